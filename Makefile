@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Every target does its own set-up: Debian packages that are missing, a virtual environment in .venv, the
+# build, and the command .venv/bin/holdfast. A second run finds everything done.
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := build
+
+VENV := .venv
+STAMPS := build/stamps
+PYTHON_ENV := $(VENV)/.ready
+COMMAND := $(VENV)/bin/holdfast
+JOBS ?= $(shell tools/jobs.sh)
+# Arguments for the demo, such as DEMO="--quick".
+DEMO ?=
+# Tests run one at a time: many of them use several threads and measure nothing.
+CTEST := ctest --output-on-failure --timeout 900 --no-tests=error
+
+.PHONY: build demo test test-sanitize test-asan test-tsan test-long lint format wheel clean
+
+build: $(COMMAND)
+	cmake --build build/release --parallel $(JOBS)
+
+demo: build
+	$(COMMAND) demo $(DEMO)
+
+test: build
+	$(CTEST) --test-dir build/release -LE long
+	$(VENV)/bin/python -m pytest
+
+test-sanitize: test-asan test-tsan
+
+test-asan test-tsan: test-%: $(STAMPS)/packages
+	cmake --preset $*
+	cmake --build build/$* --parallel $(JOBS)
+	$(CTEST) --test-dir build/$* -LE long
+
+test-long: build
+	$(CTEST) --test-dir build/release -L long --timeout 7200
+	$(VENV)/bin/python -m pytest -m long
+
+lint: build $(STAMPS)/packages-lint
+	tools/lint.sh $(JOBS)
+
+format: $(STAMPS)/packages-lint $(PYTHON_ENV)
+	tools/lint.sh --fix-format
+
+wheel: $(PYTHON_ENV)
+	$(VENV)/bin/python -m pip wheel --no-deps --wheel-dir out/wheel .
+
+clean:
+	rm -rf build out $(VENV)
+
+$(STAMPS)/packages: packages.txt
+	tools/install_packages.sh packages.txt
+	@mkdir -p $(@D) && touch $@
+
+$(STAMPS)/packages-lint: packages-lint.txt
+	tools/install_packages.sh packages-lint.txt
+	@mkdir -p $(@D) && touch $@
+
+$(PYTHON_ENV): requirements.txt | $(STAMPS)/packages
+	python=$$(tools/choose_python.sh) && "$$python" -m venv --clear $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@mkdir -p $(@D) && touch $@
+
+build/release/build.ninja: CMakePresets.json $(PYTHON_ENV) | $(STAMPS)/packages
+	cmake --preset release -DHOLDFAST_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(VENV)/bin/python \
+	  -DCMAKE_LIBRARY_OUTPUT_DIRECTORY=$(CURDIR)/build/release/python/holdfast
+	@touch $@
+
+$(COMMAND): tools/install_development.py build/release/build.ninja
+	$(VENV)/bin/python tools/install_development.py . build/release
+	@touch $@

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# Installs the library, its headers, a CMake package holdfast::holdfast and a .pc file.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+install(TARGETS holdfast EXPORT holdfast-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  COMPONENT development)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/holdfast DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  COMPONENT development FILES_MATCHING PATTERN "*.h")
+install(EXPORT holdfast-targets NAMESPACE holdfast:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/holdfast
+  COMPONENT development)
+file(WRITE ${PROJECT_BINARY_DIR}/holdfast-config.cmake
+  "include(CMakeFindDependencyMacro)\nfind_dependency(Threads)\n"
+  "include(\${CMAKE_CURRENT_LIST_DIR}/holdfast-targets.cmake)\n")
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/holdfast-config-version.cmake
+  VERSION ${PROJECT_VERSION} COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/holdfast-config.cmake
+  ${PROJECT_BINARY_DIR}/holdfast-config-version.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/holdfast COMPONENT development)
+file(WRITE ${PROJECT_BINARY_DIR}/holdfast.pc
+  "prefix=${CMAKE_INSTALL_PREFIX}\n"
+  "libdir=\${prefix}/${CMAKE_INSTALL_LIBDIR}\nincludedir=\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}\n\n"
+  "Name: holdfast\nDescription: ${PROJECT_DESCRIPTION}\nVersion: ${PROJECT_VERSION}\n"
+  "Libs: -L\${libdir} -lholdfast -lboost_context -lpthread\nCflags: -I\${includedir}\n")
+install(FILES ${PROJECT_BINARY_DIR}/holdfast.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+  COMPONENT development)

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// holdfast._core: the functions of holdfast/runner for Python. Objects cross as JSON text and come
+// out as dictionaries and lists; a failed Status is raised as holdfast._core.Error with `code` and
+// `message`.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <string>
+#include <utility>
+
+#include "holdfast/base/status.h"
+#include "holdfast/runner/bench.h"
+#include "holdfast/runner/catalog.h"
+#include "holdfast/runner/environment.h"
+#include "holdfast/runner/heap_tools.h"
+#include "holdfast/runner/json.h"
+#include "holdfast/runner/progress.h"
+#include "holdfast/runner/record.h"
+#include "holdfast/runner/serve.h"
+#include "holdfast/runner/simulate.h"
+
+namespace nb = nanobind;
+
+namespace holdfast {
+namespace {
+
+/// The exception class, kept alive by the module it is an attribute of.
+nb::handle error_class() {
+  return nb::module_::import_("holdfast._core").attr("Error");
+}
+
+Json from_python(const nb::object& value) {
+  const nb::object text = nb::module_::import_("json").attr("dumps")(value);
+  return Json::parse(nb::cast<std::string>(text));
+}
+
+nb::object to_python(const Json& value) {
+  return nb::module_::import_("json").attr("loads")(value.dump());
+}
+
+[[noreturn]] void raise(const Status& status) {
+  const nb::object error = error_class()(status.to_string());
+  error.attr("code") = to_string(status.code());
+  error.attr("message") = status.message();
+  PyErr_SetObject(error_class().ptr(), error.ptr());
+  throw nb::python_error();
+}
+
+/// Runs `work` without the interpreter's lock.
+template <class F>
+nb::object unlocked(F&& work) {
+  Result<Json> result = [&] {
+    const nb::gil_scoped_release release;
+    return work();
+  }();
+  if (!result.ok()) {
+    raise(result.status());
+  }
+  return to_python(*result);
+}
+
+/// A progress callback that calls `callable` (or nothing) under the interpreter's lock and lets
+/// Python handle signals, so that Ctrl-C stops the work.
+class PythonProgress {
+ public:
+  explicit PythonProgress(nb::object callable) : callable_(std::move(callable)) {}
+
+  void operator()(double share, const std::string& text) {
+    const nb::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) {
+      throw nb::python_error();
+    }
+    if (!callable_.is_none()) {
+      callable_(share, text);
+    }
+  }
+
+ private:
+  nb::object callable_;
+};
+
+nb::object py_bench(const nb::object& spec, nb::object progress) {
+  const Json json = from_python(spec);
+  PythonProgress call(std::move(progress));
+  return unlocked([&] { return bench(json, call); });
+}
+
+nb::object py_simulate(const nb::object& spec, nb::object progress) {
+  const Json json = from_python(spec);
+  PythonProgress call(std::move(progress));
+  return unlocked([&] { return simulate(json, call); });
+}
+
+nb::object py_serve(const nb::object& spec, int fd) {
+  const Json json = from_python(spec);
+  return unlocked([&] { return serve(json, fd); });
+}
+
+nb::object py_verify(const nb::object& spec, const nb::bytes& records, nb::object progress) {
+  const Json json = from_python(spec);
+  const std::string_view bytes(records.c_str(), records.size());
+  PythonProgress call(std::move(progress));
+  return unlocked([&] { return verify(json, bytes, call); });
+}
+
+nb::object py_info(const std::string& path) {
+  return unlocked([&] { return heap_info(path); });
+}
+
+nb::object py_check(const std::string& path) {
+  return unlocked([&] { return heap_check(path); });
+}
+
+nb::object py_dump(const std::string& path) {
+  return unlocked([&] { return heap_dump(path); });
+}
+
+nb::object py_convert(const std::string& source, const std::string& target,
+                      const nb::object& spec) {
+  const Json json = from_python(spec);
+  return unlocked([&] { return heap_convert(source, target, json); });
+}
+
+/// class Error(Exception): args[0] is the whole text; code and message are its parts.
+void define_error(nb::module_& module) {
+  nb::object error =
+      nb::steal(PyErr_NewExceptionWithDoc("holdfast._core.Error",
+                                          "An operation failed. `code` is the kind of failure in "
+                                          "words, `message` what was found and what "
+                                          "to do about it.",
+                                          PyExc_Exception, nullptr));
+  if (!error.is_valid()) {
+    throw nb::python_error();
+  }
+  module.attr("Error") = error;
+}
+
+}  // namespace
+}  // namespace holdfast
+
+NB_MODULE(_core, m) {
+  using namespace holdfast;  // NOLINT(google-build-using-namespace): one function
+  m.doc() = "Holdfast's runner: catalogues, benchmarks, kill tests, simulated runs, heap files.";
+  define_error(m);
+  m.attr("RECORD_BYTES") = sizeof(Record);
+  m.attr("READY_KIND") = Record::kReady;
+  m.def(
+      "engines", [] { return to_python(engine_catalog()); },
+      "The engines, as a list of dictionaries.");
+  m.def("workloads", [] { return to_python(workload_catalog()); }, "The workloads.");
+  m.def("machines", [] { return to_python(machine_catalog()); }, "The machines: native and sim.");
+  m.def(
+      "environment", [] { return to_python(environment()); },
+      "Processor, kernel, compiler, commit: the context of a measurement.");
+  m.def("bench", &py_bench, nb::arg("spec"), nb::arg("progress").none() = nb::none(),
+        "Measures natively; see holdfast/runner/bench.h for the fields. progress(share, text) is "
+        "called "
+        "about once a second and may raise to stop.");
+  m.def("sim", &py_simulate, nb::arg("spec"), nb::arg("progress").none() = nb::none(),
+        "Runs on the simulated machine; see holdfast/runner/simulate.h.");
+  m.def("serve", &py_serve, nb::arg("spec"), nb::arg("fd"),
+        "The worker of a kill test: one record of RECORD_BYTES per operation goes to fd.");
+  m.def("verify", &py_verify, nb::arg("spec"), nb::arg("records"),
+        nb::arg("progress").none() = nb::none(),
+        "Recovers a heap and verifies the records a worker had sent before it was killed.");
+  m.def("info", &py_info, nb::arg("path"),
+        "What a heap file says about itself; works while it is in use.");
+  m.def("check", &py_check, nb::arg("path"),
+        "Opens a heap and walks its allocator and structures.");
+  m.def("dump", &py_dump, nb::arg("path"),
+        "The heap's superblocks, roots and allocator in detail.");
+  m.def("convert", &py_convert, nb::arg("source"), nb::arg("target"), nb::arg("spec"),
+        "Copies a heap to another engine: spec has engine and options.");
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The global array of durability markers (FUR 3.2.3, 3.3), in persistent memory and circular. The
+// transaction with number d owns slot d mod M. A slot that says "d, committed" makes the transaction
+// durable; one that says "d, aborted" fills the gap an aborted transaction left in the numbers.
+//
+//   slot   one line of 64 bytes, words:
+//     0  valid     mix64(d) xor a hash of words 1 to 3; 0: none. Stored last.
+//     1  place     thread << 48 | first byte of its log, divided by 8
+//     2  extent    bytes of log | kind << 62 | salt << 63
+//     3  checksum  of the log's content, seeded with d
+//
+// Stores to one line persist in program order, so a slot needs one write-back and no fence inside: word 0
+// is cleared before the others change and set after them, and in every legal image it is 0, or vouches
+// for what is there. Hence a non-zero word 0 that does not decode to a number that belongs in the slot is
+// damage. The hash makes any damaged bit decode to a random number, not to a plausible one. `salt` only
+// keeps word 0 from being 0 by chance.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "holdfast/base/random.h"
+#include "holdfast/machine/machine.h"
+
+namespace holdfast {
+
+struct DurabilityMarker {
+  uint64_t number = 0;  ///< durTS, from 1
+  bool aborted = false;
+  int thread = 0;
+  uint64_t start = 0;  ///< first byte in the thread's log
+  uint64_t bytes = 0;  ///< in the log, which may wrap around: hence no end
+  uint64_t checksum = 0;
+};
+
+/// A slot's words as found.
+struct MarkerWords {
+  uint64_t valid = 0;
+  uint64_t place = 0;
+  uint64_t extent = 0;
+  uint64_t checksum = 0;
+
+  static MarkerWords encode(const DurabilityMarker& marker);
+  /// The marker, whatever its number; none if valid is 0. Damage gives a nonsensical number.
+  std::optional<DurabilityMarker> decode() const;
+
+ private:
+  uint64_t hash() const { return mix64(place ^ mix64(extent ^ mix64(checksum))); }
+};
+
+/// The persistent word that says how far the log has been replayed. It carries a check of its own, since a
+/// wrong tail would silently lose transactions, and is one word, since it must change at once.
+inline constexpr int kTailBits = 52;  // 140 years of a million transactions a second
+uint64_t encode_tail(uint64_t tail);
+std::optional<uint64_t> decode_tail(uint64_t word);
+
+template <class M>
+class DurabilityMarkers {
+ public:
+  static constexpr size_t kSlotBytes = kLineBytes;
+  static constexpr size_t kStoredBytes = 5 * sizeof(uint64_t);  ///< of a slot, per marker
+
+  DurabilityMarkers(M& machine, std::byte* base, uint64_t count)
+      : machine_(machine), base_(base), count_(count) {}
+
+  uint64_t count() const { return count_; }
+
+  /// Stores the marker and begins to write it back; the caller fences.
+  void write(const DurabilityMarker& marker, Site site) {
+    uint64_t* const slot = words(marker.number);
+    const MarkerWords w = MarkerWords::encode(marker);
+    // A chain of release stores: each keeps its predecessors before it, as the format above needs.
+    M::store_release(&slot[0], uint64_t{0});
+    M::store_release(&slot[1], w.place);
+    M::store_release(&slot[2], w.extent);
+    M::store_release(&slot[3], w.checksum);
+    M::store_release(&slot[0], w.valid);
+    machine_.pwb(slot, site);
+  }
+
+  /// The first word of the slot of `number`, to be handed to read() behind a fence().
+  uint64_t peek(uint64_t number) const { return M::load(words(number)); }
+
+  /// The rest of the slot, loaded after `valid`.
+  std::optional<DurabilityMarker> read(uint64_t number, uint64_t valid) const {
+    const uint64_t* const slot = words(number);
+    return MarkerWords{valid, M::load(&slot[1]), M::load(&slot[2]), M::load(&slot[3])}.decode();
+  }
+
+  void write_back(uint64_t number, Site site) { machine_.pwb(words(number), site); }
+
+  /// Empties slots that are not empty yet; the caller fences.
+  void format(Site site) {
+    for (uint64_t i = 0; i < count_; ++i) {
+      if (peek(i) != 0) {
+        M::store(words(i), uint64_t{0});
+        write_back(i, site);
+      }
+    }
+  }
+
+ private:
+  uint64_t* words(uint64_t number) const {
+    return reinterpret_cast<uint64_t*>(base_ + number % count_ * kSlotBytes);
+  }
+
+  M& machine_;
+  std::byte* base_;
+  uint64_t count_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "holdfast/engines/engine.h"
+
+namespace holdfast {
+
+/// Statistics kept per machine thread, each on lines of its own, and summed on demand.
+///
+/// The sum taken while transactions run is approximate: the words are read one by one.
+template <class M>
+class SlotStatistics {
+ public:
+  explicit SlotStatistics(M& machine) : machine_(machine), slots_(static_cast<size_t>(machine.slots())) {}
+
+  /// A counter that only its own thread writes: a relaxed load and store, not a locked add.
+  struct Counter {
+    uint64_t value = 0;
+    void operator+=(uint64_t by) { __atomic_store_n(&value, __atomic_load_n(&value, __ATOMIC_RELAXED) + by, __ATOMIC_RELAXED); }
+    void operator++() { *this += 1; }
+    uint64_t read() const { return __atomic_load_n(&value, __ATOMIC_RELAXED); }
+  };
+
+  struct alignas(2 * kLineBytes) Slot {
+    Counter update_commits, read_commits, user_aborts, lock_fallbacks, batches, bytes_stored, bytes_written, replayed;
+    Counter htm_aborts[kAbortCauses];
+  };
+
+  Slot& here() { return slots_[static_cast<size_t>(machine_.self())]; }
+  Slot& at(int slot) { return slots_[static_cast<size_t>(slot)]; }
+
+  Statistics sum() const {
+    Statistics s;
+    for (const Slot& slot : slots_) {
+      s.update_commits += slot.update_commits.read();
+      s.read_commits += slot.read_commits.read();
+      s.user_aborts += slot.user_aborts.read();
+      s.lock_fallbacks += slot.lock_fallbacks.read();
+      s.batches += slot.batches.read();
+      s.bytes_stored += slot.bytes_stored.read();
+      s.bytes_written += slot.bytes_written.read();
+      s.replayed += slot.replayed.read();
+      for (size_t i = 0; i < s.htm_aborts.size(); ++i) {
+        s.htm_aborts[i] += slot.htm_aborts[i].read();
+      }
+    }
+    return s;
+  }
+
+ private:
+  M& machine_;
+  std::vector<Slot> slots_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every thread's transaction is doing (FUR 3.1, 3.2.1): the only thing transactions of different
+// threads tell each other. Two arrays, so that read-only transactions, which touch only the first, do
+// not invalidate the lines that the durability wait scans.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "holdfast/machine/machine.h"
+
+namespace holdfast {
+
+/// Activity of slot s: a count that is odd while a transaction of s is ACTIVE. The count does what
+/// the paper's time stamp does there: it tells one transaction from the same thread's next one.
+///
+/// Durability of slot s: 0 (INACTIVE), or {NON_DURABLE, stamp} as 2 * stamp + 1.
+///
+/// Number of slot s: its place in the durability-marker array while it holds one that it has not made
+/// durable yet, else 0.
+template <class M>
+class StateArray {
+ public:
+  using Word = typename M::template Atomic<uint64_t>;
+
+  StateArray(M& machine, int slots)
+      : machine_(machine),
+        slots_(slots),
+        activity_(make_array<Activity>(machine, static_cast<size_t>(slots))),
+        durability_(make_array<Durable>(machine, static_cast<size_t>(slots))) {}
+
+  int slots() const { return slots_; }
+
+  /// ACTIVE. The caller fences before its first load: the store must be visible before it, or a
+  /// committer could miss the transaction whose data it is about to change (Dekker).
+  void activate(int slot) {
+    Word& word = activity_[slot].count;
+    // Relaxed: only this thread writes the word, and the caller's fence orders the store.
+    word.store(word.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+
+  /// INACTIVE. Release: the transaction's loads are complete and its stores protected (they own
+  /// their lines) before a committer stops waiting for it.
+  void deactivate(int slot) {
+    Word& word = activity_[slot].count;
+    const uint64_t count = word.load(std::memory_order_relaxed);  // only this thread writes it
+    if (is_active(count)) {
+      word.store(count + 1, std::memory_order_release);
+    }
+  }
+
+  /// Waits for every other transaction that is active now; leaves early once `stop()` holds.
+  /// `scratch` has room for slots() words.
+  template <class Stop>
+  void await_active(int self, uint64_t* scratch, Stop&& stop) {
+    const int n = scan_end();
+    for (int s = 0; s < n; ++s) {
+      // Sequentially consistent: not before the caller's own fence or read-modify-write.
+      scratch[s] = activity_[s].count.load();
+    }
+    for (int s = 0; s < n; ++s) {
+      if (s != self && is_active(scratch[s])) {
+        uint64_t count = scratch[s];
+        while (count == scratch[s] && !stop()) {
+          count = machine_.wait_while(activity_[s].count, scratch[s]);
+        }
+      }
+    }
+  }
+
+  /// Says that this slot's transaction owns number `number` of the marker array.
+  void take_number(int slot, uint64_t number) {
+    // Release: the replayer, which learns of the number from the marker, must not miss it.
+    durability_[slot].number.store(number, std::memory_order_release);
+  }
+
+  /// NON_DURABLE. Release: it follows the isolation wait. What makes it precede the transaction's
+  /// data is the hardware commit, which comes after it and is itself a release.
+  void publish_non_durable(int slot, uint64_t stamp) {
+    durability_[slot].state.store(2 * stamp + 1, std::memory_order_release);
+  }
+
+  /// INACTIVE again. Release: the marker's fence (or, after an abort, nothing) lies before it, and
+  /// others take this to mean that the transaction is durable.
+  void settle(int slot) {
+    Durable& d = durability_[slot];
+    if (d.state.load(std::memory_order_relaxed) != 0) {  // only this thread writes it
+      d.state.store(0, std::memory_order_release);
+    }
+    d.number.store(0, std::memory_order_release);
+  }
+
+  /// Waits for every other transaction that is NON_DURABLE with a stamp of at most `key`.
+  void await_durable(int self, uint64_t key) {
+    const int n = scan_end();
+    for (int s = 0; s < n; ++s) {
+      if (s == self) {
+        continue;
+      }
+      Word& word = durability_[s].state;
+      // Acquire: what the wait ends with happened before. Later incarnations carry larger stamps, so
+      // re-reading instead of comparing with a snapshot waits for no transaction more.
+      uint64_t state = word.load(std::memory_order_acquire);
+      while (is_non_durable(state) && state / 2 <= key) {
+        state = machine_.wait_while(word, state);
+      }
+    }
+  }
+
+  /// Waits for every other transaction that is NON_DURABLE now, whatever its stamp.
+  void await_all_durable(int self) {
+    const int n = scan_end();
+    for (int s = 0; s < n; ++s) {
+      if (s == self) {
+        continue;
+      }
+      Word& word = durability_[s].state;
+      const uint64_t first = word.load();
+      uint64_t state = first;
+      while (is_non_durable(first) && state == first) {
+        state = machine_.wait_while(word, first);
+      }
+    }
+  }
+
+  /// Whether slot s still works on number `number`: its marker may be stored but not durable.
+  bool works_on(int slot, uint64_t number) const {
+    return durability_[slot].number.load(std::memory_order_acquire) == number;
+  }
+
+  /// Waits until nobody works on `number`, if somebody is known to.
+  /// False: nobody was; the owner has just taken it and not said so, or has just finished.
+  bool await_number(int self, uint64_t number) {
+    const int n = scan_end();
+    for (int s = 0; s < n; ++s) {
+      if (s != self && works_on(s, number)) {
+        while (works_on(s, number)) {
+          machine_.wait_while(durability_[s].number, number);
+        }
+        return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  // Two hardware lines on x86 (adjacent-line prefetch), one on POWER.
+  struct alignas(2 * kLineBytes) Activity {
+    Word count{};
+  };
+  struct alignas(2 * kLineBytes) Durable {
+    Word state{};
+    Word number{};
+  };
+
+  static bool is_active(uint64_t count) { return (count & 1) != 0; }
+  static bool is_non_durable(uint64_t state) { return (state & 1) != 0; }
+  int scan_end() const { return std::min(machine_.active_slots(), slots_); }
+
+  M& machine_;
+  int slots_;
+  Activity* activity_;
+  Durable* durability_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "holdfast/machine/machine.h"
+
+namespace holdfast {
+
+/// A place in a StoreLog to come back to; by default its beginning.
+struct LogMark {
+  size_t entries = 0;
+  size_t words = 0;
+  uint64_t bytes = 0;
+};
+
+/// A volatile log of stores to a data region: where, how long, and what was there before. Serves two
+/// ends: which ranges to copy or write back at commit, and how to undo a body that throws.
+///
+/// Used by one thread at a time. Keeps its memory between transactions, so that logging does not
+/// allocate.
+template <class M>
+class StoreLog {
+ public:
+  struct Entry {
+    uint64_t offset;
+    uint64_t bytes;
+    uint64_t before;  // up to 8 bytes: the old bytes themselves; more: where in before_ they start
+  };
+
+  LogMark end() const { return {entries_.size(), before_.size(), bytes_}; }
+  /// Bytes stored, over all entries.
+  uint64_t bytes() const { return bytes_; }
+
+  /// Before `n` <= 8 bytes at `offset`, now `before`, are stored over.
+  void append_word(uint64_t offset, uint64_t n, uint64_t before) {
+    entries_.push_back({offset, n, before});
+    bytes_ += n;
+  }
+
+  /// Before any n > 0 bytes of `data` at `offset` are stored over.
+  void append_range(const std::byte* data, uint64_t offset, uint64_t n) {
+    if (n <= sizeof(uint64_t)) {
+      uint64_t before = 0;
+      M::copy(&before, data + offset, n);
+      append_word(offset, n, before);
+      return;
+    }
+    // Saved at the same place within a word as in the data, so that copying is word by word.
+    const size_t start = before_.size();
+    const size_t shift = offset % sizeof(uint64_t);
+    before_.resize(start + (shift + n + sizeof(uint64_t) - 1) / sizeof(uint64_t));
+    M::copy(saved(start, shift), data + offset, n);
+    entries_.push_back({offset, n, start});
+    bytes_ += n;
+  }
+
+  /// Puts the old bytes back into `data` for everything logged since `mark`, last store first.
+  void restore(const LogMark& mark, std::byte* data) {
+    for (size_t i = entries_.size(); i-- > mark.entries;) {
+      const Entry& e = entries_[i];
+      if (e.bytes <= sizeof(uint64_t)) {
+        M::copy(data + e.offset, &e.before, e.bytes);
+      } else {
+        M::copy(data + e.offset, saved(e.before, e.offset % sizeof(uint64_t)), e.bytes);
+      }
+    }
+  }
+
+  void truncate(const LogMark& mark) {
+    entries_.resize(mark.entries);
+    before_.resize(mark.words);
+    bytes_ = mark.bytes;
+  }
+
+  /// visit(offset, bytes) for every store since `mark`, in order.
+  template <class F>
+  void for_each(const LogMark& mark, F&& visit) const {
+    for (size_t i = mark.entries; i < entries_.size(); ++i) {
+      visit(entries_[i].offset, entries_[i].bytes);
+    }
+  }
+
+ private:
+  std::byte* saved(size_t start, size_t shift) {
+    return reinterpret_cast<std::byte*>(before_.data() + start) + shift;
+  }
+
+  std::vector<Entry> entries_;
+  std::vector<uint64_t> before_;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace holdfast

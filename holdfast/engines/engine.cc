@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/engines/engine.h"
+
+#include <charconv>
+
+namespace holdfast {
+
+const char* to_string(Isolation isolation) {
+  return isolation == Isolation::snapshot ? "snapshot" : "opaque";
+}
+
+const char* to_string(Durability durability) {
+  switch (durability) {
+    case Durability::none: return "none";
+    case Durability::lagging: return "lagging";
+    case Durability::strict: return "strict";
+  }
+  return "unknown";
+}
+
+Result<uint64_t> option_number(const Options& options, const std::string& name, uint64_t fallback,
+                               uint64_t low, uint64_t high) {
+  const auto found = options.find(name);
+  if (found == options.end()) {
+    return fallback;
+  }
+  uint64_t value = 0;
+  const char* end = found->second.data() + found->second.size();
+  const auto [stop, error] = std::from_chars(found->second.data(), end, value);
+  if (error != std::errc() || stop != end || value < low || value > high) {
+    return Status(Code::invalid_argument, "option " + name + "=" + found->second +
+                                              " is not a whole number from " + std::to_string(low) +
+                                              " to " + std::to_string(high));
+  }
+  return value;
+}
+
+Statistics& Statistics::operator+=(const Statistics& o) {
+  update_commits += o.update_commits;
+  read_commits += o.read_commits;
+  user_aborts += o.user_aborts;
+  for (size_t i = 0; i < htm_aborts.size(); ++i) {
+    htm_aborts[i] += o.htm_aborts[i];
+  }
+  lock_fallbacks += o.lock_fallbacks;
+  batches += o.batches;
+  bytes_stored += o.bytes_stored;
+  bytes_written += o.bytes_written;
+  replayed += o.replayed;
+  persist += o.persist;
+  return *this;
+}
+
+Statistics Statistics::operator-(const Statistics& o) const {
+  Statistics d = *this;
+  d.update_commits -= o.update_commits;
+  d.read_commits -= o.read_commits;
+  d.user_aborts -= o.user_aborts;
+  for (size_t i = 0; i < htm_aborts.size(); ++i) {
+    d.htm_aborts[i] -= o.htm_aborts[i];
+  }
+  d.lock_fallbacks -= o.lock_fallbacks;
+  d.batches -= o.batches;
+  d.bytes_stored -= o.bytes_stored;
+  d.bytes_written -= o.bytes_written;
+  d.replayed -= o.replayed;
+  d.persist = persist - o.persist;
+  return d;
+}
+
+void throw_stray_store(const Context* context, const void* p) {
+  if (context != nullptr && context->covers(p, 1)) {
+    throw Error(Status(Code::misuse,
+                       "a Field was stored to inside a read-only transaction; use update() instead of read()"));
+  }
+  if (context != nullptr) {
+    throw Error(Status(Code::misuse,
+                       "a Field outside this transaction's heap was stored to: it lies in another heap, or not "
+                       "in a heap at all. One transaction changes one heap; create objects with make<T>()"));
+  }
+  throw Error(Status(Code::misuse,
+                     "a Field was stored to outside a transaction; wrap the change in heap.update([&]{ ... })"));
+}
+
+}  // namespace holdfast

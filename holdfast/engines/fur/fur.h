@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// FUR: Fast and Unlimited Reads on Persistent Memory Transactions (Barreto, Castro, Romano, Baldassin,
+// EuroSys 2026), section 3 and Algorithm 1.
+//
+// Idea      Update transactions run as hardware transactions on a private copy-on-write working copy of
+//           the heap; redo logs make them durable; a replayer brings the home up to date later. Read-only
+//           transactions run outside hardware transactions, without limit and without flushes: a
+//           committer waits until those that may have seen its old data are done (isolation wait), and a
+//           reader waits, at its end, for those it may have read from to be durable (durability wait).
+// Area      header | tail | durability markers | one circular redo log per thread
+// Begin     ACTIVE, fence, look at the lock; fur-opa tracks loads and stores, fur-si stores only.
+// Commit    suspend tracking; INACTIVE; log -> persistent log, pwb; number := ++order; isolation wait;
+//           NON_DURABLE; resume; hardware commit; pfence; durability wait; marker, pwb; pfence; settled.
+// Recovery  replay the logs of all durable markers beyond the tail in the order of their numbers.
+// Persists  ceil(16 N / line) + 1 pwb and 2 pfence per update of N words; none per read.
+//
+// Differences from the paper
+//  - The durability wait compares transaction numbers instead of time stamps. As printed, a reader that
+//    becomes ACTIVE after a committer's scan but before its hardware commit may read its data and yet
+//    prune it, as its own stamp is the older one; a crash then erases what the reader returned. Here the
+//    committer publishes {NON_DURABLE, number}, and everybody takes the newest number given out as key after
+//    ACTIVE and the fence, and waits for numbers up to the key.
+//      Claim: if R reads from W, then number(W) <= key(R), and R finds {NON_DURABLE, number(W)} or W durable.
+//      Proof: W did not wait for R, else R's load would have doomed it. So W's load of R's activity came
+//      before R's ACTIVE became visible; W's number was taken before that load (read-modify-write, then
+//      load, both sequentially consistent) and R's key loaded after ACTIVE (fence between). W's slot
+//      became visible before W's data; R scans after its loads.
+//      An update U waits for numbers up to key(U) < number(U): no two transactions wait for each other.
+//    Option timestamps=as_printed restores the printed order, so that the race can be studied.
+//  - The lock path, which Algorithm 1 leaves out: see locked().
+//  - The printed fence after INACTIVE in commit only makes others learn of it earlier; the
+//    read-modify-write that takes the number does that too.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <memory>
+
+#include "holdfast/engines/common/durability_markers.h"
+#include "holdfast/engines/common/log_replayer.h"
+#include "holdfast/engines/common/redo_log.h"
+#include "holdfast/engines/common/retry.h"
+#include "holdfast/engines/common/slot_statistics.h"
+#include "holdfast/engines/common/state_array.h"
+#include "holdfast/engines/fur/fur_access.h"
+#include "holdfast/engines/fur/fur_options.h"
+
+namespace holdfast {
+
+template <class M, Tracking kTracking>
+class Fur : public FurAccess<M, kTracking> {
+ public:
+  using Machine = M;
+  static constexpr Description kDescription = kTracking == Tracking::all ? kFurOpa : kFurSi;
+
+  /// Throws Error for options that make no sense.
+  Fur(M& machine, const Regions& regions, const Options& options, int max_threads)
+      : machine_(machine),
+        regions_(regions),
+        options_(FurOptions::parse(options, max_threads).value()),
+        area_(options_, max_threads),
+        logs_{regions.area + area_.log_offset, area_.log_bytes, area_.logs},
+        markers_(machine, regions.area + area_.marker_offset, area_.markers),
+        states_(machine, area_.logs),
+        lock_(machine),
+        order_(make_array<Order>(machine, 1)),
+        statistics_(machine),
+        replayer_(machine, regions, tail_word(), markers_, logs_, states_, statistics_) {
+    for (int slot = 0; slot < std::min(area_.logs, machine.slots()); ++slot) {
+      const RedoLog<M> log(machine, logs_, slot, replayer_.freed(slot));
+      threads_.push_back(std::make_unique<Thread>(machine, log, slot, area_.logs));
+      threads_.back()->engine = this;
+      threads_.back()->data = regions.data;
+      threads_.back()->capacity = regions.capacity;
+    }
+  }
+
+  ~Fur() { stop_background(); }
+  Fur(const Fur&) = delete;
+  Fur& operator=(const Fur&) = delete;
+
+  Status format();
+  Status recover(RecoveryReport& report);
+  Status close();
+  void grown(size_t bytes) { replayer_.grown(bytes); }
+
+  void update(FunctionRef<void()> body);
+  void read(FunctionRef<void()> body);
+
+  Statistics statistics() const { return statistics_.sum(); }
+
+ private:
+  using Thread = FurThread<M>;
+  using Path = typename Thread::Path;
+  enum class Outcome : uint8_t { committed, aborted, log_full };
+  /// globalOrderTs: the last number given out.
+  struct alignas(2 * kLineBytes) Order {
+    typename M::template Atomic<uint64_t> last{};
+  };
+
+  uint64_t* tail_word() const { return reinterpret_cast<uint64_t*>(regions_.area + FurArea::kTailOffset); }
+  bool as_printed() const { return options_.timestamps == FurTimestamps::as_printed; }
+
+  Thread& here();
+  uint64_t enter(int slot);
+  void make_room(Thread& t, bool whole_log);
+  std::exception_ptr run(Thread& t, FunctionRef<void()> body, bool& aborted);
+  Outcome attempt(Thread& t, FunctionRef<void()> body);
+  void commit_in_hardware(Thread& t);
+  void finish_without_stores(Thread& t, uint64_t key);
+  void harden(Thread& t, uint64_t key);
+  Outcome clean_up_abort(Thread& t);
+  void locked(Thread& t, FunctionRef<void()> body);
+  void leave_lock_after_failure(Thread& t, const std::exception_ptr& failure);
+  template <class LoadWord, class LoadRange>
+  void stage(Thread& t, LoadWord&& load_word, LoadRange&& load_range);
+  void take_number(Thread& t);
+  void write_marker(Thread& t);
+  void count_update(Thread& t);
+  void stop_background();
+
+  M& machine_;
+  Regions regions_;
+  FurOptions options_;
+  FurArea area_;
+  RedoLogArea logs_;
+  DurabilityMarkers<M> markers_;
+  StateArray<M> states_;
+  GlobalLock<M> lock_;
+  Order* order_;
+  SlotStatistics<M> statistics_;
+  LogReplayer<M> replayer_;
+  std::vector<std::unique_ptr<Thread>> threads_;
+  bool background_running_ = false;
+};
+
+/// Opaque: loads of update transactions are tracked.
+template <class M>
+using FurOpa = Fur<M, Tracking::all>;
+/// Snapshot isolation: no loads are tracked.
+template <class M>
+using FurSi = Fur<M, Tracking::stores>;
+
+}  // namespace holdfast
+
+#include "holdfast/engines/fur/fur_commit.h"
+#include "holdfast/engines/fur/fur_lifetime.h"
+#include "holdfast/engines/fur/fur_locked.h"

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of a FUR transaction; included by fur.h.
+#pragma once
+
+#include "holdfast/engines/fur/fur.h"
+
+namespace holdfast {
+
+template <class M, Tracking kTracking>
+typename Fur<M, kTracking>::Thread& Fur<M, kTracking>::here() {
+  const int slot = machine_.self();
+  if (slot < 0 || static_cast<size_t>(slot) >= threads_.size()) [[unlikely]] {
+    throw Error(Status(Code::too_many_threads,
+                       "more threads use the heap than it was created for; raise max_threads, or end some"));
+  }
+  return *threads_[static_cast<size_t>(slot)];
+}
+
+/// BeginTx and BeginTxReadOnly up to the fence. Returns the key of the durability wait.
+template <class M, Tracking kTracking>
+uint64_t Fur<M, kTracking>::enter(int slot) {
+  for (;;) {
+    lock_.await_free();
+    const uint64_t begin_time = as_printed() ? machine_.now() : 0;
+    states_.activate(slot);
+    // ACTIVE is visible before the first load, of the data and of the lock: both a committer's scan
+    // and the lock holder's are the other half of this Dekker handshake.
+    machine_.fence(Site{"fur.begin"});
+    if (!lock_.held()) [[likely]] {
+      if (as_printed()) {
+        return begin_time == 0 ? 0 : begin_time - 1;  // waits for stamps < begin_time
+      }
+      // Relaxed: the fence above orders it behind ACTIVE, as the proof in fur.h needs.
+      return order_->last.load(std::memory_order_relaxed);
+    }
+    states_.deactivate(slot);  // the holder waits for it
+  }
+}
+
+/// Runs the body with this transaction as context; says how it ended. No machine operation happens
+/// inside the handlers.
+template <class M, Tracking kTracking>
+std::exception_ptr Fur<M, kTracking>::run(Thread& t, FunctionRef<void()> body, bool& aborted) {
+  void* const outer = M::context();
+  M::set_context(&t);
+  std::exception_ptr failure;
+  try {
+    body();
+  } catch (const HtmAbort&) {
+    aborted = true;
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  M::set_context(outer);
+  if (t.nested_failure) [[unlikely]] {  // the body caught what should have ended it
+    if (!failure) {
+      failure = t.nested_failure;
+    }
+    t.nested_failure = nullptr;
+  }
+  return failure;
+}
+
+template <class M, Tracking kTracking>
+void Fur<M, kTracking>::read(FunctionRef<void()> body) {
+  Thread& t = here();
+  const uint64_t key = enter(t.slot);
+  t.mode = Context::Mode::read;
+  t.path = Path::outside;
+  bool aborted = false;
+  const std::exception_ptr failure = run(t, body, aborted);
+  states_.deactivate(t.slot);  // after all loads: release
+  // What the body saw leaves the heap with its result, or with its exception.
+  states_.await_durable(t.slot, key);
+  if (failure) {
+    statistics_.at(t.slot).user_aborts += 1;
+    std::rethrow_exception(failure);
+  }
+  statistics_.at(t.slot).read_commits += 1;
+}
+
+/// Space for one more number and for the log, before either can be held: a transaction that waits for
+/// the replayer while it holds a number is what the replayer waits for.
+template <class M, Tracking kTracking>
+void Fur<M, kTracking>::make_room(Thread& t, bool whole_log) {
+  const uint64_t markers = area_.markers;
+  const auto logs = static_cast<uint64_t>(area_.logs);
+  auto enough = [&] {
+    // The tail first: read in this order, `used` is never less than it was at any moment in between.
+    // Each thread takes at most one number between this look and its next, so `logs` slots of slack
+    // are enough for all who have looked and not yet taken.
+    const uint64_t tail = replayer_.tail();
+    const uint64_t used = order_->last.load() - tail;
+    if (used > markers / 2) {
+      replayer_.request();
+    }
+    const uint64_t free = t.redo.free_bytes();
+    if (free < t.redo.size() / 2) {
+      replayer_.request();
+    }
+    return used + logs < markers && free >= (whole_log ? t.redo.size() : 1);
+  };
+  if (!enough()) [[unlikely]] {
+    replayer_.make_room(t.slot, enough);
+  }
+}
+
+template <class M, Tracking kTracking>
+void Fur<M, kTracking>::update(FunctionRef<void()> body) {
+  Thread& t = here();
+  bool whole_log = false;
+  for (uint64_t tries = 0; tries < options_.retries;) {
+    make_room(t, whole_log);
+    const Outcome outcome = attempt(t, body);
+    if (outcome == Outcome::committed) [[likely]] {
+      return;
+    }
+    if (outcome == Outcome::log_full && !whole_log) {
+      whole_log = true;  // no failure of the hardware: does not count
+    } else {
+      t.backoff.pause(machine_, tries++);
+    }
+  }
+  make_room(t, true);
+  locked(t, body);
+}
+
+template <class M, Tracking kTracking>
+typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::attempt(Thread& t, FunctionRef<void()> body) {
+  t.prepare(Context::Mode::update, Path::transaction);
+  const uint64_t key = enter(t.slot);
+  // Hardware that rolls registers back returns here a second time, with a cause.
+  if (t.htm->begin(kTracking) != AbortCause::none) {
+    return clean_up_abort(t);
+  }
+  bool aborted = false;
+  const std::exception_ptr failure = run(t, body, aborted);
+  // Doomed, although no HtmAbort arrived: the body swallowed it, or failed on what it saw afterwards.
+  if (aborted || t.htm->doomed()) {
+    return clean_up_abort(t);
+  }
+  if (failure) [[unlikely]] {
+    t.htm->cancel();
+    states_.deactivate(t.slot);
+    states_.await_durable(t.slot, key);  // the exception tells what the body has read
+    statistics_.at(t.slot).user_aborts += 1;
+    std::rethrow_exception(failure);
+  }
+  try {
+    commit_in_hardware(t);
+  } catch (const HtmAbort&) {
+    aborted = true;
+  }
+  if (aborted) {
+    return clean_up_abort(t);
+  }
+  if (t.log.empty()) {
+    states_.deactivate(t.slot);
+    states_.await_durable(t.slot, key);
+  } else {
+    harden(t, key);
+  }
+  count_update(t);
+  return Outcome::committed;
+}
+
+/// CommitTx, lines 27 to 35. Throws HtmAbort.
+template <class M, Tracking kTracking>
+void Fur<M, kTracking>::commit_in_hardware(Thread& t) {
+  if (t.log.empty()) {
+    // Nothing changes for anybody, so there is nobody to wait for. ACTIVE until then: in fur-si that is
+    // what keeps the snapshot.
+    t.htm->commit();
+    return;
+  }
+  t.htm->suspend();
+  states_.deactivate(t.slot);
+  if (as_printed()) {
+    machine_.fence(Site{"fur.inactive"});  // others learn of it earlier; nothing depends on it
+  }
+  stage(
+      t, [&](const uint64_t* p) { return t.htm->load(p); },
+      [&](void* to, const void* from, size_t n) { t.htm->load_range(to, from, n); });
+  t.redo.write(t.staged.data(), t.log.bytes(), Site{"fur.log"});  // flushed while the waits go on
+  // The read-modify-write also orders the body's stores, which own their lines from then on, before
+  // the scan: whoever becomes active too late to be waited for runs into them.
+  take_number(t);
+  states_.await_active(t.slot, t.scratch.data(), [&] { return t.htm->doomed(); });
+  // Visible before the data is: who reads the data finds this.
+  states_.publish_non_durable(t.slot, as_printed() ? machine_.now() : t.number);
+  t.htm->resume();
+  t.htm->commit();
+}
+
+/// CommitTx, lines 36 to 39: the data is visible, now it becomes durable.
+template <class M, Tracking kTracking>
+void Fur<M, kTracking>::harden(Thread& t, uint64_t key) {
+  // The log is complete before the marker is *stored*: a stored line may reach the medium at any time.
+  machine_.pfence(Site{"fur.log.fence"});
+  // Everything the body read, and every value it replaced, is durable before the marker is stored.
+  states_.await_durable(t.slot, key);
+  write_marker(t);
+  // The marker is durable before INACTIVE says so, and before update() returns.
+  machine_.pfence(Site{"fur.marker.fence"});
+  t.redo.advance(t.log.bytes());
+  states_.settle(t.slot);
+}
+
+/// AbortHandler. Whatever state the transaction was in, it is in none now.
+template <class M, Tracking kTracking>
+typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::clean_up_abort(Thread& t) {
+  const AbortCause cause = t.htm->caught();
+  states_.deactivate(t.slot);
+  if (t.number != 0) {
+    // Fills the gap in the numbers. No fence: an on-line replayer sees the marker anyway, and
+    // recovery, which may miss it, skips gaps.
+    markers_.write({.number = t.number, .aborted = true, .thread = t.slot}, Site{"fur.abort"});
+    statistics_.at(t.slot).bytes_written += DurabilityMarkers<M>::kStoredBytes;
+  }
+  states_.settle(t.slot);
+  statistics_.at(t.slot).htm_aborts[static_cast<size_t>(cause)] += 1;
+  return cause == AbortCause::explicit_abort ? Outcome::log_full : Outcome::aborted;
+}
+
+/// Reads the values of everything stored to, and lays the records out as they go into the log.
+template <class M, Tracking kTracking>
+template <class LoadWord, class LoadRange>
+void Fur<M, kTracking>::stage(Thread& t, LoadWord&& load_word, LoadRange&& load_range) {
+  if (t.staged.size() < t.log.bytes() / 8) {
+    t.staged.resize(t.log.bytes() / 8);
+  }
+  uint64_t* out = t.staged.data();
+  for (const RedoRecord& record : t.log.records()) {
+    *out++ = record.header();
+    const std::byte* const from = regions_.data + record.offset;
+    if (record.bytes == 8) {
+      *out++ = load_word(reinterpret_cast<const uint64_t*>(from));
+    } else {
+      load_range(out, from, record.bytes);
+      out += record.bytes / 8;
+    }
+  }
+}
+
+template <class M, Tracking kTracking>
+void Fur<M, kTracking>::take_number(Thread& t) {
+  t.number = order_->last.fetch_add(1) + 1;
+  states_.take_number(t.slot, t.number);
+}
+
+template <class M, Tracking kTracking>
+void Fur<M, kTracking>::write_marker(Thread& t) {
+  DurabilityMarker marker;
+  marker.number = t.number;
+  marker.thread = t.slot;
+  marker.start = t.redo.start();
+  marker.bytes = t.log.bytes();
+  marker.checksum = log_checksum(t.staged.data(), t.log.bytes(), LogReplayer<M>::seed(t.number, t.slot));
+  markers_.write(marker, Site{"fur.marker"});
+}
+
+template <class M, Tracking kTracking>
+void Fur<M, kTracking>::count_update(Thread& t) {
+  auto& counts = statistics_.at(t.slot);
+  counts.update_commits += 1;
+  counts.bytes_stored += t.stored_bytes;
+  if (!t.log.empty()) {
+    counts.bytes_written += t.log.bytes() + DurabilityMarkers<M>::kStoredBytes;
+  }
+}
+
+}  // namespace holdfast

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The path under the single global lock, which Algorithm 1 leaves out; included by fur.h.
+#pragma once
+
+#include "holdfast/engines/fur/fur.h"
+
+namespace holdfast {
+
+/// Runs the body alone. Four rules make that right:
+///  1. Own state INACTIVE, lock, fence, then wait for everybody who is ACTIVE. Those who come later see
+///     the lock behind their own fence and retract; that covers readers, who have no transaction to doom.
+///  2. A committer in its isolation wait is INACTIVE already and not waited for. Any access to its write
+///     set, and any store to its read set, dooms it or waits until it has published: it comes entirely
+///     before this transaction, or not at all.
+///  3. Such a committer's data may be visible and not durable. So all NON_DURABLE transactions are waited
+///     for, whatever their number, before this transaction's number is taken and its marker stored. None
+///     of them waits for the lock.
+///  4. The lock is released last: who begins afterwards reads durable data.
+/// Log space was made before: the holder never waits for the replayer.
+template <class M, Tracking kTracking>
+void Fur<M, kTracking>::locked(Thread& t, FunctionRef<void()> body) {
+  lock_.acquire();
+  // The lock is visible before the scan (the other half of enter()'s handshake).
+  machine_.fence(Site{"fur.lock"});
+  states_.await_active(t.slot, t.scratch.data(), [] { return false; });
+  statistics_.at(t.slot).lock_fallbacks += 1;
+
+  t.prepare(Context::Mode::update, Path::locked);
+  bool aborted = false;
+  const std::exception_ptr failure = run(t, body, aborted);
+  if (failure) [[unlikely]] {
+    leave_lock_after_failure(t, failure);
+  }
+  if (t.log.empty()) {
+    states_.await_all_durable(t.slot);  // for what the body has read
+    count_update(t);
+    lock_.release();
+    return;
+  }
+  stage(
+      t, [&](const uint64_t* p) { return t.htm->outside_load(p); },
+      [&](void* to, const void* from, size_t n) { t.htm->outside_load_range(to, from, n); });
+  t.redo.write(t.staged.data(), t.log.bytes(), Site{"fur.lock.log"});
+  machine_.pfence(Site{"fur.lock.log.fence"});  // the log is complete before the marker is stored
+  states_.await_all_durable(t.slot);            // so is everything the body may have read
+  take_number(t);                               // above the number of everything it depends on
+  write_marker(t);
+  machine_.pfence(Site{"fur.lock.marker.fence"});  // the marker is durable before anybody can read the data
+  t.redo.advance(t.log.bytes());
+  states_.settle(t.slot);
+  count_update(t);
+  lock_.release();
+}
+
+/// The lock path has stored in place: put the old values back, newest first.
+template <class M, Tracking kTracking>
+void Fur<M, kTracking>::leave_lock_after_failure(Thread& t, const std::exception_ptr& failure) {
+  for (auto old = t.undo.rbegin(); old != t.undo.rend(); ++old) {
+    t.htm->outside_store(old->at, old->value);
+  }
+  states_.await_all_durable(t.slot);  // the exception tells what the body has read
+  statistics_.at(t.slot).user_aborts += 1;
+  lock_.release();
+  std::rethrow_exception(failure);
+}
+
+}  // namespace holdfast

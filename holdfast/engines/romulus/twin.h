@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "holdfast/engines/engine.h"
+#include "holdfast/engines/romulus/state_word.h"
+
+namespace holdfast::romulus {
+
+/// The two copies of the data and the header that says which one is whole. The only part that knows
+/// what stands on the medium besides user data:
+///
+///   engine area   0: magic   8: StateWord   (one line; the rest of the area is unused)
+///   main, twin    byte for byte the same when idle; pointers in the twin point into main
+///
+/// Beyond `used` bytes both copies are zero: nothing was ever committed there.
+template <class M>
+class Twin {
+ public:
+  Twin(M& machine, const Regions& regions) : machine_(machine), regions_(regions) {}
+
+  std::byte* main() const { return regions_.data; }
+  std::byte* twin() const { return regions_.twin; }
+
+  void format() {
+    M::store(word(0), kMagic);
+    mark({.phase = Phase::idle});
+    machine_.pwb(word(0), Site{"romulus.format"});
+    machine_.psync(Site{"romulus.format.sync"});
+  }
+
+  /// Makes the two copies equal again. `used` gets the number of bytes in use.
+  Status recover(RecoveryReport& report, uint64_t& used) {
+    const auto state = StateWord::unpack(M::load(word(1)));
+    if (M::load(word(0)) != kMagic || !state || state->used > regions_.bytes) {
+      return Status(Code::corrupt,
+                    "the header of the Romulus engine area is damaged, so it is unknown which of the two copies of "
+                    "the data is whole; nothing was changed. Restore the heap file from a copy");
+    }
+    used = state->used;
+    if (state->phase == Phase::idle) {
+      report.text = "both copies were whole";
+      return {};
+    }
+    const bool undo = state->phase == Phase::mutating;
+    const uint64_t limit = uint64_t{1} << state->limit_log2;
+    report.needed = true;
+    report.transactions = 1;
+    report.bytes = undo ? std::min<uint64_t>(limit, regions_.bytes) : used;
+    report.text = undo ? "undid an unfinished batch of updates" : "finished a committed batch of updates";
+    // After a killed process the state may have been read from a cache. It decides which copy is
+    // overwritten, so it must be durable before the overwriting: a power cut must find it again.
+    machine_.pwb(word(1), Site{"romulus.recover.state"});
+    machine_.pfence(Site{"romulus.recover.state.fence"});
+    overwrite(undo ? main() : twin(), undo ? twin() : main(), report.bytes);
+    machine_.pfence(Site{"romulus.recover.fence"});  // equal on the medium before the state says so
+    mark({.phase = Phase::idle, .used = used});
+    finish();
+    return {};
+  }
+
+  /// Makes the last idle state durable; a transaction leaves that to the next one.
+  void finish() {
+    machine_.pwb(word(1), Site{"romulus.state.idle"});
+    machine_.psync(Site{"romulus.state.idle.sync"});
+  }
+
+  void mark(const StateWord& state) { M::store_release(word(1), state.pack()); }
+  void write_back_state(Site site) { machine_.pwb(word(1), site); }
+
+  /// The offset of the first byte below `bytes` in which the copies differ, or `bytes`.
+  uint64_t first_difference(uint64_t bytes) const {
+    uint64_t at = 0;
+    while (at < bytes && M::load(word_at(main(), at)) == M::load(word_at(twin(), at))) {
+      at += sizeof(uint64_t);
+    }
+    return at;
+  }
+
+ private:
+  static constexpr uint64_t kMagic = 0x31'53'55'4c'55'4d'4f'52;  // "ROMULUS1"
+
+  uint64_t* word(size_t i) const { return reinterpret_cast<uint64_t*>(regions_.area) + i; }
+  static uint64_t* word_at(std::byte* base, uint64_t offset) {
+    return reinterpret_cast<uint64_t*>(base + offset);
+  }
+
+  /// Only lines that differ are stored to, but all are written back: an equal line may be equal in a
+  /// cache only, stored by an earlier recovery that was killed.
+  void overwrite(std::byte* to, std::byte* from, uint64_t bytes) {
+    for (uint64_t line = 0; line < bytes; line += kLineBytes) {
+      for (uint64_t at = line; at < line + kLineBytes; at += sizeof(uint64_t)) {
+        const uint64_t right = M::load(word_at(from, at));
+        if (M::load(word_at(to, at)) != right) {
+          M::store(word_at(to, at), right);
+        }
+      }
+    }
+    machine_.pwb_range(to, bytes, Site{"romulus.recover.copy"});
+  }
+
+  M& machine_;
+  const Regions regions_;
+};
+
+}  // namespace holdfast::romulus

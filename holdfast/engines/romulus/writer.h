@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "holdfast/engines/common/line_filter.h"
+#include "holdfast/engines/common/store_log.h"
+#include "holdfast/engines/romulus/twin.h"
+
+namespace holdfast::romulus {
+
+/// The writing side of all three engines: one batch at a time, by whoever holds the combiner's lock.
+///
+///   first store of the batch   MUT, pwb; keep readers out; pfence          begin()
+///   a body ends                keep its stores, or undo them               keep(), undo()
+///   the batch ends             pwb main; pfence; CPY, pwb; psync           commit()
+///                              copy to the twin, pwb; pfence; IDL          finish()
+///
+/// A batch without stores touches nothing durable. IDL is not written back: the next MUT is durable before
+/// anything else is stored, and until then CPY on the medium only means a needless copy.
+template <class M, class Gate>
+class Writer {
+ public:
+  /// With full_copy the twin gets all used bytes (plain Romulus), else the stored ranges.
+  Writer(M& machine, const Regions& regions, Gate& gate, bool full_copy)
+      : machine_(machine), twin_(machine, regions), gate_(gate), always_full_(full_copy), full_(full_copy) {}
+
+  Twin<M>& twin() { return twin_; }
+
+  Status recover(RecoveryReport& report) {
+    Status s = twin_.recover(report, used_);
+    committed_used_ = used_;
+    return s;
+  }
+
+  /// Called before a store to p. May throw MediumFailure, or bad_alloc before anything happened.
+  template <class T>
+  void before_store(const T* p) {
+    const uint64_t offset = prepare(p, sizeof(T));
+    const T old = M::load(p);
+    uint64_t before = 0;
+    std::memcpy(&before, &old, sizeof old);
+    log_.append_word(offset, sizeof(T), before);
+  }
+
+  /// The same for any n > 0 bytes.
+  void before_store_range(const void* p, size_t n) {
+    log_.append_range(twin_.main(), prepare(p, n), n);
+  }
+
+  void start_body() { body_ = log_.end(); }
+
+  /// Whether the medium failed under a store of the body. A body may have swallowed the exception.
+  bool failed() const { return stage_ == Stage::publishing; }
+
+  /// The body's stores are part of the batch.
+  void keep() {
+    const uint64_t bytes = log_.bytes() - body_.bytes;
+    if (bytes == 0) {
+      return;
+    }
+    kept_bytes_ += bytes;
+    written_bytes_ += bytes;
+    // A log that costs more than the copy it saves is given up for this batch.
+    full_ = full_ || kept_bytes_ > std::max<uint64_t>(used_ / 4, kPageBytes);
+    if (full_) {
+      write_back_logged({});
+      log_.truncate({});
+    }
+  }
+
+  /// The body's stores never happened. Some may have reached the medium by themselves, so the old bytes
+  /// have to get there too.
+  void undo() {
+    written_bytes_ += 2 * (log_.bytes() - body_.bytes);
+    log_.restore(body_, twin_.main());
+    write_back_logged(body_);
+    log_.truncate(body_);
+  }
+
+  /// Makes the batch durable and visible. True when finish() must follow.
+  bool commit() {
+    if (stage_ == Stage::idle) {
+      return false;
+    }
+    if (kept_bytes_ == 0) {
+      cancel();
+      return false;
+    }
+    write_back_logged({});
+    machine_.pfence(Site{"romulus.main.fence"});  // main durable before the state calls it whole
+    mark({.phase = Phase::copying, .used = used_}, Site{"romulus.state.copying"});
+    machine_.psync(Site{"romulus.state.copying.sync"});  // durable before anybody learns of it
+    committed_used_ = used_;
+    gate_.committed();
+    return true;
+  }
+
+  void finish() {
+    gate_.before_copy();
+    if (full_) {
+      M::copy(twin_.twin(), twin_.main(), used_);
+      machine_.pwb_range(twin_.twin(), used_, Site{"romulus.twin"});
+      written_bytes_ += used_;
+    } else {
+      copy_logged();
+    }
+    close_batch(Site{"romulus.twin.fence"});  // the twin is durable before the state calls it whole
+  }
+
+  /// Bytes stored by kept bodies, and to persistent memory in all, since the last call.
+  std::pair<uint64_t, uint64_t> take_bytes() {
+    return {std::exchange(taken_bytes_, 0), std::exchange(written_bytes_, 0)};
+  }
+
+ private:
+  enum class Stage : uint8_t {
+    idle,
+    publishing,  // the state word is on its way; left in this stage by a failing medium
+    mutating,
+  };
+
+  uint64_t prepare(const void* p, size_t n) {
+    const auto offset = static_cast<uint64_t>(static_cast<const std::byte*>(p) - twin_.main());
+    if (stage_ != Stage::mutating) [[unlikely]] {
+      begin(offset + n);
+    }
+    if (offset + n > used_) [[unlikely]] {
+      raise_used(offset + n);
+    }
+    return offset;
+  }
+
+  void begin(uint64_t end) {
+    if (failed()) {
+      throw MediumFailure(machine_.failure());
+    }
+    publish(limit_log2(std::max(used_, end)), [&] { gate_.before_stores(); });
+  }
+
+  void raise_used(uint64_t end) {
+    used_ = (end + kLineBytes - 1) / kLineBytes * kLineBytes;
+    if (end > uint64_t{1} << limit_log2_) {
+      publish(limit_log2(used_), [] {});
+    }
+  }
+
+  template <class F>
+  void publish(unsigned limit, F&& meanwhile) {
+    stage_ = Stage::publishing;
+    limit_log2_ = limit;
+    mark({.phase = Phase::mutating, .used = committed_used_, .limit_log2 = limit}, Site{"romulus.state.mutating"});
+    meanwhile();
+    machine_.pfence(Site{"romulus.state.mutating.fence"});  // durable before main changes
+    stage_ = Stage::mutating;
+  }
+
+  /// Ends a batch of which nothing was kept.
+  void cancel() {
+    used_ = committed_used_;
+    gate_.committed();
+    close_batch(Site{"romulus.undo.fence"});  // main is durably restored before the state says so
+  }
+
+  void close_batch(Site fence) {
+    machine_.pfence(fence);
+    twin_.mark({.phase = Phase::idle, .used = committed_used_});
+    written_bytes_ += sizeof(uint64_t);
+    gate_.finished();
+    taken_bytes_ += std::exchange(kept_bytes_, 0);
+    log_.truncate({});
+    full_ = always_full_;
+    stage_ = Stage::idle;
+  }
+
+  void mark(const StateWord& state, Site site) {
+    twin_.mark(state);
+    twin_.write_back_state(site);
+    written_bytes_ += sizeof(uint64_t);
+  }
+
+  /// After the last store to each line, so that one write-back per line is enough.
+  void write_back_logged(const LogMark& from) {
+    LineFilter filter;
+    log_.for_each(from, [&](uint64_t offset, uint64_t n) {
+      for_new_lines(filter, offset, n, [&](uint64_t line) { machine_.pwb(twin_.main() + line, Site{"romulus.main"}); });
+    });
+  }
+
+  void copy_logged() {
+    log_.for_each({}, [&](uint64_t offset, uint64_t n) {
+      std::byte* const to = twin_.twin() + offset;
+      const std::byte* const from = twin_.main() + offset;
+      if (n == sizeof(uint64_t) && offset % sizeof(uint64_t) == 0) [[likely]] {
+        M::store(reinterpret_cast<uint64_t*>(to), M::load(reinterpret_cast<const uint64_t*>(from)));
+      } else {
+        M::copy(to, from, n);
+      }
+    });
+    LineFilter filter;
+    log_.for_each({}, [&](uint64_t offset, uint64_t n) {
+      for_new_lines(filter, offset, n, [&](uint64_t line) { machine_.pwb(twin_.twin() + line, Site{"romulus.twin"}); });
+    });
+    written_bytes_ += log_.bytes();
+  }
+
+  M& machine_;
+  Twin<M> twin_;
+  Gate& gate_;
+  const bool always_full_;
+
+  Stage stage_ = Stage::idle;
+  bool full_;                    // this batch copies all used bytes
+  unsigned limit_log2_ = 0;      // what the durable MUT allows to be touched
+  uint64_t used_ = 0;            // bytes of main ever stored to, the running batch included
+  uint64_t committed_used_ = 0;  // the same without the running batch
+  StoreLog<M> log_;
+  LogMark body_;                 // where the running body began
+  uint64_t kept_bytes_ = 0;      // stored by the batch's bodies so far
+  uint64_t taken_bytes_ = 0;
+  uint64_t written_bytes_ = 0;
+};
+
+}  // namespace holdfast::romulus

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Textbook undo logging under one lock: the simplest engine that is right, and the yardstick for the
+// others. (Gray and Reuter, "Transaction Processing", 1992, chapter 10.)
+//
+// Area      one line with the epoch, then one log shared by all threads (there is one writer).
+// Record    { offset, length, check } and the old bytes. `check` covers record, position and epoch,
+//           so a torn or outdated record ends the log by itself and no count has to be kept.
+// Store     append the record, pwb, pfence; only then change the data in place.
+// Commit    pwb the changed lines, pfence; epoch + 1 (which empties the log), pwb, psync.
+// Recovery  restore the records of the current epoch, last one first; pwb, pfence; epoch + 1, psync.
+//           Restoring twice gives the same bytes, so a crash in recovery is harmless.
+// Persists  one pfence per record, plus 2 per update. Blocks allocated by the transaction itself need
+//           no record: rolled back, they are free again.
+// Reads     take the same lock. Everything visible is durable, so readers never wait for durability.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "holdfast/engines/common/slot_statistics.h"
+#include "holdfast/engines/engine.h"
+#include "holdfast/engines/undo/undo_log.h"
+
+namespace holdfast {
+
+template <class M>
+class Undo {
+ public:
+  using Machine = M;
+  static constexpr OptionInfo kOptions[] = {
+      {"log_bytes", "16777216", "size of the undo log, 1024 bytes to 1 GiB; bounds one transaction"}};
+  static Result<size_t> area_bytes(const Options& options, int /*max_threads*/) {
+    auto log = option_number(options, "log_bytes", 16 << 20, 1024, 1 << 30);
+    return log ? Result<size_t>(kLineBytes + *log) : Result<size_t>(log.status());
+  }
+  static constexpr Description kDescription = {
+      .name = "undo",
+      .title = "undo log under one lock",
+      .paper = "textbook",
+      .isolation = Isolation::opaque,
+      .durability = Durability::strict,
+      .layout = Layout::in_place,
+      .needs_htm = false,
+      .log = "undo",
+      .fences = "2 + one per store",
+      .options = kOptions,
+      .option_count = 1,
+      .area_bytes = &area_bytes,
+  };
+
+  Undo(M& machine, const Regions& regions, const Options& /*options*/, int /*max_threads*/)
+      : machine_(machine),
+        regions_(regions),
+        log_(machine, regions),
+        lock_(make_array<Lock>(machine, 1)),
+        contexts_(static_cast<size_t>(machine.slots())),
+        statistics_(machine) {}
+
+  Status format() {
+    log_.format();
+    return {};
+  }
+
+  Status recover(RecoveryReport& report) { return log_.recover(report); }
+  void grown(size_t bytes) {
+    regions_.bytes = bytes;
+    log_.grown(bytes);
+  }
+  Status close() { return {}; }
+
+  void update(FunctionRef<void()> body) { run(Context::Mode::update, body); }
+  void read(FunctionRef<void()> body) { run(Context::Mode::read, body); }
+
+  template <class T>
+  static T load(const T* p) {
+    return M::load(p);
+  }
+
+  template <class T>
+  static void store(T* p, T value) {
+    writing(p, sizeof(T))->before_store(p, sizeof(T));
+    M::store(p, value);
+  }
+
+  static void load_range(void* to, const void* from, size_t n) { M::copy(to, from, n); }
+
+  static void store_range(void* to, const void* from, size_t n) {
+    writing(to, n)->before_store(to, n);
+    M::copy(to, from, n);
+  }
+
+  static void promote(const void* /*p*/, size_t /*n*/) {}  // one lock: reads cannot be overtaken
+
+  static void fresh(const void* p, size_t n) {
+    static_cast<Transaction*>(M::context())->fresh.push_back({static_cast<const std::byte*>(p), n});
+  }
+
+  Statistics statistics() const { return statistics_.sum(); }
+
+ private:
+  struct alignas(2 * kLineBytes) Lock {
+    typename M::template Atomic<uint64_t> held;
+  };
+
+  struct Range {
+    const std::byte* begin;
+    size_t bytes;
+  };
+
+  struct Transaction : Context {
+    Undo* owner = nullptr;
+    std::vector<Range> fresh;   // allocated by this transaction
+    std::vector<Range> stored;  // to be written back at commit
+
+    void before_store(void* p, size_t n) {
+      const auto* address = static_cast<const std::byte*>(p);
+      const bool is_fresh = std::any_of(fresh.rbegin(), fresh.rend(), [&](const Range& r) {
+        return address >= r.begin && address + n <= r.begin + r.bytes;
+      });
+      if (!is_fresh) {
+        owner->log_.append(p, n);
+      }
+      if (!stored.empty() && stored.back().begin + stored.back().bytes == address) {
+        stored.back().bytes += n;  // structures are filled field by field
+      } else {
+        stored.push_back({address, n});
+      }
+      owner->statistics_.here().bytes_stored += n;
+      owner->statistics_.here().bytes_written += n;
+    }
+  };
+
+  static Transaction* writing(const void* p, size_t n) {
+    auto* context = static_cast<Context*>(M::context());
+    if (context == nullptr || context->mode != Context::Mode::update || !context->covers(p, n)) [[unlikely]] {
+      throw_stray_store(context, p);
+    }
+    return static_cast<Transaction*>(context);
+  }
+
+  void run(Context::Mode mode, FunctionRef<void()> body) {
+    const int slot = machine_.self();
+    Transaction& t = contexts_[static_cast<size_t>(slot)];
+    t.engine = this;
+    t.owner = this;
+    t.data = regions_.data;
+    t.capacity = regions_.capacity;
+    t.mode = mode;
+    t.slot = slot;
+    t.nested_failure = nullptr;
+    t.fresh.clear();
+    t.stored.clear();
+
+    acquire();
+    void* const outer = M::context();
+    M::set_context(&t);
+    try {
+      body();
+      if (t.nested_failure) {
+        std::rethrow_exception(t.nested_failure);
+      }
+      if (mode == Context::Mode::update) {
+        commit(t);
+      }
+    } catch (const MediumFailure&) {
+      M::set_context(outer);
+      throw;  // the lock stays held: nothing may be stored any more, and every wait throws
+    } catch (...) {
+      M::set_context(outer);
+      if (mode == Context::Mode::update) {
+        log_.roll_back();
+        ++statistics_.here().user_aborts;
+      }
+      release();
+      throw;
+    }
+    M::set_context(outer);
+    auto& s = statistics_.here();
+    ++(mode == Context::Mode::update ? s.update_commits : s.read_commits);
+    release();
+  }
+
+  void commit(const Transaction& t) {
+    if (t.stored.empty()) {
+      return;
+    }
+    for (const Range& r : t.stored) {
+      machine_.pwb_range(r.begin, r.bytes, Site{"undo.data"});
+    }
+    machine_.pfence(Site{"undo.data.fence"});  // data durable before the log that could undo it is emptied
+    statistics_.here().bytes_written += log_.finish();
+  }
+
+  void acquire() {
+    uint64_t expected = 0;
+    while (!lock_->held.compare_exchange(expected, 1)) {
+      machine_.wait_while(lock_->held, uint64_t{1});
+      expected = 0;
+    }
+  }
+
+  // Release: everything the transaction did is visible to whoever takes the lock next.
+  void release() { lock_->held.store(0, std::memory_order_release); }
+
+  M& machine_;
+  Regions regions_;
+  UndoLog<M> log_;
+  Lock* lock_;
+  std::vector<Transaction> contexts_;
+  SlotStatistics<M> statistics_;
+};
+
+}  // namespace holdfast

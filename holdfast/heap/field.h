@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include "holdfast/machine/machine.h"
+
+namespace holdfast {
+
+/// A durable member of type T in a heap of engine E. Behaves like a T: reading converts, assigning
+/// stores through the running transaction. T is trivially copyable, of any size.
+///
+/// Thread safety: through transactions. Assigning outside update(), or to a Field that is not in the
+/// transaction's heap, throws Error(misuse). Like a scalar, a default-constructed Field is
+/// uninitialised: give members an initial value.
+template <class T, class E>
+class Field {
+  static_assert(std::is_trivially_copyable_v<T>, "a Field holds plain bytes; use structures for the rest");
+
+ public:
+  using value_type = T;
+
+  Field() = default;
+  Field(const T& value) { store(value); }  // NOLINT(google-explicit-constructor)
+  Field(const Field& other) { store(other.load()); }
+  ~Field() = default;
+
+  Field& operator=(const T& value) {
+    store(value);
+    return *this;
+  }
+  Field& operator=(const Field& other) {
+    if (this != &other) {
+      store(other.load());
+    }
+    return *this;
+  }
+
+  T load() const {
+    if constexpr (Word<T>) {
+      return E::load(&value_);
+    } else {
+      T copy;
+      E::load_range(&copy, &value_, sizeof(T));
+      return copy;
+    }
+  }
+
+  void store(const T& value) {
+    if constexpr (Word<T>) {
+      E::store(&value_, value);
+    } else {
+      E::store_range(&value_, &value, sizeof(T));
+    }
+  }
+
+  operator T() const { return load(); }  // NOLINT(google-explicit-constructor)
+  T operator->() const
+    requires std::is_pointer_v<T>
+  {
+    return load();
+  }
+
+  template <class U>
+  Field& operator+=(const U& by) {
+    return *this = static_cast<T>(load() + by);
+  }
+  template <class U>
+  Field& operator-=(const U& by) {
+    return *this = static_cast<T>(load() - by);
+  }
+
+  /// Adds this field to the write set without changing it, so that under snapshot isolation a
+  /// concurrent change of it conflicts. What a read needs that a later write elsewhere relies on.
+  void promote() const { E::promote(&value_, sizeof(T)); }
+
+ private:
+  T value_;
+};
+
+}  // namespace holdfast

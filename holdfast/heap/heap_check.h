@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "holdfast/heap/allocator.h"
+#include "holdfast/heap/layout.h"
+#include "holdfast/heap/roots.h"
+
+namespace holdfast {
+
+using BlockVisitor = std::function<void(const void* block, size_t bytes)>;
+
+/// What a walk over a heap found.
+struct HeapCheck {
+  std::vector<std::string> errors;  ///< at most kMostErrors of them
+  uint64_t allocated_blocks = 0;
+  uint64_t allocated_bytes = 0;
+  uint64_t free_blocks = 0;
+  uint64_t free_bytes = 0;     ///< in lists and in started chunks
+  uint64_t unused_bytes = 0;   ///< never handed out
+  uint64_t reachable_blocks = 0;
+  uint64_t leaked_blocks = 0;  ///< allocated, but no structure owns them
+  uint64_t leaked_bytes = 0;
+
+  static constexpr size_t kMostErrors = 20;
+  bool ok() const { return errors.empty() && leaked_blocks == 0; }
+  void error(std::string text) {
+    if (errors.size() < kMostErrors) {
+      errors.push_back(std::move(text));
+    }
+  }
+};
+
+/// One block of the data region, by offset.
+struct Block {
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  bool free = false;
+  bool reached = false;
+};
+
+/// Finds the block that begins at `offset`, or null.
+Block* find_block(std::vector<Block>& blocks, uint64_t offset);
+
+/// Marks what was reported as reached, then counts leaks; `blocks` is sorted by offset.
+void account(std::vector<Block>& blocks, HeapCheck& check);
+
+/// The cheap part, at every open: everything a transaction will follow blindly lies in range.
+template <class E>
+Status check_header(std::byte* data, size_t bytes, uint64_t chunk_bytes, uint64_t arenas) {
+  auto damaged = [](const char* what) {
+    return Status(Code::corrupt, std::string("the allocator's metadata is damaged (") + what + "); restore the heap file from a copy");
+  };
+  auto* h = reinterpret_cast<DataHeader<E>*>(data);
+  if (bytes < DataHeader<E>::bytes(arenas) || h->mark != kLayoutMark) {
+    return damaged("mark");
+  }
+  if (h->chunk_bytes != chunk_bytes || h->arena_count != arenas) {
+    return damaged("geometry");
+  }
+  const uint64_t header_chunks = (DataHeader<E>::bytes(arenas) + chunk_bytes - 1) / chunk_bytes;
+  if (h->limit > bytes / chunk_bytes || h->top > h->limit || h->top < header_chunks) {
+    return damaged("chunk counts");
+  }
+  const std::byte* const begin = data + header_chunks * chunk_bytes;
+  const std::byte* const end = data + h->top * chunk_bytes;
+  auto good = [&](const void* p) {
+    const auto* b = static_cast<const std::byte*>(p);
+    return b == nullptr || (b >= begin && b <= end && reinterpret_cast<uintptr_t>(b) % 16 == 0);
+  };
+  if (!good(h->free_runs.load())) {
+    return damaged("free runs");
+  }
+  for (uint64_t a = 0; a < arenas; ++a) {
+    for (auto& c : h->arenas()[a].classes) {
+      const bool counted = (c.active.load() == nullptr || c.active_count.load() != 0) && c.active_count.load() <= 64;
+      if (!counted || !good(c.active.load()) || !good(c.reserve.load()) || !good(c.fresh.load()) || !good(c.fresh_end.load())) {
+        return damaged("arena");
+      }
+    }
+  }
+  for (auto& head : h->depot) {
+    if (!good(head.load())) {
+      return damaged("depot");
+    }
+  }
+  for (auto& root : h->roots) {
+    const std::byte* object = root.object;
+    if (!root_string(root.name).empty() && (!good(object) || object == nullptr || root.bytes > bytes)) {
+      return damaged("roots");
+    }
+  }
+  return {};
+}
+
+/// Walks chunk headers and free lists of a heap's allocator.
+template <class E>
+class AllocatorWalk {
+ public:
+  AllocatorWalk(std::byte* data, size_t bytes, HeapCheck& check)
+      : data_(data), bytes_(bytes), header_(reinterpret_cast<DataHeader<E>*>(data)), check_(check) {}
+
+  /// Every block, sorted by offset, the free ones marked.
+  std::vector<Block> run() {
+    chunk_ = header_->chunk_bytes;
+    collect_chunks();
+    for (uint64_t a = 0; a < header_->arena_count; ++a) {
+      for (size_t c = 0; c < kClasses; ++c) {
+        walk_arena(header_->arenas()[a].classes[c], c);
+      }
+    }
+    for (size_t c = 0; c < kClasses; ++c) {
+      uint64_t left = blocks_.size() + 1;
+      for (FreeBlock<E>* batch = header_->depot[c]; batch != nullptr && left-- != 0; batch = batch->next_batch) {
+        if (walk_list(batch, c, "depot") != Allocator<E>::kBatch) {
+          check_.error("the depot of class " + std::to_string(c) + " holds a batch of the wrong length");
+          break;
+        }
+      }
+    }
+    walk_runs();
+    check_.unused_bytes = bytes_ - header_->top * chunk_;
+    return std::move(blocks_);
+  }
+
+ private:
+  uint64_t offset_of(const void* p) const {
+    return static_cast<uint64_t>(static_cast<const std::byte*>(p) - data_);
+  }
+
+  void collect_chunks() {
+    const uint64_t top = header_->top;
+    uint64_t index = (DataHeader<E>::bytes(header_->arena_count) + chunk_ - 1) / chunk_;
+    while (index < top) {
+      const uint64_t at = index * chunk_;
+      auto* header = reinterpret_cast<ChunkHeader<E>*>(data_ + at);
+      const auto kind = static_cast<ChunkKind>(header->kind.load());
+      const uint64_t detail = header->detail;
+      if (kind == ChunkKind::shared && detail < kClasses) {
+        for (uint64_t o = kChunkHeaderBytes; o + kClassBytes[detail] <= chunk_; o += kClassBytes[detail]) {
+          blocks_.push_back({at + o, kClassBytes[detail]});
+        }
+        ++index;
+      } else if ((kind == ChunkKind::large || kind == ChunkKind::free_run) && detail > 0 && detail <= top - index) {
+        blocks_.push_back({at + kChunkHeaderBytes, detail * chunk_ - kChunkHeaderBytes, false});
+        index += detail;
+      } else {
+        check_.error("chunk " + std::to_string(index) + " has a damaged header");
+        return;
+      }
+    }
+  }
+
+  void walk_arena(ArenaClass<E>& a, size_t size_class) {
+    if (walk_list(a.active, size_class, "arena") != (a.active.load() == nullptr ? 0 : a.active_count.load())) {
+      check_.error("an arena miscounts its free blocks of class " + std::to_string(size_class));
+    }
+    if (a.reserve.load() != nullptr && walk_list(a.reserve, size_class, "reserve") != Allocator<E>::kBatch) {
+      check_.error("an arena's reserve of class " + std::to_string(size_class) + " has the wrong length");
+    }
+    const std::byte* fresh = a.fresh;
+    const std::byte* end = a.fresh_end;
+    const size_t bytes = kClassBytes[size_class];
+    if (fresh != nullptr && (offset_of(fresh) > bytes_ || offset_of(end) > bytes_)) {
+      check_.error("an arena's fresh space lies outside the heap");
+      return;
+    }
+    for (; fresh != nullptr && fresh + bytes <= end; fresh += bytes) {
+      mark_free(fresh, size_class, "fresh space");
+    }
+  }
+
+  /// Its length; a damaged or circular list is reported and not followed further.
+  uint64_t walk_list(FreeBlock<E>* block, size_t size_class, const char* list) {
+    uint64_t length = 0;
+    for (; block != nullptr && mark_free(block, size_class, list); block = block->next) {
+      ++length;
+    }
+    return length;
+  }
+
+  bool mark_free(const void* p, size_t size_class, const char* list) {
+    Block* block = find_block(blocks_, offset_of(p));
+    if (block == nullptr || block->bytes != kClassBytes[size_class] || block->free) {
+      check_.error(std::string("a free block in the ") + list + " list at offset " + std::to_string(offset_of(p)) +
+                   (block != nullptr && block->free ? " is there twice" : " is not a block of its class"));
+      return false;
+    }
+    return block->free = true;
+  }
+
+  void walk_runs() {
+    uint64_t left = blocks_.size() + 1;
+    for (ChunkHeader<E>* run = header_->free_runs; run != nullptr && left-- != 0; run = run->next) {
+      Block* block = find_block(blocks_, offset_of(run) + kChunkHeaderBytes);
+      if (block == nullptr || block->free || run->kind != static_cast<uint64_t>(ChunkKind::free_run)) {
+        check_.error("the list of free runs is damaged at offset " + std::to_string(offset_of(run)));
+        return;
+      }
+      block->free = true;
+    }
+  }
+
+  std::byte* data_;
+  size_t bytes_;
+  DataHeader<E>* header_;
+  HeapCheck& check_;
+  uint64_t chunk_ = 0;
+  std::vector<Block> blocks_;
+};
+
+/// The whole check, inside a read transaction of a quiet heap.
+template <class E>
+HeapCheck check_heap(std::byte* data, size_t bytes, const std::function<void(const BlockVisitor&)>& reachable,
+                     const std::vector<RootInfo>& roots) {
+  HeapCheck check;
+  std::vector<Block> blocks = AllocatorWalk<E>(data, bytes, check).run();
+  auto visit = [&](const void* p, size_t size) {
+    const auto offset = static_cast<uint64_t>(static_cast<const std::byte*>(p) - data);
+    Block* block = find_block(blocks, offset);
+    if (block == nullptr || block->bytes < size || block->free || block->reached) {
+      const char* why = block == nullptr ? " is not an allocated block"
+                        : block->free    ? " is in use but also free"
+                        : block->reached ? " is owned twice"
+                                         : " is larger than its block";
+      check.error("the block at offset " + std::to_string(offset) + why);
+      return;
+    }
+    block->reached = true;
+    ++check.reachable_blocks;
+  };
+  for (const RootInfo& root : roots) {
+    visit(root.object, root.bytes);
+  }
+  if (reachable) {
+    reachable(visit);
+  } else {
+    for (Block& block : blocks) {
+      block.reached = !block.free;  // nobody to ask: nothing is called a leak
+    }
+  }
+  account(blocks, check);
+  return check;
+}
+
+}  // namespace holdfast

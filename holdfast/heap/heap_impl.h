@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Definitions of Heap's longer members; included by heap.h.
+#pragma once
+
+#include "holdfast/heap/heap.h"
+#include "holdfast/heap/inspect.h"
+
+namespace holdfast {
+
+template <class E>
+Result<std::unique_ptr<Heap<E>>> Heap<E>::create(Machine& machine, const CreateOptions& options) {
+  auto description = EngineFactory<E>::describe(options.engine);
+  if (!description) {
+    return description.status();
+  }
+  if (Status status = check_option_names(**description, options.options); !status.ok()) {
+    return status;
+  }
+  std::unique_ptr<Heap> heap(new Heap(machine));
+  try {
+    Status status = heap->file_.create(options, **description);
+    if (status.ok()) {
+      status = heap->start(*description, options.engine, options.options, machine.slots());
+    }
+    if (status.ok()) {
+      status = heap->fill(options);
+    }
+    if (status.ok()) {
+      // Last: a file whose creation was interrupted has no superblock and is not taken for a heap.
+      status = heap->file_.publish();
+    }
+    if (!status.ok()) {
+      return status;
+    }
+  } catch (const MediumFailure& failure) {
+    return failure.status();
+  }
+  heap->closed_ = false;
+  return heap;
+}
+
+template <class E>
+Status Heap<E>::fill(const CreateOptions& o) {
+  const Regions& r = regions();
+  if (o.content != nullptr) {
+    if (o.content_bytes > r.bytes) {
+      return {Code::invalid_argument, "the content is larger than the heap"};
+    }
+    std::byte* const copies[] = {r.home, r.twin};
+    for (std::byte* to : copies) {
+      if (to != nullptr) {
+        Machine::copy(to, o.content, o.content_bytes);
+        machine_.pwb_range(to, o.content_bytes, Site{"heap.content"});
+      }
+    }
+    machine_.psync(Site{"heap.content.sync"});
+  }
+  Status status = engine_->format();
+  if (status.ok()) {
+    status = engine_->recover(recovery_);
+  }
+  if (!status.ok()) {
+    return status;
+  }
+  const auto arenas = static_cast<size_t>(file_.superblock().slots);
+  if (o.content == nullptr && DataHeader<E>::bytes(arenas) > r.bytes) {
+    return {Code::invalid_argument, "the heap's metadata for " + std::to_string(arenas) + " threads takes " +
+                                        std::to_string(DataHeader<E>::bytes(arenas)) + " bytes; make the heap larger, or lower max_threads"};
+  }
+  auto format = [&] {
+    if (o.content == nullptr) {
+      Allocator<E>::format(r.data, file_.superblock().chunk_bytes, arenas, r.bytes);
+    } else {
+      header()->limit = r.bytes / header()->chunk_bytes;
+    }
+  };
+  engine_->update(format);
+  return {};
+}
+
+template <class E>
+Result<std::unique_ptr<Heap<E>>> Heap<E>::open(Machine& machine, const OpenOptions& options) {
+  std::unique_ptr<Heap> heap(new Heap(machine));
+  try {
+    Status status = heap->file_.read();
+    if (!status.ok()) {
+      return status;
+    }
+    const Superblock& s = heap->file_.superblock();
+    if (!options.engine.empty() && options.engine != s.engine) {
+      return Status(Code::wrong_format, heap->file_.name() + ": the heap belongs to engine '" + s.engine + "', not '" +
+                                            options.engine + "'; open it with that engine, or change it with `holdfast convert`");
+    }
+    auto description = EngineFactory<E>::describe(s.engine);
+    if (!description) {
+      return Status(description.status().code(), heap->file_.name() + ": " + description.status().message());
+    }
+    Options merged = s.options;
+    merged.insert(options.options.begin(), options.options.end());
+    status = check_option_names(**description, merged);
+    if (status.ok()) {
+      status = heap->map_and_recover(*description, merged);
+    }
+    if (!status.ok()) {
+      return status;
+    }
+  } catch (const MediumFailure& failure) {
+    return failure.status();
+  } catch (const Error& error) {
+    return error.status();
+  }
+  heap->closed_ = false;
+  return heap;
+}
+
+/// Maps the regions and recovers. Where the metadata looks damaged before recovery, which an interrupted
+/// transaction may explain, recovery is rehearsed on private mappings first: damage leaves the file as it was.
+template <class E>
+Status Heap<E>::map_and_recover(const Description* description, const Options& options) {
+  const Superblock& s = file_.superblock();
+  const auto threads = static_cast<int>(s.slots);
+  auto sound = [&](std::byte* data) {
+    return data == nullptr ? Status() : check_header<E>(data, regions().bytes, s.chunk_bytes, s.slots);
+  };
+  for (bool rehearsal = false;; rehearsal = !rehearsal) {
+    Status status = file_.map_regions(description->layout, rehearsal);
+    const bool suspect = status.ok() && !(sound(regions().home).ok() && sound(regions().twin).ok());
+    if (suspect && !rehearsal && !rehearsed_) {
+      rehearsed_ = true;
+      file_.unmap_regions();
+      continue;
+    }
+    if (status.ok()) {
+      status = start(description, s.engine, options, threads);
+    }
+    if (status.ok()) {
+      status = engine_->recover(recovery_);
+    }
+    if (status.ok()) {
+      status = sound(regions().data);
+    }
+    if (!status.ok()) {
+      const std::string prefix = status.message().rfind(file_.name(), 0) == 0 ? "" : file_.name() + ": ";
+      return {status.code(), prefix + status.message()};
+    }
+    if (!rehearsal) {
+      return announce_growth();
+    }
+    machine_.set_background(nullptr);
+    engine_.reset();
+    file_.unmap_regions();
+    recovery_ = RecoveryReport();
+  }
+}
+
+template <class E>
+Status Heap<E>::announce_growth() {
+  const Superblock& s = file_.superblock();
+  // A crash may have come between the growth of the file and the transaction that announced it.
+  const uint64_t limit = regions().bytes / s.chunk_bytes;
+  if (header()->limit < limit) {
+    auto announce = [&] { header()->limit = limit; };
+    engine_->update(announce);
+  }
+  return {};
+}
+
+template <class E>
+template <class NativeOptions>
+Result<std::unique_ptr<Heap<E>>> Heap<E>::create(const std::string& path, const CreateOptions& options,
+                                                 NativeOptions native) {
+  if (options.max_threads < 1 || options.max_threads > kMaxThreads) {
+    return Status(Code::invalid_argument, "max_threads is from 1 to " + std::to_string(kMaxThreads));
+  }
+  native.create = true;
+  native.max_threads = options.max_threads;
+  auto machine = Machine::open(path, native);
+  if (!machine) {
+    return machine.status();
+  }
+  auto heap = create(**machine, options);
+  if (heap) {
+    (*heap)->owned_ = std::move(*machine);
+  } else {
+    remove_file(path);  // what creation left behind is not a heap
+  }
+  return heap;
+}
+
+template <class E>
+template <class NativeOptions>
+Result<std::unique_ptr<Heap<E>>> Heap<E>::open(const std::string& path, const OpenOptions& options,
+                                               NativeOptions native) {
+  native.create = false;
+  native.max_threads = recorded_threads(path, native.max_threads);
+  auto machine = Machine::open(path, native);
+  if (!machine) {
+    return machine.status();
+  }
+  auto heap = open(**machine, options);
+  if (heap) {
+    (*heap)->owned_ = std::move(*machine);
+  }
+  return heap;
+}
+
+/// What has to hold before a transaction may begin.
+template <class E>
+Status Heap<E>::ready(Context::Mode mode) {
+  if constexpr (requires { machine_.forked_child(); }) {
+    if (machine_.forked_child()) {
+      return {Code::misuse, file_.name() + ": the heap was opened before fork(); open it anew in the child"};
+    }
+  }
+  if (machine_.failed()) {
+    return machine_.failure();
+  }
+  if (closed_) {
+    return {Code::misuse, "the heap is closed"};
+  }
+  if (mode == Context::Mode::update && machine_.medium().read_only()) {
+    return {Code::misuse, file_.name() + ": the heap was opened read-only"};
+  }
+  if (machine_.self() < 0) {
+    return {Code::too_many_threads, file_.name() + ": more than " + std::to_string(machine_.slots()) +
+                                        " threads use the heap; create it with a larger max_threads, or end some threads"};
+  }
+  return {};
+}
+
+template <class E>
+Status Heap<E>::nested(Context& outer, Context::Mode mode, FunctionRef<void()> body) {
+  if (outer.data != regions().data) {
+    return {Code::misuse, "a transaction of another heap is running on this thread; one transaction changes one heap"};
+  }
+  if (mode == Context::Mode::update && outer.mode == Context::Mode::read) {
+    return {Code::misuse, "update() was called inside read(); use update() for the outer transaction too"};
+  }
+  try {
+    body();
+  } catch (const HtmAbort&) {
+    throw;
+  } catch (...) {
+    outer.nested_failure = std::current_exception();
+    throw;
+  }
+  return {};
+}
+
+template <class E>
+Status Heap<E>::grow(size_t bytes) {
+  uint64_t expected = 0;
+  while (!growing_->compare_exchange(expected, 1)) {
+    machine_.wait_while(*growing_, uint64_t{1});
+    expected = 0;
+  }
+  Status status;
+  try {
+    if (regions().bytes < bytes) {  // else another thread has just done it
+      status = file_.grow(bytes);
+      if (status.ok()) {
+        engine_->grown(regions().bytes);
+        auto announce = [&] { header()->limit = regions().bytes / header()->chunk_bytes; };
+        engine_->update(announce);
+      }
+    }
+  } catch (const MediumFailure& failure) {
+    status = failure.status();
+  }
+  growing_->store(0);
+  return status;
+}
+
+}  // namespace holdfast

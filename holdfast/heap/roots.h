@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "holdfast/heap/layout.h"
+#include "holdfast/heap/type_name.h"
+
+namespace holdfast {
+
+/// A root as listed by `info` and `check`.
+struct RootInfo {
+  std::string name;
+  std::string type;
+  uint64_t version = 0;
+  uint64_t bytes = 0;
+  std::byte* object = nullptr;
+};
+
+inline RootText root_text(std::string_view text) {
+  RootText padded{};
+  std::copy_n(text.begin(), std::min(text.size(), padded.size() - 1), padded.begin());
+  return padded;
+}
+inline std::string root_string(const RootText& text) {
+  return {text.begin(), std::find(text.begin(), text.end(), '\0')};
+}
+
+/// The table of named roots. Every function runs inside the caller's transaction.
+template <class E>
+class Roots {
+ public:
+  explicit Roots(DataHeader<E>* header) : header_(header) {}
+
+  Root<E>* find(std::string_view name) const {
+    const RootText text = root_text(name);
+    for (Root<E>& root : header_->roots) {
+      if (root.name.load() == text) {
+        return &root;
+      }
+    }
+    return nullptr;
+  }
+
+  /// Throws Error when the name does not fit or the table is full.
+  void add(std::string_view name, const std::string& type, uint64_t version, std::byte* object, uint64_t bytes) {
+    if (name.empty() || name.size() >= sizeof(RootText)) {
+      throw Error(Status(Code::invalid_argument, "a root's name has 1 to 47 characters"));
+    }
+    Root<E>* root = find("");
+    if (root == nullptr) {
+      throw Error(Status(Code::out_of_space, "the heap has no free root (there are " + std::to_string(kRoots) +
+                                                 "); hang several objects below one root"));
+    }
+    root->type = root_text(type);
+    root->version = version;
+    root->object = object;
+    root->bytes = bytes;
+    root->name = root_text(name);
+  }
+
+  void remove(Root<E>* root) { root->name = RootText{}; }
+
+  std::vector<RootInfo> list() const {
+    std::vector<RootInfo> roots;
+    for (Root<E>& root : header_->roots) {
+      const std::string name = root_string(root.name);
+      if (!name.empty()) {
+        roots.push_back({name, root_string(root.type), root.version, root.bytes, root.object});
+      }
+    }
+    return roots;
+  }
+
+ private:
+  DataHeader<E>* header_;
+};
+
+}  // namespace holdfast

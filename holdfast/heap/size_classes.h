@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "holdfast/machine/machine.h"
+
+namespace holdfast {
+
+/// Block sizes of the allocator: 16, 32, 48, multiples of 64 to 512, then four steps per doubling to 16 KiB.
+/// Blocks of 64 bytes and more begin on a cache line.
+inline constexpr auto kClassBytes = [] {
+  std::array<size_t, 31> sizes{16, 32, 48};
+  size_t n = 3;
+  for (size_t size = 64; size <= 512; size += 64) {
+    sizes[n++] = size;
+  }
+  for (size_t step = 128; step <= 2048; step *= 2) {
+    for (size_t i = 5; i <= 8; ++i) {
+      sizes[n++] = i * step;
+    }
+  }
+  return sizes;
+}();
+inline constexpr size_t kClasses = kClassBytes.size();
+static_assert(kClassBytes.back() == 16384 && kClassBytes[11] == 640);
+
+/// The class for blocks of `bytes`; kClasses when it needs chunks of its own.
+constexpr size_t class_of(size_t bytes, size_t largest) {
+  if (bytes > largest) {
+    return kClasses;
+  }
+  size_t low = 0;
+  size_t high = kClasses;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (kClassBytes[middle] < bytes) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/// Every chunk begins with one line that says what it holds; blocks follow.
+inline constexpr size_t kChunkHeaderBytes = kLineBytes;
+inline constexpr size_t kMinChunkBytes = 1024;
+inline constexpr size_t kMaxChunkBytes = 65536;
+
+/// Blocks up to this size share chunks: at least three to a chunk.
+constexpr size_t largest_shared(size_t chunk_bytes) {
+  size_t largest = kClassBytes[0];
+  for (const size_t size : kClassBytes) {
+    if (size <= (chunk_bytes - kChunkHeaderBytes) / 3) {
+      largest = size;
+    }
+  }
+  return largest;
+}
+
+}  // namespace holdfast

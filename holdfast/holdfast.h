@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one header an application includes. See README.md for a complete program.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "holdfast/engines/fur/fur.h"
+#include "holdfast/engines/romulus/romulus.h"
+#include "holdfast/engines/undo/undo.h"
+#include "holdfast/heap/heap.h"
+#include "holdfast/machine/native/native_machine.h"
+
+namespace holdfast {
+
+/// The default engine: fastest for mixed work on one to a few threads, opaque, durable at return.
+using DefaultEngine = RomulusLog<NativeMachine>;
+using DefaultHeap = Heap<DefaultEngine>;
+
+/// Opens the heap in this file, or creates one there if there is no such file.
+inline Result<std::unique_ptr<DefaultHeap>> open_or_create(const std::string& path, const NativeOptions& native = {},
+                                                           const CreateOptions& options = {}) {
+  auto heap = DefaultHeap::open(path, {}, native);
+  if (heap || heap.status().code() != Code::not_found) {
+    return heap;
+  }
+  return DefaultHeap::create(path, options, native);
+}
+
+}  // namespace holdfast

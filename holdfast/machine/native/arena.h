@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <vector>
+
+namespace holdfast::native {
+
+/// Zeroed volatile memory that lives as long as this object. Blocks never share a cache line with
+/// others. Thread safe. Throws std::bad_alloc.
+class Arena {
+ public:
+  Arena() = default;
+  ~Arena();
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  void* allocate(size_t bytes, size_t alignment);
+
+ private:
+  struct Block {
+    void* memory;
+    size_t bytes;
+  };
+  std::mutex mutex_;
+  std::vector<Block> blocks_;
+};
+
+}  // namespace holdfast::native

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/machine/native/native_machine.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <random>
+
+namespace holdfast {
+
+Result<std::unique_ptr<NativeMachine>> NativeMachine::open(const std::string& path,
+                                                           const NativeOptions& options) {
+  if (options.max_threads < 1 || options.max_threads > kMaxThreads) {
+    return Status(Code::invalid_argument, "max_threads is from 1 to " + std::to_string(kMaxThreads));
+  }
+  if (options.create && options.read_only) {
+    return Status(Code::invalid_argument, path + " cannot be both created and read-only");
+  }
+  auto file = options.create      ? native::create_file(path)
+              : options.read_only ? native::open_file_read_only(path)
+                                  : native::open_file(path);
+  if (!file) {
+    return file.status();
+  }
+  auto persistence =
+      native::choose_persistence(path, native::examine(file->fd()), options);
+  struct stat info {};
+  if (persistence && fstat(file->fd(), &info) != 0) {
+    persistence = native::file_error(path, "cannot be examined", errno);
+  }
+  if (!persistence) {
+    if (options.create) {
+      ::unlink(path.c_str());
+    }
+    return persistence.status();
+  }
+  return std::unique_ptr<NativeMachine>(new NativeMachine(
+      std::move(*file), static_cast<size_t>(info.st_size), *persistence, options));
+}
+
+NativeMachine::NativeMachine(native::File file, size_t bytes,
+                             const native::Persistence& persistence, const NativeOptions& options)
+    : slots_(std::make_shared<native::SlotTable>(options.max_threads)),
+      write_back_(persistence.write_back),
+      domain_(persistence.domain),
+      read_only_(options.read_only),
+      counters_(static_cast<size_t>(slots()) + 1),
+      processors_(native::allowed_processors()),
+      soft_(slots(), options.htm),
+      medium_(std::move(file), bytes, persistence, options) {
+  threads_.reserve(static_cast<size_t>(slots()));
+  for (int slot = 0; slot < slots(); ++slot) {
+    threads_.push_back(std::make_unique<HtmThread>(soft_, slot));
+  }
+  if (options.latency.any()) {
+    pwb_delay_ = ticks_.from_ns(options.latency.pwb_ns);
+    pfence_delay_ = ticks_.from_ns(options.latency.pfence_ns);
+    psync_delay_ = ticks_.from_ns(options.latency.psync_ns);
+  }
+}
+
+NativeMachine::~NativeMachine() {
+  if (background_ && forked_child()) {
+    // Its thread does not exist here, and its mutex may be held for ever: left to the system.
+    (void)background_.release();
+  }
+  background_.reset();
+  slots_->close();
+}
+
+void NativeMachine::set_background(std::function<bool()> f) {
+  background_.reset();  // stops and joins the one before, which returns the slot
+  if (f) {
+    background_ = std::make_unique<native::Background>(
+        [table = slots_] { native::take_background_slot(table); }, std::move(f), processors_);
+  }
+}
+
+void NativeMachine::complete_write_backs(uint64_t delay) {
+  switch (domain_) {
+    case Domain::process:
+      // A killed process has performed all its stores up to some instruction.
+      native::compiler_barrier();
+      break;
+    case Domain::file:
+      if (!read_only_) {
+        medium_.sync().wait_durable();
+      }
+      break;
+    case Domain::pmem:
+    case Domain::eadr: native::persist_fence(); break;
+  }
+  if (failed()) [[unlikely]] {  // a failure to grow, in domains that have no other
+    medium_.sync().throw_failure();
+  }
+  if (delay != 0) [[unlikely]] {
+    ticks_.spin(delay);
+  }
+}
+
+bool NativeMachine::waited_in_vain() {
+  if (failed()) {
+    medium_.sync().throw_failure();
+  }
+  const int slot = self();
+  return slot >= 0 && htm(slot).doomed();
+}
+
+uint64_t NativeMachine::entropy() {
+  std::random_device device;
+  return (static_cast<uint64_t>(device()) << 32) | device();
+}
+
+PersistCounters NativeMachine::counters() const {
+  PersistCounters sum;
+  for (const Counters& c : counters_) {
+    sum.pwb += native::load_word(&c.pwb);
+    sum.pfence += native::load_word(&c.pfence);
+    sum.psync += native::load_word(&c.psync);
+    sum.fence += native::load_word(&c.fence);
+  }
+  return sum;
+}
+
+HtmCapabilities NativeMachine::htm_capabilities() const {
+  return {.backend = "soft",
+          .untracked_loads = true,
+          .suspend = true,
+          .store_lines = soft_.options.store_lines,
+          .load_lines = soft_.options.load_lines};
+}
+
+}  // namespace holdfast

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "holdfast/base/function_ref.h"
+#include "holdfast/machine/machine.h"
+#include "holdfast/machine/native/arena.h"
+#include "holdfast/machine/native/atomic.h"
+#include "holdfast/machine/native/fork_guard.h"
+#include "holdfast/machine/native/medium.h"
+#include "holdfast/machine/native/options.h"
+#include "holdfast/machine/native/slots.h"
+#include "holdfast/machine/native/soft_htm.h"
+#include "holdfast/machine/native/spin.h"
+#include "holdfast/machine/native/threads.h"
+#include "holdfast/machine/native/ticks.h"
+#include "holdfast/machine/native/words.h"
+#include "holdfast/machine/native/write_back.h"
+
+namespace holdfast {
+
+/// This computer: memory operations compile to plain instructions, the medium is a file, hardware
+/// transactional memory is `soft` (soft_htm.h). What each operation means is said in machine.h; what
+/// each persistence domain survives, in docs/machine-native.md.
+///
+/// Thread safety: everything but set_background may be called by any thread. Several machines can be
+/// open at once. In a forked child nothing but forked_child() and the destructor may be called.
+class NativeMachine {
+ public:
+  template <class T>
+  using Atomic = NativeAtomic<T>;
+  using HtmThread = native::SoftThread;
+  using Medium = NativeMedium;
+
+  /// Opens or creates the file. The message of a failure names the file and says what to do.
+  static Result<std::unique_ptr<NativeMachine>> open(const std::string& path,
+                                                     const NativeOptions& options);
+  ~NativeMachine();
+  NativeMachine(const NativeMachine&) = delete;
+  NativeMachine& operator=(const NativeMachine&) = delete;
+
+  // Memory. Relaxed: for private or already protected memory, nothing else is ordered by it.
+  template <Word T>
+  static T load(const T* p) {
+    return native::load_word(p);
+  }
+  template <Word T>
+  static void store(T* p, T value) {
+    native::store_word(p, value);
+  }
+  template <Word T>
+  static void store_release(T* p, T value) {
+    native::store_word<__ATOMIC_RELEASE>(p, value);
+  }
+  static void copy(void* to, const void* from, size_t n) { native::copy_words(to, from, n); }
+  static void* context() { return native::thread_state.context; }
+  static void set_context(void* context) { native::thread_state.context = context; }
+
+  // Threads.
+  int self() {
+    if (native::thread_state.table == slots_.get()) [[likely]] {
+      return native::thread_state.slot;
+    }
+    return native::find_or_take_slot(slots_);
+  }
+  int slots() const { return slots_->slots(); }
+  int active_slots() const { return slots_->active(); }
+  void run_threads(int n, FunctionRef<void(int)> f) { native::run_pinned(n, processors_, f); }
+  void set_background(std::function<bool()> f);
+
+  template <class T>
+  T wait_while(const Atomic<T>& a, T old) {
+    native::Backoff backoff;
+    for (;;) {
+      // Acquire: what was stored before the awaited value is visible to who waited.
+      const T value = a.load(std::memory_order_acquire);
+      if (value != old) {
+        return value;
+      }
+      if (backoff.wait() && waited_in_vain()) {
+        return old;
+      }
+    }
+  }
+  static void pause() { native::pause(); }
+  static void work(uint64_t /*cycles*/) {}
+  uint64_t now() const { return ticks_.now(); }
+  double ns_per_tick() const { return ticks_.ns_per_tick(); }
+  static uint64_t entropy();
+
+  void* allocate(size_t bytes, size_t alignment) { return arena_.allocate(bytes, alignment); }
+  static size_t line_bytes() { return kLineBytes; }
+
+  // Persistence.
+  void pwb(const void* p, Site /*site*/) {
+    count(mine().pwb);
+    native::write_back_line(write_back_, p);
+    if (pwb_delay_ != 0) [[unlikely]] {
+      ticks_.spin(pwb_delay_);
+    }
+  }
+  void pwb_range(const void* p, size_t n, Site site) {
+    const auto begin = reinterpret_cast<uintptr_t>(p);
+    for (uintptr_t line = begin & ~(kLineBytes - 1); line < begin + n; line += kLineBytes) {
+      pwb(reinterpret_cast<const void*>(line), site);
+    }
+  }
+  void pfence(Site /*site*/) {
+    count(mine().pfence);
+    complete_write_backs(pfence_delay_);
+  }
+  void psync(Site /*site*/) {
+    count(mine().psync);
+    complete_write_backs(psync_delay_);
+  }
+  void fence(Site /*site*/) {
+    count(mine().fence);
+    native::full_fence();
+  }
+  bool rmw_orders_pwb() const { return medium_.persistence().rmw_orders_pwb; }
+  PersistCounters counters() const;
+  bool failed() const { return medium_.sync().failed(); }
+  Status failure() const { return medium_.sync().failure(); }
+
+  // Hardware transactional memory.
+  HtmThread& htm(int slot) { return *threads_[static_cast<size_t>(slot)]; }
+  HtmCapabilities htm_capabilities() const;
+
+  Medium& medium() { return medium_; }
+  bool forked_child() const { return fork_guard_.forked_child(); }
+
+ private:
+  struct alignas(2 * kLineBytes) Counters {
+    uint64_t pwb = 0;
+    uint64_t pfence = 0;
+    uint64_t psync = 0;
+    uint64_t fence = 0;
+  };
+
+  NativeMachine(native::File file, size_t bytes, const native::Persistence& persistence,
+                const NativeOptions& options);
+
+  /// Threads without a slot share the last element; theirs may miss a few.
+  Counters& mine() {
+    const int slot = self();
+    return counters_[static_cast<size_t>(slot < 0 ? slots() : slot)];
+  }
+  // Relaxed, and not one atomic step: each is written by one thread, and read to be summed.
+  static void count(uint64_t& counter) {
+    native::store_word(&counter, native::load_word(&counter) + 1);
+  }
+  void complete_write_backs(uint64_t delay);
+  bool waited_in_vain();
+
+  // What the hot paths read.
+  std::shared_ptr<native::SlotTable> slots_;
+  native::WriteBack write_back_;
+  Domain domain_;
+  bool read_only_;
+  uint64_t pwb_delay_ = 0;  // in ticks
+  uint64_t pfence_delay_ = 0;
+  uint64_t psync_delay_ = 0;
+  std::vector<Counters> counters_;
+  std::vector<std::unique_ptr<HtmThread>> threads_;
+  native::Ticks ticks_;
+
+  std::vector<int> processors_;
+  native::Arena arena_;
+  native::SoftShared soft_;
+  native::ForkGuard fork_guard_;
+  NativeMedium medium_;
+  std::unique_ptr<native::Background> background_;
+};
+
+static_assert(Machine<NativeMachine>);
+
+}  // namespace holdfast

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "holdfast/machine/machine.h"
+
+namespace holdfast::native {
+
+/// One word per thread says what its transaction is doing: { incarnation:53 | pins:9 | state:2 }.
+/// Other threads change it in two ways only, both conditional on the incarnation: RUNNING becomes
+/// DOOMED, and a doomed transaction is pinned while its lines are taken away from it.
+///
+/// Why pins: an entry of the ownership table names the owner but not its incarnation. Between
+/// dooming a transaction and taking its line the thread could roll back, begin again and acquire the
+/// same line at the same version, and the innocent new transaction would lose it unawares. A pinned
+/// transaction cannot leave its incarnation.
+namespace soft_status {
+
+inline constexpr uint64_t kIdle = 0;
+inline constexpr uint64_t kRunning = 1;
+inline constexpr uint64_t kDoomed = 2;
+/// Committed and publishing, or rolled back and releasing: either way the lines come free soon.
+inline constexpr uint64_t kClosing = 3;
+inline constexpr uint64_t kStateMask = 3;
+inline constexpr uint64_t kPin = 4;
+inline constexpr uint64_t kPinMask = 511 * kPin;
+inline constexpr uint64_t kIncarnation = 512 * kPin;
+static_assert(kMaxThreads + 1 < 511, "every other thread may hold a pin");
+
+inline uint64_t state(uint64_t word) { return word & kStateMask; }
+inline bool pinned(uint64_t word) { return (word & kPinMask) != 0; }
+inline uint64_t with_state(uint64_t word, uint64_t state) { return (word & ~kStateMask) | state; }
+
+}  // namespace soft_status
+
+struct alignas(2 * kLineBytes) SoftStatus {
+  std::atomic<uint64_t> word{soft_status::kIdle};
+};
+
+}  // namespace holdfast::native

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "holdfast/machine/machine.h"
+
+namespace holdfast::native {
+
+/// An entry of the ownership table: { version:52 | owner:12 }. The owner is a slot + 1, or kPlain
+/// while a plain store is performed; 0 means unowned. The version is the commit that last changed a
+/// line of this entry; it stays readable while the entry is owned. 52 bits last 14 years at ten
+/// million commits per second.
+namespace soft_entry {
+
+inline constexpr int kVersionShift = 12;
+inline constexpr uint64_t kOwnerMask = (uint64_t{1} << kVersionShift) - 1;
+inline constexpr uint64_t kPlain = kOwnerMask;
+static_assert(kMaxThreads + 1 < static_cast<int>(kPlain));
+
+inline uint64_t owner(uint64_t entry) { return entry & kOwnerMask; }
+inline uint64_t version(uint64_t entry) { return entry >> kVersionShift; }
+inline uint64_t unowned(uint64_t entry) { return entry & ~kOwnerMask; }
+inline uint64_t released(uint64_t version) { return version << kVersionShift; }
+
+}  // namespace soft_entry
+
+using SoftEntry = std::atomic<uint64_t>;
+static_assert(sizeof(SoftEntry) == sizeof(uint64_t) && SoftEntry::is_always_lock_free);
+
+inline uintptr_t line_of(const void* p) { return reinterpret_cast<uintptr_t>(p) / kLineBytes; }
+
+/// One entry per line, found by the low bits of the line number: neighbouring lines have
+/// neighbouring entries, so the table costs a reader an eighth of its cache footprint, and no
+/// multiplication. Lines 64 MiB apart share an entry, which can only cause needless conflicts.
+/// The size is a constant because a load's fast path masks with it. Pages appear when touched.
+class SoftTable {
+ public:
+  static constexpr size_t kEntries = size_t{1} << 20;
+
+  SoftTable();
+  ~SoftTable();
+  SoftTable(const SoftTable&) = delete;
+  SoftTable& operator=(const SoftTable&) = delete;
+
+  static size_t index(uintptr_t line) { return line & (kEntries - 1); }
+  SoftEntry* entries() const { return entries_; }
+
+ private:
+  SoftEntry* entries_;
+};
+
+}  // namespace holdfast::native

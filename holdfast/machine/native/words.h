@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Access to shared memory in whole words. Every access is an atomic one, so that the language
+// allows the races that transactional memory lives with, and the sanitizers know it; on the
+// machines we run on a relaxed, acquire or release access is the plain instruction.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "holdfast/machine/machine.h"
+
+namespace holdfast::native {
+
+// Memory of any type is accessed through these, hence may_alias.
+using Word1 [[gnu::may_alias]] = uint8_t;
+using Word2 [[gnu::may_alias]] = uint16_t;
+using Word4 [[gnu::may_alias]] = uint32_t;
+using Word8 [[gnu::may_alias]] = uint64_t;
+
+template <size_t kBytes>
+struct WordOf;
+template <>
+struct WordOf<1> {
+  using Memory = Word1;
+  using Value = uint8_t;
+};
+template <>
+struct WordOf<2> {
+  using Memory = Word2;
+  using Value = uint16_t;
+};
+template <>
+struct WordOf<4> {
+  using Memory = Word4;
+  using Value = uint32_t;
+};
+template <>
+struct WordOf<8> {
+  using Memory = Word8;
+  using Value = uint64_t;
+};
+
+/// Whether a T always lies within one aligned word. A struct of eight bytes may not.
+template <class T>
+inline constexpr bool kAligned = alignof(T) >= sizeof(T);
+
+template <class Unit, int kLoad, int kStore>
+inline void copy_unit(std::byte*& to, const std::byte*& from, size_t& n) {
+  __atomic_store_n(reinterpret_cast<Unit*>(to),
+                   __atomic_load_n(reinterpret_cast<const Unit*>(from), kLoad), kStore);
+  to += sizeof(Unit), from += sizeof(Unit), n -= sizeof(Unit);
+}
+
+/// Copies in naturally aligned units of at most kUnit bytes; `to` and `from` agree modulo kUnit.
+template <size_t kUnit, int kLoad, int kStore>
+inline void copy_units(std::byte* to, const std::byte* from, size_t n) {
+  const auto at = [&to] { return reinterpret_cast<uintptr_t>(to); };
+  if constexpr (kUnit > 1) {
+    if ((at() & 1) != 0 && n >= 1) {
+      copy_unit<Word1, kLoad, kStore>(to, from, n);
+    }
+  }
+  if constexpr (kUnit > 2) {
+    if ((at() & 2) != 0 && n >= 2) {
+      copy_unit<Word2, kLoad, kStore>(to, from, n);
+    }
+  }
+  if constexpr (kUnit > 4) {
+    if ((at() & 4) != 0 && n >= 4) {
+      copy_unit<Word4, kLoad, kStore>(to, from, n);
+    }
+  }
+  while (n >= kUnit) {
+    copy_unit<typename WordOf<kUnit>::Memory, kLoad, kStore>(to, from, n);
+  }
+  // What remains is less than a unit and starts aligned to every power of two it contains.
+  if constexpr (kUnit > 4) {
+    if (n >= 4) {
+      copy_unit<Word4, kLoad, kStore>(to, from, n);
+    }
+  }
+  if constexpr (kUnit > 2) {
+    if (n >= 2) {
+      copy_unit<Word2, kLoad, kStore>(to, from, n);
+    }
+  }
+  if constexpr (kUnit > 1) {
+    if (n >= 1) {
+      copy_unit<Word1, kLoad, kStore>(to, from, n);
+    }
+  }
+}
+
+/// Copies n bytes, any alignment, no overlap, in the largest units both sides are aligned for.
+template <int kLoad = __ATOMIC_RELAXED, int kStore = __ATOMIC_RELAXED>
+inline void copy_words(void* to, const void* from, size_t n) {
+  auto* t = static_cast<std::byte*>(to);
+  const auto* f = static_cast<const std::byte*>(from);
+  const uintptr_t skew = reinterpret_cast<uintptr_t>(t) ^ reinterpret_cast<uintptr_t>(f);
+  if ((skew & 7) == 0) {
+    copy_units<8, kLoad, kStore>(t, f, n);
+  } else if ((skew & 3) == 0) {
+    copy_units<4, kLoad, kStore>(t, f, n);
+  } else if ((skew & 1) == 0) {
+    copy_units<2, kLoad, kStore>(t, f, n);
+  } else {
+    copy_units<1, kLoad, kStore>(t, f, n);
+  }
+}
+
+template <int kOrder = __ATOMIC_RELAXED, Word T>
+inline T load_word(const T* p) {
+  if constexpr (kAligned<T>) {
+    using W = WordOf<sizeof(T)>;
+    const typename W::Value raw =
+        __atomic_load_n(reinterpret_cast<const typename W::Memory*>(p), kOrder);
+    return std::bit_cast<T>(raw);
+  } else {
+    std::array<std::byte, sizeof(T)> raw;
+    copy_words<kOrder>(raw.data(), p, sizeof(T));
+    return std::bit_cast<T>(raw);
+  }
+}
+
+template <int kOrder = __ATOMIC_RELAXED, Word T>
+inline void store_word(T* p, const T& value) {
+  if constexpr (kAligned<T>) {
+    using W = WordOf<sizeof(T)>;
+    __atomic_store_n(reinterpret_cast<typename W::Memory*>(p),
+                     std::bit_cast<typename W::Value>(value), kOrder);
+  } else {
+    copy_words<__ATOMIC_RELAXED, kOrder>(p, &value, sizeof(T));
+  }
+}
+
+}  // namespace holdfast::native

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace holdfast::native {
+
+/// The instruction that writes a cache line back to memory.
+enum class WriteBack : uint8_t { none, clflush, clflushopt, clwb, dc_cvac };
+
+const char* to_string(WriteBack instruction);
+
+/// The best this processor has: CLWB keeps the line cached, CLFLUSHOPT does not, CLFLUSH is also
+/// ordered with every store.
+WriteBack detect_write_back();
+
+/// A barrier for the compiler only: what was stored before stays before.
+inline void compiler_barrier() { asm volatile("" ::: "memory"); }
+
+/// The instruction was detected at run time; the switch is on a member that never changes, so the
+/// branch is predicted. Every case is a compiler barrier, for the line's other words as well.
+inline void write_back_line(WriteBack instruction, const void* p) {
+  auto* line = static_cast<volatile char*>(const_cast<void*>(p));
+  switch (instruction) {
+#if defined(__x86_64__)
+    case WriteBack::clwb: asm volatile("clwb %0" : "+m"(*line)::"memory"); return;
+    case WriteBack::clflushopt: asm volatile("clflushopt %0" : "+m"(*line)::"memory"); return;
+    case WriteBack::clflush: asm volatile("clflush %0" : "+m"(*line)::"memory"); return;
+#elif defined(__aarch64__)
+    case WriteBack::dc_cvac: asm volatile("dc cvac, %0" ::"r"(line) : "memory"); return;
+#endif
+    default: asm volatile("" ::"r"(line) : "memory"); return;
+  }
+}
+
+/// Completes the write-backs and stores before it.
+inline void persist_fence() {
+#if defined(__x86_64__)
+  asm volatile("sfence" ::: "memory");
+#elif defined(__aarch64__)
+  asm volatile("dsb sy" ::: "memory");
+#else
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+/// Stores before it are visible to others before loads after it are performed. A locked instruction
+/// on the stack is the cheapest such fence on x86, and orders write-backs too (Intel SDM 3A 9.2.5).
+inline void full_fence() {
+#if defined(__x86_64__)
+  asm volatile("lock; orl $0, -4(%%rsp)" ::: "memory", "cc");
+#else
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+}  // namespace holdfast::native

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "holdfast/machine/machine.h"
+
+namespace holdfast::sim {
+
+static_assert(std::endian::native == std::endian::little, "byte masks assume little-endian words");
+
+inline constexpr size_t kWordBytes = 8;
+
+/// Some bytes of one aligned 8-byte word: the unit everything inside the simulated machine works in.
+/// Partially overlapping accesses then need no special case: bytes outside the mask are left alone.
+struct MaskedWord {
+  uintptr_t address = 0;  ///< multiple of 8
+  uint64_t value = 0;     ///< in place; bytes outside the mask are zero
+  uint64_t mask = 0;      ///< 0xff for every byte that is meant
+
+  uint64_t over(uint64_t below) const { return (below & ~mask) | value; }
+};
+
+inline uint64_t byte_mask(size_t offset, size_t size) {
+  const uint64_t ones = size >= kWordBytes ? ~uint64_t{0} : (uint64_t{1} << (8 * size)) - 1;
+  return ones << (8 * offset);
+}
+
+inline uint64_t read_word(uintptr_t address) {
+  uint64_t value;
+  std::memcpy(&value, reinterpret_cast<const void*>(address), sizeof(value));
+  return value;
+}
+
+inline void write_word(const MaskedWord& word) {
+  const uint64_t value = word.over(read_word(word.address));
+  std::memcpy(reinterpret_cast<void*>(word.address), &value, sizeof(value));
+}
+
+template <Word T>
+uint64_t to_bits(const T& value) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(T));
+  return bits;
+}
+
+template <Word T>
+T from_bits(uint64_t bits) {
+  T value;
+  std::memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+
+/// Calls f(address, size) for the pieces of [address, address + size) that lie in one word each.
+template <class F>
+void for_each_piece(uintptr_t address, size_t size, F&& f) {
+  while (size > 0) {
+    const size_t piece = std::min(size, kWordBytes - address % kWordBytes);
+    f(address, piece);
+    address += piece;
+    size -= piece;
+  }
+}
+
+}  // namespace holdfast::sim

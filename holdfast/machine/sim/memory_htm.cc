@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The transactional and the failing half of MemorySystem.
+#include <utility>
+
+#include "holdfast/machine/sim/memory_system.h"
+
+namespace holdfast::sim {
+namespace {
+
+[[noreturn]] void misuse(const char* what) { throw Error(Status(Code::misuse, what)); }
+
+}  // namespace
+
+void MemorySystem::throw_if_doomed(SimThread& thread) {
+  if (thread.tx->doomed()) {
+    thread.tx->unwinding = true;
+    throw HtmAbort{};
+  }
+}
+
+void MemorySystem::on_doomed(int slot) {
+  SimThread& thread = *threads_[static_cast<size_t>(slot)];
+  thread.buffer.drop_transactional();
+  runner_.buffer_changed(thread);
+  if (thread.state == SimThread::State::waiting) {
+    waiters_.remove(slot);
+    runner_.wake(thread);
+  }
+}
+
+void MemorySystem::begin(SimThread& thread, Tracking tracking) {
+  runner_.point(thread, Op::begin, 0);
+  if (thread.tx->open) {
+    misuse("a hardware transaction is open on this simulated thread already");
+  }
+  htm_.begin(thread.slot, tracking);
+}
+
+void MemorySystem::suspend(SimThread& thread) {
+  runner_.point(thread, Op::suspend, 0);
+  if (thread.tx->unwinding) {
+    return;
+  }
+  if (!thread.tx->open || thread.tx->suspended) {
+    misuse("suspend without a running hardware transaction");
+  }
+  throw_if_doomed(thread);
+  thread.tx->suspended = true;
+}
+
+void MemorySystem::resume(SimThread& thread) {
+  runner_.point(thread, Op::resume, 0);
+  if (!thread.tx->open || !(thread.tx->suspended || thread.tx->unwinding)) {
+    misuse("resume without a suspended hardware transaction");
+  }
+  throw_if_doomed(thread);
+  thread.tx->suspended = false;
+}
+
+void MemorySystem::commit(SimThread& thread) {
+  Transaction& tx = *thread.tx;
+  runner_.point(thread, Op::commit, 0);
+  if (!tx.open || tx.suspended) {
+    misuse("commit without a running hardware transaction");
+  }
+  throw_if_doomed(thread);
+  drain(thread);
+  throw_if_doomed(thread);
+  const std::vector<MaskedWord>& words = tx.words.words();
+  uint64_t offset;
+  for (const MaskedWord& word : words) {
+    if (medium_.find(word.address, offset)) {
+      persist_event();  // one for all: they become visible at one instant
+      break;
+    }
+  }
+  bool same_instant = false;
+  for (const MaskedWord& word : words) {
+    write(thread, word, same_instant);
+    same_instant = same_instant || medium_.find(word.address, offset);
+  }
+  for (const uint32_t line : tx.written_lines) {
+    announce(thread, line);
+  }
+  htm_.end(thread.slot);
+}
+
+void MemorySystem::abort(SimThread& thread) {
+  if (!thread.tx->open) {
+    misuse("abort without an open hardware transaction");
+  }
+  htm_.doom(thread.slot, AbortCause::explicit_abort);
+  thread.tx->unwinding = true;
+  throw HtmAbort{};
+}
+
+AbortCause MemorySystem::caught(SimThread& thread) {
+  htm_.doom(thread.slot, AbortCause::other);
+  const AbortCause cause = thread.tx->doom;
+  htm_.end(thread.slot);
+  return cause;
+}
+
+void MemorySystem::cancel(SimThread& thread) {
+  htm_.doom(thread.slot, AbortCause::explicit_abort);
+  htm_.end(thread.slot);
+}
+
+// ---- failure
+
+void MemorySystem::check_failure() const {
+  if (!failure_.ok()) {
+    throw MediumFailure(failure_);
+  }
+}
+
+void MemorySystem::freeze(const Status& why) {
+  frozen_ = true;
+  failure_ = why;
+  medium_.fail(why);
+  // Nobody sleeps through it.
+  waiters_.take_all([&](int slot) { runner_.wake(*threads_[static_cast<size_t>(slot)]); });
+}
+
+void MemorySystem::crash() {
+  crash_at_ = kNever;
+  if (options_.domain == Domain::process) {
+    // Only the process dies: what its threads have stored reaches memory all the same.
+    for (const auto& thread : threads_) {
+      drain(*thread);
+    }
+  }
+  crashed_ = true;
+  freeze(Status(Code::io_error,
+                "the simulated machine lost its power before persist event " + std::to_string(events_)));
+  if (runner_.running()) {
+    runner_.halt();
+  }
+  throw Error(failure_);
+}
+
+void MemorySystem::forget_threads() {
+  for (const auto& thread : threads_) {
+    thread->buffer.clear();
+    runner_.buffer_changed(*thread);
+    htm_.doom(thread->slot, AbortCause::other);
+    htm_.end(thread->slot);
+  }
+  waiters_.take_all([](int) {});
+}
+
+}  // namespace holdfast::sim

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What happens to a memory operation of the current thread: scheduling point, store buffer, hardware
+// transactional memory, persistence, waiters. Reading order: load, store, leave, publish.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "holdfast/base/function_ref.h"
+#include "holdfast/machine/sim/arena.h"
+#include "holdfast/machine/sim/htm_unit.h"
+#include "holdfast/machine/sim/persistence.h"
+#include "holdfast/machine/sim/runner.h"
+#include "holdfast/machine/sim/sim_medium.h"
+#include "holdfast/machine/sim/wait_table.h"
+
+namespace holdfast::sim {
+
+class MemorySystem final : private StoreBufferOwner, private DoomListener {
+ public:
+  MemorySystem(const SimOptions& options, const Arena& arena, SimMedium& medium,
+               Persistence& persistence, Runner::Threads& threads, Runner& runner);
+
+  StoreBufferOwner& as_buffer_owner() { return *this; }
+  /// The address of a shared word; throws Error(misuse) when it is not in the machine's memory.
+  static uintptr_t checked(const void* p);
+
+  // Operations of the current thread on the arena.
+  uint64_t load(uintptr_t address, size_t size);
+  void store(uintptr_t address, size_t size, uint64_t bits);
+  void copy(void* to, const void* from, size_t n);
+  /// change(old, fresh) returns whether to store `fresh`. Returns the old value.
+  uint64_t read_modify_write(uintptr_t address, size_t size,
+                             FunctionRef<bool(uint64_t old, uint64_t& fresh)> change);
+  /// Empties the store buffer; what follows a sequentially consistent store.
+  void store_load_fence();
+  void pwb(uintptr_t address);
+  void pfence();
+  void psync();
+  void fence();
+  /// Blocks until a store to the line of `address` becomes visible. False: without having waited,
+  /// because the thread's transaction is doomed.
+  bool wait(uintptr_t address);
+  void point(Op op, uintptr_t address = 0) { runner_.point(*current_thread, op, address); }
+
+  // Hardware transactional memory.
+  void begin(SimThread& thread, Tracking tracking);
+  void suspend(SimThread& thread);
+  void resume(SimThread& thread);
+  void commit(SimThread& thread);
+  [[noreturn]] void abort(SimThread& thread);
+  AbortCause caught(SimThread& thread);
+  void cancel(SimThread& thread);
+
+  // Failure.
+  const Status& failure() const { return failure_; }
+  void check_failure() const;
+  uint64_t persist_events() const { return events_; }
+  void crash_at(uint64_t event) { crash_at_ = event; }
+  bool crashed() const { return crashed_; }
+  /// No thread but the caller exists any more: their transactions and buffers are gone.
+  void forget_threads();
+  /// The medium keeps what it has; everything that could wait throws from now on.
+  void freeze(const Status& why);
+
+ private:
+  void leave_oldest(int slot) override;
+  void on_doomed(int slot) override;
+
+  uint32_t line_of(uintptr_t address) const {
+    return static_cast<uint32_t>((address - kArenaBase) >> line_shift_);
+  }
+  uint64_t visible(SimThread& thread, uintptr_t word);
+  void enqueue(SimThread& thread, const Entry& entry);
+  void drain(SimThread& thread);
+  void publish(SimThread& thread, const MaskedWord& word);
+  void write(SimThread& thread, const MaskedWord& word, bool same_instant);
+  void announce(SimThread& thread, uint32_t line);
+  void throw_if_doomed(SimThread& thread);
+  void complete_write_backs(SimThread& thread);
+  void sync(SimThread& thread, bool may_fail);
+  void persist_event();
+  void crash();
+
+  const SimOptions& options_;
+  SimMedium& medium_;
+  Persistence& persistence_;
+  Runner::Threads& threads_;
+  Runner& runner_;
+  HtmUnit htm_;
+  WaitTable waiters_;
+  int line_shift_;
+  Status failure_;
+  bool frozen_ = false;
+  bool crashed_ = false;
+  uint64_t events_ = 0;
+  uint64_t crash_at_ = kNever;
+  uint64_t syncs_ = 0;
+};
+
+}  // namespace holdfast::sim

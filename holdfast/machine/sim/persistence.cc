@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/machine/sim/persistence.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace holdfast::sim {
+
+Persistence::Persistence(Domain domain, size_t line_bytes, size_t limit, const Image& image)
+    : domain_(domain),
+      line_bytes_(line_bytes),
+      bytes_(image.size()),
+      certain_(limit),
+      page_used_(limit / kPageBytes + 1),
+      index_(limit / line_bytes + 1) {
+  for (size_t offset = 0; offset < image.size(); offset += kPageBytes) {
+    const size_t n = std::min(kPageBytes, image.size() - offset);
+    const std::byte* page = image.data() + offset;
+    const bool zero = page[0] == std::byte{0} && std::memcmp(page, page + 1, n - 1) == 0;
+    if (!zero) {
+      std::memcpy(&certain_[offset], page, n);
+      page_used_[offset / kPageBytes] = 1;
+    }
+  }
+}
+
+void Persistence::make_certain(const MaskedWord& word) {
+  page_used_[word.address / kPageBytes] = 1;
+  apply(word, certain_.data());
+}
+
+void Persistence::apply(const MaskedWord& word, std::byte* image) {
+  uint64_t value;
+  std::memcpy(&value, image + word.address, sizeof(value));
+  value = word.over(value);
+  std::memcpy(image + word.address, &value, sizeof(value));
+}
+
+void Persistence::stored(const MaskedWord& word, bool same_instant) {
+  if (certain_at_once()) {
+    make_certain(word);
+    return;
+  }
+  number_ += same_instant ? 0 : 1;
+  const auto line = static_cast<uint32_t>(word.address / line_bytes_);
+  if (index_[line] == 0) {
+    dirty_.push_back({line, {}});
+    if (!spare_.empty()) {
+      dirty_.back().stores = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    index_[line] = static_cast<uint32_t>(dirty_.size());
+  }
+  dirty_[index_[line] - 1].stores.push_back({word, number_});
+}
+
+void Persistence::wrote_back(size_t offset, std::vector<WriteBack>& pending) {
+  const auto line = static_cast<uint32_t>(offset / line_bytes_);
+  if (domain_ == Domain::pmem && index_[line] != 0) {
+    pending.push_back({line, number_});
+  }
+}
+
+void Persistence::fenced(std::vector<WriteBack>& pending) {
+  for (const WriteBack& write_back : pending) {
+    make_certain(write_back.line, write_back.upto);
+  }
+  pending.clear();
+}
+
+void Persistence::synced() {
+  while (!dirty_.empty()) {
+    for (const Store& store : dirty_.back().stores) {
+      make_certain(store.word);
+    }
+    clean(static_cast<uint32_t>(dirty_.size() - 1));
+  }
+}
+
+void Persistence::make_certain(uint32_t line, uint64_t upto) {
+  const uint32_t at = index_[line];
+  if (at == 0) {
+    return;
+  }
+  std::vector<Store>& stores = dirty_[at - 1].stores;
+  size_t done = 0;
+  while (done < stores.size() && stores[done].number <= upto) {
+    make_certain(stores[done++].word);
+  }
+  if (done == stores.size()) {
+    clean(at - 1);
+  } else {
+    stores.erase(stores.begin(), stores.begin() + static_cast<std::ptrdiff_t>(done));
+  }
+}
+
+void Persistence::clean(uint32_t index) {
+  Dirty& dirty = dirty_[index];
+  index_[dirty.line] = 0;
+  dirty.stores.clear();
+  spare_.push_back(std::move(dirty.stores));
+  if (index + 1 != dirty_.size()) {
+    dirty = std::move(dirty_.back());
+    index_[dirty.line] = index + 1;
+  }
+  dirty_.pop_back();
+}
+
+void Persistence::copy_certain(size_t offset, size_t n, std::byte* to) const {
+  for (size_t done = 0; done < n;) {
+    const size_t at = offset + done;
+    const size_t piece = std::min(n - done, kPageBytes - at % kPageBytes);
+    if (page_used_[at / kPageBytes] != 0) {
+      std::memcpy(to + done, &certain_[at], piece);
+    }
+    done += piece;
+  }
+}
+
+void Persistence::read_latest(size_t offset, size_t n, std::byte* to) const {
+  copy_certain(offset, n, to);
+  for (const Dirty& dirty : dirty_) {
+    const size_t at = dirty.line * line_bytes_;
+    if (at >= offset && at < offset + n) {
+      for (const Store& store : dirty.stores) {
+        apply(store.word, to - offset);
+      }
+    }
+  }
+}
+
+Image Persistence::earliest_image() const {
+  Image image(bytes_);
+  copy_certain(0, bytes_, image.data());
+  return image;
+}
+
+Image Persistence::latest_image() const {
+  Image image(bytes_);
+  read_latest(0, bytes_, image.data());
+  return image;
+}
+
+std::vector<size_t> Persistence::prefixes(const Dirty& dirty) {
+  std::vector<size_t> lengths{0};
+  for (size_t i = 1; i <= dirty.stores.size(); ++i) {
+    if (i == dirty.stores.size() || dirty.stores[i].number != dirty.stores[i - 1].number) {
+      lengths.push_back(i);
+    }
+  }
+  return lengths;
+}
+
+Image Persistence::sample_image(Random& random) const {
+  Image image = earliest_image();
+  for (const Dirty& dirty : dirty_) {
+    const std::vector<size_t> lengths = prefixes(dirty);
+    const size_t length = lengths[random.below(lengths.size())];
+    for (size_t i = 0; i < length; ++i) {
+      apply(dirty.stores[i].word, image.data());
+    }
+  }
+  return image;
+}
+
+uint64_t Persistence::image_count() const {
+  uint64_t count = 1;
+  for (const Dirty& dirty : dirty_) {
+    if (__builtin_mul_overflow(count, prefixes(dirty).size(), &count)) {
+      return ~uint64_t{0};
+    }
+  }
+  return count;
+}
+
+uint64_t Persistence::for_each_image(uint64_t limit, FunctionRef<bool(const Image&)> f) const {
+  Image image = earliest_image();
+  std::vector<std::vector<size_t>> lengths;
+  for (const Dirty& dirty : dirty_) {
+    lengths.push_back(prefixes(dirty));
+  }
+  // An odometer with one wheel per dirty line; turning a wheel applies a few stores, and its overflow
+  // puts the certain line back.
+  std::vector<size_t> wheel(dirty_.size(), 0);
+  for (uint64_t seen = 0; seen < limit;) {
+    ++seen;
+    if (!f(image)) {
+      return seen;
+    }
+    size_t i = 0;
+    for (; i < wheel.size(); ++i) {
+      const Dirty& dirty = dirty_[i];
+      if (wheel[i] + 1 < lengths[i].size()) {
+        for (size_t k = lengths[i][wheel[i]]; k < lengths[i][wheel[i] + 1]; ++k) {
+          apply(dirty.stores[k].word, image.data());
+        }
+        ++wheel[i];
+        break;
+      }
+      wheel[i] = 0;
+      std::memcpy(&image[dirty.line * line_bytes_], &certain_[dirty.line * line_bytes_], line_bytes_);
+    }
+    if (i == wheel.size()) {
+      return seen;
+    }
+  }
+  return limit;
+}
+
+}  // namespace holdfast::sim

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What would survive a power cut. The rule (Px86-like): stores to one line persist in the order in
+// which they became visible; a line may persist at any moment after a store to it; only a write-back
+// followed by a fence makes that certain. So a legal image is, for each line independently, the
+// fenced value plus some prefix of the stores since.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "holdfast/base/function_ref.h"
+#include "holdfast/base/random.h"
+#include "holdfast/machine/machine.h"
+#include "holdfast/machine/sim/masked_word.h"
+#include "holdfast/machine/sim/zeroed_array.h"
+
+namespace holdfast::sim {
+
+using Image = std::vector<std::byte>;
+
+/// A write-back that has left the store buffer but is not fenced: the stores to `line` up to `upto`.
+struct WriteBack {
+  uint32_t line;
+  uint64_t upto;
+};
+
+/// The medium: its certain contents, and for every dirty line the stores that may be lost.
+class Persistence {
+ public:
+  Persistence(Domain domain, size_t line_bytes, size_t limit, const Image& image);
+
+  size_t bytes() const { return bytes_; }
+  void grow(size_t bytes) { bytes_ = bytes; }
+
+  /// A store to byte offset word.address became visible; `same_instant`: together with the one before,
+  /// as the stores of one hardware transaction do. No image parts those within a line.
+  void stored(const MaskedWord& word, bool same_instant = false);
+  /// A write-back of the line at this offset leaves the store buffer of a thread.
+  void wrote_back(size_t offset, std::vector<WriteBack>& pending);
+  /// That thread's fence completes: what its write-backs covered is certain.
+  void fenced(std::vector<WriteBack>& pending);
+  /// All that was stored so far is certain (fdatasync).
+  void synced();
+
+  /// Copies what is visible of [offset, offset + n) to `to`, which is zero.
+  void read_latest(size_t offset, size_t n, std::byte* to) const;
+
+  /// Every line as old, or as new, as is legal; or each line's prefix drawn at random.
+  Image earliest_image() const;
+  Image latest_image() const;
+  Image sample_image(Random& random) const;
+  /// Calls f with legal images, the earliest first, until all were seen, `limit` were, or f returns
+  /// false; returns how many. The image is valid during the call.
+  uint64_t for_each_image(uint64_t limit, FunctionRef<bool(const Image&)> f) const;
+  /// The number of legal images, at most kNever.
+  uint64_t image_count() const;
+  size_t dirty_lines() const { return dirty_.size(); }
+
+ private:
+  struct Store {
+    MaskedWord word;  ///< address: offset on the medium
+    uint64_t number;  ///< of the instant, over the whole medium, for write-backs to refer to
+  };
+  struct Dirty {
+    uint32_t line;
+    std::vector<Store> stores;
+  };
+
+  bool certain_at_once() const { return domain_ == Domain::process || domain_ == Domain::eadr; }
+  void make_certain(const MaskedWord& word);
+  void make_certain(uint32_t line, uint64_t upto);
+  void copy_certain(size_t offset, size_t n, std::byte* to) const;
+  /// Lengths of the prefixes of a line that an image may hold, beginning with 0.
+  static std::vector<size_t> prefixes(const Dirty& dirty);
+  static void apply(const MaskedWord& word, std::byte* image);
+  void clean(uint32_t index);
+
+  Domain domain_;
+  size_t line_bytes_;
+  size_t bytes_;
+  ZeroedArray<std::byte> certain_;
+  ZeroedArray<uint8_t> page_used_;  ///< pages of certain_ that may differ from zero
+  ZeroedArray<uint32_t> index_;     ///< by line: index into dirty_ + 1, or 0 when clean
+  std::vector<Dirty> dirty_;
+  std::vector<std::vector<Store>> spare_;  ///< emptied lists, for reuse
+  uint64_t number_ = 0;  ///< of the latest instant
+};
+
+}  // namespace holdfast::sim

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/machine/sim/runner.h"
+
+#include <sstream>
+#include <utility>
+
+#include "holdfast/machine/sim/arena.h"
+
+namespace holdfast::sim {
+
+Runner::Runner(const SimOptions& options, Threads& threads, StoreBufferOwner& buffers,
+               std::unique_ptr<Scheduler> scheduler)
+    : options_(options),
+      threads_(threads),
+      buffers_(buffers),
+      scheduler_(std::move(scheduler)),
+      runnable_(threads.size()),
+      buffered_(threads.size()) {
+  for (size_t i = 0; i < threads.size(); ++i) {
+    bodies_.push_back({this, static_cast<int>(i)});
+  }
+}
+
+bool Runner::run(int n, FunctionRef<void(int)> work, const std::function<bool()>* background) {
+  work_ = &work;
+  background_ = background;
+  background_once_ = false;
+  workers_left_ = n;
+  for (int i = 0; i < n; ++i) {
+    prepare(kFirstWorker + i);
+  }
+  if (background_ != nullptr) {
+    prepare(kBackgroundSlot);
+    background_alive_ = true;
+  }
+  start();
+  return !halted_;
+}
+
+bool Runner::run_once(const std::function<bool()>& background) {
+  background_ = &background;
+  background_once_ = true;
+  background_result_ = false;
+  workers_left_ = 0;
+  prepare(kBackgroundSlot);
+  background_alive_ = true;
+  start();
+  return background_result_;
+}
+
+void Runner::stop_background() {
+  if (current_thread->slot == kBackgroundSlot) {
+    throw Error(Status(Code::misuse, "the background thread cannot replace itself"));
+  }
+  background_stops_ = true;
+  SimThread& background = *threads_[kBackgroundSlot];
+  if (background.state == SimThread::State::asleep) {
+    wake(background);
+  }
+  while (background_alive_) {
+    point(*current_thread, Op::pause, 0);
+  }
+  background_stops_ = false;
+}
+
+void Runner::start_background(const std::function<bool()>& background) {
+  background_ = &background;
+  prepare(kBackgroundSlot);
+  background_alive_ = true;
+}
+
+void Runner::prepare(int slot) {
+  SimThread& thread = *threads_[static_cast<size_t>(slot)];
+  if (!thread.stack) {
+    thread.stack = std::make_unique<FiberStack>();
+  }
+  thread.context = nullptr;
+  thread.state = SimThread::State::runnable;
+  thread.fiber.start(*thread.stack, &Runner::enter, &bodies_[static_cast<size_t>(slot)]);
+  runnable_.insert(slot);
+}
+
+void Runner::start() {
+  SimThread& main = *threads_[kMainSlot];
+  step_limit_ = options_.max_steps < kNever - steps_ ? steps_ + options_.max_steps : kNever;
+  halted_ = false;
+  failure_ = nullptr;
+  if (!runnable_.empty()) {
+    running_ = true;
+    go_on(main);  // comes back when all is done
+  }
+  stop();
+}
+
+void Runner::stop() {
+  running_ = false;
+  background_alive_ = false;
+  runnable_.clear();
+  for (const auto& thread : threads_) {
+    if (thread->slot != kMainSlot) {
+      thread->state = SimThread::State::idle;
+      thread->write_backs.clear();  // a thread that ended fences nothing any more
+      thread->fiber.abandon();
+    }
+  }
+  if (std::exception_ptr failure = std::exchange(failure_, nullptr)) {
+    std::rethrow_exception(failure);
+  }
+}
+
+void Runner::preempt(SimThread& thread, bool yielding) {
+  if (steps_ >= step_limit_) {
+    halt_stuck("no end after " + std::to_string(options_.max_steps) + " steps");
+  }
+  for (;;) {
+    const Choice choice = scheduler_->next({runnable_, buffered_, thread.slot, yielding});
+    switch (choice.kind) {
+      case Choice::Kind::drain:
+        buffers_.leave_oldest(choice.slot);
+        break;
+      case Choice::Kind::run:
+        switch_to(thread, *threads_[static_cast<size_t>(choice.slot)]);
+        return;
+      case Choice::Kind::stay:
+        return;
+    }
+  }
+}
+
+/// `from` cannot go on for now: finds somebody who can, which may be `from` again.
+void Runner::go_on(SimThread& from) {
+  for (;;) {
+    if (workers_left_ == 0 && !background_alive_ && buffered_.empty()) {
+      switch_to(from, *threads_[kMainSlot]);
+      return;
+    }
+    if (runnable_.empty() && buffered_.empty()) {
+      halt_stuck("deadlock: every thread waits for another");
+    }
+    const Choice choice = scheduler_->next({runnable_, buffered_, -1, false});
+    if (choice.kind == Choice::Kind::drain) {
+      buffers_.leave_oldest(choice.slot);
+    } else {
+      switch_to(from, *threads_[static_cast<size_t>(choice.slot)]);
+      return;
+    }
+  }
+}
+
+void Runner::switch_to(SimThread& from, SimThread& to) {
+  if (&from != &to) {
+    current_thread = &to;
+    from.fiber.switch_to(to.fiber);
+  }
+}
+
+void Runner::block(SimThread& thread, SimThread::State how) {
+  thread.state = how;
+  runnable_.erase(thread.slot);
+  go_on(thread);
+}
+
+void Runner::wake(SimThread& thread) {
+  thread.state = SimThread::State::runnable;
+  runnable_.insert(thread.slot);
+}
+
+void Runner::enter(void* body) {
+  const auto [runner, slot] = *static_cast<Body*>(body);
+  slot == kBackgroundSlot ? runner->run_background() : runner->run_worker(slot);
+}
+
+void Runner::run_worker(int slot) {
+  try {
+    (*work_)(slot - kFirstWorker);
+  } catch (...) {
+    if (!failure_) {
+      failure_ = std::current_exception();
+    }
+  }
+  --workers_left_;
+  SimThread& background = *threads_[kBackgroundSlot];
+  if (workers_left_ == 0 && background.state == SimThread::State::asleep) {
+    wake(background);
+  }
+  finish(*threads_[static_cast<size_t>(slot)]);
+}
+
+void Runner::run_background() {
+  SimThread& self = *threads_[kBackgroundSlot];
+  try {
+    const auto wanted = [&] { return workers_left_ > 0 && !background_stops_; };
+    do {
+      const uint64_t seen = writes_by_others_;
+      background_result_ = (*background_)();
+      if (background_once_) {
+        break;
+      }
+      // Asleep only if nobody wrote since it began to look: a wake-up cannot be missed.
+      if (!background_result_ && seen == writes_by_others_ && wanted()) {
+        block(self, SimThread::State::asleep);
+      } else {
+        point(self, Op::pause, 0);
+      }
+    } while (wanted());
+  } catch (...) {
+    if (!failure_) {
+      failure_ = std::current_exception();
+    }
+  }
+  background_alive_ = false;
+  finish(self);
+}
+
+void Runner::finish(SimThread& thread) {
+  thread.state = SimThread::State::idle;
+  runnable_.erase(thread.slot);
+  go_on(thread);
+  std::terminate();  // nobody switches to a finished fiber
+}
+
+void Runner::halt() {
+  halted_ = true;
+  switch_to(*current_thread, *threads_[kMainSlot]);
+  std::terminate();  // an abandoned fiber does not come back
+}
+
+void Runner::halt_stuck(const std::string& why) {
+  failure_ = std::make_exception_ptr(Stuck(report(why)));
+  halt();
+}
+
+std::string Runner::report(const std::string& why) const {
+  static constexpr const char* kStates[] = {"ended", "runnable", "waiting", "asleep"};
+  std::ostringstream out;
+  out << why << "; seed " << options_.seed << ", step " << steps_ << '\n' << std::hex;
+  for (const auto& thread : threads_) {
+    if (thread->trace.kept(Trace::kKept - 1).op == Op::none) {
+      continue;
+    }
+    out << "  slot " << std::dec << thread->slot << " (" << kStates[static_cast<int>(thread->state)]
+        << ", " << thread->buffer.size() << " buffered):";
+    for (size_t i = 0; i < Trace::kKept; ++i) {
+      const Trace::Step& step = thread->trace.kept(i);
+      if (step.op != Op::none) {
+        out << "  " << std::dec << step.number << ' ' << to_string(step.op);
+        if (step.address != 0) {
+          out << " +0x" << std::hex << step.address - kArenaBase;
+        }
+      }
+    }
+    out << '\n';
+  }
+  return out.str();
+}
+
+}  // namespace holdfast::sim

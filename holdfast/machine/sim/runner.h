@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "holdfast/base/function_ref.h"
+#include "holdfast/machine/sim/scheduler.h"
+#include "holdfast/machine/sim/sim_thread.h"
+
+namespace holdfast::sim {
+
+inline constexpr int kMainSlot = 0;
+inline constexpr int kBackgroundSlot = 1;
+inline constexpr int kFirstWorker = 2;
+
+/// What the runner asks of the memory system.
+class StoreBufferOwner {
+ public:
+  /// The oldest entry of this thread's store buffer becomes visible.
+  virtual void leave_oldest(int slot) = 0;
+
+ protected:
+  ~StoreBufferOwner() = default;
+};
+
+/// Thrown out of run_threads (or a wait outside it) when no thread can ever go on, or the step limit
+/// was reached. what() names every thread's last operations, the seed and the step.
+class Stuck : public std::exception {
+ public:
+  explicit Stuck(std::string report) : report_(std::move(report)) {}
+  const char* what() const noexcept override { return report_.c_str(); }
+
+ private:
+  std::string report_;
+};
+
+/// Runs simulated threads as fibers on the calling thread, one at a time, in the order a Scheduler says.
+class Runner {
+ public:
+  using Threads = std::vector<std::unique_ptr<SimThread>>;
+
+  Runner(const SimOptions& options, Threads& threads, StoreBufferOwner& buffers,
+         std::unique_ptr<Scheduler> scheduler);
+
+  bool running() const { return running_; }
+  uint64_t steps() const { return steps_; }
+
+  /// Runs work(0) ... work(n-1), and background over and over beside them, until all have ended and all
+  /// store buffers are empty. Rethrows the first exception that left a worker. False: halted.
+  bool run(int n, FunctionRef<void(int)> work, const std::function<bool()>* background);
+  /// Runs background once, alone; returns what it returned. For a caller outside run() that waits.
+  bool run_once(const std::function<bool()>& background);
+
+  /// During run(): waits until the background thread has returned from its current call, then ends it;
+  /// starts another.
+  void stop_background();
+  void start_background(const std::function<bool()>& background);
+
+  /// The current thread is about to perform an operation: others may go first.
+  void point(SimThread& thread, Op op, uintptr_t address) {
+    thread.trace.note(op, address, ++steps_);
+    if (running_) {
+      preempt(thread, op == Op::pause);
+    }
+  }
+  /// Stops the current thread until wake().
+  void block(SimThread& thread, SimThread::State how);
+  void wake(SimThread& thread);
+  /// The store buffer of a thread became empty, or no longer is.
+  void buffer_changed(const SimThread& thread) {
+    thread.buffer.empty() ? buffered_.erase(thread.slot) : buffered_.insert(thread.slot);
+  }
+  /// Something became visible: the background thread, should it sleep, has a look.
+  void written(int slot) {
+    if (slot != kBackgroundSlot) {
+      ++writes_by_others_;
+      SimThread& background = *threads_[kBackgroundSlot];
+      if (background.state == SimThread::State::asleep) {
+        wake(background);
+      }
+    }
+  }
+
+  /// Ends run() at once: every thread is abandoned where it stands, its stack freed without unwinding.
+  [[noreturn]] void halt();
+  [[noreturn]] void halt_stuck(const std::string& why);
+  std::string report(const std::string& why) const;
+
+ private:
+  struct Body {
+    Runner* runner;
+    int slot;
+  };
+
+  void prepare(int slot);
+  void preempt(SimThread& thread, bool yielding);
+  void go_on(SimThread& from);
+  void switch_to(SimThread& from, SimThread& to);
+  static void enter(void* body);
+  void run_worker(int slot);
+  void run_background();
+  void finish(SimThread& thread);
+  void start();
+  void stop();
+
+  const SimOptions& options_;
+  Threads& threads_;
+  StoreBufferOwner& buffers_;
+  std::unique_ptr<Scheduler> scheduler_;
+  IndexSet runnable_;
+  IndexSet buffered_;
+  std::vector<Body> bodies_;
+
+  bool running_ = false;
+  bool halted_ = false;
+  bool background_alive_ = false;
+  bool background_once_ = false;
+  bool background_stops_ = false;
+  bool background_result_ = false;
+  int workers_left_ = 0;
+  uint64_t steps_ = 0;
+  uint64_t step_limit_ = kNever;
+  uint64_t writes_by_others_ = 0;
+  const FunctionRef<void(int)>* work_ = nullptr;
+  const std::function<bool()>* background_ = nullptr;
+  std::exception_ptr failure_;
+};
+
+}  // namespace holdfast::sim

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The simulated machine: a second implementation of the Machine concept, on one host thread,
+// deterministic. What it models, and what not yet, is in docs/simulator.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "holdfast/machine/machine.h"
+#include "holdfast/machine/sim/arena.h"
+#include "holdfast/machine/sim/memory_system.h"
+#include "holdfast/machine/sim/runner.h"
+#include "holdfast/machine/sim/sim_htm_thread.h"
+#include "holdfast/machine/sim/sim_medium.h"
+#include "holdfast/machine/sim/sim_options.h"
+
+namespace holdfast {
+
+template <Word T>
+class SimAtomic;
+
+/// Thrown when simulated threads can never go on; what() is the report.
+using SimStuck = sim::Stuck;
+using SimImage = sim::Image;
+
+/// A machine whose threads are fibers, whose schedule follows from a seed, and whose power can fail
+/// before any chosen persist event. `image` is what its medium holds at power-on.
+///
+/// One lives in a process at a time (the constructor throws Error(busy) otherwise), used from the
+/// thread that made it. Outside run_threads operations execute directly and become visible at once.
+///
+/// After a crash (crashed()), the medium is frozen: stores no longer reach it, failed() is true, and
+/// fences and waits throw MediumFailure, so that a heap on it can be destroyed but not used. The
+/// stacks of threads that were running are freed without unwinding: what they owned on the host's
+/// heap leaks.
+class SimMachine {
+ public:
+  template <class T>
+  using Atomic = SimAtomic<T>;
+  using HtmThread = sim::SimHtmThread;
+  using Medium = sim::SimMedium;
+
+  explicit SimMachine(const SimOptions& options = {}, const SimImage& image = {});
+  ~SimMachine();
+  SimMachine(const SimMachine&) = delete;
+  SimMachine& operator=(const SimMachine&) = delete;
+
+  // Memory. Outside the arena (a thread's own stack or heap) these are plain accesses.
+  template <Word T>
+  static T load(const T* p) {
+    if (!sim::in_arena(p)) {
+      return plain_load(p);
+    }
+    return sim::from_bits<T>(memory().load(reinterpret_cast<uintptr_t>(p), sizeof(T)));
+  }
+  template <Word T>
+  static void store(T* p, std::type_identity_t<T> value) {
+    if (!sim::in_arena(p)) {
+      plain_store(p, value);
+    } else {
+      memory().store(reinterpret_cast<uintptr_t>(p), sizeof(T), sim::to_bits(value));
+    }
+  }
+  /// Stores become visible in order anyway (total store order).
+  template <Word T>
+  static void store_release(T* p, std::type_identity_t<T> value) {
+    store(p, value);
+  }
+  static void copy(void* to, const void* from, size_t n);
+  static void* context() {
+    const sim::SimThread* thread = sim::current_thread;
+    return thread == nullptr ? nullptr : thread->context;
+  }
+  static void set_context(void* context) { sim::current_thread->context = context; }
+
+  // Threads.
+  int self() const { return sim::current_thread->slot; }
+  int slots() const { return static_cast<int>(threads_.size()); }
+  int active_slots() const { return active_slots_; }
+  void run_threads(int n, FunctionRef<void(int)> work);
+  void set_background(std::function<bool()> work);
+  template <Word T>
+  T wait_while(const SimAtomic<T>& word, std::type_identity_t<T> old);
+  void pause();
+  void work(uint64_t cycles);
+  /// Operations executed so far, over all threads.
+  uint64_t now();
+  uint64_t entropy() const { return mix64(options_.seed); }
+  void* allocate(size_t n, size_t alignment) { return arena_.allocate(n, alignment); }
+  size_t line_bytes() const { return options_.line_bytes; }
+
+  // Persistence.
+  void pwb(const void* p, Site site = {});
+  void pwb_range(const void* p, size_t n, Site site = {});
+  void pfence(Site site = {});
+  void psync(Site site = {});
+  void fence(Site site = {});
+  bool rmw_orders_pwb() const { return options_.rmw_orders_pwb; }
+  PersistCounters counters() const;
+  bool failed() const { return !memory_.failure().ok(); }
+  Status failure() const { return memory_.failure(); }
+
+  // Hardware transactional memory.
+  HtmThread& htm(int slot) { return htm_threads_[static_cast<size_t>(slot)]; }
+  HtmCapabilities htm_capabilities() const;
+
+  Medium& medium() { return medium_; }
+
+  // What only a simulated machine has.
+  const SimOptions& options() const { return options_; }
+  std::byte* arena_base() const { return arena_.base(); }
+  std::byte* persistent_base() const { return arena_.persistent_base(); }
+  /// Persist events so far: stores that became visible on the medium, write-backs that left a store
+  /// buffer, fences that completed. Outside run_threads they count only with count_main_events.
+  uint64_t persist_events() const { return memory_.persist_events(); }
+  /// The power fails just before persist event number `event` (the first is 0): run_threads returns
+  /// and crashed() is true. Outside run_threads, Error(io_error) is thrown instead.
+  void crash_at(uint64_t event) { memory_.crash_at(event); }
+  bool crashed() const { return memory_.crashed(); }
+
+  /// What the medium may hold if the power fails now (after a crash: then).
+  SimImage earliest_image() const { return persistence_.earliest_image(); }
+  SimImage latest_image() const { return persistence_.latest_image(); }
+  SimImage sample_image(Random& random) const { return persistence_.sample_image(random); }
+  uint64_t image_count() const { return persistence_.image_count(); }
+  uint64_t for_each_image(uint64_t limit, FunctionRef<bool(const SimImage&)> f) const {
+    return persistence_.for_each_image(limit, f);
+  }
+
+ private:
+  template <Word T>
+  friend class SimAtomic;
+  friend class sim::SimHtmThread;
+
+  static sim::MemorySystem& memory() { return sim::current_thread->machine.memory_; }
+  template <class T>
+  static T plain_load(const T* p) {
+    T value;
+    __atomic_load(p, &value, __ATOMIC_RELAXED);
+    return value;
+  }
+  template <class T>
+  static void plain_store(T* p, T value) {
+    __atomic_store(p, &value, __ATOMIC_RELAXED);
+  }
+  /// Waits until the word may differ from `bits`. False: the caller's transaction is doomed.
+  bool wait_for_change(uintptr_t address, size_t size, uint64_t bits);
+  bool wait_outside_run(uintptr_t address, size_t size, uint64_t bits);
+
+  SimOptions options_;
+  sim::Arena arena_;
+  sim::Persistence persistence_;
+  sim::SimMedium medium_;
+  sim::Runner::Threads threads_;
+  sim::MemorySystem memory_;
+  sim::Runner runner_;
+  std::vector<sim::SimHtmThread> htm_threads_;
+  std::function<bool()> background_;
+  int active_slots_ = 1;
+};
+
+namespace sim {
+
+template <Word T>
+T SimHtmThread::load(const T* p) {
+  return SimMachine::load(p);
+}
+
+template <Word T>
+void SimHtmThread::store(T* p, std::type_identity_t<T> value) {
+  SimMachine::store(p, value);
+}
+
+}  // namespace sim
+}  // namespace holdfast
+
+#include "holdfast/machine/sim/sim_atomic.h"

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/machine/sim/sim_medium.h"
+
+namespace holdfast::sim {
+namespace {
+
+size_t pages(size_t n) { return (n + kPageBytes - 1) / kPageBytes; }
+
+constexpr size_t kBaseStep = size_t{8} << 30;
+
+}  // namespace
+
+SimMedium::SimMedium(const SimOptions& options, Arena& arena, Persistence& persistence)
+    : options_(options),
+      arena_(arena),
+      persistence_(persistence),
+      page_(kArenaMaxBytes / kPageBytes),
+      shared_(pages(options.medium_limit) + 1) {}
+
+std::string SimMedium::description() const {
+  return std::string(to_string(options_.domain)) + " (simulated)";
+}
+
+std::byte* SimMedium::base_candidate(int k) const {
+  std::byte* candidate = arena_.persistent_base() + static_cast<size_t>(k) * kBaseStep;
+  return candidate < arena_.base() + arena_.bytes() ? candidate : nullptr;
+}
+
+Status SimMedium::grow(size_t n) {
+  if (!failure_.ok()) {
+    return failure_;
+  }
+  if (options_.read_only) {
+    return Status(Code::permission_denied, "the simulated medium is open read-only");
+  }
+  if (n > options_.medium_limit) {
+    return Status(Code::out_of_space,
+                  "the simulated medium is full: " + std::to_string(n) +
+                      " bytes wanted, medium_limit is " + std::to_string(options_.medium_limit));
+  }
+  if (n > bytes()) {
+    persistence_.grow(n);
+  }
+  return {};
+}
+
+Status SimMedium::check_range(size_t offset, size_t n, MapMode mode) const {
+  if (!failure_.ok()) {
+    return failure_;
+  }
+  if (n == 0 || offset % kPageBytes != 0) {
+    return Status(Code::invalid_argument, "a mapping begins at a page and is not empty");
+  }
+  if (offset > bytes() || n > bytes() - offset) {
+    return Status(Code::invalid_argument, "mapping of [" + std::to_string(offset) + ", " +
+                                              std::to_string(offset + n) + ") of a medium of " +
+                                              std::to_string(bytes()) + " bytes");
+  }
+  for (size_t page = offset / kPageBytes; mode == MapMode::shared && page < pages(offset + n); ++page) {
+    if (shared_[page] != 0) {
+      return Status(Code::unsupported, "the simulated machine maps a page shared only once (offset " +
+                                           std::to_string(page * kPageBytes) + ")");
+    }
+  }
+  return {};
+}
+
+Result<std::byte*> SimMedium::map(size_t offset, size_t n, std::byte* address, MapMode mode) {
+  if (options_.read_only) {
+    mode = MapMode::copy_on_write;
+  }
+  if (Status status = check_range(offset, n, mode); !status.ok()) {
+    return status;
+  }
+  const size_t length = pages(n) * kPageBytes;
+  if (address == nullptr || !arena_.reserved(address, length)) {
+    Result<std::byte*> place = arena_.reserve(length, address);
+    if (!place) {
+      return place.status();
+    }
+    address = *place;
+  }
+  const size_t at = arena_.offset(address);
+  if (at % kPageBytes != 0 || mapped_.overlaps(at, at + length)) {
+    return Status(Code::busy, "something is mapped at this address of the simulated machine");
+  }
+  mapped_.insert(at, at + length);
+  persistence_.read_latest(offset, n, address);
+  for (size_t i = 0; mode == MapMode::shared && i < pages(n); ++i) {
+    page_[at / kPageBytes + i] = static_cast<uint32_t>(offset / kPageBytes + i + 1);
+    shared_[offset / kPageBytes + i] = 1;
+  }
+  return address;
+}
+
+void SimMedium::unmap(std::byte* p, size_t n) {
+  const size_t at = arena_.offset(p);
+  mapped_.erase(at, at + pages(n) * kPageBytes, [&](size_t begin, size_t end) {
+    for (size_t page = begin / kPageBytes; page < end / kPageBytes; ++page) {
+      if (page_[page] != 0) {
+        shared_[page_[page] - 1] = 0;
+        page_[page] = 0;
+      }
+    }
+    arena_.clear(begin, end);
+  });
+  arena_.release(p, n);
+}
+
+}  // namespace holdfast::sim

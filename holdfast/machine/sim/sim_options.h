@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "holdfast/machine/machine.h"
+
+namespace holdfast {
+
+inline constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+
+/// What a simulated machine is made of. Every choice it makes follows from these values: the same
+/// options and the same program give the same run, bit for bit.
+struct SimOptions {
+  /// Most workers of one run_threads. The caller of run_threads and the background thread have slots
+  /// of their own.
+  int threads = 4;
+  uint64_t seed = 1;
+  Domain domain = Domain::pmem;
+  /// Length of a cache line, 64 or 128: the grain of conflicts and of persistence.
+  size_t line_bytes = 64;
+  /// Address space for volatile memory and mapped media together; nothing is used until touched.
+  size_t arena_bytes = size_t{64} << 30;
+  /// An atomic read-modify-write (also a sequentially consistent store and fence()) completes the
+  /// thread's write-backs, as on x86. Off: only pfence and psync do.
+  bool rmw_orders_pwb = true;
+  /// Entries of a thread's store buffer; 0 makes memory sequentially consistent.
+  size_t store_buffer = 56;
+  /// Capacity of one hardware transaction, in lines.
+  size_t htm_store_lines = 64;
+  size_t htm_load_lines = 1024;
+  /// Chance that another thread runs before a machine operation.
+  double switch_probability = 0.25;
+  /// Chance that the oldest entry of some store buffer becomes visible before a machine operation.
+  double drain_probability = 0.4;
+  /// Operations after which one run_threads is declared stuck.
+  uint64_t max_steps = 2'000'000'000;
+  /// The medium cannot grow beyond this many bytes: a full disk.
+  size_t medium_limit = size_t{32} << 30;
+  /// Nothing reaches the medium; shared mappings are private.
+  bool read_only = false;
+  /// Number (from 1) of the psync that fails, and with it the medium. In domain `file` a pfence
+  /// counts as well.
+  uint64_t fail_sync_at = kNever;
+  /// Counts persist events outside run_threads too, so that crash_at() can hit them.
+  bool count_main_events = false;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "holdfast/machine/sim/fiber.h"
+#include "holdfast/machine/sim/htm_unit.h"
+#include "holdfast/machine/sim/persistence.h"
+#include "holdfast/machine/sim/store_buffer.h"
+#include "holdfast/machine/sim/trace.h"
+
+namespace holdfast {
+class SimMachine;
+}
+
+namespace holdfast::sim {
+
+/// Everything the machine knows about one of its hardware threads.
+struct SimThread {
+  enum class State : uint8_t { idle, runnable, waiting, asleep };
+
+  SimThread(SimMachine& its_machine, int its_slot, size_t buffer_entries)
+      : machine(its_machine), slot(its_slot), buffer(buffer_entries) {}
+
+  SimMachine& machine;
+  int slot;
+  void* context = nullptr;  ///< Machine::context()
+  Transaction* tx = nullptr;
+  StoreBuffer buffer;
+  std::vector<WriteBack> write_backs;  ///< issued, left the buffer, not fenced
+  PersistCounters counters;
+  Trace trace;
+
+  State state = State::idle;
+  uint32_t waits_for = 0;  ///< line, while waiting
+  Fiber fiber;
+  std::unique_ptr<FiberStack> stack;
+};
+
+/// The simulated thread that runs now: the machine's only slot outside itself.
+inline constinit thread_local SimThread* current_thread = nullptr;
+
+}  // namespace holdfast::sim

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/machine/sim/zeroed_array.h"
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include <sys/mman.h>
+
+#include "holdfast/base/status.h"
+
+namespace holdfast::sim {
+
+void* map_zeroed(size_t bytes) {
+  void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (pages == MAP_FAILED) {
+    throw Error(Status(Code::out_of_space, "no address space for " + std::to_string(bytes) +
+                                               " bytes of simulator tables: " + strerror(errno)));
+  }
+  return pages;
+}
+
+void unmap_zeroed(void* pages, size_t bytes) noexcept { munmap(pages, bytes); }
+
+}  // namespace holdfast::sim

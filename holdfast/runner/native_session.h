@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "holdfast/heap/heap.h"
+#include "holdfast/machine/native/native_machine.h"
+#include "holdfast/runner/engine_table.h"
+#include "holdfast/runner/heap_report.h"
+#include "holdfast/runner/native_workloads.h"
+#include "holdfast/runner/session.h"
+
+namespace holdfast {
+
+/// A heap file of engine E on this computer, with a workload.
+template <class E>
+class NativeSession final : public Session {
+ public:
+  static Result<std::unique_ptr<Session>> open(const SessionSpec& spec) {
+    return guarded([&]() -> std::unique_ptr<Session> {
+      std::unique_ptr<NativeSession> session(new NativeSession(spec));
+      session->attach(spec);
+      return session;
+    });
+  }
+
+  std::string engine() const override { return E::kDescription.name; }
+  WorkloadInstance& workload() override { return *workload_; }
+  Statistics statistics() override { return heap_->statistics(); }
+  int max_threads() const override { return max_threads_; }
+  void run_threads(int n, FunctionRef<void(int)> body) override {
+    heap_->machine().run_threads(n, body);
+  }
+  uint64_t now() override { return heap_->machine().now(); }
+  double nanoseconds(uint64_t ticks) const override {
+    return static_cast<double>(ticks) * ns_per_tick_;
+  }
+  std::string domain() const override { return heap_->machine().medium().description(); }
+  size_t heap_bytes() const override { return heap_->superblock().data_bytes(); }
+  const RecoveryReport& recovery() const override { return heap_->recovery(); }
+  bool created() const override { return created_; }
+  Result<Json> check_heap() override {
+    return guarded([&] { return walk(); });
+  }
+  Status close() override { return heap_->close(); }
+
+ private:
+  explicit NativeSession(const SessionSpec& spec)
+      : created_(spec.open == SessionSpec::Open::create) {
+    NativeOptions native;
+    native.domain = spec.domain;
+    native.force = spec.force;
+    native.latency = parse_latency(spec.latency).value();
+    const Options options = engine_options(E::kDescription, spec.options);
+    if (created_) {
+      heap_ = Heap<E>::create(spec.path, creation(spec, options), native).value();
+    } else {
+      heap_ = Heap<E>::open(spec.path, OpenOptions{E::kDescription.name, options}, native).value();
+    }
+    ns_per_tick_ = heap_->machine().ns_per_tick();
+    // The slots of the caller and of the machine's background thread are not for workers.
+    max_threads_ = static_cast<int>(heap_->superblock().max_threads) - kOtherThreads;
+  }
+
+  static CreateOptions creation(const SessionSpec& spec, const Options& options) {
+    CreateOptions create;
+    create.engine = E::kDescription.name;
+    create.options = options;
+    if (spec.bytes != 0) {
+      create.bytes = spec.bytes;
+    }
+    create.max_bytes =
+        spec.max_bytes != 0 ? spec.max_bytes : std::max(create.max_bytes, create.bytes);
+    create.max_threads =
+        std::min(kMaxThreads, std::max(create.max_threads, spec.threads + kOtherThreads));
+    return create;
+  }
+
+  void attach(const SessionSpec& spec) {
+    if (spec.workload.empty()) {
+      return;
+    }
+    workload_ = make(spec.workload, spec.parameters);
+    (created_ ? workload_->set_up(spec.threads, spec.seed) : workload_->attach()).check();
+  }
+
+  std::unique_ptr<WorkloadInstance> make(const std::string& name,
+                                         const std::map<std::string, std::string>& given) {
+    const WorkloadInfo* info = find_workload(name).value();
+    const Parameters parameters = Parameters::make(*info, given).value();
+    auto workload = make_tpcc_workload(name, *heap_, parameters);
+    return workload != nullptr ? std::move(workload)
+                               : make_small_workload(name, *heap_, parameters);
+  }
+
+  /// The allocator, and whatever workload the roots belong to. Roots of other programs are listed
+  /// as unknown: what they own cannot be told from leaks.
+  Json walk() {
+    Json report = to_json(heap_->check().value());
+    report["roots"] = Json::array();
+    for (const RootInfo& root : heap_->list_roots()) {
+      Json line = to_json(root);
+      line["check"] = "unknown type: not walked";
+      if (find_workload(root.name).ok()) {
+        const Status found = check_root(root.name);
+        line["check"] = found.to_string();
+        if (!found.ok()) {
+          add_problem(report, "root " + root.name + ": " + found.message());
+        }
+      }
+      report["roots"].push_back(line);
+    }
+    return report;
+  }
+
+  /// Workloads keep everything below a root that has their name.
+  Status check_root(const std::string& name) {
+    const auto workload = make(name, {});
+    const Status attached = workload->attach();
+    return attached.ok() ? workload->check() : attached;
+  }
+
+  static constexpr int kOtherThreads = 2;
+
+  bool created_;
+  double ns_per_tick_ = 1;
+  int max_threads_ = 1;
+  std::unique_ptr<Heap<E>> heap_;
+  std::unique_ptr<WorkloadInstance> workload_;  // refers to the heap
+};
+
+}  // namespace holdfast

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ctime>
+#include <thread>
+
+#include "holdfast/heap/plain_heap.h"
+#include "holdfast/machine/native/pin.h"
+#include "holdfast/runner/engine_table.h"
+#include "holdfast/workloads/all.h"
+
+namespace holdfast {
+namespace {
+
+/// The workload on ordinary memory: the same code with plain fields, one thread, nothing durable.
+class PlainSession final : public Session {
+ public:
+  explicit PlainSession(const SessionSpec& spec) {
+    const WorkloadInfo* info = find_workload(spec.workload).value();
+    const Parameters parameters = Parameters::make(*info, spec.parameters).value();
+    workload_ = make_workload(spec.workload, heap_, parameters);
+    workload_->set_up(1, spec.seed).check();
+  }
+
+  std::string engine() const override { return kPlain; }
+  WorkloadInstance& workload() override { return *workload_; }
+  Statistics statistics() override { return {}; }
+  int max_threads() const override { return 1; }
+  void run_threads(int n, FunctionRef<void(int)> body) override {
+    std::thread thread([&] {
+      pin_thread(0);
+      for (int i = 0; i < n; ++i) {
+        body(i);
+      }
+    });
+    thread.join();
+  }
+  uint64_t now() override {
+    timespec t{};
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+  }
+  double nanoseconds(uint64_t ticks) const override { return static_cast<double>(ticks); }
+  std::string domain() const override { return "none (ordinary memory)"; }
+  size_t heap_bytes() const override { return heap_.live_bytes(); }
+  const RecoveryReport& recovery() const override { return recovery_; }
+  bool created() const override { return true; }
+  Result<Json> check_heap() override { return Json{{"ok", true}, {"problems", Json::array()}}; }
+  Status close() override { return {}; }
+
+ private:
+  PlainHeap heap_;
+  RecoveryReport recovery_;
+  std::unique_ptr<WorkloadInstance> workload_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> open_plain_session(const SessionSpec& spec) {
+  return guarded([&]() -> std::unique_ptr<Session> {
+    if (spec.open == SessionSpec::Open::open) {
+      throw Error(
+          Status(Code::unsupported, "nothing of `plain` is durable: there is no file to open"));
+    }
+    return std::make_unique<PlainSession>(spec);
+  });
+}
+
+}  // namespace holdfast

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A B+tree for durable transactions. A node has room for 15 entries, kept unsorted, and one word
+// with their order (SlotOrder): an insert into a leaf stores three words, an erase one. With keys
+// and values of 8 bytes a node is 256 bytes, four lines.
+//
+//     Node    order | link | key[15] | payload[15]
+//     leaf    link = next leaf, payload = values
+//     inner   link = leftmost child, payload[i] = child with the keys >= key[i]
+//
+// A leaf that becomes empty is freed, and with it inner nodes left without a child and roots left
+// with one; nodes that are merely thin are not merged. A full leaf that is appended to is left
+// full, so ascending keys fill leaves completely.
+//
+// Snapshot isolation. The order word of a leaf stands for its key range: whoever inserts or erases
+// a key there stores it, or holds it; whoever takes part of the range away (split) or gives it to
+// a neighbour (free) stores it too. So two changes of one leaf conflict, and what a path through
+// inner nodes has found stays true. Values are the exception: a put stores only the value.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "holdfast/base/status.h"
+#include "holdfast/machine/machine.h"
+#include "holdfast/structures/hold.h"
+#include "holdfast/structures/slot_order.h"
+
+namespace holdfast {
+
+/// An ordered map from K to V (both trivially copyable, K ordered by <) in a heap H.
+///
+/// Thread safety: through transactions. Every member function runs inside one: those that change
+/// the tree inside update(), the others inside read() or update(). Costs: O(log n), scans plus what
+/// they deliver; size, check and clear O(n). Entries move between nodes: keep no pointers into the
+/// tree.
+template <class H, class K, class V, bool kPromote = true>
+class BPlusTree {
+  template <class T>
+  using Field = typename H::template Field<T>;
+
+ public:
+  static constexpr const char* kTypeName = "holdfast.BPlusTree";
+  static constexpr uint32_t kTypeVersion = 1;
+
+  BPlusTree() : root_(H::template make<Leaf>()), height_(0) {}
+  BPlusTree(const BPlusTree&) = delete;
+  BPlusTree& operator=(const BPlusTree&) = delete;
+
+  std::optional<V> find(const K& key) const;
+  bool contains(const K& key) const { return find(key).has_value(); }
+
+  /// False, and nothing changed, when the key is there already.
+  bool insert(const K& key, const V& value) { return add(key, value, false); }
+  /// Inserts or overwrites; true when the key is new.
+  bool put(const K& key, const V& value) { return add(key, value, true); }
+  bool erase(const K& key);
+
+  /// The entry with the smallest key >= `key`. `found` and `value` may be null.
+  bool lower_bound(const K& key, K* found, V* value) const {
+    bool any = false;
+    scan(key, [&](const K& k, const V& v) {
+      any = true;
+      deliver(k, v, found, value);
+      return false;
+    });
+    return any;
+  }
+  /// The entry with the greatest key < `key`. `found` and `value` may be null.
+  bool last_before(const K& key, K* found, V* value) const;
+
+  /// Calls f(key, value) for the entries with keys >= `from`, in key order, until it returns false.
+  /// f must not change the tree.
+  template <class F>
+  void scan(const K& from, F&& f) const;
+  /// The same from the first entry on.
+  template <class F>
+  void for_each(F&& f) const;
+
+  size_t size() const;
+  bool empty() const { return height() == 0 && SlotOrder(root_leaf()->order).count() == 0; }
+  void clear() {
+    dispose();
+    root_ = H::template make<Leaf>();
+    height_ = 0;
+  }
+  /// Frees everything the tree owns; call it before destroying the tree. Nothing else may follow.
+  void dispose() { free_all(root_, height()); }
+
+  Status check() const;
+
+  template <class Visitor>
+  void visit_blocks(Visitor&& visit) const {
+    visit_all(root_, height(), visit);
+  }
+
+ private:
+  static constexpr int kSlots = SlotOrder::kSlots;
+
+  template <class Payload>
+  struct alignas(kLineBytes) Node {
+    Node() : order(SlotOrder::kEmpty), link(nullptr) {}
+    Field<uint64_t> order;
+    Field<void*> link;
+    Field<K> key[kSlots];
+    Field<Payload> payload[kSlots];
+  };
+  using Leaf = Node<V>;
+  using Inner = Node<void*>;
+
+  /// A tree grows by one level when its root splits, which takes at least 8 times the entries of
+  /// the time before; a longer path means damage.
+  static constexpr int kMaxHeight = 24;
+
+  /// The way from the root: node[i] was left through its child number index[i].
+  struct Path {
+    Inner* node[kMaxHeight];
+    int index[kMaxHeight];
+    int depth = 0;
+  };
+
+  int height() const { return static_cast<int>(height_.load()); }
+  Leaf* root_leaf() const { return static_cast<Leaf*>(root_.load()); }
+  static Leaf* next_of(const Leaf* leaf) { return static_cast<Leaf*>(leaf->link.load()); }
+  static void* child(const Inner* node, SlotOrder order, int index) {
+    return index == 0 ? node->link.load() : node->payload[order.slot(index - 1)].load();
+  }
+
+  /// How many of the node's keys are < key.
+  template <class N>
+  static int lower(const N* node, SlotOrder order, const K& key) {
+    int low = 0;
+    int high = order.count();
+    while (low < high) {
+      const int middle = (low + high) / 2;
+      if (node->key[order.slot(middle)].load() < key) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  }
+  /// How many of the node's keys are <= key: the number of the child to follow.
+  static int child_index(const Inner* node, SlotOrder order, const K& key) {
+    int low = 0;
+    int high = order.count();
+    while (low < high) {
+      const int middle = (low + high) / 2;
+      if (key < node->key[order.slot(middle)].load()) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    return low;
+  }
+  /// Whether the leaf has the key, which is then at `position` = lower(key).
+  static bool holds(const Leaf* leaf, SlotOrder order, int position, const K& key) {
+    return position < order.count() && !(key < leaf->key[order.slot(position)].load());
+  }
+
+  template <class N, class Payload>
+  static void place(N* node, SlotOrder order, int position, const K& key, const Payload& payload) {
+    const int slot = order.free_slot();
+    node->key[slot] = key;
+    node->payload[slot] = payload;
+    node->order = order.inserted(position).word();
+  }
+
+  static void deliver(const K& k, const V& v, K* found, V* value) {
+    if (found != nullptr) {
+      *found = k;
+    }
+    if (value != nullptr) {
+      *value = v;
+    }
+  }
+
+  Leaf* descend(const K& key) const;
+  Leaf* descend(const K& key, Path& path) const;
+  static Leaf* edge_leaf(void* node, int height, bool last);
+  template <class F>
+  static void walk(const Leaf* leaf, SlotOrder order, int position, F& f);
+
+  bool add(const K& key, const V& value, bool overwrite);
+  void split_and_place(Path& path, Leaf* leaf, SlotOrder order, int position, const K& key,
+                       const V& value);
+  void add_child(Path& path, K separator, void* fresh);
+  void unlink_leaf(Path& path, Leaf* leaf);
+  void remove_child(Path& path);
+  void free_all(void* node, int height);
+  template <class Visitor>
+  static void visit_all(void* node, int height, Visitor& visit);
+  struct Check;
+
+  Field<void*> root_;
+  Field<int64_t> height_;  ///< levels of inner nodes above the leaves
+};
+
+}  // namespace holdfast
+
+#include "holdfast/structures/bplus_tree_impl.h"

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Included by bplus_tree.h only.
+#pragma once
+
+#include "holdfast/structures/bplus_tree.h"
+
+namespace holdfast {
+
+template <class H, class K, class V, bool kPromote>
+auto BPlusTree<H, K, V, kPromote>::descend(const K& key) const -> Leaf* {
+  void* node = root_;
+  for (int64_t height = height_; height > 0; --height) {
+    const auto* inner = static_cast<const Inner*>(node);
+    const SlotOrder order(inner->order);
+    node = child(inner, order, child_index(inner, order, key));
+  }
+  return static_cast<Leaf*>(node);
+}
+
+template <class H, class K, class V, bool kPromote>
+auto BPlusTree<H, K, V, kPromote>::descend(const K& key, Path& path) const -> Leaf* {
+  void* node = root_;
+  const int64_t height = height_;
+  if (height < 0 || height > kMaxHeight) {
+    throw Error(Status(Code::corrupt, "b+tree: its height is not possible"));
+  }
+  for (path.depth = 0; path.depth < height; ++path.depth) {
+    auto* inner = static_cast<Inner*>(node);
+    const SlotOrder order(inner->order);
+    const int index = child_index(inner, order, key);
+    path.node[path.depth] = inner;
+    path.index[path.depth] = index;
+    node = child(inner, order, index);
+  }
+  return static_cast<Leaf*>(node);
+}
+
+/// The first or last leaf below a node.
+template <class H, class K, class V, bool kPromote>
+auto BPlusTree<H, K, V, kPromote>::edge_leaf(void* node, int height, bool last) -> Leaf* {
+  for (; height > 0; --height) {
+    const auto* inner = static_cast<const Inner*>(node);
+    const SlotOrder order(inner->order);
+    node = child(inner, order, last ? order.count() : 0);
+  }
+  return static_cast<Leaf*>(node);
+}
+
+template <class H, class K, class V, bool kPromote>
+std::optional<V> BPlusTree<H, K, V, kPromote>::find(const K& key) const {
+  const Leaf* leaf = descend(key);
+  const SlotOrder order(leaf->order);
+  const int position = lower(leaf, order, key);
+  if (!holds(leaf, order, position, key)) {
+    return std::nullopt;
+  }
+  return leaf->payload[order.slot(position)].load();
+}
+
+template <class H, class K, class V, bool kPromote>
+template <class F>
+void BPlusTree<H, K, V, kPromote>::walk(const Leaf* leaf, SlotOrder order, int position, F& f) {
+  for (;;) {
+    for (; position < order.count(); ++position) {
+      const int slot = order.slot(position);
+      if (!f(leaf->key[slot].load(), leaf->payload[slot].load())) {
+        return;
+      }
+    }
+    leaf = next_of(leaf);
+    if (leaf == nullptr) {
+      return;
+    }
+    order = SlotOrder(leaf->order);
+    position = 0;
+  }
+}
+
+template <class H, class K, class V, bool kPromote>
+template <class F>
+void BPlusTree<H, K, V, kPromote>::scan(const K& from, F&& f) const {
+  const Leaf* leaf = descend(from);
+  const SlotOrder order(leaf->order);
+  walk(leaf, order, lower(leaf, order, from), f);
+}
+
+template <class H, class K, class V, bool kPromote>
+template <class F>
+void BPlusTree<H, K, V, kPromote>::for_each(F&& f) const {
+  const Leaf* leaf = edge_leaf(root_, height(), false);
+  walk(leaf, SlotOrder(leaf->order), 0, f);
+}
+
+template <class H, class K, class V, bool kPromote>
+bool BPlusTree<H, K, V, kPromote>::last_before(const K& key, K* found, V* value) const {
+  Path path;
+  const Leaf* leaf = descend(key, path);
+  SlotOrder order(leaf->order);
+  int position = lower(leaf, order, key);
+  if (position == 0) {
+    // It is the last entry of the leaf before: below the closest node that was not left through its
+    // first child. No leaf there is empty.
+    int depth = path.depth;
+    while (depth > 0 && path.index[depth - 1] == 0) {
+      --depth;
+    }
+    if (depth == 0) {
+      return false;
+    }
+    const Inner* inner = path.node[depth - 1];
+    void* before = child(inner, SlotOrder(inner->order), path.index[depth - 1] - 1);
+    leaf = edge_leaf(before, path.depth - depth, true);
+    order = SlotOrder(leaf->order);
+    position = order.count();
+  }
+  const int slot = order.slot(position - 1);
+  deliver(leaf->key[slot].load(), leaf->payload[slot].load(), found, value);
+  return true;
+}
+
+template <class H, class K, class V, bool kPromote>
+bool BPlusTree<H, K, V, kPromote>::add(const K& key, const V& value, bool overwrite) {
+  Path path;
+  Leaf* leaf = descend(key, path);
+  const SlotOrder order(leaf->order);
+  const int position = lower(leaf, order, key);
+  if (holds(leaf, order, position, key)) {
+    if (overwrite) {
+      leaf->payload[order.slot(position)] = value;
+    }
+    return false;
+  }
+  if (order.full()) {
+    split_and_place(path, leaf, order, position, key, value);
+  } else {
+    place(leaf, order, position, key, value);
+  }
+  return true;
+}
+
+template <class H, class K, class V, bool kPromote>
+void BPlusTree<H, K, V, kPromote>::split_and_place(Path& path, Leaf* leaf, SlotOrder order,
+                                                   int position, const K& key, const V& value) {
+  Leaf* right = H::template make<Leaf>();
+  right->link = leaf->link.load();
+  leaf->link = right;
+  if (position == kSlots) {
+    // Skew: a concurrent transaction may make room here and insert the same key.
+    hold<kPromote>(leaf->order);
+    place(right, SlotOrder(), 0, key, value);
+    add_child(path, key, right);
+    return;
+  }
+  constexpr int kKept = (kSlots + 1) / 2;
+  SlotOrder right_order;
+  for (int i = kKept; i < kSlots; ++i) {
+    const int slot = order.slot(i);
+    // Skew: a put to an entry that moves would be lost with the old copy.
+    hold<kPromote>(leaf->payload[slot]);
+    right->key[i - kKept] = leaf->key[slot].load();
+    right->payload[i - kKept] = leaf->payload[slot].load();
+    right_order = right_order.inserted(i - kKept);
+  }
+  order = order.truncated(kKept);
+  const K separator = right->key[0];
+  if (position <= kKept) {
+    right->order = right_order.word();
+    place(leaf, order, position, key, value);
+  } else {
+    leaf->order = order.word();
+    place(right, right_order, position - kKept, key, value);
+  }
+  add_child(path, separator, right);
+}
+
+/// Gives the node above the path's end a child right of the one the path leads to.
+template <class H, class K, class V, bool kPromote>
+void BPlusTree<H, K, V, kPromote>::add_child(Path& path, K separator, void* fresh) {
+  for (; path.depth > 0; --path.depth) {
+    Inner* node = path.node[path.depth - 1];
+    const int position = path.index[path.depth - 1];
+    SlotOrder order(node->order);
+    if (!order.full()) {
+      place(node, order, position, separator, fresh);
+      return;
+    }
+    Inner* right = H::template make<Inner>();
+    if (position == kSlots) {
+      // Skew: a concurrent split or free may make room here and add a child behind this one's back.
+      hold<kPromote>(node->order);
+      right->link = fresh;
+    } else {
+      constexpr int kKept = kSlots / 2;  // the key after them moves up
+      const int up = order.slot(kKept);
+      const K raised = node->key[up];
+      right->link = node->payload[up].load();
+      SlotOrder right_order;
+      for (int i = kKept + 1; i < kSlots; ++i) {
+        const int slot = order.slot(i);
+        const int to = i - kKept - 1;
+        right->key[to] = node->key[slot].load();
+        right->payload[to] = node->payload[slot].load();
+        right_order = right_order.inserted(to);
+      }
+      order = order.truncated(kKept);
+      if (position <= kKept) {
+        right->order = right_order.word();
+        place(node, order, position, separator, fresh);
+      } else {
+        node->order = order.word();
+        place(right, right_order, position - kKept - 1, separator, fresh);
+      }
+      separator = raised;
+    }
+    fresh = right;
+  }
+  const int64_t height = height_;
+  if (height == kMaxHeight) {
+    throw Error(Status(Code::corrupt, "b+tree: its height is not possible"));
+  }
+  Inner* top = H::template make<Inner>();
+  top->link = root_.load();
+  place(top, SlotOrder(), 0, separator, fresh);
+  root_ = top;
+  height_ = height + 1;
+}
+
+template <class H, class K, class V, bool kPromote>
+bool BPlusTree<H, K, V, kPromote>::erase(const K& key) {
+  Path path;
+  Leaf* leaf = descend(key, path);
+  const SlotOrder order(leaf->order);
+  const int position = lower(leaf, order, key);
+  if (!holds(leaf, order, position, key)) {
+    return false;
+  }
+  // Skew: an erase is a write of the entry; a concurrent put to it conflicts. (What is erased here
+  // is often inserted elsewhere by the same transaction, and the put would be lost.)
+  hold<kPromote>(leaf->payload[order.slot(position)]);
+  if (order.count() > 1 || path.depth == 0) {
+    leaf->order = order.removed(position).word();
+  } else {
+    unlink_leaf(path, leaf);
+  }
+  return true;
+}
+
+/// Frees the leaf at the end of the path, whose last entry has just gone.
+template <class H, class K, class V, bool kPromote>
+void BPlusTree<H, K, V, kPromote>::unlink_leaf(Path& path, Leaf* leaf) {
+  // Skew: an insert into this leaf, or the split or free of the next one, would be lost with it.
+  hold<kPromote>(leaf->order, leaf->link);
+  int depth = path.depth;
+  while (depth > 0 && path.index[depth - 1] == 0) {
+    --depth;
+  }
+  if (depth > 0) {
+    const Inner* inner = path.node[depth - 1];
+    void* before = child(inner, SlotOrder(inner->order), path.index[depth - 1] - 1);
+    edge_leaf(before, path.depth - depth, true)->link = leaf->link.load();
+  }
+  H::destroy(leaf);
+  remove_child(path);
+}
+
+template <class H, class K, class V, bool kPromote>
+void BPlusTree<H, K, V, kPromote>::remove_child(Path& path) {
+  // The root has at least two children, so this ends at a node that keeps one.
+  for (; path.depth > 0; --path.depth) {
+    Inner* node = path.node[path.depth - 1];
+    const int index = path.index[path.depth - 1];
+    const SlotOrder order(node->order);
+    if (order.count() > 0) {
+      if (index == 0) {
+        node->link = node->payload[order.slot(0)].load();
+      }
+      node->order = order.removed(index == 0 ? 0 : index - 1).word();
+      break;
+    }
+    // Skew: a child added to this node, which has lost its only one, would be lost with it.
+    hold<kPromote>(node->order, node->link);
+    H::destroy(node);
+  }
+  for (int64_t height = height_; height > 0; --height) {
+    auto* top = static_cast<Inner*>(root_.load());
+    if (SlotOrder(top->order).count() > 0) {
+      break;
+    }
+    // Skew: the same, for a root with a single child left.
+    hold<kPromote>(top->order, top->link);
+    root_ = top->link.load();
+    height_ = height - 1;
+    H::destroy(top);
+  }
+}
+
+template <class H, class K, class V, bool kPromote>
+size_t BPlusTree<H, K, V, kPromote>::size() const {
+  size_t n = 0;
+  for (const Leaf* leaf = edge_leaf(root_, height(), false); leaf != nullptr;
+       leaf = next_of(leaf)) {
+    n += static_cast<size_t>(SlotOrder(leaf->order).count());
+  }
+  return n;
+}
+
+template <class H, class K, class V, bool kPromote>
+void BPlusTree<H, K, V, kPromote>::free_all(void* node, int height) {
+  if (height == 0) {
+    auto* leaf = static_cast<Leaf*>(node);
+    // Skew: whatever changes a leaf beside the clear would be lost with it.
+    hold<kPromote>(leaf->order, leaf->link);
+    const SlotOrder order(leaf->order);
+    for (int i = 0; i < order.count(); ++i) {
+      hold<kPromote>(leaf->payload[order.slot(i)]);
+    }
+    H::destroy(leaf);
+    return;
+  }
+  auto* inner = static_cast<Inner*>(node);
+  hold<kPromote>(inner->order, inner->link);
+  const SlotOrder order(inner->order);
+  for (int i = 0; i <= order.count(); ++i) {
+    free_all(child(inner, order, i), height - 1);
+  }
+  H::destroy(inner);
+}
+
+template <class H, class K, class V, bool kPromote>
+template <class Visitor>
+void BPlusTree<H, K, V, kPromote>::visit_all(void* node, int height, Visitor& visit) {
+  if (height == 0) {
+    visit(static_cast<const void*>(node), sizeof(Leaf));
+    return;
+  }
+  const auto* inner = static_cast<const Inner*>(node);
+  visit(static_cast<const void*>(inner), sizeof(Inner));
+  const SlotOrder order(inner->order);
+  for (int i = 0; i <= order.count(); ++i) {
+    visit_all(child(inner, order, i), height - 1, visit);
+  }
+}
+
+/// A walk over all nodes in key order that stops at the first contradiction.
+template <class H, class K, class V, bool kPromote>
+struct BPlusTree<H, K, V, kPromote>::Check {
+  const char* problem = nullptr;
+  const Leaf* last = nullptr;  ///< the leaf before, whose link must lead to the next one
+
+  bool fail(const char* what) {
+    problem = what;
+    return false;
+  }
+
+  /// Keys of a node: ordered and within [low, high).
+  template <class N>
+  bool keys(const N* node, SlotOrder order, const K* low, const K* high) {
+    if (!order.valid()) {
+      return fail("an order word does not hold every slot once");
+    }
+    for (int i = 0; i < order.count(); ++i) {
+      const K key = node->key[order.slot(i)];
+      const bool ordered = i == 0 || node->key[order.slot(i - 1)].load() < key;
+      if (!ordered || (low != nullptr && key < *low) || (high != nullptr && !(key < *high))) {
+        return fail("a key is out of order");
+      }
+    }
+    return true;
+  }
+
+  bool walk(const void* node, int64_t height, bool root, const K* low, const K* high) {
+    if (node == nullptr) {
+      return fail("a child is missing");
+    }
+    return height == 0 ? leaf(static_cast<const Leaf*>(node), root, low, high)
+                       : inner(static_cast<const Inner*>(node), height, root, low, high);
+  }
+
+  bool leaf(const Leaf* node, bool root, const K* low, const K* high) {
+    const SlotOrder order(node->order);
+    if (!keys(node, order, low, high)) {
+      return false;
+    }
+    if (order.count() == 0 && !root) {
+      return fail("a leaf is empty");
+    }
+    if (last != nullptr && next_of(last) != node) {
+      return fail("the chain of leaves leaves the tree");
+    }
+    last = node;
+    return true;
+  }
+
+  bool inner(const Inner* node, int64_t height, bool root, const K* low, const K* high) {
+    const SlotOrder order(node->order);
+    if (!keys(node, order, low, high)) {
+      return false;
+    }
+    if (order.count() == 0 && root) {
+      return fail("the root has one child only");
+    }
+    for (int i = 0; i <= order.count(); ++i) {
+      const K from = i == 0 ? K() : node->key[order.slot(i - 1)].load();
+      const K to = i == order.count() ? K() : node->key[order.slot(i)].load();
+      if (!walk(child(node, order, i), height - 1, false, i == 0 ? low : &from,
+                i == order.count() ? high : &to)) {
+        return false;
+      }
+    }
+    return true;
+  }
+};
+
+/// Order words, order and range of keys, no empty leaf but the root, the chain of leaves, heights.
+template <class H, class K, class V, bool kPromote>
+Status BPlusTree<H, K, V, kPromote>::check() const {
+  const int64_t height = height_;
+  Check walk;
+  if (height < 0 || height > kMaxHeight) {
+    walk.problem = "its height is not possible";
+  } else if (walk.walk(root_, height, true, nullptr, nullptr) && next_of(walk.last) != nullptr) {
+    walk.problem = "the chain of leaves does not end at the last one";
+  }
+  if (walk.problem != nullptr) {
+    return Status(Code::corrupt, std::string("b+tree: ") + walk.problem);
+  }
+  return {};
+}
+
+}  // namespace holdfast

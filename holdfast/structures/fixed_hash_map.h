@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "holdfast/base/status.h"
+#include "holdfast/structures/hash.h"
+#include "holdfast/structures/hash_chain.h"
+
+namespace holdfast {
+
+/// An unordered map from K to V (both trivially copyable, K with ==) in a heap H, whose number of
+/// buckets is chosen once. The constructor stores to every bucket in one transaction: for tables
+/// too large for an engine's log, or of unknown size, HashMap grows instead.
+///
+/// Thread safety: through transactions. Every member function runs inside one: those that change
+/// the map inside update(), the others inside read() or update(). size, check and clear cost
+/// O(buckets).
+template <class H, class K, class V, class Hash = KeyHash<K>, bool kPromote = true>
+class FixedHashMap {
+  using Chain = HashChain<H, K, V, kPromote>;
+  using Bucket = typename Chain::Bucket;
+  using Node = typename Chain::Node;
+  template <class T>
+  using Field = typename H::template Field<T>;
+
+ public:
+  static constexpr const char* kTypeName = "holdfast.FixedHashMap";
+  static constexpr uint32_t kTypeVersion = 1;
+
+  /// `buckets` is at least 1; about as many as there will be entries.
+  explicit FixedHashMap(uint64_t buckets)
+      : count_(buckets), bucket_(static_cast<Bucket*>(H::allocate(buckets * sizeof(Bucket)))) {
+    Bucket* bucket = bucket_;
+    for (uint64_t i = 0; i < buckets; ++i) {
+      bucket[i] = nullptr;
+    }
+  }
+  FixedHashMap(const FixedHashMap&) = delete;
+  FixedHashMap& operator=(const FixedHashMap&) = delete;
+
+  std::optional<V> find(const K& key) const { return Chain::find(bucket_of(key), key); }
+  bool contains(const K& key) const { return Chain::locate(bucket_of(key), key) != nullptr; }
+
+  /// False, and nothing changed, when the key is there already.
+  bool insert(const K& key, const V& value) {
+    return Chain::add(bucket_of(key), key, value, false);
+  }
+  /// Inserts or overwrites; true when the key is new.
+  bool put(const K& key, const V& value) { return Chain::add(bucket_of(key), key, value, true); }
+  bool erase(const K& key) { return Chain::erase(bucket_of(key), key); }
+
+  uint64_t buckets() const { return count_; }
+  size_t size() const {
+    size_t n = 0;
+    for_each([&](const K&, const V&) { return ++n != 0; });
+    return n;
+  }
+
+  /// In no particular order; stops when f(key, value) returns false.
+  template <class F>
+  void for_each(F&& f) const {
+    walk([&](const Node* node) { return f(node->key.load(), node->value.load()); });
+  }
+
+  void clear() {
+    Bucket* bucket = bucket_;
+    const uint64_t n = count_;
+    for (uint64_t i = 0; i < n; ++i) {
+      Chain::clear(bucket[i]);
+    }
+  }
+  /// Frees everything the map owns; call it before destroying the map. Nothing else may follow.
+  void dispose() {
+    clear();
+    H::deallocate(bucket_.load(), count_ * sizeof(Bucket));
+  }
+
+  /// Every entry is in its bucket, and no key twice.
+  Status check() const {
+    const Bucket* bucket = bucket_;
+    const uint64_t n = count_;
+    for (uint64_t i = 0; i < n; ++i) {
+      if (!Chain::unique(bucket[i], kLongestChain)) {
+        return Status(Code::corrupt, "hash map: a key is there twice, or a chain has a cycle");
+      }
+      if (!Chain::walk(bucket[i],
+                       [&](const Node* node) { return index_of(node->key.load(), n) == i; })) {
+        return Status(Code::corrupt, "hash map: an entry is in another bucket than its key's");
+      }
+    }
+    return {};
+  }
+
+  template <class Visitor>
+  void visit_blocks(Visitor&& visit) const {
+    visit(static_cast<const void*>(bucket_.load()), count_ * sizeof(Bucket));
+    walk([&](const Node* node) {
+      visit(static_cast<const void*>(node), sizeof(Node));
+      return true;
+    });
+  }
+
+ private:
+  __extension__ using Wide = unsigned __int128;
+
+  /// Checks cost the square of a chain's length; a table this badly overfull is as good as damaged.
+  static constexpr size_t kLongestChain = size_t{1} << 20;
+
+  Bucket& bucket_of(const K& key) const { return bucket_.load()[index_of(key, count_)]; }
+
+  /// The hash as a fraction of the table: no division.
+  static uint64_t index_of(const K& key, uint64_t buckets) {
+    return static_cast<uint64_t>((static_cast<Wide>(Hash()(key)) * buckets) >> 64);
+  }
+
+  template <class F>
+  void walk(F&& f) const {
+    const Bucket* bucket = bucket_;
+    const uint64_t n = count_;
+    for (uint64_t i = 0; i < n && Chain::walk(bucket[i], f); ++i) {
+    }
+  }
+
+  Field<uint64_t> count_;
+  Field<Bucket*> bucket_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A hash map that grows by a few buckets at a time (linear hashing; Litwin 1980), so that no
+// transaction ever moves the whole table. With n buckets in use, a key belongs to the bucket named
+// by the low bits of its hash, as many as number the next power of two; where that bucket is not in
+// use yet, by one bit less. Growth brings bucket n into use and moves to it the entries that belong
+// there from bucket n without its top bit.
+//
+// Buckets live in segments that double in size, found through a directory in the map; memory of a
+// segment is not touched before its buckets are in use.
+//
+// Entries are counted in stripes, each in a line of its own, so that parallel inserts rarely meet;
+// one stripe alone tells when to grow.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "holdfast/base/status.h"
+#include "holdfast/machine/machine.h"
+#include "holdfast/structures/hash.h"
+#include "holdfast/structures/hash_chain.h"
+
+namespace holdfast {
+
+/// An unordered map from K to V (both trivially copyable, K with ==) in a heap H. It grows with its
+/// entries, to about one per bucket, and never shrinks.
+///
+/// Thread safety: through transactions. Every member function runs inside one: those that change
+/// the map inside update(), the others inside read() or update(). Costs: O(1), size O(stripes);
+/// check and clear O(n).
+template <class H, class K, class V, class Hash = KeyHash<K>, bool kPromote = true>
+class HashMap {
+  using Chain = HashChain<H, K, V, kPromote>;
+  using Bucket = typename Chain::Bucket;
+  using Node = typename Chain::Node;
+  template <class T>
+  using Field = typename H::template Field<T>;
+
+ public:
+  static constexpr const char* kTypeName = "holdfast.HashMap";
+  static constexpr uint32_t kTypeVersion = 1;
+
+  HashMap();
+  HashMap(const HashMap&) = delete;
+  HashMap& operator=(const HashMap&) = delete;
+
+  std::optional<V> find(const K& key) const { return Chain::find(bucket_of(Hash()(key)), key); }
+  bool contains(const K& key) const {
+    return Chain::locate(bucket_of(Hash()(key)), key) != nullptr;
+  }
+
+  /// False, and nothing changed, when the key is there already.
+  bool insert(const K& key, const V& value) { return add(key, value, false); }
+  /// Inserts or overwrites; true when the key is new.
+  bool put(const K& key, const V& value) { return add(key, value, true); }
+  bool erase(const K& key) {
+    const uint64_t hash = Hash()(key);
+    if (!Chain::erase(bucket_of(hash), key)) {
+      return false;
+    }
+    stripe_of(hash).entries -= 1;
+    return true;
+  }
+
+  uint64_t buckets() const { return buckets_; }
+  size_t size() const {
+    uint64_t n = 0;
+    for (const Stripe& stripe : stripe_) {
+      n += stripe.entries.load();
+    }
+    return n;
+  }
+
+  /// In no particular order; stops when f(key, value) returns false.
+  template <class F>
+  void for_each(F&& f) const {
+    walk([&](const Node* node) { return f(node->key.load(), node->value.load()); });
+  }
+
+  void clear();
+  /// Frees everything the map owns; call it before destroying the map. Nothing else may follow.
+  void dispose() {
+    clear();
+    for (int s = 0; s < segments(); ++s) {
+      H::deallocate(segment_[s].load(), segment_size(s) * sizeof(Bucket));
+    }
+  }
+
+  Status check() const;
+
+  template <class Visitor>
+  void visit_blocks(Visitor&& visit) const {
+    for (int s = 0; s < segments(); ++s) {
+      visit(static_cast<const void*>(segment_[s].load()), segment_size(s) * sizeof(Bucket));
+    }
+    walk([&](const Node* node) {
+      visit(static_cast<const void*>(node), sizeof(Node));
+      return true;
+    });
+  }
+
+ private:
+  static constexpr uint64_t kFirstSegment = 64;  ///< buckets, in use from the beginning
+  static constexpr int kSegments = 36;
+  static constexpr uint64_t kStep =
+      8;  ///< buckets per growth: a line of new ones, a line of old ones
+  static constexpr int kStripes = 16;
+  static constexpr size_t kLongestChain = size_t{1} << 20;
+
+  struct alignas(kLineBytes) Stripe {
+    Field<uint64_t> entries;
+  };
+
+  /// Segment 0 holds the first kFirstSegment buckets, segment s > 0 as many as all before it.
+  static uint64_t segment_size(int s) { return s == 0 ? kFirstSegment : kFirstSegment << (s - 1); }
+  static uint64_t segment_start(int s) { return s == 0 ? 0 : kFirstSegment << (s - 1); }
+  static int segment_number(uint64_t bucket) { return std::bit_width(bucket / kFirstSegment); }
+  int segments() const { return segment_number(buckets_.load() - 1) + 1; }
+
+  static uint64_t index_of(uint64_t hash, uint64_t buckets) {
+    const uint64_t power = std::bit_ceil(buckets);
+    const uint64_t index = hash & (power - 1);
+    return index < buckets ? index : index - power / 2;
+  }
+  Bucket& bucket_at(uint64_t index) const {
+    const int s = segment_number(index);
+    return segment_[s].load()[index - segment_start(s)];
+  }
+  Bucket& bucket_of(uint64_t hash) const { return bucket_at(index_of(hash, buckets_)); }
+  Stripe& stripe_of(uint64_t hash) { return stripe_[hash >> 60]; }
+  static_assert(kStripes == 1 << (64 - 60));
+
+  bool add(const K& key, const V& value, bool overwrite);
+  void grow();
+  void split(uint64_t fresh_index);
+
+  template <class F>
+  void walk(F&& f) const {
+    const uint64_t n = buckets_;
+    for (uint64_t i = 0; i < n && Chain::walk(bucket_at(i), f); ++i) {
+    }
+  }
+
+  Field<uint64_t> buckets_;
+  Field<Bucket*> segment_[kSegments];
+  Stripe stripe_[kStripes];
+};
+
+template <class H, class K, class V, class Hash, bool kPromote>
+HashMap<H, K, V, Hash, kPromote>::HashMap() : buckets_(kFirstSegment) {
+  auto* first = static_cast<Bucket*>(H::allocate(kFirstSegment * sizeof(Bucket)));
+  for (uint64_t i = 0; i < kFirstSegment; ++i) {
+    first[i] = nullptr;
+  }
+  segment_[0] = first;
+  for (int s = 1; s < kSegments; ++s) {
+    segment_[s] = nullptr;
+  }
+  for (Stripe& stripe : stripe_) {
+    stripe.entries = 0;
+  }
+}
+
+template <class H, class K, class V, class Hash, bool kPromote>
+bool HashMap<H, K, V, Hash, kPromote>::add(const K& key, const V& value, bool overwrite) {
+  const uint64_t hash = Hash()(key);
+  const uint64_t buckets = buckets_;
+  if (!Chain::add(bucket_at(index_of(hash, buckets)), key, value, overwrite)) {
+    return false;
+  }
+  Stripe& stripe = stripe_of(hash);
+  const uint64_t entries = stripe.entries + 1;
+  stripe.entries = entries;
+  if (entries * kStripes > buckets) {
+    grow();
+  }
+  return true;
+}
+
+template <class H, class K, class V, class Hash, bool kPromote>
+void HashMap<H, K, V, Hash, kPromote>::grow() {
+  const uint64_t buckets = buckets_;
+  const int s = segment_number(buckets);
+  if (s == kSegments) {
+    return;  // 2^41 buckets: chains grow longer instead
+  }
+  if (buckets == segment_start(s)) {
+    segment_[s] = static_cast<Bucket*>(H::allocate(segment_size(s) * sizeof(Bucket)));
+  }
+  for (uint64_t fresh = buckets; fresh < buckets + kStep; ++fresh) {
+    split(fresh);
+  }
+  buckets_ = buckets + kStep;
+}
+
+/// Brings one bucket into use, and moves to it what belongs there.
+template <class H, class K, class V, class Hash, bool kPromote>
+void HashMap<H, K, V, Hash, kPromote>::split(uint64_t fresh_index) {
+  const uint64_t top = std::bit_floor(fresh_index);
+  Bucket& old = bucket_at(fresh_index - top);
+  Bucket& fresh = bucket_at(fresh_index);
+  // Skew: an insert still sees the old number of buckets and stores to the front of the old chain;
+  // committed beside the split, its entry would be in the wrong bucket.
+  hold<kPromote>(old);
+  // The ends of the two chains. A link is stored only where it changes.
+  struct End {
+    Bucket* link;
+    const Node* now;
+  };
+  Node* node = old;
+  End stays{&old, node};
+  End moves{&fresh, nullptr};
+  fresh = nullptr;
+  while (node != nullptr) {
+    // Skew: the erase of the next node stores this link, and would leave a freed node in a chain.
+    hold<kPromote>(node->next);
+    Node* next = node->next;
+    End& end = (Hash()(node->key.load()) & top) != 0 ? moves : stays;
+    if (end.now != node) {
+      *end.link = node;
+    }
+    end = {&node->next, next};
+    node = next;
+  }
+  for (const End& end : {stays, moves}) {
+    if (end.now != nullptr) {
+      *end.link = nullptr;
+    }
+  }
+}
+
+template <class H, class K, class V, class Hash, bool kPromote>
+void HashMap<H, K, V, Hash, kPromote>::clear() {
+  const uint64_t n = buckets_;
+  for (uint64_t i = 0; i < n; ++i) {
+    Chain::clear(bucket_at(i));
+  }
+  for (Stripe& stripe : stripe_) {
+    stripe.entries = 0;
+  }
+}
+
+/// Every entry is in its bucket, no key twice, stripes count right, segments exist as needed.
+template <class H, class K, class V, class Hash, bool kPromote>
+Status HashMap<H, K, V, Hash, kPromote>::check() const {
+  const uint64_t n = buckets_;
+  if (n < kFirstSegment || n % kStep != 0 || segment_number(n - 1) >= kSegments) {
+    return Status(Code::corrupt, "hash map: its number of buckets is not possible");
+  }
+  for (int s = 0; s < kSegments; ++s) {
+    if ((segment_[s].load() != nullptr) != (s < segments())) {
+      return Status(Code::corrupt, "hash map: the directory does not fit the number of buckets");
+    }
+  }
+  uint64_t counted[kStripes] = {};
+  for (uint64_t i = 0; i < n; ++i) {
+    const Bucket& bucket = bucket_at(i);
+    if (!Chain::unique(bucket, kLongestChain)) {
+      return Status(Code::corrupt, "hash map: a key is there twice, or a chain has a cycle");
+    }
+    if (!Chain::walk(bucket, [&](const Node* node) {
+          const uint64_t hash = Hash()(node->key.load());
+          counted[hash >> 60] += 1;
+          return index_of(hash, n) == i;
+        })) {
+      return Status(Code::corrupt, "hash map: an entry is in another bucket than its key's");
+    }
+  }
+  for (int s = 0; s < kStripes; ++s) {
+    if (stripe_[s].entries != counted[s]) {
+      return Status(Code::corrupt, "hash map: a stripe has counted wrong");
+    }
+  }
+  return {};
+}
+
+}  // namespace holdfast

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace holdfast {
+
+/// The order of up to 15 entries of a node in one word: how many there are, and which slot holds
+/// the first, the second, ... An entry enters or leaves a sorted node with one store to this word
+/// and no entry moves, which is what a durable transaction wants. (The idea of the permuter is from
+/// Masstree; Mao, Kohler, Morris 2012, 4.6.2.)
+///
+/// Bits 0-3 hold the count, bits 4+4i to 7+4i the slot at position i. Positions from the count on
+/// hold the free slots, so all 15 slots appear exactly once.
+class SlotOrder {
+ public:
+  static constexpr int kSlots = 15;
+  static constexpr uint64_t kEmpty = 0xedcba98765432100ULL;
+
+  explicit constexpr SlotOrder(uint64_t word = kEmpty) : word_(word) {}
+
+  constexpr uint64_t word() const { return word_; }
+  constexpr int count() const { return static_cast<int>(word_ & 15); }
+  constexpr bool full() const { return count() == kSlots; }
+  constexpr int slot(int position) const {
+    return static_cast<int>((word_ >> (4 + 4 * position)) & 15);
+  }
+
+  /// The slot that inserted() puts to use.
+  constexpr int free_slot() const { return slot(count()); }
+
+  /// With the free slot at this position and what was there one further; not when full.
+  constexpr SlotOrder inserted(int position) const {
+    const int n = count();
+    const uint64_t moved = word_ & below(n) & ~below(position);
+    const uint64_t kept = (word_ & below(position)) | (word_ & ~below(n + 1));
+    return SlotOrder((kept | (moved << 4) | at(position, free_slot())) + 1);
+  }
+
+  /// Without this position, whose slot becomes the first free one.
+  constexpr SlotOrder removed(int position) const {
+    const int n = count();
+    const uint64_t moved = word_ & below(n) & ~below(position + 1);
+    const uint64_t kept = (word_ & below(position)) | (word_ & ~below(n));
+    return SlotOrder((kept | (moved >> 4) | at(n - 1, slot(position))) - 1);
+  }
+
+  /// The first n positions only.
+  constexpr SlotOrder truncated(int n) const {
+    return SlotOrder((word_ & ~uint64_t{15}) | static_cast<uint64_t>(n));
+  }
+
+  /// Whether every slot appears exactly once.
+  constexpr bool valid() const {
+    uint32_t seen = 0;
+    for (int i = 0; i < kSlots; ++i) {
+      seen |= uint32_t{1} << slot(i);
+    }
+    return seen == (uint32_t{1} << kSlots) - 1;
+  }
+
+ private:
+  /// The bits of the count and of the positions before this one.
+  static constexpr uint64_t below(int position) {
+    return position >= kSlots ? ~uint64_t{0} : (uint64_t{1} << (4 + 4 * position)) - 1;
+  }
+  static constexpr uint64_t at(int position, int slot) {
+    return static_cast<uint64_t>(slot) << (4 + 4 * position);
+  }
+
+  uint64_t word_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/workloads/workload.h"
+
+#include <charconv>
+
+namespace holdfast {
+
+Result<Parameters> Parameters::make(const WorkloadInfo& info,
+                                    const std::map<std::string, std::string>& given) {
+  Parameters parameters;
+  for (const auto& p : info.parameters) {
+    parameters.values_[p.name] = p.fallback;
+  }
+  for (const auto& [name, value] : given) {
+    if (parameters.values_.count(name) == 0) {
+      std::string known;
+      for (const auto& p : info.parameters) {
+        known += std::string(known.empty() ? "" : ", ") + p.name;
+      }
+      return Status(Code::invalid_argument, std::string("workload ") + info.name + " has no parameter '" + name +
+                                                "'; it has " + (known.empty() ? "none" : known));
+    }
+    parameters.values_[name] = value;
+  }
+  return parameters;
+}
+
+int64_t Parameters::number(const std::string& name, int64_t low, int64_t high) const {
+  const std::string& text = values_.at(name);
+  int64_t value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || stop != text.data() + text.size() || value < low || value > high) {
+    throw Error(Status(Code::invalid_argument, "parameter " + name + "=" + text + " is not a whole number from " +
+                                                   std::to_string(low) + " to " + std::to_string(high)));
+  }
+  return value;
+}
+
+double Parameters::real(const std::string& name, double low, double high) const {
+  const std::string& text = values_.at(name);
+  double value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || stop != text.data() + text.size() || !(value >= low && value <= high)) {
+    throw Error(Status(Code::invalid_argument, "parameter " + name + "=" + text + " is not a number from " +
+                                                   std::to_string(low) + " to " + std::to_string(high)));
+  }
+  return value;
+}
+
+}  // namespace holdfast

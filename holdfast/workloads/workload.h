@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A workload is written once, as a class template over a heap type, and runs on every engine and
+// every machine: set-up, one operation at a time, check, metrics.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "holdfast/base/random.h"
+#include "holdfast/base/status.h"
+
+namespace holdfast {
+
+struct ParameterInfo {
+  const char* name;
+  const char* fallback;
+  const char* help;
+};
+
+struct WorkloadInfo {
+  const char* name;
+  const char* title;
+  std::vector<ParameterInfo> parameters;
+  std::vector<const char*> operations;  ///< names of the kinds of operation, by index
+};
+
+/// Values by name, completed from a workload's fallbacks.
+class Parameters {
+ public:
+  /// Refuses names the workload does not have, listing the right ones.
+  static Result<Parameters> make(const WorkloadInfo& info, const std::map<std::string, std::string>& given);
+
+  const std::string& text(const std::string& name) const { return values_.at(name); }
+  /// Throws Error(invalid_argument) naming the range when the text is not a whole number in it.
+  int64_t number(const std::string& name, int64_t low, int64_t high) const;
+  double real(const std::string& name, double low, double high) const;
+  const std::map<std::string, std::string>& all() const { return values_; }
+
+ private:
+  std::map<std::string, std::string> values_;
+};
+
+/// What one operation did. `acknowledgement` is what a client would have been told when the operation
+/// returned: it is sent through a pipe in kill tests and handed to verify() after recovery.
+struct OperationResult {
+  int kind = 0;            ///< index into WorkloadInfo::operations
+  bool committed = true;   ///< false: rolled back on purpose (TPC-C's 1 %)
+  bool read_only = false;
+  uint64_t acknowledgement[4] = {};  ///< all zero: nothing to verify
+};
+
+/// A workload bound to an open heap; the type-erased face of `template <class H> class Xyz`.
+///
+/// Thread safety: operation() from any number of threads, each with its own worker number below
+/// the number announced to set_up, and its own generator; the rest from one thread, alone.
+class WorkloadInstance {
+ public:
+  virtual ~WorkloadInstance() = default;
+  virtual const WorkloadInfo& info() const = 0;
+  /// Builds the initial state in an empty heap, in transactions of at most about 1,000 rows.
+  virtual Status set_up(int workers, uint64_t seed) = 0;
+  /// Finds the state again in a heap that set_up once filled.
+  virtual Status attach() = 0;
+  /// Throws Error when the heap refuses (full, poisoned).
+  virtual OperationResult operation(int worker, Random& random) = 0;
+  /// After recovery: what this acknowledgement promised is there. Messages accumulate per failure.
+  virtual Status verify(const OperationResult& acknowledged) = 0;
+  /// The consistency conditions of the workload, over the whole heap.
+  virtual Status check() = 0;
+};
+
+}  // namespace holdfast

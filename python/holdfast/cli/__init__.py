@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `holdfast`: one module per verb, all the same shape.
+
+Exit status: 0 success, 1 a check failed, 2 bad usage, 3 internal error.
+"""
+
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+import holdfast
+from holdfast.cli import bench, check, convert, demo, dump, engines, info, machines, sim, workloads
+
+
+class Verbs(TyperGroup):
+    """Lists the verbs there are when asked for one that is not."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        command = super().get_command(ctx, cmd_name)
+        if command is None:
+            ctx.fail(f"no verb '{cmd_name}'; there are {', '.join(self.list_commands(ctx))}")
+        return command
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """In the order they were added: what a newcomer needs first stands first."""
+        return list(self.commands)
+
+
+app = typer.Typer(
+    name="holdfast",
+    cls=Verbs,
+    help="Durable transactions on memory: ordinary data structures that survive a crash.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"holdfast {holdfast.__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def root(
+    version: bool = typer.Option(
+        False, "--version", help="Print the version.", callback=_version, is_eager=True
+    ),
+) -> None:
+    pass
+
+
+for _verb in (demo, engines, workloads, machines, bench, sim, info, check, dump, convert):
+    app.command(name=_verb.__name__.rpartition(".")[2])(_verb.run)
+
+
+def main() -> None:
+    app(prog_name="holdfast")

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from holdfast import core, errors
+from holdfast.cli import options, output
+from holdfast.cli.heap_file import HeapPath, existing
+from holdfast.cli.verb import verb
+
+
+@verb
+def run(
+    heap: HeapPath,
+    target: Annotated[Path, typer.Argument(metavar="NEW", help="The file to write; must not exist.")],
+    engine: Annotated[str, typer.Option("--engine", metavar="E", help="The engine the new file is for.")],
+    option: options.EngineOptions = None,
+    json_file: options.Json = None,
+) -> None:
+    """Move a heap to another engine: the same data and roots in a new file."""
+    given = options.assignments(option, "option")
+    chosen = options.engines(engine, given)
+    if len(chosen) != 1:
+        raise errors.BadUsage("convert takes one engine")
+    if target.exists():
+        raise errors.BadUsage(f"{target} exists already; convert writes a new file")
+    plain = {name.removeprefix(f"{engine}."): value for name, value in given.items()}
+    report = core.convert(existing(heap), str(target), engine, plain)
+    output.people(json_file).print(f"{escape(str(heap))} -> {escape(str(target))} for {engine}")
+    output.write_json(json_file, report)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from holdfast import environment, errors
+from holdfast.cli import demo_compare, demo_kill, options, output
+from holdfast.cli.verb import verb
+
+# A population of one warehouse with everything the standard asks for; and one for tests.
+_FULL = {"warehouses": "1"}
+_SMALL = {"warehouses": "1", "items": "2000", "customers": "60", "orders": "60"}
+
+
+@verb
+def run(
+    engine: Annotated[
+        str, typer.Option("--engine", metavar="E", help="The engine that is killed.")
+    ] = "fur-opa",
+    domain: Annotated[str, typer.Option("--domain", metavar="D", help="auto, file or process.")] = "auto",
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Heap file, chart and JSON go here.")
+    ] = Path("out"),
+    seconds: Annotated[float, typer.Option("--seconds", min=0.1, help="Time before the kill.")] = 15.0,
+    compare_seconds: Annotated[
+        float, typer.Option("--compare-seconds", min=0.1, help="Time per engine.")
+    ] = 3.0,
+    quick: Annotated[bool, typer.Option("--quick", help="A small population and short runs.")] = False,
+    seed: options.Seed = 1,
+    json_file: options.Json = None,
+) -> None:
+    """The main job: TPC-C on a durable heap file, killed in mid-run, recovered, checked; then every engine."""
+    (chosen,) = options.engines(engine, {})[:1]
+    if domain not in ("auto", "file", "process"):
+        raise errors.BadUsage(f"no domain '{domain}' for the demo; there are auto, file, process")
+    if quick:
+        seconds, compare_seconds = min(seconds, 2.0), min(compare_seconds, 0.5)
+    population = _SMALL if quick else _FULL
+    out.mkdir(parents=True, exist_ok=True)
+    console = output.people(json_file)
+    described = environment.describe()
+    output.print_environment(console, described)
+
+    plan = demo_kill.Plan(chosen, domain, out, seconds, population, described["cores"], seed)
+    killed = demo_kill.run(console, plan)
+    compared = demo_compare.run(console, plan, compare_seconds)
+    report = {"environment": described, "kill": killed, "compare": compared}
+    output.write_json(str(out / "demo.json"), report)
+    output.write_json(json_file, report)
+    console.print(
+        f"\nThe chart is {out / 'demo.png'}, the figures {out / 'demo.json'}, the heap {killed['path']}."
+    )
+    if not killed["ok"]:
+        raise errors.CheckFailed("the recovered heap does not hold everything that was acknowledged")

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the verbs that look into a heap file share."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from holdfast import errors
+from holdfast.cli import output
+
+HeapPath = Annotated[Path, typer.Argument(metavar="HEAP", help="A heap file.")]
+
+
+def existing(heap: Path) -> str:
+    if not heap.is_file():
+        raise errors.BadUsage(f"there is no heap file {heap}")
+    return str(heap)
+
+
+def print_facts(console: Console, facts: dict[str, Any], indent: int = 0) -> None:
+    """Nested objects as indented lines, lists of objects as tables."""
+    for name, value in facts.items():
+        label = " " * indent + name.replace("_", " ")
+        if isinstance(value, dict):
+            console.print(f"[bold]{escape(label)}[/]")
+            print_facts(console, value, indent + 2)
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            columns = list(value[0])
+            rows = [[_text(column, row.get(column)) for column in columns] for row in value]
+            console.print(
+                output.table(label, [c.replace("_", " ") for c in columns], rows, left=len(columns))
+            )
+        else:
+            console.print(f"{escape(label):<24} {escape(_text(name, value))}")
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    if isinstance(value, int) and not isinstance(value, bool):
+        if name in ("base", "base_address", "address"):
+            return f"0x{value:x}"
+        if "bytes" in name and value >= 1024:
+            return f"{value:,} ({output.bytes_text(value)})"
+    return value if isinstance(value, str) else output.number(value)

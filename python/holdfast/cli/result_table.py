@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of `bench`, `sim` and `demo`."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from holdfast import results
+from holdfast.cli import output
+
+PLAIN = "plain"
+# What `costs` gives, as heads of columns.
+_COSTS = ("aborts/tx", "fences/update", "pwb/update", "bytes/byte")
+
+
+def print_report(console: Console, report: dict[str, Any], title: str) -> None:
+    """One line per configuration, and one table by kind of operation if there are several."""
+    entries = results.medians(report)
+    with_plain = any(entry["engine"] == PLAIN for entry in entries)
+    columns = ["engine", "threads", "tx/s", "spread %", "p50", "p99", *_COSTS]
+    if with_plain:
+        columns.append("of plain")
+    rows = []
+    for entry in entries:
+        row = [entry["engine"], entry["threads"], entry["items_per_second"], results.spread(entry)]
+        row += [_latency(entry.get("p50_ns")), _latency(entry.get("p99_ns"))]
+        row += costs(entry)
+        if with_plain:
+            row.append(_percent(results.ratio_to(entry, report, PLAIN)))
+        rows.append(row)
+    if rows:
+        console.print(output.table(title, columns, rows))
+    _print_kinds(console, entries)
+    for entry in results.failures(report):
+        console.print(f"[red]{escape(entry['name'])}: {escape(entry['error_message'])}[/]")
+
+
+def print_environment(console: Console, report: dict[str, Any]) -> None:
+    """The computer and the setting a report was measured in. Completes the report's context."""
+    output.print_environment(console, results.add_environment(report))
+    print_setting(console, report)
+
+
+def print_setting(console: Console, report: dict[str, Any]) -> None:
+    context = report["context"]
+    parts = [f"domain {context.get('domain_text') or context.get('domain', 'none')}"]
+    for name in ("machine", "latency", "seed", "library_build_type", "compiler"):
+        if context.get(name) not in (None, "", "none"):
+            parts.append(f"{name.removeprefix('library_').replace('_', ' ')} {context[name]}")
+    for name in ("params", "options"):
+        parts += [f"{key}={value}" for key, value in (context.get(name) or {}).items()]
+    console.print(f"[dim]{escape('; '.join(parts))}[/]")
+    if context.get("assertions"):
+        console.print("[dim]assertions are on, as always[/]")
+    if context.get("cpu_scaling_enabled"):
+        console.print("[yellow]the processor's clock frequency is not fixed; results vary[/]")
+
+
+def costs(entry: results.Entry) -> list[Any]:
+    """Aborts per transaction, fences and write-backs per update, bytes written per byte stored."""
+    if entry["engine"] == PLAIN:
+        return [None] * 4
+    updates = entry["update_commits"] > 0
+    return [
+        results.aborts_per_commit(entry),
+        entry["fences_per_update"] if updates else None,
+        entry["pwb_per_update"] if updates else None,
+        entry["bytes_written_per_byte_stored"] if entry["bytes_stored"] else None,
+    ]
+
+
+def _print_kinds(console: Console, entries: list[results.Entry]) -> None:
+    kinds = list(dict.fromkeys(o["operation"] for entry in entries for o in entry.get("operations", ())))
+    if len(kinds) < 2:
+        return
+    rows = []
+    for entry in entries:
+        rates = {o["operation"]: o["items_per_second"] for o in entry["operations"]}
+        rows.append([entry["engine"], entry["threads"], *(rates.get(kind) for kind in kinds)])
+    console.print(output.table("Transactions per second, by kind", ["engine", "threads", *kinds], rows))
+
+
+def _latency(nanoseconds: float | None) -> str:
+    return output.duration(nanoseconds * 1e-9) if nanoseconds else "-"
+
+
+def _percent(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{100 * ratio:.0f} %"
+
+
+def print_simulated(console: Console, report: dict[str, Any], title: str) -> None:
+    """Counts only: a functional simulation has no time."""
+    columns = ["engine", "threads", "transactions", *_COSTS, "persist events", "steps", "check"]
+    rows = []
+    for entry in results.medians(report):
+        row = [entry["engine"], entry["threads"], entry["iterations"], *costs(entry)]
+        rows.append([*row, entry["persist_events"], entry["simulated_steps"], entry["check"]])
+    if rows:
+        console.print(output.table(title, columns, rows))
+    for entry in results.failures(report):
+        console.print(f"[red]{escape(entry['name'])}: {escape(entry['error_message'])}[/]")

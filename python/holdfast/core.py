@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C++ core, with errors.Failure in the place of its exceptions. Everything is plain dictionaries and lists;
+the fields are documented in the headers of holdfast/runner."""
+
+from collections.abc import Callable
+from typing import Any
+
+from holdfast import errors
+
+# Called now and then with the share done (0 to 1) and what is going on.
+Progress = Callable[[float, str], None]
+
+
+def module() -> Any:
+    """The extension module, imported on first use so that --help works without it."""
+    try:
+        from holdfast import _core
+    except ImportError as error:
+        raise errors.Failure(f"the extension module is not built ({error}); run `make`") from error
+    return _core
+
+
+def engines() -> list[dict[str, Any]]:
+    return _call("engines")
+
+
+def workloads() -> list[dict[str, Any]]:
+    return _call("workloads")
+
+
+def machines() -> list[dict[str, Any]]:
+    return _call("machines")
+
+
+def bench(spec: dict[str, Any], progress: Progress | None = None) -> dict[str, Any]:
+    """Measures on this computer; returns Google Benchmark's schema."""
+    return _call("bench", spec, progress)
+
+
+def sim(spec: dict[str, Any], progress: Progress | None = None) -> dict[str, Any]:
+    """The same on the simulated machine."""
+    return _call("sim", spec, progress)
+
+
+def info(path: str) -> dict[str, Any]:
+    return _call("info", path)
+
+
+def check(path: str) -> dict[str, Any]:
+    return _call("check", path)
+
+
+def dump(path: str) -> dict[str, Any]:
+    return _call("dump", path)
+
+
+def convert(source: str, target: str, engine: str, options: dict[str, str]) -> dict[str, Any]:
+    return _call("convert", source, target, {"engine": engine, "options": options})
+
+
+def verify(spec: dict[str, Any], records: bytes) -> dict[str, Any]:
+    """Opens a heap after a crash and looks for everything the acknowledgement records promise."""
+    return _call("verify", spec, records)
+
+
+def serve(spec: dict[str, Any], fd: int) -> dict[str, Any]:
+    """Runs a workload until killed or done, with an acknowledgement record per operation written to fd."""
+    return _call("serve", spec, fd)
+
+
+def _call(name: str, *arguments: Any) -> Any:
+    core = module()
+    try:
+        return getattr(core, name)(*arguments)
+    except core.Error as error:
+        raise errors.from_code(error.code, error.message) from None

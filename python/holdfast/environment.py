@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a measurement was made on. Printed with every measurement and kept in its JSON."""
+
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import holdfast
+
+
+def describe() -> dict[str, Any]:
+    """CPU, kernel, memory, clock, versions: plain values, JSON-ready. Sizes in bytes."""
+    return {
+        "date": datetime.now(UTC).astimezone().isoformat(timespec="seconds"),
+        "host": platform.node(),
+        "cpu": _cpu_model(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "kernel": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "hypervisor": _has_cpu_flag("hypervisor"),
+        "write_back": _write_back_instruction(),
+        "clock_source": _first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "governor": _first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "python": platform.python_version(),
+        "version": holdfast.__version__,
+        "commit": _commit(),
+    }
+
+
+def summary(environment: dict[str, Any]) -> list[str]:
+    """The same in two or three lines for people."""
+    guest = ", virtual machine" if environment["hypervisor"] else ""
+    memory = environment["memory_bytes"] / 2**30
+    governor = f", governor {environment['governor']}" if environment["governor"] else ""
+    return [
+        f"{environment['cpu']}, {environment['cores']} cores{guest}, {memory:.0f} GiB, {environment['kernel']}",
+        f"write-back by {environment['write_back']}, clock {environment['clock_source']}{governor}",
+        f"holdfast {environment['version']} ({environment['commit']}), {environment['date']}",
+    ]
+
+
+def file_system(path: Path) -> str:
+    """Type of the file system the path lies on, such as ext4 or tmpfs; "unknown" where /proc does not say."""
+    path = path.resolve()
+    best, kind = -1, "unknown"
+    try:
+        mounts = Path("/proc/mounts").read_text().splitlines()
+    except OSError:
+        return kind
+    for line in mounts:
+        _, where, what, *_ = line.split()
+        if path.is_relative_to(where) and len(where) > best:
+            best, kind = len(where), what
+    return kind
+
+
+def _cpu_info(key: str) -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == key:
+                return value.strip()
+    except OSError:
+        pass
+    return ""
+
+
+def _cpu_model() -> str:
+    return _cpu_info("model name") or platform.processor() or platform.machine()
+
+
+def _has_cpu_flag(flag: str) -> bool:
+    return flag in _cpu_info("flags").split()
+
+
+def _write_back_instruction() -> str:
+    if platform.machine() == "aarch64":
+        return "DC CVAC"
+    for flag, name in (("clwb", "CLWB"), ("clflushopt", "CLFLUSHOPT"), ("clflush", "CLFLUSH")):
+        if _has_cpu_flag(flag):
+            return name
+    return "none"
+
+
+def _first_line(path: str) -> str:
+    try:
+        return Path(path).read_text().split("\n", 1)[0]
+    except OSError:
+        return ""
+
+
+def _commit() -> str:
+    """The checkout's commit, with "+changes" when files differ from it; "release" outside a checkout."""
+    root = Path(holdfast.__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return "release"
+    git = ["git", "-C", str(root), "describe", "--always", "--dirty=+changes", "--abbrev=12"]
+    try:
+        done = subprocess.run(git, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return "unknown"
+    return done.stdout.strip() if done.returncode == 0 else "unknown"

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can go wrong, as exceptions that know their exit status."""
+
+EXIT_CHECK_FAILED = 1
+EXIT_BAD_USAGE = 2
+EXIT_INTERNAL = 3
+
+
+class Failure(Exception):
+    """Something to tell the user in one message, without a traceback."""
+
+    exit_status = EXIT_INTERNAL
+
+
+class CheckFailed(Failure):
+    """A heap is damaged, or does not hold what was promised."""
+
+    exit_status = EXIT_CHECK_FAILED
+
+
+class BadUsage(Failure):
+    """The request cannot be: a wrong name, a missing file, a heap open elsewhere."""
+
+    exit_status = EXIT_BAD_USAGE
+
+
+# The codes of holdfast/base/status.h.
+_BY_CODE = {
+    "corrupt": CheckFailed,
+    "wrong format": CheckFailed,
+    "invalid argument": BadUsage,
+    "misuse": BadUsage,
+    "not found": BadUsage,
+    "already exists": BadUsage,
+    "permission denied": BadUsage,
+    "busy": BadUsage,
+    "type mismatch": BadUsage,
+    "unsupported": BadUsage,
+    "out of space": Failure,
+    "too many threads": BadUsage,
+    "i/o error": Failure,
+}
+
+
+def from_code(code: str, message: str) -> Failure:
+    """The failure that a code and message of the core stand for."""
+    return _BY_CODE.get(code, Failure)(f"{message} ({code})")
+
+
+def from_text(text: str) -> Failure:
+    """The same from "<code>: <message>", as results carry it."""
+    code, _, message = text.partition(": ")
+    return from_code(code, message) if code in _BY_CODE else Failure(text)

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where heap files go, and what a flush to that place costs."""
+
+import os
+import shutil
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+_SHARED_MEMORY = Path("/dev/shm")
+
+
+def memory_backed(needed_bytes: int) -> Path | None:
+    """A folder in memory with so much room, or None. In a container it is often only 64 MiB."""
+    usable = _SHARED_MEMORY.is_dir() and os.access(_SHARED_MEMORY, os.W_OK)
+    roomy = usable and shutil.disk_usage(_SHARED_MEMORY).free >= needed_bytes
+    return _SHARED_MEMORY if roomy else None
+
+
+def flush_seconds(folder: Path, tries: int = 25) -> float:
+    """Median time of writing one page and fdatasync in this folder."""
+    times = []
+    with tempfile.TemporaryFile(dir=folder) as file:
+        page = os.urandom(4096)
+        os.posix_fallocate(file.fileno(), 0, 64 * len(page))
+        for i in range(tries):
+            start = time.perf_counter()
+            os.pwrite(file.fileno(), page, (i % 64) * len(page))
+            os.fdatasync(file.fileno())
+            times.append(time.perf_counter() - start)
+    return statistics.median(times)

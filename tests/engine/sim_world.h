@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "holdfast/engines/any/any_engine.h"
+#include "holdfast/machine/sim/sim_machine.h"
+#include "tests/engine/conformance.h"
+
+namespace holdfast::conformance {
+
+/// Heaps on the simulated machine; the engine is chosen by name.
+class SimWorld {
+ public:
+  using H = Heap<AnyEngine<SimMachine>>;
+  static constexpr int kThreads = 4;
+  static constexpr int kRounds = 12;
+  static constexpr int kSkewRounds = 60;
+  static constexpr bool kFindsSkew = true;
+
+  SimWorld(std::string engine, Domain domain, uint64_t seed, size_t line_bytes = 64) {
+    options_.engine = std::move(engine);
+    options_.bytes = 1 << 20;
+    options_.max_bytes = 16 << 20;
+    sim_.threads = kThreads;
+    sim_.domain = domain;
+    sim_.seed = seed;
+    sim_.line_bytes = line_bytes;
+  }
+  ~SimWorld() {
+    heap_.reset();
+    machine_.reset();
+  }
+
+  CreateOptions& options() { return options_; }
+  SimOptions& machine_options() { return sim_; }
+  const Description& description() const { return *AnyEngine<SimMachine>::describe(options_.engine).value(); }
+  SimMachine& machine() { return *machine_; }
+
+  H& heap() {
+    if (heap_ == nullptr) {
+      machine_ = std::make_unique<SimMachine>(sim_);
+      heap_ = H::create(*machine_, options_).value();
+    }
+    return *heap_;
+  }
+
+  /// Closes, and opens what is certain to be on the medium: nothing acknowledged may hang on luck.
+  void reopen() {
+    heap().close().check();
+    restart(machine_->earliest_image());
+  }
+
+  void restart(const SimImage& image) {
+    heap_.reset();
+    machine_.reset();
+    ++sim_.seed;
+    machine_ = std::make_unique<SimMachine>(sim_, image);
+    heap_ = H::open(*machine_, {}).value();
+  }
+
+  template <class F>
+  void run(int n, F&& f) {
+    heap().machine().run_threads(n, FunctionRef<void(int)>(f));
+  }
+
+ private:
+  SimOptions sim_;
+  CreateOptions options_;
+  std::unique_ptr<SimMachine> machine_;
+  std::unique_ptr<H> heap_;
+};
+
+}  // namespace holdfast::conformance

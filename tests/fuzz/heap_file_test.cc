@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Files that are not what they should be: every one gets a clear error and is left alone.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "holdfast/engines/romulus/romulus.h"
+#include "holdfast/engines/undo/undo.h"
+#include "holdfast/heap/heap.h"
+#include "holdfast/heap/inspect.h"
+#include "holdfast/machine/native/native_machine.h"
+
+namespace holdfast {
+namespace {
+
+using H = Heap<Undo<NativeMachine>>;
+
+class HeapFile : public testing::Test {
+ protected:
+  HeapFile() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "holdfast-file-XXXXXX").string();
+    directory_ = mkdtemp(pattern.data());
+    path_ = directory_ + "/heap";
+    native_.domain = Domain::process;
+    create_.bytes = 1 << 20;
+    create_.max_bytes = 4 << 20;
+    create_.options["log_bytes"] = "65536";
+  }
+  ~HeapFile() override { std::filesystem::remove_all(directory_); }
+
+  void make_heap() { H::create(path_, create_, native_).value()->close().check(); }
+  std::string bytes() const {
+    std::ifstream in(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  void write(const std::string& text) const { std::ofstream(path_, std::ios::binary | std::ios::trunc) << text; }
+  Status open_status() { return H::open(path_, {}, native_).status(); }
+
+  /// Opening must fail with this code, mention the file, and not change it.
+  void expect_refused(Code code) {
+    const std::string before = bytes();
+    const Status status = open_status();
+    EXPECT_EQ(status.code(), code) << status.to_string();
+    EXPECT_NE(status.message().find("heap"), std::string::npos) << status.to_string();
+    EXPECT_EQ(bytes(), before);
+    EXPECT_EQ(inspect_heap_file(path_).ok(), false);
+  }
+
+  std::string directory_;
+  std::string path_;
+  NativeOptions native_;
+  CreateOptions create_;
+};
+
+TEST_F(HeapFile, MissingFile) { EXPECT_EQ(open_status().code(), Code::not_found); }
+
+TEST_F(HeapFile, EmptyFile) {
+  write("");
+  expect_refused(Code::wrong_format);
+}
+
+TEST_F(HeapFile, AnotherProgramsFile) {
+  write("SQLite format 3" + std::string(100000, 'x'));
+  expect_refused(Code::wrong_format);
+}
+
+TEST_F(HeapFile, ShortText) {
+  write("hello");
+  expect_refused(Code::wrong_format);
+}
+
+TEST_F(HeapFile, InterruptedCreation) {
+  write(std::string(1 << 20, '\0'));
+  expect_refused(Code::wrong_format);
+}
+
+TEST_F(HeapFile, TruncatedHeap) {
+  make_heap();
+  std::filesystem::resize_file(path_, std::filesystem::file_size(path_) / 2);
+  expect_refused(Code::corrupt);
+}
+
+TEST_F(HeapFile, NewerFormat) {
+  make_heap();
+  std::string all = bytes();
+  all[8] = all[kSuperblockBytes + 8] = 2;
+  write(all);
+  expect_refused(Code::wrong_format);
+  EXPECT_NE(open_status().message().find("newer"), std::string::npos);
+}
+
+TEST_F(HeapFile, BothSuperblocksDamaged) {
+  make_heap();
+  std::string all = bytes();
+  all[100] = static_cast<char>(all[100] ^ 1);
+  all[kSuperblockBytes + 100] = static_cast<char>(all[kSuperblockBytes + 100] ^ 1);
+  write(all);
+  expect_refused(Code::corrupt);
+}
+
+TEST_F(HeapFile, OneSuperblockDamagedCostsNothing) {
+  make_heap();
+  std::string all = bytes();
+  all[kSuperblockBytes + 100] = static_cast<char>(all[kSuperblockBytes + 100] ^ 1);
+  write(all);
+  auto heap = H::open(path_, {}, native_);
+  ASSERT_TRUE(heap.ok()) << heap.status().to_string();
+  EXPECT_TRUE((*heap)->healed());
+}
+
+TEST_F(HeapFile, AnotherEnginesHeap) {
+  make_heap();
+  const auto status = Heap<RomulusLog<NativeMachine>>::open(path_, {}, native_).status();
+  EXPECT_EQ(status.code(), Code::wrong_format);
+  EXPECT_NE(status.message().find("undo"), std::string::npos);
+}
+
+TEST_F(HeapFile, AlreadyOpen) {
+  auto first = H::create(path_, create_, native_).value();
+  EXPECT_EQ(open_status().code(), Code::busy);
+  const auto info = inspect_heap_file(path_);
+  ASSERT_TRUE(info.ok()) << info.status().to_string();
+  EXPECT_TRUE(info.value().in_use);
+}
+
+TEST_F(HeapFile, ExistsAlready) {
+  make_heap();
+  const std::string before = bytes();
+  EXPECT_EQ(H::create(path_, create_, native_).status().code(), Code::already_exists);
+  EXPECT_EQ(bytes(), before);
+}
+
+TEST_F(HeapFile, AbsurdSizes) {
+  for (const size_t size : {size_t{0}, size_t{1} << 60, ~size_t{0}}) {
+    create_.bytes = size;
+    EXPECT_EQ(H::create(path_, create_, native_).status().code(), Code::invalid_argument) << size;
+    EXPECT_FALSE(std::filesystem::exists(path_)) << "a file was left behind";
+  }
+  create_.bytes = 4096;  // too small for the metadata
+  EXPECT_EQ(H::create(path_, create_, native_).status().code(), Code::invalid_argument);
+  create_.bytes = 1 << 20;
+  create_.max_threads = 100000;
+  EXPECT_EQ(H::create(path_, create_, native_).status().code(), Code::invalid_argument);
+  create_.max_threads = 4;
+  create_.options["log_bytes"] = "many";
+  EXPECT_EQ(H::create(path_, create_, native_).status().code(), Code::invalid_argument);
+  create_.options.clear();
+  create_.options["colour"] = "red";
+  const Status status = H::create(path_, create_, native_).status();
+  EXPECT_EQ(status.code(), Code::invalid_argument);
+  EXPECT_NE(status.message().find("log_bytes"), std::string::npos) << "the right names are listed";
+}
+
+TEST_F(HeapFile, NoSuchDirectory) {
+  path_ = directory_ + "/nowhere/heap";
+  EXPECT_EQ(H::create(path_, create_, native_).status().code(), Code::not_found);
+}
+
+TEST_F(HeapFile, ADirectory) {
+  path_ = directory_;
+  EXPECT_FALSE(open_status().ok());
+}
+
+TEST_F(HeapFile, TheBaseAddressIsTaken) {
+  create_.base = reinterpret_cast<std::byte*>(0x5500'0000'0000);
+  auto first = H::create(path_, create_, native_).value();
+  const std::string other = path_ + "2";
+  const Status status = H::create(other, create_, native_).status();
+  EXPECT_EQ(status.code(), Code::busy) << status.to_string();
+}
+
+TEST_F(HeapFile, TwoHeapsAtOnceAndNoMixing) {
+  struct Thing {
+    H::Field<int> value{0};
+  };
+  auto a = H::create(path_, create_, native_).value();
+  auto b = H::create(path_ + "2", create_, native_).value();
+  auto* x = a->root<Thing>("x").value();
+  auto* y = b->root<Thing>("y").value();
+  a->update([&] { x->value = 1; }).check();
+  b->update([&] { y->value = 2; }).check();
+  EXPECT_EQ(a->update([&] { y->value = 3; }).code(), Code::misuse);
+  Status inner;
+  a->update([&] { inner = b->update([&] { y->value = 4; }); }).check();
+  EXPECT_EQ(inner.code(), Code::misuse);
+  EXPECT_EQ(b->read([&] { return y->value.load(); }).value(), 2);
+}
+
+TEST_F(HeapFile, ReadOnlyOpenLeavesTheFileAlone) {
+  make_heap();
+  const std::string before = bytes();
+  native_.read_only = true;
+  auto heap = H::open(path_, {}, native_);
+  ASSERT_TRUE(heap.ok()) << heap.status().to_string();
+  EXPECT_TRUE((*heap)->list_roots().empty());
+  EXPECT_FALSE((*heap)->update([] {}).ok());
+  heap.value().reset();
+  EXPECT_EQ(bytes(), before);
+}
+
+TEST_F(HeapFile, OneThreadTooManyGetsAStatus) {
+  create_.max_threads = 2;
+  auto heap = H::create(path_, create_, native_).value();
+  heap->update([] {}).check();  // the first slot
+  std::atomic<int> refused{0};
+  std::atomic<int> inside{0};
+  std::thread second([&] {
+    heap->update([] {}).check();
+    inside = 1;
+    while (inside != 2) {
+      std::this_thread::yield();
+    }
+  });
+  while (inside != 1) {
+    std::this_thread::yield();
+  }
+  std::thread third([&] { refused = heap->update([] {}).code() == Code::too_many_threads; });
+  third.join();
+  inside = 2;
+  second.join();
+  EXPECT_EQ(refused, 1);
+  std::thread fourth([&] { EXPECT_TRUE(heap->update([] {}).ok()) << "the slot was not given back"; });
+  fourth.join();
+}
+
+}  // namespace
+}  // namespace holdfast

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stand-in for holdfast._core: fixed answers in the shapes of holdfast/runner, for testing the command line alone."""
+
+from typing import Any
+
+
+class Error(Exception):
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code, self.message = code, message
+
+
+def engine(name: str, **other: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "supported": True,
+        "reason": "",
+        "title": f"the {name} algorithm",
+        "paper": "a paper, section 1",
+        "isolation": "opaque",
+        "durability": "strict",
+        "layout": "in_place",
+        "needs_htm": False,
+        "log": "redo",
+        "fences": "two",
+        "options": [{"name": "log_entries", "fallback": "4096", "help": "entries of a log"}],
+    } | other
+
+
+def entry(name: str, threads: int, rate: float) -> dict[str, Any]:
+    """The median entry of one configuration, with all counters."""
+    return {
+        "name": f"bank/{name}/threads:{threads}_median",
+        "run_name": f"bank/{name}/threads:{threads}",
+        "run_type": "aggregate",
+        "aggregate_name": "median",
+        "threads": threads,
+        "engine": name,
+        "items_per_second": rate,
+        "items_per_second_min": rate * 0.9,
+        "items_per_second_max": rate * 1.1,
+        "real_time": 1e9 / rate,
+        "cpu_time": 1e9 / rate,
+        "time_unit": "ns",
+        "p50_ns": 900.0,
+        "p99_ns": 2500.0,
+        "operations": [
+            {"operation": "transfer", "items_per_second": rate * 0.75},
+            {"operation": "audit", "items_per_second": rate * 0.25},
+        ],
+        "update_commits": 300,
+        "read_commits": 100,
+        "aborts": {"conflict": 30, "capacity": 10},
+        "fences_per_update": 2.0,
+        "pwb_per_update": 5.5,
+        "bytes_stored": 1000,
+        "bytes_written": 2000,
+        "bytes_written_per_byte_stored": 2.0,
+        "domain": "process",
+    }
+
+
+class FakeCore:
+    """Attributes may be replaced by a test; `calls` remembers names and arguments."""
+
+    Error = Error
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, tuple]] = []
+        self.failing: Exception | None = None
+        self.check_report: dict[str, Any] = {"ok": True, "problems": [], "blocks": 12}
+        self.extra_entries: list[dict[str, Any]] = []
+
+    def engines(self) -> list[dict[str, Any]]:
+        return [
+            engine("undo", options=[]),
+            engine("swift"),
+            engine("odd", supported=False, reason="no such chip"),
+        ]
+
+    def workloads(self) -> list[dict[str, Any]]:
+        parameters = [{"name": "accounts", "fallback": "100", "help": "number of accounts"}]
+        return [
+            {
+                "name": "bank",
+                "supported": True,
+                "title": "money",
+                "operations": ["transfer", "audit"],
+                "parameters": parameters,
+            },
+            {
+                "name": "ring",
+                "supported": True,
+                "title": "a cycle",
+                "operations": ["rotate"],
+                "parameters": [],
+            },
+        ]
+
+    def machines(self) -> list[dict[str, Any]]:
+        domains = [{"name": "pmem", "supported": False, "reason": "no DAX mapping"}]
+        return [
+            {
+                "name": "native",
+                "supported": True,
+                "reason": "",
+                "title": "this computer",
+                "domains": domains,
+                "htm": "soft",
+            },
+            {"name": "sim", "supported": True, "reason": "", "title": "simulated"},
+        ]
+
+    def bench(self, spec: dict[str, Any], progress: Any = None) -> dict[str, Any]:
+        self._called("bench", spec)
+        if progress:
+            progress(0.5, "half")
+        rates = {"plain": 4000.0, "undo": 1000.0, "swift": 2000.0, "odd": 1.0}
+        entries = [entry(name, n, rates[name]) for n in spec["threads"] for name in spec["engines"]]
+        context = {
+            "date": "today",
+            "num_cpus": 2,
+            "domain": spec["domain"],
+            "params": spec["params"],
+            "options": {},
+            "seed": spec["seed"],
+            "turns": 3,
+        }
+        return {"context": context, "benchmarks": entries + self.extra_entries}
+
+    def sim(self, spec: dict[str, Any], progress: Any = None) -> dict[str, Any]:
+        self._called("sim", spec)
+        more = {"iterations": 400, "persist_events": 77, "simulated_steps": 9000, "check": "ok"}
+        entries = [entry(name, n, 1.0) | more for n in spec["threads"] for name in spec["engines"]]
+        return {
+            "context": {"machine": "sim", "seed": spec["seed"], "domain": spec["domain"]},
+            "benchmarks": entries,
+        }
+
+    def info(self, path: str) -> dict[str, Any]:
+        self._called("info", path)
+        return {
+            "engine": "swift",
+            "base": 0x550000000000,
+            "bytes": 1 << 24,
+            "roots": [{"name": "bank", "bytes": 64}],
+        }
+
+    def check(self, path: str) -> dict[str, Any]:
+        self._called("check", path)
+        return self.check_report
+
+    def dump(self, path: str) -> dict[str, Any]:
+        self._called("dump", path)
+        return {"superblock": {"format": 1}}
+
+    def convert(self, source: str, target: str, spec: dict[str, Any]) -> dict[str, Any]:
+        self._called("convert", source, target, spec)
+        return {"ok": True}
+
+    def _called(self, name: str, *arguments: Any) -> None:
+        self.calls.append((name, arguments))
+        if self.failing:
+            raise self.failing

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Does the command line understand what it is told, and say the right thing with the right exit status?"""
+
+import json
+
+import pytest
+
+import fake_core
+
+
+def test_help_lists_every_verb(invoke):
+    result = invoke("--help")
+    assert result.exit_code == 0
+    for verb in (
+        "demo",
+        "engines",
+        "workloads",
+        "machines",
+        "bench",
+        "sim",
+        "info",
+        "check",
+        "dump",
+        "convert",
+    ):
+        assert verb in result.stdout
+
+
+@pytest.mark.parametrize("verb", ["engines", "workloads", "machines"])
+def test_listings_are_lists_of_objects_with_name_and_supported(fake, invoke, verb):
+    result = invoke(verb, "--json", "-")
+    assert result.exit_code == 0
+    listing = json.loads(result.stdout)
+    assert listing and all({"name", "supported"} <= set(entry) for entry in listing)
+
+
+def test_listing_says_why_an_engine_is_not_supported(fake, invoke):
+    assert "no such chip" in invoke("engines").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("nonsense",), ("demo", "convert")),
+        (("bench", "nonsense"), ("bank", "ring")),
+        (("bench", "bank", "--engine", "nonsense"), ("undo", "swift", "plain")),
+        (("bench", "bank", "--param", "nonsense=1"), ("accounts",)),
+        (("bench", "bank", "--option", "nonsense=1"), ("log_entries", "swift.log_entries")),
+        (("bench", "bank", "--engine", "undo", "--option", "log_entries=1"), ("there are none",)),
+        (("sim", "bank", "--machine", "nonsense"), ("sim",)),
+        (("sim", "bank", "--machine", "native"), ("sim",)),
+    ],
+)
+def test_a_wrong_name_lists_the_right_ones(fake, invoke, arguments, expected):
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    for name in expected:
+        assert name in result.stderr
+    assert not fake.calls
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("bench",),
+        ("bench", "bank", "--threads", "two"),
+        ("bench", "bank", "--threads", "0"),
+        ("bench", "bank", "--seconds", "-1"),
+        ("bench", "bank", "--param", "accounts"),
+        ("bench", "bank", "--param", "accounts=1", "--param", "accounts=2"),
+        ("info", "there-is-no-such-heap"),
+        ("bench", "bank", "--no-such-option"),
+    ],
+)
+def test_bad_usage_is_exit_status_2(fake, invoke, arguments):
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    assert result.stderr
+
+
+def test_bench_passes_on_what_it_is_told(fake, invoke):
+    line = (
+        "bench bank --engine swift,undo,swift --threads 1,2 --seconds 0.5 --domain pmem --force --latency stt"
+    )
+    more = "--param accounts=7 --option swift.log_entries=64 --seed 9"
+    result = invoke(*line.split(), *more.split())
+    assert result.exit_code == 0, result.stderr
+    ((verb, (spec,)),) = fake.calls
+    assert verb == "bench"
+    assert spec["engines"] == ["swift", "undo"]
+    assert spec["threads"] == [1, 2]
+    assert spec["params"] == {"accounts": "7"}
+    assert spec["options"] == {"swift.log_entries": "64"}
+    assert (spec["seconds"], spec["domain"], spec["force"]) == (0.5, "pmem", True)
+    assert (spec["seed"], spec["latency"]) == (9, "stt")
+
+
+def test_bench_prints_environment_and_a_row_per_configuration(fake, invoke):
+    text = invoke("bench", "bank", "--engine", "plain,swift").stdout
+    assert "cores" in text and "domain process" in text
+    assert "50 %" in text  # swift, at half the speed of plain
+    assert "transfer" in text and "audit" in text
+
+
+def test_bench_json_is_google_benchmarks_schema(fake, invoke):
+    result = invoke("bench", "bank", "--engine", "swift", "--json", "-")
+    report = json.loads(result.stdout)
+    assert set(report) == {"context", "benchmarks"}
+    assert {"date", "num_cpus", "cpu", "kernel", "commit"} <= set(report["context"])
+    for entry in report["benchmarks"]:
+        assert {"name", "run_type", "real_time", "cpu_time", "time_unit", "threads"} <= set(entry)
+    assert "swift" in result.stderr  # the table is still there, for people
+
+
+def test_json_goes_to_a_file(fake, invoke, tmp_path):
+    target = tmp_path / "report.json"
+    assert invoke("bench", "bank", "--json", target).exit_code == 0
+    assert json.loads(target.read_text())["benchmarks"]
+    assert invoke("bench", "bank", "--json", tmp_path / "no" / "folder").exit_code == 2
+
+
+def test_sim_prints_counts_and_repeats_what_it_was_told(fake, invoke):
+    result = invoke(
+        "sim",
+        "ring",
+        "--engine",
+        "swift",
+        "--threads",
+        "4",
+        "--transactions",
+        "50",
+        "--seed",
+        "3",
+        "--json",
+        "-",
+    )
+    assert result.exit_code == 0, result.stderr
+    assert "9,000" in result.stderr and "77" in result.stderr
+    ((_, (spec,)),) = fake.calls
+    assert (spec["threads"], spec["transactions"], spec["seed"], spec["domain"]) == ([4], 50, 3, "pmem")
+    assert json.loads(result.stdout)["context"]["machine"] == "sim"
+
+
+def test_a_configuration_that_failed_fails_the_verb(fake, invoke):
+    fake.extra_entries = [
+        {
+            "name": "bank/x",
+            "run_type": "iteration",
+            "error_occurred": True,
+            "error_message": "corrupt: sum is off",
+        }
+    ]
+    result = invoke("bench", "bank")
+    assert result.exit_code == 1
+    assert "sum is off" in result.stdout
+    fake.extra_entries[0]["error_message"] = "unsupported: not here"
+    assert invoke("bench", "bank").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("corrupt", 1),
+        ("wrong format", 1),
+        ("invalid argument", 2),
+        ("busy", 2),
+        ("i/o error", 3),
+        ("out of space", 3),
+    ],
+)
+def test_failures_of_the_core_have_their_exit_status(fake, invoke, tmp_path, code, status):
+    heap = tmp_path / "heap"
+    heap.touch()
+    fake.failing = fake_core.Error(code, "what was found")
+    result = invoke("info", heap)
+    assert result.exit_code == status
+    assert "what was found" in result.stderr
+
+
+def test_a_defect_is_exit_status_3_with_a_traceback(fake, invoke):
+    fake.failing = ValueError("unthinkable")
+    result = invoke("bench", "bank")
+    assert result.exit_code == 3
+    assert "unthinkable" in result.stderr and "Traceback" in result.stderr
+
+
+def test_check_reports_problems_and_fails(fake, invoke, tmp_path):
+    heap = tmp_path / "heap"
+    heap.touch()
+    assert invoke("check", heap).exit_code == 0
+    fake.check_report = {"ok": False, "problems": ["block 7 leaked"], "blocks": 12}
+    result = invoke("check", heap, "--json", "-")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["problems"] == ["block 7 leaked"]
+    assert "block 7 leaked" in result.stderr
+
+
+def test_info_and_dump_print_every_fact(fake, invoke, tmp_path):
+    heap = tmp_path / "heap"
+    heap.touch()
+    text = invoke("info", heap).stdout
+    assert "swift" in text and "0x550000000000" in text and "16.0 MiB" in text and "bank" in text
+    assert "format" in invoke("dump", heap).stdout
+
+
+def test_convert_strips_the_engine_from_options_and_keeps_existing_files(fake, invoke, tmp_path):
+    heap, target = tmp_path / "heap", tmp_path / "new"
+    heap.touch()
+    assert (
+        invoke("convert", heap, target, "--engine", "swift", "--option", "swift.log_entries=8").exit_code == 0
+    )
+    assert fake.calls[-1] == (
+        "convert",
+        (str(heap), str(target), {"engine": "swift", "options": {"log_entries": "8"}}),
+    )
+    target.touch()
+    assert invoke("convert", heap, target, "--engine", "swift").exit_code == 2
+    assert invoke("convert", heap, tmp_path / "other", "--engine", "swift,undo").exit_code == 2

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Does the command do on real heaps what it says? One process per call, as a user would."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from holdfast import kill, torture
+
+_BANK = ("--param", "accounts=64")
+
+
+@pytest.fixture
+def heap(tmp_path, engine_names):
+    """A closed heap with a bank in it, made by a worker that stopped by itself."""
+    return _make_heap(tmp_path / "bank.heap", "undo")
+
+
+def _make_heap(path, engine):
+    spec = torture.specification(engine, "bank", path, 1, "process")
+    with kill.Worker({**spec, "transactions": 50}) as worker:
+        while not worker.ended:
+            worker.pump(None)
+        assert worker.acknowledged == 50, worker.failure()
+    return path
+
+
+@pytest.mark.parametrize("verb", ["engines", "workloads", "machines"])
+def test_listings(command_json, command, verb):
+    listing = command_json(verb)
+    assert listing and all({"name", "supported"} <= set(entry) for entry in listing)
+    text = command(verb).stdout
+    assert all(entry["name"] in text for entry in listing)
+
+
+def test_every_workload_of_the_first_release_is_there(command_json):
+    names = {entry["name"] for entry in command_json("workloads")}
+    assert {"tpcc", "intset", "sps", "map", "list", "bank", "ring", "registers"} <= names
+
+
+def test_bench_measures_every_engine(command_json, engine_names):
+    report = command_json(
+        "bench", "bank", *_BANK, "--threads", "1,2", "--seconds", "0.05", "--repetitions", "2"
+    )
+    medians = [entry for entry in report["benchmarks"] if entry["run_type"] == "aggregate"]
+    assert {(entry["engine"], entry["threads"]) for entry in medians} == {
+        (e, n) for e in engine_names for n in (1, 2)
+    }
+    assert all(entry["items_per_second"] > 0 and entry["check"] == "ok" for entry in medians)
+    assert {"date", "num_cpus", "cpu", "kernel", "commit", "domain", "options"} <= set(report["context"])
+
+
+def test_bench_on_emulated_persistent_memory_says_so(command):
+    arguments = ("bench", "sps", "--engine", "undo", "--seconds", "0.05", "--domain", "pmem")
+    assert "force" in command(*arguments, status=2).stdout
+    assert "emulated" in command(*arguments, "--force").stdout
+
+
+def test_sim_is_deterministic(command_json):
+    arguments = (
+        "sim",
+        "bank",
+        *_BANK,
+        "--engine",
+        "undo,romulus-log",
+        "--threads",
+        "3",
+        "--transactions",
+        "40",
+        "--seed",
+        "5",
+    )
+    reports = [command_json(*arguments)["benchmarks"] for _ in range(2)]
+    for report in reports:
+        for entry in report:
+            entry.pop("host_seconds")
+    assert reports[0] == reports[1]
+    assert len(reports[0]) == 2 and all(entry["check"] == "ok" for entry in reports[0])
+
+
+def test_wrong_values_are_refused_by_the_core(command):
+    assert "accounts" in command("bench", "bank", "--param", "accounts=many", status=2).stderr
+    assert "domain" in command("bench", "bank", "--domain", "nonsense", status=2).stderr
+
+
+def test_info_check_and_dump_of_a_heap(command_json, heap):
+    facts = command_json("info", heap)
+    assert facts["engine"] == "undo"
+    report = command_json("check", heap)
+    assert report["ok"] and not report["problems"]
+    assert command_json("dump", heap)
+
+
+def test_info_of_a_heap_in_use(command_json, command, tmp_path, engine_names):
+    path = tmp_path / "busy.heap"
+    spec = torture.specification("undo", "bank", path, 1, "process")
+    with kill.Worker(spec) as worker:
+        assert worker.wait_for(1, 60), worker.failure()
+        assert command_json("info", path)["engine"] == "undo"
+        assert (
+            "in use" in command("check", path, status=2).stderr
+            or "open" in command("check", path, status=2).stderr
+        )
+
+
+def test_convert_keeps_the_bank(command, command_json, heap, tmp_path):
+    target = tmp_path / "converted.heap"
+    command("convert", heap, target, "--engine", "romulus-log")
+    assert command_json("info", target)["engine"] == "romulus-log"
+    assert command_json("check", target)["ok"]
+    spec = torture.specification("romulus-log", "bank", target, 1, "process")
+    assert kill.verify({**spec, "open": "open"}, b"")["ok"]
+
+
+@pytest.mark.parametrize("content", [b"", b"not a heap at all", bytes(1 << 16), b"\x7fELF" + bytes(8192)])
+def test_other_files_are_refused_and_left_alone(command, tmp_path, content):
+    path = tmp_path / "other"
+    path.write_bytes(content)
+    for verb in ("info", "check", "dump"):
+        message = command(verb, path, status=1).stderr
+        assert "Traceback" not in message and "other" in message
+    assert path.read_bytes() == content
+
+
+def test_a_truncated_heap_is_refused_and_left_alone(command, heap, tmp_path):
+    short = tmp_path / "short.heap"
+    shutil.copyfile(heap, short)
+    with short.open("r+b") as file:
+        file.truncate(heap.stat().st_size // 2)
+    before = short.read_bytes()
+    assert "short" in command("check", short, status=1).stderr
+    assert short.read_bytes() == before
+
+
+def test_an_interrupt_ends_a_benchmark_without_leftovers(tmp_path):
+    line = [
+        sys.executable,
+        "-m",
+        "holdfast",
+        "bench",
+        "bank",
+        "--engine",
+        "undo",
+        "--seconds",
+        "600",
+        "--dir",
+        str(tmp_path),
+    ]
+    with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        while not list(tmp_path.iterdir()):
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+    assert not list(tmp_path.iterdir())
+
+
+def test_json_on_standard_output_is_json_alone(command):
+    json.loads(
+        command("bench", "bank", *_BANK, "--engine", "undo", "--seconds", "0.05", "--json", "-").stdout
+    )

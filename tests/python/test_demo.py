@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Does the main job run from end to end, on a small warehouse?"""
+
+import json
+
+import pytest
+
+
+@pytest.mark.parametrize("engine", ["fur-opa", "romulus-log"])
+def test_demo(command, tmp_path, engine, engine_names):
+    text = command("demo", "--quick", "--engine", engine, "--domain", "process", "--out", "out").stdout
+    for word in ("SIGKILL", "Recovered in", "3.3.2.12: ok", "not a power cut", "not a TPC result"):
+        assert word in text
+    assert "FAILED" not in text
+    report = json.loads((tmp_path / "out/demo.json").read_text())
+    killed = report["kill"]
+    assert killed["ok"] and killed["by_operation"]["new_order"] > 0
+    assert killed["verified"] == killed["acknowledged"] > 0
+    assert {entry["engine"] for entry in report["compare"]["benchmarks"]} == set(engine_names)
+    assert (tmp_path / "out/demo.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_demo_chooses_a_domain_and_says_why(command, tmp_path):
+    command("demo", "--quick", "--out", "out", "--compare-seconds", "0.1")
+    killed = json.loads((tmp_path / "out/demo.json").read_text())["kill"]
+    assert killed["domain"] in ("file", "process")
+    assert "flush" in killed["domain_reason"]
+
+
+def test_a_heap_left_by_the_demo_is_in_order(command, command_json):
+    command("demo", "--quick", "--domain", "process", "--out", "out", "--compare-seconds", "0.1")
+    assert command_json("check", "out/demo.heap")["ok"]

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Does every file keep the rules of the house?"""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+_SOURCES = {".h", ".cc", ".py", ".sh", ".cmake", ".toml", ".in"}
+_NAMED = {"CMakeLists.txt", "Makefile", "run", "packages.txt", "packages-lint.txt", "requirements.txt"}
+_SKIPPED = {".git", "build", "out", ".venv", "__pycache__", ".pytest_cache"}
+_SPDX = "SPDX-License-Identifier: Apache-2.0"
+
+# A file may be this long, and the numbers may only sink: split the file rather than raise one.
+_MOST_LINES = 500
+_MOST_LINES_OF_A_TEST = 700
+
+# What an engine, the heap, a structure or a workload may not name: it asks the machine instead.
+_MACHINE_ONLY = re.compile(
+    r"\bstd::(atomic|thread|jthread|mutex|condition_variable|this_thread|chrono)\b|\bthread_local\b|\b_mm_\w+|__builtin_ia32"
+)
+_SEAM_FOLDERS = ("engines", "heap", "structures", "workloads")
+
+
+def _files() -> list[Path]:
+    """Files of the project: what git knows or would know, or everything where there is no git."""
+    listing = subprocess.run(
+        ["git", "-C", str(REPOSITORY), "ls-files", "--cached", "--others", "--exclude-standard"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if listing.returncode == 0 and listing.stdout:
+        found = [REPOSITORY / line for line in listing.stdout.splitlines()]
+    else:
+        found = list(REPOSITORY.rglob("*"))
+    return sorted(p for p in found if p.is_file() and not _SKIPPED & set(p.relative_to(REPOSITORY).parts))
+
+
+def _sources() -> list[Path]:
+    return [path for path in _files() if path.suffix in _SOURCES or path.name in _NAMED]
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(REPOSITORY))
+
+
+def test_there_are_sources():
+    assert len(_sources()) > 50
+
+
+def test_every_source_names_its_licence():
+    missing = [
+        _name(path) for path in _sources() if _SPDX not in "".join(path.read_text().splitlines(True)[:3])
+    ]
+    assert not missing
+
+
+def test_no_file_is_too_long():
+    def most(path: Path) -> int:
+        return _MOST_LINES_OF_A_TEST if _name(path).startswith("tests/") else _MOST_LINES
+
+    long = {_name(path): n for path in _sources() if (n := len(path.read_text().splitlines())) > most(path)}
+    assert not long
+
+
+def test_readme_is_short():
+    assert len((REPOSITORY / "README.md").read_text().splitlines()) < 150
+
+
+@pytest.mark.parametrize("folder", _SEAM_FOLDERS)
+def test_what_stands_above_the_machine_asks_the_machine(folder):
+    """Comments may name these things; code may not."""
+    found = []
+    for path in sorted((REPOSITORY / "holdfast" / folder).rglob("*.[hc]*")):
+        if path.suffix not in (".h", ".cc"):
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if match := _MACHINE_ONLY.search(line.split("//", 1)[0]):
+                found.append(f"{_name(path)}:{number}: {match[0]}")
+    assert not found
+
+
+def test_headers_are_guarded_by_pragma_once():
+    headers = [path for path in _sources() if path.suffix == ".h"]
+    assert [_name(path) for path in headers if "#pragma once" not in path.read_text()] == []
+
+
+def _listed_engines() -> list[str]:
+    text = (REPOSITORY / "holdfast/engines/CMakeLists.txt").read_text()
+    return re.findall(r"^holdfast_engine\((\S+)", text, re.MULTILINE)
+
+
+def test_every_engine_has_its_page():
+    assert _listed_engines()
+    missing = [name for name in _listed_engines() if not (REPOSITORY / f"docs/engines/{name}.md").is_file()]
+    assert not missing
+
+
+def test_every_engine_stands_in_the_readme():
+    readme = (REPOSITORY / "README.md").read_text()
+    assert [name for name in _listed_engines() if f"`{name}`" not in readme] == []
+
+
+def test_the_readme_shows_the_example_that_is_built():
+    program = (REPOSITORY / "examples/hello.cc").read_text().removeprefix(f"// {_SPDX}\n").strip()
+    assert program in (REPOSITORY / "README.md").read_text()
+    assert len([line for line in program.splitlines() if line.strip()]) <= 15
+
+
+def test_the_command_line_and_the_engine_list_agree(engine_names):
+    assert engine_names == _listed_engines()

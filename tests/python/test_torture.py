@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Does every engine keep what it acknowledged when its process is killed, again and again, on one heap file?"""
+
+import os
+import shutil
+
+import pytest
+
+from holdfast import errors, kill, torture
+
+_ENGINES = ("undo", "romulus", "romulus-log", "romulus-lr", "fur-opa", "fur-si")
+_WORKLOADS = ("bank", "ring", "map", "registers")
+
+
+def _seed() -> int:
+    """New each time; printed by pytest when a test fails, and settable to replay it."""
+    seed = int(os.environ.get("HOLDFAST_SEED") or int.from_bytes(os.urandom(4)))
+    print(f"HOLDFAST_SEED={seed}")
+    return seed
+
+
+def _torture(folder, engine: str, workload: str, kills: int) -> torture.Tally:
+    spec = torture.specification(engine, workload, folder / "heap", 2, "process")
+    tally = torture.torture(spec, kills, _seed())
+    print(engine, workload, tally)
+    assert tally.kills == kills
+    assert tally.acknowledged > 0 and tally.verified == tally.acknowledged
+    return tally
+
+
+def test_no_engine_is_forgotten(engine_names):
+    assert sorted(engine_names) == sorted(_ENGINES)
+
+
+@pytest.mark.parametrize("engine", _ENGINES)
+def test_twenty_kills(tmp_path, engine):
+    """Spread over workloads, so that each engine meets each of them."""
+    for workload in _WORKLOADS:
+        folder = tmp_path / workload
+        folder.mkdir()
+        _torture(folder, engine, workload, 20 // len(_WORKLOADS))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("engine", _ENGINES)
+@pytest.mark.parametrize("workload", _WORKLOADS)
+def test_two_hundred_kills(tmp_path, engine, workload):
+    _torture(tmp_path, engine, workload, 200 // len(_WORKLOADS))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("engine", _ENGINES)
+def test_kills_with_flushes_to_the_file(tmp_path, engine):
+    spec = torture.specification(engine, "bank", tmp_path / "heap", 2, "file")
+    assert torture.torture(spec, 20, _seed()).kills == 20
+
+
+# ----- is the harness itself any good? It must notice a heap that lost something.
+
+
+def test_a_heap_that_went_back_in_time_is_noticed(tmp_path):
+    path = tmp_path / "heap"
+    spec = torture.specification("undo", "registers", path, 1, "process")
+    with kill.Worker(spec) as worker:
+        assert worker.wait_for(100, 60), worker.failure()
+        assert worker.kill()
+    assert kill.verify({**spec, "open": "open"}, worker.records)["ok"]
+    shutil.copyfile(path, tmp_path / "old")
+    with kill.Worker({**spec, "seed": 2}) as later:
+        assert later.wait_for(100, 60), later.failure()
+        assert later.kill()
+    assert kill.verify({**spec, "open": "open"}, later.records)["ok"]
+    shutil.copyfile(tmp_path / "old", path)
+    result = kill.verify({**spec, "open": "open"}, later.records)
+    assert not result["ok"] and result["failure_count"] > 0
+
+
+def test_a_worker_that_cannot_run_is_reported(tmp_path):
+    spec = torture.specification("undo", "bank", tmp_path / "no" / "such" / "folder", 1, "process")
+    with pytest.raises(errors.CheckFailed, match="ended or hung by itself"):
+        torture.torture(spec, 1, seed=1)
+
+
+def test_acknowledgements_outlive_the_worker_and_are_whole(tmp_path):
+    spec = torture.specification("undo", "bank", tmp_path / "heap", 2, "process")
+    with kill.Worker(spec) as worker:
+        assert worker.wait_for(1000, 60), worker.failure()
+        assert worker.kill()
+    assert len(worker.records) % kill.RECORD.size == 0
+    assert sum(kill.by_kind(worker.records).values()) == worker.acknowledged >= 1000
+    assert worker.ready and worker.ready[0]
