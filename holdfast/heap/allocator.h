@@ -16,9 +16,8 @@ struct GrowthNeeded {
 /// Cost: a few field stores per call, no search. A size class keeps its chunks for ever; freed blocks
 /// are reused by the same class on any thread (through the depot, in batches).
 ///
-/// Under snapshot isolation, lists of blocks need no promotion: whoever pops writes the head, whoever pushes
-/// writes it too, so two transactions that used the same list conflict on that word. Free runs are
-/// unlinked from the middle; there the unlinked run's own link is promoted (see take_chunks).
+/// Under snapshot isolation no promotion is needed: whoever changes a list writes what the others read
+/// of it. Heads are written by push and pop alike; a run unlinked from the middle has its link overwritten.
 template <class E>
 class Allocator {
  public:
@@ -145,10 +144,10 @@ class Allocator {
     while (ChunkHeader<E>* run = *link) {
       const size_t length = run->detail;
       if (length >= n) {
-        // Two neighbours unlinked at once would leave one of them in the list, to be handed out twice:
-        // the other transaction's store to this field must conflict with our read of it.
-        run->next.promote();
         *link = run->next.load();
+        // Two neighbours unlinked at once would leave one of them in the list, to be handed out twice. This
+        // store makes the two transactions write the same word.
+        run->next = nullptr;
         if (length > n) {
           give_back(run, n, length, chunk);
         }

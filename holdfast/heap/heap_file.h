@@ -159,7 +159,7 @@ class HeapFile {
     return publish();
   }
 
-  std::string name() const { return machine_.medium().description(); }
+  std::string name() const { return machine_.medium().name(); }
 
   void unmap_regions() {
     auto& medium = machine_.medium();

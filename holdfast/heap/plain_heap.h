@@ -63,9 +63,10 @@ class PlainField {
 
 /// A heap of ordinary memory, gone with the object.
 ///
-/// Thread safety: none; one thread, and one heap in use at a time. An exception that leaves a body
-/// propagates, but what the body stored stays. Blocks come from slabs of one size, as in Heap, so
-/// that a comparison measures the engine and not malloc's block headers.
+/// Thread safety: none; one thread, and one heap in use at a time. As with Heap, an Error that
+/// leaves a body is returned as a Status and other exceptions propagate; but what the body stored
+/// stays. Blocks come from slabs of one size, as in Heap, so that a comparison measures the engine
+/// and not malloc's block headers.
 class PlainHeap {
  public:
   template <class T>
@@ -168,12 +169,25 @@ class PlainHeap {
 
   template <class F>
   auto run(F& body) {
+    using R = std::invoke_result_t<F&>;
+    const bool outermost = current_ == nullptr;
     const Entered entered(this);
-    if constexpr (std::is_void_v<std::invoke_result_t<F&>>) {
-      body();
-      return Status();
-    } else {
-      return Result<std::invoke_result_t<F&>>(body());
+    try {
+      if constexpr (std::is_void_v<R>) {
+        body();
+        return Status();
+      } else {
+        return Result<R>(body());
+      }
+    } catch (const Error& error) {
+      if (!outermost) {
+        throw;
+      }
+      if constexpr (std::is_void_v<R>) {
+        return error.status();
+      } else {
+        return Result<R>(error.status());
+      }
     }
   }
 

@@ -156,6 +156,7 @@ concept Word = std::is_trivially_copyable_v<T> &&
 ///                                 0x5555'0000'0000 (free in sanitizer builds too)
 ///   read_only()                   then `shared` maps are private, and nothing reaches the medium: a
 ///                                 heap opened read-only recovers in memory and leaves the file alone
+///   name()                        what messages call it: the file's path
 ///   domain(), description()       a line for people, such as "file (fdatasync)"
 template <class M>
 concept Machine = requires(M& m, uint64_t* p, const uint64_t* cp, void* v, const void* cv, size_t n,
@@ -221,6 +222,7 @@ concept Machine = requires(M& m, uint64_t* p, const uint64_t* cp, void* v, const
   medium.unmap(static_cast<std::byte*>(v), n);
   { medium.domain() } -> std::same_as<Domain>;
   { medium.description() } -> std::same_as<std::string>;
+  { medium.name() } -> std::convertible_to<std::string>;
 };
 
 /// An array of n objects of T in the machine's volatile shared memory, value-initialised.

@@ -4,7 +4,7 @@
 #include "holdfast/engines/engine.h"
 #include "holdfast/runner/engine_table.h"
 #include "holdfast/runner/environment.h"
-#include "holdfast/workloads/all.h"
+#include "holdfast/workloads/registry.h"
 
 namespace holdfast {
 namespace {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "holdfast/workloads/all.h"
+#include "holdfast/workloads/registry.h"
 
 namespace holdfast {
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "holdfast/engines/engine.h"
+#include "holdfast/heap/heap_options.h"
 #include "holdfast/runner/session.h"
 
 namespace holdfast {
@@ -17,6 +18,8 @@ struct NativeEngine {
   const Description* description;
   /// spec.engine is this engine; spec.open is create or open.
   Result<std::unique_ptr<Session>> (*open)(const SessionSpec& spec);
+  /// A new heap file with these options and nothing else; what `convert` fills a new file with.
+  Status (*create)(const std::string& path, const CreateOptions& options, Domain domain);
 };
 
 std::span<const NativeEngine> native_engines();
@@ -37,7 +40,7 @@ Result<std::unique_ptr<Session>> open_session(const SessionSpec& spec);
 /// The workload's description, or not_found listing the right names.
 Result<const WorkloadInfo*> find_workload(const std::string& name);
 
-/// The walk behind Session::check_heap for a heap whose workload is not named, only found.
+/// The session of `plain`, which has no file.
 Result<std::unique_ptr<Session>> open_plain_session(const SessionSpec& spec);
 
 }  // namespace holdfast

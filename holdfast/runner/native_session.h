@@ -46,7 +46,17 @@ class NativeSession final : public Session {
   Result<Json> check_heap() override {
     return guarded([&] { return walk(); });
   }
+  std::span<const std::byte> data() const override {
+    return {reinterpret_cast<const std::byte*>(heap_->superblock().base), heap_bytes()};
+  }
   Status close() override { return heap_->close(); }
+
+  static Status create(const std::string& path, const CreateOptions& options, Domain domain) {
+    NativeOptions native;
+    native.domain = domain;
+    auto heap = Heap<E>::create(path, options, native);
+    return heap.ok() ? (*heap)->close() : heap.status();
+  }
 
  private:
   explicit NativeSession(const SessionSpec& spec)
@@ -62,8 +72,8 @@ class NativeSession final : public Session {
       heap_ = Heap<E>::open(spec.path, OpenOptions{E::kDescription.name, options}, native).value();
     }
     ns_per_tick_ = heap_->machine().ns_per_tick();
-    // The slots of the caller and of the machine's background thread are not for workers.
-    max_threads_ = static_cast<int>(heap_->superblock().max_threads) - kOtherThreads;
+    // One slot is the machine's own, one the caller's; the rest are for workers.
+    max_threads_ = heap_->machine().slots() - 2;
   }
 
   static CreateOptions creation(const SessionSpec& spec, const Options& options) {
@@ -75,8 +85,7 @@ class NativeSession final : public Session {
     }
     create.max_bytes =
         spec.max_bytes != 0 ? spec.max_bytes : std::max(create.max_bytes, create.bytes);
-    create.max_threads =
-        std::min(kMaxThreads, std::max(create.max_threads, spec.threads + kOtherThreads));
+    create.max_threads = std::min(kMaxThreads, std::max(create.max_threads, spec.threads + 1));
     return create;
   }
 
@@ -123,8 +132,6 @@ class NativeSession final : public Session {
     const Status attached = workload->attach();
     return attached.ok() ? workload->check() : attached;
   }
-
-  static constexpr int kOtherThreads = 2;
 
   bool created_;
   double ns_per_tick_ = 1;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ctime>
-#include <thread>
-
 #include "holdfast/heap/plain_heap.h"
-#include "holdfast/machine/native/pin.h"
+#include "holdfast/machine/native/threads.h"
+#include "holdfast/machine/native/ticks.h"
 #include "holdfast/runner/engine_table.h"
 #include "holdfast/workloads/all.h"
 
@@ -25,28 +23,22 @@ class PlainSession final : public Session {
   Statistics statistics() override { return {}; }
   int max_threads() const override { return 1; }
   void run_threads(int n, FunctionRef<void(int)> body) override {
-    std::thread thread([&] {
-      pin_thread(0);
-      for (int i = 0; i < n; ++i) {
-        body(i);
-      }
-    });
-    thread.join();
+    native::run_pinned(n, native::allowed_processors(), body);
   }
-  uint64_t now() override {
-    timespec t{};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+  uint64_t now() override { return ticks_.now(); }
+  double nanoseconds(uint64_t ticks) const override {
+    return static_cast<double>(ticks) * ticks_.ns_per_tick();
   }
-  double nanoseconds(uint64_t ticks) const override { return static_cast<double>(ticks); }
   std::string domain() const override { return "none (ordinary memory)"; }
   size_t heap_bytes() const override { return heap_.live_bytes(); }
   const RecoveryReport& recovery() const override { return recovery_; }
   bool created() const override { return true; }
   Result<Json> check_heap() override { return Json{{"ok", true}, {"problems", Json::array()}}; }
+  std::span<const std::byte> data() const override { return {}; }
   Status close() override { return {}; }
 
  private:
+  native::Ticks ticks_;
   PlainHeap heap_;
   RecoveryReport recovery_;
   std::unique_ptr<WorkloadInstance> workload_;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "holdfast/base/function_ref.h"
@@ -73,6 +74,8 @@ class Session {
   virtual bool created() const = 0;
   /// Walks allocator and structures. Members: ok, problems[], and what was counted.
   virtual Result<Json> check_heap() = 0;
+  /// All of the heap's data as a transaction would see it, for a caller that runs none.
+  virtual std::span<const std::byte> data() const = 0;
   virtual Status close() = 0;
 };
 

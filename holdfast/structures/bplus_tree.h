@@ -27,6 +27,7 @@
 #include "holdfast/machine/machine.h"
 #include "holdfast/structures/hold.h"
 #include "holdfast/structures/slot_order.h"
+#include "holdfast/structures/type_text.h"
 
 namespace holdfast {
 
@@ -42,7 +43,7 @@ class BPlusTree {
   using Field = typename H::template Field<T>;
 
  public:
-  static constexpr const char* kTypeName = "holdfast.BPlusTree";
+  static constexpr const char* kTypeName = TypeText<"holdfast.BPlusTree", K, V>::value;
   static constexpr uint32_t kTypeVersion = 1;
 
   BPlusTree() : root_(H::template make<Leaf>()), height_(0) {}

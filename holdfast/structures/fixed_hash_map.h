@@ -8,6 +8,7 @@
 #include "holdfast/base/status.h"
 #include "holdfast/structures/hash.h"
 #include "holdfast/structures/hash_chain.h"
+#include "holdfast/structures/type_text.h"
 
 namespace holdfast {
 
@@ -27,7 +28,7 @@ class FixedHashMap {
   using Field = typename H::template Field<T>;
 
  public:
-  static constexpr const char* kTypeName = "holdfast.FixedHashMap";
+  static constexpr const char* kTypeName = TypeText<"holdfast.FixedHashMap", K, V, Hash>::value;
   static constexpr uint32_t kTypeVersion = 1;
 
   /// `buckets` is at least 1; about as many as there will be entries.

@@ -22,6 +22,7 @@
 #include "holdfast/machine/machine.h"
 #include "holdfast/structures/hash.h"
 #include "holdfast/structures/hash_chain.h"
+#include "holdfast/structures/type_text.h"
 
 namespace holdfast {
 
@@ -40,7 +41,7 @@ class HashMap {
   using Field = typename H::template Field<T>;
 
  public:
-  static constexpr const char* kTypeName = "holdfast.HashMap";
+  static constexpr const char* kTypeName = TypeText<"holdfast.HashMap", K, V, Hash>::value;
   static constexpr uint32_t kTypeVersion = 1;
 
   HashMap();
@@ -117,7 +118,9 @@ class HashMap {
   /// Segment 0 holds the first kFirstSegment buckets, segment s > 0 as many as all before it.
   static uint64_t segment_size(int s) { return s == 0 ? kFirstSegment : kFirstSegment << (s - 1); }
   static uint64_t segment_start(int s) { return s == 0 ? 0 : kFirstSegment << (s - 1); }
-  static int segment_number(uint64_t bucket) { return std::bit_width(bucket / kFirstSegment); }
+  static int segment_number(uint64_t bucket) {
+    return static_cast<int>(std::bit_width(bucket / kFirstSegment));
+  }
   int segments() const { return segment_number(buckets_.load() - 1) + 1; }
 
   static uint64_t index_of(uint64_t hash, uint64_t buckets) {

@@ -6,6 +6,7 @@
 
 #include "holdfast/base/status.h"
 #include "holdfast/structures/hold.h"
+#include "holdfast/structures/type_text.h"
 
 namespace holdfast {
 
@@ -19,7 +20,7 @@ class LinkedList {
   using Field = typename H::template Field<T>;
 
  public:
-  static constexpr const char* kTypeName = "holdfast.LinkedList";
+  static constexpr const char* kTypeName = TypeText<"holdfast.LinkedList", K>::value;
   static constexpr uint32_t kTypeVersion = 1;
 
   LinkedList() : head_(nullptr) {}

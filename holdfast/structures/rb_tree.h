@@ -17,6 +17,7 @@
 
 #include "holdfast/base/status.h"
 #include "holdfast/structures/hold.h"
+#include "holdfast/structures/type_text.h"
 
 namespace holdfast {
 
@@ -32,7 +33,7 @@ class RbTree {
   using Field = typename H::template Field<T>;
 
  public:
-  static constexpr const char* kTypeName = "holdfast.RbTree";
+  static constexpr const char* kTypeName = TypeText<"holdfast.RbTree", K, V>::value;
   static constexpr uint32_t kTypeVersion = 1;
 
   RbTree() : root_(nullptr) {}

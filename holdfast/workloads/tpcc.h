@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TPC-C (revision 5.11) as a workload: nine tables, five transactions, the population and the consistency
-// conditions of the standard. Derived from TPC-C, not a TPC result: no terminals, no think times, no pricing.
+// TPC-C (revision 5.11) as a workload: nine tables, five transactions, the population and the
+// consistency conditions of the standard. Derived from TPC-C, not a TPC result: no terminals, no
+// think times, no pricing.
 //
-// Reading order: tpcc_schema.h, tpcc_tables.h, tpcc_load.h, the five transactions, tpcc_conditions.h.
+// Reading order: tpcc_schema.h, tpcc_tables.h, tpcc_load.h, the five transactions,
+// tpcc_conditions.h.
 //
-// Snapshot isolation. TPC-C is serialisable under it (Fekete et al., "Making Snapshot Isolation Serializable",
-// 2005), so the transactions promote nothing: what one of them reads and another writes is either written by both
-// (D_NEXT_O_ID, balances, stock, the new-order row), or the two cannot form a cycle (a delivery that finds no
-// new-order, a stock-level). What the trees need below that is promoted by the trees.
+// Snapshot isolation. TPC-C is serialisable under it (Fekete et al., "Making Snapshot Isolation
+// Serializable", 2005), so the transactions promote nothing: what one of them reads and another
+// writes is either written by both (D_NEXT_O_ID, balances, stock, the new-order row), or the two
+// cannot form a cycle (a delivery that finds no new-order, a stock-level). What the trees need
+// below that is promoted by the trees.
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,7 +34,8 @@ class Tpcc final : public WorkloadInstance {
   static constexpr const char* kRootName = "tpcc";
 
   /// Throws Error(invalid_argument) for parameters that make no sense.
-  Tpcc(H& heap, const Parameters& parameters) : heap_(heap), settings_(tpcc::read_settings(parameters)) {}
+  Tpcc(H& heap, const Parameters& parameters)
+      : heap_(heap), settings_(tpcc::read_settings(parameters)) {}
 
   static const WorkloadInfo& static_info() { return tpcc::info(); }
   const WorkloadInfo& info() const override { return tpcc::info(); }
@@ -41,6 +46,10 @@ class Tpcc final : public WorkloadInstance {
   OperationResult operation(int worker, Random& random) override;
   Status verify(const OperationResult& acknowledged) override;
   Status check() override;
+
+  bool list_blocks(const std::function<void(const void*, size_t)>& visit) override {
+    return heap_.read([&] { visit_blocks(visit); }).ok();
+  }
 
   /// v(block, bytes) for everything the database owns but its root object. Inside a transaction.
   template <class Visitor>
@@ -69,12 +78,15 @@ class Tpcc final : public WorkloadInstance {
 
 template <class H>
 Status Tpcc<H>::set_up(int workers, uint64_t seed) {
-  if (settings_.home == tpcc::Home::disjoint && static_cast<uint32_t>(workers) > settings_.scale.warehouses) {
-    return {Code::invalid_argument, "home=disjoint needs a warehouse for each of " + std::to_string(workers) +
-                                        " workers, and warehouses=" + std::to_string(settings_.scale.warehouses)};
+  if (settings_.home == tpcc::Home::disjoint &&
+      static_cast<uint32_t>(workers) > settings_.scale.warehouses) {
+    return {Code::invalid_argument,
+            "home=disjoint needs a warehouse for each of " + std::to_string(workers) +
+                " workers, and warehouses=" + std::to_string(settings_.scale.warehouses)};
   }
   if (heap_.template find_root<tpcc::Database<H>>(kRootName).ok()) {
-    return {Code::already_exists, "this heap already holds a tpcc database; set up needs an empty heap"};
+    return {Code::already_exists,
+            "this heap already holds a tpcc database; set up needs an empty heap"};
   }
   auto database = heap_.template root<tpcc::Database<H>>(kRootName);
   if (!database) {
@@ -102,7 +114,8 @@ Status Tpcc<H>::attach() {
     }
   });
   if (status.ok() && !complete) {
-    return {Code::not_found, "the tpcc database was not set up to the end; start with an empty heap"};
+    return {Code::not_found,
+            "the tpcc database was not set up to the end; start with an empty heap"};
   }
   if (status.ok()) {
     settings_.scale = catalog_.scale();
@@ -163,7 +176,8 @@ OperationResult Tpcc<H>::new_order(const tpcc::NewOrderInput& input) {
 
 template <class H>
 OperationResult Tpcc<H>::payment(const tpcc::PaymentInput& input) {
-  return tpcc::acknowledge(heap_.update([&] { return tpcc::Payment<H>(catalog_, input).run(); }).value());
+  return tpcc::acknowledge(
+      heap_.update([&] { return tpcc::Payment<H>(catalog_, input).run(); }).value());
 }
 
 template <class H>
@@ -174,7 +188,8 @@ OperationResult Tpcc<H>::order_status(const tpcc::OrderStatusInput& input) {
 
 template <class H>
 OperationResult Tpcc<H>::delivery(const tpcc::DeliveryInput& input) {
-  return tpcc::acknowledge(input, heap_.update([&] { return tpcc::delivery(catalog_, input); }).value());
+  return tpcc::acknowledge(input,
+                           heap_.update([&] { return tpcc::delivery(catalog_, input); }).value());
 }
 
 template <class H>
@@ -225,8 +240,8 @@ Status Tpcc<H>::check() {
   return wrong.empty() ? Status() : Status(Code::corrupt, wrong);
 }
 
-/// Compares what the database owns with what the heap has handed out. Leaks can only be told where nobody else
-/// keeps anything in the heap.
+/// Compares what the database owns with what the heap has handed out. Leaks can only be told where
+/// nobody else keeps anything in the heap.
 template <class H>
 Status Tpcc<H>::check_blocks() {
   if constexpr (requires { heap_.list_roots(); }) {

@@ -33,7 +33,8 @@ void visit_blocks(const Catalog<H>& catalog, Visitor&& v) {
   catalog.each_district([&](uint32_t w, uint32_t d) {
     const auto& tables = catalog.tables(w, d);
     v(static_cast<const void*>(&tables), sizeof(tables));
-    tables.each_table([&](const auto& table, bool owns_rows) { visit_table<H>(table, owns_rows, v); });
+    tables.each_table(
+        [&](const auto& table, bool owns_rows) { visit_table<H>(table, owns_rows, v); });
   });
 }
 

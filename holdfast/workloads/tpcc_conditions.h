@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The twelve consistency conditions of clause 3.3.2, one function each. Every district is looked at in a read
-// transaction of its own, so the database must be at rest.
+// The twelve consistency conditions of clause 3.3.2, one function each. Every district is looked at
+// in a read transaction of its own, so the database must be at rest.
 //
-// Condition 3.3.2.11 as printed (orders - new-orders = 2100) holds for the initial population; each delivery
-// adds one to the difference and to one C_DELIVERY_CNT, so what is checked is the difference minus their sum.
+// Condition 3.3.2.11 as printed (orders - new-orders = 2100) holds for the initial population; each
+// delivery adds one to the difference and to one C_DELIVERY_CNT, so what is checked is the
+// difference minus their sum.
 #pragma once
 
 #include <array>
@@ -48,10 +49,12 @@ class Conditions {
  public:
   using Condition = Status (Conditions::*)();
   static constexpr std::array<Condition, 12> kAll = {
-      &Conditions::condition_3_3_2_1,  &Conditions::condition_3_3_2_2,  &Conditions::condition_3_3_2_3,
-      &Conditions::condition_3_3_2_4,  &Conditions::condition_3_3_2_5,  &Conditions::condition_3_3_2_6,
-      &Conditions::condition_3_3_2_7,  &Conditions::condition_3_3_2_8,  &Conditions::condition_3_3_2_9,
-      &Conditions::condition_3_3_2_10, &Conditions::condition_3_3_2_11, &Conditions::condition_3_3_2_12};
+      &Conditions::condition_3_3_2_1,  &Conditions::condition_3_3_2_2,
+      &Conditions::condition_3_3_2_3,  &Conditions::condition_3_3_2_4,
+      &Conditions::condition_3_3_2_5,  &Conditions::condition_3_3_2_6,
+      &Conditions::condition_3_3_2_7,  &Conditions::condition_3_3_2_8,
+      &Conditions::condition_3_3_2_9,  &Conditions::condition_3_3_2_10,
+      &Conditions::condition_3_3_2_11, &Conditions::condition_3_3_2_12};
 
   Conditions(H& heap, const Catalog<H>& catalog) : heap_(heap), catalog_(catalog) {}
 
@@ -63,7 +66,8 @@ class Conditions {
         sum += catalog_.district(w, d).ytd;
       }
       if (const int64_t ytd = catalog_.warehouse(w).ytd; ytd != sum) {
-        found.add("warehouse " + std::to_string(w) + ": W_YTD " + differ(ytd, " is not the sum of D_YTD ", sum));
+        found.add("warehouse " + std::to_string(w) + ": W_YTD " +
+                  differ(ytd, " is not the sum of D_YTD ", sum));
       }
     });
   }
@@ -73,13 +77,15 @@ class Conditions {
     return each_district("3.3.2.2", [&](uint32_t w, uint32_t d, Findings& found) {
       const auto& tables = catalog_.tables(w, d);
       const uint64_t newest = order_key(w, d, catalog_.district(w, d).next_order - 1);
-      const auto compare = [&]<class V>(const Table<H, V>& table, const char* name, bool may_be_empty) {
+      const auto compare = [&]<class V>(const Table<H, V>& table, const char* name,
+                                        bool may_be_empty) {
         uint64_t key = 0;
         V row{};
         const bool any = table.last_before(~uint64_t{0}, &key, &row);
         if (any ? key != newest : !may_be_empty) {
-          found.add("district " + show_district(w, d) + ": the newest by D_NEXT_O_ID is " + show_key(newest) +
-                    " but the largest " + name + " is " + (any ? show_key(key) : "missing"));
+          found.add("district " + show_district(w, d) + ": the newest by D_NEXT_O_ID is " +
+                    show_key(newest) + " but the largest " + name + " is " +
+                    (any ? show_key(key) : "missing"));
         }
       };
       compare(tables.orders, "O_ID", false);
@@ -99,8 +105,8 @@ class Conditions {
         return true;
       });
       if (count > 0 && last - first + 1 != count) {
-        found.add("district " + show_district(w, d) + ": new-orders " + show_key(first) + " to " + show_key(last) +
-                  " have " + std::to_string(count) + " rows");
+        found.add("district " + show_district(w, d) + ": new-orders " + show_key(first) + " to " +
+                  show_key(last) + " have " + std::to_string(count) + " rows");
       }
     });
   }
@@ -110,7 +116,8 @@ class Conditions {
     return each_district("3.3.2.4", [&](uint32_t w, uint32_t d, Findings& found) {
       int64_t sum = 0;
       int64_t lines = 0;
-      each_row<H>(catalog_.tables(w, d).orders, [&](const Order<H>& order) { sum += order.line_count; });
+      each_row<H>(catalog_.tables(w, d).orders,
+                  [&](const Order<H>& order) { sum += order.line_count; });
       each_row<H>(catalog_.tables(w, d).order_lines, [&](const OrderLine<H>&) { ++lines; });
       if (sum != lines) {
         found.add("district " + show_district(w, d) + ": sum of O_OL_CNT " +
@@ -126,8 +133,9 @@ class Conditions {
       each_row<H>(tables.orders, [&](const Order<H>& order) {
         const bool waits = tables.new_orders.find(order.key).has_value();
         if ((order.carrier == 0) != waits) {
-          found.add("order " + show_key(order.key) + ": O_CARRIER_ID is " + std::to_string(order.carrier) + " and it " +
-                    (waits ? "has" : "does not have") + " a new-order row");
+          found.add("order " + show_key(order.key) + ": O_CARRIER_ID is " +
+                    std::to_string(order.carrier) + " and it " + (waits ? "has" : "does not have") +
+                    " a new-order row");
         }
       });
       tables.new_orders.scan(0, [&](uint64_t key, NewOrderRow /*row*/) {
@@ -164,7 +172,8 @@ class Conditions {
           found.add("order line " + show_line_key(line.key) + " has no order");
         } else if ((line.delivery_date == 0) != (order->carrier == 0)) {
           found.add("order line " + show_line_key(line.key) + ": OL_DELIVERY_D is " +
-                    std::to_string(line.delivery_date) + " but O_CARRIER_ID is " + std::to_string(order->carrier));
+                    std::to_string(line.delivery_date) + " but O_CARRIER_ID is " +
+                    std::to_string(order->carrier));
         }
       });
     });
@@ -178,7 +187,8 @@ class Conditions {
         sum += paid_in(w, d);
       }
       if (const int64_t ytd = catalog_.warehouse(w).ytd; ytd != sum) {
-        found.add("warehouse " + std::to_string(w) + ": W_YTD " + differ(ytd, " is not the sum of H_AMOUNT ", sum));
+        found.add("warehouse " + std::to_string(w) + ": W_YTD " +
+                  differ(ytd, " is not the sum of H_AMOUNT ", sum));
       }
     });
   }
@@ -188,7 +198,8 @@ class Conditions {
     return each_district("3.3.2.9", [&](uint32_t w, uint32_t d, Findings& found) {
       const int64_t sum = paid_in(w, d);
       if (const int64_t ytd = catalog_.district(w, d).ytd; ytd != sum) {
-        found.add("district " + show_district(w, d) + ": D_YTD " + differ(ytd, " is not the sum of H_AMOUNT ", sum));
+        found.add("district " + show_district(w, d) + ": D_YTD " +
+                  differ(ytd, " is not the sum of H_AMOUNT ", sum));
       }
     });
   }
@@ -199,7 +210,8 @@ class Conditions {
     return each_district("3.3.2.10", [&](uint32_t w, uint32_t d, Findings& found) {
       const std::vector<int64_t> delivered = delivered_amounts(w, d);
       each_row<H>(catalog_.tables(w, d).customers, [&](const Customer<H>& customer) {
-        const int64_t due = delivered.at(number_of(customer.key)) - paid.at(customer_index(customer.key));
+        const int64_t due =
+            delivered.at(number_of(customer.key)) - paid.at(customer_index(customer.key));
         if (customer.balance != due) {
           found.add("customer " + show_key(customer.key) + ": C_BALANCE " +
                     differ(customer.balance, " is not delivered OL_AMOUNT - H_AMOUNT ", due));
@@ -219,7 +231,8 @@ class Conditions {
         --open;
         return true;
       });
-      each_row<H>(tables.customers, [&](const Customer<H>& customer) { delivered += customer.delivery_count; });
+      each_row<H>(tables.customers,
+                  [&](const Customer<H>& customer) { delivered += customer.delivery_count; });
       if (open != delivered) {
         found.add("district " + show_district(w, d) + ": orders - new-orders " +
                   differ(open, " is not the number of delivered orders ", delivered));
@@ -271,8 +284,9 @@ class Conditions {
   template <class F>
   Status each_district(const char* name, F&& body) {
     Findings all(std::string("consistency condition ") + name);
-    catalog_.each_district(
-        [&](uint32_t w, uint32_t d) { look(all, name, [&](Findings& found) { body(w, d, found); }); });
+    catalog_.each_district([&](uint32_t w, uint32_t d) {
+      look(all, name, [&](Findings& found) { body(w, d, found); });
+    });
     return all.status();
   }
 
@@ -296,7 +310,8 @@ class Conditions {
 
   size_t customer_index(uint64_t key) const {
     const auto& scale = catalog_.scale();
-    return (size_t{warehouse_of(key) - 1} * scale.districts + district_of(key) - 1) * scale.customers +
+    return (size_t{warehouse_of(key) - 1} * scale.districts + district_of(key) - 1) *
+               scale.customers +
            number_of(key) - 1;
   }
 

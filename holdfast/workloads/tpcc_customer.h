@@ -8,9 +8,10 @@
 
 namespace holdfast::tpcc {
 
-/// Of the customers with this last name, sorted by first name, the one at position n/2 rounded up (clauses
-/// 2.5.2.2 and 2.6.2.2); null when there is none. Walks the namesakes twice, a handful of neighbours in one leaf,
-/// because collecting them would need memory of unknown size inside a transaction.
+/// Of the customers with this last name, sorted by first name, the one at position n/2 rounded up
+/// (clauses 2.5.2.2 and 2.6.2.2); null when there is none. Walks the namesakes twice, a handful of
+/// neighbours in one leaf, because collecting them would need memory of unknown size inside a
+/// transaction.
 template <class H>
 Customer<H>* middle_customer(const DistrictTables<H>& tables, const Text<16>& last) {
   const int number = last_name_number(last.view());
@@ -41,7 +42,8 @@ Customer<H>& chosen_customer(const Catalog<H>& catalog, const CustomerChoice& ch
   if (choice.number != 0) {
     return catalog.customer(choice.warehouse, choice.district, choice.number);
   }
-  auto* const customer = middle_customer(catalog.tables(choice.warehouse, choice.district), choice.last);
+  auto* const customer =
+      middle_customer(catalog.tables(choice.warehouse, choice.district), choice.last);
   if (customer == nullptr) {
     throw_missing("customer (by name)", district_key(choice.warehouse, choice.district));
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Delivery (clause 2.7.4): the oldest undelivered order of every district of a warehouse, in one transaction. Runs in
-// the foreground: the standard's queue belongs to its terminals, not to the database.
+// Delivery (clause 2.7.4): the oldest undelivered order of every district of a warehouse, in one
+// transaction. Runs in the foreground: the standard's queue belongs to its terminals, not to the
+// database.
 #pragma once
 
 #include <array>
@@ -12,7 +13,8 @@
 namespace holdfast::tpcc {
 
 struct DeliveryOutput {
-  /// Number of the order delivered in district d + 1; 0 where there was none and the district was skipped.
+  /// Number of the order delivered in district d + 1; 0 where there was none and the district was
+  /// skipped.
   std::array<uint32_t, kMaxDistricts> orders{};
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the standard's conditions do not see: the trees themselves, the secondary indexes, the stock (no
-// condition reads it, so a new-order torn there would pass), and who owns which block.
+// What the standard's conditions do not see: the trees themselves, the secondary indexes, the stock
+// (no condition reads it, so a new-order torn there would pass), and who owns which block.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,9 @@ template <class H>
 class ExtraChecks {
  public:
   using Check = Status (ExtraChecks::*)();
-  static constexpr std::array<Check, 5> kAll = {&ExtraChecks::trees, &ExtraChecks::indexes, &ExtraChecks::stock,
-                                                &ExtraChecks::counts, &ExtraChecks::ownership};
+  static constexpr std::array<Check, 5> kAll = {&ExtraChecks::trees, &ExtraChecks::indexes,
+                                                &ExtraChecks::stock, &ExtraChecks::counts,
+                                                &ExtraChecks::ownership};
 
   ExtraChecks(H& heap, const Catalog<H>& catalog) : heap_(heap), catalog_(catalog) {}
 
@@ -41,7 +42,8 @@ class ExtraChecks {
       ask("stock", catalog_.tables(w).stock);
     }
     catalog_.each_district([&](uint32_t w, uint32_t d) {
-      catalog_.tables(w, d).each_table([&](const auto& table, bool /*owns*/) { ask("a table of a district", table); });
+      catalog_.tables(w, d).each_table(
+          [&](const auto& table, bool /*owns*/) { ask("a table of a district", table); });
     });
     return all.status();
   }
@@ -92,7 +94,8 @@ class ExtraChecks {
     return all.status();
   }
 
-  /// C_PAYMENT_CNT is the number of the customer's history rows, D_NEXT_O_ID and the history numbers have no gap.
+  /// C_PAYMENT_CNT is the number of the customer's history rows, D_NEXT_O_ID and the history
+  /// numbers have no gap.
   Status counts() {
     const auto& scale = catalog_.scale();
     std::vector<uint64_t> payers;
@@ -106,16 +109,18 @@ class ExtraChecks {
           .read([&] {
             payers.clear();
             const auto& tables = catalog_.tables(w, d);
-            each_row<H>(tables.history, [&](const History<H>& row) { payers.push_back(row.customer); });
+            each_row<H>(tables.history,
+                        [&](const History<H>& row) { payers.push_back(row.customer); });
             orders = tables.orders.size();
             next_order = catalog_.district(w, d).next_order;
             next_history = catalog_.district(w, d).next_history;
           })
           .check();
       if (orders + 1 != next_order || payers.size() + 1 != next_history) {
-        all.add("district " + show_key(order_key(w, d, 0)) + ": " + std::to_string(orders) + " orders and " +
-                std::to_string(payers.size()) + " history rows, but the next are " + std::to_string(next_order) +
-                " and " + std::to_string(next_history));
+        all.add("district " + show_key(order_key(w, d, 0)) + ": " + std::to_string(orders) +
+                " orders and " + std::to_string(payers.size()) +
+                " history rows, but the next are " + std::to_string(next_order) + " and " +
+                std::to_string(next_history));
       }
       for (const uint64_t customer : payers) {
         payments.at(customer_index(scale, customer)) += 1;
@@ -129,8 +134,9 @@ class ExtraChecks {
             each_row<H>(catalog_.tables(w, d).customers, [&](const Customer<H>& customer) {
               const uint32_t rows = payments.at(customer_index(scale, customer.key));
               if (customer.payment_count != rows) {
-                found.add("customer " + show_key(customer.key) + ": C_PAYMENT_CNT " +
-                          differ(customer.payment_count, " is not the number of history rows ", rows));
+                found.add(
+                    "customer " + show_key(customer.key) + ": C_PAYMENT_CNT " +
+                    differ(customer.payment_count, " is not the number of history rows ", rows));
               }
             });
           })
@@ -177,16 +183,20 @@ class ExtraChecks {
   };
 
   static size_t customer_index(const Scale& scale, uint64_t key) {
-    return (size_t{warehouse_of(key) - 1} * scale.districts + district_of(key) - 1) * scale.customers +
+    return (size_t{warehouse_of(key) - 1} * scale.districts + district_of(key) - 1) *
+               scale.customers +
            number_of(key) - 1;
   }
-  size_t stock_index(uint32_t w, uint32_t i) const { return size_t{w - 1} * catalog_.scale().items + i - 1; }
+  size_t stock_index(uint32_t w, uint32_t i) const {
+    return size_t{w - 1} * catalog_.scale().items + i - 1;
+  }
 
   void sold_in(uint32_t w, uint32_t d, std::vector<std::pair<size_t, Sold>>& lines) const {
     const uint64_t first = order_line_key(order_key(w, d, catalog_.scale().orders + 1), 0);
     catalog_.tables(w, d).order_lines.scan(first, [&](uint64_t /*key*/, OrderLine<H>* line) {
       const uint32_t supply = line->supply_warehouse;
-      lines.push_back({stock_index(supply, line->item), {int64_t{line->quantity}, 1, supply != w ? 1u : 0u}});
+      lines.push_back(
+          {stock_index(supply, line->item), {int64_t{line->quantity}, 1, supply != w ? 1u : 0u}});
       return true;
     });
   }
@@ -205,7 +215,8 @@ class ExtraChecks {
   static void own_keys(const Table<H, Row*>& table, const char* name, Findings& found) {
     table.scan(0, [&](uint64_t key, Row* row) {
       if (row->key != key) {
-        found.add(std::string(name) + " row " + std::to_string(row->key) + " stands under key " + std::to_string(key));
+        found.add(std::string(name) + " row " + std::to_string(row->key) + " stands under key " +
+                  std::to_string(key));
       }
       return true;
     });

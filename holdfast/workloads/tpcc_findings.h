@@ -34,7 +34,8 @@ class Findings {
     if (count_ == 0) {
       return {};
     }
-    const std::string more = count_ > kInWords ? " (" + std::to_string(count_) + " findings in all)" : "";
+    const std::string more =
+        count_ > kInWords ? " (" + std::to_string(count_) + " findings in all)" : "";
     return {Code::corrupt, check_ + ": " + text_ + more};
   }
 

@@ -6,16 +6,20 @@ namespace holdfast::tpcc {
 const WorkloadInfo& info() {
   static const WorkloadInfo kInfo{
       .name = "tpcc",
-      .title = "order processing after TPC-C 5.11, all five transactions (derived from TPC-C, not a TPC result)",
+      .title =
+          "order processing after TPC-C 5.11, all five transactions (derived from TPC-C, not a TPC "
+          "result)",
       .parameters =
           {
               {"warehouses", "1", "number of warehouses"},
               {"mix", "standard",
                "standard, fur-ro, fur-upd, neworder, payment, orderstatus, delivery, stocklevel, "
-               "orderstatus95-payment5, payment-orderstatus (worker 0 pays, the others ask), or weights as "
+               "orderstatus95-payment5, payment-orderstatus (worker 0 pays, the others ask), or "
+               "weights as "
                "new_order:45,payment:43,order_status:4,delivery:4,stock_level:4"},
               {"home", "uniform",
-               "where worker i works: uniform (any warehouse), fixed (i mod warehouses), disjoint (i, and nothing "
+               "where worker i works: uniform (any warehouse), fixed (i mod warehouses), disjoint "
+               "(i, and nothing "
                "remote)"},
               {"stock_level_orders", "20", "orders a stock-level looks back on (FUR measured 100)"},
               {"items", "100000", "items, and stock rows per warehouse (scale-down for tests)"},

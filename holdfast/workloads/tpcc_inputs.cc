@@ -16,16 +16,16 @@ uint32_t Terminal::customer_number() {
 CustomerChoice Terminal::customer(uint32_t warehouse, uint32_t district) {
   CustomerChoice choice{.warehouse = warehouse, .district = district};
   if (draw(1, 100) <= 60) {
-    choice.last = last_name(
-        nurand(random_, 255, constants_.last_run, 0, settings_.scale.last_names() - 1));
+    choice.last =
+        last_name(nurand(random_, 255, constants_.last_run, 0, settings_.scale.last_names() - 1));
   } else {
     choice.number = customer_number();
   }
   return choice;
 }
 
-/// 5 to 15 lines, 1 % of them from another warehouse, and in 1 % of the orders a last line with an item that
-/// does not exist (clause 2.4.1).
+/// 5 to 15 lines, 1 % of them from another warehouse, and in 1 % of the orders a last line with an
+/// item that does not exist (clause 2.4.1).
 NewOrderInput Terminal::new_order() {
   NewOrderInput input{.warehouse = home_,
                       .district = district(),
@@ -48,7 +48,8 @@ NewOrderInput Terminal::new_order() {
 
 /// 15 % of the customers belong to another warehouse, if there is one (clause 2.5.1.2).
 PaymentInput Terminal::payment() {
-  PaymentInput input{.warehouse = home_, .district = district(), .customer = {}, .amount = 0, .date = date_};
+  PaymentInput input{
+      .warehouse = home_, .district = district(), .customer = {}, .amount = 0, .date = date_};
   if (draw(1, 100) <= 85) {
     input.customer = customer(home_, input.district);
   } else {
@@ -59,9 +60,13 @@ PaymentInput Terminal::payment() {
   return input;
 }
 
-OrderStatusInput Terminal::order_status() { return {customer(home_, district())}; }
+OrderStatusInput Terminal::order_status() {
+  return {customer(home_, district())};
+}
 
-DeliveryInput Terminal::delivery() { return {home_, draw(1, 10), date_}; }
+DeliveryInput Terminal::delivery() {
+  return {home_, draw(1, 10), date_};
+}
 
 StockLevelInput Terminal::stock_level() {
   return {home_, district(), settings_.stock_level_orders, static_cast<int32_t>(draw(10, 20))};

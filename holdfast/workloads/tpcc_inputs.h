@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the terminals type in (clauses 2.4.1 to 2.8.1) and what they show. Inputs are drawn before a transaction
-// begins: its body may run several times and must see the same ones.
+// What the terminals type in (clauses 2.4.1 to 2.8.1) and what they show. Inputs are drawn before a
+// transaction begins: its body may run several times and must see the same ones.
 #pragma once
 
 #include <array>
@@ -64,7 +64,8 @@ struct StockLevelInput {
 /// Draws the inputs of one transaction for a terminal of warehouse `home`.
 class Terminal {
  public:
-  Terminal(const Settings& settings, const NurandConstants& constants, uint32_t home, uint64_t date, Random& random)
+  Terminal(const Settings& settings, const NurandConstants& constants, uint32_t home, uint64_t date,
+           Random& random)
       : settings_(settings), constants_(constants), home_(home), date_(date), random_(random) {}
 
   NewOrderInput new_order();
@@ -76,7 +77,9 @@ class Terminal {
  private:
   uint32_t draw(uint32_t low, uint32_t high) { return uniform(random_, low, high); }
   uint32_t district() { return draw(1, settings_.scale.districts); }
-  bool can_go_elsewhere() const { return settings_.scale.warehouses > 1 && settings_.home != Home::disjoint; }
+  bool can_go_elsewhere() const {
+    return settings_.scale.warehouses > 1 && settings_.home != Home::disjoint;
+  }
   uint32_t other_warehouse();
   uint32_t customer_number();
   CustomerChoice customer(uint32_t warehouse, uint32_t district);
@@ -88,8 +91,8 @@ class Terminal {
   Random& random_;
 };
 
-/// Stands for the terminal's screen: everything a transaction reads in order to show it goes in, and the sum goes
-/// into the acknowledgement, so that no compiler removes the reading.
+/// Stands for the terminal's screen: everything a transaction reads in order to show it goes in,
+/// and the sum goes into the acknowledgement, so that no compiler removes the reading.
 class Screen {
  public:
   template <class T>

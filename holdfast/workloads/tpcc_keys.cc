@@ -17,8 +17,8 @@ std::string show_line_key(uint64_t key) {
 }
 
 void throw_missing(const char* table, uint64_t key) {
-  throw Error(Status(Code::corrupt, std::string("tpcc: the ") + table + " table has no row with key " +
-                                        std::to_string(key)));
+  throw Error(Status(Code::corrupt, std::string("tpcc: the ") + table +
+                                        " table has no row with key " + std::to_string(key)));
 }
 
 }  // namespace holdfast::tpcc

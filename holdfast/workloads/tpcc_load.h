@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The initial population (clause 4.3.3.1), in transactions of at most Scale::batch_rows rows. Every batch has
-// a generator of its own, seeded from what it loads: a body that runs again writes the same rows.
+// The initial population (clause 4.3.3.1), in transactions of at most Scale::batch_rows rows. Every
+// batch has a generator of its own, seeded from what it loads: a body that runs again writes the
+// same rows.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +45,16 @@ class Loader {
   }
 
  private:
-  enum Stream : uint64_t { kConstants, kItems, kWarehouse, kStock, kDistrict, kCustomers, kOrders, kShuffle };
+  enum Stream : uint64_t {
+    kConstants,
+    kItems,
+    kWarehouse,
+    kStock,
+    kDistrict,
+    kCustomers,
+    kOrders,
+    kShuffle
+  };
 
   uint64_t stream(Stream kind, uint64_t where, uint64_t first) const {
     return mix64(mix64(mix64(seed_ + kind) + where) + first);
@@ -81,21 +91,23 @@ class Loader {
   }
 
   void load_warehouse(uint32_t w) {
-    tables_ = heap_.update([&] {
-      Random random(stream(kWarehouse, w, 0));
-      auto* row = H::template make<Warehouse<H>>(w);
-      row->tax = uniform(random, 0, 2000);
-      row->name = random_letters<10>(random, 6, 10);
-      row->address = random_address(random);
-      row->ytd = kInitialPayment * scale_.customers * scale_.districts;
-      database_->warehouses.insert(w, row);
-      auto* tables = H::template make<WarehouseTables<H>>();
-      for (auto& district : tables->districts) {
-        district = nullptr;
-      }
-      database_->partitions.insert(w, tables);
-      return tables;
-    }).value();
+    tables_ = heap_
+                  .update([&] {
+                    Random random(stream(kWarehouse, w, 0));
+                    auto* row = H::template make<Warehouse<H>>(w);
+                    row->tax = uniform(random, 0, 2000);
+                    row->name = random_letters<10>(random, 6, 10);
+                    row->address = random_address(random);
+                    row->ytd = kInitialPayment * scale_.customers * scale_.districts;
+                    database_->warehouses.insert(w, row);
+                    auto* tables = H::template make<WarehouseTables<H>>();
+                    for (auto& district : tables->districts) {
+                      district = nullptr;
+                    }
+                    database_->partitions.insert(w, tables);
+                    return tables;
+                  })
+                  .value();
   }
 
   void load_stock(uint32_t w) {
@@ -115,29 +127,33 @@ class Loader {
 
   void load_district(uint32_t w, uint32_t d) {
     const uint64_t key = district_key(w, d);
-    district_ = heap_.update([&] {
-      Random random(stream(kDistrict, key, 0));
-      auto* row = H::template make<District<H>>(key);
-      row->tax = uniform(random, 0, 2000);
-      row->name = random_letters<10>(random, 6, 10);
-      row->address = random_address(random);
-      row->ytd = kInitialPayment * scale_.customers;
-      row->next_history = scale_.customers + 1;
-      row->next_order = scale_.orders + 1;
-      database_->districts.insert(key, row);
-      auto* tables = H::template make<DistrictTables<H>>();
-      tables_->districts[d - 1] = tables;
-      return tables;
-    }).value();
+    district_ = heap_
+                    .update([&] {
+                      Random random(stream(kDistrict, key, 0));
+                      auto* row = H::template make<District<H>>(key);
+                      row->tax = uniform(random, 0, 2000);
+                      row->name = random_letters<10>(random, 6, 10);
+                      row->address = random_address(random);
+                      row->ytd = kInitialPayment * scale_.customers;
+                      row->next_history = scale_.customers + 1;
+                      row->next_order = scale_.orders + 1;
+                      database_->districts.insert(key, row);
+                      auto* tables = H::template make<DistrictTables<H>>();
+                      tables_->districts[d - 1] = tables;
+                      return tables;
+                    })
+                    .value();
   }
 
   void load_customers(uint32_t w, uint32_t d) {
-    in_batches(kCustomers, district_key(w, d), scale_.customers, 3, [&](Random& random, uint32_t c) {
-      const uint32_t name =
-          c <= scale_.last_names() ? c - 1 : nurand(random, 255, constants_.last_load, 0, scale_.last_names() - 1);
-      load_customer(random, w, d, c, last_name(name));
-      load_history(random, w, d, c);
-    });
+    in_batches(
+        kCustomers, district_key(w, d), scale_.customers, 3, [&](Random& random, uint32_t c) {
+          const uint32_t name = c <= scale_.last_names() ? c - 1
+                                                         : nurand(random, 255, constants_.last_load,
+                                                                  0, scale_.last_names() - 1);
+          load_customer(random, w, d, c, last_name(name));
+          load_history(random, w, d, c);
+        });
   }
 
   void load_customer(Random& random, uint32_t w, uint32_t d, uint32_t c, const Text<16>& last) {
@@ -184,9 +200,10 @@ class Loader {
 
   void load_orders(uint32_t w, uint32_t d) {
     const auto customers = shuffled_customers(district_key(w, d));
-    in_batches(kOrders, district_key(w, d), scale_.orders, kMaxLines + 3, [&](Random& random, uint32_t o) {
-      load_order(random, w, d, o, customers[(o - 1) % customers.size()]);
-    });
+    in_batches(kOrders, district_key(w, d), scale_.orders, kMaxLines + 3,
+               [&](Random& random, uint32_t o) {
+                 load_order(random, w, d, o, customers[(o - 1) % customers.size()]);
+               });
   }
 
   void load_order(Random& random, uint32_t w, uint32_t d, uint32_t o, uint32_t c) {
@@ -225,7 +242,7 @@ class Loader {
   const uint64_t seed_;
   NurandConstants constants_;
   Database<H>* database_ = nullptr;
-  WarehouseTables<H>* tables_ = nullptr;    // of the warehouse being loaded
+  WarehouseTables<H>* tables_ = nullptr;   // of the warehouse being loaded
   DistrictTables<H>* district_ = nullptr;  // of the district being loaded
 };
 

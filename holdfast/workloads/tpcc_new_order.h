@@ -12,10 +12,10 @@ namespace holdfast::tpcc {
 struct UnknownItem {};
 
 struct NewOrderOutput {
-  uint64_t order;       ///< its key
+  uint64_t order;  ///< its key
   uint32_t customer;
   uint32_t line_count;
-  int64_t amount;       ///< sum of the lines
+  int64_t amount;  ///< sum of the lines
   uint64_t screen;
 };
 
@@ -24,7 +24,9 @@ template <class H>
 class NewOrder {
  public:
   NewOrder(const Catalog<H>& catalog, const NewOrderInput& input)
-      : catalog_(catalog), input_(input), tables_(catalog.tables(input.warehouse, input.district)) {}
+      : catalog_(catalog),
+        input_(input),
+        tables_(catalog.tables(input.warehouse, input.district)) {}
 
   NewOrderOutput run() {
     const uint32_t w = input_.warehouse;
@@ -45,7 +47,8 @@ class NewOrder {
     for (uint32_t i = 0; i < input_.line_count; ++i) {
       amount += insert_line(order_line_key(key, i + 1), input_.lines[i]);
     }
-    screen_.show(amount * (10'000 - discount) / 10'000 * (10'000 + warehouse_tax + district_tax) / 10'000);
+    screen_.show(amount * (10'000 - discount) / 10'000 * (10'000 + warehouse_tax + district_tax) /
+                 10'000);
     return {key, input_.customer, input_.line_count, amount, screen_.digest()};
   }
 
@@ -96,7 +99,8 @@ class NewOrder {
   void take_from(Stock<H>& stock, const NewOrderInput::Line& wanted) {
     const auto wanted_quantity = static_cast<int32_t>(wanted.quantity);
     const int32_t quantity = stock.quantity;
-    stock.quantity = quantity >= wanted_quantity + 10 ? quantity - wanted_quantity : quantity - wanted_quantity + 91;
+    stock.quantity = quantity >= wanted_quantity + 10 ? quantity - wanted_quantity
+                                                      : quantity - wanted_quantity + 91;
     stock.ytd += wanted.quantity;
     stock.order_count += 1;
     if (wanted.supply_warehouse != input_.warehouse) {

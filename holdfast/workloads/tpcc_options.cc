@@ -25,8 +25,8 @@ constexpr NamedMix kMixes[] = {
     {"orderstatus", {{0, 0, 1, 0, 0}}},
     {"delivery", {{0, 0, 0, 1, 0}}},
     {"stocklevel", {{0, 0, 0, 0, 1}}},
-    {"orderstatus95-payment5", {{0, 5, 95, 0, 0}}},             // FUR figure 4
-    {"payment-orderstatus", {{0, 0, 1, 0, 0}, true}},           // FUR figure 1
+    {"orderstatus95-payment5", {{0, 5, 95, 0, 0}}},    // FUR figure 4
+    {"payment-orderstatus", {{0, 0, 1, 0, 0}, true}},  // FUR figure 1
 };
 
 Status bad_mix(const std::string& text, const std::string& why) {
@@ -34,9 +34,10 @@ Status bad_mix(const std::string& text, const std::string& why) {
   for (const auto& named : kMixes) {
     names += std::string(names.empty() ? "" : ", ") + named.name;
   }
-  return {Code::invalid_argument, "parameter mix=" + text + ": " + why + "; known mixes are " + names +
-                                      ", or give weights as new_order:45,payment:43,order_status:4,delivery:4,"
-                                      "stock_level:4"};
+  return {Code::invalid_argument,
+          "parameter mix=" + text + ": " + why + "; known mixes are " + names +
+              ", or give weights as new_order:45,payment:43,order_status:4,delivery:4,"
+              "stock_level:4"};
 }
 
 }  // namespace
@@ -100,7 +101,8 @@ Result<Home> parse_home(const std::string& text) {
   if (text == "disjoint") {
     return Home::disjoint;
   }
-  return Status(Code::invalid_argument, "parameter home=" + text + " is none of uniform, fixed, disjoint");
+  return Status(Code::invalid_argument,
+                "parameter home=" + text + " is none of uniform, fixed, disjoint");
 }
 
 Settings read_settings(const Parameters& parameters) {

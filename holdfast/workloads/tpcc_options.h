@@ -15,8 +15,8 @@ namespace holdfast::tpcc {
 /// The transactions, in the order of WorkloadInfo::operations.
 enum Kind : int { kNewOrder, kPayment, kOrderStatus, kDelivery, kStockLevel, kKinds };
 
-/// The size of the population; everything the standard has by default. Recorded in the heap: an opened heap
-/// keeps the size it was set up with.
+/// The size of the population; everything the standard has by default. Recorded in the heap: an
+/// opened heap keeps the size it was set up with.
 struct Scale {
   uint32_t warehouses = 1;
   uint32_t districts = 10;     ///< per warehouse

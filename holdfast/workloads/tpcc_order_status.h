@@ -8,7 +8,8 @@
 namespace holdfast::tpcc {
 
 struct OrderStatusOutput {
-  uint64_t order = 0;  ///< key of the customer's last order; 0 when there is none (small populations)
+  uint64_t order =
+      0;  ///< key of the customer's last order; 0 when there is none (small populations)
   uint32_t customer = 0;
   uint32_t line_count = 0;
   int64_t amount = 0;
@@ -30,7 +31,8 @@ OrderStatusOutput order_status(const Catalog<H>& catalog, const OrderStatusInput
   const auto& tables = catalog.tables(input.customer.warehouse, input.customer.district);
   uint64_t index_key = 0;
   Order<H>* order = nullptr;
-  if (tables.orders_by_customer.last_before(order_by_customer_key(output.customer + 1, 0), &index_key, &order) &&
+  if (tables.orders_by_customer.last_before(order_by_customer_key(output.customer + 1, 0),
+                                            &index_key, &order) &&
       index_key >= order_by_customer_key(output.customer, 0)) {
     output.order = order->key;
     screen.show(order->entry_date.load());

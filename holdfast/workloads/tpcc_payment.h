@@ -17,8 +17,8 @@ struct PaymentOutput {
   uint64_t screen;
 };
 
-/// The C_DATA of a customer with bad credit after a payment: its particulars, then what was there, cut off at
-/// 500 characters.
+/// The C_DATA of a customer with bad credit after a payment: its particulars, then what was there,
+/// cut off at 500 characters.
 inline Text<kCustomerDataChars> bad_credit_data(uint64_t customer, const PaymentInput& payment,
                                                 const Text<kCustomerDataChars>& old) {
   Text<kCustomerDataChars> data{};
@@ -39,7 +39,8 @@ inline Text<kCustomerDataChars> bad_credit_data(uint64_t customer, const Payment
 template <class H>
 class Payment {
  public:
-  Payment(const Catalog<H>& catalog, const PaymentInput& input) : catalog_(catalog), input_(input) {}
+  Payment(const Catalog<H>& catalog, const PaymentInput& input)
+      : catalog_(catalog), input_(input) {}
 
   PaymentOutput run() {
     auto& warehouse = catalog_.warehouse(input_.warehouse);

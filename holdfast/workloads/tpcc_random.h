@@ -11,8 +11,8 @@
 
 namespace holdfast::tpcc {
 
-/// The constants C of NURand. `last_load` shapes the last names of the population, `last_run` those that
-/// transactions ask for; clause 2.1.6.1 fixes how far apart they may be.
+/// The constants C of NURand. `last_load` shapes the last names of the population, `last_run` those
+/// that transactions ask for; clause 2.1.6.1 fixes how far apart they may be.
 struct NurandConstants {
   uint32_t last_load = 0;
   uint32_t last_run = 0;
@@ -35,15 +35,19 @@ inline constexpr uint32_t kLastNames = 1000;
 
 /// Three syllables for a number below 1000 (clause 4.3.2.3).
 Text<16> last_name(uint32_t number);
-/// The inverse; -1 when the text is not made of three syllables. No syllable begins another, so it is unique.
+/// The inverse; -1 when the text is not made of three syllables. No syllable begins another, so it
+/// is unique.
 int last_name_number(std::string_view text);
 
-/// Sorts a district's customers by last name, then first name, in 64 bits: the last name's number, the first seven
-/// characters of the first name, the customer's number. First names of the population are 8 to 16 random
-/// characters; namesakes that agree in seven of them would be ordered by number.
+/// Sorts a district's customers by last name, then first name, in 64 bits: the last name's number,
+/// the first seven characters of the first name, the customer's number. First names of the
+/// population are 8 to 16 random characters; namesakes that agree in seven of them would be ordered
+/// by number.
 uint64_t name_key(const Text<16>& last, const Text<16>& first, uint32_t customer);
 /// Keys of one last name lie in [name_range(n), name_range(n + 1)). n below 1024.
-constexpr uint64_t name_range(uint32_t number) { return uint64_t{number} << 54; }
+constexpr uint64_t name_range(uint32_t number) {
+  return uint64_t{number} << 54;
+}
 
 void fill_letters(Random& random, char* to, size_t count);
 void fill_digits(Random& random, char* to, size_t count);

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The nine tables of TPC-C (5.11, clause 1.3) as rows of Fields, every column present. Money is in cents,
-// rates (taxes, discounts) in 1/10000, dates are ticks of the machine's clock with 0 for null.
+// The nine tables of TPC-C (5.11, clause 1.3) as rows of Fields, every column present. Money is in
+// cents, rates (taxes, discounts) in 1/10000, dates are ticks of the machine's clock with 0 for
+// null.
 //
-// Columns that different transactions write stand on lines of their own, because a line is what hardware
-// transactional memory conflicts on: payment adds to W_YTD and D_YTD while new-order reads the taxes and counts
-// D_NEXT_O_ID; payment changes a customer's balance while new-order reads the discount.
+// Columns that different transactions write stand on lines of their own, because a line is what
+// hardware transactional memory conflicts on: payment adds to W_YTD and D_YTD while new-order reads
+// the taxes and counts D_NEXT_O_ID; payment changes a customer's balance while new-order reads the
+// discount.
 //
-// A row is constructed with its key and the other columns are assigned right after. The constructors are written out
-// because `T()` of a class without one clears its memory with plain stores, behind the engine's back.
+// A row is constructed with its key and the other columns are assigned right after. The
+// constructors are written out because `T()` of a class without one clears its memory with plain
+// stores, behind the engine's back.
 #pragma once
 
 #include <algorithm>

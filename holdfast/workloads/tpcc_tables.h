@@ -4,14 +4,16 @@
 //
 //   Database            items, warehouses, districts, and the directory of partitions
 //   WarehouseTables     stock
-//   DistrictTables      customers, orders, new-orders, order-lines, history, and two secondary indexes
+//   DistrictTables      customers, orders, new-orders, order-lines, history, and two secondary
+//   indexes
 //
-// Why cut: consecutive orders of different districts would be neighbours in one leaf, and leaves (with the tree's
-// own words) are what parallel writers conflict on. Cut by district, transactions in different districts share
-// nothing but the warehouse row, which the standard makes them share. Each tree begins on a line of its own.
+// Why cut: consecutive orders of different districts would be neighbours in one leaf, and leaves
+// (with the tree's own words) are what parallel writers conflict on. Cut by district, transactions
+// in different districts share nothing but the warehouse row, which the standard makes them share.
+// Each tree begins on a line of its own.
 //
-// The directory never changes after set-up, so a Catalog, built on attach, keeps its pointers in volatile memory;
-// rows are always found through the trees.
+// The directory never changes after set-up, so a Catalog, built on attach, keeps its pointers in
+// volatile memory; rows are always found through the trees.
 #pragma once
 
 #include <array>
@@ -124,7 +126,9 @@ class Catalog {
   const NurandConstants& constants() const { return constants_; }
   Database<H>& database() const { return *database_; }
   WarehouseTables<H>& tables(uint32_t w) const { return *partitions_.at(w - 1).tables; }
-  DistrictTables<H>& tables(uint32_t w, uint32_t d) const { return *partitions_.at(w - 1).districts[d - 1]; }
+  DistrictTables<H>& tables(uint32_t w, uint32_t d) const {
+    return *partitions_.at(w - 1).districts[d - 1];
+  }
 
   Item<H>* find_item(uint32_t i) const { return find_row<H>(database_->items, i); }
   Warehouse<H>& warehouse(uint32_t w) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether the database still has what an acknowledgement promised. Orders may have been delivered since, and
-// balances have moved on: only what later transactions cannot take back is looked at.
+// Whether the database still has what an acknowledgement promised. Orders may have been delivered
+// since, and balances have moved on: only what later transactions cannot take back is looked at.
 #pragma once
 
 #include <string>
@@ -56,12 +56,12 @@ class Verifier {
       ++lines;
       amount += line.amount;
     });
-    if (order->customer != a.customer || order->line_count != a.line_count || lines != a.line_count ||
-        amount != a.amount) {
-      found_.add(name + " of customer " + std::to_string(a.customer) + " with " + std::to_string(a.line_count) +
-                 " lines worth " + std::to_string(a.amount) + "; it is of customer " +
-                 std::to_string(order->customer) + " and has " + std::to_string(lines) + " lines worth " +
-                 std::to_string(amount));
+    if (order->customer != a.customer || order->line_count != a.line_count ||
+        lines != a.line_count || amount != a.amount) {
+      found_.add(name + " of customer " + std::to_string(a.customer) + " with " +
+                 std::to_string(a.line_count) + " lines worth " + std::to_string(a.amount) +
+                 "; it is of customer " + std::to_string(order->customer) + " and has " +
+                 std::to_string(lines) + " lines worth " + std::to_string(amount));
     }
     if ((order->carrier == 0) != tables.new_orders.find(a.key).has_value()) {
       found_.add(name + ", which is neither waiting nor delivered");
@@ -75,8 +75,9 @@ class Verifier {
     if (row == nullptr) {
       found_.add(name + ", which does not exist");
     } else if (row->amount != a.amount || row->customer != a.customer_key) {
-      found_.add(name + " of " + std::to_string(a.amount) + " by customer " + show_key(a.customer_key) + "; it is of " +
-                 std::to_string(row->amount) + " by customer " + show_key(row->customer));
+      found_.add(name + " of " + std::to_string(a.amount) + " by customer " +
+                 show_key(a.customer_key) + "; it is of " + std::to_string(row->amount) +
+                 " by customer " + show_key(row->customer));
     }
   }
 
@@ -115,8 +116,8 @@ class Verifier {
   void stock_level(const Acknowledgement& a) {
     const uint32_t next = catalog_.district(warehouse_of(a.key), district_of(a.key)).next_order;
     if (next < number_of(a.key)) {
-      found_.add("stock-level showed D_NEXT_O_ID " + std::to_string(number_of(a.key)) + ", which went back to " +
-                 std::to_string(next));
+      found_.add("stock-level showed D_NEXT_O_ID " + std::to_string(number_of(a.key)) +
+                 ", which went back to " + std::to_string(next));
     }
   }
 

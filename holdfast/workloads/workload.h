@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -71,6 +72,12 @@ class WorkloadInstance {
   virtual Status verify(const OperationResult& acknowledged) = 0;
   /// The consistency conditions of the workload, over the whole heap.
   virtual Status check() = 0;
+  /// Calls visit(block, bytes) for every block the workload owns but its root object, in a read
+  /// transaction: what Heap::check takes to find leaks. False when the workload cannot tell.
+  virtual bool list_blocks(const std::function<void(const void*, size_t)>& visit) {
+    static_cast<void>(visit);
+    return false;
+  }
 };
 
 }  // namespace holdfast

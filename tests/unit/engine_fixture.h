@@ -23,7 +23,7 @@ namespace holdfast {
 struct EngineFixtureShape {
   Options options = {};
   size_t bytes = 16 * kPageBytes;  // of data; multiple of the page size
-  size_t capacity = 0;             // address space, 0: as bytes. All of it is mapped, so grown() may be tried
+  size_t capacity = 0;  // address space, 0: as bytes. All of it is mapped, so grown() may be tried
   int max_threads = 8;
 };
 

@@ -62,6 +62,11 @@ SimOptions sim_options(const Plan& plan, uint64_t seed) {
   SimOptions o = plan.sim;
   o.threads = plan.threads;
   o.seed = seed;
+  // Some schedules leave a thread standing for long, as others never do, and some keep stores hidden.
+  constexpr double kSwitch[] = {0.25, 0.08, 0.02};
+  constexpr double kDrain[] = {0.4, 0.05};
+  o.switch_probability = kSwitch[seed % 3];
+  o.drain_probability = kDrain[seed / 3 % 2];
   return o;
 }
 
@@ -156,6 +161,40 @@ TYPED_TEST(FurCrash, LockPathOnly) {
 
 TYPED_TEST(FurCrash, LockPathBesideHardwareTransactions) {
   expect_no_violation<TypeParam>(plan("one retry", {{"retries", "1"}}), 100, 23, 2);
+}
+
+TYPED_TEST(FurCrash, RoomForManyTransactionsThatAreNotReplayed) {
+  Plan p = plan("roomy", {{"log_bytes", "2048"}, {"markers", "32"}});
+  p.turns = 5;
+  p.before = 1;
+  p.reads = 0.1;
+  expect_no_violation<TypeParam>(p, 150, 23, 2);
+}
+
+TYPED_TEST(FurCrash, ReadModifyWriteDoesNotOrderWriteBacks) {
+  Plan p = plan("weak read-modify-write, long lines", {});
+  p.sim.rmw_orders_pwb = false;
+  p.sim.line_bytes = 128;
+  expect_no_violation<TypeParam>(p, 100, 23, 2);
+}
+
+TYPED_TEST(FurCrash, CachesInsideThePersistenceDomain) {
+  Plan p = plan("eadr", {});
+  p.sim.domain = Domain::eadr;
+  expect_no_violation<TypeParam>(p, 60, 23, 0);
+}
+
+/// The printed order of time stamps must be caught, else the tests above prove nothing.
+TYPED_TEST(FurCrash, TimestampsAsPrintedLoseData) {
+  Plan p = plan("as printed", {{"timestamps", "as_printed"}, {"background", "0"}});
+  p.reads = 0.6;
+  Totals totals;
+  for (uint64_t seed = 1; seed <= 400 && totals.violations == 0; ++seed) {
+    explore<TypeParam>(p, seed, 11, 2, totals);
+  }
+  EXPECT_GT(totals.violations, 0u);
+  std::printf("[ %llu points, %llu images: %s ]\n", static_cast<unsigned long long>(totals.points),
+              static_cast<unsigned long long>(totals.images), totals.first.c_str());
 }
 
 }  // namespace

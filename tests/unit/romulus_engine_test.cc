@@ -32,7 +32,8 @@ class RomulusEngineTest : public ::testing::Test {
   EngineFixture<E> heap_;
 };
 
-using Engines = ::testing::Types<Romulus<SimMachine>, RomulusLog<SimMachine>, RomulusLr<SimMachine>>;
+using Engines =
+    ::testing::Types<Romulus<SimMachine>, RomulusLog<SimMachine>, RomulusLr<SimMachine>>;
 TYPED_TEST_SUITE(RomulusEngineTest, Engines);
 
 TYPED_TEST(RomulusEngineTest, KeepsWhatWasWritten) {
@@ -129,7 +130,8 @@ TYPED_TEST(RomulusEngineTest, CopiesEverythingWhenTheLogGetsLong) {
   const size_t quarter = words / 4;
   EXPECT_EQ(fill(2, quarter).bytes,
             (quarter + (this->kFull ? words : quarter)) * sizeof(uint64_t) + this->kStateBytes);
-  EXPECT_EQ(fill(3, quarter + 1).bytes, (quarter + 1 + words) * sizeof(uint64_t) + this->kStateBytes);
+  EXPECT_EQ(fill(3, quarter + 1).bytes,
+            (quarter + 1 + words) * sizeof(uint64_t) + this->kStateBytes);
   this->heap_.engine().compare_copies().check();
   EXPECT_EQ(this->heap_.read(words - 1), 3u);
 }
@@ -189,7 +191,9 @@ TYPED_TEST(RomulusEngineTest, RefusesStraysAndTellsWhy) {
   EXPECT_EQ(code([&] { this->heap_.set(1, 1); }), Code::misuse);
   EXPECT_EQ(code([&] { this->heap_.engine().read([&] { this->heap_.set(1, 1); }); }), Code::misuse);
   uint64_t elsewhere = 0;
-  EXPECT_EQ(code([&] { this->heap_.engine().update([&] { TypeParam::store(&elsewhere, uint64_t{1}); }); }),
+  EXPECT_EQ(code([&] {
+              this->heap_.engine().update([&] { TypeParam::store(&elsewhere, uint64_t{1}); });
+            }),
             Code::misuse);
   EXPECT_EQ(elsewhere, 0u);
   EXPECT_EQ(SimMachine::context(), nullptr);

@@ -23,7 +23,8 @@ using romulus::StateWord;
 
 TEST(RomulusStateWord, ComesBackAsItWasPacked) {
   for (const Phase phase : {Phase::idle, Phase::mutating, Phase::copying}) {
-    for (const uint64_t used : {uint64_t{0}, uint64_t{64}, uint64_t{1} << 30, StateWord::kMaxUsed}) {
+    for (const uint64_t used :
+         {uint64_t{0}, uint64_t{64}, uint64_t{1} << 30, StateWord::kMaxUsed}) {
       for (const unsigned limit : {0U, 18U, 63U}) {
         const auto word = StateWord::unpack(StateWord{phase, used, limit}.pack());
         ASSERT_TRUE(word.has_value());

@@ -22,7 +22,8 @@ class RomulusThreads : public ::testing::Test {
 
   /// Runs f(heap, worker) on `threads` workers under each of `seeds` schedules.
   template <class Work, class After>
-  static void schedules(uint64_t seeds, int threads, SimOptions options, Work&& work, After&& after) {
+  static void schedules(uint64_t seeds, int threads, SimOptions options, Work&& work,
+                        After&& after) {
     options.threads = threads;
     for (uint64_t seed = 1; seed <= seeds; ++seed) {
       SCOPED_TRACE("seed " + std::to_string(seed));
@@ -39,7 +40,8 @@ class RomulusThreads : public ::testing::Test {
   }
 };
 
-using Engines = ::testing::Types<Romulus<SimMachine>, RomulusLog<SimMachine>, RomulusLr<SimMachine>>;
+using Engines =
+    ::testing::Types<Romulus<SimMachine>, RomulusLog<SimMachine>, RomulusLr<SimMachine>>;
 TYPED_TEST_SUITE(RomulusThreads, Engines);
 
 TYPED_TEST(RomulusThreads, ABatchCostsFourFencesHoweverManyItServes) {
@@ -154,7 +156,8 @@ TYPED_TEST(RomulusThreads, EachExceptionReachesItsCallerAndUndoesOnlyItsBody) {
         const auto s = heap.engine().statistics();
         EXPECT_EQ(s.user_aborts, 12u);
         // A thrower alone costs two fences, one in a batch with others none of its own.
-        combined_with_a_thrower += heap.machine().counters().pfence < 3 * s.batches + 2 * s.user_aborts;
+        combined_with_a_thrower +=
+            heap.machine().counters().pfence < 3 * s.batches + 2 * s.user_aborts;
       });
   EXPECT_GT(combined_with_a_thrower, 10u);
 }

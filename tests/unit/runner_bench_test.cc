@@ -68,6 +68,7 @@ class CountingSession : public Session {
   const RecoveryReport& recovery() const override { return recovery_; }
   bool created() const override { return true; }
   Result<Json> check_heap() override { return Json{{"ok", true}}; }
+  std::span<const std::byte> data() const override { return {}; }
   Status close() override { return {}; }
 
   CountingWorkload workload_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the structure tests share: a durable structure beside its model, and the comparison of the two.
+// What the structure tests share: a durable structure beside its model, and the comparison of the
+// two.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -117,9 +118,8 @@ template <class Kind, class S>
     return ::testing::AssertionFailure() << "contents differ";
   }
   size_t blocks = others;
-  structure.visit_blocks([&](const void* block, size_t bytes) {
-    blocks += block != nullptr && bytes > 0 ? 1 : 0;
-  });
+  structure.visit_blocks(
+      [&](const void* block, size_t bytes) { blocks += block != nullptr && bytes > 0 ? 1 : 0; });
   if (blocks != live_blocks) {
     return ::testing::AssertionFailure() << "owns " << blocks << " blocks of " << live_blocks;
   }

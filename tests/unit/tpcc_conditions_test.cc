@@ -16,7 +16,8 @@ using Heap = tpcc_test::UndoHeap;
 
 class TpccConditions : public ::testing::Test {
  protected:
-  TpccConditions() : f(Fixture::small()), conditions(f.heap, f.catalog()), extra(f.heap, f.catalog()) {
+  TpccConditions()
+      : f(Fixture::small()), conditions(f.heap, f.catalog()), extra(f.heap, f.catalog()) {
     Random random(5);
     for (int i = 0; i < 300; ++i) {
       f.tpcc.operation(0, random);
@@ -27,9 +28,12 @@ class TpccConditions : public ::testing::Test {
 
   const Catalog<Heap>& db() const { return f.catalog(); }
   DistrictTables<Heap>& tables() const { return db().tables(1, 2); }
-  Order<Heap>& order(uint32_t o) const { return need_row<Heap>(tables().orders, order_key(1, 2, o), "order"); }
+  Order<Heap>& order(uint32_t o) const {
+    return need_row<Heap>(tables().orders, order_key(1, 2, o), "order");
+  }
   OrderLine<Heap>& line(uint32_t o, uint32_t number) const {
-    return need_row<Heap>(tables().order_lines, order_line_key(order_key(1, 2, o), number), "order-line");
+    return need_row<Heap>(tables().order_lines, order_line_key(order_key(1, 2, o), number),
+                          "order-line");
   }
   History<Heap>& history(uint32_t h) const {
     return need_row<Heap>(tables().history, history_key(1, 2, h), "history");
@@ -66,7 +70,10 @@ TEST_F(TpccConditions, Condition2NewestNewOrder) {
 }
 
 TEST_F(TpccConditions, Condition2AllowsDistrictsWithoutNewOrders) {
-  Fixture g({{"items", "20"}, {"customers", "5"}, {"orders", "3"}, {"districts", "1"}});  // 3 * 3 / 10 = 0 wait
+  Fixture g({{"items", "20"},
+             {"customers", "5"},
+             {"orders", "3"},
+             {"districts", "1"}});  // 3 * 3 / 10 = 0 wait
   EXPECT_TRUE(Conditions<Heap>(g.heap, g.catalog()).condition_3_3_2_2().ok());
   EXPECT_TRUE(Conditions<Heap>(g.heap, g.catalog()).condition_3_3_2_3().ok());
 }

@@ -36,7 +36,8 @@ TEST(TpccOptions, StandardMixHasTheStandardsShares) {
 
 TEST(TpccOptions, ThePapersMixes) {
   const auto weights = [](const char* name) { return parse_mix(name).value().weights; };
-  using Weights = std::array<uint32_t, kKinds>;  // new-order, payment, order-status, delivery, stock-level
+  using Weights =
+      std::array<uint32_t, kKinds>;  // new-order, payment, order-status, delivery, stock-level
   EXPECT_EQ(weights("fur-ro"), (Weights{5, 5, 43, 5, 42}));
   EXPECT_EQ(weights("fur-upd"), (Weights{42, 43, 5, 5, 5}));
   EXPECT_EQ(weights("orderstatus95-payment5"), (Weights{0, 5, 95, 0, 0}));
@@ -61,8 +62,8 @@ TEST(TpccOptions, ExplicitWeights) {
 }
 
 TEST(TpccOptions, NonsenseIsRefusedWithTheRightNames) {
-  for (const char* text : {"", "standart", "new_order", "new_order:", "new_order:x", "neworder:5", "payment:0",
-                           "payment:-1", "payment:5 ", "payment:5,,"}) {
+  for (const char* text : {"", "standart", "new_order", "new_order:", "new_order:x", "neworder:5",
+                           "payment:0", "payment:-1", "payment:5 ", "payment:5,,"}) {
     const auto mix = parse_mix(text);
     ASSERT_FALSE(mix.ok()) << text;
     EXPECT_NE(mix.status().message().find("orderstatus95-payment5"), std::string::npos);

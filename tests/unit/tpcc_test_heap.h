@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A heap for tests of the TPC-C workload: ordinary memory with roll-back, where every body runs twice, the
-// first time in vain. What depends on a body running once shows up at once.
+// A heap for tests of the TPC-C workload: ordinary memory with roll-back, where every body runs
+// twice, the first time in vain. What depends on a body running once shows up at once.
 #pragma once
 
 #include <cstddef>

@@ -50,7 +50,8 @@ class TpccTransactions : public ::testing::Test {
 
   /// Five lines of ten pieces of items 1 to 5; the second one from warehouse 2.
   static NewOrderInput five_lines() {
-    NewOrderInput input{.warehouse = 1, .district = 2, .customer = 9, .line_count = 5, .lines = {}, .date = 88};
+    NewOrderInput input{
+        .warehouse = 1, .district = 2, .customer = 9, .line_count = 5, .lines = {}, .date = 88};
     for (uint32_t i = 0; i < 5; ++i) {
       input.lines[i] = {i + 1, i == 1 ? 2u : 1u, 10};
     }
@@ -75,7 +76,9 @@ TEST_F(TpccTransactions, NewOrderEntersOrderLinesAndStock) {
   EXPECT_EQ(row->all_local.load(), 0u);
   EXPECT_EQ(row->entry_date.load(), 88u);
 
-  const auto expected = [](int32_t quantity) { return quantity >= 20 ? quantity - 10 : quantity + 81; };
+  const auto expected = [](int32_t quantity) {
+    return quantity >= 20 ? quantity - 10 : quantity + 81;
+  };
   EXPECT_EQ(db().stock(1, 1).quantity.load(), expected(first));
   EXPECT_EQ(db().stock(1, 1).ytd.load(), 10);
   EXPECT_EQ(db().stock(1, 1).remote_count.load(), 0u);
@@ -144,7 +147,8 @@ TEST_F(TpccTransactions, RollbackIsReportedAsNotCommitted) {
 TEST_F(TpccTransactions, PaymentMovesMoney) {
   f.change([&] { db().customer(2, 3, 4).credit = Credit::good; });
   const auto data = db().customer(2, 3, 4).data.load();
-  const auto output = pay({.warehouse = 1, .district = 2, .customer = {2, 3, 4, {}}, .amount = 12'345, .date = 99});
+  const auto output =
+      pay({.warehouse = 1, .district = 2, .customer = {2, 3, 4, {}}, .amount = 12'345, .date = 99});
   EXPECT_EQ(db().warehouse(1).ytd.load(), 3 * 30 * 1000 + 12'345);
   EXPECT_EQ(db().district(1, 2).ytd.load(), 30 * 1000 + 12'345);
   const auto& customer = db().customer(2, 3, 4);
@@ -157,15 +161,17 @@ TEST_F(TpccTransactions, PaymentMovesMoney) {
   EXPECT_EQ(row->customer.load(), customer_key(2, 3, 4));
   EXPECT_EQ(row->amount.load(), 12'345);
   EXPECT_EQ(row->date.load(), 99u);
-  EXPECT_EQ(std::string(row->data.load().view()), std::string(db().warehouse(1).name.load().view()) + "    " +
-                                                      std::string(db().district(1, 2).name.load().view()));
+  EXPECT_EQ(std::string(row->data.load().view()),
+            std::string(db().warehouse(1).name.load().view()) + "    " +
+                std::string(db().district(1, 2).name.load().view()));
   expect_consistent();
 }
 
 TEST_F(TpccTransactions, BadCreditIsWrittenDown) {
   f.change([&] { db().customer(1, 3, 4).credit = Credit::bad; });
   const std::string before(db().customer(1, 3, 4).data.load().view());
-  const PaymentInput input{.warehouse = 2, .district = 1, .customer = {1, 3, 4, {}}, .amount = 500, .date = 1};
+  const PaymentInput input{
+      .warehouse = 2, .district = 1, .customer = {1, 3, 4, {}}, .amount = 500, .date = 1};
   pay(input);
   const std::string once(db().customer(1, 3, 4).data.load().view());
   EXPECT_EQ(once, ("4 3 1 1 2 500 " + before).substr(0, 500));
@@ -213,7 +219,8 @@ TEST_F(TpccTransactions, OrderStatusShowsTheLastOrder) {
   EXPECT_EQ(status.customer, 9u);
   EXPECT_EQ(status.line_count, 5u);
   EXPECT_EQ(status.amount, output.amount);
-  // Customers without an order exist only in small populations; neighbours must not be taken for them.
+  // Customers without an order exist only in small populations; neighbours must not be taken for
+  // them.
   std::set<uint32_t> with_orders;
   for_each_order([&](const Order<Heap>& o) { with_orders.insert(o.customer); });
   for (uint32_t c = 1; c <= 30; ++c) {
@@ -230,7 +237,8 @@ TEST_F(TpccTransactions, DeliveryTakesTheOldestOfEachDistrict) {
     const auto& customer = db().customer(1, 3, row->customer);
     const int64_t balance = customer.balance;
     int64_t amount = 0;
-    each_line(db().tables(1, 3), row->key, [&](const OrderLine<Heap>& line) { amount += line.amount; });
+    each_line(db().tables(1, 3), row->key,
+              [&](const OrderLine<Heap>& line) { amount += line.amount; });
 
     const auto output = deliver({.warehouse = 1, .carrier = 7, .date = 1234});
     for (uint32_t d = 1; d <= 3; ++d) {
@@ -276,7 +284,8 @@ TEST_F(TpccTransactions, StockLevelCountsDifferentItemsOfTheLastOrders) {
     for (const int32_t threshold : {10, 20, 60}) {
       const auto output =
           f.heap.read([&] { return stock_level(db(), {1, 2, orders, threshold}, space); }).value();
-      EXPECT_EQ(output.low_items, by_hand(orders, threshold)) << orders << " orders below " << threshold;
+      EXPECT_EQ(output.low_items, by_hand(orders, threshold))
+          << orders << " orders below " << threshold;
       EXPECT_EQ(output.next_order, db().district(1, 2).next_order.load());
     }
   }

@@ -69,7 +69,8 @@ TEST_F(TpccVerify, AnOrderThatIsNotThere) {
 }
 
 TEST_F(TpccVerify, AnOrderOfAnotherCustomerSizeOrAmount) {
-  for (const auto& [word, by] : {std::pair{1, uint64_t{1}}, {1, uint64_t{1} << 32}, {2, uint64_t{1}}}) {
+  for (const auto& [word, by] :
+       {std::pair{1, uint64_t{1}}, {1, uint64_t{1} << 32}, {2, uint64_t{1}}}) {
     auto result = last(kNewOrder);
     result.acknowledgement[word] += by;
     expect_rejected(result, "lines worth");
@@ -145,19 +146,19 @@ TEST_F(TpccVerify, WordsThatAreNoAcknowledgement) {
     result.acknowledgement[0] = word;
     expect_rejected(result, "not an acknowledgement");
   };
-  ask(1);                                                 // no kind
-  ask(uint64_t{9} << 56 | order_key(1, 1, 1));            // no such kind
-  ask(uint64_t{1} << 56 | order_key(2, 1, 1));            // no such warehouse
-  ask(uint64_t{1} << 56 | order_key(1, 4, 1));            // no such district
-  ask(uint64_t{1} << 56 | order_key(1, 0, 1));            // a delivery's key, but no delivery
-  EXPECT_TRUE(f.tpcc.verify(OperationResult()).ok());     // nothing was acknowledged
+  ask(1);                                              // no kind
+  ask(uint64_t{9} << 56 | order_key(1, 1, 1));         // no such kind
+  ask(uint64_t{1} << 56 | order_key(2, 1, 1));         // no such warehouse
+  ask(uint64_t{1} << 56 | order_key(1, 4, 1));         // no such district
+  ask(uint64_t{1} << 56 | order_key(1, 0, 1));         // a delivery's key, but no delivery
+  EXPECT_TRUE(f.tpcc.verify(OperationResult()).ok());  // nothing was acknowledged
 }
 
 TEST(TpccAcknowledgement, DeliverySurvivesItsPacking) {
   const DeliveryInput input{.warehouse = 65'535, .carrier = 10, .date = 1};
   DeliveryOutput output;
-  output.orders = {4'000'000'000, 0, 4'000'000'001, 4'000'065'534, 4'000'065'535, 0, 4'000'000'007, 4'000'000'000, 0,
-                   4'000'000'009};
+  output.orders = {4'000'000'000, 0, 4'000'000'001, 4'000'065'534, 4'000'065'535, 0, 4'000'000'007,
+                   4'000'000'000, 0, 4'000'000'009};
   const Acknowledgement a = decode(acknowledge(input, output));
   ASSERT_TRUE(a.valid);
   EXPECT_EQ(a.kind, kDelivery);
@@ -168,8 +169,8 @@ TEST(TpccAcknowledgement, DeliverySurvivesItsPacking) {
 }
 
 TEST(TpccAcknowledgement, OrderSurvivesItsPacking) {
-  const Acknowledgement a =
-      decode(acknowledge(NewOrderOutput{order_key(65'535, 10, 4'000'000'000), 3000, 15, 999'999'999'999, 5}));
+  const Acknowledgement a = decode(acknowledge(
+      NewOrderOutput{order_key(65'535, 10, 4'000'000'000), 3000, 15, 999'999'999'999, 5}));
   ASSERT_TRUE(a.valid);
   EXPECT_EQ(a.key, order_key(65'535, 10, 4'000'000'000));
   EXPECT_EQ(a.customer, 3000u);

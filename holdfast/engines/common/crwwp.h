@@ -5,8 +5,8 @@
 
 namespace holdfast {
 
-/// The reader side of a reader-writer lock with writer preference (C-RW-WP: Calciu and others, PPoPP 2013;
-/// Romulus 5.2). Writers exclude each other by other means: here by flat combining.
+/// The reader side of a reader-writer lock with writer preference (C-RW-WP: Calciu and others,
+/// PPoPP 2013; Romulus 5.2). Writers exclude each other by other means: here by flat combining.
 ///
 /// A reader costs one store-load fence and touches no line that another reader writes. The writer's
 /// phase is odd while readers are kept out; it counts, so that a reader asleep on it notices even a
@@ -25,8 +25,8 @@ class Crwwp {
   bool enter(int slot) {
     for (int patience = kPatience; patience > 0; --patience) {
       readers_.arrive(slot);
-      // Sequentially consistent, after the arrival: either the writer's scan sees the arrival or this
-      // load sees the writer's phase (both, harmlessly).
+      // Sequentially consistent, after the arrival: either the writer's scan sees the arrival or
+      // this load sees the writer's phase (both, harmlessly).
       const uint64_t phase = phase_->value.load(std::memory_order_seq_cst);
       if (phase % 2 == 0) {
         return true;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Flat combining (Hendler, Incze, Shavit, Tzafrir, SPAA 2010; Romulus 5.2): whoever gets the lock runs
-// everybody's announced requests as one batch, so that the cost of a batch (here: four persistence
-// fences) is shared.
+// Flat combining (Hendler, Incze, Shavit, Tzafrir, SPAA 2010; Romulus 5.2): whoever gets the lock
+// runs everybody's announced requests as one batch, so that the cost of a batch (here: four
+// persistence fences) is shared.
 //
 //   requester   lock free: take it, serve a batch with the own request first.
 //               lock taken: announce the request in the own slot, wait on that slot only.
-//   combiner    serve own request, then every announced one; make the batch durable; answer; unlock.
-//   unlock      a request announced too late for the batch gets the lock handed over, so that nobody
+//   combiner    serve own request, then every announced one; make the batch durable; answer;
+//   unlock. unlock      a request announced too late for the batch gets the lock handed over, so
+//   that nobody
 //               sleeps beside a free lock.
 //
 // No requester starves: whoever holds the lock scans all slots, so a request waits for at most the
@@ -38,8 +39,8 @@ class FlatCombining {
         slots_(make_array<Slot>(machine, static_cast<size_t>(machine.slots()))) {}
 
   /// Returns when the request has been served, by serve(request) on this thread or on another.
-  /// serve is called by one thread at a time; it calls take_others() and answer(). What it throws is
-  /// a failure of the machine: the lock stays taken and every request of the batch gets it.
+  /// serve is called by one thread at a time; it calls take_others() and answer(). What it throws
+  /// is a failure of the machine: the lock stays taken and every request of the batch gets it.
   template <class Serve>
   void execute(int slot, Request& request, Serve&& serve) {
     if (!try_lock() && served_by_another(slot, request)) {
@@ -107,14 +108,15 @@ class FlatCombining {
 
   bool change(Slot& slot, uint64_t from, uint64_t to) {
     // Sequentially consistent, see unlock(); the load spares idle slots a locked instruction.
-    return slot.state.load(std::memory_order_seq_cst) == from && slot.state.compare_exchange(from, to);
+    return slot.state.load(std::memory_order_seq_cst) == from &&
+           slot.state.compare_exchange(from, to);
   }
 
   void unlock(int self) {
     for (;;) {
-      // Announcing stores the slot, then looks at the lock; unlocking stores the lock, then looks at
-      // the slots; both sequentially consistent. So either the requester sees the free lock or the
-      // request is seen here.
+      // Announcing stores the slot, then looks at the lock; unlocking stores the lock, then looks
+      // at the slots; both sequentially consistent. So either the requester sees the free lock or
+      // the request is seen here.
       lock_->value.exchange(0);
       const int next = find_announced(self);
       if (next < 0 || !try_lock()) {
@@ -157,8 +159,8 @@ class FlatCombining {
     return state == kServed;
   }
 
-  /// kServed or kLeading; throws MediumFailure, but never while a combiner may be using the request,
-  /// which lives on this thread's stack.
+  /// kServed or kLeading; throws MediumFailure, but never while a combiner may be using the
+  /// request, which lives on this thread's stack.
   uint64_t wait_for_answer(Slot& slot) {
     std::exception_ptr failure;
     uint64_t state = kAnnounced;

@@ -5,13 +5,13 @@
 
 namespace holdfast {
 
-/// The Left-Right technique (Ramalhete and Correia, DISC 2015; Romulus 5.3): two copies of the data, readers
-/// on the one the writer is not changing. Readers are wait-free: enter() and leave() are a fixed
-/// number of steps whatever the writer does.
+/// The Left-Right technique (Ramalhete and Correia, DISC 2015; Romulus 5.3): two copies of the
+/// data, readers on the one the writer is not changing. Readers are wait-free: enter() and leave()
+/// are a fixed number of steps whatever the writer does.
 ///
-/// The original has two read indicators and a version that says which to use, so that a stream of new
-/// readers cannot hold the writer up. One indicator that counts visits gives the same: the writer
-/// waits for each visit it finds, never for the next one.
+/// The original has two read indicators and a version that says which to use, so that a stream of
+/// new readers cannot hold the writer up. One indicator that counts visits gives the same: the
+/// writer waits for each visit it finds, never for the next one.
 template <class M>
 class LeftRight {
  public:
@@ -20,8 +20,8 @@ class LeftRight {
   /// The side to read, 0 or 1.
   uint64_t enter(int slot) {
     readers_.arrive(slot);
-    // Sequentially consistent, after the arrival: a reader that gets the old side here arrived before the
-    // writer's direct(), and so is seen by the writer's scan.
+    // Sequentially consistent, after the arrival: a reader that gets the old side here arrived
+    // before the writer's direct(), and so is seen by the writer's scan.
     return side_->value.load(std::memory_order_seq_cst);
   }
 

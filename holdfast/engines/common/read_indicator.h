@@ -18,7 +18,8 @@ template <class M>
 class ReadIndicator {
  public:
   explicit ReadIndicator(M& machine)
-      : machine_(machine), slots_(make_array<Slot>(machine, static_cast<size_t>(machine.slots()))) {}
+      : machine_(machine),
+        slots_(make_array<Slot>(machine, static_cast<size_t>(machine.slots()))) {}
 
   /// The store-load fence of a read-only transaction: whatever the caller loads from the writer's
   /// variables after this is loaded after the arrival is visible.

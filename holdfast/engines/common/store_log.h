@@ -16,8 +16,8 @@ struct LogMark {
   uint64_t bytes = 0;
 };
 
-/// A volatile log of stores to a data region: where, how long, and what was there before. Serves two
-/// ends: which ranges to copy or write back at commit, and how to undo a body that throws.
+/// A volatile log of stores to a data region: where, how long, and what was there before. Serves
+/// two ends: which ranges to copy or write back at commit, and how to undo a body that throws.
 ///
 /// Used by one thread at a time. Keeps its memory between transactions, so that logging does not
 /// allocate.
@@ -30,13 +30,16 @@ class StoreLog {
     uint64_t before;  // up to 8 bytes: the old bytes themselves; more: where in before_ they start
   };
 
-  LogMark end() const { return {entries_.size(), before_.size(), bytes_}; }
+  LogMark end() const { return {count_, before_.size(), bytes_}; }
   /// Bytes stored, over all entries.
   uint64_t bytes() const { return bytes_; }
 
   /// Before `n` <= 8 bytes at `offset`, now `before`, are stored over.
   void append_word(uint64_t offset, uint64_t n, uint64_t before) {
-    entries_.push_back({offset, n, before});
+    if (count_ == room_) [[unlikely]] {
+      grow();
+    }
+    entries_[count_++] = {offset, n, before};
     bytes_ += n;
   }
 
@@ -53,13 +56,12 @@ class StoreLog {
     const size_t shift = offset % sizeof(uint64_t);
     before_.resize(start + (shift + n + sizeof(uint64_t) - 1) / sizeof(uint64_t));
     M::copy(saved(start, shift), data + offset, n);
-    entries_.push_back({offset, n, start});
-    bytes_ += n;
+    append_word(offset, n, start);
   }
 
   /// Puts the old bytes back into `data` for everything logged since `mark`, last store first.
   void restore(const LogMark& mark, std::byte* data) {
-    for (size_t i = entries_.size(); i-- > mark.entries;) {
+    for (size_t i = count_; i-- > mark.entries;) {
       const Entry& e = entries_[i];
       if (e.bytes <= sizeof(uint64_t)) {
         M::copy(data + e.offset, &e.before, e.bytes);
@@ -70,7 +72,7 @@ class StoreLog {
   }
 
   void truncate(const LogMark& mark) {
-    entries_.resize(mark.entries);
+    count_ = mark.entries;
     before_.resize(mark.words);
     bytes_ = mark.bytes;
   }
@@ -78,7 +80,7 @@ class StoreLog {
   /// visit(offset, bytes) for every store since `mark`, in order.
   template <class F>
   void for_each(const LogMark& mark, F&& visit) const {
-    for (size_t i = mark.entries; i < entries_.size(); ++i) {
+    for (size_t i = mark.entries; i < count_; ++i) {
       visit(entries_[i].offset, entries_[i].bytes);
     }
   }
@@ -88,7 +90,15 @@ class StoreLog {
     return reinterpret_cast<std::byte*>(before_.data() + start) + shift;
   }
 
-  std::vector<Entry> entries_;
+  // Out of line, so that a store in user code stays short.
+  [[gnu::noinline]] void grow() {
+    entries_.resize(room_ * 2 + 64);
+    room_ = entries_.size();
+  }
+
+  std::vector<Entry> entries_;  // the first count_ are in use
+  size_t count_ = 0;
+  size_t room_ = 0;
   std::vector<uint64_t> before_;
   uint64_t bytes_ = 0;
 };

@@ -112,8 +112,8 @@ class Fur : public FurAccess<M, kTracking> {
   void finish_without_stores(Thread& t, uint64_t key);
   void harden(Thread& t, uint64_t key);
   Outcome clean_up_abort(Thread& t);
-  void locked(Thread& t, FunctionRef<void()> body);
-  void leave_lock_after_failure(Thread& t, const std::exception_ptr& failure);
+  Outcome locked(Thread& t, FunctionRef<void()> body);
+  Outcome leave_lock(Thread& t, const std::exception_ptr& failure);
   template <class LoadWord, class LoadRange>
   void stage(Thread& t, LoadWord&& load_word, LoadRange&& load_range);
   void take_number(Thread& t);

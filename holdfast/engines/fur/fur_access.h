@@ -40,6 +40,7 @@ struct alignas(2 * kLineBytes) FurThread : Context {
   RedoLog<M> redo;
   uint64_t stored_bytes = 0;     ///< by the body
   uint64_t number = 0;           ///< durTS, or 0
+  bool log_full = false;         ///< locked path: the rest of the log has to be freed first
   std::vector<OldWord> undo;     ///< locked path only
   std::vector<uint64_t> staged;  ///< the transaction's records, on their way to the redo log
   Backoff backoff;
@@ -50,6 +51,7 @@ struct alignas(2 * kLineBytes) FurThread : Context {
     path = new_path;
     stored_bytes = 0;
     number = 0;
+    log_full = false;
     nested_failure = nullptr;
     undo.clear();
     log.begin(new_mode == Mode::update ? redo.free_bytes() : 0);
@@ -75,15 +77,26 @@ struct alignas(2 * kLineBytes) FurThread : Context {
   }
 
  private:
+  struct LogFull {};
+
   void overflow() {
-    if (log.limit() < redo.size()) {
-      htm->abort();  // throws; the next attempt has the whole log (under the lock it always has)
+    if (log.limit() < redo.size()) {  // the next attempt will have the whole log
+      if (path == Path::transaction) {
+        htm->abort();
+      }
+      log_full = true;
+      leave_body(LogFull());
     }
-    const Error error(Status(
-        Code::out_of_space, "the transaction stores more than its redo log holds (" + std::to_string(redo.size()) +
-                                " bytes); create the heap with a larger log_bytes, or split the transaction"));
-    nested_failure = std::make_exception_ptr(error);  // even if the body goes on
-    throw Error(error);
+    leave_body(Error(Status(Code::out_of_space,
+                            "the transaction stores more than its redo log holds (" + std::to_string(redo.size()) +
+                                " bytes); create the heap with a larger log_bytes, or split the transaction")));
+  }
+
+  /// Fails the transaction even if the body goes on.
+  template <class X>
+  [[noreturn]] void leave_body(const X& why) {
+    nested_failure = std::make_exception_ptr(why);
+    throw X(why);
   }
 };
 
@@ -98,7 +111,8 @@ class FurAccess {
   template <class T>
   static T load(const T* p) {
     const auto* context = static_cast<const Context*>(M::context());
-    if (context == nullptr || !context->covers(p, sizeof(T))) [[unlikely]] {
+    // The first byte tells: no object lies half in a heap.
+    if (context == nullptr || !context->covers(p, 1)) [[unlikely]] {
       return M::load(p);
     }
     const auto* t = static_cast<const Thread*>(context);

@@ -121,8 +121,13 @@ void Fur<M, kTracking>::update(FunctionRef<void()> body) {
       t.backoff.pause(machine_, tries++);
     }
   }
-  make_room(t, true);
-  locked(t, body);
+  for (;;) {
+    make_room(t, whole_log);
+    if (locked(t, body) == Outcome::committed) {
+      return;
+    }
+    whole_log = true;
+  }
 }
 
 template <class M, Tracking kTracking>

@@ -16,9 +16,10 @@ namespace holdfast {
 ///     for, whatever their number, before this transaction's number is taken and its marker stored. None
 ///     of them waits for the lock.
 ///  4. The lock is released last: who begins afterwards reads durable data.
-/// Log space was made before: the holder never waits for the replayer.
+/// Log space was made before: the holder never waits for the replayer. If it was not enough, the body is
+/// undone and run again with the whole log.
 template <class M, Tracking kTracking>
-void Fur<M, kTracking>::locked(Thread& t, FunctionRef<void()> body) {
+typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::locked(Thread& t, FunctionRef<void()> body) {
   lock_.acquire();
   // The lock is visible before the scan (the other half of enter()'s handshake).
   machine_.fence(Site{"fur.lock"});
@@ -29,13 +30,13 @@ void Fur<M, kTracking>::locked(Thread& t, FunctionRef<void()> body) {
   bool aborted = false;
   const std::exception_ptr failure = run(t, body, aborted);
   if (failure) [[unlikely]] {
-    leave_lock_after_failure(t, failure);
+    return leave_lock(t, failure);
   }
   if (t.log.empty()) {
     states_.await_all_durable(t.slot);  // for what the body has read
     count_update(t);
     lock_.release();
-    return;
+    return Outcome::committed;
   }
   stage(
       t, [&](const uint64_t* p) { return t.htm->outside_load(p); },
@@ -50,13 +51,19 @@ void Fur<M, kTracking>::locked(Thread& t, FunctionRef<void()> body) {
   states_.settle(t.slot);
   count_update(t);
   lock_.release();
+  return Outcome::committed;
 }
 
-/// The lock path has stored in place: put the old values back, newest first.
+/// The lock path has stored in place: put the old values back, newest first. Rethrows what the user
+/// threw; a log that was full is for the caller to see to, without the lock.
 template <class M, Tracking kTracking>
-void Fur<M, kTracking>::leave_lock_after_failure(Thread& t, const std::exception_ptr& failure) {
+typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::leave_lock(Thread& t, const std::exception_ptr& failure) {
   for (auto old = t.undo.rbegin(); old != t.undo.rend(); ++old) {
     t.htm->outside_store(old->at, old->value);
+  }
+  if (t.log_full) {
+    lock_.release();
+    return Outcome::log_full;
   }
   states_.await_all_durable(t.slot);  // the exception tells what the body has read
   statistics_.at(t.slot).user_aborts += 1;

@@ -12,15 +12,16 @@ namespace holdfast::romulus {
 
 /// Results and errors of engine options.
 inline constexpr OptionInfo kOptions[] = {
-    {"combine", "1", "0: every thread runs its own updates; 1: one thread runs those of all that wait"}};
+    {"combine", "1",
+     "0: every thread runs its own updates; 1: one thread runs those of all that wait"}};
 
 inline Result<size_t> area_bytes(const Options& options, int /*max_threads*/) {
   const auto combine = option_number(options, "combine", 1, 0, 1);
   return combine.ok() ? Result<size_t>(kPageBytes) : Result<size_t>(combine.status());
 }
 
-/// The three Romulus engines; see romulus.h. A Variant says what is different: kDescription, kFullCopy, and
-/// Gate<M>.
+/// The three Romulus engines; see romulus.h. A Variant says what is different: kDescription,
+/// kFullCopy, and Gate<M>.
 template <class M, class Variant>
 class RomulusEngine {
   using Gate = typename Variant::template Gate<M>;
@@ -64,9 +65,10 @@ class RomulusEngine {
   /// Whether main and twin are the same byte for byte, as they must be when no transaction runs.
   Status compare_copies() {
     const uint64_t at = writer_.twin().first_difference(regions_.bytes);
-    return at == regions_.bytes ? Status()
-                                : Status(Code::corrupt, "the two copies of the data differ at offset " +
-                                                            std::to_string(at));
+    return at == regions_.bytes
+               ? Status()
+               : Status(Code::corrupt,
+                        "the two copies of the data differ at offset " + std::to_string(at));
   }
 
   void update(FunctionRef<void()> body) { submit(own_slot(), body, Mode::update); }
@@ -116,8 +118,10 @@ class RomulusEngine {
     }
   }
 
-  static void promote(const void* /*p*/, size_t /*n*/) {}  // updates are serial, nothing can be overtaken
-  static void fresh(const void* /*p*/, size_t /*n*/) {}  // the twin needs new objects like any others
+  static void promote(const void* /*p*/, size_t /*n*/) {
+  }  // updates are serial, nothing can be overtaken
+  static void fresh(const void* /*p*/, size_t /*n*/) {
+  }  // the twin needs new objects like any others
 
   Statistics statistics() const { return statistics_.sum(); }
 
@@ -132,14 +136,15 @@ class RomulusEngine {
   static Transaction* updating(const void* p, size_t n) {
     auto* context = static_cast<Context*>(M::context());
     // Covered means: of the heap that owns the address, hence of an engine of this type.
-    if (context == nullptr || context->mode != Mode::update || !context->covers(p, n)) [[unlikely]] {
+    if (context == nullptr || context->mode != Mode::update || !context->covers(p, n))
+        [[unlikely]] {
       throw_stray_store(context, p);
     }
     return static_cast<Transaction*>(context);
   }
 
-  /// Where this transaction finds what the program knows at p. Outside transactions, and for another
-  /// heap's addresses, that is p.
+  /// Where this transaction finds what the program knows at p. Outside transactions, and for
+  /// another heap's addresses, that is p.
   template <class T>
   static const T* shifted(const T* p) {
     auto* context = static_cast<Context*>(M::context());
@@ -147,7 +152,8 @@ class RomulusEngine {
       return p;
     }
     const auto address = reinterpret_cast<uintptr_t>(p);
-    return reinterpret_cast<const T*>(address + static_cast<uintptr_t>(static_cast<Transaction*>(context)->shift));
+    return reinterpret_cast<const T*>(
+        address + static_cast<uintptr_t>(static_cast<Transaction*>(context)->shift));
   }
 
   void fill(Transaction& t, Mode mode) {
@@ -160,8 +166,9 @@ class RomulusEngine {
   int own_slot() {
     const int slot = machine_.self();
     if (slot < 0) [[unlikely]] {
-      throw Error(Status(Code::too_many_threads, "all " + std::to_string(machine_.slots()) +
-                                                     " thread slots of the heap are taken; create it with more"));
+      throw Error(Status(Code::too_many_threads,
+                         "all " + std::to_string(machine_.slots()) +
+                             " thread slots of the heap are taken; create it with more"));
     }
     return slot;
   }

@@ -5,8 +5,9 @@
 //
 // Area      a word {phase, used bytes, checksum}; phase says which copy is whole: IDL both, MUT the
 //           twin, CPY main. The log is volatile: it only spares copying what did not change.
-// Store     first of a batch: MUT, pwb, pfence. Every: log {where, old bytes}, change main in place.
-// Commit    pwb the changed lines of main, pfence; CPY, pwb, psync: durable; copy the changes to the
+// Store     first of a batch: MUT, pwb, pfence. Every: log {where, old bytes}, change main in
+// place. Commit    pwb the changed lines of main, pfence; CPY, pwb, psync: durable; copy the
+// changes to the
 //           twin, pwb, pfence; IDL.
 // Recovery  IDL nothing; MUT twin to main; CPY main to twin; pwb, pfence; IDL. The state does not
 //           change until the copies are equal, so a crash in recovery only repeats it.
@@ -17,9 +18,9 @@
 // Threads   updates run one at a time, combined in batches; a body that throws is undone from the
 //           log without disturbing the batch. Readers: see gates.h.
 //
-// Different from the paper: MUT waits for the first store, so updates that turn out to change nothing
-// are free and readers are kept out only while something changes; a reader that writers keep
-// overtaking has its body run by the combiner; the left-right read indicator counts visits.
+// Different from the paper: MUT waits for the first store, so updates that turn out to change
+// nothing are free and readers are kept out only while something changes; a reader that writers
+// keep overtaking has its body run by the combiner; the left-right read indicator counts visits.
 #pragma once
 
 #include "holdfast/engines/romulus/engine.h"

@@ -18,8 +18,8 @@ enum class Phase : uint8_t {
   copying = 3,   ///< main: the twin is being brought up to date
 };
 
-/// The state of the two copies, as it stands on the medium: one word, so that it changes in one piece,
-/// with a checksum, so that a damaged one is noticed.
+/// The state of the two copies, as it stands on the medium: one word, so that it changes in one
+/// piece, with a checksum, so that a damaged one is noticed.
 ///
 ///   bits  0- 1  phase
 ///         2-35  used: lines of main that committed transactions have ever stored to (up to 1 TiB)
@@ -27,7 +27,7 @@ enum class Phase : uint8_t {
 ///        42-63  checksum of the rest
 struct StateWord {
   Phase phase = Phase::idle;
-  uint64_t used = 0;       ///< in bytes, a multiple of the line
+  uint64_t used = 0;        ///< in bytes, a multiple of the line
   unsigned limit_log2 = 0;  ///< mutating only
 
   static constexpr uint64_t kMaxUsed = ((uint64_t{1} << 34) - 1) * kLineBytes;

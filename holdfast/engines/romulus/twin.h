@@ -36,7 +36,8 @@ class Twin {
     const auto state = StateWord::unpack(M::load(word(1)));
     if (M::load(word(0)) != kMagic || !state || state->used > regions_.bytes) {
       return Status(Code::corrupt,
-                    "the header of the Romulus engine area is damaged, so it is unknown which of the two copies of "
+                    "the header of the Romulus engine area is damaged, so it is unknown which of "
+                    "the two copies of "
                     "the data is whole; nothing was changed. Restore the heap file from a copy");
     }
     used = state->used;
@@ -49,7 +50,8 @@ class Twin {
     report.needed = true;
     report.transactions = 1;
     report.bytes = undo ? std::min<uint64_t>(limit, regions_.bytes) : used;
-    report.text = undo ? "undid an unfinished batch of updates" : "finished a committed batch of updates";
+    report.text =
+        undo ? "undid an unfinished batch of updates" : "finished a committed batch of updates";
     // After a killed process the state may have been read from a cache. It decides which copy is
     // overwritten, so it must be durable before the overwriting: a power cut must find it again.
     machine_.pwb(word(1), Site{"romulus.recover.state"});
@@ -87,8 +89,8 @@ class Twin {
     return reinterpret_cast<uint64_t*>(base + offset);
   }
 
-  /// Only lines that differ are stored to, but all are written back: an equal line may be equal in a
-  /// cache only, stored by an earlier recovery that was killed.
+  /// Only lines that differ are stored to, but all are written back: an equal line may be equal in
+  /// a cache only, stored by an earlier recovery that was killed.
   void overwrite(std::byte* to, std::byte* from, uint64_t bytes) {
     for (uint64_t line = 0; line < bytes; line += kLineBytes) {
       for (uint64_t at = line; at < line + kLineBytes; at += sizeof(uint64_t)) {

@@ -11,21 +11,26 @@
 
 namespace holdfast::romulus {
 
-/// The writing side of all three engines: one batch at a time, by whoever holds the combiner's lock.
+/// The writing side of all three engines: one batch at a time, by whoever holds the combiner's
+/// lock.
 ///
 ///   first store of the batch   MUT, pwb; keep readers out; pfence          begin()
 ///   a body ends                keep its stores, or undo them               keep(), undo()
 ///   the batch ends             pwb main; pfence; CPY, pwb; psync           commit()
 ///                              copy to the twin, pwb; pfence; IDL          finish()
 ///
-/// A batch without stores touches nothing durable. IDL is not written back: the next MUT is durable before
-/// anything else is stored, and until then CPY on the medium only means a needless copy.
+/// A batch without stores touches nothing durable. IDL is not written back: the next MUT is durable
+/// before anything else is stored, and until then CPY on the medium only means a needless copy.
 template <class M, class Gate>
 class Writer {
  public:
   /// With full_copy the twin gets all used bytes (plain Romulus), else the stored ranges.
   Writer(M& machine, const Regions& regions, Gate& gate, bool full_copy)
-      : machine_(machine), twin_(machine, regions), gate_(gate), always_full_(full_copy), full_(full_copy) {}
+      : machine_(machine),
+        twin_(machine, regions),
+        gate_(gate),
+        always_full_(full_copy),
+        full_(full_copy) {}
 
   Twin<M>& twin() { return twin_; }
 
@@ -71,8 +76,8 @@ class Writer {
     }
   }
 
-  /// The body's stores never happened. Some may have reached the medium by themselves, so the old bytes
-  /// have to get there too.
+  /// The body's stores never happened. Some may have reached the medium by themselves, so the old
+  /// bytes have to get there too.
   void undo() {
     written_bytes_ += 2 * (log_.bytes() - body_.bytes);
     log_.restore(body_, twin_.main());
@@ -133,14 +138,15 @@ class Writer {
     return offset;
   }
 
-  void begin(uint64_t end) {
+  // Out of line, so that a store in user code stays short.
+  [[gnu::noinline]] void begin(uint64_t end) {
     if (failed()) {
       throw MediumFailure(machine_.failure());
     }
     publish(limit_log2(std::max(used_, end)), [&] { gate_.before_stores(); });
   }
 
-  void raise_used(uint64_t end) {
+  [[gnu::noinline]] void raise_used(uint64_t end) {
     used_ = (end + kLineBytes - 1) / kLineBytes * kLineBytes;
     if (end > uint64_t{1} << limit_log2_) {
       publish(limit_log2(used_), [] {});
@@ -151,7 +157,8 @@ class Writer {
   void publish(unsigned limit, F&& meanwhile) {
     stage_ = Stage::publishing;
     limit_log2_ = limit;
-    mark({.phase = Phase::mutating, .used = committed_used_, .limit_log2 = limit}, Site{"romulus.state.mutating"});
+    mark({.phase = Phase::mutating, .used = committed_used_, .limit_log2 = limit},
+         Site{"romulus.state.mutating"});
     meanwhile();
     machine_.pfence(Site{"romulus.state.mutating.fence"});  // durable before main changes
     stage_ = Stage::mutating;
@@ -185,7 +192,9 @@ class Writer {
   void write_back_logged(const LogMark& from) {
     LineFilter filter;
     log_.for_each(from, [&](uint64_t offset, uint64_t n) {
-      for_new_lines(filter, offset, n, [&](uint64_t line) { machine_.pwb(twin_.main() + line, Site{"romulus.main"}); });
+      for_new_lines(filter, offset, n, [&](uint64_t line) {
+        machine_.pwb(twin_.main() + line, Site{"romulus.main"});
+      });
     });
   }
 
@@ -201,7 +210,9 @@ class Writer {
     });
     LineFilter filter;
     log_.for_each({}, [&](uint64_t offset, uint64_t n) {
-      for_new_lines(filter, offset, n, [&](uint64_t line) { machine_.pwb(twin_.twin() + line, Site{"romulus.twin"}); });
+      for_new_lines(filter, offset, n, [&](uint64_t line) {
+        machine_.pwb(twin_.twin() + line, Site{"romulus.twin"});
+      });
     });
     written_bytes_ += log_.bytes();
   }
@@ -217,8 +228,8 @@ class Writer {
   uint64_t used_ = 0;            // bytes of main ever stored to, the running batch included
   uint64_t committed_used_ = 0;  // the same without the running batch
   StoreLog<M> log_;
-  LogMark body_;                 // where the running body began
-  uint64_t kept_bytes_ = 0;      // stored by the batch's bodies so far
+  LogMark body_;             // where the running body began
+  uint64_t kept_bytes_ = 0;  // stored by the batch's bodies so far
   uint64_t taken_bytes_ = 0;
   uint64_t written_bytes_ = 0;
 };

@@ -39,6 +39,7 @@ class NativeMedium {
   bool emulated() const { return persistence_.emulated; }
   std::string description() const { return persistence_.description; }
   const std::string& path() const { return file_.path(); }
+  const std::string& name() const { return path(); }
 
   const native::Persistence& persistence() const { return persistence_; }
   native::MediumSync& sync() { return sync_; }

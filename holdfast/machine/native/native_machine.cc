@@ -102,7 +102,7 @@ bool NativeMachine::waited_in_vain() {
   if (failed()) {
     medium_.sync().throw_failure();
   }
-  const int slot = self();
+  const int slot = native::find_slot(slots_.get());  // waiting is no reason to take one
   return slot >= 0 && htm(slot).doomed();
 }
 

@@ -144,11 +144,8 @@ class NativeMachine {
   NativeMachine(native::File file, size_t bytes, const native::Persistence& persistence,
                 const NativeOptions& options);
 
-  /// Threads without a slot share the last element; theirs may miss a few.
-  Counters& mine() {
-    const int slot = self();
-    return counters_[static_cast<size_t>(slot < 0 ? slots() : slot)];
-  }
+  /// Threads without a slot (-1) share the first element; theirs may miss a few.
+  Counters& mine() { return counters_[static_cast<size_t>(self() + 1)]; }
   // Relaxed, and not one atomic step: each is written by one thread, and read to be summed.
   static void count(uint64_t& counter) {
     native::store_word(&counter, native::load_word(&counter) + 1);

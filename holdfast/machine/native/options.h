@@ -33,13 +33,13 @@ struct SoftOptions {
 struct NativeOptions {
   bool create = false;     ///< the file must not exist
   bool read_only = false;  ///< takes no lock and changes nothing
-  std::optional<Domain> domain;  ///< none: pmem or eadr where the file offers it, else file
+  std::optional<Domain> domain = {};  ///< none: pmem or eadr where the file offers it, else file
   bool force = false;            ///< allow pmem and eadr on an ordinary file ("emulated")
   int max_threads = 64;
-  Latency latency;
-  SoftOptions htm;
+  Latency latency = {};
+  SoftOptions htm = {};
   /// How dirty pages reach the medium in domain file; null means fdatasync. A test injects failures.
-  std::function<int(int fd)> sync;
+  std::function<int(int fd)> sync = {};
 };
 
 }  // namespace holdfast

@@ -5,7 +5,7 @@ namespace holdfast::native {
 
 int SlotTable::take() {
   const std::lock_guard lock(mutex_);
-  for (size_t slot = 0; slot + 1 < taken_.size(); ++slot) {
+  for (size_t slot = kBackground + 1; slot < taken_.size(); ++slot) {
     if (!taken_[slot]) {
       mark_taken(slot);
       return static_cast<int>(slot);
@@ -16,7 +16,7 @@ int SlotTable::take() {
 
 void SlotTable::take_background() {
   const std::lock_guard lock(mutex_);
-  mark_taken(taken_.size() - 1);
+  mark_taken(kBackground);
 }
 
 void SlotTable::mark_taken(size_t slot) {
@@ -107,12 +107,19 @@ int find_or_take_slot(const std::shared_ptr<SlotTable>& table) {
   return slot;
 }
 
+int find_slot(const SlotTable* table) {
+  if (thread_state.table == table) {
+    return thread_state.slot;
+  }
+  return thread_state.exiting ? -1 : slot_owner().find(table);
+}
+
 void take_background_slot(const std::shared_ptr<SlotTable>& table) {
   SlotOwner& owner = slot_owner();
   owner.prepare();
   table->take_background();
-  owner.hold(table, table->background());
-  remember(table.get(), table->background());
+  owner.hold(table, SlotTable::kBackground);
+  remember(table.get(), SlotTable::kBackground);
 }
 
 }  // namespace holdfast::native

@@ -11,14 +11,15 @@
 
 namespace holdfast::native {
 
-/// The slots of one machine: `ordinary` ones, and the last one for its background thread.
-/// Thread safe.
+/// The slots of one machine: slot 0 for its background thread, the others for everyone else.
+/// The first, so that with a background thread the slots in use are still the lowest, and a scan of
+/// all active slots stays short. Thread safe.
 class SlotTable {
  public:
   explicit SlotTable(int ordinary) : taken_(static_cast<size_t>(ordinary) + 1) {}
 
   int slots() const { return static_cast<int>(taken_.size()); }
-  int background() const { return slots() - 1; }
+  static constexpr int kBackground = 0;
 
   /// The lowest free ordinary slot, or -1.
   int take();
@@ -65,6 +66,9 @@ HOLDFAST_TLS_MODEL inline constinit thread_local ThreadState thread_state;
 /// The calling thread's slot in the table, taken if it has none; -1 when all are taken.
 /// What self() does when the table is not the one used last.
 int find_or_take_slot(const std::shared_ptr<SlotTable>& table);
+
+/// The calling thread's slot in the table, or -1 if it has none.
+int find_slot(const SlotTable* table);
 
 /// Gives the calling thread, which must have none, the background slot.
 void take_background_slot(const std::shared_ptr<SlotTable>& table);

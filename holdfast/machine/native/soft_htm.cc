@@ -184,12 +184,6 @@ void SoftThread::roll_back() {
   finish(Mode::aborted);
 }
 
-void SoftThread::check_alive() {
-  if (!alive()) [[unlikely]] {
-    fail(AbortCause::conflict);
-  }
-}
-
 void SoftThread::load_range(void* to, const void* from, size_t n) {
   by_line(to, from, n, from, [this](void* t, const void* f, size_t piece) {
     switch (mode_) {
@@ -279,17 +273,6 @@ void SoftThread::overlay_own(void* to, const void* from, size_t n) {
   if (const SoftLine* own = writes_.find(line_of(from)); own != nullptr) {
     own->overlay(to, offset_of(from), n);
   }
-}
-
-void SoftThread::remember(size_t entry, uint64_t version) {
-  const auto index = static_cast<uint32_t>(entry);
-  if (reads_.contains(index)) {
-    return;  // with this version: no other version is consistent with the snapshot
-  }
-  if (reads_.records().size() >= shared_.options.load_lines) {
-    fail(AbortCause::capacity);
-  }
-  reads_.add(index, version);
 }
 
 bool SoftThread::validate() {

@@ -89,6 +89,8 @@ class alignas(2 * kLineBytes) SoftThread {
         if (alive()) [[likely]] {  // after the load; ordered by its acquire
           return value;
         }
+      } else if (mode_ == Mode::all) {
+        return load_tracked_word(p);
       }
     }
     std::array<std::byte, sizeof(T)> raw;
@@ -152,6 +154,25 @@ class alignas(2 * kLineBytes) SoftThread {
   /// before, and we looked at the line's entry, or at what was published, with acquire.
   bool alive() const { return status_->word.load(std::memory_order_relaxed) == running_; }
 
+  /// The common case of load_tracked, out of line to keep callers small.
+  template <Word T>
+  [[gnu::noinline]] T load_tracked_word(const T* p) {
+    const uintptr_t index = SoftTable::index(line_of(p));
+    const uint64_t seen = entries_[index].load(std::memory_order_acquire);
+    if (soft_entry::owner(seen) == 0 && soft_entry::version(seen) <= snapshot_) [[likely]] {
+      const T value = load_word<__ATOMIC_ACQUIRE>(p);
+      // Relaxed, and see load_tracked.
+      if (entries_[index].load(std::memory_order_relaxed) == seen) [[likely]] {
+        remember(index, soft_entry::version(seen));
+        check_alive();
+        return value;
+      }
+    }
+    std::array<std::byte, sizeof(T)> raw;
+    load_tracked(raw.data(), p, sizeof(T));
+    return std::bit_cast<T>(raw);
+  }
+
   // These handle bytes of one line.
   void load_tracked(void* to, const void* from, size_t n);
   void load_untracked(void* to, const void* from, size_t n);
@@ -169,8 +190,22 @@ class alignas(2 * kLineBytes) SoftThread {
 
   bool validate();
   void extend();
-  void remember(size_t entry, uint64_t version);
-  void check_alive();
+  /// Notes a tracked load. An entry is noted once: a second version of it would not be consistent
+  /// with the snapshot, and does not get here.
+  void remember(size_t entry, uint64_t version) {
+    const auto index = static_cast<uint32_t>(entry);
+    if (!reads_.contains(index)) {
+      if (reads_.records().size() >= shared_.options.load_lines) {
+        fail(AbortCause::capacity);
+      }
+      reads_.add(index, version);
+    }
+  }
+  void check_alive() {
+    if (!alive()) [[unlikely]] {
+      fail(AbortCause::conflict);
+    }
+  }
 
   [[noreturn]] void fail(AbortCause cause);
   void roll_back();

@@ -102,8 +102,13 @@ class SoftReadSet {
     uint64_t version;
   };
 
-  bool contains(uint32_t entry) const {
-    return entry == last_ || map_.find(entry) != SoftMap::kNone;
+  bool contains(uint32_t entry) {
+    if (entry == last_) {
+      return true;
+    }
+    const bool found = map_.find(entry) != SoftMap::kNone;
+    last_ = found ? entry : last_;
+    return found;
   }
   void add(uint32_t entry, uint64_t version);
   const std::vector<Record>& records() const { return records_; }

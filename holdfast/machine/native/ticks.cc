@@ -40,4 +40,10 @@ uint64_t Ticks::from_ns(uint64_t ns) const {
   return ns == 0 ? 0 : static_cast<uint64_t>(static_cast<double>(ns) / ns_per_tick() + 0.5);
 }
 
+void Ticks::spin(uint64_t ticks) const {
+  const uint64_t start = now();
+  while (now() - start < ticks) {
+  }
+}
+
 }  // namespace holdfast::native

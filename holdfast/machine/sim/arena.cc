@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/machine/sim/arena.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
-
-#include <sys/mman.h>
 
 #include "holdfast/machine/machine.h"
 
 namespace holdfast::sim {
 namespace {
 
-constexpr size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
+constexpr size_t round_up(size_t n, size_t to) {
+  return (n + to - 1) / to * to;
+}
 
 }  // namespace
 
@@ -32,13 +34,15 @@ Arena::Arena(size_t bytes)
     if (got != MAP_FAILED) {
       munmap(got, bytes_);
     }
-    throw Error(Status(Code::busy, std::string("the simulated machine's fixed arena is not free (") +
-                                       strerror(error) +
-                                       "): only one simulated machine may live in a process"));
+    throw Error(Status(
+        Code::busy, std::string("the simulated machine's fixed arena is not free (") +
+                        strerror(error) + "): only one simulated machine may live in a process"));
   }
 }
 
-Arena::~Arena() { munmap(base(), bytes_); }
+Arena::~Arena() {
+  munmap(base(), bytes_);
+}
 
 Status Arena::no_room(size_t n) const {
   return Status(Code::out_of_space, "the simulated machine has no address space for " +
@@ -67,7 +71,8 @@ Result<std::byte*> Arena::reserve(size_t n, std::byte* address) {
   }
   const size_t at = offset(address);
   if (at < volatile_bytes_ || at > bytes_ || n > bytes_ - at || at % kPageBytes != 0) {
-    return Status(Code::busy, "the address is not a page in the persistent part of the simulated arena");
+    return Status(Code::busy,
+                  "the address is not a page in the persistent part of the simulated arena");
   }
   if (reserved_.overlaps(at, at + n)) {
     return Status(Code::busy, "the address range is taken on the simulated machine");
@@ -80,6 +85,8 @@ void Arena::release(const std::byte* p, size_t n) {
   reserved_.erase(offset(p), offset(p) + round_up(n, kPageBytes), [](size_t, size_t) {});
 }
 
-void Arena::clear(size_t begin, size_t end) { madvise(base() + begin, end - begin, MADV_DONTNEED); }
+void Arena::clear(size_t begin, size_t end) {
+  madvise(base() + begin, end - begin, MADV_DONTNEED);
+}
 
 }  // namespace holdfast::sim

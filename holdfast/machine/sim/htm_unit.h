@@ -47,7 +47,8 @@ class DoomListener {
 /// speculative values at once; its thread learns of it at its next operation.
 class HtmUnit {
  public:
-  HtmUnit(size_t lines, size_t slots, size_t load_limit, size_t store_limit, DoomListener& listener);
+  HtmUnit(size_t lines, size_t slots, size_t load_limit, size_t store_limit,
+          DoomListener& listener);
 
   Transaction& transaction(int slot) { return transactions_[static_cast<size_t>(slot)]; }
 
@@ -56,8 +57,8 @@ class HtmUnit {
   void end(int slot);
   void doom(int slot, AbortCause cause);
 
-  /// An access that belongs to no transaction. One of them, by a thread with an open transaction, is a
-  /// suspended access: its own read set does not mind; a store to its own write set dooms it.
+  /// An access that belongs to no transaction. One of them, by a thread with an open transaction,
+  /// is a suspended access: its own read set does not mind; a store to its own write set dooms it.
   void plain_load(int slot, uint32_t line) {
     if (open_ != 0) {
       evict_writer(slot, line);

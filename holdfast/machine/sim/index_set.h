@@ -6,8 +6,8 @@
 
 namespace holdfast::sim {
 
-/// A set of small numbers with constant-time insert, erase and choice of the i-th. The order follows
-/// only from the operations, so choosing by a seeded number is deterministic.
+/// A set of small numbers with constant-time insert, erase and choice of the i-th. The order
+/// follows only from the operations, so choosing by a seeded number is deterministic.
 class IndexSet {
  public:
   explicit IndexSet(size_t limit) : position_(limit, -1) { members_.reserve(limit); }

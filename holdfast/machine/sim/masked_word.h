@@ -15,8 +15,9 @@ static_assert(std::endian::native == std::endian::little, "byte masks assume lit
 
 inline constexpr size_t kWordBytes = 8;
 
-/// Some bytes of one aligned 8-byte word: the unit everything inside the simulated machine works in.
-/// Partially overlapping accesses then need no special case: bytes outside the mask are left alone.
+/// Some bytes of one aligned 8-byte word: the unit everything inside the simulated machine works
+/// in. Partially overlapping accesses then need no special case: bytes outside the mask are left
+/// alone.
 struct MaskedWord {
   uintptr_t address = 0;  ///< multiple of 8
   uint64_t value = 0;     ///< in place; bytes outside the mask are zero

@@ -8,7 +8,9 @@
 namespace holdfast::sim {
 namespace {
 
-[[noreturn]] void misuse(const char* what) { throw Error(Status(Code::misuse, what)); }
+[[noreturn]] void misuse(const char* what) {
+  throw Error(Status(Code::misuse, what));
+}
 
 }  // namespace
 
@@ -132,8 +134,8 @@ void MemorySystem::crash() {
     }
   }
   crashed_ = true;
-  freeze(Status(Code::io_error,
-                "the simulated machine lost its power before persist event " + std::to_string(events_)));
+  freeze(Status(Code::io_error, "the simulated machine lost its power before persist event " +
+                                    std::to_string(events_)));
   if (runner_.running()) {
     runner_.halt();
   }

@@ -23,8 +23,9 @@ MemorySystem::MemorySystem(const SimOptions& options, const Arena& arena, SimMed
 
 uintptr_t MemorySystem::checked(const void* p) {
   if (!in_arena(p)) {
-    throw Error(Status(Code::misuse, "an Atomic of the simulated machine lives outside its memory; place it "
-                                     "in memory from allocate()"));
+    throw Error(Status(Code::misuse,
+                       "an Atomic of the simulated machine lives outside its memory; place it "
+                       "in memory from allocate()"));
   }
   return reinterpret_cast<uintptr_t>(p);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What happens to a memory operation of the current thread: scheduling point, store buffer, hardware
-// transactional memory, persistence, waiters. Reading order: load, store, leave, publish.
+// What happens to a memory operation of the current thread: scheduling point, store buffer,
+// hardware transactional memory, persistence, waiters. Reading order: load, store, leave, publish.
 #pragma once
 
 #include <cstddef>

@@ -180,8 +180,8 @@ uint64_t Persistence::for_each_image(uint64_t limit, FunctionRef<bool(const Imag
   for (const Dirty& dirty : dirty_) {
     lengths.push_back(prefixes(dirty));
   }
-  // An odometer with one wheel per dirty line; turning a wheel applies a few stores, and its overflow
-  // puts the certain line back.
+  // An odometer with one wheel per dirty line; turning a wheel applies a few stores, and its
+  // overflow puts the certain line back.
   std::vector<size_t> wheel(dirty_.size(), 0);
   for (uint64_t seen = 0; seen < limit;) {
     ++seen;
@@ -199,7 +199,8 @@ uint64_t Persistence::for_each_image(uint64_t limit, FunctionRef<bool(const Imag
         break;
       }
       wheel[i] = 0;
-      std::memcpy(&image[dirty.line * line_bytes_], &certain_[dirty.line * line_bytes_], line_bytes_);
+      std::memcpy(&image[dirty.line * line_bytes_], &certain_[dirty.line * line_bytes_],
+                  line_bytes_);
     }
     if (i == wheel.size()) {
       return seen;

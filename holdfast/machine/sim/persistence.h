@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What would survive a power cut. The rule (Px86-like): stores to one line persist in the order in
-// which they became visible; a line may persist at any moment after a store to it; only a write-back
-// followed by a fence makes that certain. So a legal image is, for each line independently, the
-// fenced value plus some prefix of the stores since.
+// which they became visible; a line may persist at any moment after a store to it; only a
+// write-back followed by a fence makes that certain. So a legal image is, for each line
+// independently, the fenced value plus some prefix of the stores since.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,8 @@ namespace holdfast::sim {
 
 using Image = std::vector<std::byte>;
 
-/// A write-back that has left the store buffer but is not fenced: the stores to `line` up to `upto`.
+/// A write-back that has left the store buffer but is not fenced: the stores to `line` up to
+/// `upto`.
 struct WriteBack {
   uint32_t line;
   uint64_t upto;
@@ -34,8 +35,8 @@ class Persistence {
   size_t bytes() const { return bytes_; }
   void grow(size_t bytes) { bytes_ = bytes; }
 
-  /// A store to byte offset word.address became visible; `same_instant`: together with the one before,
-  /// as the stores of one hardware transaction do. No image parts those within a line.
+  /// A store to byte offset word.address became visible; `same_instant`: together with the one
+  /// before, as the stores of one hardware transaction do. No image parts those within a line.
   void stored(const MaskedWord& word, bool same_instant = false);
   /// A write-back of the line at this offset leaves the store buffer of a thread.
   void wrote_back(size_t offset, std::vector<WriteBack>& pending);
@@ -85,7 +86,7 @@ class Persistence {
   ZeroedArray<uint32_t> index_;     ///< by line: index into dirty_ + 1, or 0 when clean
   std::vector<Dirty> dirty_;
   std::vector<std::vector<Store>> spare_;  ///< emptied lists, for reuse
-  uint64_t number_ = 0;  ///< of the latest instant
+  uint64_t number_ = 0;                    ///< of the latest instant
 };
 
 }  // namespace holdfast::sim

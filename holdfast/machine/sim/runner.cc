@@ -34,7 +34,7 @@ bool Runner::run(int n, FunctionRef<void(int)> work, const std::function<bool()>
     background_alive_ = true;
   }
   start();
-  return !halted_;
+  return halted_ == Halt::none;
 }
 
 bool Runner::run_once(const std::function<bool()>& background) {
@@ -83,11 +83,14 @@ void Runner::prepare(int slot) {
 void Runner::start() {
   SimThread& main = *threads_[kMainSlot];
   step_limit_ = options_.max_steps < kNever - steps_ ? steps_ + options_.max_steps : kNever;
-  halted_ = false;
+  halted_ = Halt::none;
   failure_ = nullptr;
   if (!runnable_.empty()) {
     running_ = true;
     go_on(main);  // comes back when all is done
+  }
+  if (halted_ == Halt::deadlock || halted_ == Halt::step_limit) {
+    failure_ = std::make_exception_ptr(Stuck(explain(halted_)));
   }
   stop();
 }
@@ -100,6 +103,9 @@ void Runner::stop() {
     if (thread->slot != kMainSlot) {
       thread->state = SimThread::State::idle;
       thread->write_backs.clear();  // a thread that ended fences nothing any more
+      if (halted_ != Halt::none && thread->fiber.started()) {
+        thread->fiber.excuse_leaks(*thread->stack);
+      }
       thread->fiber.abandon();
     }
   }
@@ -110,7 +116,7 @@ void Runner::stop() {
 
 void Runner::preempt(SimThread& thread, bool yielding) {
   if (steps_ >= step_limit_) {
-    halt_stuck("no end after " + std::to_string(options_.max_steps) + " steps");
+    halt(Halt::step_limit);
   }
   for (;;) {
     const Choice choice = scheduler_->next({runnable_, buffered_, thread.slot, yielding});
@@ -135,7 +141,7 @@ void Runner::go_on(SimThread& from) {
       return;
     }
     if (runnable_.empty() && buffered_.empty()) {
-      halt_stuck("deadlock: every thread waits for another");
+      halt(Halt::deadlock);
     }
     const Choice choice = scheduler_->next({runnable_, buffered_, -1, false});
     if (choice.kind == Choice::Kind::drain) {
@@ -219,15 +225,17 @@ void Runner::finish(SimThread& thread) {
   std::terminate();  // nobody switches to a finished fiber
 }
 
-void Runner::halt() {
-  halted_ = true;
+void Runner::halt(Halt why) {
+  // Nothing may be left on this stack: it is never unwound. The main thread does the talking.
+  halted_ = why;
   switch_to(*current_thread, *threads_[kMainSlot]);
   std::terminate();  // an abandoned fiber does not come back
 }
 
-void Runner::halt_stuck(const std::string& why) {
-  failure_ = std::make_exception_ptr(Stuck(report(why)));
-  halt();
+std::string Runner::explain(Halt why) const {
+  return report(why == Halt::deadlock
+                    ? "deadlock: every thread waits for another"
+                    : "no end after " + std::to_string(options_.max_steps) + " steps");
 }
 
 std::string Runner::report(const std::string& why) const {

@@ -28,8 +28,8 @@ class StoreBufferOwner {
   ~StoreBufferOwner() = default;
 };
 
-/// Thrown out of run_threads (or a wait outside it) when no thread can ever go on, or the step limit
-/// was reached. what() names every thread's last operations, the seed and the step.
+/// Thrown out of run_threads (or a wait outside it) when no thread can ever go on, or the step
+/// limit was reached. what() names every thread's last operations, the seed and the step.
 class Stuck : public std::exception {
  public:
   explicit Stuck(std::string report) : report_(std::move(report)) {}
@@ -39,7 +39,8 @@ class Stuck : public std::exception {
   std::string report_;
 };
 
-/// Runs simulated threads as fibers on the calling thread, one at a time, in the order a Scheduler says.
+/// Runs simulated threads as fibers on the calling thread, one at a time, in the order a Scheduler
+/// says.
 class Runner {
  public:
   using Threads = std::vector<std::unique_ptr<SimThread>>;
@@ -50,14 +51,14 @@ class Runner {
   bool running() const { return running_; }
   uint64_t steps() const { return steps_; }
 
-  /// Runs work(0) ... work(n-1), and background over and over beside them, until all have ended and all
-  /// store buffers are empty. Rethrows the first exception that left a worker. False: halted.
+  /// Runs work(0) ... work(n-1), and background over and over beside them, until all have ended and
+  /// all store buffers are empty. Rethrows the first exception that left a worker. False: halted.
   bool run(int n, FunctionRef<void(int)> work, const std::function<bool()>* background);
   /// Runs background once, alone; returns what it returned. For a caller outside run() that waits.
   bool run_once(const std::function<bool()>& background);
 
-  /// During run(): waits until the background thread has returned from its current call, then ends it;
-  /// starts another.
+  /// During run(): waits until the background thread has returned from its current call, then ends
+  /// it; starts another.
   void stop_background();
   void start_background(const std::function<bool()>& background);
 
@@ -86,16 +87,20 @@ class Runner {
     }
   }
 
-  /// Ends run() at once: every thread is abandoned where it stands, its stack freed without unwinding.
-  [[noreturn]] void halt();
-  [[noreturn]] void halt_stuck(const std::string& why);
+  /// Ends run() at once: every thread is abandoned where it stands, its stack freed without
+  /// unwinding.
+  [[noreturn]] void halt() { halt(Halt::by_caller); }
   std::string report(const std::string& why) const;
 
  private:
+  enum class Halt : uint8_t { none, by_caller, deadlock, step_limit };
   struct Body {
     Runner* runner;
     int slot;
   };
+
+  [[noreturn]] void halt(Halt why);
+  std::string explain(Halt why) const;
 
   void prepare(int slot);
   void preempt(SimThread& thread, bool yielding);
@@ -117,7 +122,7 @@ class Runner {
   std::vector<Body> bodies_;
 
   bool running_ = false;
-  bool halted_ = false;
+  Halt halted_ = Halt::none;
   bool background_alive_ = false;
   bool background_once_ = false;
   bool background_stops_ = false;

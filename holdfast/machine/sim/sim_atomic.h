@@ -35,8 +35,7 @@ class SimAtomic {
     });
   }
 
-  bool compare_exchange(T& expected, T desired,
-                        std::memory_order = std::memory_order_seq_cst,
+  bool compare_exchange(T& expected, T desired, std::memory_order = std::memory_order_seq_cst,
                         std::memory_order = std::memory_order_seq_cst) {
     const uint64_t wanted = sim::to_bits(expected);
     bool same = false;

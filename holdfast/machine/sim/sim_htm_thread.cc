@@ -9,16 +9,36 @@ AbortCause SimHtmThread::begin(Tracking tracking) {
   memory_.begin(thread_, tracking);
   return AbortCause::none;
 }
-void SimHtmThread::suspend() { memory_.suspend(thread_); }
-void SimHtmThread::resume() { memory_.resume(thread_); }
-void SimHtmThread::commit() { memory_.commit(thread_); }
-void SimHtmThread::abort() { memory_.abort(thread_); }
-AbortCause SimHtmThread::caught() { return memory_.caught(thread_); }
-void SimHtmThread::cancel() { memory_.cancel(thread_); }
-bool SimHtmThread::open() const { return thread_.tx->open; }
-bool SimHtmThread::doomed() const { return thread_.tx->doomed(); }
+void SimHtmThread::suspend() {
+  memory_.suspend(thread_);
+}
+void SimHtmThread::resume() {
+  memory_.resume(thread_);
+}
+void SimHtmThread::commit() {
+  memory_.commit(thread_);
+}
+void SimHtmThread::abort() {
+  memory_.abort(thread_);
+}
+AbortCause SimHtmThread::caught() {
+  return memory_.caught(thread_);
+}
+void SimHtmThread::cancel() {
+  memory_.cancel(thread_);
+}
+bool SimHtmThread::open() const {
+  return thread_.tx->open;
+}
+bool SimHtmThread::doomed() const {
+  return thread_.tx->doomed();
+}
 
-void SimHtmThread::load_range(void* to, const void* from, size_t n) { memory_.copy(to, from, n); }
-void SimHtmThread::store_range(void* to, const void* from, size_t n) { memory_.copy(to, from, n); }
+void SimHtmThread::load_range(void* to, const void* from, size_t n) {
+  memory_.copy(to, from, n);
+}
+void SimHtmThread::store_range(void* to, const void* from, size_t n) {
+  memory_.copy(to, from, n);
+}
 
 }  // namespace holdfast::sim

@@ -46,9 +46,13 @@ SimMachine::SimMachine(const SimOptions& options, const SimImage& image)
   sim::current_thread = threads_[sim::kMainSlot].get();
 }
 
-SimMachine::~SimMachine() { sim::current_thread = nullptr; }
+SimMachine::~SimMachine() {
+  sim::current_thread = nullptr;
+}
 
-void SimMachine::copy(void* to, const void* from, size_t n) { memory().copy(to, from, n); }
+void SimMachine::copy(void* to, const void* from, size_t n) {
+  memory().copy(to, from, n);
+}
 
 // ---- threads
 
@@ -58,24 +62,42 @@ void SimMachine::run_threads(int n, FunctionRef<void(int)> work) {
   }
   if (n > options_.threads) {
     throw Error(Status(Code::too_many_threads, "the simulated machine has " +
-                                                   std::to_string(options_.threads) + " threads, not " +
-                                                   std::to_string(n)));
+                                                   std::to_string(options_.threads) +
+                                                   " threads, not " + std::to_string(n)));
   }
-  if (crashed()) {
+  if (abandoned_) {
     throw Error(failure());
   }
   active_slots_ = std::max(active_slots_, n + sim::kFirstWorker);
+  end_of_run([&] { runner_.run(n, work, background_ ? &background_ : nullptr); });
+}
+
+/// Whatever way the threads ended, nothing of them stays behind.
+template <class F>
+void SimMachine::end_of_run(F&& run) {
   try {
-    runner_.run(n, work, background_ ? &background_ : nullptr);
+    run();
   } catch (const SimStuck&) {
+    abandoned_ = true;
     memory_.forget_threads();
-    memory_.freeze(Status(Code::misuse, "the simulated threads were stuck and have been abandoned"));
+    memory_.freeze(
+        Status(Code::misuse, "the simulated threads were stuck and have been abandoned"));
     throw;
   } catch (...) {
     memory_.forget_threads();
     throw;
   }
+  abandoned_ = crashed();
   memory_.forget_threads();
+}
+
+bool SimMachine::run_background_once() {
+  bool worked = false;
+  if (background_) {
+    end_of_run([&] { worked = runner_.run_once(background_); });
+    memory_.check_failure();
+  }
+  return worked;
 }
 
 void SimMachine::set_background(std::function<bool()> work) {
@@ -101,8 +123,7 @@ bool SimMachine::wait_outside_run(uintptr_t address, size_t size, uint64_t bits)
   if (htm(self()).doomed()) {
     return false;
   }
-  const bool worked = background_ && runner_.run_once(background_);
-  if (!worked && memory_.load(address, size) == bits) {
+  if (!run_background_once() && memory_.load(address, size) == bits) {
     throw SimStuck(runner_.report("deadlock: a wait outside run_threads that nobody can end"));
   }
   return true;
@@ -110,12 +131,14 @@ bool SimMachine::wait_outside_run(uintptr_t address, size_t size, uint64_t bits)
 
 void SimMachine::pause() {
   memory_.point(sim::Op::pause);
-  if (!runner_.running() && background_) {
-    runner_.run_once(background_);
+  if (!runner_.running() && !failed()) {
+    run_background_once();
   }
 }
 
-void SimMachine::work(uint64_t) { memory_.point(sim::Op::work); }
+void SimMachine::work(uint64_t) {
+  memory_.point(sim::Op::work);
+}
 
 uint64_t SimMachine::now() {
   memory_.point(sim::Op::now);
@@ -124,7 +147,9 @@ uint64_t SimMachine::now() {
 
 // ---- persistence
 
-void SimMachine::pwb(const void* p, Site) { memory_.pwb(reinterpret_cast<uintptr_t>(p)); }
+void SimMachine::pwb(const void* p, Site) {
+  memory_.pwb(reinterpret_cast<uintptr_t>(p));
+}
 
 void SimMachine::pwb_range(const void* p, size_t n, Site site) {
   const auto begin = reinterpret_cast<uintptr_t>(p);
@@ -134,9 +159,15 @@ void SimMachine::pwb_range(const void* p, size_t n, Site site) {
   }
 }
 
-void SimMachine::pfence(Site) { memory_.pfence(); }
-void SimMachine::psync(Site) { memory_.psync(); }
-void SimMachine::fence(Site) { memory_.fence(); }
+void SimMachine::pfence(Site) {
+  memory_.pfence();
+}
+void SimMachine::psync(Site) {
+  memory_.psync();
+}
+void SimMachine::fence(Site) {
+  memory_.fence();
+}
 
 PersistCounters SimMachine::counters() const {
   PersistCounters sum;

@@ -35,10 +35,10 @@ using SimImage = sim::Image;
 /// One lives in a process at a time (the constructor throws Error(busy) otherwise), used from the
 /// thread that made it. Outside run_threads operations execute directly and become visible at once.
 ///
-/// After a crash (crashed()), the medium is frozen: stores no longer reach it, failed() is true, and
-/// fences and waits throw MediumFailure, so that a heap on it can be destroyed but not used. The
-/// stacks of threads that were running are freed without unwinding: what they owned on the host's
-/// heap leaks.
+/// After a crash (crashed()), the medium is frozen: stores no longer reach it, failed() is true,
+/// and fences and waits throw MediumFailure, so that a heap on it can be destroyed but not used.
+/// The stacks of threads that were running are freed without unwinding: what they owned on the
+/// host's heap leaks.
 class SimMachine {
  public:
   template <class T>
@@ -152,6 +152,9 @@ class SimMachine {
   /// Waits until the word may differ from `bits`. False: the caller's transaction is doomed.
   bool wait_for_change(uintptr_t address, size_t size, uint64_t bits);
   bool wait_outside_run(uintptr_t address, size_t size, uint64_t bits);
+  bool run_background_once();
+  template <class F>
+  void end_of_run(F&& run);
 
   SimOptions options_;
   sim::Arena arena_;
@@ -163,6 +166,7 @@ class SimMachine {
   std::vector<sim::SimHtmThread> htm_threads_;
   std::function<bool()> background_;
   int active_slots_ = 1;
+  bool abandoned_ = false;  ///< threads were left where they stood: none can run any more
 };
 
 namespace sim {

@@ -4,7 +4,9 @@
 namespace holdfast::sim {
 namespace {
 
-size_t pages(size_t n) { return (n + kPageBytes - 1) / kPageBytes; }
+size_t pages(size_t n) {
+  return (n + kPageBytes - 1) / kPageBytes;
+}
 
 constexpr size_t kBaseStep = size_t{8} << 30;
 
@@ -34,9 +36,9 @@ Status SimMedium::grow(size_t n) {
     return Status(Code::permission_denied, "the simulated medium is open read-only");
   }
   if (n > options_.medium_limit) {
-    return Status(Code::out_of_space,
-                  "the simulated medium is full: " + std::to_string(n) +
-                      " bytes wanted, medium_limit is " + std::to_string(options_.medium_limit));
+    return Status(Code::out_of_space, "the simulated medium is full: " + std::to_string(n) +
+                                          " bytes wanted, medium_limit is " +
+                                          std::to_string(options_.medium_limit));
   }
   if (n > bytes()) {
     persistence_.grow(n);
@@ -56,10 +58,12 @@ Status SimMedium::check_range(size_t offset, size_t n, MapMode mode) const {
                                               std::to_string(offset + n) + ") of a medium of " +
                                               std::to_string(bytes()) + " bytes");
   }
-  for (size_t page = offset / kPageBytes; mode == MapMode::shared && page < pages(offset + n); ++page) {
+  for (size_t page = offset / kPageBytes; mode == MapMode::shared && page < pages(offset + n);
+       ++page) {
     if (shared_[page] != 0) {
-      return Status(Code::unsupported, "the simulated machine maps a page shared only once (offset " +
-                                           std::to_string(page * kPageBytes) + ")");
+      return Status(Code::unsupported,
+                    "the simulated machine maps a page shared only once (offset " +
+                        std::to_string(page * kPageBytes) + ")");
     }
   }
   return {};

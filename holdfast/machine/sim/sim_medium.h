@@ -13,8 +13,8 @@
 
 namespace holdfast::sim {
 
-/// The simulated medium: a byte range that grows, mapped piece by piece into the arena. A page of the
-/// medium may be mapped shared in one place at a time; copy-on-write mappings are copies.
+/// The simulated medium: a byte range that grows, mapped piece by piece into the arena. A page of
+/// the medium may be mapped shared in one place at a time; copy-on-write mappings are copies.
 ///
 /// Thread safety: any simulated thread; the operations are instants without a scheduling point.
 class SimMedium {
@@ -32,6 +32,7 @@ class SimMedium {
   bool read_only() const { return options_.read_only; }
   Domain domain() const { return options_.domain; }
   std::string description() const;
+  static const char* name() { return "simulated heap"; }
 
   /// Where an arena address lies on the medium; false for volatile memory.
   bool find(uintptr_t address, uint64_t& offset) const {

@@ -14,8 +14,8 @@ inline constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 /// What a simulated machine is made of. Every choice it makes follows from these values: the same
 /// options and the same program give the same run, bit for bit.
 struct SimOptions {
-  /// Most workers of one run_threads. The caller of run_threads and the background thread have slots
-  /// of their own.
+  /// Most workers of one run_threads. The caller of run_threads and the background thread have
+  /// slots of their own.
   int threads = 4;
   uint64_t seed = 1;
   Domain domain = Domain::pmem;

@@ -11,8 +11,8 @@
 
 namespace holdfast::sim {
 
-/// What waits in a store buffer. A transactional store takes ownership of its line when it leaves; a
-/// write-back covers what is visible in its line when it leaves.
+/// What waits in a store buffer. A transactional store takes ownership of its line when it leaves;
+/// a write-back covers what is visible in its line when it leaves.
 enum class EntryKind : uint8_t { store, transactional, write_back };
 
 struct Entry {
@@ -55,7 +55,8 @@ class StoreBuffer {
     return value;
   }
 
-  /// An aborted transaction's stores vanish; what was stored before or while suspended stays, in order.
+  /// An aborted transaction's stores vanish; what was stored before or while suspended stays, in
+  /// order.
   void drop_transactional() {
     const size_t end = tail_;
     tail_ = head_;

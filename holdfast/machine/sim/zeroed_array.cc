@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/machine/sim/zeroed_array.h"
 
+#include <sys/mman.h>
+
 #include <cerrno>
 #include <cstring>
 #include <string>
-
-#include <sys/mman.h>
 
 #include "holdfast/base/status.h"
 
@@ -21,6 +21,8 @@ void* map_zeroed(size_t bytes) {
   return pages;
 }
 
-void unmap_zeroed(void* pages, size_t bytes) noexcept { munmap(pages, bytes); }
+void unmap_zeroed(void* pages, size_t bytes) noexcept {
+  munmap(pages, bytes);
+}
 
 }  // namespace holdfast::sim

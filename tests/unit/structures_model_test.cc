@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Does every structure behave like its model, keep its invariants, and leak nothing? On plain memory.
+// Does every structure behave like its model, keep its invariants, and leak nothing? On plain
+// memory.
+#include "structures_model.h"
+
 #include <algorithm>
 #include <limits>
 #include <vector>
-
-#include "structures_model.h"
 
 namespace holdfast::testing {
 namespace {

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "holdfast/workloads/workload.h"
+
+namespace holdfast {
+
+/// What the small workloads are called, their parameters and their kinds of operation.
+const WorkloadInfo& intset_info();
+const WorkloadInfo& sps_info();
+const WorkloadInfo& map_info();
+const WorkloadInfo& list_info();
+const WorkloadInfo& bank_info();
+const WorkloadInfo& ring_info();
+const WorkloadInfo& registers_info();
+
+}  // namespace holdfast

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "holdfast/structures/rb_tree.h"
+#include "holdfast/workloads/small_workload.h"
+
+namespace holdfast {
+
+template <class H>
+struct IntSetRoot {
+  static constexpr const char* kTypeName = "holdfast.workload.IntSet";
+  static constexpr uint32_t kTypeVersion = 1;
+
+  IntSetRoot(int workers, int64_t key_range) : ledger(workers), range(key_range) {}
+  template <class Visitor>
+  void visit_blocks(Visitor&& visit) const {
+    ledger.visit_blocks(visit);
+    set.visit_blocks(visit);
+  }
+
+  Ledger<H> ledger;
+  typename H::template Field<int64_t> range;
+  RbTree<H, int64_t, uint64_t> set;
+};
+
+/// The classic transactional-memory benchmark: lookups, inserts and erases of random keys. Each key
+/// carries a value that follows from it, so that a torn node shows.
+template <class H>
+class IntSet final : public SmallWorkload<H, IntSetRoot<H>> {
+ public:
+  static const WorkloadInfo& static_info() { return intset_info(); }
+
+  IntSet(H& heap, const Parameters& parameters)
+      : SmallWorkload<H, IntSetRoot<H>>(heap, parameters.number("ack", 0, 1) != 0),
+        keys_(key_space(parameters, int64_t{1} << 30)),
+        update_(parameters, "update") {}
+
+  const WorkloadInfo& info() const override { return static_info(); }
+
+  Status set_up(int workers, uint64_t seed) override {
+    Status status = this->create_root(workers, keys_.range);
+    if (!status.ok()) {
+      return status;
+    }
+    const std::vector<int64_t> keys = sample_keys(keys_.range, keys_.size, seed);
+    return this->in_batches(
+        keys.size(), [&](uint64_t i) { this->root_->set.insert(keys[i], value_of(keys[i])); });
+  }
+
+  OperationResult operation(int worker, Random& random) override {
+    const bool update = update_.draw(random);
+    const auto key = static_cast<int64_t>(random.below(static_cast<uint64_t>(keys_.range)));
+    auto& set = this->root_->set;
+    if (!update) {
+      return this->reading(0, worker, [&] { return set.find(key).value_or(0); });
+    }
+    if (random.below(2) == 0) {
+      return this->updating(1, worker, [&] { return uint64_t{set.insert(key, value_of(key))}; });
+    }
+    return this->updating(2, worker, [&] { return uint64_t{set.erase(key)}; });
+  }
+
+  Status check() override {
+    return this->in_read([&]() -> Status {
+      if (Status status = this->root_->set.check(); !status.ok()) {
+        return status;
+      }
+      bool right = true;
+      const int64_t range = this->root_->range;
+      this->root_->set.for_each([&](int64_t key, uint64_t value) {
+        right = key >= 0 && key < range && value == value_of(key);
+        return right;
+      });
+      return right ? Status() : Status(Code::corrupt, "intset: a key or its value is wrong");
+    });
+  }
+
+ private:
+  static uint64_t value_of(int64_t key) { return mix64(static_cast<uint64_t>(key)); }
+
+  Status bound() override {
+    auto range = this->heap_.read([&] { return this->root_->range.load(); });
+    if (range.ok()) {
+      keys_.range = range.value();
+    }
+    return range.status();
+  }
+
+  KeySpace keys_;
+  Chance update_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "holdfast/base/status.h"
+#include "holdfast/machine/machine.h"
+
+namespace holdfast {
+
+/// One durable counter per worker, each in a line of its own so that workers do not meet here. An
+/// update that advances its worker's counter can be told from one that a crash has undone: after
+/// recovery the counter is at least what was acknowledged.
+template <class H>
+class Ledger {
+  template <class T>
+  using Field = typename H::template Field<T>;
+
+ public:
+  explicit Ledger(int workers)
+      : workers_(workers), cell_(static_cast<Cell*>(H::allocate(bytes(workers)))) {
+    Cell* cell = cell_;
+    for (int i = 0; i < workers; ++i) {
+      cell[i].sequence = 0;
+    }
+  }
+
+  int workers() const { return static_cast<int>(workers_.load()); }
+  uint64_t sequence(int worker) const { return cell_.load()[worker].sequence; }
+
+  /// Inside the update that is to be acknowledged; returns the sequence to acknowledge.
+  uint64_t advance(int worker) {
+    Field<uint64_t>& cell = cell_.load()[worker].sequence;
+    const uint64_t next = cell + 1;
+    cell = next;
+    return next;
+  }
+
+  /// Inside a transaction: whether the counter has reached what a client was told.
+  Status reached(uint64_t worker, uint64_t sequence) const {
+    if (worker >= static_cast<uint64_t>(workers())) {
+      return Status(Code::corrupt,
+                    "worker " + std::to_string(worker) + " is not known to the heap");
+    }
+    const uint64_t found = this->sequence(static_cast<int>(worker));
+    if (found < sequence) {
+      return Status(Code::corrupt, "worker " + std::to_string(worker) + " was told that update " +
+                                       std::to_string(sequence) + " is durable; the heap ends at " +
+                                       std::to_string(found));
+    }
+    return {};
+  }
+
+  template <class Visitor>
+  void visit_blocks(Visitor&& visit) const {
+    visit(static_cast<const void*>(cell_.load()), bytes(workers()));
+  }
+
+ private:
+  struct alignas(kLineBytes) Cell {
+    Field<uint64_t> sequence;
+  };
+  static size_t bytes(int workers) { return static_cast<size_t>(workers) * sizeof(Cell); }
+
+  Field<int64_t> workers_;
+  Field<Cell*> cell_;
+};
+
+}  // namespace holdfast

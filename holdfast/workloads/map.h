@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <type_traits>
+
+#include "holdfast/structures/bplus_tree.h"
+#include "holdfast/structures/fixed_hash_map.h"
+#include "holdfast/structures/hash_map.h"
+#include "holdfast/structures/rb_tree.h"
+#include "holdfast/workloads/small_workload.h"
+
+namespace holdfast {
+
+template <class H, class Structure>
+struct MapRoot {
+  /// The structure's name tells one kind of map from another.
+  static constexpr const char* kTypeName = Structure::kTypeName;
+  static constexpr uint32_t kTypeVersion = Structure::kTypeVersion;
+
+  MapRoot(int workers, int64_t key_range, uint64_t)
+    requires std::is_default_constructible_v<Structure>
+      : ledger(workers), range(key_range) {}
+  MapRoot(int workers, int64_t key_range, uint64_t buckets)
+    requires std::is_constructible_v<Structure, uint64_t>
+      : ledger(workers), range(key_range), map(buckets) {}
+  template <class Visitor>
+  void visit_blocks(Visitor&& visit) const {
+    ledger.visit_blocks(visit);
+    map.visit_blocks(visit);
+  }
+
+  Ledger<H> ledger;
+  typename H::template Field<int64_t> range;
+  Structure map;
+};
+
+/// Finds, puts and erases of random keys. The upper half of a value is the key, the lower half
+/// random.
+template <class H, class Structure>
+class Map final : public SmallWorkload<H, MapRoot<H, Structure>> {
+ public:
+  static const WorkloadInfo& static_info() { return map_info(); }
+
+  Map(H& heap, const Parameters& parameters)
+      : SmallWorkload<H, MapRoot<H, Structure>>(heap, parameters.number("ack", 0, 1) != 0),
+        keys_(key_space(parameters, int64_t{1} << 30)),
+        update_(parameters, "update") {}
+
+  const WorkloadInfo& info() const override { return static_info(); }
+
+  Status set_up(int workers, uint64_t seed) override {
+    Status status = this->create_root(workers, keys_.range, static_cast<uint64_t>(keys_.size));
+    if (!status.ok()) {
+      return status;
+    }
+    const std::vector<int64_t> keys = sample_keys(keys_.range, keys_.size, seed);
+    return this->in_batches(keys.size(), [&](uint64_t i) {
+      this->root_->map.insert(keys[i], value_of(keys[i], mix64(seed ^ i)));
+    });
+  }
+
+  OperationResult operation(int worker, Random& random) override {
+    const bool update = update_.draw(random);
+    const auto key = static_cast<int64_t>(random.below(static_cast<uint64_t>(keys_.range)));
+    auto& map = this->root_->map;
+    if (!update) {
+      return this->reading(0, worker, [&] { return map.find(key).value_or(0); });
+    }
+    const uint64_t dice = random.next();
+    if (dice >> 63 == 0) {
+      return this->updating(1, worker, [&] { return uint64_t{map.put(key, value_of(key, dice))}; });
+    }
+    return this->updating(2, worker, [&] { return uint64_t{map.erase(key)}; });
+  }
+
+  Status check() override {
+    return this->in_read([&]() -> Status {
+      if (Status status = this->root_->map.check(); !status.ok()) {
+        return status;
+      }
+      bool right = true;
+      const int64_t range = this->root_->range;
+      this->root_->map.for_each([&](int64_t key, uint64_t value) {
+        right = key >= 0 && key < range && value >> 32 == static_cast<uint64_t>(key);
+        return right;
+      });
+      return right ? Status() : Status(Code::corrupt, "map: a key or its value is wrong");
+    });
+  }
+
+ private:
+  static uint64_t value_of(int64_t key, uint64_t random) {
+    return static_cast<uint64_t>(key) << 32 | (random & 0xffffffff);
+  }
+
+  Status bound() override {
+    auto range = this->heap_.read([&] { return this->root_->range.load(); });
+    if (range.ok()) {
+      keys_.range = range.value();
+    }
+    return range.status();
+  }
+
+  KeySpace keys_;
+  Chance update_;
+};
+
+/// The map over the structure that the parameter names.
+template <class H>
+std::unique_ptr<WorkloadInstance> make_map(H& heap, const Parameters& parameters) {
+  const std::string& structure = parameters.text("structure");
+  if (structure == "hash") {
+    return std::make_unique<Map<H, HashMap<H, int64_t, uint64_t>>>(heap, parameters);
+  }
+  if (structure == "fixed") {
+    return std::make_unique<Map<H, FixedHashMap<H, int64_t, uint64_t>>>(heap, parameters);
+  }
+  if (structure == "rbtree") {
+    return std::make_unique<Map<H, RbTree<H, int64_t, uint64_t>>>(heap, parameters);
+  }
+  if (structure == "btree") {
+    return std::make_unique<Map<H, BPlusTree<H, int64_t, uint64_t>>>(heap, parameters);
+  }
+  throw Error(Status(Code::invalid_argument, "parameter structure=" + structure +
+                                                 " is none of hash, fixed, rbtree, btree"));
+}
+
+}  // namespace holdfast

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the small workloads share: one root, acknowledgements, set-up in batches, the choice of
+// keys.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "holdfast/machine/machine.h"
+#include "holdfast/workloads/infos.h"
+#include "holdfast/workloads/ledger.h"
+#include "holdfast/workloads/workload.h"
+
+namespace holdfast {
+
+/// Rows per transaction while a workload is set up.
+inline constexpr uint64_t kSetUpBatch = 1000;
+
+/// `count` different numbers below `range`, in random order.
+std::vector<int64_t> sample_keys(int64_t range, int64_t count, uint64_t seed);
+
+/// The parameters size and range, where range 0 means twice the size; throws Error when they clash.
+struct KeySpace {
+  int64_t size;
+  int64_t range;
+};
+KeySpace key_space(const Parameters& parameters, int64_t largest);
+
+/// A percentage as a threshold for one random draw.
+class Chance {
+ public:
+  Chance(const Parameters& parameters, const char* name)
+      : threshold_(static_cast<uint64_t>(parameters.real(name, 0, 100) * (kUnit / 100))) {}
+  bool draw(Random& random) const {
+    return random.below(static_cast<uint64_t>(kUnit)) < threshold_;
+  }
+
+ private:
+  static constexpr double kUnit = 1e9;
+  uint64_t threshold_;
+};
+
+/// The base of a workload whose state hangs below one root of type Root. Root has a member `ledger`
+/// and visit_blocks, and is constructed with the number of workers and whatever the workload adds.
+template <class H, class Root>
+class SmallWorkload : public WorkloadInstance {
+ public:
+  Status attach() final {
+    auto found = heap_.template find_root<Root>(info().name);
+    if (!found.ok()) {
+      return found.status();
+    }
+    return bind(found.value());
+  }
+
+  Status verify(const OperationResult& acknowledged) final {
+    const uint64_t worker = acknowledged.acknowledgement[0];
+    if (worker == 0) {
+      return {};
+    }
+    return in_read(
+        [&] { return root_->ledger.reached(worker - 1, acknowledged.acknowledgement[1]); });
+  }
+
+  bool list_blocks(const std::function<void(const void*, size_t)>& visit) final {
+    return heap_.read([&] { root_->visit_blocks(visit); }).ok();
+  }
+
+ protected:
+  SmallWorkload(H& heap, bool ack) : heap_(heap), ack_(ack) {}
+
+  template <class... A>
+  Status create_root(int workers, A&&... args) {
+    auto found = heap_.template find_root<Root>(info().name);
+    if (found.ok()) {
+      return Status(Code::already_exists,
+                    std::string("the heap already holds the workload ") + info().name);
+    }
+    auto made = heap_.template root<Root>(info().name, workers, std::forward<A>(args)...);
+    if (!made.ok()) {
+      return made.status();
+    }
+    return bind(made.value());
+  }
+
+  /// Calls row(i) for all i below count, in transactions of kSetUpBatch rows.
+  template <class F>
+  Status in_batches(uint64_t count, F&& row) {
+    for (uint64_t first = 0; first < count; first += kSetUpBatch) {
+      const uint64_t last = first + kSetUpBatch < count ? first + kSetUpBatch : count;
+      Status status = heap_.update([&] {
+        for (uint64_t i = first; i < last; ++i) {
+          row(i);
+        }
+      });
+      if (!status.ok()) {
+        return status;
+      }
+    }
+    return {};
+  }
+
+  /// Runs a check, which returns a Status, in one read transaction.
+  template <class F>
+  Status in_read(F&& body) {
+    Status found;
+    try {
+      Status ran = heap_.read([&] { found = body(); });
+      return ran.ok() ? found : ran;
+    } catch (const Error& error) {
+      return error.status();
+    }
+  }
+
+  /// One update operation. body() returns a word, which is consumed so that no work can be dropped.
+  template <class F>
+  OperationResult updating(int kind, int worker, F&& body) {
+    OperationResult result;
+    result.kind = kind;
+    if (ack_) {
+      const Outcome outcome = heap_
+                                  .update([&] {
+                                    const uint64_t value = body();
+                                    return Outcome{value, root_->ledger.advance(worker)};
+                                  })
+                                  .value();
+      consume(worker, outcome.value);
+      acknowledge(result, worker, outcome.sequence);
+    } else {
+      consume(worker, heap_.update(body).value());
+    }
+    return result;
+  }
+
+  /// One read-only operation; `value` receives what body() returned.
+  template <class F>
+  OperationResult reading(int kind, int worker, F&& body, uint64_t* value = nullptr) {
+    OperationResult result;
+    result.kind = kind;
+    result.read_only = true;
+    const uint64_t seen = heap_.read(body).value();
+    consume(worker, seen);
+    if (value != nullptr) {
+      *value = seen;
+    }
+    return result;
+  }
+
+  static void acknowledge(OperationResult& result, int worker, uint64_t sequence) {
+    result.acknowledgement[0] = static_cast<uint64_t>(worker) + 1;
+    result.acknowledgement[1] = sequence;
+  }
+
+  int workers() const { return static_cast<int>(sinks_.size()); }
+
+  H& heap_;
+  Root* root_ = nullptr;
+
+ private:
+  struct Outcome {
+    uint64_t value;
+    uint64_t sequence;
+  };
+  struct alignas(kLineBytes) Sink {
+    volatile uint64_t value = 0;
+  };
+
+  Status bind(Root* root) {
+    root_ = root;
+    auto workers = heap_.read([&] { return root->ledger.workers(); });
+    if (!workers.ok()) {
+      return workers.status();
+    }
+    sinks_ = std::vector<Sink>(static_cast<size_t>(workers.value()));
+    return bound();
+  }
+  /// For what a workload wants to remember of its root.
+  virtual Status bound() { return {}; }
+
+  void consume(int worker, uint64_t value) {
+    if (static_cast<size_t>(worker) >= sinks_.size()) {
+      throw Error(
+          Status(Code::invalid_argument, std::string("workload ") + info().name +
+                                             " was set up for " + std::to_string(sinks_.size()) +
+                                             " workers, not for worker " + std::to_string(worker)));
+    }
+    Sink& sink = sinks_[static_cast<size_t>(worker)];
+    sink.value = sink.value ^ value;
+  }
+
+  bool ack_;
+  std::vector<Sink> sinks_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "holdfast/workloads/small_workload.h"
+
+namespace holdfast {
+
+template <class H>
+struct SpsRoot {
+  template <class T>
+  using Field = typename H::template Field<T>;
+  static constexpr const char* kTypeName = "holdfast.workload.Sps";
+  static constexpr uint32_t kTypeVersion = 1;
+
+  SpsRoot(int workers, uint64_t count)
+      : ledger(workers),
+        entries(count),
+        word(static_cast<Field<uint64_t>*>(H::allocate(count * sizeof(Field<uint64_t>)))) {}
+  template <class Visitor>
+  void visit_blocks(Visitor&& visit) const {
+    ledger.visit_blocks(visit);
+    visit(static_cast<const void*>(word.load()), entries * sizeof(Field<uint64_t>));
+  }
+
+  Ledger<H> ledger;
+  Field<uint64_t> entries;
+  Field<Field<uint64_t>*> word;
+};
+
+/// Swap random pairs of array entries: the least work a durable transaction can do. The array stays
+/// a permutation of what it was.
+template <class H>
+class Sps final : public SmallWorkload<H, SpsRoot<H>> {
+ public:
+  static const WorkloadInfo& static_info() { return sps_info(); }
+
+  Sps(H& heap, const Parameters& parameters)
+      : SmallWorkload<H, SpsRoot<H>>(heap, parameters.number("ack", 0, 1) != 0),
+        entries_(static_cast<uint64_t>(parameters.number("entries", 2, int64_t{1} << 30))),
+        swaps_(static_cast<size_t>(parameters.number("swaps", 1, 100000))) {}
+
+  const WorkloadInfo& info() const override { return static_info(); }
+
+  Status set_up(int workers, uint64_t) override {
+    Status status = this->create_root(workers, entries_);
+    if (!status.ok()) {
+      return status;
+    }
+    return this->in_batches(entries_, [&](uint64_t i) { word_[i] = i; });
+  }
+
+  OperationResult operation(int worker, Random& random) override {
+    std::vector<uint64_t>& index = scratch_.at(static_cast<size_t>(worker)).index;
+    for (uint64_t& i : index) {
+      i = random.below(entries_);
+    }
+    return this->updating(0, worker, [&, word = word_] {
+      uint64_t last = 0;
+      for (size_t i = 0; i < index.size(); i += 2) {
+        const uint64_t a = word[index[i]];
+        last = word[index[i + 1]];
+        word[index[i]] = last;
+        word[index[i + 1]] = a;
+      }
+      return last;
+    });
+  }
+
+  Status check() override {
+    return this->in_read([&]() -> Status {
+      std::vector<bool> seen(entries_);
+      for (uint64_t i = 0; i < entries_; ++i) {
+        const uint64_t value = word_[i];
+        if (value >= entries_ || seen[value]) {
+          return Status(Code::corrupt, "sps: entry " + std::to_string(i) + " holds " +
+                                           std::to_string(value) +
+                                           (value < entries_ ? ", which is there twice" : ""));
+        }
+        seen[value] = true;
+      }
+      return {};
+    });
+  }
+
+ private:
+  struct alignas(kLineBytes) Scratch {
+    std::vector<uint64_t> index;
+  };
+
+  Status bound() override {
+    Status status = this->heap_.read([&] {
+      entries_ = this->root_->entries;
+      word_ = this->root_->word;
+    });
+    scratch_.assign(static_cast<size_t>(this->workers()),
+                    Scratch{std::vector<uint64_t>(2 * swaps_)});
+    return status;
+  }
+
+  uint64_t entries_;
+  size_t swaps_;
+  typename H::template Field<uint64_t>* word_ = nullptr;
+  std::vector<Scratch> scratch_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Does the native machine open, lock, grow and map its file as it says, and explain what fails?
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <cstring>
+#include <fstream>
+
+#include "holdfast/machine/native/native_machine.h"
+#include "tests/unit/native_test_file.h"
+
+namespace holdfast {
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+std::unique_ptr<NativeMachine> create(const std::string& path, NativeOptions options = {}) {
+  options.create = true;
+  auto machine = NativeMachine::open(path, options);
+  EXPECT_TRUE(machine.ok()) << machine.status().to_string();
+  return std::move(machine.value());
+}
+
+std::unique_ptr<NativeMachine> open(const std::string& path, const NativeOptions& options = {}) {
+  auto machine = NativeMachine::open(path, options);
+  EXPECT_TRUE(machine.ok()) << machine.status().to_string();
+  return std::move(machine.value());
+}
+
+void expect_failure(const std::string& path, const NativeOptions& options, Code code,
+                    const std::string& words) {
+  const auto machine = NativeMachine::open(path, options);
+  ASSERT_FALSE(machine.ok());
+  EXPECT_EQ(machine.status().code(), code) << machine.status().to_string();
+  EXPECT_NE(machine.status().message().find(path), std::string::npos) << machine.status().message();
+  EXPECT_NE(machine.status().message().find(words), std::string::npos) << machine.status().message();
+}
+
+TEST(NativeFile, CreatesWithOwnerOnlyMode) {
+  const NativeTestFile file;
+  const auto machine = create(file.path());
+  struct stat info {};
+  ASSERT_EQ(stat(file.path().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777u, 0600u);
+  EXPECT_EQ(machine->medium().bytes(), 0u);
+}
+
+TEST(NativeFile, SaysWhatIsWrongAndWhatToDo) {
+  const NativeTestFile file;
+  expect_failure(file.path(), {}, Code::not_found, "create it first");
+  expect_failure(file.directory(), {}, Code::invalid_argument, "is a directory");
+  expect_failure(file.directory(), {.read_only = true}, Code::invalid_argument, "is a directory");
+  expect_failure(file.directory() + "/none/a.heap", {.create = true}, Code::not_found, "check the name");
+  expect_failure("/dev/null", {}, Code::invalid_argument, "ordinary file");
+  create(file.path());
+  expect_failure(file.path(), {.create = true}, Code::already_exists, "exists already");
+}
+
+TEST(NativeFile, NoPermission) {
+  const NativeTestFile file;
+  create(file.path());
+  ASSERT_EQ(chmod(file.path().c_str(), 0), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    // The superuser may open everything, so be somebody else.
+    if (geteuid() == 0 && setuid(65534) != 0) {
+      _exit(1);
+    }
+    const auto machine = NativeMachine::open(file.path(), {});
+    _exit(machine.status().code() == Code::permission_denied ? 0 : 2);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0) << "step " << WEXITSTATUS(status);
+}
+
+TEST(NativeFile, IsLockedWhileOpen) {
+  const NativeTestFile file;
+  auto machine = create(file.path());
+  expect_failure(file.path(), {}, Code::busy, "in use by");
+  machine.reset();
+  EXPECT_NE(open(file.path()), nullptr);
+}
+
+TEST(NativeFile, NamesTheProcessThatHoldsTheLock) {
+  const NativeTestFile file;
+  create(file.path());
+  int ready[2];
+  int finish[2];
+  ASSERT_EQ(pipe(ready), 0);
+  ASSERT_EQ(pipe(finish), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto machine = NativeMachine::open(file.path(), {});
+    const char ok = machine.ok() ? 'y' : 'n';
+    char wait = 0;
+    ::close(finish[1]);
+    const bool talked = write(ready[1], &ok, 1) == 1 && read(finish[0], &wait, 1) == 0;
+    _exit(talked ? 0 : 1);
+  }
+  ::close(finish[0]);
+  char ok = 'n';
+  ASSERT_EQ(read(ready[0], &ok, 1), 1);
+  EXPECT_EQ(ok, 'y');
+  expect_failure(file.path(), {}, Code::busy, "process " + std::to_string(child));
+  EXPECT_NE(open(file.path(), {.read_only = true}), nullptr);  // looking is allowed
+  ::close(finish[1]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_NE(open(file.path()), nullptr);  // the lock went with the process
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+TEST(NativeFile, AChildsCopyOfTheLockIsNotReleasedByItsEnd) {
+  const NativeTestFile file;
+  const auto machine = create(file.path());
+  const pid_t child = fork();
+  if (child == 0) {
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  expect_failure(file.path(), {}, Code::busy, "in use by");
+}
+
+TEST(NativeFile, StoresReachTheFile) {
+  const NativeTestFile file;
+  auto machine = create(file.path());
+  ASSERT_TRUE(machine->medium().grow(kMiB).ok());
+  auto p = machine->medium().map(kPageBytes, kPageBytes, nullptr, MapMode::shared);
+  ASSERT_TRUE(p.ok());
+  NativeMachine::store(reinterpret_cast<uint64_t*>(*p), uint64_t{42});
+  machine->medium().unmap(*p, kPageBytes);
+  machine.reset();
+  machine = open(file.path());
+  EXPECT_EQ(machine->medium().bytes(), kMiB);
+  p = machine->medium().map(kPageBytes, kPageBytes, nullptr, MapMode::shared);
+  EXPECT_EQ(NativeMachine::load(reinterpret_cast<uint64_t*>(*p)), 42u);
+  machine->medium().unmap(*p, kPageBytes);
+}
+
+TEST(NativeFile, CopyOnWriteMapsKeepStoresToThemselves) {
+  const NativeTestFile file;
+  const auto machine = create(file.path());
+  ASSERT_TRUE(machine->medium().grow(kPageBytes).ok());
+  auto home = machine->medium().map(0, kPageBytes, nullptr, MapMode::shared);
+  auto copy = machine->medium().map(0, kPageBytes, nullptr, MapMode::copy_on_write);
+  ASSERT_TRUE(home.ok() && copy.ok());
+  NativeMachine::store(reinterpret_cast<uint64_t*>(*copy), uint64_t{1});
+  EXPECT_EQ(NativeMachine::load(reinterpret_cast<uint64_t*>(*home)), 0u);
+  machine->medium().unmap(*home, kPageBytes);
+  machine->medium().unmap(*copy, kPageBytes);
+}
+
+TEST(NativeFile, ReadOnlyChangesNothing) {
+  const NativeTestFile file;
+  const auto writer = create(file.path());
+  ASSERT_TRUE(writer->medium().grow(kPageBytes).ok());
+  const auto reader = open(file.path(), {.read_only = true});
+  EXPECT_TRUE(reader->medium().read_only());
+  EXPECT_EQ(reader->medium().grow(2 * kPageBytes).code(), Code::permission_denied);
+  auto p = reader->medium().map(0, kPageBytes, nullptr, MapMode::shared);
+  ASSERT_TRUE(p.ok());
+  NativeMachine::store(reinterpret_cast<uint64_t*>(*p), uint64_t{1});
+  reader->psync(Site{});  // writes nothing
+  auto q = writer->medium().map(0, kPageBytes, nullptr, MapMode::shared);
+  EXPECT_EQ(NativeMachine::load(reinterpret_cast<uint64_t*>(*q)), 0u);
+  reader->medium().unmap(*p, kPageBytes);
+  writer->medium().unmap(*q, kPageBytes);
+}
+
+TEST(NativeFile, MapsAtTheExactAddressOrNotAtAll) {
+  const NativeTestFile file;
+  const auto machine = create(file.path());
+  NativeMedium& medium = machine->medium();
+  ASSERT_TRUE(medium.grow(4 * kPageBytes).ok());
+  std::byte* base = nullptr;
+  for (int k = 0; base == nullptr && medium.base_candidate(k) != nullptr; ++k) {
+    if (auto p = medium.reserve(kMiB, medium.base_candidate(k)); p.ok()) {
+      base = *p;
+    }
+  }
+  ASSERT_NE(base, nullptr);
+  EXPECT_EQ(medium.reserve(kMiB, base).status().code(), Code::busy);
+  for (const size_t page : {2u, 0u, 1u}) {
+    auto p = medium.map(page * kPageBytes, kPageBytes, base + page * kPageBytes, MapMode::shared);
+    ASSERT_TRUE(p.ok()) << p.status().to_string();
+    EXPECT_EQ(*p, base + page * kPageBytes);
+  }
+  // Beyond the reservation the neighbour is not overwritten.
+  auto taken = medium.map(0, kPageBytes, nullptr, MapMode::shared);
+  ASSERT_TRUE(taken.ok());
+  EXPECT_EQ(medium.map(0, kPageBytes, *taken, MapMode::shared).status().code(), Code::busy);
+  medium.unmap(*taken, kPageBytes);
+  medium.unmap(base + kPageBytes, kPageBytes);  // reserved again, so it can be placed anew
+  EXPECT_TRUE(medium.map(0, kPageBytes, base + kPageBytes, MapMode::shared).ok());
+  medium.unmap(base, kMiB);
+  auto again = medium.reserve(kMiB, base);
+  EXPECT_TRUE(again.ok());
+}
+
+TEST(NativeFile, RefusesMapsBeyondTheEndAndOddOnes) {
+  const NativeTestFile file;
+  const auto machine = create(file.path());
+  ASSERT_TRUE(machine->medium().grow(2 * kPageBytes).ok());
+  auto& medium = machine->medium();
+  EXPECT_EQ(medium.map(kPageBytes, 2 * kPageBytes, nullptr, MapMode::shared).status().code(),
+            Code::invalid_argument);
+  EXPECT_EQ(medium.map(8, 8, nullptr, MapMode::shared).status().code(), Code::invalid_argument);
+  EXPECT_EQ(medium.map(0, SIZE_MAX, nullptr, MapMode::shared).status().code(), Code::invalid_argument);
+}
+
+TEST(NativeFile, BaseCandidatesAreDistinctAndEnd) {
+  const NativeTestFile file;
+  const auto machine = create(file.path());
+  int k = 0;
+  while (machine->medium().base_candidate(k) != nullptr) {
+    const auto at = reinterpret_cast<uintptr_t>(machine->medium().base_candidate(k));
+    EXPECT_EQ(at, 0x5500'0000'0000 + static_cast<uintptr_t>(k) * (uintptr_t{32} << 30));
+    EXPECT_LT(at, uintptr_t{0x5555'0000'0000});
+    ++k;
+  }
+  EXPECT_GT(k, 5);
+}
+
+TEST(NativeFile, GrowsByRealBlocks) {
+  const NativeTestFile file;
+  const auto machine = create(file.path());
+  ASSERT_TRUE(machine->medium().grow(kMiB).ok());
+  ASSERT_TRUE(machine->medium().grow(kPageBytes).ok());  // no way back
+  EXPECT_EQ(machine->medium().bytes(), kMiB);
+  struct stat info {};
+  ASSERT_EQ(stat(file.path().c_str(), &info), 0);
+  EXPECT_EQ(info.st_size, static_cast<off_t>(kMiB));
+  EXPECT_GE(info.st_blocks * 512, static_cast<off_t>(kMiB));
+}
+
+// A limit on the size of files stands in for a full disk, in a process of its own.
+TEST(NativeFile, AGrowthThatFailsLeavesTheFileAsItWas) {
+  const NativeTestFile file;
+  create(file.path());
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{2 * kMiB, 2 * kMiB};
+    auto machine = NativeMachine::open(file.path(), {});
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0 || !machine || !(*machine)->medium().grow(kMiB).ok()) {
+      _exit(1);
+    }
+    const Status status = (*machine)->medium().grow(4 * kMiB);
+    if (status.code() != Code::out_of_space || status.message().find(file.path()) == std::string::npos) {
+      _exit(2);
+    }
+    if ((*machine)->medium().bytes() != kMiB || (*machine)->failed()) {
+      _exit(3);
+    }
+    _exit((*machine)->medium().grow(2 * kMiB).ok() ? 0 : 4);  // what fits still works
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0) << "step " << WEXITSTATUS(status);
+  struct stat info {};
+  ASSERT_EQ(stat(file.path().c_str(), &info), 0);
+  EXPECT_EQ(info.st_size, static_cast<off_t>(2 * kMiB));
+}
+
+TEST(NativeFile, AForkedChildKnowsItAndHasNoMappings) {
+  const NativeTestFile file;
+  auto machine = create(file.path());
+  machine->set_background([] { return false; });
+  ASSERT_TRUE(machine->medium().grow(kPageBytes).ok());
+  auto p = machine->medium().map(0, kPageBytes, nullptr, MapMode::shared);
+  ASSERT_TRUE(p.ok());
+  EXPECT_FALSE(machine->forked_child());
+  pid_t child = fork();
+  if (child == 0) {
+    if (!machine->forked_child()) {
+      _exit(1);
+    }
+    machine.reset();  // must return although its background thread is not there
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  child = fork();
+  if (child == 0) {
+    struct sigaction plain {};
+    plain.sa_handler = SIG_DFL;
+    sigaction(SIGSEGV, &plain, nullptr);
+    NativeMachine::store(reinterpret_cast<uint64_t*>(*p), uint64_t{1});
+    _exit(0);
+  }
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  machine->medium().unmap(*p, kPageBytes);
+}
+
+}  // namespace
+}  // namespace holdfast
