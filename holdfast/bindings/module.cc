@@ -25,8 +25,8 @@ namespace nb = nanobind;
 namespace holdfast {
 namespace {
 
-/// The exception class, kept alive by the module it is an attribute of.
-nb::handle error_class() {
+/// The exception class, an attribute of the module.
+nb::object error_class() {
   return nb::module_::import_("holdfast._core").attr("Error");
 }
 
@@ -36,7 +36,9 @@ Json from_python(const nb::object& value) {
 }
 
 nb::object to_python(const Json& value) {
-  return nb::module_::import_("json").attr("loads")(value.dump());
+  // A damaged heap may hold names that are no text; they must not keep the report from being seen.
+  const std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return nb::module_::import_("json").attr("loads")(text);
 }
 
 [[noreturn]] void raise(const Status& status) {

@@ -25,7 +25,7 @@ class Allocator {
 
   /// Formats an empty heap. Inside an update transaction.
   static void format(std::byte* data, size_t chunk_bytes, size_t arenas, size_t limit_bytes) {
-    auto* h = new (data) DataHeader<E>();
+    auto* h = new (data) DataHeader<E>;
     const size_t chunks = (DataHeader<E>::bytes(arenas) + chunk_bytes - 1) / chunk_bytes;
     h->chunk_bytes = chunk_bytes;
     h->arena_count = arenas;
@@ -40,7 +40,20 @@ class Allocator {
   void* allocate(size_t bytes, int slot) {
     const size_t chunk = header_->chunk_bytes;
     const size_t size_class = class_of(bytes, largest_shared(chunk));
-    void* block = size_class < kClasses ? allocate_shared(size_class, slot, chunk) : allocate_large(bytes, chunk);
+    if (size_class == kClasses) {
+      void* block = allocate_large(bytes, chunk);
+      E::fresh(block, bytes);
+      return block;
+    }
+    ArenaClass<E>& a = arena_class(size_class, slot);
+    if (void* block = allocate_listed(a, size_class)) {
+      // Rolled back, the block is in its list again: its links are not nobody's.
+      if (bytes > sizeof(FreeBlock<E>)) {
+        E::fresh(static_cast<std::byte*>(block) + sizeof(FreeBlock<E>), bytes - sizeof(FreeBlock<E>));
+      }
+      return block;
+    }
+    void* block = allocate_fresh(a, size_class, chunk);
     E::fresh(block, bytes);
     return block;
   }
@@ -61,8 +74,8 @@ class Allocator {
     return header_->arenas()[static_cast<size_t>(slot) % arenas].classes[size_class];
   }
 
-  void* allocate_shared(size_t size_class, int slot, size_t chunk) {
-    ArenaClass<E>& a = arena_class(size_class, slot);
+  /// A block that was freed before, or null.
+  void* allocate_listed(ArenaClass<E>& a, size_t size_class) {
     FreeBlock<E>* block = a.active;
     uint64_t count = 0;
     if (block != nullptr) {
@@ -74,7 +87,7 @@ class Allocator {
       header_->depot[size_class] = block->next_batch.load();
       count = kBatch;
     } else {
-      return allocate_fresh(a, size_class, chunk);
+      return nullptr;
     }
     a.active = block->next.load();
     a.active_count = count - 1;

@@ -93,7 +93,12 @@ class Heap {
   template <class T, class... A>
   static T* make(A&&... arguments) {
     static_assert(alignof(T) <= kLineBytes && (alignof(T) <= 16 || sizeof(T) >= kLineBytes));
-    return new (allocate(sizeof(T))) T(std::forward<A>(arguments)...);
+    void* const block = allocate(sizeof(T));
+    if constexpr (sizeof...(A) == 0) {
+      return new (block) T;  // not T(): that would first zero the members, past the engine
+    } else {
+      return new (block) T(std::forward<A>(arguments)...);
+    }
   }
 
   /// Ends an object made with make<T>; null is allowed. The block is free for reuse once the transaction

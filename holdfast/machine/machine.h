@@ -110,7 +110,8 @@ concept Word = std::is_trivially_copyable_v<T> &&
 /// Threads:
 ///   self()            slot of the calling thread, 0 <= self() < slots(); -1 when all are taken.
 ///                     Taken on first use, given back at thread exit.
-///   active_slots()    all slots ever taken are below this; scans of state arrays stop there
+///   active_slots()    all slots ever taken are below this; scans of state arrays stop there.
+///                     Sequentially consistent, so that a scan behind a fence misses nobody
 ///   run_threads(n,f)  runs f(0) ... f(n-1) on n threads and waits for them
 ///   set_background(f) one helper thread that calls f over and over (f returns false when it found
 ///                     nothing to do) until replaced; set_background(nullptr) stops and joins it.

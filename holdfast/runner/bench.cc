@@ -131,10 +131,13 @@ std::vector<Configuration> configurations(const Plan& plan) {
   std::vector<Configuration> list;
   for (const int threads : plan.threads) {
     for (const std::string& engine : plan.engines) {
+      if (engine == kPlain && threads != plan.threads.front()) {
+        continue;  // the baseline has one thread, whatever the others have
+      }
       Configuration c;
       c.measured.workload = plan.common.workload;
       c.measured.engine = engine;
-      c.measured.threads = threads;
+      c.measured.threads = engine == kPlain ? 1 : threads;
       list.push_back(std::move(c));
     }
   }

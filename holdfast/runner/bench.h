@@ -12,7 +12,8 @@ namespace holdfast {
 
 /// Fields of spec, all but workload optional:
 ///   workload   name
-///   engines    list of names, `plain` included; default: all engines
+///   engines    list of names, `plain` (the baseline on ordinary memory, always one
+///              thread) included; default: all engines
 ///   threads    list of numbers; default [1]
 ///   seconds    measured per configuration; default 1
 ///   repetitions  turns per configuration; default 5 (more when a turn would exceed a second, so

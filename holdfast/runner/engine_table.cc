@@ -49,13 +49,24 @@ Result<std::unique_ptr<Session>> open_session(const SessionSpec& spec) {
   return (*engine)->open(resolved);
 }
 
+std::vector<std::map<std::string, std::string>> root_variants(const std::string& workload) {
+  if (workload == "map") {
+    return {{{"structure", "hash"}},
+            {{"structure", "fixed"}},
+            {{"structure", "rbtree"}},
+            {{"structure", "btree"}}};
+  }
+  return {{}};
+}
+
 Result<const WorkloadInfo*> find_workload(const std::string& name) {
+  const WorkloadInfo* info = find_workload_info(name);
+  if (info != nullptr) {
+    return info;
+  }
   std::vector<std::string> names;
-  for (const WorkloadInfo* info : workload_infos()) {
-    if (name == info->name) {
-      return info;
-    }
-    names.emplace_back(info->name);
+  for (const WorkloadInfo* known : workload_infos()) {
+    names.emplace_back(known->name);
   }
   return Status(Code::not_found, "there is no workload '" + name + "'; there are " + join(names));
 }

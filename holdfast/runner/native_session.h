@@ -128,9 +128,18 @@ class NativeSession final : public Session {
 
   /// Workloads keep everything below a root that has their name.
   Status check_root(const std::string& name) {
-    const auto workload = make(name, {});
-    const Status attached = workload->attach();
-    return attached.ok() ? workload->check() : attached;
+    Status attached;
+    for (const auto& parameters : root_variants(name)) {
+      const auto workload = make(name, parameters);
+      attached = workload->attach();
+      if (attached.ok()) {
+        return workload->check();
+      }
+      if (attached.code() != Code::type_mismatch) {
+        break;
+      }
+    }
+    return attached;
   }
 
   bool created_;

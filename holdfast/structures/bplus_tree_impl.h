@@ -187,8 +187,6 @@ void BPlusTree<H, K, V, kPromote>::add_child(Path& path, K separator, void* fres
     }
     Inner* right = H::template make<Inner>();
     if (position == kSlots) {
-      // Skew: a concurrent split or free may make room here and add a child behind this one's back.
-      hold<kPromote>(node->order);
       right->link = fresh;
     } else {
       constexpr int kKept = kSlots / 2;  // the key after them moves up
@@ -278,17 +276,15 @@ void BPlusTree<H, K, V, kPromote>::remove_child(Path& path) {
       node->order = order.removed(index == 0 ? 0 : index - 1).word();
       break;
     }
-    // Skew: a child added to this node, which has lost its only one, would be lost with it.
-    hold<kPromote>(node->order, node->link);
-    H::destroy(node);
+    H::destroy(node);  // nothing could be added to it without splitting the child that is gone
   }
   for (int64_t height = height_; height > 0; --height) {
     auto* top = static_cast<Inner*>(root_.load());
     if (SlotOrder(top->order).count() > 0) {
       break;
     }
-    // Skew: the same, for a root with a single child left.
-    hold<kPromote>(top->order, top->link);
+    // Skew: a split of its only child, committed beside this, would be lost with this node.
+    hold<kPromote>(top->order);
     root_ = top->link.load();
     height_ = height - 1;
     H::destroy(top);
@@ -309,8 +305,8 @@ template <class H, class K, class V, bool kPromote>
 void BPlusTree<H, K, V, kPromote>::free_all(void* node, int height) {
   if (height == 0) {
     auto* leaf = static_cast<Leaf*>(node);
-    // Skew: whatever changes a leaf beside the clear would be lost with it.
-    hold<kPromote>(leaf->order, leaf->link);
+    // Skew: an insert, erase, split or put in this leaf, committed beside the clear, would be lost.
+    hold<kPromote>(leaf->order);
     const SlotOrder order(leaf->order);
     for (int i = 0; i < order.count(); ++i) {
       hold<kPromote>(leaf->payload[order.slot(i)]);
@@ -319,7 +315,6 @@ void BPlusTree<H, K, V, kPromote>::free_all(void* node, int height) {
     return;
   }
   auto* inner = static_cast<Inner*>(node);
-  hold<kPromote>(inner->order, inner->link);
   const SlotOrder order(inner->order);
   for (int i = 0; i <= order.count(); ++i) {
     free_all(child(inner, order, i), height - 1);

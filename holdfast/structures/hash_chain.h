@@ -68,8 +68,8 @@ struct HashChain {
 
   static void clear(Bucket& bucket) {
     for (Node* node = bucket; node != nullptr;) {
-      // Skew: as in erase.
-      hold<kPromote>(node->next, node->value);
+      // Skew: a put or an erase, both of which store or hold the value, would be lost.
+      hold<kPromote>(node->value);
       Node* next = node->next;
       H::destroy(node);
       node = next;

@@ -208,7 +208,8 @@ void HashMap<H, K, V, Hash, kPromote>::split(uint64_t fresh_index) {
   // Skew: an insert still sees the old number of buckets and stores to the front of the old chain;
   // committed beside the split, its entry would be in the wrong bucket.
   hold<kPromote>(old);
-  // The ends of the two chains. A link is stored only where it changes.
+  // The ends of the two chains. A link is stored only where it changes; where it does not, an erase
+  // beside the split may store it, and an erase holds the link of the node it takes.
   struct End {
     Bucket* link;
     const Node* now;
@@ -218,8 +219,6 @@ void HashMap<H, K, V, Hash, kPromote>::split(uint64_t fresh_index) {
   End moves{&fresh, nullptr};
   fresh = nullptr;
   while (node != nullptr) {
-    // Skew: the erase of the next node stores this link, and would leave a freed node in a chain.
-    hold<kPromote>(node->next);
     Node* next = node->next;
     End& end = (Hash()(node->key.load()) & top) != 0 ? moves : stays;
     if (end.now != node) {

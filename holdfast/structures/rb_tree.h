@@ -134,17 +134,13 @@ class RbTree {
   }
   static bool is_red(const Node* node) { return node != nullptr && node->red != 0; }
 
-  static void hold_node(const Node* node) {
-    hold<kPromote>(node->child[0], node->child[1], node->red, node->value);
-  }
-
   static size_t count(const Node* node) {
     return node == nullptr ? 0 : 1 + count(node->child[0]) + count(node->child[1]);
   }
   static void free_all(Node* node) {
     if (node != nullptr) {
       // Skew: an insert below this node, or a put, committed beside the clear would be lost.
-      hold_node(node);
+      hold<kPromote>(node->red, node->value);
       free_all(node->child[0]);
       free_all(node->child[1]);
       H::destroy(node);
@@ -211,10 +207,6 @@ void RbTree<H, K, V, kPromote>::fix_after_insert(Path& path) {
     const int side = path.side[depth - 2];
     Node* uncle = grand->child[1 - side];
     if (!is_red(uncle)) {
-      if (uncle != nullptr) {
-        // Skew: the uncle ends below a red node; an erase may turn it red.
-        hold<kPromote>(uncle->red);
-      }
       Node* top = parent;
       if (path.side[depth - 1] != side) {
         top = lift(parent, 1 - side);
@@ -228,9 +220,7 @@ void RbTree<H, K, V, kPromote>::fix_after_insert(Path& path) {
     parent->red = 0;
     uncle->red = 0;
     if (depth == 2) {
-      // The root stays black and the tree grows in black height.
-      // Skew: a rotation that gives the tree another root makes only this side longer.
-      hold<kPromote>(root_);
+      // The root stays black, and every path grows by one.
       return;
     }
     grand->red = 1;
@@ -271,7 +261,7 @@ bool RbTree<H, K, V, kPromote>::erase(const K& key) {
   }
   // Skew: an insert below the victim, the erase of its child, a put to its entry (which may just
   // have moved) or a change of its colour, committed beside this, would be lost with it.
-  hold_node(victim);
+  hold<kPromote>(victim->red, victim->value);
   const bool was_red = victim->red != 0;
   link(path, path.depth) = only;
   H::destroy(victim);
@@ -315,13 +305,6 @@ void RbTree<H, K, V, kPromote>::fix_after_erase(Path& path) {
       parent->child[1 - side] = lift(sibling, side);
       link(path, depth - 1) = lift(parent, 1 - side);
       return;
-    }
-    // Skew: the sibling turns red because its children are black; an insert or erase below may turn
-    // one of them red. (Below a missing child an insert holds the colour of the sibling itself.)
-    for (Node* child : {near, far}) {
-      if (child != nullptr) {
-        hold<kPromote>(child->red);
-      }
     }
     sibling->red = 1;
     if (parent->red != 0) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -119,6 +120,7 @@ class SmallWorkload : public WorkloadInstance {
   /// One update operation. body() returns a word, which is consumed so that no work can be dropped.
   template <class F>
   OperationResult updating(int kind, int worker, F&& body) {
+    require(worker);
     OperationResult result;
     result.kind = kind;
     if (ack_) {
@@ -139,6 +141,7 @@ class SmallWorkload : public WorkloadInstance {
   /// One read-only operation; `value` receives what body() returned.
   template <class F>
   OperationResult reading(int kind, int worker, F&& body, uint64_t* value = nullptr) {
+    require(worker);
     OperationResult result;
     result.kind = kind;
     result.read_only = true;
@@ -156,6 +159,16 @@ class SmallWorkload : public WorkloadInstance {
   }
 
   int workers() const { return static_cast<int>(sinks_.size()); }
+
+  /// Before anything is done for a worker: beyond the announced number there is no counter for it.
+  void require(int worker) const {
+    if (static_cast<size_t>(worker) >= sinks_.size()) {
+      throw Error(
+          Status(Code::invalid_argument, std::string("workload ") + info().name +
+                                             " was set up for " + std::to_string(workers()) +
+                                             " workers, not for worker " + std::to_string(worker)));
+    }
+  }
 
   H& heap_;
   Root* root_ = nullptr;
@@ -182,12 +195,6 @@ class SmallWorkload : public WorkloadInstance {
   virtual Status bound() { return {}; }
 
   void consume(int worker, uint64_t value) {
-    if (static_cast<size_t>(worker) >= sinks_.size()) {
-      throw Error(
-          Status(Code::invalid_argument, std::string("workload ") + info().name +
-                                             " was set up for " + std::to_string(sinks_.size()) +
-                                             " workers, not for worker " + std::to_string(worker)));
-    }
     Sink& sink = sinks_[static_cast<size_t>(worker)];
     sink.value = sink.value ^ value;
   }

@@ -50,7 +50,8 @@ class Sps final : public SmallWorkload<H, SpsRoot<H>> {
   }
 
   OperationResult operation(int worker, Random& random) override {
-    std::vector<uint64_t>& index = scratch_.at(static_cast<size_t>(worker)).index;
+    this->require(worker);
+    std::vector<uint64_t>& index = scratch_[static_cast<size_t>(worker)].index;
     for (uint64_t& i : index) {
       i = random.below(entries_);
     }

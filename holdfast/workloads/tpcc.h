@@ -207,7 +207,7 @@ Status Tpcc<H>::verify(const OperationResult& acknowledged) {
   }
   const auto decoded = tpcc::decode(acknowledged);
   tpcc::Findings found("tpcc");
-  Status status = heap_.read([&] {
+  const Status status = heap_.read([&] {
     found.clear();
     tpcc::Verifier<H>(catalog_, found).verify(decoded);
   });
@@ -227,10 +227,10 @@ Status Tpcc<H>::check() {
     }
   };
   try {
-    for (const auto condition : Conditions::kAll) {
+    for (const auto condition : Conditions::all()) {
       take((conditions.*condition)());
     }
-    for (const auto check : Extra::kAll) {
+    for (const auto check : Extra::all()) {
       take((extra.*check)());
     }
     take(check_blocks());

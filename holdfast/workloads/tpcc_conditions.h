@@ -47,14 +47,15 @@ void each_line(const DistrictTables<H>& tables, uint64_t order, F&& f) {
 template <class H>
 class Conditions {
  public:
-  using Condition = Status (Conditions::*)();
-  static constexpr std::array<Condition, 12> kAll = {
-      &Conditions::condition_3_3_2_1,  &Conditions::condition_3_3_2_2,
-      &Conditions::condition_3_3_2_3,  &Conditions::condition_3_3_2_4,
-      &Conditions::condition_3_3_2_5,  &Conditions::condition_3_3_2_6,
-      &Conditions::condition_3_3_2_7,  &Conditions::condition_3_3_2_8,
-      &Conditions::condition_3_3_2_9,  &Conditions::condition_3_3_2_10,
-      &Conditions::condition_3_3_2_11, &Conditions::condition_3_3_2_12};
+  /// In the order of the standard.
+  static constexpr auto all() {
+    return std::array{&Conditions::condition_3_3_2_1,  &Conditions::condition_3_3_2_2,
+                      &Conditions::condition_3_3_2_3,  &Conditions::condition_3_3_2_4,
+                      &Conditions::condition_3_3_2_5,  &Conditions::condition_3_3_2_6,
+                      &Conditions::condition_3_3_2_7,  &Conditions::condition_3_3_2_8,
+                      &Conditions::condition_3_3_2_9,  &Conditions::condition_3_3_2_10,
+                      &Conditions::condition_3_3_2_11, &Conditions::condition_3_3_2_12};
+  }
 
   Conditions(H& heap, const Catalog<H>& catalog) : heap_(heap), catalog_(catalog) {}
 

@@ -18,10 +18,10 @@ namespace holdfast::tpcc {
 template <class H>
 class ExtraChecks {
  public:
-  using Check = Status (ExtraChecks::*)();
-  static constexpr std::array<Check, 5> kAll = {&ExtraChecks::trees, &ExtraChecks::indexes,
-                                                &ExtraChecks::stock, &ExtraChecks::counts,
-                                                &ExtraChecks::ownership};
+  static constexpr auto all() {
+    return std::array{&ExtraChecks::trees, &ExtraChecks::indexes, &ExtraChecks::stock,
+                      &ExtraChecks::counts, &ExtraChecks::ownership};
+  }
 
   ExtraChecks(H& heap, const Catalog<H>& catalog) : heap_(heap), catalog_(catalog) {}
 

@@ -97,8 +97,8 @@ class Screen {
  public:
   template <class T>
   void show(const T& value) {
-    constexpr size_t kWords = (sizeof(T) + 7) / 8;
-    uint64_t words[kWords] = {};
+    constexpr size_t count = (sizeof(T) + 7) / 8;
+    uint64_t words[count] = {};
     std::memcpy(words, &value, sizeof(T));
     for (const uint64_t word : words) {
       digest_ = (digest_ ^ word) * 0x9e3779b97f4a7c15ULL;

@@ -31,7 +31,7 @@ struct Text {
 
   static Text of(std::string_view text) {
     Text result{};
-    std::copy_n(text.data(), std::min(text.size(), N), result.bytes);
+    std::copy_n(text.begin(), std::min(text.size(), N), result.bytes);
     return result;
   }
   std::string_view view() const {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The chart of the demo: one workload on several engines, and what each engine pays for durability."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,8 @@ from pathlib import Path
 # The five types of transaction in colours that colour-blind readers can tell apart (Okabe and Ito).
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 _COST_COLOUR = "#7f8c9a"
+# A largest value of more than so many times the smallest is drawn on a logarithmic scale.
+_DWARFED = 30
 
 
 @dataclass(frozen=True)
@@ -15,6 +18,7 @@ class EngineBar:
     """One engine's measurement, per second and per committed update transaction."""
 
     engine: str
+    total: float  # transactions per second; the median, and so not quite the sum of the medians by type
     per_second: dict[str, float]  # by type of transaction
     fences: float
     write_backs: float
@@ -56,8 +60,8 @@ def _draw_speed(axes, bars: Sequence[EngineBar]) -> None:
         axes.barh(range(len(bars)), widths, 0.62, left, color=_COLOURS[index % len(_COLOURS)], label=kind)
         left = [a + b for a, b in zip(left, widths, strict=True)]
     widest = max(left, default=0.0) or 1.0
-    for row, total in enumerate(left):
-        axes.text(total + widest * 0.012, row, f"{total:,.0f}", va="center", fontsize=9)
+    for row, (right, bar) in enumerate(zip(left, bars, strict=True)):
+        axes.text(right + widest * 0.012, row, f"{bar.total:,.0f}", va="center", fontsize=9)
     axes.set_xlim(0, widest * 1.13)
     axes.set_title("transactions per second, by type", fontsize=10, loc="left")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
@@ -68,18 +72,28 @@ def _draw_speed(axes, bars: Sequence[EngineBar]) -> None:
 
 
 def _draw_cost(axes, label: str, values: Sequence[float]) -> None:
-    axes.barh(range(len(values)), values, 0.62, color=_COST_COLOUR)
+    """Bars with their values; on a logarithmic scale where one would dwarf the others."""
+    from matplotlib.ticker import LogLocator
+
     widest = max(values, default=0.0) or 1.0
+    smallest = min((value for value in values if value > 0), default=widest)
+    logarithmic = widest > _DWARFED * smallest
+    axes.barh(range(len(values)), values, 0.62, color=_COST_COLOUR)
     for row, value in enumerate(values):
-        axes.text(
-            value + widest * 0.04,
-            row,
-            f"{value:.3g}" if value < 1000 else f"{value:,.0f}",
-            va="center",
-            fontsize=9,
+        text = f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
+        axes.annotate(text, (value, row), (4, 0), textcoords="offset points", va="center", fontsize=9)
+    if logarithmic:
+        decades = math.log10(widest / smallest) + 0.5
+        axes.set_xscale("log")
+        axes.set_xlim(smallest / 3, widest * 10 ** (0.45 * decades))
+        axes.xaxis.set_major_locator(LogLocator(numticks=4))
+        axes.xaxis.set_major_formatter(
+            lambda value, _: f"{value / 1000:g}K" if value >= 1000 else f"{value:g}"
         )
-    axes.set_xlim(0, widest * 1.45)
-    axes.set_title(label, fontsize=10, loc="left")
+        axes.minorticks_off()
+    else:
+        axes.set_xlim(0, widest * 1.45)
+    axes.set_title(label + (" (log)" if logarithmic else ""), fontsize=10, loc="left")
     _tidy(axes)
 
 

@@ -80,7 +80,17 @@ def _add(tally: Tally, result: dict[str, Any], where: str) -> None:
 
 
 def specification(engine: str, workload: str, path: Path, threads: int, domain: str) -> dict[str, Any]:
-    return {"engine": engine, "workload": workload, "path": str(path), "threads": threads, "domain": domain}
+    """The fields of a session. Workloads that acknowledge only when told to are told to."""
+    entry = next(entry for entry in core.workloads() if entry["name"] == workload)
+    acknowledges = any(parameter["name"] == "ack" for parameter in entry["parameters"])
+    return {
+        "engine": engine,
+        "workload": workload,
+        "params": {"ack": "1"} if acknowledges else {},
+        "path": str(path),
+        "threads": threads,
+        "domain": domain,
+    }
 
 
 def main(arguments: list[str] | None = None) -> int:

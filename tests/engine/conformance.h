@@ -331,6 +331,21 @@ void freed_blocks_are_reused_and_nothing_leaks(W& w) {
     }
     ASSERT_TRUE(heap.check(owned).value().ok());
   }
+  // A rolled-back allocation puts the block back into its list, links and all.
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_THROW(static_cast<void>(heap.update([&] {
+      for (int k = 0; k < 3; ++k) {
+        auto* n = heap.template make<Node<H>>();
+        n->next = reinterpret_cast<Node<H>*>(uintptr_t{0x1234567890});
+        for (auto& word : n->payload) {
+          word = ~uint64_t{0};
+        }
+      }
+      throw 1;
+    })),
+                 int);
+    ASSERT_TRUE(heap.check(owned).value().ok());
+  }
   // A leak is reported as one.
   heap.update([&] { heap.template make<Node<H>>(); }).check();
   EXPECT_EQ(heap.check(owned).value().leaked_blocks, 1U);

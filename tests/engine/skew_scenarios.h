@@ -127,31 +127,31 @@ struct ChainNeighbouringErases {
 /// One erases the root, whose successor 3 goes in its place; the other the red child 4 of 3.
 template <class H, bool kPromote>
 struct TreeErases {
-  using Structure = RbTree<H, int64_t, int64_t, kPromote>;
+  using Structure = RbTree<H, WideKey, int64_t, kPromote>;
   static constexpr const char* kName = "rb_tree.erases";
   static void fill(Structure& s) {
     for (int64_t key = 1; key <= 4; ++key) {
-      s.insert(key, key);
+      s.insert(WideKey::of(key), key);
     }
   }
-  static void first(Structure& s) { s.erase(2); }
-  static void second(Structure& s) { s.erase(4); }
-  static Status judge(const Structure& s) { return expect_keys(s, {1, 3}, &same_key); }
+  static void first(Structure& s) { s.erase(WideKey::of(2)); }
+  static void second(Structure& s) { s.erase(WideKey::of(4)); }
+  static Status judge(const Structure& s) { return expect_keys(s, {1, 3}, &WideKey::of); }
 };
 
 /// One erases the leaf 10, the other inserts 15 below it and rebalances.
 template <class H, bool kPromote>
 struct TreeInsertBelowErase {
-  using Structure = RbTree<H, int64_t, int64_t, kPromote>;
+  using Structure = RbTree<H, WideKey, int64_t, kPromote>;
   static constexpr const char* kName = "rb_tree.insert_below_erase";
   static void fill(Structure& s) {
     for (const int64_t key : {10, 20, 30}) {
-      s.insert(key, key);
+      s.insert(WideKey::of(key), key);
     }
   }
-  static void first(Structure& s) { s.erase(10); }
-  static void second(Structure& s) { s.insert(15, 15); }
-  static Status judge(const Structure& s) { return expect_keys(s, {15, 20, 30}, &same_key); }
+  static void first(Structure& s) { s.erase(WideKey::of(10)); }
+  static void second(Structure& s) { s.insert(WideKey::of(15), 15); }
+  static Status judge(const Structure& s) { return expect_keys(s, {15, 20, 30}, &WideKey::of); }
 };
 
 /// One insert splits a full leaf and moves its upper half, the other puts to an entry that moves.
@@ -171,29 +171,26 @@ struct LeafSplitBesidePut {
   }
 };
 
-/// One erases an entry to insert it under another key, the other puts to it.
+/// One moves an entry to another key, the other puts to it.
 template <class H, bool kPromote>
 struct MoveBesidePut {
   using Structure = BPlusTree<H, int64_t, int64_t, kPromote>;
   static constexpr const char* kName = "bplus_tree.move_beside_put";
   static void fill(Structure& s) {
-    for (int64_t key = 1; key <= 15; ++key) {
+    for (int64_t key = 1; key <= 20; ++key) {
       s.insert(key, 0);
     }
   }
   static void first(Structure& s) {
-    const auto value = s.find(15);
-    if (value.has_value() && s.erase(15)) {
+    const auto value = s.find(18);
+    if (value.has_value() && s.erase(18)) {
       s.insert(0, *value);
     }
   }
-  static void second(Structure& s) {
-    if (!s.contains(15) || s.put(15, 7)) {
-      s.put(0, 7);
-    }
-  }
+  static void second(Structure& s) { s.put(s.contains(18) ? 18 : 0, 7); }
   static Status judge(const Structure& s) {
-    return s.find(0) == 7 && !s.contains(15) ? Status() : Status(Code::corrupt, "the put is lost");
+    const int64_t at = s.contains(18) ? 18 : 0;
+    return s.find(at) == 7 && s.size() == 20 ? Status() : Status(Code::corrupt, "the put is lost");
   }
 };
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does FUR keep its contract, apart from crashes? (fur_crash_test.cc has those.)
-#include "holdfast/engines/fur/fur.h"
-
 #include <gtest/gtest.h>
 
+#include "holdfast/engines/fur/fur.h"
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/unit/engine_fixture.h"
 
@@ -144,9 +143,11 @@ TYPED_TEST(FurEngine, RangesOfAnySizeAndAlignment) {
       const size_t n = random.below(700);
       std::string piece(n, static_cast<char>('a' + round % 26));
       text.replace(at, n, piece);
-      heap.engine().update([&] { TypeParam::store_range(heap.regions().data + at, piece.data(), n); });
+      heap.engine().update(
+          [&] { TypeParam::store_range(heap.regions().data + at, piece.data(), n); });
       std::string seen(4000, ' ');
-      heap.engine().read([&] { TypeParam::load_range(seen.data(), heap.regions().data, seen.size()); });
+      heap.engine().read(
+          [&] { TypeParam::load_range(seen.data(), heap.regions().data, seen.size()); });
       EXPECT_TRUE(seen == text.substr(0, seen.size())) << round;
     }
     heap.engine().close().check();
@@ -187,7 +188,8 @@ TYPED_TEST(FurEngine, ANestedFailureDoomsTheOuterBodyThatCaughtIt) {
     auto& heap = this->start({{"retries", retries}});
     EXPECT_THROW(heap.engine().update([&] {
       heap.set(1, 8);
-      static_cast<Context*>(SimMachine::context())->nested_failure = std::make_exception_ptr(Refused());
+      static_cast<Context*>(SimMachine::context())->nested_failure =
+          std::make_exception_ptr(Refused());
     }),
                  Refused);
     EXPECT_EQ(heap.read(1), 0u);
@@ -307,7 +309,8 @@ TYPED_TEST(FurEngine, StrayStoresAreErrors) {
   };
   EXPECT_TRUE(misuse([&] { heap.set(0, 1); }));
   EXPECT_TRUE(misuse([&] { heap.engine().read([&] { heap.set(0, 1); }); }));
-  EXPECT_TRUE(misuse([&] { heap.engine().update([&] { TypeParam::store(&elsewhere, uint64_t{1}); }); }));
+  EXPECT_TRUE(
+      misuse([&] { heap.engine().update([&] { TypeParam::store(&elsewhere, uint64_t{1}); }); }));
   EXPECT_EQ(heap.get(0), 0u) << "a load outside a transaction is a plain one";
   heap.engine().update([&] { elsewhere = TypeParam::load(&elsewhere) + heap.get(0); });
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small workload whose history can be read off the words it leaves behind, to decide after a crash
-// whether the engine kept its word.
+// A small workload whose history can be read off the words it leaves behind, to decide after a
+// crash whether the engine kept its word.
 //
 // Data: kGroups groups of two words on lines of their own, always stored together; and for each
-// transaction that may ever run a record on a line of its own. Update number `id` picks one or two groups,
-// reads both words of each, stores `id` into them, and stores into its record: id, and for every group what
-// it found there (plus 1; 0 means "not touched"). So the records tell which updates survived, what each
-// had read, and in which order the words were overwritten.
+// transaction that may ever run a record on a line of its own. Update number `id` picks one or two
+// groups, reads both words of each, stores `id` into them, and stores into its record: id, and for
+// every group what it found there (plus 1; 0 means "not touched"). So the records tell which
+// updates survived, what each had read, and in which order the words were overwritten.
 #pragma once
 
 #include <array>
@@ -24,8 +24,12 @@ inline constexpr size_t kGroups = 3;
 inline constexpr size_t kLineWords = kLineBytes / sizeof(uint64_t);
 inline constexpr size_t kMaxUpdates = 48;
 
-inline size_t group_word(size_t group, size_t half) { return (2 * group + half) * kLineWords; }
-inline size_t record_word(uint64_t id) { return (2 * kGroups + id) * kLineWords; }
+inline size_t group_word(size_t group, size_t half) {
+  return (2 * group + half) * kLineWords;
+}
+inline size_t record_word(uint64_t id) {
+  return (2 * kGroups + id) * kLineWords;
+}
 
 /// What callers were told before the crash.
 struct Acknowledged {
@@ -37,7 +41,8 @@ struct Acknowledged {
 template <class E>
 class Worker {
  public:
-  Worker(EngineFixture<E>& heap, Acknowledged& told, uint64_t seed) : heap_(heap), told_(told), random_(seed) {}
+  Worker(EngineFixture<E>& heap, Acknowledged& told, uint64_t seed)
+      : heap_(heap), told_(told), random_(seed) {}
 
   void update(uint64_t id) {
     const size_t first = random_.below(kGroups);
@@ -67,7 +72,8 @@ class Worker {
     const uint64_t a = heap_.get(group_word(group, 0));
     const uint64_t b = heap_.get(group_word(group, 1));
     if (a != b) {
-      told_.torn = std::string(who) + " transaction saw " + std::to_string(a) + " and " + std::to_string(b);
+      told_.torn =
+          std::string(who) + " transaction saw " + std::to_string(a) + " and " + std::to_string(b);
     }
     return a;
   }
@@ -104,7 +110,8 @@ std::string judge(EngineFixture<E>& heap, const Acknowledged& told) {
   }
   for (const uint64_t id : told.seen) {
     if (!survived(id)) {
-      return "update " + std::to_string(id) + " was seen by a read-only transaction that returned, and is lost";
+      return "update " + std::to_string(id) +
+             " was seen by a read-only transaction that returned, and is lost";
     }
   }
   for (size_t g = 0; g < kGroups; ++g) {
@@ -115,11 +122,13 @@ std::string judge(EngineFixture<E>& heap, const Acknowledged& told) {
         return "update " + std::to_string(id) + " survived in part";
       }
       if (found != 0 && !survived(found - 1)) {
-        return "update " + std::to_string(id) + " survived, " + std::to_string(found - 1) + ", which it read, is lost";
+        return "update " + std::to_string(id) + " survived, " + std::to_string(found - 1) +
+               ", which it read, is lost";
       }
       writers += found != 0 ? 1 : 0;
     }
-    // Every survivor that stored to the group must be on the chain of values from the last one back.
+    // Every survivor that stored to the group must be on the chain of values from the last one
+    // back.
     const uint64_t last = words[group_word(g, 0)];
     if (last != words[group_word(g, 1)]) {
       return "group " + std::to_string(g) + " holds halves of two updates";
@@ -127,8 +136,8 @@ std::string judge(EngineFixture<E>& heap, const Acknowledged& told) {
     for (uint64_t id = last; id != 0; --writers) {
       const uint64_t found = survived(id) ? words[record_word(id) + 1 + g] : 0;
       if (found == 0 || writers == 0) {
-        return "group " + std::to_string(g) + " holds " + std::to_string(last) + ", but the chain breaks at " +
-               std::to_string(id);
+        return "group " + std::to_string(g) + " holds " + std::to_string(last) +
+               ", but the chain breaks at " + std::to_string(id);
       }
       id = found - 1;
     }

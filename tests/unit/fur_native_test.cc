@@ -19,7 +19,9 @@ class FurNative : public testing::Test {
  protected:
   using Heap = EngineFixture<E>;
 
-  FurNative() : path_(std::filesystem::temp_directory_path() / ("holdfast_fur_" + std::to_string(::getpid()))) {
+  FurNative()
+      : path_(std::filesystem::temp_directory_path() /
+              ("holdfast_fur_" + std::to_string(::getpid()))) {
     std::filesystem::remove(path_);
   }
   ~FurNative() override { discard(); }
@@ -62,7 +64,8 @@ TYPED_TEST_SUITE(FurNative, Engines);
 
 TYPED_TEST(FurNative, TransfersAndAuditsUnderTinyLogs) {
   for (const char* background : {"1", "0"}) {
-    auto& heap = this->start({{"log_bytes", "1024"}, {"markers", "16"}, {"background", background}});
+    auto& heap =
+        this->start({{"log_bytes", "1024"}, {"markers", "16"}, {"background", background}});
     constexpr uint64_t kAccounts = 8;
     constexpr uint64_t kTurns = 3000;
     for (size_t a = 0; a < kAccounts; ++a) {
@@ -142,6 +145,35 @@ TYPED_TEST(FurNative, EveryDomainCountsTheSame) {
     EXPECT_EQ(c.pwb, 16u * 9 / 64 + 1 + 1) << to_string(domain);
     this->discard();
   }
+}
+
+TYPED_TEST(FurNative, AnotherHeapsWordsAreReadRawAndNeverStoredTo) {
+  const std::string path =
+      std::filesystem::temp_directory_path() / ("holdfast_fur_other_" + std::to_string(::getpid()));
+  std::filesystem::remove(path);
+  auto& heap = this->start({{"log_bytes", "1024"}, {"markers", "64"}});
+  {
+    NativeOptions native;
+    native.create = true;
+    native.domain = Domain::process;
+    const auto machine = NativeMachine::open(path, native).value();
+    EngineFixtureShape shape;
+    shape.options = {{"log_bytes", "1024"}, {"markers", "64"}};
+    EngineFixture<TypeParam> other(*machine, shape);
+    other.format().check();
+    other.recover().check();
+    other.write(3, 33);
+    heap.engine().update([&] { heap.set(1, other.get(3)); });
+    EXPECT_EQ(heap.read(1), 33u);
+    EXPECT_THROW(heap.engine().update([&] {
+      heap.set(1, 5);
+      other.set(3, 5);
+    }),
+                 Error);
+    EXPECT_EQ(heap.read(1), 33u) << "rolled back";
+    EXPECT_EQ(other.read(3), 33u);
+  }
+  std::filesystem::remove(path);
 }
 
 TYPED_TEST(FurNative, LargeTransactionsGoUnderTheLockBesideSmallOnes) {

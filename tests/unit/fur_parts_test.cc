@@ -15,7 +15,12 @@ namespace holdfast {
 namespace {
 
 DurabilityMarker example(uint64_t number) {
-  return {.number = number, .aborted = false, .thread = 5, .start = 4096, .bytes = 320, .checksum = 0x1234567};
+  return {.number = number,
+          .aborted = false,
+          .thread = 5,
+          .start = 4096,
+          .bytes = 320,
+          .checksum = 0x1234567};
 }
 
 TEST(FurMarker, DecodesWhatWasEncoded) {
@@ -54,18 +59,21 @@ TEST(FurMarker, TailWordChecksItself) {
   for (const uint64_t tail : {uint64_t{0}, uint64_t{1}, uint64_t{123456789}}) {
     EXPECT_EQ(decode_tail(encode_tail(tail)), tail);
     for (int bit = 0; bit < 64; ++bit) {
-      EXPECT_EQ(decode_tail(encode_tail(tail) ^ uint64_t{1} << bit), std::nullopt) << tail << " bit " << bit;
+      EXPECT_EQ(decode_tail(encode_tail(tail) ^ uint64_t{1} << bit), std::nullopt)
+          << tail << " bit " << bit;
     }
   }
   EXPECT_EQ(decode_tail(0), std::nullopt) << "a cleared page is no tail";
 }
 
 TEST(FurRedoLog, RecordsAddUpOrAreRefused) {
-  const std::vector<uint64_t> words = {RedoRecord{8, 8}.header(), 42, RedoRecord{64, 16}.header(), 1, 2};
+  const std::vector<uint64_t> words = {RedoRecord{8, 8}.header(), 42, RedoRecord{64, 16}.header(),
+                                       1, 2};
   std::vector<std::pair<uint64_t, uint64_t>> seen;
-  EXPECT_TRUE(for_each_record(words.data(), words.size(), [&](RedoRecord r, const uint64_t* payload) {
-    seen.emplace_back(r.offset, payload[r.bytes / 8 - 1]);
-  }));
+  EXPECT_TRUE(
+      for_each_record(words.data(), words.size(), [&](RedoRecord r, const uint64_t* payload) {
+        seen.emplace_back(r.offset, payload[r.bytes / 8 - 1]);
+      }));
   EXPECT_EQ(seen, (std::vector<std::pair<uint64_t, uint64_t>>{{8, 42}, {64, 2}}));
   auto ignore = [](RedoRecord, const uint64_t*) {};
   EXPECT_FALSE(for_each_record(words.data(), 4, ignore)) << "cut off";
@@ -97,7 +105,8 @@ class FurReplayer : public testing::Test {
 
   FurReplayer() {
     machine.medium().grow(kPageBytes * 3).check();
-    std::byte* const base = machine.medium().map(0, kPageBytes * 3, nullptr, MapMode::shared).value();
+    std::byte* const base =
+        machine.medium().map(0, kPageBytes * 3, nullptr, MapMode::shared).value();
     regions.area = base;
     regions.home = base + 2 * kPageBytes;
     regions.data = regions.home;
@@ -106,7 +115,8 @@ class FurReplayer : public testing::Test {
     markers.emplace(machine, base + 2 * kLineBytes, kMarkers);
     states.emplace(machine, 2);
     statistics.emplace(machine);
-    replayer.emplace(machine, regions, reinterpret_cast<uint64_t*>(base), *markers, logs, *states, *statistics);
+    replayer.emplace(machine, regions, reinterpret_cast<uint64_t*>(base), *markers, logs, *states,
+                     *statistics);
     replayer->format();
     for (int t = 0; t < 2; ++t) {
       redo.emplace_back(machine, logs, t, replayer->freed(t));
@@ -122,12 +132,15 @@ class FurReplayer : public testing::Test {
                     .thread = thread,
                     .start = log.start(),
                     .bytes = sizeof(words),
-                    .checksum = log_checksum(words, sizeof(words), LogReplayer<SimMachine>::seed(number, thread))},
+                    .checksum = log_checksum(words, sizeof(words),
+                                             LogReplayer<SimMachine>::seed(number, thread))},
                    Site{});
     log.advance(sizeof(words));
   }
 
-  uint64_t home(uint64_t at) { return SimMachine::load(reinterpret_cast<uint64_t*>(regions.home) + at); }
+  uint64_t home(uint64_t at) {
+    return SimMachine::load(reinterpret_cast<uint64_t*>(regions.home) + at);
+  }
   uint64_t replayed_up_to() {
     replayer->replay_all(1000);
     return replayer->tail();
@@ -209,7 +222,9 @@ TEST_F(FurReplayer, RecordsWrapAroundTheEndOfTheLog) {
   EXPECT_EQ(redo[0].start(), 7u * 64);
   redo[0].write(words.data(), bytes, Site{});
   const uint64_t checksum = log_checksum(words.data(), bytes, LogReplayer<SimMachine>::seed(8, 0));
-  markers->write({.number = 8, .thread = 0, .start = redo[0].start(), .bytes = bytes, .checksum = checksum}, Site{});
+  markers->write(
+      {.number = 8, .thread = 0, .start = redo[0].start(), .bytes = bytes, .checksum = checksum},
+      Site{});
   redo[0].advance(bytes);
   RecoveryReport report;
   ASSERT_TRUE(replayer->recover(report).ok());
@@ -219,8 +234,9 @@ TEST_F(FurReplayer, RecordsWrapAroundTheEndOfTheLog) {
 }
 
 TEST(FurOptions, RefusesWhatMakesNoSense) {
-  for (const Options& bad : {Options{{"log_bytes", "511"}}, Options{{"markers", "13"}}, Options{{"retries", "many"}},
-                             Options{{"timestamps", "clock"}}, Options{{"background", "2"}}}) {
+  for (const Options& bad :
+       {Options{{"log_bytes", "511"}}, Options{{"markers", "13"}}, Options{{"retries", "many"}},
+        Options{{"timestamps", "clock"}}, Options{{"background", "2"}}}) {
     const auto result = fur_area_bytes(bad, 10);
     ASSERT_FALSE(result.ok()) << bad.begin()->first;
     EXPECT_EQ(result.status().code(), Code::invalid_argument);

@@ -37,13 +37,14 @@ void expect_failure(const std::string& path, const NativeOptions& options, Code 
   ASSERT_FALSE(machine.ok());
   EXPECT_EQ(machine.status().code(), code) << machine.status().to_string();
   EXPECT_NE(machine.status().message().find(path), std::string::npos) << machine.status().message();
-  EXPECT_NE(machine.status().message().find(words), std::string::npos) << machine.status().message();
+  EXPECT_NE(machine.status().message().find(words), std::string::npos)
+      << machine.status().message();
 }
 
 TEST(NativeFile, CreatesWithOwnerOnlyMode) {
   const NativeTestFile file;
   const auto machine = create(file.path());
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(stat(file.path().c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777u, 0600u);
   EXPECT_EQ(machine->medium().bytes(), 0u);
@@ -54,7 +55,8 @@ TEST(NativeFile, SaysWhatIsWrongAndWhatToDo) {
   expect_failure(file.path(), {}, Code::not_found, "create it first");
   expect_failure(file.directory(), {}, Code::invalid_argument, "is a directory");
   expect_failure(file.directory(), {.read_only = true}, Code::invalid_argument, "is a directory");
-  expect_failure(file.directory() + "/none/a.heap", {.create = true}, Code::not_found, "check the name");
+  expect_failure(file.directory() + "/none/a.heap", {.create = true}, Code::not_found,
+                 "check the name");
   expect_failure("/dev/null", {}, Code::invalid_argument, "ordinary file");
   create(file.path());
   expect_failure(file.path(), {.create = true}, Code::already_exists, "exists already");
@@ -213,7 +215,8 @@ TEST(NativeFile, RefusesMapsBeyondTheEndAndOddOnes) {
   EXPECT_EQ(medium.map(kPageBytes, 2 * kPageBytes, nullptr, MapMode::shared).status().code(),
             Code::invalid_argument);
   EXPECT_EQ(medium.map(8, 8, nullptr, MapMode::shared).status().code(), Code::invalid_argument);
-  EXPECT_EQ(medium.map(0, SIZE_MAX, nullptr, MapMode::shared).status().code(), Code::invalid_argument);
+  EXPECT_EQ(medium.map(0, SIZE_MAX, nullptr, MapMode::shared).status().code(),
+            Code::invalid_argument);
 }
 
 TEST(NativeFile, BaseCandidatesAreDistinctAndEnd) {
@@ -235,7 +238,7 @@ TEST(NativeFile, GrowsByRealBlocks) {
   ASSERT_TRUE(machine->medium().grow(kMiB).ok());
   ASSERT_TRUE(machine->medium().grow(kPageBytes).ok());  // no way back
   EXPECT_EQ(machine->medium().bytes(), kMiB);
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(stat(file.path().c_str(), &info), 0);
   EXPECT_EQ(info.st_size, static_cast<off_t>(kMiB));
   EXPECT_GE(info.st_blocks * 512, static_cast<off_t>(kMiB));
@@ -254,7 +257,8 @@ TEST(NativeFile, AGrowthThatFailsLeavesTheFileAsItWas) {
       _exit(1);
     }
     const Status status = (*machine)->medium().grow(4 * kMiB);
-    if (status.code() != Code::out_of_space || status.message().find(file.path()) == std::string::npos) {
+    if (status.code() != Code::out_of_space ||
+        status.message().find(file.path()) == std::string::npos) {
       _exit(2);
     }
     if ((*machine)->medium().bytes() != kMiB || (*machine)->failed()) {
@@ -265,7 +269,7 @@ TEST(NativeFile, AGrowthThatFailsLeavesTheFileAsItWas) {
   int status = 0;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0) << "step " << WEXITSTATUS(status);
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(stat(file.path().c_str(), &info), 0);
   EXPECT_EQ(info.st_size, static_cast<off_t>(2 * kMiB));
 }
@@ -291,7 +295,7 @@ TEST(NativeFile, AForkedChildKnowsItAndHasNoMappings) {
   EXPECT_EQ(status, 0);
   child = fork();
   if (child == 0) {
-    struct sigaction plain {};
+    struct sigaction plain{};
     plain.sa_handler = SIG_DFL;
     sigaction(SIGSEGV, &plain, nullptr);
     NativeMachine::store(reinterpret_cast<uint64_t*>(*p), uint64_t{1});

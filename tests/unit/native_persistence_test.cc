@@ -94,13 +94,15 @@ TEST(NativePersistence, AnOrdinaryFileIsNotPersistentMemory) {
 
 TEST(NativePersistence, ADomainIsDetected) {
   const Opened opened({});
-  EXPECT_EQ(opened.machine->medium().domain(), Domain::file);  // /tmp is on no persistent memory here
+  EXPECT_EQ(opened.machine->medium().domain(),
+            Domain::file);  // /tmp is on no persistent memory here
   EXPECT_FALSE(opened.machine->medium().emulated());
 }
 
 TEST(NativePersistence, ChoosesByWhatIsOffered) {
   const auto choose = [](bool map_sync, bool cpu_cache, std::optional<Domain> domain, bool force) {
-    return native::choose_persistence("p", {map_sync, cpu_cache}, {.domain = domain, .force = force});
+    return native::choose_persistence("p", {map_sync, cpu_cache},
+                                      {.domain = domain, .force = force});
   };
   EXPECT_EQ(choose(false, false, {}, false)->domain, Domain::file);
   EXPECT_EQ(choose(true, false, {}, false)->domain, Domain::pmem);

@@ -12,7 +12,8 @@ namespace holdfast {
 /// A name in a directory of its own, both removed at the end.
 class NativeTestFile {
  public:
-  explicit NativeTestFile(const std::string& parent = "/tmp") : directory_(parent + "/holdfast-XXXXXX") {
+  explicit NativeTestFile(const std::string& parent = "/tmp")
+      : directory_(parent + "/holdfast-XXXXXX") {
     if (mkdtemp(directory_.data()) == nullptr) {
       throw std::filesystem::filesystem_error("mkdtemp", std::make_error_code(std::errc::io_error));
     }

@@ -20,7 +20,8 @@ class NativeThreads : public testing::Test {
   std::unique_ptr<NativeMachine> make(int max_threads) {
     files_.push_back(std::make_unique<NativeTestFile>());
     auto result = NativeMachine::open(
-        files_.back()->path(), {.create = true, .domain = Domain::process, .max_threads = max_threads});
+        files_.back()->path(),
+        {.create = true, .domain = Domain::process, .max_threads = max_threads});
     EXPECT_TRUE(result.ok()) << result.status().to_string();
     return std::move(result.value());
   }

@@ -10,6 +10,7 @@
 
 #include "holdfast/base/random.h"
 #include "holdfast/engines/common/crwwp.h"
+#include "holdfast/engines/common/left_right.h"
 #include "holdfast/engines/common/line_filter.h"
 #include "holdfast/engines/common/store_log.h"
 #include "holdfast/engines/romulus/state_word.h"
@@ -114,34 +115,69 @@ TEST(RomulusStoreLog, RestoresExactlyWhatCameAfterTheMark) {
   }
 }
 
+/// Stores leave the store buffers late, so that a missing fence between a reader's arrival and its
+/// look at the writer's phase would show.
 TEST(RomulusCrwwp, ReadersAndWriterExcludeEachOtherAndReadersLosePatience) {
   uint64_t refused = 0;
-  for (uint64_t seed = 1; seed <= 100; ++seed) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    SimMachine machine({.threads = 3, .seed = seed});
+    SimMachine machine({.threads = 3, .seed = seed, .drain_probability = 0.02});
     Crwwp<SimMachine> lock(machine);
-    auto* inside = make_array<SimMachine::Atomic<uint64_t>>(machine, 2);  // readers, writer
+    auto* words = make_array<uint64_t>(machine, 2);
     machine.run_threads(3, [&](int worker) {
       const int slot = machine.self();
-      for (int i = 0; i < 20; ++i) {
+      for (uint64_t i = 1; i <= 20; ++i) {
         if (worker == 0) {
           lock.exclude();
-          inside[1].fetch_add(1);
-          EXPECT_EQ(inside[0].load(), 0u);
-          inside[1].fetch_add(~uint64_t{0});
+          SimMachine::store(words, i);
+          SimMachine::store(words + 1, i);
           lock.admit();
         } else if (lock.enter(slot)) {
-          inside[0].fetch_add(1);
-          EXPECT_EQ(inside[1].load(), 0u);
-          inside[0].fetch_add(~uint64_t{0});
+          const uint64_t second = SimMachine::load(words + 1);
+          machine.pause();
+          EXPECT_EQ(SimMachine::load(words), second);
           lock.leave(slot);
         } else {
           ++refused;
         }
       }
     });
+    if (::testing::Test::HasFailure()) {
+      break;
+    }
   }
   EXPECT_GT(refused, 0u);  // else the way out for starving readers is untested
+}
+
+/// The same for the two sides: the side readers are on does not change under them.
+TEST(RomulusLeftRight, TheWriterWaitsForReadersOfTheSideItChanges) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    SimMachine machine({.threads = 3, .seed = seed, .drain_probability = 0.02});
+    LeftRight<SimMachine> sides(machine);
+    auto* words = make_array<uint64_t>(machine, 4);
+    machine.run_threads(3, [&](int worker) {
+      const int slot = machine.self();
+      for (uint64_t i = 1; i <= 20; ++i) {
+        if (worker == 0) {
+          const uint64_t side = i % 2;
+          sides.direct(1 - side);
+          sides.wait_for_stragglers();
+          SimMachine::store(words + 2 * side, i);
+          SimMachine::store(words + 2 * side + 1, i);
+        } else {
+          const uint64_t* mine = words + 2 * sides.enter(slot);
+          const uint64_t second = SimMachine::load(mine + 1);
+          machine.pause();
+          EXPECT_EQ(SimMachine::load(mine), second);
+          sides.leave(slot);
+        }
+      }
+    });
+    if (::testing::Test::HasFailure()) {
+      break;
+    }
+  }
 }
 
 }  // namespace

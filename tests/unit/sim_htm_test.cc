@@ -107,6 +107,7 @@ TEST_P(SimHtmConflict, RequesterWins) {
       if (c.suspended) {
         SimMachine::load(line + kLineWords);  // untracked accesses go on while doomed
         htm.resume();
+        EXPECT_FALSE(c.dooms) << "resume tells";
       }
       htm.commit();
       EXPECT_FALSE(c.dooms);
@@ -366,6 +367,21 @@ TEST(SimHtm, AWaiterWhoseTransactionIsDoomedWakesUp) {
       htm.resume();
     });
     EXPECT_EQ(cause, AbortCause::conflict);
+  });
+}
+
+TEST(SimHtm, ACommitWakesThoseWhoWaitForItsWords) {
+  SimMachine machine({.threads = 2});
+  auto* word = make_array<SimMachine::Atomic<uint64_t>>(machine, 1);
+  machine.run_threads(2, [&](int i) {
+    if (i == 1) {
+      EXPECT_EQ(machine.wait_while(*word, uint64_t{0}), 4u);
+      return;
+    }
+    for (int k = 0; k < 50; ++k) {
+      machine.pause();  // the other one blocks
+    }
+    EXPECT_EQ(attempt(machine, Tracking::all, [&] { word->store(4); }), AbortCause::none);
   });
 }
 

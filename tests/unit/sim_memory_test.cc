@@ -18,7 +18,7 @@ using Outcomes = std::set<std::pair<uint64_t, uint64_t>>;
 
 constexpr uint64_t kSeeds = 300;
 
-enum class Between { nothing, fence, rmw, seq_cst };
+enum class Between { nothing, fence, rmw, failed_cas, seq_cst };
 
 /// Each thread stores to its own word, then loads the other's.
 Outcomes store_buffering(Between between) {
@@ -36,6 +36,9 @@ Outcomes store_buffering(Between between) {
         machine.fence();
       } else if (between == Between::rmw) {
         words[8].fetch_add(0);
+      } else if (between == Between::failed_cas) {
+        uint64_t wrong = 9;
+        EXPECT_FALSE(words[8].compare_exchange(wrong, 1));
       }
       seen[static_cast<size_t>(i)] = other.load();
     });
@@ -51,7 +54,8 @@ TEST(SimMemory, StoreBufferingIsVisibleWithoutAFence) {
 }
 
 TEST(SimMemory, StoreBufferingIsImpossibleAcrossAFenceRmwOrSeqCstStore) {
-  for (const Between between : {Between::fence, Between::rmw, Between::seq_cst}) {
+  for (const Between between :
+       {Between::fence, Between::rmw, Between::failed_cas, Between::seq_cst}) {
     const Outcomes outcomes = store_buffering(between);
     EXPECT_EQ(outcomes.count({0, 0}), 0u) << "kind " << static_cast<int>(between);
     EXPECT_EQ(outcomes.size(), 3u);

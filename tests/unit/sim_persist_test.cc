@@ -103,10 +103,12 @@ TEST(SimPersist, AFenceOfAnotherThreadDoesNotCount) {
         machine.pause();
       }
       EXPECT_EQ(words[0], 1u);
+      SimMachine::store(words + 2 * kLineWords, uint64_t{3});
+      machine.pwb(words + 2 * kLineWords);
       machine.psync();
     }
   });
-  EXPECT_EQ(all_images(machine, 0, 1), (Pairs{{0, 0}, {1, 0}}));
+  EXPECT_EQ(all_images(machine, 0, 2 * kLineWords), (Pairs{{0, 3}, {1, 3}}));
 }
 
 TEST(SimPersist, ReadModifyWriteOrdersWriteBacksWhereTheMachineSaysSo) {
@@ -227,7 +229,8 @@ TEST(SimPersist, ACrashStopsJustBeforeItsEventAndFreezesTheMedium) {
 }
 
 TEST(SimPersist, WhatCrashedThreadsOwnedIsNotHeldAgainstThem) {
-  // Their stacks are not unwound. Under AddressSanitizer this fails at exit if the leak is not excused.
+  // Their stacks are not unwound. Under AddressSanitizer this fails at exit if the leak is not
+  // excused.
   SimMachine machine({.threads = 2});
   uint64_t* words = map_all(machine);
   machine.crash_at(5);

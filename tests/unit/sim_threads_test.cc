@@ -130,8 +130,9 @@ TEST(SimThreads, WaitOutsideRunThreadsThatNobodyCanEndIsReported) {
   EXPECT_THROW(machine.wait_while(*word, uint64_t{0}), SimStuck);
 }
 
-TEST(SimThreads, BackgroundRunsBesideTheWorkersAndOnWaitsOutside) {
-  SimMachine machine({.threads = 2});
+/// Two workers ask a background thread, which answers by copying a number.
+void ask_and_answer(uint64_t seed) {
+  SimMachine machine({.threads = 2, .seed = seed});
   auto* asked = make_array<Word64>(machine, 16);
   Word64* answered = asked + 8;
   int calls = 0;
@@ -153,11 +154,18 @@ TEST(SimThreads, BackgroundRunsBesideTheWorkersAndOnWaitsOutside) {
       }
     }
   });
-  EXPECT_EQ(answered->load(), 20u);
-  EXPECT_LT(calls, 200) << "it sleeps while there is nothing to do";
+  ASSERT_EQ(answered->load(), 20u) << "seed " << seed;
+  ASSERT_LT(calls, 200) << "it sleeps while there is nothing to do; seed " << seed;
   asked->store(21);
-  EXPECT_EQ(machine.wait_while(*answered, uint64_t{20}), 21u);
+  ASSERT_EQ(machine.wait_while(*answered, uint64_t{20}), 21u)
+      << "it helps main, outside run_threads";
   machine.set_background(nullptr);
+}
+
+TEST(SimThreads, BackgroundRunsBesideTheWorkersAndMissesNoWakeUp) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    ASSERT_NO_FATAL_FAILURE(ask_and_answer(seed));
+  }
 }
 
 TEST(SimThreads, ASleepingBackgroundDoesNotHideADeadlock) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who wins when two software transactions meet? Interleaved by hand on one thread: a SoftThread does
-// not care which thread calls it. (Real threads: soft_stress_test.)
+// Who wins when two software transactions meet? Interleaved by hand on one thread: a SoftThread
+// does not care which thread calls it. (Real threads: soft_stress_test.)
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -106,6 +106,28 @@ TEST_P(SoftConflict, ASuspendedLoadDoomsOthersAndNotItself) {
   b_.commit();
   expect_conflict(a_, [&] { a_.commit(); });
   EXPECT_EQ(*y_, 2u);
+}
+
+TEST_P(SoftConflict, DoomIsNoticedAtTheNextStepWhateverItIs) {
+  uint64_t value = 0;
+  const std::function<void()> steps[] = {
+      [&] { a_.load(x_); },
+      [&] { a_.load(y_); },
+      [&] { a_.load_range(&value, y_, sizeof(value)); },
+      [&] { a_.store(x_, uint64_t{2}); },
+      [&] { a_.store(x_ + 1, uint64_t{2}); },
+      [&] { a_.store(y_, uint64_t{2}); },
+      [&] { a_.store_range(x_, &value, sizeof(value)); },
+      [&] { a_.suspend(), a_.resume(); },
+      [&] { a_.commit(); },
+  };
+  for (const auto& step : steps) {
+    a_.begin(GetParam());
+    a_.store(x_, uint64_t{1});
+    b_.outside_load(x_);
+    expect_conflict(a_, step);
+    EXPECT_EQ(*x_, 0u);
+  }
 }
 
 TEST_P(SoftConflict, DoomIsNoticedAtResumeAndNotBefore) {

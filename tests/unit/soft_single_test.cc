@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Does one thread's software transaction behave like a hardware one? (Two threads: soft_conflict_test.)
+// Does one thread's software transaction behave like a hardware one? (Two threads:
+// soft_conflict_test.)
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -87,7 +88,8 @@ TEST_P(SoftSingleBoth, RangesOfAnyOffsetAndLength) {
       t_.load_range(inside.data(), bytes, inside.size());
       ASSERT_EQ(inside, model) << "offset " << offset << " length " << n;
       t_.commit();
-      ASSERT_EQ(std::memcmp(bytes, model.data(), model.size()), 0) << "offset " << offset << " length " << n;
+      ASSERT_EQ(std::memcmp(bytes, model.data(), model.size()), 0)
+          << "offset " << offset << " length " << n;
       std::vector<uint8_t> outside(model.size());
       t_.outside_load_range(outside.data(), bytes, outside.size());
       ASSERT_EQ(outside, model);
@@ -208,8 +210,8 @@ TEST_P(SoftSingleBoth, SuspendedStoreToAnOwnLineDooms) {
 TEST_P(SoftSingleBoth, LinesThatShareAnEntry) {
   const size_t apart = SoftTable::kEntries * kLineBytes;
   std::vector<std::byte> large(apart + 2 * kLineBytes);
-  auto* a = reinterpret_cast<uint64_t*>(
-      (reinterpret_cast<uintptr_t>(large.data()) + kLineBytes) / kLineBytes * kLineBytes);
+  auto* a = reinterpret_cast<uint64_t*>((reinterpret_cast<uintptr_t>(large.data()) + kLineBytes) /
+                                        kLineBytes * kLineBytes);
   auto* b = a + apart / sizeof(uint64_t);
   ASSERT_EQ(SoftTable::index(line_of(a)), SoftTable::index(line_of(b)));
   EXPECT_EQ(run(t_, GetParam(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Does `soft` keep its promises when threads really run at the same time? Each test has an invariant
-// that holds in every legal execution. Also run under ThreadSanitizer.
+// Does `soft` keep its promises when threads really run at the same time? Each test has an
+// invariant that holds in every legal execution. Also run under ThreadSanitizer.
 #include <gtest/gtest.h>
 
 #include <atomic>

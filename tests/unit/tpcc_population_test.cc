@@ -18,19 +18,19 @@ namespace {
 class TpccPopulation : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    heap_ = new PlainHeap();
-    tpcc_ = new Tpcc<PlainHeap>(*heap_, Parameters::make(info(), {}).value());
-    tpcc_->set_up(1, 4711).check();
+    heap = new PlainHeap();
+    tpcc = new Tpcc<PlainHeap>(*heap, Parameters::make(info(), {}).value());
+    tpcc->set_up(1, 4711).check();
   }
   static void TearDownTestSuite() {
-    delete tpcc_;
-    delete heap_;
+    delete tpcc;
+    delete heap;
   }
-  const Catalog<PlainHeap>& db() const { return tpcc_->catalog(); }
+  const Catalog<PlainHeap>& db() const { return tpcc->catalog(); }
   const DistrictTables<PlainHeap>& tables(uint32_t d) const { return db().tables(1, d); }
 
-  static inline PlainHeap* heap_ = nullptr;
-  static inline Tpcc<PlainHeap>* tpcc_ = nullptr;
+  static inline PlainHeap* heap = nullptr;
+  static inline Tpcc<PlainHeap>* tpcc = nullptr;
 };
 
 TEST_F(TpccPopulation, HasTheStandardsNumberOfRows) {
@@ -52,19 +52,19 @@ TEST_F(TpccPopulation, HasTheStandardsNumberOfRows) {
 }
 
 TEST_F(TpccPopulation, MeetsAllConditions) {
-  const Status status = tpcc_->check();
+  const Status status = tpcc->check();
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
 TEST_F(TpccPopulation, EveryBlockIsOwned) {
   size_t blocks = 1;  // the root object
   size_t bytes = sizeof(Database<PlainHeap>);
-  tpcc_->visit_blocks([&](const void* /*p*/, size_t n) {
+  tpcc->visit_blocks([&](const void* /*p*/, size_t n) {
     ++blocks;
     bytes += n;
   });
-  EXPECT_EQ(blocks, heap_->live_blocks());
-  EXPECT_EQ(bytes, heap_->live_bytes());
+  EXPECT_EQ(blocks, heap->live_blocks());
+  EXPECT_EQ(bytes, heap->live_bytes());
 }
 
 TEST_F(TpccPopulation, CustomersAreAsSpecified) {

@@ -33,18 +33,18 @@ TEST(TpccRandom, NurandIsTheFormulaOfTheStandard) {
   // (rand(0, A) | rand(x, y)) sets bits: among 0..255 | 0..255 every bit is set in three draws of
   // four.
   int bits = 0;
-  constexpr int kDraws = 20'000;
-  for (int i = 0; i < kDraws; ++i) {
+  constexpr int draws = 20'000;
+  for (int i = 0; i < draws; ++i) {
     bits += __builtin_popcount(nurand(random, 255, 0, 0, 255));
   }
-  EXPECT_NEAR(bits / (8.0 * kDraws), 0.75, 0.01);
+  EXPECT_NEAR(bits / (8.0 * draws), 0.75, 0.01);
 }
 
 TEST(TpccRandom, NurandPrefersSomeItems) {
   Random random(3);
   std::vector<int> count(100'001);
-  constexpr int kDraws = 1'000'000;
-  for (int i = 0; i < kDraws; ++i) {
+  constexpr int draws = 1'000'000;
+  for (int i = 0; i < draws; ++i) {
     ++count[nurand(random, 8191, 1234, 1, 100'000)];
   }
   std::sort(count.rbegin(), count.rend());
@@ -53,7 +53,7 @@ TEST(TpccRandom, NurandPrefersSomeItems) {
     top += count[static_cast<size_t>(i)];
   }
   // A tenth of the items draws far more than a tenth of the orders.
-  EXPECT_GT(top, kDraws * 3 / 10);
+  EXPECT_GT(top, draws * 3 / 10);
 }
 
 TEST(TpccRandom, ConstantForLastNamesMovesAsTheStandardAllows) {
@@ -135,14 +135,14 @@ TEST(TpccRandom, TextsHaveTheirLengthsAndAlphabets) {
 TEST(TpccRandom, TenPercentAreOriginal) {
   Random random(5);
   int original = 0;
-  constexpr int kRows = 50'000;
-  for (int i = 0; i < kRows; ++i) {
+  constexpr int rows = 50'000;
+  for (int i = 0; i < rows; ++i) {
     const auto data = random_data(random);
     ASSERT_GE(data.view().size(), 26u);
     ASSERT_LE(data.view().size(), 50u);
     original += is_original(data) ? 1 : 0;
   }
-  EXPECT_NEAR(original, kRows / 10, kRows / 100);
+  EXPECT_NEAR(original, 0.1 * rows, 0.01 * rows);
 }
 
 }  // namespace

@@ -31,7 +31,8 @@ class UndoEngine {
   }
   template <class T>
   static void store(T* p, T value) {
-    store_range(p, &value, sizeof(T));
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): T may be a pointer, which is then the value
+    store_range(static_cast<void*>(p), static_cast<const void*>(&value), sizeof(T));
   }
   static void load_range(void* to, const void* p, size_t n) { std::memcpy(to, p, n); }
   static void store_range(void* p, const void* from, size_t n) {
@@ -212,6 +213,9 @@ class UndoHeap {
       } catch (const Error& error) {
         return Result<R>(error.status());
       }
+      if (!result) {
+        return Result<R>(Status(Code::misuse, "the body did not run"));
+      }
       return Result<R>(std::move(*result));
     }
   }
@@ -228,7 +232,7 @@ class Fixture {
     return {{"items", "60"}, {"customers", "30"}, {"orders", "20"}, {"districts", "3"}};
   }
 
-  explicit Fixture(std::map<std::string, std::string> parameters, int workers = 1)
+  explicit Fixture(const std::map<std::string, std::string>& parameters, int workers = 1)
       : tpcc(heap, Parameters::make(Workload::static_info(), parameters).value()) {
     tpcc.set_up(workers, kSeed).check();
   }

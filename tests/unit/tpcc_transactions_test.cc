@@ -19,26 +19,26 @@ using Heap = UndoHeap;
 
 class TpccTransactions : public ::testing::Test {
  protected:
-  TpccTransactions() : f(parameters()) {}
+  TpccTransactions() : f_(parameters()) {}
   static std::map<std::string, std::string> parameters() {
     auto p = Fixture::small();
     p["warehouses"] = "2";
     return p;
   }
 
-  const Catalog<Heap>& db() const { return f.catalog(); }
+  const Catalog<Heap>& db() const { return f_.catalog(); }
 
   NewOrderOutput order(const NewOrderInput& input) {
-    return f.heap.update([&] { return NewOrder<Heap>(db(), input).run(); }).value();
+    return f_.heap.update([&] { return NewOrder<Heap>(db(), input).run(); }).value();
   }
   PaymentOutput pay(const PaymentInput& input) {
-    return f.heap.update([&] { return Payment<Heap>(db(), input).run(); }).value();
+    return f_.heap.update([&] { return Payment<Heap>(db(), input).run(); }).value();
   }
   DeliveryOutput deliver(const DeliveryInput& input) {
-    return f.heap.update([&] { return delivery(db(), input); }).value();
+    return f_.heap.update([&] { return delivery(db(), input); }).value();
   }
   void expect_consistent() {
-    const Status status = f.tpcc.check();
+    const Status status = f_.tpcc.check();
     EXPECT_TRUE(status.ok()) << status.message();
   }
 
@@ -58,7 +58,7 @@ class TpccTransactions : public ::testing::Test {
     return input;
   }
 
-  Fixture f;
+  Fixture f_;
 };
 
 TEST_F(TpccTransactions, NewOrderEntersOrderLinesAndStock) {
@@ -102,7 +102,7 @@ TEST_F(TpccTransactions, NewOrderEntersOrderLinesAndStock) {
 
 TEST_F(TpccTransactions, StockIsRefilledBelowTen) {
   const auto quantity_after = [&](int32_t quantity) {
-    f.change([&] { db().stock(1, 1).quantity = quantity; });
+    f_.change([&] { db().stock(1, 1).quantity = quantity; });
     order(five_lines());
     return db().stock(1, 1).quantity.load();
   };
@@ -145,7 +145,7 @@ TEST_F(TpccTransactions, RollbackIsReportedAsNotCommitted) {
 }
 
 TEST_F(TpccTransactions, PaymentMovesMoney) {
-  f.change([&] { db().customer(2, 3, 4).credit = Credit::good; });
+  f_.change([&] { db().customer(2, 3, 4).credit = Credit::good; });
   const auto data = db().customer(2, 3, 4).data.load();
   const auto output =
       pay({.warehouse = 1, .district = 2, .customer = {2, 3, 4, {}}, .amount = 12'345, .date = 99});
@@ -168,7 +168,7 @@ TEST_F(TpccTransactions, PaymentMovesMoney) {
 }
 
 TEST_F(TpccTransactions, BadCreditIsWrittenDown) {
-  f.change([&] { db().customer(1, 3, 4).credit = Credit::bad; });
+  f_.change([&] { db().customer(1, 3, 4).credit = Credit::bad; });
   const std::string before(db().customer(1, 3, 4).data.load().view());
   const PaymentInput input{
       .warehouse = 2, .district = 1, .customer = {1, 3, 4, {}}, .amount = 500, .date = 1};
@@ -214,7 +214,7 @@ TEST_F(TpccTransactions, ByNameTheMiddleOneIsTaken) {
 
 TEST_F(TpccTransactions, OrderStatusShowsTheLastOrder) {
   const auto output = order(five_lines());
-  const auto status = f.heap.read([&] { return order_status(db(), {{1, 2, 9, {}}}); }).value();
+  const auto status = f_.heap.read([&] { return order_status(db(), {{1, 2, 9, {}}}); }).value();
   EXPECT_EQ(status.order, output.order);
   EXPECT_EQ(status.customer, 9u);
   EXPECT_EQ(status.line_count, 5u);
@@ -224,7 +224,7 @@ TEST_F(TpccTransactions, OrderStatusShowsTheLastOrder) {
   std::set<uint32_t> with_orders;
   for_each_order([&](const Order<Heap>& o) { with_orders.insert(o.customer); });
   for (uint32_t c = 1; c <= 30; ++c) {
-    const auto s = f.heap.read([&] { return order_status(db(), {{1, 2, c, {}}}); }).value();
+    const auto s = f_.heap.read([&] { return order_status(db(), {{1, 2, c, {}}}); }).value();
     EXPECT_EQ(s.order != 0, with_orders.count(c) == 1) << c;
   }
 }
@@ -263,7 +263,7 @@ TEST_F(TpccTransactions, DeliveryTakesTheOldestOfEachDistrict) {
 TEST_F(TpccTransactions, StockLevelCountsDifferentItemsOfTheLastOrders) {
   Random random(21);
   for (int i = 0; i < 200; ++i) {
-    f.tpcc.operation(0, random);
+    f_.tpcc.operation(0, random);
   }
   const auto by_hand = [&](uint32_t orders, int32_t threshold) {
     std::set<uint32_t> low;
@@ -283,7 +283,7 @@ TEST_F(TpccTransactions, StockLevelCountsDifferentItemsOfTheLastOrders) {
   for (const uint32_t orders : {1u, 20u, 100u}) {
     for (const int32_t threshold : {10, 20, 60}) {
       const auto output =
-          f.heap.read([&] { return stock_level(db(), {1, 2, orders, threshold}, space); }).value();
+          f_.heap.read([&] { return stock_level(db(), {1, 2, orders, threshold}, space); }).value();
       EXPECT_EQ(output.low_items, by_hand(orders, threshold))
           << orders << " orders below " << threshold;
       EXPECT_EQ(output.next_order, db().district(1, 2).next_order.load());

@@ -18,39 +18,39 @@ using Heap = tpcc_test::UndoHeap;
 
 class TpccVerify : public ::testing::Test {
  protected:
-  TpccVerify() : f(Fixture::small()) {
+  TpccVerify() : f_(Fixture::small()) {
     Random random(31);
     for (int i = 0; i < 1500; ++i) {
-      acknowledged.push_back(f.tpcc.operation(0, random));
+      acknowledged_.push_back(f_.tpcc.operation(0, random));
     }
   }
 
   /// The last acknowledgement of a kind.
   OperationResult last(Kind kind) const {
-    for (size_t i = acknowledged.size(); i-- > 0;) {
-      if (acknowledged[i].kind == kind && acknowledged[i].committed) {
-        return acknowledged[i];
+    for (size_t i = acknowledged_.size(); i-- > 0;) {
+      if (acknowledged_[i].kind == kind && acknowledged_[i].committed) {
+        return acknowledged_[i];
       }
     }
     ADD_FAILURE() << "no such operation";
     return {};
   }
-  const Catalog<Heap>& db() const { return f.catalog(); }
+  const Catalog<Heap>& db() const { return f_.catalog(); }
 
   void expect_rejected(const OperationResult& result, const std::string& why) {
-    const Status status = f.tpcc.verify(result);
+    const Status status = f_.tpcc.verify(result);
     EXPECT_EQ(status.code(), Code::corrupt);
     EXPECT_NE(status.message().find(why), std::string::npos) << status.message();
   }
 
-  Fixture f;
-  std::vector<OperationResult> acknowledged;
+  Fixture f_;
+  std::vector<OperationResult> acknowledged_;
 };
 
 TEST_F(TpccVerify, EverythingAcknowledgedIsAccepted) {
   std::map<int, int> verified;
-  for (const auto& result : acknowledged) {
-    const Status status = f.tpcc.verify(result);
+  for (const auto& result : acknowledged_) {
+    const Status status = f_.tpcc.verify(result);
     EXPECT_TRUE(status.ok()) << status.message();
     verified[result.kind] += result.acknowledgement[0] != 0 ? 1 : 0;
   }
@@ -81,7 +81,7 @@ TEST_F(TpccVerify, AnOrderWithALostLine) {
   const auto result = last(kNewOrder);
   const uint64_t key = decode(result).key;
   auto& tables = db().tables(warehouse_of(key), district_of(key));
-  f.change([&] { tables.order_lines.erase(order_line_key(key, 1)); });
+  f_.change([&] { tables.order_lines.erase(order_line_key(key, 1)); });
   expect_rejected(result, "lines worth");
 }
 
@@ -89,7 +89,7 @@ TEST_F(TpccVerify, AnOrderNeitherWaitingNorDelivered) {
   const auto result = last(kNewOrder);
   const uint64_t key = decode(result).key;
   auto& tables = db().tables(warehouse_of(key), district_of(key));
-  f.change([&] {
+  f_.change([&] {
     tables.new_orders.erase(key);
     need_row<Heap>(tables.orders, key, "order").carrier = 0;
   });
@@ -112,7 +112,7 @@ TEST_F(TpccVerify, ADeliveryThatWasLost) {
   // One that delivered something.
   OperationResult result;
   uint64_t key = 0;
-  for (const auto& r : acknowledged) {
+  for (const auto& r : acknowledged_) {
     if (r.kind == kDelivery && decode(r).delivery.orders[1] != 0) {
       result = r;
       key = order_key(1, 2, decode(r).delivery.orders[1]);
@@ -120,23 +120,23 @@ TEST_F(TpccVerify, ADeliveryThatWasLost) {
   }
   ASSERT_NE(key, 0u);
   auto& tables = db().tables(1, 2);
-  f.change([&] { tables.new_orders.insert(key, key); });
+  f_.change([&] { tables.new_orders.insert(key, key); });
   expect_rejected(result, "still waits");
-  f.change([&] { need_row<Heap>(tables.orders, key, "order").carrier = 0; });
+  f_.change([&] { need_row<Heap>(tables.orders, key, "order").carrier = 0; });
   expect_rejected(result, "carrier");
-  f.change([&] {
+  f_.change([&] {
     tables.new_orders.erase(key);
     need_row<Heap>(tables.order_lines, order_line_key(key, 1), "order-line").delivery_date = 0;
   });
   expect_rejected(result, "no delivery date");
-  f.change([&] { tables.orders.erase(key); });
+  f_.change([&] { tables.orders.erase(key); });
   expect_rejected(result, "does not exist");
 }
 
 TEST_F(TpccVerify, AnOrderNumberThatWentBack) {
   const auto result = last(kStockLevel);
   const uint64_t key = decode(result).key;
-  f.change([&] { db().district(1, district_of(key)).next_order = number_of(key) - 1; });
+  f_.change([&] { db().district(1, district_of(key)).next_order = number_of(key) - 1; });
   expect_rejected(result, "went back");
 }
 
@@ -146,12 +146,12 @@ TEST_F(TpccVerify, WordsThatAreNoAcknowledgement) {
     result.acknowledgement[0] = word;
     expect_rejected(result, "not an acknowledgement");
   };
-  ask(1);                                              // no kind
-  ask(uint64_t{9} << 56 | order_key(1, 1, 1));         // no such kind
-  ask(uint64_t{1} << 56 | order_key(2, 1, 1));         // no such warehouse
-  ask(uint64_t{1} << 56 | order_key(1, 4, 1));         // no such district
-  ask(uint64_t{1} << 56 | order_key(1, 0, 1));         // a delivery's key, but no delivery
-  EXPECT_TRUE(f.tpcc.verify(OperationResult()).ok());  // nothing was acknowledged
+  ask(1);                                               // no kind
+  ask(uint64_t{9} << 56 | order_key(1, 1, 1));          // no such kind
+  ask(uint64_t{1} << 56 | order_key(2, 1, 1));          // no such warehouse
+  ask(uint64_t{1} << 56 | order_key(1, 4, 1));          // no such district
+  ask(uint64_t{1} << 56 | order_key(1, 0, 1));          // a delivery's key, but no delivery
+  EXPECT_TRUE(f_.tpcc.verify(OperationResult()).ok());  // nothing was acknowledged
 }
 
 TEST(TpccAcknowledgement, DeliverySurvivesItsPacking) {

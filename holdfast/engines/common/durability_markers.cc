@@ -18,16 +18,19 @@ constexpr uint64_t undo_shift(uint64_t x, int k) {
   return y;
 }
 
-/// The inverse of mix64: its steps undone, last one first. The factors are the multiplicative inverses
-/// of mix64's, modulo 2^64.
+/// The inverse of mix64: its steps undone, last one first. The factors are the multiplicative
+/// inverses of mix64's, modulo 2^64.
 constexpr uint64_t unmix64(uint64_t x) {
   x = undo_shift(x, 31) * 0x319642b2d24d8ec3ULL;
   x = undo_shift(x, 27) * 0x96de1b173f119089ULL;
   return undo_shift(x, 30) - 0x9e3779b97f4a7c15ULL;
 }
-static_assert(unmix64(mix64(1)) == 1 && unmix64(mix64(0xfedcba9876543210ULL)) == 0xfedcba9876543210ULL);
+static_assert(unmix64(mix64(1)) == 1 &&
+              unmix64(mix64(0xfedcba9876543210ULL)) == 0xfedcba9876543210ULL);
 
-uint64_t tail_check(uint64_t tail) { return mix64(~tail) >> kTailBits; }
+uint64_t tail_check(uint64_t tail) {
+  return mix64(~tail) >> kTailBits;
+}
 
 }  // namespace
 
@@ -58,7 +61,9 @@ std::optional<DurabilityMarker> MarkerWords::decode() const {
   return marker;
 }
 
-uint64_t encode_tail(uint64_t tail) { return tail_check(tail) << kTailBits | (tail & kTailMask); }
+uint64_t encode_tail(uint64_t tail) {
+  return tail_check(tail) << kTailBits | (tail & kTailMask);
+}
 
 std::optional<uint64_t> decode_tail(uint64_t word) {
   const uint64_t tail = word & kTailMask;

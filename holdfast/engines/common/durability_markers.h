@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The global array of durability markers (FUR 3.2.3, 3.3), in persistent memory and circular. The
-// transaction with number d owns slot d mod M. A slot that says "d, committed" makes the transaction
-// durable; one that says "d, aborted" fills the gap an aborted transaction left in the numbers.
+// transaction with number d owns slot d mod M. A slot that says "d, committed" makes the
+// transaction durable; one that says "d, aborted" fills the gap an aborted transaction left in the
+// numbers.
 //
 //   slot   one line of 64 bytes, words:
 //     0  valid     mix64(d) xor a hash of words 1 to 3; 0: none. Stored last.
@@ -10,11 +11,11 @@
 //     2  extent    bytes of log | kind << 62 | salt << 63
 //     3  checksum  of the log's content, seeded with d
 //
-// Stores to one line persist in program order, so a slot needs one write-back and no fence inside: word 0
-// is cleared before the others change and set after them, and in every legal image it is 0, or vouches
-// for what is there. Hence a non-zero word 0 that does not decode to a number that belongs in the slot is
-// damage. The hash makes any damaged bit decode to a random number, not to a plausible one. `salt` only
-// keeps word 0 from being 0 by chance.
+// Stores to one line persist in program order, so a slot needs one write-back and no fence inside:
+// word 0 is cleared before the others change and set after them, and in every legal image it is 0,
+// or vouches for what is there. Hence a non-zero word 0 that does not decode to a number that
+// belongs in the slot is damage. The hash makes any damaged bit decode to a random number, not to a
+// plausible one. `salt` only keeps word 0 from being 0 by chance.
 #pragma once
 
 #include <cstddef>
@@ -50,8 +51,9 @@ struct MarkerWords {
   uint64_t hash() const { return mix64(place ^ mix64(extent ^ mix64(checksum))); }
 };
 
-/// The persistent word that says how far the log has been replayed. It carries a check of its own, since a
-/// wrong tail would silently lose transactions, and is one word, since it must change at once.
+/// The persistent word that says how far the log has been replayed. It carries a check of its own,
+/// since a wrong tail would silently lose transactions, and is one word, since it must change at
+/// once.
 inline constexpr int kTailBits = 52;  // 140 years of a million transactions a second
 uint64_t encode_tail(uint64_t tail);
 std::optional<uint64_t> decode_tail(uint64_t word);

@@ -6,10 +6,9 @@
 //
 //   requester   lock free: take it, serve a batch with the own request first.
 //               lock taken: announce the request in the own slot, wait on that slot only.
-//   combiner    serve own request, then every announced one; make the batch durable; answer;
-//   unlock. unlock      a request announced too late for the batch gets the lock handed over, so
-//   that nobody
-//               sleeps beside a free lock.
+//   combiner    serve own request, then every announced one; make the batch durable; answer.
+//   unlock      a request announced too late for the batch gets the lock handed over, so that
+//               nobody sleeps beside a free lock.
 //
 // No requester starves: whoever holds the lock scans all slots, so a request waits for at most the
 // running batch and the next one.

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The log replayer (FUR 3.3): brings the heap's home up to date from the redo logs, in the order of the
-// durability markers, and so frees log space and markers. It runs in the background, by whoever finds its
-// log full, when a heap is closed, and at recovery.
+// The log replayer (FUR 3.3): brings the heap's home up to date from the redo logs, in the order of
+// the durability markers, and so frees log space and markers. It runs in the background, by whoever
+// finds its log full, when a heap is closed, and at recovery.
 //
-//   batch   markers from the tail on -> records to the home, pwb -> pfence -> tail, pwb -> pfence -> space
+//   batch   markers from the tail on -> records to the home, pwb -> pfence -> tail, pwb -> pfence
+//   -> space
 //           and slots are free
 //
-// While transactions run it stops at the first number without a durable marker: that transaction is in
-// flight and will become durable later. Only recovery, when nothing is in flight, skips such holes, and
-// looks at all slots, so it does not depend on how many holes there are.
+// While transactions run it stops at the first number without a durable marker: that transaction is
+// in flight and will become durable later. Only recovery, when nothing is in flight, skips such
+// holes, and looks at all slots, so it does not depend on how many holes there are.
 #pragma once
 
 #include <algorithm>
@@ -31,8 +32,9 @@ class LogReplayer {
  public:
   using Position = typename M::template Atomic<uint64_t>;
 
-  LogReplayer(M& machine, const Regions& regions, uint64_t* tail_word, DurabilityMarkers<M>& markers,
-              const RedoLogArea& logs, StateArray<M>& states, SlotStatistics<M>& statistics)
+  LogReplayer(M& machine, const Regions& regions, uint64_t* tail_word,
+              DurabilityMarkers<M>& markers, const RedoLogArea& logs, StateArray<M>& states,
+              SlotStatistics<M>& statistics)
       : machine_(machine),
         regions_(regions),
         tail_word_(tail_word),
@@ -180,8 +182,8 @@ void LogReplayer<M>::collect(size_t limit) {
     if (!marker || marker->number != first + i) {
       return;  // an earlier lap's marker, or one that is being replaced
     }
-    // A stored marker may not be durable yet. Were it replayed, a crash could keep the home's new bytes
-    // and lose the marker: half a transaction. Its owner says when.
+    // A stored marker may not be durable yet. Were it replayed, a crash could keep the home's new
+    // bytes and lose the marker: half a transaction. Its owner says when.
     if (states_.works_on(marker->thread, marker->number)) {
       return;
     }
@@ -298,8 +300,9 @@ Result<std::vector<DurabilityMarker>> LogReplayer<M>::live_markers(uint64_t tail
       live.push_back(*marker);
     }
   }
-  std::sort(live.begin(), live.end(),
-            [](const DurabilityMarker& a, const DurabilityMarker& b) { return a.number < b.number; });
+  std::sort(live.begin(), live.end(), [](const DurabilityMarker& a, const DurabilityMarker& b) {
+    return a.number < b.number;
+  });
   return live;
 }
 
@@ -314,13 +317,16 @@ Status LogReplayer<M>::verify(const DurabilityMarker& marker) {
     return damaged(what + " lies outside the log");
   }
   logs_.template read<M>(marker.thread, marker.start, marker.bytes, words_);
-  if (log_checksum(words_.data(), marker.bytes, seed(marker.number, marker.thread)) != marker.checksum) {
+  if (log_checksum(words_.data(), marker.bytes, seed(marker.number, marker.thread)) !=
+      marker.checksum) {
     return damaged(what + " fails its checksum");
   }
   bool inside = true;
-  const bool whole = for_each_record(words_.data(), words_.size(), [&](RedoRecord record, const uint64_t*) {
-    inside = inside && record.offset < regions_.bytes && record.bytes <= regions_.bytes - record.offset;
-  });
+  const bool whole =
+      for_each_record(words_.data(), words_.size(), [&](RedoRecord record, const uint64_t*) {
+        inside = inside && record.offset < regions_.bytes &&
+                 record.bytes <= regions_.bytes - record.offset;
+      });
   return whole && inside ? Status() : damaged(what + " stores outside the heap's data");
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Redo logs (FUR 3.2.2): what a transaction stored, first as a volatile list of places, then, with the
-// values, in the thread's circular log in persistent memory.
+// Redo logs (FUR 3.2.2): what a transaction stored, first as a volatile list of places, then, with
+// the values, in the thread's circular log in persistent memory.
 //
 //   record  = header payload
 //   header  = one word: payload words << 40 | first byte in the heap's data, divided by 8
 //   payload = that many words
 //
-// So a single-word store takes 16 bytes, as in the paper. A transaction's records start at a cache line
-// and may wrap around the end of the log; the durability marker holds start and length.
+// So a single-word store takes 16 bytes, as in the paper. A transaction's records start at a cache
+// line and may wrap around the end of the log; the durability marker holds start and length.
 #pragma once
 
 #include <array>
@@ -117,8 +117,9 @@ struct RedoLogArea {
   }
 };
 
-/// One thread's log, as its owner uses it. Positions count bytes since the engine started and never wrap.
-/// What an aborted transaction has written is overwritten by the next one: no marker refers to it.
+/// One thread's log, as its owner uses it. Positions count bytes since the engine started and never
+/// wrap. What an aborted transaction has written is overwritten by the next one: no marker refers
+/// to it.
 template <class M>
 class RedoLog {
  public:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every thread's transaction is doing (FUR 3.1, 3.2.1): the only thing transactions of different
-// threads tell each other. Two arrays, so that read-only transactions, which touch only the first, do
-// not invalidate the lines that the durability wait scans.
+// What every thread's transaction is doing (FUR 3.1, 3.2.1): the only thing transactions of
+// different threads tell each other. Two arrays, so that read-only transactions, which touch only
+// the first, do not invalidate the lines that the durability wait scans.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace holdfast {
 ///
 /// Durability of slot s: 0 (INACTIVE), or {NON_DURABLE, stamp} as 2 * stamp + 1.
 ///
-/// Number of slot s: its place in the durability-marker array while it holds one that it has not made
-/// durable yet, else 0.
+/// Number of slot s: its place in the durability-marker array while it holds one that it has not
+/// made durable yet, else 0.
 template <class M>
 class StateArray {
  public:
@@ -100,8 +100,8 @@ class StateArray {
         continue;
       }
       Word& word = durability_[s].state;
-      // Acquire: what the wait ends with happened before. Later incarnations carry larger stamps, so
-      // re-reading instead of comparing with a snapshot waits for no transaction more.
+      // Acquire: what the wait ends with happened before. Later incarnations carry larger stamps,
+      // so re-reading instead of comparing with a snapshot waits for no transaction more.
       uint64_t state = word.load(std::memory_order_acquire);
       while (is_non_durable(state) && state / 2 <= key) {
         state = machine_.wait_while(word, state);

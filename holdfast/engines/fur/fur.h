@@ -1,32 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FUR: Fast and Unlimited Reads on Persistent Memory Transactions (Barreto, Castro, Romano, Baldassin,
-// EuroSys 2026), section 3 and Algorithm 1.
+// FUR: Fast and Unlimited Reads on Persistent Memory Transactions (Barreto, Castro, Romano,
+// Baldassin, EuroSys 2026), section 3 and Algorithm 1.
 //
-// Idea      Update transactions run as hardware transactions on a private copy-on-write working copy of
-//           the heap; redo logs make them durable; a replayer brings the home up to date later. Read-only
-//           transactions run outside hardware transactions, without limit and without flushes: a
-//           committer waits until those that may have seen its old data are done (isolation wait), and a
-//           reader waits, at its end, for those it may have read from to be durable (durability wait).
+// Idea      Update transactions run as hardware transactions on a private copy-on-write working
+// copy of
+//           the heap; redo logs make them durable; a replayer brings the home up to date later.
+//           Read-only transactions run outside hardware transactions, without limit and without
+//           flushes: a committer waits until those that may have seen its old data are done
+//           (isolation wait), and a reader waits, at its end, for those it may have read from to be
+//           durable (durability wait).
 // Area      header | tail | durability markers | one circular redo log per thread
 // Begin     ACTIVE, fence, look at the lock; fur-opa tracks loads and stores, fur-si stores only.
-// Commit    suspend tracking; INACTIVE; log -> persistent log, pwb; number := ++order; isolation wait;
-//           NON_DURABLE; resume; hardware commit; pfence; durability wait; marker, pwb; pfence; settled.
+// Commit    suspend tracking; INACTIVE; log -> persistent log, pwb; number := ++order; isolation
+// wait;
+//           NON_DURABLE; resume; hardware commit; pfence; durability wait; marker, pwb; pfence;
+//           settled.
 // Recovery  replay the logs of all durable markers beyond the tail in the order of their numbers.
 // Persists  ceil(16 N / line) + 1 pwb and 2 pfence per update of N words; none per read.
 //
 // Differences from the paper
-//  - The durability wait compares transaction numbers instead of time stamps. As printed, a reader that
-//    becomes ACTIVE after a committer's scan but before its hardware commit may read its data and yet
-//    prune it, as its own stamp is the older one; a crash then erases what the reader returned. Here the
-//    committer publishes {NON_DURABLE, number}, and everybody takes the newest number given out as key after
-//    ACTIVE and the fence, and waits for numbers up to the key.
-//      Claim: if R reads from W, then number(W) <= key(R), and R finds {NON_DURABLE, number(W)} or W durable.
-//      Proof: W did not wait for R, else R's load would have doomed it. So W's load of R's activity came
-//      before R's ACTIVE became visible; W's number was taken before that load (read-modify-write, then
-//      load, both sequentially consistent) and R's key loaded after ACTIVE (fence between). W's slot
-//      became visible before W's data; R scans after its loads.
-//      An update U waits for numbers up to key(U) < number(U): no two transactions wait for each other.
+//  - The durability wait compares transaction numbers instead of time stamps. As printed, a reader
+//  that
+//    becomes ACTIVE after a committer's scan but before its hardware commit may read its data and
+//    yet prune it, as its own stamp is the older one; a crash then erases what the reader returned.
+//    Here the committer publishes {NON_DURABLE, number}, and everybody takes the newest number
+//    given out as key after ACTIVE and the fence, and waits for numbers up to the key.
+//      Claim: if R reads from W, then number(W) <= key(R), and R finds {NON_DURABLE, number(W)} or
+//      W durable. Proof: W did not wait for R, else R's load would have doomed it. So W's load of
+//      R's activity came before R's ACTIVE became visible; W's number was taken before that load
+//      (read-modify-write, then load, both sequentially consistent) and R's key loaded after ACTIVE
+//      (fence between). W's slot became visible before W's data; R scans after its loads. An update
+//      U waits for numbers up to key(U) < number(U): no two transactions wait for each other.
 //    Option timestamps=as_printed restores the printed order, so that the race can be studied.
 //  - The lock path, which Algorithm 1 leaves out: see locked().
 //  - The printed fence after INACTIVE in commit only makes others learn of it earlier; the
@@ -100,7 +105,9 @@ class Fur : public FurAccess<M, kTracking> {
     typename M::template Atomic<uint64_t> last{};
   };
 
-  uint64_t* tail_word() const { return reinterpret_cast<uint64_t*>(regions_.area + FurArea::kTailOffset); }
+  uint64_t* tail_word() const {
+    return reinterpret_cast<uint64_t*>(regions_.area + FurArea::kTailOffset);
+  }
   bool as_printed() const { return options_.timestamps == FurTimestamps::as_printed; }
 
   Thread& here();

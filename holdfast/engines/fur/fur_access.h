@@ -36,7 +36,7 @@ struct alignas(2 * kLineBytes) FurThread : Context {
 
   Path path = Path::outside;
   typename M::HtmThread* htm;
-  VolatileLog log;               ///< where the transaction has stored
+  VolatileLog log;  ///< where the transaction has stored
   RedoLog<M> redo;
   uint64_t stored_bytes = 0;     ///< by the body
   uint64_t number = 0;           ///< durTS, or 0
@@ -87,9 +87,10 @@ struct alignas(2 * kLineBytes) FurThread : Context {
       log_full = true;
       leave_body(LogFull());
     }
-    leave_body(Error(Status(Code::out_of_space,
-                            "the transaction stores more than its redo log holds (" + std::to_string(redo.size()) +
-                                " bytes); create the heap with a larger log_bytes, or split the transaction")));
+    leave_body(Error(Status(
+        Code::out_of_space,
+        "the transaction stores more than its redo log holds (" + std::to_string(redo.size()) +
+            " bytes); create the heap with a larger log_bytes, or split the transaction")));
   }
 
   /// Fails the transaction even if the body goes on.
@@ -100,8 +101,8 @@ struct alignas(2 * kLineBytes) FurThread : Context {
   }
 };
 
-/// The static part of the engine. The transaction is found in M::context(), which may also belong to
-/// another heap, and even to another engine: covers() needs only the common part of it.
+/// The static part of the engine. The transaction is found in M::context(), which may also belong
+/// to another heap, and even to another engine: covers() needs only the common part of it.
 template <class M, Tracking kTracking>
 class FurAccess {
  public:
@@ -160,9 +161,9 @@ class FurAccess {
     }
   }
 
-  /// Puts the lines of [p, p + n) into the write set by storing what is there. Nothing is logged: the
-  /// bytes do not change, and nobody else can change them meanwhile. Where loads are tracked, and in
-  /// read-only transactions, which see a snapshot, there is nothing to do.
+  /// Puts the lines of [p, p + n) into the write set by storing what is there. Nothing is logged:
+  /// the bytes do not change, and nobody else can change them meanwhile. Where loads are tracked,
+  /// and in read-only transactions, which see a snapshot, there is nothing to do.
   static void promote(const void* p, size_t n) {
     auto* const context = static_cast<Context*>(M::context());
     if (kTracking == Tracking::all || n == 0 || context == nullptr ||
@@ -188,7 +189,8 @@ class FurAccess {
  private:
   static Thread* writing(const void* p, size_t n) {
     auto* const context = static_cast<Context*>(M::context());
-    if (context == nullptr || context->mode != Context::Mode::update || !context->covers(p, n)) [[unlikely]] {
+    if (context == nullptr || context->mode != Context::Mode::update || !context->covers(p, n))
+        [[unlikely]] {
       throw_stray_store(context, p);
     }
     return static_cast<Thread*>(context);

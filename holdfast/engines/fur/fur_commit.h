@@ -10,8 +10,9 @@ template <class M, Tracking kTracking>
 typename Fur<M, kTracking>::Thread& Fur<M, kTracking>::here() {
   const int slot = machine_.self();
   if (slot < 0 || static_cast<size_t>(slot) >= threads_.size()) [[unlikely]] {
-    throw Error(Status(Code::too_many_threads,
-                       "more threads use the heap than it was created for; raise max_threads, or end some"));
+    throw Error(Status(
+        Code::too_many_threads,
+        "more threads use the heap than it was created for; raise max_threads, or end some"));
   }
   return *threads_[static_cast<size_t>(slot)];
 }
@@ -79,16 +80,16 @@ void Fur<M, kTracking>::read(FunctionRef<void()> body) {
   statistics_.at(t.slot).read_commits += 1;
 }
 
-/// Space for one more number and for the log, before either can be held: a transaction that waits for
-/// the replayer while it holds a number is what the replayer waits for.
+/// Space for one more number and for the log, before either can be held: a transaction that waits
+/// for the replayer while it holds a number is what the replayer waits for.
 template <class M, Tracking kTracking>
 void Fur<M, kTracking>::make_room(Thread& t, bool whole_log) {
   const uint64_t markers = area_.markers;
   const auto logs = static_cast<uint64_t>(area_.logs);
   auto enough = [&] {
-    // The tail first: read in this order, `used` is never less than it was at any moment in between.
-    // Each thread takes at most one number between this look and its next, so `logs` slots of slack
-    // are enough for all who have looked and not yet taken.
+    // The tail first: read in this order, `used` is never less than it was at any moment in
+    // between. Each thread takes at most one number between this look and its next, so `logs` slots
+    // of slack are enough for all who have looked and not yet taken.
     const uint64_t tail = replayer_.tail();
     const uint64_t used = order_->last.load() - tail;
     if (used > markers / 2) {
@@ -131,7 +132,8 @@ void Fur<M, kTracking>::update(FunctionRef<void()> body) {
 }
 
 template <class M, Tracking kTracking>
-typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::attempt(Thread& t, FunctionRef<void()> body) {
+typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::attempt(Thread& t,
+                                                               FunctionRef<void()> body) {
   t.prepare(Context::Mode::update, Path::transaction);
   const uint64_t key = enter(t.slot);
   // Hardware that rolls registers back returns here a second time, with a cause.
@@ -140,7 +142,8 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::attempt(Thread& t, Functi
   }
   bool aborted = false;
   const std::exception_ptr failure = run(t, body, aborted);
-  // Doomed, although no HtmAbort arrived: the body swallowed it, or failed on what it saw afterwards.
+  // Doomed, although no HtmAbort arrived: the body swallowed it, or failed on what it saw
+  // afterwards.
   if (aborted || t.htm->doomed()) {
     return clean_up_abort(t);
   }
@@ -173,8 +176,8 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::attempt(Thread& t, Functi
 template <class M, Tracking kTracking>
 void Fur<M, kTracking>::commit_in_hardware(Thread& t) {
   if (t.log.empty()) {
-    // Nothing changes for anybody, so there is nobody to wait for. ACTIVE until then: in fur-si that is
-    // what keeps the snapshot.
+    // Nothing changes for anybody, so there is nobody to wait for. ACTIVE until then: in fur-si
+    // that is what keeps the snapshot.
     t.htm->commit();
     return;
   }
@@ -200,7 +203,8 @@ void Fur<M, kTracking>::commit_in_hardware(Thread& t) {
 /// CommitTx, lines 36 to 39: the data is visible, now it becomes durable.
 template <class M, Tracking kTracking>
 void Fur<M, kTracking>::harden(Thread& t, uint64_t key) {
-  // The log is complete before the marker is *stored*: a stored line may reach the medium at any time.
+  // The log is complete before the marker is *stored*: a stored line may reach the medium at any
+  // time.
   machine_.pfence(Site{"fur.log.fence"});
   // Everything the body read, and every value it replaced, is durable before the marker is stored.
   states_.await_durable(t.slot, key);
@@ -260,7 +264,8 @@ void Fur<M, kTracking>::write_marker(Thread& t) {
   marker.thread = t.slot;
   marker.start = t.redo.start();
   marker.bytes = t.log.bytes();
-  marker.checksum = log_checksum(t.staged.data(), t.log.bytes(), LogReplayer<M>::seed(t.number, t.slot));
+  marker.checksum =
+      log_checksum(t.staged.data(), t.log.bytes(), LogReplayer<M>::seed(t.number, t.slot));
   markers_.write(marker, Site{"fur.marker"});
 }
 

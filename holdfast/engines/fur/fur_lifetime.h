@@ -35,7 +35,8 @@ Status Fur<M, kTracking>::recover(RecoveryReport& report) {
   }
   // Numbers go on above every number found, so that no marker of before can pass for a new one.
   order_->last.store(last.value());
-  report.text = "replayed " + std::to_string(report.transactions) + " transactions from the redo logs";
+  report.text =
+      "replayed " + std::to_string(report.transactions) + " transactions from the redo logs";
   if (options_.background) {
     background_running_ = true;
     machine_.set_background([this] {
@@ -61,7 +62,8 @@ template <class M, Tracking kTracking>
 Status Fur<M, kTracking>::close() {
   stop_background();
   if (!replayer_.replay_all(order_->last.load())) {
-    return {Code::misuse, "the heap was closed while a transaction was running; the next open replays its log"};
+    return {Code::misuse,
+            "the heap was closed while a transaction was running; the next open replays its log"};
   }
   return {};
 }

@@ -7,17 +7,21 @@
 namespace holdfast {
 
 /// Runs the body alone. Four rules make that right:
-///  1. Own state INACTIVE, lock, fence, then wait for everybody who is ACTIVE. Those who come later see
-///     the lock behind their own fence and retract; that covers readers, who have no transaction to doom.
-///  2. A committer in its isolation wait is INACTIVE already and not waited for. Any access to its write
-///     set, and any store to its read set, dooms it or waits until it has published: it comes entirely
-///     before this transaction, or not at all.
-///  3. Such a committer's data may be visible and not durable. So all NON_DURABLE transactions are waited
-///     for, whatever their number, before this transaction's number is taken and its marker stored. None
-///     of them waits for the lock.
+///  1. Own state INACTIVE, lock, fence, then wait for everybody who is ACTIVE. Those who come later
+///  see
+///     the lock behind their own fence and retract; that covers readers, who have no transaction to
+///     doom.
+///  2. A committer in its isolation wait is INACTIVE already and not waited for. Any access to its
+///  write
+///     set, and any store to its read set, dooms it or waits until it has published: it comes
+///     entirely before this transaction, or not at all.
+///  3. Such a committer's data may be visible and not durable. So all NON_DURABLE transactions are
+///  waited
+///     for, whatever their number, before this transaction's number is taken and its marker stored.
+///     None of them waits for the lock.
 ///  4. The lock is released last: who begins afterwards reads durable data.
-/// Log space was made before: the holder never waits for the replayer. If it was not enough, the body is
-/// undone and run again with the whole log.
+/// Log space was made before: the holder never waits for the replayer. If it was not enough, the
+/// body is undone and run again with the whole log.
 template <class M, Tracking kTracking>
 typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::locked(Thread& t, FunctionRef<void()> body) {
   lock_.acquire();
@@ -46,7 +50,8 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::locked(Thread& t, Functio
   states_.await_all_durable(t.slot);            // so is everything the body may have read
   take_number(t);                               // above the number of everything it depends on
   write_marker(t);
-  machine_.pfence(Site{"fur.lock.marker.fence"});  // the marker is durable before anybody can read the data
+  machine_.pfence(
+      Site{"fur.lock.marker.fence"});  // the marker is durable before anybody can read the data
   t.redo.advance(t.log.bytes());
   states_.settle(t.slot);
   count_update(t);
@@ -57,7 +62,8 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::locked(Thread& t, Functio
 /// The lock path has stored in place: put the old values back, newest first. Rethrows what the user
 /// threw; a log that was full is for the caller to see to, without the lock.
 template <class M, Tracking kTracking>
-typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::leave_lock(Thread& t, const std::exception_ptr& failure) {
+typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::leave_lock(
+    Thread& t, const std::exception_ptr& failure) {
   for (auto old = t.undo.rbegin(); old != t.undo.rend(); ++old) {
     t.htm->outside_store(old->at, old->value);
   }

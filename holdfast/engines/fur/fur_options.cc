@@ -10,9 +10,13 @@ constexpr uint64_t kMagic = 0x31676f6c72754668;  // "hFurlog1"
 /// Logs are cut to whole lines of the longest kind.
 constexpr uint64_t kLogGrain = 2 * kLineBytes;
 
-int log_count(int max_threads) { return max_threads + 2; }
+int log_count(int max_threads) {
+  return max_threads + 2;
+}
 
-size_t pages(size_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
+size_t pages(size_t bytes) {
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
 
 Result<uint64_t> choice(const Options& options, const std::string& name, const std::string& zero,
                         const std::string& one) {
@@ -69,7 +73,8 @@ void FurArea::header(uint64_t (&words)[kHeaderWords]) const {
 
 Result<size_t> fur_area_bytes(const Options& options, int max_threads) {
   const auto parsed = FurOptions::parse(options, max_threads);
-  return parsed ? Result<size_t>(FurArea(parsed.value(), max_threads).bytes) : Result<size_t>(parsed.status());
+  return parsed ? Result<size_t>(FurArea(parsed.value(), max_threads).bytes)
+                : Result<size_t>(parsed.status());
 }
 
 }  // namespace holdfast

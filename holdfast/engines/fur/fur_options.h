@@ -11,7 +11,8 @@ namespace holdfast {
 /// Which stamps the pruned durability wait compares.
 enum class FurTimestamps : uint8_t {
   fixed,       ///< transaction numbers: no race, no clock
-  as_printed,  ///< the clock, read where Algorithm 1 reads it: loses acknowledged data, for study only
+  as_printed,  ///< the clock, read where Algorithm 1 reads it: loses acknowledged data, for study
+               ///< only
 };
 
 struct FurOptions {
@@ -28,7 +29,8 @@ inline constexpr OptionInfo kFurOptions[] = {
     {"log_bytes", "4194304", "redo log per thread, 512 bytes to 64 MiB; bounds one transaction"},
     {"markers", "65536", "durability markers, more than max_threads + 3, up to 16777216"},
     {"retries", "10", "hardware transactions tried before the global lock, 0 to 1000"},
-    {"timestamps", "fixed", "fixed, or as_printed: the paper's order of time stamps, which loses data"},
+    {"timestamps", "fixed",
+     "fixed, or as_printed: the paper's order of time stamps, which loses data"},
     {"background", "1", "1: replay logs in a thread of their own; 0: only when one is full"},
 };
 

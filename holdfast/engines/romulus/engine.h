@@ -10,7 +10,7 @@
 
 namespace holdfast::romulus {
 
-/// Results and errors of engine options.
+/// Shared by the three engines.
 inline constexpr OptionInfo kOptions[] = {
     {"combine", "1",
      "0: every thread runs its own updates; 1: one thread runs those of all that wait"}};
@@ -216,12 +216,10 @@ class RomulusEngine {
     update_context_.mode = request.mode;
     writer_.start_body();
     request.error = run(update_context_, request.body);
-    if (writer_.failed()) [[unlikely]] {
-      throw MediumFailure(machine_.failure());  // whatever the body made of it
-    }
     if (request.error) [[unlikely]] {
       if (machine_.failed()) {
-        throw MediumFailure(machine_.failure());  // undoing would store
+        // Undoing would store. A body that swallowed the failure ends at the batch's next fence.
+        throw MediumFailure(machine_.failure());
       }
       writer_.undo();
     } else {

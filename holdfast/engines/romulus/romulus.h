@@ -5,16 +5,15 @@
 //
 // Area      a word {phase, used bytes, checksum}; phase says which copy is whole: IDL both, MUT the
 //           twin, CPY main. The log is volatile: it only spares copying what did not change.
-// Store     first of a batch: MUT, pwb, pfence. Every: log {where, old bytes}, change main in
-// place. Commit    pwb the changed lines of main, pfence; CPY, pwb, psync: durable; copy the
-// changes to the
-//           twin, pwb, pfence; IDL.
+// Store     first of a batch: MUT, pwb, pfence. Every: log {where, old bytes}, change main.
+// Commit    pwb the changed lines of main, pfence; CPY, pwb, psync: durable; copy the changes to
+//           the twin, pwb, pfence; IDL.
 // Recovery  IDL nothing; MUT twin to main; CPY main to twin; pwb, pfence; IDL. The state does not
 //           change until the copies are equal, so a crash in recovery only repeats it.
 // Persists  4 fences (3 pfence, 1 psync) per batch of updates, whatever its size. None for a batch
-//           that stores nothing, two when all its bodies threw; a fifth when one batch more than
-//           doubles the used bytes of a heap (and passes 256 KiB), because recovery must know how
-//           much of main it may have touched.
+//           that stores nothing, 2 pfence when all its bodies threw; one more pfence when a batch
+//           more than doubles the used bytes of a heap (and passes 256 KiB), because recovery must
+//           know how much of main it may have touched.
 // Threads   updates run one at a time, combined in batches; a body that throws is undone from the
 //           log without disturbing the batch. Readers: see gates.h.
 //

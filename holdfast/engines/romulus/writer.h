@@ -57,9 +57,6 @@ class Writer {
 
   void start_body() { body_ = log_.end(); }
 
-  /// Whether the medium failed under a store of the body. A body may have swallowed the exception.
-  bool failed() const { return stage_ == Stage::publishing; }
-
   /// The body's stores are part of the batch.
   void keep() {
     const uint64_t bytes = log_.bytes() - body_.bytes;
@@ -140,7 +137,7 @@ class Writer {
 
   // Out of line, so that a store in user code stays short.
   [[gnu::noinline]] void begin(uint64_t end) {
-    if (failed()) {
+    if (stage_ == Stage::publishing) {  // a body that swallowed the failure goes on storing
       throw MediumFailure(machine_.failure());
     }
     publish(limit_log2(std::max(used_, end)), [&] { gate_.before_stores(); });

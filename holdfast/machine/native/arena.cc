@@ -17,7 +17,9 @@ namespace {
 // Large blocks come straight from the system: zero, and taking memory only as they are touched.
 constexpr size_t kMapped = size_t{64} << 10;
 
-size_t round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
+size_t round_up(size_t n, size_t unit) {
+  return (n + unit - 1) / unit * unit;
+}
 
 void* map_pages(size_t bytes) {
   void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -28,8 +30,8 @@ void* map_pages(size_t bytes) {
 
 Arena::~Arena() {
   for (const Block& block : blocks_) {
-    if (block.bytes >= kMapped) {
-      munmap(block.memory, block.bytes);
+    if (block.mapped_bytes != 0) {
+      munmap(block.memory, block.mapped_bytes);
     } else {
       std::free(block.memory);
     }
@@ -45,21 +47,17 @@ void* Arena::allocate(size_t bytes, size_t alignment) {
   bytes = round_up(std::max<size_t>(bytes, 1), alignment);
   const std::lock_guard lock(mutex_);
   blocks_.reserve(blocks_.size() + 1);
-  void* memory = nullptr;
-  if (bytes >= kMapped && alignment <= kPageBytes) {
-    bytes = round_up(bytes, kPageBytes);
-    memory = map_pages(bytes);
-  } else if ((memory = std::aligned_alloc(alignment, bytes)) != nullptr) {
-    std::memset(memory, 0, bytes);
-    if (bytes >= kMapped) {  // an alignment of more than a page: rare, and freed like a small block
-      blocks_.push_back({memory, 0});
-      return memory;
-    }
-  }
+  // A large alignment is rare, and handled like a small block: freed by free().
+  const bool mapped = bytes >= kMapped && alignment <= kPageBytes;
+  void* memory =
+      mapped ? map_pages(round_up(bytes, kPageBytes)) : std::aligned_alloc(alignment, bytes);
   if (memory == nullptr) {
     throw std::bad_alloc();
   }
-  blocks_.push_back({memory, bytes});
+  if (!mapped) {
+    std::memset(memory, 0, bytes);
+  }
+  blocks_.push_back({memory, mapped ? round_up(bytes, kPageBytes) : 0});
   return memory;
 }
 

@@ -21,7 +21,7 @@ class Arena {
  private:
   struct Block {
     void* memory;
-    size_t bytes;
+    size_t mapped_bytes;  // 0: from the C library
   };
   std::mutex mutex_;
   std::vector<Block> blocks_;

@@ -6,7 +6,8 @@
 
 namespace holdfast {
 
-/// A shared volatile word on the native machine: std::atomic with the operations both machines have.
+/// A shared volatile word on the native machine: std::atomic with the operations both machines
+/// have.
 template <class T>
 class NativeAtomic {
  public:

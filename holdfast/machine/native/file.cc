@@ -25,7 +25,7 @@ Status not_regular(const std::string& path, mode_t mode) {
 
 /// "process 4711", if the kernel's list of locks names the holder.
 std::string lock_holder(int fd) {
-  struct stat file {};
+  struct stat file{};
   if (fstat(fd, &file) != 0) {
     return "another process";
   }
@@ -45,8 +45,8 @@ std::string lock_holder(int fd) {
   return "another process";
 }
 
-/// The lock belongs to the open file and goes with it: also when the process is killed, and not when
-/// a forked child closes its copy.
+/// The lock belongs to the open file and goes with it: also when the process is killed, and not
+/// when a forked child closes its copy.
 Status lock(const File& file) {
   if (flock(file.fd(), LOCK_EX | LOCK_NB) == 0) {
     return {};
@@ -59,7 +59,7 @@ Status lock(const File& file) {
 }
 
 Status check_regular(const File& file) {
-  struct stat info {};
+  struct stat info{};
   if (fstat(file.fd(), &info) != 0) {
     return file_error(file.path(), "cannot be examined", errno);
   }
@@ -108,22 +108,26 @@ Status file_error(const std::string& path, const std::string& what, int error) {
     case ENOENT:
       return {Code::not_found, path + " does not exist; create it first, or check the name"};
     case EEXIST:
-      return {Code::already_exists, path + " exists already; open it, delete it, or choose another name"};
-    case EISDIR: return {Code::invalid_argument, path + " is a directory; name a file in it"};
+      return {Code::already_exists,
+              path + " exists already; open it, delete it, or choose another name"};
+    case EISDIR:
+      return {Code::invalid_argument, path + " is a directory; name a file in it"};
     case ENOTDIR:
       return {Code::not_found, path + ": a part of the path is not a directory; check the name"};
     case EACCES:
     case EPERM:
-      return {Code::permission_denied, path + ": no permission; check the owner and mode of the "
-                                              "file and of its directory"};
+      return {Code::permission_denied, path +
+                                           ": no permission; check the owner and mode of the "
+                                           "file and of its directory"};
     case EROFS:
       return {Code::permission_denied, path + " is on a read-only file system; open it read-only"};
     case ENOSPC:
     case EDQUOT:
       return {Code::out_of_space, path + ": the disk or the quota is full; make room"};
     case EFBIG:
-      return {Code::out_of_space, path + ": larger than the file system or the process's file size "
-                                         "limit allows"};
+      return {Code::out_of_space, path +
+                                      ": larger than the file system or the process's file size "
+                                      "limit allows"};
     default:
       return {Code::io_error,
               path + ' ' + what + " (" + std::generic_category().message(error) + ')'};
@@ -157,6 +161,8 @@ Result<File> open_file(const std::string& path) {
   return file;
 }
 
-Result<File> open_file_read_only(const std::string& path) { return open_existing(path, O_RDONLY); }
+Result<File> open_file_read_only(const std::string& path) {
+  return open_existing(path, O_RDONLY);
+}
 
 }  // namespace holdfast::native

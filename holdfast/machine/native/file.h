@@ -13,8 +13,7 @@ class File {
  public:
   File() = default;
   File(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
-  File(File&& other) noexcept
-      : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)) {}
+  File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)) {}
   File& operator=(File&& other) noexcept {
     std::swap(fd_, other.fd_);
     std::swap(path_, other.path_);

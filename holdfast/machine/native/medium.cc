@@ -12,7 +12,9 @@
 namespace holdfast {
 namespace {
 
-size_t round_up(size_t n) { return (n + kPageBytes - 1) / kPageBytes * kPageBytes; }
+size_t round_up(size_t n) {
+  return (n + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
 
 std::string hex(const void* p) {
   char text[32];
@@ -70,7 +72,7 @@ Status NativeMedium::grow(size_t n) {
   if (error != 0) {
     const int restored = ftruncate(file_.fd(), static_cast<off_t>(old));
     (void)restored;  // a longer file is harmless: bytes_ stands
-    Status status = native::file_error(path(), "cannot grow", error);
+    const Status status = native::file_error(path(), "cannot grow", error);
     return {status.code(), status.message() + " (growing from " + std::to_string(old) + " to " +
                                std::to_string(n) + " bytes)"};
   }
@@ -86,8 +88,8 @@ Status NativeMedium::grow(size_t n) {
 }
 
 std::byte* NativeMedium::base_candidate(int k) const {
-  // Below the addresses of position-independent programs, and application memory for AddressSanitizer
-  // and ThreadSanitizer too.
+  // Below the addresses of position-independent programs, and application memory for
+  // AddressSanitizer and ThreadSanitizer too.
   constexpr uintptr_t kFirst = 0x5500'0000'0000;
   constexpr uintptr_t kEnd = 0x5555'0000'0000;
   constexpr uintptr_t kStep = uintptr_t{32} << 30;
@@ -124,9 +126,9 @@ Status NativeMedium::check_map(size_t offset, size_t n, const std::byte* address
   }
   const size_t end = round_up(bytes());
   if (offset > end || n > end - offset) {
-    return {Code::invalid_argument, path() + ": bytes " + std::to_string(offset) + " to " +
-                                        std::to_string(offset + n) + " lie beyond the end of the file (" +
-                                        std::to_string(bytes()) + ")"};
+    return {Code::invalid_argument,
+            path() + ": bytes " + std::to_string(offset) + " to " + std::to_string(offset + n) +
+                " lie beyond the end of the file (" + std::to_string(bytes()) + ")"};
   }
   return {};
 }

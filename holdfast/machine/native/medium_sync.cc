@@ -33,15 +33,18 @@ void MediumSync::wait_durable() {
   } while (result != 0 && errno == EINTR);
   if (result != 0) {
     const std::string why = std::generic_category().message(errno);
-    fail({Code::io_error, path_ + ": writing to the medium failed (" + why +
-                              "). Nothing more is accepted; look at the disk, then open the heap again, "
-                              "which recovers what was acknowledged before"});
+    fail({Code::io_error,
+          path_ + ": writing to the medium failed (" + why +
+              "). Nothing more is accepted; look at the disk, then open the heap again, "
+              "which recovers what was acknowledged before"});
     throw_failure();
   }
   served_ = serving;
 }
 
-void MediumSync::throw_failure() const { throw MediumFailure(failure_); }
+void MediumSync::throw_failure() const {
+  throw MediumFailure(failure_);
+}
 
 void MediumSync::fail(Status why) {
   // Written once, before the flag.

@@ -40,9 +40,9 @@ class MediumSync {
   const int fd_;
   const std::string path_;
   const std::function<int(int)> sync_;
-  std::mutex mutex_;             // held during a call of sync_
+  std::mutex mutex_;  // held during a call of sync_
   std::atomic<uint64_t> asked_{0};
-  uint64_t served_ = 0;          // requests up to this number are durable
+  uint64_t served_ = 0;  // requests up to this number are durable
   std::atomic<bool> failed_{false};
   Status failure_;
 };

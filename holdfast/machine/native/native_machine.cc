@@ -11,7 +11,8 @@ namespace holdfast {
 Result<std::unique_ptr<NativeMachine>> NativeMachine::open(const std::string& path,
                                                            const NativeOptions& options) {
   if (options.max_threads < 1 || options.max_threads > kMaxThreads) {
-    return Status(Code::invalid_argument, "max_threads is from 1 to " + std::to_string(kMaxThreads));
+    return Status(Code::invalid_argument,
+                  "max_threads is from 1 to " + std::to_string(kMaxThreads));
   }
   if (options.create && options.read_only) {
     return Status(Code::invalid_argument, path + " cannot be both created and read-only");
@@ -22,9 +23,8 @@ Result<std::unique_ptr<NativeMachine>> NativeMachine::open(const std::string& pa
   if (!file) {
     return file.status();
   }
-  auto persistence =
-      native::choose_persistence(path, native::examine(file->fd()), options);
-  struct stat info {};
+  auto persistence = native::choose_persistence(path, native::examine(file->fd()), options);
+  struct stat info{};
   if (persistence && fstat(file->fd(), &info) != 0) {
     persistence = native::file_error(path, "cannot be examined", errno);
   }
@@ -62,7 +62,8 @@ NativeMachine::NativeMachine(native::File file, size_t bytes,
 NativeMachine::~NativeMachine() {
   if (background_ && forked_child()) {
     // Its thread does not exist here, and its mutex may be held for ever: left to the system.
-    (void)background_.release();
+    const native::Background* left = background_.release();
+    static_cast<void>(left);
   }
   background_.reset();
   slots_->close();
@@ -88,7 +89,9 @@ void NativeMachine::complete_write_backs(uint64_t delay) {
       }
       break;
     case Domain::pmem:
-    case Domain::eadr: native::persist_fence(); break;
+    case Domain::eadr:
+      native::persist_fence();
+      break;
   }
   if (failed()) [[unlikely]] {  // a failure to grow, in domains that have no other
     medium_.sync().throw_failure();

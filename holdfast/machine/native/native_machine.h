@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "holdfast/base/function_ref.h"
@@ -24,11 +25,11 @@
 namespace holdfast {
 
 /// This computer: memory operations compile to plain instructions, the medium is a file, hardware
-/// transactional memory is `soft` (soft_htm.h). What each operation means is said in machine.h; what
-/// each persistence domain survives, in docs/machine-native.md.
+/// transactional memory is `soft` (soft_htm.h). What each operation means is said in machine.h;
+/// what each persistence domain survives, in docs/machine-native.md.
 ///
-/// Thread safety: everything but set_background may be called by any thread. Several machines can be
-/// open at once. In a forked child nothing but forked_child() and the destructor may be called.
+/// Thread safety: everything but set_background may be called by any thread. Several machines can
+/// be open at once. In a forked child nothing but forked_child() and the destructor may be called.
 class NativeMachine {
  public:
   template <class T>
@@ -73,7 +74,7 @@ class NativeMachine {
   void set_background(std::function<bool()> f);
 
   template <class T>
-  T wait_while(const Atomic<T>& a, T old) {
+  T wait_while(const Atomic<T>& a, std::type_identity_t<T> old) {
     native::Backoff backoff;
     for (;;) {
       // Acquire: what was stored before the awaited value is visible to who waited.
@@ -145,7 +146,7 @@ class NativeMachine {
                 const NativeOptions& options);
 
   /// Threads without a slot (-1) share the first element; theirs may miss a few.
-  Counters& mine() { return counters_[static_cast<size_t>(self() + 1)]; }
+  Counters& mine() { return counters_[static_cast<size_t>(self()) + 1]; }
   // Relaxed, and not one atomic step: each is written by one thread, and read to be summed.
   static void count(uint64_t& counter) {
     native::store_word(&counter, native::load_word(&counter) + 1);

@@ -31,14 +31,15 @@ struct SoftOptions {
 };
 
 struct NativeOptions {
-  bool create = false;     ///< the file must not exist
-  bool read_only = false;  ///< takes no lock and changes nothing
+  bool create = false;                ///< the file must not exist
+  bool read_only = false;             ///< takes no lock and changes nothing
   std::optional<Domain> domain = {};  ///< none: pmem or eadr where the file offers it, else file
-  bool force = false;            ///< allow pmem and eadr on an ordinary file ("emulated")
+  bool force = false;                 ///< allow pmem and eadr on an ordinary file ("emulated")
   int max_threads = 64;
   Latency latency = {};
   SoftOptions htm = {};
-  /// How dirty pages reach the medium in domain file; null means fdatasync. A test injects failures.
+  /// How dirty pages reach the medium in domain file; null means fdatasync. A test injects
+  /// failures.
   std::function<int(int fd)> sync = {};
 };
 

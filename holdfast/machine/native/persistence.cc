@@ -25,15 +25,15 @@ bool map_sync_works(int fd) {
 /// The region a persistent memory device belongs to says what its persistence domain is; its
 /// directory in sysfs is somewhere above the block device's.
 bool domain_is_cpu_cache(int fd) {
-  struct stat info {};
+  struct stat info{};
   if (fstat(fd, &info) != 0) {
     return false;
   }
   std::error_code error;
-  std::filesystem::path place = std::filesystem::canonical(
-      "/sys/dev/block/" + std::to_string(major(info.st_dev)) + ':' +
-          std::to_string(minor(info.st_dev)),
-      error);
+  std::filesystem::path place =
+      std::filesystem::canonical("/sys/dev/block/" + std::to_string(major(info.st_dev)) + ':' +
+                                     std::to_string(minor(info.st_dev)),
+                                 error);
   while (!error && place.has_relative_path()) {
     std::ifstream file(place / "persistence_domain");
     if (std::string word; file >> word) {
@@ -46,10 +46,13 @@ bool domain_is_cpu_cache(int fd) {
 
 std::string describe(const Persistence& p) {
   switch (p.domain) {
-    case Domain::process: return "process (no flushes; survives a kill, not a power cut)";
-    case Domain::file: return "file (fdatasync)";
+    case Domain::process:
+      return "process (no flushes; survives a kill, not a power cut)";
+    case Domain::file:
+      return "file (fdatasync)";
     case Domain::pmem:
-    case Domain::eadr: break;
+    case Domain::eadr:
+      break;
   }
   std::string text = holdfast::to_string(p.domain);
   text += p.domain == Domain::pmem ? std::string(" (") + to_string(p.write_back) + " and fence)"
@@ -86,14 +89,15 @@ Result<Persistence> choose_persistence(const std::string& path, const Offer& off
   if (needs_memory) {
     const bool real = offer.map_sync && (p.domain == Domain::pmem || offer.cpu_cache);
     if (!real && !options.force) {
-      return Status(Code::unsupported,
-                    path + ": domain " + holdfast::to_string(p.domain) +
-                        (offer.map_sync
-                             ? " needs caches inside the persistence domain, and the system does not "
-                               "say so (persistence_domain in sysfs); use pmem"
-                             : " needs a file on persistent memory (a DAX file system with MAP_SYNC); "
-                               "use domain file") +
-                        ", or force it to emulate");
+      return Status(
+          Code::unsupported,
+          path + ": domain " + holdfast::to_string(p.domain) +
+              (offer.map_sync
+                   ? " needs caches inside the persistence domain, and the system does not "
+                     "say so (persistence_domain in sysfs); use pmem"
+                   : " needs a file on persistent memory (a DAX file system with MAP_SYNC); "
+                     "use domain file") +
+              ", or force it to emulate");
     }
     p.emulated = !real;
     p.map_sync = offer.map_sync;

@@ -13,8 +13,8 @@ namespace holdfast::native {
 
 /// What the file and the system offer.
 struct Offer {
-  bool map_sync = false;        ///< MAP_SYNC mappings work: the file is on persistent memory (DAX)
-  bool cpu_cache = false;       ///< the system says that caches are in the persistence domain
+  bool map_sync = false;   ///< MAP_SYNC mappings work: the file is on persistent memory (DAX)
+  bool cpu_cache = false;  ///< the system says that caches are in the persistence domain
 };
 Offer examine(int fd);
 

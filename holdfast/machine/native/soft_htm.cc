@@ -10,8 +10,8 @@
 namespace holdfast::native {
 namespace {
 
-/// Calls f(to, from, n) for the pieces of [from, from + n) that lie in one line of `shared`, which is
-/// either the source or the destination.
+/// Calls f(to, from, n) for the pieces of [from, from + n) that lie in one line of `shared`, which
+/// is either the source or the destination.
 template <class F>
 void by_line(void* to, const void* from, size_t n, const void* shared, F&& f) {
   auto* t = static_cast<std::byte*>(to);
@@ -56,9 +56,9 @@ void SoftThread::suspend() {
   resumed_ = mode_;
   mode_ = Mode::suspended;
   last_line_ = kNoLine;
-  // An engine now looks for readers that its stores might tear. Either it sees such a reader, or the
-  // reader, who has announced itself with a full fence, sees our ownership: store-load order on this
-  // side. On x86 the locked instruction that took each line was that fence.
+  // An engine now looks for readers that its stores might tear. Either it sees such a reader, or
+  // the reader, who has announced itself with a full fence, sees our ownership: store-load order on
+  // this side. On x86 the locked instruction that took each line was that fence.
 #if defined(__x86_64__)
   compiler_barrier();
 #else
@@ -174,7 +174,7 @@ void SoftThread::roll_back() {
     }
     for (const uint32_t index : owned_) {
       SoftEntry& entry = entries_[index];
-      uint64_t value = entry.load(std::memory_order_relaxed);
+      const uint64_t value = entry.load(std::memory_order_relaxed);
       if (soft_entry::owner(value) == me_) {
         // Nothing was published, so the old version stands. Stolen ones are left alone.
         entry.store(soft_entry::unowned(value), std::memory_order_release);
@@ -187,14 +187,22 @@ void SoftThread::roll_back() {
 void SoftThread::load_range(void* to, const void* from, size_t n) {
   by_line(to, from, n, from, [this](void* t, const void* f, size_t piece) {
     switch (mode_) {
-      case Mode::all: load_tracked(t, f, piece); break;
+      case Mode::all:
+        load_tracked(t, f, piece);
+        break;
       case Mode::stores:
         load_untracked(t, f, piece);
         check_alive();
         break;
-      case Mode::suspended: load_untracked(t, f, piece); break;
-      case Mode::aborted: copy_words(t, f, piece); break;
-      case Mode::closed: assert(mode_ != Mode::closed); break;
+      case Mode::suspended:
+        load_untracked(t, f, piece);
+        break;
+      case Mode::aborted:
+        copy_words(t, f, piece);
+        break;
+      case Mode::closed:
+        assert(mode_ != Mode::closed);
+        break;
     }
   });
 }
@@ -203,10 +211,17 @@ void SoftThread::store_range(void* to, const void* from, size_t n) {
   by_line(to, from, n, to, [this](void* t, const void* f, size_t piece) {
     switch (mode_) {
       case Mode::all:
-      case Mode::stores: store_buffered(t, f, piece); break;
-      case Mode::suspended: store_plain(t, f, piece); break;
-      case Mode::aborted: break;
-      case Mode::closed: assert(mode_ != Mode::closed); break;
+      case Mode::stores:
+        store_buffered(t, f, piece);
+        break;
+      case Mode::suspended:
+        store_plain(t, f, piece);
+        break;
+      case Mode::aborted:
+        break;
+      case Mode::closed:
+        assert(mode_ != Mode::closed);
+        break;
     }
   });
 }
@@ -283,9 +298,8 @@ bool SoftThread::validate() {
     // Owned by someone else: on hardware that store would have doomed us, so it wins here as well,
     // unless its transaction is doomed itself and only has not noticed.
     if (owner != 0 && owner != me_) {
-      if (owner == soft_entry::kPlain ||
-          soft_status::state(shared_.statuses[owner - 1].word.load(std::memory_order_acquire)) !=
-              soft_status::kDoomed) {
+      if (owner == soft_entry::kPlain || soft_status::state(shared_.statuses[owner - 1].word.load(
+                                             std::memory_order_acquire)) != soft_status::kDoomed) {
         return false;
       }
       value = settle(entry, value);
@@ -368,9 +382,9 @@ void SoftThread::store_plain(void* to, const void* from, size_t n) {
 /// A plain store to a line of our own suspended transaction is a conflict with it, as on POWER.
 void SoftThread::give_up_own(SoftEntry& entry, uint64_t value) {
   uint64_t expected = running_;
-  status_->word.compare_exchange_strong(
-      expected, soft_status::with_state(running_, soft_status::kDoomed), std::memory_order_acq_rel,
-      std::memory_order_relaxed);
+  status_->word.compare_exchange_strong(expected,
+                                        soft_status::with_state(running_, soft_status::kDoomed),
+                                        std::memory_order_acq_rel, std::memory_order_relaxed);
   entry.compare_exchange_strong(value, soft_entry::unowned(value), std::memory_order_acq_rel,
                                 std::memory_order_relaxed);
 }

@@ -14,7 +14,8 @@
 // Commit    takes a version, checks what was loaded, turns its status word from RUNNING to CLOSING,
 //           publishes the buffered bytes and releases the lines with the new version.
 // Doom      is noticed at the next load, store, resume or commit, which throws HtmAbort. A load
-//           looks after it has read, so a doomed transaction returns no value that its doomer wrote.
+//           looks after it has read, so a doomed transaction returns no value that its doomer
+//           wrote.
 //
 // A commit becomes visible to plain loads at one instant, the change of the status word, although
 // its stores reach memory one by one. A plain load (outside_load) looks at the line's entry first:
@@ -138,10 +139,10 @@ class alignas(2 * kLineBytes) SoftThread {
  private:
   enum class Mode : uint8_t {
     closed,
-    all,        // running, loads tracked
-    stores,     // running, rollback-only
+    all,     // running, loads tracked
+    stores,  // running, rollback-only
     suspended,
-    aborted,    // rolled back; waiting for caught()
+    aborted,  // rolled back; waiting for caught()
   };
   static constexpr uintptr_t kNoLine = 0;
 
@@ -215,7 +216,7 @@ class alignas(2 * kLineBytes) SoftThread {
   // First line: all that the fast paths need.
   SoftEntry* const entries_;
   SoftStatus* const status_;
-  uint64_t running_ = 0;  // the status word of the current incarnation, not doomed
+  uint64_t running_ = 0;           // the status word of the current incarnation, not doomed
   uintptr_t last_line_ = kNoLine;  // the line stored to last, while running
   SoftLine* last_ = nullptr;
   const uint64_t me_;  // as an owner

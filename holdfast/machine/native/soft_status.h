@@ -13,9 +13,9 @@ namespace holdfast::native {
 /// DOOMED, and a doomed transaction is pinned while its lines are taken away from it.
 ///
 /// Why pins: an entry of the ownership table names the owner but not its incarnation. Between
-/// dooming a transaction and taking its line the thread could roll back, begin again and acquire the
-/// same line at the same version, and the innocent new transaction would lose it unawares. A pinned
-/// transaction cannot leave its incarnation.
+/// dooming a transaction and taking its line the thread could roll back, begin again and acquire
+/// the same line at the same version, and the innocent new transaction would lose it unawares. A
+/// pinned transaction cannot leave its incarnation.
 namespace soft_status {
 
 inline constexpr uint64_t kIdle = 0;
@@ -29,9 +29,15 @@ inline constexpr uint64_t kPinMask = 511 * kPin;
 inline constexpr uint64_t kIncarnation = 512 * kPin;
 static_assert(kMaxThreads + 1 < 511, "every other thread may hold a pin");
 
-inline uint64_t state(uint64_t word) { return word & kStateMask; }
-inline bool pinned(uint64_t word) { return (word & kPinMask) != 0; }
-inline uint64_t with_state(uint64_t word, uint64_t state) { return (word & ~kStateMask) | state; }
+inline uint64_t state(uint64_t word) {
+  return word & kStateMask;
+}
+inline bool pinned(uint64_t word) {
+  return (word & kPinMask) != 0;
+}
+inline uint64_t with_state(uint64_t word, uint64_t state) {
+  return (word & ~kStateMask) | state;
+}
 
 }  // namespace soft_status
 

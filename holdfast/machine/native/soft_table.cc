@@ -16,6 +16,8 @@ SoftTable::SoftTable() {
   entries_ = static_cast<SoftEntry*>(memory);  // zero bytes are unowned entries of version 0
 }
 
-SoftTable::~SoftTable() { munmap(entries_, kEntries * sizeof(SoftEntry)); }
+SoftTable::~SoftTable() {
+  munmap(entries_, kEntries * sizeof(SoftEntry));
+}
 
 }  // namespace holdfast::native

@@ -20,17 +20,27 @@ inline constexpr uint64_t kOwnerMask = (uint64_t{1} << kVersionShift) - 1;
 inline constexpr uint64_t kPlain = kOwnerMask;
 static_assert(kMaxThreads + 1 < static_cast<int>(kPlain));
 
-inline uint64_t owner(uint64_t entry) { return entry & kOwnerMask; }
-inline uint64_t version(uint64_t entry) { return entry >> kVersionShift; }
-inline uint64_t unowned(uint64_t entry) { return entry & ~kOwnerMask; }
-inline uint64_t released(uint64_t version) { return version << kVersionShift; }
+inline uint64_t owner(uint64_t entry) {
+  return entry & kOwnerMask;
+}
+inline uint64_t version(uint64_t entry) {
+  return entry >> kVersionShift;
+}
+inline uint64_t unowned(uint64_t entry) {
+  return entry & ~kOwnerMask;
+}
+inline uint64_t released(uint64_t version) {
+  return version << kVersionShift;
+}
 
 }  // namespace soft_entry
 
 using SoftEntry = std::atomic<uint64_t>;
 static_assert(sizeof(SoftEntry) == sizeof(uint64_t) && SoftEntry::is_always_lock_free);
 
-inline uintptr_t line_of(const void* p) { return reinterpret_cast<uintptr_t>(p) / kLineBytes; }
+inline uintptr_t line_of(const void* p) {
+  return reinterpret_cast<uintptr_t>(p) / kLineBytes;
+}
 
 /// One entry per line, found by the low bits of the line number: neighbouring lines have
 /// neighbouring entries, so the table costs a reader an eighth of its cache footprint, and no

@@ -15,9 +15,9 @@ namespace holdfast::native {
 /// The processors the calling thread may run on.
 std::vector<int> allowed_processors();
 
-/// Runs f(0) ... f(n - 1) on n new threads, thread i on processor i modulo their number, and waits for
-/// all. The first exception to leave f is thrown again here. Pinned, because some schedulers pack
-/// threads onto one processor for as long as a benchmark lasts.
+/// Runs f(0) ... f(n - 1) on n new threads, thread i on processor i modulo their number, and waits
+/// for all. The first exception to leave f is thrown again here. Pinned, because some schedulers
+/// pack threads onto one processor for as long as a benchmark lasts.
 void run_pinned(int n, const std::vector<int>& processors, FunctionRef<void(int)> f);
 
 /// A thread that calls f over and over, and rests a little whenever f found nothing to do.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/machine/native/ticks.h"
 
+#include <cmath>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -37,7 +39,7 @@ double Ticks::ns_per_tick() const {
 }
 
 uint64_t Ticks::from_ns(uint64_t ns) const {
-  return ns == 0 ? 0 : static_cast<uint64_t>(static_cast<double>(ns) / ns_per_tick() + 0.5);
+  return ns == 0 ? 0 : static_cast<uint64_t>(std::llround(static_cast<double>(ns) / ns_per_tick()));
 }
 
 void Ticks::spin(uint64_t ticks) const {

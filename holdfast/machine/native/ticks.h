@@ -5,7 +5,7 @@
 #include <ctime>
 
 #if defined(__x86_64__)
-#include <immintrin.h>
+#include <x86intrin.h>
 #endif
 
 namespace holdfast::native {

@@ -20,7 +20,7 @@ using Word2 [[gnu::may_alias]] = uint16_t;
 using Word4 [[gnu::may_alias]] = uint32_t;
 using Word8 [[gnu::may_alias]] = uint64_t;
 
-template <size_t kBytes>
+template <size_t Bytes>
 struct WordOf;
 template <>
 struct WordOf<1> {
@@ -47,92 +47,92 @@ struct WordOf<8> {
 template <class T>
 inline constexpr bool kAligned = alignof(T) >= sizeof(T);
 
-template <class Unit, int kLoad, int kStore>
+template <class Memory, int LoadOrder, int StoreOrder>
 inline void copy_unit(std::byte*& to, const std::byte*& from, size_t& n) {
-  __atomic_store_n(reinterpret_cast<Unit*>(to),
-                   __atomic_load_n(reinterpret_cast<const Unit*>(from), kLoad), kStore);
-  to += sizeof(Unit), from += sizeof(Unit), n -= sizeof(Unit);
+  __atomic_store_n(reinterpret_cast<Memory*>(to),
+                   __atomic_load_n(reinterpret_cast<const Memory*>(from), LoadOrder), StoreOrder);
+  to += sizeof(Memory), from += sizeof(Memory), n -= sizeof(Memory);
 }
 
-/// Copies in naturally aligned units of at most kUnit bytes; `to` and `from` agree modulo kUnit.
-template <size_t kUnit, int kLoad, int kStore>
+/// Copies in naturally aligned units of at most Unit bytes; `to` and `from` agree modulo Unit.
+template <size_t Unit, int LoadOrder, int StoreOrder>
 inline void copy_units(std::byte* to, const std::byte* from, size_t n) {
   const auto at = [&to] { return reinterpret_cast<uintptr_t>(to); };
-  if constexpr (kUnit > 1) {
+  if constexpr (Unit > 1) {
     if ((at() & 1) != 0 && n >= 1) {
-      copy_unit<Word1, kLoad, kStore>(to, from, n);
+      copy_unit<Word1, LoadOrder, StoreOrder>(to, from, n);
     }
   }
-  if constexpr (kUnit > 2) {
+  if constexpr (Unit > 2) {
     if ((at() & 2) != 0 && n >= 2) {
-      copy_unit<Word2, kLoad, kStore>(to, from, n);
+      copy_unit<Word2, LoadOrder, StoreOrder>(to, from, n);
     }
   }
-  if constexpr (kUnit > 4) {
+  if constexpr (Unit > 4) {
     if ((at() & 4) != 0 && n >= 4) {
-      copy_unit<Word4, kLoad, kStore>(to, from, n);
+      copy_unit<Word4, LoadOrder, StoreOrder>(to, from, n);
     }
   }
-  while (n >= kUnit) {
-    copy_unit<typename WordOf<kUnit>::Memory, kLoad, kStore>(to, from, n);
+  while (n >= Unit) {
+    copy_unit<typename WordOf<Unit>::Memory, LoadOrder, StoreOrder>(to, from, n);
   }
   // What remains is less than a unit and starts aligned to every power of two it contains.
-  if constexpr (kUnit > 4) {
+  if constexpr (Unit > 4) {
     if (n >= 4) {
-      copy_unit<Word4, kLoad, kStore>(to, from, n);
+      copy_unit<Word4, LoadOrder, StoreOrder>(to, from, n);
     }
   }
-  if constexpr (kUnit > 2) {
+  if constexpr (Unit > 2) {
     if (n >= 2) {
-      copy_unit<Word2, kLoad, kStore>(to, from, n);
+      copy_unit<Word2, LoadOrder, StoreOrder>(to, from, n);
     }
   }
-  if constexpr (kUnit > 1) {
+  if constexpr (Unit > 1) {
     if (n >= 1) {
-      copy_unit<Word1, kLoad, kStore>(to, from, n);
+      copy_unit<Word1, LoadOrder, StoreOrder>(to, from, n);
     }
   }
 }
 
 /// Copies n bytes, any alignment, no overlap, in the largest units both sides are aligned for.
-template <int kLoad = __ATOMIC_RELAXED, int kStore = __ATOMIC_RELAXED>
+template <int LoadOrder = __ATOMIC_RELAXED, int StoreOrder = __ATOMIC_RELAXED>
 inline void copy_words(void* to, const void* from, size_t n) {
   auto* t = static_cast<std::byte*>(to);
   const auto* f = static_cast<const std::byte*>(from);
   const uintptr_t skew = reinterpret_cast<uintptr_t>(t) ^ reinterpret_cast<uintptr_t>(f);
   if ((skew & 7) == 0) {
-    copy_units<8, kLoad, kStore>(t, f, n);
+    copy_units<8, LoadOrder, StoreOrder>(t, f, n);
   } else if ((skew & 3) == 0) {
-    copy_units<4, kLoad, kStore>(t, f, n);
+    copy_units<4, LoadOrder, StoreOrder>(t, f, n);
   } else if ((skew & 1) == 0) {
-    copy_units<2, kLoad, kStore>(t, f, n);
+    copy_units<2, LoadOrder, StoreOrder>(t, f, n);
   } else {
-    copy_units<1, kLoad, kStore>(t, f, n);
+    copy_units<1, LoadOrder, StoreOrder>(t, f, n);
   }
 }
 
-template <int kOrder = __ATOMIC_RELAXED, Word T>
+template <int Order = __ATOMIC_RELAXED, Word T>
 inline T load_word(const T* p) {
   if constexpr (kAligned<T>) {
     using W = WordOf<sizeof(T)>;
     const typename W::Value raw =
-        __atomic_load_n(reinterpret_cast<const typename W::Memory*>(p), kOrder);
+        __atomic_load_n(reinterpret_cast<const typename W::Memory*>(p), Order);
     return std::bit_cast<T>(raw);
   } else {
     std::array<std::byte, sizeof(T)> raw;
-    copy_words<kOrder>(raw.data(), p, sizeof(T));
+    copy_words<Order>(raw.data(), p, sizeof(T));
     return std::bit_cast<T>(raw);
   }
 }
 
-template <int kOrder = __ATOMIC_RELAXED, Word T>
+template <int Order = __ATOMIC_RELAXED, Word T>
 inline void store_word(T* p, const T& value) {
   if constexpr (kAligned<T>) {
     using W = WordOf<sizeof(T)>;
     __atomic_store_n(reinterpret_cast<typename W::Memory*>(p),
-                     std::bit_cast<typename W::Value>(value), kOrder);
+                     std::bit_cast<typename W::Value>(value), Order);
   } else {
-    copy_words<__ATOMIC_RELAXED, kOrder>(p, &value, sizeof(T));
+    copy_words<__ATOMIC_RELAXED, Order>(p, &value, sizeof(T));
   }
 }
 

@@ -9,11 +9,16 @@ namespace holdfast::native {
 
 const char* to_string(WriteBack instruction) {
   switch (instruction) {
-    case WriteBack::none: return "none";
-    case WriteBack::clflush: return "clflush";
-    case WriteBack::clflushopt: return "clflushopt";
-    case WriteBack::clwb: return "clwb";
-    case WriteBack::dc_cvac: return "dc cvac";
+    case WriteBack::none:
+      return "none";
+    case WriteBack::clflush:
+      return "clflush";
+    case WriteBack::clflushopt:
+      return "clflushopt";
+    case WriteBack::clwb:
+      return "clwb";
+    case WriteBack::dc_cvac:
+      return "dc cvac";
   }
   return "unknown";
 }

@@ -15,7 +15,9 @@ const char* to_string(WriteBack instruction);
 WriteBack detect_write_back();
 
 /// A barrier for the compiler only: what was stored before stays before.
-inline void compiler_barrier() { asm volatile("" ::: "memory"); }
+inline void compiler_barrier() {
+  asm volatile("" ::: "memory");
+}
 
 /// The instruction was detected at run time; the switch is on a member that never changes, so the
 /// branch is predicted. Every case is a compiler barrier, for the line's other words as well.
@@ -23,13 +25,23 @@ inline void write_back_line(WriteBack instruction, const void* p) {
   auto* line = static_cast<volatile char*>(const_cast<void*>(p));
   switch (instruction) {
 #if defined(__x86_64__)
-    case WriteBack::clwb: asm volatile("clwb %0" : "+m"(*line)::"memory"); return;
-    case WriteBack::clflushopt: asm volatile("clflushopt %0" : "+m"(*line)::"memory"); return;
-    case WriteBack::clflush: asm volatile("clflush %0" : "+m"(*line)::"memory"); return;
+    case WriteBack::clwb:
+      asm volatile("clwb %0" : "+m"(*line)::"memory");
+      return;
+    case WriteBack::clflushopt:
+      asm volatile("clflushopt %0" : "+m"(*line)::"memory");
+      return;
+    case WriteBack::clflush:
+      asm volatile("clflush %0" : "+m"(*line)::"memory");
+      return;
 #elif defined(__aarch64__)
-    case WriteBack::dc_cvac: asm volatile("dc cvac, %0" ::"r"(line) : "memory"); return;
+    case WriteBack::dc_cvac:
+      asm volatile("dc cvac, %0" ::"r"(line) : "memory");
+      return;
 #endif
-    default: asm volatile("" ::"r"(line) : "memory"); return;
+    default:
+      asm volatile("" ::"r"(line) : "memory");
+      return;
   }
 }
 

@@ -54,6 +54,7 @@ def _bars(report: dict[str, Any]) -> list[chart.EngineBar]:
     return [
         chart.EngineBar(
             entry["engine"],
+            entry["items_per_second"],
             {o["operation"]: o["items_per_second"] for o in entry["operations"]},
             entry["fences_per_update"],
             entry["pwb_per_update"],
