@@ -46,7 +46,8 @@ Status Heap<E>::fill(const CreateOptions& o) {
     if (o.content_bytes > r.bytes) {
       return {Code::invalid_argument, "the content is larger than the heap"};
     }
-    std::byte* const copies[] = {r.home, r.twin};
+    // A copy-on-write working copy need not show what its home gets from now on.
+    std::byte* const copies[] = {r.home, r.twin, r.data != r.home ? r.data : nullptr};
     for (std::byte* to : copies) {
       if (to != nullptr) {
         Machine::copy(to, o.content, o.content_bytes);

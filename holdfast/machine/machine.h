@@ -130,6 +130,10 @@ concept Word = std::is_trivially_copyable_v<T> &&
 ///   pwb(p)            begins to write back the line of p; pwb_range the lines of [p, p + n)
 ///   pfence, psync     order / complete the write-backs before; throw MediumFailure
 ///   fence             full store-load fence
+///   light_fence, heavy_fence
+///                     an asymmetric pair: where two threads would each need a full fence between a store
+///                     and a load (Dekker), one of them, the frequent one, may use light_fence if the
+///                     other uses heavy_fence. Light is free or a full fence, heavy costs microseconds.
 ///   rmw_orders_pwb()  whether an atomic read-modify-write orders write-backs like pfence (x86)
 /// Hardware transactional memory, per thread; htm(slot):
 ///   begin(tracking)   returns none; or, where hardware rolls registers back, arrives again with a
@@ -188,6 +192,8 @@ concept Machine = requires(M& m, uint64_t* p, const uint64_t* cp, void* v, const
   m.pfence(Site{});
   m.psync(Site{});
   m.fence(Site{});
+  m.light_fence();
+  m.heavy_fence(Site{});
   { m.rmw_orders_pwb() } -> std::same_as<bool>;
   { m.counters() } -> std::same_as<PersistCounters>;
   { m.failed() } -> std::same_as<bool>;

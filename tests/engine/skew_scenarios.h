@@ -124,6 +124,30 @@ struct ChainNeighbouringErases {
   static Status judge(const Structure& s) { return expect_keys(s, {1, 4}, &WideKey::of); }
 };
 
+/// One moves the entry of 2 to key 9, the other puts to it.
+template <class H, bool kPromote>
+struct ChainMoveBesidePut {
+  using Structure = typename ChainNeighbouringErases<H, kPromote>::Structure;
+  static constexpr const char* kName = "chain.move_beside_put";
+  static void fill(Structure& s) {
+    for (int64_t key = 4; key > 0; --key) {
+      s.insert(WideKey::of(key), 0);
+    }
+  }
+  static void first(Structure& s) {
+    const auto value = s.find(WideKey::of(2));
+    if (value.has_value() && s.erase(WideKey::of(2))) {
+      s.insert(WideKey::of(9), *value);
+    }
+  }
+  static void second(Structure& s) { s.put(WideKey::of(s.contains(WideKey::of(2)) ? 2 : 9), 7); }
+  static Status judge(const Structure& s) {
+    const int64_t at = s.contains(WideKey::of(2)) ? 2 : 9;
+    return s.find(WideKey::of(at)) == 7 && s.size() == 4 ? Status()
+                                                         : Status(Code::corrupt, "the put is lost");
+  }
+};
+
 /// One erases the root, whose successor 3 goes in its place; the other the red child 4 of 3.
 template <class H, bool kPromote>
 struct TreeErases {

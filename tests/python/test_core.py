@@ -56,7 +56,7 @@ def test_bench_measures_every_engine(command_json, engine_names):
 
 def test_bench_on_emulated_persistent_memory_says_so(command):
     arguments = ("bench", "sps", "--engine", "undo", "--seconds", "0.05", "--domain", "pmem")
-    assert "force" in command(*arguments, status=2).stdout
+    assert "force" in command(*arguments, status=2).stderr
     assert "emulated" in command(*arguments, "--force").stdout
 
 

@@ -225,7 +225,7 @@ TEST(NativeFile, BaseCandidatesAreDistinctAndEnd) {
   int k = 0;
   while (machine->medium().base_candidate(k) != nullptr) {
     const auto at = reinterpret_cast<uintptr_t>(machine->medium().base_candidate(k));
-    EXPECT_EQ(at, 0x5500'0000'0000 + static_cast<uintptr_t>(k) * (uintptr_t{32} << 30));
+    EXPECT_EQ(at, 0x5500'0000'0000 + static_cast<uintptr_t>(k) * (uintptr_t{8} << 30));
     EXPECT_LT(at, uintptr_t{0x5555'0000'0000});
     ++k;
   }

@@ -24,7 +24,7 @@
 namespace holdfast {
 namespace {
 
-void quiet(double /*share*/, const std::string& /*text*/) {}
+constexpr auto kQuiet = [](double /*share*/, const std::string& /*text*/) {};
 
 Json bank_spec(const std::string& engine, const std::string& path) {
   return {{"engine", engine}, {"workload", "bank"},  {"params", {{"ack", 1}}}, {"path", path},
@@ -63,7 +63,7 @@ TEST_P(RunnerEngine, ServesAndVerifiesWhatItAcknowledged) {
   const std::string second = serve_and_read(spec, 200);
   EXPECT_EQ(parse_records(second).value()[0].words[0], 0U) << "the second finds it";
 
-  const auto verified = verify(spec, first + second, quiet);
+  const auto verified = verify(spec, first + second, kQuiet);
   ASSERT_TRUE(verified.ok()) << verified.status().to_string();
   const Json& report = verified.value();
   EXPECT_TRUE(report["ok"].get<bool>()) << report.dump(1);
@@ -86,7 +86,7 @@ TEST_P(RunnerEngine, NoticesAPromiseThatWasNotKept) {
   last->words[1] += 1'000'000;  // a transaction that never was
   const std::string bytes(reinterpret_cast<const char*>(records.data()),
                           records.size() * sizeof(Record));
-  const Json report = verify(spec, bytes, quiet).value();
+  const Json report = verify(spec, bytes, kQuiet).value();
   EXPECT_FALSE(report["ok"].get<bool>());
   EXPECT_EQ(report["failure_count"], 1);
 }
@@ -102,7 +102,7 @@ TEST_P(RunnerEngine, IsMeasuredAndSimulated) {
   native["repetitions"] = 2;
   Json simulated = spec;
   simulated["transactions"] = 20;
-  for (const Json& report : {bench(native, quiet).value(), simulate(simulated, quiet).value()}) {
+  for (const Json& report : {bench(native, kQuiet).value(), simulate(simulated, kQuiet).value()}) {
     const Json& entry = report["benchmarks"].back();
     EXPECT_FALSE(entry.contains("error_message")) << entry.dump(1);
     EXPECT_EQ(entry["engine"], GetParam());
@@ -121,7 +121,7 @@ TEST_P(RunnerEngine, ConvertsToEveryOther) {
     const auto converted = heap_convert(file.path(), target.path(), {{"engine", other}});
     ASSERT_TRUE(converted.ok()) << converted.status().to_string();
     EXPECT_EQ(heap_info(target.path()).value()["engine"], other);
-    const Json report = verify(bank_spec(other, target.path()), records, quiet).value();
+    const Json report = verify(bank_spec(other, target.path()), records, kQuiet).value();
     EXPECT_TRUE(report["ok"].get<bool>()) << other << report.dump(1);
   }
 }
@@ -138,7 +138,7 @@ TEST(RunnerBench, PlainIsTheBaselineWithOneThread) {
   const Json spec = {
       {"workload", "intset"}, {"params", {{"size", 100}}}, {"engines", {"plain", "undo"}},
       {"threads", {1, 2}},    {"seconds", 0.005},          {"repetitions", 1}};
-  const Json report = bench(spec, quiet).value();
+  const Json report = bench(spec, kQuiet).value();
   std::multiset<std::string> names;
   for (const Json& entry : report["benchmarks"]) {
     EXPECT_FALSE(entry.contains("error_message")) << entry.dump(1);
@@ -168,7 +168,7 @@ TEST(RunnerBench, LeavesNoFileBehindWhenStopped) {
 }
 
 TEST(RunnerBench, WrongNamesListTheRightOnes) {
-  const auto message = [](const Json& spec) { return bench(spec, quiet).status().message(); };
+  const auto message = [](const Json& spec) { return bench(spec, kQuiet).status().message(); };
   EXPECT_NE(message({{"workload", "tpcd"}}).find("tpcc"), std::string::npos);
   EXPECT_NE(message({{"workload", "sps"}, {"engines", {"undoo"}}}).find("undo"), std::string::npos);
   EXPECT_NE(message({{"workload", "sps"}, {"params", {{"swap", 1}}}}).find("swaps"),
@@ -183,7 +183,7 @@ TEST(RunnerSimulate, SameSeedSameRun) {
                      {"transactions", 50},
                      {"seed", 9}};
   const auto steps = [](const Json& s) {
-    return simulate(s, quiet).value()["benchmarks"][0]["simulated_steps"];
+    return simulate(s, kQuiet).value()["benchmarks"][0]["simulated_steps"];
   };
   EXPECT_EQ(steps(spec), steps(spec));
   Json other = spec;

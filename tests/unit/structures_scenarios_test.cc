@@ -155,6 +155,9 @@ TEST(StructuresScenariosTest, ListInsertBehindErase) {
 TEST(StructuresScenariosTest, ChainNeighbouringErases) {
   expect_skew_without_promotion<skew::ChainNeighbouringErases>();
 }
+TEST(StructuresScenariosTest, ChainMoveBesidePut) {
+  expect_skew_without_promotion<skew::ChainMoveBesidePut>();
+}
 TEST(StructuresScenariosTest, TreeErases) {
   expect_skew_without_promotion<skew::TreeErases>();
 }

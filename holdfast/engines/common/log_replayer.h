@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "holdfast/engines/common/durability_markers.h"
-#include "holdfast/engines/common/log_checksum.h"
+#include "holdfast/base/checksum.h"
 #include "holdfast/engines/common/redo_log.h"
 #include "holdfast/engines/common/slot_statistics.h"
 #include "holdfast/engines/common/state_array.h"
@@ -317,7 +317,7 @@ Status LogReplayer<M>::verify(const DurabilityMarker& marker) {
     return damaged(what + " lies outside the log");
   }
   logs_.template read<M>(marker.thread, marker.start, marker.bytes, words_);
-  if (log_checksum(words_.data(), marker.bytes, seed(marker.number, marker.thread)) !=
+  if (holdfast::checksum(words_.data(), marker.bytes, seed(marker.number, marker.thread)) !=
       marker.checksum) {
     return damaged(what + " fails its checksum");
   }

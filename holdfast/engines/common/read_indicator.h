@@ -29,6 +29,12 @@ class ReadIndicator {
     visits.store(visits.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
   }
 
+  /// The same without the fence: the caller sees to it.
+  void arrive_unfenced(int slot) {
+    auto& visits = slots_[slot].visits;
+    visits.store(visits.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+
   /// Release: the visitor's loads stand before it, so a writer that sees the counter even may
   /// overwrite what was read.
   void depart(int slot) {

@@ -265,7 +265,7 @@ void Fur<M, kTracking>::write_marker(Thread& t) {
   marker.start = t.redo.start();
   marker.bytes = t.log.bytes();
   marker.checksum =
-      log_checksum(t.staged.data(), t.log.bytes(), LogReplayer<M>::seed(t.number, t.slot));
+      holdfast::checksum(t.staged.data(), t.log.bytes(), LogReplayer<M>::seed(t.number, t.slot));
   markers_.write(marker, Site{"fur.marker"});
 }
 

@@ -16,7 +16,7 @@ enum class FurTimestamps : uint8_t {
 };
 
 struct FurOptions {
-  uint64_t log_bytes = 4 << 20;  ///< of each thread's redo log; a whole number of lines
+  uint64_t log_bytes = 1 << 20;  ///< of each thread's redo log; a whole number of lines
   uint64_t markers = 65536;      ///< M: update transactions between the tail and the newest
   uint64_t retries = 10;         ///< hardware attempts before the global lock
   FurTimestamps timestamps = FurTimestamps::fixed;
@@ -26,7 +26,7 @@ struct FurOptions {
 };
 
 inline constexpr OptionInfo kFurOptions[] = {
-    {"log_bytes", "4194304", "redo log per thread, 512 bytes to 64 MiB; bounds one transaction"},
+    {"log_bytes", "1048576", "redo log per thread, 512 bytes to 64 MiB; bounds one transaction"},
     {"markers", "65536", "durability markers, more than max_threads + 3, up to 16777216"},
     {"retries", "10", "hardware transactions tried before the global lock, 0 to 1000"},
     {"timestamps", "fixed",

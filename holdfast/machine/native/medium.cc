@@ -92,7 +92,7 @@ std::byte* NativeMedium::base_candidate(int k) const {
   // AddressSanitizer and ThreadSanitizer too.
   constexpr uintptr_t kFirst = 0x5500'0000'0000;
   constexpr uintptr_t kEnd = 0x5555'0000'0000;
-  constexpr uintptr_t kStep = uintptr_t{32} << 30;
+  constexpr uintptr_t kStep = uintptr_t{8} << 30;  // the default capacity of a heap
   if (k < 0 || static_cast<uintptr_t>(k) >= (kEnd - kFirst) / kStep) {
     return nullptr;
   }

@@ -11,6 +11,7 @@
 #include "holdfast/machine/machine.h"
 #include "holdfast/machine/native/arena.h"
 #include "holdfast/machine/native/atomic.h"
+#include "holdfast/machine/native/all_threads_fence.h"
 #include "holdfast/machine/native/fork_guard.h"
 #include "holdfast/machine/native/medium.h"
 #include "holdfast/machine/native/options.h"
@@ -122,6 +123,15 @@ class NativeMachine {
     count(mine().fence);
     native::full_fence();
   }
+  /// A compiler barrier where heavy_fence can interrupt the other processors (membarrier), else full.
+  void light_fence() const {
+    if (asymmetric_) [[likely]] {
+      asm volatile("" ::: "memory");
+    } else {
+      native::full_fence();
+    }
+  }
+  void heavy_fence(Site /*site*/) const { asymmetric_ ? native::fence_all_threads() : native::full_fence(); }
   bool rmw_orders_pwb() const { return medium_.persistence().rmw_orders_pwb; }
   PersistCounters counters() const;
   bool failed() const { return medium_.sync().failed(); }
@@ -159,6 +169,7 @@ class NativeMachine {
   native::WriteBack write_back_;
   Domain domain_;
   bool read_only_;
+  const bool asymmetric_ = native::can_fence_all_threads();
   uint64_t pwb_delay_ = 0;  // in ticks
   uint64_t pfence_delay_ = 0;
   uint64_t psync_delay_ = 0;

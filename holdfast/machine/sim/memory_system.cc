@@ -273,6 +273,13 @@ void MemorySystem::fence() {
   store_load_fence();
 }
 
+void MemorySystem::heavy_fence() {
+  fence();
+  for (const auto& thread : threads_) {
+    drain(*thread);
+  }
+}
+
 void MemorySystem::store_load_fence() {
   SimThread& thread = *current_thread;
   if (!thread.tx->unwinding) {

@@ -39,6 +39,8 @@ class MemorySystem final : private StoreBufferOwner, private DoomListener {
   void pfence();
   void psync();
   void fence();
+  /// Every thread's stores so far become visible.
+  void heavy_fence();
   /// Blocks until a store to the line of `address` becomes visible. False: without having waited,
   /// because the thread's transaction is doomed.
   bool wait(uintptr_t address);

@@ -165,6 +165,10 @@ void SimMachine::pfence(Site) {
 void SimMachine::psync(Site) {
   memory_.psync();
 }
+void SimMachine::heavy_fence(Site) {
+  memory_.heavy_fence();
+}
+
 void SimMachine::fence(Site) {
   memory_.fence();
 }

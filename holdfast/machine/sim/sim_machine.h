@@ -101,6 +101,8 @@ class SimMachine {
   void pfence(Site site = {});
   void psync(Site site = {});
   void fence(Site site = {});
+  void light_fence() {}  ///< does not drain the store buffer
+  void heavy_fence(Site site = {});
   bool rmw_orders_pwb() const { return options_.rmw_orders_pwb; }
   PersistCounters counters() const;
   bool failed() const { return !memory_.failure().ok(); }

@@ -95,4 +95,4 @@ def finish(report: dict[str, Any]) -> None:
     failed = results.failures(report)
     if failed:
         kind = type(errors.from_text(failed[0]["error_message"]))
-        raise kind(f"{len(failed)} of the configurations did not finish")
+        raise kind(f"{len(failed)} of the configurations did not finish: {failed[0]['error_message']}")

@@ -76,7 +76,7 @@ def run(console: Console, plan: Plan) -> dict[str, Any]:
         "seconds": ran,
         "acknowledged_operations": worker.acknowledged,
     }
-    return figures | result
+    return result | figures
 
 
 def _choose_domain(plan: Plan) -> tuple[str, str]:

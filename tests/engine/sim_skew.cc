@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Write skew in the structures, under the engine that allows it: without promotions a schedule is found that corrupts
+// the structure, with them none is.
+#include <gtest/gtest.h>
+
+#include "tests/engine/sim_world.h"
+#include "tests/engine/skew_scenarios.h"
+
+namespace holdfast::conformance {
+namespace {
+
+using H = SimWorld::H;
+constexpr int kSeeds = 40;
+constexpr int kRoundsPerSeed = 5;
+
+/// Number of the seed that corrupts the scenario's structure, or 0.
+template <class Scenario>
+int corrupting_seed() {
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    SimWorld world("fur-si", Domain::pmem, static_cast<uint64_t>(seed));
+    for (int round = 0; round < kRoundsPerSeed; ++round) {
+      auto* structure = skew::prepare<Scenario>(world.heap());
+      world.run(2, [&](int thread) {
+        world.heap().update([&] { thread == 0 ? Scenario::first(*structure) : Scenario::second(*structure); }).check();
+      });
+      if (!skew::judge<Scenario>(world.heap(), *structure).ok()) {
+        return seed;
+      }
+    }
+  }
+  return 0;
+}
+
+template <template <class, bool> class Scenario>
+void expect_promotions_to_matter() {
+  EXPECT_GT((corrupting_seed<Scenario<H, false>>()), 0) << "no schedule needs the promotion; is it still needed?";
+  EXPECT_EQ((corrupting_seed<Scenario<H, true>>()), 0) << "this seed corrupts the structure in spite of promotions";
+}
+
+TEST(Skew, ListNeighbouringErases) { expect_promotions_to_matter<skew::ListNeighbouringErases>(); }
+TEST(Skew, ListInsertBehindErase) { expect_promotions_to_matter<skew::ListInsertBehindErase>(); }
+TEST(Skew, ChainNeighbouringErases) { expect_promotions_to_matter<skew::ChainNeighbouringErases>(); }
+TEST(Skew, ChainMoveBesidePut) { expect_promotions_to_matter<skew::ChainMoveBesidePut>(); }
+TEST(Skew, TreeErases) { expect_promotions_to_matter<skew::TreeErases>(); }
+TEST(Skew, TreeInsertBelowErase) { expect_promotions_to_matter<skew::TreeInsertBelowErase>(); }
+TEST(Skew, LeafSplitBesidePut) { expect_promotions_to_matter<skew::LeafSplitBesidePut>(); }
+TEST(Skew, MoveBesidePut) { expect_promotions_to_matter<skew::MoveBesidePut>(); }
+TEST(Skew, GrowthBesideInsert) { expect_promotions_to_matter<skew::GrowthBesideInsert>(); }
+
+}  // namespace
+}  // namespace holdfast::conformance

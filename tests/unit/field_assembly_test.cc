@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A Field load of an engine that needs no load interposition is one mov, as on plain memory. Read from the
+// disassembly of this very program, so it needs objdump (binutils, which g++ brings along).
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "holdfast/engines/romulus/romulus.h"
+#include "holdfast/heap/heap.h"
+#include "holdfast/machine/native/native_machine.h"
+
+// Sanitizers instrument every load; the question makes sense for plain builds on x86 only.
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__OPTIMIZE__)
+
+using ProbeField = holdfast::Heap<holdfast::RomulusLog<holdfast::NativeMachine>>::Field<uint64_t>;
+
+extern "C" {
+__attribute__((noinline)) uint64_t holdfast_probe_field_load(const ProbeField& field) { return field; }
+}
+
+namespace holdfast {
+namespace {
+
+/// Mnemonics and operands of a function of this program.
+std::vector<std::string> disassemble(const std::string& function) {
+  const std::string command =
+      "objdump --no-show-raw-insn --disassemble=" + function + " /proc/" + std::to_string(::getpid()) + "/exe";
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  std::string text;
+  char buffer[4096];
+  for (size_t n = 0; pipe != nullptr && (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) {
+    text.append(buffer, n);
+  }
+  if (pipe != nullptr) {
+    ::pclose(pipe);
+  }
+  std::vector<std::string> instructions;
+  std::istringstream lines(text);
+  bool inside = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("<" + function + ">:") != std::string::npos) {
+      inside = true;
+    } else if (inside && line.find(":\t") != std::string::npos) {
+      instructions.push_back(line.substr(line.find(":\t") + 2));
+      if (instructions.back().rfind("ret", 0) == 0) {
+        break;
+      }
+    }
+  }
+  return instructions;
+}
+
+TEST(FieldAssembly, ARomulusLogLoadIsOneMov) {
+  const auto instructions = disassemble("holdfast_probe_field_load");
+  std::string all;
+  for (const auto& i : instructions) {
+    all += i + "\n";
+  }
+  ASSERT_EQ(instructions.size(), 2U) << all;
+  EXPECT_EQ(instructions[0].rfind("mov ", 0), 0U) << all;
+  EXPECT_NE(instructions[0].find("(%rdi),%rax"), std::string::npos) << all;
+  EXPECT_EQ(instructions[1].rfind("ret", 0), 0U) << all;
+}
+
+}  // namespace
+}  // namespace holdfast
+
+#endif
