@@ -44,7 +44,7 @@ std::vector<uint64_t> shuffled(uint64_t seed) {
 template <class H>
 RbTree<H, uint64_t, uint64_t>& filled_tree(H& heap) {
   using Tree = RbTree<H, uint64_t, uint64_t>;
-  Tree* tree = *heap.template root<Tree>("tree");
+  Tree* tree = heap.template root<Tree>("tree").value();
   const std::vector<uint64_t> keys = shuffled(kSeed);
   for (size_t i = 0; i < keys.size(); i += 100) {
     heap.update([&] {

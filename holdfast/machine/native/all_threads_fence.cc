@@ -5,10 +5,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "holdfast/machine/native/write_back.h"
+
 namespace holdfast::native {
 namespace {
 
-long membarrier(int command) { return ::syscall(__NR_membarrier, command, 0U, 0); }
+long membarrier(int command) {
+  return ::syscall(__NR_membarrier, command, 0U, 0);
+}
 
 }  // namespace
 
@@ -19,7 +23,8 @@ bool can_fence_all_threads() {
 }
 
 void fence_all_threads() {
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);  // the caller itself, also should the call be interrupted
+  __atomic_thread_fence(
+      __ATOMIC_SEQ_CST);  // the caller itself, also should the call be interrupted
   static_cast<void>(membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED));
 }
 

@@ -9,9 +9,9 @@
 
 #include "holdfast/base/function_ref.h"
 #include "holdfast/machine/machine.h"
+#include "holdfast/machine/native/all_threads_fence.h"
 #include "holdfast/machine/native/arena.h"
 #include "holdfast/machine/native/atomic.h"
-#include "holdfast/machine/native/all_threads_fence.h"
 #include "holdfast/machine/native/fork_guard.h"
 #include "holdfast/machine/native/medium.h"
 #include "holdfast/machine/native/options.h"
@@ -123,7 +123,8 @@ class NativeMachine {
     count(mine().fence);
     native::full_fence();
   }
-  /// A compiler barrier where heavy_fence can interrupt the other processors (membarrier), else full.
+  /// A compiler barrier where heavy_fence can interrupt the other processors (membarrier), else
+  /// full.
   void light_fence() const {
     if (asymmetric_) [[likely]] {
       asm volatile("" ::: "memory");
@@ -131,7 +132,9 @@ class NativeMachine {
       native::full_fence();
     }
   }
-  void heavy_fence(Site /*site*/) const { asymmetric_ ? native::fence_all_threads() : native::full_fence(); }
+  void heavy_fence(Site /*site*/) const {
+    asymmetric_ ? native::fence_all_threads() : native::full_fence();
+  }
   bool rmw_orders_pwb() const { return medium_.persistence().rmw_orders_pwb; }
   PersistCounters counters() const;
   bool failed() const { return medium_.sync().failed(); }

@@ -28,7 +28,8 @@ class SlotTable {
 
   /// All slots ever taken are below this. Acquire pairs with the release in take(): who sees a
   /// thread's state sees that thread's slot as well.
-  /// Sequentially consistent: a scan of state arrays must not read it before the scanner's own fence.
+  /// Sequentially consistent: a scan of state arrays must not read it before the scanner's own
+  /// fence.
   int active() const { return active_.load(); }
 
   /// The machine is gone; threads may forget the table.
