@@ -24,14 +24,15 @@ const char* to_string(Code code) {
 }
 
 std::string Status::to_string() const {
-  return ok() ? "ok" : std::string(holdfast::to_string(code_)) + ": " + message_;
+  return ok() ? "ok" : std::string(holdfast::to_string(code())) + ": " + message();
 }
 
-void Status::check() const {
-  if (!ok()) {
-    throw Error(*this);
-  }
+const std::string& Status::message() const {
+  static const std::string kNone;
+  return ok() ? kNone : failure_->message;
 }
+
+void Status::raise() const { throw Error(*this); }
 
 Error::Error(Status status) : status_(std::move(status)), what_(status_.to_string()) {}
 

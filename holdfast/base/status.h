@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -30,24 +31,43 @@ const char* to_string(Code code);
 
 /// The outcome of an operation that is expected to fail at times. The message names the
 /// file or object, what was found, and what to do about it.
+///
+/// An ok status is a null pointer, so that returning one costs nothing on the hot path.
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(Code code, std::string message) : code_(code), message_(std::move(message)) {}
+  Status(Code code, std::string message) : failure_(new Failure{code, std::move(message)}) {}
+  Status(const Status& o) : failure_(o.ok() ? nullptr : new Failure(*o.failure_)) {}
+  Status(Status&&) = default;
+  Status& operator=(const Status& o) {
+    failure_.reset(o.ok() ? nullptr : new Failure(*o.failure_));
+    return *this;
+  }
+  Status& operator=(Status&&) = default;
+  ~Status() = default;
 
-  bool ok() const { return code_ == Code::ok; }
+  bool ok() const { return failure_ == nullptr; }
   explicit operator bool() const { return ok(); }
-  Code code() const { return code_; }
-  const std::string& message() const { return message_; }
+  Code code() const { return ok() ? Code::ok : failure_->code; }
+  const std::string& message() const;
   /// "<code>: <message>", or "ok".
   std::string to_string() const;
 
   /// Throws Error unless ok: for callers who prefer exceptions.
-  void check() const;
+  void check() const {
+    if (!ok()) [[unlikely]] {
+      raise();
+    }
+  }
 
  private:
-  Code code_ = Code::ok;
-  std::string message_;
+  struct Failure {
+    Code code;
+    std::string message;
+  };
+  [[noreturn]] void raise() const;
+
+  std::unique_ptr<Failure> failure_;
 };
 
 /// A Status as an exception. Thrown where no value can be returned (a Field operator, make<T>

@@ -75,6 +75,8 @@ class Heap {
       return engine_->close();
     } catch (const MediumFailure& failure) {
       return failure.status();
+    } catch (const Error& error) {
+      return error.status();
     }
   }
 
@@ -239,7 +241,16 @@ class Heap {
   Status fill(const CreateOptions& options);
   Status map_and_recover(const Description* description, const Options& options);
   Status announce_growth();
-  Status ready(Context::Mode mode);
+  /// What has to hold before a transaction may begin: cheap, and on the hot path.
+  bool is_ready(Context::Mode mode) {
+    bool forked = false;
+    if constexpr (requires { machine_.forked_child(); }) {
+      forked = machine_.forked_child();
+    }
+    const bool writable = mode == Context::Mode::read || !read_only_;
+    return !forked && !machine_.failed() && !closed_ && writable && machine_.self() >= 0;
+  }
+  Status why_not_ready(Context::Mode mode);
   Status grow(size_t bytes);
 
   std::optional<RootInfo> describe(std::string_view name) const {
@@ -278,8 +289,8 @@ class Heap {
     if (auto* outer = static_cast<Context*>(Machine::context())) [[unlikely]] {
       return nested(*outer, kMode, body);
     }
-    if (Status status = ready(kMode); !status.ok()) [[unlikely]] {
-      return status;
+    if (!is_ready(kMode)) [[unlikely]] {
+      return why_not_ready(kMode);
     }
     for (;;) {
       try {
@@ -311,6 +322,7 @@ class Heap {
   Atomic<uint64_t>* growing_;  // 1 while one thread makes the heap larger
   RecoveryReport recovery_;
   bool closed_ = true;
+  const bool read_only_ = machine_.medium().read_only();
   bool rehearsed_ = false;
 };
 

@@ -205,9 +205,8 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::open(const std::string& path, const Op
   return heap;
 }
 
-/// What has to hold before a transaction may begin.
 template <class E>
-Status Heap<E>::ready(Context::Mode mode) {
+Status Heap<E>::why_not_ready(Context::Mode mode) {
   if constexpr (requires { machine_.forked_child(); }) {
     if (machine_.forked_child()) {
       return {Code::misuse, file_.name() + ": the heap was opened before fork(); open it anew in the child"};
@@ -219,7 +218,7 @@ Status Heap<E>::ready(Context::Mode mode) {
   if (closed_) {
     return {Code::misuse, "the heap is closed"};
   }
-  if (mode == Context::Mode::update && machine_.medium().read_only()) {
+  if (mode == Context::Mode::update && read_only_) {
     return {Code::misuse, file_.name() + ": the heap was opened read-only"};
   }
   if (machine_.self() < 0) {

@@ -64,6 +64,7 @@ class NativeSession final : public Session {
     NativeOptions native;
     native.domain = spec.domain;
     native.force = spec.force;
+    native.read_only = spec.read_only;
     native.latency = parse_latency(spec.latency).value();
     const Options options = engine_options(E::kDescription, spec.options);
     if (created_) {

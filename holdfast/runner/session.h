@@ -38,6 +38,7 @@ struct SessionSpec {
   size_t max_bytes = 0;  ///< address space; 0: the heap's default
   int threads = 1;       ///< workers, which the workload is set up for
   Domain domain = Domain::process;
+  bool read_only = false;        ///< open: recover in memory, leave the file alone
   bool force = false;            ///< allow a domain the medium does not have (emulated)
   std::string latency = "none";  ///< preset of emulated delays
   uint64_t seed = 1;

@@ -11,15 +11,27 @@ namespace holdfast::conformance {
 namespace {
 
 using H = SimWorld::H;
-constexpr int kSeeds = 40;
-constexpr int kRoundsPerSeed = 5;
+constexpr int kSeeds = 150;
+
+/// The first block of a size class takes a chunk from the heap, which is a conflict of its own.
+void warm_up_arenas(SimWorld& world) {
+  world.heap();
+  world.run(2, [&](int) {
+    for (size_t size = 16; size <= 2048; size *= 2) {
+      for (const size_t bytes : {size, size + size / 2}) {
+        world.heap().update([&] { H::deallocate(H::allocate(bytes), bytes); }).check();
+      }
+    }
+  });
+}
 
 /// Number of the seed that corrupts the scenario's structure, or 0.
 template <class Scenario>
 int corrupting_seed() {
   for (int seed = 1; seed <= kSeeds; ++seed) {
     SimWorld world("fur-si", Domain::pmem, static_cast<uint64_t>(seed));
-    for (int round = 0; round < kRoundsPerSeed; ++round) {
+    warm_up_arenas(world);
+    for (int round = 0; round < 3; ++round) {
       auto* structure = skew::prepare<Scenario>(world.heap());
       world.run(2, [&](int thread) {
         world.heap().update([&] { thread == 0 ? Scenario::first(*structure) : Scenario::second(*structure); }).check();
@@ -38,10 +50,11 @@ void expect_promotions_to_matter() {
   EXPECT_EQ((corrupting_seed<Scenario<H, true>>()), 0) << "this seed corrupts the structure in spite of promotions";
 }
 
+// skew::ChainMoveBesidePut is not here: this allocator hands the erased entry's block to the insert of the same
+// transaction, so that the two conflict anyway. tests/unit/structures_scenarios_test.cc shows it.
 TEST(Skew, ListNeighbouringErases) { expect_promotions_to_matter<skew::ListNeighbouringErases>(); }
 TEST(Skew, ListInsertBehindErase) { expect_promotions_to_matter<skew::ListInsertBehindErase>(); }
 TEST(Skew, ChainNeighbouringErases) { expect_promotions_to_matter<skew::ChainNeighbouringErases>(); }
-TEST(Skew, ChainMoveBesidePut) { expect_promotions_to_matter<skew::ChainMoveBesidePut>(); }
 TEST(Skew, TreeErases) { expect_promotions_to_matter<skew::TreeErases>(); }
 TEST(Skew, TreeInsertBelowErase) { expect_promotions_to_matter<skew::TreeInsertBelowErase>(); }
 TEST(Skew, LeafSplitBesidePut) { expect_promotions_to_matter<skew::LeafSplitBesidePut>(); }

@@ -37,7 +37,11 @@ int torn_reads(uint64_t seed) {
         pair->first.store(i, kRelaxed);
         pair->second.store(i, kRelaxed);
         lock.admit();
-      } else if (thread != 0) {
+      } else if (thread == 0) {
+        for (int k = 0; k < 8; ++k) {
+          machine.work(1);  // the readers have time to become trusted
+        }
+      } else {
         while (!lock.enter(slot)) {
         }
         torn += pair->first.load(kRelaxed) != pair->second.load(kRelaxed) ? 1 : 0;
