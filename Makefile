@@ -13,8 +13,8 @@ COMMAND := $(VENV)/bin/holdfast
 JOBS ?= $(shell tools/jobs.sh)
 # Arguments for the demo, such as DEMO="--quick".
 DEMO ?=
-# Tests run one at a time: many of them use several threads of their own.
-CTEST := ctest --output-on-failure --timeout 900
+# No test measures time, so they may share the cores.
+CTEST := ctest --output-on-failure --timeout 900 --parallel $(JOBS)
 # The sanitizers of g++ 12 need addresses less random than newer kernels make them.
 STEADY := $(shell (( $$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 0) > 28 )) && \
   setarch -R true 2>/dev/null && echo setarch -R)
