@@ -8,7 +8,7 @@
 namespace holdfast {
 
 /// How a heap obtains its engine. An engine class stands for one algorithm; the type-erased engine
-/// (engines/any) chooses by name and brings its own describe() and make().
+/// (engines/common) chooses by name and brings its own describe() and make().
 template <class E>
 struct EngineFactory {
   using Machine = typename E::Machine;

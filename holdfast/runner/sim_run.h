@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "holdfast/engines/any/any_engine.h"
+#include "holdfast/engines/common/any_engine.h"
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/sim/sim_machine.h"
 #include "holdfast/runner/session.h"

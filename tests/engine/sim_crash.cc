@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "holdfast/engines/any/any_engine.h"
+#include "holdfast/engines/common/any_engine.h"
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/engine/conformance.h"
 

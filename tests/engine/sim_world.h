@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "holdfast/engines/any/any_engine.h"
+#include "holdfast/engines/common/any_engine.h"
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/engine/conformance.h"
 

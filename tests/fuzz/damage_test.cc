@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "holdfast/engines/any/any_engine.h"
+#include "holdfast/engines/common/any_engine.h"
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/sim/sim_machine.h"
 

@@ -2,6 +2,8 @@
 //
 // Files that are not what they should be: every one gets a clear error and is left alone.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
@@ -200,6 +202,24 @@ TEST_F(HeapFile, ReadOnlyOpenLeavesTheFileAlone) {
   EXPECT_FALSE((*heap)->update([] {}).ok());
   heap.value().reset();
   EXPECT_EQ(bytes(), before);
+}
+
+TEST_F(HeapFile, AForkedChildMayNotUseTheHeap) {
+  auto heap = H::create(path_, create_, native_).value();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::_exit(heap->update([] {}).code() == Code::misuse && heap->read([] {}).code() == Code::misuse ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(heap->update([] {}).ok()) << "the parent goes on";
+}
+
+TEST_F(HeapFile, IsForItsOwnerOnly) {
+  make_heap();
+  EXPECT_EQ(std::filesystem::status(path_).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
 }
 
 TEST_F(HeapFile, OneThreadTooManyGetsAStatus) {

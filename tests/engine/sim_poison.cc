@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A sync fails: nothing more is acknowledged, nothing is retried, and reopening finds everything that was.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/engine/sim_world.h"
+
+namespace holdfast::conformance {
+namespace {
+
+class FailingMedium : public testing::TestWithParam<std::string> {};
+
+TEST_P(FailingMedium, PoisonsTheHeap) {
+  // Creation itself syncs a few times; every later sync is made to fail in turn.
+  int failures_while_running = 0;
+  for (uint64_t fail_at = 5; fail_at < 60; fail_at += 3) {
+    SimWorld world(GetParam(), Domain::file, fail_at);
+    world.machine_options().fail_sync_at = fail_at;
+    const std::string where = GetParam() + ", sync " + std::to_string(fail_at);
+    Cells<SimWorld::H>* c = nullptr;
+    try {
+      c = cells(world.heap());
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status().code(), Code::io_error) << where;
+      continue;  // it failed before there was a heap
+    }
+    int64_t acknowledged[2] = {};
+    bool failed[2] = {};
+    world.run(2, [&](int thread) {
+      for (int i = 0; i < 20; ++i) {
+        const Status status = world.heap().update([&] {
+          c->cell[1 + thread].value += 1;
+          c->cell[8 + thread].value += 1;
+        });
+        if (status.ok()) {
+          EXPECT_FALSE(failed[thread]) << where << ": acknowledged after a failure";
+          ++acknowledged[thread];
+        } else {
+          EXPECT_EQ(status.code(), Code::io_error) << where << ": " << status.to_string();
+          failed[thread] = true;
+        }
+      }
+    });
+    if (!failed[0] && !failed[1]) {
+      continue;  // this many syncs were not needed
+    }
+    ++failures_while_running;
+    EXPECT_EQ(world.heap().read([] {}).code(), Code::io_error) << where;
+    world.machine_options().fail_sync_at = kNever;
+    world.restart(world.machine().earliest_image());
+    const auto v = values(world.heap());
+    for (int thread = 0; thread < 2; ++thread) {
+      const auto at = static_cast<size_t>(1 + thread);
+      EXPECT_GE(v[at], acknowledged[thread]) << where;
+      EXPECT_EQ(v[at], v[at + 7]) << where << ": half a transaction";
+    }
+  }
+  EXPECT_GT(failures_while_running, 0);
+}
+
+std::vector<std::string> names() {
+  std::vector<std::string> all;
+  for (const auto& row : engine_rows<SimMachine>()) {
+    all.emplace_back(row.description->name);
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, FailingMedium, testing::ValuesIn(names()), [](const auto& instance) {
+  std::string name = instance.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace holdfast::conformance
