@@ -19,8 +19,8 @@
 namespace holdfast {
 namespace {
 
-/// What the medium allows: the stores, write-backs and fences of a Romulus swap in a bare loop, without
-/// transactions, readers or an interface. Swaps per second.
+/// What the medium allows: the stores, write-backs and fences of a Romulus swap in a bare loop,
+/// without transactions, readers or an interface. Swaps per second.
 double bare_loop() {
   const TemporaryHeap file("", Domain::pmem, "bare");
   NativeOptions native;
@@ -32,7 +32,8 @@ double bare_loop() {
   constexpr size_t kWords = 10'000;
   constexpr size_t kBytes = 1 << 20;
   machine.medium().grow(2 * kBytes).check();
-  auto* state = reinterpret_cast<uint64_t*>(machine.medium().map(0, 2 * kBytes, nullptr, MapMode::shared).value());
+  auto* state = reinterpret_cast<uint64_t*>(
+      machine.medium().map(0, 2 * kBytes, nullptr, MapMode::shared).value());
   uint64_t* const main_copy = state + 512;
   uint64_t* const twin = state + kBytes / sizeof(uint64_t);
   constexpr int kSwaps = 300'000;
@@ -49,7 +50,8 @@ double bare_loop() {
         const size_t places[] = {random.below(kWords), random.below(kWords)};
         mark(1);
         machine.pfence(Site{});
-        const uint64_t values[] = {machine.load(main_copy + places[1]), machine.load(main_copy + places[0])};
+        const uint64_t values[] = {machine.load(main_copy + places[1]),
+                                   machine.load(main_copy + places[0])};
         for (uint64_t* const copy : {main_copy, twin}) {
           for (const int k : {0, 1}) {
             machine.store(copy + places[k], values[k]);
@@ -63,7 +65,8 @@ double bare_loop() {
         }
         machine.store(state, uint64_t{0});
       }
-      rates.push_back(1e9 * kSwaps / (static_cast<double>(machine.now() - start) * machine.ns_per_tick()));
+      rates.push_back(1e9 * kSwaps /
+                      (static_cast<double>(machine.now() - start) * machine.ns_per_tick()));
     }
   });
   std::nth_element(rates.begin(), rates.begin() + 3, rates.end());
@@ -86,7 +89,9 @@ int run(bool enforce) {
               context["library_build_type"].get<std::string>().c_str(),
               context.value("domain_text", "").c_str());
   const double bare = bare_loop();
-  std::printf("bare loop    %.3f M swaps/s: the same stores, write-backs and fences, and nothing else\n", bare / 1e6);
+  std::printf(
+      "bare loop    %.3f M swaps/s: the same stores, write-backs and fences, and nothing else\n",
+      bare / 1e6);
   double rates[2] = {};
   int next = 0;
   for (const Json& entry : report["benchmarks"]) {

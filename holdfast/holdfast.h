@@ -19,7 +19,8 @@ using DefaultEngine = RomulusLog<NativeMachine>;
 using DefaultHeap = Heap<DefaultEngine>;
 
 /// Opens the heap in this file, or creates one there if there is no such file.
-inline Result<std::unique_ptr<DefaultHeap>> open_or_create(const std::string& path, const NativeOptions& native = {},
+inline Result<std::unique_ptr<DefaultHeap>> open_or_create(const std::string& path,
+                                                           const NativeOptions& native = {},
                                                            const CreateOptions& options = {}) {
   auto heap = DefaultHeap::open(path, {}, native);
   if (heap || heap.status().code() != Code::not_found) {

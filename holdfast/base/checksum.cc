@@ -6,6 +6,8 @@
 
 namespace holdfast {
 
-uint64_t checksum(const void* bytes, size_t n, uint64_t seed) { return XXH3_64bits_withSeed(bytes, n, seed); }
+uint64_t checksum(const void* bytes, size_t n, uint64_t seed) {
+  return XXH3_64bits_withSeed(bytes, n, seed);
+}
 
 }  // namespace holdfast

@@ -17,14 +17,14 @@ enum class Code {
   not_found,
   already_exists,
   permission_denied,
-  busy,             ///< the heap is open elsewhere, or its address is taken
-  wrong_format,     ///< not a heap, a newer format, or another engine's heap
-  corrupt,          ///< bytes on the medium contradict each other
-  out_of_space,     ///< heap, log or disk is full
+  busy,          ///< the heap is open elsewhere, or its address is taken
+  wrong_format,  ///< not a heap, a newer format, or another engine's heap
+  corrupt,       ///< bytes on the medium contradict each other
+  out_of_space,  ///< heap, log or disk is full
   too_many_threads,
-  type_mismatch,    ///< a root holds another type, size or version
-  io_error,         ///< the medium failed; the heap accepts nothing more until reopened
-  unsupported,      ///< this computer or this build cannot do it
+  type_mismatch,  ///< a root holds another type, size or version
+  io_error,       ///< the medium failed; the heap accepts nothing more until reopened
+  unsupported,    ///< this computer or this build cannot do it
 };
 
 const char* to_string(Code code);
@@ -87,8 +87,8 @@ class Error : public std::exception {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}             // NOLINT(google-explicit-constructor)
-  Result(Status status) : status_(std::move(status)) {}     // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)) {}          // NOLINT(google-explicit-constructor)
+  Result(Status status) : status_(std::move(status)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return value_.has_value(); }
   explicit operator bool() const { return ok(); }

@@ -11,9 +11,12 @@ const char* to_string(Isolation isolation) {
 
 const char* to_string(Durability durability) {
   switch (durability) {
-    case Durability::none: return "none";
-    case Durability::lagging: return "lagging";
-    case Durability::strict: return "strict";
+    case Durability::none:
+      return "none";
+    case Durability::lagging:
+      return "lagging";
+    case Durability::strict:
+      return "strict";
   }
   return "unknown";
 }
@@ -70,16 +73,19 @@ Statistics Statistics::operator-(const Statistics& o) const {
 
 void throw_stray_store(const Context* context, const void* p) {
   if (context != nullptr && context->covers(p, 1)) {
-    throw Error(Status(Code::misuse,
-                       "a Field was stored to inside a read-only transaction; use update() instead of read()"));
+    throw Error(Status(
+        Code::misuse,
+        "a Field was stored to inside a read-only transaction; use update() instead of read()"));
   }
   if (context != nullptr) {
-    throw Error(Status(Code::misuse,
-                       "a Field outside this transaction's heap was stored to: it lies in another heap, or not "
-                       "in a heap at all. One transaction changes one heap; create objects with make<T>()"));
+    throw Error(Status(
+        Code::misuse,
+        "a Field outside this transaction's heap was stored to: it lies in another heap, or not "
+        "in a heap at all. One transaction changes one heap; create objects with make<T>()"));
   }
-  throw Error(Status(Code::misuse,
-                     "a Field was stored to outside a transaction; wrap the change in heap.update([&]{ ... })"));
+  throw Error(Status(
+      Code::misuse,
+      "a Field was stored to outside a transaction; wrap the change in heap.update([&]{ ... })"));
 }
 
 }  // namespace holdfast

@@ -20,13 +20,14 @@
 namespace holdfast {
 
 enum class Isolation : uint8_t { snapshot, opaque };
-/// none: volatile. lagging: an acknowledged update may be lost within a stated bound. strict: never.
+/// none: volatile. lagging: an acknowledged update may be lost within a stated bound. strict:
+/// never.
 enum class Durability : uint8_t { none, lagging, strict };
 const char* to_string(Isolation isolation);
 const char* to_string(Durability durability);
 
-/// Engine options by name, as given on the command line ("log_entries=4096"). Recorded in the heap file at
-/// creation where they decide its layout.
+/// Engine options by name, as given on the command line ("log_entries=4096"). Recorded in the heap
+/// file at creation where they decide its layout.
 using Options = std::map<std::string, std::string>;
 
 /// Reads a whole number option; a malformed or out-of-range value is an error that names the range.
@@ -37,7 +38,8 @@ Result<uint64_t> option_number(const Options& options, const std::string& name, 
 enum class Layout : uint8_t {
   in_place,      ///< data mapped shared at the base address
   twin,          ///< in_place, and a second copy of the data mapped shared elsewhere
-  working_copy,  ///< data mapped copy-on-write at the base address; its home mapped shared elsewhere
+  working_copy,  ///< data mapped copy-on-write at the base address; its home mapped shared
+                 ///< elsewhere
 };
 
 /// One option an engine understands.
@@ -55,20 +57,21 @@ struct Description {
   Isolation isolation;
   Durability durability;
   Layout layout;
-  bool needs_htm;           ///< hardware transactional memory, or `soft`
-  const char* log;          ///< kind of log, in words
-  const char* fences;       ///< pfence + psync per update transaction, in words
+  bool needs_htm;      ///< hardware transactional memory, or `soft`
+  const char* log;     ///< kind of log, in words
+  const char* fences;  ///< pfence + psync per update transaction, in words
   const OptionInfo* options;
   size_t option_count;
   /// Bytes of the engine area for these options; the heap rounds up to pages.
   Result<size_t> (*area_bytes)(const Options& options, int slots);
 };
 
-/// Where the heap has mapped things. All regions are offset-compatible: byte i of data, home and twin
-/// belong together. `capacity` bytes of address space are reserved for each, `bytes` exist.
+/// Where the heap has mapped things. All regions are offset-compatible: byte i of data, home and
+/// twin belong together. `capacity` bytes of address space are reserved for each, `bytes` exist.
 struct Regions {
   std::byte* data = nullptr;  ///< what the application sees, at the base address
-  std::byte* home = nullptr;  ///< working_copy: the shared mapping that recovery trusts; else == data
+  std::byte* home =
+      nullptr;  ///< working_copy: the shared mapping that recovery trusts; else == data
   std::byte* twin = nullptr;  ///< twin: the second copy; else null
   std::byte* area = nullptr;  ///< engine area: logs, markers, state
   size_t bytes = 0;
@@ -83,8 +86,8 @@ struct Context {
   std::byte* data = nullptr;     ///< of that engine's heap
   size_t capacity = 0;
   Mode mode = Mode::read;
-  int slot = 0;                  ///< of the executing machine thread; picks its allocation arena
-  void* handle = nullptr;        ///< set by AnyEngine for itself
+  int slot = 0;            ///< of the executing machine thread; picks its allocation arena
+  void* handle = nullptr;  ///< set by AnyEngine for itself
   /// Set when an exception left a nested body: the outer transaction must not commit.
   std::exception_ptr nested_failure;
 
@@ -101,11 +104,11 @@ struct Statistics {
   uint64_t user_aborts = 0;  ///< a body threw, or the caller cancelled
   std::array<uint64_t, kAbortCauses> htm_aborts{};
   uint64_t lock_fallbacks = 0;
-  uint64_t batches = 0;       ///< flat combining: combined update transactions
-  uint64_t bytes_stored = 0;  ///< by committed bodies
+  uint64_t batches = 0;        ///< flat combining: combined update transactions
+  uint64_t bytes_stored = 0;   ///< by committed bodies
   uint64_t bytes_written = 0;  ///< to persistent memory by the engine, all copies and logs included
-  uint64_t replayed = 0;      ///< transactions applied to the home by a log replayer
-  PersistCounters persist;    ///< filled in by the heap from the machine
+  uint64_t replayed = 0;       ///< transactions applied to the home by a log replayer
+  PersistCounters persist;     ///< filled in by the heap from the machine
 
   Statistics& operator+=(const Statistics& o);
   Statistics operator-(const Statistics& o) const;
@@ -125,18 +128,22 @@ struct RecoveryReport {
 
 /// An engine over machine M.
 ///
-///   E(M&, const Regions&, const Options&, int slots)    slots: machine.slots() when the heap was created, which
+///   E(M&, const Regions&, const Options&, int slots)    slots: machine.slots() when the heap was
+///   created, which
 ///                        sized the engine area; now machine.slots() is at most that
 ///   format()             writes the initial state of the engine area of a new heap (data is zero)
-///   recover(report)      after open, before any transaction, also after a clean close. Checks everything it
-///                        needs before it stores anything; damage is Code::corrupt and nothing is changed.
-///   grown(bytes)         data (home, twin) now has `bytes`, zero-filled; transactions may be running, none
+///   recover(report)      after open, before any transaction, also after a clean close. Checks
+///   everything it
+///                        needs before it stores anything; damage is Code::corrupt and nothing is
+///                        changed.
+///   grown(bytes)         data (home, twin) now has `bytes`, zero-filled; transactions may be
+///   running, none
 ///                        of which touches the new bytes yet
 ///   close()              brings the home up to date (replays logs), so that the file is clean
 ///   update(body), read(body)
-///                        run body as a transaction. An exception leaving the body rolls it back and
-///                        propagates; MediumFailure propagates; HtmAbort never does. Bodies may run
-///                        several times, or on another thread (flat combining).
+///                        run body as a transaction. An exception leaving the body rolls it back
+///                        and propagates; MediumFailure propagates; HtmAbort never does. Bodies may
+///                        run several times, or on another thread (flat combining).
 ///   static load, store, load_range, store_range, promote
 ///                        what Field<T> calls. They find the transaction in M::context().
 ///   static fresh(p, n)   [p, p + n) was allocated by the running transaction: its old content is

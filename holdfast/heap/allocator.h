@@ -10,14 +10,15 @@ struct GrowthNeeded {
   size_t bytes;  ///< data bytes needed in all
 };
 
-/// The allocator of a heap: sequential code over Fields, run inside the caller's transaction. What a
-/// transaction allocates or frees is rolled back with it.
+/// The allocator of a heap: sequential code over Fields, run inside the caller's transaction. What
+/// a transaction allocates or frees is rolled back with it.
 ///
-/// Cost: a few field stores per call, no search. A size class keeps its chunks for ever; freed blocks
-/// are reused by the same class on any thread (through the depot, in batches).
+/// Cost: a few field stores per call, no search. A size class keeps its chunks for ever; freed
+/// blocks are reused by the same class on any thread (through the depot, in batches).
 ///
-/// Under snapshot isolation no promotion is needed: whoever changes a list writes what the others read
-/// of it. Heads are written by push and pop alike; a run unlinked from the middle has its link overwritten.
+/// Under snapshot isolation no promotion is needed: whoever changes a list writes what the others
+/// read of it. Heads are written by push and pop alike; a run unlinked from the middle has its link
+/// overwritten.
 template <class E>
 class Allocator {
  public:
@@ -34,7 +35,8 @@ class Allocator {
     h->mark = kLayoutMark;  // the rest of a new heap's data is zero, which is right for all lists
   }
 
-  explicit Allocator(std::byte* data) : data_(data), header_(reinterpret_cast<DataHeader<E>*>(data)) {}
+  explicit Allocator(std::byte* data)
+      : data_(data), header_(reinterpret_cast<DataHeader<E>*>(data)) {}
 
   /// Throws GrowthNeeded when there is no room.
   void* allocate(size_t bytes, int slot) {
@@ -49,7 +51,8 @@ class Allocator {
     if (void* block = allocate_listed(a, size_class)) {
       // Rolled back, the block is in its list again: its links are not nobody's.
       if (bytes > sizeof(FreeBlock<E>)) {
-        E::fresh(static_cast<std::byte*>(block) + sizeof(FreeBlock<E>), bytes - sizeof(FreeBlock<E>));
+        E::fresh(static_cast<std::byte*>(block) + sizeof(FreeBlock<E>),
+                 bytes - sizeof(FreeBlock<E>));
       }
       return block;
     }
@@ -129,7 +132,9 @@ class Allocator {
     a.active = block;
   }
 
-  static size_t run_chunks(size_t bytes, size_t chunk) { return (bytes + kChunkHeaderBytes + chunk - 1) / chunk; }
+  static size_t run_chunks(size_t bytes, size_t chunk) {
+    return (bytes + kChunkHeaderBytes + chunk - 1) / chunk;
+  }
 
   void* allocate_large(size_t bytes, size_t chunk) {
     if (bytes > size_t{1} << 46) {
@@ -158,8 +163,8 @@ class Allocator {
       const size_t length = run->detail;
       if (length >= n) {
         *link = run->next.load();
-        // Two neighbours unlinked at once would leave one of them in the list, to be handed out twice. This
-        // store makes the two transactions write the same word.
+        // Two neighbours unlinked at once would leave one of them in the list, to be handed out
+        // twice. This store makes the two transactions write the same word.
         run->next = nullptr;
         if (length > n) {
           give_back(run, n, length, chunk);
@@ -177,7 +182,8 @@ class Allocator {
   }
 
   void give_back(ChunkHeader<E>* run, size_t used, size_t length, size_t chunk) {
-    auto* rest = reinterpret_cast<ChunkHeader<E>*>(reinterpret_cast<std::byte*>(run) + used * chunk);
+    auto* rest =
+        reinterpret_cast<ChunkHeader<E>*>(reinterpret_cast<std::byte*>(run) + used * chunk);
     rest->kind = static_cast<uint64_t>(ChunkKind::free_run);
     rest->detail = length - used;
     rest->next = header_->free_runs.load();
@@ -194,7 +200,8 @@ class Allocator {
     }
     if (!good) {
       throw Error(Status(Code::misuse,
-                         "a block was freed that is not allocated with this size in this heap; free each object once, "
+                         "a block was freed that is not allocated with this size in this heap; "
+                         "free each object once, "
                          "as the type (or with the size) it was made with"));
     }
   }

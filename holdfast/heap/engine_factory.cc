@@ -12,7 +12,8 @@ Status check_option_names(const Description& description, const Options& options
       known += std::string(i == 0 ? "" : ", ") + description.options[i].name;
     }
     if (!found) {
-      return {Code::invalid_argument, std::string("engine ") + description.name + " has no option '" + name + "'; it has " +
+      return {Code::invalid_argument, std::string("engine ") + description.name +
+                                          " has no option '" + name + "'; it has " +
                                           (known.empty() ? "none" : known)};
     }
   }

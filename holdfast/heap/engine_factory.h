@@ -19,13 +19,15 @@ struct EngineFactory {
     } else if (name.empty() || name == E::kDescription.name) {
       return &E::kDescription;
     } else {
-      return Status(Code::wrong_format, "the heap belongs to engine '" + name + "', not '" + E::kDescription.name +
-                                            "'; open it with that engine, or change it with `holdfast convert`");
+      return Status(Code::wrong_format,
+                    "the heap belongs to engine '" + name + "', not '" + E::kDescription.name +
+                        "'; open it with that engine, or change it with `holdfast convert`");
     }
   }
 
-  static Result<std::unique_ptr<E>> make(Machine& machine, const std::string& name, const Regions& regions,
-                                         const Options& options, int max_threads) {
+  static Result<std::unique_ptr<E>> make(Machine& machine, const std::string& name,
+                                         const Regions& regions, const Options& options,
+                                         int max_threads) {
     if constexpr (requires { E::make(machine, name, regions, options, max_threads); }) {
       return E::make(machine, name, regions, options, max_threads);
     } else {

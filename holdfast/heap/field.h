@@ -12,12 +12,13 @@ namespace holdfast {
 /// A durable member of type T in a heap of engine E. Behaves like a T: reading converts, assigning
 /// stores through the running transaction. T is trivially copyable, of any size.
 ///
-/// Thread safety: through transactions. Assigning outside update(), or to a Field that is not in the
-/// transaction's heap, throws Error(misuse). Like a scalar, a default-constructed Field is
+/// Thread safety: through transactions. Assigning outside update(), or to a Field that is not in
+/// the transaction's heap, throws Error(misuse). Like a scalar, a default-constructed Field is
 /// uninitialised: give members an initial value.
 template <class T, class E>
 class Field {
-  static_assert(std::is_trivially_copyable_v<T>, "a Field holds plain bytes; use structures for the rest");
+  static_assert(std::is_trivially_copyable_v<T>,
+                "a Field holds plain bytes; use structures for the rest");
 
  public:
   using value_type = T;

@@ -20,20 +20,21 @@ namespace holdfast {
 
 /// A durable heap: objects made of Field<T> in one file, changed by transactions.
 ///
-/// Contract. When update() returns ok, its changes are durable in the sense of the persistence domain
-/// the heap was opened with, and of the engine's `durability`; after a crash at any instruction the heap
-/// holds exactly the committed transactions. A Field may only be stored to inside update().
+/// Contract. When update() returns ok, its changes are durable in the sense of the persistence
+/// domain the heap was opened with, and of the engine's `durability`; after a crash at any
+/// instruction the heap holds exactly the committed transactions. A Field may only be stored to
+/// inside update().
 ///
-/// Bodies. A body may run several times, and on another thread (flat combining): it must assign to what it
-/// captures, never accumulate, and do nothing that cannot be repeated. An exception leaving a body rolls
-/// the transaction back and propagates to the caller; holdfast::Error is returned as a Status
-/// instead. Nesting is flat: an inner update or read is part of the outer one, and an exception leaving it dooms
-/// the outer one. update inside read is an error. Destructors and noexcept functions that touch a Field
-/// end the program if the transaction aborts there.
+/// Bodies. A body may run several times, and on another thread (flat combining): it must assign to
+/// what it captures, never accumulate, and do nothing that cannot be repeated. An exception leaving
+/// a body rolls the transaction back and propagates to the caller; holdfast::Error is returned as a
+/// Status instead. Nesting is flat: an inner update or read is part of the outer one, and an
+/// exception leaving it dooms the outer one. update inside read is an error. Destructors and
+/// noexcept functions that touch a Field end the program if the transaction aborts there.
 ///
 /// Thread safety: any thread may call update and read, up to max_threads at the same time; one more
-/// gets too_many_threads. The rest is for one thread. After a failed write to the medium the heap is
-/// poisoned: every call returns io_error until the heap is opened anew.
+/// gets too_many_threads. The rest is for one thread. After a failed write to the medium the heap
+/// is poisoned: every call returns io_error until the heap is opened anew.
 ///
 /// After fork() the child may not use the heap; it gets misuse.
 template <class E>
@@ -50,18 +51,21 @@ class Heap {
   /// Opens a heap and recovers it. Damage is reported before anything is changed.
   static Result<std::unique_ptr<Heap>> open(Machine& machine, const OpenOptions& options = {});
 
-  /// On this computer: the same for a file. `NativeOptions` says how it is opened (domain, read_only, ...).
+  /// On this computer: the same for a file. `NativeOptions` says how it is opened (domain,
+  /// read_only, ...).
   template <class NativeOptions>
   static Result<std::unique_ptr<Heap>> create(const std::string& path, const CreateOptions& options,
                                               NativeOptions native);
   template <class NativeOptions>
-  static Result<std::unique_ptr<Heap>> open(const std::string& path, const OpenOptions& options, NativeOptions native);
+  static Result<std::unique_ptr<Heap>> open(const std::string& path, const OpenOptions& options,
+                                            NativeOptions native);
 
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
   ~Heap() { static_cast<void>(close()); }
 
-  /// Brings the file up to date and ends the heap's use. Called by the destructor, which cannot report.
+  /// Brings the file up to date and ends the heap's use. Called by the destructor, which cannot
+  /// report.
   Status close() {
     if (closed_) {
       return {};
@@ -103,8 +107,8 @@ class Heap {
     }
   }
 
-  /// Ends an object made with make<T>; null is allowed. The block is free for reuse once the transaction
-  /// has committed.
+  /// Ends an object made with make<T>; null is allowed. The block is free for reuse once the
+  /// transaction has committed.
   template <class T>
   static void destroy(T* object) {
     if (object != nullptr) {
@@ -124,7 +128,8 @@ class Heap {
     Allocator<E>(c.data).deallocate(block, bytes, c.slot);
   }
 
-  /// The object of root `name`, made from `arguments` if there is none yet (in a transaction of its own).
+  /// The object of root `name`, made from `arguments` if there is none yet (in a transaction of its
+  /// own).
   template <class T, class... A>
   Result<T*> root(std::string_view name, A&&... arguments) {
     auto found = find_root<T>(name);
@@ -133,7 +138,8 @@ class Heap {
     }
     return update([&] {
       T* object = make<T>(arguments...);
-      roots().add(name, type_name<T>(), type_version<T>(), reinterpret_cast<std::byte*>(object), sizeof(T));
+      roots().add(name, type_name<T>(), type_version<T>(), reinterpret_cast<std::byte*>(object),
+                  sizeof(T));
       return object;
     });
   }
@@ -142,8 +148,8 @@ class Heap {
   template <class T>
   using Migration = std::function<T*(void* old, uint64_t version, uint64_t bytes)>;
 
-  /// not_found: there is no such root. type_mismatch: it holds another type, or another version of it and
-  /// there is no migration.
+  /// not_found: there is no such root. type_mismatch: it holds another type, or another version of
+  /// it and there is no migration.
   template <class T>
   Result<T*> find_root(std::string_view name, const Migration<T>& migrate = nullptr) {
     std::optional<RootInfo> info;
@@ -152,7 +158,8 @@ class Heap {
       return status;
     }
     if (!info) {
-      return Status(Code::not_found, file_.name() + ": there is no root '" + std::string(name) + "'");
+      return Status(Code::not_found,
+                    file_.name() + ": there is no root '" + std::string(name) + "'");
     }
     const bool same_type = info->type == type_name<T>();
     if (same_type && info->version == type_version<T>() && info->bytes == sizeof(T)) {
@@ -162,10 +169,11 @@ class Heap {
       return migrated<T>(name, *info, migrate);
     }
     return Status(Code::type_mismatch,
-                  file_.name() + ": root '" + std::string(name) + "' holds " + info->type + " version " +
-                      std::to_string(info->version) + " (" + std::to_string(info->bytes) + " bytes), not " +
-                      type_name<T>() + " version " + std::to_string(type_version<T>()) + " (" +
-                      std::to_string(sizeof(T)) + " bytes); open it with the program that made it, or pass a migration");
+                  file_.name() + ": root '" + std::string(name) + "' holds " + info->type +
+                      " version " + std::to_string(info->version) + " (" +
+                      std::to_string(info->bytes) + " bytes), not " + type_name<T>() + " version " +
+                      std::to_string(type_version<T>()) + " (" + std::to_string(sizeof(T)) +
+                      " bytes); open it with the program that made it, or pass a migration");
   }
 
   /// Removes a root; its object stays allocated. Inside update().
@@ -182,11 +190,13 @@ class Heap {
     return list;
   }
 
-  /// Walks the allocator, and compares it with the blocks `reachable` reports: what no structure owns is a leak.
-  /// Call it while no transaction runs. Reads everything; changes nothing.
+  /// Walks the allocator, and compares it with the blocks `reachable` reports: what no structure
+  /// owns is a leak. Call it while no transaction runs. Reads everything; changes nothing.
   Result<HeapCheck> check(const std::function<void(const BlockVisitor&)>& reachable = nullptr) {
     HeapCheck result;
-    const Status status = read([&] { result = check_heap<E>(regions().data, regions().bytes, reachable, roots().list()); });
+    const Status status = read([&] {
+      result = check_heap<E>(regions().data, regions().bytes, reachable, roots().list());
+    });
     return status.ok() ? Result<HeapCheck>(std::move(result)) : Result<HeapCheck>(status);
   }
 
@@ -214,7 +224,8 @@ class Heap {
   template <class T>
   using Atomic = typename Machine::template Atomic<T>;
 
-  explicit Heap(Machine& machine) : machine_(machine), file_(machine), growing_(make_array<Atomic<uint64_t>>(machine, 1)) {}
+  explicit Heap(Machine& machine)
+      : machine_(machine), file_(machine), growing_(make_array<Atomic<uint64_t>>(machine, 1)) {}
 
   const Regions& regions() const { return file_.regions(); }
   DataHeader<E>* header() const { return reinterpret_cast<DataHeader<E>*>(regions().data); }
@@ -223,12 +234,14 @@ class Heap {
   static const Context& updating() {
     const auto* c = static_cast<const Context*>(Machine::context());
     if (c == nullptr || c->mode != Context::Mode::update) {
-      throw Error(Status(Code::misuse, "objects are made and destroyed inside heap.update([&]{ ... }) only"));
+      throw Error(Status(Code::misuse,
+                         "objects are made and destroyed inside heap.update([&]{ ... }) only"));
     }
     return *c;
   }
 
-  Status start(const Description* description, const std::string& engine, const Options& options, int threads) {
+  Status start(const Description* description, const std::string& engine, const Options& options,
+               int threads) {
     description_ = description;
     auto made = EngineFactory<E>::make(machine_, engine, regions(), options, threads);
     if (!made) {
@@ -258,7 +271,8 @@ class Heap {
     if (root == nullptr) {
       return std::nullopt;
     }
-    return RootInfo{std::string(name), root_string(root->type), root->version, root->bytes, root->object};
+    return RootInfo{std::string(name), root_string(root->type), root->version, root->bytes,
+                    root->object};
   }
 
   template <class T>
@@ -266,7 +280,8 @@ class Heap {
     return update([&] {
       T* object = migrate(info.object, info.version, info.bytes);
       roots().remove(roots().find(name));
-      roots().add(name, type_name<T>(), type_version<T>(), reinterpret_cast<std::byte*>(object), sizeof(T));
+      roots().add(name, type_name<T>(), type_version<T>(), reinterpret_cast<std::byte*>(object),
+                  sizeof(T));
       return object;
     });
   }

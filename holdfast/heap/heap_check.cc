@@ -4,8 +4,9 @@
 namespace holdfast {
 
 Block* find_block(std::vector<Block>& blocks, uint64_t offset) {
-  const auto found = std::lower_bound(blocks.begin(), blocks.end(), offset,
-                                      [](const Block& block, uint64_t at) { return block.offset < at; });
+  const auto found =
+      std::lower_bound(blocks.begin(), blocks.end(), offset,
+                       [](const Block& block, uint64_t at) { return block.offset < at; });
   return found != blocks.end() && found->offset == offset ? &*found : nullptr;
 }
 

@@ -20,8 +20,8 @@ struct HeapCheck {
   uint64_t allocated_blocks = 0;
   uint64_t allocated_bytes = 0;
   uint64_t free_blocks = 0;
-  uint64_t free_bytes = 0;     ///< in lists and in started chunks
-  uint64_t unused_bytes = 0;   ///< never handed out
+  uint64_t free_bytes = 0;    ///< in lists and in started chunks
+  uint64_t unused_bytes = 0;  ///< never handed out
   uint64_t reachable_blocks = 0;
   uint64_t leaked_blocks = 0;  ///< allocated, but no structure owns them
   uint64_t leaked_bytes = 0;
@@ -53,7 +53,8 @@ void account(std::vector<Block>& blocks, HeapCheck& check);
 template <class E>
 Status check_header(std::byte* data, size_t bytes, uint64_t chunk_bytes, uint64_t arenas) {
   auto damaged = [](const char* what) {
-    return Status(Code::corrupt, std::string("the allocator's metadata is damaged (") + what + "); restore the heap file from a copy");
+    return Status(Code::corrupt, std::string("the allocator's metadata is damaged (") + what +
+                                     "); restore the heap file from a copy");
   };
   auto* h = reinterpret_cast<DataHeader<E>*>(data);
   if (bytes < DataHeader<E>::bytes(arenas) || h->mark != kLayoutMark) {
@@ -77,8 +78,10 @@ Status check_header(std::byte* data, size_t bytes, uint64_t chunk_bytes, uint64_
   }
   for (uint64_t a = 0; a < arenas; ++a) {
     for (auto& c : h->arenas()[a].classes) {
-      const bool counted = (c.active.load() == nullptr || c.active_count.load() != 0) && c.active_count.load() <= 64;
-      if (!counted || !good(c.active.load()) || !good(c.reserve.load()) || !good(c.fresh.load()) || !good(c.fresh_end.load())) {
+      const bool counted =
+          (c.active.load() == nullptr || c.active_count.load() != 0) && c.active_count.load() <= 64;
+      if (!counted || !good(c.active.load()) || !good(c.reserve.load()) || !good(c.fresh.load()) ||
+          !good(c.fresh_end.load())) {
         return damaged("arena");
       }
     }
@@ -90,7 +93,8 @@ Status check_header(std::byte* data, size_t bytes, uint64_t chunk_bytes, uint64_
   }
   for (auto& root : h->roots) {
     const std::byte* object = root.object;
-    if (!root_string(root.name).empty() && (!good(object) || object == nullptr || root.bytes > bytes)) {
+    if (!root_string(root.name).empty() &&
+        (!good(object) || object == nullptr || root.bytes > bytes)) {
       return damaged("roots");
     }
   }
@@ -102,7 +106,10 @@ template <class E>
 class AllocatorWalk {
  public:
   AllocatorWalk(std::byte* data, size_t bytes, HeapCheck& check)
-      : data_(data), bytes_(bytes), header_(reinterpret_cast<DataHeader<E>*>(data)), check_(check) {}
+      : data_(data),
+        bytes_(bytes),
+        header_(reinterpret_cast<DataHeader<E>*>(data)),
+        check_(check) {}
 
   /// Every block, sorted by offset, the free ones marked.
   std::vector<Block> run() {
@@ -115,9 +122,11 @@ class AllocatorWalk {
     }
     for (size_t c = 0; c < kClasses; ++c) {
       uint64_t left = blocks_.size() + 1;
-      for (FreeBlock<E>* batch = header_->depot[c]; batch != nullptr && left-- != 0; batch = batch->next_batch) {
+      for (FreeBlock<E>* batch = header_->depot[c]; batch != nullptr && left-- != 0;
+           batch = batch->next_batch) {
         if (walk_list(batch, c, "depot") != Allocator<E>::kBatch) {
-          check_.error("the depot of class " + std::to_string(c) + " holds a batch of the wrong length");
+          check_.error("the depot of class " + std::to_string(c) +
+                       " holds a batch of the wrong length");
           break;
         }
       }
@@ -141,11 +150,13 @@ class AllocatorWalk {
       const auto kind = static_cast<ChunkKind>(header->kind.load());
       const uint64_t detail = header->detail;
       if (kind == ChunkKind::shared && detail < kClasses) {
-        for (uint64_t o = kChunkHeaderBytes; o + kClassBytes[detail] <= chunk_; o += kClassBytes[detail]) {
+        for (uint64_t o = kChunkHeaderBytes; o + kClassBytes[detail] <= chunk_;
+             o += kClassBytes[detail]) {
           blocks_.push_back({at + o, kClassBytes[detail]});
         }
         ++index;
-      } else if ((kind == ChunkKind::large || kind == ChunkKind::free_run) && detail > 0 && detail <= top - index) {
+      } else if ((kind == ChunkKind::large || kind == ChunkKind::free_run) && detail > 0 &&
+                 detail <= top - index) {
         blocks_.push_back({at + kChunkHeaderBytes, detail * chunk_ - kChunkHeaderBytes, false});
         index += detail;
       } else {
@@ -156,11 +167,14 @@ class AllocatorWalk {
   }
 
   void walk_arena(ArenaClass<E>& a, size_t size_class) {
-    if (walk_list(a.active, size_class, "arena") != (a.active.load() == nullptr ? 0 : a.active_count.load())) {
+    if (walk_list(a.active, size_class, "arena") !=
+        (a.active.load() == nullptr ? 0 : a.active_count.load())) {
       check_.error("an arena miscounts its free blocks of class " + std::to_string(size_class));
     }
-    if (a.reserve.load() != nullptr && walk_list(a.reserve, size_class, "reserve") != Allocator<E>::kBatch) {
-      check_.error("an arena's reserve of class " + std::to_string(size_class) + " has the wrong length");
+    if (a.reserve.load() != nullptr &&
+        walk_list(a.reserve, size_class, "reserve") != Allocator<E>::kBatch) {
+      check_.error("an arena's reserve of class " + std::to_string(size_class) +
+                   " has the wrong length");
     }
     const std::byte* fresh = a.fresh;
     const std::byte* end = a.fresh_end;
@@ -186,8 +200,10 @@ class AllocatorWalk {
   bool mark_free(const void* p, size_t size_class, const char* list) {
     Block* block = find_block(blocks_, offset_of(p));
     if (block == nullptr || block->bytes != kClassBytes[size_class] || block->free) {
-      check_.error(std::string("a free block in the ") + list + " list at offset " + std::to_string(offset_of(p)) +
-                   (block != nullptr && block->free ? " is there twice" : " is not a block of its class"));
+      check_.error(
+          std::string("a free block in the ") + list + " list at offset " +
+          std::to_string(offset_of(p)) +
+          (block != nullptr && block->free ? " is there twice" : " is not a block of its class"));
       return false;
     }
     return block->free = true;
@@ -197,8 +213,10 @@ class AllocatorWalk {
     uint64_t left = blocks_.size() + 1;
     for (ChunkHeader<E>* run = header_->free_runs; run != nullptr && left-- != 0; run = run->next) {
       Block* block = find_block(blocks_, offset_of(run) + kChunkHeaderBytes);
-      if (block == nullptr || block->free || run->kind != static_cast<uint64_t>(ChunkKind::free_run)) {
-        check_.error("the list of free runs is damaged at offset " + std::to_string(offset_of(run)));
+      if (block == nullptr || block->free ||
+          run->kind != static_cast<uint64_t>(ChunkKind::free_run)) {
+        check_.error("the list of free runs is damaged at offset " +
+                     std::to_string(offset_of(run)));
         return;
       }
       block->free = true;
@@ -215,7 +233,8 @@ class AllocatorWalk {
 
 /// The whole check, inside a read transaction of a quiet heap.
 template <class E>
-HeapCheck check_heap(std::byte* data, size_t bytes, const std::function<void(const BlockVisitor&)>& reachable,
+HeapCheck check_heap(std::byte* data, size_t bytes,
+                     const std::function<void(const BlockVisitor&)>& reachable,
                      const std::vector<RootInfo>& roots) {
   HeapCheck check;
   std::vector<Block> blocks = AllocatorWalk<E>(data, bytes, check).run();

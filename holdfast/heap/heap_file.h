@@ -31,7 +31,8 @@ class HeapFile {
   /// Lays out a new file and maps it. The superblocks are not written yet: see publish().
   Status create(const CreateOptions& o, const Description& description) {
     if (machine_.medium().bytes() != 0) {
-      return {Code::already_exists, name() + ": the file is not empty; delete it first or choose another name"};
+      return {Code::already_exists,
+              name() + ": the file is not empty; delete it first or choose another name"};
     }
     Superblock& s = superblock_;
     if (Status status = plan(o, description); !status.ok()) {
@@ -51,7 +52,8 @@ class HeapFile {
       std::byte* candidate = machine_.medium().base_candidate(k);
       if (candidate == nullptr) {
         return {Code::busy, "no address range of " + std::to_string(s.capacity) +
-                                " bytes is free for the heap; close other heaps, lower max_bytes, or give a base address"};
+                                " bytes is free for the heap; close other heaps, lower max_bytes, "
+                                "or give a base address"};
       }
       s.base = reinterpret_cast<uint64_t>(candidate);
       const Status status = map_regions(description.layout);
@@ -65,7 +67,8 @@ class HeapFile {
   Status read() {
     const size_t bytes = machine_.medium().bytes();
     if (bytes < kHeaderBytes) {
-      return {Code::wrong_format, name() + ": too short to be a Holdfast heap (" + std::to_string(bytes) + " bytes)"};
+      return {Code::wrong_format,
+              name() + ": too short to be a Holdfast heap (" + std::to_string(bytes) + " bytes)"};
     }
     if (Status status = map_header(); !status.ok()) {
       return status;
@@ -81,13 +84,15 @@ class HeapFile {
       return status;
     }
     if (static_cast<uint32_t>(machine_.slots()) > superblock_.slots) {
-      return {Code::invalid_argument, name() + ": the heap has logs for " + std::to_string(superblock_.slots) +
-                                          " thread slots, the machine has " + std::to_string(machine_.slots())};
+      return {Code::invalid_argument,
+              name() + ": the heap has logs for " + std::to_string(superblock_.slots) +
+                  " thread slots, the machine has " + std::to_string(machine_.slots())};
     }
     return {};
   }
 
-  /// Maps the regions; in a rehearsal privately, so that recovery can be tried without touching the medium.
+  /// Maps the regions; in a rehearsal privately, so that recovery can be tried without touching the
+  /// medium.
   Status map_regions(Layout layout, bool rehearsal = false) {
     layout_ = layout;
     shared_ = rehearsal ? MapMode::copy_on_write : MapMode::shared;
@@ -142,8 +147,10 @@ class HeapFile {
     const uint64_t most = s.capacity / s.segment_bytes;
     uint64_t segments = (bytes + s.segment_bytes - 1) / s.segment_bytes;
     if (segments > most) {
-      return {Code::out_of_space, name() + ": the heap is full; it was created with max_bytes=" + std::to_string(s.capacity) +
-                                      ". Delete something, or copy it into a larger heap with `holdfast convert`"};
+      return {Code::out_of_space,
+              name() + ": the heap is full; it was created with max_bytes=" +
+                  std::to_string(s.capacity) +
+                  ". Delete something, or copy it into a larger heap with `holdfast convert`"};
     }
     segments = std::min(most, std::max(segments, s.segments + s.segments / 4));
     const uint64_t before = s.segments;
@@ -184,14 +191,17 @@ class HeapFile {
   Status plan(const CreateOptions& o, const Description& description) {
     Superblock& s = superblock_;
     constexpr size_t kMost = size_t{1} << 44;
-    if (o.bytes == 0 || o.bytes > kMost || o.max_bytes > kMost || o.growth > kMost || o.max_bytes < o.bytes) {
-      return {Code::invalid_argument, "a heap has from 1 byte to 16 TiB, and max_bytes is not below bytes"};
+    if (o.bytes == 0 || o.bytes > kMost || o.max_bytes > kMost || o.growth > kMost ||
+        o.max_bytes < o.bytes) {
+      return {Code::invalid_argument,
+              "a heap has from 1 byte to 16 TiB, and max_bytes is not below bytes"};
     }
     s.segment_bytes = round_up(o.growth == 0 ? o.bytes : o.growth, kPageBytes);
     s.segments = (o.bytes + s.segment_bytes - 1) / s.segment_bytes;
     s.capacity = round_up(std::max(o.max_bytes, s.segments * s.segment_bytes), kPageBytes);
     s.chunk_bytes = o.chunk_bytes != 0 ? o.chunk_bytes : default_chunk(o.bytes);
-    if (s.chunk_bytes < kMinChunkBytes || s.chunk_bytes > kMaxChunkBytes || (s.chunk_bytes & (s.chunk_bytes - 1)) != 0) {
+    if (s.chunk_bytes < kMinChunkBytes || s.chunk_bytes > kMaxChunkBytes ||
+        (s.chunk_bytes & (s.chunk_bytes - 1)) != 0) {
       return {Code::invalid_argument, "chunk_bytes is a power of two from 1024 to 65536"};
     }
     auto area = description.area_bytes(o.options, machine_.slots());
@@ -230,7 +240,8 @@ class HeapFile {
 
   Status map_segments(uint64_t from, uint64_t to) {
     const Superblock& s = superblock_;
-    const uint64_t step = s.copies == 1 ? to - from : 1;  // without twins, segments are contiguous in the file
+    const uint64_t step =
+        s.copies == 1 ? to - from : 1;  // without twins, segments are contiguous in the file
     for (uint64_t i = from; i < to; i += step) {
       const size_t at = i * s.segment_bytes;
       const size_t n = step * s.segment_bytes;

@@ -65,8 +65,10 @@ Status Heap<E>::fill(const CreateOptions& o) {
   }
   const auto arenas = static_cast<size_t>(file_.superblock().slots);
   if (o.content == nullptr && DataHeader<E>::bytes(arenas) > r.bytes) {
-    return {Code::invalid_argument, "the heap's metadata for " + std::to_string(arenas) + " threads takes " +
-                                        std::to_string(DataHeader<E>::bytes(arenas)) + " bytes; make the heap larger, or lower max_threads"};
+    return {Code::invalid_argument, "the heap's metadata for " + std::to_string(arenas) +
+                                        " threads takes " +
+                                        std::to_string(DataHeader<E>::bytes(arenas)) +
+                                        " bytes; make the heap larger, or lower max_threads"};
   }
   auto format = [&] {
     if (o.content == nullptr) {
@@ -89,12 +91,15 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::open(Machine& machine, const OpenOptio
     }
     const Superblock& s = heap->file_.superblock();
     if (!options.engine.empty() && options.engine != s.engine) {
-      return Status(Code::wrong_format, heap->file_.name() + ": the heap belongs to engine '" + s.engine + "', not '" +
-                                            options.engine + "'; open it with that engine, or change it with `holdfast convert`");
+      return Status(Code::wrong_format,
+                    heap->file_.name() + ": the heap belongs to engine '" + s.engine + "', not '" +
+                        options.engine +
+                        "'; open it with that engine, or change it with `holdfast convert`");
     }
     auto description = EngineFactory<E>::describe(s.engine);
     if (!description) {
-      return Status(description.status().code(), heap->file_.name() + ": " + description.status().message());
+      return Status(description.status().code(),
+                    heap->file_.name() + ": " + description.status().message());
     }
     Options merged = s.options;
     merged.insert(options.options.begin(), options.options.end());
@@ -114,14 +119,16 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::open(Machine& machine, const OpenOptio
   return heap;
 }
 
-/// Maps the regions and recovers. Where the metadata looks damaged before recovery, which an interrupted
-/// transaction may explain, recovery is rehearsed on private mappings first: damage leaves the file as it was.
+/// Maps the regions and recovers. Where the metadata looks damaged before recovery, which an
+/// interrupted transaction may explain, recovery is rehearsed on private mappings first: damage
+/// leaves the file as it was.
 template <class E>
 Status Heap<E>::map_and_recover(const Description* description, const Options& options) {
   const Superblock& s = file_.superblock();
   const auto threads = static_cast<int>(s.slots);
   auto sound = [&](std::byte* data) {
-    return data == nullptr ? Status() : check_header<E>(data, regions().bytes, s.chunk_bytes, s.slots);
+    return data == nullptr ? Status()
+                           : check_header<E>(data, regions().bytes, s.chunk_bytes, s.slots);
   };
   for (bool rehearsal = false;; rehearsal = !rehearsal) {
     Status status = file_.map_regions(description->layout, rehearsal);
@@ -141,7 +148,8 @@ Status Heap<E>::map_and_recover(const Description* description, const Options& o
       status = sound(regions().data);
     }
     if (!status.ok()) {
-      const std::string prefix = status.message().rfind(file_.name(), 0) == 0 ? "" : file_.name() + ": ";
+      const std::string prefix =
+          status.message().rfind(file_.name(), 0) == 0 ? "" : file_.name() + ": ";
       return {status.code(), prefix + status.message()};
     }
     if (!rehearsal) {
@@ -168,10 +176,12 @@ Status Heap<E>::announce_growth() {
 
 template <class E>
 template <class NativeOptions>
-Result<std::unique_ptr<Heap<E>>> Heap<E>::create(const std::string& path, const CreateOptions& options,
+Result<std::unique_ptr<Heap<E>>> Heap<E>::create(const std::string& path,
+                                                 const CreateOptions& options,
                                                  NativeOptions native) {
   if (options.max_threads < 1 || options.max_threads > kMaxThreads) {
-    return Status(Code::invalid_argument, "max_threads is from 1 to " + std::to_string(kMaxThreads));
+    return Status(Code::invalid_argument,
+                  "max_threads is from 1 to " + std::to_string(kMaxThreads));
   }
   native.create = true;
   native.max_threads = options.max_threads;
@@ -209,7 +219,8 @@ template <class E>
 Status Heap<E>::why_not_ready(Context::Mode mode) {
   if constexpr (requires { machine_.forked_child(); }) {
     if (machine_.forked_child()) {
-      return {Code::misuse, file_.name() + ": the heap was opened before fork(); open it anew in the child"};
+      return {Code::misuse,
+              file_.name() + ": the heap was opened before fork(); open it anew in the child"};
     }
   }
   if (machine_.failed()) {
@@ -222,8 +233,9 @@ Status Heap<E>::why_not_ready(Context::Mode mode) {
     return {Code::misuse, file_.name() + ": the heap was opened read-only"};
   }
   if (machine_.self() < 0) {
-    return {Code::too_many_threads, file_.name() + ": more than " + std::to_string(machine_.slots()) +
-                                        " threads use the heap; create it with a larger max_threads, or end some threads"};
+    return {Code::too_many_threads,
+            file_.name() + ": more than " + std::to_string(machine_.slots()) +
+                " threads use the heap; create it with a larger max_threads, or end some threads"};
   }
   return {};
 }
@@ -231,10 +243,13 @@ Status Heap<E>::why_not_ready(Context::Mode mode) {
 template <class E>
 Status Heap<E>::nested(Context& outer, Context::Mode mode, FunctionRef<void()> body) {
   if (outer.data != regions().data) {
-    return {Code::misuse, "a transaction of another heap is running on this thread; one transaction changes one heap"};
+    return {Code::misuse,
+            "a transaction of another heap is running on this thread; one transaction changes one "
+            "heap"};
   }
   if (mode == Context::Mode::update && outer.mode == Context::Mode::read) {
-    return {Code::misuse, "update() was called inside read(); use update() for the outer transaction too"};
+    return {Code::misuse,
+            "update() was called inside read(); use update() for the outer transaction too"};
   }
   try {
     body();

@@ -29,7 +29,9 @@ class Descriptor {
 };
 
 Status system_error(const std::string& path, int error) {
-  const Code code = error == ENOENT ? Code::not_found : error == EACCES ? Code::permission_denied : Code::io_error;
+  const Code code = error == ENOENT   ? Code::not_found
+                    : error == EACCES ? Code::permission_denied
+                                      : Code::io_error;
   return {code, path + ": " + std::generic_category().message(error)};
 }
 
@@ -40,7 +42,7 @@ Result<HeapFileInfo> inspect_heap_file(const std::string& path) {
   if (file.get() < 0) {
     return system_error(path, errno);
   }
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file.get(), &status) != 0) {
     return system_error(path, errno);
   }
@@ -53,8 +55,8 @@ Result<HeapFileInfo> inspect_heap_file(const std::string& path) {
     return system_error(path, errno);
   }
   if (static_cast<size_t>(got) < kHeaderBytes) {
-    return Status(Code::wrong_format,
-                  path + ": too short to be a Holdfast heap (" + std::to_string(status.st_size) + " bytes)");
+    return Status(Code::wrong_format, path + ": too short to be a Holdfast heap (" +
+                                          std::to_string(status.st_size) + " bytes)");
   }
   HeapFileInfo info;
   auto superblock = choose(copies[0], copies[1], path, &info.healed);
@@ -74,9 +76,12 @@ Result<HeapFileInfo> inspect_heap_file(const std::string& path) {
 
 int recorded_threads(const std::string& path, int fallback) {
   const auto info = inspect_heap_file(path);
-  return info ? static_cast<int>(info.value().superblock.slots) - 1 : fallback;  // one slot is the machine's own
+  return info ? static_cast<int>(info.value().superblock.slots) - 1
+              : fallback;  // one slot is the machine's own
 }
 
-void remove_file(const std::string& path) { ::unlink(path.c_str()); }
+void remove_file(const std::string& path) {
+  ::unlink(path.c_str());
+}
 
 }  // namespace holdfast

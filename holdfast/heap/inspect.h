@@ -11,17 +11,17 @@ namespace holdfast {
 
 struct HeapFileInfo {
   Superblock superblock;
-  bool healed = false;       ///< one superblock copy is damaged
+  bool healed = false;  ///< one superblock copy is damaged
   uint64_t file_bytes = 0;
-  uint64_t disk_bytes = 0;   ///< blocks really taken
-  bool in_use = false;       ///< another process (or this one) has it open for writing
+  uint64_t disk_bytes = 0;  ///< blocks really taken
+  bool in_use = false;      ///< another process (or this one) has it open for writing
 };
 
 /// Reads the superblocks. Also on a heap in use. Never changes the file.
 Result<HeapFileInfo> inspect_heap_file(const std::string& path);
 
-/// The number of user threads a heap file was created for; `fallback` where it cannot be read (the real
-/// open will say why).
+/// The number of user threads a heap file was created for; `fallback` where it cannot be read (the
+/// real open will say why).
 int recorded_threads(const std::string& path, int fallback);
 
 /// Deletes a file that never became a heap.

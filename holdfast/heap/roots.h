@@ -47,13 +47,15 @@ class Roots {
   }
 
   /// Throws Error when the name does not fit or the table is full.
-  void add(std::string_view name, const std::string& type, uint64_t version, std::byte* object, uint64_t bytes) {
+  void add(std::string_view name, const std::string& type, uint64_t version, std::byte* object,
+           uint64_t bytes) {
     if (name.empty() || name.size() >= sizeof(RootText)) {
       throw Error(Status(Code::invalid_argument, "a root's name has 1 to 47 characters"));
     }
     Root<E>* root = find("");
     if (root == nullptr) {
-      throw Error(Status(Code::out_of_space, "the heap has no free root (there are " + std::to_string(kRoots) +
+      throw Error(Status(Code::out_of_space, "the heap has no free root (there are " +
+                                                 std::to_string(kRoots) +
                                                  "); hang several objects below one root"));
     }
     root->type = root_text(type);

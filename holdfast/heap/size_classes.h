@@ -8,8 +8,8 @@
 
 namespace holdfast {
 
-/// Block sizes of the allocator: 16, 32, 48, multiples of 64 to 512, then four steps per doubling to 16 KiB.
-/// Blocks of 64 bytes and more begin on a cache line.
+/// Block sizes of the allocator: 16, 32, 48, multiples of 64 to 512, then four steps per doubling
+/// to 16 KiB. Blocks of 64 bytes and more begin on a cache line.
 inline constexpr auto kClassBytes = [] {
   std::array<size_t, 31> sizes{16, 32, 48};
   size_t n = 3;

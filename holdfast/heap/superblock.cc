@@ -14,7 +14,8 @@ constexpr std::string_view kMagic = "HOLDFAST";
 constexpr size_t kEngineNameBytes = 32;
 constexpr size_t kOptionsBytes = 2048;
 
-// The fixed part, exactly as it stands in the file (little endian; checked by a static_assert below).
+// The fixed part, exactly as it stands in the file (little endian; checked by a static_assert
+// below).
 struct Raw {
   char magic[8];
   uint32_t format;
@@ -61,7 +62,9 @@ Options split(std::string_view text) {
   return options;
 }
 
-bool power_of_two(uint64_t x) { return x != 0 && (x & (x - 1)) == 0; }
+bool power_of_two(uint64_t x) {
+  return x != 0 && (x & (x - 1)) == 0;
+}
 
 }  // namespace
 
@@ -81,7 +84,8 @@ std::string Superblock::uuid_text() const {
 Result<SuperblockBytes> encode(const Superblock& s) {
   const std::string options = join(s.options);
   if (s.engine.size() >= kEngineNameBytes || options.size() > kOptionsBytes) {
-    return Status(Code::invalid_argument, "the engine's name or its options are too long to be recorded in the heap");
+    return Status(Code::invalid_argument,
+                  "the engine's name or its options are too long to be recorded in the heap");
   }
   Raw raw{};
   std::memcpy(raw.magic, kMagic.data(), kMagic.size());
@@ -115,14 +119,18 @@ Result<Superblock> decode(const SuperblockBytes& bytes) {
   const bool named = std::memcmp(raw.magic, kMagic.data(), kMagic.size()) == 0;
   const bool whole = sum == sum_of(bytes);
   if (std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; })) {
-    return Status(Code::wrong_format, "there is no heap in the file; perhaps its creation was interrupted: delete it");
+    return Status(Code::wrong_format,
+                  "there is no heap in the file; perhaps its creation was interrupted: delete it");
   }
   if (!named && !whole) {
-    return Status(Code::wrong_format, "this is not a Holdfast heap (it does not begin with HOLDFAST)");
+    return Status(Code::wrong_format,
+                  "this is not a Holdfast heap (it does not begin with HOLDFAST)");
   }
   if (named && raw.format > kFormatVersion && raw.format < 1000) {
-    return Status(Code::wrong_format, "the heap has format " + std::to_string(raw.format) + ", this program reads up to " +
-                                          std::to_string(kFormatVersion) + "; use a newer Holdfast");
+    return Status(Code::wrong_format, "the heap has format " + std::to_string(raw.format) +
+                                          ", this program reads up to " +
+                                          std::to_string(kFormatVersion) +
+                                          "; use a newer Holdfast");
   }
   if (!named || !whole || raw.format == 0 || raw.options_bytes > kOptionsBytes) {
     return Status(Code::corrupt, "the superblock is damaged");
@@ -143,8 +151,8 @@ Result<Superblock> decode(const SuperblockBytes& bytes) {
   return s;
 }
 
-Result<Superblock> choose(const SuperblockBytes& first, const SuperblockBytes& second, const std::string& name,
-                          bool* healed) {
+Result<Superblock> choose(const SuperblockBytes& first, const SuperblockBytes& second,
+                          const std::string& name, bool* healed) {
   auto a = decode(first);
   auto b = decode(second);
   *healed = a.ok() != b.ok();
@@ -165,16 +173,19 @@ Result<Superblock> choose(const SuperblockBytes& first, const SuperblockBytes& s
 
 Status validate(const Superblock& s, size_t file_bytes, const std::string& name) {
   const bool plausible =
-      (s.copies == 1 || s.copies == 2) && s.segments > 0 && s.segment_bytes > 0 && s.segment_bytes % kPageBytes == 0 &&
-      s.area_bytes % kPageBytes == 0 && s.capacity % kPageBytes == 0 && s.base % kPageBytes == 0 &&
-      power_of_two(s.chunk_bytes) && s.segments <= s.capacity / s.segment_bytes && s.capacity < (uint64_t{1} << 46) &&
+      (s.copies == 1 || s.copies == 2) && s.segments > 0 && s.segment_bytes > 0 &&
+      s.segment_bytes % kPageBytes == 0 && s.area_bytes % kPageBytes == 0 &&
+      s.capacity % kPageBytes == 0 && s.base % kPageBytes == 0 && power_of_two(s.chunk_bytes) &&
+      s.segments <= s.capacity / s.segment_bytes && s.capacity < (uint64_t{1} << 46) &&
       s.area_bytes < (uint64_t{1} << 46) && s.slots > 0 && s.slots <= kMaxThreads + 8;
   if (!plausible) {
-    return {Code::corrupt, name + ": the superblock contradicts itself; restore the file from a copy"};
+    return {Code::corrupt,
+            name + ": the superblock contradicts itself; restore the file from a copy"};
   }
   if (file_bytes < s.file_bytes()) {
-    return {Code::corrupt, name + ": the file was cut short (" + std::to_string(file_bytes) + " bytes, the heap needs " +
-                               std::to_string(s.file_bytes()) + "); restore it from a copy"};
+    return {Code::corrupt, name + ": the file was cut short (" + std::to_string(file_bytes) +
+                               " bytes, the heap needs " + std::to_string(s.file_bytes()) +
+                               "); restore it from a copy"};
   }
   return {};
 }

@@ -9,9 +9,9 @@
 
 namespace holdfast {
 
-/// What a root records about its type. Types should carry `static constexpr const char* kTypeName` and
-/// `static constexpr uint32_t kTypeVersion`; without a name the compiler's is used, which names the
-/// engine too, so that such a heap cannot be converted to another engine.
+/// What a root records about its type. Types should carry `static constexpr const char* kTypeName`
+/// and `static constexpr uint32_t kTypeVersion`; without a name the compiler's is used, which names
+/// the engine too, so that such a heap cannot be converted to another engine.
 template <class T>
 std::string type_name() {
   std::string name;

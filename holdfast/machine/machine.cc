@@ -5,10 +5,14 @@ namespace holdfast {
 
 const char* to_string(Domain domain) {
   switch (domain) {
-    case Domain::process: return "process";
-    case Domain::file: return "file";
-    case Domain::pmem: return "pmem";
-    case Domain::eadr: return "eadr";
+    case Domain::process:
+      return "process";
+    case Domain::file:
+      return "file";
+    case Domain::pmem:
+      return "pmem";
+    case Domain::eadr:
+      return "eadr";
   }
   return "unknown";
 }
@@ -25,12 +29,18 @@ Result<Domain> parse_domain(const std::string& name) {
 
 const char* to_string(AbortCause cause) {
   switch (cause) {
-    case AbortCause::none: return "none";
-    case AbortCause::conflict: return "conflict";
-    case AbortCause::capacity: return "capacity";
-    case AbortCause::explicit_abort: return "explicit";
-    case AbortCause::interrupt: return "interrupt";
-    case AbortCause::other: return "other";
+    case AbortCause::none:
+      return "none";
+    case AbortCause::conflict:
+      return "conflict";
+    case AbortCause::capacity:
+      return "capacity";
+    case AbortCause::explicit_abort:
+      return "explicit";
+    case AbortCause::interrupt:
+      return "interrupt";
+    case AbortCause::other:
+      return "other";
   }
   return "unknown";
 }

@@ -35,8 +35,8 @@ enum class Domain : uint8_t {
 const char* to_string(Domain domain);
 Result<Domain> parse_domain(const std::string& name);
 
-/// The place in an engine a persistence operation stands at: a label like "fur.log". It costs nothing
-/// natively; the simulated machine can drop, delay or swap the operation at a site.
+/// The place in an engine a persistence operation stands at: a label like "fur.log". It costs
+/// nothing natively; the simulated machine can drop, delay or swap the operation at a site.
 struct Site {
   const char* name = "";
 };
@@ -117,23 +117,26 @@ concept Word = std::is_trivially_copyable_v<T> &&
 ///                     nothing to do) until replaced; set_background(nullptr) stops and joins it.
 ///                     It has a slot of its own. On the simulated machine it runs while
 ///                     run_threads does.
-///   wait_while(a,old) returns a value of `a` that differed from `old`; or `old` itself, at any time,
+///   wait_while(a,old) returns a value of `a` that differed from `old`; or `old` itself, at any
+///   time,
 ///                     when the caller's hardware transaction is doomed (so: always loop)
 ///   pause()           a hint inside back-off loops
 ///   work(c), now()    c cycles of private computation; a monotonic clock synchronised over threads
 ///   entropy()         a number to name things by; on the simulated machine a function of its seed
 /// Memory:
 ///   allocate(n, a)    volatile, zeroed, shared; lives as long as the machine
-///   Atomic<T>         shared volatile words (placed in memory from allocate): load, store, exchange,
+///   Atomic<T>         shared volatile words (placed in memory from allocate): load, store,
+///   exchange,
 ///                     compare_exchange(T& expected, T desired), fetch_add; with memory orders
 /// Persistence (Romulus 4.1):
 ///   pwb(p)            begins to write back the line of p; pwb_range the lines of [p, p + n)
 ///   pfence, psync     order / complete the write-backs before; throw MediumFailure
 ///   fence             full store-load fence
 ///   light_fence, heavy_fence
-///                     an asymmetric pair: where two threads would each need a full fence between a store
-///                     and a load (Dekker), one of them, the frequent one, may use light_fence if the
-///                     other uses heavy_fence. Light is free or a full fence, heavy costs microseconds.
+///                     an asymmetric pair: where two threads would each need a full fence between a
+///                     store and a load (Dekker), one of them, the frequent one, may use
+///                     light_fence if the other uses heavy_fence. Light is free or a full fence,
+///                     heavy costs microseconds.
 ///   rmw_orders_pwb()  whether an atomic read-modify-write orders write-backs like pfence (x86)
 /// Hardware transactional memory, per thread; htm(slot):
 ///   begin(tracking)   returns none; or, where hardware rolls registers back, arrives again with a
@@ -156,11 +159,14 @@ concept Word = std::is_trivially_copyable_v<T> &&
 ///   map(offset, n, address, mode) address is exact, or null for any; unmap(p, n)
 ///   reserve(n, address)           address space only, exact, or null for any; map() may then place
 ///                                 pieces into it. Code::busy when an exact address is taken.
-///   base_candidate(k)             addresses worth trying for a new heap's data, k = 0, 1, ...; null
-///                                 after the last. Natively 0x5500'0000'0000 + k * 8 GiB while below
-///                                 0x5555'0000'0000 (free in sanitizer builds too)
-///   read_only()                   then `shared` maps are private, and nothing reaches the medium: a
-///                                 heap opened read-only recovers in memory and leaves the file alone
+///   base_candidate(k)             addresses worth trying for a new heap's data, k = 0, 1, ...;
+///   null
+///                                 after the last. Natively 0x5500'0000'0000 + k * 8 GiB while
+///                                 below 0x5555'0000'0000 (free in sanitizer builds too)
+///   read_only()                   then `shared` maps are private, and nothing reaches the medium:
+///   a
+///                                 heap opened read-only recovers in memory and leaves the file
+///                                 alone
 ///   name()                        what messages call it: the file's path
 ///   domain(), description()       a line for people, such as "file (fdatasync)"
 template <class M>
@@ -225,7 +231,9 @@ concept Machine = requires(M& m, uint64_t* p, const uint64_t* cp, void* v, const
   { medium.reserve(n, static_cast<std::byte*>(v)) } -> std::same_as<Result<std::byte*>>;
   { medium.base_candidate(int{}) } -> std::same_as<std::byte*>;
   { medium.read_only() } -> std::same_as<bool>;
-  { medium.map(n, n, static_cast<std::byte*>(v), MapMode::shared) } -> std::same_as<Result<std::byte*>>;
+  {
+    medium.map(n, n, static_cast<std::byte*>(v), MapMode::shared)
+  } -> std::same_as<Result<std::byte*>>;
   medium.unmap(static_cast<std::byte*>(v), n);
   { medium.domain() } -> std::same_as<Domain>;
   { medium.description() } -> std::same_as<std::string>;

@@ -42,8 +42,8 @@ Json to_json(const std::string& path, const HeapFileInfo& info) {
           {"thread_slots", s.slots}};
 }
 
-/// Opens whatever heap this is, without naming a workload, and read-only: looking at a heap does not
-/// change it; what needs recovery is recovered in memory.
+/// Opens whatever heap this is, without naming a workload, and read-only: looking at a heap does
+/// not change it; what needs recovery is recovered in memory.
 std::unique_ptr<Session> open_any(const std::string& path, const HeapFileInfo& info) {
   SessionSpec spec;
   spec.engine = info.superblock.engine;
@@ -52,7 +52,8 @@ std::unique_ptr<Session> open_any(const std::string& path, const HeapFileInfo& i
   spec.domain = Domain::process;
   spec.read_only = true;
   if (info.in_use) {
-    throw Error(Status(Code::busy, path + ": the heap is in use; look into it when its program has ended"));
+    throw Error(
+        Status(Code::busy, path + ": the heap is in use; look into it when its program has ended"));
   }
   return std::move(open_session(spec)).value();
 }

@@ -17,8 +17,9 @@ Result<Parameters> Parameters::make(const WorkloadInfo& info,
       for (const auto& p : info.parameters) {
         known += std::string(known.empty() ? "" : ", ") + p.name;
       }
-      return Status(Code::invalid_argument, std::string("workload ") + info.name + " has no parameter '" + name +
-                                                "'; it has " + (known.empty() ? "none" : known));
+      return Status(Code::invalid_argument, std::string("workload ") + info.name +
+                                                " has no parameter '" + name + "'; it has " +
+                                                (known.empty() ? "none" : known));
     }
     parameters.values_[name] = value;
   }
@@ -30,8 +31,9 @@ int64_t Parameters::number(const std::string& name, int64_t low, int64_t high) c
   int64_t value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || stop != text.data() + text.size() || value < low || value > high) {
-    throw Error(Status(Code::invalid_argument, "parameter " + name + "=" + text + " is not a whole number from " +
-                                                   std::to_string(low) + " to " + std::to_string(high)));
+    throw Error(Status(Code::invalid_argument,
+                       "parameter " + name + "=" + text + " is not a whole number from " +
+                           std::to_string(low) + " to " + std::to_string(high)));
   }
   return value;
 }
@@ -40,9 +42,11 @@ double Parameters::real(const std::string& name, double low, double high) const 
   const std::string& text = values_.at(name);
   double value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || stop != text.data() + text.size() || !(value >= low && value <= high)) {
-    throw Error(Status(Code::invalid_argument, "parameter " + name + "=" + text + " is not a number from " +
-                                                   std::to_string(low) + " to " + std::to_string(high)));
+  if (error != std::errc() || stop != text.data() + text.size() ||
+      !(value >= low && value <= high)) {
+    throw Error(Status(Code::invalid_argument, "parameter " + name + "=" + text +
+                                                   " is not a number from " + std::to_string(low) +
+                                                   " to " + std::to_string(high)));
   }
   return value;
 }

@@ -33,7 +33,8 @@ struct WorkloadInfo {
 class Parameters {
  public:
   /// Refuses names the workload does not have, listing the right ones.
-  static Result<Parameters> make(const WorkloadInfo& info, const std::map<std::string, std::string>& given);
+  static Result<Parameters> make(const WorkloadInfo& info,
+                                 const std::map<std::string, std::string>& given);
 
   const std::string& text(const std::string& name) const { return values_.at(name); }
   /// Throws Error(invalid_argument) naming the range when the text is not a whole number in it.
@@ -45,11 +46,12 @@ class Parameters {
   std::map<std::string, std::string> values_;
 };
 
-/// What one operation did. `acknowledgement` is what a client would have been told when the operation
-/// returned: it is sent through a pipe in kill tests and handed to verify() after recovery.
+/// What one operation did. `acknowledgement` is what a client would have been told when the
+/// operation returned: it is sent through a pipe in kill tests and handed to verify() after
+/// recovery.
 struct OperationResult {
-  int kind = 0;            ///< index into WorkloadInfo::operations
-  bool committed = true;   ///< false: rolled back on purpose (TPC-C's 1 %)
+  int kind = 0;           ///< index into WorkloadInfo::operations
+  bool committed = true;  ///< false: rolled back on purpose (TPC-C's 1 %)
   bool read_only = false;
   uint64_t acknowledgement[4] = {};  ///< all zero: nothing to verify
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The conformance suite: what every engine promises, whatever its algorithm, on both machines and in every
-// persistence domain. A World hands out heaps; each question is a function template over the World.
+// The conformance suite: what every engine promises, whatever its algorithm, on both machines and
+// in every persistence domain. A World hands out heaps; each question is a function template over
+// the World.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -52,7 +53,8 @@ std::vector<int64_t> values(H& heap) {
         for (auto& cell : c->cell) {
           result.push_back(cell.value);
         }
-      }).check();
+      })
+      .check();
   return result;
 }
 
@@ -105,12 +107,12 @@ void exception_rolls_back_and_propagates(W& w) {
   heap.update([&] { c->cell[1].value = 5; }).check();
   const auto before = heap.check().value();
   EXPECT_THROW(static_cast<void>(heap.update([&] {
-    c->cell[1].value = 6;
-    c->cell[2].value = 7;
-    c->cell[1].value = 8;
-    heap.template make<Cells<typename W::H>>();
-    throw std::runtime_error("no");
-  })),
+                 c->cell[1].value = 6;
+                 c->cell[2].value = 7;
+                 c->cell[1].value = 8;
+                 heap.template make<Cells<typename W::H>>();
+                 throw std::runtime_error("no");
+               })),
                std::runtime_error);
   EXPECT_EQ(values(heap)[1], 5);
   EXPECT_EQ(values(heap)[2], 0);
@@ -143,7 +145,8 @@ void nesting_is_flat(W& w) {
         heap.update([&] { c->cell[1].value = c->cell[0].value + 1; }).check();
         const auto seen = heap.read([&] { return c->cell[1].value.load(); });
         c->cell[2].value = seen.value() + 1;
-      }).check();
+      })
+      .check();
   EXPECT_EQ(values(heap)[2], 3);
 }
 
@@ -162,16 +165,16 @@ void exception_leaving_a_nested_body_dooms_the_outer_one(W& w) {
   auto& heap = w.heap();
   auto* c = cells(heap);
   EXPECT_THROW(static_cast<void>(heap.update([&] {
-    c->cell[0].value = 1;
-    try {
-      static_cast<void>(heap.update([&] {
-        c->cell[1].value = 1;
-        throw std::logic_error("inner");
-      }));
-    } catch (const std::logic_error&) {
-      c->cell[2].value = 1;  // swallowed, but half of a transaction must not commit
-    }
-  })),
+                 c->cell[0].value = 1;
+                 try {
+                   static_cast<void>(heap.update([&] {
+                     c->cell[1].value = 1;
+                     throw std::logic_error("inner");
+                   }));
+                 } catch (const std::logic_error&) {
+                   c->cell[2].value = 1;  // swallowed, but half of a transaction must not commit
+                 }
+               })),
                std::logic_error);
   EXPECT_EQ(values(heap), std::vector<int64_t>(16, 0));
 }
@@ -225,28 +228,32 @@ void fields_of_every_size(W& w) {
   for (size_t i = 0; i < pattern.size(); ++i) {
     pattern[i] = static_cast<uint8_t>(i * 7);
   }
-  w.heap().update([&] {
-            s->one = uint8_t{200};
-            s->two = uint16_t{50000};
-            s->three = typename S::Three{{7, 8, 9}};
-            s->four = 1.5F;
-            s->eight = -2.0;
-            s->hundred = pattern;
-            EXPECT_EQ(s->one.load(), 200);  // own stores are seen
-            EXPECT_EQ(s->hundred.load(), pattern);
-            EXPECT_EQ(s->three.load(), (typename S::Three{{7, 8, 9}}));
-          }).check();
+  w.heap()
+      .update([&] {
+        s->one = uint8_t{200};
+        s->two = uint16_t{50000};
+        s->three = typename S::Three{{7, 8, 9}};
+        s->four = 1.5F;
+        s->eight = -2.0;
+        s->hundred = pattern;
+        EXPECT_EQ(s->one.load(), 200);  // own stores are seen
+        EXPECT_EQ(s->hundred.load(), pattern);
+        EXPECT_EQ(s->three.load(), (typename S::Three{{7, 8, 9}}));
+      })
+      .check();
   w.reopen();
   s = w.heap().template find_root<S>("sizes").value();
-  w.heap().read([&] {
-            EXPECT_EQ(s->one.load(), 200);
-            EXPECT_EQ(s->two.load(), 50000);
-            EXPECT_EQ(s->three.load(), (typename S::Three{{7, 8, 9}}));
-            EXPECT_EQ(s->four.load(), 1.5F);
-            EXPECT_EQ(s->eight.load(), -2.0);
-            EXPECT_EQ(s->hundred.load(), pattern);
-            EXPECT_EQ(s->self.load(), s);
-          }).check();
+  w.heap()
+      .read([&] {
+        EXPECT_EQ(s->one.load(), 200);
+        EXPECT_EQ(s->two.load(), 50000);
+        EXPECT_EQ(s->three.load(), (typename S::Three{{7, 8, 9}}));
+        EXPECT_EQ(s->four.load(), 1.5F);
+        EXPECT_EQ(s->eight.load(), -2.0);
+        EXPECT_EQ(s->hundred.load(), pattern);
+        EXPECT_EQ(s->self.load(), s);
+      })
+      .check();
 }
 
 template <class H>
@@ -266,21 +273,23 @@ void roots_know_their_type(W& w) {
   EXPECT_EQ(heap.template find_root<Cells<H>>("nothing").status().code(), Code::not_found);
   EXPECT_EQ(heap.template find_root<OtherCells<H>>("cells").status().code(), Code::type_mismatch);
   EXPECT_EQ(heap.template find_root<NewCells<H>>("cells").status().code(), Code::type_mismatch);
-  auto migrated = heap.template find_root<NewCells<H>>("cells", [&](void* old, uint64_t version, uint64_t bytes) {
-    EXPECT_EQ(version, 1U);
-    EXPECT_EQ(bytes, sizeof(Cells<H>));
-    auto* from = static_cast<Cells<H>*>(old);
-    auto* to = H::template make<NewCells<H>>();
-    to->cell[3].value = from->cell[3].value + 33;
-    H::destroy(from);
-    return to;
-  });
+  auto migrated = heap.template find_root<NewCells<H>>(
+      "cells", [&](void* old, uint64_t version, uint64_t bytes) {
+        EXPECT_EQ(version, 1U);
+        EXPECT_EQ(bytes, sizeof(Cells<H>));
+        auto* from = static_cast<Cells<H>*>(old);
+        auto* to = H::template make<NewCells<H>>();
+        to->cell[3].value = from->cell[3].value + 33;
+        H::destroy(from);
+        return to;
+      });
   ASSERT_TRUE(migrated.ok()) << migrated.status().to_string();
   w.reopen();
   auto* found = w.heap().template find_root<NewCells<H>>("cells").value();
   EXPECT_EQ(w.heap().read([&] { return found->cell[3].value.load(); }).value(), 33);
   EXPECT_EQ(w.heap().list_roots().size(), 1U);
-  EXPECT_EQ(w.heap().template root<Cells<H>>(std::string(60, 'x')).status().code(), Code::invalid_argument);
+  EXPECT_EQ(w.heap().template root<Cells<H>>(std::string(60, 'x')).status().code(),
+            Code::invalid_argument);
   for (size_t i = 1; i < kRoots; ++i) {
     ASSERT_TRUE(w.heap().template root<Cells<H>>("r" + std::to_string(i)).ok()) << i;
   }
@@ -314,7 +323,8 @@ void freed_blocks_are_reused_and_nothing_leaks(W& w) {
               n->next = head->next.load();
               head->next = n;
             }
-          }).check();
+          })
+          .check();
     }
     ASSERT_TRUE(heap.check(owned).value().ok());
     const auto unused = heap.check().value().unused_bytes;
@@ -327,22 +337,23 @@ void freed_blocks_are_reused_and_nothing_leaks(W& w) {
             Node<H>* n = head->next;
             head->next = n->next.load();
             heap.destroy(n);
-          }).check();
+          })
+          .check();
     }
     ASSERT_TRUE(heap.check(owned).value().ok());
   }
   // A rolled-back allocation puts the block back into its list, links and all.
   for (int i = 0; i < 5; ++i) {
     EXPECT_THROW(static_cast<void>(heap.update([&] {
-      for (int k = 0; k < 3; ++k) {
-        auto* n = heap.template make<Node<H>>();
-        n->next = reinterpret_cast<Node<H>*>(uintptr_t{0x1234567890});
-        for (auto& word : n->payload) {
-          word = ~uint64_t{0};
-        }
-      }
-      throw 1;
-    })),
+                   for (int k = 0; k < 3; ++k) {
+                     auto* n = heap.template make<Node<H>>();
+                     n->next = reinterpret_cast<Node<H>*>(uintptr_t{0x1234567890});
+                     for (auto& word : n->payload) {
+                       word = ~uint64_t{0};
+                     }
+                   }
+                   throw 1;
+                 })),
                  int);
     ASSERT_TRUE(heap.check(owned).value().ok());
   }
@@ -376,7 +387,8 @@ void the_heap_grows_and_says_when_it_is_full(W& w) {
   EXPECT_EQ(status.code(), Code::out_of_space) << status.to_string();
   EXPECT_GT(heap.superblock().segments, before);
   EXPECT_GT(blocks.size(), 16U);
-  EXPECT_EQ(values(heap)[0], static_cast<int64_t>(blocks.size())) << "the failed transaction left a trace";
+  EXPECT_EQ(values(heap)[0], static_cast<int64_t>(blocks.size()))
+      << "the failed transaction left a trace";
   w.reopen();
   EXPECT_EQ(values(w.heap())[0], static_cast<int64_t>(blocks.size()));
   w.heap().update([&] { H::deallocate(blocks[3], block); }).check();
@@ -401,282 +413,17 @@ void large_transactions_commit_or_refuse_clearly(W& w) {
   });
   if (status.ok()) {
     w.reopen();
-    w.heap().read([&] {
-              for (size_t i = 0; i < words; ++i) {
-                ASSERT_EQ(array[i].load(), i * 3);
-              }
-            }).check();
+    w.heap()
+        .read([&] {
+          for (size_t i = 0; i < words; ++i) {
+            ASSERT_EQ(array[i].load(), i * 3);
+          }
+        })
+        .check();
   } else {
     EXPECT_EQ(status.code(), Code::out_of_space) << status.to_string();
     EXPECT_EQ(values(heap)[0], 0);
     EXPECT_TRUE(heap.update([&] { c->cell[0].value = 2; }).ok());
-  }
-}
-
-// ---- concurrency --------------------------------------------------------------------------------
-
-template <class W>
-void increments_are_not_lost(W& w) {
-  auto& heap = w.heap();
-  auto* c = cells(heap);
-  w.run(W::kThreads, [&](int thread) {
-    for (int i = 0; i < W::kRounds; ++i) {
-      heap.update([&] {
-            c->cell[0].value += 1;
-            c->cell[1 + thread % 8].value += 1;
-          }).check();
-    }
-  });
-  EXPECT_EQ(values(heap)[0], W::kThreads * W::kRounds);
-  w.reopen();
-  EXPECT_EQ(values(w.heap())[0], W::kThreads * W::kRounds);
-}
-
-template <class W>
-void readers_see_whole_transactions(W& w) {
-  auto& heap = w.heap();
-  auto* c = cells(heap);
-  w.run(W::kThreads, [&](int thread) {
-    Random random(static_cast<uint64_t>(thread) + 1);
-    for (int i = 0; i < W::kRounds; ++i) {
-      if (thread % 2 == 0) {
-        const auto from = random.below(16);
-        const auto to = random.below(16);
-        heap.update([&] {
-              c->cell[from].value -= 3;
-              c->cell[to].value += 3;
-            }).check();
-      } else {
-        int64_t total = -1;
-        heap.read([&] {
-              total = 0;
-              for (auto& cell : c->cell) {
-                total += cell.value;
-              }
-            }).check();
-        ASSERT_EQ(total, 0) << "thread " << thread << " round " << i;
-      }
-    }
-  });
-}
-
-template <class W>
-void updates_see_whole_transactions(W& w) {
-  // Also transactions that will abort must not see halves (opacity; under snapshot isolation too).
-  auto& heap = w.heap();
-  auto* c = cells(heap);
-  w.run(W::kThreads, [&](int thread) {
-    for (int i = 0; i < W::kRounds; ++i) {
-      heap.update([&] {
-            const int64_t a = c->cell[2].value;
-            const int64_t b = c->cell[3].value;
-            ASSERT_EQ(a, b) << "thread " << thread << " round " << i;
-            c->cell[2].value = a + 1;
-            c->cell[3].value = b + 1;
-          }).check();
-    }
-  });
-  EXPECT_EQ(values(heap)[2], W::kThreads * W::kRounds);
-}
-
-template <class W>
-void a_swallowed_abort_is_retried_all_the_same(W& w) {
-  auto& heap = w.heap();
-  auto* c = cells(heap);
-  w.run(W::kThreads, [&](int) {
-    for (int i = 0; i < W::kRounds; ++i) {
-      heap.update([&] {
-            try {
-              c->cell[0].value += 1;
-              c->cell[1].value += 1;
-            } catch (...) {
-            }
-            try {
-              c->cell[2].value += 1;
-            } catch (...) {
-            }
-          }).check();
-    }
-  });
-  const auto v = values(heap);
-  EXPECT_EQ(v[0], W::kThreads * W::kRounds);
-  EXPECT_EQ(v[1], W::kThreads * W::kRounds);
-  EXPECT_EQ(v[2], W::kThreads * W::kRounds);
-}
-
-template <class W>
-void each_exception_reaches_its_own_caller(W& w) {
-  auto& heap = w.heap();
-  auto* c = cells(heap);
-  w.run(W::kThreads, [&](int thread) {
-    for (int i = 0; i < W::kRounds; ++i) {
-      const bool throws = (thread + i) % 3 == 0;
-      try {
-        heap.update([&] {
-              c->cell[0].value += 1;
-              c->cell[1 + thread % 8].value += 1;
-              if (throws) {
-                throw std::pair(thread, i);
-              }
-            }).check();
-        EXPECT_FALSE(throws);
-      } catch (const std::pair<int, int>& mine) {
-        EXPECT_EQ(mine, std::pair(thread, i));
-      }
-    }
-  });
-  int64_t good = 0;
-  for (int thread = 0; thread < W::kThreads; ++thread) {
-    for (int i = 0; i < W::kRounds; ++i) {
-      good += (thread + i) % 3 != 0;
-    }
-  }
-  const auto v = values(heap);
-  EXPECT_EQ(v[0], good) << "a thrower's store survived, or another body of its batch was lost";
-  w.reopen();
-  EXPECT_EQ(values(w.heap()), v);
-}
-
-template <class W>
-void parallel_allocation_is_sound(W& w) {
-  using H = typename W::H;
-  auto& heap = w.heap();
-  auto* head = heap.template root<Node<H>>("list").value();
-  auto* c = cells(heap);
-  w.run(W::kThreads, [&](int thread) {
-    Random random(static_cast<uint64_t>(thread) + 77);
-    for (int i = 0; i < W::kRounds; ++i) {
-      const bool push = random.below(5) < 3;
-      heap.update([&] {
-            if (push) {
-              auto* n = heap.template make<Node<H>>();
-              n->next = head->next.load();
-              head->next = n;
-              c->cell[0].value += 1;
-            } else if (Node<H>* n = head->next) {
-              head->next = n->next.load();
-              heap.destroy(n);
-              c->cell[0].value -= 1;
-            }
-          }).check();
-    }
-  });
-  auto owned = [&](const BlockVisitor& visit) {
-    for (Node<H>* n = head->next; n != nullptr; n = n->next) {
-      visit(n, sizeof(Node<H>));
-    }
-    visit(static_cast<const void*>(nullptr), 0);
-  };
-  static_cast<void>(owned);
-  int64_t length = 0;
-  auto check = heap.check([&](const BlockVisitor& visit) {
-    length = 0;
-    for (Node<H>* n = head->next; n != nullptr; n = n->next) {
-      visit(n, sizeof(Node<H>));
-      ++length;
-    }
-  });
-  EXPECT_EQ(length, values(heap)[0]);
-  for (const auto& error : check.value().errors) {
-    ADD_FAILURE() << error;
-  }
-}
-
-template <class W>
-void write_skew_is_found_where_it_is_allowed_and_nowhere_else(W& w) {
-  // Both withdraw when the sum allows it. Serialised, the sum never falls below zero.
-  auto& heap = w.heap();
-  auto* c = cells(heap);
-  bool skewed = false;
-  for (int round = 0; round < W::kSkewRounds && !skewed; ++round) {
-    heap.update([&] {
-          c->cell[0].value = 1;
-          c->cell[1].value = 1;
-        }).check();
-    w.run(2, [&](int thread) {
-      heap.update([&] {
-            const int64_t sum = c->cell[0].value + c->cell[1].value;
-            if (sum >= 2) {
-              c->cell[thread].value -= 2;
-            }
-          }).check();
-    });
-    const auto v = values(heap);
-    skewed = v[0] + v[1] < 0;
-  }
-  if (w.description().isolation == Isolation::opaque) {
-    EXPECT_FALSE(skewed);
-  } else if (W::kFindsSkew) {
-    EXPECT_TRUE(skewed) << "snapshot isolation allows this; the schedule should have found it";
-  }
-}
-
-template <class W>
-void promotion_prevents_write_skew(W& w) {
-  auto& heap = w.heap();
-  auto* c = cells(heap);
-  for (int round = 0; round < W::kSkewRounds; ++round) {
-    heap.update([&] {
-          c->cell[0].value = 1;
-          c->cell[1].value = 1;
-        }).check();
-    w.run(2, [&](int thread) {
-      heap.update([&] {
-            c->cell[1 - thread].value.promote();
-            const int64_t sum = c->cell[0].value + c->cell[1].value;
-            if (sum >= 2) {
-              c->cell[thread].value -= 2;
-            }
-          }).check();
-    });
-    const auto v = values(heap);
-    ASSERT_GE(v[0] + v[1], 0) << "round " << round;
-  }
-}
-
-/// Registers every question for one World; `make` builds a fresh one per test.
-template <class W>
-void register_all(const std::string& prefix, std::function<std::unique_ptr<W>()> make) {
-  using Question = void (*)(W&);
-  static const std::pair<const char*, Question> kQuestions[] = {
-      {"ReturnsWhatTheBodyReturns", &returns_what_the_body_returns<W>},
-      {"SurvivesReopening", &survives_reopening<W>},
-      {"ExceptionRollsBackAndPropagates", &exception_rolls_back_and_propagates<W>},
-      {"LibraryErrorsComeBackAsStatus", &library_errors_come_back_as_status<W>},
-      {"NestingIsFlat", &nesting_is_flat<W>},
-      {"UpdateInsideReadIsRefused", &update_inside_read_is_refused<W>},
-      {"ExceptionLeavingANestedBodyDoomsTheOuterOne", &exception_leaving_a_nested_body_dooms_the_outer_one<W>},
-      {"StrayStoresAreClearErrors", &stray_stores_are_clear_errors<W>},
-      {"FieldsOfEverySize", &fields_of_every_size<W>},
-      {"RootsKnowTheirType", &roots_know_their_type<W>},
-      {"FreedBlocksAreReusedAndNothingLeaks", &freed_blocks_are_reused_and_nothing_leaks<W>},
-      {"TheHeapGrowsAndSaysWhenItIsFull", &the_heap_grows_and_says_when_it_is_full<W>},
-      {"LargeTransactionsCommitOrRefuseClearly", &large_transactions_commit_or_refuse_clearly<W>},
-      {"IncrementsAreNotLost", &increments_are_not_lost<W>},
-      {"ReadersSeeWholeTransactions", &readers_see_whole_transactions<W>},
-      {"UpdatesSeeWholeTransactions", &updates_see_whole_transactions<W>},
-      {"ASwallowedAbortIsRetriedAllTheSame", &a_swallowed_abort_is_retried_all_the_same<W>},
-      {"EachExceptionReachesItsOwnCaller", &each_exception_reaches_its_own_caller<W>},
-      {"ParallelAllocationIsSound", &parallel_allocation_is_sound<W>},
-      {"WriteSkewIsFoundWhereItIsAllowedAndNowhereElse", &write_skew_is_found_where_it_is_allowed_and_nowhere_else<W>},
-      {"PromotionPreventsWriteSkew", &promotion_prevents_write_skew<W>},
-  };
-  class Test : public testing::Test {
-   public:
-    Test(Question question, std::function<std::unique_ptr<W>()> maker)
-        : question_(question), make_(std::move(maker)) {}
-    void TestBody() override {
-      auto world = make_();
-      question_(*world);
-    }
-
-   private:
-    Question question_;
-    std::function<std::unique_ptr<W>()> make_;
-  };
-  for (const auto& [name, question] : kQuestions) {
-    testing::RegisterTest(prefix.c_str(), name, nullptr, nullptr, __FILE__, __LINE__,
-                          [question = question, make]() -> testing::Test* { return new Test(question, make); });
   }
 }
 

@@ -8,7 +8,7 @@
 
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/native/native_machine.h"
-#include "tests/engine/conformance.h"
+#include "tests/engine/conformance_suite.h"
 
 namespace holdfast::conformance {
 
@@ -20,12 +20,15 @@ class NativeWorld {
   static constexpr int kThreads = 4;
   static constexpr int kRounds = 60;  // each may cost an fdatasync
   static constexpr int kSkewRounds = 40;
-  static constexpr bool kFindsSkew = false;  // real schedules need luck; the simulated machine must find it
+  static constexpr bool kFindsSkew =
+      false;  // real schedules need luck; the simulated machine must find it
 
   explicit NativeWorld(Domain domain) {
-    // In memory where possible: thousands of fdatasyncs on a disk would take hours and test the disk.
+    // In memory where possible: thousands of fdatasyncs on a disk would take hours and test the
+    // disk.
     const std::filesystem::path memory = "/dev/shm";
-    const auto parent = std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
+    const auto parent =
+        std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
     std::string pattern = (parent / "holdfast-test-XXXXXX").string();
     directory_ = mkdtemp(pattern.data());
     native_.domain = domain;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The power fails at every persist event of small concurrent runs, in every domain. Whatever image survives, the
-// recovered heap holds whole transactions only, every acknowledged one, and everything a reader was told.
+// The power fails at every persist event of small concurrent runs, in every domain. Whatever image
+// survives, the recovered heap holds whole transactions only, every acknowledged one, and
+// everything a reader was told.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -86,8 +87,10 @@ void expect_durable(H& heap, const Told& told, const std::string& where) {
   for (int t = 0; t < kThreads; ++t) {
     const auto at = static_cast<size_t>(t);
     ASSERT_EQ(v[1 + at], v[8 + at]) << where << ": half a transaction of thread " << t;
-    ASSERT_GE(v[1 + at], told.acknowledged[t]) << where << ": an acknowledged update of thread " << t << " is lost";
-    ASSERT_GE(v[1 + at], told.seen[t]) << where << ": a reader saw an update of thread " << t << " that is lost";
+    ASSERT_GE(v[1 + at], told.acknowledged[t])
+        << where << ": an acknowledged update of thread " << t << " is lost";
+    ASSERT_GE(v[1 + at], told.seen[t])
+        << where << ": a reader saw an update of thread " << t << " that is lost";
     ASSERT_LE(v[1 + at], told.started[t]) << where;
     sum += v[1 + at];
   }
@@ -99,7 +102,8 @@ struct Crash {
   Told told;
 };
 
-/// Runs up to `event` and takes an image; event kNever runs to the end and returns the number of events.
+/// Runs up to `event` and takes an image; event kNever runs to the end and returns the number of
+/// events.
 uint64_t run_until(const std::string& engine, Domain domain, uint64_t seed, uint64_t event,
                    const std::function<void(SimMachine&, const Told&)>& inspect) {
   SimMachine machine(machine_options(domain, seed));
@@ -117,8 +121,8 @@ uint64_t run_until(const std::string& engine, Domain domain, uint64_t seed, uint
   return machine.persist_events() - before;
 }
 
-void recover_and_check(const std::string& engine, Domain domain, const SimImage& image, const Told& told,
-                       const std::string& where) {
+void recover_and_check(const std::string& engine, Domain domain, const SimImage& image,
+                       const Told& told, const std::string& where) {
   SimMachine machine(machine_options(domain, 99), image);
   auto heap = H::open(machine, {});
   ASSERT_TRUE(heap.ok()) << where << ": " << heap.status().to_string();
@@ -134,7 +138,8 @@ void recover_and_check(const std::string& engine, Domain domain, const SimImage&
 }
 
 /// Crashes in recovery itself, at up to `most` of its events, and recovers again.
-void crash_in_recovery(Domain domain, const SimImage& image, const Told& told, uint64_t most, const std::string& where) {
+void crash_in_recovery(Domain domain, const SimImage& image, const Told& told, uint64_t most,
+                       const std::string& where) {
   for (uint64_t event = 0; event < most; ++event) {
     SimImage next;
     {
@@ -154,7 +159,8 @@ void crash_in_recovery(Domain domain, const SimImage& image, const Told& told, u
     }
     SimMachine machine(machine_options(domain, 6), next);
     auto heap = H::open(machine, {});
-    ASSERT_TRUE(heap.ok()) << where << " and in recovery at " << event << ": " << heap.status().to_string();
+    ASSERT_TRUE(heap.ok()) << where << " and in recovery at " << event << ": "
+                           << heap.status().to_string();
     expect_durable(**heap, told, where + " and in recovery at event " + std::to_string(event));
   }
 }
@@ -173,8 +179,8 @@ TEST_P(PowerFailure, AtEveryEvent) {
   uint64_t images = 0;
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     const uint64_t events = run_until(engine, domain, seed, kNever, nullptr);
-    // Every event of the first schedule, every third of the others; fewer where an engine copies its whole
-    // heap, one event per line.
+    // Every event of the first schedule, every third of the others; fewer where an engine copies
+    // its whole heap, one event per line.
     const uint64_t step = std::max<uint64_t>(seed == 1 ? 1 : 3, events / kMostCrashes);
     all_events += events;
     for (uint64_t event = seed % step; event < events; event += step) {
@@ -192,8 +198,9 @@ TEST_P(PowerFailure, AtEveryEvent) {
       survivors.erase(std::unique(survivors.begin(), survivors.end()), survivors.end());
       ++crashes;
       for (size_t i = 0; i < survivors.size(); ++i) {
-        const std::string where = engine + "/" + to_string(domain) + " seed " + std::to_string(seed) + " event " +
-                                  std::to_string(event) + " image " + std::to_string(i);
+        const std::string where = engine + "/" + to_string(domain) + " seed " +
+                                  std::to_string(seed) + " event " + std::to_string(event) +
+                                  " image " + std::to_string(i);
         ASSERT_NO_FATAL_FAILURE(recover_and_check(engine, domain, survivors[i], told, where));
         ++images;
         if (i == 0 && event % 16 == 0) {
@@ -218,11 +225,13 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, PowerFailure, testing::ValuesIn(cases()), [](const auto& instance) {
-  std::string name = instance.param.engine + "_" + to_string(instance.param.domain);
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Engines, PowerFailure, testing::ValuesIn(cases()),
+                         [](const auto& instance) {
+                           std::string name =
+                               instance.param.engine + "_" + to_string(instance.param.domain);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace holdfast::conformance

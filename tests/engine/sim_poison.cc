@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sync fails: nothing more is acknowledged, nothing is retried, and reopening finds everything that was.
+// A sync fails: nothing more is acknowledged, nothing is retried, and reopening finds everything
+// that was.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -68,11 +69,12 @@ std::vector<std::string> names() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, FailingMedium, testing::ValuesIn(names()), [](const auto& instance) {
-  std::string name = instance.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Engines, FailingMedium, testing::ValuesIn(names()),
+                         [](const auto& instance) {
+                           std::string name = instance.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace holdfast::conformance

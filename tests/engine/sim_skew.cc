@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Write skew in the structures, under the engine that allows it: without promotions a schedule is found that corrupts
-// the structure, with them none is.
+// Write skew in the structures, under the engine that allows it: without promotions a schedule is
+// found that corrupts the structure, with them none is.
 #include <gtest/gtest.h>
 
 #include "tests/engine/sim_world.h"
@@ -34,7 +34,10 @@ int corrupting_seed() {
     for (int round = 0; round < 3; ++round) {
       auto* structure = skew::prepare<Scenario>(world.heap());
       world.run(2, [&](int thread) {
-        world.heap().update([&] { thread == 0 ? Scenario::first(*structure) : Scenario::second(*structure); }).check();
+        world.heap()
+            .update(
+                [&] { thread == 0 ? Scenario::first(*structure) : Scenario::second(*structure); })
+            .check();
       });
       if (!skew::judge<Scenario>(world.heap(), *structure).ok()) {
         return seed;
@@ -46,20 +49,39 @@ int corrupting_seed() {
 
 template <template <class, bool> class Scenario>
 void expect_promotions_to_matter() {
-  EXPECT_GT((corrupting_seed<Scenario<H, false>>()), 0) << "no schedule needs the promotion; is it still needed?";
-  EXPECT_EQ((corrupting_seed<Scenario<H, true>>()), 0) << "this seed corrupts the structure in spite of promotions";
+  EXPECT_GT((corrupting_seed<Scenario<H, false>>()), 0)
+      << "no schedule needs the promotion; is it still needed?";
+  EXPECT_EQ((corrupting_seed<Scenario<H, true>>()), 0)
+      << "this seed corrupts the structure in spite of promotions";
 }
 
-// skew::ChainMoveBesidePut is not here: this allocator hands the erased entry's block to the insert of the same
-// transaction, so that the two conflict anyway. tests/unit/structures_scenarios_test.cc shows it.
-TEST(Skew, ListNeighbouringErases) { expect_promotions_to_matter<skew::ListNeighbouringErases>(); }
-TEST(Skew, ListInsertBehindErase) { expect_promotions_to_matter<skew::ListInsertBehindErase>(); }
-TEST(Skew, ChainNeighbouringErases) { expect_promotions_to_matter<skew::ChainNeighbouringErases>(); }
-TEST(Skew, TreeErases) { expect_promotions_to_matter<skew::TreeErases>(); }
-TEST(Skew, TreeInsertBelowErase) { expect_promotions_to_matter<skew::TreeInsertBelowErase>(); }
-TEST(Skew, LeafSplitBesidePut) { expect_promotions_to_matter<skew::LeafSplitBesidePut>(); }
-TEST(Skew, MoveBesidePut) { expect_promotions_to_matter<skew::MoveBesidePut>(); }
-TEST(Skew, GrowthBesideInsert) { expect_promotions_to_matter<skew::GrowthBesideInsert>(); }
+// skew::ChainMoveBesidePut is not here: this allocator hands the erased entry's block to the insert
+// of the same transaction, so that the two conflict anyway. tests/unit/structures_scenarios_test.cc
+// shows it.
+TEST(Skew, ListNeighbouringErases) {
+  expect_promotions_to_matter<skew::ListNeighbouringErases>();
+}
+TEST(Skew, ListInsertBehindErase) {
+  expect_promotions_to_matter<skew::ListInsertBehindErase>();
+}
+TEST(Skew, ChainNeighbouringErases) {
+  expect_promotions_to_matter<skew::ChainNeighbouringErases>();
+}
+TEST(Skew, TreeErases) {
+  expect_promotions_to_matter<skew::TreeErases>();
+}
+TEST(Skew, TreeInsertBelowErase) {
+  expect_promotions_to_matter<skew::TreeInsertBelowErase>();
+}
+TEST(Skew, LeafSplitBesidePut) {
+  expect_promotions_to_matter<skew::LeafSplitBesidePut>();
+}
+TEST(Skew, MoveBesidePut) {
+  expect_promotions_to_matter<skew::MoveBesidePut>();
+}
+TEST(Skew, GrowthBesideInsert) {
+  expect_promotions_to_matter<skew::GrowthBesideInsert>();
+}
 
 }  // namespace
 }  // namespace holdfast::conformance

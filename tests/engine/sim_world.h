@@ -6,7 +6,7 @@
 
 #include "holdfast/engines/common/any_engine.h"
 #include "holdfast/machine/sim/sim_machine.h"
-#include "tests/engine/conformance.h"
+#include "tests/engine/conformance_suite.h"
 
 namespace holdfast::conformance {
 
@@ -35,7 +35,9 @@ class SimWorld {
 
   CreateOptions& options() { return options_; }
   SimOptions& machine_options() { return sim_; }
-  const Description& description() const { return *AnyEngine<SimMachine>::describe(options_.engine).value(); }
+  const Description& description() const {
+    return *AnyEngine<SimMachine>::describe(options_.engine).value();
+  }
   SimMachine& machine() { return *machine_; }
 
   H& heap() {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes on the medium are damaged at random, in superblocks, engine area and allocator metadata, on images
-// taken in the middle of running transactions. Opening must either refuse and leave the image as it was, or give
-// exactly what the undamaged image gives; what only the walk can find must be found by check().
+// Bytes on the medium are damaged at random, in superblocks, engine area and allocator metadata, on
+// images taken in the middle of running transactions. Opening must either refuse and leave the
+// image as it was, or give exactly what the undamaged image gives; what only the walk can find must
+// be found by check().
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,10 +42,12 @@ Content content(H& heap) {
         c = Content();
         c.count = ledger->count;
         size_t guard = 0;
-        for (Ledger::Entry* e = ledger->entries; e != nullptr && guard < 10000; e = e->next, ++guard) {
+        for (Ledger::Entry* e = ledger->entries; e != nullptr && guard < 10000;
+             e = e->next, ++guard) {
           c.values.push_back(e->value);
         }
-      }).check();
+      })
+      .check();
   return c;
 }
 
@@ -85,7 +88,8 @@ SimImage crashed_image(const std::string& engine, uint64_t seed) {
                 ledger->entries = entry;
               }
               ledger->count += 1;
-            }).check();
+            })
+            .check();
       }
     });
     events = machine.persist_events() - before;
@@ -115,7 +119,8 @@ Opened open_image(const SimImage& image) {
       auto* ledger = (*heap)->find_root<Ledger>("ledger").value();
       auto check = (*heap)->check([&](const BlockVisitor& visit) {
         size_t guard = 0;
-        for (Ledger::Entry* e = ledger->entries; e != nullptr && guard < 10000; e = e->next, ++guard) {
+        for (Ledger::Entry* e = ledger->entries; e != nullptr && guard < 10000;
+             e = e->next, ++guard) {
           visit(e, sizeof(Ledger::Entry));
         }
       });
@@ -154,18 +159,20 @@ TEST_P(Damage, IsReportedOrHarmless) {
     for (int i = 0; i < 120; ++i) {
       // A third each: superblocks, the used front of the engine area, roots and allocator metadata.
       const uint64_t begins[] = {0, superblock.area_offset(), superblock.segment_offset(0, 0)};
-      const uint64_t lengths[] = {kHeaderBytes, 1024, DataHeader<AnyEngine<SimMachine>>::bytes(superblock.slots)};
+      const uint64_t lengths[] = {kHeaderBytes, 1024,
+                                  DataHeader<AnyEngine<SimMachine>>::bytes(superblock.slots)};
       const size_t region = random.below(3);
       const uint64_t at = begins[region] + random.below(lengths[region]);
       const auto flip = static_cast<std::byte>(1U << random.below(8));
       SimImage damaged = image;
       damaged[at] ^= flip;
       const Opened opened = open_image(damaged);
-      const std::string where = engine + " seed " + std::to_string(seed) + " byte " + std::to_string(at) + " (region " +
-                                std::to_string(region) + ")";
+      const std::string where = engine + " seed " + std::to_string(seed) + " byte " +
+                                std::to_string(at) + " (region " + std::to_string(region) + ")";
       if (!opened.status.ok()) {
         ++refused;
-        EXPECT_TRUE(opened.after == damaged) << where << ": refused, but the medium was changed: " << opened.status.to_string();
+        EXPECT_TRUE(opened.after == damaged)
+            << where << ": refused, but the medium was changed: " << opened.status.to_string();
         EXPECT_FALSE(opened.status.message().empty());
       } else if (!opened.sound) {
         ++found_by_check;
@@ -176,7 +183,8 @@ TEST_P(Damage, IsReportedOrHarmless) {
     }
   }
   EXPECT_GT(refused, 0);
-  std::printf("%s: %d refused, %d found by check, %d harmless\n", engine.c_str(), refused, found_by_check, harmless);
+  std::printf("%s: %d refused, %d found by check, %d harmless\n", engine.c_str(), refused,
+              found_by_check, harmless);
 }
 
 std::vector<std::string> engine_names() {
@@ -187,11 +195,12 @@ std::vector<std::string> engine_names() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, Damage, testing::ValuesIn(engine_names()), [](const auto& instance) {
-  std::string name = instance.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Engines, Damage, testing::ValuesIn(engine_names()),
+                         [](const auto& instance) {
+                           std::string name = instance.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace holdfast

@@ -24,7 +24,8 @@ using H = Heap<Undo<NativeMachine>>;
 class HeapFile : public testing::Test {
  protected:
   HeapFile() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "holdfast-file-XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "holdfast-file-XXXXXX").string();
     directory_ = mkdtemp(pattern.data());
     path_ = directory_ + "/heap";
     native_.domain = Domain::process;
@@ -39,7 +40,9 @@ class HeapFile : public testing::Test {
     std::ifstream in(path_, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
   }
-  void write(const std::string& text) const { std::ofstream(path_, std::ios::binary | std::ios::trunc) << text; }
+  void write(const std::string& text) const {
+    std::ofstream(path_, std::ios::binary | std::ios::trunc) << text;
+  }
   Status open_status() { return H::open(path_, {}, native_).status(); }
 
   /// Opening must fail with this code, mention the file, and not change it.
@@ -58,7 +61,9 @@ class HeapFile : public testing::Test {
   CreateOptions create_;
 };
 
-TEST_F(HeapFile, MissingFile) { EXPECT_EQ(open_status().code(), Code::not_found); }
+TEST_F(HeapFile, MissingFile) {
+  EXPECT_EQ(open_status().code(), Code::not_found);
+}
 
 TEST_F(HeapFile, EmptyFile) {
   write("");
@@ -208,7 +213,9 @@ TEST_F(HeapFile, AForkedChildMayNotUseTheHeap) {
   auto heap = H::create(path_, create_, native_).value();
   const pid_t child = ::fork();
   if (child == 0) {
-    ::_exit(heap->update([] {}).code() == Code::misuse && heap->read([] {}).code() == Code::misuse ? 0 : 1);
+    ::_exit(heap->update([] {}).code() == Code::misuse && heap->read([] {}).code() == Code::misuse
+                ? 0
+                : 1);
   }
   int status = -1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -243,7 +250,8 @@ TEST_F(HeapFile, OneThreadTooManyGetsAStatus) {
   inside = 2;
   second.join();
   EXPECT_EQ(refused, 1);
-  std::thread fourth([&] { EXPECT_TRUE(heap->update([] {}).ok()) << "the slot was not given back"; });
+  std::thread fourth(
+      [&] { EXPECT_TRUE(heap->update([] {}).ok()) << "the slot was not given back"; });
   fourth.join();
 }
 

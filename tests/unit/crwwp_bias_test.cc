@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reader-writer lock with its bias given back after every second quiet read, so that all transitions between
-// biased and unbiased happen all the time.
+// The reader-writer lock with its bias given back after every second quiet read, so that all
+// transitions between biased and unbiased happen all the time.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A Field load of an engine that needs no load interposition is one mov, as on plain memory. Read from the
-// disassembly of this very program, so it needs objdump (binutils, which g++ brings along).
+// A Field load of an engine that needs no load interposition is one mov, as on plain memory. Read
+// from the disassembly of this very program, so it needs objdump (binutils, which g++ brings
+// along).
 #include <gtest/gtest.h>
-
 #include <unistd.h>
 
 #include <cstdio>
@@ -16,12 +16,15 @@
 #include "holdfast/machine/native/native_machine.h"
 
 // Sanitizers instrument every load; the question makes sense for plain builds on x86 only.
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__OPTIMIZE__)
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
+    defined(__OPTIMIZE__)
 
 using ProbeField = holdfast::Heap<holdfast::RomulusLog<holdfast::NativeMachine>>::Field<uint64_t>;
 
 extern "C" {
-__attribute__((noinline)) uint64_t holdfast_probe_field_load(const ProbeField& field) { return field; }
+__attribute__((noinline)) uint64_t holdfast_probe_field_load(const ProbeField& field) {
+  return field;
+}
 }
 
 namespace holdfast {
@@ -29,8 +32,8 @@ namespace {
 
 /// Mnemonics and operands of a function of this program.
 std::vector<std::string> disassemble(const std::string& function) {
-  const std::string command =
-      "objdump --no-show-raw-insn --disassemble=" + function + " /proc/" + std::to_string(::getpid()) + "/exe";
+  const std::string command = "objdump --no-show-raw-insn --disassemble=" + function + " /proc/" +
+                              std::to_string(::getpid()) + "/exe";
   std::FILE* pipe = ::popen(command.c_str(), "r");
   std::string text;
   char buffer[4096];

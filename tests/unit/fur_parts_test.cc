@@ -133,7 +133,7 @@ class FurReplayer : public testing::Test {
                     .start = log.start(),
                     .bytes = sizeof(words),
                     .checksum = holdfast::checksum(words, sizeof(words),
-                                             LogReplayer<SimMachine>::seed(number, thread))},
+                                                   LogReplayer<SimMachine>::seed(number, thread))},
                    Site{});
     log.advance(sizeof(words));
   }
@@ -221,7 +221,8 @@ TEST_F(FurReplayer, RecordsWrapAroundTheEndOfTheLog) {
   const uint64_t bytes = words.size() * 8;
   EXPECT_EQ(redo[0].start(), 7u * 64);
   redo[0].write(words.data(), bytes, Site{});
-  const uint64_t checksum = holdfast::checksum(words.data(), bytes, LogReplayer<SimMachine>::seed(8, 0));
+  const uint64_t checksum =
+      holdfast::checksum(words.data(), bytes, LogReplayer<SimMachine>::seed(8, 0));
   markers->write(
       {.number = 8, .thread = 0, .start = redo[0].start(), .bytes = bytes, .checksum = checksum},
       Site{});

@@ -4,7 +4,8 @@
 // in between? The memory is made inaccessible, so that the load itself faults, and the handler lets
 // the other transaction commit before the load goes on: the window is hit every time.
 //
-// Not in ThreadSanitizer builds: the handler allocates, which is safe for a fault we provoke, but reported.
+// Not in ThreadSanitizer builds: the handler allocates, which is safe for a fault we provoke, but
+// reported.
 #if !defined(__SANITIZE_THREAD__)
 
 #include <gtest/gtest.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An engine chosen by name at run time. On the simulated machine heap, structures and workloads are compiled
-// once, against this; natively they are compiled per engine, where a virtual call per load would show.
+// An engine chosen by name at run time. On the simulated machine heap, structures and workloads are
+// compiled once, against this; natively they are compiled per engine, where a virtual call per load
+// would show.
 #pragma once
 
 #include <cstring>
@@ -56,26 +57,30 @@ class EngineHandleOf final : public EngineHandle<typename E::Machine> {
   Status recover(RecoveryReport& report) override { return engine_.recover(report); }
   void grown(size_t bytes) override { engine_.grown(bytes); }
   Status close() override { return engine_.close(); }
-  void update(FunctionRef<void()> body) override {
-    engine_.update(marked(body));
-  }
-  void read(FunctionRef<void()> body) override {
-    engine_.read(marked(body));
-  }
+  void update(FunctionRef<void()> body) override { engine_.update(marked(body)); }
+  void read(FunctionRef<void()> body) override { engine_.read(marked(body)); }
   uint64_t load(const void* p, size_t bytes) override {
     switch (bytes) {
-      case 1: return E::load(static_cast<const uint8_t*>(p));
-      case 2: return E::load(static_cast<const uint16_t*>(p));
-      case 4: return E::load(static_cast<const uint32_t*>(p));
-      default: return E::load(static_cast<const uint64_t*>(p));
+      case 1:
+        return E::load(static_cast<const uint8_t*>(p));
+      case 2:
+        return E::load(static_cast<const uint16_t*>(p));
+      case 4:
+        return E::load(static_cast<const uint32_t*>(p));
+      default:
+        return E::load(static_cast<const uint64_t*>(p));
     }
   }
   void store(void* p, uint64_t value, size_t bytes) override {
     switch (bytes) {
-      case 1: return E::store(static_cast<uint8_t*>(p), static_cast<uint8_t>(value));
-      case 2: return E::store(static_cast<uint16_t*>(p), static_cast<uint16_t>(value));
-      case 4: return E::store(static_cast<uint32_t*>(p), static_cast<uint32_t>(value));
-      default: return E::store(static_cast<uint64_t*>(p), value);
+      case 1:
+        return E::store(static_cast<uint8_t*>(p), static_cast<uint8_t>(value));
+      case 2:
+        return E::store(static_cast<uint16_t*>(p), static_cast<uint16_t>(value));
+      case 4:
+        return E::store(static_cast<uint32_t*>(p), static_cast<uint32_t>(value));
+      default:
+        return E::store(static_cast<uint64_t*>(p), value);
     }
   }
   void load_range(void* to, const void* from, size_t n) override { E::load_range(to, from, n); }
@@ -85,7 +90,8 @@ class EngineHandleOf final : public EngineHandle<typename E::Machine> {
   Statistics statistics() const override { return engine_.statistics(); }
 
  private:
-  // The body, run in whatever context the engine chose for it, lets AnyEngine's static functions find this handle.
+  // The body, run in whatever context the engine chose for it, lets AnyEngine's static functions
+  // find this handle.
   auto marked(FunctionRef<void()>& body) {
     return [this, &body] {
       static_cast<Context*>(M::context())->handle = static_cast<EngineHandle<M>*>(this);
@@ -112,8 +118,9 @@ class AnyEngine {
     return Status(Code::wrong_format, "there is no engine '" + name + "'; there are " + known);
   }
 
-  static Result<std::unique_ptr<AnyEngine>> make(M& machine, const std::string& name, const Regions& regions,
-                                                 const Options& options, int max_threads) {
+  static Result<std::unique_ptr<AnyEngine>> make(M& machine, const std::string& name,
+                                                 const Regions& regions, const Options& options,
+                                                 int max_threads) {
     for (const auto& row : engine_rows<M>()) {
       if (name == row.description->name) {
         return std::make_unique<AnyEngine>(row.make(machine, regions, options, max_threads));
@@ -156,7 +163,9 @@ class AnyEngine {
       M::copy(to, from, n);
     }
   }
-  static void store_range(void* to, const void* from, size_t n) { handle(storing(to))->store_range(to, from, n); }
+  static void store_range(void* to, const void* from, size_t n) {
+    handle(storing(to))->store_range(to, from, n);
+  }
   static void promote(const void* p, size_t n) { handle(storing(p))->promote(p, n); }
   static void fresh(const void* p, size_t n) { handle(storing(p))->fresh(p, n); }
 

@@ -8,25 +8,25 @@ namespace holdfast {
 /// The reader side of a reader-writer lock with writer preference (C-RW-WP: Calciu and others,
 /// PPoPP 2013; Romulus 5.2). Writers exclude each other by other means: here by flat combining.
 ///
-/// A reader touches no line that another reader writes. The writer's phase is odd while readers are kept
-/// out; it counts, so that a reader asleep on it notices even a gap between two writers that was over
-/// before it woke.
+/// A reader touches no line that another reader writes. The writer's phase is odd while readers are
+/// kept out; it counts, so that a reader asleep on it notices even a gap between two writers that
+/// was over before it woke.
 ///
-/// The handshake is Dekker's: the reader stores its arrival and loads the phase, the writer stores the phase
-/// and scans arrivals. Each needs a store-load fence in between. While writers are rare the lock is biased
-/// towards readers (Dice and Kogan, "BRAVO", ATC 2019, biases with visible readers in the same way): the
-/// reader's fence is a light one, and the first writer takes the bias away with a heavy one. Readers
-/// that find the lock unbiased use full fences, and give the bias back after kQuietReads of them in a row
-/// without a writer between. So write-heavy work never pays for a heavy fence, and read-heavy work for
-/// hardly any fence at all.
+/// The handshake is Dekker's: the reader stores its arrival and loads the phase, the writer stores
+/// the phase and scans arrivals. Each needs a store-load fence in between. While writers are rare
+/// the lock is biased towards readers (Dice and Kogan, "BRAVO", ATC 2019, biases with visible
+/// readers in the same way): the reader's fence is a light one, and the first writer takes the bias
+/// away with a heavy one. Readers that find the lock unbiased use full fences, and give the bias
+/// back after kQuietReads of them in a row without a writer between. So write-heavy work never pays
+/// for a heavy fence, and read-heavy work for hardly any fence at all.
 template <class M>
 class Crwwp {
  public:
   /// Attempts of a reader before it gives up. A writer may overtake a reader each time it wakes;
   /// this bounds how often.
   static constexpr int kPatience = 4;
-  /// A heavy fence costs some microseconds, a full one some nanoseconds: after this many reads the bias
-  /// has paid for itself.
+  /// A heavy fence costs some microseconds, a full one some nanoseconds: after this many reads the
+  /// bias has paid for itself.
   static constexpr uint64_t kQuietReads = 1000;
 
   explicit Crwwp(M& machine, uint64_t quiet_reads = kQuietReads)
@@ -42,9 +42,9 @@ class Crwwp {
     for (int patience = kPatience; patience > 0; --patience) {
       readers_.arrive_unfenced(slot);
       machine_.light_fence();
-      // All loads and stores of bias and phase are sequentially consistent. Biased: the writer that sets
-      // bias to 0 executes its heavy fence between phase and scan. Before that fence comes this arrival (the
-      // scan sees it), or after it comes the load of the phase (which is odd).
+      // All loads and stores of bias and phase are sequentially consistent. Biased: the writer that
+      // sets bias to 0 executes its heavy fence between phase and scan. Before that fence comes
+      // this arrival (the scan sees it), or after it comes the load of the phase (which is odd).
       const bool biased = bias_->value.load() != 0;
       if (!biased) [[unlikely]] {
         machine_.fence(Site{"crwwp.arrive"});
@@ -87,14 +87,16 @@ class Crwwp {
     typename M::template Atomic<uint64_t> value;
   };
 
-  /// A slot's reads with full fences in a row, and the phase they found. Only its own thread uses it.
+  /// A slot's reads with full fences in a row, and the phase they found. Only its own thread uses
+  /// it.
   struct alignas(2 * kLineBytes) Quiet {
     typename M::template Atomic<uint64_t> phase;
     typename M::template Atomic<uint64_t> reads;
   };
 
-  /// Called by a reader that is inside: a writer that has looked at the bias already waits for this reader,
-  /// and newcomers that trust the new bias load the phase after it, so they see that writer's odd phase.
+  /// Called by a reader that is inside: a writer that has looked at the bias already waits for this
+  /// reader, and newcomers that trust the new bias load the phase after it, so they see that
+  /// writer's odd phase.
   void note_quiet_read(int slot, uint64_t phase) {
     Quiet& q = quiet_[slot];
     constexpr auto kRelaxed = std::memory_order_relaxed;  // private to the slot

@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "holdfast/engines/common/durability_markers.h"
 #include "holdfast/base/checksum.h"
+#include "holdfast/engines/common/durability_markers.h"
 #include "holdfast/engines/common/redo_log.h"
 #include "holdfast/engines/common/slot_statistics.h"
 #include "holdfast/engines/common/state_array.h"

@@ -13,18 +13,22 @@ namespace holdfast {
 template <class M>
 class SlotStatistics {
  public:
-  explicit SlotStatistics(M& machine) : machine_(machine), slots_(static_cast<size_t>(machine.slots())) {}
+  explicit SlotStatistics(M& machine)
+      : machine_(machine), slots_(static_cast<size_t>(machine.slots())) {}
 
   /// A counter that only its own thread writes: a relaxed load and store, not a locked add.
   struct Counter {
     uint64_t value = 0;
-    void operator+=(uint64_t by) { __atomic_store_n(&value, __atomic_load_n(&value, __ATOMIC_RELAXED) + by, __ATOMIC_RELAXED); }
+    void operator+=(uint64_t by) {
+      __atomic_store_n(&value, __atomic_load_n(&value, __ATOMIC_RELAXED) + by, __ATOMIC_RELAXED);
+    }
     void operator++() { *this += 1; }
     uint64_t read() const { return __atomic_load_n(&value, __ATOMIC_RELAXED); }
   };
 
   struct alignas(2 * kLineBytes) Slot {
-    Counter update_commits, read_commits, user_aborts, lock_fallbacks, batches, bytes_stored, bytes_written, replayed;
+    Counter update_commits, read_commits, user_aborts, lock_fallbacks, batches, bytes_stored,
+        bytes_written, replayed;
     Counter htm_aborts[kAbortCauses];
   };
 

@@ -86,7 +86,8 @@ class RomulusEngine {
       submit(slot, body, Mode::read);
       return;
     }
-    // The hot path of the product: nothing is built or torn down, and an exception costs only who throws.
+    // The hot path of the product: nothing is built or torn down, and an exception costs only who
+    // throws.
     Reader& reader = readers_[static_cast<size_t>(slot)];
     reader.transaction.shift = shift;
     void* const outer = M::context();
@@ -191,8 +192,9 @@ class RomulusEngine {
   }
 
   [[noreturn]] void throw_no_slot() const {
-    throw Error(Status(Code::too_many_threads, "all " + std::to_string(machine_.slots()) +
-                                                   " thread slots of the heap are taken; create it with more"));
+    throw Error(Status(Code::too_many_threads,
+                       "all " + std::to_string(machine_.slots()) +
+                           " thread slots of the heap are taken; create it with more"));
   }
 
   /// Runs the body inside the context and returns what left it, if anything.

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Textbook undo logging under one lock: the simplest engine that is right, and the yardstick for the
-// others. (Gray and Reuter, "Transaction Processing", 1992, chapter 10.)
+// Textbook undo logging under one lock: the simplest engine that is right, and the yardstick for
+// the others. (Gray and Reuter, "Transaction Processing", 1992, chapter 10.)
 //
 // Area      one line with the epoch, then one log shared by all threads (there is one writer).
 // Record    { offset, length, check } and the old bytes. `check` covers record, position and epoch,
 //           so a torn or outdated record ends the log by itself and no count has to be kept.
 // Store     append the record, pwb, pfence; only then change the data in place.
 // Commit    pwb the changed lines, pfence; epoch + 1 (which empties the log), pwb, psync.
-// Recovery  restore the records of the current epoch, last one first; pwb, pfence; epoch + 1, psync.
+// Recovery  restore the records of the current epoch, last one first; pwb, pfence; epoch + 1,
+// psync.
 //           Restoring twice gives the same bytes, so a crash in recovery is harmless.
-// Persists  one pfence per record, plus 2 per update. Blocks allocated by the transaction itself need
+// Persists  one pfence per record, plus 2 per update. Blocks allocated by the transaction itself
+// need
 //           no record: rolled back, they are free again.
-// Reads     take the same lock. Everything visible is durable, so readers never wait for durability.
+// Reads     take the same lock. Everything visible is durable, so readers never wait for
+// durability.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +32,8 @@ class Undo {
  public:
   using Machine = M;
   static constexpr OptionInfo kOptions[] = {
-      {"log_bytes", "16777216", "size of the undo log, 1024 bytes to 1 GiB; bounds one transaction"}};
+      {"log_bytes", "16777216",
+       "size of the undo log, 1024 bytes to 1 GiB; bounds one transaction"}};
   static Result<size_t> area_bytes(const Options& options, int /*max_threads*/) {
     auto log = option_number(options, "log_bytes", 16 << 20, 1024, 1 << 30);
     return log ? Result<size_t>(kLineBytes + *log) : Result<size_t>(log.status());
@@ -133,7 +137,8 @@ class Undo {
 
   static Transaction* writing(const void* p, size_t n) {
     auto* context = static_cast<Context*>(M::context());
-    if (context == nullptr || context->mode != Context::Mode::update || !context->covers(p, n)) [[unlikely]] {
+    if (context == nullptr || context->mode != Context::Mode::update || !context->covers(p, n))
+        [[unlikely]] {
       throw_stray_store(context, p);
     }
     return static_cast<Transaction*>(context);
@@ -188,7 +193,8 @@ class Undo {
     for (const Range& r : t.stored) {
       machine_.pwb_range(r.begin, r.bytes, Site{"undo.data"});
     }
-    machine_.pfence(Site{"undo.data.fence"});  // data durable before the log that could undo it is emptied
+    machine_.pfence(
+        Site{"undo.data.fence"});  // data durable before the log that could undo it is emptied
     statistics_.here().bytes_written += log_.finish();
   }
 

@@ -27,9 +27,10 @@ class UndoLog {
   void append(const void* p, size_t n) {
     const size_t space = sizeof(Record) + padded(n);
     if (used_ + space > capacity()) {
-      throw Error(Status(Code::out_of_space, "the transaction's undo log is full (" + std::to_string(capacity()) +
-                                                 " bytes); create the heap with a larger option log_bytes, or "
-                                                 "split the transaction"));
+      throw Error(Status(Code::out_of_space,
+                         "the transaction's undo log is full (" + std::to_string(capacity()) +
+                             " bytes); create the heap with a larger option log_bytes, or "
+                             "split the transaction"));
     }
     old_.resize(padded(n));
     M::copy(old_.data(), p, n);
@@ -39,12 +40,14 @@ class UndoLog {
     M::copy(at, &record, sizeof record);
     M::copy(at + sizeof record, old_.data(), padded(n));
     machine_.pwb_range(at, space, Site{"undo.log"});
-    machine_.pfence(Site{"undo.log.fence"});  // the old bytes are durable before they are overwritten
+    machine_.pfence(
+        Site{"undo.log.fence"});  // the old bytes are durable before they are overwritten
     starts_.push_back(used_);
     used_ += space;
   }
 
-  /// Empties the log; the transaction is durable on return. Bytes of log written since the last call.
+  /// Empties the log; the transaction is durable on return. Bytes of log written since the last
+  /// call.
   size_t finish() {
     const size_t written = used_ + sizeof(uint64_t);
     write_epoch(epoch_ + 1);
@@ -66,7 +69,8 @@ class UndoLog {
   Status recover(RecoveryReport& report) {
     const uint64_t word = M::load(epoch_word());
     if (word != sealed(word & kEpochMask)) {
-      return Status(Code::corrupt, "the undo log's epoch is damaged; restore the heap file from a copy");
+      return Status(Code::corrupt,
+                    "the undo log's epoch is damaged; restore the heap file from a copy");
     }
     epoch_ = word & kEpochMask;
     if (Status s = scan(report); !s.ok()) {
@@ -98,7 +102,8 @@ class UndoLog {
   }
 
   uint64_t record_check(const Record& record, size_t position, const std::byte* old) const {
-    const uint64_t seed = mix64(epoch_ ^ mix64(position) ^ mix64(record.offset + mix64(record.length)));
+    const uint64_t seed =
+        mix64(epoch_ ^ mix64(position) ^ mix64(record.offset + mix64(record.length)));
     return holdfast::checksum(old, padded(record.length), seed);
   }
 
@@ -124,7 +129,8 @@ class UndoLog {
         break;
       }
       if (record.offset > regions_.bytes || record.length > regions_.bytes - record.offset) {
-        return Status(Code::corrupt, "an undo record points outside the heap; restore the heap file from a copy");
+        return Status(Code::corrupt,
+                      "an undo record points outside the heap; restore the heap file from a copy");
       }
       starts_.push_back(used_);
       used_ += sizeof(Record) + padded(record.length);
@@ -135,7 +141,8 @@ class UndoLog {
   }
 
   void restore() {
-    // Last record first: the first record of an address holds what was there before the transaction.
+    // Last record first: the first record of an address holds what was there before the
+    // transaction.
     for (size_t i = starts_.size(); i-- > 0;) {
       Record record{};
       M::copy(&record, log() + starts_[i], sizeof record);

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The questions of the conformance suite that need several threads.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+#include "holdfast/base/random.h"
+#include "tests/engine/conformance.h"
+
+namespace holdfast::conformance {
+
+template <class W>
+void increments_are_not_lost(W& w) {
+  auto& heap = w.heap();
+  auto* c = cells(heap);
+  w.run(W::kThreads, [&](int thread) {
+    for (int i = 0; i < W::kRounds; ++i) {
+      heap.update([&] {
+            c->cell[0].value += 1;
+            c->cell[1 + thread % 8].value += 1;
+          })
+          .check();
+    }
+  });
+  EXPECT_EQ(values(heap)[0], W::kThreads * W::kRounds);
+  w.reopen();
+  EXPECT_EQ(values(w.heap())[0], W::kThreads * W::kRounds);
+}
+
+template <class W>
+void readers_see_whole_transactions(W& w) {
+  auto& heap = w.heap();
+  auto* c = cells(heap);
+  w.run(W::kThreads, [&](int thread) {
+    Random random(static_cast<uint64_t>(thread) + 1);
+    for (int i = 0; i < W::kRounds; ++i) {
+      if (thread % 2 == 0) {
+        const auto from = random.below(16);
+        const auto to = random.below(16);
+        heap.update([&] {
+              c->cell[from].value -= 3;
+              c->cell[to].value += 3;
+            })
+            .check();
+      } else {
+        int64_t total = -1;
+        heap.read([&] {
+              total = 0;
+              for (auto& cell : c->cell) {
+                total += cell.value;
+              }
+            })
+            .check();
+        ASSERT_EQ(total, 0) << "thread " << thread << " round " << i;
+      }
+    }
+  });
+}
+
+template <class W>
+void updates_see_whole_transactions(W& w) {
+  // Also transactions that will abort must not see halves (opacity; under snapshot isolation too).
+  auto& heap = w.heap();
+  auto* c = cells(heap);
+  w.run(W::kThreads, [&](int thread) {
+    for (int i = 0; i < W::kRounds; ++i) {
+      heap.update([&] {
+            const int64_t a = c->cell[2].value;
+            const int64_t b = c->cell[3].value;
+            ASSERT_EQ(a, b) << "thread " << thread << " round " << i;
+            c->cell[2].value = a + 1;
+            c->cell[3].value = b + 1;
+          })
+          .check();
+    }
+  });
+  EXPECT_EQ(values(heap)[2], W::kThreads * W::kRounds);
+}
+
+template <class W>
+void a_swallowed_abort_is_retried_all_the_same(W& w) {
+  auto& heap = w.heap();
+  auto* c = cells(heap);
+  w.run(W::kThreads, [&](int) {
+    for (int i = 0; i < W::kRounds; ++i) {
+      heap.update([&] {
+            try {
+              c->cell[0].value += 1;
+              c->cell[1].value += 1;
+            } catch (...) {
+            }
+            try {
+              c->cell[2].value += 1;
+            } catch (...) {
+            }
+          })
+          .check();
+    }
+  });
+  const auto v = values(heap);
+  EXPECT_EQ(v[0], W::kThreads * W::kRounds);
+  EXPECT_EQ(v[1], W::kThreads * W::kRounds);
+  EXPECT_EQ(v[2], W::kThreads * W::kRounds);
+}
+
+template <class W>
+void each_exception_reaches_its_own_caller(W& w) {
+  auto& heap = w.heap();
+  auto* c = cells(heap);
+  w.run(W::kThreads, [&](int thread) {
+    for (int i = 0; i < W::kRounds; ++i) {
+      const bool throws = (thread + i) % 3 == 0;
+      try {
+        heap.update([&] {
+              c->cell[0].value += 1;
+              c->cell[1 + thread % 8].value += 1;
+              if (throws) {
+                throw std::pair(thread, i);
+              }
+            })
+            .check();
+        EXPECT_FALSE(throws);
+      } catch (const std::pair<int, int>& mine) {
+        EXPECT_EQ(mine, std::pair(thread, i));
+      }
+    }
+  });
+  int64_t good = 0;
+  for (int thread = 0; thread < W::kThreads; ++thread) {
+    for (int i = 0; i < W::kRounds; ++i) {
+      good += (thread + i) % 3 != 0;
+    }
+  }
+  const auto v = values(heap);
+  EXPECT_EQ(v[0], good) << "a thrower's store survived, or another body of its batch was lost";
+  w.reopen();
+  EXPECT_EQ(values(w.heap()), v);
+}
+
+template <class W>
+void parallel_allocation_is_sound(W& w) {
+  using H = typename W::H;
+  auto& heap = w.heap();
+  auto* head = heap.template root<Node<H>>("list").value();
+  auto* c = cells(heap);
+  w.run(W::kThreads, [&](int thread) {
+    Random random(static_cast<uint64_t>(thread) + 77);
+    for (int i = 0; i < W::kRounds; ++i) {
+      const bool push = random.below(5) < 3;
+      heap.update([&] {
+            if (push) {
+              auto* n = heap.template make<Node<H>>();
+              n->next = head->next.load();
+              head->next = n;
+              c->cell[0].value += 1;
+            } else if (Node<H>* n = head->next) {
+              head->next = n->next.load();
+              heap.destroy(n);
+              c->cell[0].value -= 1;
+            }
+          })
+          .check();
+    }
+  });
+  int64_t length = 0;
+  auto check = heap.check([&](const BlockVisitor& visit) {
+    length = 0;
+    for (Node<H>* n = head->next; n != nullptr; n = n->next) {
+      visit(n, sizeof(Node<H>));
+      ++length;
+    }
+  });
+  EXPECT_EQ(length, values(heap)[0]);
+  for (const auto& error : check.value().errors) {
+    ADD_FAILURE() << error;
+  }
+}
+
+template <class W>
+void write_skew_is_found_where_it_is_allowed_and_nowhere_else(W& w) {
+  // Both withdraw when the sum allows it. Serialised, the sum never falls below zero.
+  auto& heap = w.heap();
+  auto* c = cells(heap);
+  bool skewed = false;
+  for (int round = 0; round < W::kSkewRounds && !skewed; ++round) {
+    heap.update([&] {
+          c->cell[0].value = 1;
+          c->cell[1].value = 1;
+        })
+        .check();
+    w.run(2, [&](int thread) {
+      heap.update([&] {
+            const int64_t sum = c->cell[0].value + c->cell[1].value;
+            if (sum >= 2) {
+              c->cell[thread].value -= 2;
+            }
+          })
+          .check();
+    });
+    const auto v = values(heap);
+    skewed = v[0] + v[1] < 0;
+  }
+  if (w.description().isolation == Isolation::opaque) {
+    EXPECT_FALSE(skewed);
+  } else if (W::kFindsSkew) {
+    EXPECT_TRUE(skewed) << "snapshot isolation allows this; the schedule should have found it";
+  }
+}
+
+template <class W>
+void promotion_prevents_write_skew(W& w) {
+  auto& heap = w.heap();
+  auto* c = cells(heap);
+  for (int round = 0; round < W::kSkewRounds; ++round) {
+    heap.update([&] {
+          c->cell[0].value = 1;
+          c->cell[1].value = 1;
+        })
+        .check();
+    w.run(2, [&](int thread) {
+      heap.update([&] {
+            c->cell[1 - thread].value.promote();
+            const int64_t sum = c->cell[0].value + c->cell[1].value;
+            if (sum >= 2) {
+              c->cell[thread].value -= 2;
+            }
+          })
+          .check();
+    });
+    const auto v = values(heap);
+    ASSERT_GE(v[0] + v[1], 0) << "round " << round;
+  }
+}
+
+}  // namespace holdfast::conformance
