@@ -28,6 +28,9 @@ class StoreLog {
     uint64_t offset;
     uint64_t bytes;
     uint64_t before;  // up to 8 bytes: the old bytes themselves; more: where in before_ they start
+    uint64_t after;   // whole words: what is there now, once remember_words() has run
+
+    bool whole_word() const { return bytes == sizeof(uint64_t) && offset % sizeof(uint64_t) == 0; }
   };
 
   LogMark end() const { return {count_, before_.size(), bytes_}; }
@@ -39,7 +42,7 @@ class StoreLog {
     if (count_ == room_) [[unlikely]] {
       grow();
     }
-    entries_[count_++] = {offset, n, before};
+    entries_[count_++] = {offset, n, before, 0};
     bytes_ += n;
   }
 
@@ -75,6 +78,29 @@ class StoreLog {
     count_ = mark.entries;
     before_.resize(mark.words);
     bytes_ = mark.bytes;
+  }
+
+  /// Keeps the words as they are in `data` now. Reading them again later may be slow: a
+  /// written-back line need not stay in the cache.
+  void remember_words(const std::byte* data) {
+    for (size_t i = 0; i < count_; ++i) {
+      Entry& e = entries_[i];
+      if (e.whole_word()) [[likely]] {
+        e.after = M::load(reinterpret_cast<const uint64_t*>(data + e.offset));
+      }
+    }
+  }
+
+  /// Brings `to` up to date with `from` after remember_words(from).
+  void copy(std::byte* to, const std::byte* from) const {
+    for (size_t i = 0; i < count_; ++i) {
+      const Entry& e = entries_[i];
+      if (e.whole_word()) [[likely]] {
+        M::store(reinterpret_cast<uint64_t*>(to + e.offset), e.after);
+      } else {
+        M::copy(to + e.offset, from + e.offset, e.bytes);
+      }
+    }
   }
 
   /// visit(offset, bytes) for every store since `mark`, in order.

@@ -91,6 +91,7 @@ class Writer {
       cancel();
       return false;
     }
+    log_.remember_words(twin_.main());
     write_back_logged({});
     machine_.pfence(Site{"romulus.main.fence"});  // main durable before the state calls it whole
     mark({.phase = Phase::copying, .used = used_}, Site{"romulus.state.copying"});
@@ -196,15 +197,7 @@ class Writer {
   }
 
   void copy_logged() {
-    log_.for_each({}, [&](uint64_t offset, uint64_t n) {
-      std::byte* const to = twin_.twin() + offset;
-      const std::byte* const from = twin_.main() + offset;
-      if (n == sizeof(uint64_t) && offset % sizeof(uint64_t) == 0) [[likely]] {
-        M::store(reinterpret_cast<uint64_t*>(to), M::load(reinterpret_cast<const uint64_t*>(from)));
-      } else {
-        M::copy(to, from, n);
-      }
-    });
+    log_.copy(twin_.twin(), twin_.main());
     LineFilter filter;
     log_.for_each({}, [&](uint64_t offset, uint64_t n) {
       for_new_lines(filter, offset, n, [&](uint64_t line) {
