@@ -13,8 +13,9 @@ namespace holdfast {
 /// Also on a heap in use; never changes the file.
 Result<Json> heap_info(const std::string& path);
 
-/// Opens the heap (which recovers it) and walks its allocator and every workload in it: ok,
-/// problems[], recovery, roots[], blocks and bytes by state.
+/// Opens the heap read-only (recovering it in memory; the file stays as it is) and walks its
+/// allocator and every workload in it: ok, problems[], recovery, roots[], blocks and bytes by
+/// state. busy when a program has the heap open.
 Result<Json> heap_check(const std::string& path);
 
 /// heap_info, the roots and the walk's counts in one.

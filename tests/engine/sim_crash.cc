@@ -121,8 +121,8 @@ uint64_t run_until(const std::string& engine, Domain domain, uint64_t seed, uint
   return machine.persist_events() - before;
 }
 
-void recover_and_check(const std::string& engine, Domain domain, const SimImage& image,
-                       const Told& told, const std::string& where) {
+void recover_and_check(Domain domain, const SimImage& image, const Told& told,
+                       const std::string& where) {
   SimMachine machine(machine_options(domain, 99), image);
   auto heap = H::open(machine, {});
   ASSERT_TRUE(heap.ok()) << where << ": " << heap.status().to_string();
@@ -134,7 +134,6 @@ void recover_and_check(const std::string& engine, Domain domain, const SimImage&
   }
   run_clients(machine, **heap, more);
   expect_durable(**heap, more, where + " after more transactions");
-  static_cast<void>(engine);
 }
 
 /// Crashes in recovery itself, at up to `most` of its events, and recovers again.
@@ -201,7 +200,7 @@ TEST_P(PowerFailure, AtEveryEvent) {
         const std::string where = engine + "/" + to_string(domain) + " seed " +
                                   std::to_string(seed) + " event " + std::to_string(event) +
                                   " image " + std::to_string(i);
-        ASSERT_NO_FATAL_FAILURE(recover_and_check(engine, domain, survivors[i], told, where));
+        ASSERT_NO_FATAL_FAILURE(recover_and_check(domain, survivors[i], told, where));
         ++images;
         if (i == 0 && event % 16 == 0) {
           ASSERT_NO_FATAL_FAILURE(crash_in_recovery(domain, survivors[i], told, 40, where));
