@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "holdfast/engines/fur/fur.h"
 #include "holdfast/holdfast.h"
 
 namespace {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one header an application includes. See README.md for a complete program.
+// The one header an application includes. See README.md for a complete program. It brings the
+// default engine; a heap of another one needs that engine's header too, such as
+// "holdfast/engines/fur/fur.h".
 #pragma once
 
 #include <memory>
 #include <string>
 
-#include "holdfast/engines/fur/fur.h"
 #include "holdfast/engines/romulus/romulus.h"
-#include "holdfast/engines/undo/undo.h"
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/native/native_machine.h"
 

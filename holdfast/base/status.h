@@ -97,15 +97,15 @@ class [[nodiscard]] Result {
   /// The value; throws Error when there is none.
   T& value() & {
     status_.check();
-    return *value_;
+    return *value_;  // NOLINT(bugprone-unchecked-optional-access): check() throws without one
   }
   const T& value() const& {
     status_.check();
-    return *value_;
+    return *value_;  // NOLINT(bugprone-unchecked-optional-access): as above
   }
   T&& value() && {
     status_.check();
-    return std::move(*value_);
+    return std::move(*value_);  // NOLINT(bugprone-unchecked-optional-access): as above
   }
   T& operator*() & { return value(); }
   T* operator->() { return &value(); }

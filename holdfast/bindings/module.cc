@@ -151,7 +151,14 @@ NB_MODULE(_core, m) {
       "engines", [] { return to_python(engine_catalog()); },
       "The engines, as a list of dictionaries.");
   m.def("workloads", [] { return to_python(workload_catalog()); }, "The workloads.");
-  m.def("machines", [] { return to_python(machine_catalog()); }, "The machines: native and sim.");
+  m.def(
+      "machines",
+      [](const std::string& directory) { return to_python(machine_catalog(directory)); },
+      nb::arg("directory") = "",
+      "The machines: native, and the simulated ones, whose descriptions lie in directory.");
+  m.def(
+      "designs", [] { return to_python(design_catalog()); },
+      "The hardware designs of simulated machines.");
   m.def(
       "environment", [] { return to_python(environment()); },
       "Processor, kernel, compiler, commit: the context of a measurement.");

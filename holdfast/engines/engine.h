@@ -82,8 +82,7 @@ struct Regions {
 /// What M::context() points to while a transaction runs on this thread. Engines derive from it.
 struct Context {
   enum class Mode : uint8_t { read, update };
-  const void* engine = nullptr;  ///< whose transaction this is
-  std::byte* data = nullptr;     ///< of that engine's heap
+  std::byte* data = nullptr;  ///< of the heap whose transaction this is
   size_t capacity = 0;
   Mode mode = Mode::read;
   int slot = 0;            ///< of the executing machine thread; picks its allocation arena

@@ -80,15 +80,15 @@ class Allocator {
   /// A block that was freed before, or null.
   void* allocate_listed(ArenaClass<E>& a, size_t size_class) {
     FreeBlock<E>* block = a.active;
-    uint64_t count = 0;
+    uint64_t count = kBatch;
     if (block != nullptr) {
       count = a.active_count;
-    } else if ((block = a.reserve) != nullptr) {
+    } else if (FreeBlock<E>* reserve = a.reserve) {
+      block = reserve;
       a.reserve = nullptr;
-      count = kBatch;
-    } else if ((block = header_->depot[size_class]) != nullptr) {
-      header_->depot[size_class] = block->next_batch.load();
-      count = kBatch;
+    } else if (FreeBlock<E>* batch = header_->depot[size_class]) {
+      block = batch;
+      header_->depot[size_class] = batch->next_batch.load();
     } else {
       return nullptr;
     }

@@ -252,7 +252,11 @@ class Heap {
   }
 
   Status fill(const CreateOptions& options);
+  bool adopt(std::byte* to, const std::byte* content, size_t n);
   Status map_and_recover(const Description* description, const Options& options);
+  Status rehearse(const Description* description, const Options& options);
+  Status recover(const Description* description, const Options& options);
+  Status metadata(std::byte* data) const;
   Status announce_growth();
   /// What has to hold before a transaction may begin: cheap, and on the hot path.
   bool is_ready(Context::Mode mode) {
@@ -338,7 +342,6 @@ class Heap {
   RecoveryReport recovery_;
   bool closed_ = true;
   const bool read_only_ = machine_.medium().read_only();
-  bool rehearsed_ = false;
 };
 
 }  // namespace holdfast

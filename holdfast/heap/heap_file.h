@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "holdfast/heap/heap_options.h"
@@ -204,7 +205,8 @@ class HeapFile {
         (s.chunk_bytes & (s.chunk_bytes - 1)) != 0) {
       return {Code::invalid_argument, "chunk_bytes is a power of two from 1024 to 65536"};
     }
-    auto area = description.area_bytes(o.options, machine_.slots());
+    const int slots = std::max(machine_.slots(), o.slots);
+    auto area = description.area_bytes(o.options, slots);
     if (!area) {
       return area.status();
     }
@@ -212,7 +214,7 @@ class HeapFile {
     s.copies = description.layout == Layout::twin ? 2 : 1;
     s.engine = description.name;
     s.options = o.options;
-    s.slots = static_cast<uint32_t>(machine_.slots());
+    s.slots = static_cast<uint32_t>(slots);
     uint64_t seed = machine_.entropy();
     for (auto& byte : s.uuid) {
       byte = static_cast<uint8_t>(seed = mix64(seed));

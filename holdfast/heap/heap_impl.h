@@ -20,7 +20,8 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::create(Machine& machine, const CreateO
   try {
     Status status = heap->file_.create(options, **description);
     if (status.ok()) {
-      status = heap->start(*description, options.engine, options.options, machine.slots());
+      status = heap->start(*description, options.engine, options.options,
+                           static_cast<int>(heap->superblock().slots));
     }
     if (status.ok()) {
       status = heap->fill(options);
@@ -39,6 +40,16 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::create(Machine& machine, const CreateO
   return heap;
 }
 
+/// Whether the medium took the content over instead of having it copied.
+template <class E>
+bool Heap<E>::adopt(std::byte* to, const std::byte* content, size_t n) {
+  if constexpr (requires { machine_.medium().adopt(to, content, n); }) {
+    return machine_.medium().adopt(to, content, n);
+  } else {
+    return false;
+  }
+}
+
 template <class E>
 Status Heap<E>::fill(const CreateOptions& o) {
   const Regions& r = regions();
@@ -49,7 +60,7 @@ Status Heap<E>::fill(const CreateOptions& o) {
     // A copy-on-write working copy need not show what its home gets from now on.
     std::byte* const copies[] = {r.home, r.twin, r.data != r.home ? r.data : nullptr};
     for (std::byte* to : copies) {
-      if (to != nullptr) {
+      if (to != nullptr && !adopt(to, o.content, o.content_bytes)) {
         Machine::copy(to, o.content, o.content_bytes);
         machine_.pwb_range(to, o.content_bytes, Site{"heap.content"});
       }
@@ -120,46 +131,59 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::open(Machine& machine, const OpenOptio
 }
 
 /// Maps the regions and recovers. Where the metadata looks damaged before recovery, which an
-/// interrupted transaction may explain, recovery is rehearsed on private mappings first: damage
-/// leaves the file as it was.
+/// interrupted transaction may explain, recovery is rehearsed first: damage leaves the file as it
+/// was.
 template <class E>
 Status Heap<E>::map_and_recover(const Description* description, const Options& options) {
-  const Superblock& s = file_.superblock();
-  const auto threads = static_cast<int>(s.slots);
-  auto sound = [&](std::byte* data) {
-    return data == nullptr ? Status()
-                           : check_header<E>(data, regions().bytes, s.chunk_bytes, s.slots);
-  };
-  for (bool rehearsal = false;; rehearsal = !rehearsal) {
-    Status status = file_.map_regions(description->layout, rehearsal);
-    const bool suspect = status.ok() && !(sound(regions().home).ok() && sound(regions().twin).ok());
-    if (suspect && !rehearsal && !rehearsed_) {
-      rehearsed_ = true;
-      file_.unmap_regions();
-      continue;
-    }
-    if (status.ok()) {
-      status = start(description, s.engine, options, threads);
-    }
-    if (status.ok()) {
-      status = engine_->recover(recovery_);
-    }
-    if (status.ok()) {
-      status = sound(regions().data);
-    }
-    if (!status.ok()) {
-      const std::string prefix =
-          status.message().rfind(file_.name(), 0) == 0 ? "" : file_.name() + ": ";
-      return {status.code(), prefix + status.message()};
-    }
-    if (!rehearsal) {
-      return announce_growth();
-    }
-    machine_.set_background(nullptr);
-    engine_.reset();
+  Status status = file_.map_regions(description->layout);
+  if (status.ok() && !(metadata(regions().home).ok() && metadata(regions().twin).ok())) {
     file_.unmap_regions();
-    recovery_ = RecoveryReport();
+    status = rehearse(description, options);
+    if (status.ok()) {
+      status = file_.map_regions(description->layout);
+    }
   }
+  if (status.ok()) {
+    status = recover(description, options);
+  }
+  if (!status.ok()) {
+    const bool named = status.message().rfind(file_.name(), 0) == 0;
+    return {status.code(), (named ? "" : file_.name() + ": ") + status.message()};
+  }
+  return announce_growth();
+}
+
+/// Recovers on private mappings, and forgets it: says what recovery would come to.
+template <class E>
+Status Heap<E>::rehearse(const Description* description, const Options& options) {
+  Status status = file_.map_regions(description->layout, true);
+  if (status.ok()) {
+    status = recover(description, options);
+  }
+  machine_.set_background(nullptr);
+  engine_.reset();
+  file_.unmap_regions();
+  recovery_ = RecoveryReport();
+  return status;
+}
+
+/// On the regions as they are mapped.
+template <class E>
+Status Heap<E>::recover(const Description* description, const Options& options) {
+  const Superblock& s = file_.superblock();
+  Status status = start(description, s.engine, options, static_cast<int>(s.slots));
+  if (status.ok()) {
+    status = engine_->recover(recovery_);
+  }
+  return status.ok() ? metadata(regions().data) : status;
+}
+
+/// Whether the allocator's metadata in this copy of the data is sound; null is.
+template <class E>
+Status Heap<E>::metadata(std::byte* data) const {
+  const Superblock& s = file_.superblock();
+  return data == nullptr ? Status()
+                         : check_header<E>(data, regions().bytes, s.chunk_bytes, s.slots);
 }
 
 template <class E>

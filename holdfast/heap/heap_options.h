@@ -18,6 +18,10 @@ struct CreateOptions {
   int max_threads = 64;           ///< threads that may use the heap at the same time, 1 to 256
   size_t chunk_bytes = 0;         ///< allocator's unit, a power of two from 1 to 64 KiB; 0: by size
 
+  /// Thread slots the layout has logs and arenas for; at least the machine's own number, which is
+  /// what 0 stands for. Content from a heap with more slots needs as many.
+  int slots = 0;
+
   /// Content for the data region instead of an empty one: a whole data region of another heap with
   /// the same base and chunk_bytes. What `convert` uses.
   const std::byte* content = nullptr;

@@ -1,76 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/heap/inspect.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
+#include <filesystem>
 #include <system_error>
+
+#include "holdfast/machine/native/file.h"
 
 namespace holdfast {
 namespace {
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) {
-      ::close(fd_);
-    }
+/// The better of the two superblocks, as it stands in the file.
+Result<Superblock> read_superblock(const native::File& file, bool* healed) {
+  SuperblockBytes copies[kSuperblocks];
+  auto got = file.read(copies, kHeaderBytes);
+  if (!got) {
+    return got.status();
   }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-Status system_error(const std::string& path, int error) {
-  const Code code = error == ENOENT   ? Code::not_found
-                    : error == EACCES ? Code::permission_denied
-                                      : Code::io_error;
-  return {code, path + ": " + std::generic_category().message(error)};
+  if (*got < kHeaderBytes) {
+    return Status(Code::wrong_format, file.path() + ": too short to be a Holdfast heap (" +
+                                          std::to_string(*got) + " bytes)");
+  }
+  return choose(copies[0], copies[1], file.path(), healed);
 }
 
 }  // namespace
 
 Result<HeapFileInfo> inspect_heap_file(const std::string& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) {
-    return system_error(path, errno);
-  }
-  struct stat status{};
-  if (::fstat(file.get(), &status) != 0) {
-    return system_error(path, errno);
-  }
-  if (!S_ISREG(status.st_mode)) {
-    return Status(Code::wrong_format, path + ": not a regular file");
-  }
-  SuperblockBytes copies[kSuperblocks];
-  const ssize_t got = ::pread(file.get(), copies, kHeaderBytes, 0);
-  if (got < 0) {
-    return system_error(path, errno);
-  }
-  if (static_cast<size_t>(got) < kHeaderBytes) {
-    return Status(Code::wrong_format, path + ": too short to be a Holdfast heap (" +
-                                          std::to_string(status.st_size) + " bytes)");
+  auto file = native::open_file(path, native::Access::look);
+  if (!file) {
+    return file.status();
   }
   HeapFileInfo info;
-  auto superblock = choose(copies[0], copies[1], path, &info.healed);
+  auto superblock = read_superblock(*file, &info.healed);
   if (!superblock) {
     return superblock.status();
   }
   info.superblock = *superblock;
-  info.file_bytes = static_cast<uint64_t>(status.st_size);
-  info.disk_bytes = static_cast<uint64_t>(status.st_blocks) * 512;
+  auto size = file->size();
+  auto in_use = file->has_writer();
+  if (!size || !in_use) {
+    return size ? in_use.status() : size.status();
+  }
+  info.file_bytes = size->bytes;
+  info.disk_bytes = size->disk_bytes;
+  info.in_use = *in_use;
   if (Status valid = validate(info.superblock, info.file_bytes, path); !valid.ok()) {
     return valid;
   }
-  // The owner holds an exclusive lock; a shared one that cannot be had at once means it is in use.
-  info.in_use = ::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   return info;
 }
 
@@ -81,7 +57,8 @@ int recorded_threads(const std::string& path, int fallback) {
 }
 
 void remove_file(const std::string& path) {
-  ::unlink(path.c_str());
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
 }
 
 }  // namespace holdfast

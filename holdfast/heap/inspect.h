@@ -14,7 +14,7 @@ struct HeapFileInfo {
   bool healed = false;  ///< one superblock copy is damaged
   uint64_t file_bytes = 0;
   uint64_t disk_bytes = 0;  ///< blocks really taken
-  bool in_use = false;      ///< another process (or this one) has it open for writing
+  bool in_use = false;      ///< another process (or this one) has it open for changing
 };
 
 /// Reads the superblocks. Also on a heap in use. Never changes the file.

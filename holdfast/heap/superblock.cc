@@ -43,7 +43,7 @@ uint64_t sum_of(const SuperblockBytes& bytes) {
 std::string join(const Options& options) {
   std::string text;
   for (const auto& [name, value] : options) {
-    text += name + "=" + value + "\n";
+    text.append(name).append("=").append(value).append("\n");
   }
   return text;
 }

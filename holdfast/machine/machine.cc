@@ -45,4 +45,42 @@ const char* to_string(AbortCause cause) {
   return "unknown";
 }
 
+const char* to_string(Phase phase) {
+  switch (phase) {
+    case Phase::outside:
+      return "outside";
+    case Phase::execute:
+      return "execute";
+    case Phase::lock_wait:
+      return "lock wait";
+    case Phase::isolation_wait:
+      return "isolation wait";
+    case Phase::commit:
+      return "commit";
+    case Phase::log_flush:
+      return "log flush";
+    case Phase::data_flush:
+      return "data flush";
+    case Phase::durability_wait:
+      return "durability wait";
+    case Phase::marker_flush:
+      return "marker flush";
+    case Phase::space_wait:
+      return "space wait";
+    case Phase::replay:
+      return "replay";
+    case Phase::combine:
+      return "combine";
+    case Phase::copy:
+      return "copy";
+    case Phase::roll_back:
+      return "roll back";
+    case Phase::back_off:
+      return "back off";
+    case Phase::aborted:
+      return "aborted";
+  }
+  return "unknown";
+}
+
 }  // namespace holdfast

@@ -15,6 +15,7 @@
 
 #include "holdfast/base/function_ref.h"
 #include "holdfast/base/status.h"
+#include "holdfast/machine/phase.h"
 
 namespace holdfast {
 
@@ -107,6 +108,13 @@ concept Word = std::is_trivially_copyable_v<T> &&
 ///   store_release     for markers: not reordered by the compiler with earlier stores
 ///   copy              word by word, relaxed atomics (dst and src must not overlap)
 ///   context           one pointer per machine thread: the running transaction, or null
+///   phase(p)          the thread is in phase p from now on; returns the former one (natively p).
+///                     Costs nothing natively; on the simulated machine it takes no simulated time,
+///                     is no scheduling point, and may be called in any place, handlers of HtmAbort
+///                     included. An attempt that aborts is in phase `aborted` from caught() to the
+///                     next call. See PhaseScope.
+///   transaction(k)    an update or a read begins, in phase execute; `none`: it is over. See
+///                     TransactionScope.
 /// Threads:
 ///   self()            slot of the calling thread, 0 <= self() < slots(); -1 when all are taken.
 ///                     Taken on first use, given back at thread exit.
@@ -179,6 +187,8 @@ concept Machine = requires(M& m, uint64_t* p, const uint64_t* cp, void* v, const
   M::copy(v, cv, n);
   { M::context() } -> std::same_as<void*>;
   M::set_context(v);
+  { M::phase(Phase::execute) } -> std::same_as<Phase>;
+  M::transaction(TransactionKind::update);
 
   { m.self() } -> std::same_as<int>;
   { m.slots() } -> std::same_as<int>;
@@ -238,6 +248,22 @@ concept Machine = requires(M& m, uint64_t* p, const uint64_t* cp, void* v, const
   { medium.domain() } -> std::same_as<Domain>;
   { medium.description() } -> std::same_as<std::string>;
   { medium.name() } -> std::convertible_to<std::string>;
+};
+
+/// Only machines with a hardware design for durability: transactions whose stores to persistent
+/// memory survive a power failure together or not at all, without a log of the program's.
+///   tx_start()        stores of the calling thread belong to the transaction from here
+///   tx_commit()       takes its place among the thread's stores: what is stored later becomes
+///                     visible after the transaction is durable
+///   tx_abort()        puts back what the transaction overwrote, in memory as well
+///   design()          its name; empty: none, and the three throw Error(unsupported)
+/// Isolation is the program's affair. Native machines have none of this.
+template <class M>
+concept HardwareTransactions = requires(M& m, const M& cm) {
+  m.tx_start();
+  m.tx_commit();
+  m.tx_abort();
+  { cm.design() } -> std::convertible_to<std::string>;
 };
 
 /// An array of n objects of T in the machine's volatile shared memory, value-initialised.

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/runner/catalog.h"
 
+#include <set>
+
+#include "holdfast/engines/common/any_engine.h"
 #include "holdfast/engines/engine.h"
+#include "holdfast/hardware/designs.h"
+#include "holdfast/machine/sim/sim_machine.h"
 #include "holdfast/runner/engine_table.h"
 #include "holdfast/runner/environment.h"
+#include "holdfast/runner/machines.h"
 #include "holdfast/workloads/registry.h"
 
 namespace holdfast {
@@ -58,12 +64,53 @@ Json domains() {
       {{"name", "eadr"}, {"survives", "a power cut, with caches inside the persistence domain"}}};
 }
 
+std::string describe(const HtmDescription& htm) {
+  if (!htm.present) {
+    return "none";
+  }
+  std::string text = "stores and loads";
+  text += htm.rollback_only ? ", stores only" : "";
+  text += htm.suspend ? ", suspend" : htm.suspend_load_tracking ? ", suspend of load tracking" : "";
+  return text;
+}
+
+Json describe(const std::string& name, const Result<MachineDescription>& machine) {
+  if (!machine.ok()) {
+    return {{"name", name},
+            {"title", "a description with a mistake"},
+            {"supported", false},
+            {"reason", machine.status().message()}};
+  }
+  const MachineDescription& m = machine.value();
+  return {{"name", name},
+          {"title", m.title},
+          {"supported", true},
+          {"reason", ""},
+          {"cores", m.cores * m.sockets},
+          {"smt", m.smt},
+          {"threads", m.hardware_threads()},
+          {"line_bytes", m.line_bytes},
+          {"htm", describe(m.htm)},
+          {"domains", domains()}};
+}
+
 }  // namespace
 
 Json engine_catalog() {
   Json list = Json::array();
+  std::set<std::string> native;
   for (const NativeEngine& engine : native_engines()) {
+    native.insert(engine.description->name);
     list.push_back(describe(*engine.description));
+    list.back()["simulated_only"] = false;
+  }
+  for (const auto& row : engine_rows<SimMachine>()) {
+    if (!native.contains(row.description->name)) {
+      list.push_back(describe(*row.description));
+      list.back()["simulated_only"] = true;
+      list.back()["supported"] = false;
+      list.back()["reason"] = "only on a simulated machine with a hardware design (sim --design)";
+    }
   }
   return list;
 }
@@ -85,24 +132,44 @@ Json workload_catalog() {
   return list;
 }
 
-Json machine_catalog() {
+Json design_catalog() {
+  Json list = Json::array();
+  for (const DesignInfo& info : hardware_designs()) {
+    Json options = Json::array();
+    for (const DesignOptionInfo& o : info.options) {
+      options.push_back({{"name", o.name}, {"fallback", o.fallback}, {"help", o.help}});
+    }
+    list.push_back({{"name", info.name},
+                    {"title", info.title},
+                    {"supported", true},
+                    {"reason", ""},
+                    {"source", info.source},
+                    {"survives", info.survives},
+                    {"options", options}});
+  }
+  return list;
+}
+
+Json machine_catalog(const std::string& directory) {
   const Json here = processor();
-  return {{{"name", "native"},
-           {"title", "this computer"},
-           {"supported", true},
-           {"reason", ""},
-           {"model", here["model"]},
-           {"features", here["features"]},
-           {"htm", "soft (software, on every processor)"},
-           {"domains", domains()}},
-          {{"name", "sim"},
-           {"title",
-            "simulated machine: threads, store buffers, hardware transactions, persistent memory; "
-            "no time yet"},
-           {"supported", true},
-           {"reason", ""},
-           {"htm", "sim (capacity in lines, requester wins)"},
-           {"domains", domains()}}};
+  Json list = {{{"name", "native"},
+                {"title", "this computer"},
+                {"supported", true},
+                {"reason", ""},
+                {"model", here["model"]},
+                {"features", here["features"]},
+                {"htm", "soft (software, on every processor)"},
+                {"domains", domains()}},
+               {{"name", "sim"},
+                {"title", "functional, random schedule, no time"},
+                {"supported", true},
+                {"reason", ""},
+                {"htm", "sim (capacity in lines, requester wins)"},
+                {"domains", domains()}}};
+  for (const std::string& name : machine_names(directory)) {
+    list.push_back(describe(name, find_machine(name, directory)));
+  }
+  return list;
 }
 
 }  // namespace holdfast

@@ -4,16 +4,25 @@
 // computer) and reason (why not; empty when supported).
 #pragma once
 
+#include <string>
+
 #include "holdfast/runner/json.h"
 
 namespace holdfast {
 
-/// Also: title, paper, isolation, durability, layout, needs_htm, log, fences, options[] (name,
-/// fallback, help).
+/// Engines for this computer, then those that need what only a simulated machine has
+/// (simulated_only, and not supported). Also: title, paper, isolation, durability, layout,
+/// needs_htm, log, fences, options[] (name, fallback, help).
 Json engine_catalog();
 /// Also: title, operations[], parameters[] (name, fallback, help).
 Json workload_catalog();
-/// native: processor, features, htm, domains; sim: what it models.
-Json machine_catalog();
+/// Also: title, htm (what it offers, or "none"). native: model, features, domains. The simulated
+/// ones: cores (of all sockets), smt, threads, line_bytes, domains; first `sim`, which has no
+/// description and no time, then the descriptions in `directory` (empty: that of the source tree).
+/// One that cannot be read is not supported, and reason says where it is wrong.
+Json machine_catalog(const std::string& directory = {});
+/// Hardware designs of simulated machines. Also: title, source, survives, options[] (name,
+/// fallback, help).
+Json design_catalog();
 
 }  // namespace holdfast

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "holdfast/runner/json.h"
 #include "holdfast/workloads/registry.h"
 
 namespace holdfast {
@@ -47,16 +48,6 @@ Result<std::unique_ptr<Session>> open_session(const SessionSpec& spec) {
                                                               : SessionSpec::Open::create;
   }
   return (*engine)->open(resolved);
-}
-
-std::vector<std::map<std::string, std::string>> root_variants(const std::string& workload) {
-  if (workload == "map") {
-    return {{{"structure", "hash"}},
-            {{"structure", "fixed"}},
-            {{"structure", "rbtree"}},
-            {{"structure", "btree"}}};
-  }
-  return {{}};
 }
 
 Result<const WorkloadInfo*> find_workload(const std::string& name) {

@@ -41,10 +41,6 @@ Result<std::unique_ptr<Session>> open_session(const SessionSpec& spec);
 /// The workload's description, or not_found listing the right names.
 Result<const WorkloadInfo*> find_workload(const std::string& name);
 
-/// The parameters that decide the type of this workload's root, in all their combinations: what a
-/// check of a heap nobody described has to try. Only `map` has such a parameter.
-std::vector<std::map<std::string, std::string>> root_variants(const std::string& workload);
-
 /// The session of `plain`, which has no file.
 Result<std::unique_ptr<Session>> open_plain_session(const SessionSpec& spec);
 

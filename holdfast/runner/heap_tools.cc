@@ -9,6 +9,7 @@
 
 #include "holdfast/heap/inspect.h"
 #include "holdfast/runner/engine_table.h"
+#include "holdfast/runner/heap_report.h"
 #include "holdfast/runner/serve.h"
 
 namespace holdfast {
@@ -44,6 +45,7 @@ Json to_json(const std::string& path, const HeapFileInfo& info) {
 
 /// Opens whatever heap this is, without naming a workload, and read-only: looking at a heap does
 /// not change it; what needs recovery is recovered in memory.
+/// As long as it is open, no program can change it.
 std::unique_ptr<Session> open_any(const std::string& path, const HeapFileInfo& info) {
   SessionSpec spec;
   spec.engine = info.superblock.engine;
@@ -51,10 +53,6 @@ std::unique_ptr<Session> open_any(const std::string& path, const HeapFileInfo& i
   spec.open = SessionSpec::Open::open;
   spec.domain = Domain::process;
   spec.read_only = true;
-  if (info.in_use) {
-    throw Error(
-        Status(Code::busy, path + ": the heap is in use; look into it when its program has ended"));
-  }
   return std::move(open_session(spec)).value();
 }
 
@@ -126,7 +124,7 @@ Result<Json> heap_check(const std::string& path) {
     Json report = {{"path", path},
                    {"engine", info.superblock.engine},
                    {"recovery", to_json(session->recovery())}};
-    report.update(session->check_heap().value());
+    report.update(holdfast::to_json(session->check_heap().value()));
     session->close().check();
     return report;
   });
@@ -138,7 +136,7 @@ Result<Json> heap_dump(const std::string& path) {
     Json report = to_json(path, info);
     const auto session = open_any(path, info);
     report["recovery"] = holdfast::to_json(session->recovery());
-    report.update(session->check_heap().value());
+    report.update(holdfast::to_json(session->check_heap().value()));
     session->close().check();
     return report;
   });

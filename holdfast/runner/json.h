@@ -2,16 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <map>
-#include <new>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "holdfast/base/status.h"
-#include "holdfast/machine/machine.h"
+#include "holdfast/runner/guarded.h"
 
 namespace holdfast {
 
@@ -45,38 +43,6 @@ class Fields {
   std::string what_;
   std::set<std::string> known_;
 };
-
-/// Runs f and turns the exceptions of this library into a Status. Anything else (a Python exception
-/// out of a progress callback) passes.
-template <class F>
-auto guarded(F&& f) -> Result<decltype(f())> {
-  try {
-    return f();
-  } catch (const Error& error) {
-    return error.status();
-  } catch (const MediumFailure& failure) {
-    return failure.status();
-  } catch (const nlohmann::json::exception& error) {
-    return Status(Code::invalid_argument, error.what());
-  } catch (const std::bad_alloc&) {
-    return Status(Code::out_of_space, "this computer ran out of memory");
-  }
-}
-
-/// Runs f on a worker thread, where no exception may leave: all of them become a Status.
-template <class F>
-Status run_guarded(F&& f) {
-  try {
-    f();
-    return {};
-  } catch (const Error& error) {
-    return error.status();
-  } catch (const MediumFailure& failure) {
-    return failure.status();
-  } catch (const std::exception& error) {
-    return Status(Code::misuse, std::string("an operation threw: ") + error.what());
-  }
-}
 
 /// Joins names for a message: "a, b, c".
 std::string join(const std::vector<std::string>& names);

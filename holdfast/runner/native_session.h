@@ -10,9 +10,11 @@
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/native/native_machine.h"
 #include "holdfast/runner/engine_table.h"
-#include "holdfast/runner/heap_report.h"
-#include "holdfast/runner/native_workloads.h"
+#include "holdfast/runner/guarded.h"
+#include "holdfast/runner/native_tpcc.h"
 #include "holdfast/runner/session.h"
+#include "holdfast/workloads/registry.h"
+#include "holdfast/workloads/small.h"
 
 namespace holdfast {
 
@@ -43,7 +45,7 @@ class NativeSession final : public Session {
   size_t heap_bytes() const override { return heap_->superblock().data_bytes(); }
   const RecoveryReport& recovery() const override { return heap_->recovery(); }
   bool created() const override { return created_; }
-  Result<Json> check_heap() override {
+  Result<HeapFindings> check_heap() override {
     return guarded([&] { return walk(); });
   }
   std::span<const std::byte> data() const override {
@@ -81,6 +83,7 @@ class NativeSession final : public Session {
     CreateOptions create;
     create.engine = E::kDescription.name;
     create.options = options;
+    create.base = spec.base;
     if (spec.bytes != 0) {
       create.bytes = spec.bytes;
     }
@@ -103,35 +106,32 @@ class NativeSession final : public Session {
     const WorkloadInfo* info = find_workload(name).value();
     const Parameters parameters = Parameters::make(*info, given).value();
     auto workload = make_tpcc_workload(name, *heap_, parameters);
-    return workload != nullptr ? std::move(workload)
-                               : make_small_workload(name, *heap_, parameters);
+    return workload != nullptr ? std::move(workload) : make_if_small(name, *heap_, parameters);
   }
 
   /// The allocator, and whatever workload the roots belong to. Roots of other programs are listed
   /// as unknown: what they own cannot be told from leaks.
-  Json walk() {
-    Json report = to_json(heap_->check().value());
-    report["roots"] = Json::array();
+  HeapFindings walk() {
+    HeapFindings findings{heap_->check().value(), {}};
     for (const RootInfo& root : heap_->list_roots()) {
-      Json line = to_json(root);
-      line["check"] = "unknown type: not walked";
-      if (find_workload(root.name).ok()) {
-        const Status found = check_root(root.name);
-        line["check"] = found.to_string();
+      const WorkloadInfo* info = find_workload_info(root.name);
+      findings.roots.push_back({root, "unknown type: not walked"});
+      if (info != nullptr) {
+        const Status found = check_root(*info);
+        findings.roots.back().outcome = found.to_string();
         if (!found.ok()) {
-          add_problem(report, "root " + root.name + ": " + found.message());
+          findings.heap.error("root " + root.name + ": " + found.message());
         }
       }
-      report["roots"].push_back(line);
     }
-    return report;
+    return findings;
   }
 
   /// Workloads keep everything below a root that has their name.
-  Status check_root(const std::string& name) {
+  Status check_root(const WorkloadInfo& info) {
     Status attached;
-    for (const auto& parameters : root_variants(name)) {
-      const auto workload = make(name, parameters);
+    for (const auto& parameters : root_variants(info)) {
+      const auto workload = make(info.name, parameters);
       attached = workload->attach();
       if (attached.ok()) {
         return workload->check();

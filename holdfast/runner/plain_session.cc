@@ -3,6 +3,7 @@
 #include "holdfast/machine/native/threads.h"
 #include "holdfast/machine/native/ticks.h"
 #include "holdfast/runner/engine_table.h"
+#include "holdfast/runner/guarded.h"
 #include "holdfast/workloads/all.h"
 
 namespace holdfast {
@@ -33,7 +34,7 @@ class PlainSession final : public Session {
   size_t heap_bytes() const override { return heap_.live_bytes(); }
   const RecoveryReport& recovery() const override { return recovery_; }
   bool created() const override { return true; }
-  Result<Json> check_heap() override { return Json{{"ok", true}, {"problems", Json::array()}}; }
+  Result<HeapFindings> check_heap() override { return HeapFindings(); }
   std::span<const std::byte> data() const override { return {}; }
   Status close() override { return {}; }
 

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "holdfast/runner/engine_table.h"
+#include "holdfast/runner/heap_report.h"
 #include "holdfast/runner/record.h"
 
 namespace holdfast {
@@ -210,7 +211,7 @@ Result<Json> verify(const Json& spec, std::string_view records, Progress progres
     const auto check_start = Clock::now();
     const Status checked = session->workload().check();
     result["check"] = checked.to_string();
-    const Json heap_check = session->check_heap().value();
+    const Json heap_check = to_json(session->check_heap().value());
     result["heap_check"] = heap_check;
     result["check_seconds"] = seconds_since(check_start);
     result["ok"] = result["failure_count"] == 0 && checked.ok() && heap_check.value("ok", false);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "holdfast/runner/json.h"
+
 namespace holdfast {
 namespace {
 

@@ -10,15 +10,19 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "holdfast/base/function_ref.h"
 #include "holdfast/base/status.h"
 #include "holdfast/engines/engine.h"
+#include "holdfast/heap/heap_check.h"
+#include "holdfast/heap/roots.h"
 #include "holdfast/machine/machine.h"
-#include "holdfast/runner/json.h"
 #include "holdfast/workloads/workload.h"
 
 namespace holdfast {
+
+class Fields;
 
 /// Everything that is needed to open a heap for a workload.
 struct SessionSpec {
@@ -34,9 +38,10 @@ struct SessionSpec {
   std::map<std::string, std::string> options;     ///< of engines: name, or engine.name
   std::string path;
   Open open = Open::create;
-  size_t bytes = 0;      ///< initial data bytes; 0: the heap's default
-  size_t max_bytes = 0;  ///< address space; 0: the heap's default
-  int threads = 1;       ///< workers, which the workload is set up for
+  size_t bytes = 0;           ///< initial data bytes; 0: the heap's default
+  size_t max_bytes = 0;       ///< address space; 0: the heap's default
+  std::byte* base = nullptr;  ///< create: address of the data; null: the heap chooses
+  int threads = 1;            ///< workers, which the workload is set up for
   Domain domain = Domain::process;
   bool read_only = false;        ///< open: recover in memory, leave the file alone
   bool force = false;            ///< allow a domain the medium does not have (emulated)
@@ -48,6 +53,16 @@ struct SessionSpec {
   static SessionSpec parse(Fields& fields);
   /// The same without engine, path, open and threads: what a benchmark's configurations share.
   static SessionSpec parse_common(Fields& fields);
+};
+
+/// What a walk over a heap found: in the allocator, and below each root.
+struct HeapFindings {
+  struct Below {
+    RootInfo root;
+    std::string outcome;
+  };
+  HeapCheck heap;  ///< its errors are those of the roots too
+  std::vector<Below> roots;
 };
 
 /// An open heap with its workload attached.
@@ -73,8 +88,8 @@ class Session {
   virtual const RecoveryReport& recovery() const = 0;
   /// Whether this open created the heap (and set the workload up) rather than found it.
   virtual bool created() const = 0;
-  /// Walks allocator and structures. Members: ok, problems[], and what was counted.
-  virtual Result<Json> check_heap() = 0;
+  /// Walks allocator and structures.
+  virtual Result<HeapFindings> check_heap() = 0;
   /// All of the heap's data as a transaction would see it, for a caller that runs none.
   virtual std::span<const std::byte> data() const = 0;
   virtual Status close() = 0;

@@ -1,23 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/runner/sim_run.h"
 
+#include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "holdfast/runner/engine_table.h"
+#include "holdfast/runner/population.h"
 
 namespace holdfast {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 /// A run that needs this many steps per operation is stuck in a way the machine cannot see (a
 /// livelock).
 constexpr uint64_t kMaxStepsPerOperation = 10'000'000;
 
-SimOptions machine_options(const SessionSpec& spec, uint64_t transactions) {
+SimOptions machine_options(const SessionSpec& spec, const SimPlan& plan) {
   SimOptions options;
   options.threads = spec.threads;
   options.seed = spec.seed;
   options.domain = spec.domain;
-  options.max_steps = kMaxStepsPerOperation * transactions * static_cast<uint64_t>(spec.threads);
+  options.machine = plan.machine;
+  options.schedule = plan.schedule;
+  options.design = plan.design;
+  options.design_options = plan.design_options;
+  options.max_steps = kMaxStepsPerOperation * std::max(plan.transactions, plan.warm_up) *
+                      static_cast<uint64_t>(spec.threads);
   return options;
 }
 
@@ -35,54 +49,165 @@ CreateOptions heap_options(const SessionSpec& spec) {
   return options;
 }
 
-/// One thread's share. Simulated threads take turns on one host thread, so plain counters suffice;
-/// each has its own all the same, as a native one would.
-void run_thread(WorkloadInstance& workload, int number, uint64_t seed, uint64_t transactions,
-                SimRun& own) {
-  Random random(mix64(seed) ^ mix64(static_cast<uint64_t>(number) + 1));
-  for (uint64_t i = 0; i < transactions; ++i) {
-    const OperationResult result = workload.operation(number, random);
-    ++own.operations;
-    ++own.by_kind.at(static_cast<size_t>(result.kind));
-    own.rolled_back += result.committed ? 0 : 1;
+/// A heap that holds the image, with room to grow: an eighth at once, and as much again.
+CreateOptions around(const PopulationImage& image, const SessionSpec& spec,
+                     const Population& population) {
+  CreateOptions options = heap_options(spec);
+  const size_t data = image.content->bytes();
+  if (spec.max_bytes != 0 && spec.max_bytes < data) {
+    throw Error(Status(Code::out_of_space, "the initial state of workload " + spec.workload +
+                                               " takes " + std::to_string(data) +
+                                               " bytes, max_bytes is " +
+                                               std::to_string(spec.max_bytes) +
+                                               "; raise it, or choose a smaller workload"));
+  }
+  options.growth = options.bytes;
+  if (data > options.bytes) {
+    options.bytes = data + data / 8;
+  }
+  if (spec.max_bytes == 0) {
+    options.max_bytes = std::max(options.max_bytes, options.bytes + data / 8);
+  }
+  options.bytes = std::min(options.bytes, options.max_bytes);
+  options.base = population.base;
+  options.slots = image.slots;
+  options.chunk_bytes = image.chunk_bytes;
+  options.content = image.content->data();
+  options.content_bytes = data;
+  return options;
+}
+
+/// A machine, a heap on it, and a workload in its initial state.
+class World {
+ public:
+  World(const SessionSpec& spec, const SimPlan& plan) {
+    const auto start = Clock::now();
+    const SimOptions options = machine_options(spec, plan);
+    const WorkloadInfo& info = *find_workload(spec.workload).value();
+    const Parameters parameters = Parameters::make(info, spec.parameters).value();
+    if (plan.cache == "off") {
+      machine_.emplace(options);
+      heap_ = SimHeap::create(*machine_, heap_options(spec)).value();
+      workload_ = make_sim_workload(spec.workload, *heap_, parameters);
+      workload_->set_up(spec.threads, kPopulationSeed).check();
+    } else {
+      const Population population = Population::of(spec, options);
+      const PopulationImage image = open_population(population, ImageCache(plan.cache));
+      set_up.image = image.file.file.path();
+      set_up.built = image.file.because;
+      set_up.data_bytes = image.content->bytes();
+      machine_.emplace(options);
+      machine_->medium().offer(image.content);
+      heap_ = SimHeap::create(*machine_, around(image, spec, population)).value();
+      workload_ = make_sim_workload(spec.workload, *heap_, parameters);
+      workload_->attach().check();
+    }
+    set_up.host_seconds = seconds_since(start);
+  }
+
+  SimMachine& machine() { return *machine_; }
+  SimHeap& heap() { return *heap_; }
+  WorkloadInstance& workload() { return *workload_; }
+
+  SetUp set_up;
+
+ private:
+  std::optional<SimMachine> machine_;
+  std::unique_ptr<SimHeap> heap_;
+  std::unique_ptr<WorkloadInstance> workload_;
+};
+
+/// One thread: its generator, which the warm-up leaves where the measured part goes on, and its
+/// counts. Simulated threads take turns on one host thread, so plain counters suffice.
+struct Worker {
+  Random random;
+  SimRun own;
+
+  void run(WorkloadInstance& workload, int number, uint64_t transactions) {
+    for (uint64_t i = 0; i < transactions; ++i) {
+      const OperationResult result = workload.operation(number, random);
+      ++own.operations;
+      ++own.by_kind.at(static_cast<size_t>(result.kind));
+      own.rolled_back += result.committed ? 0 : 1;
+    }
+  }
+};
+
+std::vector<Worker> make_workers(const SessionSpec& spec, const SimRun& empty) {
+  std::vector<Worker> workers;
+  for (int number = 0; number < spec.threads; ++number) {
+    workers.push_back({Random(mix64(spec.seed) ^ mix64(static_cast<uint64_t>(number) + 1)), empty});
+  }
+  return workers;
+}
+
+/// Runs the transactions on all workers and fills in what the machine and the engine did.
+SimRun measure(World& world, std::vector<Worker>& workers, uint64_t transactions) {
+  SimRun run;
+  SimMachine& machine = world.machine();
+  const Statistics before = world.heap().statistics();
+  const uint64_t steps_before = machine.steps();
+  const SimCounters counters_before = machine.statistics();
+  const uint64_t began = machine.timed() ? machine.now() : 0;
+  const uint64_t events_before = machine.persist_events();
+  const auto start = Clock::now();
+  machine.run_threads(static_cast<int>(workers.size()), [&](int number) {
+    workers[static_cast<size_t>(number)].run(world.workload(), number, transactions);
+  });
+  run.host_seconds = seconds_since(start);
+  run.steps = machine.steps() - steps_before;
+  run.counters = machine.statistics() - counters_before;
+  run.simulated_seconds = machine.timed() ? static_cast<double>(machine.now() - began) * 1e-12 : 0;
+  run.persist_events = machine.persist_events() - events_before;
+  run.statistics = world.heap().statistics() - before;
+  return run;
+}
+
+/// The measured part. However it ends, what was drawn by then is written.
+SimRun measure_and_draw(World& world, std::vector<Worker>& workers, const SimPlan& plan) {
+  if (plan.timeline == nullptr) {
+    return measure(world, workers, plan.transactions);
+  }
+  world.machine().record(&plan.timeline->timeline());
+  try {
+    SimRun run = measure(world, workers, plan.transactions);
+    world.machine().record(nullptr);
+    plan.timeline->write().check();
+    return run;
+  } catch (...) {
+    world.machine().record(nullptr);
+    static_cast<void>(plan.timeline->write());  // what led to it is the news
+    throw;
   }
 }
 
 }  // namespace
 
-SimRun run_simulated(const SessionSpec& spec, uint64_t transactions) {
-  const WorkloadInfo* info = find_workload(spec.workload).value();
-  const Parameters parameters = Parameters::make(*info, spec.parameters).value();
-  SimMachine machine(machine_options(spec, transactions));
-  const auto heap = SimHeap::create(machine, heap_options(spec)).value();
-  const auto workload = make_sim_workload(spec.workload, *heap, parameters);
-  workload->set_up(spec.threads, spec.seed).check();
-
+SimRun run_simulated(const SessionSpec& spec, const SimPlan& plan) {
+  World world(spec, plan);
   SimRun empty;
-  empty.by_kind.resize(info->operations.size());
-  std::vector<SimRun> own(static_cast<size_t>(spec.threads), empty);
-  const Statistics before = heap->statistics();
-  const uint64_t steps_before = machine.now();
-  const uint64_t events_before = machine.persist_events();
-  const auto start = std::chrono::steady_clock::now();
-  machine.run_threads(spec.threads, [&](int number) {
-    run_thread(*workload, number, spec.seed, transactions, own[static_cast<size_t>(number)]);
-  });
-  SimRun run = empty;
-  run.host_seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  run.steps = machine.now() - steps_before;
-  run.persist_events = machine.persist_events() - events_before;
-  run.statistics = heap->statistics() - before;
-  for (const SimRun& thread : own) {
-    run.operations += thread.operations;
-    run.rolled_back += thread.rolled_back;
-    for (size_t kind = 0; kind < run.by_kind.size(); ++kind) {
-      run.by_kind[kind] += thread.by_kind[kind];
+  empty.by_kind.resize(world.workload().info().operations.size());
+  std::vector<Worker> workers = make_workers(spec, empty);
+  if (plan.warm_up != 0) {
+    measure(world, workers, plan.warm_up);
+    for (Worker& worker : workers) {
+      worker.own = empty;
     }
   }
-  run.check = workload->check();
-  heap->close().check();
+  SimRun run = measure_and_draw(world, workers, plan);
+  run.set_up = world.set_up;
+  run.by_kind = empty.by_kind;
+  for (const Worker& worker : workers) {
+    run.operations += worker.own.operations;
+    run.rolled_back += worker.own.rolled_back;
+    for (size_t kind = 0; kind < run.by_kind.size(); ++kind) {
+      run.by_kind[kind] += worker.own.by_kind[kind];
+    }
+  }
+  if (plan.check) {
+    run.check = world.workload().check();
+  }
+  world.heap().close().check();
   return run;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/sim/sim_machine.h"
 #include "holdfast/runner/session.h"
+#include "holdfast/runner/timeline_file.h"
 #include "holdfast/workloads/workload.h"
 
 namespace holdfast {
@@ -20,6 +22,32 @@ using SimHeap = Heap<AnyEngine<SimMachine>>;
 std::unique_ptr<WorkloadInstance> make_sim_workload(const std::string& name, SimHeap& heap,
                                                     const Parameters& parameters);
 
+/// How long a simulated run is, and where it begins.
+struct SimPlan {
+  uint64_t transactions = 1000;  ///< per thread, in the measured part
+  uint64_t warm_up = 100;        ///< per thread, before it, in the same way
+  /// Folder of population images; empty: ImageCache::default_folder(). "off": the workload is set
+  /// up on the simulated machine itself, transaction by transaction, which takes no file but is
+  /// far slower.
+  std::string cache;
+  bool check = true;  ///< the workload's conditions afterwards, which read everything
+  /// The computer to simulate; null: the functional machine.
+  std::shared_ptr<const MachineDescription> machine;
+  Schedule schedule = Schedule::random;
+  std::string design;  ///< hardware design; empty: none
+  std::map<std::string, std::string> design_options;
+  /// Where the measured part is drawn; null: nowhere. For one run: it is written at the end.
+  std::shared_ptr<TimelineFile> timeline;
+};
+
+/// How the workload's initial state came about. Of the host: says nothing about the run.
+struct SetUp {
+  std::string image;        ///< file; empty: set up on the simulated machine
+  std::string built;        ///< why the image had to be built; empty: it was found
+  size_t data_bytes = 0;    ///< of the image
+  double host_seconds = 0;  ///< up to the warm-up
+};
+
 /// What a simulated run gave.
 struct SimRun {
   uint64_t operations = 0;
@@ -28,12 +56,19 @@ struct SimRun {
   Statistics statistics;  ///< of the measured part
   uint64_t steps = 0;     ///< machine operations of the measured part
   uint64_t persist_events = 0;
-  double host_seconds = 0;
+  SimCounters counters;          ///< of the measured part, all threads
+  double simulated_seconds = 0;  ///< of the measured part; 0 when there is no time
+  double host_seconds = 0;       ///< of the measured part
+  SetUp set_up;
   Status check;
 };
 
-/// Sets the workload up on a fresh simulated machine, runs `transactions` operations on each of
-/// spec.threads threads, and checks. Throws Error or SimStuck.
-SimRun run_simulated(const SessionSpec& spec, uint64_t transactions);
+/// Sets the workload up on a fresh simulated machine, runs the warm-up and then the measured
+/// transactions on each of spec.threads threads, and checks. Throws Error or SimStuck.
+///
+/// The initial state comes from an image (population.h): it was populated once, natively, and is
+/// mapped copy-on-write, so that set-up takes no simulated operation and memory only for what the
+/// run changes. Whether the image was found or built makes no difference to the run.
+SimRun run_simulated(const SessionSpec& spec, const SimPlan& plan);
 
 }  // namespace holdfast

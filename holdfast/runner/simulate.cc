@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/runner/simulate.h"
 
+#include "holdfast/hardware/designs.h"
 #include "holdfast/runner/bench_entry.h"
 #include "holdfast/runner/engine_table.h"
 #include "holdfast/runner/environment.h"
+#include "holdfast/runner/machines.h"
+#include "holdfast/runner/sim_counters_json.h"
 #include "holdfast/runner/sim_run.h"
 
 namespace holdfast {
@@ -13,8 +16,59 @@ struct Plan {
   SessionSpec common;
   std::vector<std::string> engines;
   std::vector<int> threads;
-  uint64_t transactions = 0;
+  std::string machine;
+  SimPlan run;
 };
+
+/// The machine without a description: random schedules, no time.
+constexpr const char* kFunctional = "sim";
+
+void choose_machine(Plan& plan, const std::string& directory, const std::string& schedule) {
+  if (plan.machine != kFunctional) {
+    auto found = find_machine(plan.machine, directory);
+    plan.run.machine = std::make_shared<MachineDescription>(std::move(found).value());
+    plan.run.schedule = Schedule::timed;
+  }
+  if (schedule == "random") {
+    plan.run.schedule = Schedule::random;
+  } else if (!schedule.empty() && schedule != "timed") {
+    throw Error(Status(Code::invalid_argument,
+                       "there is no schedule '" + schedule + "'; there are timed, random"));
+  } else if (schedule == "timed" && plan.run.machine == nullptr) {
+    throw Error(Status(Code::invalid_argument,
+                       "machine sim has no notion of time; for a timed run choose one of " +
+                           join(machine_names(directory))));
+  }
+}
+
+void check_design(const Plan& plan) {
+  if (plan.run.design.empty()) {
+    return;
+  }
+  make_design(plan.run.design, plan.run.design_options).status().check();
+  if (plan.run.schedule != Schedule::timed) {
+    throw Error(Status(Code::invalid_argument,
+                       "a hardware design needs a timed run on a machine with caches; choose one "
+                       "with --machine, such as gem5-hercules"));
+  }
+}
+
+void open_timeline(Plan& plan, const std::string& path) {
+  if (path.empty()) {
+    return;
+  }
+  if (plan.engines.size() != 1 || plan.threads.size() != 1) {
+    throw Error(Status(Code::invalid_argument,
+                       "a timeline shows one run: choose one engine and one number of threads, "
+                       "not " +
+                           std::to_string(plan.engines.size()) + " and " +
+                           std::to_string(plan.threads.size())));
+  }
+  plan.run.timeline = TimelineFile::open(path, plan.machine + " / " + plan.engines[0] + " / " +
+                                                   plan.common.workload + " / " +
+                                                   std::to_string(plan.threads[0]) + " threads")
+                          .value();
+}
 
 Plan parse(const Json& spec) {
   Plan plan;
@@ -26,20 +80,34 @@ Plan parse(const Json& spec) {
   plan.common = SessionSpec::parse_common(fields);
   plan.engines = fields.texts("engines");
   plan.threads = fields.numbers("threads", 2, 1, 64);
-  plan.transactions = static_cast<uint64_t>(fields.number("transactions", 1000, 1, 1'000'000'000));
-  const std::string machine = fields.text("machine", "sim");
+  const int64_t transactions = fields.number("transactions", 1000, 1, 1'000'000'000);
+  plan.run.transactions = static_cast<uint64_t>(transactions);
+  plan.run.warm_up =
+      static_cast<uint64_t>(fields.number("warm_up", transactions / 10, 0, 1'000'000'000));
+  plan.run.design = fields.text("design", "");
+  plan.run.design_options = fields.map("design_options");
+  plan.run.cache = fields.text("cache", "");
+  plan.run.check = fields.flag("check", true);
+  plan.machine = fields.text("machine", kFunctional);
+  const std::string directory = fields.text("machines_dir", "");
+  const std::string schedule = fields.text("schedule", "");
+  const std::string timeline = fields.text("timeline", "");
   fields.finish();
-  if (machine != "sim") {
-    throw Error(Status(Code::not_found, "no simulated machine '" + machine + "'; there is sim"));
+  choose_machine(plan, directory, schedule);
+  if (!spec.contains("domain") && plan.run.machine != nullptr &&
+      plan.run.machine->persistence.eadr) {
+    plan.common.domain = Domain::eadr;
   }
+  check_design(plan);
   if (plan.engines.empty()) {
-    plan.engines = engine_names(false);
+    plan.engines = plan.run.design.empty() ? engine_names(false) : std::vector<std::string>{"hw"};
   }
   std::vector<const Description*> chosen;
   for (const std::string& name : plan.engines) {
     chosen.push_back(AnyEngine<SimMachine>::describe(name).value());
   }
   check_options(chosen, plan.common.options).check();
+  open_timeline(plan, timeline);
   return plan;
 }
 
@@ -57,12 +125,16 @@ Json head(const SessionSpec& spec) {
           {"engine", spec.engine}};
 }
 
-Json entry(const SessionSpec& spec, const SimRun& run) {
+Json entry(const SessionSpec& spec, const SimRun& run, bool checked) {
   Json json = head(spec);
   json["iterations"] = run.operations;
-  json["real_time"] = 0;
-  json["cpu_time"] = 0;
+  // Simulated time per transaction, all threads together; 0 on a machine without time.
+  json["real_time"] = run.simulated_seconds * 1e9 / static_cast<double>(run.operations);
+  json["cpu_time"] = json["real_time"];
   json["time_unit"] = "ns";
+  if (run.simulated_seconds > 0) {
+    json["items_per_second"] = static_cast<double>(run.operations) / run.simulated_seconds;
+  }
   json["rolled_back"] = run.rolled_back;
   const WorkloadInfo* info = find_workload(spec.workload).value();
   json["operations"] = Json::array();
@@ -78,9 +150,16 @@ Json entry(const SessionSpec& spec, const SimRun& run) {
                      {"fence", p.fence},
                      {"bytes", p.bytes}};
   json["simulated_steps"] = run.steps;
+  json["simulated_memory_operations"] = run.counters.memory_operations();
+  json["simulated_seconds"] = run.simulated_seconds;
+  json["machine_counters"] = to_json(run.counters);
   json["persist_events"] = run.persist_events;
   json["host_seconds"] = run.host_seconds;
-  json["check"] = run.check.to_string();
+  json["host_set_up_seconds"] = run.set_up.host_seconds;
+  json["host_image"] = {{"path", run.set_up.image},
+                        {"built", run.set_up.built},
+                        {"data_bytes", run.set_up.data_bytes}};
+  json["check"] = checked ? run.check.to_string() : "not asked for";
   return json;
 }
 
@@ -93,10 +172,19 @@ Json failed(const SessionSpec& spec, const std::string& why) {
 }
 
 /// One configuration: its entry, or an entry that says why there is none.
-Json simulate_one(const SessionSpec& spec, uint64_t transactions) {
+Json simulate_one(const SessionSpec& spec, const SimPlan& plan) {
   try {
-    const SimRun run = run_simulated(spec, transactions);
-    return run.check.ok() ? entry(spec, run) : failed(spec, run.check.to_string());
+    const SimRun run = run_simulated(spec, plan);
+    if (!run.check.ok()) {
+      return failed(spec, run.check.to_string());
+    }
+    Json json = entry(spec, run, plan.check);
+    if (plan.timeline != nullptr) {
+      json["timeline"] = {{"path", plan.timeline->path()},
+                          {"slices", plan.timeline->timeline().slices().size()},
+                          {"left_out", plan.timeline->timeline().left_out()}};
+    }
+    return json;
   } catch (const Error& error) {
     return failed(spec, error.status().to_string());
   } catch (const MediumFailure& failure) {
@@ -119,19 +207,23 @@ Result<Json> simulate(const Json& spec, Progress progress) {
         one.engine = engine;
         one.threads = threads;
         progress(static_cast<double>(benchmarks.size()) / steps, "simulate " + engine);
-        benchmarks.push_back(simulate_one(one, plan.transactions));
+        benchmarks.push_back(simulate_one(one, plan.run));
       }
     }
     progress(1, "done");
     Json context = environment();
-    context["machine"] = "sim";
+    context["machine"] = plan.machine;
+    context["design"] = plan.run.design;
+    context["design_options"] = plan.run.design_options;
     context["workload"] = plan.common.workload;
     context["params"] = plan.common.parameters;
     context["options"] = plan.common.options;
     context["domain"] = to_string(plan.common.domain);
-    context["transactions_per_thread"] = plan.transactions;
+    context["transactions_per_thread"] = plan.run.transactions;
+    context["warm_up_per_thread"] = plan.run.warm_up;
     context["seed"] = plan.common.seed;
-    context["time_model"] = "none (functional simulation)";
+    context["time_model"] =
+        plan.run.schedule == Schedule::timed ? "simulated time" : "none (random schedule)";
     return Json{{"context", context}, {"benchmarks", benchmarks}};
   });
 }

@@ -6,20 +6,33 @@
 
 namespace holdfast {
 
-/// Runs a workload on the simulated machine, under a random schedule that follows from the seed,
-/// and checks it afterwards. Functional: what happens is exact, how long it takes is not modelled.
+/// Runs a workload on a simulated machine and checks it afterwards. What happens is exact and
+/// follows from the seed; how long it takes is modelled where the machine has a description.
 ///
 /// Fields of spec, all but workload optional:
-///   workload, engines, threads, domain (default pmem), params, options, bytes, max_bytes, seed
+///   workload, engines, threads, params, options, bytes, max_bytes, seed
 ///              as for bench; there is no `plain`
-///   machine    sim
-///   transactions  per thread; default 1000
+///   domain        default pmem, or eadr on a machine whose caches are in the persistence domain
+///   machine       sim (functional; the default), a name `machines` lists, or a path to a .toml
+///   machines_dir  where descriptions lie; default: the source tree's
+///   design        hardware design of a timed run (a name `designs` lists), for engine hw, which is
+///                 then the default; design_options: its options by name
+///   schedule      timed (default where the machine has a description) or random
+///   transactions  per thread, in the measured part; default 1000
+///   warm_up       per thread, before it; default a tenth of `transactions`
+///   cache         folder of population images (image_cache.h), or "off"; default see ImageCache
+///   check         whether to check the workload afterwards; default true
+///   timeline      file for a timeline of the measured part, in trace-event JSON
+///                 (machine/sim/timeline.h); only with one engine and one number of threads
 ///
 /// Returns Google Benchmark's schema, with one entry (run_type "aggregate", aggregate_name
-/// "median") per configuration: iterations (operations), operations (by kind), the engine's
-/// counters as for bench, persist (pwb, pfence, psync, fence, bytes), simulated_steps (machine
-/// operations of the measured part), persist_events, host_seconds, check. real_time is 0: this
-/// machine has no time yet.
+/// "median") per configuration: iterations (operations), real_time (simulated nanoseconds per
+/// operation, 0 without time), operations (by kind), the engine's counters as for bench, persist
+/// (pwb, pfence, psync, fence, bytes), machine_counters, simulated_steps (machine operations of the
+/// measured part), simulated_memory_operations (loads, stores and atomics among them),
+/// simulated_seconds, persist_events, host_seconds (of it), host_set_up_seconds, host_image (path;
+/// built: why, or empty), timeline (if asked for: path,
+/// slices, left_out), check.
 Result<Json> simulate(const Json& spec, Progress progress);
 
 }  // namespace holdfast

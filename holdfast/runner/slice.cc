@@ -9,6 +9,8 @@
 #include <memory>
 #include <thread>
 
+#include "holdfast/runner/guarded.h"
+
 namespace holdfast {
 namespace {
 

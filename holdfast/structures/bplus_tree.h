@@ -43,7 +43,7 @@ class BPlusTree {
   using Field = typename H::template Field<T>;
 
  public:
-  static constexpr const char* kTypeName = TypeText<"holdfast.BPlusTree", K, V>::value;
+  static constexpr const char* kTypeName = TypeText<"holdfast.BPlusTree", K, V>::kValue;
   static constexpr uint32_t kTypeVersion = 1;
 
   BPlusTree() : root_(H::template make<Leaf>()), height_(0) {}

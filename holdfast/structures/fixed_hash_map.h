@@ -28,7 +28,7 @@ class FixedHashMap {
   using Field = typename H::template Field<T>;
 
  public:
-  static constexpr const char* kTypeName = TypeText<"holdfast.FixedHashMap", K, V, Hash>::value;
+  static constexpr const char* kTypeName = TypeText<"holdfast.FixedHashMap", K, V, Hash>::kValue;
   static constexpr uint32_t kTypeVersion = 1;
 
   /// `buckets` is at least 1; about as many as there will be entries.

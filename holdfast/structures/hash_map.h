@@ -41,7 +41,7 @@ class HashMap {
   using Field = typename H::template Field<T>;
 
  public:
-  static constexpr const char* kTypeName = TypeText<"holdfast.HashMap", K, V, Hash>::value;
+  static constexpr const char* kTypeName = TypeText<"holdfast.HashMap", K, V, Hash>::kValue;
   static constexpr uint32_t kTypeVersion = 1;
 
   HashMap();

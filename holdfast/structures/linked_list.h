@@ -20,7 +20,7 @@ class LinkedList {
   using Field = typename H::template Field<T>;
 
  public:
-  static constexpr const char* kTypeName = TypeText<"holdfast.LinkedList", K>::value;
+  static constexpr const char* kTypeName = TypeText<"holdfast.LinkedList", K>::kValue;
   static constexpr uint32_t kTypeVersion = 1;
 
   LinkedList() : head_(nullptr) {}

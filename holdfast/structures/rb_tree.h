@@ -33,7 +33,7 @@ class RbTree {
   using Field = typename H::template Field<T>;
 
  public:
-  static constexpr const char* kTypeName = TypeText<"holdfast.RbTree", K, V>::value;
+  static constexpr const char* kTypeName = TypeText<"holdfast.RbTree", K, V>::kValue;
   static constexpr uint32_t kTypeVersion = 1;
 
   RbTree() : root_(nullptr) {}

@@ -25,9 +25,9 @@ template <Literal kName, class... T>
 class TypeText {
   template <class U>
   static constexpr std::string_view spelling() {
-    constexpr std::string_view kText = __PRETTY_FUNCTION__;
-    constexpr size_t kBegin = kText.find("U = ") + 4;
-    return kText.substr(kBegin, kText.find_first_of(";]", kBegin) - kBegin);
+    constexpr std::string_view kSignature = __PRETTY_FUNCTION__;
+    constexpr size_t kBegin = kSignature.find("U = ") + 4;
+    return kSignature.substr(kBegin, kSignature.find_first_of(";]", kBegin) - kBegin);
   }
   static constexpr size_t kLength =
       kName.view().size() + (spelling<T>().size() + ... + (2 * sizeof...(T)));
@@ -49,7 +49,7 @@ class TypeText {
   static constexpr std::array<char, kLength + 1> kText = make();
 
  public:
-  static constexpr const char* value = kText.data();
+  static constexpr const char* kValue = kText.data();
 };
 
 }  // namespace holdfast

@@ -35,7 +35,10 @@ const WorkloadInfo& map_info() {
   static const WorkloadInfo info{
       "map",
       "map of integers to words: find, put and erase",
-      {{"structure", "hash", "hash (grows), fixed (hash), rbtree or btree"},
+      {{"structure",
+        "hash",
+        "hash (grows), fixed (hash), rbtree or btree",
+        {kMapStructures.begin(), kMapStructures.end()}},
        {"size", "10000", "keys at the start; also the number of buckets of fixed"},
        {"range", "0", "keys are below this; 0 means twice the size, which keeps the size steady"},
        {"update", "20", "per cent of operations that put or erase, half and half"},

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+
 #include "holdfast/workloads/workload.h"
 
 namespace holdfast {
+
+/// The structures that `map` can be over.
+inline constexpr std::array kMapStructures = {"hash", "fixed", "rbtree", "btree"};
 
 /// What the small workloads are called, their parameters and their kinds of operation.
 const WorkloadInfo& intset_info();

@@ -26,30 +26,23 @@ struct IntSetRoot {
 /// The classic transactional-memory benchmark: lookups, inserts and erases of random keys. Each key
 /// carries a value that follows from it, so that a torn node shows.
 template <class H>
-class IntSet final : public SmallWorkload<H, IntSetRoot<H>> {
+class IntSet final : public KeyedWorkload<H, IntSetRoot<H>> {
  public:
   static const WorkloadInfo& static_info() { return intset_info(); }
 
   IntSet(H& heap, const Parameters& parameters)
-      : SmallWorkload<H, IntSetRoot<H>>(heap, parameters.number("ack", 0, 1) != 0),
-        keys_(key_space(parameters, int64_t{1} << 30)),
-        update_(parameters, "update") {}
+      : KeyedWorkload<H, IntSetRoot<H>>(heap, parameters, int64_t{1} << 30) {}
 
   const WorkloadInfo& info() const override { return static_info(); }
 
   Status set_up(int workers, uint64_t seed) override {
-    Status status = this->create_root(workers, keys_.range);
-    if (!status.ok()) {
-      return status;
-    }
-    const std::vector<int64_t> keys = sample_keys(keys_.range, keys_.size, seed);
-    return this->in_batches(
-        keys.size(), [&](uint64_t i) { this->root_->set.insert(keys[i], value_of(keys[i])); });
+    return this->fill(workers, this->first_keys(seed),
+                      [this](int64_t key) { this->root_->set.insert(key, value_of(key)); });
   }
 
   OperationResult operation(int worker, Random& random) override {
-    const bool update = update_.draw(random);
-    const auto key = static_cast<int64_t>(random.below(static_cast<uint64_t>(keys_.range)));
+    const bool update = this->update_.draw(random);
+    const int64_t key = this->draw_key(random);
     auto& set = this->root_->set;
     if (!update) {
       return this->reading(0, worker, [&] { return set.find(key).value_or(0); });
@@ -77,17 +70,6 @@ class IntSet final : public SmallWorkload<H, IntSetRoot<H>> {
 
  private:
   static uint64_t value_of(int64_t key) { return mix64(static_cast<uint64_t>(key)); }
-
-  Status bound() override {
-    auto range = this->heap_.read([&] { return this->root_->range.load(); });
-    if (range.ok()) {
-      keys_.range = range.value();
-    }
-    return range.status();
-  }
-
-  KeySpace keys_;
-  Chance update_;
 };
 
 }  // namespace holdfast

@@ -28,31 +28,25 @@ struct ListRoot {
 
 /// Lookups, inserts and erases in a sorted list: long read sets, small write sets.
 template <class H>
-class List final : public SmallWorkload<H, ListRoot<H>> {
+class List final : public KeyedWorkload<H, ListRoot<H>> {
  public:
   static const WorkloadInfo& static_info() { return list_info(); }
 
   List(H& heap, const Parameters& parameters)
-      : SmallWorkload<H, ListRoot<H>>(heap, parameters.number("ack", 0, 1) != 0),
-        keys_(key_space(parameters, 1000000)),
-        update_(parameters, "update") {}
+      : KeyedWorkload<H, ListRoot<H>>(heap, parameters, 1000000) {}
 
   const WorkloadInfo& info() const override { return static_info(); }
 
   Status set_up(int workers, uint64_t seed) override {
-    Status status = this->create_root(workers, keys_.range);
-    if (!status.ok()) {
-      return status;
-    }
     // Descending, so that every insert is at the front and set-up stays linear.
-    std::vector<int64_t> keys = sample_keys(keys_.range, keys_.size, seed);
+    std::vector<int64_t> keys = this->first_keys(seed);
     std::sort(keys.begin(), keys.end(), std::greater<>());
-    return this->in_batches(keys.size(), [&](uint64_t i) { this->root_->set.insert(keys[i]); });
+    return this->fill(workers, keys, [this](int64_t key) { this->root_->set.insert(key); });
   }
 
   OperationResult operation(int worker, Random& random) override {
-    const bool update = update_.draw(random);
-    const auto key = static_cast<int64_t>(random.below(static_cast<uint64_t>(keys_.range)));
+    const bool update = this->update_.draw(random);
+    const int64_t key = this->draw_key(random);
     auto& set = this->root_->set;
     if (!update) {
       return this->reading(0, worker, [&] { return uint64_t{set.contains(key)}; });
@@ -77,18 +71,6 @@ class List final : public SmallWorkload<H, ListRoot<H>> {
       return right ? Status() : Status(Code::corrupt, "list: a key is out of range");
     });
   }
-
- private:
-  Status bound() override {
-    auto range = this->heap_.read([&] { return this->root_->range.load(); });
-    if (range.ok()) {
-      keys_.range = range.value();
-    }
-    return range.status();
-  }
-
-  KeySpace keys_;
-  Chance update_;
 };
 
 }  // namespace holdfast

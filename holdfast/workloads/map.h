@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <type_traits>
 
 #include "holdfast/structures/bplus_tree.h"
@@ -37,31 +38,26 @@ struct MapRoot {
 /// Finds, puts and erases of random keys. The upper half of a value is the key, the lower half
 /// random.
 template <class H, class Structure>
-class Map final : public SmallWorkload<H, MapRoot<H, Structure>> {
+class Map final : public KeyedWorkload<H, MapRoot<H, Structure>> {
  public:
   static const WorkloadInfo& static_info() { return map_info(); }
 
   Map(H& heap, const Parameters& parameters)
-      : SmallWorkload<H, MapRoot<H, Structure>>(heap, parameters.number("ack", 0, 1) != 0),
-        keys_(key_space(parameters, int64_t{1} << 30)),
-        update_(parameters, "update") {}
+      : KeyedWorkload<H, MapRoot<H, Structure>>(heap, parameters, int64_t{1} << 30) {}
 
   const WorkloadInfo& info() const override { return static_info(); }
 
   Status set_up(int workers, uint64_t seed) override {
-    Status status = this->create_root(workers, keys_.range, static_cast<uint64_t>(keys_.size));
-    if (!status.ok()) {
-      return status;
-    }
-    const std::vector<int64_t> keys = sample_keys(keys_.range, keys_.size, seed);
-    return this->in_batches(keys.size(), [&](uint64_t i) {
-      this->root_->map.insert(keys[i], value_of(keys[i], mix64(seed ^ i)));
-    });
+    const auto insert = [&](int64_t key) {
+      this->root_->map.insert(key, value_of(key, mix64(seed ^ static_cast<uint64_t>(key))));
+    };
+    return this->fill(workers, this->first_keys(seed), insert,
+                      static_cast<uint64_t>(this->keys_.size));
   }
 
   OperationResult operation(int worker, Random& random) override {
-    const bool update = update_.draw(random);
-    const auto key = static_cast<int64_t>(random.below(static_cast<uint64_t>(keys_.range)));
+    const bool update = this->update_.draw(random);
+    const int64_t key = this->draw_key(random);
     auto& map = this->root_->map;
     if (!update) {
       return this->reading(0, worker, [&] { return map.find(key).value_or(0); });
@@ -92,37 +88,25 @@ class Map final : public SmallWorkload<H, MapRoot<H, Structure>> {
   static uint64_t value_of(int64_t key, uint64_t random) {
     return static_cast<uint64_t>(key) << 32 | (random & 0xffffffff);
   }
-
-  Status bound() override {
-    auto range = this->heap_.read([&] { return this->root_->range.load(); });
-    if (range.ok()) {
-      keys_.range = range.value();
-    }
-    return range.status();
-  }
-
-  KeySpace keys_;
-  Chance update_;
 };
+
+template <class H, class Structure>
+std::unique_ptr<WorkloadInstance> make_map_over(H& heap, const Parameters& parameters) {
+  return std::make_unique<Map<H, Structure>>(heap, parameters);
+}
 
 /// The map over the structure that the parameter names.
 template <class H>
 std::unique_ptr<WorkloadInstance> make_map(H& heap, const Parameters& parameters) {
-  const std::string& structure = parameters.text("structure");
-  if (structure == "hash") {
-    return std::make_unique<Map<H, HashMap<H, int64_t, uint64_t>>>(heap, parameters);
-  }
-  if (structure == "fixed") {
-    return std::make_unique<Map<H, FixedHashMap<H, int64_t, uint64_t>>>(heap, parameters);
-  }
-  if (structure == "rbtree") {
-    return std::make_unique<Map<H, RbTree<H, int64_t, uint64_t>>>(heap, parameters);
-  }
-  if (structure == "btree") {
-    return std::make_unique<Map<H, BPlusTree<H, int64_t, uint64_t>>>(heap, parameters);
-  }
-  throw Error(Status(Code::invalid_argument, "parameter structure=" + structure +
-                                                 " is none of hash, fixed, rbtree, btree"));
+  using Instance = std::unique_ptr<WorkloadInstance>;
+  using Maker = Instance (*)(H&, const Parameters&);
+  // In the order of kMapStructures.
+  constexpr std::array<Maker, kMapStructures.size()> kMakers = {
+      &make_map_over<H, HashMap<H, int64_t, uint64_t>>,
+      &make_map_over<H, FixedHashMap<H, int64_t, uint64_t>>,
+      &make_map_over<H, RbTree<H, int64_t, uint64_t>>,
+      &make_map_over<H, BPlusTree<H, int64_t, uint64_t>>};
+  return kMakers[parameters.choice("structure", kMapStructures)](heap, parameters);
 }
 
 }  // namespace holdfast

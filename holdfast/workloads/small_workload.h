@@ -203,4 +203,43 @@ class SmallWorkload : public WorkloadInstance {
   std::vector<Sink> sinks_;
 };
 
+/// The base of those that look up, insert and erase random keys. Their parameters are size, range,
+/// update and ack; Root also has a Field `range`, its second constructor argument.
+template <class H, class Root>
+class KeyedWorkload : public SmallWorkload<H, Root> {
+ protected:
+  KeyedWorkload(H& heap, const Parameters& parameters, int64_t largest)
+      : SmallWorkload<H, Root>(heap, parameters.number("ack", 0, 1) != 0),
+        keys_(key_space(parameters, largest)),
+        update_(parameters, "update") {}
+
+  /// Makes the root, and calls insert(key) for each of `keys`.
+  template <class F, class... A>
+  Status fill(int workers, const std::vector<int64_t>& keys, F&& insert, A&&... args) {
+    Status status = this->create_root(workers, keys_.range, std::forward<A>(args)...);
+    return status.ok() ? this->in_batches(keys.size(), [&](uint64_t i) { insert(keys[i]); })
+                       : status;
+  }
+
+  /// The keys of the initial state.
+  std::vector<int64_t> first_keys(uint64_t seed) const {
+    return sample_keys(keys_.range, keys_.size, seed);
+  }
+  int64_t draw_key(Random& random) const {
+    return static_cast<int64_t>(random.below(static_cast<uint64_t>(keys_.range)));
+  }
+
+  KeySpace keys_;
+  Chance update_;
+
+ private:
+  Status bound() final {
+    auto range = this->heap_.read([&] { return this->root_->range.load(); });
+    if (range.ok()) {
+      keys_.range = range.value();
+    }
+    return range.status();
+  }
+};
+
 }  // namespace holdfast

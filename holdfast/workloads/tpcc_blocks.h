@@ -11,10 +11,7 @@ void visit_table(const Table<H, V>& table, bool owns_rows, Visitor&& v) {
   table.visit_blocks(v);
   if constexpr (std::is_pointer_v<V>) {
     if (owns_rows) {
-      table.scan(0, [&](uint64_t /*key*/, V row) {
-        v(static_cast<const void*>(row), sizeof(*row));
-        return true;
-      });
+      table.each([&](uint64_t /*key*/, V row) { v(static_cast<const void*>(row), sizeof(*row)); });
     }
   }
 }

@@ -19,17 +19,10 @@
 
 namespace holdfast::tpcc {
 
-inline std::string differ(int64_t left, const char* relation, int64_t right) {
-  return std::to_string(left) + relation + std::to_string(right);
-}
-
 /// f(row) for all rows of a table.
 template <class H, class Row, class F>
 void each_row(const Table<H, Row*>& table, F&& f) {
-  table.scan(0, [&](uint64_t /*key*/, Row* row) {
-    f(*row);
-    return true;
-  });
+  table.each([&](uint64_t /*key*/, Row* row) { f(*row); });
 }
 
 /// f(line) for the lines of one order.
@@ -273,8 +266,7 @@ class Conditions {
     all.add_all(found);
   }
 
-  template <class F>
-  Status each_warehouse(const char* name, F&& body) {
+  Status each_warehouse(const char* name, FunctionRef<void(uint32_t, Findings&)> body) {
     Findings all(std::string("consistency condition ") + name);
     for (uint32_t w = 1; w <= catalog_.scale().warehouses; ++w) {
       look(all, name, [&](Findings& found) { body(w, found); });
@@ -282,8 +274,7 @@ class Conditions {
     return all.status();
   }
 
-  template <class F>
-  Status each_district(const char* name, F&& body) {
+  Status each_district(const char* name, FunctionRef<void(uint32_t, uint32_t, Findings&)> body) {
     Findings all(std::string("consistency condition ") + name);
     catalog_.each_district([&](uint32_t w, uint32_t d) {
       look(all, name, [&](Findings& found) { body(w, d, found); });

@@ -213,12 +213,11 @@ class ExtraChecks {
 
   template <class Row>
   static void own_keys(const Table<H, Row*>& table, const char* name, Findings& found) {
-    table.scan(0, [&](uint64_t key, Row* row) {
+    table.each([&](uint64_t key, Row* row) {
       if (row->key != key) {
         found.add(std::string(name) + " row " + std::to_string(row->key) + " stands under key " +
                   std::to_string(key));
       }
-      return true;
     });
   }
 

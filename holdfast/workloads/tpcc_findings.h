@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -13,31 +14,11 @@ class Findings {
  public:
   explicit Findings(std::string check) : check_(std::move(check)) {}
 
-  void add(const std::string& text) {
-    if (++count_ <= kInWords) {
-      text_ += (text_.empty() ? "" : "; ") + text;
-    }
-  }
+  void add(const std::string& text);
   /// For a body that runs again.
-  void clear() {
-    count_ = 0;
-    text_.clear();
-  }
-  void add_all(const Findings& other) {
-    if (other.count_ > 0 && count_ < kInWords) {
-      text_ += (text_.empty() ? "" : "; ") + other.text_;
-    }
-    count_ += other.count_;
-  }
-
-  Status status() const {
-    if (count_ == 0) {
-      return {};
-    }
-    const std::string more =
-        count_ > kInWords ? " (" + std::to_string(count_) + " findings in all)" : "";
-    return {Code::corrupt, check_ + ": " + text_ + more};
-  }
+  void clear();
+  void add_all(const Findings& other);
+  Status status() const;
 
  private:
   static constexpr uint64_t kInWords = 5;
@@ -45,5 +26,8 @@ class Findings {
   std::string text_;
   uint64_t count_ = 0;
 };
+
+/// "12 is not 13", for relation " is not ".
+std::string differ(int64_t left, const char* relation, int64_t right);
 
 }  // namespace holdfast::tpcc

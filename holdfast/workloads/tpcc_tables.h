@@ -20,16 +20,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "holdfast/structures/bplus_tree.h"
 #include "holdfast/workloads/tpcc_keys.h"
 #include "holdfast/workloads/tpcc_options.h"
 #include "holdfast/workloads/tpcc_random.h"
 #include "holdfast/workloads/tpcc_schema.h"
+#include "holdfast/workloads/tpcc_table.h"
 
 namespace holdfast::tpcc {
-
-template <class H, class V>
-using Table = BPlusTree<H, uint64_t, V>;
 
 template <class H>
 struct DistrictTables {

@@ -51,4 +51,34 @@ double Parameters::real(const std::string& name, double low, double high) const 
   return value;
 }
 
+size_t Parameters::choice(const std::string& name, std::span<const char* const> names) const {
+  const std::string& text = values_.at(name);
+  std::string known;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (text == names[i]) {
+      return i;
+    }
+    known += std::string(i == 0 ? "" : ", ") + names[i];
+  }
+  throw Error(
+      Status(Code::invalid_argument, "parameter " + name + "=" + text + " is none of " + known));
+}
+
+std::vector<std::map<std::string, std::string>> root_variants(const WorkloadInfo& info) {
+  std::vector<std::map<std::string, std::string>> variants(1);
+  for (const ParameterInfo& p : info.parameters) {
+    std::vector<std::map<std::string, std::string>> more;
+    for (const auto& variant : variants) {
+      for (const char* value : p.root_types) {
+        more.push_back(variant);
+        more.back()[p.name] = value;
+      }
+    }
+    if (!more.empty()) {
+      variants = std::move(more);
+    }
+  }
+  return variants;
+}
+
 }  // namespace holdfast

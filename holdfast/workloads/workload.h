@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct ParameterInfo {
   const char* name;
   const char* fallback;
   const char* help;
+  /// The possible values, where each makes the workload's root another type.
+  std::vector<const char*> root_types = {};
 };
 
 struct WorkloadInfo {
@@ -40,11 +43,17 @@ class Parameters {
   /// Throws Error(invalid_argument) naming the range when the text is not a whole number in it.
   int64_t number(const std::string& name, int64_t low, int64_t high) const;
   double real(const std::string& name, double low, double high) const;
+  /// The index of the text in `names`; throws Error(invalid_argument) listing them.
+  size_t choice(const std::string& name, std::span<const char* const> names) const;
   const std::map<std::string, std::string>& all() const { return values_; }
 
  private:
   std::map<std::string, std::string> values_;
 };
+
+/// The parameters that decide the type of the workload's root, in all their combinations: what a
+/// check of a heap nobody described has to try.
+std::vector<std::map<std::string, std::string>> root_variants(const WorkloadInfo& info);
 
 /// What one operation did. `acknowledgement` is what a client would have been told when the
 /// operation returned: it is sent through a pipe in kill tests and handed to verify() after

@@ -3,6 +3,7 @@
 the fields are documented in the headers of holdfast/runner."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from holdfast import errors
@@ -29,7 +30,11 @@ def workloads() -> list[dict[str, Any]]:
 
 
 def machines() -> list[dict[str, Any]]:
-    return _call("machines")
+    return _call("machines", _machines_directory())
+
+
+def designs() -> list[dict[str, Any]]:
+    return _call("designs")
 
 
 def bench(spec: dict[str, Any], progress: Progress | None = None) -> dict[str, Any]:
@@ -38,7 +43,9 @@ def bench(spec: dict[str, Any], progress: Progress | None = None) -> dict[str, A
 
 
 def sim(spec: dict[str, Any], progress: Progress | None = None) -> dict[str, Any]:
-    """The same on the simulated machine."""
+    """The same on a simulated machine."""
+    if spec.get("machine", "sim") != "sim" and _machines_directory():
+        spec = spec | {"machines_dir": _machines_directory()}
     return _call("sim", spec, progress)
 
 
@@ -66,6 +73,12 @@ def verify(spec: dict[str, Any], records: bytes) -> dict[str, Any]:
 def serve(spec: dict[str, Any], fd: int) -> dict[str, Any]:
     """Runs a workload until killed or done, with an acknowledgement record per operation written to fd."""
     return _call("serve", spec, fd)
+
+
+def _machines_directory() -> str:
+    """The machine descriptions of an installed wheel; in a source tree the core knows its own, hence nothing."""
+    directory = Path(__file__).parent / "machines"
+    return str(directory) if directory.is_dir() else ""
 
 
 def _call(name: str, *arguments: Any) -> Any:

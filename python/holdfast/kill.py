@@ -95,9 +95,13 @@ class Worker:
     def _close(self) -> None:
         if self._reader >= 0:
             _, said = self._process.communicate()
-            self._said = said.decode(errors="replace").strip()
+            self._said = said.decode(errors="replace").strip() or self._how_it_ended()
             os.close(self._reader)
             self._reader = -1
+
+    def _how_it_ended(self) -> str:
+        status = self._process.returncode
+        return signal.strsignal(-status) or f"signal {-status}" if status < 0 else f"exit status {status}"
 
 
 def by_kind(records: bytes) -> dict[int, int]:

@@ -104,7 +104,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--dir", default=None, help="folder for the heap file")
     given = parser.parse_args(arguments)
     seed = int.from_bytes(os.urandom(4)) if given.seed is None else given.seed
-    names = [entry["name"] for entry in core.engines()] if given.engine == "all" else given.engine.split(",")
+    names = (
+        [e["name"] for e in core.engines() if e["supported"]]
+        if given.engine == "all"
+        else given.engine.split(",")
+    )
     status = 0
     for name in names:
         with tempfile.TemporaryDirectory(prefix="holdfast-torture-", dir=given.dir) as folder:

@@ -23,8 +23,10 @@ namespace holdfast::conformance {
 //   CreateOptions& options();          to be changed before the first heap()
 //   void reopen();                     close, open again
 //   void run(int n, f);                f(0..n-1) on n threads of the machine
-//   static constexpr int kThreads;     a reasonable number for concurrent tests
-//   static constexpr int kRounds;      operations per thread in them
+//   int threads()                      a reasonable number for concurrent tests
+//   int rounds()                       operations per thread in them
+//   int skew_rounds()                  attempts to provoke write skew
+//   bool finds_skew()                  they must succeed where it is allowed
 //   const Description& description();
 
 template <class H>

@@ -17,8 +17,8 @@ template <class W>
 void increments_are_not_lost(W& w) {
   auto& heap = w.heap();
   auto* c = cells(heap);
-  w.run(W::kThreads, [&](int thread) {
-    for (int i = 0; i < W::kRounds; ++i) {
+  w.run(w.threads(), [&](int thread) {
+    for (int i = 0; i < w.rounds(); ++i) {
       heap.update([&] {
             c->cell[0].value += 1;
             c->cell[1 + thread % 8].value += 1;
@@ -26,18 +26,18 @@ void increments_are_not_lost(W& w) {
           .check();
     }
   });
-  EXPECT_EQ(values(heap)[0], W::kThreads * W::kRounds);
+  EXPECT_EQ(values(heap)[0], w.threads() * w.rounds());
   w.reopen();
-  EXPECT_EQ(values(w.heap())[0], W::kThreads * W::kRounds);
+  EXPECT_EQ(values(w.heap())[0], w.threads() * w.rounds());
 }
 
 template <class W>
 void readers_see_whole_transactions(W& w) {
   auto& heap = w.heap();
   auto* c = cells(heap);
-  w.run(W::kThreads, [&](int thread) {
+  w.run(w.threads(), [&](int thread) {
     Random random(static_cast<uint64_t>(thread) + 1);
-    for (int i = 0; i < W::kRounds; ++i) {
+    for (int i = 0; i < w.rounds(); ++i) {
       if (thread % 2 == 0) {
         const auto from = random.below(16);
         const auto to = random.below(16);
@@ -66,8 +66,8 @@ void updates_see_whole_transactions(W& w) {
   // Also transactions that will abort must not see halves (opacity; under snapshot isolation too).
   auto& heap = w.heap();
   auto* c = cells(heap);
-  w.run(W::kThreads, [&](int thread) {
-    for (int i = 0; i < W::kRounds; ++i) {
+  w.run(w.threads(), [&](int thread) {
+    for (int i = 0; i < w.rounds(); ++i) {
       heap.update([&] {
             const int64_t a = c->cell[2].value;
             const int64_t b = c->cell[3].value;
@@ -78,15 +78,15 @@ void updates_see_whole_transactions(W& w) {
           .check();
     }
   });
-  EXPECT_EQ(values(heap)[2], W::kThreads * W::kRounds);
+  EXPECT_EQ(values(heap)[2], w.threads() * w.rounds());
 }
 
 template <class W>
 void a_swallowed_abort_is_retried_all_the_same(W& w) {
   auto& heap = w.heap();
   auto* c = cells(heap);
-  w.run(W::kThreads, [&](int) {
-    for (int i = 0; i < W::kRounds; ++i) {
+  w.run(w.threads(), [&](int) {
+    for (int i = 0; i < w.rounds(); ++i) {
       heap.update([&] {
             try {
               c->cell[0].value += 1;
@@ -102,17 +102,17 @@ void a_swallowed_abort_is_retried_all_the_same(W& w) {
     }
   });
   const auto v = values(heap);
-  EXPECT_EQ(v[0], W::kThreads * W::kRounds);
-  EXPECT_EQ(v[1], W::kThreads * W::kRounds);
-  EXPECT_EQ(v[2], W::kThreads * W::kRounds);
+  EXPECT_EQ(v[0], w.threads() * w.rounds());
+  EXPECT_EQ(v[1], w.threads() * w.rounds());
+  EXPECT_EQ(v[2], w.threads() * w.rounds());
 }
 
 template <class W>
 void each_exception_reaches_its_own_caller(W& w) {
   auto& heap = w.heap();
   auto* c = cells(heap);
-  w.run(W::kThreads, [&](int thread) {
-    for (int i = 0; i < W::kRounds; ++i) {
+  w.run(w.threads(), [&](int thread) {
+    for (int i = 0; i < w.rounds(); ++i) {
       const bool throws = (thread + i) % 3 == 0;
       try {
         heap.update([&] {
@@ -130,8 +130,8 @@ void each_exception_reaches_its_own_caller(W& w) {
     }
   });
   int64_t good = 0;
-  for (int thread = 0; thread < W::kThreads; ++thread) {
-    for (int i = 0; i < W::kRounds; ++i) {
+  for (int thread = 0; thread < w.threads(); ++thread) {
+    for (int i = 0; i < w.rounds(); ++i) {
       good += (thread + i) % 3 != 0;
     }
   }
@@ -147,9 +147,9 @@ void parallel_allocation_is_sound(W& w) {
   auto& heap = w.heap();
   auto* head = heap.template root<Node<H>>("list").value();
   auto* c = cells(heap);
-  w.run(W::kThreads, [&](int thread) {
+  w.run(w.threads(), [&](int thread) {
     Random random(static_cast<uint64_t>(thread) + 77);
-    for (int i = 0; i < W::kRounds; ++i) {
+    for (int i = 0; i < w.rounds(); ++i) {
       const bool push = random.below(5) < 3;
       heap.update([&] {
             if (push) {
@@ -186,7 +186,7 @@ void write_skew_is_found_where_it_is_allowed_and_nowhere_else(W& w) {
   auto& heap = w.heap();
   auto* c = cells(heap);
   bool skewed = false;
-  for (int round = 0; round < W::kSkewRounds && !skewed; ++round) {
+  for (int round = 0; round < w.skew_rounds() && !skewed; ++round) {
     heap.update([&] {
           c->cell[0].value = 1;
           c->cell[1].value = 1;
@@ -206,7 +206,7 @@ void write_skew_is_found_where_it_is_allowed_and_nowhere_else(W& w) {
   }
   if (w.description().isolation == Isolation::opaque) {
     EXPECT_FALSE(skewed);
-  } else if (W::kFindsSkew) {
+  } else if (w.finds_skew()) {
     EXPECT_TRUE(skewed) << "snapshot isolation allows this; the schedule should have found it";
   }
 }
@@ -215,7 +215,7 @@ template <class W>
 void promotion_prevents_write_skew(W& w) {
   auto& heap = w.heap();
   auto* c = cells(heap);
-  for (int round = 0; round < W::kSkewRounds; ++round) {
+  for (int round = 0; round < w.skew_rounds(); ++round) {
     heap.update([&] {
           c->cell[0].value = 1;
           c->cell[1].value = 1;

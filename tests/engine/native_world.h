@@ -12,18 +12,19 @@
 
 namespace holdfast::conformance {
 
-/// Heaps of one engine in files of a temporary directory on this computer.
+/// Heaps of one engine in files of a temporary directory on this computer. E is an engine, or
+/// AnyEngine; `engine` names it.
 template <class E>
 class NativeWorld {
  public:
   using H = Heap<E>;
-  static constexpr int kThreads = 4;
-  static constexpr int kRounds = 60;  // each may cost an fdatasync
-  static constexpr int kSkewRounds = 40;
-  static constexpr bool kFindsSkew =
-      false;  // real schedules need luck; the simulated machine must find it
+  static int threads() { return 4; }
+  static int rounds() { return 60; }  // each may cost an fdatasync
+  static int skew_rounds() { return 40; }
+  static bool finds_skew() { return false; }  // real schedules need luck; simulated ones are made
 
-  explicit NativeWorld(Domain domain) {
+  NativeWorld(const std::string& engine, Domain domain) {
+    options_.engine = engine;
     // In memory where possible: thousands of fdatasyncs on a disk would take hours and test the
     // disk.
     const std::filesystem::path memory = "/dev/shm";
@@ -43,7 +44,9 @@ class NativeWorld {
   }
 
   CreateOptions& options() { return options_; }
-  const Description& description() const { return E::kDescription; }
+  const Description& description() const {
+    return *EngineFactory<E>::describe(options_.engine).value();
+  }
 
   H& heap() {
     if (heap_ == nullptr) {
@@ -71,5 +74,16 @@ class NativeWorld {
   CreateOptions options_;
   std::unique_ptr<H> heap_;
 };
+
+/// The questions about the access path, for an engine itself.
+template <class E>
+void register_direct(const std::string& engine) {
+  using World = NativeWorld<E>;
+  for (const Domain domain : kDomains) {
+    register_questions<World>("direct/" + engine + "/" + to_string(domain),
+                              access_questions<World>(),
+                              [engine, domain] { return std::make_unique<World>(engine, domain); });
+  }
+}
 
 }  // namespace holdfast::conformance

@@ -8,6 +8,14 @@ void register_simulated();
 void register_simulated() {
   for (const auto& row : engine_rows<SimMachine>()) {
     const std::string engine = row.description->name;
+    if (engine == "hw") {  // needs a hardware design, and so a timed machine
+      for (const char* machine : {"tiny", "gem5-hercules", "power9"}) {
+        register_all<SimWorld>("sim/hw/" + std::string(machine), [engine, machine] {
+          return std::make_unique<SimWorld>(engine, machine, 8, Schedule::timed);
+        });
+      }
+      continue;
+    }
     for (const Domain domain : {Domain::process, Domain::file, Domain::pmem, Domain::eadr}) {
       register_all<SimWorld>("sim/" + engine + "/" + to_string(domain), [engine, domain] {
         return std::make_unique<SimWorld>(engine, domain, 1);
@@ -21,6 +29,16 @@ void register_simulated() {
       register_all<SimWorld>("sim/" + engine + "/seed" + std::to_string(seed), [engine, seed] {
         return std::make_unique<SimWorld>(engine, Domain::pmem, seed);
       });
+    }
+    // Computers with caches and limits of their own, with all their threads.
+    for (const char* machine : {"power9", "sapphire-rapids"}) {
+      for (const Schedule schedule : {Schedule::timed, Schedule::random}) {
+        const std::string name = schedule == Schedule::timed ? "timed" : "random";
+        register_all<SimWorld>("sim/" + engine + "/" + machine + "/" + name,
+                               [engine, machine, schedule] {
+                                 return std::make_unique<SimWorld>(engine, machine, 64, schedule);
+                               });
+      }
     }
   }
 }

@@ -64,6 +64,9 @@ TEST_P(FailingMedium, PoisonsTheHeap) {
 std::vector<std::string> names() {
   std::vector<std::string> all;
   for (const auto& row : engine_rows<SimMachine>()) {
+    if (row.description->name == std::string("hw")) {
+      continue;  // on machines with a hardware design only: tests/unit/sim_design_crash_test.cc
+    }
     all.emplace_back(row.description->name);
   }
   return all;

@@ -14,16 +14,12 @@ namespace holdfast::conformance {
 class SimWorld {
  public:
   using H = Heap<AnyEngine<SimMachine>>;
-  static constexpr int kThreads = 4;
-  static constexpr int kRounds = 12;
-  static constexpr int kSkewRounds = 60;
-  static constexpr bool kFindsSkew = true;
 
   SimWorld(std::string engine, Domain domain, uint64_t seed, size_t line_bytes = 64) {
     options_.engine = std::move(engine);
     options_.bytes = 1 << 20;
     options_.max_bytes = 16 << 20;
-    sim_.threads = kThreads;
+    sim_.threads = 4;
     sim_.domain = domain;
     sim_.seed = seed;
     sim_.line_bytes = line_bytes;
@@ -31,6 +27,26 @@ class SimWorld {
   ~SimWorld() {
     heap_.reset();
     machine_.reset();
+  }
+
+  /// A described computer with this many threads, in simulated time or under a random schedule.
+  SimWorld(std::string engine, const std::string& machine, int threads, Schedule schedule)
+      : SimWorld(std::move(engine), Domain::pmem, 1) {
+    const std::string file = HOLDFAST_SOURCE_DIR "/experiments/machines/" + machine + ".toml";
+    sim_.machine = std::make_shared<MachineDescription>(load_machine(file).value());
+    sim_.schedule = schedule;
+    sim_.design = options_.engine == "hw" ? "tc" : "";
+    sim_.threads = threads;
+    // Logs and markers are sized by threads.
+    options_.max_bytes = 64 << 20;
+  }
+
+  int threads() const { return sim_.threads; }
+  int rounds() const { return threads() > 4 ? 3 : 12; }
+  static int skew_rounds() { return 60; }
+  /// Where FUR cannot suspend a transaction it takes its lock, which allows no skew.
+  bool finds_skew() const {
+    return sim_.schedule == Schedule::random && (!sim_.machine || sim_.machine->htm.suspend);
   }
 
   CreateOptions& options() { return options_; }

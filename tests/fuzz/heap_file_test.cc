@@ -10,7 +10,7 @@
 #include <fstream>
 #include <thread>
 
-#include "holdfast/engines/romulus/romulus.h"
+#include "holdfast/engines/fur/fur.h"
 #include "holdfast/engines/undo/undo.h"
 #include "holdfast/heap/heap.h"
 #include "holdfast/heap/inspect.h"
@@ -121,7 +121,7 @@ TEST_F(HeapFile, OneSuperblockDamagedCostsNothing) {
 
 TEST_F(HeapFile, AnotherEnginesHeap) {
   make_heap();
-  const auto status = Heap<RomulusLog<NativeMachine>>::open(path_, {}, native_).status();
+  const auto status = Heap<FurSi<NativeMachine>>::open(path_, {}, native_).status();
   EXPECT_EQ(status.code(), Code::wrong_format);
   EXPECT_NE(status.message().find("undo"), std::string::npos);
 }
@@ -132,6 +132,15 @@ TEST_F(HeapFile, AlreadyOpen) {
   const auto info = inspect_heap_file(path_);
   ASSERT_TRUE(info.ok()) << info.status().to_string();
   EXPECT_TRUE(info.value().in_use);
+  native_.read_only = true;
+  EXPECT_NE(open_status().message().find("in use by this process"), std::string::npos)
+      << "what is being changed cannot be read";
+  first.reset();
+  const auto reader = H::open(path_, {}, native_).value();
+  EXPECT_FALSE(inspect_heap_file(path_).value().in_use);
+  native_.read_only = false;
+  EXPECT_NE(open_status().message().find("in use by this process"), std::string::npos)
+      << "nor changed while it is being read";
 }
 
 TEST_F(HeapFile, ExistsAlready) {

@@ -14,6 +14,14 @@ from holdfast.cli import app
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory):
+    """Populations of simulated runs go to a folder of the tests, not to the user's."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("HOLDFAST_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture
 def repository() -> Path:
     return REPOSITORY
@@ -54,7 +62,7 @@ def command_json(command):
 
 @pytest.fixture(scope="session")
 def engine_names() -> list[str]:
-    """The real engines."""
+    """The real engines that run on this computer."""
     from holdfast import core
 
-    return [entry["name"] for entry in core.engines()]
+    return [entry["name"] for entry in core.engines() if not entry["simulated_only"]]

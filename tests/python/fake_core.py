@@ -97,7 +97,7 @@ class FakeCore:
             },
         ]
 
-    def machines(self) -> list[dict[str, Any]]:
+    def machines(self, directory: str = "") -> list[dict[str, Any]]:
         domains = [{"name": "pmem", "supported": False, "reason": "no DAX mapping"}]
         return [
             {
@@ -109,6 +109,33 @@ class FakeCore:
                 "htm": "soft",
             },
             {"name": "sim", "supported": True, "reason": "", "title": "simulated"},
+            {
+                "name": "abacus",
+                "supported": True,
+                "reason": "",
+                "title": "two rods of ten beads",
+                "cores": 12,
+                "smt": 3,
+                "threads": 36,
+                "line_bytes": 128,
+                "htm": "none",
+                "domains": domains,
+            },
+            {"name": "ruin", "supported": False, "reason": "ruin.toml:3: l1.ways", "title": "a mistake"},
+        ]
+
+    def designs(self) -> list[dict[str, Any]]:
+        option = {"name": "depth", "fallback": "9", "help": "in metres"}
+        return [
+            {
+                "name": "moat",
+                "supported": True,
+                "reason": "",
+                "title": "water around it",
+                "source": "old drawings",
+                "survives": "what is inside",
+                "options": [option],
+            }
         ]
 
     def bench(self, spec: dict[str, Any], progress: Any = None) -> dict[str, Any]:
@@ -130,10 +157,16 @@ class FakeCore:
 
     def sim(self, spec: dict[str, Any], progress: Any = None) -> dict[str, Any]:
         self._called("sim", spec)
-        more = {"iterations": 400, "persist_events": 77, "simulated_steps": 9000, "check": "ok"}
+        more = {
+            "iterations": 400,
+            "simulated_memory_operations": 9000,
+            "simulated_seconds": 0.0,
+            "host_seconds": 0.5,
+            "check": "ok",
+        }
         entries = [entry(name, n, 1.0) | more for n in spec["threads"] for name in spec["engines"]]
         return {
-            "context": {"machine": "sim", "seed": spec["seed"], "domain": spec["domain"]},
+            "context": {"machine": "sim", "seed": spec["seed"], "domain": spec.get("domain", "pmem")},
             "benchmarks": entries,
         }
 

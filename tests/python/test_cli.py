@@ -16,6 +16,7 @@ def test_help_lists_every_verb(invoke):
         "engines",
         "workloads",
         "machines",
+        "designs",
         "bench",
         "sim",
         "info",
@@ -26,7 +27,7 @@ def test_help_lists_every_verb(invoke):
         assert verb in result.stdout
 
 
-@pytest.mark.parametrize("verb", ["engines", "workloads", "machines"])
+@pytest.mark.parametrize("verb", ["engines", "workloads", "machines", "designs"])
 def test_listings_are_lists_of_objects_with_name_and_supported(fake, invoke, verb):
     result = invoke(verb, "--json", "-")
     assert result.exit_code == 0
@@ -135,10 +136,18 @@ def test_sim_prints_counts_and_repeats_what_it_was_told(fake, invoke):
         "-",
     )
     assert result.exit_code == 0, result.stderr
-    assert "9,000" in result.stderr and "77" in result.stderr
+    assert "9,000" in result.stderr
     ((_, (spec,)),) = fake.calls
-    assert (spec["threads"], spec["transactions"], spec["seed"], spec["domain"]) == ([4], 50, 3, "pmem")
+    assert (spec["threads"], spec["transactions"], spec["seed"]) == ([4], 50, 3)
+    assert "domain" not in spec, "the machine's own"
+    assert (spec["warm_up"], spec["cache"], spec["check"]) == (5, "", True)
     assert json.loads(result.stdout)["context"]["machine"] == "sim"
+
+
+def test_sim_passes_its_set_up_on(fake, invoke):
+    assert invoke("sim", "ring", "--warm-up", "0", "--cache", "off", "--no-check").exit_code == 0
+    ((_, (spec,)),) = fake.calls
+    assert (spec["warm_up"], spec["cache"], spec["check"]) == (0, "off", False)
 
 
 def test_a_configuration_that_failed_fails_the_verb(fake, invoke):

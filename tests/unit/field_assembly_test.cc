@@ -12,14 +12,14 @@
 #include <vector>
 
 #include "holdfast/engines/romulus/romulus.h"
-#include "holdfast/heap/heap.h"
+#include "holdfast/heap/field.h"
 #include "holdfast/machine/native/native_machine.h"
 
 // Sanitizers instrument every load; the question makes sense for plain builds on x86 only.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
     defined(__OPTIMIZE__)
 
-using ProbeField = holdfast::Heap<holdfast::RomulusLog<holdfast::NativeMachine>>::Field<uint64_t>;
+using ProbeField = holdfast::Field<uint64_t, holdfast::RomulusLog<holdfast::NativeMachine>>;
 
 extern "C" {
 __attribute__((noinline)) uint64_t holdfast_probe_field_load(const ProbeField& field) {

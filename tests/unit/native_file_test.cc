@@ -109,7 +109,10 @@ TEST(NativeFile, NamesTheProcessThatHoldsTheLock) {
   ASSERT_EQ(read(ready[0], &ok, 1), 1);
   EXPECT_EQ(ok, 'y');
   expect_failure(file.path(), {}, Code::busy, "process " + std::to_string(child));
-  EXPECT_NE(open(file.path(), {.read_only = true}), nullptr);  // looking is allowed
+  expect_failure(file.path(), {.read_only = true}, Code::busy, "process " + std::to_string(child));
+  const auto looking = native::open_file(file.path(), native::Access::look);
+  ASSERT_TRUE(looking.ok());  // looking is allowed
+  EXPECT_TRUE(looking.value().has_writer().value());
   ::close(finish[1]);
   int status = 0;
   waitpid(child, &status, 0);
@@ -117,6 +120,20 @@ TEST(NativeFile, NamesTheProcessThatHoldsTheLock) {
   EXPECT_NE(open(file.path()), nullptr);  // the lock went with the process
   ::close(ready[0]);
   ::close(ready[1]);
+}
+
+TEST(NativeFile, ReadersKeepWritersOutButNotEachOther) {
+  const NativeTestFile file;
+  create(file.path());
+  auto first = open(file.path(), {.read_only = true});
+  auto second = open(file.path(), {.read_only = true});
+  expect_failure(file.path(), {}, Code::busy, "in use by this process");
+  const auto looking = native::open_file(file.path(), native::Access::look);
+  EXPECT_FALSE(looking.value().has_writer().value()) << "nobody can change the file";
+  first.reset();
+  expect_failure(file.path(), {}, Code::busy, "in use by");
+  second.reset();
+  EXPECT_NE(open(file.path()), nullptr) << "looking takes no lock";
 }
 
 TEST(NativeFile, AChildsCopyOfTheLockIsNotReleasedByItsEnd) {
@@ -162,18 +179,21 @@ TEST(NativeFile, CopyOnWriteMapsKeepStoresToThemselves) {
 
 TEST(NativeFile, ReadOnlyChangesNothing) {
   const NativeTestFile file;
-  const auto writer = create(file.path());
+  auto writer = create(file.path());
   ASSERT_TRUE(writer->medium().grow(kPageBytes).ok());
-  const auto reader = open(file.path(), {.read_only = true});
+  writer.reset();
+  auto reader = open(file.path(), {.read_only = true});
   EXPECT_TRUE(reader->medium().read_only());
   EXPECT_EQ(reader->medium().grow(2 * kPageBytes).code(), Code::permission_denied);
   auto p = reader->medium().map(0, kPageBytes, nullptr, MapMode::shared);
   ASSERT_TRUE(p.ok());
   NativeMachine::store(reinterpret_cast<uint64_t*>(*p), uint64_t{1});
   reader->psync(Site{});  // writes nothing
+  reader->medium().unmap(*p, kPageBytes);
+  reader.reset();
+  writer = open(file.path());
   auto q = writer->medium().map(0, kPageBytes, nullptr, MapMode::shared);
   EXPECT_EQ(NativeMachine::load(reinterpret_cast<uint64_t*>(*q)), 0u);
-  reader->medium().unmap(*p, kPageBytes);
   writer->medium().unmap(*q, kPageBytes);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "holdfast/machine/machine.h"
 #include "holdfast/runner/json.h"
 
 namespace holdfast {

@@ -176,6 +176,21 @@ TEST(WorkloadsParametersTest, NonsenseIsRefusedByName) {
   EXPECT_THROW(make(bank_info(), heap, {{"ack", "2"}}), Error);
 }
 
+TEST(WorkloadsParametersTest, ExactlyOneVariantOfTheRootFits) {
+  EXPECT_EQ(root_variants(bank_info()), std::vector<Given>(1)) << "no parameter decides its root";
+  const std::vector<Given> variants = root_variants(map_info());
+  ASSERT_EQ(variants.size(), kMapStructures.size());
+  for (const Given& made : variants) {
+    PlainHeap heap;
+    ASSERT_TRUE(make(map_info(), heap, made)->set_up(1, 7).ok());
+    for (const Given& tried : variants) {
+      const Status status = make(map_info(), heap, tried)->attach();
+      EXPECT_EQ(status.code(), tried == made ? Code::ok : Code::type_mismatch)
+          << made.at("structure") << " tried as " << tried.at("structure");
+    }
+  }
+}
+
 TEST(WorkloadsParametersTest, ThePercentageIsWhatRuns) {
   for (const char* percent : {"0", "100", "25"}) {
     PlainHeap heap;

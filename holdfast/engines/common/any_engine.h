@@ -41,7 +41,8 @@ struct EngineRow {
   std::unique_ptr<EngineHandle<M>> (*make)(M&, const Regions&, const Options&, int max_threads);
 };
 
-/// All engines, in the order of holdfast/engines/CMakeLists.txt. Defined for SimMachine.
+/// All engines, in the order of holdfast/engines/CMakeLists.txt. Defined for the machines given to
+/// holdfast_any_engines there: SimMachine in the library, NativeMachine in the conformance suite.
 template <class M>
 const std::vector<EngineRow<M>>& engine_rows();
 
@@ -101,6 +102,18 @@ class EngineHandleOf final : public EngineHandle<typename E::Machine> {
 
   E engine_;
 };
+
+/// The row of engine E.
+template <class E>
+  requires Engine<E>
+constexpr EngineRow<typename E::Machine> any_engine_row() {
+  using M = typename E::Machine;
+  return {&E::kDescription,
+          [](M& machine, const Regions& regions, const Options& options,
+             int max_threads) -> std::unique_ptr<EngineHandle<M>> {
+            return std::make_unique<EngineHandleOf<E>>(machine, regions, options, max_threads);
+          }};
+}
 
 template <class M>
 class AnyEngine {

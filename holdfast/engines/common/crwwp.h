@@ -57,6 +57,7 @@ class Crwwp {
         return true;
       }
       readers_.depart(slot);
+      const PhaseScope<M> waiting(holdfast::Phase::lock_wait);
       machine_.wait_while(phase_->value, phase);
     }
     return false;

@@ -141,6 +141,7 @@ class FlatCombining {
 
   /// True: served. False: this thread holds the lock and must serve itself.
   bool served_by_another(int self, Request& request) {
+    const PhaseScope<M> waiting(Phase::lock_wait);
     Slot& slot = slots_[self];
     slot.request = &request;
     slot.state.store(kAnnounced, std::memory_order_seq_cst);

@@ -193,6 +193,7 @@ void LogReplayer<M>::collect(size_t limit) {
 
 template <class M>
 size_t LogReplayer<M>::replay(size_t limit) {
+  const PhaseScope<M> scope(Phase::replay);
   collect(limit);
   if (batch_.empty()) {
     return 0;
@@ -252,6 +253,7 @@ uint64_t LogReplayer<M>::apply(const DurabilityMarker& marker, bool to_working_c
 
 template <class M>
 Result<uint64_t> LogReplayer<M>::recover(RecoveryReport& report) {
+  const PhaseScope<M> scope(Phase::replay);
   const auto tail = decode_tail(M::load(tail_word_));
   if (!tail) {
     return damaged("the replay tail in the engine area is damaged");

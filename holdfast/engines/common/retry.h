@@ -43,6 +43,7 @@ class GlobalLock {
 
   void await_free() {
     while (held()) {
+      const PhaseScope<M> waiting(Phase::lock_wait);
       machine_.wait_while(line_->word, uint64_t{1});
     }
   }

@@ -71,12 +71,12 @@ class Fur : public FurAccess<M, kTracking> {
         states_(machine, area_.logs),
         lock_(machine),
         order_(make_array<Order>(machine, 1)),
+        attempts_(uses_hardware(machine.htm_capabilities()) ? options_.retries : 0),
         statistics_(machine),
         replayer_(machine, regions, tail_word(), markers_, logs_, states_, statistics_) {
     for (int slot = 0; slot < std::min(area_.logs, machine.slots()); ++slot) {
       const RedoLog<M> log(machine, logs_, slot, replayer_.freed(slot));
       threads_.push_back(std::make_unique<Thread>(machine, log, slot, area_.logs));
-      threads_.back()->engine = this;
       threads_.back()->data = regions.data;
       threads_.back()->capacity = regions.capacity;
     }
@@ -108,6 +108,11 @@ class Fur : public FurAccess<M, kTracking> {
   uint64_t* tail_word() const {
     return reinterpret_cast<uint64_t*>(regions_.area + FurArea::kTailOffset);
   }
+  /// Without full suspend a committer could not tell others what it does before it commits: then
+  /// all updates take the lock.
+  static bool uses_hardware(const HtmCapabilities& can) {
+    return can.suspend && (kTracking == Tracking::all || can.untracked_loads);
+  }
   bool as_printed() const { return options_.timestamps == FurTimestamps::as_printed; }
 
   Thread& here();
@@ -137,6 +142,7 @@ class Fur : public FurAccess<M, kTracking> {
   StateArray<M> states_;
   GlobalLock<M> lock_;
   Order* order_;
+  uint64_t attempts_;  ///< in hardware, before the lock
   SlotStatistics<M> statistics_;
   LogReplayer<M> replayer_;
   std::vector<std::unique_ptr<Thread>> threads_;

@@ -65,6 +65,7 @@ std::exception_ptr Fur<M, kTracking>::run(Thread& t, FunctionRef<void()> body, b
 template <class M, Tracking kTracking>
 void Fur<M, kTracking>::read(FunctionRef<void()> body) {
   Thread& t = here();
+  const TransactionScope<M> scope(TransactionKind::read);
   const uint64_t key = enter(t.slot);
   t.mode = Context::Mode::read;
   t.path = Path::outside;
@@ -72,6 +73,7 @@ void Fur<M, kTracking>::read(FunctionRef<void()> body) {
   const std::exception_ptr failure = run(t, body, aborted);
   states_.deactivate(t.slot);  // after all loads: release
   // What the body saw leaves the heap with its result, or with its exception.
+  M::phase(Phase::durability_wait);
   states_.await_durable(t.slot, key);
   if (failure) {
     statistics_.at(t.slot).user_aborts += 1;
@@ -102,6 +104,7 @@ void Fur<M, kTracking>::make_room(Thread& t, bool whole_log) {
     return used + logs < markers && free >= (whole_log ? t.redo.size() : 1);
   };
   if (!enough()) [[unlikely]] {
+    const PhaseScope<M> waiting(Phase::space_wait);
     replayer_.make_room(t.slot, enough);
   }
 }
@@ -109,8 +112,9 @@ void Fur<M, kTracking>::make_room(Thread& t, bool whole_log) {
 template <class M, Tracking kTracking>
 void Fur<M, kTracking>::update(FunctionRef<void()> body) {
   Thread& t = here();
+  const TransactionScope<M> scope(TransactionKind::update);
   bool whole_log = false;
-  for (uint64_t tries = 0; tries < options_.retries;) {
+  for (uint64_t tries = 0; tries < attempts_;) {
     make_room(t, whole_log);
     const Outcome outcome = attempt(t, body);
     if (outcome == Outcome::committed) [[likely]] {
@@ -119,6 +123,7 @@ void Fur<M, kTracking>::update(FunctionRef<void()> body) {
     if (outcome == Outcome::log_full && !whole_log) {
       whole_log = true;  // no failure of the hardware: does not count
     } else {
+      M::phase(Phase::back_off);
       t.backoff.pause(machine_, tries++);
     }
   }
@@ -134,6 +139,7 @@ void Fur<M, kTracking>::update(FunctionRef<void()> body) {
 template <class M, Tracking kTracking>
 typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::attempt(Thread& t,
                                                                FunctionRef<void()> body) {
+  M::phase(Phase::execute);
   t.prepare(Context::Mode::update, Path::transaction);
   const uint64_t key = enter(t.slot);
   // Hardware that rolls registers back returns here a second time, with a cause.
@@ -150,6 +156,7 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::attempt(Thread& t,
   if (failure) [[unlikely]] {
     t.htm->cancel();
     states_.deactivate(t.slot);
+    M::phase(Phase::durability_wait);
     states_.await_durable(t.slot, key);  // the exception tells what the body has read
     statistics_.at(t.slot).user_aborts += 1;
     std::rethrow_exception(failure);
@@ -164,6 +171,7 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::attempt(Thread& t,
   }
   if (t.log.empty()) {
     states_.deactivate(t.slot);
+    M::phase(Phase::durability_wait);
     states_.await_durable(t.slot, key);
   } else {
     harden(t, key);
@@ -175,6 +183,7 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::attempt(Thread& t,
 /// CommitTx, lines 27 to 35. Throws HtmAbort.
 template <class M, Tracking kTracking>
 void Fur<M, kTracking>::commit_in_hardware(Thread& t) {
+  M::phase(Phase::commit);
   if (t.log.empty()) {
     // Nothing changes for anybody, so there is nobody to wait for. ACTIVE until then: in fur-si
     // that is what keeps the snapshot.
@@ -186,14 +195,17 @@ void Fur<M, kTracking>::commit_in_hardware(Thread& t) {
   if (as_printed()) {
     machine_.fence(Site{"fur.inactive"});  // others learn of it earlier; nothing depends on it
   }
+  M::phase(Phase::log_flush);
   stage(
       t, [&](const uint64_t* p) { return t.htm->load(p); },
       [&](void* to, const void* from, size_t n) { t.htm->load_range(to, from, n); });
   t.redo.write(t.staged.data(), t.log.bytes(), Site{"fur.log"});  // flushed while the waits go on
+  M::phase(Phase::isolation_wait);
   // The read-modify-write also orders the body's stores, which own their lines from then on, before
   // the scan: whoever becomes active too late to be waited for runs into them.
   take_number(t);
   states_.await_active(t.slot, t.scratch.data(), [&] { return t.htm->doomed(); });
+  M::phase(Phase::commit);
   // Visible before the data is: who reads the data finds this.
   states_.publish_non_durable(t.slot, as_printed() ? machine_.now() : t.number);
   t.htm->resume();
@@ -205,9 +217,12 @@ template <class M, Tracking kTracking>
 void Fur<M, kTracking>::harden(Thread& t, uint64_t key) {
   // The log is complete before the marker is *stored*: a stored line may reach the medium at any
   // time.
+  M::phase(Phase::log_flush);
   machine_.pfence(Site{"fur.log.fence"});
+  M::phase(Phase::durability_wait);
   // Everything the body read, and every value it replaced, is durable before the marker is stored.
   states_.await_durable(t.slot, key);
+  M::phase(Phase::marker_flush);
   write_marker(t);
   // The marker is durable before INACTIVE says so, and before update() returns.
   machine_.pfence(Site{"fur.marker.fence"});

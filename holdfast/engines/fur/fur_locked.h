@@ -24,12 +24,15 @@ namespace holdfast {
 /// body is undone and run again with the whole log.
 template <class M, Tracking kTracking>
 typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::locked(Thread& t, FunctionRef<void()> body) {
+  M::phase(Phase::lock_wait);
   lock_.acquire();
+  M::phase(Phase::isolation_wait);
   // The lock is visible before the scan (the other half of enter()'s handshake).
   machine_.fence(Site{"fur.lock"});
   states_.await_active(t.slot, t.scratch.data(), [] { return false; });
   statistics_.at(t.slot).lock_fallbacks += 1;
 
+  M::phase(Phase::execute);
   t.prepare(Context::Mode::update, Path::locked);
   bool aborted = false;
   const std::exception_ptr failure = run(t, body, aborted);
@@ -37,18 +40,22 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::locked(Thread& t, Functio
     return leave_lock(t, failure);
   }
   if (t.log.empty()) {
+    M::phase(Phase::durability_wait);
     states_.await_all_durable(t.slot);  // for what the body has read
     count_update(t);
     lock_.release();
     return Outcome::committed;
   }
+  M::phase(Phase::log_flush);
   stage(
       t, [&](const uint64_t* p) { return t.htm->outside_load(p); },
       [&](void* to, const void* from, size_t n) { t.htm->outside_load_range(to, from, n); });
   t.redo.write(t.staged.data(), t.log.bytes(), Site{"fur.lock.log"});
   machine_.pfence(Site{"fur.lock.log.fence"});  // the log is complete before the marker is stored
-  states_.await_all_durable(t.slot);            // so is everything the body may have read
-  take_number(t);                               // above the number of everything it depends on
+  M::phase(Phase::durability_wait);
+  states_.await_all_durable(t.slot);  // so is everything the body may have read
+  M::phase(Phase::marker_flush);
+  take_number(t);  // above the number of everything it depends on
   write_marker(t);
   machine_.pfence(
       Site{"fur.lock.marker.fence"});  // the marker is durable before anybody can read the data
@@ -64,6 +71,7 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::locked(Thread& t, Functio
 template <class M, Tracking kTracking>
 typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::leave_lock(
     Thread& t, const std::exception_ptr& failure) {
+  M::phase(Phase::roll_back);
   for (auto old = t.undo.rbegin(); old != t.undo.rend(); ++old) {
     t.htm->outside_store(old->at, old->value);
   }
@@ -71,6 +79,7 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::leave_lock(
     lock_.release();
     return Outcome::log_full;
   }
+  M::phase(Phase::durability_wait);
   states_.await_all_durable(t.slot);  // the exception tells what the body has read
   statistics_.at(t.slot).user_aborts += 1;
   lock_.release();

@@ -77,9 +77,13 @@ class RomulusEngine {
                         "the two copies of the data differ at offset " + std::to_string(at));
   }
 
-  void update(FunctionRef<void()> body) { submit(own_slot(), body, Mode::update); }
+  void update(FunctionRef<void()> body) {
+    const TransactionScope<M> scope(TransactionKind::update);
+    submit(own_slot(), body, Mode::update);
+  }
 
   void read(FunctionRef<void()> body) {
+    const TransactionScope<M> scope(TransactionKind::read);
     const int slot = own_slot();
     ptrdiff_t shift = 0;
     if (!gate_.enter(slot, shift)) [[unlikely]] {
@@ -177,7 +181,6 @@ class RomulusEngine {
   }
 
   void fill(Transaction& t, Mode mode) {
-    t.engine = this;
     t.data = regions_.data;
     t.capacity = regions_.capacity;
     t.mode = mode;
@@ -222,6 +225,7 @@ class RomulusEngine {
   void serve(int slot, Request& own) {
     update_context_.slot = slot;
     run_request(own);
+    M::phase(holdfast::Phase::combine);
     combining_.take_others(slot, [&](Request& other) { run_request(other); });
     const bool committed = writer_.commit();
     combining_.answer();

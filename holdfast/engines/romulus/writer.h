@@ -76,6 +76,7 @@ class Writer {
   /// The body's stores never happened. Some may have reached the medium by themselves, so the old
   /// bytes have to get there too.
   void undo() {
+    const PhaseScope<M> scope(holdfast::Phase::roll_back);
     written_bytes_ += 2 * (log_.bytes() - body_.bytes);
     log_.restore(body_, twin_.main());
     write_back_logged(body_);
@@ -91,9 +92,11 @@ class Writer {
       cancel();
       return false;
     }
+    const PhaseScope<M> scope(holdfast::Phase::data_flush);
     log_.remember_words(twin_.main());
     write_back_logged({});
     machine_.pfence(Site{"romulus.main.fence"});  // main durable before the state calls it whole
+    M::phase(holdfast::Phase::marker_flush);
     mark({.phase = Phase::copying, .used = used_}, Site{"romulus.state.copying"});
     machine_.psync(Site{"romulus.state.copying.sync"});  // durable before anybody learns of it
     committed_used_ = used_;
@@ -102,7 +105,9 @@ class Writer {
   }
 
   void finish() {
+    const PhaseScope<M> scope(holdfast::Phase::isolation_wait);
     gate_.before_copy();
+    M::phase(holdfast::Phase::copy);
     if (full_) {
       M::copy(twin_.twin(), twin_.main(), used_);
       machine_.pwb_range(twin_.twin(), used_, Site{"romulus.twin"});
@@ -141,7 +146,10 @@ class Writer {
     if (stage_ == Stage::publishing) {  // a body that swallowed the failure goes on storing
       throw MediumFailure(machine_.failure());
     }
-    publish(limit_log2(std::max(used_, end)), [&] { gate_.before_stores(); });
+    publish(limit_log2(std::max(used_, end)), [&] {
+      const PhaseScope<M> waiting(holdfast::Phase::isolation_wait);
+      gate_.before_stores();
+    });
   }
 
   [[gnu::noinline]] void raise_used(uint64_t end) {
@@ -153,6 +161,7 @@ class Writer {
 
   template <class F>
   void publish(unsigned limit, F&& meanwhile) {
+    const PhaseScope<M> scope(holdfast::Phase::marker_flush);
     stage_ = Stage::publishing;
     limit_log2_ = limit;
     mark({.phase = Phase::mutating, .used = committed_used_, .limit_log2 = limit},
@@ -164,6 +173,7 @@ class Writer {
 
   /// Ends a batch of which nothing was kept.
   void cancel() {
+    const PhaseScope<M> scope(holdfast::Phase::data_flush);
     used_ = committed_used_;
     gate_.committed();
     close_batch(Site{"romulus.undo.fence"});  // main is durably restored before the state says so

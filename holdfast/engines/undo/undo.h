@@ -123,6 +123,7 @@ class Undo {
         return address >= r.begin && address + n <= r.begin + r.bytes;
       });
       if (!is_fresh) {
+        const PhaseScope<M> scope(Phase::log_flush);
         owner->log_.append(p, n);
       }
       if (!stored.empty() && stored.back().begin + stored.back().bytes == address) {
@@ -145,9 +146,10 @@ class Undo {
   }
 
   void run(Context::Mode mode, FunctionRef<void()> body) {
+    const TransactionScope<M> scope(mode == Context::Mode::update ? TransactionKind::update
+                                                                  : TransactionKind::read);
     const int slot = machine_.self();
     Transaction& t = contexts_[static_cast<size_t>(slot)];
-    t.engine = this;
     t.owner = this;
     t.data = regions_.data;
     t.capacity = regions_.capacity;
@@ -174,6 +176,7 @@ class Undo {
     } catch (...) {
       M::set_context(outer);
       if (mode == Context::Mode::update) {
+        M::phase(Phase::roll_back);
         log_.roll_back();
         ++statistics_.here().user_aborts;
       }
@@ -190,17 +193,20 @@ class Undo {
     if (t.stored.empty()) {
       return;
     }
+    M::phase(Phase::data_flush);
     for (const Range& r : t.stored) {
       machine_.pwb_range(r.begin, r.bytes, Site{"undo.data"});
     }
     machine_.pfence(
         Site{"undo.data.fence"});  // data durable before the log that could undo it is emptied
+    M::phase(Phase::marker_flush);
     statistics_.here().bytes_written += log_.finish();
   }
 
   void acquire() {
     uint64_t expected = 0;
     while (!lock_->held.compare_exchange(expected, 1)) {
+      const PhaseScope<M> waiting(Phase::lock_wait);
       machine_.wait_while(lock_->held, uint64_t{1});
       expected = 0;
     }

@@ -2,16 +2,12 @@
 #include "holdfast/machine/native/file.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <system_error>
 
 namespace holdfast::native {
@@ -23,39 +19,63 @@ Status not_regular(const std::string& path, mode_t mode) {
                                 : " is not an ordinary file; a heap lives in one")};
 }
 
-/// "process 4711", if the kernel's list of locks names the holder.
+/// From the kernel's description of an open file, which lists its locks:
+/// "lock:   1: OFDLCK ADVISORY  WRITE -1 fe:00:131081 0 EOF"
+bool holds_lock(const std::filesystem::path& description) {
+  std::ifstream lines(description);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("lock:", 0) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// "process 4711", if the system shows who has the file open. The lists of locks do not: they give
+/// no process for a lock that belongs to an open file.
 std::string lock_holder(int fd) {
-  struct stat file{};
-  if (fstat(fd, &file) != 0) {
+  namespace fs = std::filesystem;
+  struct stat wanted{};
+  std::error_code error;
+  if (fstat(fd, &wanted) != 0) {
     return "another process";
   }
-  char id[64];
-  std::snprintf(id, sizeof(id), "%02x:%02x:%lu", major(file.st_dev), minor(file.st_dev),
-                static_cast<unsigned long>(file.st_ino));
-  std::ifstream locks("/proc/locks");
-  for (std::string line; std::getline(locks, line);) {
-    // "1: FLOCK  ADVISORY  WRITE 4711 fe:00:131081 0 EOF"
-    std::istringstream words(line);
-    std::string number, kind, advice, access, process, where;
-    words >> number >> kind >> advice >> access >> process >> where;
-    if (kind == "FLOCK" && where == id) {
-      return process == std::to_string(getpid()) ? "this process" : "process " + process;
+  for (const fs::directory_entry& process : fs::directory_iterator("/proc", error)) {
+    const std::string id = process.path().filename();
+    if (id.find_first_not_of("0123456789") != std::string::npos) {
+      continue;
+    }
+    for (const fs::directory_entry& open : fs::directory_iterator(process.path() / "fd", error)) {
+      struct stat found{};
+      if (::stat(open.path().c_str(), &found) == 0 && found.st_ino == wanted.st_ino &&
+          found.st_dev == wanted.st_dev &&
+          holds_lock(process.path() / "fdinfo" / open.path().filename())) {
+        return id == std::to_string(getpid()) ? "this process" : "process " + id;
+      }
     }
   }
   return "another process";
 }
 
-/// The lock belongs to the open file and goes with it: also when the process is killed, and not
-/// when a forked child closes its copy.
-Status lock(const File& file) {
-  if (flock(file.fd(), LOCK_EX | LOCK_NB) == 0) {
+/// A lock on the whole file. It belongs to the open file and goes with it: also when the process is
+/// killed, and not when a forked child closes its copy.
+struct flock whole_file(short type) {
+  struct flock range{};
+  range.l_type = type;
+  range.l_whence = SEEK_SET;
+  return range;
+}
+
+Status lock(const File& file, short type) {
+  struct flock range = whole_file(type);
+  if (fcntl(file.fd(), F_OFD_SETLK, &range) == 0) {
     return {};
   }
-  if (errno != EWOULDBLOCK) {
+  if (errno != EAGAIN && errno != EACCES) {
     return file_error(file.path(), "cannot be locked", errno);
   }
   return {Code::busy, file.path() + " is in use by " + lock_holder(file.fd()) +
-                          "; close it there first (looking at it read-only works meanwhile)"};
+                          "; close it there first (`holdfast info` works meanwhile)"};
 }
 
 Status check_regular(const File& file) {
@@ -140,7 +160,7 @@ Result<File> create_file(const std::string& path) {
     return file_error(path, "cannot be created", errno);
   }
   File file(fd, path);
-  Status status = lock(file);
+  Status status = lock(file, F_WRLCK);
   if (status.ok()) {
     status = sync_directory(path);
   }
@@ -151,18 +171,40 @@ Result<File> create_file(const std::string& path) {
   return file;
 }
 
-Result<File> open_file(const std::string& path) {
-  auto file = open_existing(path, O_RDWR);
-  if (file) {
-    if (Status status = lock(*file); !status.ok()) {
+Result<File> open_file(const std::string& path, Access access) {
+  auto file = open_existing(path, access == Access::change ? O_RDWR : O_RDONLY);
+  if (file && access != Access::look) {
+    const short type = access == Access::change ? F_WRLCK : F_RDLCK;
+    if (Status status = lock(*file, type); !status.ok()) {
       return status;
     }
   }
   return file;
 }
 
-Result<File> open_file_read_only(const std::string& path) {
-  return open_existing(path, O_RDONLY);
+Result<FileSize> File::size() const {
+  struct stat info{};
+  if (fstat(fd_, &info) != 0) {
+    return file_error(path_, "cannot be examined", errno);
+  }
+  return FileSize{static_cast<uint64_t>(info.st_size), static_cast<uint64_t>(info.st_blocks) * 512};
+}
+
+Result<size_t> File::read(void* to, size_t n) const {
+  ssize_t got = 0;
+  do {
+    got = ::pread(fd_, to, n, 0);
+  } while (got < 0 && errno == EINTR);
+  return got < 0 ? Result<size_t>(file_error(path_, "cannot be read", errno))
+                 : Result<size_t>(static_cast<size_t>(got));
+}
+
+Result<bool> File::has_writer() const {
+  struct flock range = whole_file(F_RDLCK);
+  if (fcntl(fd_, F_OFD_GETLK, &range) != 0) {
+    return file_error(path_, "cannot be examined for locks", errno);
+  }
+  return range.l_type != F_UNLCK;
 }
 
 }  // namespace holdfast::native

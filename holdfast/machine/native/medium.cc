@@ -57,7 +57,7 @@ NativeMedium::~NativeMedium() {
 
 Status NativeMedium::grow(size_t n) {
   if (read_only_) {
-    return {Code::permission_denied, path() + " is open read-only and cannot grow"};
+    return {Code::permission_denied, name() + " is open read-only and cannot grow"};
   }
   const std::lock_guard lock(mutex_);
   const size_t old = bytes_.load(std::memory_order_relaxed);
@@ -72,7 +72,7 @@ Status NativeMedium::grow(size_t n) {
   if (error != 0) {
     const int restored = ftruncate(file_.fd(), static_cast<off_t>(old));
     (void)restored;  // a longer file is harmless: bytes_ stands
-    const Status status = native::file_error(path(), "cannot grow", error);
+    const Status status = native::file_error(name(), "cannot grow", error);
     return {status.code(), status.message() + " (growing from " + std::to_string(old) + " to " +
                                std::to_string(n) + " bytes)"};
   }
@@ -101,7 +101,7 @@ std::byte* NativeMedium::base_candidate(int k) const {
 
 Result<std::byte*> NativeMedium::reserve(size_t n, std::byte* address) {
   if (n == 0 || reinterpret_cast<uintptr_t>(address) % kPageBytes != 0) {
-    return Status(Code::invalid_argument, path() + ": a reservation needs a page-aligned address");
+    return Status(Code::invalid_argument, name() + ": a reservation needs a page-aligned address");
   }
   n = round_up(n);
   const std::lock_guard lock(mutex_);
@@ -109,10 +109,10 @@ Result<std::byte*> NativeMedium::reserve(size_t n, std::byte* address) {
   void* p = map_at(address, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) {
     if (errno == EEXIST) {
-      return Status(Code::busy, path() + ": the address range at " + hex(address) + " (" +
+      return Status(Code::busy, name() + ": the address range at " + hex(address) + " (" +
                                     std::to_string(n) + " bytes) is taken in this process");
     }
-    return Status(Code::out_of_space, path() + ": cannot reserve " + std::to_string(n) +
+    return Status(Code::out_of_space, name() + ": cannot reserve " + std::to_string(n) +
                                           " bytes of address space; lower max_bytes");
   }
   reserved_.push_back({static_cast<std::byte*>(p), n});
@@ -122,12 +122,12 @@ Result<std::byte*> NativeMedium::reserve(size_t n, std::byte* address) {
 Status NativeMedium::check_map(size_t offset, size_t n, const std::byte* address) const {
   if (n == 0 || offset % kPageBytes != 0 ||
       reinterpret_cast<uintptr_t>(address) % kPageBytes != 0) {
-    return {Code::invalid_argument, path() + ": a mapping needs whole pages"};
+    return {Code::invalid_argument, name() + ": a mapping needs whole pages"};
   }
   const size_t end = round_up(bytes());
   if (offset > end || n > end - offset) {
     return {Code::invalid_argument,
-            path() + ": bytes " + std::to_string(offset) + " to " + std::to_string(offset + n) +
+            name() + ": bytes " + std::to_string(offset) + " to " + std::to_string(offset + n) +
                 " lie beyond the end of the file (" + std::to_string(bytes()) + ")"};
   }
   return {};
@@ -153,13 +153,13 @@ Result<std::byte*> NativeMedium::map(size_t offset, size_t n, std::byte* address
   void* p = map_at(address, n, PROT_READ | PROT_WRITE, flags, file_.fd(), offset);
   if (p == MAP_FAILED) {
     if (errno == EEXIST) {
-      return Status(Code::busy, path() + ": the address range at " + hex(address) + " (" +
+      return Status(Code::busy, name() + ": the address range at " + hex(address) + " (" +
                                     std::to_string(n) + " bytes) is taken in this process");
     }
     return errno == ENOMEM ? Status(Code::out_of_space,
-                                    path() + ": the system has no memory for a mapping of " +
+                                    name() + ": the system has no memory for a mapping of " +
                                         std::to_string(n) + " bytes")
-                           : native::file_error(path(), "cannot be mapped", errno);
+                           : native::file_error(name(), "cannot be mapped", errno);
   }
   return static_cast<std::byte*>(p);
 }

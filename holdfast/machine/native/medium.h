@@ -38,8 +38,7 @@ class NativeMedium {
   Domain domain() const { return persistence_.domain; }
   bool emulated() const { return persistence_.emulated; }
   std::string description() const { return persistence_.description; }
-  const std::string& path() const { return file_.path(); }
-  const std::string& name() const { return path(); }
+  const std::string& name() const { return file_.path(); }  ///< the file's path
 
   const native::Persistence& persistence() const { return persistence_; }
   native::MediumSync& sync() { return sync_; }

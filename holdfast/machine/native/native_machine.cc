@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/machine/native/native_machine.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <random>
@@ -17,25 +16,22 @@ Result<std::unique_ptr<NativeMachine>> NativeMachine::open(const std::string& pa
   if (options.create && options.read_only) {
     return Status(Code::invalid_argument, path + " cannot be both created and read-only");
   }
-  auto file = options.create      ? native::create_file(path)
-              : options.read_only ? native::open_file_read_only(path)
-                                  : native::open_file(path);
+  auto file = options.create ? native::create_file(path)
+                             : native::open_file(path, options.read_only ? native::Access::read
+                                                                         : native::Access::change);
   if (!file) {
     return file.status();
   }
   auto persistence = native::choose_persistence(path, native::examine(file->fd()), options);
-  struct stat info{};
-  if (persistence && fstat(file->fd(), &info) != 0) {
-    persistence = native::file_error(path, "cannot be examined", errno);
-  }
-  if (!persistence) {
+  auto size = file->size();
+  if (!persistence || !size) {
     if (options.create) {
       ::unlink(path.c_str());
     }
-    return persistence.status();
+    return persistence ? size.status() : persistence.status();
   }
-  return std::unique_ptr<NativeMachine>(new NativeMachine(
-      std::move(*file), static_cast<size_t>(info.st_size), *persistence, options));
+  return std::unique_ptr<NativeMachine>(
+      new NativeMachine(std::move(*file), static_cast<size_t>(size->bytes), *persistence, options));
 }
 
 NativeMachine::NativeMachine(native::File file, size_t bytes,

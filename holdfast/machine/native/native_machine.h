@@ -61,6 +61,8 @@ class NativeMachine {
   static void copy(void* to, const void* from, size_t n) { native::copy_words(to, from, n); }
   static void* context() { return native::thread_state.context; }
   static void set_context(void* context) { native::thread_state.context = context; }
+  static Phase phase(Phase next) { return next; }
+  static void transaction(TransactionKind /*kind*/) {}
 
   // Threads.
   int self() {

@@ -32,7 +32,7 @@ struct SoftOptions {
 
 struct NativeOptions {
   bool create = false;                ///< the file must not exist
-  bool read_only = false;             ///< takes no lock and changes nothing
+  bool read_only = false;             ///< keeps writers out, changes nothing
   std::optional<Domain> domain = {};  ///< none: pmem or eadr where the file offers it, else file
   bool force = false;                 ///< allow pmem and eadr on an ordinary file ("emulated")
   int max_threads = 64;

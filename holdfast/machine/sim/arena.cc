@@ -17,10 +17,18 @@ constexpr size_t round_up(size_t n, size_t to) {
   return (n + to - 1) / to * to;
 }
 
+size_t volatile_share(size_t arena_bytes) {
+  return round_up(arena_bytes / 8, kPageBytes);
+}
+
 }  // namespace
 
+std::byte* Arena::persistent_base(size_t bytes) {
+  return reinterpret_cast<std::byte*>(kArenaBase) + volatile_share(bytes);
+}
+
 Arena::Arena(size_t bytes)
-    : bytes_(round_up(bytes, kPageBytes)), volatile_bytes_(round_up(bytes / 8, kPageBytes)) {
+    : bytes_(round_up(bytes, kPageBytes)), volatile_bytes_(volatile_share(bytes)) {
   if (bytes_ < 64 * kPageBytes || bytes_ > kArenaMaxBytes) {
     throw Error(Status(Code::invalid_argument, "arena_bytes must be between " +
                                                    std::to_string(64 * kPageBytes) + " and " +
@@ -85,8 +93,18 @@ void Arena::release(const std::byte* p, size_t n) {
   reserved_.erase(offset(p), offset(p) + round_up(n, kPageBytes), [](size_t, size_t) {});
 }
 
-void Arena::clear(size_t begin, size_t end) {
-  madvise(base() + begin, end - begin, MADV_DONTNEED);
+void Arena::clear(size_t begin, size_t end, bool foreign) {
+  if (!foreign) {
+    madvise(base() + begin, end - begin, MADV_DONTNEED);
+    return;
+  }
+  void* const got = mmap(base() + begin, end - begin, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  if (got == MAP_FAILED) {
+    throw Error(
+        Status(Code::out_of_space,
+               std::string("the simulated machine cannot unmap content: ") + strerror(errno)));
+  }
 }
 
 }  // namespace holdfast::sim

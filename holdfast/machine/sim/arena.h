@@ -31,6 +31,8 @@ class Arena {
 
   std::byte* base() const { return reinterpret_cast<std::byte*>(kArenaBase); }
   std::byte* persistent_base() const { return base() + volatile_bytes_; }
+  /// The same for an arena of this size that need not exist.
+  static std::byte* persistent_base(size_t bytes);
   size_t bytes() const { return bytes_; }
 
   /// Zeroed volatile memory, never given back. Throws Error(out_of_space).
@@ -43,8 +45,8 @@ class Arena {
     return reserved_.contains(offset(p), offset(p) + n);
   }
   void release(const std::byte* p, size_t n);
-  /// Makes pages zero again.
-  void clear(size_t begin, size_t end);
+  /// Makes pages zero again. `foreign`: others were mapped over them, which are dropped.
+  void clear(size_t begin, size_t end, bool foreign = false);
 
   size_t offset(const std::byte* p) const { return reinterpret_cast<uintptr_t>(p) - kArenaBase; }
 

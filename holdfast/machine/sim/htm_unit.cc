@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/machine/sim/htm_unit.h"
 
+#include <algorithm>
 #include <bit>
+#include <numeric>
 
 namespace holdfast::sim {
 
-HtmUnit::HtmUnit(size_t lines, size_t slots, size_t load_limit, size_t store_limit,
-                 DoomListener& listener)
+HtmUnit::HtmUnit(size_t lines, size_t slots, const HtmLimits& limits, HtmListener& listener)
     : lines_(lines),
       transactions_(slots),
-      load_limit_(load_limit),
-      store_limit_(store_limit),
-      listener_(listener) {}
+      limits_(limits),
+      group_of_(slots),
+      usage_(slots),
+      listener_(listener) {
+  std::iota(group_of_.begin(), group_of_.end(), 0);
+}
+
+void HtmUnit::set_group(int slot, int group) {
+  group_of_[static_cast<size_t>(slot)] = group;
+  usage_.resize(std::max(usage_.size(), static_cast<size_t>(group) + 1));
+}
 
 void HtmUnit::begin(int slot, Tracking tracking) {
   Transaction& tx = transaction(slot);
@@ -25,6 +34,11 @@ void HtmUnit::begin(int slot, Tracking tracking) {
 
 void HtmUnit::release(int slot) {
   Transaction& tx = transaction(slot);
+  listener_.on_released(slot, tx, tx.doomed());
+  Usage& used = usage(slot);
+  used.loads -= tx.read_lines.size();
+  used.stores -= tx.written_lines.size() - tx.in_both;
+  tx.in_both = 0;
   const auto bit = static_cast<unsigned>(slot);
   for (const uint32_t line : tx.read_lines) {
     lines_[line].readers[bit / 64] &= ~(uint64_t{1} << (bit % 64));
@@ -63,17 +77,43 @@ void HtmUnit::evict_writer(int slot, uint32_t line) {
   }
 }
 
-void HtmUnit::evict_readers(int slot, uint32_t line) {
+template <class F>
+void HtmUnit::for_each_reader(uint32_t line, F&& f) {
   for (unsigned part = 0; part < kMaxSlots / 64; ++part) {
-    uint64_t readers = lines_[line].readers[part];
-    while (readers != 0) {
-      const int reader = static_cast<int>(part * 64) + std::countr_zero(readers);
-      readers &= readers - 1;
-      if (reader != slot) {
-        doom(reader, AbortCause::conflict);
-      }
+    for (uint64_t readers = lines_[line].readers[part]; readers != 0; readers &= readers - 1) {
+      f(static_cast<int>(part * 64) + std::countr_zero(readers));
     }
   }
+}
+
+void HtmUnit::evict_readers(int slot, uint32_t line) {
+  for_each_reader(line, [&](int reader) {
+    if (reader != slot) {
+      doom(reader, AbortCause::conflict);
+    }
+  });
+}
+
+void HtmUnit::lost(uint32_t line, bool readers, bool writer, FunctionRef<bool(int)> concerned) {
+  const int owner = lines_[line].writer - 1;
+  if (writer && owner >= 0 && concerned(owner)) {
+    doom(owner, AbortCause::capacity);
+  }
+  if (readers) {
+    for_each_reader(line, [&](int reader) {
+      if (concerned(reader)) {
+        doom(reader, AbortCause::capacity);
+      }
+    });
+  }
+}
+
+bool HtmUnit::full(int slot, bool store) {
+  const Usage& used = usage(slot);
+  if (limits_.together) {
+    return used.loads + used.stores >= limits_.stores;
+  }
+  return store ? used.stores >= limits_.stores : used.loads >= limits_.loads;
 }
 
 void HtmUnit::plain_store(int slot, uint32_t line) {
@@ -96,12 +136,13 @@ void HtmUnit::transactional_load(int slot, uint32_t line) {
   const auto bit = static_cast<unsigned>(slot);
   uint64_t& readers = lines_[line].readers[bit / 64];
   if ((readers >> (bit % 64) & 1) == 0) {
-    if (tx.read_lines.size() == load_limit_) {
+    if (full(slot, false)) {
       doom(slot, AbortCause::capacity);
       return;
     }
     readers |= uint64_t{1} << (bit % 64);
     tx.read_lines.push_back(line);
+    ++usage(slot).loads;
   }
 }
 
@@ -110,12 +151,14 @@ void HtmUnit::transactional_store(int slot, uint32_t line) {
   evict_readers(slot, line);
   Transaction& tx = transaction(slot);
   if (!owns(slot, line)) {
-    if (tx.written_lines.size() == store_limit_) {
+    const bool has_entry = limits_.together && reads(slot, line);
+    if (!has_entry && full(slot, true)) {
       doom(slot, AbortCause::capacity);
       return;
     }
     lines_[line].writer = static_cast<uint16_t>(slot + 1);
     tx.written_lines.push_back(line);
+    has_entry ? ++tx.in_both : ++usage(slot).stores;
   }
 }
 

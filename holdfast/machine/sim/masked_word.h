@@ -37,8 +37,11 @@ inline uint64_t read_word(uintptr_t address) {
   return value;
 }
 
+/// A whole word is not read first: of a page that was mapped from a file and is only ever written
+/// to, a read would bring in the page as it was, and its neighbours.
 inline void write_word(const MaskedWord& word) {
-  const uint64_t value = word.over(read_word(word.address));
+  const bool whole = word.mask == ~uint64_t{0};
+  const uint64_t value = whole ? word.value : word.over(read_word(word.address));
   std::memcpy(reinterpret_cast<void*>(word.address), &value, sizeof(value));
 }
 

@@ -12,9 +12,17 @@ namespace {
   throw Error(Status(Code::misuse, what));
 }
 
+bool possible(const HtmDescription& htm, Tracking tracking) {
+  return htm.present &&
+         (tracking == Tracking::all || htm.rollback_only || htm.suspend_load_tracking);
+}
+
 }  // namespace
 
 void MemorySystem::throw_if_doomed(SimThread& thread) {
+  if (timed_ != nullptr && thread.tx->active() && timed_->interrupted(thread)) {
+    htm_.doom(thread.slot, AbortCause::interrupt);
+  }
   if (thread.tx->doomed()) {
     thread.tx->unwinding = true;
     throw HtmAbort{};
@@ -31,10 +39,29 @@ void MemorySystem::on_doomed(int slot) {
   }
 }
 
+void MemorySystem::on_released(int slot, const Transaction& tx, bool aborted) {
+  if (timing_ != nullptr) {
+    timing_->released(slot, tx, aborted);
+  }
+}
+
 void MemorySystem::begin(SimThread& thread, Tracking tracking) {
   runner_.point(thread, Op::begin, 0);
+  if (design_ != nullptr) {
+    throw Error(Status(Code::unsupported,
+                       "a simulated machine with a hardware design has no hardware transactions; "
+                       "use an engine that needs none"));
+  }
   if (thread.tx->open) {
     misuse("a hardware transaction is open on this simulated thread already");
+  }
+  if (options_.machine != nullptr && !possible(options_.machine->htm, tracking)) {
+    misuse("this machine has no such hardware transactions; see htm_capabilities()");
+  }
+  ++thread.stats.htm_begins;
+  thread.phases.begin_attempt();
+  if (timed_ != nullptr) {
+    timed_->begin(thread);
   }
   htm_.begin(thread.slot, tracking);
 }
@@ -47,8 +74,14 @@ void MemorySystem::suspend(SimThread& thread) {
   if (!thread.tx->open || thread.tx->suspended) {
     misuse("suspend without a running hardware transaction");
   }
+  if (options_.machine != nullptr && !options_.machine->htm.suspend) {
+    misuse("this machine cannot suspend a transaction; see htm_capabilities()");
+  }
   throw_if_doomed(thread);
   thread.tx->suspended = true;
+  if (timed_ != nullptr) {
+    timed_->suspend_or_resume(thread);
+  }
 }
 
 void MemorySystem::resume(SimThread& thread) {
@@ -58,6 +91,9 @@ void MemorySystem::resume(SimThread& thread) {
   }
   throw_if_doomed(thread);
   thread.tx->suspended = false;
+  if (timed_ != nullptr) {
+    timed_->suspend_or_resume(thread);
+  }
 }
 
 void MemorySystem::commit(SimThread& thread) {
@@ -86,6 +122,11 @@ void MemorySystem::commit(SimThread& thread) {
     announce(thread, line);
   }
   htm_.end(thread.slot);
+  ++thread.stats.htm_commits;
+  thread.phases.end_attempt();
+  if (timed_ != nullptr) {
+    timed_->commit(thread);
+  }
 }
 
 void MemorySystem::abort(SimThread& thread) {
@@ -101,12 +142,18 @@ AbortCause MemorySystem::caught(SimThread& thread) {
   htm_.doom(thread.slot, AbortCause::other);
   const AbortCause cause = thread.tx->doom;
   htm_.end(thread.slot);
+  ++thread.stats.htm_aborts[static_cast<size_t>(cause)];
+  thread.phases.abort_attempt(cause, runner_.timed() ? thread.clock : runner_.steps());
+  if (timed_ != nullptr) {
+    timed_->aborted(thread);
+  }
   return cause;
 }
 
 void MemorySystem::cancel(SimThread& thread) {
   htm_.doom(thread.slot, AbortCause::explicit_abort);
   htm_.end(thread.slot);
+  thread.phases.end_attempt();
 }
 
 // ---- failure
@@ -118,6 +165,9 @@ void MemorySystem::check_failure() const {
 }
 
 void MemorySystem::freeze(const Status& why) {
+  if (design_ != nullptr && !frozen_) {
+    design_->power_failed();
+  }
   frozen_ = true;
   failure_ = why;
   medium_.fail(why);
@@ -130,10 +180,11 @@ void MemorySystem::crash() {
   if (options_.domain == Domain::process) {
     // Only the process dies: what its threads have stored reaches memory all the same.
     for (const auto& thread : threads_) {
-      drain(*thread);
+      leave_all(*thread);
     }
   }
   crashed_ = true;
+  current_thread->phases.crash(runner_.timed() ? runner_.now() : runner_.steps());
   freeze(Status(Code::io_error, "the simulated machine lost its power before persist event " +
                                     std::to_string(events_)));
   if (runner_.running()) {
@@ -148,6 +199,9 @@ void MemorySystem::forget_threads() {
     runner_.buffer_changed(*thread);
     htm_.doom(thread->slot, AbortCause::other);
     htm_.end(thread->slot);
+  }
+  if (design_ != nullptr) {
+    design_->forget_threads();
   }
   waiters_.take_all([](int) {});
 }

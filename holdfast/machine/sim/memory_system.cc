@@ -1,23 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/machine/sim/memory_system.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
 namespace holdfast::sim {
 
 MemorySystem::MemorySystem(const SimOptions& options, const Arena& arena, SimMedium& medium,
-                           Persistence& persistence, Runner::Threads& threads, Runner& runner)
+                           Persistence& persistence, Runner::Threads& threads, Runner& runner,
+                           HardwareDesign* design)
     : options_(options),
       medium_(medium),
       persistence_(persistence),
       threads_(threads),
       runner_(runner),
-      htm_(arena.bytes() / options.line_bytes, threads.size(), options.htm_load_lines,
-           options.htm_store_lines, *this),
+      htm_(arena.bytes() / options.line_bytes, threads.size(),
+           {options.htm_load_lines, options.htm_store_lines, options.htm_lines_together}, *this),
       line_shift_(std::countr_zero(options.line_bytes)) {
   for (const auto& thread : threads) {
     thread->tx = &htm_.transaction(thread->slot);
+  }
+  if (options.schedule == Schedule::timed) {
+    timing_ = std::make_unique<TimedMemory>(*options.machine, arena, medium, htm_, threads);
+  }
+  if (design != nullptr) {
+    design_ = std::make_unique<DesignHost>(*design, options, *timing_, medium, persistence, threads,
+                                           static_cast<DesignPower&>(*this));
+    timing_->attach(*design_);
+    end_run();
+    medium.before_unmap([this] {
+      no_events_ = true;
+      design_->settle();
+      no_events_ = false;
+    });
+  }
+}
+
+void MemorySystem::start_run(int workers) {
+  timed_ = timing_.get();
+  if (timed_ != nullptr) {
+    timed_->start_run(workers);
+    runner_.set_lookahead(timed_->caches().lookahead());
+  }
+}
+
+void MemorySystem::pause() {
+  SimThread& thread = *current_thread;
+  runner_.point(thread, Op::pause, 0);
+  if (timed_ != nullptr) {
+    timed_->pause(thread);
+  }
+}
+
+void MemorySystem::work(uint64_t cycles) {
+  SimThread& thread = *current_thread;
+  runner_.point_unless(thread, Op::work, 0, [] { return true; });
+  if (timed_ != nullptr) {
+    timed_->work(thread, cycles);
   }
 }
 
@@ -37,9 +77,22 @@ uint64_t MemorySystem::load(uintptr_t address, size_t size) {
   uint64_t bits = 0;
   size_t done = 0;
   for_each_piece(address, size, [&](uintptr_t at, size_t piece) {
-    runner_.point(thread, Op::load, at);
+    ++thread.stats.loads;
+    if (timed_ != nullptr) {
+      __builtin_prefetch(reinterpret_cast<const void*>(at));
+      timed_->issue(thread, at);
+    }
+    runner_.point_unless(thread, Op::load, at,
+                         [&] { return timed_->settled(thread, line_of(at)); });
     const size_t offset = at % kWordBytes;
     const uint64_t word = visible(thread, at - offset);
+    if (timed_ != nullptr) {
+      if (timed_->waits_for_line(thread) &&
+          thread.buffer.covers(at - offset, byte_mask(offset, piece))) {
+        timed_->forwarded(thread);
+      }
+      timed_->loaded(thread, word);
+    }
     bits |= (word >> (8 * offset) & byte_mask(0, piece)) << (8 * done);
     done += piece;
   });
@@ -49,32 +102,47 @@ uint64_t MemorySystem::load(uintptr_t address, size_t size) {
 /// A word as this thread sees it now.
 uint64_t MemorySystem::visible(SimThread& thread, uintptr_t word) {
   Transaction& tx = *thread.tx;
-  if (!tx.unwinding) {
-    const uint32_t line = line_of(word);
-    if (tx.active()) {
-      throw_if_doomed(thread);
-      htm_.transactional_load(thread.slot, line);
-      throw_if_doomed(thread);
-    } else {
-      htm_.plain_load(thread.slot, line);
-    }
-    if (tx.open && htm_.owns(thread.slot, line)) {
-      return thread.buffer.forward(word, tx.words.over(word, read_word(word)));
-    }
+  const bool active = tx.active();
+  if (active) {
+    throw_if_doomed(thread);
   }
-  return thread.buffer.forward(word, read_word(word));
+  const bool own_write = touch(thread, line_of(word));
+  if (active) {
+    throw_if_doomed(thread);
+  }
+  const uint64_t value = read_word(word);
+  return thread.buffer.forward(word, own_write ? tx.words.over(word, value) : value);
+}
+
+/// The line is loaded. True: the thread's open transaction has written it.
+bool MemorySystem::touch(SimThread& thread, uint32_t line) {
+  if (timed_ != nullptr) {
+    return timed_->load(thread, line);
+  }
+  const Transaction& tx = *thread.tx;
+  if (tx.unwinding) {
+    return false;
+  }
+  if (tx.active()) {
+    htm_.transactional_load(thread.slot, line);
+  } else {
+    htm_.plain_load(thread.slot, line);
+  }
+  return tx.open && htm_.owns(thread.slot, line);
 }
 
 void MemorySystem::store(uintptr_t address, size_t size, uint64_t bits) {
   SimThread& thread = *current_thread;
   for_each_piece(address, size, [&](uintptr_t at, size_t piece) {
-    runner_.point(thread, Op::store, at);
+    ++thread.stats.stores;
+    runner_.point_unless(thread, Op::store, at,
+                         [&] { return timed_->enters_quietly(thread, line_of(at)); });
     const size_t offset = at % kWordBytes;
     const uint64_t mask = byte_mask(offset, piece);
     const Transaction& tx = *thread.tx;
     if (!tx.unwinding) {
       const EntryKind kind = tx.active() ? EntryKind::transactional : EntryKind::store;
-      enqueue(thread, {{at - offset, bits << (8 * offset) & mask, mask}, kind});
+      enqueue(thread, {at - offset, bits << (8 * offset) & mask, mask}, kind);
     }
     bits = piece < kWordBytes ? bits >> (8 * piece) : 0;
   });
@@ -118,8 +186,12 @@ uint64_t MemorySystem::read_modify_write(uintptr_t address, size_t size,
   if (!tx.unwinding) {
     drain(thread);
   }
+  ++thread.stats.atomics;
   const size_t offset = address % kWordBytes;
   const uintptr_t word = address - offset;
+  if (timed_ != nullptr) {
+    timed_->atomic(thread, line_of(word));
+  }
   const uint64_t old = visible(thread, word) >> (8 * offset) & byte_mask(0, size);
   uint64_t fresh = old;
   const bool changed = change(old, fresh);
@@ -129,8 +201,8 @@ uint64_t MemorySystem::read_modify_write(uintptr_t address, size_t size,
   if (changed) {
     const uint64_t mask = byte_mask(offset, size);
     const EntryKind kind = tx.active() ? EntryKind::transactional : EntryKind::store;
-    enqueue(thread, {{word, fresh << (8 * offset) & mask, mask}, kind});
-    drain(thread);
+    enqueue(thread, {word, fresh << (8 * offset) & mask, mask}, kind);
+    leave_all(thread);  // at this instant: nobody may come between the load and the store
   }
   if (options_.rmw_orders_pwb) {
     complete_write_backs(thread);
@@ -140,28 +212,70 @@ uint64_t MemorySystem::read_modify_write(uintptr_t address, size_t size,
 
 // ---- the store buffer
 
-void MemorySystem::enqueue(SimThread& thread, const Entry& entry) {
-  while (thread.buffer.full()) {
-    leave_oldest(thread.slot);
+void MemorySystem::enqueue(SimThread& thread, const MaskedWord& word, EntryKind kind) {
+  make_room(thread);
+  uint64_t leave = 0;
+  if (timed_ != nullptr) {
+    leave = is_store(kind) ? timed_->enter(thread, line_of(word.address))
+                           : timed_->enter_write_back(thread);
   }
-  if (entry.kind == EntryKind::transactional) {
+  if (kind == EntryKind::transactional) {
     throw_if_doomed(thread);
   }
-  thread.buffer.push(entry);
-  runner_.buffer_changed(thread);
+  const bool was_empty = thread.buffer.empty();
+  thread.buffer.push({word, kind, leave});
+  if (was_empty && runner_.running()) {
+    runner_.buffer_changed(thread);
+  }
   if (!runner_.running() || options_.store_buffer == 0) {
-    drain(thread);
+    leave_all(thread);
   }
 }
 
+void MemorySystem::make_room(SimThread& thread) {
+  const uint64_t start = thread.clock;
+  while (thread.buffer.full()) {
+    if (timed_ != nullptr) {
+      runner_.wait_until(thread, thread.buffer.front().leave);
+    } else {
+      leave_oldest(thread.slot, true);
+    }
+  }
+  thread.stats.stall_buffer += thread.clock - start;
+}
+
+/// The current thread's buffer empties; in a timed run this takes as long as it takes.
 void MemorySystem::drain(SimThread& thread) {
+  const uint64_t start = thread.clock;
+  while (timed_ != nullptr && !thread.buffer.empty()) {
+    runner_.wait_until(thread, std::max(thread.buffer.front().leave, thread.buffer.back().leave));
+  }
+  thread.stats.stall_fence += thread.clock - start;
+  leave_all(thread);
+}
+
+void MemorySystem::leave_all(SimThread& thread) {
   while (!thread.buffer.empty()) {
-    leave_oldest(thread.slot);
+    leave_oldest(thread.slot, true);
   }
 }
 
-void MemorySystem::leave_oldest(int slot) {
+void MemorySystem::leave_oldest(int slot, bool now_or_never) {
   SimThread& thread = *threads_[static_cast<size_t>(slot)];
+  if (timed_ != nullptr && is_store(thread.buffer.front().kind)) {
+    const bool transactional = thread.buffer.front().kind == EntryKind::transactional;
+    const bool ready = timed_->acquire(thread, thread.buffer.front(), runner_.now(), now_or_never);
+    if (transactional && thread.tx->doomed()) {
+      return;  // it was dropped with the rest of its transaction
+    }
+    if (!ready) {
+      runner_.buffer_changed(thread);
+      return;
+    }
+  }
+  if (design_ != nullptr && !design_admits(thread, now_or_never)) {
+    return;
+  }
   const Entry entry = thread.buffer.front();
   uint64_t offset = 0;
   // The event comes first: a crash just before it finds the entry still in the buffer.
@@ -169,15 +283,27 @@ void MemorySystem::leave_oldest(int slot) {
     persist_event();
   }
   thread.buffer.pop();
+  if (timed_ != nullptr && !thread.buffer.empty()) {
+    // Behind a store that had to wait for its line again.
+    Entry& next = thread.buffer.front();
+    next.leave = std::max(next.leave, runner_.now());
+  }
   runner_.buffer_changed(thread);
   switch (entry.kind) {
     case EntryKind::write_back:
       if (!frozen_) {
         persistence_.wrote_back(offset, thread.write_backs);
       }
+      if (timed_ != nullptr) {
+        timed_->write_back(thread, line_of(entry.word.address), runner_.now());
+      }
       break;
     case EntryKind::transactional:
-      htm_.transactional_store(slot, line_of(entry.word.address));
+      if (timed_ != nullptr) {
+        timed_->left(thread, entry.kind, line_of(entry.word.address));
+      } else {
+        htm_.transactional_store(slot, line_of(entry.word.address));
+      }
       if (!thread.tx->doomed()) {
         thread.tx->words.put(entry.word);
       }
@@ -185,11 +311,18 @@ void MemorySystem::leave_oldest(int slot) {
     case EntryKind::store:
       publish(thread, entry.word);
       break;
+    case EntryKind::tx_begin:
+    case EntryKind::tx_commit:
+      break;  // the design has heard of it
   }
 }
 
 void MemorySystem::publish(SimThread& thread, const MaskedWord& word) {
-  htm_.plain_store(thread.slot, line_of(word.address));
+  if (timed_ != nullptr) {
+    timed_->left(thread, EntryKind::store, line_of(word.address));
+  } else {
+    htm_.plain_store(thread.slot, line_of(word.address));
+  }
   write(thread, word, false);
   announce(thread, line_of(word.address));
 }
@@ -198,7 +331,9 @@ void MemorySystem::write(SimThread& thread, const MaskedWord& word, bool same_in
   write_word(word);
   uint64_t offset;
   if (!frozen_ && medium_.find(word.address, offset)) {
-    persistence_.stored({offset, word.value, word.mask}, same_instant);
+    if (design_ == nullptr) {
+      persistence_.stored({offset, word.value, word.mask}, same_instant);
+    }
     thread.counters.bytes += static_cast<uint64_t>(std::popcount(word.mask)) / 8;
   }
 }
@@ -218,7 +353,9 @@ bool MemorySystem::wait(uintptr_t address) {
   }
   waiters_.add(thread.slot, line_of(address));
   thread.trace.note(Op::wait, address, runner_.steps());
+  const uint64_t start = thread.clock;
   runner_.block(thread, SimThread::State::waiting);
+  thread.stats.blocked += thread.clock - start;
   check_failure();
   return true;
 }
@@ -232,7 +369,14 @@ void MemorySystem::pwb(uintptr_t address) {
   uint64_t offset;
   if (options_.domain == Domain::pmem && !thread.tx->unwinding && !frozen_ &&
       in_arena(reinterpret_cast<const void*>(address)) && medium_.find(address, offset)) {
-    enqueue(thread, {{address & ~uintptr_t{options_.line_bytes - 1}, 0, 0}, EntryKind::write_back});
+    if (timed_ != nullptr) {
+      timed_->pwb(thread);
+    }
+    enqueue(thread, {address & ~uintptr_t{options_.line_bytes - 1}, 0, 0}, EntryKind::write_back);
+    if (timed_ != nullptr && timed_->pwb_waits()) {
+      drain(thread);
+      timed_->fence(thread, true);
+    }
   }
 }
 
@@ -258,6 +402,10 @@ void MemorySystem::sync(SimThread& thread, bool may_fail) {
                                       " of the simulated medium"));
     check_failure();
   }
+  if (timed_ != nullptr) {
+    timed_->fence(thread, true);
+    timed_->persist_fence(thread);
+  }
   if (options_.domain != Domain::file) {
     complete_write_backs(thread);
   } else if (persistence_.dirty_lines() != 0) {
@@ -273,10 +421,18 @@ void MemorySystem::fence() {
   store_load_fence();
 }
 
+void MemorySystem::light_fence() {
+  if (timed_ != nullptr) {
+    fence();
+  }
+}
+
 void MemorySystem::heavy_fence() {
   fence();
   for (const auto& thread : threads_) {
-    drain(*thread);
+    if (timed_ == nullptr) {
+      leave_all(*thread);
+    }
   }
 }
 
@@ -284,6 +440,9 @@ void MemorySystem::store_load_fence() {
   SimThread& thread = *current_thread;
   if (!thread.tx->unwinding) {
     drain(thread);
+    if (timed_ != nullptr) {
+      timed_->fence(thread, options_.rmw_orders_pwb);
+    }
     if (options_.rmw_orders_pwb) {
       complete_write_backs(thread);
     }
@@ -298,7 +457,7 @@ void MemorySystem::complete_write_backs(SimThread& thread) {
 }
 
 void MemorySystem::persist_event() {
-  if (frozen_ || (!runner_.running() && !options_.count_main_events)) {
+  if (frozen_ || no_events_ || (!runner_.running() && !options_.count_main_events)) {
     return;
   }
   if (events_ == crash_at_) {

@@ -8,19 +8,23 @@
 #include <cstdint>
 
 #include "holdfast/base/function_ref.h"
+#include "holdfast/hardware/design_host.h"
 #include "holdfast/machine/sim/arena.h"
 #include "holdfast/machine/sim/htm_unit.h"
 #include "holdfast/machine/sim/persistence.h"
 #include "holdfast/machine/sim/runner.h"
 #include "holdfast/machine/sim/sim_medium.h"
+#include "holdfast/machine/sim/timed_memory.h"
 #include "holdfast/machine/sim/wait_table.h"
 
 namespace holdfast::sim {
 
-class MemorySystem final : private StoreBufferOwner, private DoomListener {
+class MemorySystem final : private StoreBufferOwner, private HtmListener, private DesignPower {
  public:
+  /// design: null for a machine without one; needs a timed machine.
   MemorySystem(const SimOptions& options, const Arena& arena, SimMedium& medium,
-               Persistence& persistence, Runner::Threads& threads, Runner& runner);
+               Persistence& persistence, Runner::Threads& threads, Runner& runner,
+               HardwareDesign* design);
 
   StoreBufferOwner& as_buffer_owner() { return *this; }
   /// The address of a shared word; throws Error(misuse) when it is not in the machine's memory.
@@ -39,12 +43,36 @@ class MemorySystem final : private StoreBufferOwner, private DoomListener {
   void pfence();
   void psync();
   void fence();
-  /// Every thread's stores so far become visible.
+  /// The asymmetric pair. Functional: light is nothing, heavy makes every thread's stores so far
+  /// visible. Timed: both are full fences, as on a computer without a way to interrupt the others.
+  void light_fence();
   void heavy_fence();
   /// Blocks until a store to the line of `address` becomes visible. False: without having waited,
   /// because the thread's transaction is doomed.
   bool wait(uintptr_t address);
+  /// The current thread's loads so far return before it goes on.
+  void await_loads() {
+    if (timed_ != nullptr) {
+      timed_->await_loads(*current_thread);
+    }
+  }
   void point(Op op, uintptr_t address = 0) { runner_.point(*current_thread, op, address); }
+  void pause();
+  /// Private computation of the current thread.
+  void work(uint64_t cycles);
+
+  /// Operations between these take time, if the machine is timed.
+  void start_run(int workers);
+  /// With a hardware design operations in between take time as well: it has no other state than
+  /// that of its buffers and caches.
+  void end_run() { timed_ = design_ != nullptr ? timing_.get() : nullptr; }
+  TimedMemory* timing() { return timing_.get(); }
+
+  // Transactions of the hardware design; memory_design.cc.
+  void tx_start();
+  void tx_commit();
+  void tx_abort();
+  const DesignHost* design() const { return design_.get(); }
 
   // Hardware transactional memory.
   void begin(SimThread& thread, Tracking tracking);
@@ -67,15 +95,25 @@ class MemorySystem final : private StoreBufferOwner, private DoomListener {
   void freeze(const Status& why);
 
  private:
-  void leave_oldest(int slot) override;
+  void leave_oldest(int slot) override { leave_oldest(slot, false); }
+  void leave_oldest(int slot, bool now_or_never);
+  bool design_admits(SimThread& thread, bool now_or_never);
+  DesignHost& needed_design();
+  void design_persist_event() override { persist_event(); }
+  bool power_is_gone() const override { return frozen_; }
+  void design_changed(uint32_t line) override { announce(*current_thread, line); }
   void on_doomed(int slot) override;
+  void on_released(int slot, const Transaction& tx, bool aborted) override;
 
   uint32_t line_of(uintptr_t address) const {
     return static_cast<uint32_t>((address - kArenaBase) >> line_shift_);
   }
   uint64_t visible(SimThread& thread, uintptr_t word);
-  void enqueue(SimThread& thread, const Entry& entry);
+  bool touch(SimThread& thread, uint32_t line);
+  void enqueue(SimThread& thread, const MaskedWord& word, EntryKind kind);
+  void make_room(SimThread& thread);
   void drain(SimThread& thread);
+  void leave_all(SimThread& thread);
   void publish(SimThread& thread, const MaskedWord& word);
   void write(SimThread& thread, const MaskedWord& word, bool same_instant);
   void announce(SimThread& thread, uint32_t line);
@@ -91,11 +129,15 @@ class MemorySystem final : private StoreBufferOwner, private DoomListener {
   Runner::Threads& threads_;
   Runner& runner_;
   HtmUnit htm_;
+  std::unique_ptr<TimedMemory> timing_;  ///< null: the functional machine
+  TimedMemory* timed_ = nullptr;         ///< the same during a run, else null
+  std::unique_ptr<DesignHost> design_;   ///< null: none
   WaitTable waiters_;
   int line_shift_;
   Status failure_;
   bool frozen_ = false;
   bool crashed_ = false;
+  bool no_events_ = false;  ///< what happens now is no persist event
   uint64_t events_ = 0;
   uint64_t crash_at_ = kNever;
   uint64_t syncs_ = 0;

@@ -10,9 +10,10 @@ namespace holdfast::sim {
 Persistence::Persistence(Domain domain, size_t line_bytes, size_t limit, const Image& image)
     : domain_(domain),
       line_bytes_(line_bytes),
+      limit_(limit),
       bytes_(image.size()),
       certain_(limit),
-      page_used_(limit / kPageBytes + 1),
+      page_(limit / kPageBytes + 1),
       index_(limit / line_bytes + 1) {
   for (size_t offset = 0; offset < image.size(); offset += kPageBytes) {
     const size_t n = std::min(kPageBytes, image.size() - offset);
@@ -20,13 +21,29 @@ Persistence::Persistence(Domain domain, size_t line_bytes, size_t limit, const I
     const bool zero = page[0] == std::byte{0} && std::memcmp(page, page + 1, n - 1) == 0;
     if (!zero) {
       std::memcpy(&certain_[offset], page, n);
-      page_used_[offset / kPageBytes] = 1;
+      page_[offset / kPageBytes] = Page::own;
     }
   }
 }
 
+void Persistence::adopt(size_t offset, size_t n, const FileContent& file,
+                        const std::byte* content) {
+  if (adopted_ == nullptr) {
+    adopted_ = std::make_unique<AdoptedContent>(limit_, line_bytes_);
+  }
+  adopted_->add(offset, file, content);
+  for (size_t page = offset / kPageBytes; page < (offset + n) / kPageBytes; ++page) {
+    page_[page] = Page::adopted;
+  }
+}
+
 void Persistence::make_certain(const MaskedWord& word) {
-  page_used_[word.address / kPageBytes] = 1;
+  Page& page = page_[word.address / kPageBytes];
+  if (page == Page::adopted) {
+    adopted_->store(word);
+    return;
+  }
+  page = Page::own;
   apply(word, certain_.data());
 }
 
@@ -78,6 +95,14 @@ void Persistence::synced() {
   }
 }
 
+void Persistence::put(size_t offset, const std::byte* bytes, size_t n) {
+  for (size_t at = 0; at < n; at += kWordBytes) {
+    uint64_t value;
+    std::memcpy(&value, bytes + at, sizeof(value));
+    make_certain({offset + at, value, ~uint64_t{0}});
+  }
+}
+
 void Persistence::make_certain(uint32_t line, uint64_t upto) {
   const uint32_t at = index_[line];
   if (at == 0) {
@@ -111,8 +136,15 @@ void Persistence::copy_certain(size_t offset, size_t n, std::byte* to) const {
   for (size_t done = 0; done < n;) {
     const size_t at = offset + done;
     const size_t piece = std::min(n - done, kPageBytes - at % kPageBytes);
-    if (page_used_[at / kPageBytes] != 0) {
-      std::memcpy(to + done, &certain_[at], piece);
+    switch (page_[at / kPageBytes]) {
+      case Page::zero:
+        break;
+      case Page::own:
+        std::memcpy(to + done, &certain_[at], piece);
+        break;
+      case Page::adopted:
+        adopted_->copy(at, piece, to + done);
+        break;
     }
     done += piece;
   }
@@ -199,8 +231,9 @@ uint64_t Persistence::for_each_image(uint64_t limit, FunctionRef<bool(const Imag
         break;
       }
       wheel[i] = 0;
-      std::memcpy(&image[dirty.line * line_bytes_], &certain_[dirty.line * line_bytes_],
-                  line_bytes_);
+      std::byte* const line = &image[dirty.line * line_bytes_];
+      std::memset(line, 0, line_bytes_);
+      copy_certain(dirty.line * line_bytes_, line_bytes_, line);
     }
     if (i == wheel.size()) {
       return seen;

@@ -8,11 +8,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "holdfast/base/function_ref.h"
 #include "holdfast/base/random.h"
 #include "holdfast/machine/machine.h"
+#include "holdfast/machine/sim/adopted_content.h"
 #include "holdfast/machine/sim/masked_word.h"
 #include "holdfast/machine/sim/zeroed_array.h"
 
@@ -34,6 +36,9 @@ class Persistence {
 
   size_t bytes() const { return bytes_; }
   void grow(size_t bytes) { bytes_ = bytes; }
+  /// [offset, offset + n), whole pages never stored to, certainly holds the bytes of `file`, which
+  /// outlives this object, from `content` on. Takes memory for lines that are stored to only.
+  void adopt(size_t offset, size_t n, const FileContent& file, const std::byte* content);
 
   /// A store to byte offset word.address became visible; `same_instant`: together with the one
   /// before, as the stores of one hardware transaction do. No image parts those within a line.
@@ -44,9 +49,14 @@ class Persistence {
   void fenced(std::vector<WriteBack>& pending);
   /// All that was stored so far is certain (fdatasync).
   void synced();
+  /// These bytes, of whole words, are certain. With a hardware design nothing else gets here: a
+  /// store alone is not tracked as something that may persist.
+  void put(size_t offset, const std::byte* bytes, size_t n);
 
   /// Copies what is visible of [offset, offset + n) to `to`, which is zero.
   void read_latest(size_t offset, size_t n, std::byte* to) const;
+  /// The same for what is certain.
+  void copy_certain(size_t offset, size_t n, std::byte* to) const;
 
   /// Every line as old, or as new, as is legal; or each line's prefix drawn at random.
   Image earliest_image() const;
@@ -60,6 +70,8 @@ class Persistence {
   size_t dirty_lines() const { return dirty_.size(); }
 
  private:
+  /// Where the certain bytes of a page are.
+  enum class Page : uint8_t { zero, own, adopted };
   struct Store {
     MaskedWord word;  ///< address: offset on the medium
     uint64_t number;  ///< of the instant, over the whole medium, for write-backs to refer to
@@ -72,7 +84,6 @@ class Persistence {
   bool certain_at_once() const { return domain_ == Domain::process || domain_ == Domain::eadr; }
   void make_certain(const MaskedWord& word);
   void make_certain(uint32_t line, uint64_t upto);
-  void copy_certain(size_t offset, size_t n, std::byte* to) const;
   /// Lengths of the prefixes of a line that an image may hold, beginning with 0.
   static std::vector<size_t> prefixes(const Dirty& dirty);
   static void apply(const MaskedWord& word, std::byte* image);
@@ -80,10 +91,12 @@ class Persistence {
 
   Domain domain_;
   size_t line_bytes_;
+  size_t limit_;
   size_t bytes_;
-  ZeroedArray<std::byte> certain_;
-  ZeroedArray<uint8_t> page_used_;  ///< pages of certain_ that may differ from zero
-  ZeroedArray<uint32_t> index_;     ///< by line: index into dirty_ + 1, or 0 when clean
+  ZeroedArray<std::byte> certain_;           ///< of the machine's own pages
+  ZeroedArray<Page> page_;                   ///< by page
+  std::unique_ptr<AdoptedContent> adopted_;  ///< null until something is
+  ZeroedArray<uint32_t> index_;              ///< by line: index into dirty_ + 1, or 0 when clean
   std::vector<Dirty> dirty_;
   std::vector<std::vector<Store>> spare_;  ///< emptied lists, for reuse
   uint64_t number_ = 0;                    ///< of the latest instant

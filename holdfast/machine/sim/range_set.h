@@ -23,6 +23,17 @@ class RangeSet {
     return it != ranges_.end() && it->first <= begin && end <= it->second;
   }
 
+  /// The ranges, which may lie side by side, leave no gap in [begin, end).
+  bool covers(size_t begin, size_t end) const {
+    for (auto it = first_ending_after(begin); begin < end; ++it) {
+      if (it == ranges_.end() || it->first > begin) {
+        return false;
+      }
+      begin = it->second;
+    }
+    return true;
+  }
+
   /// Must not overlap.
   void insert(size_t begin, size_t end) { ranges_[begin] = end; }
 

@@ -7,6 +7,12 @@
 #include "holdfast/machine/sim/arena.h"
 
 namespace holdfast::sim {
+namespace {
+
+/// Between two looks of the runner itself, so that time passes: a nanosecond.
+constexpr Time kPoll = 1000;
+
+}  // namespace
 
 Runner::Runner(const SimOptions& options, Threads& threads, StoreBufferOwner& buffers,
                std::unique_ptr<Scheduler> scheduler)
@@ -15,7 +21,9 @@ Runner::Runner(const SimOptions& options, Threads& threads, StoreBufferOwner& bu
       buffers_(buffers),
       scheduler_(std::move(scheduler)),
       runnable_(threads.size()),
-      buffered_(threads.size()) {
+      buffered_(threads.size()),
+      timed_(options.schedule == Schedule::timed),
+      queue_(threads.size()) {
   for (size_t i = 0; i < threads.size(); ++i) {
     bodies_.push_back({this, static_cast<int>(i)});
   }
@@ -58,6 +66,7 @@ void Runner::stop_background() {
     wake(background);
   }
   while (background_alive_) {
+    current_thread->clock += kPoll;
     point(*current_thread, Op::pause, 0);
   }
   background_stops_ = false;
@@ -77,7 +86,7 @@ void Runner::prepare(int slot) {
   thread.context = nullptr;
   thread.state = SimThread::State::runnable;
   thread.fiber.start(*thread.stack, &Runner::enter, &bodies_[static_cast<size_t>(slot)]);
-  runnable_.insert(slot);
+  wake(thread);
 }
 
 void Runner::start() {
@@ -87,6 +96,7 @@ void Runner::start() {
   failure_ = nullptr;
   if (!runnable_.empty()) {
     running_ = true;
+    horizon_ = 0;
     go_on(main);  // comes back when all is done
   }
   if (halted_ == Halt::deadlock || halted_ == Halt::step_limit) {
@@ -97,9 +107,14 @@ void Runner::start() {
 
 void Runner::stop() {
   running_ = false;
+  horizon_ = kNever;
+  buffer_acts_ = false;
   background_alive_ = false;
   runnable_.clear();
+  queue_.clear();
+  SimThread& main = *threads_[kMainSlot];
   for (const auto& thread : threads_) {
+    main.clock = std::max(main.clock, thread->clock);
     if (thread->slot != kMainSlot) {
       thread->state = SimThread::State::idle;
       thread->write_backs.clear();  // a thread that ended fences nothing any more
@@ -112,6 +127,13 @@ void Runner::stop() {
   if (std::exception_ptr failure = std::exchange(failure_, nullptr)) {
     std::rethrow_exception(failure);
   }
+}
+
+void Runner::give_way(SimThread& thread, bool yielding) {
+  if (!running_) {
+    return;
+  }
+  timed_ ? take_turns(thread) : preempt(thread, yielding);
 }
 
 void Runner::preempt(SimThread& thread, bool yielding) {
@@ -133,6 +155,56 @@ void Runner::preempt(SimThread& thread, bool yielding) {
   }
 }
 
+/// Lets everybody act whose turn comes before the thread's own.
+void Runner::take_turns(SimThread& thread) {
+  if (steps_ >= step_limit_) {
+    halt(Halt::step_limit);
+  }
+  const uint64_t own = AgentQueue::key(thread.clock, queue_.thread(thread.slot));
+  while (queue_.first() < own) {
+    const size_t agent = AgentQueue::agent(queue_.first());
+    const int slot = queue_.slot(agent);
+    if (queue_.is_buffer(agent)) {
+      leave(slot, AgentQueue::time(queue_.first()));
+    } else {
+      queue_.put(queue_.thread(thread.slot), thread.clock);
+      queue_.remove(agent);
+      switch_to(thread, *threads_[static_cast<size_t>(slot)]);
+      return;  // whoever came back here found this thread to be the first
+    }
+  }
+  set_horizon(thread);
+}
+
+void Runner::leave(int slot, Time time) {
+  buffer_time_ = time;
+  buffer_acts_ = timed_;
+  buffers_.leave_oldest(slot);
+  buffer_acts_ = false;
+  SimThread& thread = *threads_[static_cast<size_t>(slot)];
+  if (thread.state == SimThread::State::idle) {
+    thread.clock = std::max(thread.clock, time);  // it ended; its last store leaves only now
+  }
+}
+
+void Runner::schedule_buffer(const SimThread& thread) {
+  const size_t agent = queue_.buffer(thread.slot);
+  if (thread.buffer.empty()) {
+    queue_.remove(agent);
+  } else {
+    const Time at = thread.buffer.front().leave;
+    queue_.put(agent, at);
+    horizon_ = std::min(horizon_, at);
+  }
+}
+
+/// Up to then the thread runs on without asking; never for long, so that one that runs in circles
+/// is noticed.
+void Runner::set_horizon(const SimThread& thread) {
+  constexpr Time kMillisecond = 1'000'000'000;
+  horizon_ = std::min(AgentQueue::time(queue_.first()), thread.clock + kMillisecond);
+}
+
 /// `from` cannot go on for now: finds somebody who can, which may be `from` again.
 void Runner::go_on(SimThread& from) {
   for (;;) {
@@ -143,17 +215,38 @@ void Runner::go_on(SimThread& from) {
     if (runnable_.empty() && buffered_.empty()) {
       halt(Halt::deadlock);
     }
-    const Choice choice = scheduler_->next({runnable_, buffered_, -1, false});
-    if (choice.kind == Choice::Kind::drain) {
-      buffers_.leave_oldest(choice.slot);
-    } else {
-      switch_to(from, *threads_[static_cast<size_t>(choice.slot)]);
+    if (timed_ ? act_first(from) : act(from, scheduler_->next({runnable_, buffered_, -1, false}))) {
       return;
     }
   }
 }
 
+/// True: a thread was switched to, and `from` is back.
+bool Runner::act(SimThread& from, const Choice& choice) {
+  if (choice.kind == Choice::Kind::drain) {
+    buffers_.leave_oldest(choice.slot);
+    return false;
+  }
+  switch_to(from, *threads_[static_cast<size_t>(choice.slot)]);
+  return true;
+}
+
+bool Runner::act_first(SimThread& from) {
+  const uint64_t first = queue_.first();
+  const size_t agent = AgentQueue::agent(first);
+  if (queue_.is_buffer(agent)) {
+    leave(queue_.slot(agent), AgentQueue::time(first));
+    return false;
+  }
+  queue_.remove(agent);
+  switch_to(from, *threads_[static_cast<size_t>(queue_.slot(agent))]);
+  return true;
+}
+
 void Runner::switch_to(SimThread& from, SimThread& to) {
+  if (timed_) {
+    set_horizon(to);
+  }
   if (&from != &to) {
     current_thread = &to;
     from.fiber.switch_to(to.fiber);
@@ -169,6 +262,11 @@ void Runner::block(SimThread& thread, SimThread::State how) {
 void Runner::wake(SimThread& thread) {
   thread.state = SimThread::State::runnable;
   runnable_.insert(thread.slot);
+  if (timed_) {
+    thread.clock = std::max(thread.clock, now());
+    queue_.put(queue_.thread(thread.slot), thread.clock);
+    horizon_ = std::min(horizon_, thread.clock);
+  }
 }
 
 void Runner::enter(void* body) {
@@ -206,6 +304,7 @@ void Runner::run_background() {
       if (!background_result_ && seen == writes_by_others_ && wanted()) {
         block(self, SimThread::State::asleep);
       } else {
+        self.clock += kPoll;
         point(self, Op::pause, 0);
       }
     } while (wanted());

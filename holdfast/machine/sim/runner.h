@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "holdfast/base/function_ref.h"
+#include "holdfast/machine/sim/agent_queue.h"
 #include "holdfast/machine/sim/scheduler.h"
 #include "holdfast/machine/sim/sim_thread.h"
 
@@ -65,16 +67,38 @@ class Runner {
   /// The current thread is about to perform an operation: others may go first.
   void point(SimThread& thread, Op op, uintptr_t address) {
     thread.trace.note(op, address, ++steps_);
-    if (running_) {
-      preempt(thread, op == Op::pause);
+    if (thread.clock >= horizon_) {
+      give_way(thread, op == Op::pause);
     }
   }
+  /// As point(), for an operation nobody else may notice. If is_private() says so, a thread may be
+  /// up to the lookahead beyond the others: nothing they do reaches it sooner.
+  template <class F>
+  void point_unless(SimThread& thread, Op op, uintptr_t address, F&& is_private) {
+    thread.trace.note(op, address, ++steps_);
+    if (thread.clock >= horizon_ &&
+        (!timed_ || thread.clock >= horizon_ + lookahead_ || !is_private())) {
+      give_way(thread, false);
+    }
+  }
+  void set_lookahead(Time lookahead) { lookahead_ = lookahead; }
+  /// Timed: the current thread's clock moves on to `time`, and everybody who acts until then does.
+  void wait_until(SimThread& thread, Time time) {
+    thread.clock = std::max(thread.clock, time);
+    take_turns(thread);
+  }
+  /// Timed: the instant of what happens now.
+  Time now() const { return buffer_acts_ ? buffer_time_ : current_thread->clock; }
+  bool timed() const { return timed_; }
   /// Stops the current thread until wake().
   void block(SimThread& thread, SimThread::State how);
   void wake(SimThread& thread);
   /// The store buffer of a thread became empty, or no longer is.
   void buffer_changed(const SimThread& thread) {
     thread.buffer.empty() ? buffered_.erase(thread.slot) : buffered_.insert(thread.slot);
+    if (timed_ && running_) {
+      schedule_buffer(thread);
+    }
   }
   /// Something became visible: the background thread, should it sleep, has a look.
   void written(int slot) {
@@ -103,8 +127,15 @@ class Runner {
   std::string explain(Halt why) const;
 
   void prepare(int slot);
+  void give_way(SimThread& thread, bool yielding);
   void preempt(SimThread& thread, bool yielding);
+  void take_turns(SimThread& thread);
+  bool act(SimThread& from, const Choice& choice);
+  bool act_first(SimThread& from);
   void go_on(SimThread& from);
+  void leave(int slot, Time time);
+  void schedule_buffer(const SimThread& thread);
+  void set_horizon(const SimThread& thread);
   void switch_to(SimThread& from, SimThread& to);
   static void enter(void* body);
   void run_worker(int slot);
@@ -120,6 +151,14 @@ class Runner {
   IndexSet runnable_;
   IndexSet buffered_;
   std::vector<Body> bodies_;
+
+  // Virtual time. The running thread is not in the queue; until `horizon_` nobody else acts.
+  bool timed_;
+  AgentQueue queue_;
+  Time horizon_ = kNever;
+  Time lookahead_ = 0;
+  Time buffer_time_ = 0;
+  bool buffer_acts_ = false;
 
   bool running_ = false;
   Halt halted_ = Halt::none;

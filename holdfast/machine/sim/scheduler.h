@@ -1,13 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "holdfast/base/random.h"
 #include "holdfast/machine/sim/index_set.h"
 #include "holdfast/machine/sim/sim_options.h"
 
-namespace holdfast::sim {
+namespace holdfast {
+
+/// How far an exhaustive search goes: choices of one schedule that cost something.
+struct ScheduleBounds {
+  int preemptions = 2;  ///< switches away from a thread that could go on
+  int drains = 2;       ///< stores made visible while a thread could go on, or between another's
+};
+
+/// Hands out the schedules of a small program one after the other, until there are no more. The
+/// program runs from the beginning each time, on a fresh machine, and must do the same whenever the
+/// schedule is the same.
+///
+///   auto explorer = std::make_shared<ScheduleExplorer>(ScheduleBounds{});
+///   while (explorer->next()) {
+///     SimMachine machine({.schedule = Schedule::exhaustive, .explorer = explorer});
+///     ... the program; one that shows a bug is told by text() ...
+///   }
+///
+/// All schedules within the bounds are found, each once. What a bound does not count: who goes on
+/// when a thread has ended or waits, and which stores become visible then; and that a thread that
+/// pauses lets the next one run.
+class ScheduleExplorer {
+ public:
+  explicit ScheduleExplorer(const ScheduleBounds& bounds) : bounds_(bounds) {}
+
+  /// Prepares the next run. False: there was none left. Throws Error(misuse) when the run before
+  /// did not follow its script, because its program depends on something else than the schedule.
+  bool next();
+  /// Handed out so far.
+  uint64_t schedules() const { return schedules_; }
+  /// The choices of the current schedule: which of how many, where there was more than one.
+  std::string text() const;
+
+  // For the scheduler of the machine that runs.
+  /// Which of so many possibilities the script takes at this point.
+  size_t choose(size_t options);
+  bool may_preempt() const { return preemptions_ > 0; }
+  bool may_drain() const { return drains_ > 0; }
+  void preempted() { --preemptions_; }
+  void drained() { --drains_; }
+
+ private:
+  struct Decision {
+    size_t taken;
+    size_t options;
+  };
+
+  ScheduleBounds bounds_;
+  std::vector<Decision> trail_;  ///< the script, and what the run added to it
+  size_t position_ = 0;
+  int preemptions_ = 0;  ///< left in this run
+  int drains_ = 0;
+  uint64_t schedules_ = 0;
+  bool diverged_ = false;
+};
+
+namespace sim {
 
 /// Who could act next. Threads and the oldest entries of their store buffers are agents alike.
 struct Agents {
@@ -43,4 +103,37 @@ class RandomScheduler final : public Scheduler {
   uint64_t drain_below_;
 };
 
-}  // namespace holdfast::sim
+/// Follows the script of a ScheduleExplorer.
+class ExhaustiveScheduler final : public Scheduler {
+ public:
+  ExhaustiveScheduler(std::shared_ptr<ScheduleExplorer> explorer, size_t slots)
+      : explorer_(std::move(explorer)), parked_(slots, false) {}
+  Choice next(const Agents& agents) override;
+
+ private:
+  struct Option {
+    Choice choice;
+    bool preempts = false;
+    bool drains = false;
+  };
+
+  void list_all(const Agents& agents);
+  void list_for_running(const Agents& agents);
+  void list_for_yielding(const Agents& agents);
+  void list_drains(const Agents& agents, bool counted);
+  Choice follow(const Option& option, const Agents& agents);
+
+  std::shared_ptr<ScheduleExplorer> explorer_;
+  std::vector<Option> options_;
+  /// Threads that were switched away from at a scheduling point: they go on behind it.
+  std::vector<bool> parked_;
+  int fresh_ = -1;     ///< was told to run and comes to its first scheduling point: no choice there
+  int draining_ = -1;  ///< whose buffer the last choice was
+  size_t pauses_ = 0;  ///< since a store last became visible
+};
+
+/// The one that options.schedule says, for a machine with so many slots.
+std::unique_ptr<Scheduler> make_scheduler(const SimOptions& options, size_t slots);
+
+}  // namespace sim
+}  // namespace holdfast

@@ -71,8 +71,11 @@ class SimAtomic {
 
 template <Word T>
 T SimMachine::wait_while(const SimAtomic<T>& word, std::type_identity_t<T> old) {
-  for (;;) {
+  for (bool waited = false;; waited = true) {
     const T value = word.load();
+    if (waited) {
+      memory().await_loads();  // nobody guesses when a wait ends: the line must be there
+    }
     if (sim::to_bits(value) != sim::to_bits(old) ||
         !wait_for_change(word.address(), sizeof(T), sim::to_bits(old))) {
       return value;

@@ -4,13 +4,73 @@
 #include <algorithm>
 #include <utility>
 
+#include "holdfast/hardware/designs.h"
+
 namespace holdfast {
 namespace {
 
-SimOptions checked(SimOptions options) {
-  const auto refuse = [](const std::string& why) {
-    throw Error(Status(Code::invalid_argument, "simulated machine: " + why));
+/// What the description of a computer decides.
+void take_over(const MachineDescription& machine, SimOptions& options) {
+  options.line_bytes = machine.line_bytes;
+  options.store_buffer = static_cast<size_t>(machine.core.store_buffer);
+  options.rmw_orders_pwb = machine.persistence.rmw_orders_pwb;
+  const auto lines = [&](HtmTracking tracking, size_t count) {
+    // Lines remembered in a cache are limited by the cache: by its evictions where there are any,
+    // by its size on the functional machine.
+    const bool timed = options.schedule == Schedule::timed;
+    const size_t cache = tracking == HtmTracking::l1 ? machine.l1.bytes : machine.llc.bytes;
+    return tracking == HtmTracking::count ? count
+           : timed                        ? std::numeric_limits<size_t>::max()
+                                          : cache / machine.line_bytes;
   };
+  options.htm_store_lines = lines(machine.htm.stores, machine.htm.store_lines);
+  options.htm_load_lines = lines(machine.htm.loads, machine.htm.load_lines);
+  options.htm_lines_together = machine.htm.loads_and_stores_share;
+}
+
+[[noreturn]] void refuse(const std::string& why) {
+  throw Error(Status(Code::invalid_argument, "simulated machine: " + why));
+}
+
+std::unique_ptr<HardwareDesign> design_of(const SimOptions& options) {
+  if (options.make_design) {
+    return options.make_design();
+  }
+  return options.design.empty() ? nullptr
+                                : make_design(options.design, options.design_options).value();
+}
+
+/// A design may change the machine it works on.
+void fit(const HardwareDesign& design, SimOptions& options) {
+  if (options.schedule != Schedule::timed || options.machine == nullptr) {
+    refuse("a hardware design needs a timed run and the description of a computer");
+  }
+  if (options.domain != Domain::pmem && options.domain != Domain::eadr) {
+    refuse(std::string("a hardware design needs domain pmem or eadr, not ") +
+           to_string(options.domain));
+  }
+  auto machine = std::make_shared<MachineDescription>(*options.machine);
+  design.adapt(*machine);
+  options.machine = machine;
+  options.design = options.design.empty() ? "custom" : options.design;
+}
+
+SimOptions checked(SimOptions options, const HardwareDesign* design) {
+  if (design != nullptr) {
+    fit(*design, options);
+  }
+  if (options.machine != nullptr) {
+    take_over(*options.machine, options);
+    if (options.threads > options.machine->hardware_threads()) {
+      refuse(options.machine->name + " has " + std::to_string(options.machine->hardware_threads()) +
+             " hardware threads, not " + std::to_string(options.threads));
+    }
+  } else if (options.schedule == Schedule::timed) {
+    refuse("a timed run needs the description of a computer");
+  }
+  if (options.schedule == Schedule::exhaustive && options.explorer == nullptr) {
+    refuse("an exhaustive schedule needs an explorer (holdfast/machine/sim/scheduler.h)");
+  }
   if (options.line_bytes != 64 && options.line_bytes != 128) {
     refuse("line_bytes is 64 or 128, not " + std::to_string(options.line_bytes));
   }
@@ -32,18 +92,31 @@ sim::Runner::Threads make_threads(SimMachine& machine, const SimOptions& options
 }  // namespace
 
 SimMachine::SimMachine(const SimOptions& options, const SimImage& image)
-    : options_(checked(options)),
+    : design_(design_of(options)),
+      options_(checked(options, design_.get())),
+      power_on_(has_design_state(image) ? power_on(image, design_.get(), options_.design)
+                                        : PowerOn{}),
       arena_(options_.arena_bytes),
-      persistence_(options_.domain, options_.line_bytes, options_.medium_limit, image),
+      persistence_(options_.domain, options_.line_bytes, options_.medium_limit,
+                   power_on_.recovery.needed ? power_on_.image : image),
       medium_(options_, arena_, persistence_),
       threads_(make_threads(*this, options_)),
-      memory_(options_, arena_, medium_, persistence_, threads_, runner_),
+      memory_(options_, arena_, medium_, persistence_, threads_, runner_, design_.get()),
       runner_(options_, threads_, memory_.as_buffer_owner(),
-              std::make_unique<sim::RandomScheduler>(options_)) {
+              sim::make_scheduler(options_, threads_.size())) {
   for (const auto& thread : threads_) {
     htm_threads_.emplace_back(memory_, *thread);
   }
   sim::current_thread = threads_[sim::kMainSlot].get();
+  power_on_.image = {};
+}
+
+SimImage SimMachine::whole(SimImage image) const {
+  return memory_.design() == nullptr ? image : memory_.design()->with_design(std::move(image));
+}
+
+DesignCounters SimMachine::design_counters() const {
+  return memory_.design() == nullptr ? DesignCounters{} : memory_.design()->counters();
 }
 
 SimMachine::~SimMachine() {
@@ -69,6 +142,8 @@ void SimMachine::run_threads(int n, FunctionRef<void(int)> work) {
     throw Error(failure());
   }
   active_slots_ = std::max(active_slots_, n + sim::kFirstWorker);
+  memory_.start_run(n);
+  start_phases();
   end_of_run([&] { runner_.run(n, work, background_ ? &background_ : nullptr); });
 }
 
@@ -77,23 +152,72 @@ template <class F>
 void SimMachine::end_of_run(F&& run) {
   try {
     run();
+    memory_.end_run();
   } catch (const SimStuck&) {
     abandoned_ = true;
-    memory_.forget_threads();
+    memory_.end_run();
+    forget_threads();
     memory_.freeze(
         Status(Code::misuse, "the simulated threads were stuck and have been abandoned"));
     throw;
   } catch (...) {
-    memory_.forget_threads();
+    memory_.end_run();
+    forget_threads();
     throw;
   }
   abandoned_ = crashed();
+  forget_threads();
+}
+
+/// Where a thread's phases begin and end: at its clock, or at a step where there is no time.
+uint64_t SimMachine::moment(const sim::SimThread& thread) const {
+  return timed() ? thread.clock : runner_.steps();
+}
+
+void SimMachine::start_phases() {
+  for (const auto& thread : threads_) {
+    if (thread->slot != sim::kMainSlot) {  // main may be in a transaction, and waits meanwhile
+      thread->phases.start(moment(*thread), timed());
+    }
+  }
+}
+
+void SimMachine::forget_threads() {
+  for (const auto& thread : threads_) {
+    if (thread->slot != sim::kMainSlot) {
+      thread->phases.stop(moment(*thread));
+    }
+  }
   memory_.forget_threads();
+}
+
+Phase SimMachine::phase(Phase next) {
+  sim::SimThread* const thread = sim::current_thread;
+  return thread == nullptr ? next : thread->phases.enter(next, thread->machine.moment(*thread));
+}
+
+void SimMachine::transaction(TransactionKind kind) {
+  if (sim::SimThread* const thread = sim::current_thread; thread != nullptr) {
+    const uint64_t now = thread->machine.moment(*thread);
+    kind == TransactionKind::none ? thread->phases.end_transaction(now)
+                                  : thread->phases.begin_transaction(kind, now);
+  }
+}
+
+void SimMachine::record(sim::Timeline* timeline) {
+  if (timeline != nullptr) {
+    timeline->begin(moment(*threads_[sim::kMainSlot]), timed());
+  }
+  for (const auto& thread : threads_) {
+    thread->phases.record(timeline);
+  }
 }
 
 bool SimMachine::run_background_once() {
   bool worked = false;
   if (background_) {
+    memory_.start_run(0);
+    start_phases();
     end_of_run([&] { worked = runner_.run_once(background_); });
     memory_.check_failure();
   }
@@ -130,19 +254,19 @@ bool SimMachine::wait_outside_run(uintptr_t address, size_t size, uint64_t bits)
 }
 
 void SimMachine::pause() {
-  memory_.point(sim::Op::pause);
+  memory_.pause();
   if (!runner_.running() && !failed()) {
     run_background_once();
   }
 }
 
-void SimMachine::work(uint64_t) {
-  memory_.point(sim::Op::work);
+void SimMachine::work(uint64_t cycles) {
+  memory_.work(cycles);
 }
 
 uint64_t SimMachine::now() {
   memory_.point(sim::Op::now);
-  return runner_.steps();
+  return timed() ? sim::current_thread->clock : runner_.steps();
 }
 
 // ---- persistence
@@ -165,6 +289,9 @@ void SimMachine::pfence(Site) {
 void SimMachine::psync(Site) {
   memory_.psync();
 }
+void SimMachine::light_fence() {
+  memory_.light_fence();
+}
 void SimMachine::heavy_fence(Site) {
   memory_.heavy_fence();
 }
@@ -181,10 +308,28 @@ PersistCounters SimMachine::counters() const {
   return sum;
 }
 
+SimCounters SimMachine::statistics() const {
+  SimCounters sum;
+  for (const auto& thread : threads_) {
+    sum += thread->stats;
+  }
+  return sum;
+}
+
 HtmCapabilities SimMachine::htm_capabilities() const {
-  return {"simulated", true, true, options_.htm_store_lines, options_.htm_load_lines};
+  HtmCapabilities can{"simulated", true, true, options_.htm_store_lines, options_.htm_load_lines};
+  if (options_.machine != nullptr) {
+    const HtmDescription& htm = options_.machine->htm;
+    if (!htm.present) {
+      return {};
+    }
+    can.untracked_loads = htm.rollback_only || htm.suspend_load_tracking;
+    can.suspend = htm.suspend;
+  }
+  return can;
 }
 
 static_assert(Machine<SimMachine>);
+static_assert(HardwareTransactions<SimMachine>);
 
 }  // namespace holdfast

@@ -12,6 +12,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "holdfast/hardware/design_host.h"
+#include "holdfast/hardware/design_image.h"
 #include "holdfast/machine/machine.h"
 #include "holdfast/machine/sim/arena.h"
 #include "holdfast/machine/sim/memory_system.h"
@@ -78,6 +80,8 @@ class SimMachine {
     return thread == nullptr ? nullptr : thread->context;
   }
   static void set_context(void* context) { sim::current_thread->context = context; }
+  static Phase phase(Phase next);
+  static void transaction(TransactionKind kind);
 
   // Threads.
   int self() const { return sim::current_thread->slot; }
@@ -89,7 +93,8 @@ class SimMachine {
   T wait_while(const SimAtomic<T>& word, std::type_identity_t<T> old);
   void pause();
   void work(uint64_t cycles);
-  /// Operations executed so far, over all threads.
+  /// Timed: the thread's virtual clock in picoseconds; otherwise operations executed so far, over
+  /// all threads.
   uint64_t now();
   uint64_t entropy() const { return mix64(options_.seed); }
   void* allocate(size_t n, size_t alignment) { return arena_.allocate(n, alignment); }
@@ -101,7 +106,7 @@ class SimMachine {
   void pfence(Site site = {});
   void psync(Site site = {});
   void fence(Site site = {});
-  void light_fence() {}  ///< does not drain the store buffer
+  void light_fence();
   void heavy_fence(Site site = {});
   bool rmw_orders_pwb() const { return options_.rmw_orders_pwb; }
   PersistCounters counters() const;
@@ -112,10 +117,28 @@ class SimMachine {
   HtmThread& htm(int slot) { return htm_threads_[static_cast<size_t>(slot)]; }
   HtmCapabilities htm_capabilities() const;
 
+  // A hardware design for atomic durability (SimOptions::design). What is stored to persistent
+  // memory between tx_start and tx_commit survives a power failure together or not at all; when
+  // that is certain, and what is rolled back, the design says. Error(unsupported) without one.
+  const std::string& design() const { return options_.design; }
+  void tx_start() { memory_.tx_start(); }
+  /// Takes its place among the thread's stores: later ones become visible after the commit.
+  void tx_commit() { memory_.tx_commit(); }
+  /// The transaction's stores are undone, also in memory.
+  void tx_abort() { memory_.tx_abort(); }
+
   Medium& medium() { return medium_; }
 
   // What only a simulated machine has.
   const SimOptions& options() const { return options_; }
+  bool timed() const { return runner_.timed(); }
+  /// Machine operations so far, over all threads.
+  uint64_t steps() const { return runner_.steps(); }
+  /// What all threads did so far, or one of them (by slot).
+  SimCounters statistics() const;
+  SimCounters statistics(int slot) const { return threads_.at(static_cast<size_t>(slot))->stats; }
+  /// From now on threads' phases go into the timeline, which must outlive that; null: no more.
+  void record(sim::Timeline* timeline);
   std::byte* arena_base() const { return arena_.base(); }
   std::byte* persistent_base() const { return arena_.persistent_base(); }
   /// Persist events so far: stores that became visible on the medium, write-backs that left a store
@@ -127,13 +150,20 @@ class SimMachine {
   bool crashed() const { return memory_.crashed(); }
 
   /// What the medium may hold if the power fails now (after a crash: then).
-  SimImage earliest_image() const { return persistence_.earliest_image(); }
-  SimImage latest_image() const { return persistence_.latest_image(); }
-  SimImage sample_image(Random& random) const { return persistence_.sample_image(random); }
+  /// With a hardware design there is one image only, which holds the design's own state as well:
+  /// a machine with the same design recovers from it when it is made.
+  SimImage earliest_image() const { return whole(persistence_.earliest_image()); }
+  SimImage latest_image() const { return whole(persistence_.latest_image()); }
+  SimImage sample_image(Random& random) const { return whole(persistence_.sample_image(random)); }
   uint64_t image_count() const { return persistence_.image_count(); }
   uint64_t for_each_image(uint64_t limit, FunctionRef<bool(const SimImage&)> f) const {
-    return persistence_.for_each_image(limit, f);
+    return persistence_.for_each_image(limit,
+                                       [&](const SimImage& image) { return f(whole(image)); });
   }
+  /// What the hardware design did at power-on, and since.
+  const DesignRecovery& design_recovery() const { return power_on_.recovery; }
+  DesignCounters design_counters() const;
+  HardwareDesign* hardware_design() { return design_.get(); }
 
  private:
   template <Word T>
@@ -155,10 +185,17 @@ class SimMachine {
   bool wait_for_change(uintptr_t address, size_t size, uint64_t bits);
   bool wait_outside_run(uintptr_t address, size_t size, uint64_t bits);
   bool run_background_once();
+  uint64_t moment(const sim::SimThread& thread) const;
+  void start_phases();
+  void forget_threads();
   template <class F>
   void end_of_run(F&& run);
 
+  SimImage whole(SimImage image) const;
+
+  std::unique_ptr<HardwareDesign> design_;  ///< null: none
   SimOptions options_;
+  PowerOn power_on_;
   sim::Arena arena_;
   sim::Persistence persistence_;
   sim::SimMedium medium_;

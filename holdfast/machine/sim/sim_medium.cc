@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/machine/sim/sim_medium.h"
 
+#include <algorithm>
+
 namespace holdfast::sim {
 namespace {
 
@@ -97,7 +99,41 @@ Result<std::byte*> SimMedium::map(size_t offset, size_t n, std::byte* address, M
   return address;
 }
 
+bool SimMedium::adopt(std::byte* to, const std::byte* content, size_t n) {
+  const auto offered = std::find_if(contents_.begin(), contents_.end(),
+                                    [&](const auto& file) { return file->holds(content, n); });
+  if (offered == contents_.end()) {
+    return false;
+  }
+  const FileContent& file = **offered;
+  const size_t at = arena_.offset(to);
+  const bool whole = at % kPageBytes == 0 && n % kPageBytes == 0 &&
+                     static_cast<size_t>(content - file.data()) % kPageBytes == 0;
+  if (!whole || !mapped_.covers(at, at + n) || foreign_.overlaps(at, at + n)) {
+    return false;
+  }
+  file.map_over(to, content, n).check();
+  foreign_.insert(at, at + n);
+  // The medium's side, run by run: segments with twins between them are not contiguous there.
+  for (size_t done = 0; done < n;) {
+    const uint32_t first = page_[(at + done) / kPageBytes];
+    size_t length = kPageBytes;
+    while (first != 0 && done + length < n &&
+           page_[(at + done + length) / kPageBytes] == first + length / kPageBytes) {
+      length += kPageBytes;
+    }
+    if (first != 0) {
+      persistence_.adopt((first - size_t{1}) * kPageBytes, length, file, content + done);
+    }
+    done += length;
+  }
+  return true;
+}
+
 void SimMedium::unmap(std::byte* p, size_t n) {
+  if (before_unmap_) {
+    before_unmap_();
+  }
   const size_t at = arena_.offset(p);
   mapped_.erase(at, at + pages(n) * kPageBytes, [&](size_t begin, size_t end) {
     for (size_t page = begin / kPageBytes; page < end / kPageBytes; ++page) {
@@ -106,7 +142,11 @@ void SimMedium::unmap(std::byte* p, size_t n) {
         page_[page] = 0;
       }
     }
-    arena_.clear(begin, end);
+    const bool foreign = foreign_.overlaps(begin, end);
+    arena_.clear(begin, end, foreign);
+    if (foreign) {
+      foreign_.erase(begin, end, [](size_t, size_t) {});
+    }
   });
   arena_.release(p, n);
 }

@@ -3,10 +3,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "holdfast/machine/machine.h"
 #include "holdfast/machine/sim/arena.h"
+#include "holdfast/machine/sim/file_content.h"
 #include "holdfast/machine/sim/persistence.h"
 #include "holdfast/machine/sim/sim_options.h"
 #include "holdfast/machine/sim/zeroed_array.h"
@@ -29,6 +34,17 @@ class SimMedium {
   std::byte* base_candidate(int k) const;
   Result<std::byte*> map(size_t offset, size_t n, std::byte* address, MapMode mode);
   void unmap(std::byte* p, size_t n);
+  /// Called before anything is unmapped: what only caches hold must reach the medium by then.
+  void before_unmap(std::function<void()> f) { before_unmap_ = std::move(f); }
+
+  /// Content that adopt() may take over.
+  void offer(std::shared_ptr<const FileContent> content) {
+    contents_.push_back(std::move(content));
+  }
+  /// Makes mapped pages never stored to, and what they show of the medium, hold [content, content +
+  /// n) as if that had been there at power-on: without a copy, a store, or an event. False, and
+  /// nothing done, unless that is all of whole pages of what was offered.
+  bool adopt(std::byte* to, const std::byte* content, size_t n);
   bool read_only() const { return options_.read_only; }
   Domain domain() const { return options_.domain; }
   std::string description() const;
@@ -55,6 +71,9 @@ class SimMedium {
   ZeroedArray<uint32_t> page_;
   ZeroedArray<uint8_t> shared_;  ///< by page of the medium: mapped shared
   RangeSet mapped_;              ///< offsets in the arena
+  RangeSet foreign_;             ///< offsets in the arena: pages of contents_
+  std::vector<std::shared_ptr<const FileContent>> contents_;
+  std::function<void()> before_unmap_;
 };
 
 }  // namespace holdfast::sim

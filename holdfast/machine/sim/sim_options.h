@@ -3,13 +3,28 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <map>
+#include <memory>
+#include <string>
 
 #include "holdfast/machine/machine.h"
+#include "holdfast/machine/sim/machine_description.h"
 
 namespace holdfast {
 
+class HardwareDesign;
+class ScheduleExplorer;  // holdfast/machine/sim/scheduler.h
+
 inline constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+
+/// Who goes next on the simulated machine.
+enum class Schedule : uint8_t {
+  random,      ///< seeded coin flips before every operation; no notion of time
+  timed,       ///< the thread whose virtual clock is lowest; needs a machine description
+  exhaustive,  ///< as an explorer says, who tries all schedules of a small program
+};
 
 /// What a simulated machine is made of. Every choice it makes follows from these values: the same
 /// options and the same program give the same run, bit for bit.
@@ -19,6 +34,12 @@ struct SimOptions {
   int threads = 4;
   uint64_t seed = 1;
   Domain domain = Domain::pmem;
+  Schedule schedule = Schedule::random;
+  /// For Schedule::exhaustive. Its bounds and its progress are its own; the seed decides nothing.
+  std::shared_ptr<ScheduleExplorer> explorer = nullptr;
+  /// The computer to simulate; null for the functional machine. With one, line_bytes, store_buffer,
+  /// rmw_orders_pwb and the htm limits below are its own.
+  std::shared_ptr<const MachineDescription> machine = nullptr;
   /// Length of a cache line, 64 or 128: the grain of conflicts and of persistence.
   size_t line_bytes = 64;
   /// Address space for volatile memory and mapped media together; nothing is used until touched.
@@ -31,6 +52,7 @@ struct SimOptions {
   /// Capacity of one hardware transaction, in lines.
   size_t htm_store_lines = 64;
   size_t htm_load_lines = 1024;
+  bool htm_lines_together = false;  ///< htm_store_lines for lines loaded and stored together
   /// Chance that another thread runs before a machine operation.
   double switch_probability = 0.25;
   /// Chance that the oldest entry of some store buffer becomes visible before a machine operation.
@@ -39,6 +61,12 @@ struct SimOptions {
   uint64_t max_steps = 2'000'000'000;
   /// The medium cannot grow beyond this many bytes: a full disk.
   size_t medium_limit = size_t{32} << 30;
+  /// The hardware design for atomic durability (hardware_designs()); empty: none. Needs a timed
+  /// schedule and domain pmem or eadr. With one there are no hardware transactions.
+  std::string design = {};
+  std::map<std::string, std::string> design_options = {};
+  /// Instead of `design`: one that is not in the table.
+  std::function<std::unique_ptr<HardwareDesign>()> make_design = {};
   /// Nothing reaches the medium; shared mappings are private.
   bool read_only = false;
   /// Number (from 1) of the psync that fails, and with it the medium. In domain `file` a pfence

@@ -8,6 +8,8 @@
 #include "holdfast/machine/sim/fiber.h"
 #include "holdfast/machine/sim/htm_unit.h"
 #include "holdfast/machine/sim/persistence.h"
+#include "holdfast/machine/sim/phase_tracker.h"
+#include "holdfast/machine/sim/sim_counters.h"
 #include "holdfast/machine/sim/store_buffer.h"
 #include "holdfast/machine/sim/trace.h"
 
@@ -22,7 +24,7 @@ struct SimThread {
   enum class State : uint8_t { idle, runnable, waiting, asleep };
 
   SimThread(SimMachine& its_machine, int its_slot, size_t buffer_entries)
-      : machine(its_machine), slot(its_slot), buffer(buffer_entries) {}
+      : machine(its_machine), slot(its_slot), buffer(buffer_entries), phases(its_slot, stats) {}
 
   SimMachine& machine;
   int slot;
@@ -31,7 +33,10 @@ struct SimThread {
   StoreBuffer buffer;
   std::vector<WriteBack> write_backs;  ///< issued, left the buffer, not fenced
   PersistCounters counters;
+  SimCounters stats;
+  PhaseTracker phases;
   Trace trace;
+  uint64_t clock = 0;  ///< virtual time; stands still on the functional machine
 
   State state = State::idle;
   uint32_t waits_for = 0;  ///< line, while waiting

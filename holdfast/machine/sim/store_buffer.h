@@ -12,12 +12,19 @@
 namespace holdfast::sim {
 
 /// What waits in a store buffer. A transactional store takes ownership of its line when it leaves;
-/// a write-back covers what is visible in its line when it leaves.
-enum class EntryKind : uint8_t { store, transactional, write_back };
+/// a write-back covers what is visible in its line when it leaves. The last two mark where a
+/// transaction of the hardware design begins and commits.
+enum class EntryKind : uint8_t { store, transactional, write_back, tx_begin, tx_commit };
+
+inline bool is_store(EntryKind kind) {
+  return kind <= EntryKind::transactional;
+}
 
 struct Entry {
   MaskedWord word;  ///< write_back: only the address
   EntryKind kind = EntryKind::store;
+  uint64_t leave = 0;    ///< timed: when it may leave
+  bool retried = false;  ///< timed: its line was taken away once already
 };
 
 /// One thread's stores that no other thread sees yet: first in, first out (total store order), with
@@ -39,6 +46,8 @@ class StoreBuffer {
   }
 
   const Entry& front() const { return ring_[head_ & mask_]; }
+  Entry& front() { return ring_[head_ & mask_]; }
+  const Entry& back() const { return ring_[(tail_ - 1) & mask_]; }
   void pop() { --filter_[bucket(ring_[head_++ & mask_].word.address)]; }
 
   /// `value` of the word at `address` as the owner of the buffer sees it.
@@ -53,6 +62,17 @@ class StoreBuffer {
       }
     }
     return value;
+  }
+
+  /// All these bytes of the word come from one entry.
+  bool covers(uintptr_t address, uint64_t mask) const {
+    for (size_t i = tail_; i != head_; --i) {
+      const Entry& entry = ring_[(i - 1) & mask_];
+      if (entry.word.address == address && entry.kind != EntryKind::write_back) {
+        return (mask & ~entry.word.mask) == 0;
+      }
+    }
+    return false;
   }
 
   /// An aborted transaction's stores vanish; what was stored before or while suspended stays, in

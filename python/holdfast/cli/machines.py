@@ -9,6 +9,7 @@ from holdfast.cli import options, output
 from holdfast.cli.verb import verb
 
 _SHOWN = ("name", "title", "supported", "reason")
+_COLUMNS = ("machine", "what it is", "here", "cores x smt", "line", "HTM")
 
 
 @verb
@@ -18,12 +19,28 @@ def run(json_file: options.Json = None) -> None:
     console = output.people(json_file)
     output.print_environment(console, environment.describe())
     for entry in entries:
-        here = "" if entry["supported"] else f" [red](not here: {escape(entry.get('reason', ''))})[/]"
-        console.print(f"[bold]{escape(entry['name'])}[/]  {escape(entry.get('title', ''))}{here}")
-        for name, value in entry.items():
-            if name not in _SHOWN:
-                _print_property(console, name, value)
+        if entry["name"] == "native":
+            _print_native(console, entry)
+    rows = [_row(entry) for entry in entries if entry["name"] != "native"]
+    console.print(output.table("Simulated machines", _COLUMNS, rows, left=len(_COLUMNS)))
     output.write_json(json_file, entries)
+
+
+def _row(entry: dict[str, Any]) -> tuple[str, ...]:
+    """The functional machine has no cores and no lines of its own."""
+    cores = f"{entry['cores']} x {entry['smt']}" if "cores" in entry else "-"
+    line = str(entry.get("line_bytes", "-"))
+    here = "yes" if entry["supported"] else f"no: {entry['reason']}"
+    htm = entry.get("htm", "-")
+    return (entry["name"], entry["title"], here, cores, line, htm if htm in ("none", "-") else "yes")
+
+
+def _print_native(console: Console, entry: dict[str, Any]) -> None:
+    here = "" if entry["supported"] else f" [red](not here: {escape(entry.get('reason', ''))})[/]"
+    console.print(f"[bold]{escape(entry['name'])}[/]  {escape(entry.get('title', ''))}{here}")
+    for name, value in entry.items():
+        if name not in _SHOWN:
+            _print_property(console, name, value)
 
 
 def _print_property(console: Console, name: str, value: Any) -> None:

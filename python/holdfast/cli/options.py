@@ -79,10 +79,14 @@ def workload(name: str) -> dict[str, Any]:
     return next(entry for entry in entries if entry["name"] == name)
 
 
-def engines(given: str, options: dict[str, str], extra: Sequence[str] = ()) -> list[str]:
-    """Checks engine names and, against those, the names of options."""
+def engines(
+    given: str, options: dict[str, str], extra: Sequence[str] = (), simulated: bool = False
+) -> list[str]:
+    """Checks engine names and, against those, the names of options. Engines that only a simulated machine has
+    must be named, and only there."""
     entries = core.engines()
-    chosen = choose(given, entries, "engine", extra)
+    usual = [entry for entry in entries if not entry.get("simulated_only")]
+    chosen = choose(given, entries if simulated and given != "all" else usual, "engine", extra)
     known = []
     for entry in entries:
         if entry["name"] in chosen:

@@ -90,13 +90,27 @@ def _percent(ratio: float | None) -> str:
 
 
 def print_simulated(console: Console, report: dict[str, Any], title: str) -> None:
-    """Counts only: a functional simulation has no time."""
-    columns = ["engine", "threads", "transactions", *_COSTS, "persist events", "steps", "check"]
+    """Counts, and times where the machine has a notion of time."""
+    timed = any(entry["simulated_seconds"] for entry in results.medians(report))
+    columns = ["engine", "threads", "transactions"]
+    columns += ["tx/s simulated", *_OUTCOMES] if timed else _COSTS
+    columns += ["operations", "host M/s", "check"]
     rows = []
     for entry in results.medians(report):
-        row = [entry["engine"], entry["threads"], entry["iterations"], *costs(entry)]
-        rows.append([*row, entry["persist_events"], entry["simulated_steps"], entry["check"]])
+        operations = entry["simulated_memory_operations"]
+        row = [entry["engine"], entry["threads"], entry["iterations"]]
+        row += [f"{entry['items_per_second']:,.0f}", *_outcomes(entry)] if timed else costs(entry)
+        rows.append([*row, operations, f"{operations / entry['host_seconds'] / 1e6:.1f}", entry["check"]])
     if rows:
         console.print(output.table(title, columns, rows))
     for entry in results.failures(report):
         console.print(f"[red]{escape(entry['name'])}: {escape(entry['error_message'])}[/]")
+
+
+_OUTCOMES = ["HTM commits", "conflict", "capacity", "fences/update", "pwb/update"]
+
+
+def _outcomes(entry: dict[str, Any]) -> list[int]:
+    htm = entry["machine_counters"]["htm"]
+    aborts = htm["aborts"]
+    return [htm["commits"], aborts["conflict"], aborts["capacity"], *costs(entry)[1:3]]

@@ -2,8 +2,9 @@
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
-from holdfast import core
+from holdfast import core, errors, results
 from holdfast.cli import bench, options, output, result_table
 from holdfast.cli.verb import verb
 
@@ -11,41 +12,104 @@ from holdfast.cli.verb import verb
 @verb
 def run(
     workload: Annotated[str, typer.Argument(metavar="WORKLOAD", help="A name `holdfast workloads` lists.")],
-    engine: options.Engines = "all",
+    engine: options.Engines = "",
     machine: Annotated[
         str, typer.Option("--machine", metavar="M", help="A name `holdfast machines` lists.")
     ] = "sim",
+    design: Annotated[
+        str, typer.Option("--design", metavar="D", help="A name `holdfast designs` lists, for engine `hw`.")
+    ] = "",
+    design_option: Annotated[
+        list[str] | None,
+        typer.Option("--design-option", metavar="NAME=VALUE", help="An option of the design."),
+    ] = None,
+    schedule: Annotated[
+        str,
+        typer.Option(
+            "--schedule",
+            metavar="S",
+            help="`timed`, or `random` for finding bugs. Default: timed where the machine has a description.",
+        ),
+    ] = "",
     threads: options.Threads = "2",
     transactions: Annotated[
         int, typer.Option("--transactions", min=1, help="Transactions per thread.")
     ] = 1000,
-    domain: bench.Domain = "pmem",
+    warm_up: Annotated[
+        int | None,
+        typer.Option(
+            "--warm-up", min=0, help="Transactions per thread before those; default a tenth of them."
+        ),
+    ] = None,
+    cache: Annotated[
+        str,
+        typer.Option(
+            "--cache",
+            metavar="DIR",
+            help="Where initial states are kept; `off` populates on the simulated machine. "
+            "Default: $HOLDFAST_CACHE, or ~/.cache/holdfast.",
+        ),
+    ] = "",
+    check: Annotated[bool, typer.Option(help="Check the workload's conditions afterwards.")] = True,
+    timeline: Annotated[
+        str,
+        typer.Option(
+            "--timeline",
+            metavar="FILE",
+            help="Draw the measured part, thread by thread, as trace-event JSON for ui.perfetto.dev; "
+            "with one engine and one number of threads.",
+        ),
+    ] = "",
+    domain: bench.Domain = "",
     param: options.Params = None,
     option: options.EngineOptions = None,
     seed: options.Seed = 1,
     json_file: options.Json = None,
 ) -> None:
-    """Run a workload on the simulated machine. Functional: counts are exact, there is no time yet."""
+    """Run a workload on a simulated machine: deterministic, in simulated time (`sim`: counts only)."""
     given = options.assignments(option, "option")
     entry = options.workload(workload)
     parameters = options.assignments(param, "parameter")
     options.check_names(parameters, (p["name"] for p in entry["parameters"]), "parameter")
-    options.choose(machine, [m for m in core.machines() if m["name"] != "native"], "simulated machine")
+    if not machine.endswith(".toml"):
+        options.choose(machine, [m for m in core.machines() if m["name"] != "native"], "simulated machine")
     spec: dict[str, Any] = {
         "workload": workload,
-        "engines": options.engines(engine, given),
+        "engines": options.engines(engine or ("hw" if design else "all"), given, simulated=True),
         "machine": machine,
+        "schedule": schedule,
+        "design": design,
+        "design_options": options.assignments(design_option, "design option"),
         "threads": options.whole_numbers(threads, "--threads"),
         "transactions": transactions,
-        "domain": domain,
+        "warm_up": transactions // 10 if warm_up is None else warm_up,
+        "cache": cache,
+        "check": check,
         "params": parameters,
         "options": given,
         "seed": seed,
     }
+    if domain:
+        spec["domain"] = domain
+    if timeline:
+        _check_single(spec["engines"], "engine", "--engine")
+        _check_single(spec["threads"], "number of threads", "--threads")
+        spec["timeline"] = timeline
     console = output.people(json_file)
     with output.progress(console, f"sim {workload}") as progress:
         report = core.sim(spec, progress)
     result_table.print_environment(console, report)
     result_table.print_simulated(console, report, f"{workload}: {transactions} transactions per thread")
+    for drawn in [entry["timeline"] for entry in results.medians(report) if "timeline" in entry]:
+        missing = f"; full, {drawn['left_out']} slices are left out" if drawn["left_out"] else ""
+        console.print(
+            f"timeline: {escape(drawn['path'])}, to be opened with https://ui.perfetto.dev{missing}"
+        )
     output.write_json(json_file, report)
     bench.finish(report)
+
+
+def _check_single(given: list[Any], what: str, option: str) -> None:
+    if len(given) != 1:
+        names = ", ".join(map(str, given))
+        raise errors.BadUsage(f"--timeline shows one run: choose one {what} with {option}, not {names}")

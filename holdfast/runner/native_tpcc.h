@@ -10,12 +10,8 @@
 
 namespace holdfast {
 
-/// The workload of this name on a heap of engine E; null when the name is not one of its group.
-/// Defined in two generated translation units per engine, because TPC-C alone takes as long to
-/// compile as the rest.
-template <class E>
-std::unique_ptr<WorkloadInstance> make_small_workload(const std::string& name, Heap<E>& heap,
-                                                      const Parameters& parameters);
+/// TPC-C on a heap of engine E; null when the name is another workload's. Defined in a translation
+/// unit of its own, because it takes as long to compile as the other workloads together.
 template <class E>
 std::unique_ptr<WorkloadInstance> make_tpcc_workload(const std::string& name, Heap<E>& heap,
                                                      const Parameters& parameters);

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/hardware/opt/opt.h"
+
+#include "holdfast/hardware/designs.h"
+
+namespace holdfast {
+
+DesignInfo opt_info() {
+  return {.name = "opt",
+          .title = "nothing: the volatile program, for comparison",
+          .source = "Hercules (ACM TECS 2023), section 5",
+          .survives =
+              "what the caches had written back by chance; on eADR, all that was stored: "
+              "no transaction is atomic",
+          .options = {},
+          .make = [](const DesignOptions&) -> Result<std::unique_ptr<HardwareDesign>> {
+            return std::unique_ptr<HardwareDesign>(std::make_unique<OptDesign>());
+          }};
+}
+
+DesignRecovery OptDesign::recover(std::span<const std::byte>, RecoveryMedium&) const {
+  return {.consistent = false,
+          .text = "opt makes nothing durable: what is on the medium is undefined"};
+}
+
+}  // namespace holdfast

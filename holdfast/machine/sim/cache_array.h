@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace holdfast::sim {
+
+/// The tags of one set-associative cache with least-recently-used replacement; any number of sets.
+/// The ways of a set stand in the order of their last use, so that most lookups end at the first.
+class CacheArray {
+ public:
+  static constexpr uint32_t kNoLine = ~uint32_t{0};
+
+  struct Way {
+    uint32_t line = kNoLine;
+    uint32_t meta = 0;  ///< the owner's bits
+  };
+
+  CacheArray(size_t sets, size_t ways)
+      : sets_(sets), ways_(ways), reciprocal_(~uint64_t{0} / sets + 1), array_(sets * ways) {}
+
+  size_t sets() const { return sets_; }
+  size_t ways() const { return ways_; }
+
+  /// The line's way, now the most recently used of its set; null when it is not here.
+  Way* use(uint32_t line) {
+    Way* set = set_of(line);
+    if (set[0].line == line) {
+      return set;
+    }
+    for (size_t i = 1; i < ways_; ++i) {
+      if (set[i].line == line) {
+        to_front(set, i);
+        return set;
+      }
+    }
+    return nullptr;
+  }
+
+  /// The line's way, without using it.
+  Way* peek(uint32_t line) {
+    Way* set = set_of(line);
+    for (size_t i = 0; i < ways_; ++i) {
+      if (set[i].line == line) {
+        return &set[i];
+      }
+    }
+    return nullptr;
+  }
+
+  /// Tells the host that the line's set will be looked at.
+  void prefetch(uint32_t line) {
+    const Way* set = set_of(line);
+    __builtin_prefetch(set);
+    __builtin_prefetch(set + ways_ - 1);
+  }
+
+  /// Puts in a line that is not here and returns what it displaced: the least recently used way, or
+  /// kNoLine. The new line is the first of its set.
+  Way insert(uint32_t line, uint32_t meta) {
+    Way* set = set_of(line);
+    size_t place = ways_ - 1;
+    while (place > 0 && set[place].line == kNoLine && set[place - 1].line == kNoLine) {
+      --place;  // free ways stand last
+    }
+    const Way victim = set[place];
+    to_front(set, place);
+    set[0] = {line, meta};
+    return victim;
+  }
+
+  /// The same, where choose(ways of the full set, their number) names the way to displace.
+  template <class Choose>
+  Way insert(uint32_t line, uint32_t meta, Choose&& choose) {
+    Way* set = set_of(line);
+    if (set[ways_ - 1].line == kNoLine) {
+      return insert(line, meta);
+    }
+    const size_t place = choose(static_cast<const Way*>(set), ways_);
+    const Way victim = set[place];
+    to_front(set, place);
+    set[0] = {line, meta};
+    return victim;
+  }
+
+  /// Removes the line and returns its bits; 0 when it was not here.
+  uint32_t remove(uint32_t line) {
+    Way* way = peek(line);
+    if (way == nullptr) {
+      return 0;
+    }
+    const uint32_t meta = way->meta;
+    Way* set = set_of(line);
+    for (Way* end = set + ways_ - 1; way < end; ++way) {
+      way[0] = way[1];
+    }
+    set[ways_ - 1] = {};
+    return meta;
+  }
+
+  template <class F>
+  void for_each(F&& f) {
+    for (Way& way : array_) {
+      if (way.line != kNoLine) {
+        f(way);
+      }
+    }
+  }
+
+ private:
+  __extension__ using Wide = unsigned __int128;
+
+  Way* set_of(uint32_t line) {
+    // line % sets_ without a division (Lemire, Kaser, Kurz 2019), exact for 32-bit numbers.
+    const uint64_t low = reciprocal_ * line;
+    const auto set = static_cast<size_t>((static_cast<Wide>(low) * sets_) >> 64);
+    return &array_[set * ways_];
+  }
+
+  static void to_front(Way* set, size_t i) {
+    const Way way = set[i];
+    for (; i > 0; --i) {
+      set[i] = set[i - 1];
+    }
+    set[0] = way;
+  }
+
+  size_t sets_;
+  size_t ways_;
+  uint64_t reciprocal_;
+  std::vector<Way> array_;
+};
+
+}  // namespace holdfast::sim

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/runner/sim_counters_json.h"
+
+#include "holdfast/machine/machine.h"
+
+namespace holdfast {
+namespace {
+
+Json by_level(const std::array<uint64_t, sim::kLevels>& counts) {
+  Json json = Json::object();
+  for (size_t i = 0; i < sim::kLevels; ++i) {
+    json[sim::to_string(static_cast<sim::Level>(i))] = counts[i];
+  }
+  return json;
+}
+
+double nanoseconds(uint64_t picoseconds) {
+  return static_cast<double>(picoseconds) / 1000;
+}
+
+}  // namespace
+
+Json to_json(const SimCounters& c) {
+  Json aborts = Json::object();
+  for (size_t i = 1; i < c.htm_aborts.size(); ++i) {
+    aborts[to_string(static_cast<AbortCause>(i))] = c.htm_aborts[i];
+  }
+  Json phases = Json::object();
+  for (size_t i = 0; i < c.phase_time.size(); ++i) {
+    phases[to_string(static_cast<Phase>(i))] = nanoseconds(c.phase_time[i]);
+  }
+  return {{"loads", c.loads},
+          {"stores", c.stores},
+          {"atomics", c.atomics},
+          {"instructions", c.instructions},
+          {"loads_from", by_level(c.load_from)},
+          {"fetched_for_stores", by_level(c.own_from)},
+          {"lines_stolen_before_store", c.stolen},
+          {"medium_reads", c.medium_reads},
+          {"medium_writes", c.medium_writes},
+          {"dram_reads", c.dram_reads},
+          {"dram_writes", c.dram_writes},
+          {"stall_ns",
+           {{"load", nanoseconds(c.stall_load)},
+            {"store_buffer", nanoseconds(c.stall_buffer)},
+            {"fence", nanoseconds(c.stall_fence)},
+            {"wait", nanoseconds(c.blocked)}}},
+          {"phase_ns", phases},
+          {"htm", {{"begins", c.htm_begins}, {"commits", c.htm_commits}, {"aborts", aborts}}}};
+}
+
+}  // namespace holdfast

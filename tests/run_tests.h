@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+namespace holdfast {
+
+/// RUN_ALL_TESTS(), but a filter that selects nothing is a failure: ctest runs every test by its
+/// name, and a name that is not its own filter (a '-' excludes) would pass without having run.
+inline int run_tests() {
+  const int result = RUN_ALL_TESTS();
+  if (!testing::GTEST_FLAG(list_tests) &&
+      testing::UnitTest::GetInstance()->test_to_run_count() == 0) {
+    std::fprintf(stderr, "no test matches --gtest_filter=%s\n",
+                 testing::GTEST_FLAG(filter).c_str());
+    return 1;
+  }
+  return result;
+}
+
+}  // namespace holdfast
