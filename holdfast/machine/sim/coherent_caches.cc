@@ -42,7 +42,7 @@ const char* to_string(Level level) {
 }
 
 CoherentCaches::CoherentCaches(const MachineDescription& machine, size_t lines, CacheClient& client)
-    : client_(client), inclusive_(machine.llc.inclusive), records_(lines) {
+    : client_(client), inclusive_(machine.llc.inclusive), records_(lines, true) {
   const size_t cores = static_cast<size_t>(machine.cores) * static_cast<size_t>(machine.sockets);
   const CacheDescription& l2 = or_above(machine.l2, machine.l1);
   cores_per_domain_ = static_cast<size_t>(machine.l2.bytes != 0 ? machine.l2.cores : 1);

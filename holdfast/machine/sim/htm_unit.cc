@@ -7,8 +7,9 @@
 
 namespace holdfast::sim {
 
-HtmUnit::HtmUnit(size_t lines, size_t slots, const HtmLimits& limits, HtmListener& listener)
-    : lines_(lines),
+HtmUnit::HtmUnit(size_t lines, size_t slots, const HtmLimits& limits, HtmListener& listener,
+                 bool huge_table)
+    : lines_(lines, huge_table),
       transactions_(slots),
       limits_(limits),
       group_of_(slots),

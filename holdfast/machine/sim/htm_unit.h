@@ -58,7 +58,8 @@ struct HtmLimits {
 /// speculative values at once; its thread learns of it at its next operation.
 class HtmUnit {
  public:
-  HtmUnit(size_t lines, size_t slots, const HtmLimits& limits, HtmListener& listener);
+  HtmUnit(size_t lines, size_t slots, const HtmLimits& limits, HtmListener& listener,
+          bool huge_table = false);
 
   /// Slots of one group share the limits; at first each is a group of its own. With no transaction
   /// open.

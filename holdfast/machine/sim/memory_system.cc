@@ -16,7 +16,8 @@ MemorySystem::MemorySystem(const SimOptions& options, const Arena& arena, SimMed
       threads_(threads),
       runner_(runner),
       htm_(arena.bytes() / options.line_bytes, threads.size(),
-           {options.htm_load_lines, options.htm_store_lines, options.htm_lines_together}, *this),
+           {options.htm_load_lines, options.htm_store_lines, options.htm_lines_together}, *this,
+           options.schedule == Schedule::timed),
       line_shift_(std::countr_zero(options.line_bytes)) {
   for (const auto& thread : threads) {
     thread->tx = &htm_.transaction(thread->slot);
@@ -47,16 +48,20 @@ void MemorySystem::start_run(int workers) {
 
 void MemorySystem::pause() {
   SimThread& thread = *current_thread;
-  runner_.point(thread, Op::pause, 0);
-  if (timed_ != nullptr) {
+  if (timed_ == nullptr) {
+    runner_.point(thread, Op::pause, 0);
+  } else {
+    runner_.point_alone(thread, Op::pause);
     timed_->pause(thread);
   }
 }
 
 void MemorySystem::work(uint64_t cycles) {
   SimThread& thread = *current_thread;
-  runner_.point_unless(thread, Op::work, 0, [] { return true; });
-  if (timed_ != nullptr) {
+  if (timed_ == nullptr) {
+    runner_.point(thread, Op::work, 0);
+  } else {
+    runner_.point_alone(thread, Op::work);
     timed_->work(thread, cycles);
   }
 }

@@ -81,6 +81,15 @@ class Runner {
       give_way(thread, false);
     }
   }
+  /// Timed: the thread passes time and touches nothing, so it need not wait for its turn; for long
+  /// it does, so that one that only does this is noticed.
+  void point_alone(SimThread& thread, Op op) {
+    constexpr Time kMicrosecond = 1'000'000;
+    thread.trace.note(op, 0, ++steps_);
+    if (horizon_ != kNever && thread.clock >= horizon_ + kMicrosecond) {
+      give_way(thread, true);
+    }
+  }
   void set_lookahead(Time lookahead) { lookahead_ = lookahead; }
   /// Timed: the current thread's clock moves on to `time`, and everybody who acts until then does.
   void wait_until(SimThread& thread, Time time) {

@@ -18,7 +18,7 @@ SimMedium::SimMedium(const SimOptions& options, Arena& arena, Persistence& persi
     : options_(options),
       arena_(arena),
       persistence_(persistence),
-      page_(kArenaMaxBytes / kPageBytes),
+      page_(kArenaMaxBytes / kPageBytes, options.schedule == Schedule::timed),
       shared_(pages(options.medium_limit) + 1) {}
 
 std::string SimMedium::description() const {

@@ -11,12 +11,15 @@
 
 namespace holdfast::sim {
 
-void* map_zeroed(size_t bytes) {
+void* map_zeroed(size_t bytes, bool huge) {
   void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (pages == MAP_FAILED) {
     throw Error(Status(Code::out_of_space, "no address space for " + std::to_string(bytes) +
                                                " bytes of simulator tables: " + strerror(errno)));
+  }
+  if (huge) {
+    madvise(pages, bytes, MADV_HUGEPAGE);  // a wish: without huge pages it is only slower
   }
   return pages;
 }
