@@ -75,7 +75,7 @@ class Text {
       {"", "name = \"test\"\ntitle = \"a test\"\ncores = 4\nline_bytes = 64\ntransfer_ns = 20\n"},
       {"core",
        "ghz = 2\ncycles_per_operation = 1.5\ninstructions_per_operation = 3\nwindow = 64\n"
-       "misses = 10\nstore_buffer = 16\natomic_cycles = 18\n"},
+       "misses = 10\nstore_buffer = 16\npause_cycles = 10\natomic_cycles = 18\n"},
       {"l1", "bytes = 4096\nways = 4\nhit_cycles = 2\n"},
       {"l2", "bytes = 16384\nways = 8\nhit_cycles = 10\n"},
       {"llc", "bytes = 65536\nways = 16\nhit_cycles = 40\ninclusive = true\n"},
@@ -147,7 +147,7 @@ TEST(SimDescription, EveryKeyWithoutADefaultIsMissed) {
       {"", {"name", "title", "cores", "line_bytes", "transfer_ns"}},
       {"core",
        {"ghz", "cycles_per_operation", "instructions_per_operation", "window", "misses",
-        "store_buffer", "atomic_cycles"}},
+        "store_buffer", "pause_cycles", "atomic_cycles"}},
       {"l2", {"bytes", "ways", "hit_cycles"}},
       {"medium",
        {"channels", "banks", "read_ns", "write_ns", "bus_ns", "turnaround_ns", "path_ns",

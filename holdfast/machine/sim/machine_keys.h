@@ -51,6 +51,7 @@ inline constexpr Key<CoreDescription> kCoreKeys[] = {
     {"window", &CoreDescription::window, 1, kMostEntries},
     {"misses", &CoreDescription::misses, 1, kMostEntries},
     {"store_buffer", &CoreDescription::store_buffer, 1, kMostEntries},
+    {"pause_cycles", &CoreDescription::pause_cycles, 0, kMostCycles},
     {"atomic_cycles", &CoreDescription::atomic_cycles, 0, kMostCycles},
 };
 

@@ -23,7 +23,8 @@ MemorySystem::MemorySystem(const SimOptions& options, const Arena& arena, SimMed
     thread->tx = &htm_.transaction(thread->slot);
   }
   if (options.schedule == Schedule::timed) {
-    timing_ = std::make_unique<TimedMemory>(*options.machine, arena, medium, htm_, threads);
+    timing_ =
+        std::make_unique<TimedMemory>(*options.machine, arena, medium, persistence, htm_, threads);
   }
   if (design != nullptr) {
     design_ = std::make_unique<DesignHost>(*design, options, *timing_, medium, persistence, threads,

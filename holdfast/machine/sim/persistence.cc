@@ -79,6 +79,13 @@ void Persistence::wrote_back(size_t offset, std::vector<WriteBack>& pending) {
   }
 }
 
+void Persistence::reached(size_t offset) {
+  const uint32_t at = index_[offset / line_bytes_];
+  if (at != 0) {
+    dirty_[at - 1].reached = number_;
+  }
+}
+
 void Persistence::fenced(std::vector<WriteBack>& pending) {
   for (const WriteBack& write_back : pending) {
     make_certain(write_back.line, write_back.upto);
@@ -160,6 +167,18 @@ void Persistence::read_latest(size_t offset, size_t n, std::byte* to) const {
       }
     }
   }
+}
+
+Image Persistence::surviving_image() const {
+  Image image = earliest_image();
+  for (const Dirty& dirty : dirty_) {
+    for (const Store& store : dirty.stores) {
+      if (store.number <= dirty.reached) {
+        apply(store.word, image.data());
+      }
+    }
+  }
+  return image;
 }
 
 Image Persistence::earliest_image() const {

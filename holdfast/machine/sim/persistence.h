@@ -47,6 +47,8 @@ class Persistence {
   void wrote_back(size_t offset, std::vector<WriteBack>& pending);
   /// That thread's fence completes: what its write-backs covered is certain.
   void fenced(std::vector<WriteBack>& pending);
+  /// A cache has written the line at this offset back, with all that was stored so far.
+  void reached(size_t offset);
   /// All that was stored so far is certain (fdatasync).
   void synced();
   /// These bytes, of whole words, are certain. With a hardware design nothing else gets here: a
@@ -58,6 +60,8 @@ class Persistence {
   /// The same for what is certain.
   void copy_certain(size_t offset, size_t n, std::byte* to) const;
 
+  /// What the modelled caches and queues had written to the medium, and what is certain besides.
+  Image surviving_image() const;
   /// Every line as old, or as new, as is legal; or each line's prefix drawn at random.
   Image earliest_image() const;
   Image latest_image() const;
@@ -79,6 +83,7 @@ class Persistence {
   struct Dirty {
     uint32_t line;
     std::vector<Store> stores;
+    uint64_t reached = 0;  ///< stores up to this number were written back
   };
 
   bool certain_at_once() const { return domain_ == Domain::process || domain_ == Domain::eadr; }

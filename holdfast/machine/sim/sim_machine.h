@@ -149,7 +149,10 @@ class SimMachine {
   void crash_at(uint64_t event) { memory_.crash_at(event); }
   bool crashed() const { return memory_.crashed(); }
 
-  /// What the medium may hold if the power fails now (after a crash: then).
+  /// What the medium holds if the power fails now (after a crash: then), by the modelled caches and
+  /// queues; on the functional machine, which has none, the earliest image.
+  SimImage surviving_image() const { return persistence_.surviving_image(); }
+  /// What it may hold by the rules of the domain, whatever the caches do.
   /// With a hardware design there is one image only, which holds the design's own state as well:
   /// a machine with the same design recovers from it when it is made.
   SimImage earliest_image() const { return whole(persistence_.earliest_image()); }

@@ -17,9 +17,11 @@ Time nanoseconds(double ns) {
 }  // namespace
 
 TimedMemory::TimedMemory(const MachineDescription& machine, const Arena& arena,
-                         const SimMedium& medium, HtmUnit& htm, Runner::Threads& threads)
+                         const SimMedium& medium, Persistence& persistence, HtmUnit& htm,
+                         Runner::Threads& threads)
     : machine_(machine),
       medium_(medium),
+      persistence_(persistence),
       htm_(htm),
       threads_(threads),
       caches_(machine, arena.bytes() / machine.line_bytes, *this),
@@ -268,10 +270,12 @@ Time TimedMemory::read_memory(uint32_t line, Time now, Level& level) {
 
 Time TimedMemory::write_memory(uint32_t line, Time now) {
   SimThread& thread = *actor_;
-  if (persistent(line)) {
+  uint64_t offset = 0;
+  if (medium_.find(kArenaBase + (uintptr_t{line} << line_shift_), offset)) {
     if (design_ != nullptr) {
       return design_->write_memory(line, now);
     }
+    persistence_.reached(offset);
     ++thread.stats.medium_writes;
     return medium_controller_.write(line, now);
   }

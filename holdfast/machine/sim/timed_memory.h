@@ -25,7 +25,7 @@ class DesignHost;
 class TimedMemory final : private CacheClient {
  public:
   TimedMemory(const MachineDescription& machine, const Arena& arena, const SimMedium& medium,
-              HtmUnit& htm, Runner::Threads& threads);
+              Persistence& persistence, HtmUnit& htm, Runner::Threads& threads);
 
   /// Workers 0 ... n-1 begin at the same instant, one per core while there are cores, then the
   /// second threads of the cores, and so on. Main and background have the service core.
@@ -227,6 +227,7 @@ class TimedMemory final : private CacheClient {
 
   const MachineDescription& machine_;
   const SimMedium& medium_;
+  Persistence& persistence_;
   HtmUnit& htm_;
   Runner::Threads& threads_;
   CoherentCaches caches_;

@@ -7,8 +7,8 @@
 namespace holdfast::sim {
 
 /// Zeroed pages that cost nothing until touched. Throws Error when there is no address space.
-/// `huge`: in huge pages where the host has them; faster for tables that are looked up at random all
-/// over, and more memory for those that are used here and there.
+/// `huge`: in huge pages where the host has them; faster for tables that are looked up at random
+/// all over, and more memory for those that are used here and there.
 void* map_zeroed(size_t bytes, bool huge = false);
 void unmap_zeroed(void* pages, size_t bytes) noexcept;
 
