@@ -145,7 +145,8 @@ def test_sim_prints_counts_and_repeats_what_it_was_told(fake, invoke):
 
 
 def test_sim_passes_its_set_up_on(fake, invoke):
-    assert invoke("sim", "ring", "--warm-up", "0", "--cache", "off", "--no-check").exit_code == 0
+    result = invoke("sim", "ring", "--warm-up", "0", "--cache", "off", "--no-check", "--jobs", "1")
+    assert result.exit_code == 0
     ((_, (spec,)),) = fake.calls
     assert (spec["warm_up"], spec["cache"], spec["check"]) == (0, "off", False)
 
@@ -225,3 +226,11 @@ def test_convert_strips_the_engine_from_options_and_keeps_existing_files(fake, i
     target.touch()
     assert invoke("convert", heap, target, "--engine", "swift").exit_code == 2
     assert invoke("convert", heap, tmp_path / "other", "--engine", "swift,undo").exit_code == 2
+
+
+def test_sim_runs_each_seed_and_says_which(fake, invoke):
+    result = invoke("sim", "ring", "--engine", "swift", "--seed", "3,4", "--jobs", "1", "--json", "-")
+    assert result.exit_code == 0, result.stderr
+    assert [spec["seed"] for _, (spec,) in fake.calls] == [3, 4]
+    names = [entry["name"] for entry in json.loads(result.stdout)["benchmarks"]]
+    assert [name.rpartition("/")[2] for name in names] == ["seed:3", "seed:4"]

@@ -60,6 +60,18 @@ def test_bench_on_emulated_persistent_memory_says_so(command):
     assert "emulated" in command(*arguments, "--force").stdout
 
 
+def test_simulated_runs_at_once_are_the_runs_one_by_one(command_json):
+    arguments = ("sim", "bank", *_BANK, "--engine", "undo,fur-opa", "--machine", "tiny", "--threads", "1,2")
+    arguments += ("--transactions", "20", "--seed", "1,2")
+    reports = [command_json(*arguments, "--jobs", jobs)["benchmarks"] for jobs in ("1", "2")]
+    reports = [
+        [{key: value for key, value in entry.items() if not key.startswith("host_")} for entry in report]
+        for report in reports
+    ]
+    assert len(reports[0]) == 8
+    assert reports[0] == reports[1]
+
+
 def test_sim_is_deterministic(command_json):
     arguments = (
         "sim",

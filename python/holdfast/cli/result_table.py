@@ -92,13 +92,14 @@ def _percent(ratio: float | None) -> str:
 def print_simulated(console: Console, report: dict[str, Any], title: str) -> None:
     """Counts, and times where the machine has a notion of time."""
     timed = any(entry["simulated_seconds"] for entry in results.medians(report))
-    columns = ["engine", "threads", "transactions"]
+    seeds = any("seed" in entry for entry in results.medians(report))
+    columns = ["engine", "threads", *(["seed"] if seeds else []), "transactions"]
     columns += ["tx/s simulated", *_OUTCOMES] if timed else _COSTS
     columns += ["operations", "host M/s", "check"]
     rows = []
     for entry in results.medians(report):
         operations = entry["simulated_memory_operations"]
-        row = [entry["engine"], entry["threads"], entry["iterations"]]
+        row = [entry["engine"], entry["threads"], *([entry["seed"]] if seeds else []), entry["iterations"]]
         row += [f"{entry['items_per_second']:,.0f}", *_outcomes(entry)] if timed else costs(entry)
         rows.append([*row, operations, f"{operations / entry['host_seconds'] / 1e6:.1f}", entry["check"]])
     if rows:

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from holdfast import core, errors, results
+from holdfast import core, errors, fleet, results
 from holdfast.cli import bench, options, output, result_table
 from holdfast.cli.verb import verb
 
@@ -63,7 +63,13 @@ def run(
     domain: bench.Domain = "",
     param: options.Params = None,
     option: options.EngineOptions = None,
-    seed: options.Seed = 1,
+    seed: Annotated[
+        str, typer.Option("--seed", metavar="N,...", help="Seeds; every random choice follows from one.")
+    ] = "1",
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", min=1, help="Runs at a time; default: one per core of this computer."),
+    ] = None,
     json_file: options.Json = None,
 ) -> None:
     """Run a workload on a simulated machine: deterministic, in simulated time (`sim`: counts only)."""
@@ -87,17 +93,18 @@ def run(
         "check": check,
         "params": parameters,
         "options": given,
-        "seed": seed,
     }
+    seeds = options.whole_numbers(seed, "--seed")
     if domain:
         spec["domain"] = domain
     if timeline:
         _check_single(spec["engines"], "engine", "--engine")
         _check_single(spec["threads"], "number of threads", "--threads")
+        _check_single(seeds, "seed", "--seed")
         spec["timeline"] = timeline
     console = output.people(json_file)
     with output.progress(console, f"sim {workload}") as progress:
-        report = core.sim(spec, progress)
+        report = fleet.sim(spec, seeds, jobs or fleet.cores(), progress)
     result_table.print_environment(console, report)
     result_table.print_simulated(console, report, f"{workload}: {transactions} transactions per thread")
     for drawn in [entry["timeline"] for entry in results.medians(report) if "timeline" in entry]:
