@@ -5,12 +5,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "holdfast/machine/sim/agent_queue.h"
 #include "holdfast/machine/sim/machine_description.h"
 
 namespace holdfast::sim {
-
-/// Simulated time in picoseconds.
-using Time = uint64_t;
 
 struct MemoryCounters {
   uint64_t reads = 0;

@@ -97,8 +97,6 @@ class TimedMemory final : private CacheClient {
     return t.last_leave;
   }
   Time enter_write_back(SimThread& thread);
-  /// False: the line was taken away meanwhile; `entry.leave` is the new time. With `now_or_never`,
-  /// or the second time, the line is taken back at once.
   /// Entering concerns nobody else: the line is the core's already.
   bool enters_quietly(SimThread& thread, uint32_t line) {
     const PerThread& t = of(thread);
@@ -108,6 +106,8 @@ class TimedMemory final : private CacheClient {
     }
     return !thread.buffer.full();
   }
+  /// False: the line was taken away meanwhile; `entry.leave` is the new time. With `now_or_never`,
+  /// or the second time, the line is taken back at once.
   bool acquire(SimThread& thread, Entry& entry, Time now, bool now_or_never) {
     const auto line = static_cast<uint32_t>((entry.word.address - kArenaBase) >> line_shift_);
     return owned(of(thread), line) || acquire_again(thread, entry, line, now, now_or_never);
