@@ -261,7 +261,8 @@ TEST_F(RunnerSetUp, EveryWorkloadStartsFromAnImage) {
                         {"threads", {3}},
                         {"transactions", 20},
                         {"cache", folder_}};
-    for (const Json& entry : simulate(small, kQuiet).value()["benchmarks"]) {
+    const Json report = simulate(small, kQuiet).value();
+    for (const Json& entry : report["benchmarks"]) {
       EXPECT_FALSE(entry.contains("error_message")) << entry.dump(1);
       EXPECT_EQ(entry["iterations"], 60);
     }

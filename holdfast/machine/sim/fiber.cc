@@ -56,12 +56,13 @@ FiberStack::~FiberStack() {
   munmap(pages_, kBytes + 2 * kPageBytes);
 }
 
-void FiberStack::excuse_leaks([[maybe_unused]] const void* stack_pointer) {
+void FiberStack::excuse_leaks([[maybe_unused]] const void* stack_pointer,
+                              [[maybe_unused]] const void* caught_exceptions) {
 #if defined(__SANITIZE_ADDRESS__)
   // A copy of the stack, reachable for ever, keeps everything reachable that it points to.
   struct Copy {
     Copy* next;
-    size_t bytes;
+    const void* caught_exceptions;
   };
   static constinit Copy* copies = nullptr;
   reset();
@@ -69,7 +70,7 @@ void FiberStack::excuse_leaks([[maybe_unused]] const void* stack_pointer) {
   const auto n = static_cast<size_t>(static_cast<std::byte*>(bottom()) + kBytes - from);
   auto* copy = static_cast<Copy*>(std::malloc(sizeof(Copy) + n));
   if (copy != nullptr) {
-    *copy = {copies, n};
+    *copy = {copies, caught_exceptions};
     std::memcpy(copy + 1, from, n);
     copies = copy;
   }

@@ -17,9 +17,10 @@ class FiberStack {
   static constexpr size_t kBytes = size_t{256} << 10;
   /// Makes the stack fit for a new fiber.
   void reset();
-  /// The fiber on it, whose stack pointer this is, will never be unwound. What it owned is lost on
-  /// purpose: a leak checker is told to look elsewhere.
-  void excuse_leaks(const void* stack_pointer);
+  /// The fiber on it, whose stack pointer this is, will never be unwound, nor will the exceptions
+  /// it is handling be freed. What it owned is lost on purpose: a leak checker is told to look
+  /// elsewhere.
+  void excuse_leaks(const void* stack_pointer, const void* caught_exceptions);
 
  private:
   void* pages_;
@@ -43,7 +44,7 @@ class Fiber {
   void switch_to(Fiber& to);
   /// Forgets a fiber that will not run again; its stack is not unwound.
   void abandon();
-  void excuse_leaks(FiberStack& stack) const { stack.excuse_leaks(context_); }
+  void excuse_leaks(FiberStack& stack) const { stack.excuse_leaks(context_, caught_exceptions_); }
 
   bool started() const { return context_ != nullptr; }
 
