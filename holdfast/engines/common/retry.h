@@ -31,8 +31,9 @@ class Backoff {
 
 /// The single global lock that transactions fall back to when hardware transactions keep failing.
 ///
-/// Hardware transactions do not subscribe to it. Instead the holder waits until everybody else has
-/// stopped, and everybody else looks at it after announcing themselves.
+/// Engines with one lock for everything use it as well. Hardware transactions do not subscribe to
+/// it: instead the holder waits until everybody else has stopped, and everybody else looks at it
+/// after announcing themselves.
 template <class M>
 class GlobalLock {
  public:

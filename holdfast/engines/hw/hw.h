@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "holdfast/engines/common/retry.h"
 #include "holdfast/engines/common/slot_statistics.h"
 #include "holdfast/engines/engine.h"
 
@@ -56,7 +57,7 @@ class Hardware {
       : machine_(machine),
         regions_(regions),
         waits_(option_number(options, "wait", 1, 0, 1).value() != 0),
-        lock_(make_array<Lock>(machine, 1)),
+        lock_(machine),
         contexts_(static_cast<size_t>(machine.slots())),
         statistics_(machine) {}
 
@@ -92,10 +93,6 @@ class Hardware {
   Statistics statistics() const { return statistics_.sum(); }
 
  private:
-  struct alignas(2 * kLineBytes) Lock {
-    typename M::template Atomic<uint64_t> held;
-  };
-
   struct Transaction : Context {
     Hardware* owner = nullptr;
   };
@@ -133,7 +130,7 @@ class Hardware {
     t.nested_failure = nullptr;
 
     const bool update = mode == Context::Mode::update;
-    acquire();
+    lock_.acquire();
     void* const outer = M::context();
     M::set_context(&t);
     try {
@@ -158,36 +155,23 @@ class Hardware {
         machine_.tx_abort();
         ++statistics_.here().user_aborts;
       }
-      release();
+      lock_.release();
       throw;
     }
     M::set_context(outer);
     auto& s = statistics_.here();
     ++(update ? s.update_commits : s.read_commits);
-    release();
+    lock_.release();
     if (update && waits_) {
       M::phase(Phase::data_flush);
       machine_.fence(Site{"hw.commit.wait"});  // durable before anybody is told of the commit
     }
   }
 
-  void acquire() {
-    uint64_t expected = 0;
-    while (!lock_->held.compare_exchange(expected, 1)) {
-      const PhaseScope<M> waiting(Phase::lock_wait);
-      machine_.wait_while(lock_->held, uint64_t{1});
-      expected = 0;
-    }
-  }
-
-  // Release: it becomes visible behind the transaction's commit, on a machine that keeps stores in
-  // order.
-  void release() { lock_->held.store(0, std::memory_order_release); }
-
   M& machine_;
   Regions regions_;
   bool waits_;
-  Lock* lock_;
+  GlobalLock<M> lock_;
   std::vector<Transaction> contexts_;
   SlotStatistics<M> statistics_;
 };

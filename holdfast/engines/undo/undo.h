@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "holdfast/engines/common/retry.h"
 #include "holdfast/engines/common/slot_statistics.h"
 #include "holdfast/engines/engine.h"
 #include "holdfast/engines/undo/undo_log.h"
@@ -57,7 +58,7 @@ class Undo {
       : machine_(machine),
         regions_(regions),
         log_(machine, regions),
-        lock_(make_array<Lock>(machine, 1)),
+        lock_(machine),
         contexts_(static_cast<size_t>(machine.slots())),
         statistics_(machine) {}
 
@@ -103,10 +104,6 @@ class Undo {
   Statistics statistics() const { return statistics_.sum(); }
 
  private:
-  struct alignas(2 * kLineBytes) Lock {
-    typename M::template Atomic<uint64_t> held;
-  };
-
   struct Range {
     const std::byte* begin;
     size_t bytes;
@@ -159,7 +156,7 @@ class Undo {
     t.fresh.clear();
     t.stored.clear();
 
-    acquire();
+    lock_.acquire();
     void* const outer = M::context();
     M::set_context(&t);
     try {
@@ -180,13 +177,13 @@ class Undo {
         log_.roll_back();
         ++statistics_.here().user_aborts;
       }
-      release();
+      lock_.release();
       throw;
     }
     M::set_context(outer);
     auto& s = statistics_.here();
     ++(mode == Context::Mode::update ? s.update_commits : s.read_commits);
-    release();
+    lock_.release();
   }
 
   void commit(const Transaction& t) {
@@ -203,22 +200,10 @@ class Undo {
     statistics_.here().bytes_written += log_.finish();
   }
 
-  void acquire() {
-    uint64_t expected = 0;
-    while (!lock_->held.compare_exchange(expected, 1)) {
-      const PhaseScope<M> waiting(Phase::lock_wait);
-      machine_.wait_while(lock_->held, uint64_t{1});
-      expected = 0;
-    }
-  }
-
-  // Release: everything the transaction did is visible to whoever takes the lock next.
-  void release() { lock_->held.store(0, std::memory_order_release); }
-
   M& machine_;
   Regions regions_;
   UndoLog<M> log_;
-  Lock* lock_;
+  GlobalLock<M> lock_;
   std::vector<Transaction> contexts_;
   SlotStatistics<M> statistics_;
 };
