@@ -12,6 +12,7 @@
 #include "holdfast/base/status.h"
 #include "holdfast/runner/bench.h"
 #include "holdfast/runner/catalog.h"
+#include "holdfast/runner/crash.h"
 #include "holdfast/runner/environment.h"
 #include "holdfast/runner/heap_tools.h"
 #include "holdfast/runner/json.h"
@@ -94,6 +95,12 @@ nb::object py_simulate(const nb::object& spec, nb::object progress) {
   return unlocked([&] { return simulate(json, call); });
 }
 
+nb::object py_crash(const nb::object& spec, nb::object progress) {
+  const Json json = from_python(spec);
+  PythonProgress call(std::move(progress));
+  return unlocked([&] { return crash(json, call); });
+}
+
 nb::object py_serve(const nb::object& spec, int fd) {
   const Json json = from_python(spec);
   return unlocked([&] { return serve(json, fd); });
@@ -168,6 +175,8 @@ NB_MODULE(_core, m) {
         "about once a second and may raise to stop.");
   m.def("sim", &py_simulate, nb::arg("spec"), nb::arg("progress").none() = nb::none(),
         "Runs on the simulated machine; see holdfast/runner/simulate.h.");
+  m.def("crash", &py_crash, nb::arg("spec"), nb::arg("progress").none() = nb::none(),
+        "Crashes a small program at its persist events; see holdfast/runner/crash.h.");
   m.def("serve", &py_serve, nb::arg("spec"), nb::arg("fd"),
         "The worker of a kill test: one record of RECORD_BYTES per operation goes to fd.");
   m.def("verify", &py_verify, nb::arg("spec"), nb::arg("records"),

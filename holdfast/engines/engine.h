@@ -47,6 +47,8 @@ struct OptionInfo {
   const char* name;
   const char* fallback;
   const char* help;
+  /// What crash tests use, so that logs fill and wrap around; null: the fallback.
+  const char* tiny = nullptr;
 };
 
 /// The compile-time facts about an engine: what `holdfast engines` lists and what suites apply.

@@ -36,8 +36,9 @@ enum class Domain : uint8_t {
 const char* to_string(Domain domain);
 Result<Domain> parse_domain(const std::string& name);
 
-/// The place in an engine a persistence operation stands at: a label like "fur.log". It costs
-/// nothing natively; the simulated machine can drop, delay or swap the operation at a site.
+/// The place in an engine a persistence operation, or a check (Machine::skips), stands at: a label
+/// like "fur.log", a literal. It costs nothing natively; the simulated machine can drop, delay or
+/// swap the operation at a site.
 struct Site {
   const char* name = "";
 };
@@ -146,6 +147,11 @@ concept Word = std::is_trivially_copyable_v<T> &&
 ///                     light_fence if the other uses heavy_fence. Light is free or a full fence,
 ///                     heavy costs microseconds.
 ///   rmw_orders_pwb()  whether an atomic read-modify-write orders write-backs like pfence (x86)
+///   skips(site)       whether to leave out the wait, check or order labelled `site`, to see
+///   whether
+///                     the tests notice. Natively a constant false; on the simulated machine true
+///                     when a mutation drops the site. No operation otherwise: no scheduling point,
+///                     no simulated time.
 /// Hardware transactional memory, per thread; htm(slot):
 ///   begin(tracking)   returns none; or, where hardware rolls registers back, arrives again with a
 ///                     cause. No nesting.
@@ -211,6 +217,7 @@ concept Machine = requires(M& m, uint64_t* p, const uint64_t* cp, void* v, const
   m.light_fence();
   m.heavy_fence(Site{});
   { m.rmw_orders_pwb() } -> std::same_as<bool>;
+  { m.skips(Site{}) } -> std::same_as<bool>;
   { m.counters() } -> std::same_as<PersistCounters>;
   { m.failed() } -> std::same_as<bool>;
   { m.failure() } -> std::same_as<Status>;

@@ -7,16 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "holdfast/engines/common/any_engine.h"
-#include "holdfast/heap/heap.h"
-#include "holdfast/machine/sim/sim_machine.h"
+#include "holdfast/check/sim_heap.h"
 #include "holdfast/runner/session.h"
 #include "holdfast/runner/timeline_file.h"
 #include "holdfast/workloads/workload.h"
 
 namespace holdfast {
-
-using SimHeap = Heap<AnyEngine<SimMachine>>;
 
 /// Every workload, compiled once for the simulated machine in a translation unit of its own.
 std::unique_ptr<WorkloadInstance> make_sim_workload(const std::string& name, SimHeap& heap,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "holdfast/workloads/bank_model.h"
 #include "holdfast/workloads/small_workload.h"
 
 namespace holdfast {
@@ -56,7 +57,33 @@ class Bank final : public SmallWorkload<H, BankRoot<H>> {
   }
 
   OperationResult operation(int worker, Random& random) override {
-    return audit_.draw(random) ? audit(worker) : transfer(worker, random);
+    return perform<false>(worker, draw(worker, random));
+  }
+
+  const SequentialModel* model() const override { return &model_; }
+
+  Request draw(int, Random& random) override {
+    if (audit_.draw(random)) {
+      return {BankModel::kAudit, {}};
+    }
+    const auto n = static_cast<uint64_t>(accounts_);
+    const uint64_t from = random.below(n);
+    const uint64_t to = (from + 1 + random.below(n - 1)) % n;
+    return {BankModel::kTransfer, {from, to, static_cast<uint64_t>(random.between(1, 100))}};
+  }
+
+  OperationResult perform(int worker, const Request& request) override {
+    return perform<true>(worker, request);
+  }
+
+  Result<ModelState> observe() override {
+    return this->observing([&]() -> Result<ModelState> {
+      ModelState balances;
+      for (int64_t i = 0; i < accounts_; ++i) {
+        balances.push_back(static_cast<uint64_t>(account_[i].load()));
+      }
+      return balances;
+    });
   }
 
   Status check() override {
@@ -71,25 +98,41 @@ class Bank final : public SmallWorkload<H, BankRoot<H>> {
   }
 
  private:
-  OperationResult transfer(int worker, Random& random) {
-    const auto n = static_cast<uint64_t>(accounts_);
-    const uint64_t from = random.below(n);
-    const uint64_t to = (from + 1 + random.below(n - 1)) % n;
-    const int64_t most = random.between(1, 100);
-    return this->updating(0, worker, [&] {
+  /// The digest doubles what an audit takes on plain memory: only where the answer is judged.
+  template <bool kDigest>
+  OperationResult perform(int worker, const Request& request) {
+    return request.kind == BankModel::kAudit ? audit<kDigest>(worker) : transfer(worker, request);
+  }
+
+  OperationResult transfer(int worker, const Request& request) {
+    const uint64_t from = request.argument[0];
+    const uint64_t to = request.argument[1];
+    const auto most = static_cast<int64_t>(request.argument[2]);
+    return this->updating(BankModel::kTransfer, worker, [&] {
       const int64_t have = account_[from];
       const int64_t amount = have < most ? have : most;
       account_[from] = have - amount;
-      account_[to] += amount;
-      return static_cast<uint64_t>(amount);
+      const int64_t had = account_[to];
+      account_[to] = had + amount;
+      return Response{static_cast<uint64_t>(have), static_cast<uint64_t>(had)};
     });
   }
 
+  template <bool kDigest>
   OperationResult audit(int worker) {
-    uint64_t total = 0;
-    const OperationResult result =
-        this->reading(1, worker, [&] { return static_cast<uint64_t>(sum()); }, &total);
-    judge(static_cast<int64_t>(total)).check();
+    const OperationResult result = this->reading(BankModel::kAudit, worker, [&] {
+      uint64_t total = 0;
+      PlaceDigest digest;
+      for (int64_t i = 0; i < accounts_; ++i) {
+        const auto balance = static_cast<uint64_t>(account_[i].load());
+        total += balance;
+        if constexpr (kDigest) {
+          digest.add(balance);
+        }
+      }
+      return Response{total, digest.value()};
+    });
+    judge(static_cast<int64_t>(result.response[0])).check();
     return result;
   }
 
@@ -120,6 +163,7 @@ class Bank final : public SmallWorkload<H, BankRoot<H>> {
   int64_t accounts_;
   int64_t balance_;
   Chance audit_;
+  BankModel model_;
   typename H::template Field<int64_t>* account_ = nullptr;
 };
 

@@ -13,9 +13,9 @@ const WorkloadInfo& intset_info() {
   static const WorkloadInfo info{
       "intset",
       "set of integers in a red-black tree",
-      {{"size", "10000", "keys at the start"},
+      {{"size", "10000", "keys at the start", {}, "8"},
        {"range", "0", "keys are below this; 0 means twice the size, which keeps the size steady"},
-       {"update", "20", "per cent of operations that insert or erase, half and half"},
+       {"update", "20", "per cent of operations that insert or erase, half and half", {}, "60"},
        {"ack", "0", kAckHelp}},
       {"lookup", "insert", "erase"}};
   return info;
@@ -39,9 +39,9 @@ const WorkloadInfo& map_info() {
         "hash",
         "hash (grows), fixed (hash), rbtree or btree",
         {kMapStructures.begin(), kMapStructures.end()}},
-       {"size", "10000", "keys at the start; also the number of buckets of fixed"},
+       {"size", "10000", "keys at the start; also the number of buckets of fixed", {}, "8"},
        {"range", "0", "keys are below this; 0 means twice the size, which keeps the size steady"},
-       {"update", "20", "per cent of operations that put or erase, half and half"},
+       {"update", "20", "per cent of operations that put or erase, half and half", {}, "60"},
        {"ack", "0", kAckHelp}},
       {"find", "put", "erase"}};
   return info;
@@ -51,22 +51,23 @@ const WorkloadInfo& list_info() {
   static const WorkloadInfo info{
       "list",
       "set of integers in a sorted linked list",
-      {{"size", "1000", "keys at the start"},
+      {{"size", "1000", "keys at the start", {}, "8"},
        {"range", "0", "keys are below this; 0 means twice the size, which keeps the size steady"},
-       {"update", "20", "per cent of operations that insert or erase, half and half"},
+       {"update", "20", "per cent of operations that insert or erase, half and half", {}, "60"},
        {"ack", "0", kAckHelp}},
       {"lookup", "insert", "erase"}};
   return info;
 }
 
 const WorkloadInfo& bank_info() {
-  static const WorkloadInfo info{"bank",
-                                 "transfers between accounts, and audits of the total",
-                                 {{"accounts", "1000", "number of accounts"},
-                                  {"balance", "1000", "of each account at the start"},
-                                  {"audit", "10", "per cent of operations that read all accounts"},
-                                  {"ack", "1", kAckHelp}},
-                                 {"transfer", "audit"}};
+  static const WorkloadInfo info{
+      "bank",
+      "transfers between accounts, and audits of the total",
+      {{"accounts", "1000", "number of accounts", {}, "6"},
+       {"balance", "1000", "of each account at the start"},
+       {"audit", "10", "per cent of operations that read all accounts", {}, "30"},
+       {"ack", "1", kAckHelp}},
+      {"transfer", "audit"}};
   return info;
 }
 
@@ -74,8 +75,8 @@ const WorkloadInfo& ring_info() {
   static const WorkloadInfo info{
       "ring",
       "a cycle of nodes, permuted by swapping links",
-      {{"nodes", "64", "length of the cycle"},
-       {"walk", "10", "per cent of operations that walk the whole cycle"},
+      {{"nodes", "64", "length of the cycle", {}, "8"},
+       {"walk", "10", "per cent of operations that walk the whole cycle", {}, "30"},
        {"ack", "1", kAckHelp}},
       {"swap", "move", "walk"}};
   return info;

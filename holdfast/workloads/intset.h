@@ -2,6 +2,7 @@
 #pragma once
 
 #include "holdfast/structures/rb_tree.h"
+#include "holdfast/workloads/keyed_model.h"
 #include "holdfast/workloads/small_workload.h"
 
 namespace holdfast {
@@ -41,16 +42,51 @@ class IntSet final : public KeyedWorkload<H, IntSetRoot<H>> {
   }
 
   OperationResult operation(int worker, Random& random) override {
+    return perform(worker, draw(worker, random));
+  }
+
+  const SequentialModel* model() const override { return &model_; }
+
+  Request draw(int, Random& random) override {
     const bool update = this->update_.draw(random);
     const int64_t key = this->draw_key(random);
-    auto& set = this->root_->set;
+    const auto word = static_cast<uint64_t>(key);
     if (!update) {
-      return this->reading(0, worker, [&] { return set.find(key).value_or(0); });
+      return {KeyedModel::kLookUp, {word}};
     }
     if (random.below(2) == 0) {
-      return this->updating(1, worker, [&] { return uint64_t{set.insert(key, value_of(key))}; });
+      return {KeyedModel::kAdd, {word, value_of(key)}};
     }
-    return this->updating(2, worker, [&] { return uint64_t{set.erase(key)}; });
+    return {KeyedModel::kErase, {word}};
+  }
+
+  OperationResult perform(int worker, const Request& request) override {
+    const auto key = static_cast<int64_t>(request.argument[0]);
+    const uint64_t value = request.argument[1];
+    auto& set = this->root_->set;
+    switch (request.kind) {
+      case KeyedModel::kLookUp:
+        return this->reading(request.kind, worker, [&] {
+          const auto found = set.find(key);
+          return Response{found.value_or(0), found.has_value()};
+        });
+      case KeyedModel::kAdd:
+        return this->updating(request.kind, worker,
+                              [&] { return uint64_t{set.insert(key, value)}; });
+      default:
+        return this->updating(request.kind, worker, [&] { return uint64_t{set.erase(key)}; });
+    }
+  }
+
+  Result<ModelState> observe() override {
+    return this->observing([&]() -> Result<ModelState> {
+      KeyedContent content;
+      this->root_->set.for_each([&](int64_t key, uint64_t value) {
+        content.add(static_cast<uint64_t>(key), value);
+        return true;
+      });
+      return content.state();
+    });
   }
 
   Status check() override {
@@ -70,6 +106,8 @@ class IntSet final : public KeyedWorkload<H, IntSetRoot<H>> {
 
  private:
   static uint64_t value_of(int64_t key) { return mix64(static_cast<uint64_t>(key)); }
+
+  KeyedModel model_{KeyedModel::Present::kept};
 };
 
 }  // namespace holdfast

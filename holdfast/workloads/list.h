@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "holdfast/structures/linked_list.h"
+#include "holdfast/workloads/keyed_model.h"
 #include "holdfast/workloads/small_workload.h"
 
 namespace holdfast {
@@ -45,16 +46,49 @@ class List final : public KeyedWorkload<H, ListRoot<H>> {
   }
 
   OperationResult operation(int worker, Random& random) override {
+    return perform(worker, draw(worker, random));
+  }
+
+  const SequentialModel* model() const override { return &model_; }
+
+  Request draw(int, Random& random) override {
     const bool update = this->update_.draw(random);
     const int64_t key = this->draw_key(random);
-    auto& set = this->root_->set;
+    const auto word = static_cast<uint64_t>(key);
     if (!update) {
-      return this->reading(0, worker, [&] { return uint64_t{set.contains(key)}; });
+      return {KeyedModel::kLookUp, {word}};
     }
     if (random.below(2) == 0) {
-      return this->updating(1, worker, [&] { return uint64_t{set.insert(key)}; });
+      return {KeyedModel::kAdd, {word, 1}};
     }
-    return this->updating(2, worker, [&] { return uint64_t{set.erase(key)}; });
+    return {KeyedModel::kErase, {word}};
+  }
+
+  OperationResult perform(int worker, const Request& request) override {
+    const auto key = static_cast<int64_t>(request.argument[0]);
+    auto& set = this->root_->set;
+    switch (request.kind) {
+      case KeyedModel::kLookUp:
+        return this->reading(request.kind, worker, [&] {
+          const uint64_t found = set.contains(key);
+          return Response{found, found};
+        });
+      case KeyedModel::kAdd:
+        return this->updating(request.kind, worker, [&] { return uint64_t{set.insert(key)}; });
+      default:
+        return this->updating(request.kind, worker, [&] { return uint64_t{set.erase(key)}; });
+    }
+  }
+
+  Result<ModelState> observe() override {
+    return this->observing([&]() -> Result<ModelState> {
+      KeyedContent content;
+      this->root_->set.for_each([&](int64_t key) {
+        content.add(static_cast<uint64_t>(key), 1);
+        return true;
+      });
+      return content.state();
+    });
   }
 
   Status check() override {
@@ -71,6 +105,9 @@ class List final : public KeyedWorkload<H, ListRoot<H>> {
       return right ? Status() : Status(Code::corrupt, "list: a key is out of range");
     });
   }
+
+ private:
+  KeyedModel model_{KeyedModel::Present::kept};
 };
 
 }  // namespace holdfast

@@ -8,6 +8,7 @@
 #include "holdfast/structures/fixed_hash_map.h"
 #include "holdfast/structures/hash_map.h"
 #include "holdfast/structures/rb_tree.h"
+#include "holdfast/workloads/keyed_model.h"
 #include "holdfast/workloads/small_workload.h"
 
 namespace holdfast {
@@ -56,17 +57,51 @@ class Map final : public KeyedWorkload<H, MapRoot<H, Structure>> {
   }
 
   OperationResult operation(int worker, Random& random) override {
+    return perform(worker, draw(worker, random));
+  }
+
+  const SequentialModel* model() const override { return &model_; }
+
+  Request draw(int, Random& random) override {
     const bool update = this->update_.draw(random);
     const int64_t key = this->draw_key(random);
-    auto& map = this->root_->map;
+    const auto word = static_cast<uint64_t>(key);
     if (!update) {
-      return this->reading(0, worker, [&] { return map.find(key).value_or(0); });
+      return {KeyedModel::kLookUp, {word}};
     }
     const uint64_t dice = random.next();
     if (dice >> 63 == 0) {
-      return this->updating(1, worker, [&] { return uint64_t{map.put(key, value_of(key, dice))}; });
+      return {KeyedModel::kAdd, {word, value_of(key, dice)}};
     }
-    return this->updating(2, worker, [&] { return uint64_t{map.erase(key)}; });
+    return {KeyedModel::kErase, {word}};
+  }
+
+  OperationResult perform(int worker, const Request& request) override {
+    const auto key = static_cast<int64_t>(request.argument[0]);
+    const uint64_t value = request.argument[1];
+    auto& map = this->root_->map;
+    switch (request.kind) {
+      case KeyedModel::kLookUp:
+        return this->reading(request.kind, worker, [&] {
+          const auto found = map.find(key);
+          return Response{found.value_or(0), found.has_value()};
+        });
+      case KeyedModel::kAdd:
+        return this->updating(request.kind, worker, [&] { return uint64_t{map.put(key, value)}; });
+      default:
+        return this->updating(request.kind, worker, [&] { return uint64_t{map.erase(key)}; });
+    }
+  }
+
+  Result<ModelState> observe() override {
+    return this->observing([&]() -> Result<ModelState> {
+      KeyedContent content;
+      this->root_->map.for_each([&](int64_t key, uint64_t value) {
+        content.add(static_cast<uint64_t>(key), value);
+        return true;
+      });
+      return content.state();
+    });
   }
 
   Status check() override {
@@ -88,6 +123,8 @@ class Map final : public KeyedWorkload<H, MapRoot<H, Structure>> {
   static uint64_t value_of(int64_t key, uint64_t random) {
     return static_cast<uint64_t>(key) << 32 | (random & 0xffffffff);
   }
+
+  KeyedModel model_{KeyedModel::Present::overwritten};
 };
 
 template <class H, class Structure>

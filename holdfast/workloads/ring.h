@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "holdfast/workloads/ring_model.h"
 #include "holdfast/workloads/small_workload.h"
 
 namespace holdfast {
@@ -56,62 +57,100 @@ class Ring final : public SmallWorkload<H, RingRoot<H>> {
   }
 
   OperationResult operation(int worker, Random& random) override {
+    return perform(worker, draw(worker, random));
+  }
+
+  const SequentialModel* model() const override { return &model_; }
+
+  Request draw(int, Random& random) override {
     if (walk_.draw(random)) {
-      uint64_t length = 0;
+      return {RingModel::kWalk, {}};
+    }
+    const uint64_t a = random.below(nodes_);
+    const uint64_t to = random.below(nodes_);
+    if (random.below(2) == 0) {
+      return {RingModel::kSwap, {a}};
+    }
+    return {RingModel::kMove, {a, to}};
+  }
+
+  OperationResult perform(int worker, const Request& request) override {
+    if (request.kind == RingModel::kWalk) {
       const OperationResult result =
-          this->reading(2, worker, [&] { return walk_around(); }, &length);
-      judge(length).check();
+          this->reading(request.kind, worker, [&] { return walk_around(); });
+      judge(result.response[0]).check();
       return result;
     }
-    Node* a = &node_[random.below(nodes_)];
-    Node* to = &node_[random.below(nodes_)];
-    if (random.below(2) == 0) {
-      return this->updating(0, worker, [&] { return swap_behind(a); });
+    Node* a = &node_[request.argument[0]];
+    if (request.kind == RingModel::kSwap) {
+      return this->updating(request.kind, worker, [&] { return swap_behind(a); });
     }
-    return this->updating(1, worker, [&] { return move_behind(a, to); });
+    Node* to = &node_[request.argument[1]];
+    return this->updating(request.kind, worker, [&] { return move_behind(a, to); });
+  }
+
+  Result<ModelState> observe() override {
+    return this->observing([&]() -> Result<ModelState> {
+      ModelState next;
+      for (uint64_t i = 0; i < nodes_; ++i) {
+        const Node* node = node_[i].next;
+        if (node < node_ || node >= node_ + nodes_) {
+          return Status(Code::corrupt,
+                        "ring: the link of node " + std::to_string(i) + " leaves the ring");
+        }
+        next.push_back(index(node));
+      }
+      return next;
+    });
   }
 
   Status check() override {
-    return this->in_read([&] { return judge(walk_around()); });
+    return this->in_read([&] { return judge(walk_around()[0]); });
   }
 
  private:
   /// a -> b -> c -> d becomes a -> c -> b -> d.
-  static uint64_t swap_behind(Node* a) {
+  Response swap_behind(Node* a) const {
     Node* b = a->next;
     Node* c = b->next;
     Node* d = c->next;
     a->next = c;
     c->next = b;
     b->next = d;
-    return reinterpret_cast<uint64_t>(d);
+    return RingModel::links(index(b), index(c), index(d));
   }
   /// Takes the node behind a and puts it behind `to`.
-  static uint64_t move_behind(Node* a, Node* to) {
+  Response move_behind(Node* a, Node* to) const {
     Node* b = a->next;
     if (to == a || to == b) {
       return swap_behind(a);
     }
-    a->next = b->next.load();
-    b->next = to->next.load();
+    Node* rest = b->next;
+    a->next = rest;
+    Node* after = to->next;
+    b->next = after;
     to->next = b;
-    return reinterpret_cast<uint64_t>(b);
+    return RingModel::links(index(b), index(rest), index(after));
   }
 
-  /// The number of steps from node 0 back to it; 0 when a step leaves the nodes or the way is
-  /// longer than there are nodes.
-  uint64_t walk_around() const {
+  uint64_t index(const Node* node) const { return static_cast<uint64_t>(node - node_); }
+
+  /// The number of steps from node 0 back to it, and what was passed; 0 steps when one leaves the
+  /// nodes or the way is longer than there are nodes.
+  Response walk_around() const {
     const Node* node = node_;
+    PlaceDigest digest;
     for (uint64_t steps = 1; steps <= nodes_; ++steps) {
       node = node->next;
       if (node == node_) {
-        return steps;
+        return {steps, digest.value()};
       }
       if (node < node_ || node >= node_ + nodes_) {
-        return 0;
+        return {};
       }
+      digest.add(index(node));
     }
-    return 0;
+    return {};
   }
   Status judge(uint64_t length) const {
     if (length == nodes_) {
@@ -131,6 +170,7 @@ class Ring final : public SmallWorkload<H, RingRoot<H>> {
 
   uint64_t nodes_;
   Chance walk_;
+  RingModel model_;
   Node* node_ = nullptr;
 };
 

@@ -117,7 +117,26 @@ class SmallWorkload : public WorkloadInstance {
     }
   }
 
-  /// One update operation. body() returns a word, which is consumed so that no work can be dropped.
+  /// Collects what observe() returns. content() runs in one read transaction, possibly more than
+  /// once, and returns a Result.
+  template <class F>
+  Result<ModelState> observing(F&& content) {
+    ModelState state;
+    Status status = in_read([&]() -> Status {
+      Result<ModelState> found = content();
+      if (found.ok()) {
+        state = std::move(found).value();
+      }
+      return found.status();
+    });
+    if (!status.ok()) {
+      return status;
+    }
+    return state;
+  }
+
+  /// One update operation. body() returns a Response or its first word, which is also consumed so
+  /// that no work can be dropped.
   template <class F>
   OperationResult updating(int kind, int worker, F&& body) {
     require(worker);
@@ -126,30 +145,28 @@ class SmallWorkload : public WorkloadInstance {
     if (ack_) {
       const Outcome outcome = heap_
                                   .update([&] {
-                                    const uint64_t value = body();
-                                    return Outcome{value, root_->ledger.advance(worker)};
+                                    const Response response = response_of(body());
+                                    return Outcome{response, root_->ledger.advance(worker)};
                                   })
                                   .value();
-      consume(worker, outcome.value);
+      result.response = outcome.response;
       acknowledge(result, worker, outcome.sequence);
     } else {
-      consume(worker, heap_.update(body).value());
+      result.response = response_of(heap_.update(body).value());
     }
+    consume(worker, result.response[0]);
     return result;
   }
 
-  /// One read-only operation; `value` receives what body() returned.
+  /// One read-only operation, with a body as for updating().
   template <class F>
-  OperationResult reading(int kind, int worker, F&& body, uint64_t* value = nullptr) {
+  OperationResult reading(int kind, int worker, F&& body) {
     require(worker);
     OperationResult result;
     result.kind = kind;
     result.read_only = true;
-    const uint64_t seen = heap_.read(body).value();
-    consume(worker, seen);
-    if (value != nullptr) {
-      *value = seen;
-    }
+    result.response = response_of(heap_.read(body).value());
+    consume(worker, result.response[0]);
     return result;
   }
 
@@ -175,7 +192,7 @@ class SmallWorkload : public WorkloadInstance {
 
  private:
   struct Outcome {
-    uint64_t value;
+    Response response;
     uint64_t sequence;
   };
   struct alignas(kLineBytes) Sink {
@@ -193,6 +210,9 @@ class SmallWorkload : public WorkloadInstance {
   }
   /// For what a workload wants to remember of its root.
   virtual Status bound() { return {}; }
+
+  static Response response_of(uint64_t word) { return {word, 0}; }
+  static Response response_of(const Response& response) { return response; }
 
   void consume(int worker, uint64_t value) {
     Sink& sink = sinks_[static_cast<size_t>(worker)];

@@ -81,4 +81,25 @@ std::vector<std::map<std::string, std::string>> root_variants(const WorkloadInfo
   return variants;
 }
 
+namespace {
+
+Status no_model(const WorkloadInfo& info) {
+  return {Code::unsupported, std::string("workload ") + info.name +
+                                 " has no sequential model; model() says which have one"};
+}
+
+}  // namespace
+
+Request WorkloadInstance::draw(int, Random&) {
+  throw Error(no_model(info()));
+}
+
+OperationResult WorkloadInstance::perform(int, const Request&) {
+  throw Error(no_model(info()));
+}
+
+Result<ModelState> WorkloadInstance::observe() {
+  return no_model(info());
+}
+
 }  // namespace holdfast

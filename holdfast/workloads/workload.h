@@ -14,6 +14,7 @@
 
 #include "holdfast/base/random.h"
 #include "holdfast/base/status.h"
+#include "holdfast/workloads/operation_model.h"
 
 namespace holdfast {
 
@@ -23,6 +24,8 @@ struct ParameterInfo {
   const char* help;
   /// The possible values, where each makes the workload's root another type.
   std::vector<const char*> root_types = {};
+  /// What crash tests use, where every image of the heap is recovered; null: the fallback.
+  const char* tiny = nullptr;
 };
 
 struct WorkloadInfo {
@@ -63,12 +66,14 @@ struct OperationResult {
   bool committed = true;  ///< false: rolled back on purpose (TPC-C's 1 %)
   bool read_only = false;
   uint64_t acknowledgement[4] = {};  ///< all zero: nothing to verify
+  Response response = {};  ///< of perform(): what the client was told, in the terms of the model
 };
 
 /// A workload bound to an open heap; the type-erased face of `template <class H> class Xyz`.
 ///
-/// Thread safety: operation() from any number of threads, each with its own worker number below
-/// the number announced to set_up, and its own generator; the rest from one thread, alone.
+/// Thread safety: operation(), draw() and perform() from any number of threads, each with its own
+/// worker number below the number announced to set_up, and its own generator; the rest from one
+/// thread, alone.
 class WorkloadInstance {
  public:
   virtual ~WorkloadInstance() = default;
@@ -89,6 +94,17 @@ class WorkloadInstance {
     static_cast<void>(visit);
     return false;
   }
+
+  /// The sequential meaning of the operations; null: this workload has none, and the three below
+  /// refuse. Where there is one, operation() does perform() of draw(), but may leave out parts of
+  /// the response that cost time.
+  virtual const SequentialModel* model() const { return nullptr; }
+  /// Decides what a worker does next. No operation of the machine.
+  virtual Request draw(int worker, Random& random);
+  /// Does it; the result has the response.
+  virtual OperationResult perform(int worker, const Request& request);
+  /// The content as a state of the model, in one read transaction.
+  virtual Result<ModelState> observe();
 };
 
 }  // namespace holdfast

@@ -44,9 +44,12 @@ def bench(spec: dict[str, Any], progress: Progress | None = None) -> dict[str, A
 
 def sim(spec: dict[str, Any], progress: Progress | None = None) -> dict[str, Any]:
     """The same on a simulated machine."""
-    if spec.get("machine", "sim") != "sim" and _machines_directory():
-        spec = spec | {"machines_dir": _machines_directory()}
-    return _call("sim", spec, progress)
+    return _call("sim", _with_machines(spec), progress)
+
+
+def crash(spec: dict[str, Any], progress: Progress | None = None) -> dict[str, Any]:
+    """Cuts the power of a simulated machine at the persist events of a small program, and judges what is recovered."""
+    return _call("crash", _with_machines(spec), progress)
 
 
 def info(path: str) -> dict[str, Any]:
@@ -79,6 +82,12 @@ def _machines_directory() -> str:
     """The machine descriptions of an installed wheel; in a source tree the core knows its own, hence nothing."""
     directory = Path(__file__).parent / "machines"
     return str(directory) if directory.is_dir() else ""
+
+
+def _with_machines(spec: dict[str, Any]) -> dict[str, Any]:
+    if spec.get("machine", "sim") != "sim" and _machines_directory():
+        return spec | {"machines_dir": _machines_directory()}
+    return spec
 
 
 def _call(name: str, *arguments: Any) -> Any:

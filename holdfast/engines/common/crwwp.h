@@ -50,7 +50,7 @@ class Crwwp {
         machine_.fence(Site{"crwwp.arrive"});
       }
       const uint64_t phase = phase_->value.load();
-      if (phase % 2 == 0) [[likely]] {
+      if (phase % 2 == 0 || machine_.skips(Site{"crwwp.phase"})) [[likely]] {
         if (!biased) [[unlikely]] {
           note_quiet_read(slot, phase);
         }
@@ -74,7 +74,9 @@ class Crwwp {
       bias_->value.store(0);
       machine_.heavy_fence(Site{"crwwp.revoke"});  // the other half of the readers' light fences
     }
-    readers_.wait_for_present();
+    if (!machine_.skips(Site{"crwwp.drain"})) {
+      readers_.wait_for_present();
+    }
   }
 
   /// Release: whoever sees the new phase sees what the writer stored.

@@ -135,8 +135,8 @@ class LogReplayer {
 
   size_t replay(size_t limit);
   void collect(size_t limit);
-  uint64_t apply(const DurabilityMarker& marker, bool to_working_copy);
-  void persist_tail(uint64_t tail);
+  uint64_t apply(const DurabilityMarker& marker, bool to_working_copy, Site site);
+  void persist_tail(uint64_t tail, Site site, Site fence);
 
   Result<std::vector<DurabilityMarker>> live_markers(uint64_t tail) const;
   Status verify(const DurabilityMarker& marker);
@@ -166,9 +166,10 @@ void LogReplayer<M>::collect(size_t limit) {
   limit = std::min<size_t>(limit, markers_.count());
   peeked_.clear();
   batch_.clear();
+  const bool jumps = machine_.skips(Site{"replay.hole"});
   while (peeked_.size() < limit) {
     const uint64_t valid = markers_.peek(first + peeked_.size());
-    if (valid == 0) {
+    if (valid == 0 && !jumps) {
       break;
     }
     peeked_.push_back(valid);
@@ -180,11 +181,14 @@ void LogReplayer<M>::collect(size_t limit) {
   for (size_t i = 0; i < peeked_.size(); ++i) {
     const auto marker = markers_.read(first + i, peeked_[i]);
     if (!marker || marker->number != first + i) {
+      if (jumps) {
+        continue;
+      }
       return;  // an earlier lap's marker, or one that is being replaced
     }
     // A stored marker may not be durable yet. Were it replayed, a crash could keep the home's new
     // bytes and lose the marker: half a transaction. Its owner says when.
-    if (states_.works_on(marker->thread, marker->number)) {
+    if (!machine_.skips(Site{"replay.owner"}) && states_.works_on(marker->thread, marker->number)) {
       return;
     }
     batch_.push_back(*marker);
@@ -202,13 +206,13 @@ size_t LogReplayer<M>::replay(size_t limit) {
   uint64_t bytes = 0;
   uint64_t transactions = 0;
   for (const DurabilityMarker& marker : batch_) {
-    bytes += apply(marker, false);
+    bytes += apply(marker, false, Site{"replay.home"});
     transactions += marker.aborted ? 0 : 1;
   }
   if (bytes > 0) {
     machine_.pfence(Site{"replay.home.fence"});  // the home is durable before the tail says so
   }
-  persist_tail(batch_.back().number);
+  persist_tail(batch_.back().number, Site{"replay.tail"}, Site{"replay.tail.fence"});
   for (const DurabilityMarker& marker : batch_) {
     if (!marker.aborted) {
       Position& position = freed_[marker.thread].position;
@@ -224,17 +228,17 @@ size_t LogReplayer<M>::replay(size_t limit) {
 
 /// The tail, durable before anything that lies behind it is reused.
 template <class M>
-void LogReplayer<M>::persist_tail(uint64_t tail) {
+void LogReplayer<M>::persist_tail(uint64_t tail, Site site, Site fence) {
   M::store(tail_word_, encode_tail(tail));
-  machine_.pwb(tail_word_, Site{"replay.tail"});
-  machine_.pfence(Site{"replay.tail.fence"});
+  machine_.pwb(tail_word_, site);
+  machine_.pfence(fence);
   // Release: pairs with tail(); slots up to it may be stored to from now on.
   shared_->tail.store(tail, std::memory_order_release);
 }
 
 /// Copies a transaction's values into the home and begins to write them back. Returns their bytes.
 template <class M>
-uint64_t LogReplayer<M>::apply(const DurabilityMarker& marker, bool to_working_copy) {
+uint64_t LogReplayer<M>::apply(const DurabilityMarker& marker, bool to_working_copy, Site site) {
   if (marker.aborted) {
     return 0;
   }
@@ -242,7 +246,7 @@ uint64_t LogReplayer<M>::apply(const DurabilityMarker& marker, bool to_working_c
   logs_.template read<M>(marker.thread, marker.start, marker.bytes, words_);
   for_each_record(words_.data(), words_.size(), [&](RedoRecord record, const uint64_t* payload) {
     M::copy(regions_.home + record.offset, payload, record.bytes);
-    machine_.pwb_range(regions_.home + record.offset, record.bytes, Site{"replay.home"});
+    machine_.pwb_range(regions_.home + record.offset, record.bytes, site);
     if (to_working_copy) {
       M::copy(regions_.data + record.offset, payload, record.bytes);
     }
@@ -271,7 +275,8 @@ Result<uint64_t> LogReplayer<M>::recover(RecoveryReport& report) {
   uint64_t last = *tail;
   for (const DurabilityMarker& marker : *live) {
     // The working copy was mapped before the home changed and need not show it.
-    report.bytes += apply(marker, true);
+    report.bytes +=
+        apply(marker, !machine_.skips(Site{"recover.working_copy"}), Site{"recover.home"});
     report.transactions += marker.aborted ? 0 : 1;
     last = marker.number;
   }
@@ -279,7 +284,7 @@ Result<uint64_t> LogReplayer<M>::recover(RecoveryReport& report) {
   if (!live->empty()) {
     report.needed = true;
     machine_.pfence(Site{"recover.home.fence"});  // the home is durable before the tail says so
-    persist_tail(last);
+    persist_tail(last, Site{"recover.tail"}, Site{"recover.tail.fence"});
   }
   return last;
 }
@@ -301,6 +306,9 @@ Result<std::vector<DurabilityMarker>> LogReplayer<M>::live_markers(uint64_t tail
     if (number > tail) {
       live.push_back(*marker);
     }
+  }
+  if (machine_.skips(Site{"recover.sort"})) {
+    return live;
   }
   std::sort(live.begin(), live.end(), [](const DurabilityMarker& a, const DurabilityMarker& b) {
     return a.number < b.number;

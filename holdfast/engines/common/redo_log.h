@@ -133,6 +133,8 @@ class RedoLog {
   uint64_t start() const { return head_ % bytes_; }
   /// Acquire: what is stored into freed space comes after the replayer's last load from it.
   uint64_t free_bytes() const { return bytes_ - (head_ - freed_->load(std::memory_order_acquire)); }
+  /// What a transaction may take of it.
+  uint64_t room() const { return machine_.skips(Site{"fur.log.room"}) ? bytes_ : free_bytes(); }
 
   /// Copies n bytes to the head, which stays where it is, and begins to write them back.
   void write(const uint64_t* words, uint64_t n, Site site) {

@@ -54,8 +54,8 @@ class StateArray {
   /// Waits for every other transaction that is active now; leaves early once `stop()` holds.
   /// `scratch` has room for slots() words.
   template <class Stop>
-  void await_active(int self, uint64_t* scratch, Stop&& stop) {
-    const int n = scan_end();
+  void await_active(int self, uint64_t* scratch, Stop&& stop, Site site) {
+    const int n = machine_.skips(site) ? 0 : scan_end();
     for (int s = 0; s < n; ++s) {
       // Sequentially consistent: not before the caller's own fence or read-modify-write.
       scratch[s] = activity_[s].count.load();
@@ -79,7 +79,9 @@ class StateArray {
   /// NON_DURABLE. Release: it follows the isolation wait. What makes it precede the transaction's
   /// data is the hardware commit, which comes after it and is itself a release.
   void publish_non_durable(int slot, uint64_t stamp) {
-    durability_[slot].state.store(2 * stamp + 1, std::memory_order_release);
+    if (!machine_.skips(Site{"fur.non_durable"})) {
+      durability_[slot].state.store(2 * stamp + 1, std::memory_order_release);
+    }
   }
 
   /// INACTIVE again. Release: the marker's fence (or, after an abort, nothing) lies before it, and
@@ -93,8 +95,8 @@ class StateArray {
   }
 
   /// Waits for every other transaction that is NON_DURABLE with a stamp of at most `key`.
-  void await_durable(int self, uint64_t key) {
-    const int n = scan_end();
+  void await_durable(int self, uint64_t key, Site site) {
+    const int n = machine_.skips(site) ? 0 : scan_end();
     for (int s = 0; s < n; ++s) {
       if (s == self) {
         continue;
@@ -110,8 +112,8 @@ class StateArray {
   }
 
   /// Waits for every other transaction that is NON_DURABLE now, whatever its stamp.
-  void await_all_durable(int self) {
-    const int n = scan_end();
+  void await_all_durable(int self, Site site) {
+    const int n = machine_.skips(site) ? 0 : scan_end();
     for (int s = 0; s < n; ++s) {
       if (s == self) {
         continue;

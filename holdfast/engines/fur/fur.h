@@ -129,7 +129,7 @@ class Fur : public FurAccess<M, kTracking> {
   template <class LoadWord, class LoadRange>
   void stage(Thread& t, LoadWord&& load_word, LoadRange&& load_range);
   void take_number(Thread& t);
-  void write_marker(Thread& t);
+  void write_marker(Thread& t, Site site);
   void count_update(Thread& t);
   void stop_background();
 

@@ -54,7 +54,7 @@ struct alignas(2 * kLineBytes) FurThread : Context {
     log_full = false;
     nested_failure = nullptr;
     undo.clear();
-    log.begin(new_mode == Mode::update ? redo.free_bytes() : 0);
+    log.begin(new_mode == Mode::update ? redo.room() : 0);
   }
 
   /// Notes a store that is about to happen.

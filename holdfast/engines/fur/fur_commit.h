@@ -27,7 +27,7 @@ uint64_t Fur<M, kTracking>::enter(int slot) {
     // ACTIVE is visible before the first load, of the data and of the lock: both a committer's scan
     // and the lock holder's are the other half of this Dekker handshake.
     machine_.fence(Site{"fur.begin"});
-    if (!lock_.held()) [[likely]] {
+    if (!lock_.held() || machine_.skips(Site{"fur.begin.lock"})) [[likely]] {
       if (as_printed()) {
         return begin_time == 0 ? 0 : begin_time - 1;  // waits for stamps < begin_time
       }
@@ -74,7 +74,7 @@ void Fur<M, kTracking>::read(FunctionRef<void()> body) {
   states_.deactivate(t.slot);  // after all loads: release
   // What the body saw leaves the heap with its result, or with its exception.
   M::phase(Phase::durability_wait);
-  states_.await_durable(t.slot, key);
+  states_.await_durable(t.slot, key, Site{"fur.read.durability_wait"});
   if (failure) {
     statistics_.at(t.slot).user_aborts += 1;
     std::rethrow_exception(failure);
@@ -97,11 +97,12 @@ void Fur<M, kTracking>::make_room(Thread& t, bool whole_log) {
     if (used > markers / 2) {
       replayer_.request();
     }
-    const uint64_t free = t.redo.free_bytes();
+    const uint64_t free = t.redo.room();
     if (free < t.redo.size() / 2) {
       replayer_.request();
     }
-    return used + logs < markers && free >= (whole_log ? t.redo.size() : 1);
+    return (used + logs < markers || machine_.skips(Site{"fur.marker.room"})) &&
+           free >= (whole_log ? t.redo.size() : 1);
   };
   if (!enough()) [[unlikely]] {
     const PhaseScope<M> waiting(Phase::space_wait);
@@ -157,7 +158,8 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::attempt(Thread& t,
     t.htm->cancel();
     states_.deactivate(t.slot);
     M::phase(Phase::durability_wait);
-    states_.await_durable(t.slot, key);  // the exception tells what the body has read
+    // The exception tells what the body has read.
+    states_.await_durable(t.slot, key, Site{"fur.failure.durability_wait"});
     statistics_.at(t.slot).user_aborts += 1;
     std::rethrow_exception(failure);
   }
@@ -172,7 +174,7 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::attempt(Thread& t,
   if (t.log.empty()) {
     states_.deactivate(t.slot);
     M::phase(Phase::durability_wait);
-    states_.await_durable(t.slot, key);
+    states_.await_durable(t.slot, key, Site{"fur.no_store.durability_wait"});
   } else {
     harden(t, key);
   }
@@ -204,7 +206,8 @@ void Fur<M, kTracking>::commit_in_hardware(Thread& t) {
   // The read-modify-write also orders the body's stores, which own their lines from then on, before
   // the scan: whoever becomes active too late to be waited for runs into them.
   take_number(t);
-  states_.await_active(t.slot, t.scratch.data(), [&] { return t.htm->doomed(); });
+  states_.await_active(
+      t.slot, t.scratch.data(), [&] { return t.htm->doomed(); }, Site{"fur.isolation_wait"});
   M::phase(Phase::commit);
   // Visible before the data is: who reads the data finds this.
   states_.publish_non_durable(t.slot, as_printed() ? machine_.now() : t.number);
@@ -221,9 +224,9 @@ void Fur<M, kTracking>::harden(Thread& t, uint64_t key) {
   machine_.pfence(Site{"fur.log.fence"});
   M::phase(Phase::durability_wait);
   // Everything the body read, and every value it replaced, is durable before the marker is stored.
-  states_.await_durable(t.slot, key);
+  states_.await_durable(t.slot, key, Site{"fur.update.durability_wait"});
   M::phase(Phase::marker_flush);
-  write_marker(t);
+  write_marker(t, Site{"fur.marker"});
   // The marker is durable before INACTIVE says so, and before update() returns.
   machine_.pfence(Site{"fur.marker.fence"});
   t.redo.advance(t.log.bytes());
@@ -235,7 +238,7 @@ template <class M, Tracking kTracking>
 typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::clean_up_abort(Thread& t) {
   const AbortCause cause = t.htm->caught();
   states_.deactivate(t.slot);
-  if (t.number != 0) {
+  if (t.number != 0 && !machine_.skips(Site{"fur.abort.marker"})) {
     // Fills the gap in the numbers. No fence: an on-line replayer sees the marker anyway, and
     // recovery, which may miss it, skips gaps.
     markers_.write({.number = t.number, .aborted = true, .thread = t.slot}, Site{"fur.abort"});
@@ -273,7 +276,7 @@ void Fur<M, kTracking>::take_number(Thread& t) {
 }
 
 template <class M, Tracking kTracking>
-void Fur<M, kTracking>::write_marker(Thread& t) {
+void Fur<M, kTracking>::write_marker(Thread& t, Site site) {
   DurabilityMarker marker;
   marker.number = t.number;
   marker.thread = t.slot;
@@ -281,7 +284,7 @@ void Fur<M, kTracking>::write_marker(Thread& t) {
   marker.bytes = t.log.bytes();
   marker.checksum =
       holdfast::checksum(t.staged.data(), t.log.bytes(), LogReplayer<M>::seed(t.number, t.slot));
-  markers_.write(marker, Site{"fur.marker"});
+  markers_.write(marker, site);
 }
 
 template <class M, Tracking kTracking>

@@ -34,7 +34,7 @@ Status Fur<M, kTracking>::recover(RecoveryReport& report) {
     return last.status();
   }
   // Numbers go on above every number found, so that no marker of before can pass for a new one.
-  order_->last.store(last.value());
+  order_->last.store(machine_.skips(Site{"recover.numbers"}) ? 0 : last.value());
   report.text =
       "replayed " + std::to_string(report.transactions) + " transactions from the redo logs";
   if (options_.background) {

@@ -29,7 +29,7 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::locked(Thread& t, Functio
   M::phase(Phase::isolation_wait);
   // The lock is visible before the scan (the other half of enter()'s handshake).
   machine_.fence(Site{"fur.lock"});
-  states_.await_active(t.slot, t.scratch.data(), [] { return false; });
+  states_.await_active(t.slot, t.scratch.data(), [] { return false; }, Site{"fur.lock.scan"});
   statistics_.at(t.slot).lock_fallbacks += 1;
 
   M::phase(Phase::execute);
@@ -41,7 +41,8 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::locked(Thread& t, Functio
   }
   if (t.log.empty()) {
     M::phase(Phase::durability_wait);
-    states_.await_all_durable(t.slot);  // for what the body has read
+    // For what the body has read.
+    states_.await_all_durable(t.slot, Site{"fur.lock.read.durability_wait"});
     count_update(t);
     lock_.release();
     return Outcome::committed;
@@ -53,10 +54,11 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::locked(Thread& t, Functio
   t.redo.write(t.staged.data(), t.log.bytes(), Site{"fur.lock.log"});
   machine_.pfence(Site{"fur.lock.log.fence"});  // the log is complete before the marker is stored
   M::phase(Phase::durability_wait);
-  states_.await_all_durable(t.slot);  // so is everything the body may have read
+  // So is everything the body may have read.
+  states_.await_all_durable(t.slot, Site{"fur.lock.durability_wait"});
   M::phase(Phase::marker_flush);
   take_number(t);  // above the number of everything it depends on
-  write_marker(t);
+  write_marker(t, Site{"fur.lock.marker"});
   machine_.pfence(
       Site{"fur.lock.marker.fence"});  // the marker is durable before anybody can read the data
   t.redo.advance(t.log.bytes());
@@ -72,6 +74,9 @@ template <class M, Tracking kTracking>
 typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::leave_lock(
     Thread& t, const std::exception_ptr& failure) {
   M::phase(Phase::roll_back);
+  if (machine_.skips(Site{"fur.lock.roll_back.order"})) {
+    std::reverse(t.undo.begin(), t.undo.end());
+  }
   for (auto old = t.undo.rbegin(); old != t.undo.rend(); ++old) {
     t.htm->outside_store(old->at, old->value);
   }
@@ -80,7 +85,8 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::leave_lock(
     return Outcome::log_full;
   }
   M::phase(Phase::durability_wait);
-  states_.await_all_durable(t.slot);  // the exception tells what the body has read
+  // The exception tells what the body has read.
+  states_.await_all_durable(t.slot, Site{"fur.lock.failure.durability_wait"});
   statistics_.at(t.slot).user_aborts += 1;
   lock_.release();
   std::rethrow_exception(failure);

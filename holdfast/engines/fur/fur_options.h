@@ -26,8 +26,9 @@ struct FurOptions {
 };
 
 inline constexpr OptionInfo kFurOptions[] = {
-    {"log_bytes", "1048576", "redo log per thread, 512 bytes to 64 MiB; bounds one transaction"},
-    {"markers", "65536", "durability markers, more than max_threads + 3, up to 16777216"},
+    {"log_bytes", "1048576", "redo log per thread, 512 bytes to 64 MiB; bounds one transaction",
+     "2048"},
+    {"markers", "65536", "durability markers, more than max_threads + 3, up to 16777216", "16"},
     {"retries", "10", "hardware transactions tried before the global lock, 0 to 1000"},
     {"timestamps", "fixed",
      "fixed, or as_printed: the paper's order of time stamps, which loses data"},

@@ -17,6 +17,7 @@
 
 #include <concepts>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "holdfast/engines/common/retry.h"
@@ -130,21 +131,28 @@ class Hardware {
     t.nested_failure = nullptr;
 
     const bool update = mode == Context::Mode::update;
-    lock_.acquire();
+    bool protects = update && !machine_.skips(Site{"hw.transaction"});
+    bool locks = !machine_.skips(update ? Site{"hw.update.lock"} : Site{"hw.read.lock"});
+    if (locks) {
+      lock_.acquire();
+    }
     void* const outer = M::context();
     M::set_context(&t);
     try {
-      if (update) {
+      if (protects) {
         machine_.tx_start();
+      }
+      if (update && machine_.skips(Site{"hw.commit.order"})) {
+        commit(std::exchange(protects, false));
       }
       body();
       if (t.nested_failure) {
         std::rethrow_exception(t.nested_failure);
       }
-      if (update) {
-        M::phase(Phase::commit);
-        machine_.tx_commit();
+      if (update && machine_.skips(Site{"hw.release.order"})) {
+        release(std::exchange(locks, false));
       }
+      commit(protects);
     } catch (const MediumFailure&) {
       M::set_context(outer);
       throw;  // the lock stays held: nothing may be stored any more, and every wait throws
@@ -152,19 +160,34 @@ class Hardware {
       M::set_context(outer);
       if (update) {
         M::phase(Phase::roll_back);
-        machine_.tx_abort();
+        if (protects) {
+          machine_.skips(Site{"hw.roll_back"}) ? machine_.tx_commit() : machine_.tx_abort();
+        }
         ++statistics_.here().user_aborts;
       }
-      lock_.release();
+      release(locks);
       throw;
     }
     M::set_context(outer);
     auto& s = statistics_.here();
     ++(update ? s.update_commits : s.read_commits);
-    lock_.release();
+    release(locks);
     if (update && waits_) {
       M::phase(Phase::data_flush);
       machine_.fence(Site{"hw.commit.wait"});  // durable before anybody is told of the commit
+    }
+  }
+
+  void commit(bool open) {
+    if (open) {
+      M::phase(Phase::commit);
+      machine_.tx_commit();
+    }
+  }
+
+  void release(bool locked) {
+    if (locked) {
+      lock_.release();
     }
   }
 

@@ -53,11 +53,11 @@ class LeftRightGate {
   void leave(int slot) { left_right_.leave(slot); }
 
   void before_stores() {
-    left_right_.direct(kTwin);
-    left_right_.wait_for_stragglers();
+    left_right_.direct(kTwin, Site{"leftright.to_twin"});
+    left_right_.wait_for_stragglers(Site{"leftright.main.wait"});
   }
-  void committed() { left_right_.direct(kMain); }
-  void before_copy() { left_right_.wait_for_stragglers(); }
+  void committed() { left_right_.direct(kMain, Site{"leftright.to_main"}); }
+  void before_copy() { left_right_.wait_for_stragglers(Site{"leftright.twin.wait"}); }
   void finished() {}
 
  private:

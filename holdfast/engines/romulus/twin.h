@@ -45,7 +45,8 @@ class Twin {
       report.text = "both copies were whole";
       return {};
     }
-    const bool undo = state->phase == Phase::mutating;
+    const bool undo =
+        (state->phase == Phase::mutating) != machine_.skips(Site{"romulus.recover.direction"});
     const uint64_t limit = uint64_t{1} << state->limit_log2;
     report.needed = true;
     report.transactions = 1;
@@ -56,7 +57,9 @@ class Twin {
     // overwritten, so it must be durable before the overwriting: a power cut must find it again.
     machine_.pwb(word(1), Site{"romulus.recover.state"});
     machine_.pfence(Site{"romulus.recover.state.fence"});
-    overwrite(undo ? main() : twin(), undo ? twin() : main(), report.bytes);
+    if (!machine_.skips(Site{"romulus.recover.overwrite"})) {
+      overwrite(undo ? main() : twin(), undo ? twin() : main(), report.bytes);
+    }
     machine_.pfence(Site{"romulus.recover.fence"});  // equal on the medium before the state says so
     mark({.phase = Phase::idle, .used = used});
     finish();

@@ -44,6 +44,9 @@ class Writer {
   template <class T>
   void before_store(const T* p) {
     const uint64_t offset = prepare(p, sizeof(T));
+    if (machine_.skips(Site{"romulus.log.word"})) {
+      return;
+    }
     const T old = M::load(p);
     uint64_t before = 0;
     std::memcpy(&before, &old, sizeof old);
@@ -52,7 +55,10 @@ class Writer {
 
   /// The same for any n > 0 bytes.
   void before_store_range(const void* p, size_t n) {
-    log_.append_range(twin_.main(), prepare(p, n), n);
+    const uint64_t offset = prepare(p, n);
+    if (!machine_.skips(Site{"romulus.log.range"})) {
+      log_.append_range(twin_.main(), offset, n);
+    }
   }
 
   void start_body() { body_ = log_.end(); }
@@ -78,7 +84,9 @@ class Writer {
   void undo() {
     const PhaseScope<M> scope(holdfast::Phase::roll_back);
     written_bytes_ += 2 * (log_.bytes() - body_.bytes);
-    log_.restore(body_, twin_.main());
+    if (!machine_.skips(Site{"romulus.undo"})) {
+      log_.restore(body_, twin_.main());
+    }
     write_back_logged(body_);
     log_.truncate(body_);
   }
@@ -108,12 +116,8 @@ class Writer {
     const PhaseScope<M> scope(holdfast::Phase::isolation_wait);
     gate_.before_copy();
     M::phase(holdfast::Phase::copy);
-    if (full_) {
-      M::copy(twin_.twin(), twin_.main(), used_);
-      machine_.pwb_range(twin_.twin(), used_, Site{"romulus.twin"});
-      written_bytes_ += used_;
-    } else {
-      copy_logged();
+    if (!machine_.skips(Site{"romulus.copy"})) {
+      full_ ? copy_all() : copy_logged();
     }
     close_batch(Site{"romulus.twin.fence"});  // the twin is durable before the state calls it whole
   }
@@ -204,6 +208,12 @@ class Writer {
         machine_.pwb(twin_.main() + line, Site{"romulus.main"});
       });
     });
+  }
+
+  void copy_all() {
+    M::copy(twin_.twin(), twin_.main(), used_);
+    machine_.pwb_range(twin_.twin(), used_, Site{"romulus.twin.all"});
+    written_bytes_ += used_;
   }
 
   void copy_logged() {

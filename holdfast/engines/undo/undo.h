@@ -33,8 +33,8 @@ class Undo {
  public:
   using Machine = M;
   static constexpr OptionInfo kOptions[] = {
-      {"log_bytes", "16777216",
-       "size of the undo log, 1024 bytes to 1 GiB; bounds one transaction"}};
+      {"log_bytes", "16777216", "size of the undo log, 1024 bytes to 1 GiB; bounds one transaction",
+       "2048"}};
   static Result<size_t> area_bytes(const Options& options, int /*max_threads*/) {
     auto log = option_number(options, "log_bytes", 16 << 20, 1024, 1 << 30);
     return log ? Result<size_t>(kLineBytes + *log) : Result<size_t>(log.status());
@@ -119,7 +119,7 @@ class Undo {
       const bool is_fresh = std::any_of(fresh.rbegin(), fresh.rend(), [&](const Range& r) {
         return address >= r.begin && address + n <= r.begin + r.bytes;
       });
-      if (!is_fresh) {
+      if (!is_fresh && !owner->machine_.skips(Site{"undo.record"})) {
         const PhaseScope<M> scope(Phase::log_flush);
         owner->log_.append(p, n);
       }
@@ -156,7 +156,10 @@ class Undo {
     t.fresh.clear();
     t.stored.clear();
 
-    lock_.acquire();
+    const bool locks = mode == Context::Mode::update || !machine_.skips(Site{"undo.read.lock"});
+    if (locks) {
+      lock_.acquire();
+    }
     void* const outer = M::context();
     M::set_context(&t);
     try {
@@ -177,13 +180,19 @@ class Undo {
         log_.roll_back();
         ++statistics_.here().user_aborts;
       }
-      lock_.release();
+      release(locks);
       throw;
     }
     M::set_context(outer);
     auto& s = statistics_.here();
     ++(mode == Context::Mode::update ? s.update_commits : s.read_commits);
-    lock_.release();
+    release(locks);
+  }
+
+  void release(bool locked) {
+    if (locked) {
+      lock_.release();
+    }
   }
 
   void commit(const Transaction& t) {

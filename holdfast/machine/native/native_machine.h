@@ -138,6 +138,7 @@ class NativeMachine {
     asymmetric_ ? native::fence_all_threads() : native::full_fence();
   }
   bool rmw_orders_pwb() const { return medium_.persistence().rmw_orders_pwb; }
+  static constexpr bool skips(Site /*site*/) { return false; }
   PersistCounters counters() const;
   bool failed() const { return medium_.sync().failed(); }
   Status failure() const { return medium_.sync().failure(); }

@@ -219,6 +219,9 @@ uint64_t MemorySystem::read_modify_write(uintptr_t address, size_t size,
 // ---- the store buffer
 
 void MemorySystem::enqueue(SimThread& thread, const MaskedWord& word, EntryKind kind) {
+  if (lint_ != nullptr && kind == EntryKind::store) [[unlikely]] {
+    lint_->stored(thread, word.address);
+  }
   make_room(thread);
   uint64_t leave = 0;
   if (timed_ != nullptr) {
@@ -456,6 +459,9 @@ void MemorySystem::store_load_fence() {
 }
 
 void MemorySystem::complete_write_backs(SimThread& thread) {
+  if (lint_ != nullptr) [[unlikely]] {
+    lint_->completed(thread);
+  }
   if (!thread.write_backs.empty() && !frozen_) {
     persist_event();
     persistence_.fenced(thread.write_backs);
@@ -465,6 +471,9 @@ void MemorySystem::complete_write_backs(SimThread& thread) {
 void MemorySystem::persist_event() {
   if (frozen_ || no_events_ || (!runner_.running() && !options_.count_main_events)) {
     return;
+  }
+  if (look_) {
+    look_(events_);
   }
   if (events_ == crash_at_) {
     crash();

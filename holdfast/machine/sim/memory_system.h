@@ -6,11 +6,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
 
 #include "holdfast/base/function_ref.h"
 #include "holdfast/hardware/design_host.h"
 #include "holdfast/machine/sim/arena.h"
 #include "holdfast/machine/sim/htm_unit.h"
+#include "holdfast/machine/sim/persist_lint.h"
 #include "holdfast/machine/sim/persistence.h"
 #include "holdfast/machine/sim/runner.h"
 #include "holdfast/machine/sim/sim_medium.h"
@@ -68,6 +72,9 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   void end_run() { timed_ = design_ != nullptr ? timing_.get() : nullptr; }
   TimedMemory* timing() { return timing_.get(); }
 
+  /// Who wants to hear of stores and of fences that complete; null: nobody.
+  void attach(PersistLint* lint) { lint_ = lint; }
+
   // Transactions of the hardware design; memory_design.cc.
   void tx_start();
   void tx_commit();
@@ -88,6 +95,7 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   void check_failure() const;
   uint64_t persist_events() const { return events_; }
   void crash_at(uint64_t event) { crash_at_ = event; }
+  void before_persist_event(std::function<void(uint64_t)> look) { look_ = std::move(look); }
   bool crashed() const { return crashed_; }
   /// No thread but the caller exists any more: their transactions and buffers are gone.
   void forget_threads();
@@ -132,6 +140,7 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   std::unique_ptr<TimedMemory> timing_;  ///< null: the functional machine
   TimedMemory* timed_ = nullptr;         ///< the same during a run, else null
   std::unique_ptr<DesignHost> design_;   ///< null: none
+  PersistLint* lint_ = nullptr;          ///< null: nobody looks on
   WaitTable waiters_;
   int line_shift_;
   Status failure_;
@@ -140,6 +149,7 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   bool no_events_ = false;  ///< what happens now is no persist event
   uint64_t events_ = 0;
   uint64_t crash_at_ = kNever;
+  std::function<void(uint64_t)> look_;  ///< called before each persist event; may be empty
   uint64_t syncs_ = 0;
 };
 

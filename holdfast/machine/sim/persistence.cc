@@ -6,6 +6,21 @@
 #include <utility>
 
 namespace holdfast::sim {
+namespace {
+
+/// The index of the line among the contents, which it joins if it is new.
+uint32_t add_if_new(std::vector<std::byte>& contents, const std::vector<std::byte>& line) {
+  uint32_t index = 0;
+  for (size_t at = 0; at < contents.size(); at += line.size(), ++index) {
+    if (std::memcmp(&contents[at], line.data(), line.size()) == 0) {
+      return index;
+    }
+  }
+  contents.insert(contents.end(), line.begin(), line.end());
+  return index;
+}
+
+}  // namespace
 
 Persistence::Persistence(Domain domain, size_t line_bytes, size_t limit, const Image& image)
     : domain_(domain),
@@ -54,7 +69,52 @@ void Persistence::apply(const MaskedWord& word, std::byte* image) {
   std::memcpy(image + word.address, &value, sizeof(value));
 }
 
+void Persistence::watch() {
+  touched_.clear();
+  is_touched_.clear();
+  watched_ = true;
+}
+
+void Persistence::touched(size_t offset) {
+  const auto line = static_cast<uint32_t>(offset / line_bytes_);
+  if (line >= is_touched_.size()) {
+    is_touched_.resize(line + size_t{1});
+  }
+  if (!is_touched_[line]) {
+    is_touched_[line] = true;
+    touched_.push_back(line);
+  }
+}
+
+std::vector<LineChoices> Persistence::choices() const {
+  std::vector<LineChoices> all;
+  all.reserve(touched_.size());
+  std::vector<std::byte> line(line_bytes_);
+  for (const uint32_t number : touched_) {
+    LineChoices choices{number, {}};
+    std::fill(line.begin(), line.end(), std::byte{0});
+    const size_t offset = number * line_bytes_;
+    copy_certain(offset, line_bytes_, line.data());
+    choices.contents = line;
+    if (index_[number] != 0) {
+      const Dirty& dirty = dirty_[index_[number] - 1];
+      size_t applied = 0;
+      for (const size_t length : prefixes(dirty)) {
+        for (; applied < length; ++applied) {
+          apply(dirty.stores[applied].word, line.data() - offset);
+        }
+        choices.latest = add_if_new(choices.contents, line);
+      }
+    }
+    all.push_back(std::move(choices));
+  }
+  return all;
+}
+
 void Persistence::stored(const MaskedWord& word, bool same_instant) {
+  if (watched_) {
+    touched(word.address);
+  }
   if (certain_at_once()) {
     make_certain(word);
     return;
@@ -107,6 +167,9 @@ void Persistence::put(size_t offset, const std::byte* bytes, size_t n) {
     uint64_t value;
     std::memcpy(&value, bytes + at, sizeof(value));
     make_certain({offset + at, value, ~uint64_t{0}});
+  }
+  if (watched_) {
+    touched(offset);
   }
 }
 

@@ -29,6 +29,14 @@ struct WriteBack {
   uint64_t upto;
 };
 
+/// What one line of the medium may hold if the power fails now. `contents` are different from each
+/// other, line_bytes each, one after the other; the first is what is certain.
+struct LineChoices {
+  uint32_t line;
+  std::vector<std::byte> contents;
+  uint32_t latest = 0;  ///< index of the content with all stores
+};
+
 /// The medium: its certain contents, and for every dirty line the stores that may be lost.
 class Persistence {
  public:
@@ -73,6 +81,13 @@ class Persistence {
   uint64_t image_count() const;
   size_t dirty_lines() const { return dirty_.size(); }
 
+  /// From now on the lines that are stored to are remembered, for choices().
+  void watch();
+  /// The legal images, line by line: every line stored to since watch(), in the order of the first
+  /// store to each, with what it may hold. Any combination is legal; all other lines are as they
+  /// were.
+  std::vector<LineChoices> choices() const;
+
  private:
   /// Where the certain bytes of a page are.
   enum class Page : uint8_t { zero, own, adopted };
@@ -88,6 +103,7 @@ class Persistence {
 
   bool certain_at_once() const { return domain_ == Domain::process || domain_ == Domain::eadr; }
   void make_certain(const MaskedWord& word);
+  void touched(size_t offset);
   void make_certain(uint32_t line, uint64_t upto);
   /// Lengths of the prefixes of a line that an image may hold, beginning with 0.
   static std::vector<size_t> prefixes(const Dirty& dirty);
@@ -105,6 +121,9 @@ class Persistence {
   std::vector<Dirty> dirty_;
   std::vector<std::vector<Store>> spare_;  ///< emptied lists, for reuse
   uint64_t number_ = 0;                    ///< of the latest instant
+  bool watched_ = false;
+  std::vector<uint32_t> touched_;  ///< lines stored to since watch()
+  std::vector<bool> is_touched_;   ///< by line, as far as needed
 };
 
 }  // namespace holdfast::sim

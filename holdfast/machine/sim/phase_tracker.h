@@ -22,6 +22,9 @@ class PhaseTracker {
   void start(uint64_t now, bool timed);
   void stop(uint64_t now);
 
+  Phase phase() const { return phase_; }
+  TransactionKind transaction() const { return transaction_; }
+
   Phase enter(Phase next, uint64_t now);
   void begin_transaction(TransactionKind kind, uint64_t now);
   void end_transaction(uint64_t now);

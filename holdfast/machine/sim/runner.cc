@@ -107,6 +107,7 @@ void Runner::start() {
 
 void Runner::stop() {
   running_ = false;
+  idle_since_ = steps_;
   horizon_ = kNever;
   buffer_acts_ = false;
   background_alive_ = false;

@@ -51,6 +51,10 @@ class Runner {
          std::unique_ptr<Scheduler> scheduler);
 
   bool running() const { return running_; }
+  /// So many operations outside run() since the last one as one run may have.
+  bool idle_too_long() const {
+    return !running_ && options_.count_main_events && steps_ - idle_since_ > options_.max_steps;
+  }
   uint64_t steps() const { return steps_; }
 
   /// Runs work(0) ... work(n-1), and background over and over beside them, until all have ended and
@@ -178,6 +182,7 @@ class Runner {
   int workers_left_ = 0;
   uint64_t steps_ = 0;
   uint64_t step_limit_ = kNever;
+  uint64_t idle_since_ = 0;  ///< steps when the last run ended
   uint64_t writes_by_others_ = 0;
   const FunctionRef<void(int)>* work_ = nullptr;
   const std::function<bool()>* background_ = nullptr;

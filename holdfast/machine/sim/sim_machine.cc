@@ -107,6 +107,13 @@ SimMachine::SimMachine(const SimOptions& options, const SimImage& image)
   for (const auto& thread : threads_) {
     htm_threads_.emplace_back(memory_, *thread);
   }
+  if (!options_.mutations.empty() || options_.list_sites) {
+    mutator_ = std::make_unique<sim::Mutator>(options_.mutations, threads_.size());
+  }
+  if (options_.lint) {
+    lint_ = std::make_unique<sim::PersistLint>(options_, medium_, threads_.size());
+    memory_.attach(lint_.get());
+  }
   sim::current_thread = threads_[sim::kMainSlot].get();
   power_on_.image = {};
 }
@@ -186,6 +193,12 @@ void SimMachine::forget_threads() {
   for (const auto& thread : threads_) {
     if (thread->slot != sim::kMainSlot) {
       thread->phases.stop(moment(*thread));
+      if (mutator_ != nullptr) {
+        mutator_->forget(thread->slot);
+      }
+      if (lint_ != nullptr) {
+        lint_->forget(thread->slot);
+      }
     }
   }
   memory_.forget_threads();
@@ -199,6 +212,9 @@ Phase SimMachine::phase(Phase next) {
 void SimMachine::transaction(TransactionKind kind) {
   if (sim::SimThread* const thread = sim::current_thread; thread != nullptr) {
     const uint64_t now = thread->machine.moment(*thread);
+    if (sim::PersistLint* lint = thread->machine.lint_.get(); lint != nullptr) {
+      lint->transaction(*thread, kind, thread->machine.failed());
+    }
     kind == TransactionKind::none ? thread->phases.end_transaction(now)
                                   : thread->phases.begin_transaction(kind, now);
   }
@@ -271,33 +287,83 @@ uint64_t SimMachine::now() {
 
 // ---- persistence
 
-void SimMachine::pwb(const void* p, Site) {
-  memory_.pwb(reinterpret_cast<uintptr_t>(p));
-}
-
-void SimMachine::pwb_range(const void* p, size_t n, Site site) {
-  const auto begin = reinterpret_cast<uintptr_t>(p);
-  for (uintptr_t line = begin & ~uintptr_t{options_.line_bytes - 1}; line < begin + n;
-       line += options_.line_bytes) {
-    pwb(reinterpret_cast<const void*>(line), site);
+inline void SimMachine::perform(const sim::SiteOperation& operation) {
+  if (lint_ != nullptr) [[unlikely]] {
+    lint_->asked(*sim::current_thread, operation);
+  }
+  switch (operation.kind) {
+    case sim::SiteOperation::Kind::pwb:
+      memory_.pwb(reinterpret_cast<uintptr_t>(operation.p));
+      break;
+    case sim::SiteOperation::Kind::pwb_range: {
+      const auto begin = reinterpret_cast<uintptr_t>(operation.p);
+      const size_t before = begin % options_.line_bytes;
+      for (size_t at = 0; at < before + operation.n; at += options_.line_bytes) {
+        memory_.pwb(begin - before + at);
+      }
+      break;
+    }
+    case sim::SiteOperation::Kind::pfence:
+      memory_.pfence();
+      break;
+    case sim::SiteOperation::Kind::psync:
+      memory_.psync();
+      break;
+    case sim::SiteOperation::Kind::fence:
+      memory_.fence();
+      break;
+    case sim::SiteOperation::Kind::heavy_fence:
+      memory_.heavy_fence();
+      break;
   }
 }
 
-void SimMachine::pfence(Site) {
-  memory_.pfence();
+// One branch where nothing is mutated; the switch is known at compile time then.
+inline void SimMachine::submit(const sim::SiteOperation& operation) {
+  if (runner_.idle_too_long()) [[unlikely]] {
+    throw Error(Status(Code::misuse, "no end after " + std::to_string(options_.max_steps) +
+                                         " operations outside run_threads"));
+  }
+  if (mutator_ == nullptr) [[likely]] {
+    perform(operation);
+  } else {
+    mutator_->submit(self(), operation, [this](const sim::SiteOperation& op) { perform(op); });
+  }
 }
-void SimMachine::psync(Site) {
-  memory_.psync();
+
+void SimMachine::pwb(const void* p, Site site) {
+  submit({sim::SiteOperation::Kind::pwb, p, 0, site});
+}
+void SimMachine::pwb_range(const void* p, size_t n, Site site) {
+  // What an engine with a planted bug asks for may have any size.
+  if (n > options_.medium_limit) {
+    throw Error(Status(Code::misuse, "a write-back of " + std::to_string(n) +
+                                         " bytes, more than the medium can have"));
+  }
+  submit({sim::SiteOperation::Kind::pwb_range, p, n, site});
+}
+void SimMachine::pfence(Site site) {
+  submit({sim::SiteOperation::Kind::pfence, nullptr, 0, site});
+}
+void SimMachine::psync(Site site) {
+  submit({sim::SiteOperation::Kind::psync, nullptr, 0, site});
+}
+void SimMachine::fence(Site site) {
+  submit({sim::SiteOperation::Kind::fence, nullptr, 0, site});
+}
+void SimMachine::heavy_fence(Site site) {
+  submit({sim::SiteOperation::Kind::heavy_fence, nullptr, 0, site});
 }
 void SimMachine::light_fence() {
   memory_.light_fence();
 }
-void SimMachine::heavy_fence(Site) {
-  memory_.heavy_fence();
+
+std::vector<LintRow> SimMachine::lint_report() const {
+  return lint_ == nullptr ? std::vector<LintRow>() : lint_->report();
 }
 
-void SimMachine::fence(Site) {
-  memory_.fence();
+std::vector<SiteUse> SimMachine::sites() const {
+  return options_.list_sites ? mutator_->sites() : std::vector<SiteUse>();
 }
 
 PersistCounters SimMachine::counters() const {

@@ -17,6 +17,8 @@
 #include "holdfast/machine/machine.h"
 #include "holdfast/machine/sim/arena.h"
 #include "holdfast/machine/sim/memory_system.h"
+#include "holdfast/machine/sim/mutation.h"
+#include "holdfast/machine/sim/persist_lint.h"
 #include "holdfast/machine/sim/runner.h"
 #include "holdfast/machine/sim/sim_htm_thread.h"
 #include "holdfast/machine/sim/sim_medium.h"
@@ -109,6 +111,7 @@ class SimMachine {
   void light_fence();
   void heavy_fence(Site site = {});
   bool rmw_orders_pwb() const { return options_.rmw_orders_pwb; }
+  bool skips(Site site) const { return mutator_ != nullptr && mutator_->skips(site); }
   PersistCounters counters() const;
   bool failed() const { return !memory_.failure().ok(); }
   Status failure() const { return memory_.failure(); }
@@ -148,6 +151,19 @@ class SimMachine {
   /// and crashed() is true. Outside run_threads, Error(io_error) is thrown instead.
   void crash_at(uint64_t event) { memory_.crash_at(event); }
   bool crashed() const { return memory_.crashed(); }
+  /// Calls look(event) just before each persist event, where crash_at(event) would cut the power,
+  /// so that one run shows the images of all its crash points. It may look at images and must do no
+  /// machine operation.
+  void before_persist_event(std::function<void(uint64_t event)> look) {
+    memory_.before_persist_event(std::move(look));
+  }
+
+  /// The labelled sites the program came to so far, by name. Empty without list_sites.
+  std::vector<SiteUse> sites() const;
+  /// What looked wasteful or wrong so far, most frequent first within a kind. Empty without lint.
+  std::vector<LintRow> lint_report() const;
+  /// How many operations SimOptions::mutations has changed so far.
+  uint64_t mutated() const { return mutator_ == nullptr ? 0 : mutator_->changed(); }
 
   /// What the medium holds if the power fails now (after a crash: then), by the modelled caches and
   /// queues; on the functional machine, which has none, the earliest image.
@@ -163,6 +179,11 @@ class SimMachine {
     return persistence_.for_each_image(limit,
                                        [&](const SimImage& image) { return f(whole(image)); });
   }
+  /// The legal images as choices, line by line, for those who look at many moments of one run:
+  /// remembered from watch_images() on, where the medium is as base. Without a hardware design.
+  void watch_images() { persistence_.watch(); }
+  size_t medium_bytes() const { return persistence_.bytes(); }
+  std::vector<sim::LineChoices> image_choices() const { return persistence_.choices(); }
   /// What the hardware design did at power-on, and since.
   const DesignRecovery& design_recovery() const { return power_on_.recovery; }
   DesignCounters design_counters() const;
@@ -187,6 +208,8 @@ class SimMachine {
   /// Waits until the word may differ from `bits`. False: the caller's transaction is doomed.
   bool wait_for_change(uintptr_t address, size_t size, uint64_t bits);
   bool wait_outside_run(uintptr_t address, size_t size, uint64_t bits);
+  void submit(const sim::SiteOperation& operation);
+  void perform(const sim::SiteOperation& operation);
   bool run_background_once();
   uint64_t moment(const sim::SimThread& thread) const;
   void start_phases();
@@ -206,6 +229,8 @@ class SimMachine {
   sim::MemorySystem memory_;
   sim::Runner runner_;
   std::vector<sim::SimHtmThread> htm_threads_;
+  std::unique_ptr<sim::Mutator> mutator_;   ///< null: every operation happens as asked for
+  std::unique_ptr<sim::PersistLint> lint_;  ///< null: nobody looks on
   std::function<bool()> background_;
   int active_slots_ = 1;
   bool abandoned_ = false;  ///< threads were left where they stood: none can run any more

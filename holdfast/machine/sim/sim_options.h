@@ -8,9 +8,11 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "holdfast/machine/machine.h"
 #include "holdfast/machine/sim/machine_description.h"
+#include "holdfast/machine/sim/mutation.h"
 
 namespace holdfast {
 
@@ -57,7 +59,9 @@ struct SimOptions {
   double switch_probability = 0.25;
   /// Chance that the oldest entry of some store buffer becomes visible before a machine operation.
   double drain_probability = 0.4;
-  /// Operations after which one run_threads is declared stuck.
+  /// Operations after which one run_threads is declared stuck. With count_main_events, so many
+  /// outside, and the next write-back or fence throws Error(misuse): what opens or closes a heap
+  /// walks in circles.
   uint64_t max_steps = 2'000'000'000;
   /// The medium cannot grow beyond this many bytes: a full disk.
   size_t medium_limit = size_t{32} << 30;
@@ -74,6 +78,13 @@ struct SimOptions {
   uint64_t fail_sync_at = kNever;
   /// Counts persist events outside run_threads too, so that crash_at() can hit them.
   bool count_main_events = false;
+  /// Planted bugs. One that names a site the program never comes to changes nothing: see
+  /// SimMachine::mutated().
+  std::vector<Mutation> mutations = {};
+  /// Notes the labelled sites the program comes to, for SimMachine::sites().
+  bool list_sites = false;
+  /// Looks for waste and gaps in the program's use of persistent memory: SimMachine::lint_report().
+  bool lint = false;
 };
 
 }  // namespace holdfast

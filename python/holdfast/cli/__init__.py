@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 import holdfast
-from holdfast.cli import bench, check, convert, demo, designs, dump, engines, info, machines, sim, workloads
+from holdfast.cli import bench, check, convert, crash, demo, designs, dump, engines, info, machines, sim, workloads
 
 
 class Verbs(TyperGroup):
@@ -53,7 +53,7 @@ def root(
     pass
 
 
-for _verb in (demo, engines, workloads, machines, designs, bench, sim, info, check, dump, convert):
+for _verb in (demo, engines, workloads, machines, designs, bench, sim, crash, info, check, dump, convert):
     app.command(name=_verb.__name__.rpartition(".")[2])(_verb.run)
 
 

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/runner/canary.h"
+
+#include <toml++/toml.h>
+
+#include <sstream>
+
+#include "holdfast/runner/crash.h"
+
+namespace holdfast {
+namespace {
+
+/// From cheap to thorough. Most bugs show within a few schedules of one transaction per thread;
+/// some need logs that wrap around, a crash in recovery, or transactions after it.
+Json stages() {
+  const auto stage = [](int schedules, int transactions, int points, int images, int crash_recovery,
+                        int go_on, int reads) {
+    return Json{{"schedules", schedules}, {"transactions", transactions},     {"points", points},
+                {"images", images},       {"crash_recovery", crash_recovery}, {"go_on", go_on},
+                {"reads", reads}};
+  };
+  return {stage(60, 1, 100, 16, 16, 16, 35), stage(60, 3, 60, 8, 16, 8, 35),
+          stage(30, 2, 30, 8, 2, 2, 35), stage(150, 6, 60, 4, 64, 32, 35),
+          stage(600, 3, 40, 4, 64, 64, 60)};
+}
+
+Json to_json(const toml::node& node) {
+  if (const auto* table = node.as_table()) {
+    Json object = Json::object();
+    for (const auto& [key, value] : *table) {
+      object[std::string(key.str())] = to_json(value);
+    }
+    return object;
+  }
+  if (const auto text = node.value<std::string>(); text && node.is_string()) {
+    return *text;
+  }
+  if (const auto flag = node.value<bool>(); flag && node.is_boolean()) {
+    return *flag;
+  }
+  if (const auto number = node.value<int64_t>(); number && node.is_integer()) {
+    return *number;
+  }
+  return node.value<double>().value_or(0);
+}
+
+std::string text_of(const toml::table& row, const char* name, const std::string& where) {
+  const auto text = row[name].value<std::string>();
+  if (!text) {
+    throw Error(Status(Code::invalid_argument, where + ": a canary needs `" + name + "`, a text"));
+  }
+  return *text;
+}
+
+}  // namespace
+
+Result<std::vector<Canary>> load_canaries(const std::string& path) {
+  const std::string file = path.empty() ? HOLDFAST_CANARIES : path;
+  return guarded([&] {
+    std::vector<Canary> all;
+    try {
+      const toml::table root = toml::parse_file(file);
+      const toml::array* rows = root["canary"].as_array();
+      for (size_t i = 0; rows != nullptr && i < rows->size(); ++i) {
+        const toml::table& row = *(*rows)[i].as_table();
+        const std::string where = file + ":" + std::to_string(row.source().begin.line);
+        all.push_back({text_of(row, "engine", where), text_of(row, "mutation", where),
+                       text_of(row, "bug", where),
+                       row.contains("needs") ? to_json(*row.get("needs")) : Json::object()});
+      }
+    } catch (const toml::parse_error& error) {
+      std::ostringstream text;
+      text << file << ":" << error.source().begin.line << ": " << error.description();
+      throw Error(Status(Code::invalid_argument, text.str()));
+    }
+    return all;
+  });
+}
+
+Json spec_of(const Canary& canary) {
+  Json spec = canary.needs;
+  spec["engine"] = canary.engine;
+  spec["mutation"] = canary.mutation;
+  return spec;
+}
+
+Result<Json> hunt(const Json& spec, Progress progress) {
+  return guarded([&] {
+    Json base = spec;
+    const int least = base.value("transactions", 1);
+    base.erase("transactions");
+    base["workload"] = base.value("program", "registers");
+    base.erase("program");
+    base["mutations"] = Json::array({base.at("mutation")});
+    base.erase("mutation");
+    base["minimise"] = false;
+    if (base.contains("design") && !base.contains("machine")) {
+      base["machine"] = "tiny";
+    }
+    Json report;
+    const Json all = stages();
+    for (size_t i = 0; i < all.size(); ++i) {
+      Json search = base;
+      search.update(all[i]);
+      Json parameters = base.value("params", Json::object());
+      parameters["transactions"] =
+          std::to_string(std::max(least, all[i]["transactions"].get<int>()));
+      search.erase("transactions");
+      parameters["reads"] = std::to_string(all[i]["reads"].get<int>());
+      search.erase("reads");
+      search["params"] = parameters;
+      progress(static_cast<double>(i) / static_cast<double>(all.size()), "hunt");
+      report = crash(search, [](double, const std::string&) {}).value();
+      report["stage"] = i + 1;
+      report["stages"] = all.size();
+      if (!report["violations"].empty()) {
+        break;
+      }
+    }
+    return report;
+  });
+}
+
+}  // namespace holdfast

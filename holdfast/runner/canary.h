@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Canaries: planted bugs that the crash explorer must catch, or it has gone blind.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "holdfast/base/status.h"
+#include "holdfast/runner/json.h"
+#include "holdfast/runner/progress.h"
+
+namespace holdfast {
+
+/// A row of experiments/canaries.toml, whose header says what the fields mean.
+struct Canary {
+  std::string engine;
+  std::string mutation;
+  std::string bug;
+  Json needs;  ///< an object
+};
+
+/// The rows of a file; an error says where it is wrong. Empty path: the source tree's file.
+Result<std::vector<Canary>> load_canaries(const std::string& path = {});
+
+/// Looks for a violation under a mutation, with the searches of hunt_stages() one after the other,
+/// and stops at the first. spec: engine, mutation, and what a canary may need. Returns crash()'s
+/// object of the search that found one, else of the last, with `stage` (from 1) and `stages`.
+Result<Json> hunt(const Json& spec, Progress progress);
+Json spec_of(const Canary& canary);
+
+}  // namespace holdfast

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does every engine label its persistence operations, and does a run with recovery come to every
+// label there is in its source?
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "holdfast/machine/sim/sim_machine.h"
+#include "tests/unit/design_fixture.h"
+#include "tests/unit/engine_rows.h"
+
+namespace holdfast {
+namespace {
+
+using engine_rows_test::mixed_transactions;
+using engine_rows_test::row_of;
+using engine_rows_test::RowHeap;
+using engine_rows_test::small_logs;
+using Names = std::set<std::string>;
+
+const std::filesystem::path kEngines =
+    std::filesystem::path(HOLDFAST_SOURCE_DIR) / "holdfast/engines";
+
+std::string content(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  EXPECT_TRUE(in) << path;
+  std::ostringstream all;
+  all << in.rdbuf();
+  return all.str();
+}
+
+// ---- what the source says
+
+/// Which files make an engine.
+std::vector<std::filesystem::path> files_of(const std::string& engine) {
+  const bool fur = engine.substr(0, 3) == "fur";
+  const bool romulus = engine.substr(0, 7) == "romulus";
+  const auto folder = kEngines / (fur ? "fur" : romulus ? "romulus" : engine);
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    files.push_back(entry.path());
+  }
+  const std::vector<const char*> shared =
+      fur ? std::vector{"durability_markers.h", "log_replayer.h", "redo_log.h", "state_array.h"}
+      : romulus ? std::vector{"crwwp.h", "left_right.h", "read_indicator.h"}
+                : std::vector<const char*>{};
+  for (const char* name : shared) {
+    files.push_back(kEngines / "common" / name);
+  }
+  return files;
+}
+
+Names labels_in_source(const std::string& engine) {
+  const std::regex label(R"re(Site\{\s*"([^"]+)"\s*\})re");
+  Names names;
+  for (const auto& file : files_of(engine)) {
+    const std::string text = content(file);
+    for (std::sregex_iterator at(text.begin(), text.end(), label), end; at != end; ++at) {
+      names.insert((*at)[1]);
+    }
+  }
+  return names;
+}
+
+TEST(SimSites, EveryPersistenceOperationOfAnEngineHasALabel) {
+  // A call up to its semicolon; the label may be an argument of the function it stands in.
+  const std::regex call(
+      R"re(machine_?\.(pwb|pwb_range|pfence|psync|fence|heavy_fence)\(([^;]*);)re");
+  const std::regex labelled(R"re(Site\{\s*"|\bsite\b|\bfence\b)re");
+  int calls = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(kEngines)) {
+    if (!entry.is_regular_file() || entry.path().extension() != ".h") {
+      continue;
+    }
+    const std::string text = content(entry.path());
+    for (std::sregex_iterator at(text.begin(), text.end(), call), end; at != end; ++at) {
+      ++calls;
+      EXPECT_TRUE(std::regex_search((*at)[2].str(), labelled)) << entry.path() << ": " << at->str();
+    }
+  }
+  EXPECT_GT(calls, 20) << "the pattern above finds nothing any more";
+}
+
+TEST(SimSites, NoLabelStandsInTwoEnginesUnlessTheyShareTheSource) {
+  std::map<std::string, std::string> owner;
+  for (const char* engine : {"undo", "romulus", "fur-opa", "hw"}) {
+    for (const std::string& name : labels_in_source(engine)) {
+      EXPECT_TRUE(owner.emplace(name, engine).second) << name << ": " << engine;
+    }
+  }
+}
+
+// ---- what runs come to
+
+void note(const SimMachine& machine, Names& met) {
+  for (const SiteUse& use : machine.sites()) {
+    met.insert(use.name);
+  }
+}
+
+SimOptions options_for(const std::string& engine, uint64_t seed) {
+  SimOptions o = engine == "hw" ? design_test::options(design_test::tiny(), "opt") : SimOptions{};
+  o.threads = RowHeap::kThreads;
+  o.seed = seed;
+  o.list_sites = true;
+  return o;
+}
+
+/// Runs every kind of transaction, closes, and recovers from a few of the images on the way.
+void run_and_recover(const std::string& engine, uint64_t seed, Options options, Names& met) {
+  options.merge(small_logs(engine));
+  std::vector<SimImage> images;
+  {
+    SimMachine machine(options_for(engine, seed));
+    RowHeap heap(machine, row_of(engine), options);
+    heap.engine().format().check();
+    heap.recover().check();
+    machine.before_persist_event([&](uint64_t event) {
+      if (event % 50 == 0 && images.size() < 20) {
+        images.push_back(machine.latest_image());
+      }
+    });
+    machine.run_threads(RowHeap::kThreads, [&](int i) { mixed_transactions(heap, i, 4); });
+    machine.before_persist_event({});
+    heap.engine().close().check();
+    note(machine, met);
+  }
+  for (const SimImage& image : images) {
+    SimMachine machine(options_for(engine, seed), image);
+    RowHeap heap(machine, row_of(engine), options);
+    heap.recover().check();
+    note(machine, met);
+  }
+}
+
+/// What only Romulus needs: a batch so large that it is copied whole, and reads in such numbers
+/// that the lock comes to trust readers.
+void run_at_length(const std::string& engine, Names& met) {
+  SimMachine machine(options_for(engine, 1));
+  RowHeap heap(machine, row_of(engine), {});
+  heap.engine().format().check();
+  heap.recover().check();
+  machine.run_threads(1, [&](int) {
+    const std::vector<std::byte> page(RowHeap::kBytes);
+    heap.engine().update([&] {
+      heap.engine().store_range(heap.word(0), page.data(), page.size());
+      heap.engine().store_range(heap.word(0), page.data(), page.size());
+    });
+    for (int i = 0; i < 1100; ++i) {
+      heap.engine().read([&] { static_cast<void>(heap.get(0)); });
+    }
+    heap.engine().update([&] { heap.set(0, 1); });
+  });
+  note(machine, met);
+}
+
+Names labels_met(const std::string& engine) {
+  Names met;
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    run_and_recover(engine, seed, {}, met);
+  }
+  if (engine.substr(0, 3) == "fur") {
+    run_and_recover(engine, 1, {{"retries", "0"}}, met);
+    run_and_recover(engine, 1, {{"timestamps", "as_printed"}}, met);
+  } else if (engine.substr(0, 7) == "romulus") {
+    run_at_length(engine, met);
+  }
+  return met;
+}
+
+struct NotMet {
+  const char* engine;
+  const char* label;  ///< or the beginning of several, with a star
+  const char* why;
+};
+const std::vector<NotMet> kNotMet = {
+    {"romulus", "romulus.twin", "always copies everything: romulus.twin.all"},
+    {"romulus", "leftright.*", "its readers take the reader-writer lock"},
+    {"romulus-log", "leftright.*", "its readers take the reader-writer lock"},
+    {"romulus-lr", "crwwp.*", "its readers are wait-free"},
+};
+
+bool excused(const std::string& engine, const std::string& label) {
+  for (const NotMet& row : kNotMet) {
+    const std::string pattern = row.label;
+    const bool fits = pattern.back() == '*' ? label.compare(0, pattern.size() - 1, pattern, 0,
+                                                            pattern.size() - 1) == 0
+                                            : label == pattern;
+    if (engine == row.engine && fits) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// ---- the list of planted bugs
+
+TEST(SimSites, EveryCanaryNamesALabelOfItsEngine) {
+  const std::string text =
+      content(std::filesystem::path(HOLDFAST_SOURCE_DIR) / "experiments/canaries.toml");
+  const std::regex row(R"re(\{ engine = "([^"]+)", mutation = "([^"]+)")re");
+  std::map<std::string, Names> sites;
+  for (std::sregex_iterator at(text.begin(), text.end(), row), end; at != end; ++at) {
+    const std::string engine = (*at)[1];
+    const Mutation mutation = parse_mutation((*at)[2]).value();
+    EXPECT_EQ(labels_in_source(engine).count(mutation.site), 1u) << engine << ": " << mutation.site;
+    EXPECT_FALSE(excused(engine, mutation.site)) << engine << " never meets " << mutation.site;
+    sites[engine].insert(mutation.site);
+  }
+  for (const auto& engine : engine_rows<SimMachine>()) {
+    const std::string name = engine.description->name;
+    EXPECT_GE(sites[name].size(), name == "hw" ? 7u : 8u) << name;
+  }
+}
+
+class SimSitesOfEngine : public testing::TestWithParam<const char*> {};
+
+TEST_P(SimSitesOfEngine, ARunWithRecoveryComesToEveryLabel) {
+  const std::string engine = GetParam();
+  const Names met = labels_met(engine);
+  for (const std::string& label : labels_in_source(engine)) {
+    EXPECT_NE(met.count(label) == 1, excused(engine, label)) << label;
+  }
+  for (const std::string& label : met) {
+    EXPECT_EQ(labels_in_source(engine).count(label), 1u)
+        << label << " is in a file that files_of() does not know";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, SimSitesOfEngine,
+                         testing::Values("undo", "romulus", "romulus-log", "romulus-lr", "fur-opa",
+                                         "fur-si", "hw"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(SimSites, TheTestAboveKnowsEveryEngine) {
+  EXPECT_EQ(engine_rows<SimMachine>().size(), 7u);
+}
+
+}  // namespace
+}  // namespace holdfast
