@@ -15,7 +15,8 @@ COMMAND = """#!{python}
 # SPDX-License-Identifier: Apache-2.0
 from holdfast.cli import main
 
-main()
+if __name__ == "__main__":  # processes that are spawned import it
+    main()
 """
 
 

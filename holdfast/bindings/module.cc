@@ -11,6 +11,7 @@
 
 #include "holdfast/base/status.h"
 #include "holdfast/runner/bench.h"
+#include "holdfast/runner/canary.h"
 #include "holdfast/runner/catalog.h"
 #include "holdfast/runner/crash.h"
 #include "holdfast/runner/environment.h"
@@ -101,6 +102,11 @@ nb::object py_crash(const nb::object& spec, nb::object progress) {
   return unlocked([&] { return crash(json, call); });
 }
 
+nb::object py_hunt(const nb::object& spec) {
+  const Json json = from_python(spec);
+  return unlocked([&] { return hunt(json, [](double, const std::string&) {}); });
+}
+
 nb::object py_serve(const nb::object& spec, int fd) {
   const Json json = from_python(spec);
   return unlocked([&] { return serve(json, fd); });
@@ -177,6 +183,8 @@ NB_MODULE(_core, m) {
         "Runs on the simulated machine; see holdfast/runner/simulate.h.");
   m.def("crash", &py_crash, nb::arg("spec"), nb::arg("progress").none() = nb::none(),
         "Crashes a small program at its persist events; see holdfast/runner/crash.h.");
+  m.def("hunt", &py_hunt, nb::arg("spec"),
+        "Looks for what a planted bug does; see holdfast/runner/canary.h.");
   m.def("serve", &py_serve, nb::arg("spec"), nb::arg("fd"),
         "The worker of a kill test: one record of RECORD_BYTES per operation goes to fd.");
   m.def("verify", &py_verify, nb::arg("spec"), nb::arg("records"),

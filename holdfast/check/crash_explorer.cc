@@ -91,6 +91,27 @@ class CrashExplorer::Search {
     return std::move(report_);
   }
 
+  void draw(const Violation& violation, sim::Timeline& timeline) {
+    prepare();
+    seed_ = violation.seed;
+    SimMachine machine(options(seed_), images_->base());
+    auto heap = SimHeap::open(machine, {});
+    heap.status().check();
+    subject_.attach(**heap).check();
+    subject_.start(program_seed(), initial_);
+    machine.record(&timeline);
+    if (violation.point != kNever) {
+      machine.crash_at(machine.persist_events() + violation.point);
+    }
+    try {
+      machine.run_threads(subject_.threads(), [&](int thread) { subject_.client(thread, **heap); });
+      static_cast<void>((*heap)->close());
+    } catch (const SimStuck&) {
+      // That is what was to be seen.
+    }
+    machine.record(nullptr);
+  }
+
  private:
   /// A surviving image, recovered.
   struct Node {
@@ -108,6 +129,7 @@ class CrashExplorer::Search {
   };
   static constexpr uint32_t kNoState = ~uint32_t{0};  ///< not recovered, or not recoverable
 
+  uint64_t program_seed() const { return plan_.program_seed == 0 ? seed_ : plan_.program_seed; }
   bool enough() const { return report_.violations.size() >= plan_.most_violations; }
   const Description& promised() const { return plan_.promised; }
 
@@ -120,8 +142,9 @@ class CrashExplorer::Search {
   }
   SimOptions recovery_options() const {
     SimOptions o = options(1);
-    // Recovery is one thread, and no part of the schedules that are searched.
-    if (o.schedule == Schedule::exhaustive) {
+    // Recovery is one thread, and no part of the schedules that are searched. Time makes no
+    // difference to it, but for a design, which works in time only.
+    if (o.design.empty()) {
       o.schedule = Schedule::random;
       o.explorer = nullptr;
     }
@@ -177,6 +200,10 @@ CrashExplorer::~CrashExplorer() = default;
 
 CrashReport CrashExplorer::explore(FunctionRef<void(double)> progress) {
   return Search(plan_, subject_).run(progress);
+}
+
+void CrashExplorer::draw(const Violation& violation, sim::Timeline& timeline) {
+  Search(plan_, subject_).draw(violation, timeline);
 }
 
 /// The medium before every run.
@@ -255,7 +282,7 @@ std::vector<Point> CrashExplorer::Search::run_schedule() {
     fail(kRun, {"heap refused", status.to_string()}, kNever, 0, 0);
     return {};
   }
-  subject_.start(plan_.program_seed == 0 ? seed_ : plan_.program_seed, initial_);
+  subject_.start(program_seed(), initial_);
   std::vector<Point> points = run_clients(machine, **heap, kRun, plan_.points, true);
   learn(machine);
   report_.coverage.points += points.size();
@@ -306,9 +333,11 @@ std::vector<uint64_t> CrashExplorer::Search::note(const Point& point, const Pend
                                                   uint64_t most, const char* phase) {
   std::vector<uint64_t> hashes;
   Random random(mix64(seed_) ^ point.event);
-  const ImageDelta* const delta = from == nullptr ? nullptr : &from->delta;
+  // With a design, a moment says all of its image.
+  const bool relative = from != nullptr && plan_.machine.design.empty();
+  const ImageDelta* const delta = relative ? &from->delta : nullptr;
   const uint64_t explored = images_->enumerate(
-      point.moment, delta, from == nullptr ? 0 : from->hash, most, random,
+      point.moment, delta, relative ? from->hash : 0, most, random,
       [&](uint64_t hash, const auto& pick) {
         hashes.push_back(hash);
         if (nodes_.try_emplace(hash).second) {

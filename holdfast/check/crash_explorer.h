@@ -21,6 +21,7 @@
 #include "holdfast/check/subject.h"
 #include "holdfast/heap/heap_options.h"
 #include "holdfast/machine/sim/scheduler.h"
+#include "holdfast/machine/sim/timeline.h"
 
 namespace holdfast::check {
 
@@ -81,6 +82,10 @@ class CrashExplorer {
   ~CrashExplorer();
 
   CrashReport explore(FunctionRef<void(double)> progress);
+
+  /// Runs the schedule of a violation once more, up to the crash if there was one, and draws what
+  /// the threads did. Not for Schedule::exhaustive, nor for a run that went on after a recovery.
+  void draw(const Violation& violation, sim::Timeline& timeline);
 
  private:
   class Search;

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "holdfast/check/history.h"
-#include "holdfast/workloads/operation_model.h"
+#include "holdfast/check/operation_model.h"
 
 namespace holdfast::check {
 

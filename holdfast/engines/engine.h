@@ -59,7 +59,10 @@ struct Description {
   Isolation isolation;
   Durability durability;
   Layout layout;
-  bool needs_htm;      ///< hardware transactional memory, or `soft`
+  bool needs_htm;  ///< hardware transactional memory, or `soft`
+  /// A hardware design for durability: runs on simulated machines that have one, timed, and there
+  /// only.
+  bool needs_design = false;
   const char* log;     ///< kind of log, in words
   const char* fences;  ///< pfence + psync per update transaction, in words
   const OptionInfo* options;

@@ -27,6 +27,14 @@ Result<Domain> parse_domain(const std::string& name) {
                 "no persistence domain '" + name + "'; there are process, file, pmem, eadr");
 }
 
+void check_nontemporal(const void* to, const void* from, size_t n) {
+  if (((reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from) | n) & 7) != 0) {
+    throw Error(Status(Code::misuse,
+                       "store_nontemporal copies whole 8-byte words: both addresses and the number "
+                       "of bytes must be multiples of 8; use copy and pwb_range"));
+  }
+}
+
 const char* to_string(AbortCause cause) {
   switch (cause) {
     case AbortCause::none:

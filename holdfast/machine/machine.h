@@ -82,13 +82,16 @@ struct PersistCounters {
   uint64_t fence = 0;
   /// Bytes stored to mapped persistent memory. Counted by the simulated machine; natively 0.
   uint64_t bytes = 0;
+  uint64_t nontemporal = 0;  ///< lines, call by call, given to store_nontemporal
 
   PersistCounters& operator+=(const PersistCounters& o) {
     pwb += o.pwb, pfence += o.pfence, psync += o.psync, fence += o.fence, bytes += o.bytes;
+    nontemporal += o.nontemporal;
     return *this;
   }
   PersistCounters operator-(const PersistCounters& o) const {
-    return {pwb - o.pwb, pfence - o.pfence, psync - o.psync, fence - o.fence, bytes - o.bytes};
+    return {pwb - o.pwb,     pfence - o.pfence, psync - o.psync,
+            fence - o.fence, bytes - o.bytes,   nontemporal - o.nontemporal};
   }
 };
 
@@ -140,6 +143,17 @@ concept Word = std::is_trivially_copyable_v<T> &&
 /// Persistence (Romulus 4.1):
 ///   pwb(p)            begins to write back the line of p; pwb_range the lines of [p, p + n)
 ///   pfence, psync     order / complete the write-backs before; throw MediumFailure
+///   store_nontemporal(to, from, n)
+///                     copies n bytes to mapped persistent memory, around the caches where that
+///                     pays: no line is read first, and none stays cached. `to`, `from` and n are
+///                     multiples of 8 (else Error(misuse)); [to, to + n) lies in one mapping. Like
+///                     stores with their pwb, the copy is durable when the thread's next pfence or
+///                     psync is over (or read-modify-write, where these order write-backs). Until
+///                     then any of its 8-byte words may be lost and any other survive, also within
+///                     one line. Weakly ordered: until pfence, psync, fence or a read-modify-write
+///                     of its own (that one on x86 only), other threads may see later stores of the
+///                     thread before it, store_release included; its own loads see it at once. Not
+///                     while a hardware transaction is open, unless it is suspended.
 ///   fence             full store-load fence
 ///   light_fence, heavy_fence
 ///                     an asymmetric pair: where two threads would each need a full fence between a
@@ -211,6 +225,7 @@ concept Machine = requires(M& m, uint64_t* p, const uint64_t* cp, void* v, const
 
   m.pwb(cv, Site{});
   m.pwb_range(cv, n, Site{});
+  m.store_nontemporal(v, cv, n, Site{});
   m.pfence(Site{});
   m.psync(Site{});
   m.fence(Site{});
@@ -272,6 +287,9 @@ concept HardwareTransactions = requires(M& m, const M& cm) {
   m.tx_abort();
   { cm.design() } -> std::convertible_to<std::string>;
 };
+
+/// Throws Error(misuse) unless store_nontemporal can copy so.
+void check_nontemporal(const void* to, const void* from, size_t n);
 
 /// An array of n objects of T in the machine's volatile shared memory, value-initialised.
 template <class T, class M>

@@ -3,6 +3,7 @@
 
 #include <toml++/toml.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "holdfast/runner/crash.h"
@@ -94,12 +95,14 @@ Result<Json> hunt(const Json& spec, Progress progress) {
     base["mutations"] = Json::array({base.at("mutation")});
     base.erase("mutation");
     base["minimise"] = false;
+    const size_t most = base.value("searches", stages().size());
+    base.erase("searches");
     if (base.contains("design") && !base.contains("machine")) {
       base["machine"] = "tiny";
     }
     Json report;
     const Json all = stages();
-    for (size_t i = 0; i < all.size(); ++i) {
+    for (size_t i = 0; i < std::min(most, all.size()); ++i) {
       Json search = base;
       search.update(all[i]);
       Json parameters = base.value("params", Json::object());

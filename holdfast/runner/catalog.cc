@@ -51,6 +51,7 @@ Json describe(const Description& d) {
           {"durability", to_string(d.durability)},
           {"layout", to_text(d.layout)},
           {"needs_htm", d.needs_htm},
+          {"needs_design", d.needs_design},
           {"log", d.log},
           {"fences", d.fences},
           {"options", options}};
@@ -109,7 +110,10 @@ Json engine_catalog() {
       list.push_back(describe(*row.description));
       list.back()["simulated_only"] = true;
       list.back()["supported"] = false;
-      list.back()["reason"] = "only on a simulated machine with a hardware design (sim --design)";
+      list.back()["reason"] =
+          row.description->needs_design
+              ? "only on a simulated machine with a hardware design (sim --design)"
+              : "only on a simulated machine (sim)";
     }
   }
   return list;

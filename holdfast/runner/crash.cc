@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/runner/crash.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "holdfast/runner/engine_table.h"
 #include "holdfast/runner/machines.h"
 #include "holdfast/runner/sim_run.h"
+#include "holdfast/runner/timeline_file.h"
 #include "holdfast/runner/workload_subject.h"
 
 namespace holdfast {
@@ -35,6 +38,7 @@ struct Job {
   std::map<std::string, std::string> parameters;
   CrashPlan plan;
   bool minimise = true;
+  std::shared_ptr<TimelineFile> timeline;
 };
 
 Schedule schedule_of(const std::string& name, const SimOptions& machine) {
@@ -79,12 +83,15 @@ SimOptions machine_of(Fields& fields) {
   return o;
 }
 
-/// An engine's own options, where the user gave none the smallest ones.
-Options tiny_options(const Description& engine, const std::map<std::string, std::string>& given) {
+/// An engine's own options, where the user gave none the smallest ones; `times` as large for the
+/// larger transactions of structures.
+Options tiny_options(const Description& engine, const std::map<std::string, std::string>& given,
+                     uint64_t times) {
   Options options = engine_options(engine, given);
   for (size_t i = 0; i < engine.option_count; ++i) {
     if (engine.options[i].tiny != nullptr) {
-      options.try_emplace(engine.options[i].name, engine.options[i].tiny);
+      const uint64_t tiny = std::strtoull(engine.options[i].tiny, nullptr, 10);
+      options.try_emplace(engine.options[i].name, std::to_string(times * tiny));
     }
   }
   return options;
@@ -115,9 +122,10 @@ Job parse(const Json& spec) {
       isolation == to_string(Isolation::opaque) ? Isolation::opaque : Isolation::snapshot;
   const auto options = fields.map("options");
   check_options(std::vector<const Description*>{&engine}, options).check();
-  plan.heap.options = tiny_options(engine, options);
   const bool registers = job.workload == crash_registers_info().name;
-  plan.heap.bytes = count(fields, "bytes", registers ? kHeapBytes : 4 * kHeapBytes, kPageBytes);
+  const uint64_t times = registers ? 1 : 4;
+  plan.heap.options = tiny_options(engine, options, times);
+  plan.heap.bytes = count(fields, "bytes", static_cast<int64_t>(times * kHeapBytes), kPageBytes);
   plan.heap.max_bytes = count(fields, "max_bytes", kMaxBytes, kPageBytes);
   plan.bounds.preemptions = static_cast<int>(fields.number("preemptions", 2, 0, 100));
   plan.bounds.drains = static_cast<int>(fields.number("drains", 2, 0, 100));
@@ -131,7 +139,12 @@ Job parse(const Json& spec) {
   plan.go_on = count(fields, "go_on", 64);
   plan.most_violations = count(fields, "violations", 1, 1);
   job.minimise = fields.flag("minimise", true);
+  const std::string timeline = fields.text("timeline", "");
   fields.finish();
+  if (!timeline.empty()) {
+    job.timeline =
+        TimelineFile::open(timeline, "crash / " + plan.heap.engine + " / " + job.workload).value();
+  }
   return job;
 }
 
@@ -196,14 +209,17 @@ std::unique_ptr<check::Subject> subject_of(const Job& job, SimOptions& machine,
 /// Makes the program of a violation smaller while some schedule still shows a fault of that name,
 /// and looks for a short one among those that do. Schedules of a smaller program are others.
 Violation minimised(const Job& job, Violation violation) {
-  constexpr uint64_t kTries = 300;
+  constexpr uint64_t kTries = 800;
   constexpr uint64_t kCandidates = 8;
   CrashPlan plan = job.plan;
   plan.first_seed = 1;
   plan.schedules = kTries;
   plan.only_point = kNever;
-  if (violation.phase == "crash") {
-    plan.crash_recovery = plan.go_on = 0;
+  plan.points = 60;
+  plan.images = std::min<uint64_t>(plan.images, 4);
+  plan.go_on = 0;  // what showed in a run that went on is looked for from the start
+  if (violation.phase != "recovery") {
+    plan.crash_recovery = 0;
   }
   const auto search = [&](const RegisterProgram& program, uint64_t most) {
     plan.most_violations = most;
@@ -223,6 +239,26 @@ Violation minimised(const Job& job, Violation violation) {
     }
   }
   return violation;
+}
+
+/// Draws the first violation, if one can be drawn. Returns why not, or nothing.
+std::string draw(const Job& job, const std::vector<Violation>& violations) {
+  if (violations.empty()) {
+    return "there was no violation to draw";
+  }
+  const Violation& v = violations.front();
+  if (job.plan.machine.schedule == Schedule::exhaustive || v.phase == "continued") {
+    return "a violation of an exhaustive search, or of a run after a recovery, cannot be drawn";
+  }
+  CrashPlan plan = job.plan;
+  std::optional<RegisterProgram> program;
+  if (!v.program.empty()) {
+    program = RegisterProgram::parse(v.program, kMostObjects).value();
+  }
+  auto subject = subject_of(job, plan.machine, std::move(program));
+  check::CrashExplorer(plan, *subject).draw(v, job.timeline->timeline());
+  job.timeline->write().check();
+  return {};
 }
 
 Json to_json(const CrashCoverage& c) {
@@ -316,6 +352,10 @@ Result<Json> crash(const Json& spec, Progress progress) {
     for (const auto& [name, use] : report.sites) {
       json["sites"].push_back(
           {{"name", name}, {"kind", to_string(use.kind)}, {"count", use.count}});
+    }
+    if (job.timeline != nullptr) {
+      json["timeline"] = {{"path", job.timeline->path()},
+                          {"missing", draw(job, report.violations)}};
     }
     for (const Violation& violation : report.violations) {
       json["violations"].push_back(to_json(spec, violation));

@@ -20,12 +20,11 @@ namespace holdfast {
 ///                 the params are those of crash_registers_info()
 ///   program       for `registers`: this one (check/register_program.h), instead of random ones
 ///   machine, machines_dir, design, design_options    as for sim
-///   schedule      random (default without a machine), timed, or exhaustive
+///   schedule      random (default without a design), timed, or exhaustive
 ///   preemptions, drains    bounds of an exhaustive search; default 2 and 2
-///   switch_probability, drain_probability    of a random schedule; default: they vary with the
-///   seed seed, schedules        seeds seed ... seed + schedules - 1; default 1 and 100.
-///   program_seed: the
-///                 same program in all of them
+///   switch_probability, drain_probability    of a random schedule; default: varied by seed
+///   seed, schedules        seeds seed ... seed + schedules - 1; default 1 and 100
+///   program_seed  the same random program in all of them; default 0: one per seed
 ///   points        crash points per schedule, evenly spread; 0 (default): all. point: this one only
 ///   images        most per crash point; default 16
 ///   crash_recovery, go_on  one image in so many is crashed during its recovery as well, or has the
@@ -35,6 +34,9 @@ namespace holdfast {
 ///   mutations     list of SITE=KIND (machine/sim/mutation.h)
 ///   sites         whether to list the labelled sites that were met; default false
 ///   rmw_orders_pwb         for the functional machine; default true
+///   timeline      file for a drawing of the first violation, in trace-event JSON; the object then
+///   has
+///                 timeline (path, missing: why there is none, or empty)
 ///   minimise      makes the program of the first violation smaller; default true
 ///
 /// Returns an object: engine, workload, domain, machine, points, schedules, images (numbers),

@@ -49,4 +49,16 @@ Json to_json(const SimCounters& c) {
           {"htm", {{"begins", c.htm_begins}, {"commits", c.htm_commits}, {"aborts", aborts}}}};
 }
 
+Json to_json(const std::vector<LintRow>& rows) {
+  Json json = Json::array();
+  for (const LintRow& row : rows) {
+    const Json example = row.kind == LintKind::empty_fence ? Json(nullptr) : Json(row.example);
+    json.push_back({{"what", to_string(row.kind)},
+                    {"where", row.where},
+                    {"count", row.count},
+                    {"example", example}});
+  }
+  return json;
+}
+
 }  // namespace holdfast

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <vector>
+
+#include "holdfast/machine/sim/persist_lint.h"
 #include "holdfast/machine/sim/sim_counters.h"
 #include "holdfast/runner/json.h"
 
@@ -8,5 +11,8 @@ namespace holdfast {
 
 /// Counts as they are, times in nanoseconds summed over the threads.
 Json to_json(const SimCounters& counters);
+
+/// One row per finding: what, where, count, example.
+Json to_json(const std::vector<LintRow>& rows);
 
 }  // namespace holdfast

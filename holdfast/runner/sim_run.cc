@@ -30,6 +30,7 @@ SimOptions machine_options(const SessionSpec& spec, const SimPlan& plan) {
   options.schedule = plan.schedule;
   options.design = plan.design;
   options.design_options = plan.design_options;
+  options.lint = plan.lint;
   options.max_steps = kMaxStepsPerOperation * std::max(plan.transactions, plan.warm_up) *
                       static_cast<uint64_t>(spec.threads);
   return options;
@@ -141,6 +142,20 @@ std::vector<Worker> make_workers(const SessionSpec& spec, const SimRun& empty) {
   return workers;
 }
 
+/// What was found since `before`. A row's example stays the first one the machine ever saw.
+std::vector<LintRow> lint_since(const std::vector<LintRow>& before, std::vector<LintRow> rows) {
+  for (LintRow& row : rows) {
+    for (const LintRow& old : before) {
+      row.count -= old.kind == row.kind && old.where == row.where ? old.count : 0;
+    }
+  }
+  std::erase_if(rows, [](const LintRow& row) { return row.count == 0; });
+  std::stable_sort(rows.begin(), rows.end(), [](const LintRow& a, const LintRow& b) {
+    return a.kind != b.kind ? a.kind < b.kind : a.count > b.count;
+  });
+  return rows;
+}
+
 /// Runs the transactions on all workers and fills in what the machine and the engine did.
 SimRun measure(World& world, std::vector<Worker>& workers, uint64_t transactions) {
   SimRun run;
@@ -148,6 +163,7 @@ SimRun measure(World& world, std::vector<Worker>& workers, uint64_t transactions
   const Statistics before = world.heap().statistics();
   const uint64_t steps_before = machine.steps();
   const SimCounters counters_before = machine.statistics();
+  const std::vector<LintRow> lint_before = machine.lint_report();
   const uint64_t began = machine.timed() ? machine.now() : 0;
   const uint64_t events_before = machine.persist_events();
   const auto start = Clock::now();
@@ -157,6 +173,7 @@ SimRun measure(World& world, std::vector<Worker>& workers, uint64_t transactions
   run.host_seconds = seconds_since(start);
   run.steps = machine.steps() - steps_before;
   run.counters = machine.statistics() - counters_before;
+  run.lint = lint_since(lint_before, machine.lint_report());
   run.simulated_seconds = machine.timed() ? static_cast<double>(machine.now() - began) * 1e-12 : 0;
   run.persist_events = machine.persist_events() - events_before;
   run.statistics = world.heap().statistics() - before;

@@ -32,6 +32,8 @@ struct SimPlan {
   Schedule schedule = Schedule::random;
   std::string design;  ///< hardware design; empty: none
   std::map<std::string, std::string> design_options;
+  /// Looks for waste and gaps in how the measured part uses persistent memory.
+  bool lint = false;
   /// Where the measured part is drawn; null: nowhere. For one run: it is written at the end.
   std::shared_ptr<TimelineFile> timeline;
 };
@@ -55,6 +57,7 @@ struct SimRun {
   SimCounters counters;          ///< of the measured part, all threads
   double simulated_seconds = 0;  ///< of the measured part; 0 when there is no time
   double host_seconds = 0;       ///< of the measured part
+  std::vector<LintRow> lint;     ///< of the measured part; empty if not asked for
   SetUp set_up;
   Status check;
 };

@@ -88,6 +88,7 @@ Plan parse(const Json& spec) {
   plan.run.design_options = fields.map("design_options");
   plan.run.cache = fields.text("cache", "");
   plan.run.check = fields.flag("check", true);
+  plan.run.lint = fields.flag("lint", false);
   plan.machine = fields.text("machine", kFunctional);
   const std::string directory = fields.text("machines_dir", "");
   const std::string schedule = fields.text("schedule", "");
@@ -179,6 +180,9 @@ Json simulate_one(const SessionSpec& spec, const SimPlan& plan) {
       return failed(spec, run.check.to_string());
     }
     Json json = entry(spec, run, plan.check);
+    if (plan.lint) {
+      json["lint"] = to_json(run.lint);
+    }
     if (plan.timeline != nullptr) {
       json["timeline"] = {{"path", plan.timeline->path()},
                           {"slices", plan.timeline->timeline().slices().size()},

@@ -22,6 +22,8 @@ namespace holdfast {
 ///   warm_up       per thread, before it; default a tenth of `transactions`
 ///   cache         folder of population images (image_cache.h), or "off"; default see ImageCache
 ///   check         whether to check the workload afterwards; default true
+///   lint          whether to look for waste and gaps in the use of persistent memory by the
+///                 measured part (machine/sim/persist_lint.h); default false. Changes nothing else
 ///   timeline      file for a timeline of the measured part, in trace-event JSON
 ///                 (machine/sim/timeline.h); only with one engine and one number of threads
 ///
@@ -31,8 +33,10 @@ namespace holdfast {
 /// (pwb, pfence, psync, fence, bytes), machine_counters, simulated_steps (machine operations of the
 /// measured part), simulated_memory_operations (loads, stores and atomics among them),
 /// simulated_seconds, persist_events, host_seconds (of it), host_set_up_seconds, host_image (path;
-/// built: why, or empty), timeline (if asked for: path,
-/// slices, left_out), check.
+/// built: why, or empty), timeline (if asked for: path, slices, left_out), lint (if asked for: rows
+/// of what was found, where: the label or the phase, count, and example: offset on the medium of
+/// the first one since the machine began, null for a fence; what is found most often stands first
+/// within its kind), check.
 Result<Json> simulate(const Json& spec, Progress progress);
 
 }  // namespace holdfast

@@ -21,17 +21,18 @@ WorkloadSubject::WorkloadSubject(const WorkloadInfo& info, Parameters parameters
 
 Status WorkloadSubject::set_up(SimHeap& heap) {
   constexpr uint64_t kSeed = 1;
-  return make_sim_workload(info_.name, heap, parameters_)->set_up(threads_, kSeed);
-}
-
-Status WorkloadSubject::attach(SimHeap& heap) {
-  workload_ = make_sim_workload(info_.name, heap, parameters_);
-  if (workload_->model() == nullptr) {
+  const auto workload = make_sim_workload(info_.name, heap, parameters_);
+  if (workload->model() == nullptr) {
     return Status(Code::unsupported,
                   std::string("workload ") + info_.name +
                       " has no sequential model to judge its answers by; there are registers, map, "
                       "intset, list, bank, ring");
   }
+  return workload->set_up(threads_, kSeed);
+}
+
+Status WorkloadSubject::attach(SimHeap& heap) {
+  workload_ = make_sim_workload(info_.name, heap, parameters_);
   return workload_->attach();
 }
 

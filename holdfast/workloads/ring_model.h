@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "holdfast/workloads/operation_model.h"
+#include "holdfast/check/operation_model.h"
 
 namespace holdfast {
 

@@ -14,7 +14,7 @@
 
 #include "holdfast/base/random.h"
 #include "holdfast/base/status.h"
-#include "holdfast/workloads/operation_model.h"
+#include "holdfast/check/operation_model.h"
 
 namespace holdfast {
 

@@ -18,6 +18,10 @@ class CheckFailed(Failure):
     exit_status = EXIT_CHECK_FAILED
 
 
+class OutOfSpace(Failure):
+    """A disk, a heap or a log is full."""
+
+
 class BadUsage(Failure):
     """The request cannot be: a wrong name, a missing file, a heap open elsewhere."""
 
@@ -36,7 +40,7 @@ _BY_CODE = {
     "busy": BadUsage,
     "type mismatch": BadUsage,
     "unsupported": BadUsage,
-    "out of space": Failure,
+    "out of space": OutOfSpace,
     "too many threads": BadUsage,
     "i/o error": Failure,
 }

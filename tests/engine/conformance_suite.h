@@ -12,6 +12,7 @@
 
 #include "tests/engine/conformance.h"
 #include "tests/engine/conformance_concurrent.h"
+#include "tests/engine/conformance_history.h"
 
 namespace holdfast::conformance {
 
@@ -49,6 +50,7 @@ std::vector<Question<W>> all_questions() {
       {"WriteSkewIsFoundWhereItIsAllowedAndNowhereElse",
        &write_skew_is_found_where_it_is_allowed_and_nowhere_else<W>},
       {"PromotionPreventsWriteSkew", &promotion_prevents_write_skew<W>},
+      {"HistoriesAreWhatWasPromised", &histories_are_what_was_promised<W>},
   };
 }
 

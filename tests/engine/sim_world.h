@@ -35,7 +35,7 @@ class SimWorld {
     const std::string file = HOLDFAST_SOURCE_DIR "/experiments/machines/" + machine + ".toml";
     sim_.machine = std::make_shared<MachineDescription>(load_machine(file).value());
     sim_.schedule = schedule;
-    sim_.design = options_.engine == "hw" ? "tc" : "";
+    sim_.design = description().needs_design ? "tc" : "";
     sim_.threads = threads;
     // Logs and markers are sized by threads.
     options_.max_bytes = 64 << 20;

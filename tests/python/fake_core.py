@@ -60,6 +60,22 @@ def entry(name: str, threads: int, rate: float) -> dict[str, Any]:
     }
 
 
+def violation(spec: dict[str, Any], seed: int) -> dict[str, Any]:
+    program = spec["program"] or "w0 w1 | s"
+    return {
+        "name": "lost update",
+        "phase": "crash",
+        "text": "T1 was answered and is gone",
+        "program": program,
+        "seed": seed,
+        "point": 12,
+        "image": 99,
+        "story": "thread 0",
+        "replay": spec
+        | {"program": program, "seed": seed, "schedules": 1, "point": 12, "points": 0, "minimise": False},
+    }
+
+
 class FakeCore:
     """Attributes may be replaced by a test; `calls` remembers names and arguments."""
 
@@ -70,6 +86,8 @@ class FakeCore:
         self.failing: Exception | None = None
         self.check_report: dict[str, Any] = {"ok": True, "problems": [], "blocks": 12}
         self.extra_entries: list[dict[str, Any]] = []
+        self.lint: list[dict[str, Any]] = []
+        self.bad_seeds: set[tuple[str, int]] = set()
 
     def engines(self) -> list[dict[str, Any]]:
         return [
@@ -164,10 +182,36 @@ class FakeCore:
             "host_seconds": 0.5,
             "check": "ok",
         }
+        if spec["lint"]:
+            more["lint"] = self.lint
         entries = [entry(name, n, 1.0) | more for n in spec["threads"] for name in spec["engines"]]
         return {
             "context": {"machine": "sim", "seed": spec["seed"], "domain": spec.get("domain", "pmem")},
             "benchmarks": entries,
+        }
+
+    def crash(self, spec: dict[str, Any], progress: Any = None) -> dict[str, Any]:
+        """Stops at the first of `bad_seeds`, pairs of engine and seed; 10 points and 20 images a schedule."""
+        self._called("crash", spec)
+        if progress:
+            progress(0.5, "half")
+        name, seeds = spec["engine"], range(spec["seed"], spec["seed"] + spec["schedules"])
+        bad = next((seed for seed in seeds if (name, seed) in self.bad_seeds), None)
+        schedules = len(seeds) if bad is None else bad - seeds[0] + 1
+        coverage = dict.fromkeys(("persist_events", "legal", "recovery_points", "continued", "judged"), 7)
+        return {
+            "engine": name,
+            "workload": spec["workload"],
+            "domain": spec.get("domain", "pmem"),
+            "machine": spec["machine"],
+            "points": 10 * schedules,
+            "schedules": schedules,
+            "images": 20 * schedules,
+            "coverage": coverage
+            | {"schedules": schedules, "points": 10 * schedules, "explored": 30 * schedules},
+            "mutated": 1,
+            "sites": [{"name": f"{name}.log.fence", "kind": "fence", "count": 3}],
+            "violations": [] if bad is None else [violation(spec, bad)],
         }
 
     def info(self, path: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ def test_help_lists_every_verb(invoke):
         "designs",
         "bench",
         "sim",
+        "crash",
         "info",
         "check",
         "dump",
@@ -234,3 +235,17 @@ def test_sim_runs_each_seed_and_says_which(fake, invoke):
     assert [spec["seed"] for _, (spec,) in fake.calls] == [3, 4]
     names = [entry["name"] for entry in json.loads(result.stdout)["benchmarks"]]
     assert [name.rpartition("/")[2] for name in names] == ["seed:3", "seed:4"]
+
+
+def test_sim_prints_what_the_lint_found(fake, invoke):
+    assert "lint" not in invoke("sim", "ring", "--engine", "swift", "--jobs", "1").stdout
+    assert "found nothing" in invoke("sim", "ring", "--engine", "swift", "--lint").stdout
+    fake.lint = [
+        {"what": "redundant write-back", "where": "swift.data", "count": 1234, "example": 4096},
+        {"what": "fence with nothing to order", "where": "swift.fence", "count": 7, "example": None},
+    ]
+    result = invoke("sim", "ring", "--engine", "swift", "--lint", "--json", "-")
+    assert [spec["lint"] for _, (spec,) in fake.calls] == [False, True, True]
+    for text in ("redundant write-back", "swift.data", "1,234", "0x1000", "swift.fence"):
+        assert text in result.stderr
+    assert json.loads(result.stdout)["benchmarks"][0]["lint"] == fake.lint

@@ -44,6 +44,27 @@ def test_the_chosen_python_has_headers(repository):
     assert found.stdout.strip() == "True"
 
 
+def test_the_command_of_a_checkout_may_start_processes(repository, tmp_path):
+    """Those import the script they were started by."""
+    text = runpy.run_path(str(repository / "tools/install_development.py"))["COMMAND"]
+    command = tmp_path / "holdfast"
+    command.write_text(text.format(python=sys.executable))
+    line = [
+        "sim",
+        "bank",
+        "--engine",
+        "undo,fur-opa",
+        "--transactions",
+        "5",
+        "--cache",
+        str(tmp_path),
+        "--jobs",
+        "2",
+    ]
+    done = subprocess.run([sys.executable, str(command), *line], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.long
 def test_the_wheel_works_by_itself(repository, tmp_path):
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path)]

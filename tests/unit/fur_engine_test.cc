@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does FUR keep its contract, apart from crashes? (fur_crash_test.cc has those.)
+// Does FUR keep its contract, apart from crashes? (tests/crash has those.)
 #include <gtest/gtest.h>
 
 #include "holdfast/engines/fur/fur.h"

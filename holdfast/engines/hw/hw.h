@@ -47,6 +47,7 @@ class Hardware {
       .durability = Durability::strict,
       .layout = Layout::in_place,
       .needs_htm = false,
+      .needs_design = true,
       .log = "the hardware design's",
       .fences = "0",
       .options = kOptions,

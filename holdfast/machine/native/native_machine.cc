@@ -73,6 +73,29 @@ void NativeMachine::set_background(std::function<bool()> f) {
   }
 }
 
+void NativeMachine::store_nontemporal(void* to, const void* from, size_t n, Site /*site*/) {
+  check_nontemporal(to, from, n);
+  const uintptr_t first = reinterpret_cast<uintptr_t>(to) & ~(kLineBytes - 1);
+  const uintptr_t end = n == 0 ? first : reinterpret_cast<uintptr_t>(to) + n;
+  const uint64_t lines = (end - first + kLineBytes - 1) / kLineBytes;
+  native::store_word(&mine().nontemporal, native::load_word(&mine().nontemporal) + lines);
+  if (domain_ != Domain::pmem) {
+    native::copy_words(to, from, n);
+    return;
+  }
+  if constexpr (native::kStoresAroundCaches) {
+    native::copy_around_caches(to, from, n);
+  } else {
+    native::copy_words(to, from, n);
+    for (uintptr_t line = first; line < end; line += kLineBytes) {
+      native::write_back_line(write_back_, reinterpret_cast<const void*>(line));
+    }
+  }
+  if (pwb_delay_ != 0) [[unlikely]] {
+    ticks_.spin(pwb_delay_ * lines);  // each line is as much of a write to the medium as a pwb's
+  }
+}
+
 void NativeMachine::complete_write_backs(uint64_t delay) {
   switch (domain_) {
     case Domain::process:
@@ -117,6 +140,7 @@ PersistCounters NativeMachine::counters() const {
     sum.pfence += native::load_word(&c.pfence);
     sum.psync += native::load_word(&c.psync);
     sum.fence += native::load_word(&c.fence);
+    sum.nontemporal += native::load_word(&c.nontemporal);
   }
   return sum;
 }

@@ -113,6 +113,8 @@ class NativeMachine {
       pwb(reinterpret_cast<const void*>(line), site);
     }
   }
+  /// Around the caches in domain pmem only; elsewhere a copy (docs/machine-native.md says why).
+  void store_nontemporal(void* to, const void* from, size_t n, Site site);
   void pfence(Site /*site*/) {
     count(mine().pfence);
     complete_write_backs(pfence_delay_);
@@ -156,6 +158,7 @@ class NativeMachine {
     uint64_t pfence = 0;
     uint64_t psync = 0;
     uint64_t fence = 0;
+    uint64_t nontemporal = 0;
   };
 
   NativeMachine(native::File file, size_t bytes, const native::Persistence& persistence,

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "holdfast/machine/machine.h"
+#include "holdfast/machine/native/write_back.h"
 
 namespace holdfast::native {
 
@@ -108,6 +109,15 @@ inline void copy_words(void* to, const void* from, size_t n) {
     copy_units<2, LoadOrder, StoreOrder>(t, f, n);
   } else {
     copy_units<1, LoadOrder, StoreOrder>(t, f, n);
+  }
+}
+
+/// Copies n bytes around the caches, where kStoresAroundCaches; all three are multiples of 8.
+inline void copy_around_caches(void* to, const void* from, size_t n) {
+  auto* t = static_cast<Word8*>(to);
+  const auto* f = static_cast<const Word8*>(from);
+  for (size_t i = 0; i < n / sizeof(Word8); ++i) {
+    store_around_caches(t + i, __atomic_load_n(f + i, __ATOMIC_RELAXED));
   }
 }
 

@@ -45,6 +45,23 @@ inline void write_back_line(WriteBack instruction, const void* p) {
   }
 }
 
+/// Whether the processor has stores that go around the caches without a write-back of their own.
+/// AArch64's STNP is only a hint: the line may stay in a cache and needs its DC CVAC.
+#if defined(__x86_64__)
+inline constexpr bool kStoresAroundCaches = true;
+#else
+inline constexpr bool kStoresAroundCaches = false;
+#endif
+
+/// MOVNTI: into a write-combining buffer, without reading the line; a cached copy goes. Ordered
+/// with other stores by persist_fence and by locked instructions only, which empty these buffers
+/// (Intel SDM 3A 12.3.1). A compiler barrier. Sanitizers do not see the access.
+inline void store_around_caches([[maybe_unused]] void* to, [[maybe_unused]] uint64_t value) {
+#if defined(__x86_64__)
+  asm volatile("movnti %1, (%0)" ::"r"(to), "r"(value) : "memory");
+#endif
+}
+
 /// Completes the write-backs and stores before it.
 inline void persist_fence() {
 #if defined(__x86_64__)

@@ -219,14 +219,16 @@ uint64_t MemorySystem::read_modify_write(uintptr_t address, size_t size,
 // ---- the store buffer
 
 void MemorySystem::enqueue(SimThread& thread, const MaskedWord& word, EntryKind kind) {
-  if (lint_ != nullptr && kind == EntryKind::store) [[unlikely]] {
+  if (lint_ != nullptr && (kind == EntryKind::store || kind == EntryKind::nontemporal))
+      [[unlikely]] {
     lint_->stored(thread, word.address);
   }
   make_room(thread);
   uint64_t leave = 0;
   if (timed_ != nullptr) {
-    leave = is_store(kind) ? timed_->enter(thread, line_of(word.address))
-                           : timed_->enter_write_back(thread);
+    leave = is_store(kind)                   ? timed_->enter(thread, line_of(word.address))
+            : kind == EntryKind::nontemporal ? timed_->enter_nontemporal(thread)
+                                             : timed_->enter_write_back(thread);
   }
   if (kind == EntryKind::transactional) {
     throw_if_doomed(thread);
@@ -320,6 +322,9 @@ void MemorySystem::leave_oldest(int slot, bool now_or_never) {
     case EntryKind::store:
       publish(thread, entry.word);
       break;
+    case EntryKind::nontemporal:
+      publish_around_caches(thread, entry.word);
+      break;
     case EntryKind::tx_begin:
     case EntryKind::tx_commit:
       break;  // the design has heard of it
@@ -374,6 +379,10 @@ bool MemorySystem::wait(uintptr_t address) {
 void MemorySystem::pwb(uintptr_t address) {
   SimThread& thread = *current_thread;
   ++thread.counters.pwb;
+  request_write_back(thread, address);
+}
+
+void MemorySystem::request_write_back(SimThread& thread, uintptr_t address) {
   runner_.point(thread, Op::pwb, address);
   uint64_t offset;
   if (options_.domain == Domain::pmem && !thread.tx->unwinding && !frozen_ &&

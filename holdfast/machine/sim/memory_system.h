@@ -38,6 +38,8 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   uint64_t load(uintptr_t address, size_t size);
   void store(uintptr_t address, size_t size, uint64_t bits);
   void copy(void* to, const void* from, size_t n);
+  /// memory_nontemporal.cc.
+  void store_nontemporal(void* to, const void* from, size_t n, Site site);
   /// change(old, fresh) returns whether to store `fresh`. Returns the old value.
   uint64_t read_modify_write(uintptr_t address, size_t size,
                              FunctionRef<bool(uint64_t old, uint64_t& fresh)> change);
@@ -69,7 +71,12 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   void start_run(int workers);
   /// With a hardware design operations in between take time as well: it has no other state than
   /// that of its buffers and caches.
-  void end_run() { timed_ = design_ != nullptr ? timing_.get() : nullptr; }
+  void end_run() {
+    if (timed_ != nullptr && !frozen_) {
+      timed_->send_all_combined();
+    }
+    timed_ = design_ != nullptr ? timing_.get() : nullptr;
+  }
   TimedMemory* timing() { return timing_.get(); }
 
   /// Who wants to hear of stores and of fences that complete; null: nobody.
@@ -124,6 +131,9 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   void leave_all(SimThread& thread);
   void publish(SimThread& thread, const MaskedWord& word);
   void write(SimThread& thread, const MaskedWord& word, bool same_instant);
+  bool goes_around_caches(uintptr_t address) const;
+  void publish_around_caches(SimThread& thread, const MaskedWord& word);
+  void request_write_back(SimThread& thread, uintptr_t address);
   void announce(SimThread& thread, uint32_t line);
   void throw_if_doomed(SimThread& thread);
   void complete_write_backs(SimThread& thread);

@@ -135,12 +135,18 @@ void Mutator::submit(int slot, const SiteOperation& asked, Perform perform) {
       std::string_view(held.swapped.front().site.name) != asked.site.name) {
     swapped = std::exchange(held.swapped, {});
   }
+  SiteOperation op = asked;
+  if (mutation && op.kind == SiteOperation::Kind::store_nontemporal) {
+    op.kind = SiteOperation::Kind::copy;
+    execute(held, op, perform);
+    op.kind = SiteOperation::Kind::pwb_range;
+  }
   if (!mutation) {
-    execute(held, asked, perform);
+    execute(held, op, perform);
   } else if (*mutation == MutationKind::delay) {
-    (asked.fences() ? held.fences : held.write_backs).push_back(asked);
+    (op.fences() ? held.fences : held.write_backs).push_back(op);
   } else if (*mutation == MutationKind::swap) {
-    held.swapped.push_back(asked);
+    held.swapped.push_back(op);
   }
   execute(held, swapped, perform);
 }

@@ -19,8 +19,9 @@
 
 namespace holdfast {
 
-/// What becomes of the operations at a site. Whatever a thread still holds back when it ends, or
-/// the power fails, has not happened.
+/// What becomes of the operations at a site. Of a non-temporal store its bytes arrive all the same,
+/// through the caches; what is changed is their write-back. Whatever a thread still holds back when
+/// it ends, or the power fails, has not happened.
 enum class MutationKind : uint8_t {
   drop,   ///< It does not happen. A check (Machine::skips) is left out.
   delay,  ///< A write-back happens right after its thread's next fence of any kind, which therefore
@@ -41,7 +42,7 @@ std::string to_string(const Mutation& mutation);
 
 /// What stands at a label.
 enum class SiteKind : uint8_t {
-  write_back,  ///< pwb, pwb_range
+  write_back,  ///< pwb, pwb_range, store_nontemporal
   fence,       ///< pfence, psync
   full_fence,  ///< fence, heavy_fence
   check,       ///< skips: a wait, a check, an order
@@ -59,13 +60,23 @@ namespace sim {
 
 /// A persistence operation as the program asks for it.
 struct SiteOperation {
-  enum class Kind : uint8_t { pwb, pwb_range, pfence, psync, fence, heavy_fence };
+  enum class Kind : uint8_t {
+    pwb,
+    pwb_range,
+    store_nontemporal,
+    copy,  ///< the program never asks for it: what a mutation leaves of store_nontemporal
+    pfence,
+    psync,
+    fence,
+    heavy_fence,
+  };
   Kind kind = Kind::pwb;
-  const void* p = nullptr;  ///< pwb, pwb_range
-  size_t n = 0;             ///< pwb_range
+  const void* p = nullptr;  ///< pwb, pwb_range; where store_nontemporal stores
+  size_t n = 0;             ///< all but pwb and fences
   Site site = {};
+  const void* from = nullptr;  ///< store_nontemporal
 
-  bool fences() const { return kind != Kind::pwb && kind != Kind::pwb_range; }
+  bool fences() const { return kind >= Kind::pfence; }
   bool labelled() const { return site.name[0] != '\0'; }
 };
 

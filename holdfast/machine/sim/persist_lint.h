@@ -58,6 +58,8 @@ class PersistLint {
 
   void stored(const SimThread& thread, uintptr_t address);
   void asked(const SimThread& thread, const SiteOperation& operation);
+  /// The thread asks for the line of this address to be written back.
+  void write_back(const SimThread& thread, uintptr_t address, Site site);
   /// The thread's write-backs so far are durable.
   void completed(const SimThread& thread);
   /// A transaction of the thread begins, or, with kind none, is over. `failed`: with the medium.
@@ -85,7 +87,6 @@ class PersistLint {
   };
 
   PerThread& of(const SimThread& thread);
-  void write_back(const SimThread& thread, uintptr_t address, Site site);
   void found(LintKind kind, const char* where, uint64_t example);
 
   const SimMedium& medium_;

@@ -2,6 +2,7 @@
 #include "holdfast/machine/sim/persistence.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -98,11 +99,9 @@ std::vector<LineChoices> Persistence::choices() const {
     choices.contents = line;
     if (index_[number] != 0) {
       const Dirty& dirty = dirty_[index_[number] - 1];
-      size_t applied = 0;
-      for (const size_t length : prefixes(dirty)) {
-        for (; applied < length; ++applied) {
-          apply(dirty.stores[applied].word, line.data() - offset);
-        }
+      Choice before = {};
+      for (const Choice& choice : legal(dirty)) {
+        apply(dirty, std::exchange(before, choice), choice, line.data() - offset);
         choices.latest = add_if_new(choices.contents, line);
       }
     }
@@ -122,7 +121,7 @@ void Persistence::stored(const MaskedWord& word, bool same_instant) {
   number_ += same_instant ? 0 : 1;
   const auto line = static_cast<uint32_t>(word.address / line_bytes_);
   if (index_[line] == 0) {
-    dirty_.push_back({line, {}});
+    dirty_.push_back({line, {}, 0, {}});
     if (!spare_.empty()) {
       dirty_.back().stores = std::move(spare_.back());
       spare_.pop_back();
@@ -130,6 +129,17 @@ void Persistence::stored(const MaskedWord& word, bool same_instant) {
     index_[line] = static_cast<uint32_t>(dirty_.size());
   }
   dirty_[index_[line] - 1].stores.push_back({word, number_});
+}
+
+void Persistence::stored_around_caches(const MaskedWord& word, std::vector<WriteBack>& pending) {
+  stored(word);
+  const auto line = static_cast<uint32_t>(word.address / line_bytes_);
+  dirty_[index_[line] - 1].around.push_back(number_);
+  if (!pending.empty() && pending.back().line == line) {
+    pending.back().upto = number_;
+  } else {
+    pending.push_back({line, number_});
+  }
 }
 
 void Persistence::wrote_back(size_t offset, std::vector<WriteBack>& pending) {
@@ -186,6 +196,7 @@ void Persistence::make_certain(uint32_t line, uint64_t upto) {
   if (done == stores.size()) {
     clean(at - 1);
   } else {
+    std::erase_if(dirty_[at - 1].around, [&](uint64_t number) { return number <= upto; });
     stores.erase(stores.begin(), stores.begin() + static_cast<std::ptrdiff_t>(done));
   }
 }
@@ -194,6 +205,7 @@ void Persistence::clean(uint32_t index) {
   Dirty& dirty = dirty_[index];
   index_[dirty.line] = 0;
   dirty.stores.clear();
+  dirty.around.clear();
   spare_.push_back(std::move(dirty.stores));
   if (index + 1 != dirty_.size()) {
     dirty = std::move(dirty_.back());
@@ -256,24 +268,58 @@ Image Persistence::latest_image() const {
   return image;
 }
 
-std::vector<size_t> Persistence::prefixes(const Dirty& dirty) {
-  std::vector<size_t> lengths{0};
+std::vector<Persistence::Choice> Persistence::legal(const Dirty& dirty) {
+  std::vector<Choice> choices{{}};
+  size_t older = 0;  // non-temporal stores before the prefix's last one, which it would not lose
   for (size_t i = 1; i <= dirty.stores.size(); ++i) {
-    if (i == dirty.stores.size() || dirty.stores[i].number != dirty.stores[i - 1].number) {
-      lengths.push_back(i);
+    const uint64_t number = dirty.stores[i - 1].number;
+    if (i < dirty.stores.size() && dirty.stores[i].number == number) {
+      continue;
+    }
+    while (older < dirty.around.size() && dirty.around[older] < number) {
+      ++older;
+    }
+    const size_t loose = std::min(older, kMostLost);
+    for (uint32_t lost = uint32_t{1} << loose; lost-- > 0;) {
+      choices.push_back({static_cast<uint32_t>(i), static_cast<uint32_t>(older - loose), lost});
     }
   }
-  return lengths;
+  return choices;
+}
+
+void Persistence::apply(const Dirty& dirty, const Choice& before, const Choice& choice,
+                        std::byte* image) const {
+  const bool more = before.lost == 0 && choice.lost == 0;
+  if (!more) {
+    restore(dirty.line, image);
+  }
+  const auto is_lost = [&](uint64_t number) {
+    for (uint32_t rest = choice.lost; rest != 0; rest &= rest - 1) {
+      if (dirty.around[choice.from + static_cast<size_t>(std::countr_zero(rest))] == number) {
+        return true;
+      }
+    }
+    return false;
+  };
+  for (size_t i = more ? before.length : 0; i < choice.length; ++i) {
+    if (!is_lost(dirty.stores[i].number)) {
+      apply(dirty.stores[i].word, image);
+    }
+  }
+}
+
+/// The line is in the image what is certain of it.
+void Persistence::restore(uint32_t line, std::byte* image) const {
+  const size_t offset = line * line_bytes_;
+  std::memset(image + offset, 0, line_bytes_);
+  copy_certain(offset, line_bytes_, image + offset);
 }
 
 Image Persistence::sample_image(Random& random) const {
   Image image = earliest_image();
   for (const Dirty& dirty : dirty_) {
-    const std::vector<size_t> lengths = prefixes(dirty);
-    const size_t length = lengths[random.below(lengths.size())];
-    for (size_t i = 0; i < length; ++i) {
-      apply(dirty.stores[i].word, image.data());
-    }
+    const std::vector<Choice> choices = legal(dirty);
+    apply(dirty, {}, choices[random.below(choices.size())], image.data());
   }
   return image;
 }
@@ -281,7 +327,7 @@ Image Persistence::sample_image(Random& random) const {
 uint64_t Persistence::image_count() const {
   uint64_t count = 1;
   for (const Dirty& dirty : dirty_) {
-    if (__builtin_mul_overflow(count, prefixes(dirty).size(), &count)) {
+    if (__builtin_mul_overflow(count, legal(dirty).size(), &count)) {
       return ~uint64_t{0};
     }
   }
@@ -290,9 +336,9 @@ uint64_t Persistence::image_count() const {
 
 uint64_t Persistence::for_each_image(uint64_t limit, FunctionRef<bool(const Image&)> f) const {
   Image image = earliest_image();
-  std::vector<std::vector<size_t>> lengths;
+  std::vector<std::vector<Choice>> choices;
   for (const Dirty& dirty : dirty_) {
-    lengths.push_back(prefixes(dirty));
+    choices.push_back(legal(dirty));
   }
   // An odometer with one wheel per dirty line; turning a wheel applies a few stores, and its
   // overflow puts the certain line back.
@@ -305,17 +351,13 @@ uint64_t Persistence::for_each_image(uint64_t limit, FunctionRef<bool(const Imag
     size_t i = 0;
     for (; i < wheel.size(); ++i) {
       const Dirty& dirty = dirty_[i];
-      if (wheel[i] + 1 < lengths[i].size()) {
-        for (size_t k = lengths[i][wheel[i]]; k < lengths[i][wheel[i] + 1]; ++k) {
-          apply(dirty.stores[k].word, image.data());
-        }
+      if (wheel[i] + 1 < choices[i].size()) {
+        apply(dirty, choices[i][wheel[i]], choices[i][wheel[i] + 1], image.data());
         ++wheel[i];
         break;
       }
       wheel[i] = 0;
-      std::byte* const line = &image[dirty.line * line_bytes_];
-      std::memset(line, 0, line_bytes_);
-      copy_certain(dirty.line * line_bytes_, line_bytes_, line);
+      restore(dirty.line, image.data());
     }
     if (i == wheel.size()) {
       return seen;

@@ -3,7 +3,8 @@
 // What would survive a power cut. The rule (Px86-like): stores to one line persist in the order in
 // which they became visible; a line may persist at any moment after a store to it; only a
 // write-back followed by a fence makes that certain. So a legal image is, for each line
-// independently, the fenced value plus some prefix of the stores since.
+// independently, the fenced value plus some prefix of the stores since. Non-temporal stores wait in
+// a write-combining buffer, which empties in no order: of those in the prefix any may be missing.
 #pragma once
 
 #include <cstddef>
@@ -51,6 +52,8 @@ class Persistence {
   /// A store to byte offset word.address became visible; `same_instant`: together with the one
   /// before, as the stores of one hardware transaction do. No image parts those within a line.
   void stored(const MaskedWord& word, bool same_instant = false);
+  /// The same for a non-temporal store, in domain pmem: it is a write-back as well.
+  void stored_around_caches(const MaskedWord& word, std::vector<WriteBack>& pending);
   /// A write-back of the line at this offset leaves the store buffer of a thread.
   void wrote_back(size_t offset, std::vector<WriteBack>& pending);
   /// That thread's fence completes: what its write-backs covered is certain.
@@ -98,15 +101,31 @@ class Persistence {
   struct Dirty {
     uint32_t line;
     std::vector<Store> stores;
-    uint64_t reached = 0;  ///< stores up to this number were written back
+    uint64_t reached = 0;          ///< stores up to this number were written back
+    std::vector<uint64_t> around;  ///< numbers of the non-temporal stores
   };
+  /// What an image may hold of a dirty line: the first `length` stores, without some of the
+  /// non-temporal ones: bit i of `lost` is around[from + i].
+  struct Choice {
+    uint32_t length;
+    uint32_t from;
+    uint32_t lost;
+  };
+  /// Of more non-temporal stores to one line, unfenced, the older ones are taken to be in order: a
+  /// line has eight words, and the buffer empties when it is full.
+  static constexpr size_t kMostLost = 8;
 
   bool certain_at_once() const { return domain_ == Domain::process || domain_ == Domain::eadr; }
   void make_certain(const MaskedWord& word);
   void touched(size_t offset);
   void make_certain(uint32_t line, uint64_t upto);
-  /// Lengths of the prefixes of a line that an image may hold, beginning with 0.
-  static std::vector<size_t> prefixes(const Dirty& dirty);
+  /// Each differs from the others by some store; nothing comes first, everything last.
+  static std::vector<Choice> legal(const Dirty& dirty);
+  /// The line's bytes in the image, which are those of `before` (or certain, for length 0), become
+  /// those of `choice`.
+  void apply(const Dirty& dirty, const Choice& before, const Choice& choice,
+             std::byte* image) const;
+  void restore(uint32_t line, std::byte* image) const;
   static void apply(const MaskedWord& word, std::byte* image);
   void clean(uint32_t index);
 

@@ -23,7 +23,8 @@ struct SimCounters {
   uint64_t medium_writes = 0;
   uint64_t dram_reads = 0;
   uint64_t dram_writes = 0;
-  uint64_t stall_load = 0;    ///< a load waited for another's value, the window or a miss register
+  uint64_t nontemporal = 0;  ///< of the medium_writes: lines, or parts, that went around the caches
+  uint64_t stall_load = 0;   ///< a load waited for another's value, the window or a miss register
   uint64_t stall_buffer = 0;  ///< the store buffer was full
   uint64_t stall_fence = 0;  ///< waiting for the store buffer and write-backs at fences and atomics
   uint64_t blocked = 0;      ///< in wait_while
@@ -59,6 +60,7 @@ void SimCounters::each(const SimCounters& o, F&& f) {
   }
   f(stolen, o.stolen), f(medium_reads, o.medium_reads), f(medium_writes, o.medium_writes);
   f(dram_reads, o.dram_reads), f(dram_writes, o.dram_writes), f(stall_load, o.stall_load);
+  f(nontemporal, o.nontemporal);
   f(stall_buffer, o.stall_buffer), f(stall_fence, o.stall_fence), f(blocked, o.blocked);
   f(htm_begins, o.htm_begins), f(htm_commits, o.htm_commits);
   for (size_t i = 0; i < htm_aborts.size(); ++i) {

@@ -303,6 +303,13 @@ inline void SimMachine::perform(const sim::SiteOperation& operation) {
       }
       break;
     }
+    case sim::SiteOperation::Kind::store_nontemporal:
+      memory_.store_nontemporal(const_cast<void*>(operation.p), operation.from, operation.n,
+                                operation.site);
+      break;
+    case sim::SiteOperation::Kind::copy:
+      memory_.copy(const_cast<void*>(operation.p), operation.from, operation.n);
+      break;
     case sim::SiteOperation::Kind::pfence:
       memory_.pfence();
       break;
@@ -341,6 +348,10 @@ void SimMachine::pwb_range(const void* p, size_t n, Site site) {
                                          " bytes, more than the medium can have"));
   }
   submit({sim::SiteOperation::Kind::pwb_range, p, n, site});
+}
+void SimMachine::store_nontemporal(void* to, const void* from, size_t n, Site site) {
+  check_nontemporal(to, from, n);
+  submit({sim::SiteOperation::Kind::store_nontemporal, to, n, site, from});
 }
 void SimMachine::pfence(Site site) {
   submit({sim::SiteOperation::Kind::pfence, nullptr, 0, site});

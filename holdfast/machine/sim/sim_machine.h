@@ -105,6 +105,7 @@ class SimMachine {
   // Persistence.
   void pwb(const void* p, Site site = {});
   void pwb_range(const void* p, size_t n, Site site = {});
+  void store_nontemporal(void* to, const void* from, size_t n, Site site = {});
   void pfence(Site site = {});
   void psync(Site site = {});
   void fence(Site site = {});

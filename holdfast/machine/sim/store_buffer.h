@@ -12,10 +12,18 @@
 namespace holdfast::sim {
 
 /// What waits in a store buffer. A transactional store takes ownership of its line when it leaves;
-/// a write-back covers what is visible in its line when it leaves. The last two mark where a
-/// transaction of the hardware design begins and commits.
-enum class EntryKind : uint8_t { store, transactional, write_back, tx_begin, tx_commit };
+/// a write-back covers what is visible in its line when it leaves. Two mark where a transaction of
+/// the hardware design begins and commits. A non-temporal store goes around the caches.
+enum class EntryKind : uint8_t {
+  store,
+  transactional,
+  write_back,
+  tx_begin,
+  tx_commit,
+  nontemporal,
+};
 
+/// A store that needs its line.
 inline bool is_store(EntryKind kind) {
   return kind <= EntryKind::transactional;
 }

@@ -97,6 +97,7 @@ class TimedMemory final : private CacheClient {
     return t.last_leave;
   }
   Time enter_write_back(SimThread& thread);
+  Time enter_nontemporal(SimThread& thread);
   /// Entering concerns nobody else: the line is the core's already.
   bool enters_quietly(SimThread& thread, uint32_t line) {
     const PerThread& t = of(thread);
@@ -114,6 +115,13 @@ class TimedMemory final : private CacheClient {
   }
   /// Tells the hardware transactions; the line is dirty now.
   void left(SimThread& thread, EntryKind kind, uint32_t line);
+  /// A word leaves for memory: no cache keeps its line.
+  void leaves_around_caches(SimThread& thread, uint32_t line, Time now);
+  /// It is in its thread's write-combining buffer now. There is one, of a line; it goes to memory
+  /// when it is full, when another line needs it, and at fences that wait for write-backs.
+  void left_around_caches(SimThread& thread, uintptr_t address, Time now);
+  void send_all_combined();
+  bool stores_around_caches() const { return write_back_ != WriteBackKind::emulated; }
   /// An atomic read-modify-write gets its line; the thread goes on when it has.
   void atomic(SimThread& thread, uint32_t line);
 
@@ -182,6 +190,9 @@ class TimedMemory final : private CacheClient {
     Time last_leave = 0;      ///< of the youngest store in the buffer
     Time write_backs_done = 0;
     Time next_interrupt = ~Time{0};
+    uint32_t combined_words = 0;  ///< bits; 0: the write-combining buffer is empty
+    uint32_t combined_line = 0;
+    Time combined_ready = 0;  ///< no cache has the line any more
   };
 
   PerThread& of(const SimThread& thread) { return per_[static_cast<size_t>(thread.slot)]; }
@@ -214,6 +225,7 @@ class TimedMemory final : private CacheClient {
   void consult(SimThread& thread, uint32_t line);
   void mark(SimThread& thread, uint32_t line, CacheArray::Way& way);
   CoherentCaches::Outcome own(SimThread& thread, uint32_t line, Time now);
+  void send_combined(SimThread& thread, Time now);
   void doom_threads(int core, uint32_t smt_mask);
 
   Time read_memory(uint32_t line, Time now, Level& level) override;

@@ -10,7 +10,20 @@ import typer
 from typer.core import TyperGroup
 
 import holdfast
-from holdfast.cli import bench, check, convert, crash, demo, designs, dump, engines, info, machines, sim, workloads
+from holdfast.cli import (
+    bench,
+    check,
+    convert,
+    crash,
+    demo,
+    designs,
+    dump,
+    engines,
+    info,
+    machines,
+    sim,
+    workloads,
+)
 
 
 class Verbs(TyperGroup):

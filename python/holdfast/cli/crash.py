@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-import shlex
+import difflib
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from holdfast import core, errors, fleet
-from holdfast.cli import bench, options, output
+from holdfast.cli import bench, crash_report, options, output
 from holdfast.cli.verb import verb
+
+_USUAL = crash_report.USUAL
 
 
 @verb
@@ -22,88 +22,146 @@ def run(
     engine: options.Engines = "all",
     machine: Annotated[
         str, typer.Option("--machine", metavar="M", help="A name `holdfast machines` lists.")
-    ] = "sim",
+    ] = _USUAL["machine"],
     design: Annotated[
         str, typer.Option("--design", metavar="D", help="A name `holdfast designs` lists, for engine `hw`.")
-    ] = "",
+    ] = _USUAL["design"],
+    design_option: Annotated[
+        list[str] | None,
+        typer.Option("--design-option", metavar="NAME=VALUE", help="An option of the design."),
+    ] = None,
     schedule: Annotated[
         str,
-        typer.Option("--schedule", metavar="S", help="`random`, `timed`, or `exhaustive` within bounds."),
-    ] = "",
+        typer.Option(
+            "--schedule",
+            metavar="S",
+            help="`random`; `timed`, with a described --machine; or `exhaustive`, within --preemptions and --drains. "
+            "Default: random, with a design timed.",
+        ),
+    ] = _USUAL["schedule"],
     schedules: Annotated[
-        int, typer.Option("--schedules", metavar="N", min=1, help="Schedules for each engine.")
+        int, typer.Option("--schedules", metavar="N", min=1, help="Most schedules for each engine.")
     ] = 100,
     points: Annotated[
-        str, typer.Option("--points", metavar="all|N", help="Crash points of each schedule: all, or so many.")
+        str,
+        typer.Option(
+            "--points", metavar="all|N", help="Crash points of each schedule: all, or about so many."
+        ),
     ] = "all",
     point: Annotated[
         int | None, typer.Option("--point", metavar="N", min=0, help="Crash only before this persist event.")
     ] = None,
     images: Annotated[
-        int, typer.Option("--images", metavar="N", min=1, help="Surviving images looked at for each point.")
-    ] = 16,
+        int,
+        typer.Option("--images", metavar="N", min=1, help="Most surviving images looked at for each point."),
+    ] = _USUAL["images"],
     crash_recovery: Annotated[
         int,
         typer.Option(
-            "--crash-recovery", metavar="N", min=0, help="One image in N also loses power while it recovers; 0: none."
+            "--crash-recovery",
+            metavar="N",
+            min=0,
+            help="One image in N loses power again as it recovers; 0: none.",
         ),
-    ] = 64,
+    ] = _USUAL["crash_recovery"],
     go_on: Annotated[
         int,
-        typer.Option("--go-on", metavar="N", min=0, help="On one image in N the program runs again; 0: none."),
-    ] = 64,
+        typer.Option(
+            "--go-on", metavar="N", min=0, help="On one image in N the program runs once more; 0: none."
+        ),
+    ] = _USUAL["go_on"],
     program: Annotated[
         str,
         typer.Option(
             "--program",
             metavar="TEXT",
-            help="For `registers`, instead of random ones: threads apart by |, transactions by ;, steps r0 w0 b0 s.",
+            help="For `registers`, this program, such as 'r0 w1; s | b2': threads apart by |, transactions by ;, and "
+            "steps: r0 reads word 0, w0 reads and writes it, b0 only writes it, s scans all words. "
+            "x before them: the transaction throws at its end.",
         ),
-    ] = "",
+    ] = _USUAL["program"],
     program_seed: Annotated[
-        int, typer.Option("--program-seed", metavar="N", min=0, help="The same random program everywhere.")
-    ] = 0,
+        int,
+        typer.Option(
+            "--program-seed",
+            metavar="N",
+            min=0,
+            help="Draw one random program from N for all seeds; 0: one per seed.",
+        ),
+    ] = _USUAL["program_seed"],
     mutate: Annotated[
         list[str] | None,
         typer.Option(
             "--mutate",
             metavar="SITE=KIND",
-            help="Plant a bug at a labelled site: drop, delay or swap. May be repeated.",
+            help="Plant a bug at a labelled site, such as undo.log.fence=drop: drop, delay or swap. May be repeated; "
+            "a wrong site lists the right ones.",
         ),
     ] = None,
     weak_rmw: Annotated[
-        bool, typer.Option("--weak-rmw", help="Atomic read-modify-writes order no write-backs (not as on x86).")
+        bool,
+        typer.Option("--weak-rmw", help="Atomic read-modify-writes order no write-backs (on x86 they do)."),
     ] = False,
     preemptions: Annotated[
-        int, typer.Option("--preemptions", min=0, help="Bound of an exhaustive search.")
-    ] = 2,
-    drains: Annotated[int, typer.Option("--drains", min=0, help="Bound of an exhaustive search.")] = 2,
-    domain: bench.Domain = "",
-    param: options.Params = None,
+        int,
+        typer.Option("--preemptions", metavar="N", min=0, help="Most in a schedule of an exhaustive search."),
+    ] = _USUAL["preemptions"],
+    drains: Annotated[
+        int,
+        typer.Option(
+            "--drains", metavar="N", min=0, help="Most early stores in a schedule of an exhaustive search."
+        ),
+    ] = _USUAL["drains"],
+    domain: bench.Domain = _USUAL["domain"],
+    param: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param",
+            metavar="NAME=VALUE",
+            help="A parameter of the workload, `threads`, or `transactions` of each thread; may be repeated; a wrong "
+            "name lists the right ones.",
+        ),
+    ] = None,
     option: options.EngineOptions = None,
-    seed: options.Seed = 1,
-    minimise: Annotated[bool, typer.Option(help="Make the program of a violation smaller.")] = True,
+    seed: Annotated[
+        int,
+        typer.Option("--seed", metavar="N", min=0, help="Seed of the first schedule; the next has N + 1."),
+    ] = 1,
+    minimise: Annotated[
+        bool, typer.Option("--minimise/--no-minimise", help="Make the program of a violation smaller.")
+    ] = True,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", min=1, help="Searches at a time; default: one per core of this computer."),
+        typer.Option(
+            "--jobs",
+            metavar="N",
+            min=1,
+            help="Processes; default: one per core of this computer. What is found does not depend on it.",
+        ),
     ] = None,
     json_file: options.Json = None,
 ) -> None:
     """Cut the power at every persist event of small concurrent runs, and judge what is recovered.
 
-    Exit status 1 if anything was lost, torn or seen wrongly; the command that shows it again is printed.
+    An engine's search ends at its first violation: an acknowledged update lost, half a transaction, an impossible read.
+
+    Exit status 1 then; the command that shows it again is printed.
     """
     given = options.assignments(option, "option")
     if workload != "registers":
         options.workload(workload)
     if not machine.endswith(".toml"):
         options.choose(machine, [m for m in core.machines() if m["name"] != "native"], "simulated machine")
-    if points != "all" and not points.isdecimal():
-        raise errors.BadUsage(f"--points {points}: `all`, or a number")
+    if points != "all" and not (points.isdecimal() and int(points) > 0):
+        raise errors.BadUsage(f"--points {points}: `all`, or a number from 1")
+    if point is not None and points != "all":
+        raise errors.BadUsage("--point is one crash point, --points is how many: give one of them")
+    engines = options.engines(engine if not design or engine != "all" else "hw", given, simulated=True)
     spec: dict[str, Any] = {
         "workload": workload,
         "machine": machine,
         "design": design,
+        "design_options": options.assignments(design_option, "design option"),
         "schedule": schedule,
         "schedules": schedules,
         "points": 0 if points == "all" else int(points),
@@ -125,98 +183,41 @@ def run(
         spec["domain"] = domain
     if point is not None:
         spec["point"] = point
-    engines = options.engines(engine if not design or engine != "all" else "hw", given, simulated=True)
     console = output.people(json_file)
     with output.progress(console, f"crash {workload}") as progress:
-        reports = fleet.crash(spec, engines, jobs or fleet.cores(), progress)
-    _check_mutations(spec["mutations"], reports)
+        reports = _search(spec, engines, jobs or fleet.cores(), progress)
     for report in reports:
         for violation in report["violations"]:
-            violation["replay"] = command(violation["replay"])
-    _print_coverage(console, reports)
-    _print_violations(console, reports)
-    output.write_json(json_file, together(reports))
+            violation["replay"] = crash_report.command(violation["replay"])
+    crash_report.print_coverage(console, reports)
+    crash_report.print_violations(console, reports)
+    output.write_json(json_file, crash_report.together(reports))
     found = sum(len(report["violations"]) for report in reports)
     if found:
         raise errors.CheckFailed(f"{found} violation{'s' if found > 1 else ''} of what the engines promise")
 
 
-def _check_mutations(mutations: list[str], reports: list[dict[str, Any]]) -> None:
+def _search(
+    spec: dict[str, Any], engines: list[str], jobs: int, progress: core.Progress
+) -> list[crash_report.Report]:
+    try:
+        reports = fleet.crash(spec, engines, jobs, progress)
+    except errors.OutOfSpace as failure:
+        raise errors.BadUsage(
+            f"{failure}; logs are tiny here, that they wrap around: give --option log_bytes=N, or a smaller --param"
+        ) from None
+    _check_mutations(spec["mutations"], reports)
+    return reports
+
+
+def _check_mutations(mutations: list[str], reports: list[crash_report.Report]) -> None:
     """A mutation at a site that nobody came to proves nothing: most likely it is misspelt."""
     sites = sorted({site["name"] for report in reports for site in report["sites"]})
     for mutation in mutations:
-        if mutation.partition("=")[0] not in sites:
-            raise errors.BadUsage(f"the runs never came to the site of {mutation}; they came to {', '.join(sites)}")
-
-
-def command(spec: dict[str, Any]) -> str:
-    """The command line of a spec, without what is the default anyway."""
-    words = ["holdfast", "crash", spec["workload"], "--engine", spec["engine"]]
-    usual = {"machine": "sim", "design": "", "schedule": "", "points": 0, "images": 16, "crash_recovery": 64, "go_on": 64,
-             "program": "",
-             "program_seed": 0, "domain": "", "preemptions": 2, "drains": 2}  # fmt: skip
-    for name, fallback in usual.items():
-        if spec.get(name, fallback) != fallback:
-            words += [f"--{name.replace('_', '-')}", str(spec[name])]
-    for text in spec.get("mutations", ()):
-        words += ["--mutate", text]
-    for name, flag in (("params", "--param"), ("options", "--option")):
-        for key, value in spec.get(name, {}).items():
-            words += [flag, f"{key}={value}"]
-    if not spec.get("rmw_orders_pwb", True):
-        words.append("--weak-rmw")
-    if "point" in spec:
-        words += ["--point", str(spec["point"])]
-    words += ["--seed", str(spec["seed"]), "--schedules", str(spec["schedules"]), "--no-minimise"]
-    return shlex.join(words)
-
-
-def together(reports: list[dict[str, Any]]) -> dict[str, Any]:
-    """One object for all engines; with one engine, its own."""
-    if len(reports) == 1:
-        return reports[0]
-    total = {
-        "engine": ",".join(report["engine"] for report in reports),
-        "workload": reports[0]["workload"],
-        "domain": reports[0]["domain"],
-        "machine": reports[0]["machine"],
-    }
-    for name in ("points", "schedules", "images"):
-        total[name] = sum(report[name] for report in reports)
-    total["violations"] = [
-        {"engine": report["engine"]} | violation for report in reports for violation in report["violations"]
-    ]
-    total["engines"] = reports
-    return total
-
-
-def _print_coverage(console: Console, reports: list[dict[str, Any]]) -> None:
-    rows = [
-        (
-            report["engine"],
-            report["domain"],
-            report["schedules"],
-            report["points"],
-            f"{report['coverage']['explored']:,.0f} / {report['coverage']['legal']:,.3g}",
-            report["images"],
-            report["coverage"]["recovery_points"],
-            report["coverage"]["continued"],
-            len(report["violations"]),
-        )
-        for report in reports
-    ]
-    columns = ("engine", "domain", "schedules", "crash points", "images explored / legal", "recovered once each",
-               "crashes in recovery", "run on", "violations")  # fmt: skip
-    console.print(output.table("Power failures", columns, rows, left=2))
-
-
-def _print_violations(console: Console, reports: list[dict[str, Any]]) -> None:
-    for report in reports:
-        for violation in report["violations"]:
-            where = "" if violation["point"] is None else f", before persist event {violation['point']}"
-            console.print(f"\n[bold red]{escape(report['engine'])}: {escape(violation['name'])}[/]{where}")
-            console.print(escape(violation["text"].rstrip()))
-            if violation["program"]:
-                console.print(f"program: {escape(violation['program'])}")
-            console.print(escape(violation["story"].rstrip()))
-            console.print(f"again: {escape(violation['replay'])}", soft_wrap=True)
+        name = mutation.partition("=")[0]
+        if name not in sites:
+            near = difflib.get_close_matches(name, sites, 1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            raise errors.BadUsage(
+                f"the runs never came to site {name}; {hint}They came to {', '.join(sites)}"
+            )

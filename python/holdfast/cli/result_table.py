@@ -115,3 +115,22 @@ def _outcomes(entry: dict[str, Any]) -> list[int]:
     htm = entry["machine_counters"]["htm"]
     aborts = htm["aborts"]
     return [htm["commits"], aborts["conflict"], aborts["capacity"], *costs(entry)[1:3]]
+
+
+def print_lint(console: Console, report: dict[str, Any]) -> None:
+    """What the lint of persistence found, configuration by configuration."""
+    entries = results.medians(report)
+    seeds = any("seed" in entry for entry in entries)
+    columns = ["engine", "finding", "where", "threads", *(["seed"] if seeds else []), "count", "first at"]
+    rows = []
+    for entry in entries:
+        for row in entry["lint"]:
+            place = "-" if row["example"] is None else f"{row['example']:#x}"
+            seed = [entry["seed"]] if seeds else []
+            rows.append(
+                [entry["engine"], row["what"], row["where"], entry["threads"], *seed, row["count"], place]
+            )
+    if rows:
+        console.print(output.table("Use of persistent memory", columns, rows, left=3))
+    else:
+        console.print("use of persistent memory: the lint found nothing")

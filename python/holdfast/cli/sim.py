@@ -60,6 +60,14 @@ def run(
             "with one engine and one number of threads.",
         ),
     ] = "",
+    lint: Annotated[
+        bool,
+        typer.Option(
+            "--lint",
+            help="Show waste and gaps in the measured part's use of persistent memory: lines not written back or not "
+            "fenced at commit, redundant write-backs, fences with nothing to order, stores outside a transaction.",
+        ),
+    ] = False,
     domain: bench.Domain = "",
     param: options.Params = None,
     option: options.EngineOptions = None,
@@ -91,6 +99,7 @@ def run(
         "warm_up": transactions // 10 if warm_up is None else warm_up,
         "cache": cache,
         "check": check,
+        "lint": lint,
         "params": parameters,
         "options": given,
     }
@@ -107,6 +116,8 @@ def run(
         report = fleet.sim(spec, seeds, jobs or fleet.cores(), progress)
     result_table.print_environment(console, report)
     result_table.print_simulated(console, report, f"{workload}: {transactions} transactions per thread")
+    if lint:
+        result_table.print_lint(console, report)
     for drawn in [entry["timeline"] for entry in results.medians(report) if "timeline" in entry]:
         missing = f"; full, {drawn['left_out']} slices are left out" if drawn["left_out"] else ""
         console.print(

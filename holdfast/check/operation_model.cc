@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "holdfast/workloads/operation_model.h"
+#include "holdfast/check/operation_model.h"
 
 namespace holdfast {
 

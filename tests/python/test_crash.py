@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Does `crash` pass on what it is told, put reports together, and print commands that say the same again?"""
+
+import json
+import shlex
+
+import pytest
+
+import fake_core
+
+# The fake core cannot follow into other processes.
+_HERE = ("--jobs", "1")
+
+_EVERYTHING = (
+    "crash registers --engine swift --machine abacus --design moat --design-option depth=4 --schedule timed "
+    "--schedules 7 --points 30 --images 5 --crash-recovery 2 --go-on 3 --program-seed 8 "
+    "--mutate swift.log.fence=drop --mutate swift.log.fence=swap --weak-rmw --preemptions 4 --drains 1 "
+    "--domain eadr --param reads=60 --param prelude=0 --option swift.log_entries=8 --seed 11 --no-minimise"
+)
+
+
+def _specs(fake):
+    assert {verb for verb, _ in fake.calls} == {"crash"}
+    return [spec for _, (spec,) in fake.calls]
+
+
+def test_everything_said_reaches_the_core(fake, invoke):
+    result = invoke(*shlex.split(_EVERYTHING), "--program", "w0; s | x w1", *_HERE)
+    assert result.exit_code == 0, result.stderr
+    assert _specs(fake) == [
+        {
+            "workload": "registers",
+            "engine": "swift",
+            "machine": "abacus",
+            "design": "moat",
+            "design_options": {"depth": "4"},
+            "schedule": "timed",
+            "schedules": 7,
+            "points": 30,
+            "images": 5,
+            "crash_recovery": 2,
+            "go_on": 3,
+            "program": "w0; s | x w1",
+            "program_seed": 8,
+            "mutations": ["swift.log.fence=drop", "swift.log.fence=swap"],
+            "rmw_orders_pwb": False,
+            "preemptions": 4,
+            "drains": 1,
+            "domain": "eadr",
+            "params": {"reads": "60", "prelude": "0"},
+            "options": {"swift.log_entries": "8"},
+            "seed": 11,
+            "minimise": False,
+        }
+    ]
+
+
+def test_by_itself_it_searches_registers_on_every_engine(fake, invoke):
+    assert invoke("crash", *_HERE).exit_code == 0
+    specs = _specs(fake)
+    assert {spec["engine"] for spec in specs} == {"undo", "swift", "odd"}
+    first = specs[0]
+    assert (first["workload"], first["machine"], first["points"], first["minimise"]) == (
+        "registers",
+        "sim",
+        0,
+        True,
+    )
+    assert "domain" not in first and "point" not in first, "the core's own choice"
+
+
+def test_seeds_are_divided_and_each_is_searched_once(fake, invoke):
+    result = invoke(
+        "crash", "--engine", "undo,swift", "--schedules", "25", "--seed", "3", "--json", "-", *_HERE
+    )
+    assert result.exit_code == 0, result.stderr
+    for engine in ("undo", "swift"):
+        parts = [spec for spec in _specs(fake) if spec["engine"] == engine]
+        assert len(parts) > 1
+        seeds = [seed for part in parts for seed in range(part["seed"], part["seed"] + part["schedules"])]
+        assert seeds == list(range(3, 28))
+    report = json.loads(result.stdout)
+    assert report["engine"] == "undo,swift"
+    assert (report["points"], report["schedules"], report["images"]) == (500, 50, 1000)
+    assert report["violations"] == []
+    undo, swift = report["engines"]
+    assert undo["coverage"]["explored"] == swift["coverage"]["explored"] == 750
+    assert undo["sites"][0]["count"] == 3 * len(parts)
+    assert "1,500 / 42" not in result.stderr and "750 / 21" in result.stderr, "a line per engine"
+
+
+def test_an_exhaustive_search_stays_whole(fake, invoke):
+    arguments = ("--engine", "undo", "--schedule", "exhaustive", "--schedules", "500")
+    assert invoke("crash", *arguments, *_HERE).exit_code == 0
+    assert [spec["schedules"] for spec in _specs(fake)] == [500]
+
+
+def test_a_violation_is_exit_status_1_and_ends_the_search_of_its_engine(fake, invoke):
+    fake.bad_seeds = {("undo", 5), ("undo", 77), ("swift", 100)}
+    result = invoke("crash", "--engine", "undo,swift", "--json", "-", *_HERE)
+    assert result.exit_code == 1
+    report = json.loads(result.stdout)
+    assert [(v["engine"], v["seed"]) for v in report["violations"]] == [("undo", 5), ("swift", 100)]
+    assert [one["schedules"] for one in report["engines"]] == [5, 100]
+    assert max(spec["seed"] for spec in _specs(fake) if spec["engine"] == "undo") < 77
+    for text in ("lost update", "T1 was answered and is gone", "w0 w1 | s", "before persist event 12"):
+        assert text in result.stderr
+    for found in report["violations"]:
+        assert f"again: {found['replay']}" in result.stderr
+    assert "2 violations" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        _EVERYTHING,
+        "crash --engine undo",
+        "crash bank --engine undo --param accounts=3",
+        "crash --engine undo --schedule exhaustive --program 'w0; x w1 | s' --schedules 9",
+    ],
+)
+def test_the_command_of_a_violation_is_the_spec_the_core_gave(fake, invoke, line):
+    words = shlex.split(line)
+    engine = words[words.index("--engine") + 1]
+    fake.bad_seeds = {(engine, 13 if "--seed" in words else 6)}
+    shown = invoke(*words, *_HERE, "--json", "-")
+    assert shown.exit_code == 1
+    (found,) = json.loads(shown.stdout)["violations"]
+    wanted = fake_core.violation(_specs(fake)[-1], found["seed"])["replay"]
+    fake.calls.clear()
+    command = shlex.split(found["replay"])
+    assert command[0] == "holdfast"
+    again = invoke(*command[1:], *_HERE)
+    assert again.exit_code == 1
+    assert _specs(fake) == [wanted]
+    assert f"again: {found['replay']}" in again.stdout, "and it says so again"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("nonsense",), ("bank", "ring")),
+        (("--engine", "nonsense"), ("undo", "swift")),
+        (("--machine", "native"), ("sim", "abacus")),
+        (("--option", "nonsense=1"), ("log_entries",)),
+        (("--param", "nonsense"), ("name=value",)),
+        (("--points", "some"), ("all", "number")),
+        (("--points", "0"), ("all", "number")),
+        (("--points", "3", "--point", "3"), ("one of them",)),
+        (("--schedules", "0"), ("--schedules",)),
+    ],
+)
+def test_bad_usage_is_exit_status_2_before_anything_runs(fake, invoke, arguments, expected):
+    result = invoke("crash", *arguments)
+    assert result.exit_code == 2
+    assert all(text in result.stderr for text in expected)
+    assert not fake.calls
+
+
+def test_a_site_nobody_came_to_is_bad_usage(fake, invoke):
+    result = invoke("crash", "--engine", "undo,swift", "--mutate", "swift.lgo.fence=drop", *_HERE)
+    assert result.exit_code == 2
+    assert "did you mean swift.log.fence?" in result.stderr and "undo.log.fence" in result.stderr
+
+
+@pytest.mark.parametrize(("code", "status"), [("invalid argument", 2), ("out of space", 2), ("i/o error", 3)])
+def test_failures_of_the_core_have_their_exit_status(fake, invoke, code, status):
+    fake.failing = fake_core.Error(code, "what was found")
+    result = invoke("crash", "--engine", "undo", *_HERE)
+    assert result.exit_code == status
+    assert "what was found" in result.stderr
+    assert ("log_bytes" in result.stderr) == (code == "out of space")
