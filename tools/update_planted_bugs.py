@@ -32,7 +32,14 @@ def sites(engine: str, options: set[str]) -> dict[str, str]:
     for listing in LISTINGS:
         if not set(listing.get("options", {})) <= options:
             continue
-        spec = {"engine": engine, "sites": True, "schedules": 30, "points": 30, "images": 4, "crash_recovery": 8}
+        spec = {
+            "engine": engine,
+            "sites": True,
+            "schedules": 30,
+            "points": 30,
+            "images": 4,
+            "crash_recovery": 8,
+        }
         for site in core.crash(spec | listing)["sites"]:
             found[site["name"]] = site["kind"]
     return {name: kind for name, kind in sorted(found.items()) if not name.startswith("heap.")}
@@ -75,7 +82,11 @@ def table(engines: list[str], searches: int) -> list[str]:
             mutation = f"{name}={k}"
             report = reports.get((engine, mutation))
             reason = next(
-                (h["reason"] for h in harmless if mutation in h["mutations"] and engine in h.get("engines", [engine])),
+                (
+                    h["reason"]
+                    for h in harmless
+                    if mutation in h["mutations"] and engine in h.get("engines", [engine])
+                ),
                 None,
             )
             cells.append("" if report is None else verdict(report, reason))
@@ -84,13 +95,21 @@ def table(engines: list[str], searches: int) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--engine", default="", help="engines by name; default: all but those of hardware designs")
-    parser.add_argument("--searches", type=int, default=3, help="searches for each bug, from cheap to thorough")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--engine", default="", help="engines by name; default: all but those of hardware designs"
+    )
+    parser.add_argument(
+        "--searches", type=int, default=3, help="searches for each bug, from cheap to thorough"
+    )
     given = parser.parse_args()
-    engines = given.engine.split(",") if given.engine else [
-        entry["name"] for entry in core.engines() if not entry.get("simulated_only")
-    ]
+    engines = (
+        given.engine.split(",")
+        if given.engine
+        else [entry["name"] for entry in core.engines() if not entry.get("simulated_only")]
+    )
     lines = table(engines, given.searches)
     page = ROOT / "docs/testing.md"
     before, _, rest = page.read_text().partition(BEGIN)

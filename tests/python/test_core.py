@@ -216,6 +216,14 @@ def test_crash_finds_the_race_of_fur_as_printed_with_any_number_of_jobs(command_
     assert fixed["violations"] == []
 
 
+def test_crash_draws_a_violation(command_json, tmp_path):
+    drawing = tmp_path / "crash.json"
+    planted = ("--mutate", "undo.epoch.sync=drop", "--schedules", "20")
+    command_json("crash", "--engine", "undo", *planted, "--no-minimise", "--timeline", str(drawing), status=1)
+    names = {event["name"] for event in json.loads(drawing.read_text())["traceEvents"]}
+    assert {"update", "power failure"} <= names
+
+
 def test_crash_says_what_is_wrong_with_a_request(command):
     for arguments, expected in (
         (("--program", "w0 z1"), "character 4"),

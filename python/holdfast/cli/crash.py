@@ -3,6 +3,7 @@ import difflib
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from holdfast import core, errors, fleet
 from holdfast.cli import bench, crash_report, options, output
@@ -130,6 +131,14 @@ def run(
     minimise: Annotated[
         bool, typer.Option("--minimise/--no-minimise", help="Make the program of a violation smaller.")
     ] = True,
+    timeline: Annotated[
+        str,
+        typer.Option(
+            "--timeline",
+            metavar="FILE",
+            help="Draw the first violation, thread by thread, as trace-event JSON for ui.perfetto.dev.",
+        ),
+    ] = "",
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -186,15 +195,28 @@ def run(
     console = output.people(json_file)
     with output.progress(console, f"crash {workload}") as progress:
         reports = _search(spec, engines, jobs or fleet.cores(), progress)
+    drawn = _draw(reports, timeline) if timeline else ""
     for report in reports:
         for violation in report["violations"]:
             violation["replay"] = crash_report.command(violation["replay"])
     crash_report.print_coverage(console, reports)
     crash_report.print_violations(console, reports)
+    if drawn:
+        console.print(drawn)
     output.write_json(json_file, crash_report.together(reports))
     found = sum(len(report["violations"]) for report in reports)
     if found:
         raise errors.CheckFailed(f"{found} violation{'s' if found > 1 else ''} of what the engines promise")
+
+
+def _draw(reports: list[crash_report.Report], path: str) -> str:
+    """Runs the first violation once more, with its timeline; says where it is, or why it is not."""
+    for violation in [violation for report in reports for violation in report["violations"]]:
+        drawn = core.crash(violation["replay"] | {"timeline": path})["timeline"]
+        return (
+            f"no timeline: {drawn['missing']}" if drawn["missing"] else f"timeline: {escape(drawn['path'])}"
+        )
+    return "no timeline: there is no violation to draw"
 
 
 def _search(
