@@ -12,8 +12,8 @@ namespace holdfast {
 ///
 /// Fields of spec, all but workload and engine optional:
 ///   workload      `registers`: random programs whose every value names its writer, judged by
-///                 isolation and durability checkers. Others: their own verification of what was
-///                 acknowledged, and their conditions
+///                 isolation and durability checkers. Others: those with a sequential model, judged
+///                 by their clients' answers (check/linearizability.h); the rest is refused
 ///   engine, params, options, domain, bytes, max_bytes
 ///                 as for sim; an engine's logs are tiny unless an option says otherwise, the heap
 ///                 has 16 KiB (64 for a structure), and a structure a few elements. For `registers`

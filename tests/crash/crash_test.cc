@@ -100,8 +100,9 @@ TEST_P(Crash, SampledPointsOfLogsThatWrap) {
   expect_no_violation(name_of(GetParam(), "3 x 6"), spec);
 }
 
-/// Every schedule of a tiny program within two preemptions and one early store.
-TEST_P(CrashExhaustive, EveryScheduleOfATinyProgram) {
+/// The first schedules of a tiny program, in order, with at most two preemptions and one early
+/// store; there are more than so many.
+TEST_P(CrashExhaustive, FirstSchedulesOfATinyProgram) {
   Json spec = base(GetParam());
   spec["schedule"] = "exhaustive";
   spec["schedules"] = 500;

@@ -8,7 +8,7 @@ void register_simulated();
 void register_simulated() {
   for (const auto& row : engine_rows<SimMachine>()) {
     const std::string engine = row.description->name;
-    if (engine == "hw") {  // needs a hardware design, and so a timed machine
+    if (row.description->needs_design) {  // and so a timed machine
       for (const char* machine : {"tiny", "gem5-hercules", "power9"}) {
         register_all<SimWorld>("sim/hw/" + std::string(machine), [engine, machine] {
           return std::make_unique<SimWorld>(engine, machine, 8, Schedule::timed);

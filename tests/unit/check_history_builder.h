@@ -11,15 +11,30 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "holdfast/check/finding.h"
 #include "holdfast/check/history.h"
 
 namespace holdfast::check {
+
+/// "lost update: 2 3": its name, and the transactions of its steps in order.
+inline std::string name_and_transactions(const Finding& finding) {
+  std::set<uint32_t> who;
+  for (const Step& step : finding.steps) {
+    who.insert({step.from, step.to});
+  }
+  std::string result = finding.name + ":";
+  for (const uint32_t t : who) {
+    result += " " + std::to_string(t);
+  }
+  return result;
+}
 
 struct AccessText {
   Access::Kind kind;

@@ -23,15 +23,7 @@ std::string verdict(const std::string& text, Isolation isolation, bool real_time
     return "";
   }
   EXPECT_FALSE(findings[0].text.empty());
-  std::set<uint32_t> who;
-  for (const Step& step : findings[0].steps) {
-    who.insert({step.from, step.to});
-  }
-  std::string result = findings[0].name + ":";
-  for (const uint32_t t : who) {
-    result += " " + std::to_string(t);
-  }
-  return result;
+  return name_and_transactions(findings[0]);
 }
 
 void expect_both(const std::string& text, const std::string& expected, bool real_time = true) {

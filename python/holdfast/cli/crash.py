@@ -21,16 +21,9 @@ def run(
         ),
     ] = "registers",
     engine: options.Engines = "all",
-    machine: Annotated[
-        str, typer.Option("--machine", metavar="M", help="A name `holdfast machines` lists.")
-    ] = _USUAL["machine"],
-    design: Annotated[
-        str, typer.Option("--design", metavar="D", help="A name `holdfast designs` lists, for engine `hw`.")
-    ] = _USUAL["design"],
-    design_option: Annotated[
-        list[str] | None,
-        typer.Option("--design-option", metavar="NAME=VALUE", help="An option of the design."),
-    ] = None,
+    machine: options.Machine = _USUAL["machine"],
+    design: options.Design = _USUAL["design"],
+    design_option: options.DesignOptions = None,
     schedule: Annotated[
         str,
         typer.Option(

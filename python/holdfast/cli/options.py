@@ -25,6 +25,14 @@ EngineOptions = Annotated[
     ),
 ]
 Engines = Annotated[str, typer.Option("--engine", metavar="E,...", help="Engines by name, or `all`.")]
+Machine = Annotated[str, typer.Option("--machine", metavar="M", help="A name `holdfast machines` lists.")]
+Design = Annotated[
+    str, typer.Option("--design", metavar="D", help="A name `holdfast designs` lists, for engine `hw`.")
+]
+DesignOptions = Annotated[
+    list[str] | None,
+    typer.Option("--design-option", metavar="NAME=VALUE", help="An option of the design."),
+]
 Threads = Annotated[str, typer.Option("--threads", metavar="N,...", help="Numbers of threads.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")]
 

@@ -13,16 +13,9 @@ from holdfast.cli.verb import verb
 def run(
     workload: Annotated[str, typer.Argument(metavar="WORKLOAD", help="A name `holdfast workloads` lists.")],
     engine: options.Engines = "",
-    machine: Annotated[
-        str, typer.Option("--machine", metavar="M", help="A name `holdfast machines` lists.")
-    ] = "sim",
-    design: Annotated[
-        str, typer.Option("--design", metavar="D", help="A name `holdfast designs` lists, for engine `hw`.")
-    ] = "",
-    design_option: Annotated[
-        list[str] | None,
-        typer.Option("--design-option", metavar="NAME=VALUE", help="An option of the design."),
-    ] = None,
+    machine: options.Machine = "sim",
+    design: options.Design = "",
+    design_option: options.DesignOptions = None,
     schedule: Annotated[
         str,
         typer.Option(
