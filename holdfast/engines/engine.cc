@@ -42,8 +42,8 @@ Statistics& Statistics::operator+=(const Statistics& o) {
   update_commits += o.update_commits;
   read_commits += o.read_commits;
   user_aborts += o.user_aborts;
-  for (size_t i = 0; i < htm_aborts.size(); ++i) {
-    htm_aborts[i] += o.htm_aborts[i];
+  for (size_t i = 0; i < aborts.size(); ++i) {
+    aborts[i] += o.aborts[i];
   }
   lock_fallbacks += o.lock_fallbacks;
   batches += o.batches;
@@ -59,8 +59,8 @@ Statistics Statistics::operator-(const Statistics& o) const {
   d.update_commits -= o.update_commits;
   d.read_commits -= o.read_commits;
   d.user_aborts -= o.user_aborts;
-  for (size_t i = 0; i < htm_aborts.size(); ++i) {
-    d.htm_aborts[i] -= o.htm_aborts[i];
+  for (size_t i = 0; i < aborts.size(); ++i) {
+    d.aborts[i] -= o.aborts[i];
   }
   d.lock_fallbacks -= o.lock_fallbacks;
   d.batches -= o.batches;
@@ -69,6 +69,19 @@ Statistics Statistics::operator-(const Statistics& o) const {
   d.replayed -= o.replayed;
   d.persist = persist - o.persist;
   return d;
+}
+
+Error too_many_threads() {
+  return Error(
+      Status(Code::too_many_threads,
+             "more threads use the heap than it was created for; raise max_threads, or end some"));
+}
+
+Error log_too_small(uint64_t bytes) {
+  return Error(
+      Status(Code::out_of_space,
+             "the transaction stores more than its redo log holds (" + std::to_string(bytes) +
+                 " bytes); create the heap with a larger log_bytes, or split the transaction"));
 }
 
 void throw_stray_store(const Context* context, const void* p) {

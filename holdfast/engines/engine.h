@@ -105,8 +105,8 @@ struct Context {
 struct Statistics {
   uint64_t update_commits = 0;
   uint64_t read_commits = 0;
-  uint64_t user_aborts = 0;  ///< a body threw, or the caller cancelled
-  std::array<uint64_t, kAbortCauses> htm_aborts{};
+  uint64_t user_aborts = 0;                     ///< a body threw, or the caller cancelled
+  std::array<uint64_t, kAbortCauses> aborts{};  ///< attempts, by cause; software finds conflicts
   uint64_t lock_fallbacks = 0;
   uint64_t batches = 0;        ///< flat combining: combined update transactions
   uint64_t bytes_stored = 0;   ///< by committed bodies
@@ -130,6 +130,11 @@ struct RecoveryReport {
 /// `context` may be null. Out of line: it is never on the hot path.
 [[noreturn]] void throw_stray_store(const Context* context, const void* p);
 
+/// What a thread beyond those the heap was created for is told.
+Error too_many_threads();
+/// What a transaction beyond its redo log of `bytes` is told.
+Error log_too_small(uint64_t bytes);
+
 /// An engine over machine M.
 ///
 ///   E(M&, const Regions&, const Options&, int slots)    slots: machine.slots() when the heap was
@@ -146,8 +151,8 @@ struct RecoveryReport {
 ///   close()              brings the home up to date (replays logs), so that the file is clean
 ///   update(body), read(body)
 ///                        run body as a transaction. An exception leaving the body rolls it back
-///                        and propagates; MediumFailure propagates; HtmAbort never does. Bodies may
-///                        run several times, or on another thread (flat combining).
+///                        and propagates; MediumFailure propagates; TransactionAbort never does.
+///                        Bodies may run several times, or on another thread (flat combining).
 ///   static load, store, load_range, store_range, promote
 ///                        what Field<T> calls. They find the transaction in M::context().
 ///   static fresh(p, n)   [p, p + n) was allocated by the running transaction: its old content is

@@ -277,7 +277,7 @@ Status Heap<E>::nested(Context& outer, Context::Mode mode, FunctionRef<void()> b
   }
   try {
     body();
-  } catch (const HtmAbort&) {
+  } catch (const TransactionAbort&) {
     throw;
   } catch (...) {
     outer.nested_failure = std::current_exception();

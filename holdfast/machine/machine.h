@@ -50,10 +50,14 @@ enum class AbortCause : uint8_t { none, conflict, capacity, explicit_abort, inte
 inline constexpr int kAbortCauses = 6;
 const char* to_string(AbortCause cause);
 
-/// Thrown by the operation that finds its transaction doomed, where the hardware does not roll back
-/// registers itself. Only an engine's attempt catches it, and then calls caught().
+/// Thrown out of a body by the load or store that finds its transaction doomed. Only the engine's
+/// attempt catches it; nested updates and reads let it pass.
 /// Deliberately not a std::exception: `catch (const std::exception&)` in a body lets it pass.
-struct HtmAbort {};
+struct TransactionAbort {};
+
+/// That of a hardware transaction, where the hardware does not roll back registers itself. The
+/// engine's attempt then calls caught().
+struct HtmAbort : TransactionAbort {};
 
 /// Thrown out of psync, pfence and waits once the medium has failed. Nothing may be stored after
 /// it: what is on the medium is unknown. Every later operation on the machine throws it again.
@@ -72,6 +76,7 @@ struct HtmCapabilities {
   bool suspend = false;          ///< full suspend and resume
   size_t store_lines = 0;        ///< capacity, in lines
   size_t load_lines = 0;
+  bool suspend_loads = false;  ///< track(): loads alone can be left untracked for a while
 };
 
 /// Counted per thread, summed on demand.
@@ -109,10 +114,11 @@ concept Word = std::is_trivially_copyable_v<T> &&
 ///
 /// Static, because Field<T> must find them without a machine at hand:
 ///   load, store       relaxed, for private, log, or already protected memory
-///   store_release     for markers: not reordered by the compiler with earlier stores
-///   copy              word by word, relaxed atomics (dst and src must not overlap)
-///   context           one pointer per machine thread: the running transaction, or null
-///   phase(p)          the thread is in phase p from now on; returns the former one (natively p).
+///   load_acquire      not reordered with later loads: for data read between two looks at its
+///   version store_release     for markers: not reordered by the compiler with earlier stores copy
+///   word by word, relaxed atomics (dst and src must not overlap) context           one pointer per
+///   machine thread: the running transaction, or null phase(p)          the thread is in phase p
+///   from now on; returns the former one (natively p).
 ///                     Costs nothing natively; on the simulated machine it takes no simulated time,
 ///                     is no scheduling point, and may be called in any place, handlers of HtmAbort
 ///                     included. An attempt that aborts is in phase `aborted` from caught() to the
@@ -170,6 +176,8 @@ concept Word = std::is_trivially_copyable_v<T> &&
 ///   begin(tracking)   returns none; or, where hardware rolls registers back, arrives again with a
 ///                     cause. No nesting.
 ///   suspend, resume   accesses in between are untracked; resume throws HtmAbort when doomed
+///   track(tracking)   from here on loads are tracked, or (stores) not, where suspend_loads; throws
+///                     HtmAbort when doomed
 ///   commit            throws HtmAbort when doomed; otherwise all stores became visible at once
 ///   abort()           throws HtmAbort with cause explicit_abort
 ///   caught()          ends an aborted transaction: drops its stores and returns the cause. Between
@@ -202,6 +210,7 @@ concept Machine = requires(M& m, uint64_t* p, const uint64_t* cp, void* v, const
                            typename M::template Atomic<uint64_t>& a, typename M::HtmThread& h,
                            typename M::Medium& medium) {
   { M::load(cp) } -> std::same_as<uint64_t>;
+  { M::load_acquire(cp) } -> std::same_as<uint64_t>;
   M::store(p, uint64_t{});
   M::store_release(p, uint64_t{});
   M::copy(v, cv, n);
@@ -242,6 +251,7 @@ concept Machine = requires(M& m, uint64_t* p, const uint64_t* cp, void* v, const
   { h.begin(Tracking::all) } -> std::same_as<AbortCause>;
   h.suspend();
   h.resume();
+  h.track(Tracking::all);
   h.commit();
   h.abort();
   { h.caught() } -> std::same_as<AbortCause>;

@@ -25,7 +25,9 @@ enum class Phase : uint8_t {
   copy,             ///< bringing the second copy up to date
   roll_back,        ///< putting old values back
   back_off,         ///< between two attempts
-  aborted,          ///< attempts that ended in an abort, and cleaning up after them
+  /// Attempts that ended in an abort, and cleaning up after them. Who aborts in software enters it
+  /// itself: then everything since the thread entered `execute` was in vain.
+  aborted,
 };
 inline constexpr int kPhases = 16;
 const char* to_string(Phase phase);

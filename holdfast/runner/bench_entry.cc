@@ -108,7 +108,7 @@ void add_counters(const Statistics& s, Json& entry) {
   entry["user_aborts"] = s.user_aborts;
   Json aborts = Json::object();
   for (int cause = 1; cause < kAbortCauses; ++cause) {
-    aborts[to_string(static_cast<AbortCause>(cause))] = s.htm_aborts[static_cast<size_t>(cause)];
+    aborts[to_string(static_cast<AbortCause>(cause))] = s.aborts[static_cast<size_t>(cause)];
   }
   entry["aborts"] = aborts;
   entry["lock_fallbacks"] = s.lock_fallbacks;

@@ -112,6 +112,12 @@ Job parse(const Json& spec) {
   plan.vary = !spec.contains("switch_probability") && !spec.contains("drain_probability");
   plan.heap.engine = fields.text("engine", "");
   const Description& engine = *AnyEngine<SimMachine>::describe(plan.heap.engine).value();
+  if (engine.durability == Durability::none) {
+    throw Error(Status(Code::unsupported,
+                       std::string("engine ") + engine.name +
+                           " keeps nothing over a crash; choose an engine whose durability is "
+                           "lagging or strict (`holdfast engines`)"));
+  }
   plan.promised = engine;
   const std::string isolation = fields.text("isolation", to_string(engine.isolation));
   if (isolation != to_string(Isolation::snapshot) && isolation != to_string(Isolation::opaque)) {

@@ -29,13 +29,14 @@ std::vector<std::string> machine_names(const std::string& directory) {
 }
 
 Result<MachineDescription> find_machine(const std::string& name_or_path,
-                                        const std::string& directory) {
+                                        const std::string& directory,
+                                        const MachineChanges& changes) {
   if (name_or_path.ends_with(kExtension)) {
-    return load_machine(name_or_path);
+    return load_machine(name_or_path, changes);
   }
   const std::vector<std::string> names = machine_names(directory);
   if (std::find(names.begin(), names.end(), name_or_path) != names.end()) {
-    return load_machine(machines_directory(directory) + "/" + name_or_path + kExtension);
+    return load_machine(machines_directory(directory) + "/" + name_or_path + kExtension, changes);
   }
   std::string right;
   for (const std::string& name : names) {

@@ -24,6 +24,7 @@ std::vector<std::string> machine_names(const std::string& directory = {});
 /// A path that ends in .toml is read as it is; anything else is the name of a file in `directory`.
 /// not_found lists the right names.
 Result<MachineDescription> find_machine(const std::string& name_or_path,
-                                        const std::string& directory = {});
+                                        const std::string& directory = {},
+                                        const MachineChanges& changes = {});
 
 }  // namespace holdfast

@@ -26,7 +26,7 @@ constexpr size_t kMostBytes = size_t{40} << 30;
 /// Parameters that concern operations only, of the workload whose images are large enough to care.
 /// (That a worker needs a warehouse, home=disjoint, is checked when it runs.)
 bool shapes_population(const std::string& workload, const std::string& parameter) {
-  constexpr std::array kOperationsOnly{"mix", "home", "stock_level_orders"};
+  constexpr std::array kOperationsOnly{"mix", "home", "stock_level_orders", "detail"};
   return workload != "tpcc" || std::find(kOperationsOnly.begin(), kOperationsOnly.end(),
                                          parameter) == kOperationsOnly.end();
 }

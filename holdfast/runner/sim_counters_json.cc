@@ -18,6 +18,18 @@ double nanoseconds(uint64_t picoseconds) {
   return static_cast<double>(picoseconds) / 1000;
 }
 
+Json to_json(const SimCounters::OfKind& kind) {
+  Json phases = Json::object();
+  for (size_t i = 0; i < kind.phase_time.size(); ++i) {
+    if (static_cast<Phase>(i) != Phase::outside) {
+      phases[to_string(static_cast<Phase>(i))] = nanoseconds(kind.phase_time[i]);
+    }
+  }
+  return {{"phase_ns", phases},
+          {"execute_loads", kind.execute_loads},
+          {"execute_stores", kind.execute_stores}};
+}
+
 }  // namespace
 
 Json to_json(const SimCounters& c) {
@@ -26,8 +38,8 @@ Json to_json(const SimCounters& c) {
     aborts[to_string(static_cast<AbortCause>(i))] = c.htm_aborts[i];
   }
   Json phases = Json::object();
-  for (size_t i = 0; i < c.phase_time.size(); ++i) {
-    phases[to_string(static_cast<Phase>(i))] = nanoseconds(c.phase_time[i]);
+  for (int i = 0; i < kPhases; ++i) {
+    phases[to_string(static_cast<Phase>(i))] = nanoseconds(c.phase_time(static_cast<Phase>(i)));
   }
   return {{"loads", c.loads},
           {"stores", c.stores},
@@ -46,6 +58,8 @@ Json to_json(const SimCounters& c) {
             {"fence", nanoseconds(c.stall_fence)},
             {"wait", nanoseconds(c.blocked)}}},
           {"phase_ns", phases},
+          {"update", to_json(c.of_kind[static_cast<size_t>(TransactionKind::update)])},
+          {"read", to_json(c.of_kind[static_cast<size_t>(TransactionKind::read)])},
           {"htm", {{"begins", c.htm_begins}, {"commits", c.htm_commits}, {"aborts", aborts}}}};
 }
 

@@ -20,6 +20,15 @@ double seconds_since(Clock::time_point start) {
 /// A run that needs this many steps per operation is stuck in a way the machine cannot see (a
 /// livelock).
 constexpr uint64_t kMaxStepsPerOperation = 10'000'000;
+/// The same for a thread in simulated time: a step takes a tenth of a nanosecond at least.
+constexpr uint64_t kMaxStepsPerMicrosecond = 10'000;
+
+uint64_t most_steps(const SimLength& length) {
+  // What began in time may end late, by as much as one operation.
+  const auto in_time = static_cast<uint64_t>(length.microseconds + 1) * kMaxStepsPerMicrosecond;
+  return length.microseconds > 0 ? in_time + kMaxStepsPerOperation
+                                 : kMaxStepsPerOperation * length.transactions;
+}
 
 SimOptions machine_options(const SessionSpec& spec, const SimPlan& plan) {
   SimOptions options;
@@ -31,7 +40,7 @@ SimOptions machine_options(const SessionSpec& spec, const SimPlan& plan) {
   options.design = plan.design;
   options.design_options = plan.design_options;
   options.lint = plan.lint;
-  options.max_steps = kMaxStepsPerOperation * std::max(plan.transactions, plan.warm_up) *
+  options.max_steps = std::max(most_steps(plan.measured), most_steps(plan.warm_up)) *
                       static_cast<uint64_t>(spec.threads);
   return options;
 }
@@ -126,11 +135,28 @@ struct Worker {
 
   void run(WorkloadInstance& workload, int number, uint64_t transactions) {
     for (uint64_t i = 0; i < transactions; ++i) {
-      const OperationResult result = workload.operation(number, random);
-      ++own.operations;
-      ++own.by_kind.at(static_cast<size_t>(result.kind));
-      own.rolled_back += result.committed ? 0 : 1;
+      count(workload.operation(number, random), 1);
     }
+  }
+
+  void run_until(uint64_t end, SimMachine& machine, WorkloadInstance& workload, int number) {
+    uint64_t begin = machine.now();
+    while (begin < end) {
+      const OperationResult result = workload.operation(number, random);
+      const uint64_t now = machine.now();
+      const bool late = now > end;
+      own.late += late ? 1 : 0;
+      count(result, late ? static_cast<double>(end - begin) / static_cast<double>(now - begin) : 1);
+      begin = now;
+    }
+  }
+
+ private:
+  void count(const OperationResult& result, double share) {
+    ++own.operations;
+    own.done_by_kind.at(static_cast<size_t>(result.kind)) += share;
+    ++own.by_kind.at(static_cast<size_t>(result.kind));
+    own.rolled_back += result.committed ? 0 : 1;
   }
 };
 
@@ -157,7 +183,7 @@ std::vector<LintRow> lint_since(const std::vector<LintRow>& before, std::vector<
 }
 
 /// Runs the transactions on all workers and fills in what the machine and the engine did.
-SimRun measure(World& world, std::vector<Worker>& workers, uint64_t transactions) {
+SimRun measure(World& world, std::vector<Worker>& workers, const SimLength& length) {
   SimRun run;
   SimMachine& machine = world.machine();
   const Statistics before = world.heap().statistics();
@@ -167,14 +193,18 @@ SimRun measure(World& world, std::vector<Worker>& workers, uint64_t transactions
   const uint64_t began = machine.timed() ? machine.now() : 0;
   const uint64_t events_before = machine.persist_events();
   const auto start = Clock::now();
+  const auto in_time = static_cast<uint64_t>(length.microseconds * 1e6);
   machine.run_threads(static_cast<int>(workers.size()), [&](int number) {
-    workers[static_cast<size_t>(number)].run(world.workload(), number, transactions);
+    Worker& worker = workers[static_cast<size_t>(number)];
+    in_time != 0 ? worker.run_until(began + in_time, machine, world.workload(), number)
+                 : worker.run(world.workload(), number, length.transactions);
   });
   run.host_seconds = seconds_since(start);
   run.steps = machine.steps() - steps_before;
   run.counters = machine.statistics() - counters_before;
   run.lint = lint_since(lint_before, machine.lint_report());
-  run.simulated_seconds = machine.timed() ? static_cast<double>(machine.now() - began) * 1e-12 : 0;
+  const uint64_t took = in_time != 0 ? in_time : machine.timed() ? machine.now() - began : 0;
+  run.simulated_seconds = static_cast<double>(took) * 1e-12;
   run.persist_events = machine.persist_events() - events_before;
   run.statistics = world.heap().statistics() - before;
   return run;
@@ -183,11 +213,11 @@ SimRun measure(World& world, std::vector<Worker>& workers, uint64_t transactions
 /// The measured part. However it ends, what was drawn by then is written.
 SimRun measure_and_draw(World& world, std::vector<Worker>& workers, const SimPlan& plan) {
   if (plan.timeline == nullptr) {
-    return measure(world, workers, plan.transactions);
+    return measure(world, workers, plan.measured);
   }
   world.machine().record(&plan.timeline->timeline());
   try {
-    SimRun run = measure(world, workers, plan.transactions);
+    SimRun run = measure(world, workers, plan.measured);
     world.machine().record(nullptr);
     plan.timeline->write().check();
     return run;
@@ -204,8 +234,9 @@ SimRun run_simulated(const SessionSpec& spec, const SimPlan& plan) {
   World world(spec, plan);
   SimRun empty;
   empty.by_kind.resize(world.workload().info().operations.size());
+  empty.done_by_kind.resize(empty.by_kind.size());
   std::vector<Worker> workers = make_workers(spec, empty);
-  if (plan.warm_up != 0) {
+  if (plan.warm_up.transactions != 0 || plan.warm_up.microseconds != 0) {
     measure(world, workers, plan.warm_up);
     for (Worker& worker : workers) {
       worker.own = empty;
@@ -214,17 +245,22 @@ SimRun run_simulated(const SessionSpec& spec, const SimPlan& plan) {
   SimRun run = measure_and_draw(world, workers, plan);
   run.set_up = world.set_up;
   run.by_kind = empty.by_kind;
+  run.done_by_kind = empty.done_by_kind;
   for (const Worker& worker : workers) {
     run.operations += worker.own.operations;
+    run.late += worker.own.late;
     run.rolled_back += worker.own.rolled_back;
     for (size_t kind = 0; kind < run.by_kind.size(); ++kind) {
       run.by_kind[kind] += worker.own.by_kind[kind];
+      run.done_by_kind[kind] += worker.own.done_by_kind[kind];
     }
   }
   if (plan.check) {
     run.check = world.workload().check();
+    world.heap().close().check();
+  } else {
+    world.machine().switch_off();  // bringing the file up to date could take longer than the run
   }
-  world.heap().close().check();
   return run;
 }
 

@@ -18,15 +18,23 @@ namespace holdfast {
 std::unique_ptr<WorkloadInstance> make_sim_workload(const std::string& name, SimHeap& heap,
                                                     const Parameters& parameters);
 
+/// How long a part of a simulated run is.
+struct SimLength {
+  uint64_t transactions = 0;  ///< per thread
+  /// In place of them: each thread begins transactions until so much simulated time has passed.
+  double microseconds = 0;
+};
+
 /// How long a simulated run is, and where it begins.
 struct SimPlan {
-  uint64_t transactions = 1000;  ///< per thread, in the measured part
-  uint64_t warm_up = 100;        ///< per thread, before it, in the same way
+  SimLength measured{.transactions = 1000};
+  SimLength warm_up{.transactions = 100};  ///< before it, in the same way
   /// Folder of population images; empty: ImageCache::default_folder(). "off": the workload is set
   /// up on the simulated machine itself, transaction by transaction, which takes no file but is
   /// far slower.
   std::string cache;
-  bool check = true;  ///< the workload's conditions afterwards, which read everything
+  /// The workload's conditions afterwards, which read everything, and closing the heap.
+  bool check = true;
   /// The computer to simulate; null: the functional machine.
   std::shared_ptr<const MachineDescription> machine;
   Schedule schedule = Schedule::random;
@@ -48,14 +56,18 @@ struct SetUp {
 
 /// What a simulated run gave.
 struct SimRun {
-  uint64_t operations = 0;
+  uint64_t operations = 0;  ///< all that began
   uint64_t rolled_back = 0;
   std::vector<uint64_t> by_kind;
+  uint64_t late = 0;  ///< of these, with a length in time: those that ended after it
+  /// What was done in time: a late one counts for the part of its own time that was. Without this
+  /// a short run would favour short operations.
+  std::vector<double> done_by_kind;
   Statistics statistics;  ///< of the measured part
   uint64_t steps = 0;     ///< machine operations of the measured part
   uint64_t persist_events = 0;
   SimCounters counters;          ///< of the measured part, all threads
-  double simulated_seconds = 0;  ///< of the measured part; 0 when there is no time
+  double simulated_seconds = 0;  ///< in which done_by_kind was done; 0 when there is no time
   double host_seconds = 0;       ///< of the measured part
   std::vector<LintRow> lint;     ///< of the measured part; empty if not asked for
   SetUp set_up;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/runner/simulate.h"
 
+#include <numeric>
+
 #include "holdfast/hardware/designs.h"
 #include "holdfast/runner/bench_entry.h"
 #include "holdfast/runner/engine_table.h"
@@ -17,6 +19,7 @@ struct Plan {
   std::vector<std::string> engines;
   std::vector<int> threads;
   std::string machine;
+  MachineChanges changes;  ///< of its description
   SimPlan run;
 };
 
@@ -24,8 +27,14 @@ struct Plan {
 constexpr const char* kFunctional = "sim";
 
 void choose_machine(Plan& plan, const std::string& directory, const std::string& schedule) {
+  if (plan.machine == kFunctional && !plan.changes.empty()) {
+    throw Error(Status(Code::invalid_argument, "machine sim has no description in which to set '" +
+                                                   plan.changes.begin()->first +
+                                                   "'; choose one of " +
+                                                   join(machine_names(directory))));
+  }
   if (plan.machine != kFunctional) {
-    auto found = find_machine(plan.machine, directory);
+    auto found = find_machine(plan.machine, directory, plan.changes);
     plan.run.machine = std::make_shared<MachineDescription>(std::move(found).value());
     plan.run.schedule = Schedule::timed;
   }
@@ -38,6 +47,41 @@ void choose_machine(Plan& plan, const std::string& directory, const std::string&
     throw Error(Status(Code::invalid_argument,
                        "machine sim has no notion of time; for a timed run choose one of " +
                            join(machine_names(directory))));
+  }
+}
+
+/// A number of transactions, or a time.
+SimLength read_length(const Json& spec, Fields& fields, const std::string& in_time,
+                      const std::string& counted, int64_t fallback, int64_t least) {
+  constexpr int64_t kMost = 1'000'000'000;
+  SimLength length;
+  length.microseconds = fields.real(in_time, 0, 0, 1e9);
+  length.transactions = static_cast<uint64_t>(fields.number(counted, fallback, least, kMost));
+  if (length.microseconds > 0) {
+    if (spec.contains(counted)) {
+      throw Error(Status(Code::invalid_argument,
+                         "sim: either " + counted + " or " + in_time + ", not both"));
+    }
+    length.transactions = 0;
+  }
+  return length;
+}
+
+void read_lengths(const Json& spec, Fields& fields, SimPlan& plan) {
+  plan.measured = read_length(spec, fields, "duration_us", "transactions", 1000, 1);
+  plan.warm_up = read_length(spec, fields, "warm_up_us", "warm_up",
+                             static_cast<int64_t>(plan.measured.transactions / 10), 0);
+  if (plan.measured.microseconds > 0 && !spec.contains("warm_up") && !spec.contains("warm_up_us")) {
+    plan.warm_up.microseconds = plan.measured.microseconds / 10;
+  }
+}
+
+void check_lengths(const SimPlan& plan) {
+  const bool in_time = plan.measured.microseconds > 0 || plan.warm_up.microseconds > 0;
+  if (in_time && plan.schedule != Schedule::timed) {
+    throw Error(Status(Code::invalid_argument,
+                       "sim: without simulated time there is no duration_us; choose a machine with "
+                       "a description, such as power9, or a number of transactions"));
   }
 }
 
@@ -80,10 +124,7 @@ Plan parse(const Json& spec) {
   plan.common = SessionSpec::parse_common(fields);
   plan.engines = fields.texts("engines");
   plan.threads = fields.numbers("threads", 2, 1, 64);
-  const int64_t transactions = fields.number("transactions", 1000, 1, 1'000'000'000);
-  plan.run.transactions = static_cast<uint64_t>(transactions);
-  plan.run.warm_up =
-      static_cast<uint64_t>(fields.number("warm_up", transactions / 10, 0, 1'000'000'000));
+  read_lengths(spec, fields, plan.run);
   plan.run.design = fields.text("design", "");
   plan.run.design_options = fields.map("design_options");
   plan.run.cache = fields.text("cache", "");
@@ -91,10 +132,12 @@ Plan parse(const Json& spec) {
   plan.run.lint = fields.flag("lint", false);
   plan.machine = fields.text("machine", kFunctional);
   const std::string directory = fields.text("machines_dir", "");
+  plan.changes = fields.map("set");
   const std::string schedule = fields.text("schedule", "");
   const std::string timeline = fields.text("timeline", "");
   fields.finish();
   choose_machine(plan, directory, schedule);
+  check_lengths(plan.run);
   if (!spec.contains("domain") && plan.run.machine != nullptr &&
       plan.run.machine->persistence.eadr) {
     plan.common.domain = Domain::eadr;
@@ -130,18 +173,24 @@ Json entry(const SessionSpec& spec, const SimRun& run, bool checked) {
   Json json = head(spec);
   json["iterations"] = run.operations;
   // Simulated time per transaction, all threads together; 0 on a machine without time.
-  json["real_time"] = run.simulated_seconds * 1e9 / static_cast<double>(run.operations);
+  const double done = std::accumulate(run.done_by_kind.begin(), run.done_by_kind.end(), 0.0);
+  json["real_time"] = done > 0 ? run.simulated_seconds * 1e9 / done : 0;
   json["cpu_time"] = json["real_time"];
   json["time_unit"] = "ns";
   if (run.simulated_seconds > 0) {
-    json["items_per_second"] = static_cast<double>(run.operations) / run.simulated_seconds;
+    json["items_per_second"] = done / run.simulated_seconds;
   }
   json["rolled_back"] = run.rolled_back;
+  json["late"] = run.late;
   const WorkloadInfo* info = find_workload(spec.workload).value();
   json["operations"] = Json::array();
   for (size_t kind = 0; kind < run.by_kind.size(); ++kind) {
     json["operations"].push_back(
         {{"operation", info->operations[kind]}, {"count", run.by_kind[kind]}});
+    if (run.simulated_seconds > 0) {
+      json["operations"].back()["items_per_second"] =
+          run.done_by_kind[kind] / run.simulated_seconds;
+    }
   }
   add_counters(run.statistics, json);
   const PersistCounters& p = run.statistics.persist;
@@ -162,6 +211,14 @@ Json entry(const SessionSpec& spec, const SimRun& run, bool checked) {
                         {"data_bytes", run.set_up.data_bytes}};
   json["check"] = checked ? run.check.to_string() : "not asked for";
   return json;
+}
+
+void add_length(const SimLength& length, const char* counted, const char* in_time, Json& context) {
+  if (length.microseconds > 0) {
+    context[in_time] = length.microseconds;
+  } else {
+    context[counted] = length.transactions;
+  }
 }
 
 Json failed(const SessionSpec& spec, const std::string& why) {
@@ -223,8 +280,9 @@ Result<Json> simulate(const Json& spec, Progress progress) {
     context["params"] = plan.common.parameters;
     context["options"] = plan.common.options;
     context["domain"] = to_string(plan.common.domain);
-    context["transactions_per_thread"] = plan.run.transactions;
-    context["warm_up_per_thread"] = plan.run.warm_up;
+    add_length(plan.run.measured, "transactions_per_thread", "duration_us", context);
+    add_length(plan.run.warm_up, "warm_up_per_thread", "warm_up_us", context);
+    context["set"] = plan.changes;
     context["seed"] = plan.common.seed;
     context["time_model"] =
         plan.run.schedule == Schedule::timed ? "simulated time" : "none (random schedule)";

@@ -18,10 +18,14 @@ namespace holdfast {
 ///   design        hardware design of a timed run (a name `designs` lists), for engine hw, which is
 ///                 then the default; design_options: its options by name
 ///   schedule      timed (default where the machine has a description) or random
+///   set           values in the place of those of the description, by "table.key"
 ///   transactions  per thread, in the measured part; default 1000
 ///   warm_up       per thread, before it; default a tenth of `transactions`
+///   duration_us, warm_up_us
+///                 in their place: threads begin transactions until so much simulated time has
+///                 passed; what ends later counts in part; default of warm_up_us: a tenth
 ///   cache         folder of population images (image_cache.h), or "off"; default see ImageCache
-///   check         whether to check the workload afterwards; default true
+///   check         whether to check the workload afterwards, and to close the heap; default true
 ///   lint          whether to look for waste and gaps in the use of persistent memory by the
 ///                 measured part (machine/sim/persist_lint.h); default false. Changes nothing else
 ///   timeline      file for a timeline of the measured part, in trace-event JSON
@@ -29,14 +33,15 @@ namespace holdfast {
 ///
 /// Returns Google Benchmark's schema, with one entry (run_type "aggregate", aggregate_name
 /// "median") per configuration: iterations (operations), real_time (simulated nanoseconds per
-/// operation, 0 without time), operations (by kind), the engine's counters as for bench, persist
-/// (pwb, pfence, psync, fence, bytes), machine_counters, simulated_steps (machine operations of the
-/// measured part), simulated_memory_operations (loads, stores and atomics among them),
-/// simulated_seconds, persist_events, host_seconds (of it), host_set_up_seconds, host_image (path;
-/// built: why, or empty), timeline (if asked for: path, slices, left_out), lint (if asked for: rows
-/// of what was found, where: the label or the phase, count, and example: offset on the medium of
-/// the first one since the machine began, null for a fence; what is found most often stands first
-/// within its kind), check.
+/// operation, 0 without time), operations (by kind: count, items_per_second), late (how many
+/// ended after duration_us: in rates they count for their part before it, else as others), the
+/// engine's counters as for bench, persist (pwb, pfence, psync, fence, bytes), machine_counters,
+/// simulated_steps (machine operations of the measured part), simulated_memory_operations (loads,
+/// stores and atomics among them), simulated_seconds, persist_events, host_seconds (of it),
+/// host_set_up_seconds, host_image (path; built: why, or empty), timeline (if asked for: path,
+/// slices, left_out), lint (if asked for: rows of what was found, where: the label or the phase,
+/// count, and example: offset on the medium of the first one since the machine began, null for a
+/// fence; what is found most often stands first within its kind), check.
 Result<Json> simulate(const Json& spec, Progress progress);
 
 }  // namespace holdfast

@@ -50,6 +50,15 @@ class Conditions {
                       &Conditions::condition_3_3_2_11, &Conditions::condition_3_3_2_12};
   }
 
+  /// Whether it holds where payments leave no history rows and deliveries no dates (Detail::fur).
+  static bool holds_without_details(Status (Conditions::*condition)()) {
+    return condition != &Conditions::condition_3_3_2_7 &&
+           condition != &Conditions::condition_3_3_2_8 &&
+           condition != &Conditions::condition_3_3_2_9 &&
+           condition != &Conditions::condition_3_3_2_10 &&
+           condition != &Conditions::condition_3_3_2_12;
+  }
+
   Conditions(H& heap, const Catalog<H>& catalog) : heap_(heap), catalog_(catalog) {}
 
   /// W_YTD = sum(D_YTD)

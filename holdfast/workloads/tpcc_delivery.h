@@ -36,7 +36,9 @@ uint32_t deliver_oldest(const Catalog<H>& catalog, const DeliveryInput& input, u
     if (line_key >= end) {
       return false;
     }
-    line->delivery_date = input.date;
+    if (input.detail == Detail::standard) {
+      line->delivery_date = input.date;
+    }
     amount += line->amount;
     return true;
   });

@@ -21,6 +21,9 @@ const WorkloadInfo& info() {
                "where worker i works: uniform (any warehouse), fixed (i mod warehouses), disjoint "
                "(i, and nothing "
                "remote)"},
+              {"detail", "standard",
+               "standard, or fur: as FUR's program has it, customers by number only, five words "
+               "stored per payment, no dates of deliveries (some conditions are not checked then)"},
               {"stock_level_orders", "20", "orders a stock-level looks back on (FUR measured 100)"},
               {"items", "100000", "items, and stock rows per warehouse (scale-down for tests)"},
               {"customers", "3000", "customers per district (scale-down for tests)"},

@@ -15,7 +15,7 @@ uint32_t Terminal::customer_number() {
 /// 60 % by last name (clauses 2.5.1.2 and 2.6.1.2).
 CustomerChoice Terminal::customer(uint32_t warehouse, uint32_t district) {
   CustomerChoice choice{.warehouse = warehouse, .district = district};
-  if (draw(1, 100) <= 60) {
+  if (settings_.detail == Detail::standard && draw(1, 100) <= 60) {
     choice.last =
         last_name(nurand(random_, 255, constants_.last_run, 0, settings_.scale.last_names() - 1));
   } else {
@@ -48,8 +48,12 @@ NewOrderInput Terminal::new_order() {
 
 /// 15 % of the customers belong to another warehouse, if there is one (clause 2.5.1.2).
 PaymentInput Terminal::payment() {
-  PaymentInput input{
-      .warehouse = home_, .district = district(), .customer = {}, .amount = 0, .date = date_};
+  PaymentInput input{.warehouse = home_,
+                     .district = district(),
+                     .customer = {},
+                     .amount = 0,
+                     .date = date_,
+                     .detail = settings_.detail};
   if (draw(1, 100) <= 85) {
     input.customer = customer(home_, input.district);
   } else {
@@ -65,7 +69,7 @@ OrderStatusInput Terminal::order_status() {
 }
 
 DeliveryInput Terminal::delivery() {
-  return {home_, draw(1, 10), date_};
+  return {home_, draw(1, 10), date_, settings_.detail};
 }
 
 StockLevelInput Terminal::stock_level() {

@@ -42,6 +42,7 @@ struct PaymentInput {
   CustomerChoice customer;
   int64_t amount;
   uint64_t date;
+  Detail detail = Detail::standard;
 };
 
 struct OrderStatusInput {
@@ -52,6 +53,7 @@ struct DeliveryInput {
   uint32_t warehouse;
   uint32_t carrier;
   uint64_t date;
+  Detail detail = Detail::standard;
 };
 
 struct StockLevelInput {

@@ -105,6 +105,16 @@ Result<Home> parse_home(const std::string& text) {
                 "parameter home=" + text + " is none of uniform, fixed, disjoint");
 }
 
+Result<Detail> parse_detail(const std::string& text) {
+  if (text == "standard") {
+    return Detail::standard;
+  }
+  if (text == "fur") {
+    return Detail::fur;
+  }
+  return Status(Code::invalid_argument, "parameter detail=" + text + " is none of standard, fur");
+}
+
 Settings read_settings(const Parameters& parameters) {
   const auto number = [&](const char* name, int64_t low, int64_t high) {
     return static_cast<uint32_t>(parameters.number(name, low, high));
@@ -118,6 +128,7 @@ Settings read_settings(const Parameters& parameters) {
   settings.scale.batch_rows = number("batch_rows", 20, 1000);
   settings.stock_level_orders = number("stock_level_orders", 1, 1000);
   settings.mix = parse_mix(parameters.text("mix")).value();
+  settings.detail = parse_detail(parameters.text("detail")).value();
   settings.home = parse_home(parameters.text("home")).value();
   return settings;
 }

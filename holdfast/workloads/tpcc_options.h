@@ -50,11 +50,22 @@ enum class Home : uint8_t {
 };
 Result<Home> parse_home(const std::string& text);
 
+/// Which details of the transactions are run.
+enum class Detail : uint8_t {
+  standard,
+  /// As in the program FUR was measured with: customers are chosen by number, a payment stores five
+  /// words (no history row, no text of customers with bad credit), a delivery leaves its lines
+  /// undated. Conditions on what is left out do not hold then.
+  fur,
+};
+Result<Detail> parse_detail(const std::string& text);
+
 struct Settings {
   Scale scale;
   Mix mix;
   Home home = Home::uniform;
   uint32_t stock_level_orders = 20;
+  Detail detail = Detail::standard;
 };
 
 /// Throws Error(invalid_argument) for a value that makes no sense.

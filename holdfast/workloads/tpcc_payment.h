@@ -11,7 +11,7 @@
 namespace holdfast::tpcc {
 
 struct PaymentOutput {
-  uint64_t history;   ///< key of the history row
+  uint64_t history;   ///< key of the history row; 0: none
   uint64_t customer;  ///< key
   int64_t amount;
   uint64_t screen;
@@ -52,7 +52,10 @@ class Payment {
     const auto warehouse_name = warehouse.name.load();
     const auto district_name = district.name.load();
     const uint64_t customer_id = customer.key;
-    const uint64_t history = insert_history(district, customer_id, warehouse_name, district_name);
+    const uint64_t history =
+        input_.detail == Detail::standard
+            ? insert_history(district, customer_id, warehouse_name, district_name)
+            : 0;
 
     screen_.show(warehouse_name);
     screen_.show(warehouse.address.load());
@@ -67,7 +70,7 @@ class Payment {
     customer.balance -= input_.amount;
     customer.ytd_payment += input_.amount;
     customer.payment_count += 1;
-    if (customer.credit == Credit::bad) {
+    if (customer.credit == Credit::bad && input_.detail == Detail::standard) {
       customer.data = bad_credit_data(customer.key, input_, customer.data);
       screen_.show(customer.data.load());
     }

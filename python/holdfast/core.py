@@ -25,6 +25,16 @@ def engines() -> list[dict[str, Any]]:
     return _call("engines")
 
 
+def is_durable(engine: dict[str, Any]) -> bool:
+    """Whether an engine, an entry of engines(), promises anything over a crash."""
+    return engine["durability"] != "none"
+
+
+def not_durable(name: str) -> str:
+    """What to say to somebody who wants to crash an engine that promises nothing."""
+    return f"engine {name} keeps nothing over a crash; choose one with durability strict (`holdfast engines`)"
+
+
 def workloads() -> list[dict[str, Any]]:
     return _call("workloads")
 

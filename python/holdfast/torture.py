@@ -81,6 +81,9 @@ def _add(tally: Tally, result: dict[str, Any], where: str) -> None:
 
 def specification(engine: str, workload: str, path: Path, threads: int, domain: str) -> dict[str, Any]:
     """The fields of a session. Workloads that acknowledge only when told to are told to."""
+    kept = next((core.is_durable(entry) for entry in core.engines() if entry["name"] == engine), True)
+    if not kept:
+        raise errors.BadUsage(core.not_durable(engine))
     entry = next(entry for entry in core.workloads() if entry["name"] == workload)
     acknowledges = any(parameter["name"] == "ack" for parameter in entry["parameters"])
     return {
@@ -105,17 +108,20 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     seed = int.from_bytes(os.urandom(4)) if given.seed is None else given.seed
     names = (
-        [e["name"] for e in core.engines() if e["supported"]]
+        [e["name"] for e in core.engines() if e["supported"] and core.is_durable(e)]
         if given.engine == "all"
         else given.engine.split(",")
     )
     status = 0
     for name in names:
         with tempfile.TemporaryDirectory(prefix="holdfast-torture-", dir=given.dir) as folder:
-            spec = specification(name, given.workload, Path(folder) / "heap", given.threads, given.domain)
             try:
+                spec = specification(name, given.workload, Path(folder) / "heap", given.threads, given.domain)
                 tally = torture(spec, given.kills, seed)
                 print(f"{name}: {tally}", flush=True)
+            except errors.BadUsage as failure:
+                status = failure.exit_status
+                print(f"{name}: {failure}", file=sys.stderr, flush=True)
             except errors.CheckFailed as failure:
                 status = failure.exit_status
                 print(f"{name}: FAILED: {failure}", flush=True)

@@ -54,7 +54,9 @@ TEST(CanaryList, HasAtLeastEightForEveryEngine) {
     ++count[canary.engine];
   }
   for (const auto& row : engine_rows<SimMachine>()) {
-    EXPECT_GE(count[row.description->name], 8) << row.description->name;
+    if (row.description->durability != Durability::none) {
+      EXPECT_GE(count[row.description->name], 8) << row.description->name;
+    }
   }
 }
 

@@ -59,6 +59,10 @@ void PrintTo(const Case& c, std::ostream* out) {
   *out << c.engine << " " << to_string(c.domain);
 }
 
+bool is_durable(const EngineRow<SimMachine>& row) {
+  return row.description->durability != Durability::none;
+}
+
 /// Such an engine runs on described machines, with the design.
 bool needs_design(const std::string& engine) {
   return AnyEngine<SimMachine>::describe(engine).value()->needs_design;
@@ -210,7 +214,7 @@ std::vector<Variant> variants() {
   std::vector<Variant> all;
   for (const auto& row : engine_rows<SimMachine>()) {
     const char* engine = row.description->name;
-    if (!needs_design(engine)) {
+    if (!needs_design(engine) && is_durable(row)) {
       all.push_back({engine, "weak_rmw", {}, false});
     }
   }
@@ -223,6 +227,17 @@ std::vector<Variant> variants() {
     all.push_back({engine, "one_retry", {{"retries", "1"}}});
     all.push_back({engine, "wrapping", {{"log_bytes", "512"}, {"markers", "9"}}, true, "8"});
     all.push_back({engine, "roomy", {{"log_bytes", "4096"}, {"markers", "64"}}, true, "5"});
+  }
+  for (const char* engine : {"spht", "spht-si-htm", "nv-htm"}) {
+    all.push_back({engine, "no_background", {{"background", "0"}}});
+    all.push_back({engine, "lock_only", {{"retries", "0"}}});
+    all.push_back({engine, "one_retry", {{"retries", "1"}}});
+    all.push_back({engine, "wrapping", {{"log_bytes", "512"}}, true, "8"});
+    all.push_back({engine, "wrapping_weak_rmw", {{"log_bytes", "512"}}, false, "8"});
+    all.push_back({engine, "roomy", {{"log_bytes", "4096"}}, true, "5"});
+  }
+  for (const char* engine : {"spht", "spht-si-htm"}) {
+    all.push_back({engine, "scan", {{"log_bytes", "512"}, {"order", "scan"}}, true, "8"});
   }
   return all;
 }
@@ -267,7 +282,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, FurAsPrinted, testing::Values("fur-opa", "fur-
 /// promised.
 TEST(CrashSkew, IsFoundUnderSnapshotIsolationOnly) {
   for (const auto& row : engine_rows<SimMachine>()) {
-    if (needs_design(row.description->name)) {
+    if (needs_design(row.description->name) || !is_durable(row)) {
       continue;
     }
     Json spec = {{"engine", row.description->name},
@@ -290,13 +305,25 @@ TEST(CrashSkew, IsFoundUnderSnapshotIsolationOnly) {
   }
 }
 
+TEST(CrashVolatile, IsRefused) {
+  for (const auto& row : engine_rows<SimMachine>()) {
+    if (!is_durable(row)) {
+      const auto result =
+          crash({{"engine", row.description->name}}, [](double, const std::string&) {});
+      ASSERT_FALSE(result.ok());
+      EXPECT_EQ(result.status().code(), Code::unsupported);
+      EXPECT_NE(result.status().message().find("keeps nothing over a crash"), std::string::npos);
+    }
+  }
+}
+
 std::vector<Case> cases(bool with_designs) {
   std::vector<Case> all;
   for (const auto& row : engine_rows<SimMachine>()) {
     const std::string engine = row.description->name;
     for (const Domain domain : {Domain::process, Domain::file, Domain::pmem, Domain::eadr}) {
       const bool design_has_it = domain == Domain::pmem || domain == Domain::eadr;
-      if (!needs_design(engine) || (with_designs && design_has_it)) {
+      if (is_durable(row) && (!needs_design(engine) || (with_designs && design_has_it))) {
         all.push_back({engine, domain});
       }
     }

@@ -67,6 +67,9 @@ std::vector<std::string> names() {
     if (row.description->needs_design) {
       continue;  // has no domain file: tests/unit/sim_design_crash_test.cc
     }
+    if (row.description->durability == Durability::none) {
+      continue;  // syncs at creation and at close only
+    }
     all.emplace_back(row.description->name);
   }
   return all;

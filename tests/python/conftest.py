@@ -66,3 +66,11 @@ def engine_names() -> list[str]:
     from holdfast import core
 
     return [entry["name"] for entry in core.engines() if not entry["simulated_only"]]
+
+
+@pytest.fixture(scope="session")
+def durable_engine_names() -> list[str]:
+    """Those that promise something over a crash."""
+    from holdfast import core
+
+    return [e["name"] for e in core.engines() if not e["simulated_only"] and core.is_durable(e)]

@@ -20,6 +20,7 @@ def test_help_lists_every_verb(invoke):
         "bench",
         "sim",
         "crash",
+        "reproduce",
         "info",
         "check",
         "dump",
@@ -150,6 +151,16 @@ def test_sim_passes_its_set_up_on(fake, invoke):
     assert result.exit_code == 0
     ((_, (spec,)),) = fake.calls
     assert (spec["warm_up"], spec["cache"], spec["check"]) == (0, "off", False)
+
+
+def test_sim_runs_for_a_time_on_a_changed_machine(fake, invoke):
+    result = invoke("sim", "ring", "--duration", "250", "--set", "core.ghz=2", "--jobs", "1")
+    assert result.exit_code == 0 and "250 microseconds of simulated time" in result.stdout
+    ((_, (spec,)),) = fake.calls
+    assert spec["duration_us"] == 250 and spec["set"] == {"core.ghz": "2"}
+    assert not {"transactions", "warm_up"} & set(spec)
+    assert invoke("sim", "ring", "--duration", "5", "--transactions", "5").exit_code == 2
+    assert "core.ghz" in invoke("sim", "ring", "--set", "core.ghz").stderr
 
 
 def test_a_configuration_that_failed_fails_the_verb(fake, invoke):

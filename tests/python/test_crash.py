@@ -170,3 +170,12 @@ def test_failures_of_the_core_have_their_exit_status(fake, invoke, code, status)
     assert result.exit_code == status
     assert "what was found" in result.stderr
     assert ("log_bytes" in result.stderr) == (code == "out of space")
+
+
+def test_engines_that_keep_nothing_are_refused_by_name_and_left_out_of_all(command):
+    for verb in (("crash", "bank"), ("demo", "--quick")):
+        said = command(*verb, "--engine", "htm", status=2).stderr
+        assert "engine htm keeps nothing over a crash" in said
+    searched = command("crash", "bank", "--schedules", "1", "--points", "1").stdout
+    assert "spht" in searched and "romulus" in searched
+    assert " htm " not in searched and " si-htm " not in searched

@@ -8,7 +8,22 @@ import pytest
 
 from holdfast import errors, kill, torture
 
-_ENGINES = ("undo", "romulus", "romulus-log", "romulus-lr", "fur-opa", "fur-si")
+_ENGINES = (
+    "undo",
+    "romulus",
+    "romulus-log",
+    "romulus-lr",
+    "fur-opa",
+    "fur-si",
+    "fur-mv",
+    "fur-tsx",
+    "spht",
+    "spht-si-htm",
+    "nv-htm",
+    "spec-pmt",
+    "dudetm",
+    "pisces",
+)
 _WORKLOADS = ("bank", "ring", "map", "registers")
 
 
@@ -28,8 +43,15 @@ def _torture(folder, engine: str, workload: str, kills: int) -> torture.Tally:
     return tally
 
 
-def test_no_engine_is_forgotten(engine_names):
-    assert sorted(engine_names) == sorted(_ENGINES)
+def test_no_engine_is_forgotten(durable_engine_names):
+    assert sorted(durable_engine_names) == sorted(_ENGINES)
+
+
+def test_an_engine_that_keeps_nothing_is_refused(tmp_path, capsys):
+    with pytest.raises(errors.BadUsage, match="htm keeps nothing over a crash"):
+        torture.specification("htm", "bank", tmp_path / "heap", 2, "process")
+    assert torture.main(["--engine", "htm", "--kills", "1"]) == errors.EXIT_BAD_USAGE
+    assert "keeps nothing over a crash" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("engine", _ENGINES)

@@ -113,6 +113,15 @@ inline Options small_logs(const std::string& engine) {
   if (engine == "undo") {
     return {{"log_bytes", "4096"}};
   }
+  if (engine.substr(0, 4) == "spht" || engine == "nv-htm" || engine == "fur-tsx") {
+    return {{"log_bytes", "512"}};
+  }
+  if (engine == "spec-pmt" || engine == "dudetm" || engine == "pisces") {
+    return {{"log_bytes", "512"}, {"locks", "64"}};
+  }
+  if (engine == "fur-mv") {
+    return {{"log_bytes", "512"}, {"markers", "8"}, {"versions", "1"}};
+  }
   return engine.substr(0, 3) == "fur" ? Options{{"log_bytes", "512"}, {"markers", "8"}} : Options{};
 }
 

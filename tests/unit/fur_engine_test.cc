@@ -220,7 +220,7 @@ TYPED_TEST(FurEngine, ABodyThatSwallowsTheAbortIsRetriedAllTheSame) {
     EXPECT_EQ(heap.read(i * kLineWords), 5u);
   }
   const Statistics s = heap.engine().statistics();
-  EXPECT_EQ(s.htm_aborts[static_cast<size_t>(AbortCause::capacity)], 10u);
+  EXPECT_EQ(s.aborts[static_cast<size_t>(AbortCause::capacity)], 10u);
   EXPECT_EQ(s.lock_fallbacks, 1u);
 }
 

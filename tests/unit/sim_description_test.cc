@@ -229,7 +229,7 @@ TEST(SimDescription, RefusesWhatIsNoValue) {
       {"htm", "stores", "stores = \"l3\"", "must be one of \"count\", \"l1\", \"llc\""},
       {"htm", "stores", "stores = 1", "must be one of"},
       {"persistence", "write_back", "write_back = \"clwb\"",
-       "must be one of \"keep\", \"evict\", \"serial\", \"emulated\""},
+       "must be one of \"keep\", \"evict\", \"serial\", \"emulated\", \"delayed\""},
   };
   for (const Wrong& c : cases) {
     expect_refused(Text().with(c.table, c.key, c.line), {"test.toml:", c.reason});
@@ -259,6 +259,7 @@ TEST(SimDescription, RefusesImpossibleGeometry) {
       {"htm", "store_lines", "store_lines = 0", "could not store a line"},
       {"htm", "store_lines", "store_lines = 8\nload_lines = 8", "the cache is the limit"},
       {"htm", "smt_shares", "smt_shares = true\nloads_and_stores_share = true", "must both be"},
+      {"htm", "smt_shares", "smt_shares = true\nsmt_splits = true", "each has its part"},
       {"htm", "smt_shares",
        "smt_shares = true\nsuspend = true\nsuspend_resume_ns = 9\nsuspend_resume_full_ns = 8",
        "less than with one thread"},
@@ -311,6 +312,39 @@ TEST(SimDescription, RefusesTextThatIsNotToml) {
   EXPECT_FALSE(parse_machine("", "empty.toml").ok());
 }
 
+TEST(SimDescription, ValuesCanBeSetInThePlaceOfTheFiles) {
+  const std::string text = Text().str();
+  const auto with = [&](const MachineChanges& changes) {
+    return parse_machine(text, "test.toml", changes);
+  };
+  const MachineDescription m = with({{"transfer_ns", "77"},
+                                     {"core.ghz", "2.5"},
+                                     {"l1.inclusive", "false"},
+                                     {"persistence.write_back", "evict"}})
+                                   .value();
+  EXPECT_EQ(m.transfer_ns, 77);
+  EXPECT_EQ(m.core.ghz, 2.5);
+  EXPECT_EQ(m.persistence.write_back, WriteBackKind::evict);
+  const struct {
+    MachineChanges changes;
+    const char* said;
+  } wrong[] = {
+      {{{"core.speed", "2"}}, "there is no key 'speed'"},
+      {{{"kernel.ghz", "2"}}, "no value 'kernel.ghz' to set"},
+      {{{"core", "2"}}, "no value 'core' to set"},
+      {{{"core.ghz = 2\nx", "2"}}, "to set"},
+      {{{"core.ghz", "fast"}}, "core.ghz must be a number"},
+      {{{"core.ghz", "2\nwindow = 3"}}, "core.ghz must be a number"},
+      {{{"core.ghz", "-2"}}, "core.ghz: -2 is not between"},
+      {{{"persistence.write_back", "never"}}, "must be one of"},
+  };
+  for (const auto& w : wrong) {
+    const Status status = with(w.changes).status();
+    EXPECT_EQ(status.code(), Code::invalid_argument) << w.said;
+    EXPECT_NE(status.message().find(w.said), std::string::npos) << status.message();
+  }
+}
+
 TEST(SimDescription, FilesThatCannotBeRead) {
   EXPECT_EQ(load_machine("/nonexistent/m.toml").status().code(), Code::not_found);
   EXPECT_EQ(load_machine("/tmp").status().code(), Code::invalid_argument);
@@ -348,7 +382,7 @@ TEST(SimDescriptionFiles, RoundNumbers) {
   EXPECT_EQ(sets(power9.l1, power9), 32u);
   EXPECT_EQ(sets(power9.l2, power9), 512u);
   EXPECT_EQ(sets(power9.llc, power9), 4096u);
-  EXPECT_EQ(power9.persistence.write_back, WriteBackKind::emulated);
+  EXPECT_EQ(power9.persistence.write_back, WriteBackKind::delayed);
   EXPECT_EQ(power9.persistence.write_back_ns, 310);
   EXPECT_EQ(power9.htm.suspend_resume_ns, 350);
   EXPECT_EQ(power9.htm.suspend_resume_full_ns, 1500);

@@ -85,6 +85,22 @@ TEST(SimLint, AStoreThatIsNotWrittenBackIsFoundByItsPhase) {
             "stored, not written back at the end of the transaction at copy: 2, 192\n");
 }
 
+TEST(SimLint, AStoreOfAHardwareTransactionIsMadeAtItsCommit) {
+  Program p;
+  EXPECT_EQ(p.run([&] {
+    const Update scope(TransactionKind::update);
+    auto& htm = p.machine.htm(p.machine.self());
+    htm.begin(Tracking::all);
+    htm.store(p.line(1), 1);
+    htm.store(p.line(3), 1);
+    const PhaseScope<SimMachine> phase(Phase::commit);
+    htm.commit();
+    p.machine.pwb(p.line(1), Site{"data"});
+    p.machine.pfence(Site{"fence"});
+  }),
+            "stored, not written back at the end of the transaction at commit: 1, 192\n");
+}
+
 TEST(SimLint, AWriteBackBeforeTheLastStoreIsNone) {
   Program p;
   EXPECT_EQ(p.run([&] {
@@ -282,6 +298,18 @@ const std::map<std::string, std::set<Finding>> kShown = {
     {"romulus-lr", kIdleState},
     {"fur-opa", {}},
     {"fur-si", {}},
+    {"fur-mv", {}},
+    {"fur-tsx", {}},
+    {"htm", {}},
+    {"si-htm", {}},
+    {"spht", {{LintKind::not_written_back, "marker flush"}}},  // links are hints
+    {"spht-si-htm", {{LintKind::not_written_back, "marker flush"}}},
+    {"nv-htm", {}},
+    {"tinystm", {}},
+    {"spec-pmt",
+     {{LintKind::not_written_back, "commit"}, {LintKind::redundant_write_back, "logs.home"}}},
+    {"dudetm", {}},
+    {"pisces", {}},
     {"hw", {}},
 };
 
@@ -323,6 +351,15 @@ TEST(SimLintEngines, ADroppedWriteBackShows) {
            {"fur-opa", "fur.lock.marker", "marker flush", locked},
            {"fur-si", "fur.log", "log flush", {}},
            {"fur-si", "fur.marker", "marker flush", {}},
+           {"spht", "spht.header", "log flush", {}},
+           {"spht-si-htm", "spht.header", "log flush", {}},
+           {"spht", "spht.log", "log flush", {}},  // its last line also holds the link
+           {"nv-htm", "nv.marker", "marker flush", {}},
+           {"spec-pmt", "specpmt.record", "log flush", {}},
+           {"dudetm", "dudetm.log", "log flush", {}},
+           {"pisces", "pisces.log", "log flush", {}},
+           {"pisces", "pisces.home", "data flush", {}},
+           {"pisces", "pisces.retire", "marker flush", {}},
        }) {
     const Finding finding = {LintKind::not_written_back, c.phase};
     const Findings mutant = findings(c.engine, c.options, std::string(c.site) + "=drop");

@@ -287,7 +287,7 @@ struct WroteBack {
 WroteBack write_back(WriteBackKind kind) {
   MachineDescription machine = round_machine();
   machine.persistence.write_back = kind;
-  machine.persistence.write_back_ns = kind == WriteBackKind::emulated ? 310 : 0;
+  machine.persistence.write_back_ns = is_emulated(kind) ? 310 : 0;
   TimedBench b(machine);
   WroteBack result;
   b.on(0, [&] {
@@ -337,6 +337,32 @@ TEST(SimTimedCaches, R17_EmulatedSpins) {
   EXPECT_EQ(r.writes, 0u);
   EXPECT_EQ(r.instruction, 1 + 310);
   EXPECT_EQ(r.fenced, 0);
+}
+
+// 17. Delayed: the same time in the background, and the fence waits for what is left of it.
+TEST(SimTimedCaches, R17_DelayedIsWaitedForByTheFence) {
+  const WroteBack r = write_back(WriteBackKind::delayed);
+  EXPECT_EQ(r.then, Level::l1);
+  EXPECT_EQ(r.writes, 0u);
+  EXPECT_EQ(r.instruction, 1);
+  EXPECT_EQ(r.fenced, 310);
+}
+
+TEST(SimTimedCaches, R17_DelayedLinesFollowEachOtherAndOverlapWork) {
+  MachineDescription machine = round_machine();
+  machine.persistence.write_back = WriteBackKind::delayed;
+  machine.persistence.write_back_ns = 310;
+  TimedBench b(machine);
+  b.on(0, [&] {
+    for (size_t line = 0; line < 3; ++line) {
+      b.m.pwb(b.medium_line(line));
+    }
+    b.m.work(500);
+    EXPECT_EQ(b.cycles([&] { b.m.psync(); }), 3 * 310 - 2 - 500) << "two operations, then work";
+    b.m.pwb(b.medium_line(3));
+    b.m.work(1000);
+    EXPECT_EQ(b.cycles([&] { b.m.psync(); }), 0);
+  });
 }
 
 // 18. A write-back by one core takes the line from where it is dirty, also another core's L1.

@@ -3,8 +3,8 @@
 // one rule each.
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <algorithm>
+#include <cstring>
 
 #include "tests/unit/sim_timed_machine.h"
 

@@ -21,7 +21,7 @@ constexpr const char* kTiny =
 constexpr const char* kPower9 =
     "now 48215530 steps 8766 loads 4046 stores 1536 atomics 488 instructions 29250 from "
     "1935+31 787+202 0+0 1484+1146 0+0 304+7 24+480 stolen 34 medium 504/0 dram 311/0 "
-    "stalls 0 0 27533334 8710975 htm 480/379 0 101 0 0 0 0";
+    "stalls 0 0 176333334 8710975 htm 480/379 0 101 0 0 0 0";
 
 constexpr int kThreads = 8;
 constexpr int kRounds = 60;

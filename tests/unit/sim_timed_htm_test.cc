@@ -153,8 +153,9 @@ TEST(SimTimedHtm, R05_AnotherSocketsLastLevelDoesNotMatter) {
 
 /// Two threads of one core, at the same time, each storing to so many lines.
 std::pair<AbortCause, AbortCause> two_on_a_core(bool shares, size_t first, size_t second,
-                                                bool one_table = false) {
+                                                bool one_table = false, bool splits = false) {
   MachineDescription machine = round_machine();
+  machine.htm.smt_splits = splits;
   machine.htm.loads_and_stores_share = one_table;
   machine.htm.smt_shares = shares;
   TimedBench b(machine);
@@ -187,6 +188,16 @@ TEST(SimTimedHtm, R06_ThreadsOfACoreShareItsCapacity) {
   EXPECT_EQ(two_on_a_core(false, 16, 17, true), (Two{AbortCause::none, AbortCause::capacity}));
   EXPECT_EQ(two_on_a_core(false, 16, 16), (Two{AbortCause::none, AbortCause::none}));
   EXPECT_EQ(two_on_a_core(false, 16, 17), (Two{AbortCause::none, AbortCause::capacity}));
+}
+
+// 6. Or each has its part, whatever the other needs.
+TEST(SimTimedHtm, R06_ThreadsOfACoreHavePartsOfItsCapacity) {
+  using Two = std::pair<AbortCause, AbortCause>;
+  EXPECT_EQ(two_on_a_core(false, 8, 8, false, true), (Two{AbortCause::none, AbortCause::none}));
+  EXPECT_EQ(two_on_a_core(false, 8, 9, false, true), (Two{AbortCause::none, AbortCause::capacity}));
+  EXPECT_EQ(two_on_a_core(false, 9, 0, false, true), (Two{AbortCause::capacity, AbortCause::none}));
+  EXPECT_EQ(two_on_a_core(false, 8, 8, true, true), (Two{AbortCause::none, AbortCause::none}));
+  EXPECT_EQ(two_on_a_core(false, 8, 9, true, true), (Two{AbortCause::none, AbortCause::capacity}));
 }
 
 // 7. What one thread does in L1 can end a transaction of the other thread of the core.

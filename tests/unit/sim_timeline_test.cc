@@ -12,6 +12,7 @@
 #include "holdfast/engines/fur/fur.h"
 #include "holdfast/engines/hw/hw.h"
 #include "holdfast/engines/romulus/romulus.h"
+#include "holdfast/engines/tinystm/tinystm.h"
 #include "holdfast/engines/undo/undo.h"
 #include "holdfast/machine/sim/sim_machine.h"
 #include "holdfast/machine/sim/timeline.h"
@@ -77,9 +78,7 @@ class World {
     }
     return names;
   }
-  uint64_t time(int slot, Phase phase) const {
-    return machine.statistics(slot).phase_time[static_cast<size_t>(phase)];
-  }
+  uint64_t time(int slot, Phase phase) const { return machine.statistics(slot).phase_time(phase); }
 
   Timeline timeline;
   SimMachine machine;
@@ -87,6 +86,14 @@ class World {
 };
 
 using Names = std::vector<std::string>;
+
+uint64_t time_of_all_phases(const SimCounters& c) {
+  uint64_t sum = 0;
+  for (int phase = 0; phase < kPhases; ++phase) {
+    sum += c.phase_time(static_cast<Phase>(phase));
+  }
+  return sum;
+}
 
 EngineFixtureShape fur_shape(Options options = {{"background", "0"}}) {
   options.insert({"log_bytes", "4096"});
@@ -138,10 +145,10 @@ TEST(SimTimeline, CountersAddUpToTheTimeOfTheRunAndAgreeWithTheSlices) {
     took[w.machine.self()] = w.machine.now() - start;
     ASSERT_EQ(w.machine.self(), kSlotOfWorker0 + worker);
   });
-  EXPECT_GT(w.machine.statistics().phase_time[static_cast<size_t>(Phase::aborted)], 0u);
+  EXPECT_GT(w.machine.statistics().phase_time(Phase::aborted), 0u);
   for (const auto& [slot, time] : took) {
     const SimCounters c = w.machine.statistics(slot);
-    const uint64_t sum = std::accumulate(c.phase_time.begin(), c.phase_time.end(), uint64_t{0});
+    const uint64_t sum = time_of_all_phases(c);
     EXPECT_GE(sum, time);
     EXPECT_LE(sum, time + 10'000);  // the two looks at the clock
     EXPECT_GT(w.time(slot, Phase::outside), 0u);
@@ -192,6 +199,35 @@ TEST(SimTimeline, AnAbortedAttemptIsDrawnAndItsTimeCountsAsAborted) {
   EXPECT_GT(length(executed[0]), kMicrosecond);  // 5000 cycles
   EXPECT_EQ(w.time(kSlotOfWorker0, Phase::aborted), length(attempts[0]));
   EXPECT_EQ(w.time(kSlotOfWorker0, Phase::execute), length(executed[1]));
+}
+
+TEST(SimTimeline, AnAttemptThatSoftwareAbortsIsDrawnAndCountsAsWell) {
+  World<TinyStm<SimMachine>> w(power9(2), {.options = {{"locks", "64"}}});
+  w.run(2, [&](int worker) {
+    w.heap.engine().update([&] {
+      w.machine.work(worker == 0 ? 1000 : 500);
+      w.heap.set(1, 1);  // worker 1 owns it when worker 0 comes
+      w.machine.work(worker == 0 ? 1000 : 5000);
+    });
+  });
+  const auto attempts = w.slices(Kind::attempt, kSlotOfWorker0);
+  const auto transactions = w.slices(Kind::transaction, kSlotOfWorker0);
+  ASSERT_FALSE(attempts.empty());
+  ASSERT_EQ(transactions.size(), 1u);
+  EXPECT_EQ(attempts[0].outcome, Outcome::aborted);
+  EXPECT_EQ(attempts[0].cause, AbortCause::conflict);
+  EXPECT_EQ(attempts[0].begin, transactions[0].begin);
+  EXPECT_EQ(transactions[0].attempts, attempts.size() + 1);
+  EXPECT_EQ(transactions[0].outcome, Outcome::committed);
+  uint64_t aborted = 0;
+  for (const Slice& attempt : attempts) {
+    aborted += length(attempt);
+  }
+  EXPECT_EQ(w.time(kSlotOfWorker0, Phase::aborted), aborted);
+  const auto executed = w.phases(kSlotOfWorker0, Phase::execute);
+  ASSERT_EQ(executed.size(), attempts.size() + 1);
+  EXPECT_EQ(w.time(kSlotOfWorker0, Phase::execute), length(executed.back()));
+  EXPECT_EQ(w.slices(Kind::attempt, kSlotOfWorker0 + 1).size(), 0u);
 }
 
 TEST(SimTimeline, AnExceptionOfTheUserRollsBack) {
@@ -305,6 +341,31 @@ TEST(SimTimeline, WhoWaitsForALockIsSeenToWait) {
   EXPECT_EQ(waits, 1u);
 }
 
+TEST(SimTimeline, CountersTellUpdatesFromReads) {
+  World<FurSi<SimMachine>> w(power9(1), fur_shape());
+  w.run(1, [&](int) {
+    w.heap.write(3, 7);
+    w.heap.write(5, 8);
+    w.heap.read(3);
+  });
+  const SimCounters c = w.machine.statistics(kSlotOfWorker0);
+  const auto& of = [&](TransactionKind kind) -> const SimCounters::OfKind& {
+    return c.of_kind[static_cast<size_t>(kind)];
+  };
+  const auto time = [&](TransactionKind kind, Phase phase) {
+    return of(kind).phase_time[static_cast<size_t>(phase)];
+  };
+  EXPECT_GT(time(TransactionKind::update, Phase::execute), 0u);
+  EXPECT_GT(time(TransactionKind::update, Phase::marker_flush), 2 * 310'000u);
+  EXPECT_GT(time(TransactionKind::read, Phase::execute), 0u);
+  EXPECT_EQ(time(TransactionKind::read, Phase::marker_flush), 0u);
+  EXPECT_EQ(time(TransactionKind::none, Phase::execute), 0u);
+  EXPECT_EQ(time(TransactionKind::update, Phase::outside), 0u);
+  EXPECT_GE(of(TransactionKind::update).execute_stores, 2u);
+  EXPECT_GE(of(TransactionKind::read).execute_loads, 1u);
+  EXPECT_EQ(of(TransactionKind::none).execute_loads, 0u);
+}
+
 TEST(SimTimeline, RecordingTakesNoSimulatedTime) {
   const auto steps_and_time = [](bool record) {
     World<FurOpa<SimMachine>> w(power9(2), fur_shape());
@@ -315,7 +376,7 @@ TEST(SimTimeline, RecordingTakesNoSimulatedTime) {
     };
     record ? w.run(2, work) : w.machine.run_threads(2, work);
     EXPECT_EQ(w.timeline.slices().empty(), !record);
-    return std::pair(w.machine.steps(), w.machine.statistics().phase_time);
+    return std::pair(w.machine.steps(), w.machine.statistics().of_kind);
   };
   EXPECT_EQ(steps_and_time(true), steps_and_time(false));
 }
@@ -328,7 +389,7 @@ TEST(SimTimeline, WithoutTimeStepsAreDrawnAndNothingIsAddedUp) {
   EXPECT_GT(length(transactions[0]), 10u);
   EXPECT_LT(length(transactions[0]), 200u);
   const SimCounters c = w.machine.statistics();
-  EXPECT_EQ(std::accumulate(c.phase_time.begin(), c.phase_time.end(), uint64_t{0}), 0u);
+  EXPECT_EQ(time_of_all_phases(c), 0u);
 }
 
 template <class E>

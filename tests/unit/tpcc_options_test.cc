@@ -56,6 +56,23 @@ TEST(TpccOptions, OnePayerAndManyWhoAsk) {
   EXPECT_EQ(frequencies(mix, 1)[kOrderStatus], 100'000);
 }
 
+TEST(TpccOptions, FursDetailsChooseCustomersByNumber) {
+  const auto by_name = [](const char* detail) {
+    const Settings s = settings({{"detail", detail}});
+    Random random(3);
+    Terminal terminal(s, NurandConstants(), 1, 1, random);
+    int count = 0;
+    for (int i = 0; i < 1000; ++i) {
+      count += terminal.order_status().customer.number == 0 ? 1 : 0;
+      count += terminal.payment().customer.number == 0 ? 1 : 0;
+    }
+    return count;
+  };
+  EXPECT_NEAR(by_name("standard"), 1200, 100);
+  EXPECT_EQ(by_name("fur"), 0);
+  EXPECT_THROW(settings({{"detail", "some"}}), Error);
+}
+
 TEST(TpccOptions, ExplicitWeights) {
   const Mix mix = parse_mix("payment:1,stock_level:3").value();
   EXPECT_EQ(mix.weights, (std::array<uint32_t, kKinds>{0, 1, 0, 0, 3}));

@@ -308,6 +308,30 @@ TEST(TpccMix, TwentyThousandTransactionsKeepEveryCondition) {
   EXPECT_EQ(blocks, Heap::live_blocks()) << "a block leaks";
 }
 
+TEST(TpccMix, WithFursDetailsPaymentsStoreFiveWordsAndWhatElseIsCheckedHolds) {
+  auto parameters = Fixture::small();
+  parameters["detail"] = "fur";
+  Fixture f(parameters);
+  const auto history_rows = [&] {
+    size_t rows = 0;
+    f.tpcc.catalog().each_district(
+        [&](uint32_t w, uint32_t d) { rows += f.tpcc.catalog().tables(w, d).history.size(); });
+    return rows;
+  };
+  const size_t before = history_rows();
+  Random random(Fixture::kSeed);
+  for (int i = 0; i < 3000; ++i) {
+    const auto result = f.tpcc.operation(i % 4, random);
+    EXPECT_TRUE(f.tpcc.verify(result).ok()) << f.tpcc.verify(result).message();
+  }
+  EXPECT_EQ(history_rows(), before);
+  const Status status = f.tpcc.check();
+  EXPECT_TRUE(status.ok()) << status.message();
+  Conditions<Heap> conditions(f.heap, f.tpcc.catalog());
+  EXPECT_FALSE(conditions.condition_3_3_2_8().ok()) << "payments leave no history rows";
+  EXPECT_FALSE(conditions.condition_3_3_2_7().ok()) << "deliveries leave no dates";
+}
+
 TEST(TpccMix, WorkersWithFixedHomesKeepToThem) {
   auto parameters = Fixture::small();
   parameters["warehouses"] = "3";

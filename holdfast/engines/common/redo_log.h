@@ -129,7 +129,11 @@ class RedoLog {
   RedoLog(M& machine, const RedoLogArea& area, int thread, const Position* freed)
       : machine_(machine), base_(area.of(thread)), bytes_(area.bytes), freed_(freed) {}
 
+  /// Goes on at a position where a former engine on the same log stopped: `freed` as well.
+  void resume(uint64_t position) { head_ = position; }
+
   uint64_t size() const { return bytes_; }
+  uint64_t head() const { return head_; }
   uint64_t start() const { return head_ % bytes_; }
   /// Acquire: what is stored into freed space comes after the replayer's last load from it.
   uint64_t free_bytes() const { return bytes_ - (head_ - freed_->load(std::memory_order_acquire)); }

@@ -29,7 +29,7 @@ class SlotStatistics {
   struct alignas(2 * kLineBytes) Slot {
     Counter update_commits, read_commits, user_aborts, lock_fallbacks, batches, bytes_stored,
         bytes_written, replayed;
-    Counter htm_aborts[kAbortCauses];
+    Counter aborts[kAbortCauses];
   };
 
   Slot& here() { return slots_[static_cast<size_t>(machine_.self())]; }
@@ -46,8 +46,8 @@ class SlotStatistics {
       s.bytes_stored += slot.bytes_stored.read();
       s.bytes_written += slot.bytes_written.read();
       s.replayed += slot.replayed.read();
-      for (size_t i = 0; i < s.htm_aborts.size(); ++i) {
-        s.htm_aborts[i] += slot.htm_aborts[i].read();
+      for (size_t i = 0; i < s.aborts.size(); ++i) {
+        s.aborts[i] += slot.aborts[i].read();
       }
     }
     return s;

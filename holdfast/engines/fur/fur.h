@@ -43,12 +43,8 @@
 #include <limits>
 #include <memory>
 
-#include "holdfast/engines/common/durability_markers.h"
-#include "holdfast/engines/common/log_replayer.h"
-#include "holdfast/engines/common/redo_log.h"
+#include "holdfast/engines/common/numbered_log.h"
 #include "holdfast/engines/common/retry.h"
-#include "holdfast/engines/common/slot_statistics.h"
-#include "holdfast/engines/common/state_array.h"
 #include "holdfast/engines/fur/fur_access.h"
 #include "holdfast/engines/fur/fur_options.h"
 
@@ -65,49 +61,31 @@ class Fur : public FurAccess<M, kTracking> {
       : machine_(machine),
         regions_(regions),
         options_(FurOptions::parse(options, max_threads).value()),
-        area_(options_, max_threads),
-        logs_{regions.area + area_.log_offset, area_.log_bytes, area_.logs},
-        markers_(machine, regions.area + area_.marker_offset, area_.markers),
-        states_(machine, area_.logs),
+        log_(machine, regions, options_.log, max_threads),
+        states_(log_.states()),
         lock_(machine),
-        order_(make_array<Order>(machine, 1)),
-        attempts_(uses_hardware(machine.htm_capabilities()) ? options_.retries : 0),
-        statistics_(machine),
-        replayer_(machine, regions, tail_word(), markers_, logs_, states_, statistics_) {
-    for (int slot = 0; slot < std::min(area_.logs, machine.slots()); ++slot) {
-      const RedoLog<M> log(machine, logs_, slot, replayer_.freed(slot));
-      threads_.push_back(std::make_unique<Thread>(machine, log, slot, area_.logs));
+        attempts_(uses_hardware(machine.htm_capabilities()) ? options_.retries : 0) {
+    for (int slot = 0; slot < std::min(log_.logs(), machine.slots()); ++slot) {
+      threads_.push_back(std::make_unique<Thread>(machine, log_.redo(slot), slot, log_.logs()));
       threads_.back()->data = regions.data;
       threads_.back()->capacity = regions.capacity;
     }
   }
 
-  ~Fur() { stop_background(); }
-  Fur(const Fur&) = delete;
-  Fur& operator=(const Fur&) = delete;
-
-  Status format();
-  Status recover(RecoveryReport& report);
-  Status close();
-  void grown(size_t bytes) { replayer_.grown(bytes); }
+  Status format() { return log_.format(); }
+  Status recover(RecoveryReport& report) { return log_.recover(kDescription.name, report); }
+  Status close() { return log_.close(); }
+  void grown(size_t bytes) { log_.grown(bytes); }
 
   void update(FunctionRef<void()> body);
   void read(FunctionRef<void()> body);
 
-  Statistics statistics() const { return statistics_.sum(); }
+  Statistics statistics() const { return log_.statistics().sum(); }
 
  private:
   using Thread = FurThread<M>;
   using Path = typename Thread::Path;
   enum class Outcome : uint8_t { committed, aborted, log_full };
-  /// globalOrderTs: the last number given out.
-  struct alignas(2 * kLineBytes) Order {
-    typename M::template Atomic<uint64_t> last{};
-  };
-
-  uint64_t* tail_word() const {
-    return reinterpret_cast<uint64_t*>(regions_.area + FurArea::kTailOffset);
-  }
   /// Without full suspend a committer could not tell others what it does before it commits: then
   /// all updates take the lock.
   static bool uses_hardware(const HtmCapabilities& can) {
@@ -117,8 +95,6 @@ class Fur : public FurAccess<M, kTracking> {
 
   Thread& here();
   uint64_t enter(int slot);
-  void make_room(Thread& t, bool whole_log);
-  std::exception_ptr run(Thread& t, FunctionRef<void()> body, bool& aborted);
   Outcome attempt(Thread& t, FunctionRef<void()> body);
   void commit_in_hardware(Thread& t);
   void finish_without_stores(Thread& t, uint64_t key);
@@ -128,25 +104,20 @@ class Fur : public FurAccess<M, kTracking> {
   Outcome leave_lock(Thread& t, const std::exception_ptr& failure);
   template <class LoadWord, class LoadRange>
   void stage(Thread& t, LoadWord&& load_word, LoadRange&& load_range);
-  void take_number(Thread& t);
-  void write_marker(Thread& t, Site site);
-  void count_update(Thread& t);
-  void stop_background();
+  void write_marker(Thread& t, Site site) {
+    log_.write_marker(t.number, t.slot, t.redo, t.staged.data(), t.log.bytes(), site);
+  }
+  void count_update(const Thread& t) { log_.count_update(t.slot, t.stored_bytes, t.log.bytes()); }
+  auto& counts(const Thread& t) { return log_.statistics().at(t.slot); }
 
   M& machine_;
   Regions regions_;
   FurOptions options_;
-  FurArea area_;
-  RedoLogArea logs_;
-  DurabilityMarkers<M> markers_;
-  StateArray<M> states_;
+  NumberedLog<M> log_;
+  StateArray<M>& states_;
   GlobalLock<M> lock_;
-  Order* order_;
   uint64_t attempts_;  ///< in hardware, before the lock
-  SlotStatistics<M> statistics_;
-  LogReplayer<M> replayer_;
   std::vector<std::unique_ptr<Thread>> threads_;
-  bool background_running_ = false;
 };
 
 /// Opaque: loads of update transactions are tracked.
@@ -159,5 +130,4 @@ using FurSi = Fur<M, Tracking::stores>;
 }  // namespace holdfast
 
 #include "holdfast/engines/fur/fur_commit.h"
-#include "holdfast/engines/fur/fur_lifetime.h"
 #include "holdfast/engines/fur/fur_locked.h"

@@ -10,9 +10,7 @@ template <class M, Tracking kTracking>
 typename Fur<M, kTracking>::Thread& Fur<M, kTracking>::here() {
   const int slot = machine_.self();
   if (slot < 0 || static_cast<size_t>(slot) >= threads_.size()) [[unlikely]] {
-    throw Error(Status(
-        Code::too_many_threads,
-        "more threads use the heap than it was created for; raise max_threads, or end some"));
+    throw too_many_threads();
   }
   return *threads_[static_cast<size_t>(slot)];
 }
@@ -32,34 +30,10 @@ uint64_t Fur<M, kTracking>::enter(int slot) {
         return begin_time == 0 ? 0 : begin_time - 1;  // waits for stamps < begin_time
       }
       // Relaxed: the fence above orders it behind ACTIVE, as the proof in fur.h needs.
-      return order_->last.load(std::memory_order_relaxed);
+      return log_.last_number(std::memory_order_relaxed);
     }
     states_.deactivate(slot);  // the holder waits for it
   }
-}
-
-/// Runs the body with this transaction as context; says how it ended. No machine operation happens
-/// inside the handlers.
-template <class M, Tracking kTracking>
-std::exception_ptr Fur<M, kTracking>::run(Thread& t, FunctionRef<void()> body, bool& aborted) {
-  void* const outer = M::context();
-  M::set_context(&t);
-  std::exception_ptr failure;
-  try {
-    body();
-  } catch (const HtmAbort&) {
-    aborted = true;
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  M::set_context(outer);
-  if (t.nested_failure) [[unlikely]] {  // the body caught what should have ended it
-    if (!failure) {
-      failure = t.nested_failure;
-    }
-    t.nested_failure = nullptr;
-  }
-  return failure;
 }
 
 template <class M, Tracking kTracking>
@@ -70,44 +44,16 @@ void Fur<M, kTracking>::read(FunctionRef<void()> body) {
   t.mode = Context::Mode::read;
   t.path = Path::outside;
   bool aborted = false;
-  const std::exception_ptr failure = run(t, body, aborted);
+  const std::exception_ptr failure = run_body<M>(t, body, aborted);
   states_.deactivate(t.slot);  // after all loads: release
   // What the body saw leaves the heap with its result, or with its exception.
   M::phase(Phase::durability_wait);
   states_.await_durable(t.slot, key, Site{"fur.read.durability_wait"});
   if (failure) {
-    statistics_.at(t.slot).user_aborts += 1;
+    counts(t).user_aborts += 1;
     std::rethrow_exception(failure);
   }
-  statistics_.at(t.slot).read_commits += 1;
-}
-
-/// Space for one more number and for the log, before either can be held: a transaction that waits
-/// for the replayer while it holds a number is what the replayer waits for.
-template <class M, Tracking kTracking>
-void Fur<M, kTracking>::make_room(Thread& t, bool whole_log) {
-  const uint64_t markers = area_.markers;
-  const auto logs = static_cast<uint64_t>(area_.logs);
-  auto enough = [&] {
-    // The tail first: read in this order, `used` is never less than it was at any moment in
-    // between. Each thread takes at most one number between this look and its next, so `logs` slots
-    // of slack are enough for all who have looked and not yet taken.
-    const uint64_t tail = replayer_.tail();
-    const uint64_t used = order_->last.load() - tail;
-    if (used > markers / 2) {
-      replayer_.request();
-    }
-    const uint64_t free = t.redo.room();
-    if (free < t.redo.size() / 2) {
-      replayer_.request();
-    }
-    return (used + logs < markers || machine_.skips(Site{"fur.marker.room"})) &&
-           free >= (whole_log ? t.redo.size() : 1);
-  };
-  if (!enough()) [[unlikely]] {
-    const PhaseScope<M> waiting(Phase::space_wait);
-    replayer_.make_room(t.slot, enough);
-  }
+  counts(t).read_commits += 1;
 }
 
 template <class M, Tracking kTracking>
@@ -116,7 +62,7 @@ void Fur<M, kTracking>::update(FunctionRef<void()> body) {
   const TransactionScope<M> scope(TransactionKind::update);
   bool whole_log = false;
   for (uint64_t tries = 0; tries < attempts_;) {
-    make_room(t, whole_log);
+    log_.make_room(t.redo, t.slot, whole_log);
     const Outcome outcome = attempt(t, body);
     if (outcome == Outcome::committed) [[likely]] {
       return;
@@ -129,7 +75,7 @@ void Fur<M, kTracking>::update(FunctionRef<void()> body) {
     }
   }
   for (;;) {
-    make_room(t, whole_log);
+    log_.make_room(t.redo, t.slot, whole_log);
     if (locked(t, body) == Outcome::committed) {
       return;
     }
@@ -148,7 +94,7 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::attempt(Thread& t,
     return clean_up_abort(t);
   }
   bool aborted = false;
-  const std::exception_ptr failure = run(t, body, aborted);
+  const std::exception_ptr failure = run_body<M>(t, body, aborted);
   // Doomed, although no HtmAbort arrived: the body swallowed it, or failed on what it saw
   // afterwards.
   if (aborted || t.htm->doomed()) {
@@ -160,7 +106,7 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::attempt(Thread& t,
     M::phase(Phase::durability_wait);
     // The exception tells what the body has read.
     states_.await_durable(t.slot, key, Site{"fur.failure.durability_wait"});
-    statistics_.at(t.slot).user_aborts += 1;
+    counts(t).user_aborts += 1;
     std::rethrow_exception(failure);
   }
   try {
@@ -205,7 +151,7 @@ void Fur<M, kTracking>::commit_in_hardware(Thread& t) {
   M::phase(Phase::isolation_wait);
   // The read-modify-write also orders the body's stores, which own their lines from then on, before
   // the scan: whoever becomes active too late to be waited for runs into them.
-  take_number(t);
+  t.number = log_.take_number(t.slot);
   states_.await_active(
       t.slot, t.scratch.data(), [&] { return t.htm->doomed(); }, Site{"fur.isolation_wait"});
   M::phase(Phase::commit);
@@ -239,13 +185,10 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::clean_up_abort(Thread& t)
   const AbortCause cause = t.htm->caught();
   states_.deactivate(t.slot);
   if (t.number != 0 && !machine_.skips(Site{"fur.abort.marker"})) {
-    // Fills the gap in the numbers. No fence: an on-line replayer sees the marker anyway, and
-    // recovery, which may miss it, skips gaps.
-    markers_.write({.number = t.number, .aborted = true, .thread = t.slot}, Site{"fur.abort"});
-    statistics_.at(t.slot).bytes_written += DurabilityMarkers<M>::kStoredBytes;
+    log_.write_abort_marker(t.number, t.slot, Site{"fur.abort"});
   }
   states_.settle(t.slot);
-  statistics_.at(t.slot).htm_aborts[static_cast<size_t>(cause)] += 1;
+  counts(t).aborts[static_cast<size_t>(cause)] += 1;
   return cause == AbortCause::explicit_abort ? Outcome::log_full : Outcome::aborted;
 }
 
@@ -266,34 +209,6 @@ void Fur<M, kTracking>::stage(Thread& t, LoadWord&& load_word, LoadRange&& load_
       load_range(out, from, record.bytes);
       out += record.bytes / 8;
     }
-  }
-}
-
-template <class M, Tracking kTracking>
-void Fur<M, kTracking>::take_number(Thread& t) {
-  t.number = order_->last.fetch_add(1) + 1;
-  states_.take_number(t.slot, t.number);
-}
-
-template <class M, Tracking kTracking>
-void Fur<M, kTracking>::write_marker(Thread& t, Site site) {
-  DurabilityMarker marker;
-  marker.number = t.number;
-  marker.thread = t.slot;
-  marker.start = t.redo.start();
-  marker.bytes = t.log.bytes();
-  marker.checksum =
-      holdfast::checksum(t.staged.data(), t.log.bytes(), LogReplayer<M>::seed(t.number, t.slot));
-  markers_.write(marker, site);
-}
-
-template <class M, Tracking kTracking>
-void Fur<M, kTracking>::count_update(Thread& t) {
-  auto& counts = statistics_.at(t.slot);
-  counts.update_commits += 1;
-  counts.bytes_stored += t.stored_bytes;
-  if (!t.log.empty()) {
-    counts.bytes_written += t.log.bytes() + DurabilityMarkers<M>::kStoredBytes;
   }
 }
 

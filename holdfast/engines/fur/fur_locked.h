@@ -30,12 +30,12 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::locked(Thread& t, Functio
   // The lock is visible before the scan (the other half of enter()'s handshake).
   machine_.fence(Site{"fur.lock"});
   states_.await_active(t.slot, t.scratch.data(), [] { return false; }, Site{"fur.lock.scan"});
-  statistics_.at(t.slot).lock_fallbacks += 1;
+  counts(t).lock_fallbacks += 1;
 
   M::phase(Phase::execute);
   t.prepare(Context::Mode::update, Path::locked);
   bool aborted = false;
-  const std::exception_ptr failure = run(t, body, aborted);
+  const std::exception_ptr failure = run_body<M>(t, body, aborted);
   if (failure) [[unlikely]] {
     return leave_lock(t, failure);
   }
@@ -57,7 +57,7 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::locked(Thread& t, Functio
   // So is everything the body may have read.
   states_.await_all_durable(t.slot, Site{"fur.lock.durability_wait"});
   M::phase(Phase::marker_flush);
-  take_number(t);  // above the number of everything it depends on
+  t.number = log_.take_number(t.slot);  // above the number of everything it depends on
   write_marker(t, Site{"fur.lock.marker"});
   machine_.pfence(
       Site{"fur.lock.marker.fence"});  // the marker is durable before anybody can read the data
@@ -87,7 +87,7 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::leave_lock(
   M::phase(Phase::durability_wait);
   // The exception tells what the body has read.
   states_.await_all_durable(t.slot, Site{"fur.lock.failure.durability_wait"});
-  statistics_.at(t.slot).user_aborts += 1;
+  counts(t).user_aborts += 1;
   lock_.release();
   std::rethrow_exception(failure);
 }

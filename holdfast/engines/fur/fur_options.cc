@@ -1,22 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/engines/fur/fur_options.h"
 
-#include "holdfast/base/random.h"
-
 namespace holdfast {
 namespace {
-
-constexpr uint64_t kMagic = 0x31676f6c72754668;  // "hFurlog1"
-/// Logs are cut to whole lines of the longest kind.
-constexpr uint64_t kLogGrain = 2 * kLineBytes;
-
-int log_count(int max_threads) {
-  return max_threads + 2;
-}
-
-size_t pages(size_t bytes) {
-  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-}
 
 Result<uint64_t> choice(const Options& options, const std::string& name, const std::string& zero,
                         const std::string& one) {
@@ -35,45 +21,26 @@ Result<uint64_t> choice(const Options& options, const std::string& name, const s
 
 Result<FurOptions> FurOptions::parse(const Options& options, int max_threads) {
   FurOptions o;
-  // One number per thread may be taken after the array was seen not to be full; one more slot must
-  // exist for there to be progress.
-  const auto least = static_cast<uint64_t>(log_count(max_threads)) + 2;
-  const auto log_bytes = option_number(options, "log_bytes", o.log_bytes, 512, 64 << 20);
-  const auto markers = option_number(options, "markers", o.markers, least, 1 << 24);
+  auto log = NumberedLogOptions::parse(options, max_threads);
+  if (!log) {
+    return log.status();
+  }
   const auto retries = option_number(options, "retries", o.retries, 0, 1000);
-  const auto background = option_number(options, "background", 1, 0, 1);
   const auto timestamps = choice(options, "timestamps", "fixed", "as_printed");
-  for (const auto* result : {&log_bytes, &markers, &retries, &background, &timestamps}) {
+  for (const auto* result : {&retries, &timestamps}) {
     if (!result->ok()) {
       return result->status();
     }
   }
-  o.log_bytes = log_bytes.value() / kLogGrain * kLogGrain;
-  o.markers = markers.value();
+  o.log = log.value();
   o.retries = retries.value();
-  o.background = background.value() == 1;
   o.timestamps = timestamps.value() == 0 ? FurTimestamps::fixed : FurTimestamps::as_printed;
   return o;
 }
 
-FurArea::FurArea(const FurOptions& options, int max_threads)
-    : logs(log_count(max_threads)),
-      log_bytes(options.log_bytes),
-      markers(options.markers),
-      marker_offset(kPageBytes),
-      log_offset(marker_offset + pages(markers * kLineBytes)),
-      bytes(log_offset + static_cast<size_t>(logs) * log_bytes) {}
-
-void FurArea::header(uint64_t (&words)[kHeaderWords]) const {
-  words[0] = kMagic;
-  words[1] = log_bytes;
-  words[2] = markers << 16 | static_cast<uint64_t>(logs);
-  words[3] = mix64(words[0] ^ mix64(words[1] ^ mix64(words[2])));
-}
-
 Result<size_t> fur_area_bytes(const Options& options, int max_threads) {
   const auto parsed = FurOptions::parse(options, max_threads);
-  return parsed ? Result<size_t>(FurArea(parsed.value(), max_threads).bytes)
+  return parsed ? Result<size_t>(NumberedLogArea(parsed.value().log, max_threads).bytes)
                 : Result<size_t>(parsed.status());
 }
 

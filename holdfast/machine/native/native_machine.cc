@@ -150,7 +150,8 @@ HtmCapabilities NativeMachine::htm_capabilities() const {
           .untracked_loads = true,
           .suspend = true,
           .store_lines = soft_.options.store_lines,
-          .load_lines = soft_.options.load_lines};
+          .load_lines = soft_.options.load_lines,
+          .suspend_loads = true};
 }
 
 }  // namespace holdfast

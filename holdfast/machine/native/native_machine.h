@@ -51,6 +51,10 @@ class NativeMachine {
     return native::load_word(p);
   }
   template <Word T>
+  static T load_acquire(const T* p) {
+    return native::load_word<__ATOMIC_ACQUIRE>(p);
+  }
+  template <Word T>
   static void store(T* p, T value) {
     native::store_word(p, value);
   }

@@ -56,14 +56,29 @@ void SoftThread::suspend() {
   resumed_ = mode_;
   mode_ = Mode::suspended;
   last_line_ = kNoLine;
-  // An engine now looks for readers that its stores might tear. Either it sees such a reader, or
-  // the reader, who has announced itself with a full fence, sees our ownership: store-load order on
-  // this side. On x86 the locked instruction that took each line was that fence.
+  order_stores();
+}
+
+/// An engine now looks for readers that its stores might tear. Either it sees such a reader, or the
+/// reader, who has announced itself with a full fence, sees our ownership: store-load order on this
+/// side. On x86 the locked instruction that took each line was that fence.
+void SoftThread::order_stores() {
 #if defined(__x86_64__)
   compiler_barrier();
 #else
   full_fence();
 #endif
+}
+
+void SoftThread::track(Tracking tracking) {
+  if (mode_ == Mode::aborted) {
+    throw HtmAbort();  // the body swallowed the first one
+  }
+  check_alive();
+  assert(mode_ == Mode::all || mode_ == Mode::stores);
+  mode_ = tracking == Tracking::all ? Mode::all : Mode::stores;
+  last_line_ = kNoLine;
+  order_stores();
 }
 
 void SoftThread::resume() {

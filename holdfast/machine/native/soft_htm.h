@@ -75,6 +75,7 @@ class alignas(2 * kLineBytes) SoftThread {
   AbortCause begin(Tracking tracking);
   void suspend();
   void resume();
+  void track(Tracking tracking);
   void commit();
   [[noreturn]] void abort();
   AbortCause caught();
@@ -211,6 +212,7 @@ class alignas(2 * kLineBytes) SoftThread {
   [[noreturn]] void fail(AbortCause cause);
   void roll_back();
   void release_with(uint64_t version);
+  static void order_stores();
   void finish(Mode mode);
 
   // First line: all that the fast paths need.

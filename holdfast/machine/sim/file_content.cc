@@ -15,6 +15,8 @@
 namespace holdfast::sim {
 namespace {
 
+constexpr size_t kMostPopulated = size_t{1} << 30;
+
 Status failed(const std::string& path, const char* what, int error) {
   return {error == ENOENT ? Code::not_found : Code::io_error,
           path + ": " + what + " (" + strerror(error) + ")"};
@@ -78,8 +80,11 @@ Status FileContent::map_over(std::byte* to, const std::byte* from, size_t n) con
     return failed(path_, "cannot be mapped copy-on-write", errno);
   }
 #ifdef MADV_POPULATE_READ
-  // Page faults belong to set-up, not into what is measured. A wish, like all advice.
-  madvise(to, n, MADV_POPULATE_READ);
+  // Page faults belong to set-up, not into what is measured. A wish, like all advice. Of more than
+  // this a run touches a small part, and mapping all of it would take longer than the run.
+  if (n <= kMostPopulated) {
+    madvise(to, n, MADV_POPULATE_READ);
+  }
 #endif
   return {};
 }

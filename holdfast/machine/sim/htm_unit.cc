@@ -18,9 +18,10 @@ HtmUnit::HtmUnit(size_t lines, size_t slots, const HtmLimits& limits, HtmListene
   std::iota(group_of_.begin(), group_of_.end(), 0);
 }
 
-void HtmUnit::set_group(int slot, int group) {
+void HtmUnit::set_group(int slot, int group, int parts) {
   group_of_[static_cast<size_t>(slot)] = group;
   usage_.resize(std::max(usage_.size(), static_cast<size_t>(group) + 1));
+  usage_[static_cast<size_t>(group)].parts = static_cast<size_t>(parts);
 }
 
 void HtmUnit::begin(int slot, Tracking tracking) {
@@ -112,9 +113,10 @@ void HtmUnit::lost(uint32_t line, bool readers, bool writer, FunctionRef<bool(in
 bool HtmUnit::full(int slot, bool store) {
   const Usage& used = usage(slot);
   if (limits_.together) {
-    return used.loads + used.stores >= limits_.stores;
+    return used.loads + used.stores >= limits_.stores / used.parts;
   }
-  return store ? used.stores >= limits_.stores : used.loads >= limits_.loads;
+  return store ? used.stores >= limits_.stores / used.parts
+               : used.loads >= limits_.loads / used.parts;
 }
 
 void HtmUnit::plain_store(int slot, uint32_t line) {

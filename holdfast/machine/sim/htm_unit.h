@@ -61,9 +61,9 @@ class HtmUnit {
   HtmUnit(size_t lines, size_t slots, const HtmLimits& limits, HtmListener& listener,
           bool huge_table = false);
 
-  /// Slots of one group share the limits; at first each is a group of its own. With no transaction
-  /// open.
-  void set_group(int slot, int group);
+  /// Slots of one group share the limits, of which the group has one part of `parts`; at first each
+  /// is a group of its own. With no transaction open.
+  void set_group(int slot, int group, int parts = 1);
 
   Transaction& transaction(int slot) { return transactions_[static_cast<size_t>(slot)]; }
 
@@ -119,6 +119,7 @@ class HtmUnit {
   struct Usage {
     size_t loads = 0;
     size_t stores = 0;
+    size_t parts = 1;
   };
 
   void evict_writer(int slot, uint32_t line);

@@ -167,6 +167,10 @@ Problem check_htm(const MachineDescription& m) {
   } else if (htm.loads == HtmTracking::count && htm.load_lines == 0) {
     return problem("htm", "load_lines", "transactions could not load a line");
   }
+  if (htm.smt_splits && htm.smt_shares) {
+    return problem("htm", "smt_splits",
+                   "either the threads of a core share its limits, or each has its part of them");
+  }
   if (htm.suspend_resume_full_ns < htm.suspend_resume_ns) {
     return problem("htm", "suspend_resume_full_ns", "less than with one thread");
   }

@@ -32,6 +32,8 @@ namespace holdfast {
 namespace sim {
 namespace {
 
+constexpr const char* kKeyLetters = "abcdefghijklmnopqrstuvwxyz0123456789_";
+
 std::string brief(double value) {
   std::ostringstream out;
   out.precision(12);
@@ -250,13 +252,49 @@ class DescriptionReader {
   const std::string& source_;
 };
 
+/// The value of "key = text", or the text itself where TOML makes nothing of it.
+toml::table parse_change(const std::string& key, const std::string& text) {
+  try {
+    toml::table parsed = toml::parse(key + " = " + text);
+    if (parsed.size() == 1 && parsed.contains(key)) {  // and not several lines
+      return parsed;
+    }
+  } catch (const toml::parse_error&) {
+  } catch (const std::invalid_argument&) {
+  }
+  return toml::table{{key, text}};
+}
+
+/// Only where the file has a value, or could have one in a table it has, so that a slip of the pen
+/// is found here, with its own name, or by the reader.
+void change(toml::table& root, const std::string& source, const MachineChanges& changes) {
+  for (const auto& [name, text] : changes) {
+    const size_t dot = name.find('.');
+    toml::table* table = &root;
+    if (dot != std::string::npos) {
+      table = root[name.substr(0, dot)].as_table();
+    }
+    const std::string key = dot == std::string::npos ? name : name.substr(dot + 1);
+    const bool plain = !key.empty() && key.find_first_not_of(kKeyLetters) == std::string::npos;
+    if (table == nullptr || !plain || (table->contains(key) && table->get(key)->is_table())) {
+      throw Error(Status(Code::invalid_argument,
+                         source + ": there is no value '" + name +
+                             "' to set; write table.key, such as persistence.write_back_ns, with "
+                             "a table and key the description has"));
+    }
+    table->insert_or_assign(key, *parse_change(key, text).get(key));
+  }
+}
+
 }  // namespace
 }  // namespace sim
 
-Result<MachineDescription> parse_machine(const std::string& toml, const std::string& source) {
+Result<MachineDescription> parse_machine(const std::string& toml, const std::string& source,
+                                         const MachineChanges& changes) {
   const std::string no_toml = "not TOML: ";
   try {
-    const toml::table root = toml::parse(toml, source);
+    toml::table root = toml::parse(toml, source);
+    sim::change(root, source, changes);
     return sim::DescriptionReader(root, source).read();
   } catch (const Error& error) {
     return error.status();
@@ -268,7 +306,7 @@ Result<MachineDescription> parse_machine(const std::string& toml, const std::str
   }
 }
 
-Result<MachineDescription> load_machine(const std::string& path) {
+Result<MachineDescription> load_machine(const std::string& path, const MachineChanges& changes) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
     return Status(Code::invalid_argument, path + " is a directory, not a machine description");
@@ -285,7 +323,7 @@ Result<MachineDescription> load_machine(const std::string& path) {
                                         : Code::io_error;
     return Status(code, path + ": the machine description cannot be read: " + std::strerror(errno));
   }
-  return parse_machine(text.str(), path);
+  return parse_machine(text.str(), path, changes);
 }
 
 }  // namespace holdfast

@@ -11,12 +11,13 @@
 //     cores = 1 (in [llc]: all of a socket), inclusive = false
 //     row_bytes = 0; with rows: row_hit_ns is needed
 //     store_lines, load_lines: needed if tracked by "count" (the latter unless the two share)
-//     loads_and_stores_share, rollback_only, suspend, suspend_load_tracking = false; with one of
-//     the last two: suspend_resume_ns and suspend_resume_full_ns are needed
+//     loads_and_stores_share, smt_splits, rollback_only, suspend, suspend_load_tracking = false;
+//     with one of the last two: suspend_resume_ns and suspend_resume_full_ns are needed
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -73,13 +74,21 @@ enum class WriteBackKind : uint8_t {
   evict,     ///< CLFLUSHOPT: the line leaves the caches
   serial,    ///< CLFLUSH: the line leaves, and the instruction waits for it
   emulated,  ///< the thread spins for write_back_ns per line, as papers without the medium do
+  /// The same for write-backs that are asynchronous: a line takes write_back_ns in the background,
+  /// a thread's lines one after the other, and its next fence waits for what is left of that.
+  delayed,
 };
+
+/// Nothing moves: only its time is modelled.
+constexpr bool is_emulated(WriteBackKind kind) {
+  return kind == WriteBackKind::emulated || kind == WriteBackKind::delayed;
+}
 
 struct PersistenceDescription {
   bool eadr = false;  ///< caches are inside the persistence domain
   WriteBackKind write_back = WriteBackKind::keep;
-  double write_back_ns = 0;    ///< spent by the thread itself in one pwb
-  double fence_ns = 0;         ///< of pfence and psync beyond what they wait for
+  double write_back_ns = 0;  ///< spent by the thread itself in one pwb; delayed: in the background
+  double fence_ns = 0;       ///< of pfence and psync beyond what they wait for
   bool rmw_orders_pwb = true;  ///< an atomic read-modify-write orders write-backs (x86)
 };
 
@@ -98,6 +107,7 @@ struct HtmDescription {
   size_t load_lines = 0;
   bool loads_and_stores_share = false;  ///< one table of store_lines lines for both
   bool smt_shares = false;              ///< the limits are a core's, for its threads together
+  bool smt_splits = false;              ///< the same, and each has an equal part of them
   double begin_cycles = 0;
   double commit_cycles = 0;
   double abort_cycles = 0;
@@ -131,10 +141,16 @@ struct MachineDescription {
   int hardware_threads() const { return cores * sockets * smt; }
 };
 
+/// Values in the place of those of a file: "core.ghz" or "transfer_ns" and the value as TOML has
+/// it, except that texts need no quotation marks.
+using MachineChanges = std::map<std::string, std::string>;
+
 /// Reads a description. `source` is what messages call it. Text that is not TOML, unknown keys,
 /// missing values and impossible geometry are invalid_argument: "source:line: key: reason".
-Result<MachineDescription> parse_machine(const std::string& toml, const std::string& source);
+Result<MachineDescription> parse_machine(const std::string& toml, const std::string& source,
+                                         const MachineChanges& changes = {});
 /// The same from a file, which may also be not_found, permission_denied or io_error.
-Result<MachineDescription> load_machine(const std::string& path);
+Result<MachineDescription> load_machine(const std::string& path,
+                                        const MachineChanges& changes = {});
 
 }  // namespace holdfast

@@ -97,6 +97,7 @@ inline constexpr Key<HtmDescription> kHtmKeys[] = {
     {"load_lines", &HtmDescription::load_lines, 0, kMostBytes, Need::optional},
     {"loads_and_stores_share", &HtmDescription::loads_and_stores_share, 0, 1, Need::optional},
     {"smt_shares", &HtmDescription::smt_shares},
+    {"smt_splits", &HtmDescription::smt_splits, 0, 1, Need::optional},
     {"begin_cycles", &HtmDescription::begin_cycles, 0, kMostCycles},
     {"commit_cycles", &HtmDescription::commit_cycles, 0, kMostCycles},
     {"abort_cycles", &HtmDescription::abort_cycles, 0, kMostCycles},
@@ -115,10 +116,9 @@ struct Word {
 };
 
 inline constexpr Word<WriteBackKind> kWriteBackWords[] = {
-    {"keep", WriteBackKind::keep},
-    {"evict", WriteBackKind::evict},
-    {"serial", WriteBackKind::serial},
-    {"emulated", WriteBackKind::emulated},
+    {"keep", WriteBackKind::keep},       {"evict", WriteBackKind::evict},
+    {"serial", WriteBackKind::serial},   {"emulated", WriteBackKind::emulated},
+    {"delayed", WriteBackKind::delayed},
 };
 
 inline constexpr Word<HtmTracking> kTrackingWords[] = {

@@ -96,6 +96,21 @@ void MemorySystem::resume(SimThread& thread) {
   }
 }
 
+void MemorySystem::track(SimThread& thread, Tracking tracking) {
+  runner_.point(thread, tracking == Tracking::all ? Op::resume : Op::suspend, 0);
+  if (!thread.tx->open || thread.tx->suspended) {
+    misuse("track without a running hardware transaction");
+  }
+  if (options_.machine != nullptr && !options_.machine->htm.suspend_load_tracking) {
+    misuse("this machine cannot suspend the tracking of loads; see htm_capabilities()");
+  }
+  throw_if_doomed(thread);
+  thread.tx->tracking = tracking;
+  if (timed_ != nullptr) {
+    timed_->suspend_or_resume(thread);
+  }
+}
+
 void MemorySystem::commit(SimThread& thread) {
   Transaction& tx = *thread.tx;
   runner_.point(thread, Op::commit, 0);
@@ -116,6 +131,9 @@ void MemorySystem::commit(SimThread& thread) {
   bool same_instant = false;
   for (const MaskedWord& word : words) {
     write(thread, word, same_instant);
+    if (lint_ != nullptr) [[unlikely]] {
+      lint_->stored(thread, word.address);
+    }
     same_instant = same_instant || medium_.find(word.address, offset);
   }
   for (const uint32_t line : tx.written_lines) {

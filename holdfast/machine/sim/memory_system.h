@@ -92,6 +92,7 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   void begin(SimThread& thread, Tracking tracking);
   void suspend(SimThread& thread);
   void resume(SimThread& thread);
+  void track(SimThread& thread, Tracking tracking);
   void commit(SimThread& thread);
   [[noreturn]] void abort(SimThread& thread);
   AbortCause caught(SimThread& thread);

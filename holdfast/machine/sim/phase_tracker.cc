@@ -7,7 +7,7 @@ namespace holdfast::sim {
 
 void PhaseTracker::start(uint64_t now, bool timed) {
   timed_ = timed;
-  since_ = now;
+  start_phase(now);
 }
 
 void PhaseTracker::stop(uint64_t now) {
@@ -20,17 +20,35 @@ void PhaseTracker::stop(uint64_t now) {
 
 Phase PhaseTracker::enter(Phase next, uint64_t now) {
   const Phase former = phase_;
-  if (next != former) {
-    close_phase(now);
-    phase_ = next;
+  if (next == former) {
+    return former;
+  }
+  close_phase(now);
+  phase_ = next;
+  if (next == Phase::execute && !attempting_) {
+    attempt_since_ = now;  // one in software begins here; the hardware says when its own begin
+    before_attempt_ = of_kind();
+  } else if (next == Phase::aborted && transaction_ != TransactionKind::none && !attempting_) {
+    attempts_ += attempts_ == 0 ? 2 : 1;         // there will be another one
+    attempt_in_vain(AbortCause::conflict, now);  // the only cause that software finds
   }
   return former;
 }
 
-/// Counts the time since the last change, and draws it.
+void PhaseTracker::start_phase(uint64_t now) {
+  since_ = now;
+  loads_since_ = counters_.loads;
+  stores_since_ = counters_.stores;
+}
+
+/// Counts what happened since the last change, and draws it.
 void PhaseTracker::close_phase(uint64_t now) {
   if (timed_) {
-    counters_.phase_time[static_cast<size_t>(phase_)] += now - since_;
+    of_kind().phase_time[static_cast<size_t>(phase_)] += now - since_;
+  }
+  if (phase_ == Phase::execute) {
+    of_kind().execute_loads += counters_.loads - loads_since_;
+    of_kind().execute_stores += counters_.stores - stores_since_;
   }
   if (timeline_ != nullptr && phase_ != Phase::outside) [[unlikely]] {
     if (now > since_) {
@@ -44,7 +62,7 @@ void PhaseTracker::close_phase(uint64_t now) {
       cause_ = AbortCause::none;  // its end is the first change of phase after the abort
     }
   }
-  since_ = now;
+  start_phase(now);
 }
 
 void PhaseTracker::begin_transaction(TransactionKind kind, uint64_t now) {
@@ -77,7 +95,7 @@ void PhaseTracker::begin_attempt() {
   attempting_ = true;
   ++attempts_;
   attempt_since_ = since_;
-  before_attempt_ = counters_.phase_time;
+  before_attempt_ = of_kind();
 }
 
 void PhaseTracker::abort_attempt(AbortCause cause, uint64_t now) {
@@ -86,11 +104,15 @@ void PhaseTracker::abort_attempt(AbortCause cause, uint64_t now) {
   }
   close_phase(now);
   phase_ = Phase::aborted;
-  cause_ = cause;
   attempting_ = false;
+  attempt_in_vain(cause, now);
+}
+
+void PhaseTracker::attempt_in_vain(AbortCause cause, uint64_t now) {
+  cause_ = cause;
+  of_kind() = before_attempt_;
   if (timed_) {
-    counters_.phase_time = before_attempt_;
-    counters_.phase_time[static_cast<size_t>(Phase::aborted)] += now - attempt_since_;
+    of_kind().phase_time[static_cast<size_t>(Phase::aborted)] += now - attempt_since_;
   }
 }
 

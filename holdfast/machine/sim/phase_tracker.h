@@ -42,6 +42,9 @@ class PhaseTracker {
   using Kind = Timeline::Kind;
   using Outcome = Timeline::Outcome;
 
+  SimCounters::OfKind& of_kind() { return counters_.of_kind[static_cast<size_t>(transaction_)]; }
+  void start_phase(uint64_t now);
+  void attempt_in_vain(AbortCause cause, uint64_t now);
   void close_phase(uint64_t now);
   void close_transaction(Outcome outcome, uint64_t now);
   Timeline::Slice slice(Kind kind, uint64_t begin, uint64_t end) const;
@@ -53,6 +56,8 @@ class PhaseTracker {
 
   Phase phase_ = Phase::outside;
   uint64_t since_ = 0;
+  uint64_t loads_since_ = 0;  ///< the thread's, when the phase began
+  uint64_t stores_since_ = 0;
 
   TransactionKind transaction_ = TransactionKind::none;
   uint64_t transaction_since_ = 0;
@@ -62,7 +67,7 @@ class PhaseTracker {
   bool attempting_ = false;
   uint64_t attempt_since_ = 0;
   AbortCause cause_ = AbortCause::none;  ///< in phase aborted
-  std::array<uint64_t, kPhases> before_attempt_{};
+  SimCounters::OfKind before_attempt_{};
 };
 
 }  // namespace holdfast::sim

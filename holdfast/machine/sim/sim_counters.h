@@ -5,9 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "holdfast/machine/phase.h"
 #include "holdfast/machine/sim/coherent_caches.h"
 
 namespace holdfast {
+
+/// The values of TransactionKind.
+inline constexpr size_t kTransactionKinds = 3;
 
 /// What one simulated hardware thread did, or all of them together. Times in picoseconds.
 struct SimCounters {
@@ -31,9 +35,24 @@ struct SimCounters {
   uint64_t htm_begins = 0;
   uint64_t htm_commits = 0;
   std::array<uint64_t, kAbortCauses> htm_aborts{};
-  /// Time per engine phase, which adds up to the time of the run. All of an attempt that ended in
-  /// an abort of its hardware transaction counts as `aborted`.
-  std::array<uint64_t, kPhases> phase_time{};
+  /// Per kind of transaction: time per engine phase, all of which adds up to the time of the run,
+  /// and the loads and stores of phase execute, which are the body's and its engine's for them. All
+  /// of an attempt that ended in an abort of its hardware transaction counts as `aborted`.
+  struct OfKind {
+    std::array<uint64_t, kPhases> phase_time{};
+    uint64_t execute_loads = 0;
+    uint64_t execute_stores = 0;
+    bool operator==(const OfKind&) const = default;
+  };
+  std::array<OfKind, kTransactionKinds> of_kind{};
+
+  uint64_t phase_time(Phase phase) const {
+    uint64_t sum = 0;
+    for (const OfKind& kind : of_kind) {
+      sum += kind.phase_time[static_cast<size_t>(phase)];
+    }
+    return sum;
+  }
 
   uint64_t memory_operations() const { return loads + stores + atomics; }
 
@@ -66,8 +85,13 @@ void SimCounters::each(const SimCounters& o, F&& f) {
   for (size_t i = 0; i < htm_aborts.size(); ++i) {
     f(htm_aborts[i], o.htm_aborts[i]);
   }
-  for (size_t i = 0; i < phase_time.size(); ++i) {
-    f(phase_time[i], o.phase_time[i]);
+  for (size_t kind = 0; kind < of_kind.size(); ++kind) {
+    OfKind& mine = of_kind[kind];
+    const OfKind& other = o.of_kind[kind];
+    f(mine.execute_loads, other.execute_loads), f(mine.execute_stores, other.execute_stores);
+    for (size_t i = 0; i < mine.phase_time.size(); ++i) {
+      f(mine.phase_time[i], other.phase_time[i]);
+    }
   }
 }
 

@@ -15,6 +15,9 @@ void SimHtmThread::suspend() {
 void SimHtmThread::resume() {
   memory_.resume(thread_);
 }
+void SimHtmThread::track(Tracking tracking) {
+  memory_.track(thread_, tracking);
+}
 void SimHtmThread::commit() {
   memory_.commit(thread_);
 }

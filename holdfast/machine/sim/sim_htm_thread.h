@@ -25,6 +25,7 @@ class SimHtmThread {
   AbortCause begin(Tracking tracking);
   void suspend();
   void resume();
+  void track(Tracking tracking);
   void commit();
   [[noreturn]] void abort();
   AbortCause caught();

@@ -394,7 +394,8 @@ SimCounters SimMachine::statistics() const {
 }
 
 HtmCapabilities SimMachine::htm_capabilities() const {
-  HtmCapabilities can{"simulated", true, true, options_.htm_store_lines, options_.htm_load_lines};
+  HtmCapabilities can{"simulated", true, true, options_.htm_store_lines, options_.htm_load_lines,
+                      true};
   if (options_.machine != nullptr) {
     const HtmDescription& htm = options_.machine->htm;
     if (!htm.present) {
@@ -402,6 +403,7 @@ HtmCapabilities SimMachine::htm_capabilities() const {
     }
     can.untracked_loads = htm.rollback_only || htm.suspend_load_tracking;
     can.suspend = htm.suspend;
+    can.suspend_loads = htm.suspend_load_tracking;
   }
   return can;
 }

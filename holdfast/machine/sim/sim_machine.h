@@ -63,6 +63,11 @@ class SimMachine {
     }
     return sim::from_bits<T>(memory().load(reinterpret_cast<uintptr_t>(p), sizeof(T)));
   }
+  /// Loads take place in order anyway.
+  template <Word T>
+  static T load_acquire(const T* p) {
+    return load(p);
+  }
   template <Word T>
   static void store(T* p, std::type_identity_t<T> value) {
     if (!sim::in_arena(p)) {
@@ -152,6 +157,11 @@ class SimMachine {
   /// and crashed() is true. Outside run_threads, Error(io_error) is thrown instead.
   void crash_at(uint64_t event) { memory_.crash_at(event); }
   bool crashed() const { return memory_.crashed(); }
+  /// For who is done with the machine and what is on it: fences and waits throw MediumFailure from
+  /// now on, and closing a heap ends at once instead of bringing its file up to date.
+  void switch_off() {
+    memory_.freeze(Status(Code::misuse, "the simulated machine was switched off"));
+  }
   /// Calls look(event) just before each persist event, where crash_at(event) would cut the power,
   /// so that one run shows the images of all its crash points. It may look at images and must do no
   /// machine operation.

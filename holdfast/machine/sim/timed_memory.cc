@@ -86,7 +86,8 @@ void TimedMemory::place(int slot, int core, int smt, int sharers) {
   t.window.set_limits(static_cast<size_t>(machine_.core.window / sharers),
                       static_cast<size_t>(machine_.core.misses / sharers));
   slots_of_core_[static_cast<size_t>(core)].push_back(slot);
-  htm_.set_group(slot, machine_.htm.smt_shares ? core : caches_.cores() + slot);
+  htm_.set_group(slot, machine_.htm.smt_shares ? core : caches_.cores() + slot,
+                 machine_.htm.smt_splits ? sharers : 1);
 }
 
 // ---- loads
@@ -271,11 +272,16 @@ void TimedMemory::work(SimThread& thread, uint64_t cycles) {
 
 void TimedMemory::pwb(SimThread& thread) {
   operation(thread);
-  thread.clock += write_back_cost_;
+  if (write_back_ == WriteBackKind::delayed) {
+    Time& done = of(thread).write_backs_done;
+    done = std::max(done, thread.clock) + write_back_cost_;
+  } else {
+    thread.clock += write_back_cost_;
+  }
 }
 
 void TimedMemory::write_back(SimThread& thread, uint32_t line, Time now) {
-  if (write_back_ == WriteBackKind::emulated) {
+  if (is_emulated(write_back_)) {
     if (design_ != nullptr) {
       design_->write_content(line);
     }

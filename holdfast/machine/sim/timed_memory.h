@@ -121,7 +121,7 @@ class TimedMemory final : private CacheClient {
   /// when it is full, when another line needs it, and at fences that wait for write-backs.
   void left_around_caches(SimThread& thread, uintptr_t address, Time now);
   void send_all_combined();
-  bool stores_around_caches() const { return write_back_ != WriteBackKind::emulated; }
+  bool stores_around_caches() const { return !is_emulated(write_back_); }
   /// An atomic read-modify-write gets its line; the thread goes on when it has.
   void atomic(SimThread& thread, uint32_t line);
 

@@ -21,6 +21,7 @@ from holdfast.cli import (
     engines,
     info,
     machines,
+    reproduce,
     sim,
     workloads,
 )
@@ -66,7 +67,21 @@ def root(
     pass
 
 
-for _verb in (demo, engines, workloads, machines, designs, bench, sim, crash, info, check, dump, convert):
+for _verb in (
+    demo,
+    engines,
+    workloads,
+    machines,
+    designs,
+    bench,
+    sim,
+    crash,
+    reproduce,
+    info,
+    check,
+    dump,
+    convert,
+):
     app.command(name=_verb.__name__.rpartition(".")[2])(_verb.run)
 
 

@@ -23,7 +23,10 @@ BYTES_PER_HEAP = 512 << 20
 
 @verb
 def run(
-    workload: Annotated[str, typer.Argument(metavar="WORKLOAD", help="A name `holdfast workloads` lists.")],
+    workload: Annotated[
+        str,
+        typer.Argument(metavar="WORKLOAD,...", help="Names `holdfast workloads` lists, one after another."),
+    ],
     engine: options.Engines = "all",
     threads: options.Threads = "1",
     seconds: Annotated[
@@ -47,16 +50,16 @@ def run(
     ] = True,
     json_file: options.Json = None,
 ) -> None:
-    """Measure a workload on this computer: configurations in turns, median and spread.
+    """Measure workloads on this computer: configurations in turns, median and spread.
 
     The engine `plain` is the workload on ordinary memory, the baseline that is not durable.
     """
     given = options.assignments(option, "option")
-    entry = options.workload(workload)
+    entries = [options.workload(name) for name in workload.split(",")]
     parameters = options.assignments(param, "parameter")
-    options.check_names(parameters, (p["name"] for p in entry["parameters"]), "parameter")
+    for entry in entries:  # a parameter is of all of them
+        options.check_names(parameters, (p["name"] for p in entry["parameters"]), "parameter")
     spec: dict[str, Any] = {
-        "workload": workload,
         "engines": options.engines(engine, given, extra=(result_table.PLAIN,)),
         "threads": options.whole_numbers(threads, "--threads"),
         "seconds": seconds,
@@ -74,10 +77,15 @@ def run(
     if directory is not None:
         spec["dir"] = str(directory)
     console = output.people(json_file)
-    with output.progress(console, f"bench {workload}") as progress:
-        report = core.bench(spec, progress)
-    result_table.print_environment(console, report)
-    result_table.print_report(console, report, f"{workload}: {seconds:g} s per configuration")
+    reports = []
+    for entry in entries:
+        name = entry["name"]
+        with output.progress(console, f"bench {name}") as progress:
+            reports.append(core.bench(spec | {"workload": name}, progress))
+        if len(reports) == 1:
+            result_table.print_environment(console, reports[0])
+        result_table.print_report(console, reports[-1], f"{name}: {seconds:g} s per configuration")
+    report = reports[0] | {"benchmarks": [one for each in reports for one in each["benchmarks"]]}
     output.write_json(json_file, report)
     finish(report)
 

@@ -31,7 +31,7 @@ def run(
     json_file: options.Json = None,
 ) -> None:
     """The main job: TPC-C on a durable heap file, killed in mid-run, recovered, checked; then every engine."""
-    (chosen,) = options.engines(engine, {})[:1]
+    (chosen,) = options.engines(engine, {}, durable=True)[:1]
     if domain not in ("auto", "file", "process"):
         raise errors.BadUsage(f"no domain '{domain}' for the demo; there are auto, file, process")
     if quick:

@@ -14,7 +14,7 @@ _CHART = "demo.png"
 def run(console: Console, plan: demo_kill.Plan, seconds: float) -> dict[str, Any]:
     """Measures each engine for `seconds`, prints, draws; returns the benchmark's report."""
     threads = plan.threads
-    engines = [entry["name"] for entry in core.engines() if entry["supported"]]
+    engines = [entry["name"] for entry in core.engines() if entry["supported"] and core.is_durable(entry)]
     folder = places.memory_backed(bench.BYTES_PER_HEAP * len(engines)) or plan.folder
     console.print("\n[bold]2. The same on every engine[/]")
     console.print(

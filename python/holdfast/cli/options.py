@@ -88,12 +88,22 @@ def workload(name: str) -> dict[str, Any]:
 
 
 def engines(
-    given: str, options: dict[str, str], extra: Sequence[str] = (), simulated: bool = False
+    given: str,
+    options: dict[str, str],
+    extra: Sequence[str] = (),
+    simulated: bool = False,
+    durable: bool = False,
 ) -> list[str]:
     """Checks engine names and, against those, the names of options. Engines that only a simulated machine has
-    must be named, and only there."""
+    must be named, and only there. `durable`: `all` leaves out engines that keep nothing over a crash, and
+    naming one is an error."""
     entries = core.engines()
     usual = [entry for entry in entries if not entry.get("simulated_only")]
+    if durable:
+        usual = [entry for entry in usual if core.is_durable(entry)]
+        for entry in entries:
+            if entry["name"] in given.split(",") and not core.is_durable(entry):
+                raise errors.BadUsage(core.not_durable(entry["name"]))
     chosen = choose(given, entries if simulated and given != "all" else usual, "engine", extra)
     known = []
     for entry in entries:

@@ -25,13 +25,28 @@ def run(
         ),
     ] = "",
     threads: options.Threads = "2",
+    machine_set: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="A value in the place of the machine description's, such as persistence.write_back_ns=600; "
+            "may be repeated.",
+        ),
+    ] = None,
     transactions: Annotated[
-        int, typer.Option("--transactions", min=1, help="Transactions per thread.")
-    ] = 1000,
+        int | None, typer.Option("--transactions", min=1, help="Transactions per thread; default 1000.")
+    ] = None,
+    duration: Annotated[
+        float | None,
+        typer.Option(
+            "--duration", min=0.001, metavar="US", help="In their place, microseconds of simulated time."
+        ),
+    ] = None,
     warm_up: Annotated[
         int | None,
         typer.Option(
-            "--warm-up", min=0, help="Transactions per thread before those; default a tenth of them."
+            "--warm-up", min=0, help="Transactions per thread before those; default a tenth of the run."
         ),
     ] = None,
     cache: Annotated[
@@ -88,8 +103,8 @@ def run(
         "design": design,
         "design_options": options.assignments(design_option, "design option"),
         "threads": options.whole_numbers(threads, "--threads"),
-        "transactions": transactions,
-        "warm_up": transactions // 10 if warm_up is None else warm_up,
+        "set": options.assignments(machine_set, "machine value"),
+        **_length(transactions, duration, warm_up),
         "cache": cache,
         "check": check,
         "lint": lint,
@@ -108,7 +123,7 @@ def run(
     with output.progress(console, f"sim {workload}") as progress:
         report = fleet.sim(spec, seeds, jobs or fleet.cores(), progress)
     result_table.print_environment(console, report)
-    result_table.print_simulated(console, report, f"{workload}: {transactions} transactions per thread")
+    result_table.print_simulated(console, report, f"{workload}: {_length_text(spec)}")
     if lint:
         result_table.print_lint(console, report)
     for drawn in [entry["timeline"] for entry in results.medians(report) if "timeline" in entry]:
@@ -118,6 +133,21 @@ def run(
         )
     output.write_json(json_file, report)
     bench.finish(report)
+
+
+def _length(transactions: int | None, duration: float | None, warm_up: int | None) -> dict[str, Any]:
+    if duration is not None and transactions is not None:
+        raise errors.BadUsage("choose --transactions or --duration, not both")
+    if duration is None:
+        transactions = transactions or 1000
+        return {"transactions": transactions, "warm_up": transactions // 10 if warm_up is None else warm_up}
+    return {"duration_us": duration} | ({} if warm_up is None else {"warm_up": warm_up})
+
+
+def _length_text(spec: dict[str, Any]) -> str:
+    if "duration_us" in spec:
+        return f"{spec['duration_us']:g} microseconds of simulated time"
+    return f"{spec['transactions']} transactions per thread"
 
 
 def _check_single(given: list[Any], what: str, option: str) -> None:

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How far the logs of all threads have been replayed, in persistent memory: a table with a
+// checksum, twice, so that it changes at once.
+//
+//   table = generation | epoch | time | one position per thread | checksum
+//
+// A new table is written over one copy, then over the other one, with a fence after each. A crash
+// leaves at most one of them torn, if the first to be written is never the only one that is whole.
+// The copy with the higher generation counts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "holdfast/base/checksum.h"
+#include "holdfast/machine/machine.h"
+
+namespace holdfast {
+
+struct ReplayProgress {
+  uint64_t generation = 0;
+  uint64_t epoch = 0;  ///< recoveries so far; what the logs hold of an earlier one is void
+  uint64_t time = 0;   ///< of the last transaction replayed
+  std::vector<uint64_t> positions;  ///< one per thread: everything before has been replayed
+};
+
+/// Bytes of one copy, in whole lines of the longest kind.
+constexpr size_t replay_table_bytes(int threads) {
+  constexpr size_t kFixedWords = 4;
+  const size_t words = kFixedWords + static_cast<size_t>(threads);
+  return (words * 8 + 2 * kLineBytes - 1) / (2 * kLineBytes) * (2 * kLineBytes);
+}
+
+template <class M>
+class ReplayTable {
+ public:
+  ReplayTable(M& machine, std::byte* base, int threads)
+      : machine_(machine), base_(base), threads_(static_cast<size_t>(threads)) {}
+
+  void write(ReplayProgress& progress, Site site, Site fence) {
+    ++progress.generation;
+    std::vector<uint64_t> words{progress.generation, progress.epoch, progress.time};
+    words.insert(words.end(), progress.positions.begin(), progress.positions.end());
+    words.push_back(check(words));
+    for (const int i : {1 - newest_, newest_}) {
+      std::byte* const to = copy(i);
+      M::copy(to, words.data(), words.size() * 8);
+      machine_.pwb_range(to, words.size() * 8, site);
+      // One copy is durable before the other one changes, and both before what they say is
+      // replayed may be overwritten.
+      machine_.pfence(fence);
+    }
+  }
+
+  std::optional<ReplayProgress> read() {
+    const auto first = read(0);
+    const auto second = read(1);
+    newest_ = first && (!second || first->generation >= second->generation) ? 0 : 1;
+    return newest_ == 0 ? first : second;
+  }
+
+ private:
+  static constexpr size_t kFixedWords = 4;  // with the checksum
+
+  std::byte* copy(int i) const {
+    return base_ + static_cast<size_t>(i) * replay_table_bytes(static_cast<int>(threads_));
+  }
+  static uint64_t check(const std::vector<uint64_t>& words) {
+    constexpr uint64_t kSeed = 0x656c626174707268;  // "hrptable"
+    return checksum(words.data(), words.size() * 8, kSeed);
+  }
+  std::optional<ReplayProgress> read(int i) const {
+    std::vector<uint64_t> words(kFixedWords + threads_);
+    M::copy(words.data(), copy(i), words.size() * 8);
+    const uint64_t found = words.back();
+    words.pop_back();
+    if (found != check(words)) {
+      return {};
+    }
+    return ReplayProgress{words[0], words[1], words[2], {words.begin() + 3, words.end()}};
+  }
+
+  M& machine_;
+  std::byte* base_;
+  size_t threads_;
+  int newest_ = 0;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "holdfast/machine/machine.h"
+
+namespace holdfast {
+
+/// Whose turn it is to replay logs: the background thread's, when asked, or that of whoever needs
+/// room.
+template <class M>
+class ReplayTurn {
+ public:
+  explicit ReplayTurn(M& machine) : machine_(machine), shared_(make_array<Shared>(machine, 1)) {}
+
+  bool try_take() {
+    uint64_t expected = 0;
+    return shared_->taken.compare_exchange(expected, 1);
+  }
+  /// False: somebody else has it, or had it until now.
+  bool take_or_wait() {
+    if (try_take()) {
+      return true;
+    }
+    machine_.wait_while(shared_->taken, uint64_t{1});
+    return false;
+  }
+  /// Release: the next holder sees this one's batch as done.
+  void give_back() { shared_->taken.store(0, std::memory_order_release); }
+
+  /// Asks the background thread for work. Relaxed, both: it is only a hint.
+  void request() {
+    if (!wanted()) {
+      shared_->wanted.store(1, std::memory_order_relaxed);
+    }
+  }
+  bool wanted() const { return shared_->wanted.load(std::memory_order_relaxed) != 0; }
+  void satisfied() { shared_->wanted.store(0, std::memory_order_relaxed); }
+
+ private:
+  using Word = typename M::template Atomic<uint64_t>;
+  struct alignas(2 * kLineBytes) Shared {
+    Word taken{};
+    Word wanted{};
+  };
+  M& machine_;
+  Shared* shared_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a software transaction has stored and not published yet.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace holdfast {
+
+/// A map from words of memory to what a transaction will put there, in the order of the first
+/// stores. Stores shorter than a word are kept with a mask and merged, so that every word is there
+/// once.
+///
+/// Used by one thread. Keeps its memory between transactions; clear() takes constant time.
+class WriteSet {
+ public:
+  struct Entry {
+    uint64_t* word;   ///< aligned
+    uint64_t value;   ///< bytes outside the mask are 0
+    uint64_t mask;    ///< 0xff for every byte stored
+    uint64_t engine;  ///< for the engine's use; 0 at first
+
+    /// What the word holds after the transaction, if it holds `before` now.
+    uint64_t over(uint64_t before) const { return (before & ~mask) | value; }
+    bool whole() const { return ~mask == 0; }
+  };
+
+  WriteSet() : slots_(kFirstSlots) {}
+
+  bool empty() const { return entries_.empty(); }
+  size_t size() const { return entries_.size(); }
+  std::vector<Entry>& entries() { return entries_; }
+  const std::vector<Entry>& entries() const { return entries_; }
+
+  void clear() {
+    entries_.clear();
+    if (++generation_ == 0) {  // once in 2^32 transactions
+      slots_.assign(slots_.size(), Slot());
+      generation_ = 1;
+    }
+  }
+
+  /// The entry of an aligned word, or null.
+  Entry* find(const void* word) {
+    const size_t mask = slots_.size() - 1;
+    for (size_t at = hash(word) & mask; slots_[at].generation == generation_;
+         at = (at + 1) & mask) {
+      Entry& entry = entries_[slots_[at].entry];
+      if (entry.word == word) {
+        return &entry;
+      }
+    }
+    return nullptr;
+  }
+
+  /// Notes a store of the bytes of `value` under `mask` to an aligned word. `value` is 0 elsewhere.
+  Entry& put(uint64_t* word, uint64_t value, uint64_t mask) {
+    if (Entry* known = find(word)) {
+      known->value = (known->value & ~mask) | value;
+      known->mask |= mask;
+      return *known;
+    }
+    if (2 * (entries_.size() + 1) > slots_.size()) {
+      grow();
+    }
+    entries_.push_back({word, value, mask, 0});
+    insert(entries_.size() - 1);
+    return entries_.back();
+  }
+
+ private:
+  static constexpr size_t kFirstSlots = 64;  // a power of two
+  struct Slot {
+    uint32_t generation = 0;  // 0: never used
+    uint32_t entry = 0;
+  };
+
+  static size_t hash(const void* word) {
+    const auto bits = reinterpret_cast<uintptr_t>(word) >> 3;
+    return static_cast<size_t>((bits * 0x9e3779b97f4a7c15) >> 32);
+  }
+
+  void insert(size_t entry) {
+    const size_t mask = slots_.size() - 1;
+    size_t at = hash(entries_[entry].word) & mask;
+    while (slots_[at].generation == generation_) {
+      at = (at + 1) & mask;
+    }
+    slots_[at] = {generation_, static_cast<uint32_t>(entry)};
+  }
+
+  // Out of line, so that a store in user code stays short.
+  [[gnu::noinline]] void grow() {
+    slots_.assign(slots_.size() * 2, Slot());
+    generation_ = 1;
+    for (size_t entry = 0; entry < entries_.size(); ++entry) {
+      insert(entry);
+    }
+  }
+
+  std::vector<Entry> entries_;
+  std::vector<Slot> slots_;  // half empty at least; probed linearly
+  uint32_t generation_ = 1;
+};
+
+/// Calls f(word, shift, bytes, mask) for each aligned word under [p, p + n): `bytes` of it, from
+/// byte `shift` on, belong to the range; `mask` has 0xff for each of these.
+template <class F>
+void for_each_word(const void* p, size_t n, F&& f) {
+  auto at = reinterpret_cast<uintptr_t>(p);
+  const uintptr_t end = at + n;
+  while (at < end) {
+    const uintptr_t word = at & ~uintptr_t{7};
+    const size_t shift = at - word;
+    const size_t bytes = (end - word < 8 ? end - word : 8) - shift;
+    const uint64_t mask = (bytes == 8 ? ~uint64_t{0} : (uint64_t{1} << 8 * bytes) - 1) << 8 * shift;
+    f(reinterpret_cast<uint64_t*>(word), shift, bytes, mask);
+    at = word + 8;
+  }
+}
+
+}  // namespace holdfast

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DudeTM: Building Durable Transactions with Decoupling for Persistent Memory (Liu, Zhang, Chen,
+// Qian, Wu, Zheng, Ren, ASPLOS 2017).
+//
+// Idea      Perform, persist, reproduce. Transactions run in a software transactional memory on a
+//           volatile copy of the heap; what they stored becomes durable in a redo log; the home is
+//           brought up to date from the logs later. A transaction is durable when it and all with
+//           smaller numbers are: its number is the time of its commit.
+// Area      header | tails | one circular log of commit blocks per thread (common/stamped_logs.h)
+// Isolation TinySTM (common/lsa_thread.h), on the working copy.
+// Commit    stripes owned; number := ++clock; validate; store in the working copy; give the stripes
+//           up; block {checksum, records, end with number}, pwb; pfence; wait for all smaller
+//           numbers to be durable. A number whose validation fails gets an empty block.
+// Read-only waits until everything up to the newest version it has loaded is durable.
+// Recovery  blocks of all logs in the order of their numbers, up to the first that is missing ->
+//           home, pwb; pfence; tails; pfence.
+// Reproduce in the background, or by whoever finds its log full: the same from the logs of complete
+//           transactions, smallest number first.
+// Persists  ceil(block / line) pwb and 1 pfence per update, and 1 per number that is lost; none per
+//           read.
+//
+// Differences from the paper
+//  - Each thread persists its own block. The paper's threads hand volatile logs to a background
+//    thread, which may also combine those of neighbouring transactions, and answer their clients
+//    when the durable number has come as far: more throughput for the clients that need not wait.
+//    Here every client waits.
+//  - The durable number is not kept: who needs it looks at what the threads have in flight.
+//  - A read-only transaction waits for what it has read; the paper does not say.
+//  - Shadow paging is the operating system's: the working copy is a private mapping.
+#pragma once
+
+#include "holdfast/engines/common/logged_lsa_engine.h"
+
+namespace holdfast {
+
+template <class M>
+class DudeTm : public LoggedLsaEngine<M, DudeTm<M>> {
+  using Base = LoggedLsaEngine<M, DudeTm<M>>;
+
+ public:
+  using typename Base::Thread;
+  static constexpr Description kDescription = {
+      .name = "dudetm",
+      .title =
+          "DudeTM: software transactions on a volatile copy, redo logs in the order of commits",
+      .paper = "DudeTM (ASPLOS 2017), section 3",
+      .isolation = Isolation::opaque,
+      .durability = Durability::strict,
+      .layout = Layout::working_copy,
+      .needs_htm = false,
+      .log = "redo, per thread",
+      .fences = "1",
+      .options = kLoggedLsaOptions,
+      .option_count = sizeof(kLoggedLsaOptions) / sizeof(kLoggedLsaOptions[0]),
+      .area_bytes = &logged_lsa_area_bytes,
+  };
+
+  /// Throws Error for options that make no sense.
+  DudeTm(M& machine, const Regions& regions, const Options& options, int max_threads)
+      : Base(machine, regions, options, max_threads, kMagic, StampedLogs<M>::Gaps::stop) {}
+
+ private:
+  friend LsaEngine<M, DudeTm<M>>;
+  static constexpr uint64_t kMagic = 0x31676f6c64756468;  // "hdudlog1"
+
+  bool commit(Thread& t);
+  void persist(Thread& t, CommitBlock& block, uint64_t number);
+
+  /// What the body has seen leaves the heap with its result, or with its exception.
+  void before_answer(const Thread& t) {
+    M::phase(Phase::durability_wait);
+    this->logs_.await_complete(t.slot, t.newest(), Site{"dudetm.read.wait"});
+  }
+};
+
+template <class M>
+bool DudeTm<M>::commit(Thread& t) {
+  auto& logs = this->logs_;
+  CommitBlock& block = this->lay_out(t);
+  logs.announce(t.slot);
+  const uint64_t number = t.take_time();
+  // Exactly: who waits for a smaller number need not wait for this one.
+  logs.announce_time(t.slot, number);
+  if (!t.still_valid(number)) {
+    if (this->machine_.skips(Site{"dudetm.lost_number"})) {
+      logs.retract(t.slot);
+      return false;
+    }
+    // The number is lost, and recovery stops where one is missing.
+    block.clear();
+    persist(t, block, number);
+    return false;
+  }
+  t.write_back();
+  t.release(number);
+  persist(t, block, number);
+  M::phase(Phase::durability_wait);
+  // Recovery goes no further than the first number that is missing.
+  logs.await_complete(t.slot, number, Site{"dudetm.update.wait"});
+  return true;
+}
+
+template <class M>
+void DudeTm<M>::persist(Thread& t, CommitBlock& block, uint64_t number) {
+  M::phase(Phase::log_flush);
+  this->logs_.write(t.slot, block, number, Site{"dudetm.log"});
+  // The block is durable before it counts as complete: before anybody is told, and before the home
+  // gets its values.
+  this->machine_.pfence(Site{"dudetm.log.fence"});
+  this->logs_.complete(t.slot, block);
+}
+
+}  // namespace holdfast

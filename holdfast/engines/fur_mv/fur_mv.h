@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// FUR-MV: the durability of FUR (EuroSys 2026, 3.2 and 3.3) over multi-versioning in software, for
+// computers without hardware transactional memory.
+//
+// Idea      Readers take the newest snapshot of which everything is durable, and find its versions
+//           without locks: they never wait, never abort, and execute no fence. Updates read the
+//           newest snapshot, buffer what they store, and commit under locks of stripes (first
+//           committer wins); redo logs and durability markers are FUR's.
+// Area      NumberedLog's: header | tail | durability markers | one circular redo log per thread
+// Read      pin; s = D, the number up to which all transactions are durable; body; unpin.
+// Update    pin; s = last number given out; body. Lock the stripes stored to, in order; a number
+//           beyond s on one of them aborts; number c; NON_DURABLE; old values -> versions, new ones
+//           in place; unlock. Then log, pwb; pfence; wait for all NON_DURABLE up to s; marker, pwb;
+//           pfence; settled. Before it returns: wait for all up to c, D := c.
+// Recovery  replay the logs of all durable markers beyond the tail in the order of their numbers.
+// Persists  ceil(16 N / line) + 1 pwb and 2 pfence per update of N words; none per read.
+//
+// Why it is right
+//  - Snapshots. c is taken under the locks. An update that reads s >= c therefore finds the stripe
+//    locked, and waits, or the new value. D >= c only when c's values are in place, so a reader of
+//    snapshot D has nothing to wait for, and a locked stripe cannot be of its snapshot.
+//  - What a reader returns is durable before it begins. What an update has read or replaced (first
+//    committer wins: the last number on a stripe it stores to is <= s) is durable before its marker
+//    is stored. So after any crash the survivors are closed under reads and overwrites, and
+//    replaying them in the order of their numbers is a history with snapshot isolation.
+//  - NON_DURABLE, with a lower bound for c, is visible before c is taken. So whoever has number c,
+//  or
+//    reads it as snapshot, finds all smaller numbers that are not durable.
+//  - Updates wait for smaller numbers only, and numbers are taken after all locks: no cycles. After
+//    a number is taken nothing can fail: no gaps, no abort markers.
+//  - Acknowledged updates are in every later snapshot: D >= c before update() returns. That is one
+//    wait more than FUR has, at a place where nobody waits for this transaction. Updates without
+//    stores, and attempts that lost a conflict, wait for all up to s, and advance D as well: what
+//    their bodies have seen is in every later snapshot.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "holdfast/engines/common/numbered_log.h"
+#include "holdfast/engines/common/run_body.h"
+#include "holdfast/engines/common/software_transaction.h"
+#include "holdfast/engines/fur_mv/fur_mv_access.h"
+#include "holdfast/engines/fur_mv/fur_mv_options.h"
+#include "holdfast/engines/fur_mv/versions.h"
+
+namespace holdfast {
+
+template <class M>
+class FurMv : public FurMvAccess<M> {
+ public:
+  using Machine = M;
+  static constexpr Description kDescription = kFurMv;
+
+  FurMv(M& machine, const Regions& regions, const Options& options, int max_threads)
+      : machine_(machine),
+        options_(FurMvOptions::parse(options, max_threads).value()),
+        log_(machine, regions, options_.log, max_threads),
+        states_(log_.states()),
+        table_(machine, options_.stripes),
+        pins_(machine, log_.logs()),
+        way_(machine, std::max<uint64_t>(1, options_.retries)) {
+    for (int slot = 0; slot < std::min(log_.logs(), machine.slots()); ++slot) {
+      threads_.push_back(std::make_unique<Thread>(machine, table_, pins_, options_.versions,
+                                                  log_.redo(slot), slot));
+      threads_.back()->data = regions.data;
+      threads_.back()->capacity = regions.capacity;
+    }
+  }
+
+  Status format() { return log_.format(); }
+  Status recover(RecoveryReport& report) {
+    Status status = log_.recover(kDescription.name, report);
+    pins_.advance(log_.last_number());
+    return status;
+  }
+  Status close() { return log_.close(); }
+  void grown(size_t bytes) { log_.grown(bytes); }
+
+  void update(FunctionRef<void()> body);
+  void read(FunctionRef<void()> body);
+
+  Statistics statistics() const { return log_.statistics().sum(); }
+
+ private:
+  using Thread = FurMvThread<M>;
+  using Table = VersionTable<M>;
+  enum class Outcome : uint8_t { committed, conflict, log_full };
+
+  Thread& here();
+  Outcome attempt(Thread& t, FunctionRef<void()> body);
+  bool lock_stripes(Thread& t);
+  void unlock_stripes(Thread& t, size_t count);
+  uint64_t install(Thread& t);
+  void save(Thread& t, typename Table::Stripe& stripe, uint64_t number, uint64_t word,
+            uint64_t before);
+  static uint64_t record_bytes(const Thread& t);
+  void build_records(Thread& t);
+  void harden(Thread& t, uint64_t number, uint64_t bytes);
+  void await_all(const Thread& t, uint64_t number, Site site);
+  auto& counts(const Thread& t) { return log_.statistics().at(t.slot); }
+
+  M& machine_;
+  FurMvOptions options_;
+  NumberedLog<M> log_;
+  StateArray<M>& states_;
+  Table table_;
+  SnapshotPins<M> pins_;
+  RightOfWay<M> way_;
+  std::vector<std::unique_ptr<Thread>> threads_;
+};
+
+template <class M>
+typename FurMv<M>::Thread& FurMv<M>::here() {
+  const int slot = machine_.self();
+  if (slot < 0 || static_cast<size_t>(slot) >= threads_.size()) [[unlikely]] {
+    throw too_many_threads();
+  }
+  return *threads_[static_cast<size_t>(slot)];
+}
+
+template <class M>
+void FurMv<M>::read(FunctionRef<void()> body) {
+  Thread& t = here();
+  const TransactionScope<M> scope(TransactionKind::read);
+  t.prepare(Context::Mode::read);
+  pins_.pin(t.slot);
+  t.snapshot = machine_.skips(Site{"furmv.read.durable"}) ? log_.last_number() : pins_.durable();
+  const std::exception_ptr failure = run_body<M>(t, body);
+  pins_.unpin(t.slot);
+  if (failure) {
+    counts(t).user_aborts += 1;
+    std::rethrow_exception(failure);
+  }
+  counts(t).read_commits += 1;
+}
+
+template <class M>
+void FurMv<M>::update(FunctionRef<void()> body) {
+  Thread& t = here();
+  const TransactionScope<M> scope(TransactionKind::update);
+  typename RightOfWay<M>::Claim claim(way_, t.backoff);
+  bool whole_log = false;
+  for (;;) {
+    claim.await();
+    log_.make_room(t.redo, t.slot, whole_log);
+    const Outcome outcome = attempt(t, body);
+    if (outcome == Outcome::committed) {
+      return;
+    }
+    if (outcome == Outcome::log_full) {
+      whole_log = true;
+      continue;
+    }
+    counts(t).aborts[static_cast<size_t>(AbortCause::conflict)] += 1;
+    const bool held = claim.held();
+    claim.aborted();
+    counts(t).lock_fallbacks += claim.held() && !held ? 1 : 0;
+  }
+}
+
+template <class M>
+typename FurMv<M>::Outcome FurMv<M>::attempt(Thread& t, FunctionRef<void()> body) {
+  M::phase(Phase::execute);
+  t.prepare(Context::Mode::update);
+  pins_.pin(t.slot);
+  // Sequentially consistent: what is in place by then, or locked, is seen by the loads that follow.
+  t.snapshot = log_.last_number();
+  const std::exception_ptr failure = run_body<M>(t, body);
+  if (failure || t.writes.empty()) {
+    pins_.unpin(t.slot);
+    // What the body has read leaves the heap with its result, or with its exception.
+    await_all(t, t.snapshot, Site{"furmv.no_store.durability_wait"});
+    if (failure) {
+      counts(t).user_aborts += 1;
+      std::rethrow_exception(failure);
+    }
+    log_.count_update(t.slot, 0, 0);
+    return Outcome::committed;
+  }
+  M::phase(Phase::commit);
+  const uint64_t bytes = record_bytes(t);
+  if (bytes > t.redo.room()) [[unlikely]] {
+    pins_.unpin(t.slot);
+    await_all(t, t.snapshot, Site{"furmv.no_store.durability_wait"});
+    if (bytes > t.redo.size()) {
+      throw log_too_small(t.redo.size());
+    }
+    return Outcome::log_full;
+  }
+  if (!lock_stripes(t)) {
+    pins_.unpin(t.slot);
+    // The attempt is over, but its body may have told what it has seen.
+    await_all(t, t.snapshot, Site{"furmv.conflict.durability_wait"});
+    return Outcome::conflict;
+  }
+  const uint64_t number = install(t);
+  unlock_stripes(t, t.locked.size());
+  pins_.unpin(t.slot);
+  build_records(t);
+  harden(t, number, bytes);
+  return Outcome::committed;
+}
+
+/// Locks the stripes stored to and those promoted, in the order of the table, so that nobody waits
+/// in a circle. False: a later transaction than the snapshot has overwritten one of them.
+template <class M>
+bool FurMv<M>::lock_stripes(Thread& t) {
+  for (const WriteSet::Entry& entry : t.writes.entries()) {
+    t.locked.push_back({&table_.of(t.offset_of(entry.word)), 0});
+  }
+  for (const uint64_t offset : t.promoted) {
+    t.locked.push_back({&table_.of(offset), 0});
+  }
+  auto by_place = [](const auto& a, const auto& b) { return a.stripe < b.stripe; };
+  auto same = [](const auto& a, const auto& b) { return a.stripe == b.stripe; };
+  std::sort(t.locked.begin(), t.locked.end(), by_place);
+  t.locked.erase(std::unique(t.locked.begin(), t.locked.end(), same), t.locked.end());
+  for (size_t i = 0; i < t.locked.size(); ++i) {
+    auto& [stripe, owner] = t.locked[i];
+    owner = stripe->owner.load(std::memory_order_acquire);
+    for (;;) {
+      if (Table::locked(owner)) {
+        owner = machine_.wait_while(stripe->owner, owner);
+      } else if (Table::number(owner) > t.snapshot && !machine_.skips(Site{"furmv.first"})) {
+        unlock_stripes(t, i);
+        return false;
+      } else if (stripe->owner.compare_exchange(owner, owner | 1)) {
+        break;
+      }
+    }
+  }
+  return true;
+}
+
+/// Unlocks the first `count` stripes; `before` says what they go on with. Release: their words are
+/// in place.
+template <class M>
+void FurMv<M>::unlock_stripes(Thread& t, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    t.locked[i].stripe->owner.store(t.locked[i].before, std::memory_order_release);
+  }
+}
+
+/// Takes the transaction's number, saves what it overwrites, and puts its words in place. The
+/// stripes are locked.
+template <class M>
+uint64_t FurMv<M>::install(Thread& t) {
+  // Visible before the number is taken, which is a read-modify-write: whoever waits for all numbers
+  // up to one that is >= this bound finds it.
+  states_.publish_non_durable(t.slot, log_.last_number() + 1);
+  const uint64_t number = log_.take_number(t.slot);
+  states_.publish_non_durable(t.slot, number);
+  auto& entries = t.writes.entries();
+  for (WriteSet::Entry& entry : entries) {
+    auto& stripe = table_.of(t.offset_of(entry.word));
+    const uint64_t before = M::load(entry.word);
+    entry.value = entry.over(before);
+    save(t, stripe, number, reinterpret_cast<uintptr_t>(entry.word),
+         machine_.skips(Site{"furmv.version"}) ? entry.value : before);
+  }
+  for (auto& [stripe, owner] : t.locked) {
+    owner = number << 1;
+    // Promoted only: whoever else promotes it, or stores there, has to notice. A version of no word
+    // keeps the list in step with the number.
+    // Relaxed: the stripe is locked by this thread.
+    if (Table::number(stripe->owner.load(std::memory_order_relaxed)) != number) {
+      save(t, *stripe, number, 0, 0);
+    }
+  }
+  // Release: after the numbers of their stripes (versions.h).
+  for (const WriteSet::Entry& entry : entries) {
+    M::store_release(entry.word, entry.value);
+  }
+  return number;
+}
+
+/// Puts a version in front of the list of a stripe that this thread has locked.
+template <class M>
+void FurMv<M>::save(Thread& t, typename Table::Stripe& stripe, uint64_t number, uint64_t word,
+                    uint64_t before) {
+  // Relaxed loads: nobody else changes them now.
+  const uint64_t last = Table::number(stripe.owner.load(std::memory_order_relaxed));
+  Version* const version = t.store.take(number);
+  M::store(&version->word, word);
+  M::store(&version->before, before);
+  M::store(&version->over, number);
+  M::store(&version->next, stripe.head.load(std::memory_order_relaxed));
+  M::store(&version->next_over, last);
+  // Release, both: the version before the head, the head before the number (versions.h).
+  stripe.head.store(reinterpret_cast<uintptr_t>(version), std::memory_order_release);
+  if (last != number) {
+    stripe.owner.store(number << 1 | 1, std::memory_order_release);
+  }
+}
+
+/// Calls f(first, n) for each run of n neighbouring words stored one after another: they share a
+/// record.
+template <class F>
+void for_each_run(const std::vector<WriteSet::Entry>& entries, F&& f) {
+  for (size_t i = 0, n = 1; i < entries.size(); i += n, n = 1) {
+    while (i + n < entries.size() && entries[i + n].word == entries[i].word + n) {
+      ++n;
+    }
+    f(&entries[i], n);
+  }
+}
+
+/// What the transaction's records will take in the log.
+template <class M>
+uint64_t FurMv<M>::record_bytes(const Thread& t) {
+  uint64_t words = t.writes.size();
+  for_each_run(t.writes.entries(), [&](const WriteSet::Entry*, size_t) { ++words; });
+  return words * sizeof(uint64_t);
+}
+
+/// Lays the records out as they go into the log.
+template <class M>
+void FurMv<M>::build_records(Thread& t) {
+  t.records.clear();
+  for_each_run(t.writes.entries(), [&](const WriteSet::Entry* first, size_t n) {
+    t.records.push_back(RedoRecord{t.offset_of(first->word), n * sizeof(uint64_t)}.header());
+    for (size_t i = 0; i < n; ++i) {
+      t.records.push_back(first[i].value);
+    }
+  });
+}
+
+/// The data is visible, now it becomes durable.
+template <class M>
+void FurMv<M>::harden(Thread& t, uint64_t number, uint64_t bytes) {
+  M::phase(Phase::log_flush);
+  t.redo.write(t.records.data(), bytes, Site{"furmv.log"});
+  // The log is complete before the marker is *stored*: a stored line may reach the medium at any
+  // time.
+  machine_.pfence(Site{"furmv.log.fence"});
+  M::phase(Phase::durability_wait);
+  // Everything the body read, and every value it replaced, is durable before the marker is stored.
+  states_.await_durable(t.slot, t.snapshot, Site{"furmv.update.durability_wait"});
+  M::phase(Phase::marker_flush);
+  log_.write_marker(number, t.slot, t.redo, t.records.data(), bytes, Site{"furmv.marker"});
+  // The marker is durable before INACTIVE says so.
+  machine_.pfence(Site{"furmv.marker.fence"});
+  t.redo.advance(bytes);
+  states_.settle(t.slot);
+  log_.count_update(t.slot, t.stored_bytes, bytes);
+  await_all(t, number, Site{"furmv.ack.durability_wait"});
+}
+
+/// Waits until all transactions up to `number` are durable, and lets readers see them.
+template <class M>
+void FurMv<M>::await_all(const Thread& t, uint64_t number, Site site) {
+  M::phase(Phase::durability_wait);
+  states_.await_durable(t.slot, number, site);
+  pins_.advance(number);
+}
+
+}  // namespace holdfast

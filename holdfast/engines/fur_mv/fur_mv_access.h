@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a Field does under FUR-MV: the path from a load or store of the application to the machine.
+#pragma once
+
+#include <bit>
+#include <cstring>
+#include <vector>
+
+#include "holdfast/engines/common/redo_log.h"
+#include "holdfast/engines/common/retry.h"
+#include "holdfast/engines/common/write_set.h"
+#include "holdfast/engines/engine.h"
+#include "holdfast/engines/fur_mv/versions.h"
+
+namespace holdfast {
+
+/// One thread's transaction, and what it keeps between transactions.
+template <class M>
+struct alignas(2 * kLineBytes) FurMvThread : Context {
+  using Stripe = typename VersionTable<M>::Stripe;
+  /// A stripe the transaction has locked, and its owner word from before.
+  struct Locked {
+    Stripe* stripe;
+    uint64_t before;
+  };
+
+  FurMvThread(M& m, const VersionTable<M>& versions, const SnapshotPins<M>& pins,
+              size_t version_chunk, const RedoLog<M>& redo_log, int own_slot)
+      : machine(&m),
+        table(&versions),
+        store(m, pins, version_chunk),
+        redo(redo_log),
+        backoff(static_cast<uint64_t>(own_slot)) {
+    slot = own_slot;
+  }
+
+  M* machine;
+  const VersionTable<M>* table;
+  VersionStore<M> store;
+  RedoLog<M> redo;
+  uint64_t snapshot = 0;
+  uint64_t stored_bytes = 0;  ///< by the body
+  WriteSet writes;
+  std::vector<uint64_t> promoted;  ///< offsets
+  std::vector<Locked> locked;
+  std::vector<uint64_t> records;  ///< on their way to the redo log
+  Backoff backoff;
+
+  void prepare(Mode new_mode) {
+    mode = new_mode;
+    stored_bytes = 0;
+    nested_failure = nullptr;
+    if (new_mode == Mode::update) {
+      writes.clear();
+      promoted.clear();
+      locked.clear();
+    }
+  }
+
+  uint64_t offset_of(const void* p) const {
+    return static_cast<uint64_t>(static_cast<const std::byte*>(p) - data);
+  }
+
+  /// The value for the snapshot of a T that lies within one word.
+  template <class T>
+  T read(const T* p) {
+    const Stripe& stripe = table->of(offset_of(p));
+    if (mode == Mode::update) {
+      return read_for_update(stripe, p);
+    }
+    // The snapshot of a reader is durable, so all that belongs to it is in place, and whoever holds
+    // the lock of a stripe comes later: nothing to wait for.
+    const T value = M::load_acquire(p);
+    const uint64_t number = VersionTable<M>::number(stripe.owner.load(std::memory_order_acquire));
+    return number <= snapshot ? value : older(stripe, number, p, value);
+  }
+
+  /// Calls f(word, shift, bytes, value) for each aligned word under [p, p + n).
+  template <class F>
+  void read_words(const void* p, size_t n, F&& f) {
+    for_each_word(p, n, [&](uint64_t* word, size_t shift, size_t bytes, uint64_t /*mask*/) {
+      f(word, shift, bytes, read(static_cast<const uint64_t*>(word)));
+    });
+  }
+
+  void note(uint64_t* word, uint64_t value, uint64_t mask) { writes.put(word, value, mask); }
+
+ private:
+  /// The snapshot of an update is the newest one, which may not be in place yet.
+  template <class T>
+  T read_for_update(const Stripe& stripe, const T* p) {
+    for (;;) {
+      const uint64_t owner = stripe.owner.load(std::memory_order_acquire);
+      if (VersionTable<M>::locked(owner) && !machine->skips(Site{"furmv.update.locked"})) {
+        // A committer, whose number may belong to the snapshot. It waits for nobody but those who
+        // lock before it.
+        machine->wait_while(stripe.owner, owner);
+        continue;
+      }
+      const T value = M::load_acquire(p);
+      // The same twice: nobody overwrote the stripe in between.
+      if (stripe.owner.load(std::memory_order_acquire) != owner) {
+        continue;
+      }
+      const uint64_t number = VersionTable<M>::number(owner);
+      return number <= snapshot ? value : older(stripe, number, p, value);
+    }
+  }
+
+  template <class T>
+  [[gnu::noinline]] T older(const Stripe& stripe, uint64_t number, const T* p, T value) const {
+    if (machine->skips(Site{"furmv.older"})) {
+      return value;
+    }
+    const auto address = reinterpret_cast<uintptr_t>(p);
+    const size_t shift = address % sizeof(uint64_t);
+    uint64_t word = 0;
+    std::memcpy(reinterpret_cast<std::byte*>(&word) + shift, &value, sizeof(T));
+    word = VersionTable<M>::at(stripe, number, reinterpret_cast<const void*>(address - shift), word,
+                               snapshot);
+    std::memcpy(&value, reinterpret_cast<const std::byte*>(&word) + shift, sizeof(T));
+    return value;
+  }
+};
+
+/// The static part of the engine. The transaction is found in M::context(), which may also belong
+/// to another heap, and even to another engine: covers() needs only the common part of it.
+template <class M>
+class FurMvAccess {
+ public:
+  using Thread = FurMvThread<M>;
+
+  template <class T>
+  static T load(const T* p) {
+    auto* const context = static_cast<Context*>(M::context());
+    // The first byte tells: no object lies half in a heap.
+    if (context == nullptr || !context->covers(p, 1)) [[unlikely]] {
+      return M::load(p);
+    }
+    auto* const t = static_cast<Thread*>(context);
+    if (straddles(p, sizeof(T)) || (t->mode == Context::Mode::update && !t->writes.empty()))
+        [[unlikely]] {
+      T value;
+      load_range(&value, p, sizeof(T));
+      return value;
+    }
+    return t->read(p);
+  }
+
+  template <class T>
+  static void store(T* p, T value) {
+    Thread* const t = writing(p, sizeof(T));
+    t->stored_bytes += sizeof(T);
+    put(t, p, &value, sizeof(T));
+  }
+
+  static void load_range(void* to, const void* from, size_t n) {
+    auto* const context = static_cast<Context*>(M::context());
+    if (context == nullptr || !context->covers(from, n)) [[unlikely]] {
+      M::copy(to, from, n);
+      return;
+    }
+    auto* const t = static_cast<Thread*>(context);
+    auto* out = static_cast<std::byte*>(to);
+    const bool own = t->mode == Context::Mode::update && !t->writes.empty();
+    for_each_word(from, n, [&](uint64_t* word, size_t shift, size_t bytes, uint64_t /*mask*/) {
+      const WriteSet::Entry* const entry = own ? t->writes.find(word) : nullptr;
+      uint64_t value = 0;
+      if (entry == nullptr || !entry->whole()) {
+        value = t->read(static_cast<const uint64_t*>(word));
+      }
+      if (entry != nullptr) {
+        value = entry->over(value);
+      }
+      std::memcpy(out, reinterpret_cast<const std::byte*>(&value) + shift, bytes);
+      out += bytes;
+    });
+  }
+
+  static void store_range(void* to, const void* from, size_t n) {
+    Thread* const t = writing(to, n);
+    t->stored_bytes += n;
+    put(t, to, from, n);
+  }
+
+  /// Makes the transaction overwrite [p, p + n) as far as conflicts go: whoever else does comes
+  /// entirely before it, or after.
+  static void promote(const void* p, size_t n) {
+    auto* const context = static_cast<Context*>(M::context());
+    if (n == 0 || context == nullptr || context->mode != Context::Mode::update ||
+        !context->covers(p, n)) {
+      return;
+    }
+    auto* const t = static_cast<Thread*>(context);
+    constexpr uint64_t kStripe = uint64_t{1} << Stripes::kStripeBits;
+    const uint64_t first = t->offset_of(p);
+    for (uint64_t at = first & ~(kStripe - 1); at < first + n; at += kStripe) {
+      t->promoted.push_back(at);
+    }
+  }
+
+  static void fresh(const void* /*p*/, size_t /*n*/) {}  // older snapshots may still read it
+
+ private:
+  static bool straddles(const void* p, size_t n) {
+    return reinterpret_cast<uintptr_t>(p) % sizeof(uint64_t) + n > sizeof(uint64_t);
+  }
+
+  static void put(Thread* t, void* to, const void* from, size_t n) {
+    const auto* in = static_cast<const std::byte*>(from);
+    for_each_word(to, n, [&](uint64_t* word, size_t shift, size_t bytes, uint64_t mask) {
+      uint64_t value = 0;
+      std::memcpy(reinterpret_cast<std::byte*>(&value) + shift, in, bytes);
+      t->note(word, value, mask);
+      in += bytes;
+    });
+  }
+
+  static Thread* writing(const void* p, size_t n) {
+    auto* const context = static_cast<Context*>(M::context());
+    if (context == nullptr || context->mode != Context::Mode::update || !context->covers(p, n))
+        [[unlikely]] {
+      throw_stray_store(context, p);
+    }
+    return static_cast<Thread*>(context);
+  }
+};
+
+}  // namespace holdfast

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "holdfast/engines/common/numbered_log_area.h"
+
+namespace holdfast {
+
+struct FurMvOptions {
+  NumberedLogOptions log;
+  uint64_t retries = 10;       ///< lost conflicts before others are kept from beginning
+  uint64_t stripes = 1 << 20;  ///< that are told apart
+
+  uint64_t versions = 102;  ///< memory is taken for so many at a time; of 40 bytes: a page
+
+  static Result<FurMvOptions> parse(const Options& options, int max_threads);
+};
+
+Result<size_t> fur_mv_area_bytes(const Options& options, int max_threads);
+
+inline constexpr OptionInfo kFurMvOptions[] = {
+    kLogBytesOption,
+    kMarkersOption,
+    {"retries", "10", "conflicts an update may lose before others wait for it, 0 to 1000"},
+    {"stripes", "1048576",
+     "stripes of 32 bytes that conflicts and versions are told apart by, 16 to 67108864; 16 bytes "
+     "of "
+     "memory each",
+     "64"},
+    {"versions", "102", "old values a thread takes memory for at a time, 1 to 65536", "1"},
+    kBackgroundOption,
+};
+
+inline constexpr Description kFurMv = {
+    .name = "fur-mv",
+    .title = "FUR's durability over multi-versioning in software: readers never wait or abort",
+    .paper = "FUR (EuroSys 2026), 3.2 and 3.3, without hardware transactions",
+    .isolation = Isolation::snapshot,
+    .durability = Durability::strict,
+    .layout = Layout::working_copy,
+    .needs_htm = false,
+    .log = "redo, per thread",
+    .fences = "2",
+    .options = kFurMvOptions,
+    .option_count = sizeof(kFurMvOptions) / sizeof(kFurMvOptions[0]),
+    .area_bytes = &fur_mv_area_bytes,
+};
+
+}  // namespace holdfast

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// HTM: plain hardware transactions with a single global lock, the volatile baseline of FUR's
+// figures (EuroSys 2026, section 4.1, "HTM").
+//
+// Idea      Every transaction, read-only ones included, runs in a hardware transaction that tracks
+//           loads and stores; after ten aborts of any cause it takes the global lock, to which all
+//           hardware transactions subscribe.
+// Log       none
+// Begin     wait for the lock to be free; begin; load the lock, give up if it is held
+// Commit    hardware commit
+// Recovery  none: the heap is as it was when it was last closed (volatile_home.h)
+// Persists  nothing
+//
+// Differences from the paper
+//  - A heap file: the paper's baseline keeps its data in DRAM only. Here a clean close saves it.
+#pragma once
+
+#include "holdfast/engines/pht/no_durability.h"
+#include "holdfast/engines/pht/pht.h"
+#include "holdfast/engines/pht/tracked.h"
+
+namespace holdfast {
+
+template <class M>
+class Htm : public Pht<M, TrackedTransactions, NoDurability> {
+ public:
+  static constexpr OptionInfo kOptions[] = {kRetriesOption, kCapacityOption};
+  static constexpr Description kDescription = {
+      .name = "htm",
+      .title = "hardware transactions and a global lock, without durability",
+      .paper = "FUR (EuroSys 2026), section 4.1: the baseline HTM",
+      .isolation = Isolation::opaque,
+      .durability = Durability::none,
+      .layout = Layout::working_copy,
+      .needs_htm = true,
+      .log = "none",
+      .fences = "0",
+      .options = kOptions,
+      .option_count = sizeof(kOptions) / sizeof(kOptions[0]),
+      .area_bytes = &volatile_pht_area_bytes,
+  };
+
+  Htm(M& machine, const Regions& regions, const Options& options, int max_threads)
+      : Pht<M, TrackedTransactions, NoDurability>(kDescription, machine, regions, options,
+                                                  max_threads) {}
+};
+
+}  // namespace holdfast

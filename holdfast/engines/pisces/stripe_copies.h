@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "holdfast/engines/common/stripes.h"
+#include "holdfast/machine/machine.h"
+
+namespace holdfast {
+
+/// The second version of a stripe: what its owner will make of it.
+struct alignas(kLineBytes) StripeCopy {
+  static constexpr size_t kWords = (size_t{1} << Stripes::kStripeBits) / 8;
+
+  uint64_t offset;  ///< of the stripe in the heap's data
+  uint64_t next;    ///< 1 + number of another copy under the same lock word; 0: none
+  uint64_t words[kWords];
+};
+
+/// One thread's copies, by number. Others read them while the thread changes or reuses them, and
+/// look afterwards whether they had a right to; so copies are never given back, and never move.
+template <class M>
+class StripeCopies {
+ public:
+  static constexpr int kNumberBits = 24;
+  static constexpr uint64_t kFirst = 16;  ///< copies in chunk 0; each chunk has twice those before
+  static constexpr uint64_t kMost = (uint64_t{1} << kNumberBits) - kFirst;
+
+  /// Copy `number` is there. Acquire: who learns a number from a lock word finds its chunk.
+  StripeCopy& at(uint64_t number) const {
+    const int chunk = chunk_of(number);
+    auto* const first =
+        reinterpret_cast<StripeCopy*>(chunks_[chunk].load(std::memory_order_acquire));
+    return first[number - begin_of(chunk)];
+  }
+
+  /// Before the owner uses `number` for the first time.
+  void provide(M& machine, uint64_t number) {
+    auto& chunk = chunks_[chunk_of(number)];
+    if (chunk.load(std::memory_order_relaxed) == 0) {  // only the owner writes it
+      const size_t count = size_t{kFirst} << chunk_of(number);
+      auto* const memory = machine.allocate(count * sizeof(StripeCopy), alignof(StripeCopy));
+      chunk.store(reinterpret_cast<uintptr_t>(memory), std::memory_order_release);
+    }
+  }
+
+ private:
+  static constexpr int kChunks = kNumberBits - 4;
+
+  static int chunk_of(uint64_t number) {
+    return static_cast<int>(std::bit_width(number / kFirst + 1)) - 1;
+  }
+  static uint64_t begin_of(int chunk) { return kFirst * ((uint64_t{1} << chunk) - 1); }
+
+  typename M::template Atomic<uint64_t> chunks_[kChunks]{};
+};
+
+}  // namespace holdfast

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+
+#include "holdfast/engines/pht/logged_durability.h"
+
+namespace holdfast {
+
+/// SPHT's way to durability (spht.h): logs flushed in parallel, and one global marker, which says
+/// up to which time everything is durable.
+template <class M>
+class GroupCommit : public LoggedDurability<M> {
+ public:
+  using Base = LoggedDurability<M>;
+  using Log = typename Base::Log;
+
+  GroupCommit(M& machine, const Regions& regions, const PhtOptions& options, int max_threads,
+              SlotStatistics<M>& statistics)
+      : Base(machine, regions, options, max_threads, options.order, statistics),
+        flushed_(make_array<Flushed>(machine, 1)) {}
+
+  Status format() { return Base::format(kMagic); }
+  Status recover(const char* engine, RecoveryReport& report) {
+    const uint64_t marked = M::load(this->marker_word());
+    // Relaxed: no transaction runs yet.
+    flushed_->time.store(marked, std::memory_order_relaxed);
+    return Base::recover(kMagic, engine, {.time = marked, .exact = true}, report);
+  }
+
+  /// From the hardware commit to the return. Returns the bytes written to persistent memory.
+  uint64_t harden(Log& log, int slot, uint64_t time);
+
+ private:
+  using Word = typename M::template Atomic<uint64_t>;
+  static constexpr uint64_t kMagic = 0x31676f6c7068706d;  // "mphplog1"
+  struct alignas(2 * kLineBytes) Flushed {
+    Word time{};  ///< the marker is durable with at least this
+  };
+
+  void flush_log(Log& log, const LinkedRecord& record);
+  void raise_marker(uint64_t time);
+  void leave_link(const LinkedRecord& record);
+
+  /// The marker, in persistent memory: one word, which has to change by compare and exchange.
+  Word& marker() const { return *reinterpret_cast<Word*>(this->marker_word()); }
+
+  Flushed* flushed_;
+};
+
+template <class M>
+uint64_t GroupCommit<M>::harden(Log& log, int slot, uint64_t time) {
+  M& machine = this->machine_;
+  this->slots_.commit(slot, time);
+  const LinkedRecord record = log.record(time);
+  M::phase(Phase::log_flush);
+  flush_log(log, record);
+  this->slots_.note(record);
+  this->replayer_.logged(record);
+  this->slots_.logged(slot, time);
+
+  M::phase(Phase::durability_wait);
+  // The marker must not pass a transaction whose log is not durable.
+  const bool newer = this->slots_.await_logged(slot, time, Site{"spht.update.durability_wait"});
+  if (newer && !machine.skips(Site{"spht.group"})) {
+    // Group commit: it will raise the marker beyond this transaction, or wait in turn for one that
+    // does. It waits for nobody but older ones, all of which are logged. The marker's *value* says
+    // nothing: it may not be durable.
+    const bool waits = !machine.skips(Site{"spht.follow"});
+    uint64_t flushed = flushed_->time.load(std::memory_order_acquire);
+    while (waits && flushed < time) {
+      flushed = machine.wait_while(flushed_->time, flushed);
+    }
+  } else {
+    M::phase(Phase::marker_flush);
+    raise_marker(time);
+  }
+  M::phase(Phase::marker_flush);
+  leave_link(record);
+  log.advance();
+  this->replayer_.settled(record);
+  this->slots_.park(slot);
+  return record.extent;
+}
+
+/// The log, then its header, which in SPHT is called the log's marker. If all fits into a line, one
+/// flush. (With the global marker the order of the two would not matter.)
+template <class M>
+void GroupCommit<M>::flush_log(Log& log, const LinkedRecord& record) {
+  M& machine = this->machine_;
+  log.clear_link();
+  if (log.lines() > 1) {
+    log.write_back_rest(Site{"spht.log"});
+    machine.pfence(Site{"spht.log.fence"});  // the log is durable before the header is stored
+  }
+  log.write_header(record, Site{"spht.header"});
+  machine.pfence(Site{"spht.header.fence"});  // and both before others are told so
+}
+
+/// Moves the marker to `time` at least, and makes that durable.
+template <class M>
+void GroupCommit<M>::raise_marker(uint64_t time) {
+  M& machine = this->machine_;
+  uint64_t seen = marker().load();
+  while (seen < time && !marker().compare_exchange(seen, time)) {
+  }
+  // Whoever has stored the value that is there now may not have flushed it yet.
+  machine.pwb(this->marker_word(), Site{"spht.marker"});
+  machine.pfence(Site{"spht.marker.fence"});  // the marker is durable before anybody returns
+  uint64_t flushed = flushed_->time.load(std::memory_order_relaxed);
+  while (flushed < time && !flushed_->time.compare_exchange(flushed, time)) {
+  }
+}
+
+/// Tells the replayer where to go on from the predecessor in time. Only a hint, so it is not
+/// flushed. The predecessor's record is still there: linked_log_replayer.h says why.
+template <class M>
+void GroupCommit<M>::leave_link(const LinkedRecord& record) {
+  if (const auto before = this->slots_.predecessor(record)) {
+    M::store(this->logs_.word(before->thread, before->link_position),
+             LogLink{record.thread, record.start}.encode());
+  }
+}
+
+}  // namespace holdfast

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Draws a figure: a column per panel, a row per kind of plot; PNG and SVG."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from holdfast.lab import metrics, style
+from holdfast.lab.claims import GREEN, NOT_RUN, Verdict
+from holdfast.lab.figures import Figure, Panel
+from holdfast.lab.results import Results
+
+# Points of the axis that bars are drawn for: more would be too thin to read.
+_BARS_AT = (1, 8, 16, 32, 64)
+_NAMES = {
+    "tput": "operations per second",
+    "reads": "loads per transaction",
+    "writes": "words stored per transaction",
+}
+
+
+def draw(path: Path, figure: Figure, results: Results, verdicts: Sequence[Verdict]) -> list[Path]:
+    """Writes path.png and path.svg."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = figure.id  # the same results give the same file
+    from matplotlib import pyplot
+
+    height = max(len(panel.rows) for panel in figure.panels)
+    width = len(figure.panels)
+    drawing, grid = pyplot.subplots(
+        height, width, figsize=(5.2 * width + 1.2, 3.1 * height + 1.4), layout="constrained", squeeze=False
+    )
+    for column, panel in enumerate(figure.panels):
+        for row in range(height):
+            axes = grid[row][column]
+            if row >= len(panel.rows):
+                axes.set_axis_off()
+                continue
+            _plot(axes, panel, panel.rows[row], results)
+            if row == 0:
+                axes.set_title(panel.title, fontsize=11, loc="left")
+                _note_claims(axes, [v for v in verdicts if v.claim.panel == panel.id])
+    title = figure.title + ("\n" if width == 1 else " ") + f"({figure.reference})"
+    drawing.suptitle(title, x=0.01, ha="left", fontsize=13, weight="bold")
+    if figure.notes:
+        drawing.supxlabel(figure.notes, x=0.01, ha="left", fontsize=8, color="#555555", wrap=True)
+    written = [path.with_name(path.name + ending) for ending in (".png", ".svg")]
+    drawing.savefig(written[0], dpi=130)
+    drawing.savefig(written[1], metadata={"Date": None})
+    pyplot.close(drawing)
+    return written
+
+
+def _plot(axes: Any, panel: Panel, row: str, results: Results) -> None:
+    kind, _, which = row.partition(".")
+    if kind == "throughput":
+        _lines(axes, panel, results)
+    elif kind == "bars":
+        _beside_the_paper(axes, panel, results)
+    elif kind == "outcomes":
+        _stacks(axes, panel, results, _outcome_parts, "share of attempts")
+    elif kind == "overhead":
+        phases = [(phase, style.PHASES[phase]) for phase in metrics.OVERHEAD]
+        _stacks(
+            axes,
+            panel,
+            results,
+            lambda entry: [
+                (name, colour, metrics.value(entry, f"{which}_{name}")) for name, colour in phases
+            ],
+            f"{which}s: time / plain execution",
+        )
+    else:
+        _stacks(
+            axes,
+            panel,
+            results,
+            lambda entry: [
+                (name, colour, metrics.value(entry, f"{which}_{name}_ns"))
+                for name, colour in style.PHASES.items()
+            ],
+            f"{which}s: ns per transaction",
+        )
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _positions(panel: Panel) -> dict[Any, float]:
+    """Numbers stand where they are, names side by side."""
+    if all(isinstance(x, int | float) for x in panel.values):
+        return {x: float(x) for x in panel.values}
+    return {x: float(i) for i, x in enumerate(panel.values)}
+
+
+def _lines(axes: Any, panel: Panel, results: Results) -> None:
+    where = _positions(panel)
+    for engine in panel.engines:
+        points = results.points(panel, engine, panel.metric)
+        missing = results.missing(panel, engine)
+        name = style.label(engine) + (" (not run)" if not points else " (incomplete)" if missing else "")
+        xs = [where[p.x] for p in points]
+        colour = style.colour(engine)
+        axes.plot(
+            xs,
+            [p.mean for p in points],
+            color=colour,
+            marker=style.marker(engine),
+            markersize=5,
+            linewidth=1.4,
+            label=name,
+        )
+        if len(panel.seeds) > 1 and points:
+            axes.fill_between(
+                xs, [p.least for p in points], [p.most for p in points], color=colour, alpha=0.18, linewidth=0
+            )
+    highest = max((p.most for e in panel.engines for p in results.points(panel, e, panel.metric)), default=1)
+    axes.set_ylim(0, 1.08 * highest or 1)
+    axes.set_ylabel(_NAMES.get(panel.metric, panel.metric.replace("_", " ")))
+    axes.set_xlabel(panel.unit or panel.axis)
+    axes.set_xticks(list(where.values()), [str(x) for x in where], fontsize=7)
+    axes.yaxis.set_major_formatter(lambda value, _: _short(value))
+    axes.legend(fontsize=7, frameon=False)
+
+
+def _short(value: float) -> str:
+    for limit, unit in ((1e6, "M"), (1e3, "K")):
+        if abs(value) >= limit:
+            return f"{value / limit:g}{unit}"
+    return f"{value:g}"
+
+
+def _stacks(axes: Any, panel: Panel, results: Results, parts: Any, ylabel: str) -> None:
+    """Per chosen point a group of bars, one per engine that ran."""
+    ran = [engine for engine in panel.engines if results.points(panel, engine, "tput")]
+    chosen = [x for x in panel.values if x in _BARS_AT] or list(panel.values)[:5]
+    width = 0.85 / max(len(ran), 1)
+    named: set[str] = set()
+    for group, x in enumerate(chosen):
+        for number, engine in enumerate(ran):
+            entry = results.outcome(panel, engine, x, panel.seeds[0]).entry
+            if entry is None:
+                continue
+            at = group + (number - (len(ran) - 1) / 2) * width
+            bottom = 0.0
+            for name, colour, value in parts(entry):
+                new = name if value > 0 and name not in named else None
+                named |= {name} if new else set()
+                axes.bar(at, value, width * 0.92, bottom, color=colour, label=new and new.replace("_", " "))
+                bottom += value
+            axes.annotate(
+                style.label(engine), (at, 0), (0, -3), textcoords="offset points", rotation=90, fontsize=5,
+                ha="center", va="top",
+            )  # fmt: skip
+    axes.set_xticks(range(len(chosen)), [str(x) for x in chosen], fontsize=8)
+    axes.tick_params(axis="x", length=0, pad=32)
+    axes.set_ylabel(ylabel, fontsize=9)
+    axes.set_xlabel(panel.unit or panel.axis)
+    if named:
+        axes.legend(fontsize=6, framealpha=0.7, edgecolor="none")
+
+
+def _outcome_parts(entry: metrics.Entry) -> list[tuple[str, str, float]]:
+    htm = entry["machine_counters"]["htm"]
+    aborts = entry["aborts"]
+    software = 0 if htm["begins"] else entry["update_commits"]
+    other = sum(count for cause, count in aborts.items() if cause not in ("conflict", "capacity"))
+    counts = [
+        htm["commits"],
+        software,
+        entry["lock_fallbacks"],
+        aborts["conflict"],
+        aborts["capacity"],
+        other,
+    ]
+    total = sum(counts) or 1
+    return [
+        (name, colour, count / total) for (name, colour), count in zip(style.OUTCOMES, counts, strict=True)
+    ]
+
+
+def _beside_the_paper(axes: Any, panel: Panel, results: Results) -> None:
+    """Categories with bars: each metric measured, and the paper's value of it."""
+    engine = panel.engines[0]
+    names = list(panel.paper) or [panel.metric]
+    sides = 2 if any(panel.paper.values()) else 1
+    width = 0.85 / (sides * len(names))
+    for number, metric in enumerate(names):
+        colour = style.colour(str(number))
+        measured = {point.x: point.mean for point in results.points(panel, engine, metric)}
+        both = (("here", measured, ""), ("paper", panel.paper.get(metric, {}), "///"))
+        for side, (who, values, hatch) in enumerate(both[:sides]):
+            at = (sides * number + side - (sides * len(names) - 1) / 2) * width
+            heights = [values.get(str(x), values.get(x, 0)) for x in panel.values]
+            bars = axes.bar(
+                [i + at for i in range(len(panel.values))],
+                heights,
+                width * 0.92,
+                color=colour,
+                alpha=0.5 if hatch else 1,
+                hatch=hatch,
+                label=f"{_NAMES.get(metric, metric)}, {who}",
+            )
+            axes.bar_label(bars, [f"{h:,.0f}" for h in heights], fontsize=6)
+    axes.set_yscale("symlog", linthresh=1)
+    axes.set_xticks(range(len(panel.values)), [str(x) for x in panel.values], fontsize=8)
+    axes.legend(fontsize=6, framealpha=0.7, edgecolor="none")
+
+
+def _note_claims(axes: Any, verdicts: Sequence[Verdict]) -> None:
+    """The paper's headline values beside what was measured, in the panel they are about."""
+    lines = []
+    for verdict in verdicts:
+        if isinstance(verdict.claim.value, bool):
+            continue
+        measured = "not run" if verdict.verdict == NOT_RUN else f"{verdict.measured:.3g}"
+        mark = "" if verdict.verdict in (GREEN, NOT_RUN) else "  (red)"
+        lines.append(f"{verdict.claim.id}: paper {verdict.claim.value:g}, here {measured}{mark}")
+    if lines:
+        axes.annotate(
+            "\n".join(lines), (1, 1), (-2, -2), xycoords="axes fraction", textcoords="offset points",
+            ha="right", va="bottom", fontsize=6, color="#333333",
+        )  # fmt: skip

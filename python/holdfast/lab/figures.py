@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of papers as data: experiments/figures/*.toml (docs/reproduce.md has the format).
+
+A figure has panels; a panel has one series per engine along one axis (threads, a value of the machine, a parameter of
+the workload, an option of the engine); every point of a series is a cell per seed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from holdfast import core, errors
+from holdfast.lab.cells import Cell
+from holdfast.lab.files import Table, experiments, read
+
+KINDS = ("sim", "replay")
+ROWS = ("throughput", "outcomes", "overhead.update", "overhead.read", "time.update", "time.read", "bars")
+_AXES = ("threads", "machine", "variant", "set", "params", "options")
+Value = int | float | str
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One set of axes, and what has to be run for it."""
+
+    figure: str
+    id: str
+    title: str
+    kind: str
+    workload: str
+    machine: str
+    domain: str
+    engines: tuple[str, ...]
+    axis: str  # "threads", "machine", "variant", or set., params. or options. and a name
+    values: tuple[Value, ...]
+    threads: int  # where they are not the axis
+    seeds: tuple[int, ...]
+    duration_us: float
+    warm_up_us: float
+    params: dict[str, str] = field(default_factory=dict)
+    options: dict[str, str] = field(default_factory=dict)
+    changes: dict[str, str] = field(default_factory=dict)  # of the machine's description
+    variants: dict[str, dict[str, dict[str, str]]] = field(
+        default_factory=dict
+    )  # set, params, options by name
+    rows: tuple[str, ...] = ("throughput",)
+    metric: str = "tput"  # drawn in row throughput
+    unit: str = ""
+    paper: dict[str, dict[str, float]] = field(default_factory=dict)  # metric: axis value: paper's value
+
+    def cells(self) -> Iterator[Cell]:
+        for engine in self.engines:
+            for x in self.values:
+                for seed in self.seeds:
+                    yield Cell(self.figure, self.id, engine, x, seed, self.kind, self._spec(engine, x, seed))
+
+    def _spec(self, engine: str, x: Value, seed: int) -> dict[str, Any]:
+        spec: dict[str, Any] = {
+            "workload": self.workload,
+            "engines": [engine],
+            "threads": [self.threads],
+            "machine": self.machine,
+            "domain": self.domain,
+            "set": dict(self.changes),
+            "params": dict(self.params),
+            "options": dict(self.options),
+            "duration_us": self.duration_us,
+            "warm_up_us": self.warm_up_us,
+            "seed": seed,
+            "check": False,
+        }
+        if self.axis == "threads":
+            spec["threads"] = [x]
+        elif self.axis == "machine":
+            spec["machine"] = x
+        elif self.axis == "variant":
+            for group, values in self.variants[str(x)].items():
+                spec[group] |= values
+        else:
+            group, _, name = self.axis.partition(".")
+            spec[group][name] = _text(x)
+        spec["options"] = _own_options(spec["options"], engine)
+        return spec
+
+
+@dataclass(frozen=True)
+class Figure:
+    id: str
+    paper: str
+    title: str
+    reference: str
+    notes: str
+    panels: tuple[Panel, ...]
+
+    def panel(self, name: str) -> Panel:
+        for panel in self.panels:
+            if panel.id == name:
+                return panel
+        raise errors.BadUsage(
+            f"figure {self.id} has no panel '{name}'; it has {', '.join(panel.id for panel in self.panels)}"
+        )
+
+    def cells(self) -> Iterator[Cell]:
+        for panel in self.panels:
+            yield from panel.cells()
+
+    def on_machine(self, machine: str) -> "Figure":
+        """The same on another simulated computer."""
+        return replace(self, panels=tuple(replace(panel, machine=machine) for panel in self.panels))
+
+
+def load_all(quick: bool = False, folder: Path | None = None) -> dict[str, Figure]:
+    """All figures by id, in the order of their files' names."""
+    folder = folder or experiments() / "figures"
+    figures: dict[str, Figure] = {}
+    for path in sorted(folder.glob("*.toml"), key=_in_order):
+        figure = load(path, quick)
+        if figure.id in figures:
+            raise errors.BadUsage(f"{path}: there is another figure {figure.id}")
+        figures[figure.id] = figure
+    return figures
+
+
+def load(path: Path, quick: bool = False) -> Figure:
+    values = read(path)
+    table = Table(values, str(path))
+    head = {key: table.get(key, str) for key in ("id", "paper", "title", "reference")}
+    notes = table.get("notes", str, "")
+    common = table.get("common", dict, {})
+    hurry = table.get("quick", dict, {})
+    panels = table.get("panel", list)
+    table.finish()
+    if head["id"] != path.stem:
+        raise errors.BadUsage(f"{path}: its id is '{head['id']}', which must be the name of the file")
+    made = tuple(
+        _panel(head["id"], _merged(_merged(common, panel), _hurried(hurry, panel, quick)), str(path))
+        for panel in panels
+    )
+    names = [panel.id for panel in made]
+    if len(set(names)) != len(names) or not names:
+        raise errors.BadUsage(f"{path}: panels must have different ids, and there must be one")
+    return Figure(**head, notes=notes, panels=made)
+
+
+def _in_order(path: Path) -> tuple[str, int, str]:
+    """fur-4 before fur-10."""
+    stem, _, last = path.stem.rpartition("-")
+    return (stem, int(last), "") if last.isdecimal() else (stem, 1000, last)
+
+
+def _merged(base: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """`more` wins; tables are merged key by key."""
+    merged = dict(base)
+    for key, value in more.items():
+        inner = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = merged[key] | value if inner else value
+    return merged
+
+
+def _hurried(hurry: dict[str, Any], panel: dict[str, Any], quick: bool) -> dict[str, Any]:
+    """What --quick changes: for all panels, then for this one. An axis that is not threads keeps its values."""
+    own = panel.get("quick", {})
+    merged = _merged(hurry, own) if quick else {}
+    if "axis" in panel and "values" not in own:
+        merged.pop("values", None)
+    return merged
+
+
+def _panel(figure: str, values: dict[str, Any], source: str) -> Panel:
+    values = {key: value for key, value in values.items() if key != "quick"}
+    table = Table(values, f"{source}, panel {values.get('id', '?')}")
+    axis = table.get("axis", str, "threads")
+    group, _, name = axis.partition(".")
+    if group not in _AXES or bool(name) != (group in ("set", "params", "options")):
+        raise errors.BadUsage(
+            f"{table.where}: axis is '{axis}', which must be threads, machine, variant, or set., params. or options. "
+            "and a name"
+        )
+    variants = {
+        name: _variant(inner, f"{table.where}, variant {name}")
+        for name, inner in table.get("variants", dict, {}).items()
+    }
+    panel = Panel(
+        figure=figure,
+        id=table.get("id", str),
+        title=table.get("title", str),
+        kind=table.one_of("kind", KINDS, "sim"),
+        workload=table.get("workload", str),
+        machine=table.get("machine", str),
+        domain=table.get("domain", str, "pmem"),
+        engines=tuple(table.list_of("engines", str)),
+        axis=axis,
+        values=tuple(table.list_of("values", (int, float, str), list(variants) or None)),
+        variants=variants,
+        threads=table.get("threads", int, 1),
+        seeds=tuple(table.list_of("seeds", int, [1])),
+        duration_us=float(table.get("duration_us", (int, float))),
+        warm_up_us=float(table.get("warm_up_us", (int, float))),
+        params={key: _text(value) for key, value in table.get("params", dict, {}).items()},
+        options={key: _text(value) for key, value in table.get("options", dict, {}).items()},
+        changes={key: _text(value) for key, value in _flat(table.get("set", dict, {})).items()},
+        rows=tuple(table.list_of("rows", str, ["throughput"])),
+        metric=table.get("metric", str, "tput"),
+        unit=table.get("unit", str, ""),
+        paper=table.get("paper", dict, {}),
+    )
+    table.finish()
+    for row in panel.rows:
+        if row not in ROWS:
+            raise errors.BadUsage(f"{table.where}: row '{row}' is none of {', '.join(ROWS)}")
+    if axis == "variant" and not set(panel.values) <= set(variants):
+        raise errors.BadUsage(f"{table.where}: the variants are {', '.join(variants) or 'none'}")
+    if not panel.engines or not panel.values or not panel.seeds:
+        raise errors.BadUsage(f"{table.where}: engines, values and seeds must not be empty")
+    return panel
+
+
+def _variant(values: Any, where: str) -> dict[str, dict[str, str]]:
+    table = Table(values, where)
+    groups = {name: _flat(table.get(name, dict, {})) for name in ("set", "params", "options")}
+    table.finish()
+    return {name: {key: _text(v) for key, v in group.items()} for name, group in groups.items()}
+
+
+def _flat(tables: dict[str, Any]) -> dict[str, Any]:
+    """{persistence = {write_back_ns = 600}} as {"persistence.write_back_ns": 600}."""
+    flat: dict[str, Any] = {}
+    for key, value in tables.items():
+        if isinstance(value, dict):
+            flat |= {f"{key}.{name}": inner for name, inner in value.items()}
+        else:
+            flat[key] = value
+    return flat
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _own_options(options: dict[str, str], engine: str) -> dict[str, str]:
+    """Of options for several engines those this one has: "name" for whoever has it, "engine.name" for one."""
+    entry = next((entry for entry in core.engines() if entry["name"] == engine), None)
+    if entry is None:
+        return options
+    known = {option["name"] for option in entry["options"]}
+    own = {key: value for key, value in options.items() if key in known}
+    prefix = f"{engine}."
+    return own | {key.removeprefix(prefix): value for key, value in options.items() if key.startswith(prefix)}

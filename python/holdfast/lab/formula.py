@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Formulas over results, such as `max(tput["fur-si"] / tput["spht"])`.
+
+A metric's name with an engine in brackets is a series: one number per point of the panel's axis; with a panel before
+the engine it is that panel's, and with a figure before both that figure's. Arithmetic and comparisons work point by
+point; points only one side has are left out. Numbers and series mix. Functions:
+
+    peak(s, ...), max(...)      the largest value of series and numbers; min(...) the smallest
+    mean(s)                     over the axis
+    at(s, x)                    the value at one point; where(s) the point of the largest value
+    upto(s, x), beyond(s, x)    the points up to x, and those after it; only(s, x, ...) the named ones
+    all(s), any(s)              of a series of truths
+    first(s), last(s)           the value at the smallest and at the largest point
+
+The text is parsed by Python's ast and walked here; nothing of it is executed.
+"""
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+Number = int | float | bool
+Point = int | float | str
+
+
+class FormulaError(Exception):
+    """The formula makes no sense."""
+
+
+class NotRun(Exception):
+    """A result the formula needs is not there."""
+
+
+class Series:
+    """Values by point, in the order of the axis. Knows what it stands for, for messages."""
+
+    def __init__(self, values: dict[Point, Number], name: str = "") -> None:
+        self.values, self.name = values, name
+
+    def __repr__(self) -> str:
+        return f"Series({self.values})"
+
+
+# metric, figure or None, panel or None, engine -> series
+Lookup = Callable[[str, str | None, str | None, str], Series]
+
+_BINARY = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
+_COMPARE = {
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Eq: operator.eq,
+}
+
+
+class Formula:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        try:
+            self._tree = ast.parse(f"({text})", mode="eval").body  # in brackets: it may run over lines
+        except (SyntaxError, ValueError) as error:
+            raise FormulaError(f"'{text}' is no formula: {error}") from None
+        self.needs: list[tuple[str, str | None, str | None, str]] = []
+        self._check(self._tree)
+
+    def evaluate(self, lookup: Lookup) -> tuple[Number, list[str]]:
+        """The value, and where a comparison did not hold. Raises NotRun or FormulaError."""
+        walker = _Walker(lookup)
+        result = walker.walk(self._tree)
+        if isinstance(result, Series):
+            raise FormulaError(f"'{self.text}' is a series; reduce it with max, at, all or the like")
+        if isinstance(result, str):
+            raise FormulaError(f"'{self.text}' is a text")
+        return result, walker.notes
+
+    def _check(self, node: ast.AST) -> None:
+        """Refuses what the walker would not understand, before anything is run."""
+        if isinstance(node, ast.Subscript):
+            self.needs.append(_subscript(node))
+        elif isinstance(node, ast.Call):
+            if not isinstance(node.func, ast.Name) or node.func.id not in _FUNCTIONS or node.keywords:
+                raise FormulaError(
+                    f"'{ast.unparse(node)}': there are the functions {', '.join(sorted(_FUNCTIONS))}"
+                )
+            for argument in node.args:
+                self._check(argument)
+        elif isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
+            self._check(node.left)
+            self._check(node.right)
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not):
+            self._check(node.operand)
+        elif isinstance(node, ast.BoolOp):
+            for value in node.values:
+                self._check(value)
+        elif isinstance(node, ast.Compare) and all(type(op) in _COMPARE for op in node.ops):
+            for side in (node.left, *node.comparators):
+                self._check(side)
+        elif not (isinstance(node, ast.Constant) and isinstance(node.value, int | float | str)):
+            raise FormulaError(f"'{ast.unparse(node)}' is nothing a formula may have")
+
+
+def _subscript(node: ast.Subscript) -> tuple[str, str | None, str | None, str]:
+    inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    texts = [part.value for part in inner if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    if not isinstance(node.value, ast.Name) or len(texts) != len(inner) or not 1 <= len(texts) <= 3:
+        raise FormulaError(
+            f'\'{ast.unparse(node)}\': write metric["engine"], metric["panel", "engine"] or '
+            'metric["figure", "panel", "engine"]'
+        )
+    figure, panel, engine = [None] * (3 - len(texts)) + texts
+    return node.value.id, figure, panel, engine
+
+
+class _Walker:
+    def __init__(self, lookup: Lookup) -> None:
+        self._lookup = lookup
+        self.notes: list[str] = []
+
+    def walk(self, node: ast.AST) -> Any:
+        match node:
+            case ast.Constant():
+                return node.value
+            case ast.Subscript():
+                return self._lookup(*_subscript(node))
+            case ast.BinOp():
+                return _pointwise(_BINARY[type(node.op)], self.walk(node.left), self.walk(node.right))
+            case ast.UnaryOp(op=ast.Not()):
+                return not _plain(self.walk(node.operand), "not")
+            case ast.UnaryOp():
+                return _pointwise(operator.sub, 0, self.walk(node.operand))
+            case ast.BoolOp():
+                # All of them, so that every note is made and every missing cell is found.
+                truths = [bool(_plain(self.walk(value), "and/or")) for value in node.values]
+                return all(truths) if isinstance(node.op, ast.And) else any(truths)
+            case ast.Compare():
+                return self._compare(node)
+            case ast.Call():
+                return self._call(node)
+        raise FormulaError(f"'{ast.unparse(node)}' is nothing a formula may have")
+
+    def _compare(self, node: ast.Compare) -> Any:
+        sides = [self.walk(side) for side in (node.left, *node.comparators)]
+        result: Any = True
+        for op, left, right in zip(node.ops, sides, sides[1:], strict=False):
+            one = _pointwise(_COMPARE[type(op)], left, right)
+            result = _pointwise(lambda a, b: bool(a and b), result, one)
+        if result is False:
+            self.notes.append(f"{_brief(sides[0])} against {_brief(sides[-1])}")
+        return result
+
+    def _call(self, node: ast.Call) -> Any:
+        name = node.func.id
+        arguments = [self.walk(argument) for argument in node.args]
+        try:
+            result = _FUNCTIONS[name](*arguments)
+        except TypeError:
+            raise FormulaError(f"'{ast.unparse(node)}': wrong arguments for {name}") from None
+        if name == "all" and result is False:
+            wrong = [str(x) for x, truth in arguments[0].values.items() if not truth]
+            self.notes.append("not at " + ", ".join(wrong))
+        return result
+
+
+def _brief(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, int | float) else str(value)
+
+
+def _pointwise(function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    if isinstance(left, str) or isinstance(right, str):
+        raise FormulaError("texts cannot be compared or computed with")
+    try:
+        if isinstance(left, Series) and isinstance(right, Series):
+            common = {x: function(left.values[x], right.values[x]) for x in left.values if x in right.values}
+            if not common:
+                raise NotRun("the two series have no point in common")
+            return Series(common)
+        if isinstance(left, Series):
+            return Series({x: function(value, right) for x, value in left.values.items()})
+        if isinstance(right, Series):
+            return Series({x: function(left, value) for x, value in right.values.items()})
+        return function(left, right)
+    except ZeroDivisionError:
+        raise FormulaError("division by zero: a result is 0") from None
+
+
+def _plain(value: Any, what: str) -> Any:
+    if isinstance(value, Series | str):
+        raise FormulaError(f"{what} takes single values; reduce a series with all or any")
+    return value
+
+
+def _values(arguments: tuple) -> list[Number]:
+    values: list[Number] = []
+    for argument in arguments:
+        values += argument.values.values() if isinstance(argument, Series) else [_plain(argument, "max")]
+    return values
+
+
+def _series(value: Any) -> Series:
+    if not isinstance(value, Series):
+        raise FormulaError(f"{value} is not a series")
+    return value
+
+
+def _part(series: Any, keep: Callable[[Point], bool], what: str) -> Series:
+    kept = {x: value for x, value in _series(series).values.items() if keep(x)}
+    if not kept:
+        raise NotRun(f"no point {what}")
+    return Series(kept)
+
+
+def _at(series: Any, x: Point) -> Number:
+    return next(iter(_part(series, lambda point: point == x, f"at {x}").values.values()))
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "peak": lambda *s: max(_values(s)),
+    "max": lambda *s: max(_values(s)),
+    "min": lambda *s: min(_values(s)),
+    "mean": lambda s: sum(_series(s).values.values()) / len(s.values),
+    "at": _at,
+    "where": lambda s: max(_series(s).values, key=lambda x: s.values[x]),
+    "upto": lambda s, x: _part(s, lambda point: point <= x, f"up to {x}"),
+    "beyond": lambda s, x: _part(s, lambda point: point > x, f"beyond {x}"),
+    "only": lambda s, *xs: _part(s, lambda point: point in xs, "among " + ", ".join(map(str, xs))),
+    "all": lambda s: all(_series(s).values.values()),
+    "any": lambda s: any(_series(s).values.values()),
+    "first": lambda s: next(iter(_series(s).values.values())),
+    "last": lambda s: list(_series(s).values.values())[-1],
+}

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results as files for programs: per figure a CSV with a row per cell, and a JSON."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+from holdfast.lab import metrics
+from holdfast.lab.figures import Figure, Panel
+from holdfast.lab.results import Results
+
+_COLUMNS = (
+    "tput",
+    "update_commits",
+    "read_commits",
+    "attempts",
+    "htm_share",
+    "lock_share",
+    *(f"abort_share_{cause}" for cause in metrics.CAUSES),
+    *(f"{kind}_execute_ns" for kind in ("update", "read")),
+    *(f"{kind}_{phase}" for kind in ("update", "read") for phase in metrics.OVERHEAD),
+    "reads",
+    "writes",
+)
+_HEAD = ("figure", "panel", "engine", "machine", "x", "seed", "state", "reason")
+
+
+def write_csv(path: Path, figure: Figure, results: Results) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*_HEAD, *_COLUMNS])
+        for cell in figure.cells():
+            outcome = results.outcome(figure.panel(cell.panel), cell.engine, cell.x, cell.seed)
+            entry = outcome.entry
+            values = [metrics.value(entry, name) for name in _COLUMNS] if entry else [""] * len(_COLUMNS)
+            head = (figure.id, cell.panel, cell.engine, cell.spec["machine"], cell.x, cell.seed)
+            writer.writerow([*head, outcome.state, outcome.reason, *values])
+
+
+def write_json(path: Path, figure: Figure, results: Results) -> None:
+    panels = [_panel(panel, results) for panel in figure.panels]
+    value = {
+        "id": figure.id,
+        "title": figure.title,
+        "reference": figure.reference,
+        "notes": figure.notes,
+        "panels": panels,
+    }
+    path.write_text(json.dumps(value, indent=1) + "\n")
+
+
+def _panel(panel: Panel, results: Results) -> dict[str, Any]:
+    cells = []
+    for cell in panel.cells():
+        outcome = results.outcome(panel, cell.engine, cell.x, cell.seed)
+        cells.append(
+            {
+                "engine": cell.engine,
+                "x": cell.x,
+                "seed": cell.seed,
+                "state": outcome.state,
+                "reason": outcome.reason,
+                "spec": cell.spec,
+                "entry": outcome.entry,
+            }
+        )
+    return {"id": panel.id, "title": panel.title, "axis": panel.axis, "paper": panel.paper, "cells": cells}

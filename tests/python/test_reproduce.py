@@ -1,0 +1,594 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Are figures and claims read, run and judged as docs/reproduce.md says?"""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from holdfast import core, errors
+from holdfast.lab import claims, draw, figures, metrics, pool, report, reproduce
+from holdfast.lab.cache import Cache
+from holdfast.lab.cells import Cell, Outcome
+from holdfast.lab.formula import Formula, FormulaError, NotRun, Series
+from holdfast.lab.results import Results
+
+_FIGURE = """
+id = "toy-1"
+paper = "toy"
+title = "a toy"
+reference = "nowhere"
+
+[common]
+workload = "sps"
+machine = "tiny"
+engines = ["undo", "fur-si"]
+values = [1, 2]
+duration_us = 20
+warm_up_us = 2
+params = { entries = 100 }
+options = { background = 0, "undo.nonsense" = 1 }
+
+[quick]
+values = [2]
+duration_us = 5
+
+[[panel]]
+id = "one"
+title = "first"
+
+[[panel]]
+id = "two"
+title = "second"
+axis = "set.persistence.write_back_ns"
+values = [10, 20, 40]
+threads = 2
+seeds = [1, 2]
+set = { core.ghz = 2 }
+rows = ["throughput", "outcomes", "overhead.update", "time.read"]
+quick = { seeds = [7] }
+"""
+
+_CLAIM = """
+[[of]]
+paper = "toy"
+where = "1"
+figure = "toy-1"
+panel = "one"
+
+[[of.claim]]
+id = "T1a"
+sentence = "undo is twice as fast"
+formula = 'at(tput["undo"] / tput["fur-si"], 2)'
+value = 2.0
+tolerance = "factor 1.5"
+"""
+
+
+def _file(folder: Path, text: str, name: str = "toy-1.toml") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture
+def toy(tmp_path) -> figures.Figure:
+    return figures.load(_file(tmp_path, _FIGURE))
+
+
+# ---- figures
+
+
+def test_a_panel_is_the_common_values_and_its_own(toy):
+    one, two = toy.panels
+    cells = list(one.cells())
+    assert [(c.engine, c.x, c.seed) for c in cells] == [
+        ("undo", 1, 1),
+        ("undo", 2, 1),
+        ("fur-si", 1, 1),
+        ("fur-si", 2, 1),
+    ]
+    assert cells[1].spec["threads"] == [2] and cells[1].spec["engines"] == ["undo"]
+    assert cells[1].spec["params"] == {"entries": "100"}
+    assert cells[0].spec["check"] is False
+    assert len(list(two.cells())) == 2 * 3 * 2
+    last = list(two.cells())[-1]
+    assert last.spec["set"] == {"core.ghz": "2", "persistence.write_back_ns": "40"}
+    assert last.spec["threads"] == [2] and last.seed == 2
+
+
+def test_options_go_to_engines_that_have_them(toy):
+    by_engine = {cell.engine: cell.spec["options"] for cell in toy.panel("one").cells()}
+    assert by_engine["fur-si"] == {"background": "0"}
+    assert by_engine["undo"] == {"nonsense": "1"}  # named for it: the core will refuse it
+
+
+def test_quick_changes_what_it_says(tmp_path):
+    one, two = figures.load(_file(tmp_path, _FIGURE), quick=True).panels
+    assert one.values == (2,) and one.duration_us == 5 and one.warm_up_us == 2
+    assert two.values == (10, 20, 40) and two.seeds == (7,)
+
+
+def test_variants_name_several_changes(tmp_path):
+    text = _FIGURE.replace("values = [1, 2]\n", "").replace("[quick]\nvalues = [2]", "[quick]")
+    text += '\n[[panel]]\nid = "three"\ntitle = "t"\naxis = "variant"\n'
+    text += "[panel.variants.plain]\n[panel.variants.slow.set]\ncore.ghz = 1\nl1.hit_cycles = 9\n"
+    text = text.replace('id = "one"', 'id = "one"\nvalues = [1]')
+    panel = figures.load(_file(tmp_path, text)).panel("three")
+    assert panel.values == ("plain", "slow")
+    changes = [cell.spec["set"] for cell in panel.cells() if cell.engine == "undo"]
+    assert changes == [{}, {"core.ghz": "1", "l1.hit_cycles": "9"}]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('id = "toy-1"', 'id = "other"', "name of the file"),
+        ("duration_us = 20", "durration_us = 20", "duration_us is missing"),
+        ("duration_us = 20", "duration_us = 20\nnonsense = 1", "'nonsense'; the keys are axis"),
+        ("values = [1, 2]", "values = []", "must not be empty"),
+        ("values = [1, 2]", "values = 3", "must be a list"),
+        ('id = "two"', 'id = "one"', "different ids"),
+        ("axis = ", "axis = 'sideways' # ", "must be threads, machine, variant"),
+        ("axis = ", "axis = 'set' # ", "must be threads, machine, variant"),
+        ("axis = ", "axis = 'variant' # ", "the variants are none"),
+        ('"time.read"', '"time.travel"', "'time.travel' is none of"),
+        ('workload = "sps"', "workload = 7", "workload must be a text, not 7"),
+        ('title = "a toy"', 'title = "a toy', "is not TOML"),
+    ],
+)
+def test_a_wrong_figure_is_refused_with_its_reason(tmp_path, old, new, said):
+    path = _file(tmp_path, _FIGURE.replace(old, new))
+    with pytest.raises(errors.BadUsage, match=said) as caught:
+        figures.load(path)
+    assert str(path) in str(caught.value)
+
+
+def test_every_figure_can_be_built_and_names_what_there_is():
+    workloads = {entry["name"]: entry for entry in core.workloads()}
+    machines = {entry["name"] for entry in core.machines()}
+    engines = {entry["name"]: entry for entry in core.engines()}
+    for quick in (False, True):
+        for figure in figures.load_all(quick).values():
+            for panel in figure.panels:
+                workload = workloads[panel.workload]
+                parameters = {parameter["name"] for parameter in workload["parameters"]}
+                assert panel.machine in machines
+                assert metrics.known(panel.metric)
+                for cell in panel.cells():
+                    assert set(cell.spec["params"]) <= parameters, cell.name
+                    if cell.engine in engines:
+                        known = {option["name"] for option in engines[cell.engine]["options"]}
+                        assert set(cell.spec["options"]) <= known, cell.name
+
+
+def test_every_claim_reads_a_figure_there_is():
+    everything = claims.load(figures.load_all())
+    groups = {claim.group for claim in everything if claim.paper == "fur"}
+    assert groups == {f"F{number}" for number in range(1, 14)}
+    assert all(claim.sentence.endswith(".") for claim in everything)
+    # What --quick leaves out of a figure must not leave a claim without any point to look at.
+    quick = figures.load_all(quick=True)
+    assert claims.load(quick)
+
+
+# ---- formulas
+
+_A = Series({1: 10.0, 8: 80.0, 64: 40.0})
+_B = Series({1: 20.0, 8: 20.0, 64: 20.0})
+
+
+def _lookup(metric, figure, panel, engine):
+    if engine == "gone":
+        raise NotRun("engine gone does not exist yet")
+    if panel == "other":
+        return Series({2: 1.0})
+    return {"a": _A, "b": _B}[engine]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('peak(tput["a"])', 80.0),
+        ('max(tput["a"] / tput["b"])', 4.0),
+        ('at(tput["a"], 64) - 1', 39.0),
+        ('mean(upto(tput["b"] / tput["a"], 8))', 1.125),
+        ('where(tput["a"])', 8),
+        ('min(tput["a"], 3, peak(tput["b"]))', 3),
+        ('max(-tput["a"] * 2 + 1)', -19.0),
+        ('all(beyond(tput["a"] > tput["b"], 1))', True),
+        ('all(tput["a"] > tput["b"])', False),
+        ('any(tput["a"] < tput["b"])', True),
+        ('all(only(tput["a"], 8, 64) >= 40)', True),
+        ('all(15 < beyond(tput["b"], 1) < 25)', True),
+        ('not (first(tput["a"]) > last(tput["a"]))', True),
+        ('at(tput["a"], 8) > 1 and at(tput["a"], 8) > 100', False),
+        ('at(tput["a"], 8) > 100 or\n at(tput["a"], 8) > 1', True),
+        ('at(tput["fig", "panel", "a"], 1)', 10.0),
+    ],
+)
+def test_formulas_compute(text, value):
+    assert Formula(text).evaluate(_lookup)[0] == value
+
+
+def test_a_comparison_that_does_not_hold_says_where():
+    _, notes = Formula('all(tput["a"] > tput["b"])').evaluate(_lookup)
+    assert notes == ["not at 1"]
+    _, notes = Formula('peak(tput["b"]) > peak(tput["a"])').evaluate(_lookup)
+    assert notes == ["20 against 80"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os')",
+        'tput["a"].values',
+        "open('x')",
+        "[x for x in (1,)]",
+        "lambda: 1",
+        "tput[0]",
+        'tput["a", "b", "c", "d"]',
+        "tput",
+        "1 +",
+        "2 ** 9",
+        'max(tput["a"], key=1)',
+        "peak",
+        '(tput["a"])["b"]',
+    ],
+)
+def test_formulas_that_are_none_are_refused_unread(text):
+    with pytest.raises(FormulaError):
+        Formula(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('tput["a"]', "is a series"),
+        ('tput["a"] > 1 and 1 > 0', "single values"),
+        ("at(3, 1)", "not a series"),
+        ('at(tput["a"])', "wrong arguments for at"),
+        ('1 / (at(tput["a"], 1) - 10)', "division by zero"),
+        ('"a" < 3', "texts"),
+    ],
+)
+def test_formulas_that_make_no_sense_say_so(text, said):
+    with pytest.raises(FormulaError, match=said):
+        Formula(text).evaluate(_lookup)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('peak(tput["gone"])', "gone does not exist"),
+        ('at(tput["a"], 12)', "no point at 12"),
+        ('max(beyond(tput["a"], 64))', "no point beyond 64"),
+        ('max(tput["a"] / tput["other", "b"])', "no point in common"),
+        ('at(tput["a"], 8) > 1 and peak(tput["gone"]) > 1', "gone"),
+    ],
+)
+def test_what_is_missing_is_not_run(text, said):
+    with pytest.raises(NotRun, match=said):
+        Formula(text).evaluate(_lookup)
+
+
+# ---- claims
+
+
+def _claims(tmp_path, toy, text=_CLAIM):
+    return claims.load({"toy-1": toy}, _file(tmp_path, text, "claims.toml"))
+
+
+def _results(toy, rates, state="ok"):
+    outcomes = []
+    for cell in toy.cells():
+        rate = rates.get((cell.engine, cell.x))
+        entry = None if rate is None else {"items_per_second": rate}
+        outcomes.append((cell, Outcome("ok", entry) if entry else Outcome(state, reason="because")))
+    return Results({"toy-1": toy}, outcomes)
+
+
+_ALL = {("undo", 1): 1.0, ("undo", 2): 200.0, ("fur-si", 1): 1.0, ("fur-si", 2): 100.0}
+
+
+@pytest.mark.parametrize(
+    ("undo", "tolerance", "verdict"),
+    [
+        (200.0, "factor 1.5", "green"),
+        (300.0, "factor 1.5", "green"),
+        (301.0, "factor 1.5", "red"),
+        (134.0, "factor 1.5", "green"),
+        (133.0, "factor 1.5", "red"),
+        (1.0, "at most factor 1.5", "green"),
+        (301.0, "at most factor 1.5", "red"),
+        (133.0, "at least factor 1.5", "red"),
+        (9999.0, "at least factor 1.5", "green"),
+    ],
+)
+def test_ratios_hold_within_their_tolerance(tmp_path, toy, undo, tolerance, verdict):
+    (claim,) = _claims(tmp_path, toy, _CLAIM.replace("factor 1.5", tolerance))
+    found = claims.judge(claim, _results(toy, _ALL | {("undo", 2): undo}))
+    assert (found.verdict, found.measured) == (verdict, undo / 100)
+
+
+def test_orderings_hold_or_say_where_they_do_not(tmp_path, toy):
+    text = _CLAIM.replace("value = 2.0", "").replace('tolerance = "factor 1.5"', "")
+    text = text.replace('at(tput["undo"] / tput["fur-si"], 2)', 'all(tput["undo"] > tput["fur-si"])')
+    (claim,) = _claims(tmp_path, toy, text)
+    assert claims.judge(claim, _results(toy, _ALL | {("undo", 1): 2.0})).verdict == "green"
+    red = claims.judge(claim, _results(toy, _ALL))
+    assert (red.verdict, red.measured, red.reason) == ("red", False, "not at 1")
+
+
+@pytest.mark.parametrize("state", ["not run", "failed"])
+def test_a_claim_without_its_cells_is_not_run(tmp_path, toy, state):
+    (claim,) = _claims(tmp_path, toy)
+    missing = {key: rate for key, rate in _ALL.items() if key != ("fur-si", 1)}
+    found = claims.judge(claim, _results(toy, missing, state))
+    assert (found.verdict, found.measured) == ("not run", None)
+    assert "because" in found.reason
+    assert found.as_json()["verdict"] == "not run"
+
+
+def test_a_claim_is_green_only_if_all_its_parts_are(tmp_path, toy):
+    (claim,) = _claims(tmp_path, toy)
+
+    def verdict(name, colour):
+        return claims.Verdict(replace(claim, id=name), 1.0, colour)
+
+    found = claims.by_group(
+        [
+            verdict("T1a", "green"),
+            verdict("T1b", "green"),
+            verdict("T2a", "green"),
+            verdict("T2b", "not run"),
+            verdict("T3a", "not run"),
+            verdict("T3b", "red"),
+            verdict("T3c", "green"),
+        ]
+    )
+    assert found == {"T1": "green", "T2": "not run", "T3": "red"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('figure = "toy-1"', 'figure = "toy-9"', "claim T1a: there is no figure 'toy-9'"),
+        ('panel = "one"', 'panel = "three"', "no panel 'three'; it has one, two"),
+        ('tput["undo"]', 'tput["spht"]', "no engine 'spht'; it has undo, fur-si"),
+        ('tput["undo"]', 'speed["undo"]', "no metric 'speed'"),
+        ('tput["undo"]', "tput.undo", "claim T1a: 'tput.undo' is nothing a formula may have"),
+        ('"factor 1.5"', '"nearly"', "'nearly' is none of factor N"),
+        ('"factor 1.5"', '"holds"', "'holds' goes with true"),
+        ("value = 2.0", "value = '2'", "value must be"),
+        ('id = "T1a"', 'id = "first"', "an id is like F6a"),
+        ('paper = "toy"', 'paper = "toy"\nnonsense = 1', "no key 'nonsense'"),
+        ("value = 2.0", "value = 2.0\nnonsense = 1", "claim T1a: there is no key 'nonsense'"),
+    ],
+)
+def test_a_wrong_claim_is_refused_with_its_name(tmp_path, toy, old, new, said):
+    with pytest.raises(errors.BadUsage, match=said):
+        _claims(tmp_path, toy, _CLAIM.replace(old, new))
+
+
+def test_a_claim_may_stand_once(tmp_path, toy):
+    with pytest.raises(errors.BadUsage, match="T1a is there twice"):
+        _claims(tmp_path, toy, _CLAIM + _CLAIM)
+
+
+def test_a_formula_that_does_not_fit_its_tolerance_names_its_claim(tmp_path, toy):
+    text = _CLAIM.replace("at(tput", "all(tput").replace(", 2)'", " > 1)'")
+    (claim,) = _claims(tmp_path, toy, text)
+    with pytest.raises(errors.BadUsage, match=r"claim T1a: tolerance 'factor 1[.]5' does not fit"):
+        claims.judge(claim, _results(toy, _ALL))
+
+
+# ---- cells, pool, cache
+
+# Answers like a worker: an entry with the spec's seed; seed 13 dies, seed 14 fails. Notes what it was asked.
+_WORKER = """
+import json, sys
+for line in sys.stdin:
+    spec = json.loads(line)
+    with open({log!r}, "a") as log:
+        log.write(f"{{spec['seed']}}\\n")
+    if spec["seed"] == 13:
+        print("out of luck", file=sys.stderr)
+        sys.exit(3)
+    answer = {{"failed": "the log is full"}} if spec["seed"] == 14 else {{"entry": {{"seed": spec["seed"]}}}}
+    print(json.dumps(answer), flush=True)
+"""
+
+
+@pytest.fixture
+def worker(tmp_path):
+    log = tmp_path / "asked"
+    log.touch()
+    script = _file(tmp_path, _WORKER.format(log=str(log)), "worker.py")
+    return (sys.executable, str(script)), lambda: sorted(map(int, log.read_text().split()))
+
+
+def _cell(seed, engine="undo", kind="sim"):
+    spec = {
+        "workload": "sps",
+        "engines": [engine],
+        "threads": [1],
+        "machine": "tiny",
+        "params": {},
+        "duration_us": 1.0,
+        "warm_up_us": 0.0,
+        "seed": seed,
+    }
+    return Cell("f", "p", engine, 1, seed, kind, spec)
+
+
+def test_what_was_run_is_not_run_again(tmp_path, worker):
+    command, asked = worker
+    cache = Cache(tmp_path / "cells")
+    first = pool.run_all([_cell(1), _cell(2), _cell(1)], 2, cache, command=command)
+    assert [outcome.entry["seed"] for outcome in first] == [1, 2, 1]
+    assert asked() == [1, 2]
+    again = pool.run_all([_cell(2), _cell(3)], 2, cache, command=command)
+    assert [(outcome.entry["seed"], outcome.cached) for outcome in again] == [(2, True), (3, False)]
+    assert asked() == [1, 2, 3]
+
+
+def test_a_result_belongs_to_its_spec_machine_and_program(tmp_path, monkeypatch):
+    cache = Cache(tmp_path)
+    key = cache.key(_cell(1))
+    assert key == cache.key(replace(_cell(1), figure="other", panel="other"))
+    assert key != cache.key(_cell(2))
+    other = _cell(1)
+    assert key != cache.key(replace(other, spec=other.spec | {"machine": "power9"}))
+    monkeypatch.setattr("holdfast.lab.cache.version", lambda: "a newer program")
+    assert key != cache.key(_cell(1))
+
+
+def test_a_broken_result_is_run_again(tmp_path, worker):
+    command, asked = worker
+    cache = Cache(tmp_path / "cells")
+    pool.run_all([_cell(1)], 1, cache, command=command)
+    path = next((tmp_path / "cells").glob("*.json"))
+    path.write_text('{"seed"')
+    pool.run_all([_cell(1)], 1, cache, command=command)
+    assert asked() == [1, 1]
+
+
+def test_an_engine_that_ends_its_process_ends_no_other(tmp_path, worker):
+    command, _ = worker
+    told = []
+    outcomes = pool.run_all(
+        [_cell(seed) for seed in (11, 12, 13, 14, 15)],
+        1,
+        Cache(tmp_path / "cells"),
+        tell=lambda done, of, name: told.append((done, of)),
+        command=command,
+    )
+    assert [outcome.state for outcome in outcomes] == ["ok", "ok", "failed", "failed", "ok"]
+    assert outcomes[2].reason == "the process ended with status 3: out of luck"
+    assert outcomes[3].reason == "the log is full"
+    assert told[-1] == (5, 5)
+
+
+def test_a_run_that_takes_too_long_is_ended():
+    worker = pool.Worker((sys.executable, "-c", "import sys; sys.stdin.read()"), limit_s=0.2)
+    try:
+        outcome = worker.run({"seed": 1})
+    finally:
+        worker.stop()
+    assert outcome.state == "failed" and "took longer" in outcome.reason
+
+
+def test_an_interrupt_keeps_what_was_done(tmp_path, worker):
+    command, asked = worker
+    cache = Cache(tmp_path / "cells")
+
+    def interrupt(done, of, name):
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pool.run_all([_cell(seed) for seed in range(20, 30)], 1, cache, tell=interrupt, command=command)
+    kept = len(list((tmp_path / "cells").glob("*.json")))
+    assert kept == 2
+    outcomes = pool.run_all([_cell(seed) for seed in range(20, 30)], 1, cache, command=command)
+    assert sum(outcome.cached for outcome in outcomes) == kept
+    assert set(asked()) == set(range(20, 30))
+
+
+def test_what_does_not_exist_yet_is_not_run(tmp_path, worker):
+    command, asked = worker
+    outcomes = pool.run_all(
+        [_cell(1, engine="perpetuum"), _cell(1, kind="replay")], 1, Cache(tmp_path), command=command
+    )
+    assert [outcome.state for outcome in outcomes] == ["not run", "not run"]
+    assert outcomes[0].reason == "engine perpetuum does not exist yet"
+    assert asked() == []
+
+
+# ---- the whole way
+
+
+@pytest.fixture
+def laboratory(tmp_path, monkeypatch):
+    """Experiments of the toy figure only, and results kept in a folder of the test."""
+    (tmp_path / "experiments/figures").mkdir(parents=True)
+    text = _FIGURE.replace(', "undo.nonsense" = 1', "").replace('"fur-si"]', '"fur-si", "perpetuum"]')
+    _file(tmp_path / "experiments/figures", text)
+    lost = _CLAIM.replace("T1a", "T2a").replace('"undo"', '"perpetuum"')
+    _file(tmp_path / "experiments", _CLAIM + lost, "claims.toml")
+    for module in (figures, claims):
+        monkeypatch.setattr(module, "experiments", lambda: tmp_path / "experiments")
+    monkeypatch.setenv("HOLDFAST_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def test_a_tiny_figure_from_end_to_end(laboratory, invoke):
+    out = laboratory / "out"
+    result = invoke("reproduce", "toy", "--quick", "--jobs", 2, "--out", out, "--json", laboratory / "r.json")
+    assert result.exit_code == 0, result.output
+    told = json.loads((laboratory / "r.json").read_text())
+    by_id = {claim["id"]: claim for claim in told["claims"]}
+    assert by_id["T1a"]["verdict"] in ("green", "red") and by_id["T1a"]["measured"] > 0
+    assert by_id["T1a"]["paper"] == 2.0 and by_id["T1a"]["tolerance"] == "factor 1.5"
+    assert by_id["T2a"]["verdict"] == "not run" and "perpetuum does not exist" in by_id["T2a"]["reason"]
+    assert told["groups"]["T2"] == "not run"
+    for ending in ("png", "svg", "csv", "json"):
+        assert (out / f"toy-1.{ending}").stat().st_size > 500
+    data = json.loads((out / "toy-1.json").read_text())
+    states = [cell["state"] for cell in data["panels"][0]["cells"]]
+    assert states == ["ok", "ok", "not run"]
+    assert data["panels"][0]["cells"][0]["entry"]["items_per_second"] > 0
+    again = invoke("reproduce", "T1a", "--quick", "--out", out)
+    assert again.exit_code == 0 and "8 of them known from before" in again.stdout
+    assert invoke("reproduce", "toy-1", "--quick", "--out", out).exit_code == 0
+    svg = (out / "toy-1.svg").read_bytes()
+    assert invoke("reproduce", "toy-1", "--quick", "--out", out).exit_code == 0
+    assert (out / "toy-1.svg").read_bytes() == svg
+
+
+def test_a_cell_that_fails_is_told_and_fails_the_command(laboratory, invoke):
+    path = laboratory / "experiments/figures/toy-1.toml"
+    path.write_text(path.read_text().replace("core.ghz = 2", "core.nonsense = 2"))
+    result = invoke("reproduce", "--quick", "--out", laboratory / "out")
+    assert result.exit_code == 1
+    assert "cells failed" in result.stderr and "there is no key 'nonsense'" in result.stderr
+
+
+def test_listing_runs_nothing(laboratory, invoke):
+    result = invoke("reproduce", "--list", "--json", "-")
+    assert result.exit_code == 0
+    listed = json.loads(result.stdout)
+    assert [figure["id"] for figure in listed["figures"]] == ["toy-1"]
+    assert [claim["id"] for claim in listed["claims"]] == ["T1a", "T2a"]
+    assert not (laboratory / "out").exists()
+
+
+def test_a_name_nobody_knows_lists_the_right_ones(laboratory, invoke):
+    result = invoke("reproduce", "toy-2")
+    assert result.exit_code == 2
+    for part in ("'toy-2'", "papers: toy", "figures: toy-1", "claims: T1, T2", "such as T1a"):
+        assert part in result.stderr
+    assert invoke("reproduce", "toy-1", "--machine", "abacus").exit_code == 2
+
+
+def test_another_machine_runs_the_same_figure(laboratory):
+    selection = reproduce.select(["toy-1"], machine="power9")
+    assert {cell.spec["machine"] for cell in selection.cells()} == {"power9"}
+
+
+def test_a_claim_brings_the_figures_it_reads():
+    selection = reproduce.select(["F1d"])
+    assert list(selection.figures) == ["fur-6", "fur-8", "fur-9"]
+    assert [claim.id for claim in selection.claims] == ["F1d"]
+
+
+def test_drawings_and_tables_take_what_is_incomplete(toy, tmp_path):
+    outcomes = [(cell, Outcome("failed", reason="no luck")) for cell in toy.cells()]
+    results = Results({"toy-1": toy}, outcomes)
+    for path in draw.draw(tmp_path / "toy-1", toy, results, []):
+        assert path.stat().st_size > 500
+    report.write_csv(tmp_path / "toy.csv", toy, results)
+    assert "no luck" in (tmp_path / "toy.csv").read_text()
