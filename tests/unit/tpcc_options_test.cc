@@ -59,8 +59,9 @@ TEST(TpccOptions, OnePayerAndManyWhoAsk) {
 TEST(TpccOptions, FursDetailsChooseCustomersByNumber) {
   const auto by_name = [](const char* detail) {
     const Settings s = settings({{"detail", detail}});
+    const NurandConstants constants;
     Random random(3);
-    Terminal terminal(s, NurandConstants(), 1, 1, random);
+    Terminal terminal(s, constants, 1, 1, random);
     int count = 0;
     for (int i = 0; i < 1000; ++i) {
       count += terminal.order_status().customer.number == 0 ? 1 : 0;
