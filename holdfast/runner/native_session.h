@@ -18,7 +18,7 @@
 
 namespace holdfast {
 
-/// A heap file of engine E on this computer, with a workload.
+/// A heap file of engine E on this computer, with a workload. E may be AnyEngine: spec.engine names it.
 template <class E>
 class NativeSession final : public Session {
  public:
@@ -30,7 +30,7 @@ class NativeSession final : public Session {
     });
   }
 
-  std::string engine() const override { return E::kDescription.name; }
+  std::string engine() const override { return description_.name; }
   WorkloadInstance& workload() override { return *workload_; }
   Statistics statistics() override { return heap_->statistics(); }
   int max_threads() const override { return max_threads_; }
@@ -62,26 +62,27 @@ class NativeSession final : public Session {
 
  private:
   explicit NativeSession(const SessionSpec& spec)
-      : created_(spec.open == SessionSpec::Open::create) {
+      : description_(*EngineFactory<E>::describe(spec.engine).value()),
+        created_(spec.open == SessionSpec::Open::create) {
     NativeOptions native;
     native.domain = spec.domain;
     native.force = spec.force;
     native.read_only = spec.read_only;
     native.latency = parse_latency(spec.latency).value();
-    const Options options = engine_options(E::kDescription, spec.options);
+    const Options options = engine_options(description_, spec.options);
     if (created_) {
       heap_ = Heap<E>::create(spec.path, creation(spec, options), native).value();
     } else {
-      heap_ = Heap<E>::open(spec.path, OpenOptions{E::kDescription.name, options}, native).value();
+      heap_ = Heap<E>::open(spec.path, OpenOptions{description_.name, options}, native).value();
     }
     ns_per_tick_ = heap_->machine().ns_per_tick();
     // One slot is the machine's own, one the caller's; the rest are for workers.
     max_threads_ = heap_->machine().slots() - 2;
   }
 
-  static CreateOptions creation(const SessionSpec& spec, const Options& options) {
+  CreateOptions creation(const SessionSpec& spec, const Options& options) const {
     CreateOptions create;
-    create.engine = E::kDescription.name;
+    create.engine = description_.name;
     create.options = options;
     create.base = spec.base;
     if (spec.bytes != 0) {
@@ -143,6 +144,7 @@ class NativeSession final : public Session {
     return attached;
   }
 
+  const Description& description_;
   bool created_;
   double ns_per_tick_ = 1;
   int max_threads_ = 1;

@@ -6,7 +6,7 @@
 #include <cerrno>
 
 #include "holdfast/machine/native/native_machine.h"
-#include "tests/unit/native_test_file.h"
+#include "tests/native/test_file.h"
 
 namespace holdfast {
 namespace {

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "holdfast/machine/native/native_machine.h"
-#include "tests/unit/native_test_file.h"
+#include "tests/native/test_file.h"
 
 namespace holdfast {
 namespace {

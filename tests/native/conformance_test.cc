@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/engines/common/any_engine.h"
-#include "tests/engine/native_world.h"
+#include "tests/native/world.h"
 
 namespace holdfast::conformance {
 

@@ -11,7 +11,7 @@
 #include <fstream>
 
 #include "holdfast/machine/native/native_machine.h"
-#include "tests/unit/native_test_file.h"
+#include "tests/native/test_file.h"
 
 namespace holdfast {
 namespace {
