@@ -233,6 +233,8 @@ Names labels_met(const std::string& engine) {
     run_at_length(engine, met);
   } else if (engine.find("htm") != std::string::npos || engine == "spht") {
     run_and_recover(engine, 1, {{"retries", "0"}}, met);
+  } else if (engine == "crafty") {
+    run_and_recover(engine, 1, {{"retries", "0"}, {"chunk", "1"}}, met);
   }
   return met;
 }
