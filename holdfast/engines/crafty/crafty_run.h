@@ -172,14 +172,14 @@ typename Crafty<M>::Outcome Crafty<M>::redo(Thread& t) {
   bool aborted = false;
   try {
     lock_.subscribe(*t.htm);
-    stale = looks && t.htm->load(&numbers_->last) != t.base;
-    if (stale) {
-      t.htm->abort();
-    }
     for (const WriteSet::Entry& entry : t.words.entries()) {
       t.htm->store(entry.word, entry.engine);
     }
     number = take_number(t);
+    stale = looks && number != t.base + 1;
+    if (stale) {
+      t.htm->abort();
+    }
     t.htm->commit();
   } catch (const HtmAbort&) {
     aborted = true;
@@ -220,7 +220,8 @@ typename Crafty<M>::Outcome Crafty<M>::validate(Thread& t, FunctionRef<void()> b
   return Outcome::committed;
 }
 
-/// The last act of a hardware transaction that stores new values.
+/// The last act of a hardware transaction that stores new values, so that few others are doomed by it
+/// or doom it.
 template <class M>
 uint64_t Crafty<M>::take_number(Thread& t) {
   const uint64_t number = t.htm->load(&numbers_->last) + 1;
