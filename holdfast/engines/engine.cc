@@ -80,7 +80,7 @@ Error too_many_threads() {
 Error log_too_small(uint64_t bytes) {
   return Error(
       Status(Code::out_of_space,
-             "the transaction stores more than its redo log holds (" + std::to_string(bytes) +
+             "the transaction stores more than its log holds (" + std::to_string(bytes) +
                  " bytes); create the heap with a larger log_bytes, or split the transaction"));
 }
 

@@ -23,6 +23,7 @@ _ENGINES = (
     "spec-pmt",
     "dudetm",
     "pisces",
+    "crafty",
 )
 _WORKLOADS = ("bank", "ring", "map", "registers")
 

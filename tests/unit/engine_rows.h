@@ -113,7 +113,8 @@ inline Options small_logs(const std::string& engine) {
   if (engine == "undo") {
     return {{"log_bytes", "4096"}};
   }
-  if (engine.substr(0, 4) == "spht" || engine == "nv-htm" || engine == "fur-tsx") {
+  if (engine.substr(0, 4) == "spht" || engine == "nv-htm" || engine == "fur-tsx" ||
+      engine == "crafty") {
     return {{"log_bytes", "512"}};
   }
   if (engine == "spec-pmt" || engine == "dudetm" || engine == "pisces") {

@@ -310,6 +310,7 @@ const std::map<std::string, std::set<Finding>> kShown = {
      {{LintKind::not_written_back, "commit"}, {LintKind::redundant_write_back, "logs.home"}}},
     {"dudetm", {}},
     {"pisces", {}},
+    {"crafty", {}},
     {"hw", {}},
 };
 
@@ -357,6 +358,10 @@ TEST(SimLintEngines, ADroppedWriteBackShows) {
            {"nv-htm", "nv.marker", "marker flush", {}},
            {"spec-pmt", "specpmt.record", "log flush", {}},
            {"dudetm", "dudetm.log", "log flush", {}},
+           {"crafty", "crafty.log", "log flush", {}},
+           {"crafty", "crafty.data", "commit", {}},
+           {"crafty", "crafty.mark", "marker flush", {}},
+           {"crafty", "crafty.lock.log", "log flush", locked},
            {"pisces", "pisces.log", "log flush", {}},
            {"pisces", "pisces.home", "data flush", {}},
            {"pisces", "pisces.retire", "marker flush", {}},

@@ -74,6 +74,7 @@ std::vector<std::filesystem::path> files_of(const std::string& engine) {
       {"tinystm", {{"tinystm"}, {"common/lsa_thread.h", "common/volatile_home.h"}}},
       {"spec-pmt", {{"spec_pmt"}, stamped}},
       {"dudetm", {{"dudetm"}, stamped}},
+      {"crafty", {{"crafty", "pht/time_slots.h", "common/subscribed_lock.h"}}},
       {"fur-tsx", {{"fur_tsx"}, frame, {"common/subscribed_lock.h"}, logs}},
   };
   const auto parts = known.find(engine);
@@ -232,6 +233,8 @@ Names labels_met(const std::string& engine) {
     run_at_length(engine, met);
   } else if (engine.find("htm") != std::string::npos || engine == "spht") {
     run_and_recover(engine, 1, {{"retries", "0"}}, met);
+  } else if (engine == "crafty") {
+    run_and_recover(engine, 1, {{"retries", "0"}, {"chunk", "1"}}, met);
   }
   return met;
 }
@@ -308,7 +311,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, SimSitesOfEngine,
                          testing::Values("undo", "romulus", "romulus-log", "romulus-lr", "fur-opa",
                                          "fur-si", "fur-mv", "fur-tsx", "htm", "si-htm", "spht",
                                          "spht-si-htm", "nv-htm", "tinystm", "spec-pmt", "dudetm",
-                                         "pisces", "hw"),
+                                         "pisces", "crafty", "hw"),
                          [](const auto& test) {
                            std::string name = test.param;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -316,7 +319,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, SimSitesOfEngine,
                          });
 
 TEST(SimSites, TheTestAboveKnowsEveryEngine) {
-  EXPECT_EQ(engine_rows<SimMachine>().size(), 18u);
+  EXPECT_EQ(engine_rows<SimMachine>().size(), 19u);
 }
 
 }  // namespace

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Crafty: undo logging that destroys nothing, in unmodified hardware transactions (Genç, Bond, Xu,
+// PLDI 2020). In place: no working copy, no replay.
+//
+// Idea      A hardware transaction cannot make an undo entry durable before it stores. So it runs
+//           the body, notes old values in the log, puts the old values back, and commits: now the
+//           log can be flushed. Only then a second transaction stores the new values.
+// Area      header | a mark per thread: everything up to this number is durable | a log per thread
+// Log       hardware transaction: subscribe to the lock; each first store to a word appends
+//           {place, old value} to the log; at the end keep the new values, put the old ones back,
+//           base := the last number; commit. Block's head, flush, fence.
+// Redo      hardware transaction: if the last number is still base, store the new values;
+//           number := last := base + 1, committed := number; commit.
+// Validate  else, a hardware transaction: run the body again, which has to store to the same words,
+//           over the same old values; number := ++last, committed := number; commit. If it does
+//           not: all over.
+// Commit    flush data and `committed`, fence: hardened. Wait until no other update with a smaller
+//           number is in Log, Redo or Validate, or not hardened. Mark := number, flush, fence.
+// Reads     one hardware transaction; then wait until every update up to the last number is marked.
+// Lock      after `retries` hardware transactions: alone; stores are held back, and logged a chunk
+//           at a time, with one fence, before they go in place; then as above.
+// Recovery  C := the newest mark. Roll back, newest first, what has a number beyond C, and what has
+//           none and a base of C at least. Fence; mark beyond everything; fence.
+// Persists  ceil((32 + 16 N) / line) + 1 + 1 pwb, and one per line of data; 3 pfence. 0 per read.
+//
+// Why it is durable opaque. Whoever reads or overwrites a value has a larger number than the one
+// who stored it, as `last` is loaded and stored within the transactions. A mark C is made when all
+// up to C are hardened and nobody has a record with a base below C that he may still redo: slots
+// show a lower bound from before Log on. So everything beyond C can be rolled back: it did not
+// return, and nobody who returned has seen it. A record with a number goes back to the state before
+// it. One without a number, which may or may not have been redone, has a base of C at least;
+// everything newer than its base is rolled back before it, so that its old values are right in
+// either case. What has a base below C is over: hardened, or given up for good.
+//
+// Differences from the paper
+//  - Numbers take the place of the clock: "has anybody stored since" is an equality, which does not
+//    depend on when hardware notices conflicts. Log loads the last number as its last act.
+//  - Durable at return: the fence behind the data, the wait, and the mark. There, a thread's next
+//    hardware transaction fences, recovery rolls back the last transactions of all threads, and a
+//    bound keeps idle ones from holding everything up.
+//  - So a log holds one record, and is never wrapped around.
+//  - A word has one entry, whatever the number of stores to it.
+//  - The new values are kept in private memory, which takes no write capacity here.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <vector>
+
+#include "holdfast/engines/common/line_filter.h"
+#include "holdfast/engines/common/slot_statistics.h"
+#include "holdfast/engines/common/subscribed_lock.h"
+#include "holdfast/engines/crafty/crafty_access.h"
+#include "holdfast/engines/pht/time_slots.h"
+
+namespace holdfast {
+
+template <class M>
+class Crafty : public CraftyAccess<M> {
+ public:
+  using Machine = M;
+  static constexpr Description kDescription = {
+      .name = "crafty",
+      .title = "Crafty: hardware transactions that log, undo themselves, and are redone",
+      .paper = "Crafty (PLDI 2020)",
+      .isolation = Isolation::opaque,
+      .durability = Durability::strict,
+      .layout = Layout::in_place,
+      .needs_htm = true,
+      .log = "undo, per thread",
+      .fences = "3",
+      .options = kCraftyOptions,
+      .option_count = sizeof(kCraftyOptions) / sizeof(kCraftyOptions[0]),
+      .area_bytes = &crafty_area_bytes,
+  };
+
+  /// Throws Error for options that make no sense.
+  Crafty(M& machine, const Regions& regions, const Options& options, int max_threads)
+      : machine_(machine),
+        regions_(regions),
+        options_(CraftyOptions::parse(options).value()),
+        area_(options_, max_threads),
+        lock_(machine),
+        slots_(machine, area_.logs),
+        statistics_(machine),
+        numbers_(make_array<Numbers>(machine, 1)),
+        attempts_(std::strcmp(machine.htm_capabilities().backend, "none") != 0 ? options_.retries
+                                                                               : 0) {
+    for (int slot = 0; slot < std::min(area_.logs, machine.slots()); ++slot) {
+      threads_.push_back(
+          std::make_unique<Thread>(machine, record_of(slot), slot, options_.chunk));
+      threads_.back()->data = regions.data;
+      threads_.back()->capacity = regions.capacity;
+    }
+  }
+
+  Crafty(const Crafty&) = delete;
+  Crafty& operator=(const Crafty&) = delete;
+
+  Status format();
+  Status recover(RecoveryReport& report);
+  void grown(size_t bytes) { regions_.bytes = bytes; }
+  Status close();
+
+  void update(FunctionRef<void()> body);
+  void read(FunctionRef<void()> body);
+
+  Statistics statistics() const { return statistics_.sum(); }
+
+ private:
+  using Thread = CraftyThread<M>;
+  using Path = typename Thread::Path;
+  using Mode = Context::Mode;
+  using Found = typename UndoRecord<M>::Found;
+  enum class Outcome : uint8_t {
+    committed,
+    logged,   ///< the record is durable and may be redone
+    aborted,  ///< by the hardware, or by whoever holds the lock
+    stale,    ///< others have stored since
+  };
+  struct alignas(2 * kLineBytes) Numbers {
+    uint64_t last = 0;  ///< of those given out; loaded and stored in hardware transactions
+  };
+
+  UndoRecord<M> record_of(int slot) const {
+    return UndoRecord<M>(machine_, area_, regions_.area, slot);
+  }
+  uint64_t* mark(int slot) const {
+    return reinterpret_cast<uint64_t*>(regions_.area + CraftyArea::kMarkOffset +
+                                       static_cast<size_t>(slot) * kLineBytes);
+  }
+  uint64_t last_number(Thread& t) const { return t.htm->outside_load(&numbers_->last); }
+
+  Thread& here();
+  bool try_update(Thread& t, FunctionRef<void()> body, uint64_t& tries);
+  Outcome log(Thread& t, FunctionRef<void()> body, Mode mode);
+  bool run_in_hardware(Thread& t, FunctionRef<void()> body);
+  void put_back(Thread& t);
+  Outcome redo(Thread& t);
+  Outcome validate(Thread& t, FunctionRef<void()> body);
+  uint64_t take_number(Thread& t);
+  Outcome clean_up_abort(Thread& t, Outcome outcome);
+  void harden(Thread& t, uint64_t number);
+  void write_back_data(Thread& t, Site site);
+  void write_mark(int slot, uint64_t number, Site site);
+  void saw(Thread& t);
+  void count(Thread& t, Mode mode);
+  [[noreturn]] void fail(Thread& t, const std::exception_ptr& failure);
+  void locked(Thread& t, FunctionRef<void()> body, Mode mode);
+  [[noreturn]] void leave_lock(Thread& t, const std::exception_ptr& failure);
+
+  Status damaged(const std::string& what) const {
+    return {Code::corrupt, what + "; the heap was left as it is, restore it from a copy"};
+  }
+  Status scan(uint64_t& newest_mark, std::vector<Found>& found) const;
+  bool inside(const Found& record) const;
+
+  M& machine_;
+  Regions regions_;
+  CraftyOptions options_;
+  CraftyArea area_;
+  SubscribedLock<M> lock_;
+  TimeSlots<M> slots_;
+  SlotStatistics<M> statistics_;
+  Numbers* numbers_;
+  uint64_t attempts_;  ///< in hardware, before the lock
+  std::vector<std::unique_ptr<Thread>> threads_;
+};
+
+}  // namespace holdfast
+
+#include "holdfast/engines/crafty/crafty_locked.h"
+#include "holdfast/engines/crafty/crafty_recover.h"
+#include "holdfast/engines/crafty/crafty_run.h"
