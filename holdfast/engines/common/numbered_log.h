@@ -62,6 +62,9 @@ class NumberedLog {
   /// `engine` is what messages call it.
   Status recover(const char* engine, RecoveryReport& report);
   Status close();
+  Result<ReplayReport> replay(const ReplayOptions& options) {
+    return replayer_.replay_alone(order_->last.load(), options);
+  }
 
   /// The last number given out; sequentially consistent unless said otherwise.
   uint64_t last_number(std::memory_order order = std::memory_order_seq_cst) const {

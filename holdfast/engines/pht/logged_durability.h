@@ -46,6 +46,10 @@ class LoggedDurability {
     return {};
   }
 
+  Result<ReplayReport> replay(const ReplayOptions& options) {
+    return replayer_.replay_alone(options);
+  }
+
   /// Space for a transaction, or for the largest one there can be. The caller is parked.
   void make_room(Log& log, bool whole_log) {
     const auto enough = [&] {
