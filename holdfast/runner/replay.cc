@@ -104,7 +104,8 @@ void check_home(SessionSpec spec) {
   spec.open = SessionSpec::Open::open;
   const auto session = open_session(spec).value();
   if (const uint64_t left = session->recovery().transactions; left != 0) {
-    throw Error(Status(Code::corrupt, std::to_string(left) + " transactions were left to recovery"));
+    throw Error(
+        Status(Code::corrupt, std::to_string(left) + " transactions were left to recovery"));
   }
   session->workload().check().check();
   session->close().check();

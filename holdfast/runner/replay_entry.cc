@@ -7,16 +7,11 @@ namespace holdfast {
 namespace {
 
 Json head(const MeasuredReplay& m) {
-  return {{"name", m.name()},
-          {"run_name", m.name()},
-          {"run_type", "aggregate"},
-          {"aggregate_name", "median"},
-          {"aggregate_unit", "time"},
-          {"repetitions", 1},
-          {"threads", m.threads},
-          {"workload", m.workload},
-          {"engine", m.engine},
-          {"replayers", m.options.replayers},
+  return {{"name", m.name()},          {"run_name", m.name()},
+          {"run_type", "aggregate"},   {"aggregate_name", "median"},
+          {"aggregate_unit", "time"},  {"repetitions", 1},
+          {"threads", m.threads},      {"workload", m.workload},
+          {"engine", m.engine},        {"replayers", m.options.replayers},
           {"filter", m.options.filter}};
 }
 

@@ -32,7 +32,8 @@ Json replay_entry(const MeasuredReplay& measured);
 Json failed_replay_entry(const MeasuredReplay& measured, const std::string& why);
 
 /// What to say of an engine whose log cannot be replayed by itself, if it is one: `known` can.
-Status check_replays(const std::vector<std::string>& engines, const std::vector<std::string>& known);
+Status check_replays(const std::vector<std::string>& engines,
+                     const std::vector<std::string>& known);
 
 /// What to say when some of the logs was replayed too early.
 Error filled_too_far(uint64_t replayed);

@@ -120,7 +120,8 @@ class World {
   SimHeap& heap() { return *heap_; }
   WorkloadInstance& workload() { return *workload_; }
 
-  /// Closes the heap and opens it again. Returns what recovery found to do, which should be nothing.
+  /// Closes the heap and opens it again. Returns what recovery found to do, which should be
+  /// nothing.
   uint64_t reopen(const SessionSpec& spec) {
     heap_->close().check();
     workload_.reset();
@@ -311,7 +312,8 @@ SimReplay run_simulated_replay(const SessionSpec& spec, const SimPlan& plan,
   if (!plan.check) {
     world.machine().switch_off();
   } else if (const uint64_t left = world.reopen(spec); left != 0) {
-    result.check = Status(Code::corrupt, std::to_string(left) + " transactions were left to recovery");
+    result.check =
+        Status(Code::corrupt, std::to_string(left) + " transactions were left to recovery");
   } else {
     result.check = world.workload().check();
     world.heap().close().check();

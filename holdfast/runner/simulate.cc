@@ -114,7 +114,8 @@ void prepare_replay(Plan& plan) {
   check_replays(plan.engines, known).check();
   plan.common.options.emplace("background", "0");
   if (plan.run.lint) {
-    throw Error(Status(Code::invalid_argument, "sim: lint looks at transactions, not at replayers"));
+    throw Error(
+        Status(Code::invalid_argument, "sim: lint looks at transactions, not at replayers"));
   }
 }
 

@@ -28,9 +28,11 @@ namespace holdfast {
 ///   check         whether to check the workload afterwards, and to close the heap; default true
 ///   lint          whether to look for waste and gaps in the use of persistent memory by the
 ///                 measured part (machine/sim/persist_lint.h); default false. Changes nothing else
-///   replayers     a list of numbers of threads. Then the transactions only fill the logs, without a
-///                 warm-up and with background=0, and what is measured is how so many threads replay
-///                 them (engines/common/log_replay.h); for engines that `engines` says `replays` of
+///   replayers     a list of numbers of threads. Then the transactions only fill the logs, without
+///   a
+///                 warm-up and with background=0, and what is measured is how so many threads
+///                 replay them (engines/common/log_replay.h); for engines that `engines` says
+///                 `replays` of
 ///   filter        with replayers: only the newest value of each word; default false
 ///   timeline      file for a timeline of the measured part, in trace-event JSON
 ///                 (machine/sim/timeline.h); only with one engine and one number of threads

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Logs replayed as a job of their own: does any number of replayers, with filter or without, come to
-// what one thread comes to, and what is left when the power fails in between?
+// Logs replayed as a job of their own: does any number of replayers, with filter or without, come
+// to what one thread comes to, and what is left when the power fails in between?
 #pragma once
 
 #include <gtest/gtest.h>
@@ -38,9 +38,10 @@ class FilledLogs {
     o.mutations = std::move(mutations);
     return o;
   }
-  static EngineFixtureShape shape() {
+  static EngineFixtureShape shape(int replayers = 1) {
     EngineFixtureShape s;
     s.options = {{"log_bytes", "8192"}, {"markers", "512"}, {"background", "0"}};
+    s.options["replayers"] = std::to_string(replayers);
     s.bytes = kPages * kPageBytes;
     s.max_threads = kThreads;
     return s;
@@ -198,6 +199,72 @@ TYPED_TEST_P(ReplayAlone, ATailThatMovesBeforeAllPartsAreDurableIsNoticed) {
       << "each part must be durable before it counts";
 }
 
+/// Recovers an image with so many replayers, the power failing before `event`. Returns the images
+/// that may leave, and through `found` what is there if it did not fail.
+template <class E>
+std::vector<SimImage> recovered(const SimImage& image, int replayers, uint64_t event,
+                                std::vector<uint64_t>* found) {
+  SimOptions options = FilledLogs<E>::options(5);
+  options.count_main_events = true;
+  SimMachine machine(options, image);
+  machine.crash_at(event);
+  EngineFixture<E> heap(machine, FilledLogs<E>::shape(replayers));
+  try {
+    heap.recover().check();
+  } catch (const MediumFailure&) {
+  } catch (const Error&) {
+    EXPECT_TRUE(machine.crashed());
+  }
+  if (!machine.crashed()) {
+    for (const std::byte* from : {heap.regions().data, heap.regions().home}) {
+      found->resize(heap.words());
+      std::vector<uint64_t> words(heap.words());
+      SimMachine::copy(words.data(), from, words.size() * 8);
+      EXPECT_TRUE(from == heap.regions().data || words == *found) << "home and working copy";
+      *found = words;
+    }
+    return {};
+  }
+  Random random(event);
+  return {machine.earliest_image(), machine.latest_image(), machine.sample_image(random)};
+}
+
+TYPED_TEST_P(ReplayAlone, RecoveryBySeveralThreadsComesToTheSameResult) {
+  std::vector<uint64_t> expected;
+  SimImage image;
+  {
+    FilledLogs<TypeParam> logs(5);
+    expected = logs.seen();
+    image = logs.machine().earliest_image();
+  }
+  for (int replayers = 1; replayers <= 4; ++replayers) {  // 4: as many as there are slots
+    std::vector<uint64_t> found;
+    for (uint64_t event = 0; found.empty(); event += 5) {
+      for (const SimImage& left : recovered<TypeParam>(image, replayers, event, &found)) {
+        std::vector<uint64_t> again;
+        recovered<TypeParam>(left, 3, kNever, &again);
+        ASSERT_EQ(again, expected) << replayers << " replayers, event " << event;
+      }
+    }
+    ASSERT_EQ(found, expected) << replayers << " replayers";
+  }
+}
+
+TYPED_TEST_P(ReplayAlone, ClosingWithSeveralThreadsLeavesTheHomeUpToDate) {
+  SimMachine machine(FilledLogs<TypeParam>::options(2));
+  EngineFixture<TypeParam> heap(machine, FilledLogs<TypeParam>::shape(3));
+  heap.format().check();
+  heap.recover().check();
+  for (uint64_t i = 0; i < 20; ++i) {
+    heap.write(i * 100, i + 1);
+  }
+  heap.engine().close().check();
+  EXPECT_EQ(heap.engine().statistics().replayed, 20u);
+  for (uint64_t i = 0; i < 20; ++i) {
+    EXPECT_EQ(reinterpret_cast<const uint64_t*>(heap.regions().home)[i * 100], i + 1);
+  }
+}
+
 TYPED_TEST_P(ReplayAlone, RefusesMoreReplayersThanThereAreSlots) {
   FilledLogs<TypeParam> logs(1);
   EXPECT_EQ(logs.replay(kThreads + 1, false).status().code(), Code::too_many_threads);
@@ -205,6 +272,11 @@ TYPED_TEST_P(ReplayAlone, RefusesMoreReplayersThanThereAreSlots) {
   EXPECT_TRUE(logs.replay(kThreads, false).ok());
 }
 
-REGISTER_TYPED_TEST_SUITE_P(ReplayAlone, AnyNumberOfReplayersComesToTheSameResult, GoesOnBehindWhatWasReplayed, APowerFailureAtAnyPointIsRecoveredFrom, ATailThatMovesBeforeAllPartsAreDurableIsNoticed, RefusesMoreReplayersThanThereAreSlots);
+REGISTER_TYPED_TEST_SUITE_P(ReplayAlone, AnyNumberOfReplayersComesToTheSameResult,
+                            GoesOnBehindWhatWasReplayed, APowerFailureAtAnyPointIsRecoveredFrom,
+                            ATailThatMovesBeforeAllPartsAreDurableIsNoticed,
+                            RecoveryBySeveralThreadsComesToTheSameResult,
+                            ClosingWithSeveralThreadsLeavesTheHomeUpToDate,
+                            RefusesMoreReplayersThanThereAreSlots);
 
 }  // namespace holdfast::replay_test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do engines with durability markers replay their logs alone as replay_alone.h asks? Do others say that
-// they cannot?
+// Do engines with durability markers replay their logs alone as replay_alone.h asks? Do others say
+// that they cannot?
 #include "holdfast/engines/fur/fur.h"
 #include "holdfast/engines/fur_mv/fur_mv.h"
 #include "tests/unit/engine_rows.h"

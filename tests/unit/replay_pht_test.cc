@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do engines with time-stamped logs replay them alone as replay_alone.h asks, by links and by scans?
+// Do engines with time-stamped logs replay them alone as replay_alone.h asks, by links and by
+// scans?
 #include "holdfast/engines/fur_tsx/fur_tsx.h"
 #include "holdfast/engines/nv_htm/nv_htm.h"
 #include "holdfast/engines/spht/spht.h"

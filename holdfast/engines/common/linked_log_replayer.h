@@ -137,7 +137,10 @@ class LinkedLogReplayer {
 
   /// Checks everything, replays what is there up to the bound, and begins a new epoch. Returns the
   /// newest time found.
-  Result<uint64_t> recover(const Bound& bound, RecoveryReport& report);
+  Result<uint64_t> recover(const Bound& bound, RecoveryReport& report, int replayers);
+
+  /// The most replayers there is room for.
+  int most_replayers() const { return sharded_.most(); }
 
  private:
   static constexpr size_t kBatch = 256;
@@ -173,7 +176,9 @@ class LinkedLogReplayer {
   };
 
   /// Acquire: what lies before is complete.
-  uint64_t logged_end(int t) const { return threads_[t].logged_end.load(std::memory_order_acquire); }
+  uint64_t logged_end(int t) const {
+    return threads_[t].logged_end.load(std::memory_order_acquire);
+  }
   bool nothing_left(const Positions& next) const {
     for (int t = 0; t < logs_.count; ++t) {
       if (next[static_cast<size_t>(t)] != logged_end(t)) {
@@ -196,6 +201,10 @@ class LinkedLogReplayer {
 
   Status collect(int thread, uint64_t start, const Bound& bound, std::vector<LinkedRecord>& live);
   Status verify(const LinkedRecord& record);
+  void apply_all(const std::vector<LinkedRecord>& live, RecoveryReport& report);
+  Status apply_sharded(const std::vector<LinkedRecord>& live, int replayers,
+                       RecoveryReport& report);
+  void begin_epoch(uint64_t last);
   static Status damaged(const std::string& what) {
     return {Code::corrupt, what + "; the heap was left as it is, restore it from a copy"};
   }

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "holdfast/base/status.h"
+#include "holdfast/engines/engine.h"
 
 namespace holdfast {
 
@@ -23,6 +23,11 @@ struct ReplayReport {
   uint64_t written = 0;  ///< bytes stored to the home: fewer with filter
 };
 
+/// The option of engines that replay so when a heap is closed or recovered as well.
+inline constexpr OptionInfo kReplayersOption = {
+    "replayers", "1", "threads that replay logs when a heap is closed or recovered, 1 to 64"};
+inline constexpr uint64_t kMostReplayers = 64;
+
 /// An engine, or its durable half, that can bring the home up to date by itself.
 ///   replay(options)   replays all there is in the logs, on threads of its own, outside
 ///                     run_threads. No transaction may be running: else Code::misuse. Code::
@@ -39,9 +44,8 @@ Result<ReplayReport> replay_logs(E& engine, const ReplayOptions& options) {
   if constexpr (ReplaysLogs<E>) {
     return engine.replay(options);
   } else {
-    return Status(Code::unsupported,
-                  std::string("engine ") + E::kDescription.name +
-                      " keeps no redo log that could be replayed by itself");
+    return Status(Code::unsupported, std::string("engine ") + E::kDescription.name +
+                                         " keeps no redo log that could be replayed by itself");
   }
 }
 

@@ -115,7 +115,10 @@ class LogReplayer {
   Result<ReplayReport> replay_alone(uint64_t last, const ReplayOptions& options);
 
   /// Checks everything, then replays what is beyond the tail. Returns the last number seen.
-  Result<uint64_t> recover(RecoveryReport& report);
+  Result<uint64_t> recover(RecoveryReport& report, int replayers);
+
+  /// The most replayers there is room for.
+  int most_replayers() const { return sharded_.most(); }
 
   void grown(size_t bytes) { regions_.bytes = bytes; }
 
@@ -150,6 +153,8 @@ class LogReplayer {
   std::optional<DurabilityMarker> settled(uint64_t number) const;
   Walked walk(ReplayShard<M>& shard, uint64_t last) const;
   void finish(const Walked& walked, uint64_t last);
+  Result<uint64_t> recover_sharded(const std::vector<DurabilityMarker>& live, int replayers,
+                                   RecoveryReport& report);
   uint64_t apply(const DurabilityMarker& marker, bool to_working_copy, Site site);
   void persist_tail(uint64_t tail, Site site, Site fence);
 
@@ -272,7 +277,7 @@ uint64_t LogReplayer<M>::apply(const DurabilityMarker& marker, bool to_working_c
 }
 
 template <class M>
-Result<uint64_t> LogReplayer<M>::recover(RecoveryReport& report) {
+Result<uint64_t> LogReplayer<M>::recover(RecoveryReport& report, int replayers) {
   const PhaseScope<M> scope(Phase::replay);
   const auto tail = decode_tail(M::load(tail_word_));
   if (!tail) {
@@ -288,6 +293,9 @@ Result<uint64_t> LogReplayer<M>::recover(RecoveryReport& report) {
     }
   }
   // From here on bytes change. The tail moves last, so a crash in between repeats the same stores.
+  if (replayers > 1 && !live->empty()) {
+    return recover_sharded(*live, replayers, report);
+  }
   uint64_t last = *tail;
   for (const DurabilityMarker& marker : *live) {
     // The working copy was mapped before the home changed and need not show it.

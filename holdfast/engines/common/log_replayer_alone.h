@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replay by durability markers as a job of its own; included by log_replayer.h.
+// Replay by durability markers as a job of its own, and recovery by several threads; included by
+// log_replayer.h.
 #pragma once
 
 #include "holdfast/engines/common/log_replayer.h"
@@ -57,9 +58,8 @@ void LogReplayer<M>::finish(const Walked& walked, uint64_t last) {
   for (int t = 0; t < logs_.count; ++t) {
     // As in replay().
     Position& position = freed_[t].position;
-    position.store(
-        position.load(std::memory_order_relaxed) + walked.freed[static_cast<size_t>(t)],
-        std::memory_order_release);
+    position.store(position.load(std::memory_order_relaxed) + walked.freed[static_cast<size_t>(t)],
+                   std::memory_order_release);
   }
   statistics_.at(machine_.self()).replayed += walked.transactions;
 }
@@ -77,6 +77,35 @@ Result<ReplayReport> LogReplayer<M>::replay_alone(uint64_t last, const ReplayOpt
     statistics_.at(machine_.self()).bytes_written += report->written;
   }
   return report;
+}
+
+/// The end of recovery, by several threads. Everything has been checked.
+template <class M>
+Result<uint64_t> LogReplayer<M>::recover_sharded(const std::vector<DurabilityMarker>& live,
+                                                 int replayers, RecoveryReport& report) {
+  const uint64_t last = live.back().number;
+  const auto done = sharded_.run(
+      regions_, {replayers, false},
+      [&](ReplayShard<M>& shard) {
+        Walked walked;
+        for (const DurabilityMarker& marker : live) {
+          if (!marker.aborted) {
+            logs_.template read<M>(marker.thread, marker.start, marker.bytes, shard.words());
+            shard.apply(Site{"recover.home"});
+            walked.transactions += 1;
+          }
+        }
+        return walked;
+      },
+      [&](const Walked&) { persist_tail(last, Site{"recover.tail"}, Site{"recover.tail.fence"}); },
+      !machine_.skips(Site{"recover.working_copy"}));
+  if (!done) {
+    return done.status();
+  }
+  report.needed = true;
+  report.transactions += done.value().transactions;
+  report.bytes += done.value().written;
+  return last;
 }
 
 }  // namespace holdfast

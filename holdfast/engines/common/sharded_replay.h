@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Log replay as a job of its own, by one thread or several (SPHT; FUR 4.5 mentions it), whatever the
-// logs look like. Pages of the home are dealt out; each replayer walks all transactions in order and
-// stores what lies in its own pages, so that no two of them touch a line, and every word gets its
-// values in order.
+// Log replay as a job of its own, by one thread or several (SPHT; FUR 4.5 mentions it), whatever
+// the logs look like. Pages of the home are dealt out; each replayer walks all transactions in
+// order and stores what lies in its own pages, so that no two of them touch a line, and every word
+// gets its values in order.
 //
 //   replayer   walk: records in own pages to the home, pwb -> pfence -> one more is done
 //   the last   tail, pwb -> pfence -> space is free
@@ -34,13 +34,14 @@ namespace holdfast {
 template <class M>
 class ReplayShard {
  public:
-  ReplayShard(M& machine, const Regions& regions, int number, int shards,
-              WrittenWords<M>* written)
+  ReplayShard(M& machine, const Regions& regions, int number, int shards, WrittenWords<M>* written,
+              bool to_working_copy)
       : machine_(machine),
         regions_(regions),
         number_(static_cast<uint64_t>(number)),
         shards_(static_cast<uint64_t>(shards)),
-        written_(written) {}
+        written_(written),
+        to_working_copy_(to_working_copy) {}
 
   /// Newest first.
   bool backward() const { return written_ != nullptr; }
@@ -94,6 +95,9 @@ class ReplayShard {
   void store(uint64_t offset, const uint64_t* from, uint64_t n, Site site) {
     M::copy(regions_.home + offset, from, n);
     machine_.pwb_range(regions_.home + offset, n, site);
+    if (to_working_copy_) {
+      M::copy(regions_.data + offset, from, n);
+    }
     stored_ += n;
   }
 
@@ -114,6 +118,7 @@ class ReplayShard {
   const uint64_t number_;
   const uint64_t shards_;
   WrittenWords<M>* written_;
+  const bool to_working_copy_;
   uint64_t logged_ = 0;
   uint64_t stored_ = 0;
   std::vector<uint64_t> words_;
@@ -125,18 +130,21 @@ class ShardedReplay {
  public:
   explicit ShardedReplay(M& machine) : machine_(machine), written_(machine) {}
 
+  /// The most replayers there is room for.
+  int most() const { return std::max(1, machine_.slots() - kOtherSlots); }
+
   /// Calls walk(shard) once on each replayer's thread, and finish(walked) on that of the last one
   /// whose part is durable. What walk returns says how far it came, and has `transactions` and
   /// `complete`. False in the result's place: somebody came to a transaction in flight, or not as
-  /// far as the others; nothing was finished.
+  /// far as the others; nothing was finished. Recovery stores to the working copy, too.
   template <class Walk, class Finish>
   Result<ReplayReport> run(const Regions& regions, const ReplayOptions& options, Walk&& walk,
-                           Finish&& finish) {
+                           Finish&& finish, bool to_working_copy = false) {
     const int n = options.replayers;
-    if (n < 1 || n > machine_.slots() - kOtherSlots) {
+    if (n < 1 || n > most()) {
       return Status(Code::too_many_threads, "the heap has slots for 1 to " +
-                                                std::to_string(machine_.slots() - kOtherSlots) +
-                                                " replayers, not " + std::to_string(n));
+                                                std::to_string(most()) + " replayers, not " +
+                                                std::to_string(n));
     }
     if (options.filter) {
       written_.begin(regions.bytes);
@@ -150,7 +158,8 @@ class ShardedReplay {
     bool finished = false;
     machine_.run_threads(n, [&](int number) {
       const PhaseScope<M> scope(Phase::replay);
-      ReplayShard<M> shard(machine_, regions, number, n, options.filter ? &written_ : nullptr);
+      ReplayShard<M> shard(machine_, regions, number, n, options.filter ? &written_ : nullptr,
+                           to_working_copy);
       auto walked = walk(shard);
       machine_.pfence(Site{"replay.shard.fence"});  // this part is durable before it counts
       parts[static_cast<size_t>(number)] = {walked.transactions, walked.complete, shard.logged(),
