@@ -125,6 +125,7 @@ class ReplayShard {
   std::vector<Found> records_;
 };
 
+/// The threads of one replay, and who of them is the last. Runs outside run_threads.
 template <class M>
 class ShardedReplay {
  public:
@@ -134,9 +135,9 @@ class ShardedReplay {
   int most() const { return std::max(1, machine_.slots() - kOtherSlots); }
 
   /// Calls walk(shard) once on each replayer's thread, and finish(walked) on that of the last one
-  /// whose part is durable. What walk returns says how far it came, and has `transactions` and
-  /// `complete`. False in the result's place: somebody came to a transaction in flight, or not as
-  /// far as the others; nothing was finished. Recovery stores to the working copy, too.
+  /// whose part is durable. What walk returns has `transactions`, how far it came, and `complete`,
+  /// false when it met one in flight; then, or if not all came equally far, nothing is finished,
+  /// and the result is Code::misuse. Recovery stores to the working copy, too.
   template <class Walk, class Finish>
   Result<ReplayReport> run(const Regions& regions, const ReplayOptions& options, Walk&& walk,
                            Finish&& finish, bool to_working_copy = false) {
