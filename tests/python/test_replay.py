@@ -8,7 +8,9 @@ from holdfast.lab import figures
 
 
 def test_bench_replay_is_a_verb_of_two_words(fake, invoke):
-    line = "bench replay bank --engine swift --threads 1,8 --replayers 1,2 --filter --transactions 50 --seed 9"
+    line = (
+        "bench replay bank --engine swift --threads 1,8 --replayers 1,2 --filter --transactions 50 --seed 9"
+    )
     result = invoke(*line.split(), "--param", "accounts=7", "--option", "swift.log_entries=64", "--json", "-")
     assert result.exit_code == 0, result.stderr
     ((verb, (spec,)),) = fake.calls
@@ -72,9 +74,9 @@ def test_the_real_core_replays_and_checks_what_it_replayed(command_json):
 
 def test_filtering_leaves_out_what_was_overwritten(command_json):
     def run(*more):
-        return command_json("bench", "replay", "sps", "--engine", "spht", "--machine", "tiny", *_SMALL, *more)[
-            "benchmarks"
-        ][0]
+        return command_json(
+            "bench", "replay", "sps", "--engine", "spht", "--machine", "tiny", *_SMALL, *more
+        )["benchmarks"][0]
 
     plain, filtered, again = run(), run("--filter"), run("--filter")
     assert filtered["words"] == plain["words"] and filtered["bytes_written"] < plain["bytes_written"]

@@ -85,9 +85,7 @@ def run(
         spec["machine"] = machine
     console = output.people(json_file)
     with output.progress(console, "bench replay") as progress:
-        report = (
-            core.replay(spec, progress) if native else fleet.sim(spec, [seed], fleet.cores(), progress)
-        )
+        report = core.replay(spec, progress) if native else fleet.sim(spec, [seed], fleet.cores(), progress)
     _print(console, report, f"{entry['name']}: {transactions} transactions per thread")
     output.write_json(json_file, report)
     bench.finish(report)

@@ -119,7 +119,17 @@ def _outcomes(entry: dict[str, Any]) -> list[int]:
 
 def print_replays(console: Console, report: dict[str, Any], title: str) -> None:
     """Log replay: one line per configuration."""
-    columns = ["engine", "filled by", "replayers", "filter", "transactions", "words", "time", "tx/s", "spread %"]
+    columns = [
+        "engine",
+        "filled by",
+        "replayers",
+        "filter",
+        "transactions",
+        "words",
+        "time",
+        "tx/s",
+        "spread %",
+    ]
     columns += ["written", "pwb/tx", "check"]
     rows = []
     for entry in results.medians(report):
