@@ -19,6 +19,7 @@
 #include "holdfast/runner/json.h"
 #include "holdfast/runner/progress.h"
 #include "holdfast/runner/record.h"
+#include "holdfast/runner/replay.h"
 #include "holdfast/runner/serve.h"
 #include "holdfast/runner/simulate.h"
 
@@ -88,6 +89,12 @@ nb::object py_bench(const nb::object& spec, nb::object progress) {
   const Json json = from_python(spec);
   PythonProgress call(std::move(progress));
   return unlocked([&] { return bench(json, call); });
+}
+
+nb::object py_replay(const nb::object& spec, nb::object progress) {
+  const Json json = from_python(spec);
+  PythonProgress call(std::move(progress));
+  return unlocked([&] { return replay(json, call); });
 }
 
 nb::object py_simulate(const nb::object& spec, nb::object progress) {
@@ -179,6 +186,8 @@ NB_MODULE(_core, m) {
         "Measures natively; see holdfast/runner/bench.h for the fields. progress(share, text) is "
         "called "
         "about once a second and may raise to stop.");
+  m.def("replay", &py_replay, nb::arg("spec"), nb::arg("progress").none() = nb::none(),
+        "Measures log replay natively; see holdfast/runner/replay.h.");
   m.def("sim", &py_simulate, nb::arg("spec"), nb::arg("progress").none() = nb::none(),
         "Runs on the simulated machine; see holdfast/runner/simulate.h.");
   m.def("crash", &py_crash, nb::arg("spec"), nb::arg("progress").none() = nb::none(),

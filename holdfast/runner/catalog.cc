@@ -104,11 +104,13 @@ Json engine_catalog() {
     native.insert(engine.description->name);
     list.push_back(describe(*engine.description));
     list.back()["simulated_only"] = false;
+    list.back()["replays"] = engine.replays;
   }
   for (const auto& row : engine_rows<SimMachine>()) {
     if (!native.contains(row.description->name)) {
       list.push_back(describe(*row.description));
       list.back()["simulated_only"] = true;
+      list.back()["replays"] = row.replays;
       list.back()["supported"] = false;
       list.back()["reason"] =
           row.description->needs_design

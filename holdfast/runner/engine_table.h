@@ -21,6 +21,7 @@ struct NativeEngine {
   Result<std::unique_ptr<Session>> (*open)(const SessionSpec& spec);
   /// A new heap file with these options and nothing else; what `convert` fills a new file with.
   Status (*create)(const std::string& path, const CreateOptions& options, Domain domain);
+  bool replays;  ///< its log can be replayed by itself
 };
 
 std::span<const NativeEngine> native_engines();

@@ -14,7 +14,7 @@ std::span<const NativeEngine> native_engines() {
   static const std::vector<NativeEngine> engines = [] {
     std::vector<NativeEngine> all;
     for (const auto& row : engine_rows<NativeMachine>()) {
-      all.push_back({row.description, &Any::open, &Any::create});
+      all.push_back({row.description, &Any::open, &Any::create, row.replays});
     }
     return all;
   }();

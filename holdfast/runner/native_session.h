@@ -51,6 +51,9 @@ class NativeSession final : public Session {
   std::span<const std::byte> data() const override {
     return {reinterpret_cast<const std::byte*>(heap_->superblock().base), heap_bytes()};
   }
+  Result<ReplayReport> replay(const ReplayOptions& options) override {
+    return guarded([&] { return replay_logs(heap_->engine(), options).value(); });
+  }
   Status close() override { return heap_->close(); }
 
   static Status create(const std::string& path, const CreateOptions& options, Domain domain) {

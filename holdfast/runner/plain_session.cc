@@ -36,6 +36,9 @@ class PlainSession final : public Session {
   bool created() const override { return true; }
   Result<HeapFindings> check_heap() override { return HeapFindings(); }
   std::span<const std::byte> data() const override { return {}; }
+  Result<ReplayReport> replay(const ReplayOptions& /*options*/) override {
+    return Status(Code::unsupported, "there is no log in ordinary memory");
+  }
   Status close() override { return {}; }
 
  private:

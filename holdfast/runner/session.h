@@ -14,6 +14,7 @@
 
 #include "holdfast/base/function_ref.h"
 #include "holdfast/base/status.h"
+#include "holdfast/engines/common/log_replay.h"
 #include "holdfast/engines/engine.h"
 #include "holdfast/heap/heap_check.h"
 #include "holdfast/heap/roots.h"
@@ -92,6 +93,8 @@ class Session {
   virtual Result<HeapFindings> check_heap() = 0;
   /// All of the heap's data as a transaction would see it, for a caller that runs none.
   virtual std::span<const std::byte> data() const = 0;
+  /// Replays the logs; code unsupported for engines that cannot do so by itself.
+  virtual Result<ReplayReport> replay(const ReplayOptions& options) = 0;
   virtual Status close() = 0;
 };
 

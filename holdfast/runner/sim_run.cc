@@ -7,6 +7,7 @@
 
 #include "holdfast/runner/engine_table.h"
 #include "holdfast/runner/population.h"
+#include "holdfast/runner/replay_entry.h"
 
 namespace holdfast {
 namespace {
@@ -118,6 +119,21 @@ class World {
   SimMachine& machine() { return *machine_; }
   SimHeap& heap() { return *heap_; }
   WorkloadInstance& workload() { return *workload_; }
+
+  /// Closes the heap and opens it again. Returns what recovery found to do, which should be
+  /// nothing.
+  uint64_t reopen(const SessionSpec& spec) {
+    heap_->close().check();
+    workload_.reset();
+    const Options options = heap_options(spec).options;
+    heap_.reset();
+    heap_ = SimHeap::open(*machine_, {spec.engine, options}).value();
+    workload_ = make_sim_workload(
+        spec.workload, *heap_,
+        Parameters::make(*find_workload(spec.workload).value(), spec.parameters).value());
+    workload_->attach().check();
+    return heap_->recovery().transactions;
+  }
 
   SetUp set_up;
 
@@ -262,6 +278,47 @@ SimRun run_simulated(const SessionSpec& spec, const SimPlan& plan) {
     world.machine().switch_off();  // bringing the file up to date could take longer than the run
   }
   return run;
+}
+
+SimReplay run_simulated_replay(const SessionSpec& spec, const SimPlan& plan,
+                               const ReplayOptions& options) {
+  SessionSpec roomy = spec;
+  roomy.threads = std::max(spec.threads, options.replayers);
+  World world(roomy, plan);
+  SimRun empty;
+  empty.by_kind.resize(world.workload().info().operations.size());
+  empty.done_by_kind.resize(empty.by_kind.size());
+  std::vector<Worker> workers = make_workers(spec, empty);
+  world.heap().engine().replay({}).status().check();  // what setting the workload up has logged
+  const SimRun filled = measure(world, workers, plan.measured);
+  if (filled.statistics.replayed != 0) {
+    throw filled_too_far(filled.statistics.replayed);
+  }
+  SimReplay result;
+  result.set_up = world.set_up;
+  SimMachine& machine = world.machine();
+  const PersistCounters persist_before = machine.counters();
+  const SimCounters counters_before = machine.statistics();
+  const uint64_t steps_before = machine.steps();
+  const uint64_t began = machine.timed() ? machine.now() : 0;
+  const auto start = Clock::now();
+  result.report = world.heap().engine().replay(options).value();
+  result.host_seconds = seconds_since(start);
+  result.simulated_seconds =
+      machine.timed() ? static_cast<double>(machine.now() - began) * 1e-12 : 0;
+  result.persist = machine.counters() - persist_before;
+  result.counters = machine.statistics() - counters_before;
+  result.steps = machine.steps() - steps_before;
+  if (!plan.check) {
+    world.machine().switch_off();
+  } else if (const uint64_t left = world.reopen(spec); left != 0) {
+    result.check =
+        Status(Code::corrupt, std::to_string(left) + " transactions were left to recovery");
+  } else {
+    result.check = world.workload().check();
+    world.heap().close().check();
+  }
+  return result;
 }
 
 }  // namespace holdfast

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "holdfast/check/sim_heap.h"
+#include "holdfast/engines/common/log_replay.h"
 #include "holdfast/runner/session.h"
 #include "holdfast/runner/timeline_file.h"
 #include "holdfast/workloads/workload.h"
@@ -81,5 +82,23 @@ struct SimRun {
 /// mapped copy-on-write, so that set-up takes no simulated operation and memory only for what the
 /// run changes. Whether the image was found or built makes no difference to the run.
 SimRun run_simulated(const SessionSpec& spec, const SimPlan& plan);
+
+/// What replaying filled logs gave.
+struct SimReplay {
+  ReplayReport report;
+  double simulated_seconds = 0;  ///< 0 when there is no time
+  PersistCounters persist;
+  SimCounters counters;
+  uint64_t steps = 0;
+  double host_seconds = 0;  ///< of the replay
+  SetUp set_up;
+  Status check;
+};
+
+/// Fills the logs with plan.measured, without a warm-up, and measures how they are replayed. With
+/// plan.check the heap is closed and opened again, so that what is checked is what replay made of
+/// the home. Throws as run_simulated, and Error(out_of_space) when a log was full.
+SimReplay run_simulated_replay(const SessionSpec& spec, const SimPlan& plan,
+                               const ReplayOptions& options);
 
 }  // namespace holdfast

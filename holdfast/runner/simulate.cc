@@ -8,6 +8,7 @@
 #include "holdfast/runner/engine_table.h"
 #include "holdfast/runner/environment.h"
 #include "holdfast/runner/machines.h"
+#include "holdfast/runner/replay_entry.h"
 #include "holdfast/runner/sim_counters_json.h"
 #include "holdfast/runner/sim_run.h"
 
@@ -18,6 +19,8 @@ struct Plan {
   SessionSpec common;
   std::vector<std::string> engines;
   std::vector<int> threads;
+  std::vector<int> replayers;  ///< empty: transactions are measured, not log replay
+  bool filter = false;
   std::string machine;
   MachineChanges changes;  ///< of its description
   SimPlan run;
@@ -97,6 +100,25 @@ void check_design(const Plan& plan) {
   }
 }
 
+/// Log replay is measured instead of transactions.
+void prepare_replay(Plan& plan) {
+  std::vector<std::string> known;
+  for (const auto& row : engine_rows<SimMachine>()) {
+    if (row.replays) {
+      known.emplace_back(row.description->name);
+    }
+  }
+  if (plan.engines.empty()) {
+    plan.engines = known;
+  }
+  check_replays(plan.engines, known).check();
+  plan.common.options.emplace("background", "0");
+  if (plan.run.lint) {
+    throw Error(
+        Status(Code::invalid_argument, "sim: lint looks at transactions, not at replayers"));
+  }
+}
+
 void open_timeline(Plan& plan, const std::string& path) {
   if (path.empty()) {
     return;
@@ -130,6 +152,10 @@ Plan parse(const Json& spec) {
   plan.run.cache = fields.text("cache", "");
   plan.run.check = fields.flag("check", true);
   plan.run.lint = fields.flag("lint", false);
+  if (spec.contains("replayers")) {
+    plan.replayers = fields.numbers("replayers", 1, 1, 64);
+  }
+  plan.filter = fields.flag("filter", false);
   plan.machine = fields.text("machine", kFunctional);
   const std::string directory = fields.text("machines_dir", "");
   plan.changes = fields.map("set");
@@ -143,6 +169,9 @@ Plan parse(const Json& spec) {
     plan.common.domain = Domain::eadr;
   }
   check_design(plan);
+  if (!plan.replayers.empty()) {
+    prepare_replay(plan);
+  }
   if (plan.engines.empty()) {
     plan.engines = plan.run.design.empty() ? engine_names(false) : std::vector<std::string>{"hw"};
   }
@@ -167,6 +196,14 @@ Json head(const SessionSpec& spec) {
           {"threads", spec.threads},
           {"workload", spec.workload},
           {"engine", spec.engine}};
+}
+
+/// What depends on this computer, not on the simulated one.
+void add_host(double seconds, const SetUp& set_up, Json& json) {
+  json["host_seconds"] = seconds;
+  json["host_set_up_seconds"] = set_up.host_seconds;
+  json["host_image"] = {
+      {"path", set_up.image}, {"built", set_up.built}, {"data_bytes", set_up.data_bytes}};
 }
 
 Json entry(const SessionSpec& spec, const SimRun& run, bool checked) {
@@ -204,11 +241,7 @@ Json entry(const SessionSpec& spec, const SimRun& run, bool checked) {
   json["simulated_seconds"] = run.simulated_seconds;
   json["machine_counters"] = to_json(run.counters);
   json["persist_events"] = run.persist_events;
-  json["host_seconds"] = run.host_seconds;
-  json["host_set_up_seconds"] = run.set_up.host_seconds;
-  json["host_image"] = {{"path", run.set_up.image},
-                        {"built", run.set_up.built},
-                        {"data_bytes", run.set_up.data_bytes}};
+  add_host(run.host_seconds, run.set_up, json);
   json["check"] = checked ? run.check.to_string() : "not asked for";
   return json;
 }
@@ -255,6 +288,44 @@ Json simulate_one(const SessionSpec& spec, const SimPlan& plan) {
   }
 }
 
+Json simulate_replay(const SessionSpec& spec, const Plan& plan, int replayers) {
+  MeasuredReplay measured{.workload = spec.workload,
+                          .engine = spec.engine,
+                          .threads = spec.threads,
+                          .options = {replayers, plan.filter}};
+  try {
+    const SimReplay run = run_simulated_replay(spec, plan.run, measured.options);
+    run.check.check();
+    measured.report = run.report;
+    measured.seconds = run.simulated_seconds;
+    measured.persist = run.persist;
+    Json json = replay_entry(measured);
+    json["simulated_steps"] = run.steps;
+    json["simulated_memory_operations"] = run.counters.memory_operations();
+    json["simulated_seconds"] = run.simulated_seconds;
+    json["machine_counters"] = to_json(run.counters);
+    add_host(run.host_seconds, run.set_up, json);
+    json["check"] = plan.run.check ? run.check.to_string() : "not asked for";
+    return json;
+  } catch (const Error& error) {
+    return failed_replay_entry(measured, error.status().to_string());
+  } catch (const MediumFailure& failure) {
+    return failed_replay_entry(measured, failure.status().to_string());
+  } catch (const SimStuck& stuck) {
+    return failed_replay_entry(measured, stuck.what());
+  }
+}
+
+/// All entries of one engine with one number of threads.
+void simulate_engine(const SessionSpec& spec, const Plan& plan, Json& benchmarks) {
+  if (plan.replayers.empty()) {
+    benchmarks.push_back(simulate_one(spec, plan.run));
+  }
+  for (const int replayers : plan.replayers) {
+    benchmarks.push_back(simulate_replay(spec, plan, replayers));
+  }
+}
+
 }  // namespace
 
 Result<Json> simulate(const Json& spec, Progress progress) {
@@ -262,13 +333,14 @@ Result<Json> simulate(const Json& spec, Progress progress) {
     const Plan plan = parse(spec);
     Json benchmarks = Json::array();
     const double steps = static_cast<double>(plan.engines.size() * plan.threads.size());
+    double done = 0;
     for (const int threads : plan.threads) {
       for (const std::string& engine : plan.engines) {
         SessionSpec one = plan.common;
         one.engine = engine;
         one.threads = threads;
-        progress(static_cast<double>(benchmarks.size()) / steps, "simulate " + engine);
-        benchmarks.push_back(simulate_one(one, plan.run));
+        progress(done++ / steps, "simulate " + engine);
+        simulate_engine(one, plan, benchmarks);
       }
     }
     progress(1, "done");

@@ -28,6 +28,12 @@ namespace holdfast {
 ///   check         whether to check the workload afterwards, and to close the heap; default true
 ///   lint          whether to look for waste and gaps in the use of persistent memory by the
 ///                 measured part (machine/sim/persist_lint.h); default false. Changes nothing else
+///   replayers     a list of numbers of threads. Then the transactions only fill the logs, without
+///   a
+///                 warm-up and with background=0, and what is measured is how so many threads
+///                 replay them (engines/common/log_replay.h); for engines that `engines` says
+///                 `replays` of
+///   filter        with replayers: only the newest value of each word; default false
 ///   timeline      file for a timeline of the measured part, in trace-event JSON
 ///                 (machine/sim/timeline.h); only with one engine and one number of threads
 ///
@@ -42,6 +48,10 @@ namespace holdfast {
 /// slices, left_out), lint (if asked for: rows of what was found, where: the label or the phase,
 /// count, and example: offset on the medium of the first one since the machine began, null for a
 /// fence; what is found most often stands first within its kind), check.
+///
+/// With replayers an entry has the fields of replay_entry.h instead, and simulated_steps,
+/// simulated_memory_operations, simulated_seconds, machine_counters, host_seconds,
+/// host_set_up_seconds, host_image and check.
 Result<Json> simulate(const Json& spec, Progress progress);
 
 }  // namespace holdfast

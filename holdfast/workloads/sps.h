@@ -37,7 +37,8 @@ class Sps final : public SmallWorkload<H, SpsRoot<H>> {
   Sps(H& heap, const Parameters& parameters)
       : SmallWorkload<H, SpsRoot<H>>(heap, parameters.number("ack", 0, 1) != 0),
         entries_(static_cast<uint64_t>(parameters.number("entries", 2, int64_t{1} << 30))),
-        swaps_(static_cast<size_t>(parameters.number("swaps", 1, 100000))) {}
+        swaps_(static_cast<size_t>(parameters.number("swaps", 1, 100000))),
+        most_stores_(static_cast<uint64_t>(parameters.number("stores", 0, 100000))) {}
 
   const WorkloadInfo& info() const override { return static_info(); }
 
@@ -52,16 +53,23 @@ class Sps final : public SmallWorkload<H, SpsRoot<H>> {
   OperationResult operation(int worker, Random& random) override {
     this->require(worker);
     std::vector<uint64_t>& index = scratch_[static_cast<size_t>(worker)].index;
+    if (most_stores_ != 0) {
+      index.resize(1 + random.below(most_stores_));
+    }
     for (uint64_t& i : index) {
       i = random.below(entries_);
     }
     return this->updating(0, worker, [&, word = word_] {
       uint64_t last = 0;
-      for (size_t i = 0; i < index.size(); i += 2) {
+      for (size_t i = 0; i + 1 < index.size(); i += 2) {
         const uint64_t a = word[index[i]];
         last = word[index[i + 1]];
         word[index[i]] = last;
         word[index[i + 1]] = a;
+      }
+      if (index.size() % 2 != 0) {  // an odd one out is swapped with itself
+        last = word[index.back()];
+        word[index.back()] = last;
       }
       return last;
     });
@@ -100,6 +108,7 @@ class Sps final : public SmallWorkload<H, SpsRoot<H>> {
 
   uint64_t entries_;
   size_t swaps_;
+  uint64_t most_stores_;
   typename H::template Field<uint64_t>* word_ = nullptr;
   std::vector<Scratch> scratch_;
 };

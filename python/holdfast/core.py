@@ -52,6 +52,11 @@ def bench(spec: dict[str, Any], progress: Progress | None = None) -> dict[str, A
     return _call("bench", spec, progress)
 
 
+def replay(spec: dict[str, Any], progress: Progress | None = None) -> dict[str, Any]:
+    """Fills logs and measures on this computer how they are replayed. Simulated: sim, with `replayers`."""
+    return _call("replay", spec, progress)
+
+
 def sim(spec: dict[str, Any], progress: Progress | None = None) -> dict[str, Any]:
     """The same on a simulated machine."""
     return _call("sim", _with_machines(spec), progress)

@@ -23,6 +23,7 @@ def engine(name: str, **other: Any) -> dict[str, Any]:
         "needs_htm": False,
         "log": "redo",
         "fences": "two",
+        "replays": False,
         "options": [{"name": "log_entries", "fallback": "4096", "help": "entries of a log"}],
     } | other
 
@@ -92,7 +93,7 @@ class FakeCore:
     def engines(self) -> list[dict[str, Any]]:
         return [
             engine("undo", options=[]),
-            engine("swift"),
+            engine("swift", replays=True),
             engine("odd", supported=False, reason="no such chip"),
         ]
 
@@ -173,8 +174,33 @@ class FakeCore:
         }
         return {"context": context, "benchmarks": entries + self.extra_entries}
 
+    def replay(self, spec: dict[str, Any], progress: Any = None) -> dict[str, Any]:
+        self._called("replay", spec)
+        return self._replays(spec, "native", 0.5)
+
+    def _replays(self, spec: dict[str, Any], machine: str, seconds: float) -> dict[str, Any]:
+        more = {
+            "iterations": 400,
+            "filter": spec["filter"],
+            "words": 4200,
+            "bytes_written": 33600,
+            "replay_seconds": seconds,
+            "persist": {"pwb": 4300, "pfence": 2},
+            "check": "ok",
+        }
+        entries = [
+            entry(name, n, 800.0) | more | {"replayers": replayers}
+            for n in spec["threads"]
+            for name in spec["engines"]
+            for replayers in spec["replayers"]
+        ]
+        context = {"machine": machine, "seed": spec["seed"], "domain": spec.get("domain", "pmem")}
+        return {"context": context, "benchmarks": entries + self.extra_entries}
+
     def sim(self, spec: dict[str, Any], progress: Any = None) -> dict[str, Any]:
         self._called("sim", spec)
+        if "replayers" in spec:
+            return self._replays(spec, spec["machine"], 1e-4)
         more = {
             "iterations": 400,
             "simulated_memory_operations": 9000,

@@ -498,13 +498,14 @@ def test_an_interrupt_keeps_what_was_done(tmp_path, worker):
     assert set(asked()) == set(range(20, 30))
 
 
-def test_what_does_not_exist_yet_is_not_run(tmp_path, worker):
+def test_what_cannot_be_run_is_not_run(tmp_path, worker):
     command, asked = worker
     outcomes = pool.run_all(
         [_cell(1, engine="perpetuum"), _cell(1, kind="replay")], 1, Cache(tmp_path), command=command
     )
     assert [outcome.state for outcome in outcomes] == ["not run", "not run"]
     assert outcomes[0].reason == "engine perpetuum does not exist yet"
+    assert outcomes[1].reason.startswith("engine undo keeps no redo log")
     assert asked() == []
 
 

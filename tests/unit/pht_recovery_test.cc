@@ -18,7 +18,7 @@ class PhtRecovery : public testing::Test {
  protected:
   using Heap = EngineFixture<E>;
   static constexpr int kThreads = 3;
-  static constexpr bool kHasMarker = E::kDescription.option_count == 5;
+  static constexpr bool kHasMarker = E::kDescription.option_count == 6;
 
   PhtRecovery() {
     shape_.options = {{"background", "0"}, {"log_bytes", "4096"}};

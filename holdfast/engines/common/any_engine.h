@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "holdfast/engines/common/log_replay.h"
 #include "holdfast/engines/engine.h"
 
 namespace holdfast {
@@ -23,6 +24,8 @@ class EngineHandle {
   virtual Status recover(RecoveryReport& report) = 0;
   virtual void grown(size_t bytes) = 0;
   virtual Status close() = 0;
+  /// Of engines whose row says so; else Code::unsupported.
+  virtual Result<ReplayReport> replay(const ReplayOptions& options) = 0;
   virtual void update(FunctionRef<void()> body) = 0;
   virtual void read(FunctionRef<void()> body) = 0;
   virtual uint64_t load(const void* p, size_t bytes) = 0;
@@ -39,6 +42,7 @@ template <class M>
 struct EngineRow {
   const Description* description;
   std::unique_ptr<EngineHandle<M>> (*make)(M&, const Regions&, const Options&, int max_threads);
+  bool replays;  ///< has ReplaysLogs
 };
 
 /// All engines, in the order of holdfast/engines/CMakeLists.txt. Defined for the machines given to
@@ -58,6 +62,9 @@ class EngineHandleOf final : public EngineHandle<typename E::Machine> {
   Status recover(RecoveryReport& report) override { return engine_.recover(report); }
   void grown(size_t bytes) override { engine_.grown(bytes); }
   Status close() override { return engine_.close(); }
+  Result<ReplayReport> replay(const ReplayOptions& options) override {
+    return replay_logs(engine_, options);
+  }
   void update(FunctionRef<void()> body) override { engine_.update(marked(body)); }
   void read(FunctionRef<void()> body) override { engine_.read(marked(body)); }
   uint64_t load(const void* p, size_t bytes) override {
@@ -112,7 +119,8 @@ constexpr EngineRow<typename E::Machine> any_engine_row() {
           [](M& machine, const Regions& regions, const Options& options,
              int max_threads) -> std::unique_ptr<EngineHandle<M>> {
             return std::make_unique<EngineHandleOf<E>>(machine, regions, options, max_threads);
-          }};
+          },
+          ReplaysLogs<E>};
 }
 
 template <class M>
@@ -148,6 +156,7 @@ class AnyEngine {
   Status recover(RecoveryReport& report) { return handle_->recover(report); }
   void grown(size_t bytes) { handle_->grown(bytes); }
   Status close() { return handle_->close(); }
+  Result<ReplayReport> replay(const ReplayOptions& options) { return handle_->replay(options); }
   void update(FunctionRef<void()> body) { handle_->update(body); }
   void read(FunctionRef<void()> body) { handle_->read(body); }
   Statistics statistics() const { return handle_->statistics(); }

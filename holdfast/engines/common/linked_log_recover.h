@@ -52,8 +52,56 @@ Status LinkedLogReplayer<M>::verify(const LinkedRecord& record) {
   return all && inside ? Status() : damaged(what + " stores outside the heap's data");
 }
 
+/// To home and working copy, which was mapped before the home changed and need not show it.
 template <class M>
-Result<uint64_t> LinkedLogReplayer<M>::recover(const Bound& bound, RecoveryReport& report) {
+void LinkedLogReplayer<M>::apply_all(const std::vector<LinkedRecord>& live,
+                                     RecoveryReport& report) {
+  for (const LinkedRecord& record : live) {
+    report.bytes +=
+        apply(record, !machine_.skips(Site{"pht.recover.working_copy"}), Site{"pht.recover.home"});
+  }
+  if (!live.empty()) {
+    machine_.pfence(
+        Site{"pht.recover.home.fence"});  // the home is durable before the logs are void
+  }
+}
+
+/// The same by several threads. They fence for themselves.
+template <class M>
+Status LinkedLogReplayer<M>::apply_sharded(const std::vector<LinkedRecord>& live, int replayers,
+                                           RecoveryReport& report) {
+  const auto done = sharded_.run(
+      regions_, {replayers, false},
+      [&](ReplayShard<M>& shard) {
+        for (const LinkedRecord& record : live) {
+          logs_.payload(record, shard.words());
+          shard.apply(Site{"pht.recover.home"});
+        }
+        return Walked{.transactions = live.size(), .next = {}, .last = {}};
+      },
+      [](const Walked&) {}, !machine_.skips(Site{"pht.recover.working_copy"}));
+  if (done.ok()) {
+    report.bytes += done.value().written;
+  }
+  return done.status();
+}
+
+/// What the logs hold is void from now on.
+template <class M>
+void LinkedLogReplayer<M>::begin_epoch(uint64_t last) {
+  progress_.time = last;
+  std::fill(progress_.positions.begin(), progress_.positions.end(), 0);
+  if (!machine_.skips(Site{"pht.recover.epoch"})) {
+    ++progress_.epoch;
+  }
+  logs_.epoch = progress_.epoch;
+  table_.write(progress_, Site{"pht.recover.table"}, Site{"pht.recover.table.fence"});
+  std::fill(next_.begin(), next_.end(), 0);
+}
+
+template <class M>
+Result<uint64_t> LinkedLogReplayer<M>::recover(const Bound& bound, RecoveryReport& report,
+                                               int replayers) {
   const PhaseScope<M> scope(Phase::replay);
   auto progress = table_.read();
   if (!progress) {
@@ -77,25 +125,16 @@ Result<uint64_t> LinkedLogReplayer<M>::recover(const Bound& bound, RecoveryRepor
     return damaged("the transaction that the durability marker names is not in the logs");
   }
   // From here on bytes change. The epoch moves last, so a crash in between repeats the same stores.
-  for (const LinkedRecord& record : live) {
-    // The working copy was mapped before the home changed and need not show it.
-    report.bytes +=
-        apply(record, !machine_.skips(Site{"pht.recover.working_copy"}), Site{"pht.recover.home"});
+  if (replayers > 1 && !live.empty()) {
+    if (Status status = apply_sharded(live, replayers, report); !status.ok()) {
+      return status;
+    }
+  } else {
+    apply_all(live, report);
   }
   report.transactions = live.size();
   report.needed = !live.empty();
-  if (!live.empty()) {
-    machine_.pfence(
-        Site{"pht.recover.home.fence"});  // the home is durable before the logs are void
-  }
-  progress_.time = last;
-  std::fill(progress_.positions.begin(), progress_.positions.end(), 0);
-  if (!machine_.skips(Site{"pht.recover.epoch"})) {
-    ++progress_.epoch;
-  }
-  logs_.epoch = progress_.epoch;
-  table_.write(progress_, Site{"pht.recover.table"}, Site{"pht.recover.table.fence"});
-  std::fill(next_.begin(), next_.end(), 0);
+  begin_epoch(last);
   return last;
 }
 

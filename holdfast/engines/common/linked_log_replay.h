@@ -22,14 +22,16 @@ uint64_t LinkedLogReplayer<M>::settled_bound() const {
 
 /// The successor of the transaction replayed last, if its link is there.
 template <class M>
-std::optional<LinkedRecord> LinkedLogReplayer<M>::follow() {
-  if (order_ != ReplayOrder::links || !last_) {
+std::optional<LinkedRecord> LinkedLogReplayer<M>::follow(const std::optional<LinkedRecord>& last,
+                                                         const Positions& next) const {
+  if (order_ != ReplayOrder::links || !last) {
     return {};
   }
-  const auto link = LogLink::decode(logs_.link(*last_));
+  const auto link = LogLink::decode(logs_.link(*last));
   // A link is stored before its owner settles, so the record may not be settled yet: then it is as
   // if the link were not there.
-  if (!link || link->thread >= logs_.count || link->start != next(link->thread) ||
+  if (!link || link->thread >= logs_.count ||
+      link->start != next[static_cast<size_t>(link->thread)] ||
       link->start >= settled_end(link->thread)) {
     return {};
   }
@@ -38,14 +40,14 @@ std::optional<LinkedRecord> LinkedLogReplayer<M>::follow() {
 
 /// The oldest transaction that is logged and not replayed.
 template <class M>
-std::optional<LinkedRecord> LinkedLogReplayer<M>::oldest() {
+std::optional<LinkedRecord> LinkedLogReplayer<M>::oldest(const Positions& next) const {
   std::optional<LinkedRecord> found;
   for (int t = 0; t < logs_.count; ++t) {
-    // Acquire: the record is complete up to there.
-    if (next(t) >= threads_[t].logged_end.load(std::memory_order_acquire)) {
+    const uint64_t start = next[static_cast<size_t>(t)];
+    if (start >= logged_end(t)) {
       continue;
     }
-    const auto record = logs_.record(t, next(t));
+    const auto record = logs_.record(t, start);
     if (record && (!found || record->before(*found))) {
       found = record;
     }
@@ -65,9 +67,9 @@ size_t LinkedLogReplayer<M>::replay(size_t limit) {
   size_t done = 0;
   blocked_on_.reset();
   while (done < limit) {
-    auto record = follow();
+    auto record = follow(last_, next_);
     if (!record) {
-      record = oldest();
+      record = oldest(next_);
     }
     if (!record) {
       break;
@@ -88,13 +90,19 @@ size_t LinkedLogReplayer<M>::replay(size_t limit) {
     return 0;
   }
   machine_.pfence(Site{"pht.replay.home.fence"});  // the home is durable before the table says so
+  persist_progress();
+  counts.replayed += done;
+  counts.bytes_written += bytes;
+  return done;
+}
+
+/// What has been replayed is in the home, durably: the table says so, and then the space is free.
+template <class M>
+void LinkedLogReplayer<M>::persist_progress() {
   progress_.time = last_->time;
   progress_.positions = next_;
   table_.write(progress_, Site{"pht.replay.table"}, Site{"pht.replay.table.fence"});
   free_space();
-  counts.replayed += done;
-  counts.bytes_written += bytes;
-  return done;
 }
 
 /// Gives the owners what has been replayed, but for the line with the last one's link.

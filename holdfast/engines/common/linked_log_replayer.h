@@ -33,6 +33,7 @@
 #include "holdfast/engines/common/linked_log.h"
 #include "holdfast/engines/common/replay_table.h"
 #include "holdfast/engines/common/replay_turn.h"
+#include "holdfast/engines/common/sharded_replay.h"
 #include "holdfast/engines/common/slot_statistics.h"
 #include "holdfast/engines/engine.h"
 
@@ -61,6 +62,7 @@ class LinkedLogReplayer {
         statistics_(statistics),
         turn_(machine),
         threads_(make_array<Published>(machine, static_cast<size_t>(logs.count))),
+        sharded_(machine),
         next_(static_cast<size_t>(logs.count)) {}
 
   const Word* freed(int thread) const { return &threads_[thread].freed; }
@@ -125,17 +127,20 @@ class LinkedLogReplayer {
     }
     while (replay(kBatch) > 0) {
     }
-    bool complete = true;
-    for (int t = 0; t < logs_.count; ++t) {
-      complete = complete && next(t) == threads_[t].logged_end.load(std::memory_order_acquire);
-    }
+    const bool complete = nothing_left(next_);
     turn_.give_back();
     return complete;
   }
 
+  /// The same as a job of its own (log_replay.h).
+  Result<ReplayReport> replay_alone(const ReplayOptions& options);
+
   /// Checks everything, replays what is there up to the bound, and begins a new epoch. Returns the
   /// newest time found.
-  Result<uint64_t> recover(const Bound& bound, RecoveryReport& report);
+  Result<uint64_t> recover(const Bound& bound, RecoveryReport& report, int replayers);
+
+  /// The most replayers there is room for.
+  int most_replayers() const { return sharded_.most(); }
 
  private:
   static constexpr size_t kBatch = 256;
@@ -160,15 +165,46 @@ class LinkedLogReplayer {
     }
   }
 
+  /// The first position of each log that has not been replayed.
+  using Positions = std::vector<uint64_t>;
+  /// How far a replayer of replay_alone() came.
+  struct Walked {
+    uint64_t transactions = 0;
+    bool complete = true;
+    Positions next;
+    std::optional<LinkedRecord> last;
+  };
+
+  /// Acquire: what lies before is complete.
+  uint64_t logged_end(int t) const {
+    return threads_[t].logged_end.load(std::memory_order_acquire);
+  }
+  bool nothing_left(const Positions& next) const {
+    for (int t = 0; t < logs_.count; ++t) {
+      if (next[static_cast<size_t>(t)] != logged_end(t)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   size_t replay(size_t limit);
   uint64_t settled_bound() const;
-  std::optional<LinkedRecord> follow();
-  std::optional<LinkedRecord> oldest();
+  std::optional<LinkedRecord> follow(const std::optional<LinkedRecord>& last,
+                                     const Positions& next) const;
+  std::optional<LinkedRecord> oldest(const Positions& next) const;
+  Walked walk(ReplayShard<M>& shard) const;
+  void finish(const Walked& walked);
+  void persist_progress();
   uint64_t apply(const LinkedRecord& record, bool to_working_copy, Site site);
   void free_space();
 
   Status collect(int thread, uint64_t start, const Bound& bound, std::vector<LinkedRecord>& live);
   Status verify(const LinkedRecord& record);
+  void apply_all(const std::vector<LinkedRecord>& live, RecoveryReport& report);
+  Status apply_sharded(const std::vector<LinkedRecord>& live, int replayers,
+                       RecoveryReport& report);
+  void begin_epoch(uint64_t last);
   static Status damaged(const std::string& what) {
     return {Code::corrupt, what + "; the heap was left as it is, restore it from a copy"};
   }
@@ -183,7 +219,8 @@ class LinkedLogReplayer {
   ReplayTurn<M> turn_;
   Published* threads_;
   // Belong to whose turn it is.
-  std::vector<uint64_t> next_;  // the first position of each log that has not been replayed
+  ShardedReplay<M> sharded_;
+  Positions next_;
   ReplayProgress progress_;
   std::optional<LinkedRecord> last_;
   std::optional<LinkedRecord> blocked_on_;
@@ -192,5 +229,6 @@ class LinkedLogReplayer {
 
 }  // namespace holdfast
 
+#include "holdfast/engines/common/linked_log_alone.h"
 #include "holdfast/engines/common/linked_log_recover.h"
 #include "holdfast/engines/common/linked_log_replay.h"

@@ -21,6 +21,7 @@
 #include "holdfast/base/checksum.h"
 #include "holdfast/engines/common/durability_markers.h"
 #include "holdfast/engines/common/redo_log.h"
+#include "holdfast/engines/common/sharded_replay.h"
 #include "holdfast/engines/common/slot_statistics.h"
 #include "holdfast/engines/common/state_array.h"
 #include "holdfast/engines/engine.h"
@@ -43,7 +44,8 @@ class LogReplayer {
         states_(states),
         statistics_(statistics),
         shared_(make_array<Shared>(machine, 1)),
-        freed_(make_array<Freed>(machine, static_cast<size_t>(logs.count))) {}
+        freed_(make_array<Freed>(machine, static_cast<size_t>(logs.count))),
+        sharded_(machine) {}
 
   /// Everything up to this number has been replayed, durably.
   /// Acquire: its slots may be stored to, after the replayer's loads from them.
@@ -109,8 +111,14 @@ class LogReplayer {
     return complete;
   }
 
+  /// The same as a job of its own (log_replay.h).
+  Result<ReplayReport> replay_alone(uint64_t last, const ReplayOptions& options);
+
   /// Checks everything, then replays what is beyond the tail. Returns the last number seen.
-  Result<uint64_t> recover(RecoveryReport& report);
+  Result<uint64_t> recover(RecoveryReport& report, int replayers);
+
+  /// The most replayers there is room for.
+  int most_replayers() const { return sharded_.most(); }
 
   void grown(size_t bytes) { regions_.bytes = bytes; }
 
@@ -133,8 +141,20 @@ class LogReplayer {
   /// Release: the next holder sees this one's batch as done.
   void unlock() { shared_->lock.store(0, std::memory_order_release); }
 
+  /// How far a replayer of replay_alone() came, and what that frees.
+  struct Walked {
+    uint64_t transactions = 0;
+    bool complete = true;
+    std::vector<uint64_t> freed;  // bytes, by thread
+  };
+
   size_t replay(size_t limit);
   void collect(size_t limit);
+  std::optional<DurabilityMarker> settled(uint64_t number) const;
+  Walked walk(ReplayShard<M>& shard, uint64_t last) const;
+  void finish(const Walked& walked, uint64_t last);
+  Result<uint64_t> recover_sharded(const std::vector<DurabilityMarker>& live, int replayers,
+                                   RecoveryReport& report);
   uint64_t apply(const DurabilityMarker& marker, bool to_working_copy, Site site);
   void persist_tail(uint64_t tail, Site site, Site fence);
 
@@ -154,6 +174,7 @@ class LogReplayer {
   Shared* shared_;
   Freed* freed_;
   // Belong to the holder of the lock.
+  ShardedReplay<M> sharded_;
   std::vector<uint64_t> peeked_;
   std::vector<DurabilityMarker> batch_;
   std::vector<uint64_t> words_;
@@ -256,7 +277,7 @@ uint64_t LogReplayer<M>::apply(const DurabilityMarker& marker, bool to_working_c
 }
 
 template <class M>
-Result<uint64_t> LogReplayer<M>::recover(RecoveryReport& report) {
+Result<uint64_t> LogReplayer<M>::recover(RecoveryReport& report, int replayers) {
   const PhaseScope<M> scope(Phase::replay);
   const auto tail = decode_tail(M::load(tail_word_));
   if (!tail) {
@@ -272,6 +293,9 @@ Result<uint64_t> LogReplayer<M>::recover(RecoveryReport& report) {
     }
   }
   // From here on bytes change. The tail moves last, so a crash in between repeats the same stores.
+  if (replayers > 1 && !live->empty()) {
+    return recover_sharded(*live, replayers, report);
+  }
   uint64_t last = *tail;
   for (const DurabilityMarker& marker : *live) {
     // The working copy was mapped before the home changed and need not show it.
@@ -341,3 +365,5 @@ Status LogReplayer<M>::verify(const DurabilityMarker& marker) {
 }
 
 }  // namespace holdfast
+
+#include "holdfast/engines/common/log_replayer_alone.h"

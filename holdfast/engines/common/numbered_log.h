@@ -34,6 +34,7 @@ class NumberedLog {
       : machine_(machine),
         regions_(regions),
         background_(options.background),
+        replayers_(static_cast<int>(options.replayers)),
         area_(options, max_threads),
         logs_{regions.area + area_.log_offset, area_.log_bytes, area_.logs},
         markers_(machine, regions.area + area_.marker_offset, area_.markers),
@@ -62,6 +63,9 @@ class NumberedLog {
   /// `engine` is what messages call it.
   Status recover(const char* engine, RecoveryReport& report);
   Status close();
+  Result<ReplayReport> replay(const ReplayOptions& options) {
+    return replayer_.replay_alone(order_->last.load(), options);
+  }
 
   /// The last number given out; sequentially consistent unless said otherwise.
   uint64_t last_number(std::memory_order order = std::memory_order_seq_cst) const {
@@ -120,6 +124,7 @@ class NumberedLog {
   M& machine_;
   Regions regions_;
   bool background_;
+  int replayers_;
   NumberedLogArea area_;
   RedoLogArea logs_;
   DurabilityMarkers<M> markers_;
@@ -179,7 +184,8 @@ Status NumberedLog<M>::recover(const char* engine, RecoveryReport& report) {
             "the header of the engine area does not fit engine " + std::string(engine) +
                 " with these options; it is damaged, or the options differ from those at creation"};
   }
-  const auto last = replayer_.recover(report);
+  replayers_ = std::min(replayers_, replayer_.most_replayers());
+  const auto last = replayer_.recover(report, replayers_);
   if (!last) {
     return last.status();
   }
@@ -211,7 +217,10 @@ void NumberedLog<M>::stop_background() {
 template <class M>
 Status NumberedLog<M>::close() {
   stop_background();
-  if (!replayer_.replay_all(order_->last.load())) {
+  const uint64_t last = order_->last.load();
+  const bool complete = replayers_ > 1 ? replayer_.replay_alone(last, {replayers_, false}).ok()
+                                       : replayer_.replay_all(last);
+  if (!complete) {
     return {Code::misuse,
             "the heap was closed while a transaction was running; the next open replays its log"};
   }

@@ -28,7 +28,8 @@ Result<NumberedLogOptions> NumberedLogOptions::parse(const Options& options, int
   const auto log_bytes = option_number(options, "log_bytes", o.log_bytes, 512, 64 << 20);
   const auto markers = option_number(options, "markers", o.markers, least, 1 << 24);
   const auto background = option_number(options, "background", 1, 0, 1);
-  for (const auto* result : {&log_bytes, &markers, &background}) {
+  const auto replayers = option_number(options, "replayers", 1, 1, kMostReplayers);
+  for (const auto* result : {&log_bytes, &markers, &background, &replayers}) {
     if (!result->ok()) {
       return result->status();
     }
@@ -36,6 +37,7 @@ Result<NumberedLogOptions> NumberedLogOptions::parse(const Options& options, int
   o.log_bytes = log_bytes.value() / kLogGrain * kLogGrain;
   o.markers = markers.value();
   o.background = background.value() == 1;
+  o.replayers = replayers.value();
   return o;
 }
 

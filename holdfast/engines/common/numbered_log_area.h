@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "holdfast/engines/common/log_replay.h"
 #include "holdfast/engines/engine.h"
 
 namespace holdfast {
@@ -14,6 +15,7 @@ struct NumberedLogOptions {
   uint64_t log_bytes = 1 << 20;  ///< of each thread's redo log; a whole number of lines
   uint64_t markers = 65536;      ///< M: update transactions between the tail and the newest
   bool background = true;        ///< replay in a thread of its own
+  uint64_t replayers = 1;        ///< threads that replay when the heap is closed or recovered
 
   static Result<NumberedLogOptions> parse(const Options& options, int max_threads);
 };

@@ -30,6 +30,7 @@ inline constexpr OptionInfo kFurOptions[] = {
     {"timestamps", "fixed",
      "fixed, or as_printed: the paper's order of time stamps, which loses data"},
     kBackgroundOption,
+    kReplayersOption,
 };
 
 Result<size_t> fur_area_bytes(const Options& options, int max_threads);

@@ -77,6 +77,7 @@ class FurMv : public FurMvAccess<M> {
     return status;
   }
   Status close() { return log_.close(); }
+  Result<ReplayReport> replay(const ReplayOptions& options) { return log_.replay(options); }
   void grown(size_t bytes) { log_.grown(bytes); }
 
   void update(FunctionRef<void()> body);

@@ -28,6 +28,7 @@ inline constexpr OptionInfo kFurMvOptions[] = {
      "64"},
     {"versions", "102", "old values a thread takes memory for at a time, 1 to 65536", "1"},
     kBackgroundOption,
+    kReplayersOption,
 };
 
 inline constexpr Description kFurMv = {

@@ -42,7 +42,7 @@ template <class M>
 class FurTsx : public Pht<M, WatchedReaders, PartialOrder> {
  public:
   static constexpr OptionInfo kOptions[] = {kRetriesOption, kCapacityOption, kLogBytesOption,
-                                            kBackgroundOption};
+                                            kBackgroundOption, kReplayersOption};
   static constexpr Description kDescription = {
       .name = "fur-tsx",
       .title = "FUR on hardware that suspends load tracking only: unlimited reads for readers",

@@ -20,7 +20,7 @@
 // the order of times. The replayer looks at all logs for the oldest transaction.
 //
 // Differences from the paper
-//  - No filtering of words that are overwritten later in the logs.
+//  - No filtering of words that are overwritten later in the logs, but for replay on its own.
 //  - The marker is the header in front of the records, with sizes and a checksum (24 bytes).
 //  - Two updates with the same T are ordered by thread.
 #pragma once
@@ -35,7 +35,7 @@ template <class M>
 class NvHtm : public Pht<M, TrackedTransactions, TotalOrder> {
  public:
   static constexpr OptionInfo kOptions[] = {kRetriesOption, kCapacityOption, kLogBytesOption,
-                                            kBackgroundOption};
+                                            kBackgroundOption, kReplayersOption};
   static constexpr Description kDescription = {
       .name = "nv-htm",
       .title = "NV-HTM: hardware transactions, redo logs with totally ordered markers",

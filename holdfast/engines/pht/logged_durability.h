@@ -39,11 +39,17 @@ class LoggedDurability {
   void grown(size_t bytes) { replayer_.grown(bytes); }
   Status close() {
     stop_background();
-    if (!replayer_.replay_all()) {
+    const int n = replayers();
+    const bool complete = n > 1 ? replayer_.replay_alone({n, false}).ok() : replayer_.replay_all();
+    if (!complete) {
       return {Code::misuse,
               "the heap was closed while a transaction was running; the next open replays its log"};
     }
     return {};
+  }
+
+  Result<ReplayReport> replay(const ReplayOptions& options) {
+    return replayer_.replay_alone(options);
   }
 
   /// Space for a transaction, or for the largest one there can be. The caller is parked.
@@ -119,7 +125,7 @@ class LoggedDurability {
                   " with these options; it is damaged, or the options differ from those at "
                   "creation"};
     }
-    const auto last = replayer_.recover(bound, report);
+    const auto last = replayer_.recover(bound, report, replayers());
     if (!last) {
       return last.status();
     }
@@ -154,6 +160,9 @@ class LoggedDurability {
   LinkedLogReplayer<M> replayer_;
 
  private:
+  int replayers() const {
+    return std::min(static_cast<int>(options_.replayers), replayer_.most_replayers());
+  }
   void stop_background() {
     if (background_running_) {
       background_running_ = false;

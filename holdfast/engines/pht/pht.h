@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "holdfast/engines/common/htm_access.h"
+#include "holdfast/engines/common/log_replay.h"
 #include "holdfast/engines/common/slot_statistics.h"
 #include "holdfast/engines/pht/pht_options.h"
 
@@ -79,6 +80,11 @@ class Pht
   Status format() { return durability_.format(); }
   Status recover(RecoveryReport& report) { return durability_.recover(name_, report); }
   Status close() { return durability_.close(); }
+  Result<ReplayReport> replay(const ReplayOptions& options)
+    requires ReplaysLogs<DurabilityOf<M>>
+  {
+    return durability_.replay(options);
+  }
   void grown(size_t bytes) { durability_.grown(bytes); }
 
   void update(FunctionRef<void()> body);

@@ -35,7 +35,8 @@ Result<PhtOptions> PhtOptions::parse(const Options& options) {
   const auto background = option_number(options, "background", 1, 0, 1);
   const auto capacity = choice(options, "capacity", "retry", "lock");
   const auto order = choice(options, "order", "links", "scan");
-  for (const auto* result : {&retries, &log_bytes, &background, &capacity, &order}) {
+  const auto replayers = option_number(options, "replayers", 1, 1, kMostReplayers);
+  for (const auto* result : {&retries, &log_bytes, &background, &capacity, &order, &replayers}) {
     if (!result->ok()) {
       return result->status();
     }
@@ -43,6 +44,7 @@ Result<PhtOptions> PhtOptions::parse(const Options& options) {
   o.retries = retries.value();
   o.log_bytes = log_bytes.value() / kLogGrain * kLogGrain;
   o.background = background.value() == 1;
+  o.replayers = replayers.value();
   o.capacity_locks = capacity.value() == 1;
   o.order = order.value() == 0 ? ReplayOrder::links : ReplayOrder::scan;
   return o;

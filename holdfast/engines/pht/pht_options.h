@@ -15,6 +15,7 @@ struct PhtOptions {
   bool capacity_locks = false;   ///< the first capacity abort ends the attempts
   uint64_t log_bytes = 1 << 20;  ///< of each thread's redo log; a whole number of lines
   bool background = true;        ///< replay in a thread of its own
+  uint64_t replayers = 1;        ///< threads that replay when the heap is closed or recovered
   ReplayOrder order = ReplayOrder::links;
 
   static Result<PhtOptions> parse(const Options& options);

@@ -34,7 +34,8 @@
 //  - The header carries sizes and a checksum besides T (24 bytes instead of 8), so that recovery
 //    recognises damage; positions and an epoch make what earlier laps left behind invalid.
 //  - The lock path takes its own T under the lock, and is durable before the lock is released.
-//  - A word that is stored again replaces its entry in the log, where that is cheap to see, as in the
+//  - A word that is stored again replaces its entry in the log, where that is cheap to see, as in
+//  the
 //    logs of fur: the allocator's lists are transactional data here, and would fill the log.
 //  - Links are used while running; recovery sorts, as it has to look at every record before it
 //    trusts any.
@@ -49,8 +50,8 @@ namespace holdfast {
 template <class M>
 class Spht : public Pht<M, TrackedTransactions, GroupCommit> {
  public:
-  static constexpr OptionInfo kOptions[] = {kRetriesOption, kCapacityOption, kLogBytesOption,
-                                            kBackgroundOption, kOrderOption};
+  static constexpr OptionInfo kOptions[] = {kRetriesOption,    kCapacityOption,  kLogBytesOption,
+                                            kBackgroundOption, kReplayersOption, kOrderOption};
   static constexpr Description kDescription = {
       .name = "spht",
       .title = "SPHT: hardware transactions, parallel redo logs, group commit",

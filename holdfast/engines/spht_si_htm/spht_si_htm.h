@@ -34,8 +34,8 @@ namespace holdfast {
 template <class M>
 class SphtSiHtm : public Pht<M, SnapshotTransactions, GroupCommit> {
  public:
-  static constexpr OptionInfo kOptions[] = {kRetriesOption, kCapacityOption, kLogBytesOption,
-                                            kBackgroundOption, kOrderOption};
+  static constexpr OptionInfo kOptions[] = {kRetriesOption,    kCapacityOption,  kLogBytesOption,
+                                            kBackgroundOption, kReplayersOption, kOrderOption};
   static constexpr Description kDescription = {
       .name = "spht-si-htm",
       .title = "SPHT's durability with SI-HTM's unlimited reads, merely combined",

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 import holdfast
 from holdfast.cli import (
     bench,
+    bench_replay,
     check,
     convert,
     crash,
@@ -35,6 +36,13 @@ class Verbs(TyperGroup):
         if command is None:
             ctx.fail(f"no verb '{cmd_name}'; there are {', '.join(self.list_commands(ctx))}")
         return command
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """A verb may have two words, the first of which is a verb, too."""
+        both = " ".join(args[:2])
+        if both in self.commands and len(args) > 1:
+            return both, self.commands[both], args[2:]
+        return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """In the order they were added: what a newcomer needs first stands first."""
@@ -74,6 +82,7 @@ for _verb in (
     machines,
     designs,
     bench,
+    bench_replay,
     sim,
     crash,
     reproduce,
@@ -82,7 +91,7 @@ for _verb in (
     dump,
     convert,
 ):
-    app.command(name=_verb.__name__.rpartition(".")[2])(_verb.run)
+    app.command(name=_verb.__name__.rpartition(".")[2].replace("_", " "))(_verb.run)
 
 
 def main() -> None:

@@ -117,6 +117,34 @@ def _outcomes(entry: dict[str, Any]) -> list[int]:
     return [htm["commits"], aborts["conflict"], aborts["capacity"], *costs(entry)[1:3]]
 
 
+def print_replays(console: Console, report: dict[str, Any], title: str) -> None:
+    """Log replay: one line per configuration."""
+    columns = [
+        "engine",
+        "filled by",
+        "replayers",
+        "filter",
+        "transactions",
+        "words",
+        "time",
+        "tx/s",
+        "spread %",
+    ]
+    columns += ["written", "pwb/tx", "check"]
+    rows = []
+    for entry in results.medians(report):
+        transactions = max(entry["iterations"], 1)
+        seconds = entry["replay_seconds"]
+        row = [entry["engine"], entry["threads"], entry["replayers"], entry["filter"], entry["iterations"]]
+        row += [entry["words"], output.duration(seconds) if seconds else "-", entry.get("items_per_second")]
+        row += [results.spread(entry), output.bytes_text(entry["bytes_written"])]
+        rows.append([*row, entry["persist"]["pwb"] / transactions, entry["check"]])
+    if rows:
+        console.print(output.table(title, columns, rows))
+    for entry in results.failures(report):
+        console.print(f"[red]{escape(entry['name'])}: {escape(entry['error_message'])}[/]")
+
+
 def print_lint(console: Console, report: dict[str, Any]) -> None:
     """What the lint of persistence found, configuration by configuration."""
     entries = results.medians(report)

@@ -44,10 +44,12 @@ class Outcome:
 
 def cannot_run(cell: Cell) -> str:
     """Why this version of holdfast cannot run the cell; empty if it can try."""
-    if cell.kind == "replay":
-        return "measuring log replay (`bench replay`) does not exist yet"
-    names = {entry["name"] for entry in core.engines()}
-    return "" if cell.engine in names else f"engine {cell.engine} does not exist yet"
+    entry = next((entry for entry in core.engines() if entry["name"] == cell.engine), None)
+    if entry is None:
+        return f"engine {cell.engine} does not exist yet"
+    if cell.kind == "replay" and not entry["replays"]:
+        return f"engine {cell.engine} keeps no redo log that could be replayed by itself"
+    return ""
 
 
 def run(spec: dict[str, Any]) -> Outcome:

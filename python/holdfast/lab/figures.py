@@ -38,6 +38,8 @@ class Panel:
     seeds: tuple[int, ...]
     duration_us: float
     warm_up_us: float
+    replayers: int  # kind replay: threads that replay what `threads` have logged in duration_us
+    filter: bool
     params: dict[str, str] = field(default_factory=dict)
     options: dict[str, str] = field(default_factory=dict)
     changes: dict[str, str] = field(default_factory=dict)  # of the machine's description
@@ -70,6 +72,8 @@ class Panel:
             "seed": seed,
             "check": False,
         }
+        if self.kind == "replay":
+            spec |= {"replayers": [self.replayers], "filter": self.filter}
         if self.axis == "threads":
             spec["threads"] = [x]
         elif self.axis == "machine":
@@ -197,6 +201,8 @@ def _panel(figure: str, values: dict[str, Any], source: str) -> Panel:
         seeds=tuple(table.list_of("seeds", int, [1])),
         duration_us=float(table.get("duration_us", (int, float))),
         warm_up_us=float(table.get("warm_up_us", (int, float))),
+        replayers=table.get("replayers", int, 1),
+        filter=table.get("filter", bool, False),
         params={key: _text(value) for key, value in table.get("params", dict, {}).items()},
         options={key: _text(value) for key, value in table.get("options", dict, {}).items()},
         changes={key: _text(value) for key, value in _flat(table.get("set", dict, {})).items()},

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What can be read out of a cell's entry, by name: what panels draw and claims speak of.
 
-tput                        operations per second of simulated time
+tput                        operations per second of simulated time; of log replay, transactions
 rate_<operation>            the same of one kind of operation, such as rate_order_status
 update_commits, read_commits, attempts   counts; attempts are those of updates (and of reads that can abort)
 abort_share, abort_share_<cause>         aborted attempts per attempt: conflict, capacity, explicit, ...
@@ -10,6 +10,8 @@ htm_share, lock_share       commits in hardware, and under the lock, per commit 
 <kind>_<phase>_ns           the same, as mean nanoseconds per committed transaction
 <kind>_overhead             of the phases at its end, OVERHEAD below
 <kind>_durability           of its flushes and its durability wait alone
+replayed                    transactions in the logs; log replay has this, those of the next line, and tput
+replay_words, replay_written, replay_pwb   words logged, words stored to the home, and write-backs, per transaction
 reads, writes               loads per transaction in its body, and words it stores (8 bytes)
 """
 
@@ -45,7 +47,11 @@ def value(entry: Entry, name: str) -> float:
             f"there is no metric '{name}'; there are {', '.join(_plain())}, rate_<operation>, and of update and read "
             f"<kind>_<phase>, <kind>_<phase>_ns with a phase of {', '.join(PHASES)}"
         )
-    return function(entry)
+    try:
+        return function(entry)
+    except KeyError:
+        kind = "log replay" if "replayers" in entry else "transactions"
+        raise errors.BadUsage(f"metric '{name}' says nothing about {kind}") from None
 
 
 def known(name: str) -> bool:
@@ -80,12 +86,24 @@ def _plain() -> dict[str, Callable[[Entry], float]]:
         "reads": lambda e: _ratio(_both(e, "execute_loads"), _commits(e)),
         "writes": lambda e: _ratio(e["bytes_stored"] / 8, _commits(e)),
     }
+    named |= {
+        "replayed": _replayed,
+        "replay_words": lambda e: _ratio(e["words"], _replayed(e)),
+        "replay_written": lambda e: _ratio(e["bytes_written"] / 8, _replayed(e)),
+        "replay_pwb": lambda e: _ratio(e["persist"]["pwb"], _replayed(e)),
+    }
     for cause in CAUSES:
         named[f"abort_share_{cause}"] = lambda e, c=cause: _ratio(e["aborts"][c], attempts(e))
     for kind in _KINDS:
         named[f"{kind}_overhead"] = lambda e, k=kind: _relative(e, k, OVERHEAD)
         named[f"{kind}_durability"] = lambda e, k=kind: _relative(e, k, DURABILITY)
     return named
+
+
+def _replayed(entry: Entry) -> int:
+    if "replayers" not in entry:
+        raise KeyError("replayers")
+    return entry["iterations"]
 
 
 def _patterned(name: str) -> Callable[[Entry], float] | None:

@@ -10,7 +10,7 @@ from holdfast.lab import metrics
 from holdfast.lab.figures import Figure, Panel
 from holdfast.lab.results import Results
 
-_COLUMNS = (
+_TRANSACTIONS = (
     "tput",
     "update_commits",
     "read_commits",
@@ -23,19 +23,26 @@ _COLUMNS = (
     "reads",
     "writes",
 )
+_REPLAY = ("tput", "replayed", "replay_words", "replay_written", "replay_pwb")
 _HEAD = ("figure", "panel", "engine", "machine", "x", "seed", "state", "reason")
 
 
 def write_csv(path: Path, figure: Figure, results: Results) -> None:
+    kinds = {panel.kind for panel in figure.panels}
+    columns = [*dict.fromkeys(name for kind in sorted(kinds) for name in _columns(kind))]
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow([*_HEAD, *_COLUMNS])
+        writer.writerow([*_HEAD, *columns])
         for cell in figure.cells():
             outcome = results.outcome(figure.panel(cell.panel), cell.engine, cell.x, cell.seed)
-            entry = outcome.entry
-            values = [metrics.value(entry, name) for name in _COLUMNS] if entry else [""] * len(_COLUMNS)
+            own = _columns(cell.kind) if outcome.entry else ()
+            values = [metrics.value(outcome.entry, name) if name in own else "" for name in columns]
             head = (figure.id, cell.panel, cell.engine, cell.spec["machine"], cell.x, cell.seed)
             writer.writerow([*head, outcome.state, outcome.reason, *values])
+
+
+def _columns(kind: str) -> tuple[str, ...]:
+    return _REPLAY if kind == "replay" else _TRANSACTIONS
 
 
 def write_json(path: Path, figure: Figure, results: Results) -> None:

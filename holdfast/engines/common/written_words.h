@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "holdfast/machine/machine.h"
+
+namespace holdfast {
+
+/// Which words of the data have been written in the replay that goes on: a bit for each, in the
+/// machine's volatile memory. A page's bits belong to whoever the page belongs to, so threads that
+/// share out pages share no word here. They are cleared when the page is first met.
+template <class M>
+class WrittenWords {
+ public:
+  explicit WrittenWords(M& machine) : machine_(machine) {}
+
+  /// A new replay, over `bytes` of data. No thread is in first().
+  void begin(size_t bytes) {
+    const size_t pages = (bytes + kPageBytes - 1) / kPageBytes;
+    if (pages > pages_) {
+      // What was there before stays with the machine: room for twice as much bounds that.
+      pages_ = std::max(pages, 2 * pages_);
+      met_ = make_array<uint64_t>(machine_, pages_);
+      bits_ = make_array<uint64_t>(machine_, pages_ * kWordsOfBits);
+    }
+    ++replay_;
+  }
+
+  /// Notes the word at `offset`. False: it had been noted.
+  bool first(uint64_t offset) {
+    const uint64_t page = offset / kPageBytes;
+    uint64_t* const bits = bits_ + page * kWordsOfBits;
+    if (M::load(&met_[page]) != replay_) {
+      for (size_t i = 0; i < kWordsOfBits; ++i) {
+        M::store(&bits[i], uint64_t{0});
+      }
+      M::store(&met_[page], replay_);
+    }
+    const uint64_t word = offset % kPageBytes / 8;
+    const uint64_t before = M::load(&bits[word / 64]);
+    const uint64_t bit = uint64_t{1} << word % 64;
+    M::store(&bits[word / 64], before | bit);
+    return (before & bit) == 0;
+  }
+
+ private:
+  static constexpr size_t kWordsOfBits = kPageBytes / 8 / 64;
+
+  M& machine_;
+  size_t pages_ = 0;
+  uint64_t* met_ = nullptr;  // by page: the replay that has cleared its bits
+  uint64_t* bits_ = nullptr;
+  uint64_t replay_ = 0;
+};
+
+}  // namespace holdfast
