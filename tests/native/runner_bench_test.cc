@@ -69,6 +69,7 @@ class CountingSession : public Session {
   bool created() const override { return true; }
   Result<HeapFindings> check_heap() override { return HeapFindings(); }
   std::span<const std::byte> data() const override { return {}; }
+  Result<ReplayReport> replay(const ReplayOptions& /*options*/) override { return ReplayReport(); }
   Status close() override { return {}; }
 
   CountingWorkload workload_;
