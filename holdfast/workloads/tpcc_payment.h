@@ -43,11 +43,13 @@ class Payment {
       : catalog_(catalog), input_(input) {}
 
   PaymentOutput run() {
+    // The customer is looked up first, as in FUR's program: the counters of the warehouse and the
+    // district are what payments meet on, and are held from their update to the end.
+    auto& customer = chosen_customer(catalog_, input_.customer);
     auto& warehouse = catalog_.warehouse(input_.warehouse);
     warehouse.ytd += input_.amount;
     auto& district = catalog_.district(input_.warehouse, input_.district);
     district.ytd += input_.amount;
-    auto& customer = chosen_customer(catalog_, input_.customer);
     pay(customer);
     const auto warehouse_name = warehouse.name.load();
     const auto district_name = district.name.load();

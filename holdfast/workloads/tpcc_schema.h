@@ -7,7 +7,9 @@
 // Columns that different transactions write stand on lines of their own, because a line is what
 // hardware transactional memory conflicts on: payment adds to W_YTD and D_YTD while new-order reads
 // the taxes and counts D_NEXT_O_ID; payment changes a customer's balance while new-order reads the
-// discount.
+// discount. All threads share the few rows of warehouses and districts; there the lines may have
+// 128 bytes, as POWER's have: a gap before and after keeps a column from its neighbours, and from
+// the next row's, wherever a block begins.
 //
 // A row is constructed with its key and the other columns are assigned right after. The
 // constructors are written out because `T()` of a class without one clears its memory with plain
@@ -51,6 +53,11 @@ struct Address {
 inline constexpr uint32_t kMaxDistricts = 10;
 inline constexpr size_t kCustomerDataChars = 500;
 
+/// What makes a line of 128 bytes end before the next column, or begin after the last one.
+struct Gap {
+  alignas(kLineBytes) std::byte unused[kLineBytes];
+};
+
 template <class H>
 struct Warehouse {
   static constexpr const char* kTypeName = "tpcc.warehouse";
@@ -63,7 +70,9 @@ struct Warehouse {
   Field<uint32_t> tax;
   Field<Text<10>> name;
   Field<Address> address;
+  Gap before_ytd;
   alignas(kLineBytes) Field<int64_t> ytd;  // written by payment
+  Gap after_ytd;
 };
 
 template <class H>
@@ -78,9 +87,12 @@ struct District {
   Field<uint32_t> tax;
   Field<Text<10>> name;
   Field<Address> address;
+  Gap before_ytd;
   alignas(kLineBytes) Field<int64_t> ytd;  // written by payment
   Field<uint32_t> next_history;            // not a column: numbers this district's history rows
+  Gap after_ytd;
   alignas(kLineBytes) Field<uint32_t> next_order;  // written by new-order
+  Gap after_next_order;
 };
 
 enum class Credit : uint32_t { good, bad };

@@ -89,11 +89,12 @@ void MemorySystem::resume(SimThread& thread) {
   if (!thread.tx->open || !(thread.tx->suspended || thread.tx->unwinding)) {
     misuse("resume without a suspended hardware transaction");
   }
-  throw_if_doomed(thread);
-  thread.tx->suspended = false;
+  // What it costs it costs for a doomed one as well: this is how its thread gets back.
   if (timed_ != nullptr) {
     timed_->suspend_or_resume(thread);
   }
+  throw_if_doomed(thread);
+  thread.tx->suspended = false;
 }
 
 void MemorySystem::track(SimThread& thread, Tracking tracking) {
