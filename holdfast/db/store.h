@@ -76,7 +76,7 @@ class Store {
   Result<uint64_t> bytes_between(const Slice& from, const Slice& to);
   /// Versions that have been replaced and not freed yet.
   Result<uint64_t> old_versions();
-  /// Every block the store owns, for H::check. Inside a transaction.
+  /// Every block the store owns but its root, for H::check. Inside a transaction.
   template <class Visitor>
   void visit_blocks(Visitor&& visit) const;
 

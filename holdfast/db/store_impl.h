@@ -396,7 +396,6 @@ Result<uint64_t> Store<H>::old_versions() {
 template <class H>
 template <class Visitor>
 void Store<H>::visit_blocks(Visitor&& visit) const {
-  visit(static_cast<const void*>(root_), sizeof(StoreRoot<H>));
   visit(static_cast<const void*>(root_->slots.load()), slots_ * sizeof(Slot<H>));
   const KeyBlock<H>* name = root_->comparator;
   visit(static_cast<const void*>(name), sizeof(KeyBlock<H>) + name->bytes.load());
