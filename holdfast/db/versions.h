@@ -71,11 +71,13 @@ class Versions {
 
   void erase(const Slice& key) {
     const auto entry = root_.tree.find(Probe<H>(key, comparator_));
-    if (entry && !(*entry)->newest->deleted()) {
-      V* deletion = make_version(V::kDeleted, 0);
-      install(key, deletion);
-      enlist(slot(), deletion);
+    if (!entry || (*entry)->newest->deleted()) {
+      hold_key(key);  // a concurrent put comes before or after this, not beside it
+      return;
     }
+    V* deletion = make_version(V::kDeleted, 0);
+    install(key, deletion);
+    enlist(slot(), deletion);
   }
 
   /// Decides on up to `most` of a slot's recently replaced versions. False when nothing is left that
