@@ -90,7 +90,7 @@ class DB {
   virtual bool GetProperty(const Slice& property, std::string* value) = 0;
   /// Bytes of keys and values in each range; walks them.
   virtual void GetApproximateSizes(const Range* range, int n, uint64_t* sizes) = 0;
-  /// Frees all old versions no snapshot needs. Ranges are ignored: there is nothing else to compact.
+  /// Frees all old versions no snapshot needs, whatever the range: nothing else could be compacted.
   virtual void CompactRange(const Slice* begin, const Slice* end) = 0;
 
  private:

@@ -11,8 +11,8 @@ namespace holdfast::db {
 
 /// A walk over a database as it was when the iterator was opened.
 ///
-/// Holds no lock: between calls anybody may write, the caller included. Thread safety: as LevelDB's,
-/// one thread at a time unless only const functions are called. Delete it before the database.
+/// Holds no lock: between calls anybody may write, the caller included. Thread safety: one thread
+/// at a time, unless only const functions are called. Delete it before the database.
 class Iterator {
  public:
   Iterator() = default;

@@ -26,7 +26,7 @@ struct Options {
   const Comparator* comparator = BytewiseComparator();
   bool create_if_missing = false;
   bool error_if_exists = false;
-  /// Also walks the whole heap when the database is opened, and refuses it where something is wrong.
+  /// Also walks the whole heap when the database is opened, and refuses it if something is wrong.
   bool paranoid_checks = false;
 
   // Without effect.

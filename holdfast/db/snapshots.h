@@ -35,8 +35,8 @@ struct View {
 /// that replaced it has returned (`committed`). So a snapshot that is entered too late to be looked
 /// at reads its counts after that return, and sees the replacement.
 ///
-/// Thread safety: any thread, also inside transaction bodies: nothing here touches the machine, so a
-/// body that is run again or ends in an abort leaves no trace.
+/// Thread safety: any thread. judge also inside transaction bodies: nothing here touches the
+/// machine, so a lock is never held while a body aborts.
 class Snapshots {
  public:
   explicit Snapshots(size_t slots) : committed_(slots) {}

@@ -287,7 +287,8 @@ bool Store<H>::visit_from(Step step, const Slice& from, F&& f) const {
     StoredKey<H> key{};
     Entry<H>* entry = nullptr;
     std::string bytes;
-    bool more = step == Step::last ? tree.last(&key, &entry) : tree.last_before(probe, &key, &entry);
+    bool more = step == Step::last ? tree.last(&key, &entry)
+                                   : tree.last_before(probe, &key, &entry);
     while (more && f(key, entry)) {
       load_key(key.block, &bytes);
       more = tree.last_before(Probe<H>(bytes, comparator_), &key, &entry);

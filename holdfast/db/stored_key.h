@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keys of any bytes in a B+tree of fixed-size nodes: a node holds the first eight bytes, which decide
-// most comparisons, and a pointer to all of them.
+// Keys of any bytes in a B+tree of fixed-size nodes: a node holds the first eight bytes, which
+// decide most comparisons, and a pointer to all of them.
 #pragma once
 
 #include <cstdint>
@@ -99,21 +99,21 @@ bool operator<(const Probe<H>& a, const StoredKey<H>& b) {
 
 namespace holdfast {
 
-/// Keys in inner nodes outlive the entries they were taken from, so they have bytes of their own.
 template <class H>
-struct Separator<db::StoredKey<H>> {
+struct TreeKey<db::StoredKey<H>> {
   using Key = db::StoredKey<H>;
+  using Sought = db::Probe<H>;
 
-  static Key make(const Key& key) {
+  static Key make_separator(const Key& key) {
     std::string bytes;
     db::load_key(key.block, &bytes);
     return {key.prefix, db::make_key_block<H>(bytes)};
   }
-  static void destroy(const Key& separator) {
+  static void destroy_separator(const Key& separator) {
     H::deallocate(separator.block, block_bytes(separator));
   }
   template <class Visitor>
-  static void visit_block(const Key& separator, Visitor& visit) {
+  static void visit_separator(const Key& separator, Visitor& visit) {
     visit(static_cast<const void*>(separator.block), block_bytes(separator));
   }
 

@@ -80,8 +80,8 @@ class Versions {
     enlist(slot(), deletion);
   }
 
-  /// Decides on up to `most` of a slot's recently replaced versions. False when nothing is left that
-  /// can be decided now.
+  /// Decides on up to `most` of a slot's recently replaced versions. False when nothing is left
+  /// that can be decided now.
   bool reclaim(Slot<H>& from, int most) {
     for (; most > 0; --most) {
       V* version = from.recent;

@@ -31,21 +31,20 @@
 
 namespace holdfast {
 
-/// What a tree does for the keys in its inner nodes, which outlive the entries they came from. A key
-/// that is a value is simply copied. A type that points to its bytes specialises this, and its
-/// copies get bytes of their own.
+/// What a tree knows of its keys. A type that points to its bytes specialises this. It is looked
+/// for by another one, which < compares with it in either order, and which an insert converts to
+/// it. And the keys in inner nodes, which outlive the entries they came from, get bytes of their
+/// own.
 template <class K>
-struct Separator {
-  static K make(const K& key) { return key; }
-  static void destroy(const K& /*separator*/) {}
+struct TreeKey {
+  using Sought = K;
+  static K make_separator(const K& key) { return key; }
+  static void destroy_separator(const K& /*separator*/) {}
   template <class Visitor>
-  static void visit_block(const K& /*separator*/, Visitor& /*visit*/) {}
+  static void visit_separator(const K& /*separator*/, Visitor& /*visit*/) {}
 };
 
 /// An ordered map from K to V (both trivially copyable, K ordered by <) in a heap H.
-///
-/// Where a function takes a key P, anything goes that < compares with a K in either order; what
-/// inserts also converts it to the K to be stored.
 ///
 /// Thread safety: through transactions. Every member function runs inside one: those that change
 /// the tree inside update(), the others inside read() or update(). Costs: O(log n), scans plus what
@@ -55,6 +54,7 @@ template <class H, class K, class V, bool kPromote = true>
 class BPlusTree {
   template <class T>
   using Field = typename H::template Field<T>;
+  using Sought = typename TreeKey<K>::Sought;
 
  public:
   static constexpr const char* kTypeName = TypeText<"holdfast.BPlusTree", K, V>::kValue;
@@ -64,29 +64,17 @@ class BPlusTree {
   BPlusTree(const BPlusTree&) = delete;
   BPlusTree& operator=(const BPlusTree&) = delete;
 
-  template <class P = K>
-  std::optional<V> find(const P& key) const;
-  template <class P = K>
-  bool contains(const P& key) const {
-    return find(key).has_value();
-  }
+  std::optional<V> find(const Sought& key) const;
+  bool contains(const Sought& key) const { return find(key).has_value(); }
 
   /// False, and nothing changed, when the key is there already.
-  template <class P = K>
-  bool insert(const P& key, const V& value) {
-    return add(key, value, false);
-  }
+  bool insert(const Sought& key, const V& value) { return add(key, value, false); }
   /// Inserts or overwrites; true when the key is new.
-  template <class P = K>
-  bool put(const P& key, const V& value) {
-    return add(key, value, true);
-  }
-  template <class P = K>
-  bool erase(const P& key);
+  bool put(const Sought& key, const V& value) { return add(key, value, true); }
+  bool erase(const Sought& key);
 
   /// The entry with the smallest key >= `key`. `found` and `value` may be null.
-  template <class P = K>
-  bool lower_bound(const P& key, K* found, V* value) const {
+  bool lower_bound(const Sought& key, K* found, V* value) const {
     bool any = false;
     scan(key, [&](const K& k, const V& v) {
       any = true;
@@ -96,21 +84,17 @@ class BPlusTree {
     return any;
   }
   /// The entry with the greatest key < `key`. `found` and `value` may be null.
-  template <class P = K>
-  bool last_before(const P& key, K* found, V* value) const;
+  bool last_before(const Sought& key, K* found, V* value) const;
   /// The entry with the greatest key. `found` and `value` may be null.
   bool last(K* found, V* value) const;
-  /// Has a concurrent insert of `key` conflict with this transaction, also under snapshot isolation:
-  /// for who has not found it and relies on that.
-  template <class P = K>
-  void hold_place(const P& key) const {
-    descend(key)->order.promote();
-  }
+  /// Has a concurrent insert of `key` conflict with this transaction, also under snapshot
+  /// isolation: for who has not found it and relies on that.
+  void hold_place(const Sought& key) const { descend(key)->order.promote(); }
 
   /// Calls f(key, value) for the entries with keys >= `from`, in key order, until it returns false.
   /// f must not change the tree.
-  template <class F, class P = K>
-  void scan(const P& from, F&& f) const;
+  template <class F>
+  void scan(const Sought& from, F&& f) const;
   /// The same from the first entry on.
   template <class F>
   void for_each(F&& f) const;
@@ -165,8 +149,8 @@ class BPlusTree {
   }
 
   /// How many of the node's keys are < key.
-  template <class N, class P>
-  static int lower(const N* node, SlotOrder order, const P& key) {
+  template <class N>
+  static int lower(const N* node, SlotOrder order, const Sought& key) {
     int low = 0;
     int high = order.count();
     while (low < high) {
@@ -180,8 +164,7 @@ class BPlusTree {
     return low;
   }
   /// How many of the node's keys are <= key: the number of the child to follow.
-  template <class P>
-  static int child_index(const Inner* node, SlotOrder order, const P& key) {
+  static int child_index(const Inner* node, SlotOrder order, const Sought& key) {
     int low = 0;
     int high = order.count();
     while (low < high) {
@@ -195,8 +178,7 @@ class BPlusTree {
     return low;
   }
   /// Whether the leaf has the key, which is then at `position` = lower(key).
-  template <class P>
-  static bool holds(const Leaf* leaf, SlotOrder order, int position, const P& key) {
+  static bool holds(const Leaf* leaf, SlotOrder order, int position, const Sought& key) {
     return position < order.count() && !(key < leaf->key[order.slot(position)].load());
   }
 
@@ -217,16 +199,13 @@ class BPlusTree {
     }
   }
 
-  template <class P>
-  Leaf* descend(const P& key) const;
-  template <class P>
-  Leaf* descend(const P& key, Path& path) const;
+  Leaf* descend(const Sought& key) const;
+  Leaf* descend(const Sought& key, Path& path) const;
   static Leaf* edge_leaf(void* node, int height, bool last);
   template <class F>
   static void walk(const Leaf* leaf, SlotOrder order, int position, F& f);
 
-  template <class P>
-  bool add(const P& key, const V& value, bool overwrite);
+  bool add(const Sought& key, const V& value, bool overwrite);
   void split_and_place(Path& path, Leaf* leaf, SlotOrder order, int position, const K& key,
                        const V& value);
   void add_child(Path& path, K separator, void* fresh);

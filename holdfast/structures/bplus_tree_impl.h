@@ -8,8 +8,7 @@
 namespace holdfast {
 
 template <class H, class K, class V, bool kPromote>
-template <class P>
-auto BPlusTree<H, K, V, kPromote>::descend(const P& key) const -> Leaf* {
+auto BPlusTree<H, K, V, kPromote>::descend(const Sought& key) const -> Leaf* {
   void* node = root_;
   for (int64_t height = height_; height > 0; --height) {
     const auto* inner = static_cast<const Inner*>(node);
@@ -20,8 +19,7 @@ auto BPlusTree<H, K, V, kPromote>::descend(const P& key) const -> Leaf* {
 }
 
 template <class H, class K, class V, bool kPromote>
-template <class P>
-auto BPlusTree<H, K, V, kPromote>::descend(const P& key, Path& path) const -> Leaf* {
+auto BPlusTree<H, K, V, kPromote>::descend(const Sought& key, Path& path) const -> Leaf* {
   void* node = root_;
   const int64_t height = height_;
   if (height < 0 || height > kMaxHeight) {
@@ -50,8 +48,7 @@ auto BPlusTree<H, K, V, kPromote>::edge_leaf(void* node, int height, bool last) 
 }
 
 template <class H, class K, class V, bool kPromote>
-template <class P>
-std::optional<V> BPlusTree<H, K, V, kPromote>::find(const P& key) const {
+std::optional<V> BPlusTree<H, K, V, kPromote>::find(const Sought& key) const {
   const Leaf* leaf = descend(key);
   const SlotOrder order(leaf->order);
   const int position = lower(leaf, order, key);
@@ -81,8 +78,8 @@ void BPlusTree<H, K, V, kPromote>::walk(const Leaf* leaf, SlotOrder order, int p
 }
 
 template <class H, class K, class V, bool kPromote>
-template <class F, class P>
-void BPlusTree<H, K, V, kPromote>::scan(const P& from, F&& f) const {
+template <class F>
+void BPlusTree<H, K, V, kPromote>::scan(const Sought& from, F&& f) const {
   const Leaf* leaf = descend(from);
   const SlotOrder order(leaf->order);
   walk(leaf, order, lower(leaf, order, from), f);
@@ -96,8 +93,7 @@ void BPlusTree<H, K, V, kPromote>::for_each(F&& f) const {
 }
 
 template <class H, class K, class V, bool kPromote>
-template <class P>
-bool BPlusTree<H, K, V, kPromote>::last_before(const P& key, K* found, V* value) const {
+bool BPlusTree<H, K, V, kPromote>::last_before(const Sought& key, K* found, V* value) const {
   Path path;
   const Leaf* leaf = descend(key, path);
   SlotOrder order(leaf->order);
@@ -136,8 +132,7 @@ bool BPlusTree<H, K, V, kPromote>::last(K* found, V* value) const {
 }
 
 template <class H, class K, class V, bool kPromote>
-template <class P>
-bool BPlusTree<H, K, V, kPromote>::add(const P& key, const V& value, bool overwrite) {
+bool BPlusTree<H, K, V, kPromote>::add(const Sought& key, const V& value, bool overwrite) {
   Path path;
   Leaf* leaf = descend(key, path);
   const SlotOrder order(leaf->order);
@@ -166,7 +161,7 @@ void BPlusTree<H, K, V, kPromote>::split_and_place(Path& path, Leaf* leaf, SlotO
     // Skew: a concurrent transaction may make room here and insert the same key.
     hold<kPromote>(leaf->order);
     place(right, SlotOrder(), 0, key, value);
-    add_child(path, Separator<K>::make(key), right);
+    add_child(path, TreeKey<K>::make_separator(key), right);
     return;
   }
   constexpr int kKept = (kSlots + 1) / 2;
@@ -180,7 +175,7 @@ void BPlusTree<H, K, V, kPromote>::split_and_place(Path& path, Leaf* leaf, SlotO
     right_order = right_order.inserted(i - kKept);
   }
   order = order.truncated(kKept);
-  const K separator = Separator<K>::make(right->key[0].load());
+  const K separator = TreeKey<K>::make_separator(right->key[0].load());
   if (position <= kKept) {
     right->order = right_order.word();
     place(leaf, order, position, key, value);
@@ -242,8 +237,7 @@ void BPlusTree<H, K, V, kPromote>::add_child(Path& path, K separator, void* fres
 }
 
 template <class H, class K, class V, bool kPromote>
-template <class P>
-bool BPlusTree<H, K, V, kPromote>::erase(const P& key) {
+bool BPlusTree<H, K, V, kPromote>::erase(const Sought& key) {
   Path path;
   Leaf* leaf = descend(key, path);
   const SlotOrder order(leaf->order);
@@ -292,7 +286,7 @@ void BPlusTree<H, K, V, kPromote>::remove_child(Path& path) {
         node->link = node->payload[order.slot(0)].load();
       }
       const int gone = index == 0 ? 0 : index - 1;
-      Separator<K>::destroy(node->key[order.slot(gone)].load());
+      TreeKey<K>::destroy_separator(node->key[order.slot(gone)].load());
       node->order = order.removed(gone).word();
       break;
     }
@@ -340,7 +334,7 @@ void BPlusTree<H, K, V, kPromote>::free_all(void* node, int height) {
     free_all(child(inner, order, i), height - 1);
   }
   for (int i = 0; i < order.count(); ++i) {
-    Separator<K>::destroy(inner->key[order.slot(i)].load());
+    TreeKey<K>::destroy_separator(inner->key[order.slot(i)].load());
   }
   H::destroy(inner);
 }
@@ -359,7 +353,7 @@ void BPlusTree<H, K, V, kPromote>::visit_all(void* node, int height, Visitor& vi
     visit_all(child(inner, order, i), height - 1, visit);
   }
   for (int i = 0; i < order.count(); ++i) {
-    Separator<K>::visit_block(inner->key[order.slot(i)].load(), visit);
+    TreeKey<K>::visit_separator(inner->key[order.slot(i)].load(), visit);
   }
 }
 

@@ -4,6 +4,8 @@
 // writes, no old versions and no lost blocks? The same store, on the simulated machine.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
 #include <vector>
 
 #include "holdfast/base/random.h"
@@ -99,6 +101,11 @@ bool run_until(uint64_t event, const std::string& engine, uint64_t seed, Seen& s
   create.engine = engine;
   create.bytes = 128 << 10;
   create.max_bytes = 1 << 20;
+  const Description& description = *EngineFactory<SimHeap::Engine>::describe(engine).value();
+  if (std::any_of(description.options, description.options + description.option_count,
+                  [](const OptionInfo& o) { return std::string(o.name) == "log_bytes"; })) {
+    create.options["log_bytes"] = "16384";  // images are as large as logs
+  }
   auto heap = SimHeap::create(machine, create).value();
   auto store = SimStore::open(*heap, BytewiseComparator(), kLimits).value();
   machine.crash_at(event);

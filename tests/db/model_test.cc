@@ -37,7 +37,8 @@ class RandomRun {
     if (n == 0) {
       return "";
     }
-    std::string k = n % 3 == 0 ? "a long common prefix " : n % 3 == 1 ? std::string(n % 11, '\0') : "";
+    const std::string starts[] = {"a long common prefix ", std::string(n % 11, '\0'), ""};
+    std::string k = starts[n % 3];
     k += static_cast<char>(n * 7);
     k += static_cast<char>(n);
     return k;
