@@ -31,6 +31,19 @@
 
 namespace holdfast {
 
+/// What a tree knows of its keys. A type that points to its bytes specialises this. It is looked
+/// for by another one, which < compares with it in either order, and which an insert converts to
+/// it. And the keys in inner nodes, which outlive the entries they came from, get bytes of their
+/// own.
+template <class K>
+struct TreeKey {
+  using Sought = K;
+  static K make_separator(const K& key) { return key; }
+  static void destroy_separator(const K& /*separator*/) {}
+  template <class Visitor>
+  static void visit_separator(const K& /*separator*/, Visitor& /*visit*/) {}
+};
+
 /// An ordered map from K to V (both trivially copyable, K ordered by <) in a heap H.
 ///
 /// Thread safety: through transactions. Every member function runs inside one: those that change
@@ -41,6 +54,7 @@ template <class H, class K, class V, bool kPromote = true>
 class BPlusTree {
   template <class T>
   using Field = typename H::template Field<T>;
+  using Sought = typename TreeKey<K>::Sought;
 
  public:
   static constexpr const char* kTypeName = TypeText<"holdfast.BPlusTree", K, V>::kValue;
@@ -50,17 +64,17 @@ class BPlusTree {
   BPlusTree(const BPlusTree&) = delete;
   BPlusTree& operator=(const BPlusTree&) = delete;
 
-  std::optional<V> find(const K& key) const;
-  bool contains(const K& key) const { return find(key).has_value(); }
+  std::optional<V> find(const Sought& key) const;
+  bool contains(const Sought& key) const { return find(key).has_value(); }
 
   /// False, and nothing changed, when the key is there already.
-  bool insert(const K& key, const V& value) { return add(key, value, false); }
+  bool insert(const Sought& key, const V& value) { return add(key, value, false); }
   /// Inserts or overwrites; true when the key is new.
-  bool put(const K& key, const V& value) { return add(key, value, true); }
-  bool erase(const K& key);
+  bool put(const Sought& key, const V& value) { return add(key, value, true); }
+  bool erase(const Sought& key);
 
   /// The entry with the smallest key >= `key`. `found` and `value` may be null.
-  bool lower_bound(const K& key, K* found, V* value) const {
+  bool lower_bound(const Sought& key, K* found, V* value) const {
     bool any = false;
     scan(key, [&](const K& k, const V& v) {
       any = true;
@@ -70,12 +84,17 @@ class BPlusTree {
     return any;
   }
   /// The entry with the greatest key < `key`. `found` and `value` may be null.
-  bool last_before(const K& key, K* found, V* value) const;
+  bool last_before(const Sought& key, K* found, V* value) const;
+  /// The entry with the greatest key. `found` and `value` may be null.
+  bool last(K* found, V* value) const;
+  /// Has a concurrent insert of `key` conflict with this transaction, also under snapshot
+  /// isolation: for who has not found it and relies on that.
+  void hold_place(const Sought& key) const { descend(key)->order.promote(); }
 
   /// Calls f(key, value) for the entries with keys >= `from`, in key order, until it returns false.
   /// f must not change the tree.
   template <class F>
-  void scan(const K& from, F&& f) const;
+  void scan(const Sought& from, F&& f) const;
   /// The same from the first entry on.
   template <class F>
   void for_each(F&& f) const;
@@ -131,7 +150,7 @@ class BPlusTree {
 
   /// How many of the node's keys are < key.
   template <class N>
-  static int lower(const N* node, SlotOrder order, const K& key) {
+  static int lower(const N* node, SlotOrder order, const Sought& key) {
     int low = 0;
     int high = order.count();
     while (low < high) {
@@ -145,7 +164,7 @@ class BPlusTree {
     return low;
   }
   /// How many of the node's keys are <= key: the number of the child to follow.
-  static int child_index(const Inner* node, SlotOrder order, const K& key) {
+  static int child_index(const Inner* node, SlotOrder order, const Sought& key) {
     int low = 0;
     int high = order.count();
     while (low < high) {
@@ -159,7 +178,7 @@ class BPlusTree {
     return low;
   }
   /// Whether the leaf has the key, which is then at `position` = lower(key).
-  static bool holds(const Leaf* leaf, SlotOrder order, int position, const K& key) {
+  static bool holds(const Leaf* leaf, SlotOrder order, int position, const Sought& key) {
     return position < order.count() && !(key < leaf->key[order.slot(position)].load());
   }
 
@@ -180,13 +199,13 @@ class BPlusTree {
     }
   }
 
-  Leaf* descend(const K& key) const;
-  Leaf* descend(const K& key, Path& path) const;
+  Leaf* descend(const Sought& key) const;
+  Leaf* descend(const Sought& key, Path& path) const;
   static Leaf* edge_leaf(void* node, int height, bool last);
   template <class F>
   static void walk(const Leaf* leaf, SlotOrder order, int position, F& f);
 
-  bool add(const K& key, const V& value, bool overwrite);
+  bool add(const Sought& key, const V& value, bool overwrite);
   void split_and_place(Path& path, Leaf* leaf, SlotOrder order, int position, const K& key,
                        const V& value);
   void add_child(Path& path, K separator, void* fresh);

@@ -8,7 +8,7 @@
 namespace holdfast {
 
 template <class H, class K, class V, bool kPromote>
-auto BPlusTree<H, K, V, kPromote>::descend(const K& key) const -> Leaf* {
+auto BPlusTree<H, K, V, kPromote>::descend(const Sought& key) const -> Leaf* {
   void* node = root_;
   for (int64_t height = height_; height > 0; --height) {
     const auto* inner = static_cast<const Inner*>(node);
@@ -19,7 +19,7 @@ auto BPlusTree<H, K, V, kPromote>::descend(const K& key) const -> Leaf* {
 }
 
 template <class H, class K, class V, bool kPromote>
-auto BPlusTree<H, K, V, kPromote>::descend(const K& key, Path& path) const -> Leaf* {
+auto BPlusTree<H, K, V, kPromote>::descend(const Sought& key, Path& path) const -> Leaf* {
   void* node = root_;
   const int64_t height = height_;
   if (height < 0 || height > kMaxHeight) {
@@ -48,7 +48,7 @@ auto BPlusTree<H, K, V, kPromote>::edge_leaf(void* node, int height, bool last) 
 }
 
 template <class H, class K, class V, bool kPromote>
-std::optional<V> BPlusTree<H, K, V, kPromote>::find(const K& key) const {
+std::optional<V> BPlusTree<H, K, V, kPromote>::find(const Sought& key) const {
   const Leaf* leaf = descend(key);
   const SlotOrder order(leaf->order);
   const int position = lower(leaf, order, key);
@@ -79,7 +79,7 @@ void BPlusTree<H, K, V, kPromote>::walk(const Leaf* leaf, SlotOrder order, int p
 
 template <class H, class K, class V, bool kPromote>
 template <class F>
-void BPlusTree<H, K, V, kPromote>::scan(const K& from, F&& f) const {
+void BPlusTree<H, K, V, kPromote>::scan(const Sought& from, F&& f) const {
   const Leaf* leaf = descend(from);
   const SlotOrder order(leaf->order);
   walk(leaf, order, lower(leaf, order, from), f);
@@ -93,7 +93,7 @@ void BPlusTree<H, K, V, kPromote>::for_each(F&& f) const {
 }
 
 template <class H, class K, class V, bool kPromote>
-bool BPlusTree<H, K, V, kPromote>::last_before(const K& key, K* found, V* value) const {
+bool BPlusTree<H, K, V, kPromote>::last_before(const Sought& key, K* found, V* value) const {
   Path path;
   const Leaf* leaf = descend(key, path);
   SlotOrder order(leaf->order);
@@ -120,7 +120,19 @@ bool BPlusTree<H, K, V, kPromote>::last_before(const K& key, K* found, V* value)
 }
 
 template <class H, class K, class V, bool kPromote>
-bool BPlusTree<H, K, V, kPromote>::add(const K& key, const V& value, bool overwrite) {
+bool BPlusTree<H, K, V, kPromote>::last(K* found, V* value) const {
+  const Leaf* leaf = edge_leaf(root_, height(), true);
+  const SlotOrder order(leaf->order);
+  if (order.count() == 0) {
+    return false;
+  }
+  const int slot = order.slot(order.count() - 1);
+  deliver(leaf->key[slot].load(), leaf->payload[slot].load(), found, value);
+  return true;
+}
+
+template <class H, class K, class V, bool kPromote>
+bool BPlusTree<H, K, V, kPromote>::add(const Sought& key, const V& value, bool overwrite) {
   Path path;
   Leaf* leaf = descend(key, path);
   const SlotOrder order(leaf->order);
@@ -149,7 +161,7 @@ void BPlusTree<H, K, V, kPromote>::split_and_place(Path& path, Leaf* leaf, SlotO
     // Skew: a concurrent transaction may make room here and insert the same key.
     hold<kPromote>(leaf->order);
     place(right, SlotOrder(), 0, key, value);
-    add_child(path, key, right);
+    add_child(path, TreeKey<K>::make_separator(key), right);
     return;
   }
   constexpr int kKept = (kSlots + 1) / 2;
@@ -163,7 +175,7 @@ void BPlusTree<H, K, V, kPromote>::split_and_place(Path& path, Leaf* leaf, SlotO
     right_order = right_order.inserted(i - kKept);
   }
   order = order.truncated(kKept);
-  const K separator = right->key[0];
+  const K separator = TreeKey<K>::make_separator(right->key[0].load());
   if (position <= kKept) {
     right->order = right_order.word();
     place(leaf, order, position, key, value);
@@ -225,7 +237,7 @@ void BPlusTree<H, K, V, kPromote>::add_child(Path& path, K separator, void* fres
 }
 
 template <class H, class K, class V, bool kPromote>
-bool BPlusTree<H, K, V, kPromote>::erase(const K& key) {
+bool BPlusTree<H, K, V, kPromote>::erase(const Sought& key) {
   Path path;
   Leaf* leaf = descend(key, path);
   const SlotOrder order(leaf->order);
@@ -273,7 +285,9 @@ void BPlusTree<H, K, V, kPromote>::remove_child(Path& path) {
       if (index == 0) {
         node->link = node->payload[order.slot(0)].load();
       }
-      node->order = order.removed(index == 0 ? 0 : index - 1).word();
+      const int gone = index == 0 ? 0 : index - 1;
+      TreeKey<K>::destroy_separator(node->key[order.slot(gone)].load());
+      node->order = order.removed(gone).word();
       break;
     }
     H::destroy(node);  // nothing could be added to it without splitting the child that is gone
@@ -319,6 +333,9 @@ void BPlusTree<H, K, V, kPromote>::free_all(void* node, int height) {
   for (int i = 0; i <= order.count(); ++i) {
     free_all(child(inner, order, i), height - 1);
   }
+  for (int i = 0; i < order.count(); ++i) {
+    TreeKey<K>::destroy_separator(inner->key[order.slot(i)].load());
+  }
   H::destroy(inner);
 }
 
@@ -334,6 +351,9 @@ void BPlusTree<H, K, V, kPromote>::visit_all(void* node, int height, Visitor& vi
   const SlotOrder order(inner->order);
   for (int i = 0; i <= order.count(); ++i) {
     visit_all(child(inner, order, i), height - 1, visit);
+  }
+  for (int i = 0; i < order.count(); ++i) {
+    TreeKey<K>::visit_separator(inner->key[order.slot(i)].load(), visit);
   }
 }
 

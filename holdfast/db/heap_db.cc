@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/db/heap_db.h"
+
+#include <utility>
+#include <vector>
+
+#include "holdfast/db/heap_iterator.h"
+
+namespace holdfast::db {
+namespace {
+
+class StoreTransaction final : public Transaction {
+ public:
+  StoreTransaction(Store<HeapDB::H>& store, Versions<HeapDB::H>& versions)
+      : store_(store), versions_(versions) {}
+
+  Status Get(const Slice& key, std::string* value) override {
+    versions_.hold_key(key);
+    const auto* version = versions_.find(key, nullptr);
+    if (version == nullptr) {
+      return Status::NotFound("the key is not in the database");
+    }
+    Versions<HeapDB::H>::load_value(version, value);
+    return Status::OK();
+  }
+  void Put(const Slice& key, const Slice& value) override {
+    store_.apply(versions_, {key, value, false});
+  }
+  void Delete(const Slice& key) override { store_.apply(versions_, {key, {}, true}); }
+
+ private:
+  Store<HeapDB::H>& store_;
+  Versions<HeapDB::H>& versions_;
+};
+
+/// Takes a body's Status out of the transaction it cancels.
+struct Cancelled {
+  Status status;
+};
+
+class Changes final : public WriteBatch::Handler {
+ public:
+  void Put(const Slice& key, const Slice& value) override { list.push_back({key, value, false}); }
+  void Delete(const Slice& key) override { list.push_back({key, {}, true}); }
+  std::vector<Change> list;
+};
+
+}  // namespace
+
+Status HeapDB::Put(const WriteOptions& /*options*/, const Slice& key, const Slice& value) {
+  return translated(store_->write({{key, value, false}}));
+}
+
+Status HeapDB::Delete(const WriteOptions& /*options*/, const Slice& key) {
+  return translated(store_->write({{key, {}, true}}));
+}
+
+Status HeapDB::Write(const WriteOptions& /*options*/, WriteBatch* updates) {
+  Changes changes;
+  if (updates != nullptr) {
+    if (Status status = updates->Iterate(&changes); !status.ok()) {
+      return status;
+    }
+  }
+  return translated(store_->write(changes.list));
+}
+
+Status HeapDB::Get(const ReadOptions& options, const Slice& key, std::string* value) {
+  return translated(store_->get(key, view_of(options.snapshot), value));
+}
+
+Status HeapDB::RunTransaction(const std::function<Status(Transaction&)>& body) {
+  try {
+    return translated(store_->update([&](Versions<H>& versions) {
+      StoreTransaction transaction(*store_, versions);
+      if (Status status = body(transaction); !status.ok()) {
+        throw Cancelled{std::move(status)};
+      }
+    }));
+  } catch (const Cancelled& cancelled) {
+    return cancelled.status;
+  }
+}
+
+Iterator* HeapDB::NewIterator(const ReadOptions& options) {
+  if (options.snapshot != nullptr) {
+    return new HeapIterator(*store_, view_of(options.snapshot), false);
+  }
+  auto view = store_->open_view();
+  return view ? new HeapIterator(*store_, *view, true)
+              : NewErrorIterator(translated(view.status()));
+}
+
+const Snapshot* HeapDB::GetSnapshot() {
+  auto view = store_->open_view();
+  // LevelDB's interface has no room for a failure; null reads the present state.
+  return view ? new HeapSnapshot(*view) : nullptr;
+}
+
+void HeapDB::ReleaseSnapshot(const Snapshot* snapshot) {
+  if (snapshot != nullptr) {
+    const auto* mine = static_cast<const HeapSnapshot*>(snapshot);
+    store_->close_view(mine->view);
+    delete mine;
+  }
+}
+
+bool HeapDB::GetProperty(const Slice& property_name, std::string* value) {
+  const std::string name = property_name.ToString();
+  for (const std::string prefix : {"holdfast.", "leveldb."}) {
+    if (name.rfind(prefix, 0) == 0) {
+      return property(name.substr(prefix.size()), value);
+    }
+  }
+  return false;
+}
+
+bool HeapDB::property(const std::string& name, std::string* value) {
+  const auto statistics = heap_->statistics();
+  if (name == "stats") {
+    *value = "engine " + std::string(heap_->description().name) + "\nupdates " +
+             std::to_string(statistics.update_commits) + "\nreads " +
+             std::to_string(statistics.read_commits) + "\nbytes written " +
+             std::to_string(statistics.bytes_written) + "\n";
+  } else if (name == "engine") {
+    *value = heap_->description().name;
+  } else if (name == "open-snapshots") {
+    *value = std::to_string(store_->open_views());
+  } else if (name == "old-versions") {
+    auto n = store_->old_versions();
+    *value = n ? std::to_string(*n) : n.status().to_string();
+  } else if (name == "approximate-memory-usage") {
+    *value = "0";  // the heap is the file
+  } else if (name.rfind("num-files-at-level", 0) == 0) {
+    *value = name == "num-files-at-level0" ? "1" : "0";
+  } else if (name == "sstables") {
+    value->clear();
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void HeapDB::GetApproximateSizes(const Range* range, int n, uint64_t* sizes) {
+  for (int i = 0; i < n; ++i) {
+    auto bytes = store_->bytes_between(range[i].start, range[i].limit);
+    sizes[i] = bytes ? *bytes : 0;
+  }
+}
+
+void HeapDB::CompactRange(const Slice* /*begin*/, const Slice* /*end*/) {
+  static_cast<void>(store_->collect().ok());
+}
+
+holdfast::Status HeapDB::check() {
+  auto found = heap_->check([&](const BlockVisitor& visit) { store_->visit_blocks(visit); });
+  if (!found) {
+    return found.status();
+  }
+  if (found->ok()) {
+    return {};
+  }
+  return {Code::corrupt, found->errors.empty()
+                             ? std::to_string(found->leaked_blocks) + " blocks belong to nobody"
+                             : found->errors.front()};
+}
+
+}  // namespace holdfast::db

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "holdfast/base/status.h"
+#include "holdfast/db/versions.h"
+#include "holdfast/heap/heap.h"
+
+namespace holdfast::db {
+
+/// Where a walk goes: to an end, to the first key at or after one, or to a key's neighbours.
+enum class Step { first, last, at_or_after, after, before };
+
+/// One change of a batch.
+struct Change {
+  Slice key;
+  Slice value;
+  bool deletion = false;
+};
+
+/// From which sizes on things are spread over several transactions. Only tests, whose logs are
+/// tiny, change them.
+struct StoreLimits {
+  size_t short_value = 4096;            ///< longer values are chains of pieces
+  size_t per_transaction = 128 * 1024;  ///< of long values, written by one transaction
+  int pieces_freed = 32;                ///< by one transaction
+  int versions_freed = 64;
+};
+
+/// The store under the LevelDB facade: an ordered map with versions in a heap H, on any machine.
+///
+/// Contract. What update, write say is done when they return ok is durable as the heap says, and
+/// visible to every view and read that begins later. Readers take no lock: a read is a read
+/// transaction, and a view is a list of numbers. After an open no old version is left.
+///
+/// Thread safety: any thread, except open. Comparator and heap outlive the store.
+template <class H>
+class Store {
+  using Status = holdfast::Status;
+  using V = Version<H>;
+
+ public:
+  /// On a heap that is empty or holds a store. Frees what the last user left behind: old versions,
+  /// half-written values.
+  static Result<std::unique_ptr<Store>> open(H& heap, const Comparator* comparator,
+                                             const StoreLimits& limits = {});
+
+  /// Runs body(Versions&) as one transaction; as heap.update(), a body may run several times.
+  template <class F>
+  Status update(F&& body);
+  /// All changes in order, as one transaction. Long values are written ahead.
+  Status write(const std::vector<Change>& changes);
+  /// In the body of update: the same for one change, all in this transaction.
+  void apply(Versions<H>& versions, const Change& change, Blob<H>* ahead = nullptr);
+
+  /// not_found where the view (null: now) has no value.
+  Status get(const Slice& key, const View* view, std::string* value);
+  /// The entry this step leads to; false when there is none. `from` may be `*key`.
+  Result<bool> step(Step step, const Slice& from, const View* view, std::string* key,
+                    std::string* value);
+
+  /// Both cost a read transaction and a few loads per thread slot, whatever the store holds.
+  Result<View*> open_view();
+  void close_view(const View* view);
+
+  /// Frees every old version no view needs.
+  Status collect();
+
+  /// Bytes of keys and newest values in [from, to). O(entries).
+  Result<uint64_t> bytes_between(const Slice& from, const Slice& to);
+  /// Versions that have been replaced and not freed yet.
+  Result<uint64_t> old_versions();
+  /// Every block the store owns but its root, for H::check. Inside a transaction.
+  template <class Visitor>
+  void visit_blocks(Visitor&& visit) const;
+
+  H& heap() { return heap_; }
+  size_t open_views() const { return snapshots_.size(); }
+
+ private:
+  Store(H& heap, StoreRoot<H>* root, const Comparator* comparator, const StoreLimits& limits,
+        size_t slots)
+      : heap_(heap),
+        root_(root),
+        comparator_(comparator),
+        limits_(limits),
+        slots_(slots),
+        snapshots_(slots) {}
+
+  static bool in_transaction() { return H::Machine::context() != nullptr; }
+  Versions<H> versions() { return Versions<H>(*root_, comparator_, snapshots_); }
+  Slot<H>& slot(size_t i) const { return root_->slots.load()[i]; }
+
+  Status check_comparator();
+  Status tidy_after_crash();
+  Status drain();
+  Result<Blob<H>*> write_ahead(const Slice& value);
+  void abandon(const std::vector<Blob<H>*>& ahead);
+  template <class F>
+  bool visit_from(Step step, const Slice& from, F&& f) const;
+
+  H& heap_;
+  StoreRoot<H>* root_;
+  const Comparator* comparator_;
+  const StoreLimits limits_;
+  const size_t slots_;
+  Snapshots snapshots_;
+  std::atomic<bool> parked_{false};  ///< versions wait for a view to close
+};
+
+}  // namespace holdfast::db
+
+#include "holdfast/db/store_impl.h"

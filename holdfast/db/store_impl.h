@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Included by store.h only.
+#pragma once
+
+#include "holdfast/db/store.h"
+
+namespace holdfast::db {
+
+template <class H>
+Result<std::unique_ptr<Store<H>>> Store<H>::open(H& heap, const Comparator* comparator,
+                                                 const StoreLimits& limits) {
+  const char* const kRoot = "holdfast.db";
+  auto root = heap.template find_root<StoreRoot<H>>(kRoot);
+  if (!root && root.status().code() == Code::not_found) {
+    if (!heap.list_roots().empty()) {
+      return Status(Code::wrong_format, "the heap holds something else than a database");
+    }
+    const size_t slots = heap.superblock().slots;
+    root = heap.template root<StoreRoot<H>>(kRoot, std::string(comparator->Name()), slots);
+  }
+  if (!root) {
+    return root.status();
+  }
+  const auto slots = heap.read([&] { return (*root)->slot_count.load(); });
+  if (!slots) {
+    return slots.status();
+  }
+  std::unique_ptr<Store> store(new Store(heap, *root, comparator, limits, slots.value()));
+  Status status = store->check_comparator();
+  if (status.ok()) {
+    status = store->tidy_after_crash();
+  }
+  return status.ok() ? Result<std::unique_ptr<Store>>(std::move(store)) : status;
+}
+
+template <class H>
+holdfast::Status Store<H>::check_comparator() {
+  std::string recorded;
+  Status status = heap_.read([&] { load_key(root_->comparator.load(), &recorded); });
+  if (status.ok() && recorded != comparator_->Name()) {
+    status = Status(Code::invalid_argument,
+                    "the database is ordered by comparator '" + recorded + "', not '" +
+                        comparator_->Name() + "'; open it with that one");
+  }
+  return status;
+}
+
+/// Snapshots are gone, so every version but the newest goes, and what was being written is garbage.
+template <class H>
+holdfast::Status Store<H>::tidy_after_crash() {
+  std::vector<uint64_t> counts;
+  Status status = heap_.read([&] {
+    counts.assign(slots_, 0);
+    for (size_t i = 0; i < slots_; ++i) {
+      counts[i] = slot(i).count;
+    }
+  });
+  for (size_t i = 0; i < slots_ && status.ok(); ++i) {
+    snapshots_.committed(Stamp::make(static_cast<int>(i), counts[i]));
+  }
+  for (bool more = true; more && status.ok();) {
+    status = heap_.update([&] {
+      Blob<H>* const blob = root_->filling;
+      more = blob != nullptr;
+      if (more) {
+        Blobs<H>::unlink(root_->filling, blob);
+        Blobs<H>::link(root_->garbage, blob);
+      }
+    });
+  }
+  if (status.ok()) {
+    status = collect();
+  }
+  return status.ok() ? drain() : status;
+}
+
+template <class H>
+template <class F>
+holdfast::Status Store<H>::update(F&& body) {
+  const bool nested = in_transaction();
+  uint64_t stamp = 0;
+  bool garbage = false;
+  bool parked = false;
+  auto attempt = [&] {
+    return heap_.update([&] {
+      Versions<H> v = versions();
+      body(v);
+      stamp = v.stamp();
+      garbage = v.made_garbage();
+      parked = v.parked();
+    });
+  };
+  Status status = attempt();
+  if (nested) {
+    return status;  // nothing has happened until the outer transaction is over
+  }
+  if (status.code() == Code::out_of_space && collect().ok()) {
+    status = attempt();  // old versions of other slots may have been in the way
+  }
+  if (!status.ok()) {
+    return status;
+  }
+  if (stamp != 0) {
+    snapshots_.committed(stamp);
+  }
+  if (parked) {
+    parked_.store(true);
+    if (snapshots_.size() == 0 && parked_.exchange(false)) {
+      static_cast<void>(collect().ok());  // the last view closed before it could know
+    }
+  }
+  // The update is durable. What is left of its garbage, a later one or the next open frees.
+  if (garbage) {
+    static_cast<void>(drain().ok());
+  }
+  return {};
+}
+
+template <class H>
+void Store<H>::apply(Versions<H>& versions, const Change& change, Blob<H>* ahead) {
+  if (change.deletion) {
+    versions.erase(change.key);
+    return;
+  }
+  if (ahead != nullptr) {
+    Blobs<H>::unlink(root_->filling, ahead);
+  } else if (change.value.size() > limits_.short_value) {
+    ahead = Blobs<H>::make();
+    Blobs<H>::append(ahead, change.value);
+  }
+  versions.put(change.key, change.value, ahead);
+}
+
+template <class H>
+holdfast::Status Store<H>::write(const std::vector<Change>& changes) {
+  size_t total = 0;
+  for (const Change& change : changes) {
+    total += change.value.size();
+  }
+  std::vector<Blob<H>*> ahead(changes.size());
+  if (total > limits_.per_transaction && !in_transaction()) {
+    for (size_t i = 0; i < changes.size(); ++i) {
+      if (changes[i].value.size() > limits_.short_value) {
+        auto blob = write_ahead(changes[i].value);
+        if (!blob) {
+          abandon(ahead);
+          return blob.status();
+        }
+        ahead[i] = *blob;
+      }
+    }
+  }
+  const Status status = update([&](Versions<H>& versions) {
+    for (size_t i = 0; i < changes.size(); ++i) {
+      apply(versions, changes[i], ahead[i]);
+    }
+  });
+  if (!status.ok()) {
+    abandon(ahead);
+  }
+  return status;
+}
+
+/// Writes a long value in as many transactions as it takes.
+template <class H>
+Result<Blob<H>*> Store<H>::write_ahead(const Slice& value) {
+  auto made = heap_.update([&] {
+    Blob<H>* const blob = Blobs<H>::make();
+    Blobs<H>::link(root_->filling, blob);
+    return blob;
+  });
+  if (!made) {
+    return made;
+  }
+  Slice rest = value;
+  Status status;
+  while (!rest.empty() && status.ok()) {
+    const Slice part(rest.data(), std::min(rest.size(), limits_.per_transaction));
+    status = heap_.update([&] { Blobs<H>::append(*made, part); });
+    rest.remove_prefix(part.size());
+  }
+  if (status.ok()) {
+    return made;
+  }
+  abandon({*made});
+  return status;
+}
+
+/// What was written ahead in vain. Where even that fails, the next open does it.
+template <class H>
+void Store<H>::abandon(const std::vector<Blob<H>*>& ahead) {
+  for (Blob<H>* blob : ahead) {
+    if (blob != nullptr) {
+      const Status status = heap_.update([&] {
+        Blobs<H>::unlink(root_->filling, blob);
+        Blobs<H>::link(root_->garbage, blob);
+      });
+      static_cast<void>(status.ok());
+    }
+  }
+  static_cast<void>(drain().ok());
+}
+
+/// Frees long values that nobody owns, some pieces at a time.
+template <class H>
+holdfast::Status Store<H>::drain() {
+  for (bool more = true; more;) {
+    const Status status = heap_.update([&] {
+      Blob<H>* const blob = root_->garbage;
+      more = blob != nullptr;
+      if (more) {
+        Blobs<H>::free_some(root_->garbage, blob, limits_.pieces_freed);
+      }
+    });
+    if (!status.ok()) {
+      return status;
+    }
+  }
+  return {};
+}
+
+template <class H>
+holdfast::Status Store<H>::collect() {
+  std::vector<size_t> busy;
+  Status status = heap_.read([&] {
+    busy.clear();
+    for (size_t i = 0; i < slots_; ++i) {
+      if (slot(i).recent.load() != nullptr || slot(i).parked.load() != nullptr) {
+        busy.push_back(i);
+      }
+    }
+  });
+  bool parked = false;
+  for (const size_t i : busy) {
+    if (status.ok()) {
+      status = heap_.update([&] { versions().unpark(slot(i)); });
+    }
+    for (bool more = true; more && status.ok();) {
+      bool left = false;
+      status = heap_.update([&] {
+        Versions<H> v = versions();
+        more = v.reclaim(slot(i), limits_.versions_freed);
+        left = v.parked();
+      });
+      parked = parked || left;
+    }
+  }
+  if (parked) {
+    parked_.store(true);
+  }
+  if (!status.ok() || in_transaction()) {
+    return status;
+  }
+  return drain();
+}
+
+template <class H>
+holdfast::Status Store<H>::get(const Slice& key, const View* view, std::string* value) {
+  bool found = false;
+  const Status status = heap_.read([&] {
+    const V* version = versions().find(key, view);
+    found = version != nullptr;
+    if (found) {
+      Versions<H>::load_value(version, value);
+    }
+  });
+  if (!status.ok() || found) {
+    return status;
+  }
+  return {Code::not_found, "the key is not in the database"};
+}
+
+/// Calls f(stored key, entry) along the way until it returns false.
+template <class H>
+template <class F>
+bool Store<H>::visit_from(Step step, const Slice& from, F&& f) const {
+  const auto& tree = root_->tree;
+  const Probe<H> probe(from, comparator_);
+  if (step == Step::first) {
+    tree.for_each(f);
+  } else if (step == Step::at_or_after || step == Step::after) {
+    tree.scan(probe, [&](const StoredKey<H>& key, Entry<H>* entry) {
+      return (step == Step::after && !(probe < key)) || f(key, entry);
+    });
+  } else {
+    StoredKey<H> key{};
+    Entry<H>* entry = nullptr;
+    std::string bytes;
+    bool more = step == Step::last ? tree.last(&key, &entry)
+                                   : tree.last_before(probe, &key, &entry);
+    while (more && f(key, entry)) {
+      load_key(key.block, &bytes);
+      more = tree.last_before(Probe<H>(bytes, comparator_), &key, &entry);
+    }
+  }
+  return true;
+}
+
+template <class H>
+Result<bool> Store<H>::step(Step step, const Slice& from, const View* view, std::string* key,
+                            std::string* value) {
+  const std::string origin = from.ToString();
+  bool found = false;
+  const Status status = heap_.read([&] {
+    found = false;
+    visit_from(step, origin, [&](const StoredKey<H>& stored, const Entry<H>* entry) {
+      if (const V* version = Versions<H>::seen(entry, view)) {
+        load_key(stored.block, key);
+        Versions<H>::load_value(version, value);
+        found = true;
+      }
+      return !found;
+    });
+  });
+  return status.ok() ? Result<bool>(found) : status;
+}
+
+template <class H>
+Result<View*> Store<H>::open_view() {
+  View* const view = snapshots_.open();
+  std::vector<uint64_t> counts(slots_);
+  const Status status = heap_.read([&] {
+    for (size_t i = 0; i < slots_; ++i) {
+      counts[i] = slot(i).count;
+    }
+  });
+  if (!status.ok()) {
+    snapshots_.close(view);
+    return status;
+  }
+  snapshots_.set(view, std::move(counts));
+  return view;
+}
+
+template <class H>
+void Store<H>::close_view(const View* view) {
+  snapshots_.close(view);
+  if (parked_.exchange(false)) {
+    // On failure they wait for the next one, or the next open.
+    static_cast<void>(collect().ok());
+  }
+}
+
+template <class H>
+Result<uint64_t> Store<H>::bytes_between(const Slice& from, const Slice& to) {
+  constexpr int kEntriesPerRead = 256;
+  const Probe<H> limit(to, comparator_);
+  uint64_t total = 0;
+  std::string at = from.ToString();
+  Step step = Step::at_or_after;
+  for (bool more = true; more;) {
+    uint64_t bytes = 0;
+    std::string last;
+    const Status status = heap_.read([&] {
+      bytes = 0;
+      more = false;
+      int left = kEntriesPerRead;
+      visit_from(step, at, [&](const StoredKey<H>& key, const Entry<H>* entry) {
+        if (!(key < limit)) {
+          return false;
+        }
+        const V* version = Versions<H>::seen(entry, nullptr);
+        bytes += version == nullptr ? 0 : key.block->bytes.load() + version->bytes.load();
+        more = --left == 0;
+        if (more) {
+          load_key(key.block, &last);
+        }
+        return !more;
+      });
+    });
+    if (!status.ok()) {
+      return status;
+    }
+    total += bytes;
+    at = last;
+    step = Step::after;
+  }
+  return total;
+}
+
+template <class H>
+Result<uint64_t> Store<H>::old_versions() {
+  return heap_.read([&] {
+    uint64_t n = 0;
+    for (size_t i = 0; i < slots_; ++i) {
+      for (const V* first : {slot(i).recent.load(), slot(i).parked.load()}) {
+        for (const V* version = first; version != nullptr; version = version->next) {
+          ++n;
+        }
+      }
+    }
+    return n;
+  });
+}
+
+template <class H>
+template <class Visitor>
+void Store<H>::visit_blocks(Visitor&& visit) const {
+  visit(static_cast<const void*>(root_->slots.load()), slots_ * sizeof(Slot<H>));
+  const KeyBlock<H>* name = root_->comparator;
+  visit(static_cast<const void*>(name), sizeof(KeyBlock<H>) + name->bytes.load());
+  root_->tree.visit_blocks(visit);
+  root_->tree.for_each([&](const StoredKey<H>& /*key*/, const Entry<H>* entry) {
+    visit(static_cast<const void*>(entry), entry->block_bytes());
+    for (const V* version = entry->newest; version != nullptr; version = version->older) {
+      visit(static_cast<const void*>(version), version->block_bytes());
+      if (const Blob<H>* blob = version->blob) {
+        Blobs<H>::visit(blob, visit);
+      }
+    }
+    return true;
+  });
+  for (const Blob<H>* first : {root_->filling.load(), root_->garbage.load()}) {
+    for (const Blob<H>* blob = first; blob != nullptr; blob = blob->next) {
+      Blobs<H>::visit(blob, visit);
+    }
+  }
+}
+
+}  // namespace holdfast::db

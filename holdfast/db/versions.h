@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <new>
+#include <string>
+
+#include "holdfast/db/blobs.h"
+#include "holdfast/db/snapshots.h"
+#include "holdfast/db/store_blocks.h"
+#include "holdfast/engines/engine.h"
+
+namespace holdfast::db {
+
+/// Keys and their versions: what a transaction body does to a store. One object per execution of a
+/// body. Pieces of one slot's state that several bodies share are durable and transactional.
+///
+/// Snapshot isolation. Whoever frees a block holds the fields that others may store to, and every
+/// decision about a version is tied to a field that who would change its ground stores to as well:
+/// an entry's `newest`, a version's links. Where neither is stored to anyway, it is promoted.
+template <class H>
+class Versions {
+  using V = Version<H>;
+  using Verdict = Snapshots::Verdict;
+
+ public:
+  Versions(StoreRoot<H>& root, const Comparator* comparator, const Snapshots& snapshots)
+      : root_(root), comparator_(comparator), snapshots_(snapshots) {}
+
+  /// The version of `key` this view sees (null: the newest), or null where there is no value.
+  const V* find(const Slice& key, const View* view) const {
+    const auto entry = root_.tree.find(Probe<H>(key, comparator_));
+    return entry ? seen(*entry, view) : nullptr;
+  }
+  static const V* seen(const Entry<H>* entry, const View* view) {
+    const V* version = entry->newest;
+    while (version != nullptr && view != nullptr && !view->sees(version->stamp)) {
+      version = version->older;
+    }
+    return version == nullptr || version->deleted() ? nullptr : version;
+  }
+  static void load_value(const V* version, std::string* to) {
+    if (const Blob<H>* blob = version->blob) {
+      Blobs<H>::load(blob, to);
+    } else {
+      to->resize(version->bytes.load());
+      H::Engine::load_range(to->data(), version + 1, to->size());
+    }
+  }
+
+  /// Has a concurrent change of `key` conflict with this transaction: what was read of it counts as
+  /// written. Inside update().
+  void hold_key(const Slice& key) const {
+    const Probe<H> probe(key, comparator_);
+    if (const auto entry = root_.tree.find(probe)) {
+      (*entry)->newest.promote();
+    } else {
+      root_.tree.hold_place(probe);
+    }
+  }
+
+  /// `long_value` may be null; else it is the value, in no list any more.
+  void put(const Slice& key, const Slice& value, Blob<H>* long_value) {
+    V* version = make_version(value.size(), long_value == nullptr ? value.size() : 0);
+    version->blob = long_value;
+    if (long_value == nullptr) {
+      H::Engine::store_range(version + 1, value.data(), value.size());
+    }
+    install(key, version);
+  }
+
+  void erase(const Slice& key) {
+    const auto entry = root_.tree.find(Probe<H>(key, comparator_));
+    if (!entry || (*entry)->newest->deleted()) {
+      hold_key(key);  // a concurrent put comes before or after this, not beside it
+      return;
+    }
+    V* deletion = make_version(V::kDeleted, 0);
+    install(key, deletion);
+    enlist(slot(), deletion);
+  }
+
+  /// Decides on up to `most` of a slot's recently replaced versions. False when nothing is left
+  /// that can be decided now.
+  bool reclaim(Slot<H>& from, int most) {
+    for (; most > 0; --most) {
+      V* version = from.recent;
+      if (version == nullptr || !settle(from, version)) {
+        return false;
+      }
+    }
+    return true;
+  }
+  /// Looks at a slot's parked versions anew.
+  void unpark(Slot<H>& of) {
+    V* const first = of.parked;
+    if (first == nullptr) {
+      return;
+    }
+    if (V* tail = of.recent_tail) {
+      tail->next = first;
+    } else {
+      of.recent = first;
+    }
+    of.recent_tail = of.parked_tail.load();
+    of.parked = nullptr;
+    of.parked_tail = nullptr;
+  }
+
+  /// Of this transaction; 0 when it has written nothing.
+  uint64_t stamp() const { return stamp_; }
+  /// Whether long values await being freed.
+  bool made_garbage() const { return made_garbage_; }
+  /// Whether a version was parked for a snapshot.
+  bool parked() const { return parked_; }
+
+ private:
+  /// Replacing a version takes two looks at earlier ones, so that lists do not grow.
+  static constexpr int kReclaimPerWrite = 2;
+
+  Slot<H>& slot() {
+    const auto* context = static_cast<const Context*>(H::Machine::context());
+    return root_.slots.load()[static_cast<size_t>(context->slot)];
+  }
+
+  V* make_version(uint64_t bytes, size_t following) {
+    Slot<H>& own = slot();
+    reclaim(own, kReclaimPerWrite);
+    if (stamp_ == 0) {
+      const uint64_t count = own.count + 1;
+      own.count = count;
+      stamp_ = Stamp::make(static_cast<const Context*>(H::Machine::context())->slot, count);
+    }
+    V* version = new (H::allocate(sizeof(V) + following)) V;
+    version->stamp = stamp_;
+    version->bytes = bytes;
+    version->blob = nullptr;
+    version->newer = nullptr;
+    version->older = nullptr;
+    version->next = nullptr;
+    version->listed = 0;
+    return version;
+  }
+
+  void install(const Slice& key, V* version) {
+    Probe<H> probe(key, comparator_);
+    const auto found = root_.tree.find(probe);
+    Entry<H>* const entry = found ? *found : add_entry(probe);
+    version->entry = entry;
+    V* const old = entry->newest;
+    if (old != nullptr && old->stamp == stamp_ && old->listed == 0) {
+      replace_own(old, version);
+    } else if (old != nullptr) {
+      version->older = old;
+      old->newer = version;
+      if (old->listed == 0) {
+        enlist(slot(), old);
+      }
+    }
+    entry->newest = version;
+  }
+
+  Entry<H>* add_entry(Probe<H>& probe) {
+    const size_t bytes = sizeof(Entry<H>) + probe.key.size();
+    auto* entry = static_cast<Entry<H>*>(H::allocate(bytes));
+    entry->newest = nullptr;
+    fill(&entry->key, probe.key);
+    probe.stored = {probe.prefix, &entry->key};
+    root_.tree.insert(probe, entry);
+    return entry;
+  }
+
+  /// What this transaction itself wrote before, nobody has seen.
+  void replace_own(V* old, V* version) {
+    V* const older = old->older;
+    version->older = older;
+    if (older != nullptr) {
+      older->newer = version;
+    }
+    destroy(old);
+  }
+
+  void enlist(Slot<H>& to, V* version) {
+    append(to.recent, to.recent_tail, version);
+    version->listed = 1;
+  }
+  static void append(typename Slot<H>::Link& head, typename Slot<H>::Link& tail, V* version) {
+    version->next = nullptr;
+    if (V* last = tail) {
+      last->next = version;
+    } else {
+      head = version;
+    }
+    tail = version;
+  }
+
+  /// Takes the first of the recent ones out of the list, if its fate can be decided.
+  bool settle(Slot<H>& from, V* version) {
+    const V* const newer = version->newer;
+    const Verdict verdict = newer == nullptr ? snapshots_.judge_deletion(version->stamp)
+                                             : snapshots_.judge(version->stamp, newer->stamp);
+    if (verdict == Verdict::undecided) {
+      return false;
+    }
+    V* const next = version->next;
+    from.recent = next;
+    if (next == nullptr) {
+      from.recent_tail = nullptr;
+    }
+    if (verdict == Verdict::reclaim) {
+      version->listed = 0;
+      release(version);
+    } else {
+      append(from.parked, from.parked_tail, version);
+      parked_ = true;
+    }
+    return true;
+  }
+
+  void release(V* version) {
+    V* const newer = version->newer;
+    V* const older = version->older;
+    if (newer == nullptr) {
+      // The deletion of a key. It stays for as long as it hides older versions.
+      if (older == nullptr) {
+        remove_entry(version);
+      } else {
+        version->older.promote();  // who frees the last of them looks at `listed`
+        version->entry->newest.promote();
+      }
+      return;
+    }
+    newer->older = older;
+    if (older != nullptr) {
+      older->newer = newer;
+    }
+    version->newer = nullptr;  // skew: neighbours that leave at the same time conflict
+    version->older = nullptr;
+    destroy(version);
+    if (older == nullptr && newer->deleted() && newer->newer.load() == nullptr &&
+        newer->listed == 0) {
+      remove_entry(newer);
+    }
+  }
+
+  /// Ends a key whose only version is this deletion.
+  void remove_entry(V* deletion) {
+    Entry<H>* const entry = deletion->entry;
+    entry->newest.promote();  // a put would be lost with it
+    std::string key;
+    load_key(&entry->key, &key);
+    root_.tree.erase(Probe<H>(key, comparator_));
+    destroy(deletion);
+    H::deallocate(entry, entry->block_bytes());
+  }
+
+  void destroy(V* version) {
+    const size_t bytes = version->block_bytes();
+    if (Blob<H>* blob = version->blob) {
+      Blobs<H>::link(root_.garbage, blob);
+      made_garbage_ = true;
+    }
+    H::deallocate(version, bytes);
+  }
+
+  StoreRoot<H>& root_;
+  const Comparator* comparator_;
+  const Snapshots& snapshots_;
+  uint64_t stamp_ = 0;
+  bool made_garbage_ = false;
+  bool parked_ = false;
+};
+
+}  // namespace holdfast::db

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/db/write_batch.h"
+
+#include <cstdint>
+#include <cstring>
+
+namespace holdfast::db {
+namespace {
+
+constexpr char kPut = 'p';
+constexpr char kDelete = 'd';
+
+Slice take(const char*& at) {
+  uint64_t size = 0;
+  std::memcpy(&size, at, sizeof(size));
+  const Slice bytes(at + sizeof(size), size);
+  at += sizeof(size) + size;
+  return bytes;
+}
+
+}  // namespace
+
+WriteBatch::Handler::~Handler() = default;
+
+void WriteBatch::append(const Slice& bytes) {
+  const uint64_t size = bytes.size();
+  records_.append(reinterpret_cast<const char*>(&size), sizeof(size));
+  records_.append(bytes.data(), bytes.size());
+}
+
+void WriteBatch::Put(const Slice& key, const Slice& value) {
+  records_ += kPut;
+  append(key);
+  append(value);
+}
+
+void WriteBatch::Delete(const Slice& key) {
+  records_ += kDelete;
+  append(key);
+}
+
+Status WriteBatch::Iterate(Handler* handler) const {
+  const char* at = records_.data();
+  const char* const end = at + records_.size();
+  while (at < end) {
+    const char tag = *at++;
+    const Slice key = take(at);
+    if (tag == kPut) {
+      handler->Put(key, take(at));
+    } else {
+      handler->Delete(key);
+    }
+  }
+  return Status::OK();
+}
+
+}  // namespace holdfast::db

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Does the store come back whole from every image a power cut can leave, with all acknowledged
+// writes, no old versions and no lost blocks? The same store, on the simulated machine.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "holdfast/base/random.h"
+#include "holdfast/check/sim_heap.h"
+#include "holdfast/db/store.h"
+
+namespace holdfast::db {
+namespace {
+
+constexpr int kWorkers = 2;
+constexpr int kRounds = 4;
+/// Small, so that a short value is written ahead in several transactions.
+constexpr StoreLimits kLimits{
+    .short_value = 32, .per_transaction = 64, .pieces_freed = 1, .versions_freed = 1};
+
+using SimStore = Store<SimHeap>;
+
+/// What the outside world has seen when the power fails.
+struct Seen {
+  int started[kWorkers] = {};
+  int acknowledged[kWorkers] = {};
+};
+
+std::string key(int worker, const char* what) {
+  return std::string(what) + " of worker " + std::to_string(worker);
+}
+/// Of the round's number; every third is long.
+std::string text(int round) {
+  return std::string(round % 3 == 1 ? 200 : 5, static_cast<char>('a' + round));
+}
+
+/// Each round changes three keys at once: two always hold the round's text, one comes and goes.
+void work(SimStore& store, int worker, Seen& seen) {
+  View* view = nullptr;
+  for (int round = 1; round <= kRounds; ++round) {
+    const std::string left = key(worker, "left");
+    const std::string right = key(worker, "right");
+    const std::string some = key(worker, "odd");
+    const std::string value = text(round);
+    seen.started[worker] = round;
+    store.write({{left, value}, {some, value, round % 2 == 0}, {right, value}}).check();
+    seen.acknowledged[worker] = round;
+    if (round == 1) {
+      view = store.open_view().value();  // has old versions kept from here on
+    }
+    std::string old;
+    store.get(left, view, &old).check();
+    EXPECT_EQ(old, text(1));
+  }
+  store.close_view(view);
+}
+
+std::string present(SimStore& store, const std::string& which) {
+  std::string value;
+  const holdfast::Status status = store.get(which, nullptr, &value);
+  return status.ok() ? value : status.code() == Code::not_found ? "" : status.to_string();
+}
+
+void check(SimHeap& heap, SimStore& store, const Seen& seen) {
+  for (int worker = 0; worker < kWorkers; ++worker) {
+    const std::string value = present(store, key(worker, "left"));
+    ASSERT_EQ(value, present(store, key(worker, "right"))) << "half a batch survived";
+    const int round = value.empty() ? 0 : value[0] - 'a';
+    ASSERT_EQ(value, round == 0 ? "" : text(round));
+    ASSERT_EQ(present(store, key(worker, "odd")), round % 2 == 1 ? value : "");
+    ASSERT_GE(round, seen.acknowledged[worker]) << "an acknowledged write was lost";
+    ASSERT_LE(round, seen.started[worker]);
+  }
+  ASSERT_EQ(store.old_versions().value(), 0u);
+  const auto found = heap.check([&](const BlockVisitor& visit) { store.visit_blocks(visit); });
+  ASSERT_TRUE(found.ok()) << found.status().to_string();
+  ASSERT_TRUE(found.value().errors.empty()) << found.value().errors.front();
+  ASSERT_EQ(found.value().leaked_blocks, 0u);
+}
+
+void recover_and_check(const SimImage& image, const Seen& seen) {
+  SimMachine machine({.threads = kWorkers}, image);
+  auto heap = SimHeap::open(machine, {}).value();
+  auto store = SimStore::open(*heap, BytewiseComparator(), kLimits).value();
+  check(*heap, *store, seen);
+  store->write({{"after", "the crash"}}).check();
+  ASSERT_EQ(present(*store, "after"), "the crash");
+}
+
+/// Runs until just before persist event `event`; false when everything ended before.
+bool run_until(uint64_t event, const std::string& engine, uint64_t seed, Seen& seen,
+               std::vector<SimImage>& images) {
+  SimOptions options;
+  options.threads = kWorkers;
+  options.seed = seed;
+  SimMachine machine(options);
+  CreateOptions create;
+  create.engine = engine;
+  create.bytes = 128 << 10;
+  create.max_bytes = 1 << 20;
+  const Description& description = *EngineFactory<SimHeap::Engine>::describe(engine).value();
+  if (std::any_of(description.options, description.options + description.option_count,
+                  [](const OptionInfo& o) { return std::string(o.name) == "log_bytes"; })) {
+    create.options["log_bytes"] = "16384";  // images are as large as logs
+  }
+  auto heap = SimHeap::create(machine, create).value();
+  auto store = SimStore::open(*heap, BytewiseComparator(), kLimits).value();
+  machine.crash_at(event);
+  machine.run_threads(kWorkers, [&](int worker) { work(*store, worker, seen); });
+  images = {machine.earliest_image(), machine.latest_image()};
+  Random random(mix64(event ^ seed));
+  images.push_back(machine.sample_image(random));
+  return machine.crashed();
+}
+
+void sweep(const std::string& engine, uint64_t seed, uint64_t stride) {
+  bool crashed = true;
+  uint64_t runs = 0;
+  for (uint64_t event = seed % stride; crashed; event += stride, ++runs) {
+    SCOPED_TRACE("seed " + std::to_string(seed) + " event " + std::to_string(event));
+    Seen seen;
+    std::vector<SimImage> images;
+    crashed = run_until(event, engine, seed, seen, images);
+    for (const SimImage& image : images) {
+      recover_and_check(image, seen);
+      if (::testing::Test::HasFatalFailure()) {
+        return;
+      }
+    }
+  }
+  EXPECT_GT(runs, 10u);
+}
+
+class DbCrash : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Engines, DbCrash,
+                         ::testing::Values("undo", "romulus_log", "fur_opa", "fur_si", "spht"));
+
+std::string engine_of(std::string parameter) {
+  for (char& c : parameter) {
+    c = c == '_' ? '-' : c;
+  }
+  return parameter;
+}
+
+TEST_P(DbCrash, SomePersistEvents) {
+  sweep(engine_of(GetParam()), 1, 23);
+}
+
+TEST_P(DbCrash, LongEveryPersistEvent) {
+  for (const uint64_t seed : {2u, 3u, 4u}) {
+    sweep(engine_of(GetParam()), seed, 1);
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::db

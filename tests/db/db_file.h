@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "holdfast/db/db.h"
+#include "tests/native/test_file.h"
+
+namespace holdfast::db {
+
+/// A database in a file of its own that can be closed and opened again.
+class DbFile {
+ public:
+  explicit DbFile(const std::string& engine = "romulus-log") {
+    options.engine = engine;
+    options.create_if_missing = true;
+    options.initial_bytes = 4 << 20;
+    options.max_bytes = 64 << 20;
+    options.max_threads = 8;
+    options.domain = Domain::process;  // what a test can see is the same in all of them
+  }
+
+  DB& operator*() { return *open(); }
+  DB* operator->() { return open(); }
+  DB* open() {
+    if (db_ == nullptr) {
+      DB* opened = nullptr;
+      const Status status = DB::Open(options, path(), &opened);
+      EXPECT_TRUE(status.ok()) << status.ToString();
+      db_.reset(opened);
+    }
+    return db_.get();
+  }
+  void close() { db_.reset(); }
+  const std::string& path() const { return file_.path(); }
+
+  Options options;
+
+ private:
+  NativeTestFile file_;
+  std::unique_ptr<DB> db_;
+};
+
+inline std::string get(DB& db, const Slice& key, const Snapshot* snapshot = nullptr) {
+  ReadOptions options;
+  options.snapshot = snapshot;
+  std::string value;
+  const Status status = db.Get(options, key, &value);
+  return status.ok() ? value : status.IsNotFound() ? "(none)" : status.ToString();
+}
+
+inline void put(DB& db, const Slice& key, const Slice& value) {
+  const Status status = db.Put({}, key, value);
+  ASSERT_TRUE(status.ok()) << status.ToString();
+}
+
+using Model = std::map<std::string, std::string>;
+
+/// What an iterator delivers; forwards and backwards must agree.
+inline Model contents(DB& db, const Snapshot* snapshot = nullptr) {
+  ReadOptions options;
+  options.snapshot = snapshot;
+  const std::unique_ptr<Iterator> at(db.NewIterator(options));
+  Model forwards;
+  for (at->SeekToFirst(); at->Valid(); at->Next()) {
+    EXPECT_TRUE(forwards.emplace(at->key().ToString(), at->value().ToString()).second);
+  }
+  EXPECT_TRUE(at->status().ok()) << at->status().ToString();
+  Model backwards;
+  for (at->SeekToLast(); at->Valid(); at->Prev()) {
+    EXPECT_TRUE(backwards.empty() || at->key().compare(backwards.begin()->first) < 0);
+    backwards.emplace(at->key().ToString(), at->value().ToString());
+  }
+  EXPECT_TRUE(forwards == backwards);
+  return forwards;
+}
+
+/// Every block of the heap belongs to the store, and all old versions can be freed.
+inline void expect_tidy(DbFile& file) {
+  file->CompactRange(nullptr, nullptr);
+  std::string old;
+  ASSERT_TRUE(file->GetProperty("holdfast.old-versions", &old));
+  EXPECT_EQ(old, "0");
+  file.close();
+  const Status status = RepairDB(file.path(), file.options);
+  EXPECT_TRUE(status.ok()) << status.ToString();
+}
+
+/// The engines the semantic tests run on: one of each family.
+inline const char* const kEngines[] = {"undo", "romulus-log", "fur-opa", "fur-mv", "spht"};
+
+class DbTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  DbTest() : file(GetParam()) {}
+  DbFile file;
+};
+
+inline std::string engine_name(const ::testing::TestParamInfo<const char*>& info) {
+  std::string name = info.param;
+  for (char& c : name) {
+    c = c == '-' ? '_' : c;
+  }
+  return name;
+}
+
+}  // namespace holdfast::db

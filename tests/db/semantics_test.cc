@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Does the interface mean what LevelDB's means, on engines of every family?
+#include <stdexcept>
+#include <vector>
+
+#include "tests/db/db_file.h"
+
+namespace holdfast::db {
+namespace {
+
+class DbSemantics : public DbTest {};
+INSTANTIATE_TEST_SUITE_P(Engines, DbSemantics, ::testing::ValuesIn(kEngines), engine_name);
+
+TEST_P(DbSemantics, GetPutDelete) {
+  std::string value = "untouched";
+  EXPECT_TRUE(file->Get({}, "k", &value).IsNotFound());
+  EXPECT_EQ(value, "untouched");
+  EXPECT_TRUE(file->Delete({}, "k").ok()) << "a key that is not there is no error";
+  put(*file, "k", "v");
+  put(*file, "k", "w");
+  EXPECT_EQ(get(*file, "k"), "w");
+  EXPECT_TRUE(file->Delete({}, "k").ok());
+  EXPECT_EQ(get(*file, "k"), "(none)");
+  put(*file, "k", "again");
+  EXPECT_EQ(get(*file, "k"), "again");
+}
+
+TEST_P(DbSemantics, KeysAndValuesOfAnyBytes) {
+  const std::string zeros("\0\0\0", 3);
+  const std::string high("\xff\xfe\0x", 4);
+  const std::string longest(70000, 'k');
+  const Model all = {{"", ""}, {zeros, high}, {high, zeros}, {"a", ""}, {longest, "long"}};
+  for (const auto& [key, value] : all) {
+    put(*file, key, value);
+  }
+  EXPECT_EQ(contents(*file), all);
+  file.close();
+  EXPECT_EQ(contents(*file), all);
+}
+
+TEST_P(DbSemantics, ValuesLargerThanALog) {
+  std::string big(5 << 20, '\0');
+  for (size_t i = 0; i < big.size(); ++i) {
+    big[i] = static_cast<char>(i * 31 + (i >> 13));
+  }
+  put(*file, "big", big);
+  put(*file, "small", "s");
+  EXPECT_EQ(get(*file, "big"), big);
+  const Snapshot* before = file->GetSnapshot();
+  put(*file, "big", "short now");
+  EXPECT_TRUE(get(*file, "big", before) == big);
+  file->ReleaseSnapshot(before);
+  put(*file, "big", big);
+  file.close();
+  EXPECT_TRUE(get(*file, "big") == big);
+  expect_tidy(file);
+}
+
+TEST_P(DbSemantics, SnapshotsIsolate) {
+  put(*file, "a", "1");
+  put(*file, "b", "1");
+  const Snapshot* first = file->GetSnapshot();
+  put(*file, "a", "2");
+  EXPECT_TRUE(file->Delete({}, "b").ok());
+  put(*file, "c", "2");
+  const Snapshot* second = file->GetSnapshot();
+  put(*file, "a", "3");
+  put(*file, "b", "3");
+  EXPECT_EQ(contents(*file, first), (Model{{"a", "1"}, {"b", "1"}}));
+  EXPECT_EQ(contents(*file, second), (Model{{"a", "2"}, {"c", "2"}}));
+  EXPECT_EQ(contents(*file), (Model{{"a", "3"}, {"b", "3"}, {"c", "2"}}));
+  EXPECT_EQ(get(*file, "b", second), "(none)");
+  file->ReleaseSnapshot(first);
+  EXPECT_EQ(contents(*file, second), (Model{{"a", "2"}, {"c", "2"}}));
+  file->ReleaseSnapshot(second);
+  expect_tidy(file);
+}
+
+/// A snapshot pins what it shows, not what comes and goes after it.
+TEST_P(DbSemantics, OldVersionsAreKeptForTheirReadersOnly) {
+  put(*file, "k", "0");
+  const Snapshot* held = file->GetSnapshot();
+  for (int i = 1; i <= 200; ++i) {
+    put(*file, "k", std::to_string(i));
+  }
+  std::string old;
+  ASSERT_TRUE(file->GetProperty("holdfast.old-versions", &old));
+  EXPECT_LE(std::stoi(old), 4) << "the one it shows, and what awaits the next write";
+  EXPECT_EQ(get(*file, "k", held), "0");
+  file->ReleaseSnapshot(held);
+  ASSERT_TRUE(file->GetProperty("holdfast.old-versions", &old));
+  EXPECT_LE(std::stoi(old), 1) << "reclaimed with the last reader";
+  expect_tidy(file);
+}
+
+TEST_P(DbSemantics, IteratorsSeeTheStateTheyWereOpenedOn) {
+  for (const char* key : {"b", "d", "f"}) {
+    put(*file, key, key);
+  }
+  const std::unique_ptr<Iterator> at(file->NewIterator({}));
+  EXPECT_FALSE(at->Valid());
+  at->Seek("c");
+  ASSERT_TRUE(at->Valid());
+  EXPECT_EQ(at->key().ToString(), "d");
+  // The caller itself writes meanwhile, and takes away the key it stands at.
+  EXPECT_TRUE(file->Delete({}, "d").ok());
+  EXPECT_TRUE(file->Delete({}, "f").ok());
+  put(*file, "e", "new");
+  put(*file, "b", "new");
+  EXPECT_EQ(at->value().ToString(), "d");
+  at->Next();
+  ASSERT_TRUE(at->Valid());
+  EXPECT_EQ(at->key().ToString(), "f");
+  at->Next();
+  EXPECT_FALSE(at->Valid());
+  at->SeekToLast();
+  EXPECT_EQ(at->key().ToString(), "f");
+  at->Prev();
+  EXPECT_EQ(at->key().ToString(), "d");
+  at->Prev();
+  EXPECT_EQ(at->value().ToString(), "b");
+  at->Prev();
+  EXPECT_FALSE(at->Valid());
+  EXPECT_TRUE(at->status().ok());
+  EXPECT_EQ(contents(*file), (Model{{"b", "new"}, {"e", "new"}}));
+}
+
+TEST_P(DbSemantics, BatchesInOrderAndWhole) {
+  WriteBatch batch;
+  batch.Put("a", "1");
+  batch.Put("b", "1");
+  batch.Delete("a");
+  batch.Put("b", "2");
+  WriteBatch more;
+  more.Put("c", std::string(9000, 'c'));
+  batch.Append(more);
+  EXPECT_GT(batch.ApproximateSize(), 9000u);
+  struct Recorder : WriteBatch::Handler {
+    void Put(const Slice& key, const Slice& value) override {
+      text += "put " + key.ToString() + " " + std::to_string(value.size()) + "\n";
+    }
+    void Delete(const Slice& key) override { text += "delete " + key.ToString() + "\n"; }
+    std::string text;
+  } recorder;
+  ASSERT_TRUE(batch.Iterate(&recorder).ok());
+  EXPECT_EQ(recorder.text, "put a 1\nput b 1\ndelete a\nput b 1\nput c 9000\n");
+  ASSERT_TRUE(file->Write({}, &batch).ok());
+  EXPECT_EQ(contents(*file), (Model{{"b", "2"}, {"c", std::string(9000, 'c')}}));
+  batch.Clear();
+  ASSERT_TRUE(file->Write({}, &batch).ok());
+  expect_tidy(file);
+}
+
+TEST_P(DbSemantics, TransactionsAcrossKeys) {
+  put(*file, "from", "5");
+  const Status status = file->Transact([](Transaction& t) {
+    std::string v;
+    ASSERT_TRUE(t.Get("from", &v).ok());
+    t.Delete("from");
+    t.Put("to", v);
+    ASSERT_TRUE(t.Get("from", &v).IsNotFound()) << "reads see the own writes";
+    ASSERT_TRUE(t.Get("to", &v).ok());
+  });
+  ASSERT_TRUE(status.ok());
+  EXPECT_EQ(contents(*file), (Model{{"to", "5"}}));
+}
+
+TEST_P(DbSemantics, TransactionsRollBack) {
+  put(*file, "a", "1");
+  const auto change = [](Transaction& t) {
+    t.Put("a", "2");
+    t.Put("b", "2");
+    t.Delete("a");
+  };
+  EXPECT_THROW(static_cast<void>(file->Transact([&](Transaction& t) {
+    change(t);
+    throw std::runtime_error("no");
+  })),
+               std::runtime_error);
+  const Status status = file->Transact([&](Transaction& t) {
+    change(t);
+    return Status::InvalidArgument("not today");
+  });
+  EXPECT_TRUE(status.IsInvalidArgument()) << status.ToString();
+  EXPECT_EQ(contents(*file), (Model{{"a", "1"}}));
+  expect_tidy(file);
+}
+
+TEST_P(DbSemantics, AFullHeapFailsAndLosesNothing) {
+  file.options.max_bytes = 8 << 20;
+  Model written;
+  Status status;
+  for (int i = 0; status.ok() && i < 10000; ++i) {
+    const std::string key = "key" + std::to_string(i);
+    const std::string value(i % 10 == 0 ? 150000 : 3000, static_cast<char>('a' + i % 26));
+    status = file->Put({}, key, value);
+    if (status.ok()) {
+      written[key] = value;
+    }
+  }
+  EXPECT_TRUE(status.IsIOError()) << status.ToString();
+  EXPECT_GT(written.size(), 100u);
+  EXPECT_EQ(contents(*file), written);
+  file.close();
+  EXPECT_EQ(contents(*file), written);
+  expect_tidy(file);
+}
+
+Status try_open(const Options& options, const std::string& path) {
+  DB* db = nullptr;
+  const Status status = DB::Open(options, path, &db);
+  EXPECT_EQ(db != nullptr, status.ok());
+  delete db;
+  return status;
+}
+
+TEST(DbOpening, CreatesAndRefusesAsAsked) {
+  DbFile file;
+  file.options.create_if_missing = false;
+  EXPECT_TRUE(try_open(file.options, file.path()).IsInvalidArgument());
+  file.options.create_if_missing = true;
+  EXPECT_TRUE(try_open(file.options, file.path()).ok());
+  file.options.error_if_exists = true;
+  EXPECT_TRUE(try_open(file.options, file.path()).IsInvalidArgument());
+  file.options.error_if_exists = false;
+  file.options.engine = "spht";  // decided when it was made
+  std::string engine;
+  ASSERT_TRUE(file->GetProperty("holdfast.engine", &engine));
+  EXPECT_EQ(engine, "romulus-log");
+  EXPECT_TRUE(try_open(file.options, file.path()).IsIOError()) << "it is open already";
+}
+
+TEST(DbOpening, DestroysAndRepairs) {
+  DbFile file;
+  put(*file, "k", "v");
+  EXPECT_FALSE(DestroyDB(file.path(), file.options).ok()) << "it is open";
+  file.close();
+  EXPECT_TRUE(RepairDB(file.path(), file.options).ok());
+  EXPECT_EQ(get(*file, "k"), "v");
+  file.close();
+  EXPECT_TRUE(DestroyDB(file.path(), file.options).ok());
+  EXPECT_TRUE(DestroyDB(file.path(), file.options).ok()) << "there is none: no error";
+  EXPECT_EQ(get(*file, "k"), "(none)");
+}
+
+class Backwards : public Comparator {
+ public:
+  int Compare(const Slice& a, const Slice& b) const override { return b.compare(a); }
+  const char* Name() const override { return "test.Backwards"; }
+  void FindShortestSeparator(std::string* /*start*/, const Slice& /*limit*/) const override {}
+  void FindShortSuccessor(std::string* /*key*/) const override {}
+};
+
+TEST(DbOpening, ComparatorsOrderAndMustMatch) {
+  const Backwards backwards;
+  DbFile file;
+  file.options.comparator = &backwards;
+  for (int i = 0; i < 500; ++i) {
+    put(*file, std::to_string(i), "v");
+  }
+  {
+    const std::unique_ptr<Iterator> at(file->NewIterator({}));
+    std::string before = "x";
+    int n = 0;
+    for (at->SeekToFirst(); at->Valid(); at->Next(), ++n) {
+      ASSERT_LT(at->key().ToString(), before);
+      before = at->key().ToString();
+    }
+    EXPECT_EQ(n, 500);
+  }
+  file.close();
+  file.options.comparator = BytewiseComparator();
+  EXPECT_TRUE(try_open(file.options, file.path()).IsInvalidArgument());
+  file.options.comparator = &backwards;
+  EXPECT_TRUE(try_open(file.options, file.path()).ok());
+}
+
+TEST(DbProperties, SizesAndNames) {
+  DbFile file;
+  for (int i = 100; i < 1000; ++i) {
+    put(*file, std::to_string(i), std::string(97, 'v'));
+  }
+  const Range ranges[] = {{"100", "200"}, {"", "~"}, {"5", "4"}};
+  uint64_t sizes[3];
+  file->GetApproximateSizes(ranges, 3, sizes);
+  EXPECT_EQ(sizes[0], 100u * 100);
+  EXPECT_EQ(sizes[1], 900u * 100);
+  EXPECT_EQ(sizes[2], 0u);
+  std::string value;
+  for (const char* name : {"leveldb.stats", "leveldb.num-files-at-level0", "leveldb.sstables",
+                           "leveldb.approximate-memory-usage", "holdfast.open-snapshots"}) {
+    EXPECT_TRUE(file->GetProperty(name, &value)) << name;
+  }
+  EXPECT_FALSE(file->GetProperty("holdfast.nonsense", &value));
+}
+
+}  // namespace
+}  // namespace holdfast::db

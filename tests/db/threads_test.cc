@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Do writers and readers with snapshots keep out of each other's way?
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "holdfast/base/random.h"
+#include "tests/db/db_file.h"
+
+namespace holdfast::db {
+namespace {
+
+constexpr int kAccounts = 40;
+constexpr int kStart = 1000;
+
+std::string account(uint64_t i) {
+  return "account " + std::to_string(i);
+}
+
+/// An account at zero is not there, so that keys come and go.
+long balance(Transaction& t, const std::string& key) {
+  std::string value;
+  return t.Get(key, &value).ok() ? std::stol(value) : 0;
+}
+void set(Transaction& t, const std::string& key, long amount) {
+  if (amount == 0) {
+    t.Delete(key);
+  } else {
+    t.Put(key, std::to_string(amount));
+  }
+}
+
+void move_money(DB& db, uint64_t seed, int transfers) {
+  Random random(seed);
+  for (int i = 0; i < transfers; ++i) {
+    const std::string from = account(random.below(kAccounts));
+    const std::string to = account(random.below(kAccounts));
+    const bool all = random.below(3) == 0;
+    const Status status = db.Transact([&](Transaction& t) {
+      const long amount = all ? balance(t, from) : std::min(balance(t, from), 10L);
+      set(t, from, balance(t, from) - amount);
+      set(t, to, balance(t, to) + amount);
+    });
+    ASSERT_TRUE(status.ok()) << status.ToString();
+  }
+}
+
+long total(const Model& model) {
+  long sum = 0;
+  for (const auto& [key, value] : model) {
+    sum += std::stol(value);
+  }
+  return sum;
+}
+
+class DbThreads : public DbTest {};
+INSTANTIATE_TEST_SUITE_P(Engines, DbThreads,
+                         ::testing::Values("undo", "romulus-log", "romulus-lr", "fur-opa", "fur-si",
+                                           "fur-mv", "spht", "pisces", "dudetm"),
+                         engine_name);
+
+TEST_P(DbThreads, SnapshotsNeverShowHalfATransfer) {
+  for (uint64_t i = 0; i < kAccounts; ++i) {
+    put(*file, account(i), std::to_string(kStart));
+  }
+  DB& db = *file;
+  std::atomic<int> writing{2};
+  std::vector<std::thread> writers;
+  for (uint64_t seed : {1u, 2u}) {
+    writers.emplace_back([&, seed] {
+      move_money(db, seed, 400);
+      writing.fetch_sub(1);
+    });
+  }
+  int looks = 0;
+  do {
+    const Snapshot* snapshot = db.GetSnapshot();
+    const Model first = contents(db, snapshot);
+    EXPECT_EQ(total(first), long{kAccounts} * kStart);
+    EXPECT_EQ(contents(db, snapshot), first) << "a snapshot changed";
+    db.ReleaseSnapshot(snapshot);
+    EXPECT_EQ(total(contents(db)), long{kAccounts} * kStart);
+    ++looks;
+  } while (writing.load() > 0 && !HasFailure());
+  for (std::thread& writer : writers) {
+    writer.join();
+  }
+  EXPECT_GT(looks, 0);
+  EXPECT_EQ(total(contents(db)), long{kAccounts} * kStart);
+  expect_tidy(file);
+  EXPECT_EQ(total(contents(*file)), long{kAccounts} * kStart);
+}
+
+}  // namespace
+}  // namespace holdfast::db
