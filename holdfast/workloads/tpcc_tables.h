@@ -69,7 +69,7 @@ struct WarehouseTables {
 template <class H>
 struct Database {
   static constexpr const char* kTypeName = "tpcc.database";
-  static constexpr uint32_t kTypeVersion = 1;
+  static constexpr uint32_t kTypeVersion = 2;
   template <class T>
   using Field = typename H::template Field<T>;
 
