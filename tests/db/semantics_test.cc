@@ -231,6 +231,16 @@ TEST(DbOpening, CreatesAndRefusesAsAsked) {
   EXPECT_TRUE(try_open(file.options, file.path()).IsIOError()) << "it is open already";
 }
 
+TEST(DbOpening, RefusesEnginesThatKeepNothing) {
+  DbFile file;
+  for (const char* engine : {"htm", "tinystm", "no such engine"}) {
+    file.options.engine = engine;
+    EXPECT_FALSE(try_open(file.options, file.path()).ok()) << engine;
+  }
+  file.options.engine = "undo";
+  EXPECT_TRUE(try_open(file.options, file.path()).ok()) << "no file was left behind";
+}
+
 TEST(DbOpening, DestroysAndRepairs) {
   DbFile file;
   put(*file, "k", "v");
