@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Crafty's own traps: what it pays, what its log keeps, Validate, chunks under the lock, and a power
-// cut at every event. (tests/crash searches deeper, over a heap.)
+// Crafty's own traps: what it pays, what its log keeps, Validate, chunks under the lock, and a
+// power cut at every event. (tests/crash searches deeper, over a heap.)
 #include "holdfast/engines/crafty/crafty.h"
 
 #include <gtest/gtest.h>
@@ -74,9 +74,9 @@ TEST(CraftyCost, ThreeFencesTheLogTheDataAndTheMark) {
         });
       });
       EXPECT_EQ(c.pfence + c.psync, 3u);
-      EXPECT_EQ(c.pwb, (32 + 16 * n + line - 1) / line               // log
-                           + (16 * (n - 1) + 8 + line - 1) / line    // data
-                           + 2)                                      // number and mark
+      EXPECT_EQ(c.pwb, (32 + 16 * n + line - 1) / line             // log
+                           + (16 * (n - 1) + 8 + line - 1) / line  // data
+                           + 2)                                    // number and mark
           << n << " words, lines of " << line;
     }
   }
@@ -239,9 +239,8 @@ TEST(CraftyLog, PartsOfWordsAndRangesOfAnyAlignment) {
         Crafty<SimMachine>::load_range(inside.data(), data, inside.size());
         EXPECT_EQ(Crafty<SimMachine>::load(data + at + n + 1), '!');
       });
-      w.heap.engine().read([&] {
-        Crafty<SimMachine>::load_range(seen.data(), w.heap.regions().data, seen.size());
-      });
+      w.heap.engine().read(
+          [&] { Crafty<SimMachine>::load_range(seen.data(), w.heap.regions().data, seen.size()); });
       EXPECT_TRUE(inside == text.substr(0, inside.size())) << round;
       EXPECT_TRUE(seen == text.substr(0, seen.size())) << round;
     }
@@ -271,9 +270,8 @@ Cut run_until(uint64_t seed, uint64_t event, const Options& options, Acknowledge
     }
   });
   Random random(seed + event);
-  return {
-      {w.machine.earliest_image(), w.machine.latest_image(), w.machine.sample_image(random)},
-      w.machine.crashed()};
+  return {{w.machine.earliest_image(), w.machine.latest_image(), w.machine.sample_image(random)},
+          w.machine.crashed()};
 }
 
 std::string recover_and_judge(uint64_t seed, const SimImage& image, const Options& options,

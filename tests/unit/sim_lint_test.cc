@@ -358,7 +358,7 @@ TEST(SimLintEngines, ADroppedWriteBackShows) {
            {"nv-htm", "nv.marker", "marker flush", {}},
            {"spec-pmt", "specpmt.record", "log flush", {}},
            {"dudetm", "dudetm.log", "log flush", {}},
-           {"crafty", "crafty.log", "log flush", {}},
+           {"crafty", "crafty.log", "commit", {}},
            {"crafty", "crafty.data", "commit", {}},
            {"crafty", "crafty.mark", "marker flush", {}},
            {"crafty", "crafty.lock.log", "log flush", locked},

@@ -90,8 +90,7 @@ class Crafty : public CraftyAccess<M> {
         attempts_(std::strcmp(machine.htm_capabilities().backend, "none") != 0 ? options_.retries
                                                                                : 0) {
     for (int slot = 0; slot < std::min(area_.logs, machine.slots()); ++slot) {
-      threads_.push_back(
-          std::make_unique<Thread>(machine, record_of(slot), slot, options_.chunk));
+      threads_.push_back(std::make_unique<Thread>(machine, record_of(slot), slot, options_.chunk));
       threads_.back()->data = regions.data;
       threads_.back()->capacity = regions.capacity;
     }

@@ -130,7 +130,8 @@ struct alignas(2 * kLineBytes) CraftyThread : HtmThread<M> {
     const uint64_t old = this->htm->load(word);
     words.put(word, old, ~uint64_t{0});
     record.add(offset_of(word), old);
-    // Inside the transaction: hardware knows no other stores there, so the log takes write capacity.
+    // Inside the transaction: hardware knows no other stores there, so the log takes write
+    // capacity.
     this->htm->store(record.place(), offset_of(word));
     this->htm->store(record.place() + 1, old);
   }

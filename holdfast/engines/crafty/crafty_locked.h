@@ -39,8 +39,8 @@ void Crafty<M>::locked(Thread& t, FunctionRef<void()> body, Mode mode) {
   lock_.release(*t.htm);
 }
 
-/// Undoes the body and rethrows what it threw. The old values are durable before the slot is parked:
-/// afterwards a newer mark may declare the record to be over.
+/// Undoes the body and rethrows what it threw. The old values are durable before the slot is
+/// parked: afterwards a newer mark may declare the record to be over.
 template <class M>
 void Crafty<M>::leave_lock(Thread& t, const std::exception_ptr& failure) {
   if (machine_.failed()) {

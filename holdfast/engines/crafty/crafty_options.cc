@@ -37,8 +37,8 @@ CraftyArea::CraftyArea(const CraftyOptions& options, int max_threads)
       entries(options.log_bytes / kEntryBytes),
       chunk(options.chunk),
       log_offset(rounded(kMarkOffset + static_cast<size_t>(logs) * kLineBytes, kPageBytes)),
-      log_extent(rounded(
-          entries * kEntryBytes + (entries + chunk - 1) / chunk * kBlockHeadBytes, kLogGrain)),
+      log_extent(rounded(entries * kEntryBytes + (entries + chunk - 1) / chunk * kBlockHeadBytes,
+                         kLogGrain)),
       bytes(log_offset + static_cast<size_t>(logs) * log_extent) {}
 
 void CraftyArea::header(uint64_t (&words)[kHeaderWords]) const {

@@ -119,8 +119,8 @@ typename Crafty<M>::Outcome Crafty<M>::log(Thread& t, FunctionRef<void()> body, 
   return Outcome::logged;
 }
 
-/// Within the transaction. False: it is doomed, also where the body swallowed that, or failed on what
-/// it saw afterwards. Does not return if the body has thrown.
+/// Within the transaction. False: it is doomed, also where the body swallowed that, or failed on
+/// what it saw afterwards. Does not return if the body has thrown.
 template <class M>
 bool Crafty<M>::run_in_hardware(Thread& t, FunctionRef<void()> body) {
   bool aborted = false;
@@ -202,7 +202,7 @@ typename Crafty<M>::Outcome Crafty<M>::validate(Thread& t, FunctionRef<void()> b
   M::phase(Phase::commit);
   uint64_t number = 0;
   try {
-    if (!aborted && !t.all_matched() && !machine_.skips(Site{"crafty.validate.all"})) {
+    if (!aborted && !t.all_matched()) {
       t.mismatch = true;
       t.htm->abort();
     }
@@ -220,8 +220,8 @@ typename Crafty<M>::Outcome Crafty<M>::validate(Thread& t, FunctionRef<void()> b
   return Outcome::committed;
 }
 
-/// The last act of a hardware transaction that stores new values, so that few others are doomed by it
-/// or doom it.
+/// The last act of a hardware transaction that stores new values, so that few others are doomed by
+/// it or doom it.
 template <class M>
 uint64_t Crafty<M>::take_number(Thread& t) {
   const uint64_t number = t.htm->load(&numbers_->last) + 1;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A thread's undo log in persistent memory: one record, that of its latest transaction. Each begins
-// where the last one did, since by then the last one is certain to survive, or will never be redone.
+// where the last one did, since by then the last one is certain to survive, or will never be
+// redone.
 //
 //   record = blocks, one behind the other; one block, except under the lock
 //   block  = committed | base | serial : 32, entries : 32 | check | entries {offset, old value}
