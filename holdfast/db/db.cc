@@ -37,7 +37,7 @@ holdfast::Result<std::unique_ptr<HeapDB::H>> open_heap(const Options& options,
     return holdfast::Status(Code::invalid_argument,
                             name + " does not exist (create_if_missing is false)");
   }
-  const auto engine = AnyEngine<NativeMachine>::describe(options.engine);
+  auto engine = AnyEngine<NativeMachine>::describe(options.engine);
   if (engine && (*engine)->durability == Durability::none) {
     return holdfast::Status(Code::unsupported, "engine " + options.engine +
                                                    " keeps nothing over a crash; a database needs "

@@ -202,7 +202,7 @@ TEST_F(FurReplayer, RecoverySkipsHolesAndGoesOnAboveThem) {
   transaction(5, 1, 4, 55);
   markers->write({.number = 7, .aborted = true}, Site{});
   RecoveryReport report;
-  EXPECT_EQ(replayer->recover(report).value(), 7u);
+  EXPECT_EQ(replayer->recover(report, 1).value(), 7u);
   EXPECT_EQ(report.transactions, 2u);
   EXPECT_EQ(home(3), 22u);
   EXPECT_EQ(home(4), 55u);
@@ -228,7 +228,7 @@ TEST_F(FurReplayer, RecordsWrapAroundTheEndOfTheLog) {
       Site{});
   redo[0].advance(bytes);
   RecoveryReport report;
-  ASSERT_TRUE(replayer->recover(report).ok());
+  ASSERT_TRUE(replayer->recover(report, 1).ok());
   for (uint64_t i = 0; i < 20; ++i) {
     EXPECT_EQ(home(10 + i), 100 + i);
   }
