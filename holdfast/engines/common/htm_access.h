@@ -39,8 +39,6 @@ struct alignas(2 * kLineBytes) HtmThread : Context {
   uint64_t stored_bytes = 0;  ///< by the body
   std::vector<OldWord> undo;  ///< locked path only
   Backoff backoff;
-  uint64_t began = 0;                     ///< the attempt in hardware, by machine.now()
-  AbortCause cause = AbortCause::none;  ///< of its end
 
   void begin(Mode new_mode, Path new_path) {
     mode = new_mode;
@@ -48,15 +46,6 @@ struct alignas(2 * kLineBytes) HtmThread : Context {
     stored_bytes = 0;
     nested_failure = nullptr;
     undo.clear();
-  }
-
-  /// Between attempt number `attempt`, from 0, which has failed, and the next one.
-  void back_off(M& machine, uint64_t attempt) {
-    if (cause == AbortCause::conflict) {
-      backoff.pause_as_long(machine, attempt, began);
-    } else {
-      backoff.pause(machine, attempt);  // there is nobody to keep out of the way of
-    }
   }
 
   /// Before and after n bytes at p are stored.

@@ -24,23 +24,8 @@ class Backoff {
     }
   }
 
-  /// The same after an attempt in hardware that began at machine.now() == `began`: up to once, twice,
-  /// four, eight times as long as that took. Hardware lets the last access win. So whoever returns
-  /// sooner than the other one commits dooms it, is doomed by its return, and so on by turns, until
-  /// one takes the lock.
-  template <class M>
-  void pause_as_long(M& machine, uint64_t attempt, uint64_t began) {
-    const uint64_t now = machine.now();
-    const uint64_t most = (now - began) << std::min<uint64_t>(attempt, kMostDoublings);
-    const uint64_t end = now + random_.below(most + 1);
-    do {
-      machine.pause();
-    } while (machine.now() < end);
-  }
-
  private:
   static constexpr uint64_t kMaxShift = 8;
-  static constexpr uint64_t kMostDoublings = 3;
   Random random_;
 };
 

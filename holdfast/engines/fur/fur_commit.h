@@ -71,7 +71,7 @@ void Fur<M, kTracking>::update(FunctionRef<void()> body) {
       whole_log = true;  // no failure of the hardware: does not count
     } else {
       M::phase(Phase::back_off);
-      t.back_off(machine_, tries++);
+      t.backoff.pause(machine_, tries++);
     }
   }
   for (;;) {
@@ -89,7 +89,6 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::attempt(Thread& t,
   M::phase(Phase::execute);
   t.prepare(Context::Mode::update, Path::transaction);
   const uint64_t key = enter(t.slot);
-  t.began = machine_.now();
   // Hardware that rolls registers back returns here a second time, with a cause.
   if (t.htm->begin(kTracking) != AbortCause::none) {
     return clean_up_abort(t);
@@ -144,26 +143,21 @@ void Fur<M, kTracking>::commit_in_hardware(Thread& t) {
   if (as_printed()) {
     machine_.fence(Site{"fur.inactive"});  // others learn of it earlier; nothing depends on it
   }
-  // Who is doomed gives up at once: whatever it flushed, and a number it took, would be in vain.
-  const auto doomed = [&] { return t.htm->doomed(); };
   M::phase(Phase::log_flush);
   stage(
       t, [&](const uint64_t* p) { return t.htm->load(p); },
-      [&](void* to, const void* from, size_t n) { t.htm->load_range(to, from, n); }, doomed);
-  if (!doomed()) {
-    t.redo.write(t.staged.data(), t.log.bytes(), Site{"fur.log"});  // flushed while the waits go on
-    M::phase(Phase::isolation_wait);
-    // The read-modify-write also orders the body's stores, which own their lines from then on,
-    // before the scan: whoever becomes active too late to be waited for runs into them.
-    t.number = log_.take_number(t.slot);
-    states_.await_active(t.slot, t.scratch.data(), doomed, Site{"fur.isolation_wait"});
-  }
+      [&](void* to, const void* from, size_t n) { t.htm->load_range(to, from, n); });
+  t.redo.write(t.staged.data(), t.log.bytes(), Site{"fur.log"});  // flushed while the waits go on
+  M::phase(Phase::isolation_wait);
+  // The read-modify-write also orders the body's stores, which own their lines from then on, before
+  // the scan: whoever becomes active too late to be waited for runs into them.
+  t.number = log_.take_number(t.slot);
+  states_.await_active(
+      t.slot, t.scratch.data(), [&] { return t.htm->doomed(); }, Site{"fur.isolation_wait"});
   M::phase(Phase::commit);
-  if (!doomed()) {
-    // Visible before the data is: who reads the data finds this.
-    states_.publish_non_durable(t.slot, as_printed() ? machine_.now() : t.number);
-  }
-  t.htm->resume();  // ends here if doomed
+  // Visible before the data is: who reads the data finds this.
+  states_.publish_non_durable(t.slot, as_printed() ? machine_.now() : t.number);
+  t.htm->resume();
   t.htm->commit();
 }
 
@@ -188,7 +182,7 @@ void Fur<M, kTracking>::harden(Thread& t, uint64_t key) {
 /// AbortHandler. Whatever state the transaction was in, it is in none now.
 template <class M, Tracking kTracking>
 typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::clean_up_abort(Thread& t) {
-  const AbortCause cause = t.cause = t.htm->caught();
+  const AbortCause cause = t.htm->caught();
   states_.deactivate(t.slot);
   if (t.number != 0 && !machine_.skips(Site{"fur.abort.marker"})) {
     log_.write_abort_marker(t.number, t.slot, Site{"fur.abort"});
@@ -198,21 +192,15 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::clean_up_abort(Thread& t)
   return cause == AbortCause::explicit_abort ? Outcome::log_full : Outcome::aborted;
 }
 
-/// Reads the values of everything stored to, and lays the records out as they go into the log; leaves
-/// early once `stop()` holds. (A suspended load of a line that was lost to another transaction dooms
-/// that one.)
+/// Reads the values of everything stored to, and lays the records out as they go into the log.
 template <class M, Tracking kTracking>
-template <class LoadWord, class LoadRange, class Stop>
-void Fur<M, kTracking>::stage(Thread& t, LoadWord&& load_word, LoadRange&& load_range,
-                              Stop&& stop) {
+template <class LoadWord, class LoadRange>
+void Fur<M, kTracking>::stage(Thread& t, LoadWord&& load_word, LoadRange&& load_range) {
   if (t.staged.size() < t.log.bytes() / 8) {
     t.staged.resize(t.log.bytes() / 8);
   }
   uint64_t* out = t.staged.data();
   for (const RedoRecord& record : t.log.records()) {
-    if (stop()) {
-      return;
-    }
     *out++ = record.header();
     const std::byte* const from = regions_.data + record.offset;
     if (record.bytes == 8) {

@@ -33,7 +33,7 @@ void Pht<M, C, D>::update(FunctionRef<void()> body) {
       whole_log = true;  // no failure of the hardware: does not count
     } else {
       M::phase(Phase::back_off);
-      t.back_off(machine_, tries++);
+      t.backoff.pause(machine_, tries++);
     }
   }
   for (;;) {
@@ -62,7 +62,7 @@ void Pht<M, C, D>::read(FunctionRef<void()> body) {
       break;
     }
     M::phase(Phase::back_off);
-    t.back_off(machine_, tries);
+    t.backoff.pause(machine_, tries);
   }
   locked(t, body, Mode::read);
 }
@@ -76,7 +76,6 @@ typename Pht<M, C, D>::Outcome Pht<M, C, D>::attempt(Thread& t, FunctionRef<void
   concurrency_.enter(
       t, [&] { return mode == Mode::update && durability_.lower(t.slot); },
       [&] { durability_.park(t.slot); });
-  t.began = machine_.now();
   // Hardware that rolls registers back returns here a second time, with a cause.
   if (t.htm->begin(Concurrency::kTracking) != AbortCause::none) {
     return clean_up_abort(t);
@@ -156,7 +155,7 @@ void Pht<M, C, D>::fail(Thread& t, uint64_t time, const std::exception_ptr& fail
 
 template <class M, template <class> class C, template <class> class D>
 typename Pht<M, C, D>::Outcome Pht<M, C, D>::clean_up_abort(Thread& t) {
-  const AbortCause cause = t.cause = t.htm->caught();
+  const AbortCause cause = t.htm->caught();
   concurrency_.leave(t.slot);
   durability_.park(t.slot);
   statistics_.at(t.slot).aborts[static_cast<size_t>(cause)] += 1;
