@@ -15,13 +15,13 @@ namespace holdfast {
 namespace {
 
 constexpr const char* kTiny =
-    "now 148566000 steps 8793 loads 4052 stores 1536 atomics 488 instructions 16156 from "
-    "623+557 0+4 48+275 148+318 0+0 2915+168 806+788 stolen 418 medium 1594/1207 dram "
-    "3083/140 stalls 704291000 0 386985000 21826000 htm 480/399 0 81 0 0 0 0";
+    "now 151061000 steps 8798 loads 4052 stores 1535 atomics 488 instructions 16154 from "
+    "624+558 1+3 39+272 137+301 0+0 2921+172 817+777 stolen 411 medium 1594/1212 dram "
+    "3093/143 stalls 697642000 0 384135000 52885000 htm 480/391 0 89 0 0 0 0";
 constexpr const char* kPower9 =
-    "now 48215530 steps 8766 loads 4046 stores 1536 atomics 488 instructions 29250 from "
-    "1935+31 787+202 0+0 1484+1146 0+0 304+7 24+480 stolen 34 medium 504/0 dram 311/0 "
-    "stalls 0 0 176333334 8710975 htm 480/379 0 101 0 0 0 0";
+    "now 48838472 steps 8713 loads 4007 stores 1536 atomics 488 instructions 29133 from "
+    "1910+26 764+173 0+0 1492+1198 0+0 305+6 24+480 stolen 47 medium 504/0 dram 311/0 stalls "
+    "0 0 177131389 3587904 htm 480/406 0 74 0 0 0 0";
 
 constexpr int kThreads = 8;
 constexpr int kRounds = 60;
