@@ -102,8 +102,8 @@ class Fur : public FurAccess<M, kTracking> {
   Outcome clean_up_abort(Thread& t);
   Outcome locked(Thread& t, FunctionRef<void()> body);
   Outcome leave_lock(Thread& t, const std::exception_ptr& failure);
-  template <class LoadWord, class LoadRange>
-  void stage(Thread& t, LoadWord&& load_word, LoadRange&& load_range);
+  template <class LoadWord, class LoadRange, class Stop>
+  void stage(Thread& t, LoadWord&& load_word, LoadRange&& load_range, Stop&& stop);
   void write_marker(Thread& t, Site site) {
     log_.write_marker(t.number, t.slot, t.redo, t.staged.data(), t.log.bytes(), site);
   }

@@ -143,21 +143,35 @@ void Fur<M, kTracking>::commit_in_hardware(Thread& t) {
   if (as_printed()) {
     machine_.fence(Site{"fur.inactive"});  // others learn of it earlier; nothing depends on it
   }
+  // Who is doomed already need not flush anything, nor take a number.
+  const auto doomed = [&] { return t.htm->doomed(); };
   M::phase(Phase::log_flush);
   stage(
       t, [&](const uint64_t* p) { return t.htm->load(p); },
-      [&](void* to, const void* from, size_t n) { t.htm->load_range(to, from, n); });
-  t.redo.write(t.staged.data(), t.log.bytes(), Site{"fur.log"});  // flushed while the waits go on
-  M::phase(Phase::isolation_wait);
-  // The read-modify-write also orders the body's stores, which own their lines from then on, before
-  // the scan: whoever becomes active too late to be waited for runs into them.
-  t.number = log_.take_number(t.slot);
-  states_.await_active(
-      t.slot, t.scratch.data(), [&] { return t.htm->doomed(); }, Site{"fur.isolation_wait"});
+      [&](void* to, const void* from, size_t n) { t.htm->load_range(to, from, n); }, doomed);
+  if (!doomed()) {
+    t.redo.write(t.staged.data(), t.log.bytes(), Site{"fur.log"});  // flushed while the waits go on
+    M::phase(Phase::isolation_wait);
+    // The read-modify-write also orders the body's stores, which own their lines from then on,
+    // before the scan: whoever becomes active too late to be waited for runs into them.
+    t.number = log_.take_number(t.slot);
+    // Who is doomed on the way waits to the end, as printed. Hardware lets the last access win:
+    // whoever returned sooner would doom the one that has doomed it, be doomed by its return, and
+    // so on by turns, until one takes the lock.
+    const auto stop = [&] {
+      if (doomed()) {
+        machine_.pause();  // the machine no longer waits for it
+      }
+      return false;
+    };
+    states_.await_active(t.slot, t.scratch.data(), stop, Site{"fur.isolation_wait"});
+  }
   M::phase(Phase::commit);
-  // Visible before the data is: who reads the data finds this.
-  states_.publish_non_durable(t.slot, as_printed() ? machine_.now() : t.number);
-  t.htm->resume();
+  if (!doomed()) {
+    // Visible before the data is: who reads the data finds this.
+    states_.publish_non_durable(t.slot, as_printed() ? machine_.now() : t.number);
+  }
+  t.htm->resume();  // ends here if doomed
   t.htm->commit();
 }
 
@@ -192,15 +206,21 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::clean_up_abort(Thread& t)
   return cause == AbortCause::explicit_abort ? Outcome::log_full : Outcome::aborted;
 }
 
-/// Reads the values of everything stored to, and lays the records out as they go into the log.
+/// Reads the values of everything stored to, and lays the records out as they go into the log;
+/// leaves early once `stop()` holds. (A suspended load of a line that has been lost to another
+/// transaction dooms that one.)
 template <class M, Tracking kTracking>
-template <class LoadWord, class LoadRange>
-void Fur<M, kTracking>::stage(Thread& t, LoadWord&& load_word, LoadRange&& load_range) {
+template <class LoadWord, class LoadRange, class Stop>
+void Fur<M, kTracking>::stage(Thread& t, LoadWord&& load_word, LoadRange&& load_range,
+                              Stop&& stop) {
   if (t.staged.size() < t.log.bytes() / 8) {
     t.staged.resize(t.log.bytes() / 8);
   }
   uint64_t* out = t.staged.data();
   for (const RedoRecord& record : t.log.records()) {
+    if (stop()) {
+      return;
+    }
     *out++ = record.header();
     const std::byte* const from = regions_.data + record.offset;
     if (record.bytes == 8) {

@@ -50,7 +50,8 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::locked(Thread& t, Functio
   M::phase(Phase::log_flush);
   stage(
       t, [&](const uint64_t* p) { return t.htm->outside_load(p); },
-      [&](void* to, const void* from, size_t n) { t.htm->outside_load_range(to, from, n); });
+      [&](void* to, const void* from, size_t n) { t.htm->outside_load_range(to, from, n); },
+      [] { return false; });
   t.redo.write(t.staged.data(), t.log.bytes(), Site{"fur.lock.log"});
   machine_.pfence(Site{"fur.lock.log.fence"});  // the log is complete before the marker is stored
   M::phase(Phase::durability_wait);
