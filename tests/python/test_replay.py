@@ -85,6 +85,7 @@ def test_filtering_leaves_out_what_was_overwritten(command_json):
 
 def test_a_log_that_is_too_small_is_an_error_that_says_what_to_do(command):
     done = command(
-        "bench", "replay", "sps", "--engine", "fur-si", "--option", "log_bytes=4096", *_SMALL, status=2
-    )
+        "bench", "replay", "sps", "--engine", "fur-si", "--option", "log_bytes=65536", "--threads", 2,
+        "--transactions", 3000, "--param", "entries=3000", "--param", "stores=20", status=3,
+    )  # fmt: skip
     assert "log_bytes" in done.stderr and "fewer transactions" in done.stderr
