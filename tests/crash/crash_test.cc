@@ -22,7 +22,7 @@ namespace {
 /// Under AddressSanitizer, which looks for other faults and takes ten times as long, fewer
 /// schedules.
 #ifdef __SANITIZE_ADDRESS__
-constexpr int kShare = 50;
+constexpr int kShare = 20;
 #else
 constexpr int kShare = 1;
 #endif

@@ -6,18 +6,11 @@ namespace holdfast::conformance {
 
 void register_native();
 
-/// Sanitizers take many times as long; to them the other two domains are these without write-backs.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr Domain kAsked[] = {Domain::file, Domain::pmem};
-#else
-constexpr const auto& kAsked = kDomains;
-#endif
-
 void register_native() {
   using World = NativeWorld<AnyEngine<NativeMachine>>;
   for (const auto& row : engine_rows<NativeMachine>()) {
     const std::string engine = row.description->name;
-    for (const Domain domain : kAsked) {
+    for (const Domain domain : kDomains) {
       register_all<World>("native/" + engine + "/" + to_string(domain),
                           [engine, domain] { return std::make_unique<World>(engine, domain); });
     }
