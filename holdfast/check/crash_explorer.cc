@@ -137,6 +137,7 @@ class CrashExplorer::Search {
     SimOptions o = plan_.machine;
     vary(o, seed, plan_.vary);
     o.explorer = schedules_;
+    o.pages = pages_;
     o.count_main_events = true;
     return o;
   }
@@ -179,6 +180,7 @@ class CrashExplorer::Search {
   Subject& subject_;
   CrashReport report_;
   std::shared_ptr<ScheduleExplorer> schedules_;
+  const std::shared_ptr<sim::HostPages> pages_ = std::make_shared<sim::HostPages>();
   std::unique_ptr<ImageSet> images_;
   Subject::Words initial_;
   uint64_t seed_ = 0;

@@ -27,14 +27,17 @@ std::byte* Arena::persistent_base(size_t bytes) {
   return reinterpret_cast<std::byte*>(kArenaBase) + volatile_share(bytes);
 }
 
-Arena::Arena(size_t bytes)
-    : bytes_(round_up(bytes, kPageBytes)), volatile_bytes_(volatile_share(bytes)) {
+Arena::Arena(size_t bytes, HostPages* pages)
+    : bytes_(round_up(bytes, kPageBytes)), volatile_bytes_(volatile_share(bytes)), pages_(pages) {
   if (bytes_ < 64 * kPageBytes || bytes_ > kArenaMaxBytes) {
     throw Error(Status(Code::invalid_argument, "arena_bytes must be between " +
                                                    std::to_string(64 * kPageBytes) + " and " +
                                                    std::to_string(kArenaMaxBytes)));
   }
   void* wanted = reinterpret_cast<void*>(kArenaBase);
+  if (pages_ != nullptr && pages_->take_at(wanted, bytes_) != nullptr) {
+    return;
+  }
   void* got = mmap(wanted, bytes_, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
   if (got != wanted) {
@@ -49,7 +52,12 @@ Arena::Arena(size_t bytes)
 }
 
 Arena::~Arena() {
-  munmap(base(), bytes_);
+  if (pages_ == nullptr) {
+    munmap(base(), bytes_);
+    return;
+  }
+  clear_pages(base(), allocated_);
+  pages_->give_back(base(), bytes_, false);
 }
 
 Status Arena::no_room(size_t n) const {
@@ -95,7 +103,11 @@ void Arena::release(const std::byte* p, size_t n) {
 
 void Arena::clear(size_t begin, size_t end, bool foreign) {
   if (!foreign) {
-    madvise(base() + begin, end - begin, MADV_DONTNEED);
+    if (pages_ != nullptr) {
+      clear_pages(base() + begin, end - begin);
+    } else {
+      madvise(base() + begin, end - begin, MADV_DONTNEED);
+    }
     return;
   }
   void* const got = mmap(base() + begin, end - begin, PROT_READ | PROT_WRITE,

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "holdfast/base/status.h"
+#include "holdfast/machine/sim/host_pages.h"
 #include "holdfast/machine/sim/range_set.h"
 
 namespace holdfast::sim {
@@ -23,8 +24,9 @@ inline bool in_arena(const void* p) {
 /// address space for mapped pieces of the medium. One arena exists per process at a time.
 class Arena {
  public:
-  /// Throws Error(busy) when the range is taken, most likely by another simulated machine.
-  explicit Arena(size_t bytes);
+  /// Throws Error(busy) when the range is taken, most likely by another simulated machine. With
+  /// `pages` the range stays mapped afterwards, for the next arena.
+  explicit Arena(size_t bytes, HostPages* pages = nullptr);
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -45,7 +47,8 @@ class Arena {
     return reserved_.contains(offset(p), offset(p) + n);
   }
   void release(const std::byte* p, size_t n);
-  /// Makes pages zero again. `foreign`: others were mapped over them, which are dropped.
+  /// Makes pages zero again. `foreign`: others were mapped over them, which are dropped. Whatever
+  /// was written of the persistent part must be cleared in the end.
   void clear(size_t begin, size_t end, bool foreign = false);
 
   size_t offset(const std::byte* p) const { return reinterpret_cast<uintptr_t>(p) - kArenaBase; }
@@ -55,6 +58,7 @@ class Arena {
 
   size_t bytes_;
   size_t volatile_bytes_;
+  HostPages* pages_;  ///< null: the range is its own
   size_t allocated_ = 0;
   RangeSet reserved_;  ///< offsets from the base
 };

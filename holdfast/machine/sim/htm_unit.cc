@@ -8,14 +8,25 @@
 namespace holdfast::sim {
 
 HtmUnit::HtmUnit(size_t lines, size_t slots, const HtmLimits& limits, HtmListener& listener,
-                 bool huge_table)
-    : lines_(lines, huge_table),
+                 bool huge_table, HostPages* pages)
+    : lines_(lines, huge_table, pages),
       transactions_(slots),
       limits_(limits),
       group_of_(slots),
       usage_(slots),
       listener_(listener) {
   std::iota(group_of_.begin(), group_of_.end(), 0);
+}
+
+HtmUnit::~HtmUnit() {
+  // Whoever holds no transaction holds no lines either.
+  for (const Transaction& tx : transactions_) {
+    for (const auto* lines : {&tx.read_lines, &tx.written_lines}) {
+      for (const uint32_t line : *lines) {
+        lines_.clear(line, 1);
+      }
+    }
+  }
 }
 
 void HtmUnit::set_group(int slot, int group, int parts) {

@@ -59,7 +59,8 @@ struct HtmLimits {
 class HtmUnit {
  public:
   HtmUnit(size_t lines, size_t slots, const HtmLimits& limits, HtmListener& listener,
-          bool huge_table = false);
+          bool huge_table = false, HostPages* pages = nullptr);
+  ~HtmUnit();
 
   /// Slots of one group share the limits, of which the group has one part of `parts`; at first each
   /// is a group of its own. With no transaction open.

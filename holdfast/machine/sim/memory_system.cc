@@ -17,7 +17,7 @@ MemorySystem::MemorySystem(const SimOptions& options, const Arena& arena, SimMed
       runner_(runner),
       htm_(arena.bytes() / options.line_bytes, threads.size(),
            {options.htm_load_lines, options.htm_store_lines, options.htm_lines_together}, *this,
-           options.schedule == Schedule::timed),
+           options.schedule == Schedule::timed, options.pages.get()),
       line_shift_(std::countr_zero(options.line_bytes)) {
   for (const auto& thread : threads) {
     thread->tx = &htm_.transaction(thread->slot);

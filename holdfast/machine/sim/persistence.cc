@@ -23,14 +23,15 @@ uint32_t add_if_new(std::vector<std::byte>& contents, const std::vector<std::byt
 
 }  // namespace
 
-Persistence::Persistence(Domain domain, size_t line_bytes, size_t limit, const Image& image)
+Persistence::Persistence(Domain domain, size_t line_bytes, size_t limit, const Image& image,
+                         HostPages* pages)
     : domain_(domain),
       line_bytes_(line_bytes),
       limit_(limit),
       bytes_(image.size()),
-      certain_(limit),
-      page_(limit / kPageBytes + 1),
-      index_(limit / line_bytes + 1) {
+      certain_(limit, false, pages),
+      page_(limit / kPageBytes + 1, false, pages),
+      index_(limit / line_bytes + 1, false, pages) {
   for (size_t offset = 0; offset < image.size(); offset += kPageBytes) {
     const size_t n = std::min(kPageBytes, image.size() - offset);
     const std::byte* page = image.data() + offset;
@@ -40,6 +41,24 @@ Persistence::Persistence(Domain domain, size_t line_bytes, size_t limit, const I
       page_[offset / kPageBytes] = Page::own;
     }
   }
+}
+
+Persistence::~Persistence() {
+  if (!certain_.is_handed_on()) {
+    return;
+  }
+  for (const Dirty& dirty : dirty_) {
+    index_[dirty.line] = 0;
+  }
+  const size_t pages = (bytes_ + kPageBytes - 1) / kPageBytes;
+  for (size_t page = 0; page < pages;) {
+    size_t end = page;
+    for (; end < pages && page_[end] == Page::own; ++end) {
+    }
+    certain_.clear(page * kPageBytes, (end - page) * kPageBytes);
+    page = end + 1;
+  }
+  page_.clear(0, pages);
 }
 
 void Persistence::adopt(size_t offset, size_t n, const FileContent& file,

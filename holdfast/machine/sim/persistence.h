@@ -41,7 +41,9 @@ struct LineChoices {
 /// The medium: its certain contents, and for every dirty line the stores that may be lost.
 class Persistence {
  public:
-  Persistence(Domain domain, size_t line_bytes, size_t limit, const Image& image);
+  Persistence(Domain domain, size_t line_bytes, size_t limit, const Image& image,
+              HostPages* pages = nullptr);
+  ~Persistence();
 
   size_t bytes() const { return bytes_; }
   void grow(size_t bytes) { bytes_ = bytes; }

@@ -96,9 +96,9 @@ SimMachine::SimMachine(const SimOptions& options, const SimImage& image)
       options_(checked(options, design_.get())),
       power_on_(has_design_state(image) ? power_on(image, design_.get(), options_.design)
                                         : PowerOn{}),
-      arena_(options_.arena_bytes),
+      arena_(options_.arena_bytes, options_.pages.get()),
       persistence_(options_.domain, options_.line_bytes, options_.medium_limit,
-                   power_on_.recovery.needed ? power_on_.image : image),
+                   power_on_.recovery.needed ? power_on_.image : image, options_.pages.get()),
       medium_(options_, arena_, persistence_),
       threads_(make_threads(*this, options_)),
       memory_(options_, arena_, medium_, persistence_, threads_, runner_, design_.get()),

@@ -18,8 +18,14 @@ SimMedium::SimMedium(const SimOptions& options, Arena& arena, Persistence& persi
     : options_(options),
       arena_(arena),
       persistence_(persistence),
-      page_(kArenaMaxBytes / kPageBytes, options.schedule == Schedule::timed),
-      shared_(pages(options.medium_limit) + 1) {}
+      page_(kArenaMaxBytes / kPageBytes, options.schedule == Schedule::timed, options.pages.get()),
+      shared_(pages(options.medium_limit) + 1, false, options.pages.get()) {}
+
+SimMedium::~SimMedium() {
+  if (options_.pages != nullptr) {
+    mapped_.erase(0, arena_.bytes(), [this](size_t begin, size_t end) { forget(begin, end); });
+  }
+}
 
 std::string SimMedium::description() const {
   return std::string(to_string(options_.domain)) + " (simulated)";
@@ -135,20 +141,23 @@ void SimMedium::unmap(std::byte* p, size_t n) {
     before_unmap_();
   }
   const size_t at = arena_.offset(p);
-  mapped_.erase(at, at + pages(n) * kPageBytes, [&](size_t begin, size_t end) {
-    for (size_t page = begin / kPageBytes; page < end / kPageBytes; ++page) {
-      if (page_[page] != 0) {
-        shared_[page_[page] - 1] = 0;
-        page_[page] = 0;
-      }
-    }
-    const bool foreign = foreign_.overlaps(begin, end);
-    arena_.clear(begin, end, foreign);
-    if (foreign) {
-      foreign_.erase(begin, end, [](size_t, size_t) {});
-    }
-  });
+  mapped_.erase(at, at + pages(n) * kPageBytes,
+                [this](size_t begin, size_t end) { forget(begin, end); });
   arena_.release(p, n);
+}
+
+void SimMedium::forget(size_t begin, size_t end) {
+  for (size_t page = begin / kPageBytes; page < end / kPageBytes; ++page) {
+    if (page_[page] != 0) {
+      shared_[page_[page] - 1] = 0;
+      page_[page] = 0;
+    }
+  }
+  const bool foreign = foreign_.overlaps(begin, end);
+  arena_.clear(begin, end, foreign);
+  if (foreign) {
+    foreign_.erase(begin, end, [](size_t, size_t) {});
+  }
 }
 
 }  // namespace holdfast::sim

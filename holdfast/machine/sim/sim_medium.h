@@ -25,6 +25,7 @@ namespace holdfast::sim {
 class SimMedium {
  public:
   SimMedium(const SimOptions& options, Arena& arena, Persistence& persistence);
+  ~SimMedium();
 
   size_t bytes() const { return persistence_.bytes(); }
   /// Makes the medium n bytes long; it never shrinks.
@@ -62,6 +63,8 @@ class SimMedium {
 
  private:
   Status check_range(size_t offset, size_t n, MapMode mode) const;
+  /// Of pages that are not mapped any more: arena offsets.
+  void forget(size_t begin, size_t end);
 
   const SimOptions& options_;
   Arena& arena_;

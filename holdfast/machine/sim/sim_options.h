@@ -17,6 +17,9 @@
 namespace holdfast {
 
 class HardwareDesign;
+namespace sim {
+class HostPages;  // holdfast/machine/sim/host_pages.h
+}
 class ScheduleExplorer;  // holdfast/machine/sim/scheduler.h
 
 inline constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
@@ -85,6 +88,9 @@ struct SimOptions {
   bool list_sites = false;
   /// Looks for waste and gaps in the program's use of persistent memory: SimMachine::lint_report().
   bool lint = false;
+  /// Memory of the host for tables, from machine to machine of those that live one after the other;
+  /// null: its own. Changes nothing that can be seen but the time it takes.
+  std::shared_ptr<sim::HostPages> pages = nullptr;
 };
 
 }  // namespace holdfast

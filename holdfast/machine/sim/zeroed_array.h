@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "holdfast/machine/sim/host_pages.h"
+
 namespace holdfast::sim {
 
 /// Zeroed pages that cost nothing until touched. Throws Error when there is no address space.
@@ -19,9 +21,20 @@ class ZeroedArray {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
 
  public:
-  explicit ZeroedArray(size_t n, bool huge = false)
-      : entries_(static_cast<T*>(map_zeroed(n * sizeof(T), huge))), bytes_(n * sizeof(T)) {}
-  ~ZeroedArray() { unmap_zeroed(entries_, bytes_); }
+  /// With `pages` the memory comes from there and goes back: the owner clears what it has written.
+  explicit ZeroedArray(size_t n, bool huge = false, HostPages* pages = nullptr)
+      : bytes_(n * sizeof(T)),
+        huge_(huge),
+        pages_(pages),
+        entries_(static_cast<T*>(pages == nullptr ? map_zeroed(bytes_, huge)
+                                                  : pages->take(bytes_, huge))) {}
+  ~ZeroedArray() {
+    if (pages_ == nullptr) {
+      unmap_zeroed(entries_, bytes_);
+    } else {
+      pages_->give_back(entries_, bytes_, huge_);
+    }
+  }
   ZeroedArray(const ZeroedArray&) = delete;
   ZeroedArray& operator=(const ZeroedArray&) = delete;
 
@@ -30,9 +43,15 @@ class ZeroedArray {
   T* data() { return entries_; }
   const T* data() const { return entries_; }
 
+  bool is_handed_on() const { return pages_ != nullptr; }
+  /// Makes n entries zero again.
+  void clear(size_t first, size_t n) { clear_pages(entries_ + first, n * sizeof(T)); }
+
  private:
-  T* entries_;
   size_t bytes_;
+  bool huge_;
+  HostPages* pages_;  ///< null: the memory is its own
+  T* entries_;
 };
 
 }  // namespace holdfast::sim
