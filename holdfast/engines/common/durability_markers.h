@@ -18,6 +18,8 @@
 // plausible one. `salt` only keeps word 0 from being 0 by chance.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -91,6 +93,24 @@ class DurabilityMarkers {
   std::optional<DurabilityMarker> read(uint64_t number, uint64_t valid) const {
     const uint64_t* const slot = words(number);
     return MarkerWords{valid, M::load(&slot[1]), M::load(&slot[2]), M::load(&slot[3])}.decode();
+  }
+
+  /// Calls f(slot, marker) for what all slots hold, when nobody stores to them.
+  template <class F>
+  void for_each_at_rest(F&& f) const {
+    constexpr uint64_t kAtOnce = 64;
+    constexpr size_t kSlotWords = kSlotBytes / sizeof(uint64_t);
+    std::array<uint64_t, kAtOnce * kSlotWords> words;
+    for (uint64_t first = 0; first < count_; first += kAtOnce) {
+      const uint64_t n = std::min(kAtOnce, count_ - first);
+      M::copy(words.data(), base_ + first * kSlotBytes, n * kSlotBytes);
+      for (uint64_t i = 0; i < n; ++i) {
+        const uint64_t* const w = &words[i * kSlotWords];
+        if (const auto marker = MarkerWords{w[0], w[1], w[2], w[3]}.decode()) {
+          f(first + i, *marker);
+        }
+      }
+    }
   }
 
   void write_back(uint64_t number, Site site) { machine_.pwb(words(number), site); }

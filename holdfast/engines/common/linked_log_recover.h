@@ -27,11 +27,16 @@ Status LinkedLogReplayer<M>::collect(int thread, uint64_t start, const Bound& bo
     newest = record->time;
     at = record->end();
   }
-  for (uint64_t p = at; p < start + logs_.bytes; p += kLineBytes) {
-    const auto record = logs_.record(thread, p);
-    if (record && record->time <= bound.time && !machine_.skips(Site{"pht.recover.bound"})) {
-      return damaged("the redo log of thread " + std::to_string(thread) + " has a hole at byte " +
-                     std::to_string(at % logs_.bytes));
+  const uint64_t end = start + logs_.bytes;
+  for (uint64_t p = at; p < end; p += kScanBytes) {
+    logs_.template read<M>(thread, p % logs_.bytes, std::min(kScanBytes, end - p), words_);
+    for (size_t i = 0; i < words_.size(); i += kLineBytes / 8) {
+      const uint64_t words[3] = {words_[i], words_[i + 1], words_[i + 2]};
+      const auto record = LinkedRecord::parse(thread, p + i * 8, logs_.epoch, words);
+      if (record && record->time <= bound.time && !machine_.skips(Site{"pht.recover.bound"})) {
+        return damaged("the redo log of thread " + std::to_string(thread) + " has a hole at byte " +
+                       std::to_string(at % logs_.bytes));
+      }
     }
   }
   return {};

@@ -144,6 +144,7 @@ class LinkedLogReplayer {
 
  private:
   static constexpr size_t kBatch = 256;
+  static constexpr uint64_t kScanBytes = 4096;  ///< of a log read at a time, to look for headers
 
   struct alignas(2 * kLineBytes) Published {
     Word logged_end{};

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -317,19 +318,18 @@ Result<uint64_t> LogReplayer<M>::recover(RecoveryReport& report, int replayers) 
 template <class M>
 Result<std::vector<DurabilityMarker>> LogReplayer<M>::live_markers(uint64_t tail) const {
   std::vector<DurabilityMarker> live;
-  for (uint64_t slot = 0; slot < markers_.count(); ++slot) {
-    const auto marker = markers_.read(slot, markers_.peek(slot));
-    if (!marker) {
-      continue;
-    }
-    const uint64_t number = marker->number;
+  std::optional<uint64_t> wrong;
+  markers_.for_each_at_rest([&](uint64_t slot, const DurabilityMarker& marker) {
+    const uint64_t number = marker.number;
     // No number is given out before the tail has made room for it.
     if (number == 0 || number % markers_.count() != slot || number > tail + markers_.count()) {
-      return damaged("durability marker " + std::to_string(slot) + " is damaged");
+      wrong = wrong.value_or(slot);
+    } else if (number > tail) {
+      live.push_back(marker);
     }
-    if (number > tail) {
-      live.push_back(*marker);
-    }
+  });
+  if (wrong) {
+    return damaged("durability marker " + std::to_string(*wrong) + " is damaged");
   }
   if (machine_.skips(Site{"recover.sort"})) {
     return live;
