@@ -67,7 +67,7 @@ std::map<uint64_t, KeyHistory> by_key(const SequentialModel& model,
                                       const ModelState& initial, const ModelState* final_state) {
   std::map<uint64_t, KeyHistory> keys;
   for (size_t t = 0; t < threads.size(); ++t) {
-    for (const Step& step : threads[t]) {
+    for (const ThreadStep& step : threads[t]) {
       KeyHistory& history = keys[model.key(step.operation->request)];
       if (history.threads.empty() || history.last_thread != t) {
         history.threads.emplace_back();

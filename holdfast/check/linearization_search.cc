@@ -29,7 +29,7 @@ LinearizationSearch::LinearizationSearch(const SequentialModel& model, const Mod
       position_(threads.size()),
       state_(initial) {
   for (const ThreadSteps& steps : threads) {
-    for (const Step& step : steps) {
+    for (const ThreadStep& step : steps) {
       left_ += step.operation->response ? 1 : 0;
     }
   }
@@ -70,13 +70,13 @@ void LinearizationSearch::collect_moves() {
   uint64_t first_end = kForever;
   if (options_.real_time) {
     for (size_t t = 0; t < threads_.size(); ++t) {
-      const Step* step = next(t);
+      const ThreadStep* step = next(t);
       first_end = step == nullptr ? first_end : std::min(first_end, step->end);
     }
   }
   moves_.clear();
   for (size_t t = 0; t < threads_.size(); ++t) {
-    const Step* step = next(t);
+    const ThreadStep* step = next(t);
     if (step != nullptr && step->operation->begin <= first_end) {
       moves_.push_back({static_cast<uint32_t>(t), true});
     }

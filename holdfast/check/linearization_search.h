@@ -15,12 +15,12 @@
 namespace holdfast::check {
 
 /// An operation as the search sees it: with the end that follows from its thread.
-struct Step {
+struct ThreadStep {
   const Operation* operation;
   uint64_t end;
 };
 /// In the order of the thread.
-using ThreadSteps = std::vector<Step>;
+using ThreadSteps = std::vector<ThreadStep>;
 
 /// One search for an order of the operations of a few threads.
 class LinearizationSearch {
@@ -73,7 +73,7 @@ class LinearizationSearch {
     size_t operator()(const Key& key) const { return key.low; }
   };
 
-  const Step* next(size_t thread) const {
+  const ThreadStep* next(size_t thread) const {
     const uint32_t at = position_[thread];
     return at < threads_[thread].size() ? &threads_[thread][at] : nullptr;
   }

@@ -23,6 +23,9 @@ struct ReplayReport {
   uint64_t written = 0;  ///< bytes stored to the home: fewer with filter
 };
 
+/// The option of engines that replay while transactions run.
+inline constexpr OptionInfo kBackgroundOption = {
+    "background", "1", "1: replay logs in a thread of their own; 0: only when one is full"};
 /// The option of engines that replay so when a heap is closed or recovered as well.
 inline constexpr OptionInfo kReplayersOption = {
     "replayers", "1", "threads that replay logs when a heap is closed or recovered, 1 to 64"};

@@ -26,8 +26,6 @@ inline constexpr OptionInfo kLogBytesOption = {
     "2048"};
 inline constexpr OptionInfo kMarkersOption = {
     "markers", "65536", "durability markers, more than max_threads + 3, up to 16777216", "16"};
-inline constexpr OptionInfo kBackgroundOption = {
-    "background", "1", "1: replay logs in a thread of their own; 0: only when one is full"};
 
 /// Where things lie in the engine area: one page with header and tail, the markers, then the logs.
 struct NumberedLogArea {

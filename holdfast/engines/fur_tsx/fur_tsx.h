@@ -41,7 +41,7 @@ namespace holdfast {
 template <class M>
 class FurTsx : public Pht<M, WatchedReaders, PartialOrder> {
  public:
-  static constexpr OptionInfo kOptions[] = {kRetriesOption, kCapacityOption, kLogBytesOption,
+  static constexpr OptionInfo kOptions[] = {kRetriesOption, kCapacityOption, kPhtLogBytesOption,
                                             kBackgroundOption, kReplayersOption};
   static constexpr Description kDescription = {
       .name = "fur-tsx",

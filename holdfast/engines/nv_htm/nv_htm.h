@@ -34,7 +34,7 @@ namespace holdfast {
 template <class M>
 class NvHtm : public Pht<M, TrackedTransactions, TotalOrder> {
  public:
-  static constexpr OptionInfo kOptions[] = {kRetriesOption, kCapacityOption, kLogBytesOption,
+  static constexpr OptionInfo kOptions[] = {kRetriesOption, kCapacityOption, kPhtLogBytesOption,
                                             kBackgroundOption, kReplayersOption};
   static constexpr Description kDescription = {
       .name = "nv-htm",

@@ -25,11 +25,9 @@ inline constexpr OptionInfo kRetriesOption = {
     "retries", "10", "hardware transactions tried before the global lock, 0 to 1000"};
 inline constexpr OptionInfo kCapacityOption = {
     "capacity", "retry", "after a capacity abort: retry, or lock (as in SI-HTM's own paper)"};
-inline constexpr OptionInfo kLogBytesOption = {
+inline constexpr OptionInfo kPhtLogBytesOption = {
     "log_bytes", "1048576", "redo log per thread, 512 bytes to 128 MiB; bounds one transaction",
     "1024"};
-inline constexpr OptionInfo kBackgroundOption = {
-    "background", "1", "1: replay logs in a thread of their own; 0: only when one is full"};
 inline constexpr OptionInfo kOrderOption = {
     "order", "links", "how the replayer finds the next transaction: links, or scan of all logs"};
 

@@ -50,7 +50,7 @@ namespace holdfast {
 template <class M>
 class Spht : public Pht<M, TrackedTransactions, GroupCommit> {
  public:
-  static constexpr OptionInfo kOptions[] = {kRetriesOption,    kCapacityOption,  kLogBytesOption,
+  static constexpr OptionInfo kOptions[] = {kRetriesOption,    kCapacityOption,  kPhtLogBytesOption,
                                             kBackgroundOption, kReplayersOption, kOrderOption};
   static constexpr Description kDescription = {
       .name = "spht",

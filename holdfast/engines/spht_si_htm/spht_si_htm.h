@@ -34,7 +34,7 @@ namespace holdfast {
 template <class M>
 class SphtSiHtm : public Pht<M, SnapshotTransactions, GroupCommit> {
  public:
-  static constexpr OptionInfo kOptions[] = {kRetriesOption,    kCapacityOption,  kLogBytesOption,
+  static constexpr OptionInfo kOptions[] = {kRetriesOption,    kCapacityOption,  kPhtLogBytesOption,
                                             kBackgroundOption, kReplayersOption, kOrderOption};
   static constexpr Description kDescription = {
       .name = "spht-si-htm",
