@@ -11,6 +11,8 @@ STAMPS := build/stamps
 PYTHON_ENV := $(VENV)/.ready
 COMMAND := $(VENV)/bin/holdfast
 JOBS ?= $(shell tools/jobs.sh)
+# ON: a build from scratch takes less time, one after a change more.
+UNITY ?= OFF
 # Arguments for the demo, such as DEMO="--quick".
 DEMO ?=
 # No test measures time, so they may share the cores.
@@ -29,7 +31,7 @@ demo: build
 
 test: build
 	$(CTEST) --test-dir build/release -LE long --no-tests=error
-	$(VENV)/bin/python -m pytest
+	$(VENV)/bin/python -m pytest --numprocesses $(JOBS) --dist worksteal
 
 test-sanitize: test-asan test-tsan
 
@@ -75,7 +77,7 @@ $(PYTHON_ENV): requirements.txt | $(STAMPS)/packages
 	@mkdir -p $(@D) && touch $@
 
 build/release/build.ninja: CMakePresets.json $(PYTHON_ENV) | $(STAMPS)/packages
-	cmake --preset release -DHOLDFAST_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(VENV)/bin/python \
+	cmake --preset release -DHOLDFAST_PYTHON=ON -DHOLDFAST_UNITY=$(UNITY) -DPython_EXECUTABLE=$(CURDIR)/$(VENV)/bin/python \
 	  -DCMAKE_LIBRARY_OUTPUT_DIRECTORY=$(CURDIR)/build/release/python/holdfast
 	@touch $@
 

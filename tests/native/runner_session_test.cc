@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The runner from end to end on real heap files: every engine, small workloads, small sizes.
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -9,47 +8,18 @@
 #include <filesystem>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "holdfast/runner/bench.h"
-#include "holdfast/runner/catalog.h"
 #include "holdfast/runner/engine_table.h"
-#include "holdfast/runner/heap_tools.h"
 #include "holdfast/runner/record.h"
 #include "holdfast/runner/serve.h"
 #include "holdfast/runner/simulate.h"
 #include "holdfast/runner/temporary_heap.h"
+#include "tests/served_bank.h"
 
 namespace holdfast {
 namespace {
-
-constexpr auto kQuiet = [](double /*share*/, const std::string& /*text*/) {};
-
-Json bank_spec(const std::string& engine, const std::string& path) {
-  return {{"engine", engine}, {"workload", "bank"},  {"params", {{"ack", 1}}}, {"path", path},
-          {"threads", 2},     {"domain", "process"}, {"bytes", 4 << 20}};
-}
-
-/// Runs a worker and collects what it acknowledges.
-std::string serve_and_read(Json spec, uint64_t transactions) {
-  int ends[2];
-  EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
-  spec["transactions"] = transactions;
-  std::thread worker([&] {
-    const auto served = serve(spec, ends[1]);
-    EXPECT_TRUE(served.ok()) << served.status().to_string();
-    close(ends[1]);
-  });
-  std::string bytes;
-  char buffer[4096];
-  for (ssize_t n = 0; (n = read(ends[0], buffer, sizeof buffer)) > 0;) {
-    bytes.append(buffer, static_cast<size_t>(n));
-  }
-  worker.join();
-  close(ends[0]);
-  return bytes;
-}
 
 class RunnerEngine : public testing::TestWithParam<std::string> {};
 
@@ -115,19 +85,6 @@ TEST_P(RunnerEngine, IsMeasuredAndSimulated) {
   }
 }
 
-TEST_P(RunnerEngine, ConvertsToEveryOther) {
-  const TemporaryHeap file("", Domain::process, "from-" + GetParam());
-  const std::string records = serve_and_read(bank_spec(GetParam(), file.path()), 100);
-  for (const std::string& other : engine_names(false)) {
-    const TemporaryHeap target("", Domain::process, "to-" + other);
-    const auto converted = heap_convert(file.path(), target.path(), {{"engine", other}});
-    ASSERT_TRUE(converted.ok()) << converted.status().to_string();
-    EXPECT_EQ(heap_info(target.path()).value()["engine"], other);
-    const Json report = verify(bank_spec(other, target.path()), records, kQuiet).value();
-    EXPECT_TRUE(report["ok"].get<bool>()) << other << report.dump(1);
-  }
-}
-
 std::string test_name(const testing::TestParamInfo<std::string>& info) {
   std::string name = info.param;
   std::replace(name.begin(), name.end(), '-', '_');
@@ -176,37 +133,6 @@ TEST(RunnerBench, WrongNamesListTheRightOnes) {
   EXPECT_NE(message({{"workload", "sps"}, {"params", {{"swap", 1}}}}).find("swaps"),
             std::string::npos);
   EXPECT_NE(message({{"workload", "sps"}, {"domain", "ssd"}}).find("pmem"), std::string::npos);
-}
-
-TEST(RunnerSimulate, SameSeedSameRun) {
-  const Json spec = {{"workload", "bank"},
-                     {"engines", {"undo"}},
-                     {"threads", {3}},
-                     {"transactions", 50},
-                     {"seed", 9}};
-  const auto steps = [](const Json& s) {
-    return simulate(s, kQuiet).value()["benchmarks"][0]["simulated_steps"];
-  };
-  EXPECT_EQ(steps(spec), steps(spec));
-  Json other = spec;
-  other["seed"] = 10;
-  EXPECT_NE(steps(spec), steps(other));
-}
-
-TEST(RunnerCatalog, ListsNamesAndSupport) {
-  for (const Json& list : {engine_catalog(), workload_catalog(), machine_catalog()}) {
-    ASSERT_FALSE(list.empty());
-    for (const Json& item : list) {
-      EXPECT_TRUE(item.at("name").is_string());
-      EXPECT_TRUE(item.at("supported").is_boolean());
-      EXPECT_EQ(item.at("supported").get<bool>(), item.at("reason").get<std::string>().empty());
-    }
-  }
-}
-
-TEST(RunnerHeapTools, RefuseWhatIsNoHeap) {
-  EXPECT_EQ(heap_info("/nonexistent/heap").status().code(), Code::not_found);
-  EXPECT_EQ(heap_check("/proc/self/exe").status().code(), Code::wrong_format);
 }
 
 }  // namespace
