@@ -109,15 +109,18 @@ Result<Json> hunt(const Json& spec, Progress progress) {
       parameters["transactions"] =
           std::to_string(std::max(least, all[i]["transactions"].get<int>()));
       search.erase("transactions");
-      parameters["reads"] = std::to_string(all[i]["reads"].get<int>());
+      if (!parameters.contains("reads")) {
+        parameters["reads"] = std::to_string(all[i]["reads"].get<int>());
+      }
       search.erase("reads");
       search["params"] = parameters;
       progress(static_cast<double>(i) / static_cast<double>(all.size()), "hunt");
       report = crash(search, [](double, const std::string&) {}).value();
       report["stage"] = i + 1;
       report["stages"] = all.size();
-      if (!report["violations"].empty()) {
-        break;
+      const bool only_created = report["mutated"] == 0 && report["mutated_in_creation"] > 0;
+      if (!report["violations"].empty() || only_created) {
+        break;  // each search makes the same heap
       }
     }
     return report;

@@ -353,6 +353,7 @@ Result<Json> crash(const Json& spec, Progress progress) {
                  {"images", report.coverage.images},
                  {"coverage", to_json(report.coverage)},
                  {"mutated", report.mutated},
+                 {"mutated_in_creation", report.mutated_in_creation},
                  {"sites", Json::array()},
                  {"violations", Json::array()}};
     for (const auto& [name, use] : report.sites) {
