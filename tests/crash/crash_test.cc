@@ -309,6 +309,16 @@ TEST(CrashSkew, IsFoundUnderSnapshotIsolationOnly) {
   }
 }
 
+/// Bugs are planted while the heap is made, too, and the power fails when that is done.
+TEST(CrashCreation, AHeapWhoseFormatIsNotDurableIsFound) {
+  const Json spec = {{"engine", "fur-opa"}, {"mutations", {"fur.format=drop"}}, {"schedules", 1}};
+  const Json report = crash(spec, [](double, const std::string&) {}).value();
+  EXPECT_GT(report["mutated_in_creation"].get<int>(), 0);
+  EXPECT_EQ(report["mutated"].get<int>(), 0);
+  ASSERT_FALSE(report["violations"].empty());
+  EXPECT_EQ(report["violations"][0]["phase"], "creation");
+}
+
 TEST(CrashVolatile, IsRefused) {
   for (const auto& row : engine_rows<SimMachine>()) {
     if (!is_durable(row)) {
