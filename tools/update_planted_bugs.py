@@ -40,7 +40,6 @@ SETTINGS: tuple[Setting, ...] = (
     {"options": {"retries": "0"}, "params": {"throws": "60"}},
     {"options": {"retries": "0"}, "params": {"reads": "70"}},
     {"params": {"throws": "60"}},
-    {"transactions": 12},
     {"options": {"retries": "0"}, "rmw_orders_pwb": False},
     {"drain_probability": 0.05, "switch_probability": 0.1},
 )
@@ -62,8 +61,8 @@ def settings(engine: dict[str, Any], canaries: list[dict[str, Any]]) -> list[Set
     return list(found.values())
 
 
-def sites(job: tuple[str, Setting]) -> dict[str, str]:
-    """Labels that runs, recoveries and the making of a heap come to under a setting, and what stands there."""
+def sites(job: tuple[str, Setting]) -> dict[str, dict[str, Any]]:
+    """Labels that runs, recoveries and the making of a heap come to under a setting."""
     engine, setting = job
     spec = dict(setting)
     least = spec.pop("transactions", 2)
@@ -72,7 +71,7 @@ def sites(job: tuple[str, Setting]) -> dict[str, str]:
     if "design" in spec:
         spec.setdefault("machine", "tiny")
     small = {"engine": engine, "sites": True, "schedules": 30, "points": 30, "images": 4, "crash_recovery": 8}
-    return {site["name"]: site["kind"] for site in core.crash(small | spec)["sites"]}
+    return {site["name"]: site for site in core.crash(small | spec)["sites"]}
 
 
 def hunt(job: tuple[str, str, list[tuple[Setting, int]]]) -> tuple[str, bool]:
@@ -120,13 +119,21 @@ class Sweep:
         """Per site: its name, what stands there, and a verdict for each kind of bug."""
         with ProcessPoolExecutor(fleet.cores(), mp_context=get_context("spawn")) as pool:
             seen = list(pool.map(sites, [(self.engine, setting) for setting in self.settings]))
-            kinds = {name: kind for one in seen for name, kind in one.items() if not name.startswith("heap.")}
-            kinds = {name: kinds[name] for name in sorted(kinds) if not self.only or name in self.only}
+            kinds = {name: site["kind"] for one in seen for name, site in one.items()}
+            kinds = {
+                name: kinds[name]
+                for name in sorted(kinds)
+                if not name.startswith("heap.") and (not self.only or name in self.only)
+            }
             jobs = []
             for name, kind in kinds.items():
-                met_in = [s for s, one in zip(self.settings, seen, strict=True) if name in one]
+                pairs = list(zip(self.settings, seen, strict=True))
+                met_in = [
+                    setting for setting, one in pairs if name in one and not one[name]["only_in_creation"]
+                ]
                 for k in KINDS if kind != "check" else KINDS[:1]:
-                    jobs.append((self.engine, f"{name}={k}", self.hunts(name, f"{name}={k}", met_in)))
+                    hunts = self.hunts(name, f"{name}={k}", met_in or self.settings[:1])
+                    jobs.append((self.engine, f"{name}={k}", hunts))
             found = dict(zip([job[1] for job in jobs], pool.map(hunt, jobs), strict=True))
         return [
             (name, kind, [self.verdict(f"{name}={k}", found) for k in KINDS]) for name, kind in kinds.items()

@@ -115,7 +115,6 @@ void CrashExplorer::Search::prepare() {
     auto words = subject_.observe(**heap);
     initial_ = std::move(words).value();
     (*heap)->close().check();
-    learn(machine);
     image = machine.earliest_image();
     o.line_bytes = machine.line_bytes();
   }

@@ -74,6 +74,8 @@ struct CrashReport {
   uint64_t mutated_in_creation = 0;  ///< the same, while the first heap was made
   /// With plan.machine.list_sites: by name.
   std::map<std::string, SiteUse> sites;
+  /// Of these, the ones that the making of the first heap came to: how often.
+  std::map<std::string, uint64_t> sites_of_creation;
 };
 
 /// Throws Error when the plan cannot be carried out (a heap too small for the subject, an option

@@ -23,6 +23,9 @@ void CrashExplorer::Search::create() {
     auto heap = SimHeap::create(machine, plan_.heap);
     learn(machine);
     report_.mutated_in_creation = std::exchange(report_.mutated, 0);
+    for (const auto& [name, use] : report_.sites) {
+      report_.sites_of_creation.emplace(name, use.count);
+    }
     if (!heap) {
       return fail(kCreation, {"heap refused", heap.status().to_string()}, kNever, 0, 0);
     }

@@ -357,8 +357,12 @@ Result<Json> crash(const Json& spec, Progress progress) {
                  {"sites", Json::array()},
                  {"violations", Json::array()}};
     for (const auto& [name, use] : report.sites) {
-      json["sites"].push_back(
-          {{"name", name}, {"kind", to_string(use.kind)}, {"count", use.count}});
+      const auto made = report.sites_of_creation.find(name);
+      json["sites"].push_back({{"name", name},
+                               {"kind", to_string(use.kind)},
+                               {"count", use.count},
+                               {"only_in_creation", made != report.sites_of_creation.end() &&
+                                                        made->second == use.count}});
     }
     if (job.timeline != nullptr) {
       json["timeline"] = {{"path", job.timeline->path()},
