@@ -166,11 +166,12 @@ TEST_P(Crash, Structures) {
   search_structures(GetParam(), 8, 40, 4);
 }
 
-/// For an hour, all engines and domains together.
+/// With LongSearchOfStructures and the kill tests for an hour on two cores, all engines and domains
+/// together.
 TEST_P(Crash, LongSearchOfRegisters) {
   Json spec = base(GetParam());
   spec["seed"] = 100'000;
-  spec["schedules"] = 1500;
+  spec["schedules"] = 150;  // of 0.1 to 1 s each
   spec["points"] = 150;
   spec["images"] = 32;
   spec["crash_recovery"] = 32;
