@@ -90,8 +90,6 @@ Result<Json> hunt(const Json& spec, Progress progress) {
     Json base = spec;
     const int least = base.value("transactions", 1);
     base.erase("transactions");
-    base["workload"] = base.value("program", "registers");
-    base.erase("program");
     base["mutations"] = Json::array({base.at("mutation")});
     base.erase("mutation");
     base["minimise"] = false;
