@@ -6,8 +6,8 @@ docs/planted-bugs/ENGINE.md and the summary in docs/testing.md. Takes minutes fo
     .venv/bin/python tools/update_planted_bugs.py [--engine E,...] [--searches N] [--sites NAME,...]
 
 A bug is hunted under a few of the settings in which its site is met: what canaries at this site need, plain ones, and
-those that take rare paths. One that is not caught is harmless for the reason that experiments/harmless.toml
-gives, or stands as `not caught`. What has a reason is hunted all the same, for a short time, so that a wrong reason shows.
+those that take rare paths. One that is not caught is harmless for the reason that experiments/harmless.toml gives, or
+stands as `not caught`. What has a reason is hunted all the same, for a short time, so that a wrong reason shows.
 """
 
 import argparse
@@ -33,6 +33,10 @@ MOST_SETTINGS = 4  # for a bug; the settings that canaries need come last, and a
 
 Setting = dict[str, Any]
 # Rare paths: the lock and its failures, roll-backs, logs that wrap around, ranges of bytes.
+HIDDEN: Setting = {
+    "drain_probability": 0.05,
+    "switch_probability": 0.1,
+}  # stores stay in their buffers for long
 SETTINGS: tuple[Setting, ...] = (
     {},
     {"rmw_orders_pwb": False},
@@ -44,7 +48,7 @@ SETTINGS: tuple[Setting, ...] = (
     {"program": "w0 ; w1 | x r0 ; x r1 | u r0 ; u r1"},
     {"options": {"retries": "1"}, "program": "w0 w1 ; w0 | x w0 r1 ; x w1 r0 | u w0 r1 ; u r1 r0"},
     {"options": {"retries": "0"}, "program": "x w0 w0 ; w1 | s ; s"},
-    {"drain_probability": 0.05, "switch_probability": 0.1},
+    HIDDEN,
 )
 
 
@@ -108,10 +112,11 @@ class Sweep:
             for mutation in row["mutations"]
         }
 
-    def hunts(self, name: str, mutation: str, met_in: list[Setting]) -> list[tuple[Setting, int]]:
+    def hunts(self, site: dict[str, Any], mutation: str, met_in: list[Setting]) -> list[tuple[Setting, int]]:
         """Settings, and how many searches in each. What a canary says needs all of its own."""
-        needed = [needs for other, needs in self.canaries.items() if other.split("=")[0] == name]
+        needed = [needs for other, needs in self.canaries.items() if other.split("=")[0] == site["name"]]
         chosen = [setting for setting in needed if setting in met_in][:1]
+        chosen += [HIDDEN] if site["kind"] == "full fence" and HIDDEN in met_in else []
         chosen += [setting for setting in met_in if setting not in chosen]
         first = [(self.canaries[mutation], 99)] if mutation in self.canaries else []
         if mutation in self.harmless:
@@ -122,27 +127,28 @@ class Sweep:
         """Per site: its name, what stands there, and a verdict for each kind of bug."""
         with ProcessPoolExecutor(fleet.cores(), mp_context=get_context("spawn")) as pool:
             seen = list(pool.map(sites, [(self.engine, setting) for setting in self.settings]))
-            kinds = {name: site["kind"] for one in seen for name, site in one.items()}
-            kinds = {
-                name: kinds[name]
-                for name in sorted(kinds)
+            every = {name: site for one in seen for name, site in one.items()}
+            every = {
+                name: every[name]
+                for name in sorted(every)
                 if not name.startswith("heap.") and (not self.only or name in self.only)
             }
             jobs = []
-            for name, kind in kinds.items():
+            for name, site in every.items():
                 pairs = list(zip(self.settings, seen, strict=True))
                 met_in = [
                     setting for setting, one in pairs if name in one and not one[name]["only_in_creation"]
                 ]
-                for k in KINDS if kind != "check" else KINDS[:1]:
-                    hunts = self.hunts(name, f"{name}={k}", met_in or self.settings[:1])
+                for k in KINDS if site["kind"] != "check" else KINDS[:1]:
+                    hunts = self.hunts(site, f"{name}={k}", met_in or self.settings[:1])
                     jobs.append((self.engine, f"{name}={k}", hunts))
             found = {}
             for job, verdict in zip(jobs, pool.map(hunt, jobs), strict=True):
                 found[job[1]] = verdict
                 print(f"{job[1]}: {verdict[0]}", file=sys.stderr, flush=True)
         return [
-            (name, kind, [self.verdict(f"{name}={k}", found) for k in KINDS]) for name, kind in kinds.items()
+            (name, site["kind"], [self.verdict(f"{name}={k}", found) for k in KINDS])
+            for name, site in every.items()
         ]
 
     def verdict(self, mutation: str, found: dict[str, tuple[str, bool]]) -> str:
