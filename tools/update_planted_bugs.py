@@ -29,7 +29,7 @@ NOT_CAUGHT = "**not caught**"
 NEVER_MET = "never met"
 WEAK = " (weak)"
 
-MOST_SETTINGS = 4  # for a bug; the settings that canaries need come last, and are often slow
+MOST_SETTINGS = 5  # for a bug; the settings that canaries need come last, and are often slow
 
 Setting = dict[str, Any]
 # Rare paths: the lock and its failures, roll-backs, logs that wrap around, ranges of bytes.
@@ -37,9 +37,10 @@ HIDDEN: Setting = {
     "drain_probability": 0.05,
     "switch_probability": 0.1,
 }  # stores stay in their buffers for long
+UNORDERED: Setting = {"rmw_orders_pwb": False}
 SETTINGS: tuple[Setting, ...] = (
     {},
-    {"rmw_orders_pwb": False},
+    UNORDERED,
     {"options": {"retries": "0"}},
     {"options": {"retries": "0"}, "params": {"throws": "60"}},
     {"options": {"retries": "0"}, "params": {"reads": "70"}},
@@ -116,6 +117,7 @@ class Sweep:
         """Settings, and how many searches in each. What a canary says needs all of its own."""
         needed = [needs for other, needs in self.canaries.items() if other.split("=")[0] == site["name"]]
         chosen = [setting for setting in needed if setting in met_in][:1]
+        chosen += [setting | UNORDERED for setting in chosen if setting | UNORDERED != setting]
         chosen += [HIDDEN] if site["kind"] == "full fence" and HIDDEN in met_in else []
         chosen += [setting for setting in met_in if setting not in chosen]
         first = [(self.canaries[mutation], 99)] if mutation in self.canaries else []
