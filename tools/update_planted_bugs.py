@@ -123,7 +123,9 @@ class Sweep:
         first = [(self.canaries[mutation], 99)] if mutation in self.canaries else []
         if mutation in self.harmless:
             return first + [(setting, 1) for setting in chosen[:2]]
-        return first + [(setting, self.searches) for setting in chosen[:MOST_SETTINGS]]
+        # What it takes to see one kind of bug at a site may be what it takes for the others.
+        many = max(self.searches, 4)
+        return first + [(s, many if s in needed else self.searches) for s in chosen[:MOST_SETTINGS]]
 
     def run(self) -> list[tuple[str, str, list[str]]]:
         """Per site: its name, what stands there, and a verdict for each kind of bug."""

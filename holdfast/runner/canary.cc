@@ -101,8 +101,8 @@ Result<Json> hunt(const Json& spec, Progress progress) {
     Json report;
     const Json all = stages();
     for (size_t i = 0; i < std::min(most, all.size()); ++i) {
-      Json search = base;
-      search.update(all[i]);
+      Json search = all[i];
+      search.update(base);  // what is asked for goes before what the search would take
       Json parameters = base.value("params", Json::object());
       parameters["transactions"] =
           std::to_string(std::max(least, all[i]["transactions"].get<int>()));
