@@ -75,6 +75,9 @@ class DB {
     }
   }
 
+  /// The same for what cannot be a function; see there. Null where the database cannot be read.
+  virtual OptimisticTransaction* BeginTransaction() = 0;
+
   /// An iterator over the database as it is now (or as options.snapshot saw it), to be deleted by
   /// the caller. Costs the same whatever the database holds, and holds no lock.
   virtual Iterator* NewIterator(const ReadOptions& options) = 0;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "holdfast/db/heap_iterator.h"
+#include "holdfast/db/heap_transaction.h"
 
 namespace holdfast::db {
 namespace {
@@ -47,6 +48,14 @@ class Changes final : public WriteBatch::Handler {
 
 }  // namespace
 
+HeapDB::~HeapDB() {
+  if (heap_->machine().forked_child()) {
+    // The mappings do not exist here, and locks may be held for ever: left to the system.
+    static_cast<void>(store_.release());
+    static_cast<void>(heap_.release());
+  }
+}
+
 Status HeapDB::Put(const WriteOptions& /*options*/, const Slice& key, const Slice& value) {
   return translated(store_->write({{key, value, false}}));
 }
@@ -80,6 +89,11 @@ Status HeapDB::RunTransaction(const std::function<Status(Transaction&)>& body) {
   } catch (const Cancelled& cancelled) {
     return cancelled.status;
   }
+}
+
+OptimisticTransaction* HeapDB::BeginTransaction() {
+  auto view = store_->open_view();
+  return view ? new HeapTransaction(*store_, *view) : nullptr;
 }
 
 Iterator* HeapDB::NewIterator(const ReadOptions& options) {

@@ -17,6 +17,7 @@ class HeapDB final : public DB {
  public:
   using H = Heap<AnyEngine<NativeMachine>>;
 
+  ~HeapDB() override;
   static holdfast::Result<std::unique_ptr<HeapDB>> open(const Options& options,
                                                         const std::string& name);
 
@@ -24,6 +25,7 @@ class HeapDB final : public DB {
   Status Delete(const WriteOptions& options, const Slice& key) override;
   Status Write(const WriteOptions& options, WriteBatch* updates) override;
   Status Get(const ReadOptions& options, const Slice& key, std::string* value) override;
+  OptimisticTransaction* BeginTransaction() override;
   Iterator* NewIterator(const ReadOptions& options) override;
   const Snapshot* GetSnapshot() override;
   void ReleaseSnapshot(const Snapshot* snapshot) override;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "holdfast/base/function_ref.h"
 #include "holdfast/base/status.h"
 #include "holdfast/db/versions.h"
 #include "holdfast/heap/heap.h"
@@ -47,20 +48,24 @@ class Store {
 
  public:
   /// On a heap that is empty or holds a store. Frees what the last user left behind: old versions,
-  /// half-written values.
+  /// half-written values; not where the heap is read-only, which must hold a store then.
   static Result<std::unique_ptr<Store>> open(H& heap, const Comparator* comparator,
-                                             const StoreLimits& limits = {});
+                                             const StoreLimits& limits = {},
+                                             bool read_only = false);
 
   /// Runs body(Versions&) as one transaction; as heap.update(), a body may run several times.
   template <class F>
   Status update(F&& body);
-  /// All changes in order, as one transaction. Long values are written ahead.
-  Status write(const std::vector<Change>& changes);
+  /// All changes in order, as one transaction. Long values are written ahead. Where `unless` is given
+  /// and says so in that transaction, nothing is changed.
+  using Objection = FunctionRef<bool(const Versions<H>&)>;
+  Status write(const std::vector<Change>& changes, const Objection* unless = nullptr);
   /// In the body of update: the same for one change, all in this transaction.
   void apply(Versions<H>& versions, const Change& change, Blob<H>* ahead = nullptr);
 
-  /// not_found where the view (null: now) has no value.
-  Status get(const Slice& key, const View* view, std::string* value);
+  /// not_found where the view (null: now) has no value. `*stamp` becomes that of the value's version,
+  /// 0 without one.
+  Status get(const Slice& key, const View* view, std::string* value, uint64_t* stamp = nullptr);
   /// The entry this step leads to; false when there is none. `from` may be `*key`.
   Result<bool> step(Step step, const Slice& from, const View* view, std::string* key,
                     std::string* value);
@@ -81,6 +86,7 @@ class Store {
   void visit_blocks(Visitor&& visit) const;
 
   H& heap() { return heap_; }
+  const Comparator* comparator() const { return comparator_; }
   size_t open_views() const { return snapshots_.size(); }
 
  private:
@@ -98,7 +104,7 @@ class Store {
   Slot<H>& slot(size_t i) const { return root_->slots.load()[i]; }
 
   Status check_comparator();
-  Status tidy_after_crash();
+  Status tidy_after_crash(bool read_only);
   Status drain();
   Result<Blob<H>*> write_ahead(const Slice& value);
   void abandon(const std::vector<Blob<H>*>& ahead);
