@@ -87,7 +87,8 @@ class DB {
   virtual const Snapshot* GetSnapshot() = 0;
   virtual void ReleaseSnapshot(const Snapshot* snapshot) = 0;
 
-  /// Under the prefix "holdfast.": "stats", "engine", "old-versions", "open-snapshots". Under
+  /// Under the prefix "holdfast.": "stats", "engine", "old-versions", "open-snapshots",
+  /// and "prometheus", which is all of it as text that a Prometheus server reads. Under
   /// "leveldb.": "stats", "approximate-memory-usage", "num-files-at-level<N>" and "sstables", with
   /// values that are true here.
   virtual bool GetProperty(const Slice& property, std::string* value) = 0;
@@ -95,6 +96,16 @@ class DB {
   virtual void GetApproximateSizes(const Range* range, int n, uint64_t* sizes) = 0;
   /// Frees all old versions no snapshot needs, whatever the range: nothing else could be compacted.
   virtual void CompactRange(const Slice* begin, const Slice* end) = 0;
+
+  // Holdfast's own.
+
+  /// Makes a database of the present state in a new file, which must not exist, for the same engine
+  /// with the same options. Writers go on meanwhile. The file appears whole and durable, or not at
+  /// all. Copies entry by entry, so what was deleted takes no room there.
+  virtual Status Checkpoint(const std::string& file) = 0;
+  /// Walks everything and compares it with what the allocator says: damage, and blocks nobody owns.
+  /// Nobody may write meanwhile.
+  virtual Status Verify() = 0;
 
  private:
   virtual Status RunTransaction(const std::function<Status(Transaction&)>& body) = 0;

@@ -32,6 +32,8 @@ class HeapDB final : public DB {
   bool GetProperty(const Slice& property, std::string* value) override;
   void GetApproximateSizes(const Range* range, int n, uint64_t* sizes) override;
   void CompactRange(const Slice* begin, const Slice* end) override;
+  Status Checkpoint(const std::string& file) override;
+  Status Verify() override;
 
   /// Walks everything: damage, and blocks nobody owns.
   holdfast::Status check();
@@ -41,6 +43,8 @@ class HeapDB final : public DB {
       : heap_(std::move(heap)), store_(std::move(store)) {}
   Status RunTransaction(const std::function<Status(Transaction&)>& body) override;
   bool property(const std::string& name, std::string* value);
+  std::string prometheus();
+  Options same_kind() const;
 
   std::unique_ptr<H> heap_;
   std::unique_ptr<Store<H>> store_;
