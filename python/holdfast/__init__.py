@@ -14,8 +14,8 @@ __version__ = "0.1.0"
 __path__ = extend_path(__path__, __name__)
 
 # Last: they are found along __path__.
-from holdfast.database import Database, Snapshot, Transaction, open  # noqa: E402
-from holdfast.errors import (  # noqa: E402
+from holdfast.database import Database, Snapshot, Transaction, open
+from holdfast.errors import (
     ClosedError,
     DamagedError,
     DatabaseError,

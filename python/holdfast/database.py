@@ -300,9 +300,33 @@ class Database(_Reader, MutableMapping[bytes, bytes]):
         """`with db.snapshot() as s:` reads one state, whatever is written meanwhile."""
         return Snapshot(self._native)
 
+    def _known(self, name: str) -> str:
+        value = self._native.property(name)
+        assert value is not None, name
+        return value
+
     def property(self, name: str) -> str | None:
         """Such as "holdfast.stats"; see DB::GetProperty in holdfast/db/db.h. None for names it does not know."""
         return self._native.property(name)
+
+    def statistics(self) -> dict[str, int]:
+        """Counters since the database was opened and sizes, by name. property("holdfast.prometheus") has the same as
+        text, with explanations."""
+        samples = (line for line in self._known("holdfast.prometheus").splitlines() if line[0] != "#")
+        return {name.partition("{")[0].removeprefix("holdfast_db_"): int(number)
+                for name, number in (sample.rsplit(" ", 1) for sample in samples)}  # fmt: skip
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Makes a database of the present state in a new file, while writers go on; whole and durable, or not there."""
+        self._native.backup(os.fspath(path))
+
+    def verify(self) -> None:
+        """Walks everything, with writers kept waiting; raises DamagedError where something is wrong."""
+        if self.read_only:
+            self._native.verify()
+        else:
+            with self.transaction():
+                self._native.verify()
 
     def compact(self) -> None:
         """Frees what no snapshot needs any more."""

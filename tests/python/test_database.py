@@ -115,7 +115,11 @@ def test_keys_and_values_are_bytes_and_text_is_utf_8(db):
     db["käse"] = bytearray(b"brie")
     db[memoryview(b"raw")] = "\u20ac"
     assert dict(db) == {"käse".encode(): b"brie", b"raw": "\u20ac".encode()}
-    assert db["raw"] == db[b"raw"] and "käse" in db.keys("k", "l") and list(db.keys(prefix="kä")) == ["käse".encode()]
+    assert (
+        db["raw"] == db[b"raw"]
+        and "käse" in db.keys("k", "l")
+        and list(db.keys(prefix="kä")) == ["käse".encode()]
+    )
     for key, value in ((1, "x"), ("x", None), ("x", 1.5), (("x",), "x")):
         with pytest.raises(TypeError, match="bytes or str, not"):
             db[key] = value
@@ -338,7 +342,13 @@ def test_errors_say_what_is_the_matter(open_database, tmp_path):
     with pytest.raises(holdfast.LockedError, match="in use"):
         open_database()
     db.close()
-    for use in (lambda: db["k"], lambda: db.put("k", "v"), lambda: list(db), db.snapshot, lambda: db.property("x")):
+    for use in (
+        lambda: db["k"],
+        lambda: db.put("k", "v"),
+        lambda: list(db),
+        db.snapshot,
+        lambda: db.property("x"),
+    ):
         with pytest.raises(holdfast.ClosedError):
             use()
     db.close()
@@ -432,7 +442,9 @@ for i in range(1 << 30):
     db.write([(f"left {i % 100}", str(i)), (f"right {i % 100}", str(i)), ("last", str(i))])
     print(i, flush=True)
 """
-    with subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "kill.db")], stdout=subprocess.PIPE) as worker:
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path / "kill.db")], stdout=subprocess.PIPE
+    ) as worker:
         for _ in range(500):
             acknowledged = int(worker.stdout.readline())
         worker.kill()

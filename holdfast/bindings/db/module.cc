@@ -127,6 +127,16 @@ void compact(Database& database) {
   });
 }
 
+/// Beside writers.
+void backup(Database& database, const std::string& file) {
+  database.read([&](db::DB& db) { return db.Checkpoint(file); });
+}
+
+/// The caller keeps writers out.
+void verify(Database& database) {
+  database.read([](db::DB& db) { return db.Verify(); });
+}
+
 void define_database(nb::module_& m) {
   nb::class_<Database>(m, "Database")
       .def("get", &get, nb::arg("key").none(), nb::arg("snapshot").none() = nb::none())
@@ -136,6 +146,8 @@ void define_database(nb::module_& m) {
       .def("write", &write)
       .def("property", &property)
       .def("compact", &compact)
+      .def("backup", &backup)
+      .def("verify", &verify)
       .def("close", &Database::close)
       .def_prop_ro("closed", &Database::closed)
       .def_prop_ro("path", &Database::path)
