@@ -35,10 +35,9 @@ holdfast::Result<std::unique_ptr<HeapDB::H>> open_heap(const Options& options,
     return HeapDB::H::open(name, {}, native_options(options));
   }
   if (!options.create_if_missing || options.read_only) {
-    return holdfast::Status(
-        Code::invalid_argument,
-        name + " does not exist" +
-            (options.read_only ? ", and read_only creates nothing" : " (create_if_missing is false)"));
+    const char* const why =
+        options.read_only ? ", and read_only creates nothing" : " (create_if_missing is false)";
+    return holdfast::Status(Code::invalid_argument, name + " does not exist" + why);
   }
   auto engine = AnyEngine<NativeMachine>::describe(options.engine);
   if (!engine) {

@@ -25,8 +25,8 @@ class Exposition {
  private:
   void add(const std::string& name, const std::string& help, const char* type, uint64_t value) {
     const std::string whole = "holdfast_db_" + name;
-    text_ += "# HELP " + whole + " " + help + "\n# TYPE " + whole + " " + type + "\n" + whole + "{" +
-             labels_ + "} " + std::to_string(value) + "\n";
+    text_ += "# HELP " + whole + " " + help + "\n# TYPE " + whole + " " + type + "\n";
+    text_ += whole + "{" + labels_ + "} " + std::to_string(value) + "\n";
   }
 
   std::string labels_;

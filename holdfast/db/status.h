@@ -41,8 +41,8 @@ class Status {
   /// "OK", or the kind and the message.
   std::string ToString() const;
 
-  // Holdfast's own: what LevelDB's kinds do not tell apart, such as a full heap and one that is open
-  // elsewhere; and the message alone.
+  // Holdfast's own: what LevelDB's kinds do not tell apart, such as a full heap and one that is
+  // open elsewhere; and the message alone.
   Code code() const { return code_; }
   const std::string& message() const { return message_; }
 

@@ -56,15 +56,15 @@ class Store {
   /// Runs body(Versions&) as one transaction; as heap.update(), a body may run several times.
   template <class F>
   Status update(F&& body);
-  /// All changes in order, as one transaction. Long values are written ahead. Where `unless` is given
-  /// and says so in that transaction, nothing is changed.
+  /// All changes in order, as one transaction. Long values are written ahead. Where `unless` is
+  /// given and says so in that transaction, nothing is changed.
   using Objection = FunctionRef<bool(const Versions<H>&)>;
   Status write(const std::vector<Change>& changes, const Objection* unless = nullptr);
   /// In the body of update: the same for one change, all in this transaction.
   void apply(Versions<H>& versions, const Change& change, Blob<H>* ahead = nullptr);
 
-  /// not_found where the view (null: now) has no value. `*stamp` becomes that of the value's version,
-  /// 0 without one.
+  /// not_found where the view (null: now) has no value. `*stamp` becomes that of the value's
+  /// version, 0 without one.
   Status get(const Slice& key, const View* view, std::string* value, uint64_t* stamp = nullptr);
   /// The entry this step leads to; false when there is none. `from` may be `*key`.
   Result<bool> step(Step step, const Slice& from, const View* view, std::string* key,

@@ -34,8 +34,8 @@ class Transaction {
 /// Commit nothing has happened.
 class OptimisticTransaction : public Transaction {
  public:
-  /// Ok and *committed: the writes are durable. Ok and not *committed: somebody has changed what was
-  /// read, nothing has happened, and the work is to be done anew. Once.
+  /// Ok and *committed: the writes are durable. Ok and not *committed: somebody has changed what
+  /// was read, nothing has happened, and the work is to be done anew. Once.
   virtual Status Commit(bool* committed) = 0;
 };
 

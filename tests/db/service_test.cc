@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Does what keeps a database in service work beside its writers: copies, checks, numbers, transactions
-// without a body?
+// Does what keeps a database in service work beside its writers: copies, checks, numbers,
+// transactions without a body?
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -138,7 +138,8 @@ TEST(DbServices, NumbersForPrometheus) {
       char name[64];
       char label[64];
       unsigned long value = 0;
-      ASSERT_EQ(std::sscanf(line.c_str(), "%63[a-z_]{%63[^}]} %lu", name, label, &value), 3) << line;
+      const int found = std::sscanf(line.c_str(), "%63[a-z_]{%63[^}]} %lu", name, label, &value);
+      ASSERT_EQ(found, 3) << line;
       EXPECT_STREQ(label, "engine=\"romulus-log\"");
       ++samples;
     }

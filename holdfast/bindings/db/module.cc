@@ -153,8 +153,8 @@ void define_database(nb::module_& m) {
       .def_prop_ro("path", &Database::path)
       .def_prop_ro("read_only", &Database::read_only);
   m.def("open", &py_open, nb::arg("path"), nb::arg("options"));
-  m.def("entries", &entries, nb::arg("database"), nb::arg("snapshot").none(), nb::arg("start").none(),
-        nb::arg("stop").none(), nb::arg("reverse"), nb::arg("what"));
+  m.def("entries", &entries, nb::arg("database"), nb::arg("snapshot").none(),
+        nb::arg("start").none(), nb::arg("stop").none(), nb::arg("reverse"), nb::arg("what"));
 }
 
 }  // namespace
@@ -164,7 +164,7 @@ NB_MODULE(_db, m) {
   using namespace holdfast::bindings;  // NOLINT(google-build-using-namespace): one function
   // A database kept in a global variable until the interpreter ends is no mistake.
   nb::set_leak_warnings(false);
-  m.doc() = "HoldfastDB: databases, snapshots, transactions and walks, as holdfast.database wants them.";
+  m.doc() = "HoldfastDB: databases, snapshots, transactions and walks, for holdfast.database.";
   define_database(m);
   nb::class_<Snapshot>(m, "Snapshot")
       .def("__init__", [](Snapshot* self, std::shared_ptr<Database> database) {

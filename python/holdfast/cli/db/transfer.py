@@ -95,7 +95,7 @@ def _opened(source: str) -> Iterator[tuple[BinaryIO, int]]:
         yield sys.stdin.buffer, 0
         return
     try:
-        stream = Path(source).open("rb")  # noqa: SIM115: closed below
+        stream = Path(source).open("rb")  # noqa: SIM115
     except OSError as failure:
         raise errors.BadUsage(f"cannot read {source}: {failure.strerror}") from None
     with stream:
