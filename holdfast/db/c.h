@@ -8,8 +8,6 @@
    to be freed with leveldb_free, too, except for keys and values of iterators.
 
    Booleans are uint8_t, 0 or 1. Thread safety is that of the C++ classes (holdfast/db/db.h). */
-#ifndef HOLDFAST_DB_C_H
-#define HOLDFAST_DB_C_H
 #pragma once
 
 #include <stddef.h>
@@ -167,6 +165,4 @@ uint8_t holdfast_transaction_commit(holdfast_transaction_t* transaction, char** 
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif
