@@ -24,9 +24,9 @@ file(WRITE ${PROJECT_BINARY_DIR}/holdfast.pc
   "prefix=${CMAKE_INSTALL_PREFIX}\n"
   "libdir=\${prefix}/${CMAKE_INSTALL_LIBDIR}\nincludedir=\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}\n\n"
   "Name: holdfast\nDescription: ${PROJECT_DESCRIPTION}\nVersion: ${PROJECT_VERSION}\n"
-  "Libs: -L\${libdir} -lholdfast -lboost_context -lpthread\nCflags: -I\${includedir}\n")
+  "Libs: -L\${libdir} -lholdfast -lboost_context -lpthread -lstdc++ -lm\nCflags: -I\${includedir}\n")
 file(WRITE ${PROJECT_BINARY_DIR}/holdfast_db.pc
   "Name: holdfast_db\nDescription: Ordered key-value store in one file, for C++ and C\nVersion: ${PROJECT_VERSION}\n"
-  "Requires: holdfast\nLibs: -lholdfast_db -lholdfast_native_engines -lstdc++ -lm\n")
+  "Requires: holdfast\nLibs: -lholdfast_db -lholdfast_native_engines\n")
 install(FILES ${PROJECT_BINARY_DIR}/holdfast.pc ${PROJECT_BINARY_DIR}/holdfast_db.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
   COMPONENT development)

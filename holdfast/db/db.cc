@@ -70,7 +70,9 @@ holdfast::Result<std::unique_ptr<HeapDB>> HeapDB::open(const Options& options,
   if (!heap) {
     return heap.status();
   }
-  auto store = Store<H>::open(**heap, options.comparator, {}, options.read_only);
+  StoreLimits limits;
+  limits.feed_bytes = options.change_feed_bytes;
+  auto store = Store<H>::open(**heap, options.comparator, limits, options.read_only);
   if (!store) {
     return holdfast::Status(store.status().code(), name + ": " + store.status().message());
   }

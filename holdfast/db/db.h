@@ -87,7 +87,7 @@ class DB {
   virtual const Snapshot* GetSnapshot() = 0;
   virtual void ReleaseSnapshot(const Snapshot* snapshot) = 0;
 
-  /// Under the prefix "holdfast.": "stats", "engine", "old-versions", "open-snapshots",
+  /// Under the prefix "holdfast.": "stats", "engine", "old-versions", "open-snapshots", "sequence"
   /// and "prometheus", which is all of it as text that a Prometheus server reads. Under
   /// "leveldb.": "stats", "approximate-memory-usage", "num-files-at-level<N>" and "sstables", with
   /// values that are true here.
@@ -103,6 +103,15 @@ class DB {
   /// with the same options. Writers go on meanwhile. The file appears whole and durable, or not at
   /// all. Copies entry by entry, so what was deleted takes no room there.
   virtual Status Checkpoint(const std::string& file) = 0;
+  /// Calls see(sequence, changes) for every update transaction after number `sequence`, in the order
+  /// of their commits, until it returns false or there are no more: a follower goes on from the last
+  /// one it saw. NotFound: the change after `sequence` is not kept any more (Options::
+  /// change_feed_bytes), or a time without a feed lies between; the follower starts anew from a
+  /// snapshot or checkpoint made after it read property "holdfast.sequence", and applies what
+  /// followed that: puts and deletes may be repeated. NotSupported: there is no feed.
+  virtual Status ChangesSince(
+      uint64_t sequence,
+      const std::function<bool(uint64_t sequence, const WriteBatch& changes)>& see) = 0;
   /// Walks everything and compares it with what the allocator says: damage, and blocks nobody owns.
   /// Nobody may write meanwhile.
   virtual Status Verify() = 0;

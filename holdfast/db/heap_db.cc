@@ -130,6 +130,18 @@ void HeapDB::CompactRange(const Slice* /*begin*/, const Slice* /*end*/) {
   static_cast<void>(store_->collect().ok());
 }
 
+Status HeapDB::ChangesSince(uint64_t sequence,
+                            const std::function<bool(uint64_t, const WriteBatch&)>& see) {
+  for (;; ++sequence) {
+    WriteBatch changes;
+    bool found = false;
+    const holdfast::Status status = store_->change_after(sequence, &changes, &found);
+    if (!status.ok() || !found || !see(sequence + 1, changes)) {
+      return translated(status);
+    }
+  }
+}
+
 Status HeapDB::Verify() {
   return translated(check());
 }

@@ -33,6 +33,9 @@ class HeapDB final : public DB {
   void GetApproximateSizes(const Range* range, int n, uint64_t* sizes) override;
   void CompactRange(const Slice* begin, const Slice* end) override;
   Status Checkpoint(const std::string& file) override;
+  Status ChangesSince(
+      uint64_t sequence,
+      const std::function<bool(uint64_t sequence, const WriteBatch& changes)>& see) override;
   Status Verify() override;
 
   /// Walks everything: damage, and blocks nobody owns.

@@ -66,6 +66,9 @@ bool HeapDB::property(const std::string& name, std::string* value) {
     *value = heap_->description().name;
   } else if (name == "open-snapshots") {
     *value = std::to_string(store_->open_views());
+  } else if (name == "sequence") {
+    auto n = store_->sequence();
+    *value = n ? std::to_string(*n) : n.status().to_string();
   } else if (name == "old-versions") {
     auto n = store_->old_versions();
     *value = n ? std::to_string(*n) : n.status().to_string();
@@ -101,6 +104,9 @@ std::string HeapDB::prometheus() {
           shape.data_bytes());
   e.gauge("capacity_bytes", "Bytes the data region may grow to.", shape.capacity);
   e.gauge("open_snapshots", "Snapshots and iterators open.", store_->open_views());
+  if (auto last = store_->sequence()) {
+    e.gauge("sequence", "Number of the last change in the feed; 0 without one.", *last);
+  }
   if (auto old = store_->old_versions()) {
     e.gauge("old_versions", "Replaced versions of values not freed yet.", *old);
   }

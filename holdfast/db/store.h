@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "holdfast/base/function_ref.h"
 #include "holdfast/base/status.h"
+#include "holdfast/db/feed.h"
 #include "holdfast/db/versions.h"
 #include "holdfast/heap/heap.h"
 
@@ -32,6 +34,8 @@ struct StoreLimits {
   size_t per_transaction = 128 * 1024;  ///< of long values, written by one transaction
   int pieces_freed = 32;                ///< by one transaction
   int versions_freed = 64;
+  /// Of changes to be kept for followers; 0: none, and not set: as the store had it.
+  std::optional<uint64_t> feed_bytes = {};
 };
 
 /// The store under the LevelDB facade: an ordered map with versions in a heap H, on any machine.
@@ -74,6 +78,12 @@ class Store {
   Result<View*> open_view();
   void close_view(const View* view);
 
+  /// The update transaction after the first `sequence` ones; `*found`: there is one. not_found: it
+  /// is not kept any more. unsupported: there is no feed.
+  Status change_after(uint64_t sequence, WriteBatch* change, bool* found);
+  /// Of the last update transaction; 0 where there has never been a feed.
+  Result<uint64_t> sequence();
+
   /// Frees every old version no view needs.
   Status collect();
 
@@ -106,6 +116,12 @@ class Store {
   Status check_comparator();
   Status tidy_after_crash(bool read_only);
   Status drain();
+  Status open_feed(std::optional<uint64_t> most_bytes);
+  void record(Versions<H>& versions);
+  Result<Blob<H>*> write_ahead_of_feed(const std::vector<Change>& changes);
+  static void note(WriteBatch* batch, const Change& change) {
+    change.deletion ? batch->Delete(change.key) : batch->Put(change.key, change.value);
+  }
   Result<Blob<H>*> write_ahead(const Slice& value);
   void abandon(const std::vector<Blob<H>*>& ahead);
   template <class F>
@@ -118,8 +134,11 @@ class Store {
   const size_t slots_;
   Snapshots snapshots_;
   std::atomic<bool> parked_{false};  ///< versions wait for a view to close
+  Feed<H> feed_{nullptr};
+  bool feeding_ = false;  ///< from open on
 };
 
 }  // namespace holdfast::db
 
+#include "holdfast/db/store_feed.h"
 #include "holdfast/db/store_impl.h"

@@ -34,6 +34,12 @@ Result<std::unique_ptr<Store<H>>> Store<H>::open(H& heap, const Comparator* comp
   if (status.ok()) {
     status = store->tidy_after_crash(read_only);
   }
+  if (status.ok()) {
+    status = store->open_feed(read_only ? std::nullopt : limits.feed_bytes);
+  }
+  if (status.ok() && !read_only) {
+    status = store->drain();
+  }
   return status.ok() ? Result<std::unique_ptr<Store>>(std::move(store)) : status;
 }
 
@@ -90,6 +96,7 @@ holdfast::Status Store<H>::update(F&& body) {
     return heap_.update([&] {
       Versions<H> v = versions();
       body(v);
+      record(v);
       stamp = v.stamp();
       garbage = v.made_garbage();
       parked = v.parked();
@@ -123,6 +130,9 @@ holdfast::Status Store<H>::update(F&& body) {
 
 template <class H>
 void Store<H>::apply(Versions<H>& versions, const Change& change, Blob<H>* ahead) {
+  if (feeding_) {
+    note(&versions.changes(), change);
+  }
   if (change.deletion) {
     versions.erase(change.key);
     return;
@@ -155,9 +165,20 @@ holdfast::Status Store<H>::write(const std::vector<Change>& changes, const Objec
       }
     }
   }
+  Blob<H>* record_ahead = nullptr;
+  if (feeding_ && total > limits_.per_transaction && !in_transaction()) {
+    auto blob = write_ahead_of_feed(changes);
+    if (!blob) {
+      abandon(ahead);
+      return blob.status();
+    }
+    record_ahead = *blob;
+    ahead.push_back(record_ahead);
+  }
   bool refused = false;
   const Status status = update([&](Versions<H>& versions) {
     refused = unless != nullptr && (*unless)(versions);
+    versions.set_record_ahead(record_ahead);
     for (size_t i = 0; i < changes.size() && !refused; ++i) {
       apply(versions, changes[i], ahead[i]);
     }
@@ -421,6 +442,9 @@ void Store<H>::visit_blocks(Visitor&& visit) const {
     }
     return true;
   });
+  if (feed_.exists()) {
+    feed_.visit_blocks(visit);
+  }
   for (const Blob<H>* first : {root_->filling.load(), root_->garbage.load()}) {
     for (const Blob<H>* blob = first; blob != nullptr; blob = blob->next) {
       Blobs<H>::visit(blob, visit);
