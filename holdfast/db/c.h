@@ -3,9 +3,9 @@
    HoldfastDB for C, with the names and conventions of LevelDB's c.h: a program written for that
    compiles with this include. docs/db.md says what differs.
 
-   Errors. A char** errptr points to null or to a string from malloc; on failure that string is freed
-   and *errptr becomes a new one, to be freed with leveldb_free. What a function returns as char* is
-   to be freed with leveldb_free, too, except for keys and values of iterators.
+   Errors. A char** errptr points to null or to a string from malloc; on failure that string is
+   freed and *errptr becomes a new one, to be freed with leveldb_free. What a function returns as
+   char* is to be freed with leveldb_free, too; the const char* of iterators are the iterator's.
 
    Booleans are uint8_t, 0 or 1. Thread safety is that of the C++ classes (holdfast/db/db.h). */
 #pragma once

@@ -103,12 +103,12 @@ class DB {
   /// with the same options. Writers go on meanwhile. The file appears whole and durable, or not at
   /// all. Copies entry by entry, so what was deleted takes no room there.
   virtual Status Checkpoint(const std::string& file) = 0;
-  /// Calls see(sequence, changes) for every update transaction after number `sequence`, in the order
-  /// of their commits, until it returns false or there are no more: a follower goes on from the last
-  /// one it saw. NotFound: the change after `sequence` is not kept any more (Options::
-  /// change_feed_bytes), or a time without a feed lies between; the follower starts anew from a
-  /// snapshot or checkpoint made after it read property "holdfast.sequence", and applies what
-  /// followed that: puts and deletes may be repeated. NotSupported: there is no feed.
+  /// Calls see(sequence, changes) for every update transaction after number `sequence`, in the
+  /// order of their commits, until it returns false or there are no more: a follower goes on from
+  /// the last one it saw. NotFound: the change after `sequence` is not kept any more
+  /// (Options::change_feed_bytes), or a time without a feed lies between; the follower starts anew
+  /// from a snapshot or checkpoint made after it read property "holdfast.sequence", and applies
+  /// what followed that: puts and deletes may be repeated. NotSupported: there is no feed.
   virtual Status ChangesSince(
       uint64_t sequence,
       const std::function<bool(uint64_t sequence, const WriteBatch& changes)>& see) = 0;

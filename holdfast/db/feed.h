@@ -32,8 +32,8 @@ struct FeedRoot {
 /// The changes of a store in the order of their commits, inside transactions. Every update stores
 /// to `next`, so that one of two concurrent ones comes first: that is what a feed costs.
 ///
-/// A change nobody recorded leaves a hole: turning the feed off takes a sequence that is never kept,
-/// so that whoever asks for what came after it is told that it is gone.
+/// A change nobody recorded leaves a hole: turning the feed off takes a sequence that is never
+/// kept, so that whoever asks for what came after it is told that it is gone.
 template <class H>
 class Feed {
  public:

@@ -25,6 +25,7 @@ from holdfast.errors import (
     MisuseError,
     NotADatabaseError,
     ReadOnlyError,
+    SequenceTooOldError,
 )
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "MisuseError",
     "NotADatabaseError",
     "ReadOnlyError",
+    "SequenceTooOldError",
     "Snapshot",
     "Transaction",
     "open",

@@ -21,6 +21,9 @@ T = TypeVar("T")
 # After so many attempts that somebody else was in the way of, transact takes the writer lock.
 _OPTIMISTIC_ATTEMPTS = 8
 
+# So many bytes of changes are read ahead.
+_CHANGES_AT_ONCE = 1 << 20
+
 
 def native() -> Any:
     """The extension module, imported on first use so that `import holdfast` works without it."""
@@ -37,6 +40,7 @@ def open(
     create: bool = True,
     read_only: bool = False,
     domain: str | None = None,
+    change_feed_bytes: int | None = None,
     engine: str = "romulus-log",
     engine_options: Mapping[str, str] | None = None,
     initial_bytes: int = 16 << 20,
@@ -47,7 +51,8 @@ def open(
     time may change it; any number may read it with read_only=True while nobody does.
 
     `domain` is what an acknowledged write survives: "process" a killed process, "file" a power cut, too (the
-    default on ordinary disks). The options after it are decided when the file is made; see holdfast/db/options.h.
+    default on ordinary disks). `change_feed_bytes` turns the change feed on, off (0), or leaves it as it was. The
+    options after it are decided when the file is made; see holdfast/db/options.h.
     """
     name = os.fspath(path)
     if (read_only or not create) and not os.path.exists(name):
@@ -59,6 +64,7 @@ def open(
                 "create": create,
                 "read_only": read_only,
                 "domain": domain,
+                "change_feed_bytes": change_feed_bytes,
                 "engine": engine,
                 "engine_options": {key: str(value) for key, value in (engine_options or {}).items()},
                 "initial_bytes": initial_bytes,
@@ -226,6 +232,11 @@ class Database(_Reader, MutableMapping[bytes, bytes]):
     def closed(self) -> bool:
         return self._native.closed
 
+    @property
+    def sequence(self) -> int:
+        """The number of the last change in the feed; 0 without one."""
+        return int(self._known("holdfast.sequence"))
+
     def put(self, key: Bytes, value: Bytes) -> None:
         self._native.put(key, value)
 
@@ -327,6 +338,14 @@ class Database(_Reader, MutableMapping[bytes, bytes]):
         else:
             with self.transaction():
                 self._native.verify()
+
+    def changes_since(self, sequence: int) -> Iterator[tuple[int, list[tuple[bytes, bytes | None]]]]:
+        """The update transactions after number `sequence`, in the order of their commits: their numbers, and what
+        `write` takes. A follower starts with a copy made after it read `sequence`, applies what followed, and asks
+        again from the last number it saw. SequenceTooOldError: that is not kept any more."""
+        while changes := self._native.changes(sequence, _CHANGES_AT_ONCE):
+            yield from changes
+            sequence = changes[-1][0]
 
     def compact(self) -> None:
         """Frees what no snapshot needs any more."""

@@ -89,6 +89,10 @@ class FullError(DatabaseError, OutOfSpace):
     """The database, a log or the disk is full. What was tried has changed nothing."""
 
 
+class SequenceTooOldError(DatabaseError, BadUsage):
+    """A follower asks for changes that are not kept any more: it starts anew from a copy."""
+
+
 class MisuseError(DatabaseError, BadUsage):
     """A request that cannot be."""
 
@@ -100,6 +104,7 @@ _DATABASE_ERRORS = {
     "busy": LockedError,
     "read-only": ReadOnlyError,
     "closed": ClosedError,
+    "not found": SequenceTooOldError,
     "out of space": FullError,
     "i/o error": DatabaseError,
 }

@@ -464,3 +464,45 @@ walk = iter(db)
 """
     done = _python(script, tmp_path / "noise.db")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_follower_applies_the_change_feed(open_database, tmp_path):
+    db = open_database(change_feed_bytes=1 << 20)
+    db["before"] = "copy"
+    sequence = db.sequence
+    db.backup(tmp_path / "copy.db")
+    with db.transaction() as t:
+        t["a"], t["b"] = "1", "2"
+    db.transact(lambda t: t.delete("before"))
+    with holdfast.open(tmp_path / "copy.db", domain="process") as follower:
+        for number, changes in db.changes_since(sequence):
+            follower.write(changes)
+            sequence = number
+        assert dict(follower) == dict(db) == {b"a": b"1", b"b": b"2"}
+    assert list(db.changes_since(sequence)) == []
+    db["a"] = b"\0" * 9000
+    assert list(db.changes_since(sequence)) == [(sequence + 1, [(b"a", b"\0" * 9000)])]
+    with pytest.raises(holdfast.MisuseError, match="has not been"):
+        list(db.changes_since(sequence + 9))
+    for i in range(300):
+        db["big"] = b"x" * 9000
+    with pytest.raises(holdfast.SequenceTooOldError, match="too old"):
+        list(db.changes_since(sequence))
+
+
+def test_statistics_backup_and_verify(open_database, tmp_path):
+    db = open_database()
+    db.update({str(i): "v" for i in range(100)})
+    numbers = db.statistics()
+    assert numbers["updates_total"] > 0 and numbers["data_bytes"] == 4 << 20
+    assert db.property("leveldb.stats") and db.property("no such") is None
+    with pytest.raises(holdfast.MisuseError, match="keeps no changes"):
+        list(db.changes_since(0))
+    db.verify()
+    db.compact()
+    db.backup(tmp_path / "copy.db")
+    with pytest.raises(holdfast.MisuseError, match="exists already"):
+        db.backup(tmp_path / "copy.db")
+    with holdfast.open(tmp_path / "copy.db", domain="process") as copy:
+        assert dict(copy) == dict(db)
+        copy.verify()

@@ -9,6 +9,8 @@
 
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "holdfast/bindings/db/database.h"
 #include "holdfast/bindings/db/entries.h"
@@ -26,6 +28,9 @@ std::shared_ptr<Database> py_open(const std::string& path, const nb::dict& given
   options.initial_bytes = nb::cast<size_t>(given["initial_bytes"]);
   options.max_bytes = nb::cast<size_t>(given["max_bytes"]);
   options.max_threads = nb::cast<int>(given["max_threads"]);
+  if (!given["change_feed_bytes"].is_none()) {
+    options.change_feed_bytes = nb::cast<size_t>(given["change_feed_bytes"]);
+  }
   if (!given["domain"].is_none()) {
     const auto name = nb::cast<std::string>(given["domain"]);
     auto domain = parse_domain(name);
@@ -127,6 +132,37 @@ void compact(Database& database) {
   });
 }
 
+/// Up to about `most_bytes` of changes after `sequence`, each as (its sequence, [(key, value or
+/// None), ...]).
+nb::list changes(Database& database, uint64_t sequence, size_t most_bytes) {
+  std::vector<std::pair<uint64_t, db::WriteBatch>> found;
+  size_t bytes = 0;
+  database.read([&](db::DB& db) {
+    return db.ChangesSince(sequence, [&](uint64_t next, const db::WriteBatch& batch) {
+      found.emplace_back(next, batch);
+      bytes += batch.ApproximateSize();
+      return bytes < most_bytes;
+    });
+  });
+  struct Lister final : db::WriteBatch::Handler {
+    void Put(const db::Slice& key, const db::Slice& value) override {
+      list.append(nb::make_tuple(nb::bytes(key.data(), key.size()),
+                                 nb::bytes(value.data(), value.size())));
+    }
+    void Delete(const db::Slice& key) override {
+      list.append(nb::make_tuple(nb::bytes(key.data(), key.size()), nb::none()));
+    }
+    nb::list list;
+  };
+  nb::list result;
+  for (const auto& [number, batch] : found) {
+    Lister lister;
+    check(batch.Iterate(&lister));
+    result.append(nb::make_tuple(number, lister.list));
+  }
+  return result;
+}
+
 /// Beside writers.
 void backup(Database& database, const std::string& file) {
   database.read([&](db::DB& db) { return db.Checkpoint(file); });
@@ -146,6 +182,7 @@ void define_database(nb::module_& m) {
       .def("write", &write)
       .def("property", &property)
       .def("compact", &compact)
+      .def("changes", &changes)
       .def("backup", &backup)
       .def("verify", &verify)
       .def("close", &Database::close)
