@@ -231,7 +231,7 @@ def test_a_transaction_block_keeps_other_writers_waiting(db):
         lambda: db.put("n", "100"),
         lambda: db.delete("n"),
         lambda: db.write([("n", "x")]),
-        lambda: db.pop("n"),
+        lambda: db.pop("n", None),
         lambda: db.transact(lambda t: t.put("n", "y")),
     )
 
@@ -484,7 +484,7 @@ def test_a_follower_applies_the_change_feed(open_database, tmp_path):
     assert list(db.changes_since(sequence)) == [(sequence + 1, [(b"a", b"\0" * 9000)])]
     with pytest.raises(holdfast.MisuseError, match="has not been"):
         list(db.changes_since(sequence + 9))
-    for i in range(300):
+    for _ in range(300):
         db["big"] = b"x" * 9000
     with pytest.raises(holdfast.SequenceTooOldError, match="too old"):
         list(db.changes_since(sequence))
