@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# Installs the library, its headers, a CMake package holdfast::holdfast and a .pc file.
+# Installs the libraries, their headers, a CMake package (holdfast::holdfast and, for HoldfastDB, holdfast::db) and a .pc
+# file for each of the two.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-install(TARGETS holdfast EXPORT holdfast-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+set_target_properties(holdfast_db PROPERTIES EXPORT_NAME db)
+set_target_properties(holdfast_native_engines PROPERTIES EXPORT_NAME native_engines)
+install(TARGETS holdfast holdfast_db holdfast_native_engines EXPORT holdfast-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   COMPONENT development)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/holdfast DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   COMPONENT development FILES_MATCHING PATTERN "*.h")
@@ -21,6 +24,9 @@ file(WRITE ${PROJECT_BINARY_DIR}/holdfast.pc
   "prefix=${CMAKE_INSTALL_PREFIX}\n"
   "libdir=\${prefix}/${CMAKE_INSTALL_LIBDIR}\nincludedir=\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}\n\n"
   "Name: holdfast\nDescription: ${PROJECT_DESCRIPTION}\nVersion: ${PROJECT_VERSION}\n"
-  "Libs: -L\${libdir} -lholdfast -lboost_context -lpthread\nCflags: -I\${includedir}\n")
-install(FILES ${PROJECT_BINARY_DIR}/holdfast.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+  "Libs: -L\${libdir} -lholdfast -lboost_context -lpthread -lstdc++ -lm\nCflags: -I\${includedir}\n")
+file(WRITE ${PROJECT_BINARY_DIR}/holdfast_db.pc
+  "Name: holdfast_db\nDescription: Ordered key-value store in one file, for C++ and C\nVersion: ${PROJECT_VERSION}\n"
+  "Requires: holdfast\nLibs: -lholdfast_db -lholdfast_native_engines\n")
+install(FILES ${PROJECT_BINARY_DIR}/holdfast.pc ${PROJECT_BINARY_DIR}/holdfast_db.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
   COMPONENT development)

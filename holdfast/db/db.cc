@@ -22,6 +22,7 @@ NativeOptions native_options(const Options& options) {
   native.domain = options.domain;
   native.force = true;  // a domain somebody asked for by name, they get, emulated if need be
   native.max_threads = options.max_threads;
+  native.read_only = options.read_only;
   return native;
 }
 
@@ -33,12 +34,16 @@ holdfast::Result<std::unique_ptr<HeapDB::H>> open_heap(const Options& options,
     }
     return HeapDB::H::open(name, {}, native_options(options));
   }
-  if (!options.create_if_missing) {
-    return holdfast::Status(Code::invalid_argument,
-                            name + " does not exist (create_if_missing is false)");
+  if (!options.create_if_missing || options.read_only) {
+    const char* const why =
+        options.read_only ? ", and read_only creates nothing" : " (create_if_missing is false)";
+    return holdfast::Status(Code::invalid_argument, name + " does not exist" + why);
   }
   auto engine = AnyEngine<NativeMachine>::describe(options.engine);
-  if (engine && (*engine)->durability == Durability::none) {
+  if (!engine) {
+    return holdfast::Status(Code::invalid_argument, engine.status().message());
+  }
+  if ((*engine)->durability == Durability::none) {
     return holdfast::Status(Code::unsupported, "engine " + options.engine +
                                                    " keeps nothing over a crash; a database needs "
                                                    "one that is durable, such as romulus-log");
@@ -65,7 +70,9 @@ holdfast::Result<std::unique_ptr<HeapDB>> HeapDB::open(const Options& options,
   if (!heap) {
     return heap.status();
   }
-  auto store = Store<H>::open(**heap, options.comparator);
+  StoreLimits limits;
+  limits.feed_bytes = options.change_feed_bytes;
+  auto store = Store<H>::open(**heap, options.comparator, limits, options.read_only);
   if (!store) {
     return holdfast::Status(store.status().code(), name + ": " + store.status().message());
   }

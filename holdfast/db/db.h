@@ -75,6 +75,9 @@ class DB {
     }
   }
 
+  /// The same for what cannot be a function; see there. Null where the database cannot be read.
+  virtual OptimisticTransaction* BeginTransaction() = 0;
+
   /// An iterator over the database as it is now (or as options.snapshot saw it), to be deleted by
   /// the caller. Costs the same whatever the database holds, and holds no lock.
   virtual Iterator* NewIterator(const ReadOptions& options) = 0;
@@ -84,7 +87,8 @@ class DB {
   virtual const Snapshot* GetSnapshot() = 0;
   virtual void ReleaseSnapshot(const Snapshot* snapshot) = 0;
 
-  /// Under the prefix "holdfast.": "stats", "engine", "old-versions", "open-snapshots". Under
+  /// Under the prefix "holdfast.": "stats", "engine", "old-versions", "open-snapshots", "sequence"
+  /// and "prometheus", which is all of it as text that a Prometheus server reads. Under
   /// "leveldb.": "stats", "approximate-memory-usage", "num-files-at-level<N>" and "sstables", with
   /// values that are true here.
   virtual bool GetProperty(const Slice& property, std::string* value) = 0;
@@ -92,6 +96,25 @@ class DB {
   virtual void GetApproximateSizes(const Range* range, int n, uint64_t* sizes) = 0;
   /// Frees all old versions no snapshot needs, whatever the range: nothing else could be compacted.
   virtual void CompactRange(const Slice* begin, const Slice* end) = 0;
+
+  // Holdfast's own.
+
+  /// Makes a database of the present state in a new file, which must not exist, for the same engine
+  /// with the same options. Writers go on meanwhile. The file appears whole and durable, or not at
+  /// all. Copies entry by entry, so what was deleted takes no room there.
+  virtual Status Checkpoint(const std::string& file) = 0;
+  /// Calls see(sequence, changes) for every update transaction after number `sequence`, in the
+  /// order of their commits, until it returns false or there are no more: a follower goes on from
+  /// the last one it saw. NotFound: the change after `sequence` is not kept any more
+  /// (Options::change_feed_bytes), or a time without a feed lies between; the follower starts anew
+  /// from a snapshot or checkpoint made after it read property "holdfast.sequence", and applies
+  /// what followed that: puts and deletes may be repeated. NotSupported: there is no feed.
+  virtual Status ChangesSince(
+      uint64_t sequence,
+      const std::function<bool(uint64_t sequence, const WriteBatch& changes)>& see) = 0;
+  /// Walks everything and compares it with what the allocator says: damage, and blocks nobody owns.
+  /// Nobody may write meanwhile.
+  virtual Status Verify() = 0;
 
  private:
   virtual Status RunTransaction(const std::function<Status(Transaction&)>& body) = 0;

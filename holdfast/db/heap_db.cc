@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "holdfast/db/heap_iterator.h"
+#include "holdfast/db/heap_transaction.h"
 
 namespace holdfast::db {
 namespace {
@@ -47,6 +48,14 @@ class Changes final : public WriteBatch::Handler {
 
 }  // namespace
 
+HeapDB::~HeapDB() {
+  if (heap_->machine().forked_child()) {
+    // The mappings do not exist here, and locks may be held for ever: left to the system.
+    static_cast<void>(store_.release());
+    static_cast<void>(heap_.release());
+  }
+}
+
 Status HeapDB::Put(const WriteOptions& /*options*/, const Slice& key, const Slice& value) {
   return translated(store_->write({{key, value, false}}));
 }
@@ -82,6 +91,11 @@ Status HeapDB::RunTransaction(const std::function<Status(Transaction&)>& body) {
   }
 }
 
+OptimisticTransaction* HeapDB::BeginTransaction() {
+  auto view = store_->open_view();
+  return view ? new HeapTransaction(*store_, *view) : nullptr;
+}
+
 Iterator* HeapDB::NewIterator(const ReadOptions& options) {
   if (options.snapshot != nullptr) {
     return new HeapIterator(*store_, view_of(options.snapshot), false);
@@ -105,42 +119,6 @@ void HeapDB::ReleaseSnapshot(const Snapshot* snapshot) {
   }
 }
 
-bool HeapDB::GetProperty(const Slice& property_name, std::string* value) {
-  const std::string name = property_name.ToString();
-  for (const std::string prefix : {"holdfast.", "leveldb."}) {
-    if (name.rfind(prefix, 0) == 0) {
-      return property(name.substr(prefix.size()), value);
-    }
-  }
-  return false;
-}
-
-bool HeapDB::property(const std::string& name, std::string* value) {
-  const auto statistics = heap_->statistics();
-  if (name == "stats") {
-    *value = "engine " + std::string(heap_->description().name) + "\nupdates " +
-             std::to_string(statistics.update_commits) + "\nreads " +
-             std::to_string(statistics.read_commits) + "\nbytes written " +
-             std::to_string(statistics.bytes_written) + "\n";
-  } else if (name == "engine") {
-    *value = heap_->description().name;
-  } else if (name == "open-snapshots") {
-    *value = std::to_string(store_->open_views());
-  } else if (name == "old-versions") {
-    auto n = store_->old_versions();
-    *value = n ? std::to_string(*n) : n.status().to_string();
-  } else if (name == "approximate-memory-usage") {
-    *value = "0";  // the heap is the file
-  } else if (name.rfind("num-files-at-level", 0) == 0) {
-    *value = name == "num-files-at-level0" ? "1" : "0";
-  } else if (name == "sstables") {
-    value->clear();
-  } else {
-    return false;
-  }
-  return true;
-}
-
 void HeapDB::GetApproximateSizes(const Range* range, int n, uint64_t* sizes) {
   for (int i = 0; i < n; ++i) {
     auto bytes = store_->bytes_between(range[i].start, range[i].limit);
@@ -150,6 +128,22 @@ void HeapDB::GetApproximateSizes(const Range* range, int n, uint64_t* sizes) {
 
 void HeapDB::CompactRange(const Slice* /*begin*/, const Slice* /*end*/) {
   static_cast<void>(store_->collect().ok());
+}
+
+Status HeapDB::ChangesSince(uint64_t sequence,
+                            const std::function<bool(uint64_t, const WriteBatch&)>& see) {
+  for (;; ++sequence) {
+    WriteBatch changes;
+    bool found = false;
+    const holdfast::Status status = store_->change_after(sequence, &changes, &found);
+    if (!status.ok() || !found || !see(sequence + 1, changes)) {
+      return translated(status);
+    }
+  }
+}
+
+Status HeapDB::Verify() {
+  return translated(check());
 }
 
 holdfast::Status HeapDB::check() {

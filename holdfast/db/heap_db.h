@@ -17,6 +17,7 @@ class HeapDB final : public DB {
  public:
   using H = Heap<AnyEngine<NativeMachine>>;
 
+  ~HeapDB() override;
   static holdfast::Result<std::unique_ptr<HeapDB>> open(const Options& options,
                                                         const std::string& name);
 
@@ -24,12 +25,18 @@ class HeapDB final : public DB {
   Status Delete(const WriteOptions& options, const Slice& key) override;
   Status Write(const WriteOptions& options, WriteBatch* updates) override;
   Status Get(const ReadOptions& options, const Slice& key, std::string* value) override;
+  OptimisticTransaction* BeginTransaction() override;
   Iterator* NewIterator(const ReadOptions& options) override;
   const Snapshot* GetSnapshot() override;
   void ReleaseSnapshot(const Snapshot* snapshot) override;
   bool GetProperty(const Slice& property, std::string* value) override;
   void GetApproximateSizes(const Range* range, int n, uint64_t* sizes) override;
   void CompactRange(const Slice* begin, const Slice* end) override;
+  Status Checkpoint(const std::string& file) override;
+  Status ChangesSince(
+      uint64_t sequence,
+      const std::function<bool(uint64_t sequence, const WriteBatch& changes)>& see) override;
+  Status Verify() override;
 
   /// Walks everything: damage, and blocks nobody owns.
   holdfast::Status check();
@@ -39,6 +46,8 @@ class HeapDB final : public DB {
       : heap_(std::move(heap)), store_(std::move(store)) {}
   Status RunTransaction(const std::function<Status(Transaction&)>& body) override;
   bool property(const std::string& name, std::string* value);
+  std::string prometheus();
+  Options same_kind() const;
 
   std::unique_ptr<H> heap_;
   std::unique_ptr<Store<H>> store_;

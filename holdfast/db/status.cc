@@ -3,15 +3,15 @@
 
 namespace holdfast::db {
 
-Status::Status(Kind kind, const Slice& message, const Slice& more)
-    : kind_(kind), message_(message.ToString()) {
+Status::Status(Code code, const Slice& message, const Slice& more)
+    : code_(code), message_(message.ToString()) {
   if (!more.empty()) {
     message_ += ": " + more.ToString();
   }
 }
 
 std::string Status::ToString() const {
-  switch (kind_) {
+  switch (kind()) {
     case Kind::ok:
       return "OK";
     case Kind::not_found:
@@ -28,31 +28,34 @@ std::string Status::ToString() const {
   return message_;
 }
 
-Status translated(const holdfast::Status& status) {
-  const std::string& message = status.message();
-  switch (status.code()) {
+Status::Kind Status::kind() const {
+  switch (code_) {
     case Code::ok:
-      return Status::OK();
+      return Kind::ok;
     case Code::not_found:
-      return Status::NotFound(message);
+      return Kind::not_found;
     case Code::corrupt:
     case Code::wrong_format:
-      return Status::Corruption(message);
+      return Kind::corruption;
     case Code::unsupported:
-      return Status::NotSupported(message);
+      return Kind::not_supported;
     case Code::invalid_argument:
     case Code::misuse:
     case Code::already_exists:
     case Code::type_mismatch:
-      return Status::InvalidArgument(message);
+      return Kind::invalid_argument;
     case Code::permission_denied:
     case Code::busy:
     case Code::out_of_space:
     case Code::too_many_threads:
     case Code::io_error:
-      return Status::IOError(message);
+      return Kind::io_error;
   }
-  return Status::IOError(message);
+  return Kind::io_error;
+}
+
+Status translated(const holdfast::Status& status) {
+  return {status.code(), status.message(), {}};
 }
 
 }  // namespace holdfast::db

@@ -16,36 +16,44 @@ class Status {
 
   static Status OK() { return {}; }
   static Status NotFound(const Slice& message, const Slice& more = {}) {
-    return {Kind::not_found, message, more};
+    return {Code::not_found, message, more};
   }
   static Status Corruption(const Slice& message, const Slice& more = {}) {
-    return {Kind::corruption, message, more};
+    return {Code::corrupt, message, more};
   }
   static Status NotSupported(const Slice& message, const Slice& more = {}) {
-    return {Kind::not_supported, message, more};
+    return {Code::unsupported, message, more};
   }
   static Status InvalidArgument(const Slice& message, const Slice& more = {}) {
-    return {Kind::invalid_argument, message, more};
+    return {Code::invalid_argument, message, more};
   }
   static Status IOError(const Slice& message, const Slice& more = {}) {
-    return {Kind::io_error, message, more};
+    return {Code::io_error, message, more};
   }
 
-  bool ok() const { return kind_ == Kind::ok; }
-  bool IsNotFound() const { return kind_ == Kind::not_found; }
-  bool IsCorruption() const { return kind_ == Kind::corruption; }
-  bool IsIOError() const { return kind_ == Kind::io_error; }
-  bool IsNotSupportedError() const { return kind_ == Kind::not_supported; }
-  bool IsInvalidArgument() const { return kind_ == Kind::invalid_argument; }
+  bool ok() const { return code_ == Code::ok; }
+  bool IsNotFound() const { return kind() == Kind::not_found; }
+  bool IsCorruption() const { return kind() == Kind::corruption; }
+  bool IsIOError() const { return kind() == Kind::io_error; }
+  bool IsNotSupportedError() const { return kind() == Kind::not_supported; }
+  bool IsInvalidArgument() const { return kind() == Kind::invalid_argument; }
 
   /// "OK", or the kind and the message.
   std::string ToString() const;
 
+  // Holdfast's own: what LevelDB's kinds do not tell apart, such as a full heap and one that is
+  // open elsewhere; and the message alone.
+  Code code() const { return code_; }
+  const std::string& message() const { return message_; }
+
  private:
   enum class Kind { ok, not_found, corruption, not_supported, invalid_argument, io_error };
-  Status(Kind kind, const Slice& message, const Slice& more);
+  Status(Code code, const Slice& message, const Slice& more);
+  friend Status translated(const holdfast::Status& status);
 
-  Kind kind_ = Kind::ok;
+  Kind kind() const;
+
+  Code code_ = Code::ok;
   std::string message_;
 };
 

@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "holdfast/base/function_ref.h"
 #include "holdfast/base/status.h"
+#include "holdfast/db/feed.h"
 #include "holdfast/db/versions.h"
 #include "holdfast/heap/heap.h"
 
@@ -31,6 +34,8 @@ struct StoreLimits {
   size_t per_transaction = 128 * 1024;  ///< of long values, written by one transaction
   int pieces_freed = 32;                ///< by one transaction
   int versions_freed = 64;
+  /// Of changes to be kept for followers; 0: none, and not set: as the store had it.
+  std::optional<uint64_t> feed_bytes = {};
 };
 
 /// The store under the LevelDB facade: an ordered map with versions in a heap H, on any machine.
@@ -47,20 +52,24 @@ class Store {
 
  public:
   /// On a heap that is empty or holds a store. Frees what the last user left behind: old versions,
-  /// half-written values.
+  /// half-written values; not where the heap is read-only, which must hold a store then.
   static Result<std::unique_ptr<Store>> open(H& heap, const Comparator* comparator,
-                                             const StoreLimits& limits = {});
+                                             const StoreLimits& limits = {},
+                                             bool read_only = false);
 
   /// Runs body(Versions&) as one transaction; as heap.update(), a body may run several times.
   template <class F>
   Status update(F&& body);
-  /// All changes in order, as one transaction. Long values are written ahead.
-  Status write(const std::vector<Change>& changes);
+  /// All changes in order, as one transaction. Long values are written ahead. Where `unless` is
+  /// given and says so in that transaction, nothing is changed.
+  using Objection = FunctionRef<bool(const Versions<H>&)>;
+  Status write(const std::vector<Change>& changes, const Objection* unless = nullptr);
   /// In the body of update: the same for one change, all in this transaction.
   void apply(Versions<H>& versions, const Change& change, Blob<H>* ahead = nullptr);
 
-  /// not_found where the view (null: now) has no value.
-  Status get(const Slice& key, const View* view, std::string* value);
+  /// not_found where the view (null: now) has no value. `*stamp` becomes that of the value's
+  /// version, 0 without one.
+  Status get(const Slice& key, const View* view, std::string* value, uint64_t* stamp = nullptr);
   /// The entry this step leads to; false when there is none. `from` may be `*key`.
   Result<bool> step(Step step, const Slice& from, const View* view, std::string* key,
                     std::string* value);
@@ -68,6 +77,12 @@ class Store {
   /// Both cost a read transaction and a few loads per thread slot, whatever the store holds.
   Result<View*> open_view();
   void close_view(const View* view);
+
+  /// The update transaction after the first `sequence` ones; `*found`: there is one. not_found: it
+  /// is not kept any more. unsupported: there is no feed.
+  Status change_after(uint64_t sequence, WriteBatch* change, bool* found);
+  /// Of the last update transaction; 0 where there has never been a feed.
+  Result<uint64_t> sequence();
 
   /// Frees every old version no view needs.
   Status collect();
@@ -81,6 +96,7 @@ class Store {
   void visit_blocks(Visitor&& visit) const;
 
   H& heap() { return heap_; }
+  const Comparator* comparator() const { return comparator_; }
   size_t open_views() const { return snapshots_.size(); }
 
  private:
@@ -98,8 +114,14 @@ class Store {
   Slot<H>& slot(size_t i) const { return root_->slots.load()[i]; }
 
   Status check_comparator();
-  Status tidy_after_crash();
+  Status tidy_after_crash(bool read_only);
   Status drain();
+  Status open_feed(std::optional<uint64_t> most_bytes);
+  void record(Versions<H>& versions);
+  Result<Blob<H>*> write_ahead_of_feed(const std::vector<Change>& changes);
+  static void note(WriteBatch* batch, const Change& change) {
+    change.deletion ? batch->Delete(change.key) : batch->Put(change.key, change.value);
+  }
   Result<Blob<H>*> write_ahead(const Slice& value);
   void abandon(const std::vector<Blob<H>*>& ahead);
   template <class F>
@@ -112,8 +134,11 @@ class Store {
   const size_t slots_;
   Snapshots snapshots_;
   std::atomic<bool> parked_{false};  ///< versions wait for a view to close
+  Feed<H> feed_{nullptr};
+  bool feeding_ = false;  ///< from open on
 };
 
 }  // namespace holdfast::db
 
+#include "holdfast/db/store_feed.h"
 #include "holdfast/db/store_impl.h"

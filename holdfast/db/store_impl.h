@@ -9,12 +9,15 @@ namespace holdfast::db {
 
 template <class H>
 Result<std::unique_ptr<Store<H>>> Store<H>::open(H& heap, const Comparator* comparator,
-                                                 const StoreLimits& limits) {
+                                                 const StoreLimits& limits, bool read_only) {
   const char* const kRoot = "holdfast.db";
   auto root = heap.template find_root<StoreRoot<H>>(kRoot);
   if (!root && root.status().code() == Code::not_found) {
     if (!heap.list_roots().empty()) {
       return Status(Code::wrong_format, "the heap holds something else than a database");
+    }
+    if (read_only) {
+      return Status(Code::wrong_format, "the heap is empty and holds no database");
     }
     const size_t slots = heap.superblock().slots;
     root = heap.template root<StoreRoot<H>>(kRoot, std::string(comparator->Name()), slots);
@@ -29,7 +32,13 @@ Result<std::unique_ptr<Store<H>>> Store<H>::open(H& heap, const Comparator* comp
   std::unique_ptr<Store> store(new Store(heap, *root, comparator, limits, slots.value()));
   Status status = store->check_comparator();
   if (status.ok()) {
-    status = store->tidy_after_crash();
+    status = store->tidy_after_crash(read_only);
+  }
+  if (status.ok()) {
+    status = store->open_feed(read_only ? std::nullopt : limits.feed_bytes);
+  }
+  if (status.ok() && !read_only) {
+    status = store->drain();
   }
   return status.ok() ? Result<std::unique_ptr<Store>>(std::move(store)) : status;
 }
@@ -46,9 +55,10 @@ holdfast::Status Store<H>::check_comparator() {
   return status;
 }
 
-/// Snapshots are gone, so every version but the newest goes, and what was being written is garbage.
+/// Snapshots are gone, so every version but the newest goes, and what was being written is garbage;
+/// in a read-only heap it stays, where nobody sees it.
 template <class H>
-holdfast::Status Store<H>::tidy_after_crash() {
+holdfast::Status Store<H>::tidy_after_crash(bool read_only) {
   std::vector<uint64_t> counts;
   Status status = heap_.read([&] {
     counts.assign(slots_, 0);
@@ -59,7 +69,7 @@ holdfast::Status Store<H>::tidy_after_crash() {
   for (size_t i = 0; i < slots_ && status.ok(); ++i) {
     snapshots_.committed(Stamp::make(static_cast<int>(i), counts[i]));
   }
-  for (bool more = true; more && status.ok();) {
+  for (bool more = !read_only; more && status.ok();) {
     status = heap_.update([&] {
       Blob<H>* const blob = root_->filling;
       more = blob != nullptr;
@@ -69,10 +79,10 @@ holdfast::Status Store<H>::tidy_after_crash() {
       }
     });
   }
-  if (status.ok()) {
+  if (status.ok() && !read_only) {
     status = collect();
   }
-  return status.ok() ? drain() : status;
+  return status.ok() && !read_only ? drain() : status;
 }
 
 template <class H>
@@ -86,6 +96,7 @@ holdfast::Status Store<H>::update(F&& body) {
     return heap_.update([&] {
       Versions<H> v = versions();
       body(v);
+      record(v);
       stamp = v.stamp();
       garbage = v.made_garbage();
       parked = v.parked();
@@ -119,6 +130,9 @@ holdfast::Status Store<H>::update(F&& body) {
 
 template <class H>
 void Store<H>::apply(Versions<H>& versions, const Change& change, Blob<H>* ahead) {
+  if (feeding_) {
+    note(&versions.changes(), change);
+  }
   if (change.deletion) {
     versions.erase(change.key);
     return;
@@ -133,7 +147,7 @@ void Store<H>::apply(Versions<H>& versions, const Change& change, Blob<H>* ahead
 }
 
 template <class H>
-holdfast::Status Store<H>::write(const std::vector<Change>& changes) {
+holdfast::Status Store<H>::write(const std::vector<Change>& changes, const Objection* unless) {
   size_t total = 0;
   for (const Change& change : changes) {
     total += change.value.size();
@@ -151,12 +165,25 @@ holdfast::Status Store<H>::write(const std::vector<Change>& changes) {
       }
     }
   }
+  Blob<H>* record_ahead = nullptr;
+  if (feeding_ && total > limits_.per_transaction && !in_transaction()) {
+    auto blob = write_ahead_of_feed(changes);
+    if (!blob) {
+      abandon(ahead);
+      return blob.status();
+    }
+    record_ahead = *blob;
+    ahead.push_back(record_ahead);
+  }
+  bool refused = false;
   const Status status = update([&](Versions<H>& versions) {
-    for (size_t i = 0; i < changes.size(); ++i) {
+    refused = unless != nullptr && (*unless)(versions);
+    versions.set_record_ahead(record_ahead);
+    for (size_t i = 0; i < changes.size() && !refused; ++i) {
       apply(versions, changes[i], ahead[i]);
     }
   });
-  if (!status.ok()) {
+  if (!status.ok() || refused) {
     abandon(ahead);
   }
   return status;
@@ -256,13 +283,17 @@ holdfast::Status Store<H>::collect() {
 }
 
 template <class H>
-holdfast::Status Store<H>::get(const Slice& key, const View* view, std::string* value) {
+holdfast::Status Store<H>::get(const Slice& key, const View* view, std::string* value,
+                               uint64_t* stamp) {
   bool found = false;
   const Status status = heap_.read([&] {
     const V* version = versions().find(key, view);
     found = version != nullptr;
     if (found) {
       Versions<H>::load_value(version, value);
+    }
+    if (stamp != nullptr) {
+      *stamp = found ? version->stamp.load() : 0;
     }
   });
   if (!status.ok() || found) {
@@ -411,6 +442,9 @@ void Store<H>::visit_blocks(Visitor&& visit) const {
     }
     return true;
   });
+  if (feed_.exists()) {
+    feed_.visit_blocks(visit);
+  }
   for (const Blob<H>* first : {root_->filling.load(), root_->garbage.load()}) {
     for (const Blob<H>* blob = first; blob != nullptr; blob = blob->next) {
       Blobs<H>::visit(blob, visit);

@@ -25,4 +25,18 @@ class Transaction {
   virtual void Delete(const Slice& key) = 0;
 };
 
+/// A transaction whose body is not a function that can be run again: what it reads is the database
+/// as it was when it began, with its own writes on top; what it writes is kept in memory until
+/// Commit. Serialisable: it commits only where nobody has changed what it read. Holds no lock, and
+/// makes nobody wait. Writes need not fit into a log.
+///
+/// Thread safety: one thread at a time. Deleted by the caller, before the database; without a
+/// Commit nothing has happened.
+class OptimisticTransaction : public Transaction {
+ public:
+  /// Ok and *committed: the writes are durable. Ok and not *committed: somebody has changed what
+  /// was read, nothing has happened, and the work is to be done anew. Once.
+  virtual Status Commit(bool* committed) = 0;
+};
+
 }  // namespace holdfast::db

@@ -8,6 +8,7 @@
 #include "holdfast/db/blobs.h"
 #include "holdfast/db/snapshots.h"
 #include "holdfast/db/store_blocks.h"
+#include "holdfast/db/write_batch.h"
 #include "holdfast/engines/engine.h"
 
 namespace holdfast::db {
@@ -107,6 +108,12 @@ class Versions {
     of.parked_tail = nullptr;
   }
 
+  /// For the feed: what has been changed, in order; and that as a blob, where it was written ahead.
+  WriteBatch& changes() { return changes_; }
+  Blob<H>* record_ahead() const { return record_ahead_; }
+  void set_record_ahead(Blob<H>* blob) { record_ahead_ = blob; }
+
+  void has_made_garbage() { made_garbage_ = true; }
   /// Of this transaction; 0 when it has written nothing.
   uint64_t stamp() const { return stamp_; }
   /// Whether long values await being freed.
@@ -267,6 +274,8 @@ class Versions {
   const Comparator* comparator_;
   const Snapshots& snapshots_;
   uint64_t stamp_ = 0;
+  WriteBatch changes_;
+  Blob<H>* record_ahead_ = nullptr;
   bool made_garbage_ = false;
   bool parked_ = false;
 };

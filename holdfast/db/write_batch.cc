@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace holdfast::db {
 namespace {
@@ -37,6 +38,31 @@ void WriteBatch::Put(const Slice& key, const Slice& value) {
 void WriteBatch::Delete(const Slice& key) {
   records_ += kDelete;
   append(key);
+}
+
+bool WriteBatchContents::set(WriteBatch* batch, std::string contents) {
+  const char* at = contents.data();
+  const char* const end = at + contents.size();
+  while (at < end) {
+    const char tag = *at++;
+    if (tag != kPut && tag != kDelete) {
+      return false;
+    }
+    for (int parts = tag == kPut ? 2 : 1; parts > 0; --parts) {
+      uint64_t size = 0;
+      if (static_cast<size_t>(end - at) < sizeof(size)) {
+        return false;
+      }
+      std::memcpy(&size, at, sizeof(size));
+      at += sizeof(size);
+      if (static_cast<uint64_t>(end - at) < size) {
+        return false;
+      }
+      at += size;
+    }
+  }
+  batch->records_ = std::move(contents);
+  return true;
 }
 
 Status WriteBatch::Iterate(Handler* handler) const {

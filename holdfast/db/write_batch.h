@@ -33,11 +33,19 @@ class WriteBatch {
   Status Iterate(Handler* handler) const;
 
  private:
+  friend struct WriteBatchContents;
   void append(const Slice& bytes);
 
   // One record after the other: a tag, then key (and value), each as its length in 8 bytes and its
   // bytes.
   std::string records_;
+};
+
+/// A batch as bytes, for who keeps it.
+struct WriteBatchContents {
+  static const std::string& of(const WriteBatch& batch) { return batch.records_; }
+  /// False, and nothing changed, where the bytes are no batch.
+  static bool set(WriteBatch* batch, std::string contents);
 };
 
 }  // namespace holdfast::db

@@ -157,6 +157,8 @@ Error log_too_small(uint64_t bytes);
 ///                        what Field<T> calls. They find the transaction in M::context().
 ///   static fresh(p, n)   [p, p + n) was allocated by the running transaction: its old content is
 ///                        nobody's, so an undo log may skip it
+///   static released(p, n)  optional: the running transaction frees [p, p + n). Allocated again by
+///                        the same transaction it is fresh, but somebody's after a roll-back
 ///   statistics()         sums over threads
 template <class E>
 concept Engine = requires(E& e, uint64_t* p, const uint64_t* cp, void* v, const void* cv, size_t n,

@@ -62,6 +62,9 @@ class Allocator {
   }
 
   void deallocate(void* block, size_t bytes, int slot) {
+    if constexpr (requires { E::released(block, bytes); }) {
+      E::released(block, bytes);
+    }
     const size_t chunk = header_->chunk_bytes;
     const size_t size_class = class_of(bytes, largest_shared(chunk));
     if (size_class < kClasses) {

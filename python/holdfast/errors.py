@@ -55,3 +55,61 @@ def from_text(text: str) -> Failure:
     """The same from "<code>: <message>", as results carry it."""
     code, _, message = text.partition(": ")
     return from_code(code, message) if code in _BY_CODE else Failure(text)
+
+
+class DatabaseError(Failure):
+    """What holdfast.open and a database raise; the classes below are the cases a program may want to tell apart."""
+
+
+class NotADatabaseError(DatabaseError, CheckFailed):
+    """The file holds something else."""
+
+
+class DamagedError(DatabaseError, CheckFailed):
+    """Bytes in the file contradict each other. A copy is what helps then."""
+
+
+class MissingError(DatabaseError, BadUsage, FileNotFoundError):
+    """There is no such file, and none was to be created."""
+
+
+class LockedError(DatabaseError, BadUsage):
+    """Another process, or this one, has the database open."""
+
+
+class ReadOnlyError(DatabaseError, BadUsage):
+    """A write to a database opened with read_only=True."""
+
+
+class ClosedError(DatabaseError, BadUsage, ValueError):
+    """The database is closed."""
+
+
+class FullError(DatabaseError, OutOfSpace):
+    """The database, a log or the disk is full. What was tried has changed nothing."""
+
+
+class SequenceTooOldError(DatabaseError, BadUsage):
+    """A follower asks for changes that are not kept any more: it starts anew from a copy."""
+
+
+class MisuseError(DatabaseError, BadUsage):
+    """A request that cannot be."""
+
+
+_DATABASE_ERRORS = {
+    "wrong format": NotADatabaseError,
+    "corrupt": DamagedError,
+    "missing": MissingError,
+    "busy": LockedError,
+    "read-only": ReadOnlyError,
+    "closed": ClosedError,
+    "not found": SequenceTooOldError,
+    "out of space": FullError,
+    "i/o error": DatabaseError,
+}
+
+
+def database_error(code: str, message: str) -> DatabaseError:
+    """What a database raises for a code of holdfast/base/status.h, or one of its own."""
+    return _DATABASE_ERRORS.get(code, MisuseError)(message)

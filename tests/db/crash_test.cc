@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Does the store come back whole from every image a power cut can leave, with all acknowledged
-// writes, no old versions and no lost blocks? The same store, on the simulated machine.
+// writes, no old versions and no lost blocks, and does its change feed tell the same? The same
+// store, on the simulated machine.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,8 +21,14 @@ namespace {
 constexpr int kWorkers = 2;
 constexpr int kRounds = 4;
 /// Small, so that a short value is written ahead in several transactions.
-constexpr StoreLimits kLimits{
-    .short_value = 32, .per_transaction = 64, .pieces_freed = 1, .versions_freed = 1};
+StoreLimits limits(bool feed) {
+  StoreLimits small{
+      .short_value = 32, .per_transaction = 64, .pieces_freed = 1, .versions_freed = 1};
+  if (feed) {
+    small.feed_bytes = 1 << 20;
+  }
+  return small;
+}
 
 using SimStore = Store<SimHeap>;
 
@@ -66,6 +73,35 @@ std::string present(SimStore& store, const std::string& which) {
   return status.ok() ? value : status.code() == Code::not_found ? "" : status.to_string();
 }
 
+/// What a follower that saw all changes has.
+Model followed(SimStore& store) {
+  struct Follower final : WriteBatch::Handler {
+    void Put(const Slice& key, const Slice& value) override {
+      state[key.ToString()] = value.ToString();
+    }
+    void Delete(const Slice& key) override { state.erase(key.ToString()); }
+    Model state;
+  } follower;
+  bool more = true;
+  for (uint64_t sequence = 0; more; ++sequence) {
+    WriteBatch change;
+    store.change_after(sequence, &change, &more).check();
+    EXPECT_TRUE(change.Iterate(&follower).ok());
+  }
+  return follower.state;
+}
+
+Model contents(SimStore& store) {
+  Model all;
+  std::string key;
+  std::string value;
+  for (Step step = Step::first; store.step(step, key, nullptr, &key, &value).value();
+       step = Step::after) {
+    all[key] = value;
+  }
+  return all;
+}
+
 void check(SimHeap& heap, SimStore& store, const Seen& seen) {
   for (int worker = 0; worker < kWorkers; ++worker) {
     const std::string value = present(store, key(worker, "left"));
@@ -83,11 +119,14 @@ void check(SimHeap& heap, SimStore& store, const Seen& seen) {
   ASSERT_EQ(found.value().leaked_blocks, 0u);
 }
 
-void recover_and_check(const SimImage& image, const Seen& seen) {
+void recover_and_check(const SimImage& image, const Seen& seen, bool feed) {
   SimMachine machine({.threads = kWorkers}, image);
   auto heap = SimHeap::open(machine, {}).value();
-  auto store = SimStore::open(*heap, BytewiseComparator(), kLimits).value();
+  auto store = SimStore::open(*heap, BytewiseComparator(), limits(false)).value();
   check(*heap, *store, seen);
+  if (feed) {
+    ASSERT_EQ(followed(*store), contents(*store));
+  }
   store->write({{"after", "the crash"}}).check();
   ASSERT_EQ(present(*store, "after"), "the crash");
 }
@@ -95,8 +134,8 @@ void recover_and_check(const SimImage& image, const Seen& seen) {
 constexpr uint64_t kNoEvent = ~uint64_t{0};
 
 /// Runs until just before persist event `event`, and says how many there were.
-uint64_t run_until(uint64_t event, const std::string& engine, uint64_t seed, Seen& seen,
-               std::vector<SimImage>& images) {
+uint64_t run_until(uint64_t event, const std::string& engine, uint64_t seed, bool feed, Seen& seen,
+                   std::vector<SimImage>& images) {
   SimOptions options;
   options.threads = kWorkers;
   options.seed = seed;
@@ -111,7 +150,7 @@ uint64_t run_until(uint64_t event, const std::string& engine, uint64_t seed, See
     create.options["log_bytes"] = "16384";  // images are as large as logs
   }
   auto heap = SimHeap::create(machine, create).value();
-  auto store = SimStore::open(*heap, BytewiseComparator(), kLimits).value();
+  auto store = SimStore::open(*heap, BytewiseComparator(), limits(feed)).value();
   const uint64_t before = machine.persist_events();
   if (event != kNoEvent) {
     machine.crash_at(before + event);
@@ -125,18 +164,18 @@ uint64_t run_until(uint64_t event, const std::string& engine, uint64_t seed, See
 }
 
 /// Cuts the power at about `points` events, evenly spread; all of them for 0.
-void sweep(const std::string& engine, uint64_t seed, uint64_t points) {
+void sweep(const std::string& engine, uint64_t seed, uint64_t points, bool feed) {
   Seen whole;
   std::vector<SimImage> images;
-  const uint64_t events = run_until(kNoEvent, engine, seed, whole, images);
+  const uint64_t events = run_until(kNoEvent, engine, seed, feed, whole, images);
   ASSERT_GT(events, 200u);
   const uint64_t stride = points == 0 ? 1 : events / points;
   for (uint64_t event = stride / 2; event < events; event += stride) {
     SCOPED_TRACE("seed " + std::to_string(seed) + " event " + std::to_string(event));
     Seen seen;
-    run_until(event, engine, seed, seen, images);
+    run_until(event, engine, seed, feed, seen, images);
     for (const SimImage& image : images) {
-      recover_and_check(image, seen);
+      recover_and_check(image, seen, feed);
       if (::testing::Test::HasFatalFailure()) {
         return;
       }
@@ -151,12 +190,16 @@ INSTANTIATE_TEST_SUITE_P(Engines, DbCrash,
                          engine_name);
 
 TEST_P(DbCrash, SomePersistEvents) {
-  sweep(GetParam(), 1, 12);
+  sweep(GetParam(), 1, 12, false);
+}
+
+TEST_P(DbCrash, SomePersistEventsWithAFeed) {
+  sweep(GetParam(), 5, 8, true);
 }
 
 TEST_P(DbCrash, LongEveryPersistEvent) {
   for (const uint64_t seed : {2u, 3u, 4u}) {
-    sweep(GetParam(), seed, 0);
+    sweep(GetParam(), seed, 0, seed == 4);
   }
 }
 

@@ -359,6 +359,34 @@ void freed_blocks_are_reused_and_nothing_leaks(W& w) {
                  int);
     ASSERT_TRUE(heap.check(owned).value().ok());
   }
+  // So is a free that the same transaction made use of: the block's old content is somebody's again.
+  heap.update([&] {
+        head->next = heap.template make<Node<H>>();
+        head->next->next = nullptr;
+        for (auto& word : head->next->payload) {
+          word = 7;
+        }
+      })
+      .check();
+  EXPECT_THROW(static_cast<void>(heap.update([&] {
+                 heap.destroy(head->next.load());
+                 head->next = nullptr;
+                 for (int k = 0; k < 3; ++k) {
+                   auto* n = heap.template make<Node<H>>();
+                   for (auto& word : n->payload) {
+                     word = ~uint64_t{0};
+                   }
+                 }
+                 throw 1;
+               })),
+               int);
+  heap.read([&] {
+        for (const auto& word : head->next->payload) {
+          EXPECT_EQ(word.load(), 7U);
+        }
+      })
+      .check();
+  ASSERT_TRUE(heap.check(owned).value().ok());
   // A leak is reported as one.
   heap.update([&] { heap.template make<Node<H>>(); }).check();
   EXPECT_EQ(heap.check(owned).value().leaked_blocks, 1U);

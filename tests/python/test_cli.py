@@ -25,6 +25,7 @@ def test_help_lists_every_verb(invoke):
         "check",
         "dump",
         "convert",
+        "db",
     ):
         assert verb in result.stdout
 

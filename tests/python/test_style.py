@@ -102,8 +102,10 @@ def test_every_engine_stands_in_the_readme():
     assert [name for name in _listed_engines() if f"`{name}`" not in readme] == []
 
 
-def test_the_readme_shows_the_example_that_is_built():
-    program = (REPOSITORY / "examples/hello.cc").read_text().removeprefix(f"// {_SPDX}\n").strip()
+@pytest.mark.parametrize(("example", "comment"), [("visits.cc", "//"), ("visits.py", "#")])
+def test_the_readme_shows_the_example_that_is_built_and_run(example, comment):
+    """ctest runs the one in C++, test_examples.py both in turn."""
+    program = (REPOSITORY / "examples" / example).read_text().removeprefix(f"{comment} {_SPDX}\n").strip()
     assert program in (REPOSITORY / "README.md").read_text()
     assert len([line for line in program.splitlines() if line.strip()]) <= 15
 

@@ -34,6 +34,7 @@ class EngineHandle {
   virtual void store_range(void* to, const void* from, size_t n) = 0;
   virtual void promote(const void* p, size_t n) = 0;
   virtual void fresh(const void* p, size_t n) = 0;
+  virtual void released(const void* p, size_t n) = 0;
   virtual Statistics statistics() const = 0;
 };
 
@@ -95,6 +96,11 @@ class EngineHandleOf final : public EngineHandle<typename E::Machine> {
   void store_range(void* to, const void* from, size_t n) override { E::store_range(to, from, n); }
   void promote(const void* p, size_t n) override { E::promote(p, n); }
   void fresh(const void* p, size_t n) override { E::fresh(p, n); }
+  void released([[maybe_unused]] const void* p, [[maybe_unused]] size_t n) override {
+    if constexpr (requires { E::released(p, n); }) {
+      E::released(p, n);
+    }
+  }
   Statistics statistics() const override { return engine_.statistics(); }
 
  private:
@@ -190,6 +196,7 @@ class AnyEngine {
   }
   static void promote(const void* p, size_t n) { handle(storing(p))->promote(p, n); }
   static void fresh(const void* p, size_t n) { handle(storing(p))->fresh(p, n); }
+  static void released(const void* p, size_t n) { handle(storing(p))->released(p, n); }
 
  private:
   static Context* running() { return static_cast<Context*>(M::context()); }

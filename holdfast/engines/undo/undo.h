@@ -97,8 +97,20 @@ class Undo {
 
   static void promote(const void* /*p*/, size_t /*n*/) {}  // one lock: reads cannot be overtaken
 
+  /// What this transaction has freed before is somebody's again after a roll-back.
   static void fresh(const void* p, size_t n) {
-    static_cast<Transaction*>(M::context())->fresh.push_back({static_cast<const std::byte*>(p), n});
+    auto* const t = static_cast<Transaction*>(M::context());
+    const auto* begin = static_cast<const std::byte*>(p);
+    const bool reused = std::any_of(t->released.begin(), t->released.end(), [&](const Range& r) {
+      return begin < r.begin + r.bytes && r.begin < begin + n;
+    });
+    if (!reused) {
+      t->fresh.push_back({begin, n});
+    }
+  }
+  static void released(const void* p, size_t n) {
+    static_cast<Transaction*>(M::context())
+        ->released.push_back({static_cast<const std::byte*>(p), n});
   }
 
   Statistics statistics() const { return statistics_.sum(); }
@@ -111,8 +123,9 @@ class Undo {
 
   struct Transaction : Context {
     Undo* owner = nullptr;
-    std::vector<Range> fresh;   // allocated by this transaction
-    std::vector<Range> stored;  // to be written back at commit
+    std::vector<Range> fresh;     // allocated by this transaction
+    std::vector<Range> released;  // freed by it
+    std::vector<Range> stored;    // to be written back at commit
 
     void before_store(void* p, size_t n) {
       const auto* address = static_cast<const std::byte*>(p);
@@ -154,6 +167,7 @@ class Undo {
     t.slot = slot;
     t.nested_failure = nullptr;
     t.fresh.clear();
+    t.released.clear();
     t.stored.clear();
 
     const bool locks = mode == Context::Mode::update || !machine_.skips(Site{"undo.read.lock"});

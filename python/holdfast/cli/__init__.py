@@ -16,6 +16,7 @@ from holdfast.cli import (
     check,
     convert,
     crash,
+    db,
     demo,
     designs,
     dump,
@@ -92,6 +93,8 @@ for _verb in (
     convert,
 ):
     app.command(name=_verb.__name__.rpartition(".")[2].replace("_", " "))(_verb.run)
+
+app.add_typer(db.app, name="db")
 
 
 def main() -> None:

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/bindings/db/database.h"
+
+namespace holdfast::bindings {
+
+void raise(const char* code, const std::string& message) {
+  const nb::object error =
+      nb::module_::import_("holdfast.errors").attr("database_error")(code, message);
+  PyErr_SetObject(error.type().ptr(), error.ptr());
+  throw nb::python_error();
+}
+
+void check(const db::Status& status) {
+  if (!status.ok()) {
+    raise(to_string(status.code()), status.message());
+  }
+}
+
+nb::bytes to_python(const std::string& bytes) {
+  return nb::bytes(bytes.data(), bytes.size());
+}
+
+Bytes::Bytes(nb::handle from) {
+  if (PyBytes_Check(from.ptr())) {
+    slice_ = db::Slice(PyBytes_AS_STRING(from.ptr()),
+                       static_cast<size_t>(PyBytes_GET_SIZE(from.ptr())));
+  } else if (PyUnicode_Check(from.ptr())) {
+    Py_ssize_t size = 0;
+    const char* const text = PyUnicode_AsUTF8AndSize(from.ptr(), &size);
+    if (text == nullptr) {
+      throw nb::python_error();
+    }
+    slice_ = db::Slice(text, static_cast<size_t>(size));
+  } else {
+    Py_buffer view;
+    if (PyObject_GetBuffer(from.ptr(), &view, PyBUF_SIMPLE) != 0) {
+      PyErr_Clear();
+      const std::string type = nb::cast<std::string>(nb::str(from.type().attr("__name__")));
+      throw nb::type_error(("keys and values are bytes or str, not " + type).c_str());
+    }
+    copy_.assign(static_cast<const char*>(view.buf), static_cast<size_t>(view.len));
+    PyBuffer_Release(&view);
+    slice_ = copy_;
+  }
+}
+
+std::shared_ptr<Database> Database::open(const std::string& path, const db::Options& options) {
+  db::DB* opened = nullptr;
+  db::Status status;
+  {
+    const nb::gil_scoped_release release;
+    status = db::DB::Open(options, path, &opened);
+  }
+  std::unique_ptr<db::DB> owned(opened);
+  check(status);
+  return std::shared_ptr<Database>(new Database(path, std::move(owned), options.read_only));
+}
+
+Database::~Database() {
+  close();
+}
+
+void Database::refuse_in_child() const {
+  if (forked_child()) {
+    raise("misuse", path_ + " was opened before fork(); open it anew in the child");
+  }
+}
+
+void Database::settle(Gate::Answer answer) const {
+  if (answer == Gate::Answer::closed) {
+    raise("closed", path_ + " is closed");
+  }
+  if (answer == Gate::Answer::own_lock) {
+    raise("misuse", path_ +
+                        " is locked by this thread's own transaction(); write through the "
+                        "transaction, or after it");
+  }
+}
+
+void Database::lock_writers(const void* holder) {
+  refuse_in_child();
+  if (read_only_) {
+    raise("read-only", path_ + " was opened with read_only=True");
+  }
+  try {
+    wait([&] { return gate_.lock_writers(holder); }, [] {});
+  } catch (...) {
+    gate_.unlock_writers(holder);
+    throw;
+  }
+}
+
+void Database::add(Dependent* dependent) {
+  const std::lock_guard lock(dependents_mutex_);
+  dependents_.insert(dependent);
+}
+
+void Database::remove(Dependent* dependent) {
+  if (forked_child()) {
+    return;
+  }
+  const nb::gil_scoped_release release;
+  const std::lock_guard lock(dependents_mutex_);
+  if (dependents_.erase(dependent) != 0) {
+    dependent->drop();
+  }
+}
+
+void Database::close() {
+  if (forked_child()) {
+    static_cast<void>(db_.release());  // its locks may be held for ever
+    return;
+  }
+  const nb::gil_scoped_release release;
+  if (gate_.close()) {
+    const std::lock_guard lock(dependents_mutex_);
+    for (Dependent* dependent : dependents_) {
+      dependent->drop();
+    }
+    dependents_.clear();
+    db_.reset();
+  }
+}
+
+Snapshot::Snapshot(std::shared_ptr<Database> database) : database_(std::move(database)) {
+  database_->read([&](db::DB& db) {
+    db_ = &db;
+    snapshot_ = db.GetSnapshot();
+    if (snapshot_ == nullptr) {
+      return db::Status::IOError("no snapshot could be opened; the database may have failed");
+    }
+    database_->add(this);
+    return db::Status::OK();
+  });
+}
+
+Snapshot::~Snapshot() {
+  database_->remove(this);
+}
+
+void Snapshot::drop() {
+  const std::lock_guard lock(mutex_);
+  db_->ReleaseSnapshot(snapshot_);
+  snapshot_ = nullptr;
+}
+
+}  // namespace holdfast::bindings

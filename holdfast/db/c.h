@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+
+   HoldfastDB for C, with the names and conventions of LevelDB's c.h: a program written for that
+   compiles with this include. docs/db.md says what differs.
+
+   Errors. A char** errptr points to null or to a string from malloc; on failure that string is
+   freed and *errptr becomes a new one, to be freed with leveldb_free. What a function returns as
+   char* is to be freed with leveldb_free, too; the const char* of iterators are the iterator's.
+
+   Booleans are uint8_t, 0 or 1. Thread safety is that of the C++ classes (holdfast/db/db.h). */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct leveldb_t leveldb_t;
+typedef struct leveldb_cache_t leveldb_cache_t;
+typedef struct leveldb_comparator_t leveldb_comparator_t;
+typedef struct leveldb_env_t leveldb_env_t;
+typedef struct leveldb_filterpolicy_t leveldb_filterpolicy_t;
+typedef struct leveldb_iterator_t leveldb_iterator_t;
+typedef struct leveldb_logger_t leveldb_logger_t;
+typedef struct leveldb_options_t leveldb_options_t;
+typedef struct leveldb_readoptions_t leveldb_readoptions_t;
+typedef struct leveldb_snapshot_t leveldb_snapshot_t;
+typedef struct leveldb_writebatch_t leveldb_writebatch_t;
+typedef struct leveldb_writeoptions_t leveldb_writeoptions_t;
+
+/* The database. */
+leveldb_t* leveldb_open(const leveldb_options_t* options, const char* name, char** errptr);
+void leveldb_close(leveldb_t* db);
+void leveldb_put(leveldb_t* db, const leveldb_writeoptions_t* options, const char* key,
+                 size_t keylen, const char* val, size_t vallen, char** errptr);
+void leveldb_delete(leveldb_t* db, const leveldb_writeoptions_t* options, const char* key,
+                    size_t keylen, char** errptr);
+void leveldb_write(leveldb_t* db, const leveldb_writeoptions_t* options,
+                   leveldb_writebatch_t* batch, char** errptr);
+/* Null, without an error, where there is no value. */
+char* leveldb_get(leveldb_t* db, const leveldb_readoptions_t* options, const char* key,
+                  size_t keylen, size_t* vallen, char** errptr);
+leveldb_iterator_t* leveldb_create_iterator(leveldb_t* db, const leveldb_readoptions_t* options);
+const leveldb_snapshot_t* leveldb_create_snapshot(leveldb_t* db);
+void leveldb_release_snapshot(leveldb_t* db, const leveldb_snapshot_t* snapshot);
+/* Null for a name that is not known. */
+char* leveldb_property_value(leveldb_t* db, const char* propname);
+void leveldb_approximate_sizes(leveldb_t* db, int num_ranges, const char* const* range_start_key,
+                               const size_t* range_start_key_len,
+                               const char* const* range_limit_key,
+                               const size_t* range_limit_key_len, uint64_t* sizes);
+void leveldb_compact_range(leveldb_t* db, const char* start_key, size_t start_key_len,
+                           const char* limit_key, size_t limit_key_len);
+void leveldb_destroy_db(const leveldb_options_t* options, const char* name, char** errptr);
+void leveldb_repair_db(const leveldb_options_t* options, const char* name, char** errptr);
+
+/* Iterators. */
+void leveldb_iter_destroy(leveldb_iterator_t* iter);
+uint8_t leveldb_iter_valid(const leveldb_iterator_t* iter);
+void leveldb_iter_seek_to_first(leveldb_iterator_t* iter);
+void leveldb_iter_seek_to_last(leveldb_iterator_t* iter);
+void leveldb_iter_seek(leveldb_iterator_t* iter, const char* k, size_t klen);
+void leveldb_iter_next(leveldb_iterator_t* iter);
+void leveldb_iter_prev(leveldb_iterator_t* iter);
+const char* leveldb_iter_key(const leveldb_iterator_t* iter, size_t* klen);
+const char* leveldb_iter_value(const leveldb_iterator_t* iter, size_t* vlen);
+void leveldb_iter_get_error(const leveldb_iterator_t* iter, char** errptr);
+
+/* Batches. */
+leveldb_writebatch_t* leveldb_writebatch_create(void);
+void leveldb_writebatch_destroy(leveldb_writebatch_t* batch);
+void leveldb_writebatch_clear(leveldb_writebatch_t* batch);
+void leveldb_writebatch_put(leveldb_writebatch_t* batch, const char* key, size_t klen,
+                            const char* val, size_t vlen);
+void leveldb_writebatch_delete(leveldb_writebatch_t* batch, const char* key, size_t klen);
+void leveldb_writebatch_iterate(const leveldb_writebatch_t* batch, void* state,
+                                void (*put)(void*, const char* k, size_t klen, const char* v,
+                                            size_t vlen),
+                                void (*deleted)(void*, const char* k, size_t klen));
+void leveldb_writebatch_append(leveldb_writebatch_t* destination,
+                               const leveldb_writebatch_t* source);
+
+/* Options. Those after paranoid_checks have no effect. */
+leveldb_options_t* leveldb_options_create(void);
+void leveldb_options_destroy(leveldb_options_t* options);
+void leveldb_options_set_comparator(leveldb_options_t* options, leveldb_comparator_t* comparator);
+void leveldb_options_set_create_if_missing(leveldb_options_t* options, uint8_t value);
+void leveldb_options_set_error_if_exists(leveldb_options_t* options, uint8_t value);
+void leveldb_options_set_paranoid_checks(leveldb_options_t* options, uint8_t value);
+void leveldb_options_set_filter_policy(leveldb_options_t* options, leveldb_filterpolicy_t* policy);
+void leveldb_options_set_env(leveldb_options_t* options, leveldb_env_t* env);
+void leveldb_options_set_info_log(leveldb_options_t* options, leveldb_logger_t* logger);
+void leveldb_options_set_write_buffer_size(leveldb_options_t* options, size_t bytes);
+void leveldb_options_set_max_open_files(leveldb_options_t* options, int n);
+void leveldb_options_set_cache(leveldb_options_t* options, leveldb_cache_t* cache);
+void leveldb_options_set_block_size(leveldb_options_t* options, size_t bytes);
+void leveldb_options_set_block_restart_interval(leveldb_options_t* options, int n);
+void leveldb_options_set_max_file_size(leveldb_options_t* options, size_t bytes);
+enum { leveldb_no_compression = 0, leveldb_snappy_compression = 1, leveldb_zstd_compression = 2 };
+void leveldb_options_set_compression(leveldb_options_t* options, int compression);
+
+leveldb_readoptions_t* leveldb_readoptions_create(void);
+void leveldb_readoptions_destroy(leveldb_readoptions_t* options);
+void leveldb_readoptions_set_verify_checksums(leveldb_readoptions_t* options, uint8_t value);
+void leveldb_readoptions_set_fill_cache(leveldb_readoptions_t* options, uint8_t value);
+void leveldb_readoptions_set_snapshot(leveldb_readoptions_t* options,
+                                      const leveldb_snapshot_t* snapshot);
+leveldb_writeoptions_t* leveldb_writeoptions_create(void);
+void leveldb_writeoptions_destroy(leveldb_writeoptions_t* options);
+void leveldb_writeoptions_set_sync(leveldb_writeoptions_t* options, uint8_t value);
+
+/* What options name. A comparator is called inside transactions (holdfast/db/comparator.h). */
+leveldb_comparator_t* leveldb_comparator_create(void* state, void (*destructor)(void*),
+                                                int (*compare)(void*, const char* a, size_t alen,
+                                                               const char* b, size_t blen),
+                                                const char* (*name)(void*));
+void leveldb_comparator_destroy(leveldb_comparator_t* comparator);
+leveldb_filterpolicy_t* leveldb_filterpolicy_create(
+    void* state, void (*destructor)(void*),
+    char* (*create_filter)(void*, const char* const* key_array, const size_t* key_length_array,
+                           int num_keys, size_t* filter_length),
+    uint8_t (*key_may_match)(void*, const char* key, size_t length, const char* filter,
+                             size_t filter_length),
+    const char* (*name)(void*));
+leveldb_filterpolicy_t* leveldb_filterpolicy_create_bloom(int bits_per_key);
+void leveldb_filterpolicy_destroy(leveldb_filterpolicy_t* policy);
+leveldb_cache_t* leveldb_cache_create_lru(size_t capacity);
+void leveldb_cache_destroy(leveldb_cache_t* cache);
+leveldb_env_t* leveldb_create_default_env(void);
+void leveldb_env_destroy(leveldb_env_t* env);
+
+void leveldb_free(void* ptr);
+/* Of the LevelDB whose interface this is. */
+int leveldb_major_version(void);
+int leveldb_minor_version(void);
+
+/* Holdfast's own: see the members of the same names in holdfast/db/options.h and db.h. */
+void holdfast_options_set_engine(leveldb_options_t* options, const char* name);
+void holdfast_options_set_engine_option(leveldb_options_t* options, const char* name,
+                                        const char* value);
+void holdfast_options_set_sizes(leveldb_options_t* options, size_t initial_bytes,
+                                size_t max_bytes);
+void holdfast_options_set_max_threads(leveldb_options_t* options, int n);
+void holdfast_options_set_read_only(leveldb_options_t* options, uint8_t value);
+/* process, file, pmem or eadr. */
+void holdfast_options_set_domain(leveldb_options_t* options, const char* name, char** errptr);
+void holdfast_checkpoint(leveldb_t* db, const char* file, char** errptr);
+void holdfast_verify(leveldb_t* db, char** errptr);
+
+/* A transaction over several keys (OptimisticTransaction in holdfast/db/transaction.h). Null and an
+   error, or to be destroyed before the database, committed or not. */
+typedef struct holdfast_transaction_t holdfast_transaction_t;
+holdfast_transaction_t* holdfast_transaction_begin(leveldb_t* db, char** errptr);
+void holdfast_transaction_destroy(holdfast_transaction_t* transaction);
+char* holdfast_transaction_get(holdfast_transaction_t* transaction, const char* key, size_t keylen,
+                               size_t* vallen, char** errptr);
+void holdfast_transaction_put(holdfast_transaction_t* transaction, const char* key, size_t keylen,
+                              const char* val, size_t vallen);
+void holdfast_transaction_delete(holdfast_transaction_t* transaction, const char* key,
+                                 size_t keylen);
+/* 1: done and durable. 0 without an error: somebody has changed what was read; begin anew. */
+uint8_t holdfast_transaction_commit(holdfast_transaction_t* transaction, char** errptr);
+
+#ifdef __cplusplus
+}
+#endif

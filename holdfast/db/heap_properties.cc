@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the database says about itself.
+#include <initializer_list>
+#include <string>
+
+#include "holdfast/db/heap_db.h"
+
+namespace holdfast::db {
+namespace {
+
+/// Text in Prometheus' format for one database, whose labels stand at every number.
+class Exposition {
+ public:
+  explicit Exposition(std::string labels) : labels_(std::move(labels)) {}
+
+  void counter(const std::string& name, const std::string& help, uint64_t value) {
+    add(name, help, "counter", value);
+  }
+  void gauge(const std::string& name, const std::string& help, uint64_t value) {
+    add(name, help, "gauge", value);
+  }
+  std::string text() const { return text_; }
+
+ private:
+  void add(const std::string& name, const std::string& help, const char* type, uint64_t value) {
+    const std::string whole = "holdfast_db_" + name;
+    text_ += "# HELP " + whole + " " + help + "\n# TYPE " + whole + " " + type + "\n";
+    text_ += whole + "{" + labels_ + "} " + std::to_string(value) + "\n";
+  }
+
+  std::string labels_;
+  std::string text_;
+};
+
+uint64_t sum(const std::array<uint64_t, kAbortCauses>& aborts) {
+  uint64_t all = 0;
+  for (const uint64_t n : aborts) {
+    all += n;
+  }
+  return all;
+}
+
+}  // namespace
+
+bool HeapDB::GetProperty(const Slice& property_name, std::string* value) {
+  const std::string name = property_name.ToString();
+  for (const std::string prefix : {"holdfast.", "leveldb."}) {
+    if (name.rfind(prefix, 0) == 0) {
+      return property(name.substr(prefix.size()), value);
+    }
+  }
+  return false;
+}
+
+bool HeapDB::property(const std::string& name, std::string* value) {
+  if (name == "stats") {
+    const auto statistics = heap_->statistics();
+    *value = "engine " + std::string(heap_->description().name) + "\nupdates " +
+             std::to_string(statistics.update_commits) + "\nreads " +
+             std::to_string(statistics.read_commits) + "\nbytes written " +
+             std::to_string(statistics.bytes_written) + "\n";
+  } else if (name == "prometheus") {
+    *value = prometheus();
+  } else if (name == "engine") {
+    *value = heap_->description().name;
+  } else if (name == "open-snapshots") {
+    *value = std::to_string(store_->open_views());
+  } else if (name == "sequence") {
+    auto n = store_->sequence();
+    *value = n ? std::to_string(*n) : n.status().to_string();
+  } else if (name == "old-versions") {
+    auto n = store_->old_versions();
+    *value = n ? std::to_string(*n) : n.status().to_string();
+  } else if (name == "approximate-memory-usage") {
+    *value = "0";  // the heap is the file
+  } else if (name.rfind("num-files-at-level", 0) == 0) {
+    *value = name == "num-files-at-level0" ? "1" : "0";
+  } else if (name == "sstables") {
+    value->clear();
+  } else {
+    return false;
+  }
+  return true;
+}
+
+std::string HeapDB::prometheus() {
+  const Statistics s = heap_->statistics();
+  const Superblock& shape = heap_->superblock();
+  Exposition e("engine=\"" + std::string(heap_->description().name) + "\"");
+  e.counter("updates_total", "Update transactions committed since the database was opened.",
+            s.update_commits);
+  e.counter("reads_total", "Read transactions since the database was opened.", s.read_commits);
+  e.counter("aborts_total", "Attempts of transactions that were rolled back and made anew.",
+            sum(s.aborts));
+  e.counter("user_aborts_total", "Transactions rolled back because their body wanted it.",
+            s.user_aborts);
+  e.counter("stored_bytes_total", "Bytes stored by committed transactions.", s.bytes_stored);
+  e.counter("written_bytes_total", "Bytes written to the heap, logs and copies included.",
+            s.bytes_written);
+  e.counter("fences_total", "Persistence fences; in domain file each is a call of fdatasync.",
+            s.persist.pfence + s.persist.psync);
+  e.gauge("data_bytes", "Bytes of the data region, which grows up to capacity_bytes.",
+          shape.data_bytes());
+  e.gauge("capacity_bytes", "Bytes the data region may grow to.", shape.capacity);
+  e.gauge("open_snapshots", "Snapshots and iterators open.", store_->open_views());
+  if (auto last = store_->sequence()) {
+    e.gauge("sequence", "Number of the last change in the feed; 0 without one.", *last);
+  }
+  if (auto old = store_->old_versions()) {
+    e.gauge("old_versions", "Replaced versions of values not freed yet.", *old);
+  }
+  return e.text();
+}
+
+}  // namespace holdfast::db

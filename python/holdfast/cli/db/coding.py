@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How bytes are written where only text can be: on the command line, in CSV and in JSON."""
+
+import base64
+import binascii
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from holdfast import errors
+
+_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_PLAIN = {"\\": b"\\", "n": b"\n", "r": b"\r", "t": b"\t"}
+_ESCAPED = re.compile(r"\\(x[0-9a-fA-F]{2}|[\\nrt])|\\", re.DOTALL)
+
+
+def _escape(character: str) -> str:
+    """As it is, but for backslashes, control characters, and bytes that are not UTF-8 (surrogates stand for them)."""
+    number = ord(character)
+    if 0xDC80 <= number <= 0xDCFF:
+        return f"\\x{number - 0xDC00:02x}"
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    return f"\\x{number:02x}" if number < 0x20 or number == 0x7F else character
+
+
+def _unescape(text: str) -> bytes:
+    parts, at = [], 0
+    for match in _ESCAPED.finditer(text):
+        parts.append(text[at : match.start()].encode())
+        what = match[1]
+        if what is None:
+            raise ValueError("a backslash that begins no escape; \\\\ stands for one")
+        parts.append(bytes.fromhex(what[1:]) if what[0] == "x" else _PLAIN[what])
+        at = match.end()
+    return b"".join([*parts, text[at:].encode()])
+
+
+@dataclass(frozen=True)
+class Coding:
+    encode: Callable[[bytes], str]
+    decode: Callable[[str], bytes]
+
+
+class Bytes(StrEnum):
+    """The names of --bytes."""
+
+    text = "text"
+    escape = "escape"
+    hex = "hex"
+    base64 = "base64"
+
+    def encode_bytes(self, content: bytes) -> str:
+        try:
+            return _CODINGS[self].encode(content)
+        except UnicodeDecodeError:
+            raise errors.BadUsage(
+                f"{content[:40]!r} is not UTF-8 text; use --bytes escape, hex or base64"
+            ) from None
+
+    def decode_text(self, text: str, what: str) -> bytes:
+        try:
+            return _CODINGS[self].decode(text)
+        except (ValueError, binascii.Error) as error:
+            raise errors.BadUsage(f"{what} is not --bytes {self.value}: {error}") from None
+
+
+_CODINGS = {
+    Bytes.text: Coding(lambda content: content.decode(), lambda text: text.encode()),
+    Bytes.escape: Coding(
+        lambda content: "".join(map(_escape, content.decode("utf-8", "surrogateescape"))), _unescape
+    ),
+    Bytes.hex: Coding(bytes.hex, bytes.fromhex),
+    Bytes.base64: Coding(
+        lambda content: base64.b64encode(content).decode(), lambda text: base64.b64decode(text, validate=True)
+    ),
+}
+
+AsText = Annotated[
+    Bytes,
+    typer.Option("--bytes", help="How keys and values are written as text; `text` is UTF-8."),
+]

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entries as rows of CSV and TSV, and as lines of JSON."""
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TextIO
+
+from holdfast import errors
+from holdfast.cli.db.coding import Bytes
+
+
+class Format(StrEnum):
+    csv = "csv"
+    tsv = "tsv"
+    jsonl = "jsonl"
+
+
+_ENDINGS = {
+    ".csv": Format.csv,
+    ".tsv": Format.tsv,
+    ".tab": Format.tsv,
+    ".jsonl": Format.jsonl,
+    ".ndjson": Format.jsonl,
+}
+
+
+def format_of(name: str, given: Format | None) -> Format:
+    """What was asked for, or what the name ends in."""
+    found = given or _ENDINGS.get(Path(name).suffix.lower())
+    if found is None:
+        raise errors.BadUsage(
+            f"{name} does not say what it is; give --format {', '.join(f.value for f in Format)}"
+        )
+    return found
+
+
+class Numbered:
+    """Lines, and how many there have been; bytes that are not UTF-8 are told by line."""
+
+    def __init__(self, lines: Iterable[bytes], name: str) -> None:
+        self._lines = lines
+        self._name = name
+        self.line = 0
+        self.bytes = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            self.line += 1
+            self.bytes += len(line)
+            try:
+                yield line.decode("utf-8-sig" if self.line == 1 else "utf-8")
+            except UnicodeDecodeError:
+                raise self.wrong("is not UTF-8") from None
+
+    def wrong(self, what: str) -> errors.BadUsage:
+        return errors.BadUsage(f"{self._name}: line {self.line} {what}")
+
+
+def read(
+    lines: Numbered, form: Format, key: str | None, value: str | None, as_text: Bytes
+) -> Iterator[tuple[bytes, bytes]]:
+    """Keys and values. The key is in column `key` (by default the first one, in JSON "key"), the value in column
+    `value`; without it in the only other column, or it is a JSON object of all the others."""
+    records = _objects(lines) if form is Format.jsonl else _table(lines, "\t" if form is Format.tsv else ",")
+    for record in records:
+        name = key or ("key" if form is Format.jsonl else next(iter(record)))
+        others = {column: cell for column, cell in record.items() if column != name}
+        for column in (name, value):
+            if column is not None and column not in record:
+                raise lines.wrong(f"has no column '{column}'; there are {', '.join(record)}")
+        chosen = value or (next(iter(others)) if len(others) == 1 else None)
+        content = others if chosen is None else record[chosen]
+        yield (
+            as_text.decode_text(_text(record[name]), f"line {lines.line}, '{name}',"),
+            # An object made here is JSON text, whatever the bytes of cells are written as.
+            _text(content).encode()
+            if chosen is None
+            else as_text.decode_text(_text(content), f"line {lines.line}, '{chosen}',"),
+        )
+
+
+def _text(cell: Any) -> str:
+    return cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False)
+
+
+def _table(lines: Numbered, delimiter: str) -> Iterator[dict[str, str]]:
+    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    try:
+        columns = next(rows, [])
+        if len(set(columns)) != len(columns):
+            raise lines.wrong("names a column twice")
+        for row in rows:
+            if len(row) == len(columns):
+                yield dict(zip(columns, row, strict=True))
+            elif row:
+                raise lines.wrong(f"has {len(row)} columns, not {len(columns)} as the first one")
+    except csv.Error as error:
+        raise lines.wrong(f"is not CSV: {error}") from None
+
+
+def _objects(lines: Numbered) -> Iterator[dict[str, Any]]:
+    for line in lines:
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise lines.wrong(f"is not JSON: {error.msg} at column {error.colno}") from None
+        if not isinstance(record, dict):
+            raise lines.wrong('is no JSON object, such as {"key": "k", "value": "v"}')
+        yield record
+
+
+def writer(stream: TextIO, form: Format) -> Callable[[str, str], None]:
+    """Takes keys and values that `read` gives back."""
+    if form is Format.jsonl:
+        return lambda key, value: print(
+            json.dumps({"key": key, "value": value}, ensure_ascii=False), file=stream
+        )
+    rows = csv.writer(stream, delimiter="\t" if form is Format.tsv else ",", lineterminator="\n")
+    rows.writerow(("key", "value"))
+    return lambda key, value: rows.writerow((key, value)) and None

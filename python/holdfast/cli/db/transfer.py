@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole databases in and out."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, TextIO
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+import holdfast
+from holdfast import errors
+from holdfast.cli import options, output
+from holdfast.cli.db.coding import AsText, Bytes
+from holdfast.cli.db.file import Domain, File, changing, reading
+from holdfast.cli.db.rows import Format, Numbered, format_of, read, writer
+from holdfast.cli.verb import verb
+
+# One durable write takes so many entries, or bytes.
+_BATCH_ENTRIES = 1000
+_BATCH_BYTES = 1 << 20
+
+As = Annotated[Format | None, typer.Option("--format", help="Default: what the file's name ends in.")]
+
+
+@verb
+def load(
+    file: File,
+    source: Annotated[
+        str, typer.Argument(metavar="INPUT", help="CSV, TSV or JSON lines; - is standard input.")
+    ],
+    form: As = None,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", metavar="COLUMN", help="Column of the key. Default: the first; in JSON `key`."),
+    ] = None,
+    value: Annotated[
+        str | None,
+        typer.Option(
+            "--value",
+            metavar="COLUMN",
+            help="Column of the value. Default: the only other one; else all others as a JSON object.",
+        ),
+    ] = None,
+    as_text: AsText = Bytes.text,
+    domain: Domain = None,
+    json_file: options.Json = None,
+) -> None:
+    """Put the rows of a table into a database, which is made if there is none. Known keys get the new values."""
+    chosen = format_of(source, form)
+    console = output.people(json_file)
+    with (
+        _opened(source) as (stream, size),
+        changing(file, domain, create=True) as database,
+        output.progress(console, "load") as progress,
+    ):
+        loaded = _load(database, Numbered(stream, source), size, progress, (chosen, key, value, as_text))
+    console.print(f"{loaded:,} entries loaded into {escape(str(file))}")
+    output.write_json(json_file, {"path": str(file), "entries": loaded})
+
+
+def _load(database: holdfast.Database, lines: Numbered, size: int, progress: Any, how: tuple) -> int:
+    loaded = 0
+    batch: list[tuple[bytes, bytes]] = []
+
+    def write() -> None:
+        nonlocal loaded
+        database.write(batch)
+        loaded += len(batch)
+        batch.clear()
+        progress(lines.bytes / size if size else 0.0, f"{loaded:,} entries")
+
+    try:
+        held = 0
+        for entry in read(lines, *how):
+            batch.append(entry)
+            held += len(entry[0]) + len(entry[1])
+            if len(batch) >= _BATCH_ENTRIES or held >= _BATCH_BYTES:
+                write()
+                held = 0
+        write()
+    except errors.BadUsage as failure:
+        write()
+        raise errors.BadUsage(f"{failure}; the {loaded:,} entries before it have been loaded") from None
+    return loaded
+
+
+@contextmanager
+def _opened(source: str) -> Iterator[tuple[BinaryIO, int]]:
+    """A stream of bytes, and how many there are; 0: nobody knows."""
+    if source == "-":
+        yield sys.stdin.buffer, 0
+        return
+    try:
+        stream = Path(source).open("rb")  # noqa: SIM115
+    except OSError as failure:
+        raise errors.BadUsage(f"cannot read {source}: {failure.strerror}") from None
+    with stream:
+        yield stream, Path(source).stat().st_size
+
+
+@verb
+def dump(
+    file: File,
+    target: Annotated[
+        str, typer.Argument(metavar="[OUTPUT]", help="The file to write; - is standard output.")
+    ] = "-",
+    form: As = None,
+    as_text: AsText = Bytes.text,
+) -> None:
+    """Write all entries as a table that `load` reads, JSON lines unless told otherwise."""
+    chosen = form or (Format.jsonl if target == "-" else format_of(target, None))
+    with reading(file) as database, database.snapshot() as snapshot, _made(target) as stream:
+        console = Console(stderr=True)
+        total = len(snapshot) if console.is_terminal else 0
+        write = writer(stream, chosen)
+        with output.progress(console, "dump") as progress:
+            for number, (key, value) in enumerate(snapshot.items()):
+                write(as_text.encode_bytes(key), as_text.encode_bytes(value))
+                if total and number % 1000 == 0:
+                    progress(number / total, f"{number:,} entries")
+
+
+def _made(target: str) -> Any:
+    if target == "-":
+        return nullcontext(_utf8(sys.stdout))
+    try:
+        return Path(target).open("w", encoding="utf-8", newline="")
+    except OSError as failure:
+        raise errors.BadUsage(f"cannot write {target}: {failure.strerror}") from None
+
+
+def _utf8(stream: TextIO) -> TextIO:
+    """Whatever the locale says."""
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(encoding="utf-8", newline="")
+    return stream

@@ -1,0 +1,366 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HoldfastDB: an ordered mapping from bytes to bytes, durable, in one file (docs/db.md).
+
+    with holdfast.open("my.db") as db:
+        db["key"] = "value"
+
+Keys and values are bytes-like, or str, which is stored as UTF-8; what comes back is always bytes. A write is durable
+when it returns. Any thread may use a database; every call lets other Python threads run meanwhile.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from typing import Any, TypeVar
+
+from holdfast import errors
+from holdfast.database_views import Items, Keys, Values, Walk
+
+Bytes = bytes | bytearray | memoryview | str
+T = TypeVar("T")
+
+# After so many attempts that somebody else was in the way of, transact takes the writer lock.
+_OPTIMISTIC_ATTEMPTS = 8
+
+# So many bytes of changes are read ahead.
+_CHANGES_AT_ONCE = 1 << 20
+
+
+def native() -> Any:
+    """The extension module, imported on first use so that `import holdfast` works without it."""
+    try:
+        from holdfast import _db
+    except ImportError as error:
+        raise errors.Failure(f"the extension module is not built ({error}); run `make`") from error
+    return _db
+
+
+def open(
+    path: str | os.PathLike[str],
+    *,
+    create: bool = True,
+    read_only: bool = False,
+    domain: str | None = None,
+    change_feed_bytes: int | None = None,
+    engine: str = "romulus-log",
+    engine_options: Mapping[str, str] | None = None,
+    initial_bytes: int = 16 << 20,
+    max_bytes: int = 8 << 30,
+    max_threads: int = 64,
+) -> "Database":
+    """Opens the database in this file, or makes it where there is no file (unless create=False). One process at a
+    time may change it; any number may read it with read_only=True while nobody does.
+
+    `domain` is what an acknowledged write survives: "process" a killed process, "file" a power cut, too (the
+    default on ordinary disks). `change_feed_bytes` turns the change feed on, off (0), or leaves it as it was. The
+    options after it are decided when the file is made; see holdfast/db/options.h.
+    """
+    name = os.fspath(path)
+    if (read_only or not create) and not os.path.exists(name):
+        raise errors.MissingError(f"there is no database {name}")
+    return Database(
+        native().open(
+            name,
+            {
+                "create": create,
+                "read_only": read_only,
+                "domain": domain,
+                "change_feed_bytes": change_feed_bytes,
+                "engine": engine,
+                "engine_options": {key: str(value) for key, value in (engine_options or {}).items()},
+                "initial_bytes": initial_bytes,
+                "max_bytes": max_bytes,
+                "max_threads": max_threads,
+            },
+        )
+    )
+
+
+class _Reader(Mapping[bytes, bytes]):
+    """What a database and a snapshot share: reading, in the order of the keys' bytes."""
+
+    def __init__(self, database: Any, snapshot: Any) -> None:
+        self._native = database
+        self._snapshot = snapshot
+
+    def __getitem__(self, key: Bytes) -> bytes:
+        value = self._native.get(key, self._snapshot)
+        if value is None:
+            raise KeyError(key)
+        return value
+
+    def get(self, key: Bytes, default: Any = None) -> Any:
+        value = self._native.get(key, self._snapshot)
+        return default if value is None else value
+
+    def __contains__(self, key: object) -> bool:
+        return self._native.get(key, self._snapshot) is not None
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.keys())
+
+    def __reversed__(self) -> Iterator[bytes]:
+        return reversed(self.keys())
+
+    def __len__(self) -> int:
+        """Walks all keys."""
+        return len(self.keys())
+
+    def __bool__(self) -> bool:
+        return next(iter(self.keys()), None) is not None
+
+    def keys(
+        self,
+        start: Bytes | None = None,
+        stop: Bytes | None = None,
+        *,
+        prefix: Bytes | None = None,
+        reverse: bool = False,
+    ) -> Keys:
+        """The keys from start up to, but not including, stop, or those that begin with prefix. A view as of a dict,
+        whose iterators each see the state of the moment they were made, whatever is written meanwhile."""
+        return Keys(self, self._walk(start, stop, prefix, reverse))
+
+    def values(
+        self,
+        start: Bytes | None = None,
+        stop: Bytes | None = None,
+        *,
+        prefix: Bytes | None = None,
+        reverse: bool = False,
+    ) -> Values:
+        return Values(self, self._walk(start, stop, prefix, reverse))
+
+    def items(
+        self,
+        start: Bytes | None = None,
+        stop: Bytes | None = None,
+        *,
+        prefix: Bytes | None = None,
+        reverse: bool = False,
+    ) -> Items:
+        return Items(self, self._walk(start, stop, prefix, reverse))
+
+    def _walk(self, start: Any, stop: Any, prefix: Any, reverse: bool) -> Walk:
+        return Walk.of(self._native, self._snapshot, start, stop, prefix, reverse)
+
+
+class Snapshot(_Reader):
+    """The database as it was when this was made, until close() or the end of its `with` block. What others
+    overwrite meanwhile is kept for it."""
+
+    def __init__(self, database: Any) -> None:
+        super().__init__(database, native().Snapshot(database))
+
+    def close(self) -> None:
+        self._snapshot.close()
+
+    def __enter__(self) -> "Snapshot":
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+
+class Transaction:
+    """What a body works with: reads see the database as it was when the body began, with the body's own writes."""
+
+    def __init__(self, database: Any, exclusive: bool) -> None:
+        self._native = native().Transaction(database, exclusive)
+
+    def get(self, key: Bytes, default: Any = None) -> Any:
+        value = self._native.get(key)
+        return default if value is None else value
+
+    def __getitem__(self, key: Bytes) -> bytes:
+        value = self._native.get(key)
+        if value is None:
+            raise KeyError(key)
+        return value
+
+    def __contains__(self, key: Bytes) -> bool:
+        return self._native.get(key) is not None
+
+    def put(self, key: Bytes, value: Bytes) -> None:
+        self._native.put(key, value)
+
+    __setitem__ = put
+
+    def delete(self, key: Bytes) -> None:
+        """A key that is not there is no error."""
+        self._native.delete(key)
+
+    def __delitem__(self, key: Bytes) -> None:
+        self[key]
+        self._native.delete(key)
+
+
+class _Exclusive:
+    """`with db.transaction()`."""
+
+    def __init__(self, database: Any) -> None:
+        self._database = database
+        self._running: list[Transaction] = []
+
+    def __enter__(self) -> Transaction:
+        self._running.append(Transaction(self._database, exclusive=True))
+        return self._running[-1]
+
+    def __exit__(self, kind: Any, *_exception: object) -> None:
+        running = self._running.pop()._native
+        try:
+            if kind is None and not running.commit():
+                raise AssertionError("a write got past the writer lock")
+        finally:
+            running.end()
+
+
+class Database(_Reader, MutableMapping[bytes, bytes]):
+    """An open database; see holdfast.open. A `with` block closes it at its end."""
+
+    def __init__(self, opened: Any) -> None:
+        super().__init__(opened, None)
+
+    @property
+    def path(self) -> str:
+        return self._native.path
+
+    @property
+    def read_only(self) -> bool:
+        return self._native.read_only
+
+    @property
+    def closed(self) -> bool:
+        return self._native.closed
+
+    @property
+    def sequence(self) -> int:
+        """The number of the last change in the feed; 0 without one."""
+        return int(self._known("holdfast.sequence"))
+
+    def put(self, key: Bytes, value: Bytes) -> None:
+        self._native.put(key, value)
+
+    __setitem__ = put
+
+    def delete(self, key: Bytes) -> None:
+        """A key that is not there is no error, unlike with `del db[key]`."""
+        self._native.delete(key)
+
+    def __delitem__(self, key: Bytes) -> None:
+        if self._native.pop(key) is None:
+            raise KeyError(key)
+
+    _MISSING = object()
+
+    def pop(self, key: Bytes, default: Any = _MISSING) -> Any:
+        value = self._native.pop(key)
+        if value is None and default is self._MISSING:
+            raise KeyError(key)
+        return default if value is None else value
+
+    def popitem(self) -> tuple[bytes, bytes]:
+        """Takes out the first key."""
+        while (key := next(iter(self.keys()), None)) is not None:
+            if (value := self._native.pop(key)) is not None:
+                return key, value
+        raise KeyError("the database is empty")
+
+    def setdefault(self, key: Bytes, default: Bytes = b"") -> bytes:
+        def body(transaction: Transaction) -> bytes:
+            if key not in transaction:
+                transaction.put(key, default)
+            return transaction[key]
+
+        return self.transact(body)
+
+    def update(self, *others: Any, **more: Bytes) -> None:
+        """All of it at once, as one write."""
+        self.write(dict(*others, **more).items())
+
+    def write(self, changes: Iterable[tuple[Bytes, Bytes | None]]) -> None:
+        """Puts pairs of key and value, and deletes the keys whose value is None: all of them or, on a failure, none."""
+        self._native.write(changes)
+
+    def clear(self) -> None:
+        """In several writes."""
+        walk = iter(self.keys())
+        while batch := [(key, None) for _, key in zip(range(1000), walk, strict=False)]:
+            self._native.write(batch)
+
+    def transact(self, body: Callable[[Transaction], T]) -> T:
+        """Runs body(transaction) and makes its writes durable, all or none; returns what it returned. The body runs
+        again when somebody has meanwhile changed what it read, so it does nothing that cannot be repeated. An
+        exception that leaves it reaches the caller, and nothing is written. Serialisable."""
+        for attempt in range(_OPTIMISTIC_ATTEMPTS + 1):
+            transaction = Transaction(self._native, exclusive=attempt == _OPTIMISTIC_ATTEMPTS)
+            try:
+                result = body(transaction)
+                if transaction._native.commit():
+                    return result
+            finally:
+                transaction._native.end()
+        raise AssertionError("a write got past the writer lock")
+
+    def transaction(self) -> _Exclusive:
+        """`with db.transaction() as t:` is the same for a body that runs once. It takes the writer lock: other
+        writers of this database wait until the block ends, readers go on and do not see it. An exception rolls it
+        back. Write through `t` alone inside."""
+        return _Exclusive(self._native)
+
+    def snapshot(self) -> Snapshot:
+        """`with db.snapshot() as s:` reads one state, whatever is written meanwhile."""
+        return Snapshot(self._native)
+
+    def _known(self, name: str) -> str:
+        value = self._native.property(name)
+        assert value is not None, name
+        return value
+
+    def property(self, name: str) -> str | None:
+        """Such as "holdfast.stats"; see DB::GetProperty in holdfast/db/db.h. None for names it does not know."""
+        return self._native.property(name)
+
+    def statistics(self) -> dict[str, int]:
+        """Counters since the database was opened and sizes, by name. property("holdfast.prometheus") has the same as
+        text, with explanations."""
+        samples = (line for line in self._known("holdfast.prometheus").splitlines() if line[0] != "#")
+        return {name.partition("{")[0].removeprefix("holdfast_db_"): int(number)
+                for name, number in (sample.rsplit(" ", 1) for sample in samples)}  # fmt: skip
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Makes a database of the present state in a new file, while writers go on; whole and durable, or not there."""
+        self._native.backup(os.fspath(path))
+
+    def verify(self) -> None:
+        """Walks everything, with writers kept waiting; raises DamagedError where something is wrong."""
+        if self.read_only:
+            self._native.verify()
+        else:
+            with self.transaction():
+                self._native.verify()
+
+    def changes_since(self, sequence: int) -> Iterator[tuple[int, list[tuple[bytes, bytes | None]]]]:
+        """The update transactions after number `sequence`, in the order of their commits: their numbers, and what
+        `write` takes. A follower starts with a copy made after it read `sequence`, applies what followed, and asks
+        again from the last number it saw. SequenceTooOldError: that is not kept any more."""
+        while changes := self._native.changes(sequence, _CHANGES_AT_ONCE):
+            yield from changes
+            sequence = changes[-1][0]
+
+    def compact(self) -> None:
+        """Frees what no snapshot needs any more."""
+        self._native.compact()
+
+    def close(self) -> None:
+        """Waits for calls in progress; later ones, those of iterators and snapshots too, raise ClosedError. Writes
+        that have returned are durable with or without it."""
+        self._native.close()
+
+    def __enter__(self) -> "Database":
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<holdfast.Database {self.path!r}{' (closed)' if self.closed else ''}>"

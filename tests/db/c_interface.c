@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0
+
+   Does the C interface do what LevelDB's does, for a program that a C compiler compiles? */
+#include "holdfast/db/c.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPECT(condition)                                                     \
+  do {                                                                        \
+    if (!(condition)) {                                                       \
+      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+      exit(1);                                                                \
+    }                                                                         \
+  } while (0)
+#define EXPECT_OK(error) EXPECT(check_no_error(error))
+
+static const char* const kName = "db_c_test.db";
+static const char* const kCopy = "db_c_test.copy";
+
+static int check_no_error(const char* error) {
+  if (error != NULL) {
+    fprintf(stderr, "%s\n", error);
+  }
+  return error == NULL;
+}
+
+static int is(char* got, size_t size, const char* expected) {
+  const int same = expected == NULL ? got == NULL
+                                    : got != NULL && size == strlen(expected) &&
+                                          memcmp(got, expected, size) == 0;
+  leveldb_free(got);
+  return same;
+}
+
+static void expect_value(leveldb_t* db, const leveldb_readoptions_t* options, const char* key,
+                         const char* expected) {
+  char* error = NULL;
+  size_t size = 99;
+  char* const value = leveldb_get(db, options, key, strlen(key), &size, &error);
+  EXPECT_OK(error);
+  EXPECT(is(value, size, expected));
+}
+
+static void put_seen(void* state, const char* k, size_t klen, const char* v, size_t vlen) {
+  *(int*)state += (int)(klen + vlen);
+  EXPECT(k != NULL && v != NULL);
+}
+static void delete_seen(void* state, const char* k, size_t klen) {
+  *(int*)state += 100 * (int)klen;
+  EXPECT(k != NULL);
+}
+
+static int destroyed = 0;
+static void destroy_state(void* state) { destroyed += *(int*)state; }
+static int compare_backwards(void* state, const char* a, size_t alen, const char* b, size_t blen) {
+  const int order = memcmp(b, a, alen < blen ? alen : blen);
+  EXPECT(*(int*)state == 7);
+  return order != 0 ? order : (alen == blen ? 0 : (alen < blen ? 1 : -1));
+}
+static const char* name_backwards(void* state) {
+  (void)state;
+  return "test.Backwards";
+}
+
+static leveldb_options_t* make_options(void) {
+  char* error = NULL;
+  leveldb_options_t* const options = leveldb_options_create();
+  leveldb_options_set_create_if_missing(options, 1);
+  leveldb_options_set_write_buffer_size(options, 1 << 20);
+  leveldb_options_set_compression(options, leveldb_snappy_compression);
+  holdfast_options_set_sizes(options, 4 << 20, 64 << 20);
+  holdfast_options_set_max_threads(options, 8);
+  holdfast_options_set_domain(options, "nonsense", &error);
+  EXPECT(error != NULL && strstr(error, "nonsense") != NULL);
+  leveldb_free(error);
+  error = NULL;
+  holdfast_options_set_domain(options, "process", &error);
+  EXPECT_OK(error);
+  return options;
+}
+
+static void test_reading_and_writing(leveldb_t* db) {
+  char* error = NULL;
+  int seen = 0;
+  leveldb_readoptions_t* const read = leveldb_readoptions_create();
+  leveldb_writeoptions_t* const write = leveldb_writeoptions_create();
+  leveldb_writebatch_t* const batch = leveldb_writebatch_create();
+  leveldb_writebatch_t* const more = leveldb_writebatch_create();
+  const leveldb_snapshot_t* snapshot;
+  leveldb_writeoptions_set_sync(write, 0);
+  expect_value(db, read, "foo", NULL);
+  leveldb_put(db, write, "foo", 3, "hello", 5, &error);
+  EXPECT_OK(error);
+  expect_value(db, read, "foo", "hello");
+  snapshot = leveldb_create_snapshot(db);
+  leveldb_writebatch_put(batch, "box", 3, "c", 1);
+  leveldb_writebatch_delete(batch, "foo", 3);
+  leveldb_writebatch_put(more, "bar", 3, "b", 1);
+  leveldb_writebatch_append(batch, more);
+  leveldb_writebatch_iterate(batch, &seen, put_seen, delete_seen);
+  EXPECT(seen == 4 + 300 + 4);
+  leveldb_write(db, write, batch, &error);
+  EXPECT_OK(error);
+  leveldb_writebatch_clear(batch);
+  leveldb_write(db, write, batch, &error);
+  EXPECT_OK(error);
+  expect_value(db, read, "foo", NULL);
+  expect_value(db, read, "box", "c");
+  leveldb_readoptions_set_snapshot(read, snapshot);
+  expect_value(db, read, "foo", "hello");
+  expect_value(db, read, "bar", NULL);
+  leveldb_readoptions_set_snapshot(read, NULL);
+  leveldb_release_snapshot(db, snapshot);
+  leveldb_delete(db, write, "foo", 3, &error);
+  EXPECT_OK(error);
+  leveldb_writebatch_destroy(batch);
+  leveldb_writebatch_destroy(more);
+  leveldb_readoptions_destroy(read);
+  leveldb_writeoptions_destroy(write);
+}
+
+static void expect_at(leveldb_iterator_t* iter, const char* key, const char* value) {
+  size_t klen;
+  size_t vlen;
+  const char* k;
+  const char* v;
+  EXPECT(leveldb_iter_valid(iter));
+  k = leveldb_iter_key(iter, &klen);
+  v = leveldb_iter_value(iter, &vlen);
+  EXPECT(klen == strlen(key) && memcmp(k, key, klen) == 0);
+  EXPECT(vlen == strlen(value) && memcmp(v, value, vlen) == 0);
+}
+
+static void test_iterators(leveldb_t* db) {
+  char* error = NULL;
+  leveldb_readoptions_t* const read = leveldb_readoptions_create();
+  leveldb_iterator_t* const iter = leveldb_create_iterator(db, read);
+  EXPECT(!leveldb_iter_valid(iter));
+  leveldb_iter_seek_to_first(iter);
+  expect_at(iter, "bar", "b");
+  leveldb_iter_next(iter);
+  expect_at(iter, "box", "c");
+  leveldb_iter_prev(iter);
+  leveldb_iter_prev(iter);
+  EXPECT(!leveldb_iter_valid(iter));
+  leveldb_iter_seek_to_last(iter);
+  expect_at(iter, "box", "c");
+  leveldb_iter_seek(iter, "bb", 2);
+  expect_at(iter, "box", "c");
+  leveldb_iter_get_error(iter, &error);
+  EXPECT_OK(error);
+  leveldb_iter_destroy(iter);
+  leveldb_readoptions_destroy(read);
+}
+
+static void test_transactions(leveldb_t* db) {
+  char* error = NULL;
+  char* value;
+  size_t size = 0;
+  leveldb_readoptions_t* const read = leveldb_readoptions_create();
+  leveldb_writeoptions_t* const write = leveldb_writeoptions_create();
+  for (int late = 1; late >= 0; --late) {
+    holdfast_transaction_t* const t = holdfast_transaction_begin(db, &error);
+    EXPECT_OK(error);
+    value = holdfast_transaction_get(t, "box", 3, &size, &error);
+    EXPECT(is(value, size, "c"));
+    value = holdfast_transaction_get(t, "none", 4, &size, &error);
+    EXPECT(is(value, size, NULL));
+    holdfast_transaction_put(t, "bag", 3, "d", 1);
+    holdfast_transaction_delete(t, "box", 3);
+    if (late) {
+      leveldb_put(db, write, "box", 3, "c", 1, &error);
+    }
+    EXPECT(holdfast_transaction_commit(t, &error) == !late);
+    EXPECT_OK(error);
+    expect_value(db, read, "box", late ? "c" : NULL);
+    expect_value(db, read, "bag", late ? NULL : "d");
+    holdfast_transaction_destroy(t);
+  }
+  leveldb_readoptions_destroy(read);
+  leveldb_writeoptions_destroy(write);
+}
+
+static void test_service(leveldb_t* db, const leveldb_options_t* options) {
+  char* error = NULL;
+  const char* starts[] = {"a", "bar"};
+  const char* limits[] = {"b", "c"};
+  const size_t lengths[] = {1, 3};
+  const size_t ones[] = {1, 1};
+  uint64_t sizes[2];
+  char* property = leveldb_property_value(db, "nosuchprop");
+  EXPECT(property == NULL);
+  property = leveldb_property_value(db, "leveldb.stats");
+  EXPECT(property != NULL && strstr(property, "engine undo") != NULL);
+  leveldb_free(property);
+  leveldb_approximate_sizes(db, 2, starts, lengths, limits, ones, sizes);
+  EXPECT(sizes[0] == 0 && sizes[1] == 4);
+  leveldb_compact_range(db, NULL, 0, NULL, 0);
+  leveldb_compact_range(db, "a", 1, "b", 1);
+  holdfast_verify(db, &error);
+  EXPECT_OK(error);
+  remove(kCopy);
+  holdfast_checkpoint(db, kCopy, &error);
+  EXPECT_OK(error);
+  leveldb_destroy_db(options, kCopy, &error);
+  EXPECT_OK(error);
+  leveldb_destroy_db(options, kName, &error);
+  EXPECT(error != NULL);  /* it is open */
+  holdfast_checkpoint(db, "/no such folder/copy", &error);
+  EXPECT(error != NULL && strstr(error, "/no such folder") != NULL);
+  leveldb_free(error);
+}
+
+static void test_comparators(leveldb_options_t* options) {
+  char* error = NULL;
+  int state = 7;
+  leveldb_comparator_t* const comparator =
+      leveldb_comparator_create(&state, destroy_state, compare_backwards, name_backwards);
+  leveldb_writeoptions_t* const write = leveldb_writeoptions_create();
+  leveldb_readoptions_t* const read = leveldb_readoptions_create();
+  leveldb_t* db;
+  leveldb_iterator_t* iter;
+  leveldb_options_set_comparator(options, comparator);
+  db = leveldb_open(options, kCopy, &error);
+  EXPECT_OK(error);
+  leveldb_put(db, write, "a", 1, "1", 1, &error);
+  leveldb_put(db, write, "b", 1, "2", 1, &error);
+  EXPECT_OK(error);
+  iter = leveldb_create_iterator(db, read);
+  leveldb_iter_seek_to_first(iter);
+  expect_at(iter, "b", "2");
+  leveldb_iter_destroy(iter);
+  leveldb_close(db);
+  leveldb_destroy_db(options, kCopy, &error);
+  EXPECT_OK(error);
+  leveldb_comparator_destroy(comparator);
+  EXPECT(destroyed == 7);
+  leveldb_writeoptions_destroy(write);
+  leveldb_readoptions_destroy(read);
+}
+
+int main(void) {
+  char* error = NULL;
+  leveldb_options_t* const options = make_options();
+  leveldb_cache_t* const cache = leveldb_cache_create_lru(100000);
+  leveldb_env_t* const env = leveldb_create_default_env();
+  leveldb_filterpolicy_t* const policy = leveldb_filterpolicy_create_bloom(10);
+  leveldb_t* db;
+  remove(kName);
+  remove(kCopy);
+  leveldb_options_set_cache(options, cache);
+  leveldb_options_set_env(options, env);
+  leveldb_options_set_filter_policy(options, policy);
+  holdfast_options_set_engine(options, "undo");
+  db = leveldb_open(options, kName, &error);
+  EXPECT_OK(error);
+  EXPECT(leveldb_open(options, kName, &error) == NULL);
+  EXPECT(error != NULL && strstr(error, "in use") != NULL);
+  leveldb_free(error);
+  error = NULL;
+  test_reading_and_writing(db);
+  test_iterators(db);
+  test_transactions(db);
+  test_service(db, options);
+  leveldb_close(db);
+  leveldb_repair_db(options, kName, &error);
+  EXPECT_OK(error);
+  holdfast_options_set_read_only(options, 1);
+  db = leveldb_open(options, kName, &error);
+  EXPECT_OK(error);
+  leveldb_close(db);
+  holdfast_options_set_read_only(options, 0);
+  leveldb_destroy_db(options, kName, &error);
+  EXPECT_OK(error);
+  test_comparators(options);
+  EXPECT(leveldb_major_version() == 1 && leveldb_minor_version() > 0);
+  leveldb_options_destroy(options);
+  leveldb_cache_destroy(cache);
+  leveldb_env_destroy(env);
+  leveldb_filterpolicy_destroy(policy);
+  return 0;
+}

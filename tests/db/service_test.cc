@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Does what keeps a database in service work beside its writers: copies, checks, numbers,
+// transactions without a body?
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <filesystem>
+#include <sstream>
+#include <thread>
+
+#include "tests/db/db_file.h"
+
+namespace holdfast::db {
+namespace {
+
+class DbService : public DbTest {};
+INSTANTIATE_TEST_SUITE_P(Engines, DbService, ::testing::ValuesIn(kEngines), engine_name);
+
+TEST_P(DbService, OptimisticTransactionsCommitOrSayThatTheyMustNot) {
+  put(*file, "read", "1");
+  std::string value;
+  bool committed = false;
+  {
+    const std::unique_ptr<OptimisticTransaction> t(file->BeginTransaction());
+    ASSERT_TRUE(t->Get("read", &value).ok());
+    EXPECT_TRUE(t->Get("none", &value).IsNotFound());
+    t->Put("written", "mine");
+    t->Delete("read");
+    put(*file, "unrelated", "x");
+    EXPECT_TRUE(t->Get("unrelated", &value).IsNotFound()) << "it began before";
+    EXPECT_TRUE(t->Get("read", &value).IsNotFound()) << "own writes are seen";
+    ASSERT_TRUE(t->Get("written", &value).ok());
+    EXPECT_EQ(get(*file, "written"), "(none)") << "by nobody else";
+  }
+  EXPECT_EQ(get(*file, "written"), "(none)") << "without a commit nothing has happened";
+  for (const char* changed : {"read", "none"}) {
+    const std::unique_ptr<OptimisticTransaction> t(file->BeginTransaction());
+    static_cast<void>(t->Get("read", &value));
+    static_cast<void>(t->Get("none", &value));
+    t->Put("written", std::string(300000, 'w'));
+    put(*file, changed, "changed");
+    ASSERT_TRUE(t->Commit(&committed).ok());
+    EXPECT_FALSE(committed) << changed;
+    EXPECT_EQ(get(*file, "written"), "(none)");
+  }
+  const std::unique_ptr<OptimisticTransaction> t(file->BeginTransaction());
+  ASSERT_TRUE(t->Get("read", &value).ok());
+  t->Put("written", std::string(300000, 'w'));
+  t->Delete("none");
+  ASSERT_TRUE(t->Commit(&committed).ok());
+  EXPECT_TRUE(committed);
+  EXPECT_EQ(contents(*file), (Model{{"read", "changed"},
+                                    {"unrelated", "x"},
+                                    {"written", std::string(300000, 'w')}}));
+}
+
+TEST_P(DbService, ACheckpointIsOneStateWhileWritersRun) {
+  const std::string copy = file.path() + ".copy";
+  for (int i = 0; i < 300; ++i) {
+    put(*file, "key " + std::to_string(i), "0");
+  }
+  put(*file, "long", std::string(700000, 'l'));
+  DB& db = *file;
+  std::atomic<bool> enough{false};
+  std::thread writer([&] {
+    for (int round = 1; !enough.load(); ++round) {
+      WriteBatch batch;
+      for (int i = 0; i < 300; ++i) {
+        batch.Put("key " + std::to_string(i), std::to_string(round));
+      }
+      EXPECT_TRUE(db.Write({}, &batch).ok());
+    }
+  });
+  const Status status = db.Checkpoint(copy);
+  enough.store(true);
+  writer.join();
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_TRUE(db.Checkpoint(copy).IsInvalidArgument()) << "a file is never overwritten";
+  EXPECT_FALSE(std::filesystem::exists(copy + ".part"));
+  DB* opened = nullptr;
+  Options options = file.options;
+  options.create_if_missing = false;
+  ASSERT_TRUE(DB::Open(options, copy, &opened).ok());
+  const std::unique_ptr<DB> other(opened);
+  Model model = contents(*other);
+  EXPECT_EQ(model.size(), 301u);
+  EXPECT_EQ(model["long"].size(), 700000u);
+  model.erase("long");
+  for (const auto& [key, value] : model) {
+    ASSERT_EQ(value, model.begin()->second) << "half a batch was copied";
+  }
+  std::string engine;
+  ASSERT_TRUE(other->GetProperty("holdfast.engine", &engine));
+  EXPECT_EQ(engine, GetParam());
+  EXPECT_TRUE(other->Verify().ok());
+  EXPECT_TRUE(db.Verify().ok());
+  std::remove(copy.c_str());
+}
+
+TEST(DbServices, ACheckpointThatCannotBeWrittenLeavesNothing) {
+  DbFile file;
+  put(*file, "k", "v");
+  EXPECT_FALSE(file->Checkpoint("/no such folder/copy").ok());
+  EXPECT_EQ(get(*file, "k"), "v");
+}
+
+TEST(DbServices, ReadOnlyChangesNothingAndKeepsWritersOut) {
+  DbFile file;
+  put(*file, "k", "v");
+  file.close();
+  const auto before = std::filesystem::last_write_time(file.path());
+  file.options.read_only = true;
+  file.options.domain.reset();
+  EXPECT_EQ(contents(*file), (Model{{"k", "v"}}));
+  EXPECT_FALSE(file->Put({}, "k", "w").ok());
+  EXPECT_FALSE(file->Delete({}, "k").ok());
+  EXPECT_EQ(get(*file, "k"), "v");
+  EXPECT_TRUE(file->Verify().ok());
+  file.close();
+  EXPECT_EQ(std::filesystem::last_write_time(file.path()), before);
+  EXPECT_TRUE(DestroyDB(file.path(), {}).ok());
+  DB* db = nullptr;
+  EXPECT_TRUE(DB::Open(file.options, file.path(), &db).IsInvalidArgument());
+  EXPECT_FALSE(std::filesystem::exists(file.path()));
+}
+
+/// Every line is a comment or a sample, as Prometheus' text format has them.
+TEST(DbServices, NumbersForPrometheus) {
+  DbFile file;
+  put(*file, "k", "v");
+  std::string text;
+  ASSERT_TRUE(file->GetProperty("holdfast.prometheus", &text));
+  std::istringstream lines(text);
+  int samples = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("# ", 0) != 0) {
+      char name[64];
+      char label[64];
+      unsigned long value = 0;
+      const int found = std::sscanf(line.c_str(), "%63[a-z_]{%63[^}]} %lu", name, label, &value);
+      ASSERT_EQ(found, 3) << line;
+      EXPECT_STREQ(label, "engine=\"romulus-log\"");
+      ++samples;
+    }
+  }
+  EXPECT_GT(samples, 8);
+  EXPECT_NE(text.find("# TYPE holdfast_db_updates_total counter\n"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace holdfast::db

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Does `holdfast db` put in and take out what it is told, and say what is wrong with the rest?"""
+
+import json
+import random
+
+import pytest
+
+import holdfast
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "test.db"
+
+
+@pytest.fixture
+def db(invoke, path):
+    """Runs `holdfast db VERB FILE ...` in this process and checks its exit status; returns what it did."""
+
+    def run(verb, *arguments, status=0):
+        changes = ("--domain", "process") if verb in ("load", "put", "delete") else ()
+        result = invoke("db", verb, path, *arguments, *changes)
+        assert result.exit_code == status, result.output
+        return result
+
+    return run
+
+
+@pytest.fixture
+def rows(tmp_path):
+    """Writes a file of rows and returns its name."""
+
+    def write(name, content):
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        return tmp_path / name
+
+    return write
+
+
+def contents(path):
+    with holdfast.open(path, read_only=True) as database:
+        return dict(database)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "arguments", "expected"),
+    [
+        ("two.csv", 'k,v\na,1\nb,"2,\n""x"""\n', (), {b"a": b"1", b"b": b'2,\n"x"'}),
+        ("two.tsv", "k\tv\na\t1\n\nb\t2\n", (), {b"a": b"1", b"b": b"2"}),
+        ("bom.csv", "\ufeffk,v\r\nä,ö\r\n", ("--key", "k"), {"ä".encode(): "ö".encode()}),
+        ("many.csv", "id,name,age\n1,ada,36\n", (), {b"1": b'{"name": "ada", "age": "36"}'}),
+        ("many.csv", "id,name,age\n1,ada,36\n", ("--key", "name", "--value", "age"), {b"ada": b"36"}),
+        ("over.csv", "k,v\na,1\na,2\n", (), {b"a": b"2"}),
+        (
+            "two.jsonl",
+            '{"key": "a", "value": "1"}\n\n{"value": [2], "key": 7}\n',
+            (),
+            {b"a": b"1", b"7": b"[2]"},
+        ),
+        (
+            "many.jsonl",
+            '{"id": 1, "n": "ada", "age": 36}',
+            ("--key", "id"),
+            {b"1": b'{"n": "ada", "age": 36}'},
+        ),
+        ("hex.csv", "k,v\n00ff,61\n", ("--bytes", "hex"), {b"\0\xff": b"a"}),
+        ("escape.tsv", "k\tv\n\\x00\\\\\t\\n\\xff\n", ("--bytes", "escape"), {b"\0\\": b"\n\xff"}),
+        ("rows.txt", "k,v\na,1\n", ("--format", "csv"), {b"a": b"1"}),
+    ],
+)
+def test_load_understands_tables(db, rows, path, name, content, arguments, expected):
+    result = db("load", rows(name, content), *arguments)
+    assert contents(path) == expected and "entries loaded" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "arguments", "expected"),
+    [
+        (
+            "x.jsonl",
+            '{"key": "a", "value": "1"}\n{"key": \n',
+            (),
+            ("line 2", "not JSON", "the 1 entries before"),
+        ),
+        ("x.jsonl", '["a"]\n', (), ("line 1", "no JSON object")),
+        ("x.jsonl", '{"id": 1, "value": 2}\n', (), ("line 1", "no column 'key'", "id, value")),
+        ("x.csv", "k,v\na,1\nb\n", (), ("line 3", "1 columns, not 2", "the 1 entries")),
+        ("x.csv", "k,v\na,1\n", ("--key", "id"), ("no column 'id'", "k, v")),
+        ("x.csv", "k,v\na,1\n", ("--value", "id"), ("no column 'id'",)),
+        ("x.csv", "k,k\na,1\n", (), ("line 1", "twice")),
+        ("x.csv", 'k,v\na,"1"x\n', (), ("line 2", "not CSV")),
+        ("x.csv", b"k,v\na,\xff\n", (), ("line 2", "not UTF-8")),
+        ("x.csv", "k,v\nxyz,61\n", ("--bytes", "hex"), ("line 2, 'k'", "--bytes hex")),
+        ("x.csv", "k,v\n\\q,61\n", ("--bytes", "escape"), ("line 2", "backslash")),
+        ("x.txt", "k,v\n", (), ("--format", "jsonl")),
+        ("x.csv", None, (), ("cannot read", "No such file")),
+    ],
+)
+def test_load_says_which_line_is_wrong_and_what_to_do(db, rows, tmp_path, name, content, arguments, expected):
+    source = rows(name, content) if content is not None else tmp_path / name
+    result = db("load", source, *arguments, status=2)
+    told = " ".join(result.stderr.split())
+    for words in expected:
+        assert words in told
+
+
+def test_load_reads_in_batches_and_reports_in_json(db, rows, path):
+    lines = "".join(json.dumps({"key": f"{i:05}", "value": "v" * (i % 50)}) + "\n" for i in range(2500))
+    result = db("load", rows("x.jsonl", lines), "--json", "-")
+    assert json.loads(result.stdout) == {"path": str(path), "entries": 2500}
+    assert len(contents(path)) == 2500
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl"])
+@pytest.mark.parametrize("coding", ["escape", "hex", "base64"])
+def test_what_dump_writes_load_reads(db, invoke, path, tmp_path, form, coding):
+    chance = random.Random(3)
+    alphabet = b'\0\n\r\t\\,"x\x7f\xe2\x82\xac\xff'
+    kept = {
+        bytes(chance.choices(alphabet, k=i % 9)): bytes(chance.choices(alphabet, k=i % 7)) for i in range(150)
+    }
+    with holdfast.open(path, domain="process") as database:
+        database.update(kept)
+    target = tmp_path / f"out.{form}"
+    db("dump", target, "--bytes", coding)
+    copy = tmp_path / "copy.db"
+    assert invoke("db", "load", copy, target, "--bytes", coding, "--domain", "process").exit_code == 0
+    assert contents(copy) == kept
+
+
+def test_dump_of_bytes_that_are_no_text_says_what_to_use(db, path):
+    with holdfast.open(path, domain="process") as database:
+        database["ok"] = b"\xff"
+    assert "--bytes escape" in db("dump", status=2).stderr
+    assert db("dump", "--bytes", "base64").stdout == '{"key": "b2s=", "value": "/w=="}\n'
+    assert db("dump", "--bytes", "hex", "--format", "csv").stdout == "key,value\n6f6b,ff\n"
+
+
+def test_single_entries(db, path):
+    db("put", "a", "1")
+    db("put", "00", "ff", "--bytes", "hex")
+    assert contents(path) == {b"a": b"1", b"\0": b"\xff"}
+    assert db("get", "a").stdout == "1\n"
+    assert db("get", "00", "--bytes", "hex").stdout == "ff\n"
+    assert db("get", "AA==", "--bytes", "base64").stdout == "/w==\n"
+    assert "no key b" in db("get", "b", status=1).stderr
+    db("delete", "a")
+    assert "no key a" in db("delete", "a", status=1).stderr
+    assert contents(path) == {b"\0": b"\xff"}
+
+
+def test_scan_lists_ranges_in_order(db, path):
+    with holdfast.open(path, domain="process") as database:
+        database.update({"a": "1", "b1": "2", "b2": "tab\t", "c": b"\xff"})
+    assert db("scan").stdout == "a\t1\nb1\t2\nb2\ttab\\t\nc\t\\xff\n"
+    assert db("scan", "--prefix", "b", "--keys").stdout == "b1\nb2\n"
+    assert db("scan", "--start", "b", "--stop", "c", "--reverse", "--limit", "1", "--keys").stdout == "b2\n"
+    assert json.loads(db("scan", "--limit", "1", "--json", "-").stdout) == [{"key": "a", "value": "1"}]
+    assert "stands alone" in db("scan", "--prefix", "b", "--stop", "c", status=2).stderr
+
+
+def test_stats_verify_and_backup(db, path, tmp_path):
+    db("put", "a", "1")
+    facts = json.loads(db("stats", "--json", "-").stdout)
+    assert facts["entries"] == 1 and facts["engine"] == "romulus-log"
+    assert "# TYPE holdfast_db_updates_total counter" in db("stats", "--prometheus").stdout
+    assert "in order" in db("verify").stdout
+    copy = tmp_path / "copy.db"
+    db("backup", copy)
+    assert contents(copy) == {b"a": b"1"}
+    assert "exists already" in db("backup", copy, status=2).stderr
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 2)
+    assert "short" in db("verify", status=1).stderr
+
+
+def test_files_that_cannot_be_used(db, path):
+    for verb in (("get", "k"), ("delete", "k"), ("scan",), ("stats",), ("verify",), ("dump",)):
+        assert "there is no database" in db(*verb, status=2).stderr
+    assert not path.exists()
+    with holdfast.open(path, domain="process"):
+        assert "in use" in db("get", "k", status=2).stderr
+        assert "in use" in db("put", "k", "v", status=2).stderr
+    path.write_bytes(b"something else" * 1000)
+    assert "test.db" in db("scan", status=1).stderr.replace("\n", "")
+
+
+def test_the_real_command(command, tmp_path):
+    command("db", "put", "real.db", "a", "1")
+    assert command("db", "get", "real.db", "a").stdout == "1\n"
