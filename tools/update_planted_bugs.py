@@ -47,6 +47,7 @@ SETTINGS: tuple[Setting, ...] = (
     {"params": {"throws": "60"}},
     {"options": {"retries": "0"}, "rmw_orders_pwb": False},
     {"program": "w0 ; w1 | x r0 ; x r1 | u r0 ; u r1"},
+    {"program": "r0 w1 | w2 | w0", "params": {"prelude": "0"}},
     {"options": {"retries": "1"}, "program": "w0 w1 ; w0 | x w0 r1 ; x w1 r0 | u w0 r1 ; u r1 r0"},
     {"options": {"retries": "0"}, "program": "x w0 w0 ; w1 | s ; s"},
     HIDDEN,
