@@ -112,14 +112,15 @@ void Database::close() {
     return;
   }
   const nb::gil_scoped_release release;
-  if (gate_.close()) {
+  gate_.close();
+  std::call_once(ended_, [this] {  // and the others wait for it
     const std::lock_guard lock(dependents_mutex_);
     for (Dependent* dependent : dependents_) {
       dependent->drop();
     }
     dependents_.clear();
     db_.reset();
-  }
+  });
 }
 
 Snapshot::Snapshot(std::shared_ptr<Database> database) : database_(std::move(database)) {

@@ -138,6 +138,7 @@ class Database : public std::enable_shared_from_this<Database> {
   const bool read_only_;
   const native::ForkGuard guard_;
   Gate gate_;
+  std::once_flag ended_;
   std::mutex dependents_mutex_;
   std::set<Dependent*> dependents_;
 };

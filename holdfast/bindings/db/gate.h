@@ -68,14 +68,12 @@ class Gate {
     }
   }
 
-  /// Lets nobody in any more, and waits for those who are. False when it was closed already.
-  bool close() {
+  /// Lets nobody in any more, and waits for those who are.
+  void close() {
     std::unique_lock lock(mutex_);
-    const bool first = !closed_;
     closed_ = true;
     changed_.notify_all();
     changed_.wait(lock, [&] { return inside_ == 0; });
-    return first;
   }
   bool closed() const {
     const std::lock_guard lock(mutex_);
