@@ -2,6 +2,7 @@
 #include "holdfast/runner/db/holdfast_store.h"
 
 #include "holdfast/db/db.h"
+#include "holdfast/runner/engine_table.h"
 
 namespace holdfast::db_bench {
 namespace {
@@ -76,7 +77,9 @@ class HoldfastStore final : public Store {
     options.create_if_missing = true;
     options.error_if_exists = true;
     options.engine = spec.engine;
-    options.engine_options = spec.options;
+    // Options given for other engines are not this one's.
+    const NativeEngine* engine = find_native_engine(spec.engine).value();
+    options.engine_options = engine_options(*engine->description, spec.options);
     options.initial_bytes = kGrowth;
     options.max_threads = threads + 1;
     options.domain = spec.domain;
