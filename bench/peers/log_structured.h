@@ -27,9 +27,7 @@ class LogStructuredCursor final : public Cursor {
 
   bool seek_first() override { return at_->SeekToFirst(), there(); }
   bool seek_last() override { return at_->SeekToLast(), there(); }
-  bool seek(std::string_view key) override {
-    return at_->Seek({key.data(), key.size()}), there();
-  }
+  bool seek(std::string_view key) override { return at_->Seek({key.data(), key.size()}), there(); }
   bool next() override { return at_->Next(), there(); }
   bool prev() override { return at_->Prev(), there(); }
   std::string_view key() override { return {at_->key().data(), at_->key().size()}; }

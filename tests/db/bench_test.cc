@@ -127,8 +127,11 @@ void expect_counts(const std::map<std::string, Json>& by_name) {
 }
 
 TEST(DbBench, does_every_benchmark_on_holdfast) {
-  const Json report = run({{"benchmarks", all_benchmarks()}, {"num", kNum}, {"reads", kReads},
-                           {"threads", 2}, {"domains", {"process"}}});
+  const Json report = run({{"benchmarks", all_benchmarks()},
+                           {"num", kNum},
+                           {"reads", kReads},
+                           {"threads", 2},
+                           {"domains", {"process"}}});
   const auto by_name = medians(report, "holdfast/romulus-log/process");
   EXPECT_EQ(by_name.size(), 15U);
   expect_counts(by_name);
@@ -140,8 +143,12 @@ TEST(DbBench, does_every_benchmark_on_the_peers_that_were_built) {
   for (const auto& peer : db_bench::peer_list()) {
     names.push_back(peer.name);
   }
-  const Json report = run({{"benchmarks", all_benchmarks()}, {"num", kNum}, {"reads", kReads},
-                           {"threads", 2}, {"domains", {"process"}}, {"peers", names}});
+  const Json report = run({{"benchmarks", all_benchmarks()},
+                           {"num", kNum},
+                           {"reads", kReads},
+                           {"threads", 2},
+                           {"domains", {"process"}},
+                           {"peers", names}});
   size_t missing = 0;
   for (const Json& one : report["context"]["missing"]) {
     EXPECT_NE(one["reason"].get<std::string>().find("install lib"), std::string::npos);
@@ -167,14 +174,17 @@ Json ycsb(Json properties) {
 }
 
 TEST(DbBenchYcsb, does_the_operations_in_their_proportions) {
-  const Json report = run(
-      {{"benchmarks", Json::array({ycsb({{"readproportion", 0.5}, {"updateproportion", 0.2},
-                                         {"insertproportion", 0.1}, {"scanproportion", 0.1},
-                                         {"readmodifywriteproportion", 0.1},
-                                         {"requestdistribution", "zipfian"},
-                                         {"maxscanlength", 5}})})},
-       {"threads", 2}, {"engines", {"romulus-log", "fur-mv"}}, {"domains", {"process"}},
-       {"rounds", 2}});
+  const Json report = run({{"benchmarks", Json::array({ycsb({{"readproportion", 0.5},
+                                                             {"updateproportion", 0.2},
+                                                             {"insertproportion", 0.1},
+                                                             {"scanproportion", 0.1},
+                                                             {"readmodifywriteproportion", 0.1},
+                                                             {"requestdistribution", "zipfian"},
+                                                             {"maxscanlength", 5}})})},
+                           {"threads", 2},
+                           {"engines", {"romulus-log", "fur-mv"}},
+                           {"domains", {"process"}},
+                           {"rounds", 2}});
   for (const std::string engine : {"romulus-log", "fur-mv"}) {
     const auto by_name = medians(report, "holdfast/" + engine + "/process");
     ASSERT_EQ(by_name.size(), 2U);
@@ -197,12 +207,13 @@ TEST(DbBenchYcsb, does_the_operations_in_their_proportions) {
 TEST(DbBenchYcsb, finds_every_record_it_asks_for) {
   for (const std::string request : {"uniform", "zipfian", "latest"}) {
     for (const std::string order : {"hashed", "ordered"}) {
-      const Json report = run(
-          {{"benchmarks", Json::array({ycsb({{"readproportion", 0.5}, {"updateproportion", 0},
-                                             {"insertproportion", 0.5},
-                                             {"requestdistribution", request},
-                                             {"insertorder", order}, {"fieldlength", 1}})})},
-           {"domains", {"process"}}});
+      const Json report = run({{"benchmarks", Json::array({ycsb({{"readproportion", 0.5},
+                                                                 {"updateproportion", 0},
+                                                                 {"insertproportion", 0.5},
+                                                                 {"requestdistribution", request},
+                                                                 {"insertorder", order},
+                                                                 {"fieldlength", 1}})})},
+                               {"domains", {"process"}}});
       const auto by_name = medians(report, "holdfast/romulus-log/process");
       EXPECT_EQ(by_name.at("y")["found"], by_name.at("y")["looked"]) << request << ", " << order;
       EXPECT_GT(by_name.at("y")["looked"], 800);
@@ -228,8 +239,7 @@ TEST(DbBench, refuses_what_cannot_be) {
 
 TEST(DbBench, says_what_to_install_for_a_peer_that_was_not_built) {
   const NativeTestFile empty;
-  const Json report =
-      run({{"num", 10}, {"peers", {"lmdb"}}, {"peers_dir", empty.directory()}});
+  const Json report = run({{"num", 10}, {"peers", {"lmdb"}}, {"peers_dir", empty.directory()}});
   ASSERT_EQ(report["context"]["missing"].size(), 1U);
   EXPECT_EQ(report["context"]["missing"][0]["reason"],
             "not built: install liblmdb-dev and build anew");

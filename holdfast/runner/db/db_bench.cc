@@ -101,8 +101,8 @@ class Folder {
     std::error_code error;
     std::filesystem::create_directories(path_, error);
     if (error) {
-      throw Error(Status(Code::not_found, "cannot make a folder in " + parent + " for databases: " +
-                                              error.message()));
+      throw Error(Status(Code::not_found, "cannot make a folder in " + parent +
+                                              " for databases: " + error.message()));
     }
   }
   ~Folder() {
@@ -142,17 +142,18 @@ std::vector<Contender> contenders(const Plan& plan, const Folder& folder, Json& 
   for (const std::string& engine : plan.engines) {
     for (const Domain domain : plan.domains) {
       const HoldfastSpec spec{engine, plan.options, domain};
-      list.push_back({"holdfast/" + engine + "/" + to_string(domain), "", [=](const auto& path) {
-                        return open_holdfast(spec, path, clients);
-                      }, folder.file(list.size())});
+      list.push_back({"holdfast/" + engine + "/" + to_string(domain), "",
+                      [=](const auto& path) { return open_holdfast(spec, path, clients); },
+                      folder.file(list.size())});
     }
   }
   for (const std::string& name : plan.peers) {
     auto peer = Peer::load(name, plan.peers_folder);
     if (peer) {
-      list.push_back({name, peer->version(), [peer = *peer, clients](const auto& path) {
-                        return peer.open(path, clients);
-                      }, folder.file(list.size())});
+      list.push_back(
+          {name, peer->version(),
+           [peer = *peer, clients](const auto& path) { return peer.open(path, clients); },
+           folder.file(list.size())});
     } else if (peer.status().code() == Code::unsupported) {
       missing.push_back({{"store", name}, {"reason", peer.status().message()}});
     } else {
@@ -190,7 +191,9 @@ std::vector<Measured> measure_all(const Plan& plan, std::vector<Contender>& list
   std::vector<Measured> results;
   for (const Step& step : plan.steps) {
     for (const Contender& contender : list) {
-      results.push_back({.benchmark = step.name, .store = contender.name, .threads = plan.threads,
+      results.push_back({.benchmark = step.name,
+                         .store = contender.name,
+                         .threads = plan.threads,
                          .kinds = step.kinds});
     }
   }

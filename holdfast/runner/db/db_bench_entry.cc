@@ -11,15 +11,9 @@ namespace {
 
 Json head(const Measured& m, int family, const char* run_type) {
   const std::string name = m.benchmark + "/" + m.store + "/threads:" + std::to_string(m.threads);
-  return {{"name", name},
-          {"family_index", family},
-          {"per_family_instance_index", 0},
-          {"run_name", name},
-          {"run_type", run_type},
-          {"repetitions", m.runs.size()},
-          {"threads", m.threads},
-          {"benchmark", m.benchmark},
-          {"store", m.store},
+  return {{"name", name},          {"family_index", family},   {"per_family_instance_index", 0},
+          {"run_name", name},      {"run_type", run_type},     {"repetitions", m.runs.size()},
+          {"threads", m.threads},  {"benchmark", m.benchmark}, {"store", m.store},
           {"survives", m.survives}};
 }
 

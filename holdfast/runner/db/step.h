@@ -34,9 +34,9 @@ class Values {
 
 /// What the threads of one run have in common.
 struct Shared {
-  std::atomic<int> working = 0;         ///< measured threads that are not done
-  std::atomic<uint64_t> next = 0;       ///< YCSB: number of the next record to insert
-  std::atomic<uint64_t> inserted = 0;   ///< YCSB: records whose insertion has returned
+  std::atomic<int> working = 0;        ///< measured threads that are not done
+  std::atomic<uint64_t> next = 0;      ///< YCSB: number of the next record to insert
+  std::atomic<uint64_t> inserted = 0;  ///< YCSB: records whose insertion has returned
 };
 
 /// One thread's part of a run.

@@ -30,8 +30,8 @@ struct Benchmark {
 constexpr std::array kBenchmarks{
     Benchmark{"fillseq", "puts in the order of keys, into an empty store", Kind::write,
               .fresh = true},
-    Benchmark{"fillbatch", "the same, 1000 entries in a write", Kind::write,
-              .fresh = true, .batch = kBatchEntries},
+    Benchmark{"fillbatch", "the same, 1000 entries in a write", Kind::write, .fresh = true,
+              .batch = kBatchEntries},
     Benchmark{"fillrandom", "puts in random order, into an empty store", Kind::write,
               .random = true, .fresh = true},
     Benchmark{"fillsync", "the same, durable over a power cut; a thousandth of --num", Kind::write,
@@ -40,10 +40,9 @@ constexpr std::array kBenchmarks{
               .random = true, .fresh = true, .share = 1000, .value_size = 100'000},
     Benchmark{"overwrite", "puts in random order", Kind::write, .random = true},
     Benchmark{"readrandom", "gets in random order", Kind::read, .random = true},
-    Benchmark{"readmissing", "gets of keys that are not there", Kind::read,
-              .random = true, .missing = true},
-    Benchmark{"readhot", "gets of a hundredth of the keys", Kind::read,
-              .random = true, .hot = 100},
+    Benchmark{"readmissing", "gets of keys that are not there", Kind::read, .random = true,
+              .missing = true},
+    Benchmark{"readhot", "gets of a hundredth of the keys", Kind::read, .random = true, .hot = 100},
     Benchmark{"readseq", "walks forwards", Kind::walk},
     Benchmark{"readreverse", "walks backwards", Kind::walk, .backwards = true},
     Benchmark{"seekrandom", "opens an iterator and seeks a key", Kind::seek, .random = true},
@@ -60,12 +59,24 @@ class Runner {
 
   void run() {
     switch (b_.kind) {
-      case Kind::write: write(); break;
-      case Kind::read: read(); break;
-      case Kind::walk: walk(); break;
-      case Kind::seek: seek(); break;
-      case Kind::remove: remove(); break;
-      case Kind::read_while_writing: task_.helper() ? overwrite_until_done() : read(); break;
+      case Kind::write:
+        write();
+        break;
+      case Kind::read:
+        read();
+        break;
+      case Kind::walk:
+        walk();
+        break;
+      case Kind::seek:
+        seek();
+        break;
+      case Kind::remove:
+        remove();
+        break;
+      case Kind::read_while_writing:
+        task_.helper() ? overwrite_until_done() : read();
+        break;
     }
   }
 

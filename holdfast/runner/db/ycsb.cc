@@ -21,8 +21,8 @@ class Chooser {
     if (y.request == Ycsb::Request::zipfian) {
       // Room for the records to come, twice as many as are expected; those that are not there yet
       // are drawn again.
-      range_ += static_cast<uint64_t>(2 * y.proportions[kInsert] *
-                                      static_cast<double>(y.operations));
+      range_ +=
+          static_cast<uint64_t>(2 * y.proportions[kInsert] * static_cast<double>(y.operations));
     }
     if (y.request != Ycsb::Request::uniform) {
       zipfian_.emplace(range_);
@@ -31,9 +31,12 @@ class Chooser {
 
   uint64_t next(Random& random, uint64_t records) const {
     switch (y_.request) {
-      case Ycsb::Request::uniform: return random.below(range_);
-      case Ycsb::Request::latest: return records - 1 - zipfian_->next(random);
-      case Ycsb::Request::zipfian: break;
+      case Ycsb::Request::uniform:
+        return random.below(range_);
+      case Ycsb::Request::latest:
+        return records - 1 - zipfian_->next(random);
+      case Ycsb::Request::zipfian:
+        break;
     }
     for (;;) {
       // Hashed: which records are hot must not depend on when they were inserted.
@@ -80,8 +83,8 @@ uint64_t part(uint64_t count, const Task& task) {
 }
 
 void load(const Plan& plan, Task& task) {
-  const uint64_t first = plan.ycsb.records * static_cast<uint64_t>(task.thread) /
-                         static_cast<uint64_t>(task.threads);
+  const uint64_t first =
+      plan.ycsb.records * static_cast<uint64_t>(task.thread) / static_cast<uint64_t>(task.threads);
   for (uint64_t i = 0; i < part(plan.ycsb.records, task); ++i) {
     const std::string key = plan.key(first + i);
     const auto value = task.values.next(plan.ycsb.value_size);
@@ -123,9 +126,15 @@ class Runner {
     const uint64_t known = task_.shared.inserted.load();
     const std::string key = plan_.key(plan_.chooser.next(task_.random, known));
     switch (kind) {
-      case kRead: out_.operation(kind, [&] { read(key); }); break;
-      case kUpdate: out_.operation(kind, [&] { task_.client.put(key, value()); }); break;
-      case kScan: out_.operation(kind, [&] { scan(key); }); break;
+      case kRead:
+        out_.operation(kind, [&] { read(key); });
+        break;
+      case kUpdate:
+        out_.operation(kind, [&] { task_.client.put(key, value()); });
+        break;
+      case kScan:
+        out_.operation(kind, [&] { scan(key); });
+        break;
       default:
         out_.operation(kind, [&] {
           read(key);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The core workloads of YCSB (Cooper and others, SoCC 2010): records are loaded, then read, updated,
-// inserted, scanned, and read and updated, in given proportions.
+// The core workloads of YCSB (Cooper and others, SoCC 2010): records are loaded, then read,
+// updated, inserted, scanned, and read and updated, in given proportions.
 #pragma once
 
 #include <array>

@@ -62,9 +62,7 @@ def bench(
     peers: Annotated[
         bool, typer.Option("--peers", help="LevelDB, RocksDB, LMDB and SQLite beside it, in turns.")
     ] = False,
-    rounds: Annotated[
-        int | None, typer.Option("--rounds", min=1, help="Default: 1, with --peers 3.")
-    ] = None,
+    rounds: Annotated[int | None, typer.Option("--rounds", min=1, help="Default: 1, with --peers 3.")] = None,
     seed: options.Seed = 1,
     json_file: options.Json = None,
 ) -> None:
