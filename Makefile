@@ -49,7 +49,7 @@ test-asan test-tsan: test-%: $(STAMPS)/packages
 
 test-long: build
 	$(CTEST) --test-dir build/release -L long --timeout 7200
-	$(VENV)/bin/python -m pytest -m long
+	$(VENV)/bin/python -m pytest -m long --numprocesses $(JOBS) --dist worksteal
 
 lint: build $(STAMPS)/packages-lint
 	tools/lint.sh $(JOBS)

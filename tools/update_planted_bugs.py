@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Plants every kind of bug at every labelled site of every engine, hunts for what it does, and writes the table of
-docs/testing.md. Takes some ten minutes for each engine on two cores; an engine's lines are
-replaced when it is done.
+"""Plants every kind of bug at every labelled site of every engine, hunts for what it does, and writes
+docs/planted-bugs/ENGINE.md and the summary in docs/testing.md. Takes minutes for each engine on two cores.
 
-    .venv/bin/python tools/update_planted_bugs.py [--engine E,...] [--searches N]
+    .venv/bin/python tools/update_planted_bugs.py [--engine E,...] [--searches N] [--sites NAME,...]
 
-A bug that is not caught is harmless for the reason that experiments/harmless.toml gives, or stands as `not caught`.
+A bug is hunted under a few of the settings in which its site is met: what canaries at this site need, plain ones, and
+those that take rare paths. One that is not caught is harmless for the reason that experiments/harmless.toml gives, or
+stands as `not caught`. What has a reason is hunted all the same, for a short time, so that a wrong reason shows.
 """
 
 import argparse
+import json
+import sys
 import tomllib
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -19,110 +22,203 @@ from typing import Any
 from holdfast import core, fleet
 
 ROOT = Path(__file__).resolve().parent.parent
+PAGES = ROOT / "docs/planted-bugs"
 BEGIN, END = "<!-- planted bugs: begin -->", "<!-- planted bugs: end -->"
 KINDS = ("drop", "delay", "swap")
-# Settings under which sites are listed: rare paths need them.
-LISTINGS: tuple[dict[str, Any], ...] = ({}, {"options": {"retries": "0"}}, {"params": {"transactions": "12"}})
+NOT_CAUGHT = "**not caught**"
+NEVER_MET = "never met"
+WEAK = " (weak)"
 
-Canaries = dict[tuple[str, str], dict[str, Any]]
+MOST_SETTINGS = 5  # for a bug; the settings that canaries need come last, and are often slow
+
+Setting = dict[str, Any]
+# Rare paths: the lock and its failures, roll-backs, logs that wrap around, ranges of bytes.
+HIDDEN: Setting = {
+    "drain_probability": 0.05,
+    "switch_probability": 0.1,
+}  # stores stay in their buffers for long
+UNORDERED: Setting = {"rmw_orders_pwb": False}
+SETTINGS: tuple[Setting, ...] = (
+    {},
+    UNORDERED,
+    {"options": {"retries": "0"}},
+    {"options": {"retries": "0"}, "params": {"throws": "60"}},
+    {"options": {"retries": "0"}, "params": {"reads": "70"}},
+    {"params": {"throws": "60"}},
+    {"options": {"retries": "0"}, "rmw_orders_pwb": False},
+    {"program": "w0 ; w1 | x r0 ; x r1 | u r0 ; u r1"},
+    {"program": "r0 w1 | w2 | w0", "params": {"prelude": "0"}},
+    {"options": {"retries": "1"}, "program": "w0 w1 ; w0 | x w0 r1 ; x w1 r0 | u w0 r1 ; u r1 r0"},
+    {"options": {"retries": "0"}, "program": "x w0 w0 ; w1 | s ; s"},
+    HIDDEN,
+)
 
 
-def sites(engine: str, options: set[str]) -> dict[str, str]:
-    """Labels that runs and recoveries come to, and what stands there."""
-    found: dict[str, str] = {}
-    for listing in LISTINGS:
-        if not set(listing.get("options", {})) <= options:
-            continue
-        spec = {
-            "engine": engine,
-            "sites": True,
-            "schedules": 30,
-            "points": 30,
-            "images": 4,
-            "crash_recovery": 8,
+def read_toml(path: str) -> dict[str, Any]:
+    return tomllib.loads((ROOT / path).read_text())
+
+
+def settings(engine: dict[str, Any], canaries: list[dict[str, Any]]) -> list[Setting]:
+    """Under which bugs of the engine are hunted; each once."""
+    options = {option["name"] for option in engine["options"]}
+    found: dict[str, Setting] = {}
+    design = {"design": "tc"} if engine.get("simulated_only") else {}
+    for setting in [*SETTINGS, *(row.get("needs", {}) for row in canaries)]:
+        if set(setting.get("options", {})) <= options:
+            setting = design | setting
+            found.setdefault(json.dumps(setting, sort_keys=True), setting)
+    return list(found.values())
+
+
+def sites(job: tuple[str, Setting]) -> dict[str, dict[str, Any]]:
+    """Labels that runs, recoveries and the making of a heap come to under a setting."""
+    engine, setting = job
+    spec = dict(setting)
+    least = spec.pop("transactions", 2)
+    spec["params"] = {"transactions": str(least)} | spec.get("params", {})
+    if "design" in spec:
+        spec.setdefault("machine", "tiny")
+    small = {"engine": engine, "sites": True, "schedules": 30, "points": 30, "images": 4, "crash_recovery": 8}
+    return {site["name"]: site for site in core.crash(small | spec)["sites"]}
+
+
+def hunt(job: tuple[str, str, list[tuple[Setting, int]]]) -> tuple[str, bool]:
+    """The violation that a bug leads to, `not caught` or `never met`; and whether read-modify-writes
+    order write-backs where it was found."""
+    engine, mutation, hunts = job
+    met = False
+    for setting, searches in hunts:
+        report = core.module().hunt(setting | {"engine": engine, "mutation": mutation, "searches": searches})
+        if report["violations"]:
+            return report["violations"][0]["name"], setting.get("rmw_orders_pwb", True)
+        met = met or report["mutated"] + report["mutated_in_creation"] > 0
+    return (NOT_CAUGHT if met else NEVER_MET), True
+
+
+class Sweep:
+    """All bugs of one engine."""
+
+    def __init__(self, engine: dict[str, Any], searches: int, only: set[str]):
+        self.engine = engine["name"]
+        self.searches = searches
+        rows = read_toml("experiments/canaries.toml")["canary"]
+        self.canaries = {
+            row["mutation"]: row.get("needs", {}) for row in rows if row["engine"] == self.engine
         }
-        for site in core.crash(spec | listing)["sites"]:
-            found[site["name"]] = site["kind"]
-    return {name: kind for name, kind in sorted(found.items()) if not name.startswith("heap.")}
+        self.settings = settings(engine, [row for row in rows if row["engine"] == self.engine])
+        self.only = only
+        self.harmless = {
+            mutation: row["reason"]
+            for row in read_toml("experiments/harmless.toml")["harmless"]
+            if self.engine in row.get("engines", [self.engine])
+            for mutation in row["mutations"]
+        }
+
+    def hunts(self, site: dict[str, Any], mutation: str, met_in: list[Setting]) -> list[tuple[Setting, int]]:
+        """Settings, and how many searches in each. What a canary says needs all of its own."""
+        needed = [needs for other, needs in self.canaries.items() if other.split("=")[0] == site["name"]]
+        chosen = [setting for setting in needed if setting in met_in][:1]
+        chosen += [setting | UNORDERED for setting in chosen if setting | UNORDERED != setting]
+        chosen += [HIDDEN] if site["kind"] == "full fence" and HIDDEN in met_in else []
+        chosen += [setting for setting in met_in if setting not in chosen]
+        first = [(self.canaries[mutation], 99)] if mutation in self.canaries else []
+        if mutation in self.harmless:
+            return first + [(setting, 1) for setting in chosen[:2]]
+        # What it takes to see one kind of bug at a site may be what it takes for the others.
+        many = max(self.searches, 4)
+        return first + [(s, many if s in needed else self.searches) for s in chosen[:MOST_SETTINGS]]
+
+    def run(self) -> list[tuple[str, str, list[str]]]:
+        """Per site: its name, what stands there, and a verdict for each kind of bug."""
+        with ProcessPoolExecutor(fleet.cores(), mp_context=get_context("spawn")) as pool:
+            seen = list(pool.map(sites, [(self.engine, setting) for setting in self.settings]))
+            every = {name: site for one in seen for name, site in one.items()}
+            every = {
+                name: every[name]
+                for name in sorted(every)
+                if not name.startswith("heap.") and (not self.only or name in self.only)
+            }
+            jobs = []
+            for name, site in every.items():
+                pairs = list(zip(self.settings, seen, strict=True))
+                met_in = [
+                    setting for setting, one in pairs if name in one and not one[name]["only_in_creation"]
+                ]
+                for k in KINDS if site["kind"] != "check" else KINDS[:1]:
+                    hunts = self.hunts(site, f"{name}={k}", met_in or self.settings[:1])
+                    jobs.append((self.engine, f"{name}={k}", hunts))
+            found = {}
+            for job, verdict in zip(jobs, pool.map(hunt, jobs), strict=True):
+                found[job[1]] = verdict
+                print(f"{job[1]}: {verdict[0]}", file=sys.stderr, flush=True)
+        return [
+            (name, site["kind"], [self.verdict(f"{name}={k}", found) for k in KINDS])
+            for name, site in every.items()
+        ]
+
+    def verdict(self, mutation: str, found: dict[str, tuple[str, bool]]) -> str:
+        if mutation not in found:
+            return ""
+        name, ordered = found[mutation]
+        if name in (NOT_CAUGHT, NEVER_MET):
+            reason = self.harmless.get(mutation)
+            return f"harmless: {reason}" if reason else name
+        return name if ordered else name + WEAK
 
 
-def hunt(job: tuple[str, str, int, dict[str, Any]]) -> dict[str, Any]:
-    engine, mutation, searches, needs = job
-    return core.module().hunt(needs | {"engine": engine, "mutation": mutation, "searches": searches})
+def read_page(engine: str) -> dict[str, str]:
+    """The table's lines by site."""
+    page = PAGES / f"{engine}.md"
+    lines = page.read_text().splitlines() if page.exists() else []
+    return {line.split("`")[1]: line for line in lines if line.startswith("| `")}
 
 
-def verdict(report: dict[str, Any], reason: str | None) -> str:
-    if report["violations"]:
-        return report["violations"][0]["name"]
-    if not report["mutated"]:
-        return "never met"
-    return f"harmless: {reason}" if reason else "**not caught**"
+def write_page(engine: str, lines: dict[str, str]) -> None:
+    PAGES.mkdir(exist_ok=True)
+    (PAGES / f"{engine}.md").write_text(
+        f"# Bugs planted in `{engine}`\n\n"
+        'What the crash explorer calls what it finds (docs/testing.md, "Planted bugs"). Made by\n'
+        "`tools/update_planted_bugs.py`; reasons are in `experiments/harmless.toml`.\n\n"
+        "| site | stands there | drop | delay | swap |\n|---|---|---|---|---|\n"
+        + "".join(lines[name] + "\n" for name in sorted(lines))
+    )
 
 
-def rows(engine: str, options: set[str], searches: int) -> list[str]:
-    """The table's lines of one engine."""
-    canaries: Canaries = {
-        (row["engine"], row["mutation"]): row.get("needs", {})
-        for row in tomllib.loads((ROOT / "experiments/canaries.toml").read_text())["canary"]
-    }
-    harmless = tomllib.loads((ROOT / "experiments/harmless.toml").read_text())["harmless"]
-    found = sites(engine, options)
-    jobs = []
-    for name, kind in found.items():
-        for mutation in (f"{name}={k}" for k in (KINDS if kind != "check" else KINDS[:1])):
-            needs = canaries.get((engine, mutation))
-            # What is known to need a long search gets one.
-            jobs.append((engine, mutation, searches if needs is None else 99, needs or {}))
-    with ProcessPoolExecutor(fleet.cores(), mp_context=get_context("spawn")) as pool:
-        reports = dict(zip([job[1] for job in jobs], pool.map(hunt, jobs), strict=True))
-    lines = []
-    for name, kind in found.items():
-        cells = []
-        for mutation in (f"{name}={k}" for k in KINDS):
-            reason = next(
-                (
-                    h["reason"]
-                    for h in harmless
-                    if mutation in h["mutations"] and engine in h.get("engines", [engine])
-                ),
-                None,
-            )
-            cells.append(verdict(reports[mutation], reason) if mutation in reports else "")
-        lines.append(f"| {engine} | `{name}` | {kind} | {' | '.join(cells)} |")
-    return lines
-
-
-def replace(engine: str, lines: list[str]) -> None:
-    """Puts an engine's lines into the page; those of the others stay."""
-    page = ROOT / "docs/testing.md"
-    before, _, rest = page.read_text().partition(BEGIN)
-    table, _, after = rest.partition(END)
-    others = [line for line in table.splitlines()[3:] if line and not line.startswith(f"| {engine} |")]
-    head = ["", "| engine | site | stands there | drop | delay | swap |", "|---|---|---|---|---|---|"]
-    page.write_text(before + BEGIN + "\n".join([*head, *others, *lines]) + f"\n{END}" + after)
+def summary(names: list[str]) -> str:
+    """One line per engine."""
+    lines = ["| engine | sites | bugs | caught | harmless | not caught |", "|---|---|---|---|---|---|"]
+    for name in names:
+        page = read_page(name)
+        cells = [cell.strip() for line in page.values() for cell in line.split("|")[3:6] if cell.strip()]
+        harmless = sum(cell.startswith("harmless") for cell in cells)
+        missed = sum(cell in (NOT_CAUGHT, NEVER_MET) for cell in cells)
+        link = f"[{name}](planted-bugs/{name}.md)" if page else name
+        lines.append(
+            f"| {link} | {len(page)} | {len(cells)} | {len(cells) - harmless - missed} | {harmless} | {missed} |"
+        )
+    return "\n".join(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--engine", default="", help="engines by name; default: all but those of hardware designs"
-    )
+    parser.add_argument("--engine", default="", help="engines by name; default: all that are durable")
     parser.add_argument(
         "--searches", type=int, default=3, help="searches for each bug, from cheap to thorough"
     )
+    parser.add_argument("--sites", default="", help="only these; the other lines of the page stay")
     given = parser.parse_args()
-    known = {entry["name"]: entry for entry in core.engines()}
-    chosen = (
-        given.engine.split(",")
-        if given.engine
-        else [name for name, entry in known.items() if not entry.get("simulated_only")]
-    )
-    for engine in chosen:
-        lines = rows(engine, {option["name"] for option in known[engine]["options"]}, given.searches)
-        replace(engine, lines)
-        print(f"{engine}: {len(lines)} sites", flush=True)
+    durable = {entry["name"]: entry for entry in core.engines() if entry["durability"] != "none"}
+    only = set(filter(None, given.sites.split(",")))
+    for name in given.engine.split(",") if given.engine else durable:
+        rows = Sweep(durable[name], given.searches, only).run()
+        lines = {site: f"| `{site}` | {kind} | {' | '.join(cells)} |" for site, kind, cells in rows}
+        write_page(name, (read_page(name) if only else {}) | lines)
+        print(f"{name}: {len(lines)} sites", flush=True)
+    page = ROOT / "docs/testing.md"
+    before, _, rest = page.read_text().partition(BEGIN)
+    page.write_text(f"{before}{BEGIN}\n{summary(list(durable))}\n{END}{rest.partition(END)[2]}")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@
 // once; what the heap then holds is judged against the history up to each moment at which that
 // image was legal. For some images the power also fails during recovery, at each of its persist
 // events, and what is recovered from that has to satisfy the same judge; for some, the program runs
-// once more on the recovered heap.
+// once more on the recovered heap. Before all that, the power fails when the heap has just been
+// made.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +58,7 @@ struct CrashCoverage {
 
 struct Violation {
   Fault fault;
-  std::string phase;  ///< run, crash, recovery, continued
+  std::string phase;  ///< creation, run, crash, recovery, continued
   uint64_t seed = 0;
   std::string schedule;     ///< of Schedule::exhaustive
   uint64_t point = kNever;  ///< persist event; kNever: no crash
@@ -69,9 +70,12 @@ struct Violation {
 struct CrashReport {
   CrashCoverage coverage;
   std::vector<Violation> violations;
-  uint64_t mutated = 0;  ///< operations and checks that plan.machine.mutations changed
+  uint64_t mutated = 0;              ///< operations and checks that plan.machine.mutations changed
+  uint64_t mutated_in_creation = 0;  ///< the same, while the first heap was made
   /// With plan.machine.list_sites: by name.
   std::map<std::string, SiteUse> sites;
+  /// Of these, the ones that the making of the first heap came to: how often.
+  std::map<std::string, uint64_t> sites_of_creation;
 };
 
 /// Throws Error when the plan cannot be carried out (a heap too small for the subject, an option

@@ -46,6 +46,8 @@ class Judge {
   Step missing(uint32_t t) const { return {t, t, EdgeKind::lost, *aftermath_.missing(t)}; }
   std::vector<Step> why_survived(uint32_t t) const;
   std::vector<Step> why_lost(uint32_t t) const;
+  /// For one that threw: the step by which it saw what is lost.
+  std::optional<Step> saw_lost(uint32_t t) const;
   std::string name(uint32_t t) const { return transaction_name(t, history_); }
 
   const History& history_;
@@ -77,6 +79,17 @@ std::vector<Step> Judge::why_lost(uint32_t t) const {
   }
   steps.insert(steps.begin(), missing(t));
   return steps;
+}
+
+std::optional<Step> Judge::saw_lost(uint32_t t) const {
+  for (const Access& access : history_.at(t).accesses) {
+    const uint32_t seen = access.kind == Access::Kind::read ? access.version.transaction
+                                                            : access.replaced.transaction;
+    if (seen != 0 && seen != t && aftermath_.doomed(seen)) {
+      return Step{seen, t, EdgeKind::write_read, access.object};
+    }
+  }
+  return {};
 }
 
 void Judge::check_survivors() {
@@ -140,6 +153,10 @@ void Judge::check_observations() {
   for (uint32_t t = 1; t <= versions_.transactions(); ++t) {
     if (acknowledged(t) && aftermath_.doomed(t) && !aftermath_.missing(t)) {
       add({"lost observation", name(t) + " was answered and had seen what is lost", why_lost(t)});
+    } else if (const auto seen = history_.at(t).threw ? saw_lost(t) : std::nullopt) {
+      std::vector<Step> steps = why_lost(seen->from);
+      steps.push_back(*seen);
+      add({"lost observation", name(t) + " threw and had seen what is lost", std::move(steps)});
     }
   }
 }

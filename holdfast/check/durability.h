@@ -23,7 +23,8 @@ namespace holdfast::check {
 ///   survivors not closed under reads-from, survivors not closed under overwrites
 ///                                  a survivor read from, or overwrote, one that did not survive
 ///   lost acknowledged update       unless `promised` is none; with lagging, more than `lag_bound`
-///   lost observation               strict only: somebody was answered who had seen what is missing
+///   lost observation               strict only: somebody was answered, be it with an exception of
+///                                  the body, who had seen what is missing
 ///
 /// A write survived if it is found, or if what was found was built on it. A blind write does not
 /// say what it replaced: what it may have overwritten is given the benefit of the doubt, unless it

@@ -60,6 +60,8 @@ struct Transaction {
   uint32_t thread = 0;
   bool read_only = false;  ///< run by Heap::read, or without a write
   Outcome outcome = Outcome::live;
+  /// Aborted, and its caller has the exception that its body threw: that knows what the body saw.
+  bool threw = false;
   uint64_t begin = 0;  ///< no later than anything it did
   uint64_t end = 0;    ///< no earlier than anything it did; kForever if live
   std::vector<Access> accesses;

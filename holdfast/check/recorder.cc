@@ -56,6 +56,7 @@ uint64_t ClientLog::store(Access::Kind kind, Object object, Version replaced) {
 void ClientLog::answer(Outcome outcome) {
   if (begun_) {
     now().outcome = outcome;
+    now().threw = outcome == Outcome::aborted;
     now().end = recorder_.tick();
   }
   begun_ = false;
@@ -117,6 +118,7 @@ History Recorder::history(uint64_t until) const {
       if (copy.end > until) {
         copy.end = kForever;
         copy.outcome = Outcome::live;
+        copy.threw = false;
       }
       history.transactions[copy.number - 1] = std::move(copy);
     }

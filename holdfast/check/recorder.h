@@ -32,7 +32,7 @@ class ClientLog {
   /// The same for a body that has not looked.
   uint64_t write_blindly(Object object);
   /// update or read has returned to the client: its last attempt was committed, or rolled back for
-  /// good.
+  /// good, with an exception of its body.
   void answer(Outcome outcome);
 
  private:

@@ -136,12 +136,13 @@ class Heap {
     if (found || found.status().code() != Code::not_found) {
       return found;
     }
-    return update([&] {
-      T* object = make<T>(arguments...);
-      roots().add(name, type_name<T>(), type_version<T>(), reinterpret_cast<std::byte*>(object),
-                  sizeof(T));
-      return object;
-    });
+    T* object = nullptr;
+    auto made = [&] {
+      object = make<T>(arguments...);
+      return reinterpret_cast<std::byte*>(object);
+    };
+    Status status = add_root(name, RootType::of<T>(), made);
+    return status.ok() ? Result<T*>(object) : Result<T*>(std::move(status));
   }
 
   /// Builds the new form of a root of an older version, inside an update transaction.
@@ -151,29 +152,20 @@ class Heap {
   /// not_found: there is no such root. type_mismatch: it holds another type, or another version of
   /// it and there is no migration.
   template <class T>
-  Result<T*> find_root(std::string_view name, const Migration<T>& migrate = nullptr) {
-    std::optional<RootInfo> info;
-    Status status = read([&] { info = describe(name); });
-    if (!status.ok()) {
-      return status;
-    }
-    if (!info) {
-      return Status(Code::not_found,
-                    file_.name() + ": there is no root '" + std::string(name) + "'");
-    }
-    const bool same_type = info->type == type_name<T>();
-    if (same_type && info->version == type_version<T>() && info->bytes == sizeof(T)) {
-      return reinterpret_cast<T*>(info->object);
-    }
-    if (same_type && info->version != type_version<T>() && migrate) {
-      return migrated<T>(name, *info, migrate);
-    }
-    return Status(Code::type_mismatch,
-                  file_.name() + ": root '" + std::string(name) + "' holds " + info->type +
-                      " version " + std::to_string(info->version) + " (" +
-                      std::to_string(info->bytes) + " bytes), not " + type_name<T>() + " version " +
-                      std::to_string(type_version<T>()) + " (" + std::to_string(sizeof(T)) +
-                      " bytes); open it with the program that made it, or pass a migration");
+  Result<T*> find_root(std::string_view name) {
+    auto found = find_root(name, RootType::of<T>());
+    return found.ok() ? Result<T*>(reinterpret_cast<T*>(*found)) : Result<T*>(found.status());
+  }
+  template <class T>
+  Result<T*> find_root(std::string_view name, const Migration<T>& migrate) {
+    T* object = nullptr;
+    auto moved = [&](const RootInfo& old) {
+      object = migrate(old.object, old.version, old.bytes);
+      return reinterpret_cast<std::byte*>(object);
+    };
+    const RootMigration migration(moved);
+    auto found = find_root(name, RootType::of<T>(), migrate ? &migration : nullptr);
+    return found.ok() ? Result<T*>(reinterpret_cast<T*>(*found)) : Result<T*>(found.status());
   }
 
   /// Removes a root; its object stays allocated. Inside update().
@@ -270,25 +262,12 @@ class Heap {
   Status why_not_ready(Context::Mode mode);
   Status grow(size_t bytes);
 
-  std::optional<RootInfo> describe(std::string_view name) const {
-    const Root<E>* root = roots().find(name);
-    if (root == nullptr) {
-      return std::nullopt;
-    }
-    return RootInfo{std::string(name), root_string(root->type), root->version, root->bytes,
-                    root->object};
-  }
-
-  template <class T>
-  Result<T*> migrated(std::string_view name, const RootInfo& info, const Migration<T>& migrate) {
-    return update([&] {
-      T* object = migrate(info.object, info.version, info.bytes);
-      roots().remove(roots().find(name));
-      roots().add(name, type_name<T>(), type_version<T>(), reinterpret_cast<std::byte*>(object),
-                  sizeof(T));
-      return object;
-    });
-  }
+  // Of root() and find_root(), what does not depend on the type.
+  using RootMigration = FunctionRef<std::byte*(const RootInfo& old)>;
+  std::optional<RootInfo> describe(std::string_view name) const;
+  Result<std::byte*> find_root(std::string_view name, const RootType& type,
+                               const RootMigration* migrate = nullptr);
+  Status add_root(std::string_view name, const RootType& type, FunctionRef<std::byte*()> make);
 
   template <Context::Mode kMode, class F>
   auto transaction(F& body) {

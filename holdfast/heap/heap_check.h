@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <string>
 #include <vector>
@@ -49,6 +50,15 @@ Block* find_block(std::vector<Block>& blocks, uint64_t offset);
 /// Marks what was reported as reached, then counts leaks; `blocks` is sorted by offset.
 void account(std::vector<Block>& blocks, HeapCheck& check);
 
+/// The words of an ArenaClass, copied.
+struct ArenaClassWords {
+  const std::byte* active;
+  uint64_t active_count;
+  const std::byte* reserve;
+  const std::byte* fresh;
+  const std::byte* fresh_end;
+};
+
 /// The cheap part, at every open: everything a transaction will follow blindly lies in range.
 template <class E>
 Status check_header(std::byte* data, size_t bytes, uint64_t chunk_bytes, uint64_t arenas) {
@@ -77,11 +87,13 @@ Status check_header(std::byte* data, size_t bytes, uint64_t chunk_bytes, uint64_
     return damaged("free runs");
   }
   for (uint64_t a = 0; a < arenas; ++a) {
-    for (auto& c : h->arenas()[a].classes) {
-      const bool counted =
-          (c.active.load() == nullptr || c.active_count.load() != 0) && c.active_count.load() <= 64;
-      if (!counted || !good(c.active.load()) || !good(c.reserve.load()) || !good(c.fresh.load()) ||
-          !good(c.fresh_end.load())) {
+    // At once: on a simulated machine every load is an event of its own.
+    std::array<ArenaClassWords, kClasses> classes;
+    static_assert(sizeof(classes) == sizeof(h->arenas()[a].classes));
+    E::load_range(classes.data(), h->arenas()[a].classes, sizeof(classes));
+    for (const ArenaClassWords& c : classes) {
+      const bool counted = (c.active == nullptr || c.active_count != 0) && c.active_count <= 64;
+      if (!counted || !good(c.active) || !good(c.reserve) || !good(c.fresh) || !good(c.fresh_end)) {
         return damaged("arena");
       }
     }

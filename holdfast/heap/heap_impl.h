@@ -187,6 +187,48 @@ Status Heap<E>::metadata(std::byte* data) const {
 }
 
 template <class E>
+std::optional<RootInfo> Heap<E>::describe(std::string_view name) const {
+  const Root<E>* root = roots().find(name);
+  if (root == nullptr) {
+    return std::nullopt;
+  }
+  return RootInfo{std::string(name), root_string(root->type), root->version, root->bytes,
+                  root->object};
+}
+
+template <class E>
+Result<std::byte*> Heap<E>::find_root(std::string_view name, const RootType& type,
+                                      const RootMigration* migrate) {
+  std::optional<RootInfo> info;
+  Status status = read([&] { info = describe(name); });
+  if (!status.ok()) {
+    return status;
+  }
+  if (!info) {
+    return no_root(file_.name(), name);
+  }
+  if (type.is_of(*info)) {
+    return info->object;
+  }
+  if (migrate == nullptr || info->type != type.name || info->version == type.version) {
+    return other_root(file_.name(), *info, type);
+  }
+  std::byte* object = nullptr;
+  status = update([&] {
+    object = (*migrate)(*info);
+    roots().remove(roots().find(name));
+    roots().add(name, type, object);
+  });
+  return status.ok() ? Result<std::byte*>(object) : Result<std::byte*>(std::move(status));
+}
+
+template <class E>
+Status Heap<E>::add_root(std::string_view name, const RootType& type,
+                         FunctionRef<std::byte*()> make) {
+  return update([&] { roots().add(name, type, make()); });
+}
+
+template <class E>
 Status Heap<E>::announce_growth() {
   const Superblock& s = file_.superblock();
   // A crash may have come between the growth of the file and the transaction that announced it.

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "holdfast/base/status.h"
 #include "holdfast/heap/layout.h"
 #include "holdfast/heap/type_name.h"
 
@@ -20,6 +21,28 @@ struct RootInfo {
   uint64_t bytes = 0;
   std::byte* object = nullptr;
 };
+
+/// What a root records about the type of its object.
+struct RootType {
+  std::string name;
+  uint64_t version = 0;
+  uint64_t bytes = 0;
+
+  template <class T>
+  static RootType of() {
+    return {type_name<T>(), type_version<T>(), sizeof(T)};
+  }
+  bool is_of(const RootInfo& root) const {
+    return root.type == name && root.version == version && root.bytes == bytes;
+  }
+};
+
+/// Why the heap in `file` has no such root.
+Status no_root(const std::string& file, std::string_view name);
+Status other_root(const std::string& file, const RootInfo& root, const RootType& wanted);
+/// Why a root cannot be added.
+[[noreturn]] void throw_root_name();
+[[noreturn]] void throw_no_free_root();
 
 inline RootText root_text(std::string_view text) {
   RootText padded{};
@@ -47,21 +70,18 @@ class Roots {
   }
 
   /// Throws Error when the name does not fit or the table is full.
-  void add(std::string_view name, const std::string& type, uint64_t version, std::byte* object,
-           uint64_t bytes) {
+  void add(std::string_view name, const RootType& type, std::byte* object) {
     if (name.empty() || name.size() >= sizeof(RootText)) {
-      throw Error(Status(Code::invalid_argument, "a root's name has 1 to 47 characters"));
+      throw_root_name();
     }
     Root<E>* root = find("");
     if (root == nullptr) {
-      throw Error(Status(Code::out_of_space, "the heap has no free root (there are " +
-                                                 std::to_string(kRoots) +
-                                                 "); hang several objects below one root"));
+      throw_no_free_root();
     }
-    root->type = root_text(type);
-    root->version = version;
+    root->type = root_text(type.name);
+    root->version = type.version;
     root->object = object;
-    root->bytes = bytes;
+    root->bytes = type.bytes;
     root->name = root_text(name);
   }
 

@@ -90,8 +90,6 @@ Result<Json> hunt(const Json& spec, Progress progress) {
     Json base = spec;
     const int least = base.value("transactions", 1);
     base.erase("transactions");
-    base["workload"] = base.value("program", "registers");
-    base.erase("program");
     base["mutations"] = Json::array({base.at("mutation")});
     base.erase("mutation");
     base["minimise"] = false;
@@ -103,21 +101,24 @@ Result<Json> hunt(const Json& spec, Progress progress) {
     Json report;
     const Json all = stages();
     for (size_t i = 0; i < std::min(most, all.size()); ++i) {
-      Json search = base;
-      search.update(all[i]);
+      Json search = all[i];
+      search.update(base);  // what is asked for goes before what the search would take
       Json parameters = base.value("params", Json::object());
       parameters["transactions"] =
           std::to_string(std::max(least, all[i]["transactions"].get<int>()));
       search.erase("transactions");
-      parameters["reads"] = std::to_string(all[i]["reads"].get<int>());
+      if (!parameters.contains("reads")) {
+        parameters["reads"] = std::to_string(all[i]["reads"].get<int>());
+      }
       search.erase("reads");
       search["params"] = parameters;
       progress(static_cast<double>(i) / static_cast<double>(all.size()), "hunt");
       report = crash(search, [](double, const std::string&) {}).value();
       report["stage"] = i + 1;
       report["stages"] = all.size();
-      if (!report["violations"].empty()) {
-        break;
+      const bool only_created = report["mutated"] == 0 && report["mutated_in_creation"] > 0;
+      if (!report["violations"].empty() || only_created) {
+        break;  // each search makes the same heap
       }
     }
     return report;

@@ -353,11 +353,16 @@ Result<Json> crash(const Json& spec, Progress progress) {
                  {"images", report.coverage.images},
                  {"coverage", to_json(report.coverage)},
                  {"mutated", report.mutated},
+                 {"mutated_in_creation", report.mutated_in_creation},
                  {"sites", Json::array()},
                  {"violations", Json::array()}};
     for (const auto& [name, use] : report.sites) {
-      json["sites"].push_back(
-          {{"name", name}, {"kind", to_string(use.kind)}, {"count", use.count}});
+      const auto made = report.sites_of_creation.find(name);
+      json["sites"].push_back({{"name", name},
+                               {"kind", to_string(use.kind)},
+                               {"count", use.count},
+                               {"only_in_creation", made != report.sites_of_creation.end() &&
+                                                        made->second == use.count}});
     }
     if (job.timeline != nullptr) {
       json["timeline"] = {{"path", job.timeline->path()},

@@ -50,6 +50,7 @@ Json to_json(const SimCounters& c) {
           {"lines_stolen_before_store", c.stolen},
           {"medium_reads", c.medium_reads},
           {"medium_writes", c.medium_writes},
+          {"nontemporal_writes", c.nontemporal},
           {"dram_reads", c.dram_reads},
           {"dram_writes", c.dram_writes},
           {"stall_ns",

@@ -166,11 +166,12 @@ TEST_P(Crash, Structures) {
   search_structures(GetParam(), 8, 40, 4);
 }
 
-/// For an hour, all engines and domains together.
+/// With LongSearchOfStructures and the kill tests for an hour on two cores, all engines and domains
+/// together.
 TEST_P(Crash, LongSearchOfRegisters) {
   Json spec = base(GetParam());
   spec["seed"] = 100'000;
-  spec["schedules"] = 1500;
+  spec["schedules"] = 150;  // of 0.1 to 1 s each
   spec["points"] = 150;
   spec["images"] = 32;
   spec["crash_recovery"] = 32;
@@ -307,6 +308,16 @@ TEST(CrashSkew, IsFoundUnderSnapshotIsolationOnly) {
       EXPECT_TRUE(violations.empty()) << row.description->name << ": " << violations[0]["text"];
     }
   }
+}
+
+/// Bugs are planted while the heap is made, too, and the power fails when that is done.
+TEST(CrashCreation, AHeapWhoseFormatIsNotDurableIsFound) {
+  const Json spec = {{"engine", "fur-opa"}, {"mutations", {"fur.format=drop"}}, {"schedules", 1}};
+  const Json report = crash(spec, [](double, const std::string&) {}).value();
+  EXPECT_GT(report["mutated_in_creation"].get<int>(), 0);
+  EXPECT_EQ(report["mutated"].get<int>(), 0);
+  ASSERT_FALSE(report["violations"].empty());
+  EXPECT_EQ(report["violations"][0]["phase"], "creation");
 }
 
 TEST(CrashVolatile, IsRefused) {

@@ -130,6 +130,21 @@ TEST(CheckDurability, LostObservation) {
   EXPECT_EQ(survived("1- live w0=0\n 2-3 r0=1", "1"), "11");
 }
 
+TEST(CheckDurability, LostObservationOfAnException) {
+  EXPECT_EQ(verdict("1- live w0=0\n 2-3 threw r0=1", "0"), "lost observation: 1 2");
+  EXPECT_EQ(verdict("1- live w0=0\n 2-3 threw r0=1", "1"), "");
+  EXPECT_EQ(verdict("1- live w0=0\n 2-3 threw r0=1", "0", Durability::lagging, 5), "");
+  EXPECT_EQ(verdict("1- live w0=0\n 2-3 threw w0=1", "0"), "lost observation: 1 2");
+  EXPECT_EQ(verdict("1- live w0=0\n 2-3 threw w0=0", "0"), "");
+  EXPECT_EQ(verdict("1- live w0=0\n 2-3 threw b0", "0"), "");
+  // Its own writes are gone, and it may look at them.
+  EXPECT_EQ(verdict("1- live w0=0\n 2-3 threw w1=0 r1=2", "0 0"), "");
+  // Through somebody who has not been answered.
+  EXPECT_EQ(verdict("1- live w0=0\n 2- live r0=1 w1=0\n 3-4 threw r1=2", "0 0"),
+            "lost observation: 2 3");
+  EXPECT_EQ(survived("1-2 w0=0\n 3-4 threw r0=1", "1"), "10");
+}
+
 TEST(CheckDurability, LostObservationThroughABlindWriteThatMayBeOverwritten) {
   // T2 saw T1, which is lost. T3 may have overwritten T2's own write.
   const std::string text = "1- live w0=0\n 2-8 r0=1 b1\n 2-9 b1";

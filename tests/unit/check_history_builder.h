@@ -5,6 +5,7 @@
 //   1-4            r0=0 w1=0 b2       begin-end, then accesses in order
 //   2-9 aborted    r0=1 w0=1          read x0 from T1; replaced in x0 what T1 left
 //   5-  live       r1=1.2 w1=3        read write 2 of T1; T3's last write of x1
+//   7-9 threw      r0=1               rolled back by an exception that its caller has got
 //
 // r reads, w writes and names what it replaced, b writes blindly. "0" is the initial value, "T.N"
 // write N of T, and "T" T's last write of that object.
@@ -98,8 +99,9 @@ class HistoryBuilder {
     texts_.emplace_back();
     uint32_t writes = 0;
     for (std::string word; words >> word;) {
-      if (word == "aborted") {
+      if (word == "aborted" || word == "threw") {
         t.outcome = Outcome::aborted;
+        t.threw = word == "threw";
       } else if (word != "live") {
         const AccessText access = parse_access(word);
         history_.objects = std::max(history_.objects, access.object + 1);

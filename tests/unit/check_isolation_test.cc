@@ -157,7 +157,7 @@ TEST(CheckIsolation, ReadOnlyAnomaly) {
   expect_both("1-3 w0=0\n 1-9 r0=0 w1=0", "");
 }
 
-TEST(CheckIsolation, LongFork) {
+TEST(CheckIsolation, AFork) {
   expect_both("1-9 w0=0\n 1-9 w1=0\n 1-9 r0=1 r1=0\n 1-9 r0=0 r1=2", "long fork: 1 2 3 4");
   expect_both("1-9 w0=0\n 1-9 w1=0\n 1-9 r0=1 r1=0\n 1-9 r0=1 r1=2", "");
 }

@@ -230,6 +230,30 @@ TEST(SimTimeline, AnAttemptThatSoftwareAbortsIsDrawnAndCountsAsWell) {
   EXPECT_EQ(w.slices(Kind::attempt, kSlotOfWorker0 + 1).size(), 0u);
 }
 
+TEST(SimTimeline, AnAttemptThatSoftwareAbortsTakesNothingFromTheUpdatesBefore) {
+  World<TinyStm<SimMachine>> w(power9(2), {.options = {{"locks", "64"}}});
+  w.run(2, [&](int worker) {
+    if (worker == 0) {
+      w.heap.engine().update([&] { w.machine.work(20'000); });
+      return w.heap.engine().update([&] {
+        w.heap.set(1, 1);  // worker 1 owns it
+        w.machine.work(1000);
+      });
+    }
+    w.heap.engine().update([&] {
+      w.heap.set(1, 1);
+      w.machine.work(60'000);
+    });
+  });
+  ASSERT_FALSE(w.slices(Kind::attempt, kSlotOfWorker0).empty());
+  uint64_t kept = length(w.phases(kSlotOfWorker0, Phase::execute).front());
+  kept += length(w.phases(kSlotOfWorker0, Phase::execute).back());
+  EXPECT_EQ(w.time(kSlotOfWorker0, Phase::execute), kept);
+  const SimCounters c = w.machine.statistics(kSlotOfWorker0);
+  const auto& update = c.of_kind[static_cast<size_t>(TransactionKind::update)];
+  EXPECT_EQ(update.phase_time[static_cast<size_t>(Phase::outside)], 0u);
+}
+
 TEST(SimTimeline, AnExceptionOfTheUserRollsBack) {
   World<FurOpa<SimMachine>> w(power9(1), fur_shape());
   w.run(1, [&](int) {

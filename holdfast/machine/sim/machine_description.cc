@@ -236,10 +236,11 @@ class DescriptionReader {
   }
 
   template <class E>
-  E one_of(const toml::node& node, const std::string& where, std::span<const Word<E>> words) const {
+  E one_of(const toml::node& node, const std::string& where,
+           std::span<const NamedValue<E>> words) const {
     const std::string given = node.value_or(std::string());
     std::string right;
-    for (const Word<E>& word : words) {
+    for (const NamedValue<E>& word : words) {
       if (node.is_string() && given == word.text) {
         return word.value;
       }

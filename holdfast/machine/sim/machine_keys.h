@@ -110,18 +110,18 @@ inline constexpr Key<HtmDescription> kHtmKeys[] = {
 };
 
 template <class E>
-struct Word {
+struct NamedValue {
   const char* text;
   E value;
 };
 
-inline constexpr Word<WriteBackKind> kWriteBackWords[] = {
+inline constexpr NamedValue<WriteBackKind> kWriteBackWords[] = {
     {"keep", WriteBackKind::keep},       {"evict", WriteBackKind::evict},
     {"serial", WriteBackKind::serial},   {"emulated", WriteBackKind::emulated},
     {"delayed", WriteBackKind::delayed},
 };
 
-inline constexpr Word<HtmTracking> kTrackingWords[] = {
+inline constexpr NamedValue<HtmTracking> kTrackingWords[] = {
     {"count", HtmTracking::count},
     {"l1", HtmTracking::l1},
     {"llc", HtmTracking::llc},

@@ -68,6 +68,7 @@ void PhaseTracker::close_phase(uint64_t now) {
 void PhaseTracker::begin_transaction(TransactionKind kind, uint64_t now) {
   enter(Phase::execute, now);
   transaction_ = kind;
+  before_attempt_ = of_kind();
   transaction_since_ = now;
   exceptions_ = std::uncaught_exceptions();
   attempts_ = 0;
