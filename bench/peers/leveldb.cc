@@ -9,7 +9,7 @@
 #include "bench/peers/log_structured.h"
 #include "bench/peers/plug_in.h"
 
-namespace holdfast::db_bench {
+namespace holdfast::store_bench {
 namespace {
 
 struct LevelDb {
@@ -47,6 +47,6 @@ const std::string& version() {
 }
 
 }  // namespace
-}  // namespace holdfast::db_bench
+}  // namespace holdfast::store_bench
 
-HOLDFAST_PEER(holdfast::db_bench::LevelDbStore, holdfast::db_bench::version().c_str())
+HOLDFAST_PEER(holdfast::store_bench::LevelDbStore, holdfast::store_bench::version().c_str())

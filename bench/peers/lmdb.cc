@@ -10,7 +10,7 @@
 
 #include "bench/peers/plug_in.h"
 
-namespace holdfast::db_bench {
+namespace holdfast::store_bench {
 namespace {
 
 /// Address space, and what a file may grow to; takes no memory.
@@ -180,6 +180,6 @@ const std::string& version() {
 }
 
 }  // namespace
-}  // namespace holdfast::db_bench
+}  // namespace holdfast::store_bench
 
-HOLDFAST_PEER(holdfast::db_bench::LmdbStore, holdfast::db_bench::version().c_str())
+HOLDFAST_PEER(holdfast::store_bench::LmdbStore, holdfast::store_bench::version().c_str())

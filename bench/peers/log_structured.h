@@ -9,7 +9,7 @@
 
 #include "holdfast/runner/db/store.h"
 
-namespace holdfast::db_bench {
+namespace holdfast::store_bench {
 
 template <class Status>
 void check(const Status& status) {
@@ -94,4 +94,4 @@ class LogStructuredStore : public Store {
   std::unique_ptr<typename Kit::DB> db_;
 };
 
-}  // namespace holdfast::db_bench
+}  // namespace holdfast::store_bench

@@ -8,7 +8,7 @@
 #include "bench/peers/log_structured.h"
 #include "bench/peers/plug_in.h"
 
-namespace holdfast::db_bench {
+namespace holdfast::store_bench {
 namespace {
 
 /// Bytes that may stay where the store has them.
@@ -58,6 +58,6 @@ const std::string& version() {
 }
 
 }  // namespace
-}  // namespace holdfast::db_bench
+}  // namespace holdfast::store_bench
 
-HOLDFAST_PEER(holdfast::db_bench::RocksDbStore, holdfast::db_bench::version().c_str())
+HOLDFAST_PEER(holdfast::store_bench::RocksDbStore, holdfast::store_bench::version().c_str())

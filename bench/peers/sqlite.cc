@@ -9,7 +9,7 @@
 
 #include "bench/peers/plug_in.h"
 
-namespace holdfast::db_bench {
+namespace holdfast::store_bench {
 namespace {
 
 constexpr int kPatienceMs = 60'000;
@@ -209,6 +209,6 @@ class SqliteStore final : public Store {
 };
 
 }  // namespace
-}  // namespace holdfast::db_bench
+}  // namespace holdfast::store_bench
 
-HOLDFAST_PEER(holdfast::db_bench::SqliteStore, sqlite3_libversion())
+HOLDFAST_PEER(holdfast::store_bench::SqliteStore, sqlite3_libversion())

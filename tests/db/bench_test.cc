@@ -15,7 +15,7 @@
 namespace holdfast {
 namespace {
 
-using db_bench::Zipfian;
+using store_bench::Zipfian;
 
 TEST(DbBenchZipfian, comes_up_in_proportion_to_a_power_of_the_rank) {
   constexpr uint64_t kItems = 1000;
@@ -58,7 +58,7 @@ TEST(DbBenchZipfian, of_one_or_two_items) {
 }
 
 TEST(DbBenchValues, are_new_bytes_each_time_and_half_of_them_repeat) {
-  db_bench::Values values(1);
+  store_bench::Values values(1);
   const std::string first(values.next(100));
   const std::string second(values.next(100));
   EXPECT_NE(first, second);
@@ -70,8 +70,8 @@ TEST(DbBenchValues, are_new_bytes_each_time_and_half_of_them_repeat) {
 }
 
 TEST(DbBenchKeys, are_sixteen_digits) {
-  EXPECT_EQ(db_bench::key_of(0), "0000000000000000");
-  EXPECT_EQ(db_bench::key_of(120'034), "0000000000120034");
+  EXPECT_EQ(store_bench::key_of(0), "0000000000000000");
+  EXPECT_EQ(store_bench::key_of(120'034), "0000000000120034");
 }
 
 Json run(Json spec) {
@@ -140,7 +140,7 @@ TEST(DbBench, does_every_benchmark_on_holdfast) {
 
 TEST(DbBench, does_every_benchmark_on_the_peers_that_were_built) {
   Json names = Json::array();
-  for (const auto& peer : db_bench::peer_list()) {
+  for (const auto& peer : store_bench::peer_list()) {
     names.push_back(peer.name);
   }
   const Json report = run({{"benchmarks", all_benchmarks()},

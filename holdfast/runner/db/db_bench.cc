@@ -18,7 +18,7 @@
 #include "holdfast/runner/temporary_heap.h"
 
 namespace holdfast {
-namespace db_bench {
+namespace store_bench {
 namespace {
 
 constexpr int kMostThreads = 128;
@@ -236,10 +236,10 @@ Json context(const Plan& plan, const std::vector<Contender>& list, const Json& m
 }
 
 }  // namespace
-}  // namespace db_bench
+}  // namespace store_bench
 
 Result<Json> db_bench(const Json& spec, Progress progress) {
-  using namespace db_bench;  // NOLINT(google-build-using-namespace): one function
+  using namespace store_bench;  // NOLINT(google-build-using-namespace): one function
   return guarded([&] {
     const Plan plan = parse(spec);
     const Folder folder(plan.folder);
@@ -256,10 +256,10 @@ Result<Json> db_bench(const Json& spec, Progress progress) {
 
 Json db_bench_catalog() {
   Json catalog = {{"benchmarks", Json::array()}, {"peers", Json::array()}};
-  for (const auto& info : db_bench::benchmark_list()) {
+  for (const auto& info : store_bench::benchmark_list()) {
     catalog["benchmarks"].push_back({{"name", info.name}, {"help", info.help}});
   }
-  for (const auto& peer : db_bench::peer_list()) {
+  for (const auto& peer : store_bench::peer_list()) {
     catalog["peers"].push_back(peer.name);
   }
   return catalog;

@@ -6,7 +6,7 @@
 
 #include "holdfast/runner/median.h"
 
-namespace holdfast::db_bench {
+namespace holdfast::store_bench {
 namespace {
 
 Json head(const Measured& m, int family, const char* run_type) {
@@ -104,4 +104,4 @@ void append_entries(const Measured& m, int family, Json& benchmarks) {
   benchmarks.push_back(median_entry(m, family));
 }
 
-}  // namespace holdfast::db_bench
+}  // namespace holdfast::store_bench

@@ -7,7 +7,7 @@
 #include "holdfast/runner/db/measure.h"
 #include "holdfast/runner/json.h"
 
-namespace holdfast::db_bench {
+namespace holdfast::store_bench {
 
 /// What is known about one step on one store when all rounds are over.
 struct Measured {
@@ -23,4 +23,4 @@ struct Measured {
 /// Appends the entries of Google Benchmark's "benchmarks"; see db_bench.h.
 void append_entries(const Measured& measured, int family, Json& benchmarks);
 
-}  // namespace holdfast::db_bench
+}  // namespace holdfast::store_bench

@@ -4,7 +4,7 @@
 #include "holdfast/db/db.h"
 #include "holdfast/runner/engine_table.h"
 
-namespace holdfast::db_bench {
+namespace holdfast::store_bench {
 namespace {
 
 void check(const db::Status& status) {
@@ -107,4 +107,4 @@ std::unique_ptr<Store> open_holdfast(const HoldfastSpec& spec, const std::string
   return std::make_unique<HoldfastStore>(spec, path, threads);
 }
 
-}  // namespace holdfast::db_bench
+}  // namespace holdfast::store_bench

@@ -8,7 +8,7 @@
 #include "holdfast/machine/machine.h"
 #include "holdfast/runner/db/store.h"
 
-namespace holdfast::db_bench {
+namespace holdfast::store_bench {
 
 struct HoldfastSpec {
   std::string engine;
@@ -20,4 +20,4 @@ struct HoldfastSpec {
 std::unique_ptr<Store> open_holdfast(const HoldfastSpec& spec, const std::string& path,
                                      int threads);
 
-}  // namespace holdfast::db_bench
+}  // namespace holdfast::store_bench

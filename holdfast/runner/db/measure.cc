@@ -12,7 +12,7 @@
 #include "holdfast/machine/native/threads.h"
 #include "holdfast/runner/guarded.h"
 
-namespace holdfast::db_bench {
+namespace holdfast::store_bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -131,4 +131,4 @@ void settle() {
   }
 }
 
-}  // namespace holdfast::db_bench
+}  // namespace holdfast::store_bench

@@ -8,7 +8,7 @@
 #include "holdfast/runner/db/step.h"
 #include "holdfast/runner/histogram.h"
 
-namespace holdfast::db_bench {
+namespace holdfast::store_bench {
 
 /// What one run of a step on one store gave.
 struct Run {
@@ -36,4 +36,4 @@ Run measure(Store& store, const Step& step, int threads, bool durable, uint64_t 
 /// next one. Gives up after some seconds.
 void settle();
 
-}  // namespace holdfast::db_bench
+}  // namespace holdfast::store_bench

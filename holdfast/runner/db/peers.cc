@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-namespace holdfast::db_bench {
+namespace holdfast::store_bench {
 
 const std::vector<PeerInfo>& peer_list() {
   static const std::vector<PeerInfo> list{{"leveldb", "libleveldb-dev"},
@@ -42,4 +42,4 @@ Result<Peer> Peer::load(const std::string& name, const std::string& folder) {
   return Peer(name, open, version);
 }
 
-}  // namespace holdfast::db_bench
+}  // namespace holdfast::store_bench

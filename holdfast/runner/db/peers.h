@@ -8,7 +8,7 @@
 #include "holdfast/base/status.h"
 #include "holdfast/runner/db/store.h"
 
-namespace holdfast::db_bench {
+namespace holdfast::store_bench {
 
 struct PeerInfo {
   const char* name;
@@ -31,12 +31,12 @@ class Peer {
   }
 
  private:
-  Peer(std::string name, OpenPeer* open, PeerVersion* version)
-      : name_(std::move(name)), open_(open), version_(version) {}
+  Peer(std::string name, OpenPeer* opener, PeerVersion* versioner)
+      : name_(std::move(name)), open_(opener), version_(versioner) {}
 
   std::string name_;
   OpenPeer* open_;
   PeerVersion* version_;
 };
 
-}  // namespace holdfast::db_bench
+}  // namespace holdfast::store_bench

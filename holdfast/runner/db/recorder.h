@@ -8,7 +8,7 @@
 
 #include "holdfast/runner/histogram.h"
 
-namespace holdfast::db_bench {
+namespace holdfast::store_bench {
 
 /// Counts and times one thread's operations. One in sixteen is timed while they are short, so that
 /// the clock costs them little; all that are long, or all (`each`).
@@ -33,11 +33,11 @@ class Recorder {
   }
 
   /// Uses what was read, so that reading it is not left out.
-  void consume(std::string_view bytes) {
-    consumed += bytes.size();
-    if (!bytes.empty()) {
-      consumed += static_cast<unsigned char>(bytes.front()) +
-                  static_cast<uint64_t>(static_cast<unsigned char>(bytes.back()));
+  void consume(std::string_view text) {
+    consumed += text.size();
+    if (!text.empty()) {
+      consumed += static_cast<unsigned char>(text.front());
+      consumed += static_cast<unsigned char>(text.back());
     }
   }
 
@@ -56,4 +56,4 @@ class Recorder {
   int untimed_ = 0;
 };
 
-}  // namespace holdfast::db_bench
+}  // namespace holdfast::store_bench

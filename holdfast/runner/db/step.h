@@ -11,7 +11,7 @@
 #include "holdfast/runner/db/recorder.h"
 #include "holdfast/runner/db/store.h"
 
-namespace holdfast::db_bench {
+namespace holdfast::store_bench {
 
 /// db_bench's flags. As there, each thread does so many operations, all on the same keys.
 struct Sizes {
@@ -63,4 +63,4 @@ struct Step {
   std::function<void(Task&)> body;
 };
 
-}  // namespace holdfast::db_bench
+}  // namespace holdfast::store_bench

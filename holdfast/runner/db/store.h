@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-namespace holdfast::db_bench {
+namespace holdfast::store_bench {
 
 using Entry = std::pair<std::string_view, std::string_view>;
 
@@ -63,4 +63,4 @@ class Store {
 using OpenPeer = Store*(const std::string& path, int threads);
 using PeerVersion = const char*();
 
-}  // namespace holdfast::db_bench
+}  // namespace holdfast::store_bench

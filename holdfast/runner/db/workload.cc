@@ -6,16 +6,13 @@
 
 #include "holdfast/base/status.h"
 
-namespace holdfast::db_bench {
+namespace holdfast::store_bench {
 namespace {
 
 enum class Kind { write, read, walk, seek, remove, read_while_writing };
 
 /// What tells db_bench's benchmarks apart.
-struct Benchmark {
-  const char* name;
-  const char* help;
-  Kind kind;
+struct How {
   bool random = false;     ///< keys by chance, or else in order
   bool fresh = false;      ///< begins with an empty store
   bool durable = false;    ///< db_bench's sync
@@ -27,38 +24,63 @@ struct Benchmark {
   bool backwards = false;  ///< walks from the last key
 };
 
+struct Benchmark {
+  const char* name;
+  const char* help;
+  Kind kind;
+  How how = {};
+};
+
 constexpr std::array kBenchmarks{
-    Benchmark{"fillseq", "puts in the order of keys, into an empty store", Kind::write,
-              .fresh = true},
-    Benchmark{"fillbatch", "the same, 1000 entries in a write", Kind::write, .fresh = true,
-              .batch = kBatchEntries},
-    Benchmark{"fillrandom", "puts in random order, into an empty store", Kind::write,
-              .random = true, .fresh = true},
-    Benchmark{"fillsync", "the same, durable over a power cut; a thousandth of --num", Kind::write,
-              .random = true, .fresh = true, .durable = true, .share = 1000},
-    Benchmark{"fill100K", "values of 100,000 bytes; a thousandth of --num", Kind::write,
-              .random = true, .fresh = true, .share = 1000, .value_size = 100'000},
-    Benchmark{"overwrite", "puts in random order", Kind::write, .random = true},
-    Benchmark{"readrandom", "gets in random order", Kind::read, .random = true},
-    Benchmark{"readmissing", "gets of keys that are not there", Kind::read, .random = true,
-              .missing = true},
-    Benchmark{"readhot", "gets of a hundredth of the keys", Kind::read, .random = true, .hot = 100},
+    Benchmark{
+        "fillseq", "puts in the order of keys, into an empty store", Kind::write, {.fresh = true}},
+    Benchmark{"fillbatch",
+              "the same, 1000 entries in a write",
+              Kind::write,
+              {.fresh = true, .batch = kBatchEntries}},
+    Benchmark{"fillrandom",
+              "puts in random order, into an empty store",
+              Kind::write,
+              {.random = true, .fresh = true}},
+    Benchmark{"fillsync",
+              "the same, durable over a power cut; a thousandth of --num",
+              Kind::write,
+              {.random = true, .fresh = true, .durable = true, .share = 1000}},
+    Benchmark{"fill100K",
+              "values of 100,000 bytes; a thousandth of --num",
+              Kind::write,
+              {.random = true, .fresh = true, .share = 1000, .value_size = 100'000}},
+    Benchmark{"overwrite", "puts in random order", Kind::write, {.random = true}},
+    Benchmark{"readrandom", "gets in random order", Kind::read, {.random = true}},
+    Benchmark{"readmissing",
+              "gets of keys that are not there",
+              Kind::read,
+              {.random = true, .missing = true}},
+    Benchmark{
+        "readhot", "gets of a hundredth of the keys", Kind::read, {.random = true, .hot = 100}},
     Benchmark{"readseq", "walks forwards", Kind::walk},
-    Benchmark{"readreverse", "walks backwards", Kind::walk, .backwards = true},
-    Benchmark{"seekrandom", "opens an iterator and seeks a key", Kind::seek, .random = true},
-    Benchmark{"readwhilewriting", "readrandom beside one more thread that overwrites",
-              Kind::read_while_writing, .random = true},
+    Benchmark{"readreverse", "walks backwards", Kind::walk, {.backwards = true}},
+    Benchmark{"seekrandom", "opens an iterator and seeks a key", Kind::seek, {.random = true}},
+    Benchmark{"readwhilewriting",
+              "readrandom beside one more thread that overwrites",
+              Kind::read_while_writing,
+              {.random = true}},
     Benchmark{"deleteseq", "deletes in the order of keys", Kind::remove},
-    Benchmark{"deleterandom", "deletes in random order", Kind::remove, .random = true},
+    Benchmark{"deleterandom", "deletes in random order", Kind::remove, {.random = true}},
 };
 
 class Runner {
  public:
   Runner(const Benchmark& benchmark, const Sizes& sizes, Task& task)
-      : b_(benchmark), sizes_(sizes), task_(task), client_(task.client), out_(task.recorder) {}
+      : kind_(benchmark.kind),
+        b_(benchmark.how),
+        sizes_(sizes),
+        task_(task),
+        client_(task.client),
+        out_(task.recorder) {}
 
   void run() {
-    switch (b_.kind) {
+    switch (kind_) {
       case Kind::write:
         write();
         break;
@@ -185,7 +207,8 @@ class Runner {
 
   uint64_t operations(uint64_t given) const { return std::max<uint64_t>(1, given / b_.share); }
 
-  const Benchmark& b_;
+  Kind kind_;
+  const How& b_;
   const Sizes& sizes_;
   Task& task_;
   Client& client_;
@@ -218,8 +241,8 @@ Step step_of(const std::string& name, const Sizes& sizes) {
   }
   Step step;
   step.name = name;
-  step.fresh = found->fresh;
-  step.durable = found->durable;
+  step.fresh = found->how.fresh;
+  step.durable = found->how.durable;
   step.helpers = found->kind == Kind::read_while_writing ? 1 : 0;
   step.kinds = {found->kind == Kind::write    ? "put"
                 : found->kind == Kind::remove ? "delete"
@@ -255,4 +278,4 @@ std::string_view Values::next(size_t size) {
   return std::string_view(pool_).substr(position_ - size, size);
 }
 
-}  // namespace holdfast::db_bench
+}  // namespace holdfast::store_bench

@@ -6,7 +6,7 @@
 
 #include "holdfast/runner/db/step.h"
 
-namespace holdfast::db_bench {
+namespace holdfast::store_bench {
 
 /// Entries of a batch in fillbatch, as in db_bench.
 inline constexpr size_t kBatchEntries = 1000;
@@ -24,4 +24,4 @@ Step step_of(const std::string& name, const Sizes& sizes);
 /// db_bench's key: sixteen digits.
 std::string key_of(uint64_t number);
 
-}  // namespace holdfast::db_bench
+}  // namespace holdfast::store_bench

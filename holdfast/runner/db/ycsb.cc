@@ -7,7 +7,7 @@
 
 #include "holdfast/runner/db/zipfian.h"
 
-namespace holdfast::db_bench {
+namespace holdfast::store_bench {
 namespace {
 
 enum Kind : size_t { kRead, kUpdate, kInsert, kScan, kReadModifyWrite };
@@ -236,4 +236,4 @@ std::vector<Step> steps_of(const Ycsb& workload) {
   return {loading, running};
 }
 
-}  // namespace holdfast::db_bench
+}  // namespace holdfast::store_bench

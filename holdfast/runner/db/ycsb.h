@@ -11,7 +11,7 @@
 #include "holdfast/runner/db/step.h"
 #include "holdfast/runner/json.h"
 
-namespace holdfast::db_bench {
+namespace holdfast::store_bench {
 
 struct Ycsb {
   enum class Request { uniform, zipfian, latest };
@@ -35,4 +35,4 @@ struct Ycsb {
 /// "<name>-load" and "<name>". An update, and so an insertion, writes all of a record.
 std::vector<Step> steps_of(const Ycsb& workload);
 
-}  // namespace holdfast::db_bench
+}  // namespace holdfast::store_bench

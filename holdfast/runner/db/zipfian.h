@@ -7,7 +7,7 @@
 
 #include "holdfast/base/random.h"
 
-namespace holdfast::db_bench {
+namespace holdfast::store_bench {
 
 /// Numbers from 0 to n - 1, of which number i comes up in proportion to 1 / (i + 1)^0.99: Gray and
 /// others, "Quickly generating billion-record synthetic databases", SIGMOD 1994, figure "zipf".
@@ -45,4 +45,4 @@ class Zipfian {
   double eta_ = 0;
 };
 
-}  // namespace holdfast::db_bench
+}  // namespace holdfast::store_bench
