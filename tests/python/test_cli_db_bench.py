@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does `holdfast db bench` know the flags of db_bench and the files of YCSB, print lines alike, and say who is ahead?"""
+"""Does `holdfast db bench` know flags of db_bench and files of YCSB, print lines alike, and say who is ahead?"""
 
 import json
 import re

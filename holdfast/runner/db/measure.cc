@@ -17,10 +17,18 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+double process_cpu_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
 struct alignas(128) Worker {
   std::optional<Recorder> recorder;
   Clock::time_point start;
   Clock::time_point end;
+  double cpu_start = 0;
+  double cpu_end = 0;
   Status status;
 };
 
@@ -33,6 +41,7 @@ void work(Store& store, const Step& step, bool durable, uint64_t seed, std::latc
     values.emplace(seed);
   });
   line.arrive_and_wait();  // also who failed: the others wait for all
+  worker.cpu_start = process_cpu_seconds();
   worker.start = Clock::now();
   if (worker.status.ok()) {
     worker.status = run_guarded([&] {
@@ -42,6 +51,7 @@ void work(Store& store, const Step& step, bool durable, uint64_t seed, std::latc
     });
   }
   worker.end = Clock::now();
+  worker.cpu_end = process_cpu_seconds();
   if (number < threads) {
     shared.working.fetch_sub(1);
   }
@@ -63,6 +73,8 @@ Run sum_up(const std::vector<Worker>& workers, size_t measured, size_t kinds) {
   uint64_t consumed = 0;
   Clock::time_point start = Clock::time_point::max();
   Clock::time_point end = Clock::time_point::min();
+  double cpu_start = workers.front().cpu_start;
+  double cpu_end = 0;
   for (size_t i = 0; i < workers.size(); ++i) {
     const Worker& worker = workers[i];
     const Recorder& r = *worker.recorder;
@@ -75,6 +87,8 @@ Run sum_up(const std::vector<Worker>& workers, size_t measured, size_t kinds) {
     }
     start = std::min(start, worker.start);
     end = std::max(end, worker.end);
+    cpu_start = std::min(cpu_start, worker.cpu_start);
+    cpu_end = std::max(cpu_end, worker.cpu_end);
     run.thread_seconds += seconds(worker.end - worker.start);
     run.bytes += r.bytes;
     run.looked += r.looked;
@@ -88,13 +102,8 @@ Run sum_up(const std::vector<Worker>& workers, size_t measured, size_t kinds) {
   // Makes everything that was read an input of something the compiler cannot see through.
   asm volatile("" : : "r"(consumed) : "memory");
   run.seconds = seconds(end - start);
+  run.cpu_seconds = cpu_end - cpu_start;
   return run;
-}
-
-double process_cpu_seconds() {
-  timespec t{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
 }  // namespace

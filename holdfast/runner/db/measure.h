@@ -14,6 +14,7 @@ namespace holdfast::store_bench {
 struct Run {
   double seconds = 0;         ///< from the common start to the last measured thread's end
   double thread_seconds = 0;  ///< summed over the measured threads, as db_bench's micros/op are
+  double cpu_seconds = 0;     ///< of the whole process meanwhile, background threads included
   uint64_t operations = 0;
   uint64_t bytes = 0;
   uint64_t looked = 0;
@@ -23,6 +24,9 @@ struct Run {
   Status status;                   ///< why a thread stopped early
 
   double per_second() const { return seconds > 0 ? static_cast<double>(operations) / seconds : 0; }
+  double cpu_ns_per_op() const {
+    return operations == 0 ? 0 : cpu_seconds * 1e9 / static_cast<double>(operations);
+  }
   double micros_per_op() const {
     return operations == 0 ? 0 : thread_seconds * 1e6 / static_cast<double>(operations);
   }

@@ -44,6 +44,7 @@ def _notes(entry: results.Entry) -> Iterator[str]:
     yield f"writes survive {entry['survives']}"
     if entry["iterations"] > 1:
         yield f"{entry['micros_per_op_min']:.3f} to {entry['micros_per_op_max']:.3f}"
+    yield f"processor {output.duration(entry['cpu_time'] * 1e-9)}"
     for name in ("p50", "p99"):
         yield f"{name} {output.duration(entry[f'{name}_ns'] * 1e-9)}"
 
