@@ -99,7 +99,7 @@ class Folder {
   explicit Folder(const std::string& parent)
       : path_(parent + "/holdfast-db-bench-" + std::to_string(getpid())) {
     std::error_code error;
-    std::filesystem::create_directories(path_, error);
+    std::filesystem::create_directory(path_, error);
     if (error) {
       throw Error(Status(Code::not_found, "cannot make a folder in " + parent +
                                               " for databases: " + error.message()));
