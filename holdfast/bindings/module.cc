@@ -14,6 +14,7 @@
 #include "holdfast/runner/canary.h"
 #include "holdfast/runner/catalog.h"
 #include "holdfast/runner/crash.h"
+#include "holdfast/runner/db/db_bench.h"
 #include "holdfast/runner/environment.h"
 #include "holdfast/runner/heap_tools.h"
 #include "holdfast/runner/json.h"
@@ -89,6 +90,12 @@ nb::object py_bench(const nb::object& spec, nb::object progress) {
   const Json json = from_python(spec);
   PythonProgress call(std::move(progress));
   return unlocked([&] { return bench(json, call); });
+}
+
+nb::object py_db_bench(const nb::object& spec, nb::object progress) {
+  const Json json = from_python(spec);
+  PythonProgress call(std::move(progress));
+  return unlocked([&] { return db_bench(json, call); });
 }
 
 nb::object py_replay(const nb::object& spec, nb::object progress) {
@@ -186,6 +193,11 @@ NB_MODULE(_core, m) {
         "Measures natively; see holdfast/runner/bench.h for the fields. progress(share, text) is "
         "called "
         "about once a second and may raise to stop.");
+  m.def("db_bench", &py_db_bench, nb::arg("spec"), nb::arg("progress").none() = nb::none(),
+        "Measures HoldfastDB and its peers; see holdfast/runner/db/db_bench.h.");
+  m.def(
+      "db_bench_catalog", [] { return to_python(db_bench_catalog()); },
+      "The benchmarks and peers of db_bench.");
   m.def("replay", &py_replay, nb::arg("spec"), nb::arg("progress").none() = nb::none(),
         "Measures log replay natively; see holdfast/runner/replay.h.");
   m.def("sim", &py_simulate, nb::arg("spec"), nb::arg("progress").none() = nb::none(),

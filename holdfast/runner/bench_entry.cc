@@ -3,17 +3,13 @@
 
 #include <algorithm>
 
+#include "holdfast/runner/median.h"
+
 namespace holdfast {
 namespace {
 
 double ratio(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t n = values.size();
-  return n == 0 ? 0 : (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
 template <class F>

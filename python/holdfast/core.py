@@ -52,6 +52,16 @@ def bench(spec: dict[str, Any], progress: Progress | None = None) -> dict[str, A
     return _call("bench", spec, progress)
 
 
+def db_bench(spec: dict[str, Any], progress: Progress | None = None) -> dict[str, Any]:
+    """Measures HoldfastDB and other key-value stores on this computer."""
+    return _call("db_bench", spec, progress)
+
+
+def db_bench_catalog() -> dict[str, Any]:
+    """The benchmarks and peers of db_bench."""
+    return _call("db_bench_catalog")
+
+
 def replay(spec: dict[str, Any], progress: Progress | None = None) -> dict[str, Any]:
     """Fills logs and measures on this computer how they are replayed. Simulated: sim, with `replayers`."""
     return _call("replay", spec, progress)

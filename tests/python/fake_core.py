@@ -61,6 +61,9 @@ def entry(name: str, threads: int, rate: float) -> dict[str, Any]:
     }
 
 
+_ENDS = {"": 1.0, "_min": 0.9, "_max": 1.1}
+
+
 def violation(spec: dict[str, Any], seed: int) -> dict[str, Any]:
     program = spec["program"] or "w0 w1 | s"
     return {
@@ -172,6 +175,49 @@ class FakeCore:
             "seed": spec["seed"],
             "turns": 3,
         }
+        return {"context": context, "benchmarks": entries + self.extra_entries}
+
+    def db_bench_catalog(self) -> dict[str, Any]:
+        names = ("fillseq", "fillsync", "readrandom", "readseq")
+        return {"benchmarks": [{"name": n, "help": "it"} for n in names], "peers": ["leveldb", "lmdb"]}
+
+    def db_bench(self, spec: dict[str, Any], progress: Any = None) -> dict[str, Any]:
+        """Peers read twice as fast and write half as fast as HoldfastDB; lmdb is not built."""
+        self._called("db_bench", spec)
+        stores = [f"holdfast/{e}/{d}" for e in spec["engines"] for d in spec["domains"]]
+        stores += [name for name in spec["peers"] if name != "lmdb"]
+        entries = []
+        for benchmark in spec["benchmarks"]:
+            name = benchmark if isinstance(benchmark, str) else benchmark["name"]
+            for store in stores:
+                rate = 1e6
+                if store == "leveldb":
+                    rate *= 2 if name.startswith("read") else 0.5
+                read = {"looked": 100, "found": 63}
+                entries.append(
+                    entry(store, 1, rate)
+                    | {"benchmark": name, "store": store, "iterations": spec["rounds"], "survives": "process"}
+                    | {f"micros_per_op{end}": 1e6 / rate * by for end, by in _ENDS.items()}
+                    | {"p90_ns": 1000.0, "p999_ns": 9000.0}
+                    | (read if name.startswith("read") else {"megabytes_per_second": 47.2})
+                    | {
+                        "operations": [
+                            {
+                                "operation": "get",
+                                "latency_samples": 9,
+                                "p50_ns": 900.0,
+                                "p90_ns": 1000.0,
+                                "p99_ns": 2500.0,
+                                "p999_ns": 9000.0,
+                            }
+                        ]
+                    }
+                )
+        keys = ("num", "reads", "value_size", "threads", "rounds", "seed")
+        context = {key: spec[key] for key in keys} | {"dir": spec.get("dir", "/dev/shm")}
+        context |= {"stores": [{"name": name, "version": "1.23"} for name in stores]}
+        missing = [{"store": "lmdb", "reason": "not built: install liblmdb-dev and build anew"}]
+        context |= {"missing": missing if "lmdb" in spec["peers"] else []}
         return {"context": context, "benchmarks": entries + self.extra_entries}
 
     def replay(self, spec: dict[str, Any], progress: Any = None) -> dict[str, Any]:

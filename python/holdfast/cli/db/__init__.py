@@ -5,10 +5,10 @@ from typing import Any
 
 import typer
 
-from holdfast.cli.db import entries, service, transfer
+from holdfast.cli.db import bench, entries, service, transfer
 
 app = typer.Typer(
-    help="The key-value store: load, dump, look, change, verify, back up.", no_args_is_help=True
+    help="The key-value store: load, dump, look, change, verify, back up, measure.", no_args_is_help=True
 )
 
 for _verb in (
@@ -21,6 +21,7 @@ for _verb in (
     service.stats,
     service.verify,
     service.backup,
+    bench.bench,
 ):
     _command: Any = _verb
     app.command(name=_command.__name__)(_command)

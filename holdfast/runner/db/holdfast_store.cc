@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/runner/db/holdfast_store.h"
+
+#include "holdfast/db/db.h"
+#include "holdfast/runner/engine_table.h"
+
+namespace holdfast::store_bench {
+namespace {
+
+void check(const db::Status& status) {
+  if (!status.ok()) {
+    throw Error(Status(status.code(), status.message()));
+  }
+}
+
+class HoldfastCursor final : public Cursor {
+ public:
+  explicit HoldfastCursor(db::DB& db) : at_(db.NewIterator({})) {}
+
+  bool seek_first() override { return at_->SeekToFirst(), there(); }
+  bool seek_last() override { return at_->SeekToLast(), there(); }
+  bool seek(std::string_view key) override { return at_->Seek(key), there(); }
+  bool next() override { return at_->Next(), there(); }
+  bool prev() override { return at_->Prev(), there(); }
+  std::string_view key() override { return view(at_->key()); }
+  std::string_view value() override { return view(at_->value()); }
+
+ private:
+  static std::string_view view(const db::Slice& slice) { return {slice.data(), slice.size()}; }
+  bool there() {
+    if (!at_->Valid()) {
+      check(at_->status());
+      return false;
+    }
+    return true;
+  }
+
+  std::unique_ptr<db::Iterator> at_;
+};
+
+class HoldfastClient final : public Client {
+ public:
+  explicit HoldfastClient(db::DB& db) : db_(db) {}
+
+  void put(std::string_view key, std::string_view value) override {
+    check(db_.Put({}, key, value));
+  }
+  void write(std::span<const Entry> entries) override {
+    db::WriteBatch batch;
+    for (const auto& [key, value] : entries) {
+      batch.Put(key, value);
+    }
+    check(db_.Write({}, &batch));
+  }
+  void remove(std::string_view key) override { check(db_.Delete({}, key)); }
+  bool get(std::string_view key, std::string_view* value) override {
+    const db::Status status = db_.Get({}, key, &value_);
+    if (status.IsNotFound()) {
+      return false;
+    }
+    check(status);
+    *value = value_;
+    return true;
+  }
+  std::unique_ptr<Cursor> cursor() override { return std::make_unique<HoldfastCursor>(db_); }
+
+ private:
+  db::DB& db_;
+  std::string value_;
+};
+
+class HoldfastStore final : public Store {
+ public:
+  HoldfastStore(const HoldfastSpec& spec, const std::string& path, int threads)
+      : domain_(spec.domain) {
+    db::Options options;
+    options.create_if_missing = true;
+    options.error_if_exists = true;
+    options.engine = spec.engine;
+    // Options given for other engines are not this one's.
+    const NativeEngine* engine = find_native_engine(spec.engine).value();
+    options.engine_options = engine_options(*engine->description, spec.options);
+    options.initial_bytes = kGrowth;
+    options.max_threads = threads + 1;
+    options.domain = spec.domain;
+    db::DB* opened = nullptr;
+    check(db::DB::Open(options, path, &opened));
+    db_.reset(opened);
+  }
+
+  std::string survives(bool /*durable*/) const override { return to_string(domain_); }
+  std::unique_ptr<Client> client(bool /*durable*/) override {
+    return std::make_unique<HoldfastClient>(*db_);
+  }
+
+ private:
+  static constexpr size_t kGrowth = size_t{64} << 20;
+
+  Domain domain_;
+  std::unique_ptr<db::DB> db_;
+};
+
+}  // namespace
+
+std::unique_ptr<Store> open_holdfast(const HoldfastSpec& spec, const std::string& path,
+                                     int threads) {
+  return std::make_unique<HoldfastStore>(spec, path, threads);
+}
+
+}  // namespace holdfast::store_bench

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "holdfast/machine/machine.h"
+#include "holdfast/runner/db/store.h"
+
+namespace holdfast::store_bench {
+
+struct HoldfastSpec {
+  std::string engine;
+  std::map<std::string, std::string> options;
+  Domain domain = Domain::file;
+};
+
+/// HoldfastDB. All its writes are durable, whatever a client was asked to be. Throws Error.
+std::unique_ptr<Store> open_holdfast(const HoldfastSpec& spec, const std::string& path,
+                                     int threads);
+
+}  // namespace holdfast::store_bench

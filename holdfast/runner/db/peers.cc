@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/runner/db/peers.h"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+
+namespace holdfast::store_bench {
+
+const std::vector<PeerInfo>& peer_list() {
+  static const std::vector<PeerInfo> list{{"leveldb", "libleveldb-dev"},
+                                          {"rocksdb", "librocksdb-dev"},
+                                          {"lmdb", "liblmdb-dev"},
+                                          {"sqlite", "libsqlite3-dev"}};
+  return list;
+}
+
+Result<Peer> Peer::load(const std::string& name, const std::string& folder) {
+  const PeerInfo* known = nullptr;
+  for (const PeerInfo& info : peer_list()) {
+    known = name == info.name ? &info : known;
+  }
+  if (known == nullptr) {
+    return Status(Code::invalid_argument, "there is no peer '" + name + "'");
+  }
+  const std::string file = (folder.empty() ? HOLDFAST_PEERS_DIR : folder) + "/" + name + ".so";
+  if (std::error_code error; !std::filesystem::exists(file, error)) {
+    return Status(Code::unsupported,
+                  "not built: install " + std::string(known->package) + " and build anew");
+  }
+  // Local: the peers' symbols, and those of what they are linked with, stay among themselves. Never
+  // closed, because their threads may outlive a store.
+  void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    return Status(Code::unsupported, dlerror());  // NOLINT(concurrency-mt-unsafe): one thread
+  }
+  auto* const open = reinterpret_cast<OpenPeer*>(dlsym(library, "holdfast_peer_open"));
+  auto* const version = reinterpret_cast<PeerVersion*>(dlsym(library, "holdfast_peer_version"));
+  if (open == nullptr || version == nullptr) {
+    return Status(Code::unsupported, file + " is no plug-in of this version");
+  }
+  return Peer(name, open, version);
+}
+
+}  // namespace holdfast::store_bench

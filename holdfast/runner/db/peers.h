@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "holdfast/base/status.h"
+#include "holdfast/runner/db/store.h"
+
+namespace holdfast::store_bench {
+
+struct PeerInfo {
+  const char* name;
+  const char* package;  ///< of Debian, what the plug-in is built with
+};
+/// The peers there are plug-ins for, built or not.
+const std::vector<PeerInfo>& peer_list();
+
+/// Another key-value store, loaded from a folder of plug-ins.
+class Peer {
+ public:
+  /// Code unsupported where the plug-in was not built; the message says what to install. An empty
+  /// folder stands for the one of this build.
+  static Result<Peer> load(const std::string& name, const std::string& folder);
+
+  const std::string& name() const { return name_; }
+  std::string version() const { return version_(); }
+  std::unique_ptr<Store> open(const std::string& path, int threads) const {
+    return std::unique_ptr<Store>(open_(path, threads));
+  }
+
+ private:
+  Peer(std::string name, OpenPeer* opener, PeerVersion* versioner)
+      : name_(std::move(name)), open_(opener), version_(versioner) {}
+
+  std::string name_;
+  OpenPeer* open_;
+  PeerVersion* version_;
+};
+
+}  // namespace holdfast::store_bench
