@@ -42,6 +42,7 @@ void CrashExplorer::Search::create() {
 void CrashExplorer::Search::recover_created(sim::Image image, uint64_t hash) {
   SimMachine machine(recovery_options(), std::move(image));
   auto found = open(machine, true);
+  learn(machine);
   if (auto* fault = std::get_if<Fault>(&found)) {
     fail(kCreation, std::move(*fault), kNever, hash, 0);
   } else if (std::get<Subject::Words>(found) != initial_) {

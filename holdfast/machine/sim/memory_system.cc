@@ -82,13 +82,12 @@ uint64_t MemorySystem::load(uintptr_t address, size_t size) {
   SimThread& thread = *current_thread;
   const size_t start = address % kWordBytes;
   if (timed_ == nullptr && !thread.tx->open && start + size <= kWordBytes) [[likely]] {
-    // Nearly all loads of a crash search: what is left of the rest for a word of a thread without
-    // a transaction, where there is no time.
+    // Nearly all loads of a crash search: what is left where there is no time and no transaction.
     ++thread.stats.loads;
     runner_.point(thread, Op::load, address);
     htm_.plain_load(thread.slot, line_of(address));
-    const uintptr_t at = address - start;
-    return thread.buffer.forward(at, read_word(at)) >> (8 * start) & byte_mask(0, size);
+    const uint64_t word = thread.buffer.forward(address - start, read_word(address - start));
+    return word >> (8 * start) & byte_mask(0, size);
   }
   uint64_t bits = 0;
   size_t done = 0;
@@ -457,10 +456,8 @@ void MemorySystem::light_fence() {
 
 void MemorySystem::heavy_fence() {
   fence();
-  for (const auto& thread : threads_) {
-    if (timed_ == nullptr) {
-      leave_all(*thread);
-    }
+  for (size_t i = 0; timed_ == nullptr && i < threads_.size(); ++i) {
+    leave_all(*threads_[i]);
   }
 }
 
