@@ -170,11 +170,16 @@ def test_an_interrupt_ends_a_benchmark_without_leftovers(tmp_path):
         "--dir",
         str(tmp_path),
     ]
-    with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        while not list(tmp_path.iterdir()):
-            assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
+    # What a shell runs in the background is told to ignore interrupts, and would pass that on.
+    start = ["env", "--default-signal=INT", *line]
+    with subprocess.Popen(start, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            while not list(tmp_path.iterdir()):
+                assert process.poll() is None
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 130
+        finally:
+            process.kill()
     assert not list(tmp_path.iterdir())
 
 

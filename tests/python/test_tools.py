@@ -26,7 +26,10 @@ def test_summary_counts_the_tests_in_each_part(repository):
     count = runpy.run_path(str(repository / "tools/summarise_tests.py"))["count"]
     good = "[==========] 12 tests from 3 test suites ran. (5 ms total)\n[  PASSED  ] 12 tests.\n[  PASSED  ] 1 test.\n"
     bad = "[  PASSED  ] 9 tests.\n[  FAILED  ] 3 tests, listed below:\n[  FAILED  ] Some.Test\n"
-    assert count("100% tests passed, 0 tests failed out of 3\n7 passed in 1.00s\n", [good, good]) == (26 + 7, 0)
+    assert count("100% tests passed, 0 tests failed out of 3\n7 passed in 1.00s\n", [good, good]) == (
+        26 + 7,
+        0,
+    )
     assert count("50% tests passed, 1 tests failed out of 2\n", [good, bad]) == (13 + 9, 3)
     crashed = "[ RUN      ] Some.Test\n"
     assert count("50% tests passed, 1 tests failed out of 2\n", [good, crashed]) == (13, 1)

@@ -158,7 +158,9 @@ def run(
         raise errors.BadUsage(f"--points {points}: `all`, or a number from 1")
     if point is not None and points != "all":
         raise errors.BadUsage("--point is one crash point, --points is how many: give one of them")
-    engines = options.engines(engine if not design or engine != "all" else "hw", given, simulated=True, durable=True)
+    engines = options.engines(
+        engine if not design or engine != "all" else "hw", given, simulated=True, durable=True
+    )
     spec: dict[str, Any] = {
         "workload": workload,
         "machine": machine,
