@@ -71,7 +71,7 @@ Options HeapDB::same_kind() const {
   options.initial_bytes = shape.segment_bytes;
   options.max_bytes = shape.capacity;
   options.max_threads = static_cast<int>(shape.slots) - 1;  // one is the machine's own
-  options.domain = Domain::process;  // made durable as a whole
+  options.domain = Domain::process;                         // made durable as a whole
   return options;
 }
 

@@ -13,7 +13,7 @@ namespace holdfast::db {
 namespace {
 
 bool exists(const std::string& name) {
-  struct stat ignored {};
+  struct stat ignored{};
   return stat(name.c_str(), &ignored) == 0;
 }
 

@@ -22,7 +22,7 @@ struct FeedRoot {
   static constexpr const char* kTypeName = "holdfast.db.Feed";
   static constexpr uint32_t kTypeVersion = 1;
 
-  BPlusTree<H, uint64_t, FeedRecord<H>> tree;        ///< by sequence
+  BPlusTree<H, uint64_t, FeedRecord<H>> tree;           ///< by sequence
   typename H::template Field<uint64_t> next = 1;        ///< sequence of the next change
   typename H::template Field<uint64_t> first = 1;       ///< of the oldest one kept, or next
   typename H::template Field<uint64_t> bytes = 0;       ///< kept

@@ -44,11 +44,11 @@ struct Options {
   const FilterPolicy* filter_policy = nullptr;
 
   // Holdfast's. Those marked (new) are decided when the file is made, and recorded in it.
-  std::string engine = "romulus-log";                 ///< (new) any of `holdfast engines`
+  std::string engine = "romulus-log";                      ///< (new) any of `holdfast engines`
   std::map<std::string, std::string> engine_options = {};  ///< (new) like {"log_bytes", "16777216"}
-  size_t initial_bytes = 16 << 20;                    ///< (new) the file grows by as much
-  size_t max_bytes = size_t{8} << 30;                 ///< (new) the file never grows beyond
-  int max_threads = 64;                               ///< (new) at the same time, 1 to 255
+  size_t initial_bytes = 16 << 20;                         ///< (new) the file grows by as much
+  size_t max_bytes = size_t{8} << 30;                      ///< (new) the file never grows beyond
+  int max_threads = 64;                                    ///< (new) at the same time, 1 to 255
   /// Bytes of changes to keep for DB::ChangesSince, 0 for no feed; not set: as the file had it.
   /// With a feed no two updates run in parallel, whatever the engine.
   std::optional<size_t> change_feed_bytes = {};

@@ -48,9 +48,9 @@ holdfast::Status Store<H>::check_comparator() {
   std::string recorded;
   Status status = heap_.read([&] { load_key(root_->comparator.load(), &recorded); });
   if (status.ok() && recorded != comparator_->Name()) {
-    status = Status(Code::invalid_argument,
-                    "the database is ordered by comparator '" + recorded + "', not '" +
-                        comparator_->Name() + "'; open it with that one");
+    status = Status(Code::invalid_argument, "the database is ordered by comparator '" + recorded +
+                                                "', not '" + comparator_->Name() +
+                                                "'; open it with that one");
   }
   return status;
 }
@@ -318,8 +318,8 @@ bool Store<H>::visit_from(Step step, const Slice& from, F&& f) const {
     StoredKey<H> key{};
     Entry<H>* entry = nullptr;
     std::string bytes;
-    bool more = step == Step::last ? tree.last(&key, &entry)
-                                   : tree.last_before(probe, &key, &entry);
+    bool more =
+        step == Step::last ? tree.last(&key, &entry) : tree.last_before(probe, &key, &entry);
     while (more && f(key, entry)) {
       load_key(key.block, &bytes);
       more = tree.last_before(Probe<H>(bytes, comparator_), &key, &entry);

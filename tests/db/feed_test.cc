@@ -53,11 +53,12 @@ TEST_P(DbFeed, AFollowerSeesEveryTransactionOnceAndWhole) {
   batch.Delete("a");
   ASSERT_TRUE(file->Write({}, &batch).ok());
   ASSERT_TRUE(file->Transact([](Transaction& t) {
-    std::string value;
-    static_cast<void>(t.Get("c", &value));
-    t.Put("d", value);
-    t.Delete("c");
-  }).ok());
+                    std::string value;
+                    static_cast<void>(t.Get("c", &value));
+                    t.Put("d", value);
+                    t.Delete("c");
+                  })
+                  .ok());
   ASSERT_TRUE(file->Delete({}, "nothing there").ok());
   const Status refused = file->Transact([](Transaction& t) {
     t.Put("e", "rolled back");

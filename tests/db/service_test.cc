@@ -50,9 +50,9 @@ TEST_P(DbService, OptimisticTransactionsCommitOrSayThatTheyMustNot) {
   t->Delete("none");
   ASSERT_TRUE(t->Commit(&committed).ok());
   EXPECT_TRUE(committed);
-  EXPECT_EQ(contents(*file), (Model{{"read", "changed"},
-                                    {"unrelated", "x"},
-                                    {"written", std::string(300000, 'w')}}));
+  EXPECT_EQ(
+      contents(*file),
+      (Model{{"read", "changed"}, {"unrelated", "x"}, {"written", std::string(300000, 'w')}}));
 }
 
 TEST_P(DbService, ACheckpointIsOneStateWhileWritersRun) {

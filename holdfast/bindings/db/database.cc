@@ -22,8 +22,8 @@ nb::bytes to_python(const std::string& bytes) {
 
 Bytes::Bytes(nb::handle from) {
   if (PyBytes_Check(from.ptr())) {
-    slice_ = db::Slice(PyBytes_AS_STRING(from.ptr()),
-                       static_cast<size_t>(PyBytes_GET_SIZE(from.ptr())));
+    slice_ =
+        db::Slice(PyBytes_AS_STRING(from.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(from.ptr())));
   } else if (PyUnicode_Check(from.ptr())) {
     Py_ssize_t size = 0;
     const char* const text = PyUnicode_AsUTF8AndSize(from.ptr(), &size);

@@ -146,8 +146,8 @@ nb::list changes(Database& database, uint64_t sequence, size_t most_bytes) {
   });
   struct Lister final : db::WriteBatch::Handler {
     void Put(const db::Slice& key, const db::Slice& value) override {
-      list.append(nb::make_tuple(nb::bytes(key.data(), key.size()),
-                                 nb::bytes(value.data(), value.size())));
+      list.append(
+          nb::make_tuple(nb::bytes(key.data(), key.size()), nb::bytes(value.data(), value.size())));
     }
     void Delete(const db::Slice& key) override {
       list.append(nb::make_tuple(nb::bytes(key.data(), key.size()), nb::none()));
@@ -204,9 +204,10 @@ NB_MODULE(_db, m) {
   m.doc() = "HoldfastDB: databases, snapshots, transactions and walks, for holdfast.database.";
   define_database(m);
   nb::class_<Snapshot>(m, "Snapshot")
-      .def("__init__", [](Snapshot* self, std::shared_ptr<Database> database) {
-        new (self) Snapshot(std::move(database));
-      })
+      .def("__init__",
+           [](Snapshot* self, std::shared_ptr<Database> database) {
+             new (self) Snapshot(std::move(database));
+           })
       .def("close", &Snapshot::close);
   nb::class_<Entries>(m, "Entries")
       .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
