@@ -189,10 +189,13 @@ def summary(names: list[str]) -> str:
     lines = ["| engine | sites | bugs | caught | harmless | not caught |", "|---|---|---|---|---|---|"]
     for name in names:
         page = read_page(name)
+        if not page:
+            lines.append(f"| {name} | not swept yet | | | | |")
+            continue
         cells = [cell.strip() for line in page.values() for cell in line.split("|")[3:6] if cell.strip()]
         harmless = sum(cell.startswith("harmless") for cell in cells)
         missed = sum(cell in (NOT_CAUGHT, NEVER_MET) for cell in cells)
-        link = f"[{name}](planted-bugs/{name}.md)" if page else name
+        link = f"[{name}](planted-bugs/{name}.md)"
         lines.append(
             f"| {link} | {len(page)} | {len(cells)} | {len(cells) - harmless - missed} | {harmless} | {missed} |"
         )

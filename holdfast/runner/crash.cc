@@ -253,8 +253,10 @@ std::string draw(const Job& job, const std::vector<Violation>& violations) {
     return "there was no violation to draw";
   }
   const Violation& v = violations.front();
-  if (job.plan.machine.schedule == Schedule::exhaustive || v.phase == "continued") {
-    return "a violation of an exhaustive search, or of a run after a recovery, cannot be drawn";
+  if (job.plan.machine.schedule == Schedule::exhaustive || v.phase == "continued" ||
+      v.phase == "creation") {
+    return "a violation of an exhaustive search, of a run after a recovery, or in a heap that was "
+           "just made, cannot be drawn";
   }
   CrashPlan plan = job.plan;
   std::optional<RegisterProgram> program;

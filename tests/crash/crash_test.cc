@@ -166,8 +166,8 @@ TEST_P(Crash, Structures) {
   search_structures(GetParam(), 8, 40, 4);
 }
 
-/// With LongSearchOfStructures and the kill tests for an hour on two cores, all engines and domains
-/// together.
+/// With LongSearchOfStructures and the kill tests meant to take an hour on two cores, all engines
+/// and domains together.
 TEST_P(Crash, LongSearchOfRegisters) {
   Json spec = base(GetParam());
   spec["seed"] = 100'000;
