@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,9 @@ struct SimPlan {
   Schedule schedule = Schedule::random;
   std::string design;  ///< hardware design; empty: none
   std::map<std::string, std::string> design_options;
+  /// After the measured part the power fails in the middle of an update, and the heap is opened on
+  /// a fresh machine of the same kind; `check` looks at that one.
+  bool recovery = false;
   /// Looks for waste and gaps in how the measured part uses persistent memory.
   bool lint = false;
   /// Where the measured part is drawn; null: nowhere. For one run: it is written at the end.
@@ -53,6 +57,13 @@ struct SetUp {
   std::string built;        ///< why the image had to be built; empty: it was found
   size_t data_bytes = 0;    ///< of the image
   double host_seconds = 0;  ///< up to the warm-up
+};
+
+/// How a heap was opened after a power failure.
+struct SimRecovery {
+  double simulated_seconds = 0;  ///< 0 when there is no time
+  RecoveryReport report;
+  PersistCounters persist;
 };
 
 /// What a simulated run gave.
@@ -72,11 +83,13 @@ struct SimRun {
   double host_seconds = 0;       ///< of the measured part
   std::vector<LintRow> lint;     ///< of the measured part; empty if not asked for
   SetUp set_up;
+  std::optional<SimRecovery> recovery;  ///< if asked for
   Status check;
 };
 
 /// Sets the workload up on a fresh simulated machine, runs the warm-up and then the measured
-/// transactions on each of spec.threads threads, and checks. Throws Error or SimStuck.
+/// transactions on each of spec.threads threads, and checks. Throws Error or SimStuck; with
+/// plan.recovery Error(invalid_argument) for a workload that never updates, or a hardware design.
 ///
 /// The initial state comes from an image (population.h): it was populated once, natively, and is
 /// mapped copy-on-write, so that set-up takes no simulated operation and memory only for what the

@@ -100,6 +100,23 @@ void check_design(const Plan& plan) {
   }
 }
 
+void check_recovery(const Plan& plan, const std::vector<const Description*>& engines) {
+  if (!plan.run.recovery) {
+    return;
+  }
+  if (!plan.run.design.empty() || !plan.replayers.empty()) {
+    throw Error(Status(Code::invalid_argument,
+                       "sim: recovery is measured after transactions of an engine in software, "
+                       "not after log replay or with a hardware design"));
+  }
+  for (const Description* engine : engines) {
+    if (engine->durability == Durability::none) {
+      throw Error(Status(Code::invalid_argument, std::string("sim: engine ") + engine->name +
+                                                     " is not durable: it has no recovery"));
+    }
+  }
+}
+
 /// Log replay is measured instead of transactions.
 void prepare_replay(Plan& plan) {
   std::vector<std::string> known;
@@ -152,6 +169,7 @@ Plan parse(const Json& spec) {
   plan.run.cache = fields.text("cache", "");
   plan.run.check = fields.flag("check", true);
   plan.run.lint = fields.flag("lint", false);
+  plan.run.recovery = fields.flag("recovery", false);
   if (spec.contains("replayers")) {
     plan.replayers = fields.numbers("replayers", 1, 1, 64);
   }
@@ -179,6 +197,7 @@ Plan parse(const Json& spec) {
   for (const std::string& name : plan.engines) {
     chosen.push_back(AnyEngine<SimMachine>::describe(name).value());
   }
+  check_recovery(plan, chosen);
   check_options(chosen, plan.common.options).check();
   open_timeline(plan, timeline);
   return plan;
@@ -241,6 +260,14 @@ Json entry(const SessionSpec& spec, const SimRun& run, bool checked) {
   json["simulated_seconds"] = run.simulated_seconds;
   json["machine_counters"] = to_json(run.counters);
   json["persist_events"] = run.persist_events;
+  if (run.recovery) {
+    json["recovery"] = {{"seconds", run.recovery->simulated_seconds},
+                        {"needed", run.recovery->report.needed},
+                        {"transactions", run.recovery->report.transactions},
+                        {"bytes", run.recovery->report.bytes},
+                        {"text", run.recovery->report.text},
+                        {"pwb", run.recovery->persist.pwb}};
+  }
   add_host(run.host_seconds, run.set_up, json);
   json["check"] = checked ? run.check.to_string() : "not asked for";
   return json;

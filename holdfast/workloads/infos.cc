@@ -7,6 +7,15 @@ namespace {
 constexpr const char* kAckHelp =
     "1: each update also advances a durable counter, so that what was acknowledged can be verified";
 
+constexpr const char* kRangeHelp =
+    "keys are below this; 0 means what keeps the size steady: twice the size, or with pairs the "
+    "size";
+constexpr const char* kPairsHelp =
+    "1: a worker adds the key again that it has just erased, as the two transactions of Romulus "
+    "6.2";
+constexpr const char* kWritersHelp =
+    "the first workers, which do nothing but update while the others look up; 0: all do both";
+
 }  // namespace
 
 const WorkloadInfo& intset_info() {
@@ -14,8 +23,10 @@ const WorkloadInfo& intset_info() {
       "intset",
       "set of integers in a red-black tree",
       {{"size", "10000", "keys at the start", {}, "8"},
-       {"range", "0", "keys are below this; 0 means twice the size, which keeps the size steady"},
+       {"range", "0", kRangeHelp},
        {"update", "20", "per cent of operations that insert or erase, half and half", {}, "60"},
+       {"pairs", "0", kPairsHelp},
+       {"writers", "0", kWritersHelp},
        {"ack", "0", kAckHelp}},
       {"lookup", "insert", "erase"}};
   return info;
@@ -42,9 +53,12 @@ const WorkloadInfo& map_info() {
         "hash",
         "hash (grows), fixed (hash), rbtree or btree",
         {kMapStructures.begin(), kMapStructures.end()}},
-       {"size", "10000", "keys at the start; also the number of buckets of fixed", {}, "8"},
-       {"range", "0", "keys are below this; 0 means twice the size, which keeps the size steady"},
+       {"size", "10000", "keys at the start", {}, "8"},
+       {"buckets", "0", "of fixed; 0 means as many as keys at the start"},
+       {"range", "0", kRangeHelp},
        {"update", "20", "per cent of operations that put or erase, half and half", {}, "60"},
+       {"pairs", "0", kPairsHelp},
+       {"writers", "0", kWritersHelp},
        {"ack", "0", kAckHelp}},
       {"find", "put", "erase"}};
   return info;
@@ -55,8 +69,10 @@ const WorkloadInfo& list_info() {
       "list",
       "set of integers in a sorted linked list",
       {{"size", "1000", "keys at the start", {}, "8"},
-       {"range", "0", "keys are below this; 0 means twice the size, which keeps the size steady"},
+       {"range", "0", kRangeHelp},
        {"update", "20", "per cent of operations that insert or erase, half and half", {}, "60"},
+       {"pairs", "0", kPairsHelp},
+       {"writers", "0", kWritersHelp},
        {"ack", "0", kAckHelp}},
       {"lookup", "insert", "erase"}};
   return info;

@@ -42,23 +42,10 @@ class IntSet final : public KeyedWorkload<H, IntSetRoot<H>> {
   }
 
   OperationResult operation(int worker, Random& random) override {
-    return perform(worker, draw(worker, random));
+    return perform(worker, this->draw(worker, random));
   }
 
   const SequentialModel* model() const override { return &model_; }
-
-  Request draw(int, Random& random) override {
-    const bool update = this->update_.draw(random);
-    const int64_t key = this->draw_key(random);
-    const auto word = static_cast<uint64_t>(key);
-    if (!update) {
-      return {KeyedModel::kLookUp, {word}};
-    }
-    if (random.below(2) == 0) {
-      return {KeyedModel::kAdd, {word, value_of(key)}};
-    }
-    return {KeyedModel::kErase, {word}};
-  }
 
   OperationResult perform(int worker, const Request& request) override {
     const auto key = static_cast<int64_t>(request.argument[0]);
@@ -105,6 +92,8 @@ class IntSet final : public KeyedWorkload<H, IntSetRoot<H>> {
   }
 
  private:
+  uint64_t value_to_add(int64_t key, uint64_t) const override { return value_of(key); }
+
   static uint64_t value_of(int64_t key) { return mix64(static_cast<uint64_t>(key)); }
 
   KeyedModel model_{KeyedModel::Present::kept};

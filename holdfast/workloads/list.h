@@ -46,23 +46,10 @@ class List final : public KeyedWorkload<H, ListRoot<H>> {
   }
 
   OperationResult operation(int worker, Random& random) override {
-    return perform(worker, draw(worker, random));
+    return perform(worker, this->draw(worker, random));
   }
 
   const SequentialModel* model() const override { return &model_; }
-
-  Request draw(int, Random& random) override {
-    const bool update = this->update_.draw(random);
-    const int64_t key = this->draw_key(random);
-    const auto word = static_cast<uint64_t>(key);
-    if (!update) {
-      return {KeyedModel::kLookUp, {word}};
-    }
-    if (random.below(2) == 0) {
-      return {KeyedModel::kAdd, {word, 1}};
-    }
-    return {KeyedModel::kErase, {word}};
-  }
 
   OperationResult perform(int worker, const Request& request) override {
     const auto key = static_cast<int64_t>(request.argument[0]);
@@ -107,6 +94,8 @@ class List final : public KeyedWorkload<H, ListRoot<H>> {
   }
 
  private:
+  uint64_t value_to_add(int64_t, uint64_t) const override { return 1; }
+
   KeyedModel model_{KeyedModel::Present::kept};
 };
 

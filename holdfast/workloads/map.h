@@ -44,7 +44,8 @@ class Map final : public KeyedWorkload<H, MapRoot<H, Structure>> {
   static const WorkloadInfo& static_info() { return map_info(); }
 
   Map(H& heap, const Parameters& parameters)
-      : KeyedWorkload<H, MapRoot<H, Structure>>(heap, parameters, int64_t{1} << 30) {}
+      : KeyedWorkload<H, MapRoot<H, Structure>>(heap, parameters, int64_t{1} << 30),
+        buckets_(parameters.number("buckets", 0, int64_t{1} << 30)) {}
 
   const WorkloadInfo& info() const override { return static_info(); }
 
@@ -53,28 +54,14 @@ class Map final : public KeyedWorkload<H, MapRoot<H, Structure>> {
       this->root_->map.insert(key, value_of(key, mix64(seed ^ static_cast<uint64_t>(key))));
     };
     return this->fill(workers, this->first_keys(seed), insert,
-                      static_cast<uint64_t>(this->keys_.size));
+                      static_cast<uint64_t>(buckets_ == 0 ? this->keys_.size : buckets_));
   }
 
   OperationResult operation(int worker, Random& random) override {
-    return perform(worker, draw(worker, random));
+    return perform(worker, this->draw(worker, random));
   }
 
   const SequentialModel* model() const override { return &model_; }
-
-  Request draw(int, Random& random) override {
-    const bool update = this->update_.draw(random);
-    const int64_t key = this->draw_key(random);
-    const auto word = static_cast<uint64_t>(key);
-    if (!update) {
-      return {KeyedModel::kLookUp, {word}};
-    }
-    const uint64_t dice = random.next();
-    if (dice >> 63 == 0) {
-      return {KeyedModel::kAdd, {word, value_of(key, dice)}};
-    }
-    return {KeyedModel::kErase, {word}};
-  }
 
   OperationResult perform(int worker, const Request& request) override {
     const auto key = static_cast<int64_t>(request.argument[0]);
@@ -120,10 +107,15 @@ class Map final : public KeyedWorkload<H, MapRoot<H, Structure>> {
   }
 
  private:
+  uint64_t value_to_add(int64_t key, uint64_t random) const override {
+    return value_of(key, random);
+  }
+
   static uint64_t value_of(int64_t key, uint64_t random) {
     return static_cast<uint64_t>(key) << 32 | (random & 0xffffffff);
   }
 
+  int64_t buckets_;
   KeyedModel model_{KeyedModel::Present::overwritten};
 };
 

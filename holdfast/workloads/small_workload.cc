@@ -24,7 +24,8 @@ KeySpace key_space(const Parameters& parameters, int64_t largest) {
                                                    " has no room for size=" + std::to_string(size) +
                                                    " different keys"));
   }
-  return {size, range == 0 ? 2 * size : range};
+  const int64_t steady = parameters.number("pairs", 0, 1) != 0 ? size : 2 * size;
+  return {size, range == 0 ? steady : range};
 }
 
 }  // namespace holdfast

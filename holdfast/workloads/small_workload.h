@@ -13,6 +13,7 @@
 
 #include "holdfast/machine/machine.h"
 #include "holdfast/workloads/infos.h"
+#include "holdfast/workloads/keyed_model.h"
 #include "holdfast/workloads/ledger.h"
 #include "holdfast/workloads/workload.h"
 
@@ -24,7 +25,8 @@ inline constexpr uint64_t kSetUpBatch = 1000;
 /// `count` different numbers below `range`, in random order.
 std::vector<int64_t> sample_keys(int64_t range, int64_t count, uint64_t seed);
 
-/// The parameters size and range, where range 0 means twice the size; throws Error when they clash.
+/// The parameters size and range; throws Error when they clash. Range 0 means twice the size, which
+/// keeps it steady, or with pairs the size.
 struct KeySpace {
   int64_t size;
   int64_t range;
@@ -223,15 +225,40 @@ class SmallWorkload : public WorkloadInstance {
   std::vector<Sink> sinks_;
 };
 
-/// The base of those that look up, insert and erase random keys. Their parameters are size, range,
-/// update and ack; Root also has a Field `range`, its second constructor argument.
+/// The base of those that look up, add and erase random keys. Their parameters are size, range,
+/// update, pairs, writers and ack; Root also has a Field `range`, its second constructor argument.
 template <class H, class Root>
 class KeyedWorkload : public SmallWorkload<H, Root> {
+ public:
+  Request draw(int worker, Random& random) final {
+    this->require(worker);
+    Erased& erased = erased_[static_cast<size_t>(worker)];
+    if (erased.key >= 0) {
+      return adding(std::exchange(erased.key, -1), random.next());
+    }
+    const bool update = writers_ == 0 ? update_.draw(random) : worker < writers_;
+    const auto key = static_cast<int64_t>(random.below(static_cast<uint64_t>(keys_.range)));
+    if (!update) {
+      return {KeyedModel::kLookUp, {static_cast<uint64_t>(key)}};
+    }
+    if (pairs_) {
+      erased.key = key;
+    } else if (const uint64_t dice = random.next(); dice >> 63 == 0) {
+      return adding(key, dice);
+    }
+    return {KeyedModel::kErase, {static_cast<uint64_t>(key)}};
+  }
+
  protected:
   KeyedWorkload(H& heap, const Parameters& parameters, int64_t largest)
       : SmallWorkload<H, Root>(heap, parameters.number("ack", 0, 1) != 0),
         keys_(key_space(parameters, largest)),
-        update_(parameters, "update") {}
+        update_(parameters, "update"),
+        pairs_(parameters.number("pairs", 0, 1) != 0),
+        writers_(parameters.number("writers", 0, 1 << 20)) {}
+
+  /// What a key is added with.
+  virtual uint64_t value_to_add(int64_t key, uint64_t random) const = 0;
 
   /// Makes the root, and calls insert(key) for each of `keys`.
   template <class F, class... A>
@@ -245,21 +272,32 @@ class KeyedWorkload : public SmallWorkload<H, Root> {
   std::vector<int64_t> first_keys(uint64_t seed) const {
     return sample_keys(keys_.range, keys_.size, seed);
   }
-  int64_t draw_key(Random& random) const {
-    return static_cast<int64_t>(random.below(static_cast<uint64_t>(keys_.range)));
-  }
 
   KeySpace keys_;
-  Chance update_;
 
  private:
+  /// The key that a worker has erased and adds next, with pairs; -1: none.
+  struct alignas(kLineBytes) Erased {
+    int64_t key = -1;
+  };
+
+  Request adding(int64_t key, uint64_t random) const {
+    return {KeyedModel::kAdd, {static_cast<uint64_t>(key), value_to_add(key, random)}};
+  }
+
   Status bound() final {
+    erased_ = std::vector<Erased>(static_cast<size_t>(this->workers()));
     auto range = this->heap_.read([&] { return this->root_->range.load(); });
     if (range.ok()) {
       keys_.range = range.value();
     }
     return range.status();
   }
+
+  Chance update_;
+  bool pairs_;
+  int64_t writers_;
+  std::vector<Erased> erased_;
 };
 
 }  // namespace holdfast

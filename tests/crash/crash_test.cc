@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "holdfast/base/sanitizers.h"
 #include "holdfast/engines/common/any_engine.h"
 #include "holdfast/machine/sim/sim_machine.h"
 
@@ -21,7 +22,7 @@ namespace {
 
 /// Under AddressSanitizer, which looks for other faults and takes ten times as long, fewer
 /// schedules.
-#ifdef __SANITIZE_ADDRESS__
+#if HOLDFAST_ADDRESS_SANITIZER
 constexpr int kShare = 20;
 #else
 constexpr int kShare = 1;

@@ -11,12 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "holdfast/base/sanitizers.h"
 #include "holdfast/engines/romulus/romulus.h"
 #include "holdfast/heap/field.h"
 #include "holdfast/machine/native/native_machine.h"
 
 // Sanitizers instrument every load; the question makes sense for plain builds on x86 only.
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
+#if defined(__x86_64__) && !HOLDFAST_ADDRESS_SANITIZER && !HOLDFAST_THREAD_SANITIZER && \
     defined(__OPTIMIZE__)
 
 using ProbeField = holdfast::Field<uint64_t, holdfast::RomulusLog<holdfast::NativeMachine>>;

@@ -6,7 +6,9 @@
 //
 // Not in ThreadSanitizer builds: the handler allocates, which is safe for a fault we provoke, but
 // reported.
-#if !defined(__SANITIZE_THREAD__)
+#include "holdfast/base/sanitizers.h"
+
+#if !HOLDFAST_THREAD_SANITIZER
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -146,13 +146,20 @@ def test_a_wrong_figure_is_refused_with_its_reason(tmp_path, old, new, said):
     assert str(path) in str(caught.value)
 
 
+_PEERS = {"leveldb", "rocksdb", "lmdb", "sqlite"}
+
+
 def test_every_figure_can_be_built_and_names_what_there_is():
     workloads = {entry["name"]: entry for entry in core.workloads()}
+    benchmarks = {entry["name"] for entry in core.db_bench_catalog()["benchmarks"]}
     machines = {entry["name"] for entry in core.machines()}
     engines = {entry["name"]: entry for entry in core.engines()}
     for quick in (False, True):
         for figure in figures.load_all(quick).values():
             for panel in figure.panels:
+                if panel.kind == "db":
+                    assert panel.workload in benchmarks and set(panel.engines) <= engines.keys() | _PEERS
+                    continue
                 workload = workloads[panel.workload]
                 parameters = {parameter["name"] for parameter in workload["parameters"]}
                 assert panel.machine in machines
@@ -515,11 +522,12 @@ def test_what_cannot_be_run_is_not_run(tmp_path, worker):
 @pytest.fixture
 def laboratory(tmp_path, monkeypatch):
     """Experiments of the toy figure only, and results kept in a folder of the test."""
-    (tmp_path / "experiments/figures").mkdir(parents=True)
+    for folder in ("figures", "claims"):
+        (tmp_path / "experiments" / folder).mkdir(parents=True)
     text = _FIGURE.replace(', "undo.nonsense" = 1', "").replace('"fur-si"]', '"fur-si", "perpetuum"]')
     _file(tmp_path / "experiments/figures", text)
     lost = _CLAIM.replace("T1a", "T2a").replace('"undo"', '"perpetuum"')
-    _file(tmp_path / "experiments", _CLAIM + lost, "claims.toml")
+    _file(tmp_path / "experiments/claims", _CLAIM + lost, "toy.toml")
     for module in (figures, claims):
         monkeypatch.setattr(module, "experiments", lambda: tmp_path / "experiments")
     monkeypatch.setenv("HOLDFAST_CACHE", str(tmp_path / "cache"))

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -150,19 +151,19 @@ TEST_P(WorkloadsSmallTest, TheSameSeedRunsTheSame) {
   EXPECT_EQ(heap_.live_blocks(), other_heap.live_blocks());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, WorkloadsSmallTest,
-                         ::testing::Values(Case{&intset_info(), {}}, Case{&sps_info(), {}},
-                                           Case{&sps_info(), {{"swaps", "8"}}},
-                                           Case{&map_info(), {}},
-                                           Case{&map_info(), {{"structure", "fixed"}}},
-                                           Case{&map_info(), {{"structure", "rbtree"}}},
-                                           Case{&map_info(), {{"structure", "btree"}}},
-                                           Case{&list_info(), {{"size", "200"}}},
-                                           Case{&bank_info(), {{"accounts", "50"}}},
-                                           Case{&ring_info(), {{"nodes", "7"}}},
-                                           Case{&ring_info(), {{"nodes", "3"}}},
-                                           Case{&registers_info(), {}}),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    All, WorkloadsSmallTest,
+    ::testing::Values(
+        Case{&intset_info(), {}}, Case{&sps_info(), {}}, Case{&sps_info(), {{"swaps", "8"}}},
+        Case{&map_info(), {}}, Case{&map_info(), {{"structure", "fixed"}}},
+        Case{&map_info(), {{"structure", "rbtree"}}}, Case{&map_info(), {{"structure", "btree"}}},
+        Case{&map_info(), {{"pairs", "1"}}},
+        Case{&map_info(), {{"structure", "fixed"}, {"buckets", "64"}}},
+        Case{&intset_info(), {{"writers", "1"}}}, Case{&list_info(), {{"size", "200"}}},
+        Case{&list_info(), {{"size", "50"}, {"pairs", "1"}}},
+        Case{&bank_info(), {{"accounts", "50"}}}, Case{&ring_info(), {{"nodes", "7"}}},
+        Case{&ring_info(), {{"nodes", "3"}}}, Case{&registers_info(), {}}),
+    name_of);
 
 TEST(WorkloadsParametersTest, NonsenseIsRefusedByName) {
   PlainHeap heap;
@@ -172,6 +173,9 @@ TEST(WorkloadsParametersTest, NonsenseIsRefusedByName) {
   EXPECT_THROW(make(intset_info(), heap, {{"size", "0"}}), Error);
   EXPECT_THROW(make(intset_info(), heap, {{"size", "10"}, {"range", "9"}}), Error);
   EXPECT_THROW(make(intset_info(), heap, {{"update", "101"}}), Error);
+  EXPECT_THROW(make(map_info(), heap, {{"buckets", "-1"}}), Error);
+  EXPECT_THROW(make(intset_info(), heap, {{"pairs", "2"}}), Error);
+  EXPECT_THROW(make(list_info(), heap, {{"writers", "-1"}}), Error);
   EXPECT_THROW(make(ring_info(), heap, {{"nodes", "2"}}), Error);
   EXPECT_THROW(make(bank_info(), heap, {{"ack", "2"}}), Error);
 }
@@ -188,6 +192,49 @@ TEST(WorkloadsParametersTest, ExactlyOneVariantOfTheRootFits) {
       EXPECT_EQ(status.code(), tried == made ? Code::ok : Code::type_mismatch)
           << made.at("structure") << " tried as " << tried.at("structure");
     }
+  }
+}
+
+TEST(WorkloadsParametersTest, PairsEraseWhatIsThereAndAddItAgain) {
+  PlainHeap heap;
+  auto workload = make(intset_info(), heap, {{"size", "50"}, {"pairs", "1"}, {"update", "60"}});
+  ASSERT_TRUE(workload->set_up(2, 1).ok());
+  Random random(3);
+  std::set<uint64_t> present;
+  for (uint64_t key = 0; key < 50; ++key) {
+    present.insert(key);
+  }
+  std::optional<uint64_t> erased[2];
+  int pairs = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const int worker = i % 2;
+    const Request request = workload->draw(worker, random);
+    const uint64_t key = request.argument[0];
+    const uint64_t answer = workload->perform(worker, request).response[0];
+    if (erased[worker]) {
+      ASSERT_EQ(request.kind, KeyedModel::kAdd);
+      EXPECT_EQ(key, *erased[worker]);
+      EXPECT_EQ(answer, present.insert(key).second);
+      erased[worker].reset();
+      ++pairs;
+    } else if (request.kind == KeyedModel::kErase) {
+      EXPECT_EQ(answer, present.erase(key));
+      erased[worker] = key;
+    } else {
+      ASSERT_EQ(request.kind, KeyedModel::kLookUp);
+      EXPECT_EQ(answer != 0, present.contains(key));
+    }
+  }
+  EXPECT_GT(pairs, 500);
+}
+
+TEST(WorkloadsParametersTest, WritersUpdateAndTheOthersLookUp) {
+  PlainHeap heap;
+  auto workload = make(map_info(), heap, {{"writers", "2"}, {"update", "0"}});
+  ASSERT_TRUE(workload->set_up(5, 1).ok());
+  Random random(3);
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_EQ(workload->operation(i % 5, random).read_only, i % 5 >= 2);
   }
 }
 

@@ -11,14 +11,15 @@
 #include <exception>
 #include <string>
 
+#include "holdfast/base/sanitizers.h"
 #include "holdfast/base/status.h"
 #include "holdfast/machine/machine.h"
 
-#if defined(__SANITIZE_ADDRESS__)
+#if HOLDFAST_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
-#if defined(__SANITIZE_THREAD__)
+#if HOLDFAST_THREAD_SANITIZER
 #include <sanitizer/tsan_interface.h>
 #endif
 
@@ -58,7 +59,7 @@ FiberStack::~FiberStack() {
 
 void FiberStack::excuse_leaks([[maybe_unused]] const void* stack_pointer,
                               [[maybe_unused]] const void* caught_exceptions) {
-#if defined(__SANITIZE_ADDRESS__)
+#if HOLDFAST_ADDRESS_SANITIZER
   // A copy of the stack, reachable for ever, keeps everything reachable that it points to.
   struct Copy {
     Copy* next;
@@ -82,7 +83,7 @@ void* FiberStack::bottom() const {
 }
 
 void FiberStack::reset() {
-#if defined(__SANITIZE_ADDRESS__)
+#if HOLDFAST_ADDRESS_SANITIZER
   ASAN_UNPOISON_MEMORY_REGION(bottom(), kBytes);
 #endif
 }
@@ -92,7 +93,7 @@ struct Fiber::Arrival {
   static void note(transfer_t from, [[maybe_unused]] Fiber& self) {
     auto& previous = *static_cast<Fiber*>(from.data);
     previous.context_ = from.fctx;
-#if defined(__SANITIZE_ADDRESS__)
+#if HOLDFAST_ADDRESS_SANITIZER
     __sanitizer_finish_switch_fiber(self.shadow_stack_, &previous.stack_bottom_,
                                     &previous.stack_bytes_);
 #endif
@@ -114,7 +115,7 @@ Fiber::~Fiber() {
 }
 
 void Fiber::abandon() {
-#if defined(__SANITIZE_THREAD__)
+#if HOLDFAST_THREAD_SANITIZER
   if (sanitizer_fiber_ != nullptr && entry_ != nullptr) {
     __tsan_destroy_fiber(sanitizer_fiber_);
   }
@@ -136,7 +137,7 @@ void Fiber::start(FiberStack& stack, void (*entry)(void*), void* argument) {
   stack_bytes_ = FiberStack::kBytes;
   context_ = make_fcontext(static_cast<std::byte*>(stack.bottom()) + FiberStack::kBytes,
                            FiberStack::kBytes, &Arrival::enter);
-#if defined(__SANITIZE_THREAD__)
+#if HOLDFAST_THREAD_SANITIZER
   sanitizer_fiber_ = __tsan_create_fiber(0);
 #endif
 }
@@ -147,13 +148,13 @@ void Fiber::switch_to(Fiber& to) {
   uncaught_exceptions_ = globals.uncaught_exceptions;
   globals.caught_exceptions = to.caught_exceptions_;
   globals.uncaught_exceptions = to.uncaught_exceptions_;
-#if defined(__SANITIZE_THREAD__)
+#if HOLDFAST_THREAD_SANITIZER
   if (sanitizer_fiber_ == nullptr) {
     sanitizer_fiber_ = __tsan_get_current_fiber();
   }
   __tsan_switch_to_fiber(to.sanitizer_fiber_, 0);
 #endif
-#if defined(__SANITIZE_ADDRESS__)
+#if HOLDFAST_ADDRESS_SANITIZER
   __sanitizer_start_switch_fiber(&shadow_stack_, to.stack_bottom_, to.stack_bytes_);
 #endif
   Arrival::target = &to;

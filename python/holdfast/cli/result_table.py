@@ -95,17 +95,24 @@ def print_simulated(console: Console, report: dict[str, Any], title: str) -> Non
     seeds = any("seed" in entry for entry in results.medians(report))
     columns = ["engine", "threads", *(["seed"] if seeds else []), "transactions"]
     columns += ["tx/s simulated", *_OUTCOMES] if timed else _COSTS
-    columns += ["operations", "host M/s", "check"]
+    recovered = any("recovery" in entry for entry in results.medians(report))
+    columns += [*(["recovery"] if recovered else []), "operations", "host M/s", "check"]
     rows = []
     for entry in results.medians(report):
         operations = entry["simulated_memory_operations"]
         row = [entry["engine"], entry["threads"], *([entry["seed"]] if seeds else []), entry["iterations"]]
         row += [f"{entry['items_per_second']:,.0f}", *_outcomes(entry)] if timed else costs(entry)
+        row += [_duration(entry["recovery"]["seconds"])] if recovered else []
         rows.append([*row, operations, f"{operations / entry['host_seconds'] / 1e6:.1f}", entry["check"]])
     if rows:
         console.print(output.table(title, columns, rows))
     for entry in results.failures(report):
         console.print(f"[red]{escape(entry['name'])}: {escape(entry['error_message'])}[/]")
+
+
+def _duration(seconds: float) -> str:
+    """Nothing where the machine has no notion of time."""
+    return output.duration(seconds) if seconds else "-"
 
 
 _OUTCOMES = ["HTM commits", "conflict", "capacity", "fences/update", "pwb/update"]
@@ -136,7 +143,7 @@ def print_replays(console: Console, report: dict[str, Any], title: str) -> None:
         transactions = max(entry["iterations"], 1)
         seconds = entry["replay_seconds"]
         row = [entry["engine"], entry["threads"], entry["replayers"], entry["filter"], entry["iterations"]]
-        row += [entry["words"], output.duration(seconds) if seconds else "-", entry.get("items_per_second")]
+        row += [entry["words"], _duration(seconds), entry.get("items_per_second")]
         row += [results.spread(entry), output.bytes_text(entry["bytes_written"])]
         rows.append([*row, entry["persist"]["pwb"] / transactions, entry["check"]])
     if rows:

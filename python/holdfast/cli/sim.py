@@ -59,6 +59,13 @@ def run(
         ),
     ] = "",
     check: Annotated[bool, typer.Option(help="Check the workload's conditions afterwards.")] = True,
+    recovery: Annotated[
+        bool,
+        typer.Option(
+            "--recovery",
+            help="Afterwards let the power fail in the middle of an update, and open the heap on a fresh machine.",
+        ),
+    ] = False,
     timeline: Annotated[
         str,
         typer.Option(
@@ -95,9 +102,12 @@ def run(
     options.check_names(parameters, (p["name"] for p in entry["parameters"]), "parameter")
     if not machine.endswith(".toml"):
         options.choose(machine, [m for m in core.machines() if m["name"] != "native"], "simulated machine")
+    engines = options.engines(engine or ("hw" if design else "all"), given, simulated=True)
+    if recovery and engine in ("", "all"):
+        engines = [e["name"] for e in core.engines() if e["name"] in engines and core.is_durable(e)]
     spec: dict[str, Any] = {
         "workload": workload,
-        "engines": options.engines(engine or ("hw" if design else "all"), given, simulated=True),
+        "engines": engines,
         "machine": machine,
         "schedule": schedule,
         "design": design,
@@ -108,6 +118,7 @@ def run(
         "cache": cache,
         "check": check,
         "lint": lint,
+        "recovery": recovery,
         "params": parameters,
         "options": given,
     }

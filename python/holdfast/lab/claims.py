@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims of papers as data, experiments/claims.toml, and their verdicts.
+"""Claims of papers as data, experiments/claims/PAPER.toml, and their verdicts.
 
 One statement per claim; F6a, F6b, ... are the parts of F6, which is green only if all of them are. The tolerance says
 how measured and paper's value are compared:
@@ -75,17 +75,17 @@ class Verdict:
 
 def load(figures: dict[str, Figure], path: Path | None = None) -> list[Claim]:
     """Every claim is checked against the figures it reads."""
-    path = path or experiments() / "claims.toml"
-    root = Table(read(path), str(path))
-    claims = [claim for values in root.get("of", list) for claim in _claims_of(values, str(path))]
-    root.finish()
-    seen: set[str] = set()
-    for claim in claims:
-        if claim.id in seen:
-            raise errors.BadUsage(f"{path}: claim {claim.id} is there twice")
-        seen.add(claim.id)
-        _check_names(claim, figures, str(path))
-    return claims
+    paths = [path] if path else sorted((experiments() / "claims").glob("*.toml"))
+    claims: dict[str, Claim] = {}
+    for path in paths:
+        root = Table(read(path), str(path))
+        for claim in [claim for values in root.get("of", list) for claim in _claims_of(values, str(path))]:
+            if claim.id in claims:
+                raise errors.BadUsage(f"{path}: claim {claim.id} is there twice")
+            claims[claim.id] = claim
+            _check_names(claim, figures, str(path))
+        root.finish()
+    return list(claims.values())
 
 
 def judge(claim: Claim, results: Results) -> Verdict:

@@ -14,7 +14,7 @@ from holdfast import core, errors
 from holdfast.lab.cells import Cell
 from holdfast.lab.files import Table, experiments, read
 
-KINDS = ("sim", "replay")
+KINDS = ("sim", "replay", "recovery", "db")
 ROWS = ("throughput", "outcomes", "overhead.update", "overhead.read", "time.update", "time.read", "bars")
 _AXES = ("threads", "machine", "variant", "set", "params", "options")
 Value = int | float | str
@@ -74,6 +74,10 @@ class Panel:
         }
         if self.kind == "replay":
             spec |= {"replayers": [self.replayers], "filter": self.filter}
+        elif self.kind == "recovery":
+            spec |= {"recovery": True}
+        elif self.kind == "db":  # all stores in one run, in turns
+            return spec | {"db": True, "engines": list(self.engines), "threads": [x]}
         if self.axis == "threads":
             spec["threads"] = [x]
         elif self.axis == "machine":
@@ -185,11 +189,12 @@ def _panel(figure: str, values: dict[str, Any], source: str) -> Panel:
         name: _variant(inner, f"{table.where}, variant {name}")
         for name, inner in table.get("variants", dict, {}).items()
     }
+    kind = table.one_of("kind", KINDS, "sim")
     panel = Panel(
         figure=figure,
         id=table.get("id", str),
         title=table.get("title", str),
-        kind=table.one_of("kind", KINDS, "sim"),
+        kind=kind,
         workload=table.get("workload", str),
         machine=table.get("machine", str),
         domain=table.get("domain", str, "pmem"),
@@ -199,8 +204,8 @@ def _panel(figure: str, values: dict[str, Any], source: str) -> Panel:
         variants=variants,
         threads=table.get("threads", int, 1),
         seeds=tuple(table.list_of("seeds", int, [1])),
-        duration_us=float(table.get("duration_us", (int, float))),
-        warm_up_us=float(table.get("warm_up_us", (int, float))),
+        duration_us=float(table.get("duration_us", (int, float), 0 if kind == "db" else None)),
+        warm_up_us=float(table.get("warm_up_us", (int, float), 0 if kind == "db" else None)),
         replayers=table.get("replayers", int, 1),
         filter=table.get("filter", bool, False),
         params={key: _text(value) for key, value in table.get("params", dict, {}).items()},
@@ -215,6 +220,8 @@ def _panel(figure: str, values: dict[str, Any], source: str) -> Panel:
     for row in panel.rows:
         if row not in ROWS:
             raise errors.BadUsage(f"{table.where}: row '{row}' is none of {', '.join(ROWS)}")
+    if kind == "db" and axis != "threads":
+        raise errors.BadUsage(f"{table.where}: the axis of a panel of kind db is threads")
     if axis == "variant" and not set(panel.values) <= set(variants):
         raise errors.BadUsage(f"{table.where}: the variants are {', '.join(variants) or 'none'}")
     if not panel.engines or not panel.values or not panel.seeds:

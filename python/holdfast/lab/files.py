@@ -10,7 +10,7 @@ from holdfast import errors
 
 
 def experiments() -> Path:
-    """The folder with figures/ and claims.toml: in an installed wheel part of the package, else of the source tree."""
+    """The folder with figures/ and claims/: in an installed wheel part of the package, else of the source tree."""
     packaged = Path(__file__).parents[1] / "experiments"
     return packaged if packaged.is_dir() else Path(__file__).parents[3] / "experiments"
 

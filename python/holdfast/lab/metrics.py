@@ -13,6 +13,9 @@ htm_share, lock_share       commits in hardware, and under the lock, per commit 
 replayed                    transactions in the logs; log replay has this, those of the next line, and tput
 replay_words, replay_written, replay_pwb   words logged, words stored to the home, and write-backs, per transaction
 reads, writes               loads per transaction in its body, and words it stores (8 bytes)
+pwb, fences                 write-backs and fences (pfence and psync) per committed update
+recovery_us                 to open the heap again after a power failure, where `recovery` was asked for
+amplification               bytes written to persistent memory beyond those stored, per byte stored (Romulus 3)
 """
 
 from collections.abc import Callable
@@ -85,6 +88,10 @@ def _plain() -> dict[str, Callable[[Entry], float]]:
         "lock_share": lambda e: _ratio(e["lock_fallbacks"], commits_of_attempts(e)),
         "reads": lambda e: _ratio(_both(e, "execute_loads"), _commits(e)),
         "writes": lambda e: _ratio(e["bytes_stored"] / 8, _commits(e)),
+        "pwb": lambda e: e["pwb_per_update"],
+        "fences": lambda e: e["fences_per_update"],
+        "recovery_us": lambda e: e["recovery"]["seconds"] * 1e6,
+        "amplification": lambda e: _ratio(e["bytes_written"] - e["bytes_stored"], e["bytes_stored"]),
     }
     named |= {
         "replayed": _replayed,

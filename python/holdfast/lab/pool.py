@@ -8,6 +8,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from typing import Any
 
 from holdfast.lab.cache import Cache
@@ -100,9 +101,16 @@ def run_all(
             known[key] = Outcome("ok", entry, cached=True)
         else:
             to_run[key] = cell
-    if to_run:
-        known |= _run(to_run, min(jobs, len(to_run)), cache, tell, command)
-    return [known[key] for key in keys]
+    simulated = {key: cell for key, cell in to_run.items() if not cell.native}
+    native = {key: cell for key, cell in to_run.items() if cell.native}
+    for part, at_once in ((simulated, jobs), (native, 1)):
+        if part:
+            known |= _run(part, min(at_once, len(part)), cache, tell, command)
+    return [_own(cell, known[key]) for key, cell in zip(keys, cells, strict=True)]
+
+
+def _own(cell: Cell, outcome: Outcome) -> Outcome:
+    return outcome if outcome.entry is None else replace(outcome, entry=cell.own(outcome.entry))
 
 
 def _run(

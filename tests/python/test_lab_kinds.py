@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Are recoveries and key-value stores measured as docs/reproduce.md says?"""
+
+import json
+
+import pytest
+
+from holdfast import core, errors, fleet
+from holdfast.lab import cells, claims, figures, pool
+from holdfast.lab.cache import Cache
+
+_STORES = """
+id = "figure"
+paper = "toy"
+title = "stores"
+reference = "nowhere"
+
+[common]
+kind = "db"
+machine = "native"
+engines = ["romulus-log", "undo"]
+values = [1, 4096]
+params = { num = 300 }
+
+[[panel]]
+id = "read"
+title = "reads"
+workload = "readseq"
+"""
+
+_RECOVERY = """
+id = "figure"
+paper = "toy"
+title = "recovery"
+reference = "nowhere"
+
+[common]
+kind = "recovery"
+workload = "map"
+machine = "tiny"
+engines = ["romulus-log", "undo"]
+axis = "params.size"
+values = [50, 500]
+duration_us = 5
+warm_up_us = 0
+params = { update = 100 }
+metric = "recovery_us"
+
+[[panel]]
+id = "time"
+title = "time"
+"""
+
+
+def _figure(tmp_path, text: str) -> figures.Figure:
+    path = tmp_path / "figure.toml"
+    path.write_text(text)
+    return figures.load(path)
+
+
+def test_stores_of_a_panel_run_side_by_side_and_once(tmp_path):
+    panel = _figure(tmp_path, _STORES).panel("read")
+    wanted = list(panel.cells())
+    outcomes = dict(
+        zip(((c.engine, c.x) for c in wanted), pool.run_all(wanted, 2, Cache(tmp_path / "kept")), strict=True)
+    )
+    assert len(list((tmp_path / "kept").glob("*.json"))) == 1, "one run for both stores"
+    for engine in panel.engines:
+        entry = outcomes[engine, 1].entry
+        assert entry["benchmark"] == "readseq" and f"/{engine}/" in entry["store"]
+        assert entry["items_per_second"] > 0 and entry["repetitions"] == 3
+        assert (
+            outcomes[engine, 4096].reason == f"takes 4096 cores of this computer, which has {fleet.cores()}"
+        )
+
+
+def test_stores_that_are_not_there_are_not_run(tmp_path):
+    panel = _figure(tmp_path, _STORES.replace('"undo"', '"berkeley"')).panel("read")
+    outcomes = pool.run_all(list(panel.cells())[:1], 1, Cache(tmp_path / "kept"))
+    assert outcomes[0].state == "not run" and "berkeley was not there" in outcomes[0].reason
+
+
+def test_the_axis_of_stores_is_threads(tmp_path):
+    with pytest.raises(errors.BadUsage, match="kind db is threads"):
+        _figure(tmp_path, _STORES.replace('machine = "native"', 'machine = "native"\naxis = "params.num"'))
+
+
+def test_recovery_takes_longer_where_there_is_more_to_copy(tmp_path):
+    panel = _figure(tmp_path, _RECOVERY).panel("time")
+    entries = {(c.engine, c.x): cells.run(c.spec).entry for c in panel.cells()}
+    for engine in panel.engines:
+        assert entries[engine, 50]["recovery"]["needed"]
+        assert entries[engine, 50]["recovery"]["seconds"] > 0
+    small, large = (entries["romulus-log", size]["recovery"] for size in (50, 500))
+    assert large["bytes"] > small["bytes"] and large["seconds"] > small["seconds"]
+    undone = entries["undo", 500]["recovery"]
+    assert undone["transactions"] == 1 and undone["bytes"] < large["bytes"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"params": {"update": "0"}}, "does not update"),
+        ({"engines": ["tinystm"]}, "not durable"),
+        ({"replayers": [1], "engines": ["spht"]}, "not after log replay"),
+    ],
+)
+def test_where_there_is_nothing_to_recover_it_says_so(change, said):
+    spec = {"workload": "map", "engines": ["undo"], "threads": [1], "transactions": 5, "recovery": True}
+    try:
+        report = core.sim(spec | change)
+        text = report["benchmarks"][0]["error_message"]
+    except errors.Failure as failure:
+        text = str(failure)
+    assert said in text
+
+
+def test_the_command_shows_recoveries(tmp_path, invoke):
+    out = tmp_path / "out.json"
+    result = invoke(
+        "sim", "map", "--engine", "romulus-log", "--transactions", "20", "--param", "size=50", "--recovery",
+        "--json", str(out),
+    )  # fmt: skip
+    assert result.exit_code == 0 and "recovery" in result.output
+    assert json.loads(out.read_text())["benchmarks"][0]["check"] == "ok"
+
+
+def test_the_claims_of_romulus_are_all_there():
+    groups = {claim.group for claim in claims.load(figures.load_all()) if claim.paper == "romulus"}
+    assert groups == {f"R{number}" for number in range(1, 11)}
