@@ -40,7 +40,7 @@ workload = "map"
 machine = "tiny"
 engines = ["romulus-log", "undo"]
 axis = "params.size"
-values = [50, 500]
+values = [50, 30_000]
 duration_us = 5
 warm_up_us = 0
 params = { update = 100 }
@@ -91,9 +91,9 @@ def test_recovery_takes_longer_where_there_is_more_to_copy(tmp_path):
     for engine in panel.engines:
         assert entries[engine, 50]["recovery"]["needed"]
         assert entries[engine, 50]["recovery"]["seconds"] > 0
-    small, large = (entries["romulus-log", size]["recovery"] for size in (50, 500))
+    small, large = (entries["romulus-log", size]["recovery"] for size in (50, 30_000))
     assert large["bytes"] > small["bytes"] and large["seconds"] > small["seconds"]
-    undone = entries["undo", 500]["recovery"]
+    undone = entries["undo", 30_000]["recovery"]
     assert undone["transactions"] == 1 and undone["bytes"] < large["bytes"]
 
 
