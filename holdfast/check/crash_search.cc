@@ -175,7 +175,8 @@ void CrashExplorer::Search::judge(const char* phase, const CrashPoint& point, ui
   }
 }
 
-/// The program once more, on the recovered heap, with crash points of its own.
+/// The program once more, on the recovered heap, with crash points of its own. The thread that
+/// opened the heap does nothing else, so that what its recovery has not fenced stays so.
 void CrashExplorer::Search::go_on(const Pending& from) {
   ++report_.coverage.continued;
   std::vector<CrashPoint> points;
@@ -184,10 +185,14 @@ void CrashExplorer::Search::go_on(const Pending& from) {
     machine.watch_images();  // opening recovers
     auto heap = SimHeap::open(machine, {});
     heap.status().check();
-    subject_.attach(**heap).check();
-    subject_.start(seed_ + 1, subject_.observe(**heap).value());
+    machine.run_threads(1, [&](int) {
+      subject_.attach(**heap).check();
+      subject_.start(seed_ + 1, subject_.observe(**heap).value());
+    });
     points = run_clients(machine, **heap, kContinued, kContinuedPoints, false);
     learn(machine);
+  } catch (const SimStuck& stuck) {
+    return fail(kContinued, {"stuck", stuck.what()}, from.event, from.hash, kNever);
   } catch (const Error& error) {
     return fail(kContinued, {"heap refused", error.status().to_string()}, from.event, from.hash,
                 kNever);
