@@ -34,20 +34,27 @@ void CrashExplorer::Search::create() {
   Random random(1);
   images.enumerate(moment, nullptr, 0, plan_.images, random, [&](uint64_t hash, const auto& pick) {
     if (!enough()) {
-      recover_created(images.build(images.pick(moment, nullptr, pick)), hash);
+      closed_ = recover_created(images.build(images.pick(moment, nullptr, pick)), hash, true);
     }
   });
 }
 
-void CrashExplorer::Search::recover_created(sim::Image image, uint64_t hash) {
+/// Opens a heap that was made here: a new one, or one in which everything has been set up. Returns
+/// what is certain of it once it is closed; nothing when it is not as it should be.
+std::optional<sim::Image> CrashExplorer::Search::recover_created(sim::Image image, uint64_t hash,
+                                                                 bool new_heap) {
   SimMachine machine(recovery_options(), std::move(image));
-  auto found = open(machine, true);
+  auto found = open(machine, new_heap);
   learn(machine);
   if (auto* fault = std::get_if<Fault>(&found)) {
     fail(kCreation, std::move(*fault), kNever, hash, 0);
-  } else if (std::get<Subject::Words>(found) != initial_) {
-    fail(kCreation, {"new heap changed", "what was set up in it reads otherwise"}, kNever, hash, 0);
+    return {};
   }
+  if (std::get<Subject::Words>(found) != initial_) {
+    fail(kCreation, {"new heap changed", "what was set up in it reads otherwise"}, kNever, hash, 0);
+    return {};
+  }
+  return machine.earliest_image();
 }
 
 /// The images that are legal at a point, of a run or recovery that began with `from` (null: the
