@@ -79,7 +79,7 @@ def sites(job: tuple[str, Setting]) -> dict[str, dict[str, Any]]:
     if "design" in spec:
         spec.setdefault("machine", "tiny")
     small = {"engine": engine, "sites": True, "schedules": 30, "points": 30, "images": 4, "crash_recovery": 8}
-    return {site["name"]: site for site in core.crash(small | spec)["sites"]}
+    return {site["name"]: site for site in core.crash(spec | small)["sites"]}
 
 
 def hunt(job: tuple[str, str, list[tuple[Setting, int]]]) -> tuple[str, bool]:

@@ -51,6 +51,9 @@ CrashReport CrashExplorer::Search::run(FunctionRef<void(double)> progress) {
     ++report_.coverage.schedules;
     progress(static_cast<double>(i + 1) / static_cast<double>(plan_.schedules));
   }
+  if (closed_ && !enough()) {
+    recover_created(std::move(*closed_), 0, false);
+  }
   report_.coverage.images = nodes_.size();
   return std::move(report_);
 }

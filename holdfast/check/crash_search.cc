@@ -34,20 +34,27 @@ void CrashExplorer::Search::create() {
   Random random(1);
   images.enumerate(moment, nullptr, 0, plan_.images, random, [&](uint64_t hash, const auto& pick) {
     if (!enough()) {
-      recover_created(images.build(images.pick(moment, nullptr, pick)), hash);
+      closed_ = recover_created(images.build(images.pick(moment, nullptr, pick)), hash, true);
     }
   });
 }
 
-void CrashExplorer::Search::recover_created(sim::Image image, uint64_t hash) {
+/// Opens a heap that was made here: a new one, or one in which everything has been set up. Returns
+/// what is certain of it once it is closed; nothing when it is not as it should be.
+std::optional<sim::Image> CrashExplorer::Search::recover_created(sim::Image image, uint64_t hash,
+                                                                 bool new_heap) {
   SimMachine machine(recovery_options(), std::move(image));
-  auto found = open(machine, true);
+  auto found = open(machine, new_heap);
   learn(machine);
   if (auto* fault = std::get_if<Fault>(&found)) {
     fail(kCreation, std::move(*fault), kNever, hash, 0);
-  } else if (std::get<Subject::Words>(found) != initial_) {
-    fail(kCreation, {"new heap changed", "what was set up in it reads otherwise"}, kNever, hash, 0);
+    return {};
   }
+  if (std::get<Subject::Words>(found) != initial_) {
+    fail(kCreation, {"new heap changed", "what was set up in it reads otherwise"}, kNever, hash, 0);
+    return {};
+  }
+  return machine.earliest_image();
 }
 
 /// The images that are legal at a point, of a run or recovery that began with `from` (null: the
@@ -175,7 +182,8 @@ void CrashExplorer::Search::judge(const char* phase, const CrashPoint& point, ui
   }
 }
 
-/// The program once more, on the recovered heap, with crash points of its own.
+/// The program once more, on the recovered heap, with crash points of its own. The thread that
+/// opened the heap does nothing else, so that what its recovery has not fenced stays so.
 void CrashExplorer::Search::go_on(const Pending& from) {
   ++report_.coverage.continued;
   std::vector<CrashPoint> points;
@@ -184,10 +192,14 @@ void CrashExplorer::Search::go_on(const Pending& from) {
     machine.watch_images();  // opening recovers
     auto heap = SimHeap::open(machine, {});
     heap.status().check();
-    subject_.attach(**heap).check();
-    subject_.start(seed_ + 1, subject_.observe(**heap).value());
+    machine.run_threads(1, [&](int) {
+      subject_.attach(**heap).check();
+      subject_.start(seed_ + 1, subject_.observe(**heap).value());
+    });
     points = run_clients(machine, **heap, kContinued, kContinuedPoints, false);
     learn(machine);
+  } catch (const SimStuck& stuck) {
+    return fail(kContinued, {"stuck", stuck.what()}, from.event, from.hash, kNever);
   } catch (const Error& error) {
     return fail(kContinued, {"heap refused", error.status().to_string()}, from.event, from.hash,
                 kNever);

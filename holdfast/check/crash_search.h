@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -90,7 +91,7 @@ class CrashExplorer::Search {
   void learn(const SimMachine& machine);
   void prepare();
   void create();
-  void recover_created(sim::Image image, uint64_t hash);
+  std::optional<sim::Image> recover_created(sim::Image image, uint64_t hash, bool new_heap);
   void one_schedule();
   std::vector<CrashPoint> run_schedule();
   /// Runs the subject's clients on the heap of `machine` and looks at its crash points.
@@ -114,6 +115,7 @@ class CrashExplorer::Search {
   const std::shared_ptr<sim::HostPages> pages_ = std::make_shared<sim::HostPages>();
   std::unique_ptr<ImageSet> images_;
   Subject::Words initial_;
+  std::optional<sim::Image> closed_;  ///< of a new heap that was set up and closed, what is certain
   uint64_t seed_ = 0;
   std::unordered_map<uint64_t, Node> nodes_;
   std::map<Subject::Words, uint32_t> index_of_state_;
