@@ -200,13 +200,19 @@ void run_at_length(const std::string& engine, Names& met) {
   note(machine, met);
 }
 
-/// What only Trinity needs: commits in such numbers that the lock comes to trust them, before the
-/// table is emptied.
+/// What only Trinity needs: a table that runs full under commits of others, and commits in such
+/// numbers that the lock comes to trust them, before the table is emptied.
 void run_many_commits(const std::string& engine, Names& met) {
   SimMachine machine(options_for(engine, 1));
   RowHeap heap(machine, row_of(engine), small_logs(engine));
   heap.engine().format().check();
   heap.recover().check();
+  machine.run_threads(RowHeap::kThreads, [&](int worker) {
+    for (size_t i = 0; i < 100; ++i) {
+      const size_t word = i * 12 % 120 + 120 * static_cast<size_t>(worker);
+      heap.engine().update([&] { heap.fill(word, i); });
+    }
+  });
   machine.run_threads(1, [&](int) {
     for (uint64_t i = 0; i < 1100; ++i) {
       heap.engine().update([&] { heap.set(0, i); });
