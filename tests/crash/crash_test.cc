@@ -242,6 +242,9 @@ std::vector<Variant> variants() {
   all.push_back({"crafty", "lock_only_weak_rmw", {{"retries", "0"}, {"chunk", "1"}}, false});
   all.push_back({"crafty", "one_retry", {{"retries", "1"}}});
   all.push_back({"crafty", "roomy", {{"log_bytes", "65536"}, {"chunk", "64"}}, true, "8"});
+  all.push_back({"trinity", "few_records", {{"records", "24"}}, true, "8"});
+  all.push_back({"trinity", "few_records_weak_rmw", {{"records", "24"}}, false, "8"});
+  all.push_back({"trinity", "roomy", {{"records", "4096"}}, true, "8"});
   for (const char* engine : {"spht", "spht-si-htm"}) {
     all.push_back({engine, "scan", {{"log_bytes", "512"}, {"order", "scan"}}, true, "8"});
   }

@@ -13,6 +13,7 @@
 #include "holdfast/engines/pisces/pisces.h"
 #include "holdfast/engines/spec_pmt/spec_pmt.h"
 #include "holdfast/engines/tinystm/tinystm.h"
+#include "holdfast/engines/trinity/trinity.h"
 #include "holdfast/machine/native/native_machine.h"
 #include "tests/unit/engine_fixture.h"
 
@@ -72,8 +73,9 @@ class StmNative : public testing::Test {
   std::optional<Heap> heap_;
 };
 
-using Engines = testing::Types<TinyStm<NativeMachine>, SpecPmt<NativeMachine>,
-                               DudeTm<NativeMachine>, Pisces<NativeMachine>>;
+using Engines =
+    testing::Types<TinyStm<NativeMachine>, SpecPmt<NativeMachine>, DudeTm<NativeMachine>,
+                   Pisces<NativeMachine>, Trinity<NativeMachine>>;
 TYPED_TEST_SUITE(StmNative, Engines);
 
 /// Accounts of three bytes' distance from alignment, each moved by a range; a count beside them.

@@ -22,6 +22,7 @@ _ENGINES = (
     "nv-htm",
     "spec-pmt",
     "dudetm",
+    "trinity",
     "pisces",
     "crafty",
 )

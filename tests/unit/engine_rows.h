@@ -120,6 +120,9 @@ inline Options small_logs(const std::string& engine) {
   if (engine == "spec-pmt" || engine == "dudetm" || engine == "pisces") {
     return {{"log_bytes", "512"}, {"locks", "64"}};
   }
+  if (engine == "trinity") {
+    return {{"records", "16"}, {"locks", "64"}};
+  }
   if (engine == "fur-mv") {
     return {{"log_bytes", "512"}, {"markers", "8"}, {"versions", "1"}};
   }

@@ -11,6 +11,7 @@
 #include "holdfast/engines/pisces/pisces.h"
 #include "holdfast/engines/spec_pmt/spec_pmt.h"
 #include "holdfast/engines/tinystm/tinystm.h"
+#include "holdfast/engines/trinity/trinity.h"
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/unit/engine_fixture.h"
 
@@ -53,7 +54,7 @@ class StmEngine : public testing::Test {
 };
 
 using Engines = testing::Types<TinyStm<SimMachine>, SpecPmt<SimMachine>, DudeTm<SimMachine>,
-                               Pisces<SimMachine>>;
+                               Pisces<SimMachine>, Trinity<SimMachine>>;
 TYPED_TEST_SUITE(StmEngine, Engines);
 
 template <class E>

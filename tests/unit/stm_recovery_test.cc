@@ -9,6 +9,7 @@
 #include "holdfast/engines/dudetm/dudetm.h"
 #include "holdfast/engines/pisces/pisces.h"
 #include "holdfast/engines/spec_pmt/spec_pmt.h"
+#include "holdfast/engines/trinity/trinity.h"
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/unit/fur_history.h"
 
@@ -17,8 +18,10 @@ namespace {
 
 template <class E>
 EngineFixtureShape shape(bool background) {
-  const Options wished = {
-      {"log_bytes", "768"}, {"locks", "64"}, {"background", background ? "1" : "0"}};
+  const Options wished = {{"log_bytes", "768"},
+                          {"records", "32"},
+                          {"locks", "64"},
+                          {"background", background ? "1" : "0"}};
   EngineFixtureShape s;
   for (size_t i = 0; i < E::kDescription.option_count; ++i) {
     const auto found = wished.find(E::kDescription.options[i].name);
@@ -87,9 +90,16 @@ std::string recover_and_judge(uint64_t seed, const SimImage& image, const Acknow
   return heap.read(1) == 77 ? "" : "a store after recovery is lost";
 }
 
+/// The option that bounds what a transaction stores.
+template <class E>
+std::string bound() {
+  return shape<E>(false).options.count("log_bytes") == 1 ? "log_bytes" : "records";
+}
+
 template <class E>
 class StmRecovery : public testing::Test {};
-using Engines = testing::Types<SpecPmt<SimMachine>, DudeTm<SimMachine>, Pisces<SimMachine>>;
+using Engines = testing::Types<SpecPmt<SimMachine>, DudeTm<SimMachine>, Pisces<SimMachine>,
+                               Trinity<SimMachine>>;
 TYPED_TEST_SUITE(StmRecovery, Engines);
 
 TYPED_TEST(StmRecovery, APowerCutAtEveryEvent) {
@@ -175,7 +185,7 @@ TYPED_TEST(StmRecovery, OtherOptionsThanAtCreationAreRefused) {
     image = machine.earliest_image();
   }
   EngineFixtureShape other = shape<TypeParam>(false);
-  other.options["log_bytes"] = "4096";
+  other.options[bound<TypeParam>()] = "4096";
   SimMachine machine(sim_options(1), image);
   EngineFixture<TypeParam> heap(machine, other);
   EXPECT_EQ(heap.recover().code(), Code::corrupt);
@@ -195,7 +205,7 @@ TYPED_TEST(StmRecovery, ATransactionLargerThanItsLogIsRefusedClearly) {
     FAIL() << "it fits";
   } catch (const Error& error) {
     EXPECT_EQ(error.status().code(), Code::out_of_space);
-    EXPECT_NE(error.status().message().find("log_bytes"), std::string::npos);
+    EXPECT_NE(error.status().message().find(bound<TypeParam>()), std::string::npos);
   }
   heap.write(2, 5);
   EXPECT_EQ(heap.read(2), 5u);

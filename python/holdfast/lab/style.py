@@ -17,8 +17,9 @@ _ENGINES = {
     "si-htm": ("SI-HTM", "#777777", "+"),
     "nv-htm": ("NV-HTM", "#44AA99", "<"),
     "dudetm": ("DudeTM", "#882255", ">"),
+    "trinity": ("Trinity", "#332288", "1"),
 }
-_OTHER_COLOURS = ("#332288", "#AA4499", "#117733", "#661100", "#6699CC")
+_OTHER_COLOURS = ("#AA4499", "#117733", "#661100", "#6699CC")
 
 
 def label(engine: str) -> str:

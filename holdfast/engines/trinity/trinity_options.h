@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "holdfast/engines/common/lsa_options.h"
+#include "holdfast/engines/common/record_area.h"
+
+namespace holdfast::trinity {
+
+inline constexpr OptionInfo kOptions[] = {kRecordsOption, kLocksOption, kPatienceOption,
+                                          kUntrackedReadsOption};
+
+/// A mark for every slot: the machine's main and background threads have slots as well.
+Result<RecordArea> area(const Options& options, int max_threads);
+Result<size_t> area_bytes(const Options& options, int max_threads);
+
+}  // namespace holdfast::trinity
