@@ -220,6 +220,10 @@ std::vector<Variant> variants() {
       all.push_back({engine, "weak_rmw", {}, false});
     }
   }
+  all.push_back({"pmdk-like", "checksums", {{"checksums", "1"}}});
+  all.push_back({"pmdk-like", "lines", {{"snapshot_bytes", "64"}}, true, "5"});
+  all.push_back(
+      {"pmdk-like", "blocks_weak_rmw", {{"snapshot_bytes", "256"}, {"log_bytes", "16384"}}, false});
   for (const char* engine : {"romulus", "romulus-log", "romulus-lr"}) {
     all.push_back({engine, "no_combining", {{"combine", "0"}}});
   }

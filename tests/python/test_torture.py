@@ -10,6 +10,7 @@ from holdfast import errors, kill, torture
 
 _ENGINES = (
     "undo",
+    "pmdk-like",
     "romulus",
     "romulus-log",
     "romulus-lr",

@@ -110,7 +110,7 @@ inline void mixed_transactions(RowHeap& heap, int worker, int n) {
 
 /// Options that make an engine's logs small, so that it has to reuse them.
 inline Options small_logs(const std::string& engine) {
-  if (engine == "undo") {
+  if (engine == "undo" || engine == "pmdk-like") {
     return {{"log_bytes", "4096"}};
   }
   if (engine.substr(0, 4) == "spht" || engine == "nv-htm" || engine == "fur-tsx" ||

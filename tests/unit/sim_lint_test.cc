@@ -293,6 +293,7 @@ const std::set<Finding> kIdleState = {
 };
 const std::map<std::string, std::set<Finding>> kShown = {
     {"undo", {{LintKind::redundant_write_back, "undo.data"}}},
+    {"pmdk-like", {}},
     {"romulus", kIdleState},
     {"romulus-log", kIdleState},
     {"romulus-lr", kIdleState},
@@ -341,6 +342,9 @@ TEST(SimLintEngines, ADroppedWriteBackShows) {
            {"undo", "undo.data", "execute", {}},
            {"undo", "undo.restore", "roll back", {}},
            {"undo", "undo.epoch", "marker flush", {}},
+           {"pmdk-like", "undo.data", "execute", {}},
+           {"pmdk-like", "undo.restore", "roll back", {}},
+           {"pmdk-like", "undo.epoch", "marker flush", {}},
            {"romulus", "romulus.main", "execute", {}},
            {"romulus", "romulus.twin.all", "copy", {}},
            {"romulus-log", "romulus.main", "execute", {}},

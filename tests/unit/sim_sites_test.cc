@@ -62,6 +62,9 @@ std::vector<std::filesystem::path> files_of(const std::string& engine) {
                                             "common/crwwp.h"};
   using Parts = std::vector<std::vector<std::string>>;
   const std::map<std::string, Parts> known = {
+      {"pmdk-like",
+       {{"pmdk_like", "undo/undo_engine.h", "undo/undo_log.h"},
+        {"common/crwwp.h", "common/read_indicator.h"}}},
       {"romulus", {romulus}},
       {"romulus-log", {romulus}},
       {"romulus-lr", {romulus}},
@@ -179,8 +182,8 @@ void run_and_recover(const std::string& engine, uint64_t seed, Options options, 
   }
 }
 
-/// What only Romulus needs: a batch so large that it is copied whole, and reads in such numbers
-/// that the lock comes to trust readers.
+/// What only Romulus needs, a batch so large that it is copied whole; and reads in such numbers
+/// that C-RW-WP comes to trust readers.
 void run_at_length(const std::string& engine, Names& met) {
   SimMachine machine(options_for(engine, 1));
   RowHeap heap(machine, row_of(engine), {});
@@ -254,7 +257,7 @@ Names labels_met(const std::string& engine) {
   if (engine.substr(0, 3) == "fur") {
     run_and_recover(engine, 1, {{"retries", "0"}}, met);
     run_and_recover(engine, 1, {{"timestamps", "as_printed"}}, met);
-  } else if (engine.substr(0, 7) == "romulus") {
+  } else if (engine.substr(0, 7) == "romulus" || engine == "pmdk-like") {
     run_at_length(engine, met);
   } else if (engine == "trinity") {
     run_many_commits(engine, met);
@@ -335,10 +338,11 @@ TEST_P(SimSitesOfEngine, ARunWithRecoveryComesToEveryLabel) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, SimSitesOfEngine,
-                         testing::Values("undo", "romulus", "romulus-log", "romulus-lr", "fur-opa",
-                                         "fur-si", "fur-mv", "fur-tsx", "htm", "si-htm", "spht",
-                                         "spht-si-htm", "nv-htm", "tinystm", "spec-pmt", "dudetm",
-                                         "trinity", "pisces", "crafty", "hw"),
+                         testing::Values("undo", "pmdk-like", "romulus", "romulus-log",
+                                         "romulus-lr", "fur-opa", "fur-si", "fur-mv", "fur-tsx",
+                                         "htm", "si-htm", "spht", "spht-si-htm", "nv-htm",
+                                         "tinystm", "spec-pmt", "dudetm", "trinity", "pisces",
+                                         "crafty", "hw"),
                          [](const auto& test) {
                            std::string name = test.param;
                            std::replace(name.begin(), name.end(), '-', '_');

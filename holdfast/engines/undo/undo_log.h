@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "holdfast/base/checksum.h"
@@ -11,14 +12,22 @@
 
 namespace holdfast {
 
-/// The persistent undo log of engine `undo`; see undo.h. Used by one thread at a time.
-template <class M>
+/// The persistent log of undo records; see undo.h. Used by one thread at a time.
+///
+/// Records(machine, options) says how a record gets there:
+///   kUnit                      bytes that records are multiples of, and begin at
+///   append(to, from, n)        copies n bytes, durable on return
+///   counted()                  whether a record counts from count() on, or by its check alone
+///   count(word, value)         stores a word that says how many there are, durable on return
+template <class M, class Records>
 class UndoLog {
  public:
-  UndoLog(M& machine, const Regions& regions) : machine_(machine), regions_(regions) {}
+  UndoLog(M& machine, const Regions& regions, const Options& options)
+      : machine_(machine), regions_(regions), records_(machine, options) {}
 
   void format() {
-    write_epoch(1, Site{"undo.format"});
+    epoch_ = 1;
+    write_state(Site{"undo.format"});
     machine_.psync(Site{"undo.format.sync"});
   }
 
@@ -26,32 +35,37 @@ class UndoLog {
 
   /// Saves the n bytes at p, durably. Throws Error(out_of_space) when the log is full.
   void append(const void* p, size_t n) {
-    const size_t space = sizeof(Record) + padded(n);
-    if (used_ + space > capacity()) {
+    const size_t space = taken(n);
+    if (used_ + space > capacity() || starts_.size() == kMostCounted) {
       throw Error(Status(Code::out_of_space,
                          "the transaction's undo log is full (" + std::to_string(capacity()) +
                              " bytes); create the heap with a larger option log_bytes, or "
                              "split the transaction"));
     }
-    old_.resize(padded(n));
-    M::copy(old_.data(), p, n);
+    staged_.assign(space, std::byte{0});
+    M::copy(staged_.data() + sizeof(Record), p, n);
     Record record{.offset = offset_of(p), .length = n, .check = 0};
-    record.check = record_check(record, used_, old_.data());
-    std::byte* at = log() + used_;
-    M::copy(at, &record, sizeof record);
-    M::copy(at + sizeof record, old_.data(), padded(n));
-    machine_.pwb_range(at, space, Site{"undo.log"});
-    machine_.pfence(
-        Site{"undo.log.fence"});  // the old bytes are durable before they are overwritten
+    record.check = record_check(record, used_);
+    std::memcpy(staged_.data(), &record, sizeof record);
+    records_.append(log() + used_, staged_.data(), space);
     starts_.push_back(used_);
     used_ += space;
+    written_ += space;
+    if (records_.counted()) {
+      records_.count(state_word(), sealed(state()));
+      written_ += sizeof(uint64_t);
+    }
   }
 
   /// Empties the log; the transaction is durable on return. Bytes of log written since the last
   /// call.
   size_t finish() {
-    const size_t written = used_ + sizeof(uint64_t);
-    write_epoch(epoch_ + (machine_.skips(Site{"undo.epoch.advance"}) ? 0 : 1), Site{"undo.epoch"});
+    const size_t written = std::exchange(written_, 0) + sizeof(uint64_t);
+    if (!machine_.skips(Site{"undo.epoch.advance"})) {
+      epoch_ = (epoch_ + 1) & epoch_mask();
+      starts_.clear();
+    }
+    write_state(Site{"undo.epoch"});
     machine_.psync(Site{"undo.epoch.sync"});  // durable before anybody learns of the commit
     used_ = 0;
     starts_.clear();
@@ -68,13 +82,14 @@ class UndoLog {
   }
 
   Status recover(RecoveryReport& report) {
-    const uint64_t word = M::load(epoch_word());
-    if (word != sealed(word & kEpochMask)) {
+    const uint64_t word = M::load(state_word());
+    const uint64_t value = word & kValueMask;
+    if (word != sealed(value)) {
       return Status(Code::corrupt,
                     "the undo log's epoch is damaged; restore the heap file from a copy");
     }
-    epoch_ = word & kEpochMask;
-    if (Status s = scan(report); !s.ok()) {
+    epoch_ = records_.counted() ? value >> kCountBits : value;
+    if (Status s = scan(value & kMostCounted, report); !s.ok()) {
       return s;
     }
     report.transactions = report.needed ? 1 : 0;
@@ -89,45 +104,72 @@ class UndoLog {
     uint64_t check;
   };
 
-  static constexpr uint64_t kEpochMask = (uint64_t{1} << 48) - 1;
+  static constexpr unsigned kCountBits = 24;
+  static constexpr uint64_t kMostCounted = (uint64_t{1} << kCountBits) - 1;
+  static constexpr uint64_t kValueMask = (uint64_t{1} << 48) - 1;
 
-  static size_t padded(size_t n) { return (n + 7) & ~size_t{7}; }
-  /// The epoch and 16 bits of its checksum in one word, so that it changes in one piece.
-  static uint64_t sealed(uint64_t epoch) { return epoch | (mix64(epoch) & ~kEpochMask); }
+  /// How far recovery looks for records behind the last one: it need not read a long log whole.
+  static constexpr size_t kLookAhead = 4 << 10;
+  static constexpr size_t kUnit = Records::kUnit;
+  static_assert(kUnit % sizeof(uint64_t) == 0 && kLineBytes % kUnit == 0);
+  static size_t taken(size_t n) { return (sizeof(Record) + n + kUnit - 1) / kUnit * kUnit; }
+  /// The epoch, or epoch and number of records, and 16 bits of a checksum in one word, so that it
+  /// changes in one piece. Where records are counted, epochs may come round again.
+  static uint64_t sealed(uint64_t value) { return value | (mix64(value) & ~kValueMask); }
+  uint64_t state() const {
+    return records_.counted() ? epoch_ << kCountBits | starts_.size() : epoch_;
+  }
+  uint64_t epoch_mask() const { return records_.counted() ? kValueMask >> kCountBits : kValueMask; }
 
-  uint64_t* epoch_word() const { return reinterpret_cast<uint64_t*>(regions_.area); }
+  uint64_t* state_word() const { return reinterpret_cast<uint64_t*>(regions_.area); }
   std::byte* log() const { return regions_.area + kLineBytes; }
   size_t capacity() const { return regions_.area_bytes - kLineBytes; }
   uint64_t offset_of(const void* p) const {
     return static_cast<uint64_t>(static_cast<const std::byte*>(p) - regions_.data);
   }
 
-  uint64_t record_check(const Record& record, size_t position, const std::byte* old) const {
+  /// Of the staged bytes behind the record.
+  uint64_t record_check(const Record& record, size_t position) const {
     const uint64_t seed =
         mix64(epoch_ ^ mix64(position) ^ mix64(record.offset + mix64(record.length)));
-    return holdfast::checksum(old, padded(record.length), seed);
+    return holdfast::checksum(staged_.data() + sizeof record, staged_.size() - sizeof record, seed);
   }
 
-  void write_epoch(uint64_t epoch, Site site) {
-    epoch_ = epoch & kEpochMask;
-    M::store(epoch_word(), sealed(epoch_));
-    machine_.pwb(epoch_word(), site);
+  void write_state(Site site) {
+    M::store(state_word(), sealed(state()));
+    machine_.pwb(state_word(), site);
   }
 
-  /// Finds the records of the current epoch. Changes nothing.
-  Status scan(RecoveryReport& report) {
+  /// Stages what could be a record of up to `most` bytes at `position`. Returns the space it takes,
+  /// or 0: there is none.
+  size_t look(size_t position, size_t most, Record& record) {
+    if (sizeof record > capacity() - position) {
+      return 0;
+    }
+    M::copy(&record, log() + position, sizeof record);
+    if (record.length == 0 ||
+        record.length > std::min(most, capacity() - position - sizeof record)) {
+      return 0;
+    }
+    staged_.resize(taken(record.length));
+    M::copy(staged_.data(), log() + position, staged_.size());
+    return staged_.size();
+  }
+  bool whole(size_t position, const Record& record) const {
+    return record.check == record_check(record, position);
+  }
+
+  /// Finds the records of the current epoch; `count` if they are counted. Changes nothing.
+  Status scan(size_t count, RecoveryReport& report) {
     used_ = 0;
     starts_.clear();
-    while (used_ + sizeof(Record) <= capacity()) {
-      Record record{};
-      M::copy(&record, log() + used_, sizeof record);
-      if (record.length == 0 || record.length > capacity() - used_ - sizeof(Record)) {
+    Record record{};
+    while (!records_.counted() || starts_.size() < count) {
+      const size_t space = look(used_, capacity(), record);
+      if (space == 0) {
         break;
       }
-      old_.resize(padded(record.length));
-      M::copy(old_.data(), log() + used_ + sizeof record, padded(record.length));
-      if (record.check != record_check(record, used_, old_.data()) &&
-          !machine_.skips(Site{"undo.record.check"})) {
+      if (!whole(used_, record) && !machine_.skips(Site{"undo.record.check"})) {
         break;
       }
       if (record.offset > regions_.bytes || record.length > regions_.bytes - record.offset) {
@@ -135,11 +177,27 @@ class UndoLog {
                       "an undo record points outside the heap; restore the heap file from a copy");
       }
       starts_.push_back(used_);
-      used_ += sizeof(Record) + padded(record.length);
+      used_ += space;
       report.needed = true;
       report.bytes += record.length;
     }
-    return {};
+    return (records_.counted() ? starts_.size() < count : goes_on())
+               ? Status(Code::corrupt,
+                        "an undo record is damaged; restore the heap file from a copy")
+               : Status();
+  }
+
+  /// Whether a record of the current epoch follows behind what looks like the end. A record is
+  /// durable before the next one is begun, so a torn one is the last: the one there is damaged.
+  bool goes_on() {
+    Record record{};
+    const size_t end = std::min(capacity(), used_ + kLookAhead);
+    for (size_t position = used_ + kUnit; position < end; position += kUnit) {
+      if (look(position, kLookAhead, record) != 0 && whole(position, record)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   void restore() {
@@ -160,10 +218,12 @@ class UndoLog {
 
   M& machine_;
   Regions regions_;
+  Records records_;
   uint64_t epoch_ = 0;
-  size_t used_ = 0;             // bytes of log in use
-  std::vector<size_t> starts_;  // where its records begin
-  std::vector<std::byte> old_;  // staging, kept to avoid an allocation per store
+  size_t used_ = 0;                // bytes of log in use
+  size_t written_ = 0;             // bytes given to records_ since the last finish()
+  std::vector<size_t> starts_;     // where its records begin
+  std::vector<std::byte> staged_;  // a record, kept to avoid an allocation per store
 };
 
 }  // namespace holdfast

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What engines share that save old bytes in one log before they change data in place.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "holdfast/engines/common/slot_statistics.h"
+#include "holdfast/engines/engine.h"
+#include "holdfast/engines/undo/undo_log.h"
+
+namespace holdfast::undo {
+
+/// Bytes of the data.
+struct Range {
+  const std::byte* begin;
+  size_t bytes;
+
+  const std::byte* end() const { return begin + bytes; }
+  bool covers(const Range& other) const { return other.begin >= begin && other.end() <= end(); }
+  bool meets(const Range& other) const { return begin < other.end() && other.begin < end(); }
+};
+
+/// A Variant says what is different:
+///   kDescription
+///   Lock<M>(machine)    lock(), unlock() around an update; enter(slot), leave(slot, what enter
+///                       returned) around a read
+///   Records<M>          how records get into the log; see UndoLog
+///   Ranges(options)     of a running transaction: clear(); any() stored; fresh(block) needs no
+///                       records; add(range, save) calls save(range) for what needs one before it
+///                       is stored to; for_each_stored(line, visit) calls visit(range) for what is
+///                       to be written back, in lines of that size
+template <class M, class Variant>
+class UndoEngine {
+ public:
+  using Machine = M;
+  static constexpr Description kDescription = Variant::kDescription;
+
+  UndoEngine(M& machine, const Regions& regions, const Options& options, int /*max_threads*/)
+      : machine_(machine),
+        regions_(regions),
+        log_(machine, regions, options),
+        lock_(machine),
+        statistics_(machine) {
+    contexts_.reserve(static_cast<size_t>(machine.slots()));
+    for (int slot = 0; slot < machine.slots(); ++slot) {
+      contexts_.emplace_back(*this, options);
+      contexts_.back().slot = slot;
+    }
+  }
+  UndoEngine(const UndoEngine&) = delete;
+  UndoEngine& operator=(const UndoEngine&) = delete;
+
+  Status format() {
+    log_.format();
+    return {};
+  }
+
+  Status recover(RecoveryReport& report) { return log_.recover(report); }
+  void grown(size_t bytes) {
+    regions_.bytes = bytes;
+    log_.grown(bytes);
+  }
+  Status close() { return {}; }
+
+  void update(FunctionRef<void()> body) {
+    const TransactionScope<M> scope(TransactionKind::update);
+    Transaction& t = begin(Context::Mode::update);
+    lock_.lock();
+    try {
+      run_inside(t, body);
+      commit(t);
+    } catch (const MediumFailure&) {
+      throw;  // the lock stays held: nothing may be stored any more, and every wait throws
+    } catch (...) {
+      M::phase(Phase::roll_back);
+      log_.roll_back();
+      ++statistics_.here().user_aborts;
+      lock_.unlock();
+      throw;
+    }
+    ++statistics_.here().update_commits;
+    lock_.unlock();
+  }
+
+  void read(FunctionRef<void()> body) {
+    const TransactionScope<M> scope(TransactionKind::read);
+    Transaction& t = begin(Context::Mode::read);
+    const bool locks = !machine_.skips(Site{"undo.read.lock"});
+    const bool shared = locks && lock_.enter(t.slot);
+    const auto leave = [&] {
+      if (locks) {
+        lock_.leave(t.slot, shared);
+      }
+    };
+    try {
+      run_inside(t, body);
+    } catch (const MediumFailure&) {
+      throw;
+    } catch (...) {
+      leave();
+      throw;
+    }
+    ++statistics_.here().read_commits;
+    leave();
+  }
+
+  template <class T>
+  static T load(const T* p) {
+    return M::load(p);
+  }
+
+  template <class T>
+  static void store(T* p, T value) {
+    writing(p, sizeof(T))->before_store(p, sizeof(T));
+    M::store(p, value);
+  }
+
+  static void load_range(void* to, const void* from, size_t n) { M::copy(to, from, n); }
+
+  static void store_range(void* to, const void* from, size_t n) {
+    writing(to, n)->before_store(to, n);
+    M::copy(to, from, n);
+  }
+
+  static void promote(const void* /*p*/, size_t /*n*/) {}  // writers are alone
+
+  /// What this transaction has freed before is somebody's again after a roll-back.
+  static void fresh(const void* p, size_t n) {
+    auto* const t = static_cast<Transaction*>(M::context());
+    const Range block{static_cast<const std::byte*>(p), n};
+    const bool reused = std::any_of(t->released.begin(), t->released.end(),
+                                    [&](const Range& freed) { return freed.meets(block); });
+    if (!reused) {
+      t->ranges.fresh(block);
+    }
+  }
+  static void released(const void* p, size_t n) {
+    static_cast<Transaction*>(M::context())
+        ->released.push_back({static_cast<const std::byte*>(p), n});
+  }
+
+  Statistics statistics() const { return statistics_.sum(); }
+
+ private:
+  struct Transaction : Context {
+    Transaction(UndoEngine& engine, const Options& options) : owner(&engine), ranges(options) {}
+
+    UndoEngine* owner;
+    typename Variant::Ranges ranges;
+    std::vector<Range> released;  // freed by this transaction
+
+    void before_store(const void* p, size_t n) {
+      ranges.add({static_cast<const std::byte*>(p), n}, [&](const Range& range) {
+        if (!owner->machine_.skips(Site{"undo.record"})) {
+          const PhaseScope<M> scope(Phase::log_flush);
+          owner->log_.append(range.begin, range.bytes);
+        }
+      });
+      owner->statistics_.here().bytes_stored += n;
+      owner->statistics_.here().bytes_written += n;
+    }
+  };
+
+  static Transaction* writing(const void* p, size_t n) {
+    auto* context = static_cast<Context*>(M::context());
+    if (context == nullptr || context->mode != Context::Mode::update || !context->covers(p, n))
+        [[unlikely]] {
+      throw_stray_store(context, p);
+    }
+    return static_cast<Transaction*>(context);
+  }
+
+  Transaction& begin(Context::Mode mode) {
+    Transaction& t = contexts_[static_cast<size_t>(machine_.self())];
+    t.data = regions_.data;
+    t.capacity = regions_.capacity;
+    t.mode = mode;
+    t.nested_failure = nullptr;
+    t.ranges.clear();
+    t.released.clear();
+    return t;
+  }
+
+  static void run_inside(Transaction& t, FunctionRef<void()> body) {
+    void* const outer = M::context();
+    M::set_context(&t);
+    try {
+      body();
+      if (t.nested_failure) {
+        std::rethrow_exception(t.nested_failure);
+      }
+    } catch (...) {
+      M::set_context(outer);
+      throw;
+    }
+    M::set_context(outer);
+  }
+
+  void commit(const Transaction& t) {
+    if (!t.ranges.any()) {
+      return;
+    }
+    M::phase(Phase::data_flush);
+    t.ranges.for_each_stored(machine_.line_bytes(), [&](const Range& range) {
+      machine_.pwb_range(range.begin, range.bytes, Site{"undo.data"});
+    });
+    machine_.pfence(
+        Site{"undo.data.fence"});  // data durable before the log that could undo it is emptied
+    M::phase(Phase::marker_flush);
+    statistics_.here().bytes_written += log_.finish();
+  }
+
+  M& machine_;
+  Regions regions_;
+  UndoLog<M, typename Variant::template Records<M>> log_;
+  typename Variant::template Lock<M> lock_;
+  std::vector<Transaction> contexts_;
+  SlotStatistics<M> statistics_;
+};
+
+}  // namespace holdfast::undo
