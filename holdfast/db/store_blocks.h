@@ -44,7 +44,7 @@ struct Version {
   typename H::template Field<Entry<H>*> entry;
   typename H::template Field<Version*> newer;
   typename H::template Field<Version*> older;
-  typename H::template Field<Version*> next;  ///< in the list of its slot
+  typename H::template Field<Version*> next;    ///< in the list of its slot
   typename H::template Field<uint64_t> listed;  ///< 1 in one of its slot's lists, else 0
 
   bool deleted() const { return bytes.load() == kDeleted; }
@@ -81,7 +81,7 @@ struct alignas(kLineBytes) Slot {
 template <class H>
 struct StoreRoot {
   static constexpr const char* kTypeName = "holdfast.db.Store";
-  static constexpr uint32_t kTypeVersion = 1;
+  static constexpr uint32_t kTypeVersion = 2;
   using Tree = BPlusTree<H, StoredKey<H>, Entry<H>*>;
 
   StoreRoot(const std::string& comparator_name, size_t thread_slots)

@@ -30,7 +30,10 @@ class Versions {
 
   /// The version of `key` this view sees (null: the newest), or null where there is no value.
   const V* find(const Slice& key, const View* view) const {
-    const auto entry = root_.tree.find(Probe<H>(key, comparator_));
+    return find(root_, Probe<H>(key, comparator_), view);
+  }
+  static const V* find(const StoreRoot<H>& root, const Probe<H>& probe, const View* view) {
+    const auto entry = root.tree.find(probe);
     return entry ? seen(*entry, view) : nullptr;
   }
   static const V* seen(const Entry<H>* entry, const View* view) {
@@ -41,11 +44,15 @@ class Versions {
     return version == nullptr || version->deleted() ? nullptr : version;
   }
   static void load_value(const V* version, std::string* to) {
+    to->resize(version->bytes.load());
+    load_value(version, to->data());
+  }
+  /// `to` has room for the version's bytes.
+  static void load_value(const V* version, char* to) {
     if (const Blob<H>* blob = version->blob) {
       Blobs<H>::load(blob, to);
     } else {
-      to->resize(version->bytes.load());
-      H::Engine::load_range(to->data(), version + 1, to->size());
+      H::Engine::load_range(to, version + 1, version->bytes.load());
     }
   }
 
@@ -172,7 +179,7 @@ class Versions {
     auto* entry = static_cast<Entry<H>*>(H::allocate(bytes));
     entry->newest = nullptr;
     fill(&entry->key, probe.key);
-    probe.stored = {probe.prefix, &entry->key};
+    probe.stored.block = &entry->key;
     root_.tree.insert(probe, entry);
     return entry;
   }

@@ -1,27 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "holdfast/db/heap_db.h"
+//
+// Included by engine_db.h only.
+#pragma once
 
 #include <utility>
 #include <vector>
 
+#include "holdfast/db/engine_db.h"
 #include "holdfast/db/heap_iterator.h"
 #include "holdfast/db/heap_transaction.h"
+#include "holdfast/db/native_options.h"
 
 namespace holdfast::db {
-namespace {
 
+template <class H>
 class StoreTransaction final : public Transaction {
  public:
-  StoreTransaction(Store<HeapDB::H>& store, Versions<HeapDB::H>& versions)
-      : store_(store), versions_(versions) {}
+  StoreTransaction(Store<H>& store, Versions<H>& versions) : store_(store), versions_(versions) {}
 
   Status Get(const Slice& key, std::string* value) override {
     versions_.hold_key(key);
     const auto* version = versions_.find(key, nullptr);
     if (version == nullptr) {
-      return Status::NotFound("the key is not in the database");
+      return no_such_key();
     }
-    Versions<HeapDB::H>::load_value(version, value);
+    Versions<H>::load_value(version, value);
     return Status::OK();
   }
   void Put(const Slice& key, const Slice& value) override {
@@ -30,8 +33,8 @@ class StoreTransaction final : public Transaction {
   void Delete(const Slice& key) override { store_.apply(versions_, {key, {}, true}); }
 
  private:
-  Store<HeapDB::H>& store_;
-  Versions<HeapDB::H>& versions_;
+  Store<H>& store_;
+  Versions<H>& versions_;
 };
 
 /// Takes a body's Status out of the transaction it cancels.
@@ -39,16 +42,15 @@ struct Cancelled {
   Status status;
 };
 
-class Changes final : public WriteBatch::Handler {
+class BatchChanges final : public WriteBatch::Handler {
  public:
   void Put(const Slice& key, const Slice& value) override { list.push_back({key, value, false}); }
   void Delete(const Slice& key) override { list.push_back({key, {}, true}); }
   std::vector<Change> list;
 };
 
-}  // namespace
-
-HeapDB::~HeapDB() {
+template <class E>
+EngineDB<E>::~EngineDB() {
   if (heap_->machine().forked_child()) {
     // The mappings do not exist here, and locks may be held for ever: left to the system.
     static_cast<void>(store_.release());
@@ -56,16 +58,41 @@ HeapDB::~HeapDB() {
   }
 }
 
-Status HeapDB::Put(const WriteOptions& /*options*/, const Slice& key, const Slice& value) {
+template <class E>
+DbEngine::Opened EngineDB<E>::open(const Options& options, const std::string& name,
+                                   const CreateOptions* create) {
+  const NativeOptions native = native_options(options);
+  auto heap = create == nullptr ? H::open(name, {}, native) : H::create(name, *create, native);
+  if (!heap) {
+    return heap.status();
+  }
+  StoreLimits limits;
+  limits.feed_bytes = options.change_feed_bytes;
+  auto store = Store<H>::open(**heap, options.comparator, limits, options.read_only);
+  if (!store) {
+    return holdfast::Status(store.status().code(), name + ": " + store.status().message());
+  }
+  return std::unique_ptr<HeapDB>(new EngineDB(std::move(*heap), std::move(*store)));
+}
+
+template <class E>
+holdfast::Status EngineDB<E>::try_heap(const Options& options, const std::string& name) {
+  return H::open(name, {}, native_options(options)).status();
+}
+
+template <class E>
+Status EngineDB<E>::Put(const WriteOptions& /*options*/, const Slice& key, const Slice& value) {
   return translated(store_->write({{key, value, false}}));
 }
 
-Status HeapDB::Delete(const WriteOptions& /*options*/, const Slice& key) {
+template <class E>
+Status EngineDB<E>::Delete(const WriteOptions& /*options*/, const Slice& key) {
   return translated(store_->write({{key, {}, true}}));
 }
 
-Status HeapDB::Write(const WriteOptions& /*options*/, WriteBatch* updates) {
-  Changes changes;
+template <class E>
+Status EngineDB<E>::Write(const WriteOptions& /*options*/, WriteBatch* updates) {
+  BatchChanges changes;
   if (updates != nullptr) {
     if (Status status = updates->Iterate(&changes); !status.ok()) {
       return status;
@@ -74,14 +101,16 @@ Status HeapDB::Write(const WriteOptions& /*options*/, WriteBatch* updates) {
   return translated(store_->write(changes.list));
 }
 
-Status HeapDB::Get(const ReadOptions& options, const Slice& key, std::string* value) {
-  return translated(store_->get(key, view_of(options.snapshot), value));
+template <class E>
+Status EngineDB<E>::Get(const ReadOptions& options, const Slice& key, std::string* value) {
+  return answer(store_->get(key, view_of(options.snapshot), value));
 }
 
-Status HeapDB::RunTransaction(const std::function<Status(Transaction&)>& body) {
+template <class E>
+Status EngineDB<E>::RunTransaction(const std::function<Status(Transaction&)>& body) {
   try {
     return translated(store_->update([&](Versions<H>& versions) {
-      StoreTransaction transaction(*store_, versions);
+      StoreTransaction<H> transaction(*store_, versions);
       if (Status status = body(transaction); !status.ok()) {
         throw Cancelled{std::move(status)};
       }
@@ -91,27 +120,31 @@ Status HeapDB::RunTransaction(const std::function<Status(Transaction&)>& body) {
   }
 }
 
-OptimisticTransaction* HeapDB::BeginTransaction() {
+template <class E>
+OptimisticTransaction* EngineDB<E>::BeginTransaction() {
   auto view = store_->open_view();
-  return view ? new HeapTransaction(*store_, *view) : nullptr;
+  return view ? new HeapTransaction<H>(*store_, *view) : nullptr;
 }
 
-Iterator* HeapDB::NewIterator(const ReadOptions& options) {
+template <class E>
+Iterator* EngineDB<E>::NewIterator(const ReadOptions& options) {
   if (options.snapshot != nullptr) {
-    return new HeapIterator(*store_, view_of(options.snapshot), false);
+    return new HeapIterator<H>(*store_, view_of(options.snapshot), false);
   }
   auto view = store_->open_view();
-  return view ? new HeapIterator(*store_, *view, true)
+  return view ? new HeapIterator<H>(*store_, *view, true)
               : NewErrorIterator(translated(view.status()));
 }
 
-const Snapshot* HeapDB::GetSnapshot() {
+template <class E>
+const Snapshot* EngineDB<E>::GetSnapshot() {
   auto view = store_->open_view();
   // LevelDB's interface has no room for a failure; null reads the present state.
   return view ? new HeapSnapshot(*view) : nullptr;
 }
 
-void HeapDB::ReleaseSnapshot(const Snapshot* snapshot) {
+template <class E>
+void EngineDB<E>::ReleaseSnapshot(const Snapshot* snapshot) {
   if (snapshot != nullptr) {
     const auto* mine = static_cast<const HeapSnapshot*>(snapshot);
     store_->close_view(mine->view);
@@ -119,19 +152,22 @@ void HeapDB::ReleaseSnapshot(const Snapshot* snapshot) {
   }
 }
 
-void HeapDB::GetApproximateSizes(const Range* range, int n, uint64_t* sizes) {
+template <class E>
+void EngineDB<E>::GetApproximateSizes(const Range* range, int n, uint64_t* sizes) {
   for (int i = 0; i < n; ++i) {
     auto bytes = store_->bytes_between(range[i].start, range[i].limit);
     sizes[i] = bytes ? *bytes : 0;
   }
 }
 
-void HeapDB::CompactRange(const Slice* /*begin*/, const Slice* /*end*/) {
+template <class E>
+void EngineDB<E>::CompactRange(const Slice* /*begin*/, const Slice* /*end*/) {
   static_cast<void>(store_->collect().ok());
 }
 
-Status HeapDB::ChangesSince(uint64_t sequence,
-                            const std::function<bool(uint64_t, const WriteBatch&)>& see) {
+template <class E>
+Status EngineDB<E>::ChangesSince(uint64_t sequence,
+                                 const std::function<bool(uint64_t, const WriteBatch&)>& see) {
   for (;; ++sequence) {
     WriteBatch changes;
     bool found = false;
@@ -142,11 +178,8 @@ Status HeapDB::ChangesSince(uint64_t sequence,
   }
 }
 
-Status HeapDB::Verify() {
-  return translated(check());
-}
-
-holdfast::Status HeapDB::check() {
+template <class E>
+holdfast::Status EngineDB<E>::check() {
   auto found = heap_->check([&](const BlockVisitor& visit) { store_->visit_blocks(visit); });
   if (!found) {
     return found.status();
