@@ -82,12 +82,12 @@ holdfast::Status EngineDB<E>::try_heap(const Options& options, const std::string
 
 template <class E>
 Status EngineDB<E>::Put(const WriteOptions& /*options*/, const Slice& key, const Slice& value) {
-  return translated(store_->write({{key, value, false}}));
+  return translated(store_->write(Change{key, value, false}));
 }
 
 template <class E>
 Status EngineDB<E>::Delete(const WriteOptions& /*options*/, const Slice& key) {
-  return translated(store_->write({{key, {}, true}}));
+  return translated(store_->write(Change{key, {}, true}));
 }
 
 template <class E>

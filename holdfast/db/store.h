@@ -66,6 +66,7 @@ class Store {
   /// given and says so in that transaction, nothing is changed.
   using Objection = FunctionRef<bool(const Versions<H>&)>;
   Status write(const std::vector<Change>& changes, const Objection* unless = nullptr);
+  Status write(const Change& change);
   /// In the body of update: the same for one change, all in this transaction.
   void apply(Versions<H>& versions, const Change& change, Blob<H>* ahead = nullptr);
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <new>
 #include <string>
 
@@ -54,6 +55,19 @@ struct Version {
   }
 };
 
+/// A Version's fields as it begins, to be stored at once.
+template <class H>
+struct NewVersion {
+  uint64_t stamp;
+  uint64_t bytes;
+  Blob<H>* blob = nullptr;
+  Entry<H>* entry = nullptr;
+  Version<H>* newer = nullptr;
+  Version<H>* older = nullptr;
+  Version<H>* next = nullptr;
+  uint64_t listed = 0;
+};
+
 /// A key with its versions, newest first. The bytes of the key follow.
 template <class H>
 struct Entry {
@@ -62,6 +76,29 @@ struct Entry {
 
   size_t block_bytes() const { return sizeof(Entry) + key.bytes.load(); }
 };
+
+/// An Entry's fields as it begins.
+template <class H>
+struct NewEntry {
+  Version<H>* newest;
+  uint64_t key_bytes;
+};
+
+/// Stores a new block's fields and the bytes that follow them; as one range where they are short,
+/// since engines pay for each store.
+template <class H, class New>
+void store_block(void* block, const New& fields, const Slice& following) {
+  char whole[512];
+  auto* const rest = static_cast<char*>(block) + sizeof(New);
+  if (sizeof(New) + following.size() <= sizeof(whole)) {
+    std::memcpy(whole, &fields, sizeof(New));
+    std::memcpy(whole + sizeof(New), following.data(), following.size());
+    H::Engine::store_range(block, whole, sizeof(New) + following.size());
+  } else {
+    H::Engine::store_range(block, &fields, sizeof(New));
+    H::Engine::store_range(rest, following.data(), following.size());
+  }
+}
 
 /// What belongs to one thread slot. A line of its own, so that writers of different keys meet
 /// nowhere.

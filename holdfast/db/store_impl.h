@@ -189,6 +189,14 @@ holdfast::Status Store<H>::write(const std::vector<Change>& changes, const Objec
   return status;
 }
 
+template <class H>
+holdfast::Status Store<H>::write(const Change& change) {
+  if (change.value.size() > limits_.per_transaction) {
+    return write(std::vector<Change>{change});
+  }
+  return update([&](Versions<H>& versions) { apply(versions, change); });
+}
+
 /// Writes a long value in as many transactions as it takes.
 template <class H>
 Result<Blob<H>*> Store<H>::write_ahead(const Slice& value) {

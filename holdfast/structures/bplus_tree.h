@@ -76,9 +76,25 @@ class BPlusTree {
   bool contains(const Sought& key) const { return find(key).has_value(); }
 
   /// False, and nothing changed, when the key is there already.
-  bool insert(const Sought& key, const V& value) { return add(key, value, false); }
+  bool insert(const Sought& key, const V& value) {
+    return add(key, [&] { return value; }) == nullptr;
+  }
   /// Inserts or overwrites; true when the key is new.
-  bool put(const Sought& key, const V& value) { return add(key, value, true); }
+  bool put(const Sought& key, const V& value) {
+    Field<V>* const held = add(key, [&] { return value; });
+    if (held != nullptr) {
+      *held = value;
+    }
+    return held == nullptr;
+  }
+  /// What the key has; a new key is inserted with what make() returns, which may also complete
+  /// `key`. make must not change the tree.
+  template <class Make>
+  V find_or_insert(const Sought& key, Make&& make) {
+    V made;
+    const Field<V>* const held = add(key, [&] { return made = make(); });
+    return held != nullptr ? held->load() : made;
+  }
   bool erase(const Sought& key);
 
   /// The entry with the smallest key >= `key`. `found` and `value` may be null.
@@ -223,7 +239,9 @@ class BPlusTree {
   template <class F>
   static void walk_back(Path& path, const Leaf* leaf, int position, F& f);
 
-  bool add(const Sought& key, const V& value, bool overwrite);
+  /// The value the key has, or null: it has been inserted with what make() returns.
+  template <class Make>
+  Field<V>* add(const Sought& key, Make&& make);
   void split_and_place(Path& path, Leaf* leaf, SlotOrder order, int position, const K& key,
                        const V& value);
   void add_child(Path& path, K separator, void* fresh);

@@ -177,23 +177,22 @@ void BPlusTree<H, K, V, kPromote>::for_each_back(F&& f) const {
 }
 
 template <class H, class K, class V, bool kPromote>
-bool BPlusTree<H, K, V, kPromote>::add(const Sought& key, const V& value, bool overwrite) {
+template <class Make>
+auto BPlusTree<H, K, V, kPromote>::add(const Sought& key, Make&& make) -> Field<V>* {
   Path path;
   Leaf* leaf = descend(key, path);
   const SlotOrder order(leaf->order);
   const auto [position, held] = lower(leaf, order, key);
   if (held) {
-    if (overwrite) {
-      leaf->payload[order.slot(position)] = value;
-    }
-    return false;
+    return &leaf->payload[order.slot(position)];
   }
+  const V value = make();
   if (order.full()) {
     split_and_place(path, leaf, order, position, key, value);
   } else {
     place(leaf, order, position, key, value);
   }
-  return true;
+  return nullptr;
 }
 
 template <class H, class K, class V, bool kPromote>
