@@ -80,17 +80,16 @@ template <class H, class K, class V, bool kPromote>
 template <class F>
 void BPlusTree<H, K, V, kPromote>::walk(const Leaf* leaf, SlotOrder order, int position, F& f) {
   for (;;) {
-    const Leaf* const next = next_of(leaf);
-    prefetch(next, sizeof(Leaf));
     for (; position < order.count(); ++position) {
       if (!show(leaf, order.slot(position), f)) {
         return;
       }
     }
-    leaf = next;
+    leaf = next_of(leaf);
     if (leaf == nullptr) {
       return;
     }
+    prefetch(next_of(leaf), sizeof(Leaf));  // a walk that has left a leaf is a long one
     order = SlotOrder(leaf->order);
     position = 0;
   }
