@@ -5,8 +5,14 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set_target_properties(holdfast_db PROPERTIES EXPORT_NAME db)
-set_target_properties(holdfast_native_engines PROPERTIES EXPORT_NAME native_engines)
-install(TARGETS holdfast holdfast_db holdfast_native_engines EXPORT holdfast-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+set(libraries holdfast holdfast_db)
+set(db_flags "-lholdfast_db")
+if(NOT HOLDFAST_INLINED_SESSIONS)
+  set_target_properties(holdfast_native_engines PROPERTIES EXPORT_NAME native_engines)
+  list(APPEND libraries holdfast_native_engines)
+  string(APPEND db_flags " -lholdfast_native_engines")
+endif()
+install(TARGETS ${libraries} EXPORT holdfast-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   COMPONENT development)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/holdfast DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   COMPONENT development FILES_MATCHING PATTERN "*.h")
@@ -27,6 +33,6 @@ file(WRITE ${PROJECT_BINARY_DIR}/holdfast.pc
   "Libs: -L\${libdir} -lholdfast -lboost_context -lpthread -lstdc++ -lm\nCflags: -I\${includedir}\n")
 file(WRITE ${PROJECT_BINARY_DIR}/holdfast_db.pc
   "Name: holdfast_db\nDescription: Ordered key-value store in one file, for C++ and C\nVersion: ${PROJECT_VERSION}\n"
-  "Requires: holdfast\nLibs: -lholdfast_db -lholdfast_native_engines\n")
+  "Requires: holdfast\nLibs: ${db_flags}\n")
 install(FILES ${PROJECT_BINARY_DIR}/holdfast.pc ${PROJECT_BINARY_DIR}/holdfast_db.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
   COMPONENT development)

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <string>
 
 #include "holdfast/db/slice.h"
 #include "holdfast/db/store_blocks.h"
@@ -45,12 +44,12 @@ class Blobs {
     }
   }
 
-  static void load(const Blob<H>* blob, std::string* to) {
-    to->clear();
+  /// `to` has room for all of it.
+  static void load(const Blob<H>* blob, char* to) {
     for (const Piece<H>* piece = blob->first; piece != nullptr; piece = piece->next) {
-      const size_t at = to->size();
-      to->resize(at + piece->bytes.load());
-      H::Engine::load_range(to->data() + at, piece + 1, piece->bytes.load());
+      const size_t n = piece->bytes;
+      H::Engine::load_range(to, piece + 1, n);
+      to += n;
     }
   }
 

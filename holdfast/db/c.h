@@ -140,8 +140,7 @@ int leveldb_minor_version(void);
 void holdfast_options_set_engine(leveldb_options_t* options, const char* name);
 void holdfast_options_set_engine_option(leveldb_options_t* options, const char* name,
                                         const char* value);
-void holdfast_options_set_sizes(leveldb_options_t* options, size_t initial_bytes,
-                                size_t max_bytes);
+void holdfast_options_set_sizes(leveldb_options_t* options, size_t initial_bytes, size_t max_bytes);
 void holdfast_options_set_max_threads(leveldb_options_t* options, int n);
 void holdfast_options_set_read_only(leveldb_options_t* options, uint8_t value);
 /* process, file, pmem or eadr. */

@@ -9,7 +9,6 @@
 #include <filesystem>
 
 #include "holdfast/db/heap_db.h"
-#include "holdfast/db/heap_iterator.h"
 
 namespace holdfast::db {
 namespace {
@@ -60,10 +59,10 @@ Status publish(const std::string& part, const std::string& file) {
 
 }  // namespace
 
-Options HeapDB::same_kind() const {
-  const Superblock& shape = heap_->superblock();
+Options HeapDB::same_kind() {
+  const Superblock& shape = superblock();
   Options options;
-  options.comparator = store_->comparator();
+  options.comparator = comparator();
   options.create_if_missing = true;
   options.error_if_exists = true;
   options.engine = shape.engine;

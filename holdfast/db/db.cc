@@ -7,7 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "holdfast/db/heap_db.h"
+#include "holdfast/db/db_engines.h"
+#include "holdfast/heap/inspect.h"
 
 namespace holdfast::db {
 namespace {
@@ -17,36 +18,56 @@ bool exists(const std::string& name) {
   return stat(name.c_str(), &ignored) == 0;
 }
 
-NativeOptions native_options(const Options& options) {
-  NativeOptions native;
-  native.domain = options.domain;
-  native.force = true;  // a domain somebody asked for by name, they get, emulated if need be
-  native.max_threads = options.max_threads;
-  native.read_only = options.read_only;
-  return native;
+const DbEngine* find_engine(const std::string& name) {
+  for (const DbEngine& engine : db_engines()) {
+    if (name == engine.description->name) {
+      return &engine;
+    }
+  }
+  return nullptr;
 }
 
-holdfast::Result<std::unique_ptr<HeapDB::H>> open_heap(const Options& options,
-                                                       const std::string& name) {
+holdfast::Status no_such_engine(const std::string& name) {
+  std::string known;
+  for (const DbEngine& engine : db_engines()) {
+    known += std::string(known.empty() ? "" : ", ") + engine.description->name;
+  }
+  return {Code::invalid_argument, "there is no engine '" + name + "'; there are " + known};
+}
+
+holdfast::Status keeps_nothing(const std::string& name) {
+  return {Code::unsupported, "engine " + name +
+                                 " keeps nothing over a crash; a database needs one that is "
+                                 "durable, such as romulus-log"};
+}
+
+/// The one the file names. Where that cannot be told, the default one: it will say what is wrong.
+const DbEngine& engine_of_file(const std::string& name) {
+  auto info = inspect_heap_file(name);
+  const DbEngine* engine = info ? find_engine(info->superblock.engine) : nullptr;
+  return engine != nullptr ? *engine : *find_engine(Options().engine);
+}
+
+DbEngine::Opened open_file(const Options& options, const std::string& name) {
   if (exists(name)) {
     if (options.error_if_exists) {
       return holdfast::Status(Code::invalid_argument, name + " exists (error_if_exists is true)");
     }
-    return HeapDB::H::open(name, {}, native_options(options));
+    const DbEngine& engine = engine_of_file(name);
+    return engine.open != nullptr ? engine.open(options, name, nullptr)
+                                  : keeps_nothing(engine.description->name);
   }
   if (!options.create_if_missing || options.read_only) {
     const char* const why =
         options.read_only ? ", and read_only creates nothing" : " (create_if_missing is false)";
     return holdfast::Status(Code::invalid_argument, name + " does not exist" + why);
   }
-  auto engine = AnyEngine<NativeMachine>::describe(options.engine);
-  if (!engine) {
-    return holdfast::Status(Code::invalid_argument, engine.status().message());
+  const DbEngine* engine = find_engine(options.engine);
+  if (engine == nullptr) {
+    return no_such_engine(options.engine);
   }
-  if ((*engine)->durability == Durability::none) {
-    return holdfast::Status(Code::unsupported, "engine " + options.engine +
-                                                   " keeps nothing over a crash; a database needs "
-                                                   "one that is durable, such as romulus-log");
+  if (engine->open == nullptr) {
+    return keeps_nothing(options.engine);
   }
   CreateOptions create;
   create.engine = options.engine;
@@ -54,7 +75,7 @@ holdfast::Result<std::unique_ptr<HeapDB::H>> open_heap(const Options& options,
   create.bytes = options.initial_bytes;
   create.max_bytes = options.max_bytes;
   create.max_threads = options.max_threads;
-  return HeapDB::H::create(name, create, native_options(options));
+  return engine->open(options, name, &create);
 }
 
 }  // namespace
@@ -66,23 +87,16 @@ holdfast::Result<std::unique_ptr<HeapDB>> HeapDB::open(const Options& options,
   if (options.comparator == nullptr) {
     return holdfast::Status(Code::invalid_argument, "a database needs a comparator");
   }
-  auto heap = open_heap(options, name);
-  if (!heap) {
-    return heap.status();
+  auto opened = open_file(options, name);
+  if (!opened) {
+    return opened;
   }
-  StoreLimits limits;
-  limits.feed_bytes = options.change_feed_bytes;
-  auto store = Store<H>::open(**heap, options.comparator, limits, options.read_only);
-  if (!store) {
-    return holdfast::Status(store.status().code(), name + ": " + store.status().message());
-  }
-  std::unique_ptr<HeapDB> db(new HeapDB(std::move(*heap), std::move(*store)));
   if (options.paranoid_checks) {
-    if (holdfast::Status status = db->check(); !status.ok()) {
+    if (holdfast::Status status = (*opened)->check(); !status.ok()) {
       return holdfast::Status(status.code(), name + ": " + status.message());
     }
   }
-  return db;
+  return opened;
 }
 
 Status DB::Open(const Options& options, const std::string& name, DB** db) {
@@ -100,9 +114,12 @@ Status DestroyDB(const std::string& name, const Options& options) {
   }
   {
     // Only what is a heap nobody has open is removed.
-    auto heap = HeapDB::H::open(name, {}, native_options(options));
-    if (!heap) {
-      return translated(heap.status());
+    const DbEngine& engine = engine_of_file(name);
+    const holdfast::Status status = engine.open != nullptr
+                                        ? engine.try_heap(options, name)
+                                        : keeps_nothing(engine.description->name);
+    if (!status.ok()) {
+      return translated(status);
     }
   }
   if (unlink(name.c_str()) != 0) {

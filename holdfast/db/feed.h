@@ -91,7 +91,8 @@ class Feed {
   bool load(uint64_t sequence, std::string* to) const {
     const auto record = root_->tree.find(sequence);
     if (record) {
-      Blobs<H>::load(record->blob, to);
+      to->resize(record->bytes);
+      Blobs<H>::load(record->blob, to->data());
     }
     return record.has_value();
   }

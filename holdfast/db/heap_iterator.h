@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <string>
 
-#include "holdfast/db/heap_db.h"
+#include "holdfast/db/db.h"
+#include "holdfast/db/entry_buffer.h"
+#include "holdfast/db/store.h"
 
 namespace holdfast::db {
 
@@ -16,12 +19,17 @@ inline const View* view_of(const Snapshot* snapshot) {
   return snapshot == nullptr ? nullptr : static_cast<const HeapSnapshot*>(snapshot)->view;
 }
 
-/// Copies one entry at a time. Each step is a read transaction that looks for the neighbour of the
-/// key it stands at, which may be gone from the tree by then.
+/// Stands in a buffer of entries read ahead. What the view shows never changes, so the buffer stays
+/// true whoever writes, and both ways. At its end the next filling is a read transaction that looks
+/// for the neighbour of the last key, which may be gone from the tree by then.
+///
+/// A seek reads one entry, and each further filling in the same direction twice as many bytes, so
+/// that a short walk pays for little it does not use.
+template <class H>
 class HeapIterator final : public Iterator {
  public:
   /// With `owned`, closes the view at its end.
-  HeapIterator(Store<HeapDB::H>& store, const View* view, bool owned)
+  HeapIterator(Store<H>& store, const View* view, bool owned)
       : store_(store), view_(view), owned_(owned) {}
   ~HeapIterator() override {
     if (owned_) {
@@ -29,29 +37,73 @@ class HeapIterator final : public Iterator {
     }
   }
 
-  bool Valid() const override { return valid_; }
-  void SeekToFirst() override { go(Step::first, {}); }
-  void SeekToLast() override { go(Step::last, {}); }
-  void Seek(const Slice& target) override { go(Step::at_or_after, target); }
-  void Next() override { go(Step::after, key_); }
-  void Prev() override { go(Step::before, key_); }
-  Slice key() const override { return key_; }
-  Slice value() const override { return value_; }
+  bool Valid() const override { return at_ < buffer_.end(); }
+  void SeekToFirst() override { seek(Step::first, {}); }
+  void SeekToLast() override { seek(Step::last, {}); }
+  void Seek(const Slice& target) override { seek(Step::at_or_after, target); }
+  void Next() override { forwards_ ? on(Step::after) : back(Step::after); }
+  void Prev() override { forwards_ ? back(Step::before) : on(Step::before); }
+  Slice key() const override { return buffer_.key(at_); }
+  Slice value() const override { return buffer_.value(at_); }
   Status status() const override { return status_; }
 
  private:
-  void go(Step step, const Slice& from) {
-    auto found = store_.step(step, from, view_, &key_, &value_);
-    status_ = translated(found.status());
-    valid_ = found.ok() && *found;
+  static constexpr size_t kFirstAhead = 1024;  ///< bytes
+  static constexpr size_t kMostAhead = 16384;
+
+  void seek(Step step, const Slice& from) {
+    ahead_ = 0;
+    fill(step, from);
   }
 
-  Store<HeapDB::H>& store_;
+  /// One further in the order of the buffer.
+  void on(Step step) {
+    if (!Valid()) {
+      return;
+    }
+    at_ = buffer_.next(at_);
+    if (!Valid() && !buffer_.ended()) {
+      ahead_ = std::min(std::max(kFirstAhead, 2 * ahead_), kMostAhead);
+      fill(step, buffer_.key(buffer_.last()));
+    }
+  }
+  /// One against it.
+  void back(Step step) {
+    if (!Valid()) {
+      return;
+    }
+    if (at_ != 0) {
+      at_ = buffer_.before(at_);
+      return;
+    }
+    ahead_ = 0;
+    fill(step, buffer_.key(0));
+  }
+
+  void fill(Step step, Slice from) {
+    if (buffer_.owns(from.data())) {
+      origin_.assign(from.data(), from.size());
+      from = origin_;
+    }
+    at_ = 0;
+    forwards_ = step != Step::last && step != Step::before;
+    const auto filled = store_.read_ahead(step, from, view_, ahead_, &buffer_);
+    if (!filled.ok()) {
+      buffer_.clear();
+      status_ = translated(filled);
+    } else if (!status_.ok()) {
+      status_ = Status::OK();
+    }
+  }
+
+  Store<H>& store_;
   const View* view_;
   bool owned_;
-  bool valid_ = false;
-  std::string key_;
-  std::string value_;
+  EntryBuffer buffer_;
+  size_t at_ = 0;  ///< place in the buffer; its end: at no entry
+  bool forwards_ = true;
+  size_t ahead_ = 0;  ///< bytes the last filling was to read beyond its first entry
+  std::string origin_;
   Status status_;
 };
 

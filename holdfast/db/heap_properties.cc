@@ -55,22 +55,21 @@ bool HeapDB::GetProperty(const Slice& property_name, std::string* value) {
 
 bool HeapDB::property(const std::string& name, std::string* value) {
   if (name == "stats") {
-    const auto statistics = heap_->statistics();
-    *value = "engine " + std::string(heap_->description().name) + "\nupdates " +
-             std::to_string(statistics.update_commits) + "\nreads " +
-             std::to_string(statistics.read_commits) + "\nbytes written " +
-             std::to_string(statistics.bytes_written) + "\n";
+    const Statistics s = statistics();
+    *value = "engine " + std::string(engine().name) + "\nupdates " +
+             std::to_string(s.update_commits) + "\nreads " + std::to_string(s.read_commits) +
+             "\nbytes written " + std::to_string(s.bytes_written) + "\n";
   } else if (name == "prometheus") {
     *value = prometheus();
   } else if (name == "engine") {
-    *value = heap_->description().name;
+    *value = engine().name;
   } else if (name == "open-snapshots") {
-    *value = std::to_string(store_->open_views());
+    *value = std::to_string(open_views());
   } else if (name == "sequence") {
-    auto n = store_->sequence();
+    auto n = sequence();
     *value = n ? std::to_string(*n) : n.status().to_string();
   } else if (name == "old-versions") {
-    auto n = store_->old_versions();
+    auto n = old_versions();
     *value = n ? std::to_string(*n) : n.status().to_string();
   } else if (name == "approximate-memory-usage") {
     *value = "0";  // the heap is the file
@@ -85,9 +84,9 @@ bool HeapDB::property(const std::string& name, std::string* value) {
 }
 
 std::string HeapDB::prometheus() {
-  const Statistics s = heap_->statistics();
-  const Superblock& shape = heap_->superblock();
-  Exposition e("engine=\"" + std::string(heap_->description().name) + "\"");
+  const Statistics s = statistics();
+  const Superblock& shape = superblock();
+  Exposition e("engine=\"" + std::string(engine().name) + "\"");
   e.counter("updates_total", "Update transactions committed since the database was opened.",
             s.update_commits);
   e.counter("reads_total", "Read transactions since the database was opened.", s.read_commits);
@@ -103,11 +102,11 @@ std::string HeapDB::prometheus() {
   e.gauge("data_bytes", "Bytes of the data region, which grows up to capacity_bytes.",
           shape.data_bytes());
   e.gauge("capacity_bytes", "Bytes the data region may grow to.", shape.capacity);
-  e.gauge("open_snapshots", "Snapshots and iterators open.", store_->open_views());
-  if (auto last = store_->sequence()) {
+  e.gauge("open_snapshots", "Snapshots and iterators open.", open_views());
+  if (auto last = sequence()) {
     e.gauge("sequence", "Number of the last change in the feed; 0 without one.", *last);
   }
-  if (auto old = store_->old_versions()) {
+  if (auto old = old_versions()) {
     e.gauge("old_versions", "Replaced versions of values not freed yet.", *old);
   }
   return e.text();

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/db/snapshots.h"
 
-#include <utility>
+#include <algorithm>
 
 namespace holdfast::db {
 
 View* Snapshots::open() {
   const std::lock_guard lock(mutex_);
   open_.fetch_add(1);
-  return &views_.emplace_back();
-}
-
-void Snapshots::set(View* view, std::vector<uint64_t> counts) {
-  const std::lock_guard lock(mutex_);
-  view->counts = std::move(counts);
-  view->known = true;
+  if (closed_.empty()) {
+    closed_.emplace_back().counts.resize(committed_.size());
+  }
+  views_.splice(views_.begin(), closed_, closed_.begin());
+  View& view = views_.front();
+  view.known.store(false, std::memory_order_relaxed);  // whoever judges it takes the lock
+  return &view;
 }
 
 void Snapshots::close(const View* view) {
   const std::lock_guard lock(mutex_);
-  views_.remove_if([&](const View& v) { return &v == view; });
+  // Most are closed soon, and stand in front.
+  const auto at =
+      std::find_if(views_.begin(), views_.end(), [&](const View& v) { return &v == view; });
+  closed_.splice(closed_.begin(), views_, at);
   open_.fetch_sub(1);
 }
 
@@ -43,7 +46,7 @@ Snapshots::Verdict Snapshots::judge_by(uint64_t last, Needs&& needs) const {
   const std::lock_guard lock(mutex_);
   Verdict verdict = Verdict::reclaim;
   for (const View& view : views_) {
-    if (!view.known) {
+    if (!view.known.load(std::memory_order_acquire)) {  // the counts stand behind it
       return Verdict::undecided;
     }
     if (needs(view)) {
@@ -54,9 +57,8 @@ Snapshots::Verdict Snapshots::judge_by(uint64_t last, Needs&& needs) const {
 }
 
 Snapshots::Verdict Snapshots::judge(uint64_t version, uint64_t replacement) const {
-  return judge_by(replacement, [&](const View& view) {
-    return view.sees(version) && !view.sees(replacement);
-  });
+  return judge_by(replacement,
+                  [&](const View& view) { return view.sees(version) && !view.sees(replacement); });
 }
 
 Snapshots::Verdict Snapshots::judge_deletion(uint64_t deletion) const {

@@ -23,7 +23,7 @@ class Stamp {
 /// How many transactions of each slot a snapshot sees: those before some moment, and no others.
 struct View {
   std::vector<uint64_t> counts;
-  bool known = false;  ///< counts are set
+  std::atomic<bool> known{false};  ///< counts are set
 
   bool sees(uint64_t stamp) const { return counts[Stamp::slot(stamp)] >= Stamp::count(stamp); }
 };
@@ -41,8 +41,9 @@ class Snapshots {
  public:
   explicit Snapshots(size_t slots) : committed_(slots) {}
 
+  /// A view whose counts the caller is to set, one per slot, and then to announce.
   View* open();
-  void set(View* view, std::vector<uint64_t> counts);
+  static void announce(View* view) { view->known.store(true, std::memory_order_release); }
   void close(const View* view);
   size_t size() const { return open_.load(); }
 
@@ -61,6 +62,7 @@ class Snapshots {
 
   mutable std::mutex mutex_;
   std::list<View> views_;
+  std::list<View> closed_;  ///< to be used again: opening one is part of every walk
   std::atomic<size_t> open_{0};
   std::vector<std::atomic<uint64_t>> committed_;  ///< counts, by slot
 };

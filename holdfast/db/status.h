@@ -61,4 +61,14 @@ class Status {
 /// full disk is there.
 Status translated(const holdfast::Status& status);
 
+/// Short enough for a string without memory of its own: looking for what is not there is common.
+inline Status no_such_key() {
+  return Status::NotFound("no such key");
+}
+
+/// The outcome of a look-up that says whether there is a value.
+inline Status answer(Result<bool> found) {
+  return !found.ok() ? translated(found.status()) : *found ? Status::OK() : no_such_key();
+}
+
 }  // namespace holdfast::db

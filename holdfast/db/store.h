@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "holdfast/base/function_ref.h"
+#include "holdfast/base/prefetch.h"
 #include "holdfast/base/status.h"
+#include "holdfast/db/entry_buffer.h"
 #include "holdfast/db/feed.h"
 #include "holdfast/db/versions.h"
 #include "holdfast/heap/heap.h"
@@ -64,15 +66,17 @@ class Store {
   /// given and says so in that transaction, nothing is changed.
   using Objection = FunctionRef<bool(const Versions<H>&)>;
   Status write(const std::vector<Change>& changes, const Objection* unless = nullptr);
+  Status write(const Change& change);
   /// In the body of update: the same for one change, all in this transaction.
   void apply(Versions<H>& versions, const Change& change, Blob<H>* ahead = nullptr);
 
-  /// not_found where the view (null: now) has no value. `*stamp` becomes that of the value's
-  /// version, 0 without one.
-  Status get(const Slice& key, const View* view, std::string* value, uint64_t* stamp = nullptr);
-  /// The entry this step leads to; false when there is none. `from` may be `*key`.
-  Result<bool> step(Step step, const Slice& from, const View* view, std::string* key,
-                    std::string* value);
+  /// False, and *value as it was, where the view (null: now) has no value. `*stamp` becomes that of
+  /// the value's version, 0 without one.
+  Result<bool> get(const Slice& key, const View* view, std::string* value,
+                   uint64_t* stamp = nullptr);
+  /// The entry this step leads to, if there is one, and those behind it in the same direction, as
+  /// long as all of them take no more than `most` bytes.
+  Status read_ahead(Step step, const Slice& from, const View* view, size_t most, EntryBuffer* to);
 
   /// Both cost a read transaction and a few loads per thread slot, whatever the store holds.
   Result<View*> open_view();
@@ -124,8 +128,10 @@ class Store {
   }
   Result<Blob<H>*> write_ahead(const Slice& value);
   void abandon(const std::vector<Blob<H>*>& ahead);
+  static bool copy_entry(const Entry<H>* entry, const View* view, size_t most, size_t* spent,
+                         EntryBuffer* to);
   template <class F>
-  bool visit_from(Step step, const Slice& from, F&& f) const;
+  void visit_from(Step step, const Slice& from, F&& f) const;
 
   H& heap_;
   StoreRoot<H>* root_;

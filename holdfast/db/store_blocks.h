@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <new>
 #include <string>
 
@@ -44,7 +45,7 @@ struct Version {
   typename H::template Field<Entry<H>*> entry;
   typename H::template Field<Version*> newer;
   typename H::template Field<Version*> older;
-  typename H::template Field<Version*> next;  ///< in the list of its slot
+  typename H::template Field<Version*> next;    ///< in the list of its slot
   typename H::template Field<uint64_t> listed;  ///< 1 in one of its slot's lists, else 0
 
   bool deleted() const { return bytes.load() == kDeleted; }
@@ -52,6 +53,19 @@ struct Version {
   size_t block_bytes() const {
     return sizeof(Version) + (deleted() || blob.load() != nullptr ? 0 : bytes.load());
   }
+};
+
+/// A Version's fields as it begins, to be stored at once.
+template <class H>
+struct NewVersion {
+  uint64_t stamp;
+  uint64_t bytes;
+  Blob<H>* blob = nullptr;
+  Entry<H>* entry = nullptr;
+  Version<H>* newer = nullptr;
+  Version<H>* older = nullptr;
+  Version<H>* next = nullptr;
+  uint64_t listed = 0;
 };
 
 /// A key with its versions, newest first. The bytes of the key follow.
@@ -62,6 +76,29 @@ struct Entry {
 
   size_t block_bytes() const { return sizeof(Entry) + key.bytes.load(); }
 };
+
+/// An Entry's fields as it begins.
+template <class H>
+struct NewEntry {
+  Version<H>* newest;
+  uint64_t key_bytes;
+};
+
+/// Stores a new block's fields and the bytes that follow them; as one range where they are short,
+/// since engines pay for each store.
+template <class H, class New>
+void store_block(void* block, const New& fields, const Slice& following) {
+  char whole[512];
+  auto* const rest = static_cast<char*>(block) + sizeof(New);
+  if (sizeof(New) + following.size() <= sizeof(whole)) {
+    std::memcpy(whole, &fields, sizeof(New));
+    std::memcpy(whole + sizeof(New), following.data(), following.size());
+    H::Engine::store_range(block, whole, sizeof(New) + following.size());
+  } else {
+    H::Engine::store_range(block, &fields, sizeof(New));
+    H::Engine::store_range(rest, following.data(), following.size());
+  }
+}
 
 /// What belongs to one thread slot. A line of its own, so that writers of different keys meet
 /// nowhere.
@@ -81,7 +118,7 @@ struct alignas(kLineBytes) Slot {
 template <class H>
 struct StoreRoot {
   static constexpr const char* kTypeName = "holdfast.db.Store";
-  static constexpr uint32_t kTypeVersion = 1;
+  static constexpr uint32_t kTypeVersion = 2;
   using Tree = BPlusTree<H, StoredKey<H>, Entry<H>*>;
 
   StoreRoot(const std::string& comparator_name, size_t thread_slots)

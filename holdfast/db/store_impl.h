@@ -189,6 +189,14 @@ holdfast::Status Store<H>::write(const std::vector<Change>& changes, const Objec
   return status;
 }
 
+template <class H>
+holdfast::Status Store<H>::write(const Change& change) {
+  if (change.value.size() > limits_.per_transaction) {
+    return write(std::vector<Change>{change});
+  }
+  return update([&](Versions<H>& versions) { apply(versions, change); });
+}
+
 /// Writes a long value in as many transactions as it takes.
 template <class H>
 Result<Blob<H>*> Store<H>::write_ahead(const Slice& value) {
@@ -283,11 +291,12 @@ holdfast::Status Store<H>::collect() {
 }
 
 template <class H>
-holdfast::Status Store<H>::get(const Slice& key, const View* view, std::string* value,
-                               uint64_t* stamp) {
+Result<bool> Store<H>::get(const Slice& key, const View* view, std::string* value,
+                           uint64_t* stamp) {
+  const Probe<H> probe(key, comparator_);
   bool found = false;
-  const Status status = heap_.read([&] {
-    const V* version = versions().find(key, view);
+  Status status = heap_.read([&] {
+    const V* version = Versions<H>::find(*root_, probe, view);
     found = version != nullptr;
     if (found) {
       Versions<H>::load_value(version, value);
@@ -296,78 +305,102 @@ holdfast::Status Store<H>::get(const Slice& key, const View* view, std::string* 
       *stamp = found ? version->stamp.load() : 0;
     }
   });
-  if (!status.ok() || found) {
-    return status;
-  }
-  return {Code::not_found, "the key is not in the database"};
+  return status.ok() ? Result<bool>(found) : Result<bool>(std::move(status));
 }
 
-/// Calls f(stored key, entry) along the way until it returns false.
+/// Calls f(entry), or f(stored key, entry), along the way until it returns false.
 template <class H>
 template <class F>
-bool Store<H>::visit_from(Step step, const Slice& from, F&& f) const {
+void Store<H>::visit_from(Step step, const Slice& from, F&& f) const {
   const auto& tree = root_->tree;
   const Probe<H> probe(from, comparator_);
-  if (step == Step::first) {
-    tree.for_each(f);
-  } else if (step == Step::at_or_after || step == Step::after) {
-    tree.scan(probe, [&](const StoredKey<H>& key, Entry<H>* entry) {
-      return (step == Step::after && !(probe < key)) || f(key, entry);
-    });
-  } else {
-    StoredKey<H> key{};
-    Entry<H>* entry = nullptr;
-    std::string bytes;
-    bool more =
-        step == Step::last ? tree.last(&key, &entry) : tree.last_before(probe, &key, &entry);
-    while (more && f(key, entry)) {
-      load_key(key.block, &bytes);
-      more = tree.last_before(Probe<H>(bytes, comparator_), &key, &entry);
-    }
+  switch (step) {
+    case Step::first:
+      return tree.for_each(f);
+    case Step::last:
+      return tree.for_each_back(f);
+    case Step::at_or_after:
+      return tree.scan(probe, f);
+    case Step::after:
+      return tree.scan(probe, f, true);
+    case Step::before:
+      return tree.scan_back(probe, f);
   }
-  return true;
 }
 
+/// Entries lie anywhere in the heap, so a walk would wait for each of them, then for its version.
+/// They are looked at in groups, whose lines are asked for side by side.
 template <class H>
-Result<bool> Store<H>::step(Step step, const Slice& from, const View* view, std::string* key,
-                            std::string* value) {
-  const std::string origin = from.ToString();
-  bool found = false;
-  const Status status = heap_.read([&] {
-    found = false;
-    visit_from(step, origin, [&](const StoredKey<H>& stored, const Entry<H>* entry) {
-      if (const V* version = Versions<H>::seen(entry, view)) {
-        load_key(stored.block, key);
-        Versions<H>::load_value(version, value);
-        found = true;
+holdfast::Status Store<H>::read_ahead(Step step, const Slice& from, const View* view, size_t most,
+                                      EntryBuffer* to) {
+  constexpr size_t kGroup = 16;
+  constexpr size_t kUsualEntry = 128;
+  const Entry<H>* group[kGroup];
+  const size_t full = std::min(kGroup, 1 + most / kUsualEntry);
+  return heap_.read([&] {
+    to->clear();
+    size_t spent = 0;
+    size_t held = 0;
+    bool more = true;
+    const auto take = [&] {
+      for (size_t i = 0; i < held; ++i) {
+        prefetch(group[i]->newest.load(), sizeof(V) + kUsualEntry);
       }
-      return !found;
+      for (size_t i = 0; i < held && more; ++i) {
+        more = copy_entry(group[i], view, most, &spent, to);
+      }
+      held = 0;
+      return more;
+    };
+    visit_from(step, from, [&](const Entry<H>* entry) {
+      prefetch(entry, sizeof(*entry));
+      group[held++] = entry;
+      return held < full || take();
     });
+    to->set_ended(take());
   });
-  return status.ok() ? Result<bool>(found) : status;
+}
+
+/// False when there is no room for more, and perhaps not for this one.
+template <class H>
+bool Store<H>::copy_entry(const Entry<H>* entry, const View* view, size_t most, size_t* spent,
+                          EntryBuffer* to) {
+  constexpr size_t kLook = 32;  // a look at an entry costs this much, whether or not it is seen
+  const V* version = Versions<H>::seen(entry, view);
+  const size_t key_bytes = version == nullptr ? 0 : entry->key.bytes.load();
+  const size_t value_bytes = version == nullptr ? 0 : version->bytes.load();
+  *spent += kLook + key_bytes + value_bytes;
+  if (*spent > most && !to->empty()) {
+    return false;
+  }
+  if (version != nullptr) {
+    const auto room = to->add(key_bytes, value_bytes);
+    H::Engine::load_range(room.key, entry->key.content(), key_bytes);
+    Versions<H>::load_value(version, room.value);
+  }
+  return version == nullptr || *spent < most;
 }
 
 template <class H>
 Result<View*> Store<H>::open_view() {
   View* const view = snapshots_.open();
-  std::vector<uint64_t> counts(slots_);
   const Status status = heap_.read([&] {
     for (size_t i = 0; i < slots_; ++i) {
-      counts[i] = slot(i).count;
+      view->counts[i] = slot(i).count;
     }
   });
   if (!status.ok()) {
     snapshots_.close(view);
     return status;
   }
-  snapshots_.set(view, std::move(counts));
+  Snapshots::announce(view);
   return view;
 }
 
 template <class H>
 void Store<H>::close_view(const View* view) {
   snapshots_.close(view);
-  if (parked_.exchange(false)) {
+  if (parked_.load() && parked_.exchange(false)) {
     // On failure they wait for the next one, or the next open.
     static_cast<void>(collect().ok());
   }

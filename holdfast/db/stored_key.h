@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keys of any bytes in a B+tree of fixed-size nodes: a node holds the first eight bytes, which
+// Keys of any bytes in a B+tree of fixed-size nodes: a node holds the first sixteen bytes, which
 // decide most comparisons, and a pointer to all of them.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
+#include <cstring>
+#include <iterator>
 #include <string>
 
 #include "holdfast/db/comparator.h"
@@ -42,19 +46,32 @@ void load_key(const KeyBlock<H>* block, std::string* to) {
   H::Engine::load_range(to->data(), block->content(), to->size());
 }
 
-/// The key's first eight bytes as a number that orders as they do; a shorter key counts as followed
-/// by zeros.
-inline uint64_t prefix_of(const Slice& key) {
-  uint64_t prefix = 0;
-  for (size_t i = 0; i < 8; ++i) {
-    prefix = prefix << 8 | (i < key.size() ? static_cast<unsigned char>(key[i]) : 0);
-  }
-  return prefix;
-}
+/// A key's first bytes as numbers that order as they do; a shorter key counts as followed by zeros.
+struct KeyHead {
+  static constexpr size_t kBytes = 16;
 
+  explicit KeyHead(const Slice& key) {
+    unsigned char bytes[kBytes] = {};
+    std::memcpy(bytes, key.data(), std::min(key.size(), kBytes));
+    word[0] = big_endian(bytes);
+    word[1] = big_endian(bytes + sizeof(uint64_t));
+  }
+  KeyHead() = default;
+
+  uint64_t word[2];
+
+ private:
+  static uint64_t big_endian(const unsigned char* bytes) {
+    uint64_t number = 0;
+    std::memcpy(&number, bytes, sizeof(number));
+    return std::endian::native == std::endian::little ? __builtin_bswap64(number) : number;
+  }
+};
+
+/// What a node holds of a key.
 template <class H>
 struct StoredKey {
-  uint64_t prefix;
+  KeyHead head;
   KeyBlock<H>* block;
 };
 
@@ -63,36 +80,58 @@ template <class H>
 struct Probe {
   Slice key;
   const Comparator* comparator;
-  uint64_t prefix;
-  StoredKey<H> stored{};
+  bool bytewise;
+  StoredKey<H> stored;
 
-  Probe(const Slice& k, const Comparator* c) : key(k), comparator(c), prefix(prefix_of(k)) {}
+  Probe(const Slice& k, const Comparator* c)
+      : key(k), comparator(c), bytewise(c == BytewiseComparator()), stored{KeyHead(k), nullptr} {}
   operator StoredKey<H>() const { return stored; }  // NOLINT(google-explicit-constructor)
 
-  /// Negative, zero or positive as the stored key is before, equal to, or after this one.
-  int order_of(const StoredKey<H>& other) const {
-    if (comparator == BytewiseComparator() && other.prefix != prefix) {
-      return other.prefix < prefix ? -1 : 1;
+  /// Negative, zero or positive as the stored key is before, equal to, or after this one. Reads no
+  /// more of it than that takes.
+  int order_of(const StoredKey<H>* other) const {
+    using E = typename H::Engine;
+    if (bytewise) {
+      for (size_t i = 0; i < std::size(stored.head.word); ++i) {
+        const uint64_t word = E::load(&other->head.word[i]);
+        if (word != stored.head.word[i]) {
+          return word < stored.head.word[i] ? -1 : 1;
+        }
+      }
     }
-    const size_t bytes = other.block->bytes.load();
-    char near[128];
-    if (bytes <= sizeof(near)) {
-      H::Engine::load_range(near, other.block->content(), bytes);
-      return comparator->Compare(Slice(near, bytes), key);
+    return order_of(E::load(&other->block));
+  }
+
+ private:
+  /// By all bytes; where the heads count, they are equal.
+  [[gnu::noinline]] int order_of(const KeyBlock<H>* block) const {
+    const size_t bytes = block->bytes;
+    size_t known = 0;
+    if (bytewise) {
+      known = KeyHead::kBytes;
+      if (bytes <= known || key.size() <= known) {
+        return bytes < key.size() ? -1 : bytes > key.size() ? 1 : 0;
+      }
     }
-    std::string far;
-    load_key(other.block, &far);
-    return comparator->Compare(far, key);
+    const Slice rest(key.data() + known, key.size() - known);
+    alignas(uint64_t) char near[128];
+    if (bytes - known <= sizeof(near)) {
+      H::Engine::load_range(near, block->content() + known, bytes - known);
+      return comparator->Compare(Slice(near, bytes - known), rest);
+    }
+    std::string far(bytes - known, '\0');
+    H::Engine::load_range(far.data(), block->content() + known, far.size());
+    return comparator->Compare(far, rest);
   }
 };
 
 template <class H>
 bool operator<(const StoredKey<H>& a, const Probe<H>& b) {
-  return b.order_of(a) < 0;
+  return b.order_of(&a) < 0;
 }
 template <class H>
 bool operator<(const Probe<H>& a, const StoredKey<H>& b) {
-  return a.order_of(b) > 0;
+  return a.order_of(&b) > 0;
 }
 
 }  // namespace holdfast::db
@@ -104,10 +143,15 @@ struct TreeKey<db::StoredKey<H>> {
   using Key = db::StoredKey<H>;
   using Sought = db::Probe<H>;
 
+  template <class Field>
+  static int order(const Field& in_node, const Sought& sought) {
+    static_assert(sizeof(Field) == sizeof(Key));  // a Field is its value
+    return sought.order_of(reinterpret_cast<const Key*>(&in_node));
+  }
   static Key make_separator(const Key& key) {
     std::string bytes;
     db::load_key(key.block, &bytes);
-    return {key.prefix, db::make_key_block<H>(bytes)};
+    return {key.head, db::make_key_block<H>(bytes)};
   }
   static void destroy_separator(const Key& separator) {
     H::deallocate(separator.block, block_bytes(separator));

@@ -23,6 +23,7 @@ template <class H>
 class Versions {
   using V = Version<H>;
   using Verdict = Snapshots::Verdict;
+  static_assert(sizeof(NewVersion<H>) == sizeof(V) && sizeof(NewEntry<H>) == sizeof(Entry<H>));
 
  public:
   Versions(StoreRoot<H>& root, const Comparator* comparator, const Snapshots& snapshots)
@@ -30,7 +31,10 @@ class Versions {
 
   /// The version of `key` this view sees (null: the newest), or null where there is no value.
   const V* find(const Slice& key, const View* view) const {
-    const auto entry = root_.tree.find(Probe<H>(key, comparator_));
+    return find(root_, Probe<H>(key, comparator_), view);
+  }
+  static const V* find(const StoreRoot<H>& root, const Probe<H>& probe, const View* view) {
+    const auto entry = root.tree.find(probe);
     return entry ? seen(*entry, view) : nullptr;
   }
   static const V* seen(const Entry<H>* entry, const View* view) {
@@ -41,11 +45,15 @@ class Versions {
     return version == nullptr || version->deleted() ? nullptr : version;
   }
   static void load_value(const V* version, std::string* to) {
+    to->resize(version->bytes.load());
+    load_value(version, to->data());
+  }
+  /// `to` has room for the version's bytes.
+  static void load_value(const V* version, char* to) {
     if (const Blob<H>* blob = version->blob) {
       Blobs<H>::load(blob, to);
     } else {
-      to->resize(version->bytes.load());
-      H::Engine::load_range(to->data(), version + 1, to->size());
+      H::Engine::load_range(to, version + 1, version->bytes.load());
     }
   }
 
@@ -62,12 +70,19 @@ class Versions {
 
   /// `long_value` may be null; else it is the value, in no list any more.
   void put(const Slice& key, const Slice& value, Blob<H>* long_value) {
-    V* version = make_version(value.size(), long_value == nullptr ? value.size() : 0);
-    version->blob = long_value;
-    if (long_value == nullptr) {
-      H::Engine::store_range(version + 1, value.data(), value.size());
+    const Slice following = long_value == nullptr ? value : Slice();
+    V* const version = allocate_version(following.size());
+    NewVersion<H> fields{.stamp = stamp_, .bytes = value.size(), .blob = long_value};
+    Probe<H> probe(key, comparator_);
+    bool added = false;
+    fields.entry = root_.tree.find_or_insert(probe, [&] {
+      added = true;
+      return make_entry(probe, version);
+    });
+    if (!added) {
+      replace(fields, version);
     }
-    install(key, version);
+    store_block<H>(version, fields, following);
   }
 
   void erase(const Slice& key) {
@@ -76,8 +91,10 @@ class Versions {
       hold_key(key);  // a concurrent put comes before or after this, not beside it
       return;
     }
-    V* deletion = make_version(V::kDeleted, 0);
-    install(key, deletion);
+    V* const deletion = allocate_version(0);
+    NewVersion<H> fields{.stamp = stamp_, .bytes = V::kDeleted, .entry = *entry};
+    replace(fields, deletion);
+    store_block<H>(deletion, fields, {});
     enlist(slot(), deletion);
   }
 
@@ -130,7 +147,8 @@ class Versions {
     return root_.slots.load()[static_cast<size_t>(context->slot)];
   }
 
-  V* make_version(uint64_t bytes, size_t following) {
+  /// Also draws the transaction's stamp.
+  V* allocate_version(size_t following) {
     Slot<H>& own = slot();
     reclaim(own, kReclaimPerWrite);
     if (stamp_ == 0) {
@@ -138,53 +156,41 @@ class Versions {
       own.count = count;
       stamp_ = Stamp::make(static_cast<const Context*>(H::Machine::context())->slot, count);
     }
-    V* version = new (H::allocate(sizeof(V) + following)) V;
-    version->stamp = stamp_;
-    version->bytes = bytes;
-    version->blob = nullptr;
-    version->newer = nullptr;
-    version->older = nullptr;
-    version->next = nullptr;
-    version->listed = 0;
-    return version;
+    return new (H::allocate(sizeof(V) + following)) V;
   }
 
-  void install(const Slice& key, V* version) {
-    Probe<H> probe(key, comparator_);
-    const auto found = root_.tree.find(probe);
-    Entry<H>* const entry = found ? *found : add_entry(probe);
-    version->entry = entry;
-    V* const old = entry->newest;
-    if (old != nullptr && old->stamp == stamp_ && old->listed == 0) {
-      replace_own(old, version);
-    } else if (old != nullptr) {
-      version->older = old;
+  /// Puts `version`, whose fields will be stored, before its entry's newest one.
+  void replace(NewVersion<H>& fields, V* version) {
+    V* const old = fields.entry->newest;
+    if (old->stamp == stamp_ && old->listed == 0) {
+      fields.older = replace_own(old, version);
+    } else {
+      fields.older = old;
       old->newer = version;
       if (old->listed == 0) {
         enlist(slot(), old);
       }
     }
-    entry->newest = version;
+    fields.entry->newest = version;
   }
 
-  Entry<H>* add_entry(Probe<H>& probe) {
-    const size_t bytes = sizeof(Entry<H>) + probe.key.size();
-    auto* entry = static_cast<Entry<H>*>(H::allocate(bytes));
-    entry->newest = nullptr;
-    fill(&entry->key, probe.key);
-    probe.stored = {probe.prefix, &entry->key};
-    root_.tree.insert(probe, entry);
+  Entry<H>* make_entry(Probe<H>& probe, V* version) {
+    const NewEntry<H> fields{version, probe.key.size()};
+    void* const block = H::allocate(sizeof(Entry<H>) + probe.key.size());
+    auto* const entry = new (block) Entry<H>;
+    store_block<H>(block, fields, probe.key);
+    probe.stored.block = &entry->key;
     return entry;
   }
 
-  /// What this transaction itself wrote before, nobody has seen.
-  void replace_own(V* old, V* version) {
+  /// What this transaction itself wrote before, nobody has seen. Returns the version before it.
+  V* replace_own(V* old, V* version) {
     V* const older = old->older;
-    version->older = older;
     if (older != nullptr) {
       older->newer = version;
     }
     destroy(old);
+    return older;
   }
 
   void enlist(Slot<H>& to, V* version) {
@@ -192,7 +198,9 @@ class Versions {
     version->listed = 1;
   }
   static void append(typename Slot<H>::Link& head, typename Slot<H>::Link& tail, V* version) {
-    version->next = nullptr;
+    if (version->next.load() != nullptr) {
+      version->next = nullptr;
+    }
     if (V* last = tail) {
       last->next = version;
     } else {
@@ -215,7 +223,6 @@ class Versions {
       from.recent_tail = nullptr;
     }
     if (verdict == Verdict::reclaim) {
-      version->listed = 0;
       release(version);
     } else {
       append(from.parked, from.parked_tail, version);
@@ -232,6 +239,7 @@ class Versions {
       if (older == nullptr) {
         remove_entry(version);
       } else {
+        version->listed = 0;
         version->older.promote();  // who frees the last of them looks at `listed`
         version->entry->newest.promote();
       }
@@ -241,8 +249,8 @@ class Versions {
     if (older != nullptr) {
       older->newer = newer;
     }
-    version->newer = nullptr;  // skew: neighbours that leave at the same time conflict
-    version->older = nullptr;
+    version->newer.promote();  // skew: neighbours that leave at the same time conflict
+    version->older.promote();
     destroy(version);
     if (older == nullptr && newer->deleted() && newer->newer.load() == nullptr &&
         newer->listed == 0) {

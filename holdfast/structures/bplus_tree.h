@@ -23,6 +23,7 @@
 #include <optional>
 #include <string>
 
+#include "holdfast/base/prefetch.h"
 #include "holdfast/base/status.h"
 #include "holdfast/machine/machine.h"
 #include "holdfast/structures/hold.h"
@@ -32,12 +33,19 @@
 namespace holdfast {
 
 /// What a tree knows of its keys. A type that points to its bytes specialises this. It is looked
-/// for by another one, which < compares with it in either order, and which an insert converts to
-/// it. And the keys in inner nodes, which outlive the entries they came from, get bytes of their
-/// own.
+/// for by another one, which an insert converts to it, and which is compared with it where it lies,
+/// so that part of it may be enough. And the keys in inner nodes, which outlive the entries they
+/// came from, get bytes of their own.
 template <class K>
 struct TreeKey {
   using Sought = K;
+  /// Negative, zero or positive as the key in the node is before, equal to, or after the sought
+  /// one.
+  template <class Field>
+  static int order(const Field& in_node, const K& sought) {
+    const K key = in_node.load();
+    return key < sought ? -1 : sought < key ? 1 : 0;
+  }
   static K make_separator(const K& key) { return key; }
   static void destroy_separator(const K& /*separator*/) {}
   template <class Visitor>
@@ -68,36 +76,56 @@ class BPlusTree {
   bool contains(const Sought& key) const { return find(key).has_value(); }
 
   /// False, and nothing changed, when the key is there already.
-  bool insert(const Sought& key, const V& value) { return add(key, value, false); }
+  bool insert(const Sought& key, const V& value) {
+    return add(key, [&] { return value; }) == nullptr;
+  }
   /// Inserts or overwrites; true when the key is new.
-  bool put(const Sought& key, const V& value) { return add(key, value, true); }
+  bool put(const Sought& key, const V& value) {
+    Field<V>* const held = add(key, [&] { return value; });
+    if (held != nullptr) {
+      *held = value;
+    }
+    return held == nullptr;
+  }
+  /// What the key has; a new key is inserted with what make() returns, which may also complete
+  /// `key`. make must not change the tree.
+  template <class Make>
+  V find_or_insert(const Sought& key, Make&& make) {
+    V made;
+    const Field<V>* const held = add(key, [&] { return made = make(); });
+    return held != nullptr ? held->load() : made;
+  }
   bool erase(const Sought& key);
 
   /// The entry with the smallest key >= `key`. `found` and `value` may be null.
   bool lower_bound(const Sought& key, K* found, V* value) const {
-    bool any = false;
-    scan(key, [&](const K& k, const V& v) {
-      any = true;
-      deliver(k, v, found, value);
-      return false;
-    });
-    return any;
+    return first_of(found, value, [&](auto&& f) { scan(key, f); });
   }
   /// The entry with the greatest key < `key`. `found` and `value` may be null.
-  bool last_before(const Sought& key, K* found, V* value) const;
+  bool last_before(const Sought& key, K* found, V* value) const {
+    return first_of(found, value, [&](auto&& f) { scan_back(key, f); });
+  }
   /// The entry with the greatest key. `found` and `value` may be null.
-  bool last(K* found, V* value) const;
+  bool last(K* found, V* value) const {
+    return first_of(found, value, [&](auto&& f) { for_each_back(f); });
+  }
   /// Has a concurrent insert of `key` conflict with this transaction, also under snapshot
   /// isolation: for who has not found it and relies on that.
   void hold_place(const Sought& key) const { descend(key)->order.promote(); }
 
-  /// Calls f(key, value) for the entries with keys >= `from`, in key order, until it returns false.
-  /// f must not change the tree.
+  /// Calls f(key, value), or f(value) where f takes no more, for the entries with keys >= `from`
+  /// (with `beyond`: > `from`), in key order, until it returns false. f must not change the tree.
   template <class F>
-  void scan(const Sought& from, F&& f) const;
+  void scan(const Sought& from, F&& f, bool beyond = false) const;
   /// The same from the first entry on.
   template <class F>
   void for_each(F&& f) const;
+  /// Backwards: those with keys < `from`, the greatest first.
+  template <class F>
+  void scan_back(const Sought& from, F&& f) const;
+  /// Backwards: all.
+  template <class F>
+  void for_each_back(F&& f) const;
 
   size_t size() const;
   bool empty() const { return height() == 0 && SlotOrder(root_leaf()->order).count() == 0; }
@@ -142,44 +170,36 @@ class BPlusTree {
   };
 
   int height() const { return static_cast<int>(height_.load()); }
+  int checked_height() const;
   Leaf* root_leaf() const { return static_cast<Leaf*>(root_.load()); }
   static Leaf* next_of(const Leaf* leaf) { return static_cast<Leaf*>(leaf->link.load()); }
   static void* child(const Inner* node, SlotOrder order, int index) {
     return index == 0 ? node->link.load() : node->payload[order.slot(index - 1)].load();
   }
 
-  /// How many of the node's keys are < key.
+  /// Where a key is in a node, or would be: how many of the node's keys are before it.
+  struct Found {
+    int position;
+    bool held;  ///< the node has the key there
+  };
   template <class N>
-  static int lower(const N* node, SlotOrder order, const Sought& key) {
+  static Found lower(const N* node, SlotOrder order, const Sought& key) {
     int low = 0;
     int high = order.count();
     while (low < high) {
       const int middle = (low + high) / 2;
-      if (node->key[order.slot(middle)].load() < key) {
-        low = middle + 1;
-      } else {
-        high = middle;
+      const int side = TreeKey<K>::order(node->key[order.slot(middle)], key);
+      if (side == 0) {
+        return {middle, true};
       }
+      side < 0 ? low = middle + 1 : high = middle;
     }
-    return low;
+    return {low, false};
   }
   /// How many of the node's keys are <= key: the number of the child to follow.
   static int child_index(const Inner* node, SlotOrder order, const Sought& key) {
-    int low = 0;
-    int high = order.count();
-    while (low < high) {
-      const int middle = (low + high) / 2;
-      if (key < node->key[order.slot(middle)].load()) {
-        high = middle;
-      } else {
-        low = middle + 1;
-      }
-    }
-    return low;
-  }
-  /// Whether the leaf has the key, which is then at `position` = lower(key).
-  static bool holds(const Leaf* leaf, SlotOrder order, int position, const Sought& key) {
-    return position < order.count() && !(key < leaf->key[order.slot(position)].load());
+    const Found found = lower(node, order, key);
+    return found.position + (found.held ? 1 : 0);
   }
 
   template <class N, class Payload>
@@ -190,22 +210,38 @@ class BPlusTree {
     node->order = order.inserted(position).word();
   }
 
-  static void deliver(const K& k, const V& v, K* found, V* value) {
-    if (found != nullptr) {
-      *found = k;
-    }
-    if (value != nullptr) {
-      *value = v;
-    }
+  /// The entry a walk begins with.
+  template <class Walk>
+  static bool first_of(K* found, V* value, Walk&& walk) {
+    bool any = false;
+    walk([&](const K& k, const V& v) {
+      any = true;
+      if (found != nullptr) {
+        *found = k;
+      }
+      if (value != nullptr) {
+        *value = v;
+      }
+      return false;
+    });
+    return any;
   }
 
   Leaf* descend(const Sought& key) const;
   Leaf* descend(const Sought& key, Path& path) const;
-  static Leaf* edge_leaf(void* node, int height, bool last);
+  static Leaf* first_leaf(void* node, int height);
+  static Leaf* leaf_before(Path& path);
+  static Leaf* descend_last(void* node, int height, Path& path);
+  template <class F>
+  static bool show(const Leaf* leaf, int slot, F& f);
   template <class F>
   static void walk(const Leaf* leaf, SlotOrder order, int position, F& f);
+  template <class F>
+  static void walk_back(Path& path, const Leaf* leaf, int position, F& f);
 
-  bool add(const Sought& key, const V& value, bool overwrite);
+  /// The value the key has, or null: it has been inserted with what make() returns.
+  template <class Make>
+  Field<V>* add(const Sought& key, Make&& make);
   void split_and_place(Path& path, Leaf* leaf, SlotOrder order, int position, const K& key,
                        const V& value);
   void add_child(Path& path, K separator, void* fresh);

@@ -3,6 +3,8 @@
 // Included by bplus_tree.h only.
 #pragma once
 
+#include <type_traits>
+
 #include "holdfast/structures/bplus_tree.h"
 
 namespace holdfast {
@@ -14,6 +16,7 @@ auto BPlusTree<H, K, V, kPromote>::descend(const Sought& key) const -> Leaf* {
     const auto* inner = static_cast<const Inner*>(node);
     const SlotOrder order(inner->order);
     node = child(inner, order, child_index(inner, order, key));
+    prefetch(node, sizeof(Inner));
   }
   return static_cast<Leaf*>(node);
 }
@@ -21,10 +24,7 @@ auto BPlusTree<H, K, V, kPromote>::descend(const Sought& key) const -> Leaf* {
 template <class H, class K, class V, bool kPromote>
 auto BPlusTree<H, K, V, kPromote>::descend(const Sought& key, Path& path) const -> Leaf* {
   void* node = root_;
-  const int64_t height = height_;
-  if (height < 0 || height > kMaxHeight) {
-    throw Error(Status(Code::corrupt, "b+tree: its height is not possible"));
-  }
+  const int height = checked_height();
   for (path.depth = 0; path.depth < height; ++path.depth) {
     auto* inner = static_cast<Inner*>(node);
     const SlotOrder order(inner->order);
@@ -32,17 +32,25 @@ auto BPlusTree<H, K, V, kPromote>::descend(const Sought& key, Path& path) const 
     path.node[path.depth] = inner;
     path.index[path.depth] = index;
     node = child(inner, order, index);
+    prefetch(node, sizeof(Inner));
   }
   return static_cast<Leaf*>(node);
 }
 
-/// The first or last leaf below a node.
 template <class H, class K, class V, bool kPromote>
-auto BPlusTree<H, K, V, kPromote>::edge_leaf(void* node, int height, bool last) -> Leaf* {
+int BPlusTree<H, K, V, kPromote>::checked_height() const {
+  const int64_t height = height_;
+  if (height < 0 || height > kMaxHeight) {
+    throw Error(Status(Code::corrupt, "b+tree: its height is not possible"));
+  }
+  return static_cast<int>(height);
+}
+
+/// The first leaf below a node.
+template <class H, class K, class V, bool kPromote>
+auto BPlusTree<H, K, V, kPromote>::first_leaf(void* node, int height) -> Leaf* {
   for (; height > 0; --height) {
-    const auto* inner = static_cast<const Inner*>(node);
-    const SlotOrder order(inner->order);
-    node = child(inner, order, last ? order.count() : 0);
+    node = static_cast<const Inner*>(node)->link.load();
   }
   return static_cast<Leaf*>(node);
 }
@@ -51,8 +59,8 @@ template <class H, class K, class V, bool kPromote>
 std::optional<V> BPlusTree<H, K, V, kPromote>::find(const Sought& key) const {
   const Leaf* leaf = descend(key);
   const SlotOrder order(leaf->order);
-  const int position = lower(leaf, order, key);
-  if (!holds(leaf, order, position, key)) {
+  const auto [position, held] = lower(leaf, order, key);
+  if (!held) {
     return std::nullopt;
   }
   return leaf->payload[order.slot(position)].load();
@@ -60,11 +68,20 @@ std::optional<V> BPlusTree<H, K, V, kPromote>::find(const Sought& key) const {
 
 template <class H, class K, class V, bool kPromote>
 template <class F>
+bool BPlusTree<H, K, V, kPromote>::show(const Leaf* leaf, int slot, F& f) {
+  if constexpr (std::is_invocable_v<F&, const V&>) {
+    return f(leaf->payload[slot].load());
+  } else {
+    return f(leaf->key[slot].load(), leaf->payload[slot].load());
+  }
+}
+
+template <class H, class K, class V, bool kPromote>
+template <class F>
 void BPlusTree<H, K, V, kPromote>::walk(const Leaf* leaf, SlotOrder order, int position, F& f) {
   for (;;) {
     for (; position < order.count(); ++position) {
-      const int slot = order.slot(position);
-      if (!f(leaf->key[slot].load(), leaf->payload[slot].load())) {
+      if (!show(leaf, order.slot(position), f)) {
         return;
       }
     }
@@ -72,6 +89,7 @@ void BPlusTree<H, K, V, kPromote>::walk(const Leaf* leaf, SlotOrder order, int p
     if (leaf == nullptr) {
       return;
     }
+    prefetch(next_of(leaf), sizeof(Leaf));  // a walk that has left a leaf is a long one
     order = SlotOrder(leaf->order);
     position = 0;
   }
@@ -79,76 +97,101 @@ void BPlusTree<H, K, V, kPromote>::walk(const Leaf* leaf, SlotOrder order, int p
 
 template <class H, class K, class V, bool kPromote>
 template <class F>
-void BPlusTree<H, K, V, kPromote>::scan(const Sought& from, F&& f) const {
+void BPlusTree<H, K, V, kPromote>::scan(const Sought& from, F&& f, bool beyond) const {
   const Leaf* leaf = descend(from);
   const SlotOrder order(leaf->order);
-  walk(leaf, order, lower(leaf, order, from), f);
+  const auto [position, held] = lower(leaf, order, from);
+  walk(leaf, order, position + (held && beyond ? 1 : 0), f);
 }
 
 template <class H, class K, class V, bool kPromote>
 template <class F>
 void BPlusTree<H, K, V, kPromote>::for_each(F&& f) const {
-  const Leaf* leaf = edge_leaf(root_, height(), false);
+  const Leaf* leaf = first_leaf(root_, height());
   walk(leaf, SlotOrder(leaf->order), 0, f);
 }
 
+/// The leaf before the one the path leads to, and the path to it: below the closest node that was
+/// not left through its first child. Null: there is none.
 template <class H, class K, class V, bool kPromote>
-bool BPlusTree<H, K, V, kPromote>::last_before(const Sought& key, K* found, V* value) const {
+auto BPlusTree<H, K, V, kPromote>::leaf_before(Path& path) -> Leaf* {
+  const int height = path.depth;
+  while (path.depth > 0 && path.index[path.depth - 1] == 0) {
+    --path.depth;
+  }
+  if (path.depth == 0) {
+    return nullptr;
+  }
+  const Inner* inner = path.node[path.depth - 1];
+  const int index = --path.index[path.depth - 1];
+  return descend_last(child(inner, SlotOrder(inner->order), index), height, path);
+}
+
+/// Lengthens the path to this height by last children.
+template <class H, class K, class V, bool kPromote>
+auto BPlusTree<H, K, V, kPromote>::descend_last(void* node, int height, Path& path) -> Leaf* {
+  for (; path.depth < height; ++path.depth) {
+    auto* inner = static_cast<Inner*>(node);
+    const SlotOrder order(inner->order);
+    path.node[path.depth] = inner;
+    path.index[path.depth] = order.count();
+    node = child(inner, order, order.count());
+  }
+  return static_cast<Leaf*>(node);
+}
+
+/// From the entry before `position` on. No leaf but an only one is empty.
+template <class H, class K, class V, bool kPromote>
+template <class F>
+void BPlusTree<H, K, V, kPromote>::walk_back(Path& path, const Leaf* leaf, int position, F& f) {
+  for (;;) {
+    const SlotOrder order(leaf->order);
+    for (int i = position < 0 ? order.count() : position; i > 0; --i) {
+      if (!show(leaf, order.slot(i - 1), f)) {
+        return;
+      }
+    }
+    leaf = leaf_before(path);
+    if (leaf == nullptr) {
+      return;
+    }
+    position = -1;
+  }
+}
+
+template <class H, class K, class V, bool kPromote>
+template <class F>
+void BPlusTree<H, K, V, kPromote>::scan_back(const Sought& from, F&& f) const {
   Path path;
-  const Leaf* leaf = descend(key, path);
-  SlotOrder order(leaf->order);
-  int position = lower(leaf, order, key);
-  if (position == 0) {
-    // It is the last entry of the leaf before: below the closest node that was not left through its
-    // first child. No leaf there is empty.
-    int depth = path.depth;
-    while (depth > 0 && path.index[depth - 1] == 0) {
-      --depth;
-    }
-    if (depth == 0) {
-      return false;
-    }
-    const Inner* inner = path.node[depth - 1];
-    void* before = child(inner, SlotOrder(inner->order), path.index[depth - 1] - 1);
-    leaf = edge_leaf(before, path.depth - depth, true);
-    order = SlotOrder(leaf->order);
-    position = order.count();
-  }
-  const int slot = order.slot(position - 1);
-  deliver(leaf->key[slot].load(), leaf->payload[slot].load(), found, value);
-  return true;
+  const Leaf* leaf = descend(from, path);
+  walk_back(path, leaf, lower(leaf, SlotOrder(leaf->order), from).position, f);
 }
 
 template <class H, class K, class V, bool kPromote>
-bool BPlusTree<H, K, V, kPromote>::last(K* found, V* value) const {
-  const Leaf* leaf = edge_leaf(root_, height(), true);
-  const SlotOrder order(leaf->order);
-  if (order.count() == 0) {
-    return false;
-  }
-  const int slot = order.slot(order.count() - 1);
-  deliver(leaf->key[slot].load(), leaf->payload[slot].load(), found, value);
-  return true;
+template <class F>
+void BPlusTree<H, K, V, kPromote>::for_each_back(F&& f) const {
+  Path path;
+  const Leaf* leaf = descend_last(root_, checked_height(), path);
+  walk_back(path, leaf, -1, f);
 }
 
 template <class H, class K, class V, bool kPromote>
-bool BPlusTree<H, K, V, kPromote>::add(const Sought& key, const V& value, bool overwrite) {
+template <class Make>
+auto BPlusTree<H, K, V, kPromote>::add(const Sought& key, Make&& make) -> Field<V>* {
   Path path;
   Leaf* leaf = descend(key, path);
   const SlotOrder order(leaf->order);
-  const int position = lower(leaf, order, key);
-  if (holds(leaf, order, position, key)) {
-    if (overwrite) {
-      leaf->payload[order.slot(position)] = value;
-    }
-    return false;
+  const auto [position, held] = lower(leaf, order, key);
+  if (held) {
+    return &leaf->payload[order.slot(position)];
   }
+  const V value = make();
   if (order.full()) {
     split_and_place(path, leaf, order, position, key, value);
   } else {
     place(leaf, order, position, key, value);
   }
-  return true;
+  return nullptr;
 }
 
 template <class H, class K, class V, bool kPromote>
@@ -241,8 +284,8 @@ bool BPlusTree<H, K, V, kPromote>::erase(const Sought& key) {
   Path path;
   Leaf* leaf = descend(key, path);
   const SlotOrder order(leaf->order);
-  const int position = lower(leaf, order, key);
-  if (!holds(leaf, order, position, key)) {
+  const auto [position, held] = lower(leaf, order, key);
+  if (!held) {
     return false;
   }
   // Skew: an erase is a write of the entry; a concurrent put to it conflicts. (What is erased here
@@ -261,14 +304,9 @@ template <class H, class K, class V, bool kPromote>
 void BPlusTree<H, K, V, kPromote>::unlink_leaf(Path& path, Leaf* leaf) {
   // Skew: an insert into this leaf, or the split or free of the next one, would be lost with it.
   hold<kPromote>(leaf->order, leaf->link);
-  int depth = path.depth;
-  while (depth > 0 && path.index[depth - 1] == 0) {
-    --depth;
-  }
-  if (depth > 0) {
-    const Inner* inner = path.node[depth - 1];
-    void* before = child(inner, SlotOrder(inner->order), path.index[depth - 1] - 1);
-    edge_leaf(before, path.depth - depth, true)->link = leaf->link.load();
+  Path to_before = path;
+  if (Leaf* before = leaf_before(to_before)) {
+    before->link = leaf->link.load();
   }
   H::destroy(leaf);
   remove_child(path);
@@ -308,8 +346,7 @@ void BPlusTree<H, K, V, kPromote>::remove_child(Path& path) {
 template <class H, class K, class V, bool kPromote>
 size_t BPlusTree<H, K, V, kPromote>::size() const {
   size_t n = 0;
-  for (const Leaf* leaf = edge_leaf(root_, height(), false); leaf != nullptr;
-       leaf = next_of(leaf)) {
+  for (const Leaf* leaf = first_leaf(root_, height()); leaf != nullptr; leaf = next_of(leaf)) {
     n += static_cast<size_t>(SlotOrder(leaf->order).count());
   }
   return n;

@@ -61,7 +61,7 @@ void work(SimStore& store, int worker, Seen& seen) {
       view = store.open_view().value();  // has old versions kept from here on
     }
     std::string old;
-    store.get(left, view, &old).check();
+    EXPECT_TRUE(store.get(left, view, &old).value());
     EXPECT_EQ(old, text(1));
   }
   store.close_view(view);
@@ -69,8 +69,8 @@ void work(SimStore& store, int worker, Seen& seen) {
 
 std::string present(SimStore& store, const std::string& which) {
   std::string value;
-  const holdfast::Status status = store.get(which, nullptr, &value);
-  return status.ok() ? value : status.code() == Code::not_found ? "" : status.to_string();
+  auto found = store.get(which, nullptr, &value);
+  return found.ok() ? value : found.status().to_string();
 }
 
 /// What a follower that saw all changes has.
@@ -93,11 +93,10 @@ Model followed(SimStore& store) {
 
 Model contents(SimStore& store) {
   Model all;
-  std::string key;
-  std::string value;
-  for (Step step = Step::first; store.step(step, key, nullptr, &key, &value).value();
-       step = Step::after) {
-    all[key] = value;
+  EntryBuffer entries;
+  store.read_ahead(Step::first, {}, nullptr, SIZE_MAX, &entries).check();
+  for (size_t at = 0; at < entries.end(); at = entries.next(at)) {
+    all[entries.key(at).ToString()] = entries.value(at).ToString();
   }
   return all;
 }

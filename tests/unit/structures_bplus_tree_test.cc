@@ -3,6 +3,7 @@
 // What only the B+tree has: search by order, scans, leaves that come and go, the order word.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -144,6 +145,60 @@ TEST_F(StructuresBPlusTreeTest, ScansFromAnyKeyUntilTold) {
     }
     EXPECT_EQ(seen, expected) << "from " << from;
   }
+}
+
+TEST_F(StructuresBPlusTreeTest, ScansBackwardsAndBeyond) {
+  Random random(1);
+  for (int i = 0; i < 700; ++i) {
+    insert(3 * random.below(600));
+  }
+  for (int i = 0; i < 300; ++i) {
+    erase(3 * random.below(600));  // leaves thin and empty leaves
+  }
+  for (uint64_t from = 0; from < 1800; from += 1 + random.below(4)) {
+    const auto above = model_.upper_bound(from);
+    std::vector<uint64_t> expected;
+    for (auto at = above; at != model_.end(); ++at) {
+      expected.push_back(~at->first);
+    }
+    std::vector<uint64_t> seen;
+    const auto value_alone = [&](uint64_t value) {
+      seen.push_back(value);
+      return true;
+    };
+    tree_->scan(from, value_alone, true);
+    ASSERT_EQ(seen, expected) << "beyond " << from;
+
+    expected.clear();
+    for (auto at = model_.lower_bound(from); at != model_.begin();) {
+      expected.push_back((--at)->first);
+    }
+    seen.clear();
+    tree_->scan_back(from, [&](uint64_t key, uint64_t value) {
+      EXPECT_EQ(value, ~key);
+      seen.push_back(key);
+      return true;
+    });
+    ASSERT_EQ(seen, expected) << "back from " << from;
+  }
+  std::vector<uint64_t> all;
+  tree_->for_each_back([&](uint64_t key, uint64_t /*value*/) {
+    all.insert(all.begin(), key);
+    return true;
+  });
+  ASSERT_EQ(all.size(), model_.size());
+  EXPECT_TRUE(std::equal(all.begin(), all.end(), model_.begin(),
+                         [](uint64_t key, const auto& entry) { return key == entry.first; }));
+}
+
+TEST_F(StructuresBPlusTreeTest, ScansNothingWhereThereIsNothing) {
+  const auto never = [](uint64_t /*key*/, uint64_t /*value*/) {
+    ADD_FAILURE();
+    return true;
+  };
+  tree_->for_each_back(never);
+  tree_->scan_back(7, never);
+  tree_->scan(7, never, true);
 }
 
 TEST_F(StructuresBPlusTreeTest, AscendingKeysFillTheLeaves) {

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Does an iterator, which reads ahead, show one state whatever is written meanwhile, and turn round
+// anywhere?
+#include <string>
+#include <vector>
+
+#include "holdfast/base/random.h"
+#include "tests/db/db_file.h"
+
+namespace holdfast::db {
+namespace {
+
+std::string key_of(uint64_t n) {
+  const std::string digits = std::to_string(n);
+  return "key " + std::string(5 - digits.size(), '0') + digits;
+}
+
+/// An iterator beside a std::map's, over a database that others change between its steps.
+class Walk {
+ public:
+  Walk(DbFile& file, uint64_t seed, uint64_t keys, size_t most_bytes)
+      : file_(file), random_(seed), keys_(keys), most_bytes_(most_bytes) {
+    for (uint64_t n = 0; n < keys; ++n) {
+      change(2 * n);  // the keys between are there for Seek, and to be added
+    }
+    state_ = now_;
+    iterator_.reset(file_->NewIterator({}));
+    at_ = state_.end();
+  }
+
+  void run(int legs) {
+    for (int i = 0; i < legs && !::testing::Test::HasFailure(); ++i) {
+      start();
+      // Long enough to cross several fillings of the buffer, or just one border to and fro.
+      for (uint64_t left = random_.below(8) == 0 ? random_.below(2 * keys_) : random_.below(12);
+           left > 0 && at_ != state_.end(); --left) {
+        random_.below(4) == 0 ? write() : void();
+        forwards_ ? forwards() : backwards();
+        expect_same();
+      }
+      forwards_ = !forwards_;
+    }
+  }
+
+ private:
+  void start() {
+    if (at_ != state_.end() && random_.below(4) != 0) {
+      return;
+    }
+    const uint64_t n = random_.below(2 * keys_ + 2);
+    switch (random_.below(5)) {
+      case 0:
+        iterator_->SeekToFirst();
+        at_ = state_.begin();
+        break;
+      case 1:
+        iterator_->SeekToLast();
+        at_ = state_.empty() ? state_.end() : std::prev(state_.end());
+        break;
+      case 2:
+        if (at_ != state_.end()) {
+          iterator_->Seek(iterator_->key());  // the iterator's own bytes
+        }
+        break;
+      default:
+        iterator_->Seek(key_of(n));
+        at_ = state_.lower_bound(key_of(n));
+    }
+    expect_same();
+  }
+  void forwards() {
+    iterator_->Next();
+    ++at_;
+  }
+  void backwards() {
+    iterator_->Prev();
+    at_ = at_ == state_.begin() ? state_.end() : std::prev(at_);
+  }
+
+  void expect_same() {
+    ASSERT_TRUE(iterator_->status().ok()) << iterator_->status().ToString();
+    ASSERT_EQ(iterator_->Valid(), at_ != state_.end());
+    if (at_ != state_.end()) {
+      ASSERT_EQ(iterator_->key().ToString(), at_->first);
+      ASSERT_TRUE(iterator_->value().ToString() == at_->second) << "at " << at_->first;
+    }
+  }
+
+  void write() {
+    const uint64_t n = random_.below(2 * keys_);
+    if (random_.below(3) == 0) {
+      ASSERT_TRUE(file_->Delete({}, key_of(n)).ok());
+      now_.erase(key_of(n));
+    } else {
+      change(n);
+    }
+  }
+  void change(uint64_t n) {
+    const size_t usual[] = {0, 7, 100, 100, 1000};
+    const bool large = random_.below(20) == 0;
+    const size_t bytes = large ? random_.below(most_bytes_) : usual[random_.below(5)];
+    std::string value(bytes, static_cast<char>('a' + random_.below(26)));
+    put(*file_, key_of(n), value);
+    now_[key_of(n)] = std::move(value);
+  }
+
+  DbFile& file_;
+  Random random_;
+  const uint64_t keys_;
+  const size_t most_bytes_;
+  Model now_;
+  Model state_;  ///< what the iterator shows
+  std::unique_ptr<Iterator> iterator_;
+  Model::const_iterator at_;
+  bool forwards_ = true;
+};
+
+class DbIterator : public DbTest {};
+INSTANTIATE_TEST_SUITE_P(Engines, DbIterator, ::testing::ValuesIn(kEngines), engine_name);
+
+TEST_P(DbIterator, ShowsOneStateWhileItTurnsAndOthersWrite) {
+  for (const uint64_t seed : {1u, 2u, 3u}) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    DbFile fresh(GetParam());
+    Walk(fresh, seed, 400, 20000).run(300);
+    expect_tidy(fresh);
+  }
+}
+
+TEST_P(DbIterator, WalksOverValuesLargerThanItsBuffer) {
+  DbFile fresh(GetParam());
+  fresh.options.max_bytes = 256 << 20;
+  Walk(fresh, 4, 60, 600000).run(150);
+  expect_tidy(fresh);
+}
+
+TEST_P(DbIterator, HasNowhereToGoInAnEmptyDatabase) {
+  const std::unique_ptr<Iterator> at(file->NewIterator({}));
+  EXPECT_FALSE(at->Valid());
+  put(*file, "later", "x");
+  for (int i = 0; i < 2; ++i) {
+    at->SeekToFirst();
+    EXPECT_FALSE(at->Valid());
+    at->SeekToLast();
+    EXPECT_FALSE(at->Valid());
+    at->Seek("a");
+    EXPECT_FALSE(at->Valid());
+  }
+  EXPECT_TRUE(at->status().ok());
+}
+
+TEST_P(DbIterator, StepsOverMoreDeletionsThanItReadsAhead) {
+  WriteBatch all;
+  for (uint64_t n = 0; n < 3000; ++n) {
+    all.Put(key_of(n), "x");
+  }
+  ASSERT_TRUE(file->Write({}, &all).ok());
+  const Snapshot* const before = file->GetSnapshot();  // keeps what is deleted in the tree
+  WriteBatch most;
+  for (uint64_t n = 1; n < 2999; ++n) {
+    most.Delete(key_of(n));
+  }
+  ASSERT_TRUE(file->Write({}, &most).ok());
+  const Model ends{{key_of(0), "x"}, {key_of(2999), "x"}};
+  EXPECT_EQ(contents(*file), ends);
+  EXPECT_EQ(contents(*file, before).size(), 3000u);
+  file->ReleaseSnapshot(before);
+  EXPECT_EQ(contents(*file), ends);
+}
+
+}  // namespace
+}  // namespace holdfast::db
