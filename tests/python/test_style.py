@@ -9,7 +9,15 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 _SOURCES = {".h", ".cc", ".py", ".sh", ".cmake", ".toml", ".in"}
-_NAMED = {"CMakeLists.txt", "Makefile", "run", "packages.txt", "packages-lint.txt", "requirements.txt"}
+_NAMED = {
+    "CMakeLists.txt",
+    "Makefile",
+    "run",
+    "packages.txt",
+    "packages-lint.txt",
+    "packages-sanitize.txt",
+    "requirements.txt",
+}
 _SKIPPED = {".git", "build", "out", ".venv", "__pycache__", ".pytest_cache"}
 _SPDX = "SPDX-License-Identifier: Apache-2.0"
 
