@@ -188,7 +188,13 @@ void CrashExplorer::Search::go_on(const Pending& from) {
   ++report_.coverage.continued;
   std::vector<CrashPoint> points;
   try {
-    SimMachine machine(options(seed_ + 1), images_->build(from.delta));
+    SimOptions random = options(seed_ + 1);
+    if (random.schedule == Schedule::exhaustive) {
+      // What is searched in order is the first run; this one would count as one of its schedules.
+      random.schedule = Schedule::random;
+      random.explorer = nullptr;
+    }
+    SimMachine machine(random, images_->build(from.delta));
     machine.watch_images();  // opening recovers
     auto heap = SimHeap::open(machine, {});
     heap.status().check();

@@ -119,6 +119,19 @@ TEST_P(CrashExhaustive, FirstSchedulesOfATinyProgram) {
   expect_no_violation(name_of(GetParam(), "exhaustive"), spec);
 }
 
+/// Runs that go on after a recovery are no part of the schedules that are searched in order.
+TEST(CrashExhaustiveGoesOn, AndFollowsItsSchedules) {
+  Json spec = {{"engine", "undo"}, {"schedule", "exhaustive"},
+               {"schedules", 200}, {"preemptions", 1},
+               {"points", 20},     {"images", 4},
+               {"go_on", 8},       {"program", "w0 w1 ; w1 | s"}};
+  spec["params"] = {{"registers", "2"}, {"boxed", "0"}, {"prelude", "0"}};
+  auto result = crash(spec, [](double, const std::string&) {});
+  ASSERT_TRUE(result.ok()) << result.status().to_string();
+  EXPECT_TRUE((*result)["violations"].empty());
+  EXPECT_GT((*result)["coverage"]["continued"].get<int>(), 100);
+}
+
 /// Described machines: short caches and queues, long lines, caches that survive.
 TEST_P(Crash, OnDescribedMachines) {
   for (const char* machine : {"tiny", "power9", "sapphire-rapids"}) {
@@ -261,34 +274,6 @@ INSTANTIATE_TEST_SUITE_P(Engines, CrashVariant, testing::ValuesIn(variants()),
                                std::string(instance.param.engine) + "_" + instance.param.name;
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
-                         });
-
-/// The judge must find by itself that the printed order of FUR's time stamps loses data: what a
-/// read-only transaction saw, and what an update built on.
-class FurAsPrinted : public testing::TestWithParam<std::string> {};
-
-TEST_P(FurAsPrinted, LosesWhatSomebodySaw) {
-  Json spec = {{"engine", GetParam()}, {"options", {{"timestamps", "as_printed"}}},
-               {"schedules", 2000},    {"points", 40},
-               {"images", 4},          {"crash_recovery", 0},
-               {"go_on", 0},           {"params", {{"transactions", "2"}, {"prelude", "0"}}},
-               {"minimise", false}};
-  for (const bool read_only : {true, false}) {
-    spec["params"]["reads"] = read_only ? "60" : "0";
-    auto result = crash(spec, [](double, const std::string&) {});
-    ASSERT_TRUE(result.ok()) << result.status().to_string();
-    const Json& report = *result;
-    ASSERT_FALSE(report["violations"].empty()) << "not found in 2000 schedules";
-    const Json& v = report["violations"][0];
-    std::printf("%s as printed, %s: %s after %d schedules\n%s", GetParam().c_str(),
-                read_only ? "with readers" : "updates only", v["name"].get<std::string>().c_str(),
-                report["schedules"].get<int>(), v["story"].get<std::string>().c_str());
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Engines, FurAsPrinted, testing::Values("fur-opa", "fur-si"),
-                         [](const auto& instance) {
-                           return instance.param == "fur-opa" ? "fur_opa" : "fur_si";
                          });
 
 /// Write skew is allowed under snapshot isolation, and must be found there; never where opacity is
