@@ -136,7 +136,9 @@ class World {
     workload_.reset();
     heap_.reset();
     machine_.reset();
-    machine_.emplace(machine_options(spec, plan), image);
+    SimOptions options = machine_options(spec, plan);
+    options.max_steps = SimOptions{}.max_steps;  // recovery may look at the whole heap
+    machine_.emplace(options, image);
     SimRecovery recovery;
     const uint64_t began = machine_->timed() ? machine_->now() : 0;
     machine_->run_threads(1, [&](int) { open(spec); });  // elsewhere nothing takes time

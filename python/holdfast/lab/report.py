@@ -22,6 +22,9 @@ _TRANSACTIONS = (
     *(f"{kind}_{phase}" for kind in ("update", "read") for phase in metrics.OVERHEAD),
     "reads",
     "writes",
+    "pwb",
+    "fences",
+    "amplification",
 )
 _REPLAY = ("tput", "replayed", "replay_words", "replay_written", "replay_pwb")
 _HEAD = ("figure", "panel", "engine", "machine", "x", "seed", "state", "reason")
@@ -42,7 +45,8 @@ def write_csv(path: Path, figure: Figure, results: Results) -> None:
 
 
 def _columns(kind: str) -> tuple[str, ...]:
-    return _REPLAY if kind == "replay" else _TRANSACTIONS
+    own = {"replay": _REPLAY, "recovery": (*_TRANSACTIONS, "recovery_us"), "db": ("tput",)}
+    return own.get(kind, _TRANSACTIONS)
 
 
 def write_json(path: Path, figure: Figure, results: Results) -> None:
