@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 #include "holdfast/base/prefetch.h"
 #include "holdfast/base/status.h"
@@ -33,19 +34,13 @@
 namespace holdfast {
 
 /// What a tree knows of its keys. A type that points to its bytes specialises this. It is looked
-/// for by another one, which an insert converts to it, and which is compared with it where it lies,
-/// so that part of it may be enough. And the keys in inner nodes, which outlive the entries they
-/// came from, get bytes of their own.
+/// for by another one, which an insert converts to it, and order(in_node, sought) compares the two:
+/// negative, zero or positive as the key in a node's field is before, equal to, or after the other
+/// one. And the keys in inner nodes, which outlive the entries they came from, get bytes of their
+/// own.
 template <class K>
 struct TreeKey {
   using Sought = K;
-  /// Negative, zero or positive as the key in the node is before, equal to, or after the sought
-  /// one.
-  template <class Field>
-  static int order(const Field& in_node, const K& sought) {
-    const K key = in_node.load();
-    return key < sought ? -1 : sought < key ? 1 : 0;
-  }
   static K make_separator(const K& key) { return key; }
   static void destroy_separator(const K& /*separator*/) {}
   template <class Visitor>
@@ -177,29 +172,61 @@ class BPlusTree {
     return index == 0 ? node->link.load() : node->payload[order.slot(index - 1)].load();
   }
 
+  /// Whether one comparison tells all three cases. With < it would take two loads.
+  static constexpr bool kThreeWay = !std::is_same_v<Sought, K>;
+
   /// Where a key is in a node, or would be: how many of the node's keys are before it.
   struct Found {
     int position;
     bool held;  ///< the node has the key there
   };
   template <class N>
-  static Found lower(const N* node, SlotOrder order, const Sought& key) {
+  static Found search(const N* node, SlotOrder order, const Sought& key) {
+    if constexpr (kThreeWay) {
+      int low = 0;
+      int high = order.count();
+      while (low < high) {
+        const int middle = (low + high) / 2;
+        const int side = TreeKey<K>::order(node->key[order.slot(middle)], key);
+        if (side == 0) {
+          return {middle, true};
+        }
+        side < 0 ? low = middle + 1 : high = middle;
+      }
+      return {low, false};
+    } else {
+      const int position = lower(node, order, key);
+      const bool held = position < order.count() && !(key < node->key[order.slot(position)].load());
+      return {position, held};
+    }
+  }
+  /// The first position where before(key of the node) does not hold.
+  template <class N, class Before>
+  static int partition(const N* node, SlotOrder order, Before&& before) {
     int low = 0;
     int high = order.count();
     while (low < high) {
       const int middle = (low + high) / 2;
-      const int side = TreeKey<K>::order(node->key[order.slot(middle)], key);
-      if (side == 0) {
-        return {middle, true};
-      }
-      side < 0 ? low = middle + 1 : high = middle;
+      before(node->key[order.slot(middle)].load()) ? low = middle + 1 : high = middle;
     }
-    return {low, false};
+    return low;
+  }
+  template <class N>
+  static int lower(const N* node, SlotOrder order, const Sought& key) {
+    if constexpr (kThreeWay) {
+      return search(node, order, key).position;
+    } else {
+      return partition(node, order, [&](const K& other) { return other < key; });
+    }
   }
   /// How many of the node's keys are <= key: the number of the child to follow.
   static int child_index(const Inner* node, SlotOrder order, const Sought& key) {
-    const Found found = lower(node, order, key);
-    return found.position + (found.held ? 1 : 0);
+    if constexpr (kThreeWay) {
+      const Found found = search(node, order, key);
+      return found.position + (found.held ? 1 : 0);
+    } else {
+      return partition(node, order, [&](const K& other) { return !(key < other); });
+    }
   }
 
   template <class N, class Payload>
@@ -237,7 +264,7 @@ class BPlusTree {
   template <class F>
   static void walk(const Leaf* leaf, SlotOrder order, int position, F& f);
   template <class F>
-  static void walk_back(Path& path, const Leaf* leaf, int position, F& f);
+  static void walk_back(Path& path, const Leaf* leaf, SlotOrder order, int position, F& f);
 
   /// The value the key has, or null: it has been inserted with what make() returns.
   template <class Make>

@@ -59,7 +59,7 @@ template <class H, class K, class V, bool kPromote>
 std::optional<V> BPlusTree<H, K, V, kPromote>::find(const Sought& key) const {
   const Leaf* leaf = descend(key);
   const SlotOrder order(leaf->order);
-  const auto [position, held] = lower(leaf, order, key);
+  const auto [position, held] = search(leaf, order, key);
   if (!held) {
     return std::nullopt;
   }
@@ -89,7 +89,9 @@ void BPlusTree<H, K, V, kPromote>::walk(const Leaf* leaf, SlotOrder order, int p
     if (leaf == nullptr) {
       return;
     }
-    prefetch(next_of(leaf), sizeof(Leaf));  // a walk that has left a leaf is a long one
+    if constexpr (kThreeWay) {
+      prefetch(next_of(leaf), sizeof(Leaf));  // a walk that has left a leaf is a long one
+    }
     order = SlotOrder(leaf->order);
     position = 0;
   }
@@ -100,8 +102,12 @@ template <class F>
 void BPlusTree<H, K, V, kPromote>::scan(const Sought& from, F&& f, bool beyond) const {
   const Leaf* leaf = descend(from);
   const SlotOrder order(leaf->order);
-  const auto [position, held] = lower(leaf, order, from);
-  walk(leaf, order, position + (held && beyond ? 1 : 0), f);
+  if (beyond) {
+    const auto [position, held] = search(leaf, order, from);
+    walk(leaf, order, position + (held ? 1 : 0), f);
+  } else {
+    walk(leaf, order, lower(leaf, order, from), f);
+  }
 }
 
 template <class H, class K, class V, bool kPromote>
@@ -143,11 +149,11 @@ auto BPlusTree<H, K, V, kPromote>::descend_last(void* node, int height, Path& pa
 /// From the entry before `position` on. No leaf but an only one is empty.
 template <class H, class K, class V, bool kPromote>
 template <class F>
-void BPlusTree<H, K, V, kPromote>::walk_back(Path& path, const Leaf* leaf, int position, F& f) {
+void BPlusTree<H, K, V, kPromote>::walk_back(Path& path, const Leaf* leaf, SlotOrder order,
+                                             int position, F& f) {
   for (;;) {
-    const SlotOrder order(leaf->order);
-    for (int i = position < 0 ? order.count() : position; i > 0; --i) {
-      if (!show(leaf, order.slot(i - 1), f)) {
+    for (; position > 0; --position) {
+      if (!show(leaf, order.slot(position - 1), f)) {
         return;
       }
     }
@@ -155,7 +161,8 @@ void BPlusTree<H, K, V, kPromote>::walk_back(Path& path, const Leaf* leaf, int p
     if (leaf == nullptr) {
       return;
     }
-    position = -1;
+    order = SlotOrder(leaf->order);
+    position = order.count();
   }
 }
 
@@ -164,7 +171,8 @@ template <class F>
 void BPlusTree<H, K, V, kPromote>::scan_back(const Sought& from, F&& f) const {
   Path path;
   const Leaf* leaf = descend(from, path);
-  walk_back(path, leaf, lower(leaf, SlotOrder(leaf->order), from).position, f);
+  const SlotOrder order(leaf->order);
+  walk_back(path, leaf, order, lower(leaf, order, from), f);
 }
 
 template <class H, class K, class V, bool kPromote>
@@ -172,7 +180,8 @@ template <class F>
 void BPlusTree<H, K, V, kPromote>::for_each_back(F&& f) const {
   Path path;
   const Leaf* leaf = descend_last(root_, checked_height(), path);
-  walk_back(path, leaf, -1, f);
+  const SlotOrder order(leaf->order);
+  walk_back(path, leaf, order, order.count(), f);
 }
 
 template <class H, class K, class V, bool kPromote>
@@ -181,7 +190,7 @@ auto BPlusTree<H, K, V, kPromote>::add(const Sought& key, Make&& make) -> Field<
   Path path;
   Leaf* leaf = descend(key, path);
   const SlotOrder order(leaf->order);
-  const auto [position, held] = lower(leaf, order, key);
+  const auto [position, held] = search(leaf, order, key);
   if (held) {
     return &leaf->payload[order.slot(position)];
   }
@@ -284,7 +293,7 @@ bool BPlusTree<H, K, V, kPromote>::erase(const Sought& key) {
   Path path;
   Leaf* leaf = descend(key, path);
   const SlotOrder order(leaf->order);
-  const auto [position, held] = lower(leaf, order, key);
+  const auto [position, held] = search(leaf, order, key);
   if (!held) {
     return false;
   }
