@@ -221,10 +221,8 @@ std::vector<Variant> variants() {
   }
   all.push_back({"pmdk-like", "checksums", {{"checksums", "1"}}});
   all.push_back({"pmdk-like", "lines", {{"snapshot_bytes", "64"}}, true, "5"});
-  all.push_back({"pmdk-like",
-                 "pages_weak_rmw",
-                 {{"snapshot_bytes", "4096"}, {"log_bytes", "1048576"}},
-                 false});
+  all.push_back(
+      {"pmdk-like", "blocks_weak_rmw", {{"snapshot_bytes", "256"}, {"log_bytes", "16384"}}, false});
   for (const char* engine : {"romulus", "romulus-log", "romulus-lr"}) {
     all.push_back({engine, "no_combining", {{"combine", "0"}}});
   }
@@ -247,6 +245,10 @@ std::vector<Variant> variants() {
   all.push_back({"crafty", "lock_only_weak_rmw", {{"retries", "0"}, {"chunk", "1"}}, false});
   all.push_back({"crafty", "one_retry", {{"retries", "1"}}});
   all.push_back({"crafty", "roomy", {{"log_bytes", "65536"}, {"chunk", "64"}}, true, "8"});
+  all.push_back({"mnemosyne", "tornbit", {{"tornbit", "1"}}});
+  all.push_back({"mnemosyne", "tornbit_weak_rmw", {{"tornbit", "1"}}, false});
+  all.push_back(
+      {"mnemosyne", "tornbit_wrapping", {{"tornbit", "1"}, {"log_bytes", "512"}}, true, "8"});
   for (const char* engine : {"spht", "spht-si-htm"}) {
     all.push_back({engine, "scan", {{"log_bytes", "512"}, {"order", "scan"}}, true, "8"});
   }

@@ -77,6 +77,7 @@ std::vector<std::filesystem::path> files_of(const std::string& engine) {
       {"tinystm", {{"tinystm"}, {"common/lsa_thread.h", "common/volatile_home.h"}}},
       {"spec-pmt", {{"spec_pmt"}, stamped}},
       {"dudetm", {{"dudetm"}, stamped}},
+      {"mnemosyne", {{"mnemosyne", "common/lsa_thread.h"}}},
       {"crafty", {{"crafty", "pht/time_slots.h", "common/subscribed_lock.h"}}},
       {"fur-tsx", {{"fur_tsx"}, frame, {"common/subscribed_lock.h"}, logs}},
   };
@@ -221,8 +222,8 @@ void run_with_stale_reads(const std::string& engine, uint64_t seed, Names& met) 
 Names labels_met(const std::string& engine) {
   Names met;
   // Conflicts of all kinds take some luck.
-  const bool software =
-      engine == "tinystm" || engine == "spec-pmt" || engine == "dudetm" || engine == "pisces";
+  const bool software = engine == "tinystm" || engine == "spec-pmt" || engine == "dudetm" ||
+                        engine == "pisces" || engine == "mnemosyne";
   for (uint64_t seed = 1; seed <= (software ? 24 : 4); ++seed) {
     run_and_recover(engine, seed, {}, met);
     if (software) {
@@ -238,6 +239,11 @@ Names labels_met(const std::string& engine) {
     run_and_recover(engine, 1, {{"retries", "0"}}, met);
   } else if (engine == "crafty") {
     run_and_recover(engine, 1, {{"retries", "0"}, {"chunk", "1"}}, met);
+  }
+  if (engine == "mnemosyne") {
+    for (uint64_t seed = 1; seed <= 4; ++seed) {
+      run_and_recover(engine, seed, {{"tornbit", "1"}}, met);
+    }
   }
   return met;
 }
@@ -314,7 +320,8 @@ INSTANTIATE_TEST_SUITE_P(Engines, SimSitesOfEngine,
                          testing::Values("undo", "pmdk-like", "romulus", "romulus-log",
                                          "romulus-lr", "fur-opa", "fur-si", "fur-mv", "fur-tsx",
                                          "htm", "si-htm", "spht", "spht-si-htm", "nv-htm",
-                                         "tinystm", "spec-pmt", "dudetm", "pisces", "crafty", "hw"),
+                                         "tinystm", "spec-pmt", "mnemosyne", "dudetm", "pisces",
+                                         "crafty", "hw"),
                          [](const auto& test) {
                            std::string name = test.param;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -322,7 +329,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, SimSitesOfEngine,
                          });
 
 TEST(SimSites, TheTestAboveKnowsEveryEngine) {
-  EXPECT_EQ(engine_rows<SimMachine>().size(), 20u);
+  EXPECT_EQ(engine_rows<SimMachine>().size(), 21u);
 }
 
 }  // namespace

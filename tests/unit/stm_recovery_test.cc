@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "holdfast/engines/dudetm/dudetm.h"
+#include "holdfast/engines/mnemosyne/mnemosyne.h"
 #include "holdfast/engines/pisces/pisces.h"
 #include "holdfast/engines/spec_pmt/spec_pmt.h"
 #include "holdfast/machine/sim/sim_machine.h"
@@ -87,9 +88,16 @@ std::string recover_and_judge(uint64_t seed, const SimImage& image, const Acknow
   return heap.read(1) == 77 ? "" : "a store after recovery is lost";
 }
 
+/// Its other kind of log.
+struct TornbitMnemosyne : Mnemosyne<SimMachine> {
+  TornbitMnemosyne(SimMachine& machine, const Regions& regions, Options options, int max_threads)
+      : Mnemosyne(machine, regions, (options["tornbit"] = "1", options), max_threads) {}
+};
+
 template <class E>
 class StmRecovery : public testing::Test {};
-using Engines = testing::Types<SpecPmt<SimMachine>, DudeTm<SimMachine>, Pisces<SimMachine>>;
+using Engines = testing::Types<SpecPmt<SimMachine>, DudeTm<SimMachine>, Pisces<SimMachine>,
+                               Mnemosyne<SimMachine>, TornbitMnemosyne>;
 TYPED_TEST_SUITE(StmRecovery, Engines);
 
 TYPED_TEST(StmRecovery, APowerCutAtEveryEvent) {
