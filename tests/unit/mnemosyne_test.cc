@@ -233,6 +233,7 @@ TEST(TornBits, AnOlderBlockIsNeverReplayedOverANewerOne) {
   const auto stale = [](const std::vector<Mutation>& mutations) {
     SimOptions options = sim_options();
     options.mutations = mutations;
+    options.rmw_orders_pwb = false;  // else the first thread's hand-over would fence
     std::vector<SimImage> images;
     {
       OneHeap heap(true, options);
