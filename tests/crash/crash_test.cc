@@ -262,6 +262,10 @@ std::vector<Variant> variants() {
   all.push_back({"trinity", "few_records", {{"records", "24"}}, true, "8"});
   all.push_back({"trinity", "few_records_weak_rmw", {{"records", "24"}}, false, "8"});
   all.push_back({"trinity", "roomy", {{"records", "4096"}}, true, "8"});
+  all.push_back({"mnemosyne", "tornbit", {{"tornbit", "1"}}});
+  all.push_back({"mnemosyne", "tornbit_weak_rmw", {{"tornbit", "1"}}, false});
+  all.push_back(
+      {"mnemosyne", "tornbit_wrapping", {{"tornbit", "1"}, {"log_bytes", "512"}}, true, "8"});
   for (const char* engine : {"spht", "spht-si-htm"}) {
     all.push_back({engine, "scan", {{"log_bytes", "512"}, {"order", "scan"}}, true, "8"});
   }

@@ -10,6 +10,7 @@
 
 #include "holdfast/base/random.h"
 #include "holdfast/engines/dudetm/dudetm.h"
+#include "holdfast/engines/mnemosyne/mnemosyne.h"
 #include "holdfast/engines/pisces/pisces.h"
 #include "holdfast/engines/spec_pmt/spec_pmt.h"
 #include "holdfast/engines/tinystm/tinystm.h"
@@ -75,7 +76,7 @@ class StmNative : public testing::Test {
 
 using Engines =
     testing::Types<TinyStm<NativeMachine>, SpecPmt<NativeMachine>, DudeTm<NativeMachine>,
-                   Pisces<NativeMachine>, Trinity<NativeMachine>>;
+                   Pisces<NativeMachine>, Trinity<NativeMachine>, Mnemosyne<NativeMachine>>;
 TYPED_TEST_SUITE(StmNative, Engines);
 
 /// Accounts of three bytes' distance from alignment, each moved by a range; a count beside them.

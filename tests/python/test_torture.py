@@ -22,6 +22,7 @@ _ENGINES = (
     "spht-si-htm",
     "nv-htm",
     "spec-pmt",
+    "mnemosyne",
     "dudetm",
     "trinity",
     "pisces",

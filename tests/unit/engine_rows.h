@@ -117,7 +117,7 @@ inline Options small_logs(const std::string& engine) {
       engine == "crafty") {
     return {{"log_bytes", "512"}};
   }
-  if (engine == "spec-pmt" || engine == "dudetm" || engine == "pisces") {
+  if (engine == "spec-pmt" || engine == "dudetm" || engine == "pisces" || engine == "mnemosyne") {
     return {{"log_bytes", "512"}, {"locks", "64"}};
   }
   if (engine == "trinity") {

@@ -309,6 +309,7 @@ const std::map<std::string, std::set<Finding>> kShown = {
     {"tinystm", {}},
     {"spec-pmt",
      {{LintKind::not_written_back, "commit"}, {LintKind::redundant_write_back, "logs.home"}}},
+    {"mnemosyne", {}},
     {"dudetm", {}},
     {"trinity", {}},
     {"pisces", {}},
@@ -362,6 +363,9 @@ TEST(SimLintEngines, ADroppedWriteBackShows) {
            {"spht", "spht.log", "log flush", {}},  // its last line also holds the link
            {"nv-htm", "nv.marker", "marker flush", {}},
            {"spec-pmt", "specpmt.record", "log flush", {}},
+           {"mnemosyne", "mnemosyne.home", "commit", {}},
+           {"mnemosyne", "mnemosyne.truncate", "marker flush", {}},
+           {"mnemosyne", "mnemosyne.torn.truncate", "marker flush", {{"tornbit", "1"}}},
            {"dudetm", "dudetm.log", "log flush", {}},
            {"trinity", "trinity.record", "log flush", {}},
            {"trinity", "trinity.number", "marker flush", {}},

@@ -79,6 +79,7 @@ std::vector<std::filesystem::path> files_of(const std::string& engine) {
       {"tinystm", {{"tinystm"}, {"common/lsa_thread.h", "common/volatile_home.h"}}},
       {"spec-pmt", {{"spec_pmt"}, stamped}},
       {"dudetm", {{"dudetm"}, stamped}},
+      {"mnemosyne", {{"mnemosyne", "common/lsa_thread.h"}}},
       {"trinity", {{"trinity", "common/lsa_thread.h"}, records}},
       {"crafty", {{"crafty", "pht/time_slots.h", "common/subscribed_lock.h"}}},
       {"fur-tsx", {{"fur_tsx"}, frame, {"common/subscribed_lock.h"}, logs}},
@@ -247,7 +248,7 @@ Names labels_met(const std::string& engine) {
   Names met;
   // Conflicts of all kinds take some luck.
   const bool software = engine == "tinystm" || engine == "spec-pmt" || engine == "dudetm" ||
-                        engine == "pisces" || engine == "trinity";
+                        engine == "pisces" || engine == "trinity" || engine == "mnemosyne";
   for (uint64_t seed = 1; seed <= (software ? 24 : 4); ++seed) {
     run_and_recover(engine, seed, {}, met);
     if (software) {
@@ -265,6 +266,11 @@ Names labels_met(const std::string& engine) {
     run_and_recover(engine, 1, {{"retries", "0"}}, met);
   } else if (engine == "crafty") {
     run_and_recover(engine, 1, {{"retries", "0"}, {"chunk", "1"}}, met);
+  }
+  if (engine == "mnemosyne") {
+    for (uint64_t seed = 1; seed <= 4; ++seed) {
+      run_and_recover(engine, seed, {{"tornbit", "1"}}, met);
+    }
   }
   return met;
 }
@@ -341,8 +347,8 @@ INSTANTIATE_TEST_SUITE_P(Engines, SimSitesOfEngine,
                          testing::Values("undo", "pmdk-like", "romulus", "romulus-log",
                                          "romulus-lr", "fur-opa", "fur-si", "fur-mv", "fur-tsx",
                                          "htm", "si-htm", "spht", "spht-si-htm", "nv-htm",
-                                         "tinystm", "spec-pmt", "dudetm", "trinity", "pisces",
-                                         "crafty", "hw"),
+                                         "tinystm", "spec-pmt", "mnemosyne", "dudetm", "trinity",
+                                         "pisces", "crafty", "hw"),
                          [](const auto& test) {
                            std::string name = test.param;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -350,7 +356,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, SimSitesOfEngine,
                          });
 
 TEST(SimSites, TheTestAboveKnowsEveryEngine) {
-  EXPECT_EQ(engine_rows<SimMachine>().size(), 20u);
+  EXPECT_EQ(engine_rows<SimMachine>().size(), 21u);
 }
 
 }  // namespace

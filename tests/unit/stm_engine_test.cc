@@ -8,6 +8,7 @@
 
 #include "holdfast/base/random.h"
 #include "holdfast/engines/dudetm/dudetm.h"
+#include "holdfast/engines/mnemosyne/mnemosyne.h"
 #include "holdfast/engines/pisces/pisces.h"
 #include "holdfast/engines/spec_pmt/spec_pmt.h"
 #include "holdfast/engines/tinystm/tinystm.h"
@@ -54,7 +55,7 @@ class StmEngine : public testing::Test {
 };
 
 using Engines = testing::Types<TinyStm<SimMachine>, SpecPmt<SimMachine>, DudeTm<SimMachine>,
-                               Pisces<SimMachine>, Trinity<SimMachine>>;
+                               Pisces<SimMachine>, Trinity<SimMachine>, Mnemosyne<SimMachine>>;
 TYPED_TEST_SUITE(StmEngine, Engines);
 
 template <class E>

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "holdfast/engines/dudetm/dudetm.h"
+#include "holdfast/engines/mnemosyne/mnemosyne.h"
 #include "holdfast/engines/pisces/pisces.h"
 #include "holdfast/engines/spec_pmt/spec_pmt.h"
 #include "holdfast/engines/trinity/trinity.h"
@@ -96,10 +97,16 @@ std::string bound() {
   return shape<E>(false).options.count("log_bytes") == 1 ? "log_bytes" : "records";
 }
 
+/// Its other kind of log.
+struct TornbitMnemosyne : Mnemosyne<SimMachine> {
+  TornbitMnemosyne(SimMachine& machine, const Regions& regions, Options options, int max_threads)
+      : Mnemosyne(machine, regions, (options["tornbit"] = "1", options), max_threads) {}
+};
+
 template <class E>
 class StmRecovery : public testing::Test {};
 using Engines = testing::Types<SpecPmt<SimMachine>, DudeTm<SimMachine>, Pisces<SimMachine>,
-                               Trinity<SimMachine>>;
+                               Trinity<SimMachine>, Mnemosyne<SimMachine>, TornbitMnemosyne>;
 TYPED_TEST_SUITE(StmRecovery, Engines);
 
 TYPED_TEST(StmRecovery, APowerCutAtEveryEvent) {

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "holdfast/engines/common/lsa_commit_block.h"
 #include "holdfast/engines/common/lsa_engine.h"
 #include "holdfast/engines/common/stamped_logs.h"
 
@@ -67,11 +68,7 @@ class LoggedLsaEngine : public LsaEngine<M, Derived> {
   /// Error when it is too large. Room is made while nobody waits for this transaction's time.
   CommitBlock& lay_out(Thread& t) {
     CommitBlock& block = blocks_[static_cast<size_t>(t.slot)];
-    block.clear();
-    for (const WriteSet::Entry& e : t.writes.entries()) {
-      const auto* const at = reinterpret_cast<const std::byte*>(e.word);
-      block.add(static_cast<uint64_t>(at - t.data), Thread::value_of(e));
-    }
+    holdfast::lay_out(block, t);
     logs_.make_room(t.slot, block.bytes());
     return block;
   }

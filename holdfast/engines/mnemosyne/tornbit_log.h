@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "holdfast/engines/common/durability_markers.h"
+#include "holdfast/engines/mnemosyne/commit_record_log.h"
+#include "holdfast/engines/mnemosyne/torn_bits.h"
+
+namespace holdfast::mnemosyne {
+
+/// Mnemosyne's raw word logs with torn bits: circular, and each word says in which lap it was
+/// written, so that a transaction is committed when all its words are there.
+///
+///   head   one word: where the newest transaction begins that may have to be replayed, or the next
+///          one; in lines, with a check. Positions never wrap.
+///
+/// Fences: the block. Truncations have none of their own, and two rules instead:
+///  - the owner's next fence, that of its next block, makes its head durable: before anything of
+///    that block can have been stored in place;
+///  - whoever stores over what a transaction has stored writes that one's head back before its own
+///    fence between data and truncation. So of two transactions that stored to the same word the
+///    older one never stays in its log when the newer one is gone from its own.
+template <class M>
+class TornbitLog {
+ public:
+  TornbitLog(M& machine, const Regions& regions, const StampedLogsArea& area)
+      : machine_(machine),
+        regions_(regions),
+        area_(area),
+        logs_{regions.area + area.log_offset, area.log_bytes, area.logs},
+        owners_(make_array<Owner>(machine, static_cast<size_t>(area.logs))),
+        packed_(static_cast<size_t>(area.logs)) {}
+
+  /// Of blocks, in bytes.
+  size_t capacity() const { return area_.log_bytes / 64 * torn_bits::kPayload / 8 * 8; }
+
+  void format() {
+    for (int slot = 0; slot < area_.logs; ++slot) {
+      M::store(head(slot), encode_tail(0));
+      machine_.pwb(head(slot), Site{"mnemosyne.format"});
+    }
+  }
+
+  /// Makes the block durable; then it will be replayed. Returns how many bytes were written.
+  size_t append(int slot, const CommitBlock& block, uint64_t /*time*/) {
+    Owner& own = owners_[slot];
+    const size_t n = block.bytes() / 8;
+    const size_t words = (torn_bits::taken(n) + kLineWords - 1) / kLineWords * kLineWords;
+    auto& out = packed_[static_cast<size_t>(slot)];
+    out.resize(words);
+    for (size_t i = 0; i < words; ++i) {
+      out[i] = torn_bits::packed(block.words(), n, i) | sense(own.position + i);
+    }
+    const size_t at = own.position % ring();
+    const size_t straight = std::min(words, ring() - at);
+    write(slot, at, out.data(), straight);
+    if (straight < words) {
+      write(slot, 0, out.data() + straight, words - straight);
+    }
+    // The block is durable before anything is stored in place, and before anybody can see it.
+    machine_.pfence(Site{"mnemosyne.torn.fence"});
+    own.unfenced.store(0, std::memory_order_relaxed);  // a hint: one write-back more or less
+    own.position += words;
+    return words * 8;
+  }
+
+  /// Before the fence that makes a transaction's data durable: the second rule. Relaxed: whoever
+  /// owns stripes that another one gave up sees what that one had noted before.
+  void before_truncation() {
+    const int n = machine_.skips(Site{"mnemosyne.torn.help"}) ? 0 : scan_end();
+    for (int slot = 0; slot < n; ++slot) {
+      if (owners_[slot].unfenced.load(std::memory_order_relaxed) != 0) {
+        machine_.pwb(head(slot), Site{"mnemosyne.torn.head"});
+      }
+    }
+  }
+
+  /// The transaction's data are durable where they belong.
+  size_t truncate(int slot) {
+    Owner& own = owners_[slot];
+    M::store(head(slot), encode_tail(own.position / kLineWords));
+    machine_.pwb(head(slot), Site{"mnemosyne.torn.truncate"});
+    own.unfenced.store(1, std::memory_order_relaxed);
+    return sizeof(uint64_t);
+  }
+
+  /// When no transaction runs any more.
+  void finish() {
+    before_truncation();
+    machine_.psync(Site{"mnemosyne.close.sync"});
+    for (int slot = 0; slot < area_.logs; ++slot) {
+      owners_[slot].unfenced.store(0, std::memory_order_relaxed);
+    }
+  }
+
+  // ---- for recovery
+
+  /// Adds what was committed to `found`. Changes nothing on the medium.
+  Status find(std::vector<Found>& found) {
+    for (int slot = 0; slot < area_.logs; ++slot) {
+      const auto lines = decode_tail(M::load(head(slot)));
+      if (!lines) {
+        return damaged(slot, "the head");
+      }
+      owners_[slot].position = *lines * kLineWords;
+      if (Status status = find_in(slot, found); !status.ok()) {
+        return status;
+      }
+    }
+    return {};
+  }
+
+  /// After all of them are durable where they belong. Oldest first, one by one: a power failure in
+  /// between must not leave an older one without the newer ones that stored to the same words.
+  void truncate_all(const std::vector<Found>& found) {
+    for (const Found& one : found) {
+      M::store(head(one.slot), encode_tail(owners_[one.slot].position / kLineWords));
+      machine_.pwb(head(one.slot), Site{"mnemosyne.recover.truncate"});
+      machine_.pfence(Site{"mnemosyne.recover.truncate.fence"});
+    }
+    clean();
+  }
+
+ private:
+  static constexpr size_t kLineWords = kLineBytes / sizeof(uint64_t);
+
+  struct alignas(2 * kLineBytes) Owner {
+    uint64_t position = 0;  ///< in words; of its own thread
+    typename M::template Atomic<uint64_t> unfenced{};
+  };
+
+  size_t ring() const { return area_.log_bytes / 8; }
+  /// The torn bit of a word at this position. An empty log is all zeros, so laps begin with ones.
+  uint64_t sense(uint64_t position) const {
+    return position / ring() % 2 == 0 ? torn_bits::kTorn : 0;
+  }
+  int scan_end() const { return std::min(machine_.active_slots(), area_.logs); }
+  uint64_t* head(int slot) const {
+    return reinterpret_cast<uint64_t*>(regions_.area + area_.tail_offset +
+                                       static_cast<size_t>(slot) * kLineBytes);
+  }
+  void write(int slot, size_t at, const uint64_t* words, size_t n) {
+    machine_.store_nontemporal(logs_.of(slot) + at * 8, words, n * 8, Site{"mnemosyne.torn"});
+  }
+
+  /// Reads n words from a position on. False: not all of them were written in this lap.
+  bool read(int slot, uint64_t position, size_t n, std::vector<uint64_t>& words) const {
+    logs_.template read<M>(slot, position % ring() * 8, n * 8, words);
+    for (size_t i = 0; i < n; ++i) {
+      if ((words[i] & torn_bits::kTorn) != sense(position + i) &&
+          !machine_.skips(Site{"mnemosyne.recover.check"})) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  Status find_in(int slot, std::vector<Found>& found) {
+    Owner& own = owners_[slot];
+    constexpr size_t kHeadWords = CommitBlock::kHeadBytes / 8;
+    std::vector<uint64_t> log;
+    if (!read(slot, own.position, torn_bits::taken(kHeadWords), log)) {
+      return {};
+    }
+    const size_t bytes = claimed_block_bytes(torn_bits::unpacked(log.data(), 1), capacity());
+    if (bytes == 0) {
+      return damaged(slot, "the transaction");
+    }
+    const size_t n = bytes / 8;
+    const size_t words = (torn_bits::taken(n) + kLineWords - 1) / kLineWords * kLineWords;
+    if (!read(slot, own.position, words, log)) {
+      return {};
+    }
+    Found one{0, slot, {}};
+    for (size_t i = 0; i < n; ++i) {
+      one.words.push_back(torn_bits::unpacked(log.data(), i));
+    }
+    const auto time = block_timestamp(one.words, seed(slot));
+    if (!time) {
+      return damaged(slot, "the transaction");
+    }
+    one.time = *time;
+    own.position += words;
+    found.push_back(std::move(one));
+    return {};
+  }
+
+  /// Words of a transaction that was cut off look as if they were written in this lap. The next one
+  /// will be written over them, and be cut off in turn: then they would stand in for its own.
+  void clean() {
+    bool any = false;
+    std::vector<uint64_t> log;
+    for (int slot = 0; slot < area_.logs; ++slot) {
+      const uint64_t begin = owners_[slot].position;
+      logs_.template read<M>(slot, begin % ring() * 8, area_.log_bytes, log);
+      for (size_t i = 0; i < log.size(); ++i) {
+        const uint64_t now = sense(begin + i);
+        if ((log[i] & torn_bits::kTorn) == now && !machine_.skips(Site{"mnemosyne.recover.torn"})) {
+          auto* const word = reinterpret_cast<uint64_t*>(logs_.of(slot)) + (begin + i) % ring();
+          M::store(word, now ^ torn_bits::kTorn);
+          machine_.pwb(word, Site{"mnemosyne.recover.clean"});
+          any = true;
+        }
+      }
+    }
+    if (any) {
+      machine_.pfence(Site{"mnemosyne.recover.clean.fence"});  // before it is written there
+    }
+  }
+
+  M& machine_;
+  const Regions regions_;
+  const StampedLogsArea area_;
+  const RedoLogArea logs_;
+  Owner* owners_;
+  std::vector<std::vector<uint64_t>> packed_;  ///< of each slot, kept to keep their memory
+};
+
+}  // namespace holdfast::mnemosyne
