@@ -23,6 +23,7 @@ _ENGINES = (
     "spec-pmt",
     "dudetm",
     "trinity",
+    "quadra",
     "pisces",
     "crafty",
 )

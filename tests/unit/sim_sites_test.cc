@@ -59,7 +59,7 @@ std::vector<std::filesystem::path> files_of(const std::string& engine) {
                                             "common/stamped_logs_reclaim.h",
                                             "common/stamped_logs_recover.h"};
   const std::vector<std::string> records = {"common/record_table.h", "common/record_table_home.h",
-                                            "common/crwwp.h"};
+                                            "common/crwwp.h", "common/read_indicator.h"};
   using Parts = std::vector<std::vector<std::string>>;
   const std::map<std::string, Parts> known = {
       {"romulus", {romulus}},
@@ -77,6 +77,7 @@ std::vector<std::filesystem::path> files_of(const std::string& engine) {
       {"spec-pmt", {{"spec_pmt"}, stamped}},
       {"dudetm", {{"dudetm"}, stamped}},
       {"trinity", {{"trinity", "common/lsa_thread.h"}, records}},
+      {"quadra", {{"quadra"}, records}},
       {"crafty", {{"crafty", "pht/time_slots.h", "common/subscribed_lock.h"}}},
       {"fur-tsx", {{"fur_tsx"}, frame, {"common/subscribed_lock.h"}, logs}},
   };
@@ -179,8 +180,8 @@ void run_and_recover(const std::string& engine, uint64_t seed, Options options, 
   }
 }
 
-/// What only Romulus needs: a batch so large that it is copied whole, and reads in such numbers
-/// that the lock comes to trust readers.
+/// What only Romulus needs: a batch so large that it is copied whole; and what Quadra needs as
+/// well: reads in such numbers that the lock comes to trust readers.
 void run_at_length(const std::string& engine, Names& met) {
   SimMachine machine(options_for(engine, 1));
   RowHeap heap(machine, row_of(engine), {});
@@ -254,7 +255,7 @@ Names labels_met(const std::string& engine) {
   if (engine.substr(0, 3) == "fur") {
     run_and_recover(engine, 1, {{"retries", "0"}}, met);
     run_and_recover(engine, 1, {{"timestamps", "as_printed"}}, met);
-  } else if (engine.substr(0, 7) == "romulus") {
+  } else if (engine.substr(0, 7) == "romulus" || engine == "quadra") {
     run_at_length(engine, met);
   } else if (engine == "trinity") {
     run_many_commits(engine, met);
@@ -338,7 +339,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, SimSitesOfEngine,
                          testing::Values("undo", "romulus", "romulus-log", "romulus-lr", "fur-opa",
                                          "fur-si", "fur-mv", "fur-tsx", "htm", "si-htm", "spht",
                                          "spht-si-htm", "nv-htm", "tinystm", "spec-pmt", "dudetm",
-                                         "trinity", "pisces", "crafty", "hw"),
+                                         "trinity", "quadra", "pisces", "crafty", "hw"),
                          [](const auto& test) {
                            std::string name = test.param;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -346,7 +347,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, SimSitesOfEngine,
                          });
 
 TEST(SimSites, TheTestAboveKnowsEveryEngine) {
-  EXPECT_EQ(engine_rows<SimMachine>().size(), 20u);
+  EXPECT_EQ(engine_rows<SimMachine>().size(), 21u);
 }
 
 }  // namespace
