@@ -237,7 +237,7 @@ std::vector<Variant> variants() {
   all.push_back({"pmdk-like", "lines", {{"snapshot_bytes", "64"}}, true, "5"});
   all.push_back(
       {"pmdk-like", "blocks_weak_rmw", {{"snapshot_bytes", "256"}, {"log_bytes", "16384"}}, false});
-  for (const char* engine : {"romulus", "romulus-log", "romulus-lr"}) {
+  for (const char* engine : {"romulus", "romulus-log", "romulus-lr", "quadra"}) {
     all.push_back({engine, "no_combining", {{"combine", "0"}}});
   }
   for (const char* engine : {"fur-opa", "fur-si"}) {
@@ -259,9 +259,11 @@ std::vector<Variant> variants() {
   all.push_back({"crafty", "lock_only_weak_rmw", {{"retries", "0"}, {"chunk", "1"}}, false});
   all.push_back({"crafty", "one_retry", {{"retries", "1"}}});
   all.push_back({"crafty", "roomy", {{"log_bytes", "65536"}, {"chunk", "64"}}, true, "8"});
-  all.push_back({"trinity", "few_records", {{"records", "24"}}, true, "8"});
-  all.push_back({"trinity", "few_records_weak_rmw", {{"records", "24"}}, false, "8"});
-  all.push_back({"trinity", "roomy", {{"records", "4096"}}, true, "8"});
+  for (const char* engine : {"trinity", "quadra"}) {
+    all.push_back({engine, "few_records", {{"records", "24"}}, true, "8"});
+    all.push_back({engine, "few_records_weak_rmw", {{"records", "24"}}, false, "8"});
+    all.push_back({engine, "roomy", {{"records", "4096"}}, true, "8"});
+  }
   all.push_back({"mnemosyne", "tornbit", {{"tornbit", "1"}}});
   all.push_back({"mnemosyne", "tornbit_weak_rmw", {{"tornbit", "1"}}, false});
   all.push_back(

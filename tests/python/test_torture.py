@@ -25,6 +25,7 @@ _ENGINES = (
     "mnemosyne",
     "dudetm",
     "trinity",
+    "quadra",
     "pisces",
     "crafty",
 )

@@ -123,6 +123,9 @@ inline Options small_logs(const std::string& engine) {
   if (engine == "trinity") {
     return {{"records", "16"}, {"locks", "64"}};
   }
+  if (engine == "quadra") {
+    return {{"records", "16"}};
+  }
   if (engine == "fur-mv") {
     return {{"log_bytes", "512"}, {"markers", "8"}, {"versions", "1"}};
   }

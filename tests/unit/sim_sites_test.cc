@@ -59,7 +59,7 @@ std::vector<std::filesystem::path> files_of(const std::string& engine) {
                                             "common/stamped_logs_reclaim.h",
                                             "common/stamped_logs_recover.h"};
   const std::vector<std::string> records = {"common/record_table.h", "common/record_table_home.h",
-                                            "common/crwwp.h"};
+                                            "common/crwwp.h", "common/read_indicator.h"};
   using Parts = std::vector<std::vector<std::string>>;
   const std::map<std::string, Parts> known = {
       {"pmdk-like",
@@ -81,6 +81,7 @@ std::vector<std::filesystem::path> files_of(const std::string& engine) {
       {"dudetm", {{"dudetm"}, stamped}},
       {"mnemosyne", {{"mnemosyne", "common/lsa_thread.h"}}},
       {"trinity", {{"trinity", "common/lsa_thread.h"}, records}},
+      {"quadra", {{"quadra"}, records}},
       {"crafty", {{"crafty", "pht/time_slots.h", "common/subscribed_lock.h"}}},
       {"fur-tsx", {{"fur_tsx"}, frame, {"common/subscribed_lock.h"}, logs}},
   };
@@ -183,8 +184,8 @@ void run_and_recover(const std::string& engine, uint64_t seed, Options options, 
   }
 }
 
-/// What only Romulus needs, a batch so large that it is copied whole; and reads in such numbers
-/// that C-RW-WP comes to trust readers.
+/// What only Romulus needs: a batch so large that it is copied whole; and what Quadra needs as
+/// well: reads in such numbers that the lock comes to trust readers.
 void run_at_length(const std::string& engine, Names& met) {
   SimMachine machine(options_for(engine, 1));
   RowHeap heap(machine, row_of(engine), {});
@@ -258,7 +259,7 @@ Names labels_met(const std::string& engine) {
   if (engine.substr(0, 3) == "fur") {
     run_and_recover(engine, 1, {{"retries", "0"}}, met);
     run_and_recover(engine, 1, {{"timestamps", "as_printed"}}, met);
-  } else if (engine.substr(0, 7) == "romulus" || engine == "pmdk-like") {
+  } else if (engine.substr(0, 7) == "romulus" || engine == "pmdk-like" || engine == "quadra") {
     run_at_length(engine, met);
   } else if (engine == "trinity") {
     run_many_commits(engine, met);
@@ -348,7 +349,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, SimSitesOfEngine,
                                          "romulus-lr", "fur-opa", "fur-si", "fur-mv", "fur-tsx",
                                          "htm", "si-htm", "spht", "spht-si-htm", "nv-htm",
                                          "tinystm", "spec-pmt", "mnemosyne", "dudetm", "trinity",
-                                         "pisces", "crafty", "hw"),
+                                         "quadra", "pisces", "crafty", "hw"),
                          [](const auto& test) {
                            std::string name = test.param;
                            std::replace(name.begin(), name.end(), '-', '_');

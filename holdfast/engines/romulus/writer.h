@@ -40,6 +40,9 @@ class Writer {
     return s;
   }
 
+  /// Nothing to do: new bytes are zero in both copies, and `used` grows with the stores.
+  void grown(size_t /*bytes*/) {}
+
   /// Called before a store to p. May throw MediumFailure, or bad_alloc before anything happened.
   template <class T>
   void before_store(const T* p) {
@@ -63,11 +66,11 @@ class Writer {
 
   void start_body() { body_ = log_.end(); }
 
-  /// The body's stores are part of the batch.
-  void keep() {
+  /// The body's stores are part of the batch, which has room for any.
+  bool keep() {
     const uint64_t bytes = log_.bytes() - body_.bytes;
     if (bytes == 0) {
-      return;
+      return true;
     }
     kept_bytes_ += bytes;
     written_bytes_ += bytes;
@@ -77,6 +80,7 @@ class Writer {
       write_back_logged({});
       log_.truncate({});
     }
+    return true;
   }
 
   /// The body's stores never happened. Some may have reached the medium by themselves, so the old
@@ -121,6 +125,8 @@ class Writer {
     }
     close_batch(Site{"romulus.twin.fence"});  // the twin is durable before the state calls it whole
   }
+
+  bool answers_early() const { return machine_.skips(Site{"romulus.answer"}); }
 
   /// Bytes stored by kept bodies, and to persistent memory in all, since the last call.
   std::pair<uint64_t, uint64_t> take_bytes() {

@@ -18,8 +18,9 @@ _ENGINES = {
     "nv-htm": ("NV-HTM", "#44AA99", "<"),
     "dudetm": ("DudeTM", "#882255", ">"),
     "trinity": ("Trinity", "#332288", "1"),
+    "quadra": ("Quadra", "#117733", "2"),
 }
-_OTHER_COLOURS = ("#AA4499", "#117733", "#661100", "#6699CC")
+_OTHER_COLOURS = ("#AA4499", "#661100", "#6699CC")
 
 
 def label(engine: str) -> str:

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "holdfast/engines/common/record_area.h"
+
+namespace holdfast::quadra {
+
+inline constexpr OptionInfo kOptions[] = {
+    kRecordsOption,
+    {"combine", "1",
+     "0: every thread runs its own updates; 1: one thread runs those of all that wait"}};
+
+/// No marks: the records say themselves what is durable.
+Result<RecordArea> area(const Options& options);
+Result<size_t> area_bytes(const Options& options, int max_threads);
+
+}  // namespace holdfast::quadra

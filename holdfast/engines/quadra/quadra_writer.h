@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "holdfast/engines/common/line_filter.h"
+#include "holdfast/engines/common/record_table.h"
+#include "holdfast/engines/common/store_log.h"
+#include "holdfast/engines/common/write_set.h"
+
+namespace holdfast::quadra {
+
+/// The writing side: one batch at a time, by whoever holds the combiner's lock.
+///
+///   first store of the batch   keep readers out
+///   every store                log the old bytes, for a body that throws; change the working copy
+///   a body ends                note its words, or undo its stores               keep(), undo()
+///   the batch ends             write its records; psync; let readers in         commit()
+///
+/// A record's number is that of its batch, times two, plus one once main is in place: it is sealed.
+/// Its tag is how many records the batch has.
+template <class M, class Gate>
+class Writer {
+  using Table = RecordTable<M>;
+  static constexpr int kSealBits = 1;
+  static constexpr uint64_t kSealed = 1;
+  static_assert(kMostRecords >> (64 - RecordWords::kPlaceBits) == 0, "a tag holds their number");
+
+ public:
+  Writer(M& machine, const Regions& regions, Gate& gate, const RecordArea& area)
+      : machine_(machine),
+        regions_(regions),
+        gate_(gate),
+        table_(machine, regions, area, kMagic,
+               Stripes(static_cast<int>(std::bit_width(area.records))), kSealBits) {}
+
+  Status format() { return table_.format(); }
+  Status recover(RecoveryReport& report);
+  void grown(size_t bytes) { table_.grown(bytes); }
+  void empty_table() { written_bytes_ += table_.empty(number_); }
+
+  /// Called before a store to p. May throw bad_alloc before anything happened.
+  template <class T>
+  void before_store(const T* p) {
+    const uint64_t offset = prepare(p);
+    const T old = M::load(p);
+    uint64_t before = 0;
+    std::memcpy(&before, &old, sizeof old);
+    log_.append_word(offset, sizeof(T), before);
+  }
+
+  /// The same for any n > 0 bytes.
+  void before_store_range(const void* p, size_t n) {
+    log_.append_range(regions_.data, prepare(p), n);
+  }
+
+  void start_body() {}
+
+  /// The body's stores are part of the batch. False: then there would be more words than records.
+  /// Throws Error when it has more by itself.
+  bool keep() {
+    if (log_.bytes() == 0) {
+      return true;
+    }
+    added_.clear();
+    for_each_stored_word([&](uint64_t* word) {
+      if (words_.find(word) == nullptr) {
+        added_.put(word, 0, 0);
+      }
+    });
+    if (words_.size() + added_.size() > table_.size()) {
+      if (words_.empty()) {
+        throw too_few_records(added_.size(), table_.size());
+      }
+      return false;
+    }
+    for (const WriteSet::Entry& e : added_.entries()) {
+      words_.put(e.word, 0, 0);
+    }
+    kept_bytes_ += log_.bytes();
+    log_.truncate({});
+    return true;
+  }
+
+  /// The body's stores never happened. None is on the medium.
+  void undo() {
+    const PhaseScope<M> scope(Phase::roll_back);
+    if (!machine_.skips(Site{"quadra.undo"})) {
+      log_.restore({}, regions_.data);
+    }
+    log_.truncate({});
+  }
+
+  /// Makes the batch durable and visible.
+  bool commit();
+  void finish() {}
+
+  bool answers_early() const { return machine_.skips(Site{"quadra.answer"}); }
+
+  /// Bytes stored by kept bodies, and to persistent memory in all, since the last call.
+  std::pair<uint64_t, uint64_t> take_bytes() {
+    return {std::exchange(kept_bytes_, 0), std::exchange(written_bytes_, 0)};
+  }
+
+ private:
+  static constexpr uint64_t kMagic = 0x3161'7264'6175'7168;  // "hquadra1"
+  static constexpr int kPool = 0;  // unused records are the writer's, whoever that is
+
+  uint64_t prepare(const void* p) {
+    if (!storing_) [[unlikely]] {
+      const PhaseScope<M> waiting(Phase::isolation_wait);
+      gate_.before_stores();
+      storing_ = true;
+    }
+    return offset_of(p);
+  }
+
+  uint64_t offset_of(const void* p) const {
+    return static_cast<uint64_t>(static_cast<const std::byte*>(p) - regions_.data);
+  }
+
+  template <class F>
+  void for_each_stored_word(F&& f) {
+    log_.for_each({}, [&](uint64_t offset, uint64_t n) {
+      for_each_word(regions_.data + offset, n, [&](const uint64_t* word, size_t, size_t, uint64_t) {
+        f(const_cast<uint64_t*>(word));
+      });
+    });
+  }
+
+  void look_up();
+  void write_record(WriteSet::Entry& e);
+  void write_back_records();
+
+  M& machine_;
+  const Regions regions_;
+  Gate& gate_;
+  Table table_;
+  uint64_t number_ = 0;   // of the last batch that is durable, or on its way
+  bool storing_ = false;  // readers are kept out
+  StoreLog<M> log_;       // of the running body
+  WriteSet words_;        // of the batch's kept bodies; the values are in the working copy
+  WriteSet added_;        // by the body that is being kept
+  uint64_t kept_bytes_ = 0;
+  uint64_t written_bytes_ = 0;
+};
+
+template <class M, class Gate>
+bool Writer<M, Gate>::commit() {
+  if (!storing_) {
+    return false;
+  }
+  const bool any = !words_.empty();
+  if (any) {
+    const PhaseScope<M> scope(Phase::log_flush);
+    look_up();
+    ++number_;
+    for (WriteSet::Entry& e : words_.entries()) {
+      write_record(e);
+    }
+    write_back_records();
+    // Durable before readers see it, before anybody is told, and before the next batch: only the
+    // newest one is ever in doubt.
+    machine_.psync(Site{"quadra.record.sync"});
+    words_.clear();
+  }
+  gate_.finished();
+  storing_ = false;
+  return any;
+}
+
+/// Finds the words' records, after making room for those that have none.
+template <class M, class Gate>
+void Writer<M, Gate>::look_up() {
+  uint64_t missing = 0;
+  for (WriteSet::Entry& e : words_.entries()) {
+    e.engine = table_.find(offset_of(e.word));
+    missing += e.engine == Table::kNone ? 1 : 0;
+  }
+  if (!table_.take(kPool, missing)) {
+    empty_table();
+    for (WriteSet::Entry& e : words_.entries()) {
+      e.engine = Table::kNone;
+    }
+    table_.take(kPool, words_.size());
+  }
+}
+
+/// One line, and a chain of release stores: so the medium shows a beginning of this chain.
+///
+///   a record that was used   {old, -, n} -> back -> open -> count -> main -> sealed. Up to open it
+///                            says what it said before, as back only repeats main.
+///   an unused one            -> place and count -> back -> open -> main -> sealed. Up to open it
+///                            says nothing, as its number is not above base.
+template <class M, class Gate>
+void Writer<M, Gate>::write_record(WriteSet::Entry& e) {
+  const uint64_t offset = offset_of(e.word);
+  const uint64_t place = RecordWords::place_of(offset, words_.size());
+  const uint64_t open = number_ << kSealBits;
+  const bool is_new = e.engine == Table::kNone;
+  uint64_t old = 0;
+  if (is_new) {
+    e.engine = table_.claim(kPool, offset);
+    old = M::load(reinterpret_cast<const uint64_t*>(regions_.home + offset));
+    M::store_release(table_.place(e.engine), place);
+  } else {
+    old = M::load(table_.main(e.engine));
+  }
+  if (!machine_.skips(Site{"quadra.back"})) {
+    M::store_release(table_.back(e.engine), old);
+  }
+  if (!machine_.skips(Site{"quadra.open"})) {
+    M::store_release(table_.number(e.engine), open);
+  }
+  if (machine_.skips(Site{"quadra.seal"})) {
+    M::store_release(table_.number(e.engine), open | kSealed);
+  }
+  if (!is_new) {
+    M::store_release(table_.place(e.engine), place);
+  }
+  M::store_release(table_.main(e.engine), M::load(e.word));
+  M::store_release(table_.number(e.engine), open | kSealed);
+}
+
+template <class M, class Gate>
+void Writer<M, Gate>::write_back_records() {
+  LineFilter filter;
+  for (const WriteSet::Entry& e : words_.entries()) {
+    if (filter.first(e.engine * RecordWords::kBytes / machine_.line_bytes())) {
+      machine_.pwb(table_.main(e.engine), Site{"quadra.record"});
+    }
+  }
+  written_bytes_ += words_.size() * RecordWords::kBytes;
+}
+
+/// The newest batch is durable if as many sealed records are there as it has; all older ones were,
+/// before it stored anything.
+template <class M, class Gate>
+Status Writer<M, Gate>::recover(RecoveryReport& report) {
+  std::vector<typename Table::Found> found;
+  uint64_t newest = 0;
+  if (Status status = table_.scan(found, newest); !status.ok()) {
+    return status;
+  }
+  for (const auto& one : found) {
+    newest = std::max(newest, one.transaction);
+  }
+  uint64_t sealed = 0;
+  uint64_t count = 0;
+  for (const auto& one : found) {
+    if (one.transaction == newest && (one.words.number & kSealed) != 0) {
+      if (sealed != 0 && one.words.tag() != count) {
+        return {Code::corrupt,
+                "two records of the last batch of updates disagree about its size; nothing was "
+                "changed. Restore the heap file from a copy"};
+      }
+      ++sealed;
+      count = one.words.tag();
+    }
+  }
+  if (sealed > count) {
+    return {Code::corrupt,
+            "the last batch of updates has more records than it has; nothing was changed. Restore "
+            "the heap file from a copy"};
+  }
+  const bool whole =
+      (sealed != 0 && sealed == count) || machine_.skips(Site{"quadra.recover.count"});
+  table_.settle(
+      found, newest, [&](const auto& one) { return whole || one.transaction < newest; }, report);
+  number_ = machine_.skips(Site{"quadra.recover.number"}) ? 0 : newest;
+  return {};
+}
+
+}  // namespace holdfast::quadra
