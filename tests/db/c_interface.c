@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
 
    Does the C interface do what LevelDB's does, for a program that a C compiler compiles? */
-#include "holdfast/db/c.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "holdfast/db/c.h"
 
 #define EXPECT(condition)                                                     \
   do {                                                                        \
@@ -53,7 +53,9 @@ static void delete_seen(void* state, const char* k, size_t klen) {
 }
 
 static int destroyed = 0;
-static void destroy_state(void* state) { destroyed += *(int*)state; }
+static void destroy_state(void* state) {
+  destroyed += *(int*)state;
+}
 static int compare_backwards(void* state, const char* a, size_t alen, const char* b, size_t blen) {
   const int order = memcmp(b, a, alen < blen ? alen : blen);
   EXPECT(*(int*)state == 7);
@@ -207,7 +209,7 @@ static void test_service(leveldb_t* db, const leveldb_options_t* options) {
   leveldb_destroy_db(options, kCopy, &error);
   EXPECT_OK(error);
   leveldb_destroy_db(options, kName, &error);
-  EXPECT(error != NULL);  /* it is open */
+  EXPECT(error != NULL); /* it is open */
   holdfast_checkpoint(db, "/no such folder/copy", &error);
   EXPECT(error != NULL && strstr(error, "/no such folder") != NULL);
   leveldb_free(error);

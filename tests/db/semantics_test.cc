@@ -174,9 +174,9 @@ TEST_P(DbSemantics, TransactionsRollBack) {
     t.Delete("a");
   };
   EXPECT_THROW(static_cast<void>(file->Transact([&](Transaction& t) {
-    change(t);
-    throw std::runtime_error("no");
-  })),
+                 change(t);
+                 throw std::runtime_error("no");
+               })),
                std::runtime_error);
   const Status status = file->Transact([&](Transaction& t) {
     change(t);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does FUR keep its contract on this computer, with real threads and software transactions?
+#include "holdfast/engines/fur/fur.h"
+
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
 
-#include "holdfast/engines/fur/fur.h"
 #include "holdfast/machine/native/native_machine.h"
 #include "tests/unit/engine_fixture.h"
 

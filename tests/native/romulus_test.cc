@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Do the Romulus engines keep their promises on this computer, with real threads?
+#include "holdfast/engines/romulus/romulus.h"
+
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -11,7 +13,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "holdfast/engines/romulus/romulus.h"
 #include "holdfast/machine/native/native_machine.h"
 #include "tests/unit/engine_fixture.h"
 

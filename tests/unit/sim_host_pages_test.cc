@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Machines that hand their host memory on: does nothing of one machine reach the next?
-#include "holdfast/machine/sim/host_pages.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "holdfast/machine/sim/host_pages.h"
 #include "holdfast/machine/sim/sim_machine.h"
 
 namespace holdfast {
@@ -108,12 +107,8 @@ Outcome run(SimOptions options, uint64_t seed, const SimImage& image) {
       }
     }
   });
-  return {machine.earliest_image(),
-          machine.latest_image(),
-          machine.persist_events(),
-          machine.steps(),
-          machine.statistics().htm_aborts,
-          seen};
+  return {machine.earliest_image(), machine.latest_image(),          machine.persist_events(),
+          machine.steps(),          machine.statistics().htm_aborts, seen};
 }
 
 class SimHostPages : public testing::TestWithParam<Domain> {};
@@ -160,7 +155,9 @@ TEST_P(SimHostPages, WhatIsHandedOnIsZero) {
 
 INSTANTIATE_TEST_SUITE_P(Domains, SimHostPages,
                          testing::Values(Domain::process, Domain::file, Domain::pmem, Domain::eadr),
-                         [](const auto& instance) { return std::string(to_string(instance.param)); });
+                         [](const auto& instance) {
+                           return std::string(to_string(instance.param));
+                         });
 
 TEST(SimHostPages, AnArenaOfAnotherSizeTakesThePlace) {
   SimOptions options;

@@ -31,9 +31,8 @@ void* HostPages::take(size_t bytes, bool huge) {
 }
 
 void* HostPages::take_at(const void* address, size_t bytes) {
-  const auto found = std::find_if(free_.begin(), free_.end(), [&](const Mapping& mapping) {
-    return mapping.pages == address;
-  });
+  const auto found = std::find_if(free_.begin(), free_.end(),
+                                  [&](const Mapping& mapping) { return mapping.pages == address; });
   if (found == free_.end()) {
     return nullptr;
   }
