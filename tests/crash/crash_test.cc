@@ -124,12 +124,12 @@ TEST(CrashExhaustiveGoesOn, AndFollowsItsSchedules) {
   Json spec = {{"engine", "undo"}, {"schedule", "exhaustive"},
                {"schedules", 200}, {"preemptions", 1},
                {"points", 20},     {"images", 4},
-               {"go_on", 8},       {"program", "w0 w1 ; w1 | s"}};
+               {"go_on", 1},       {"program", "w0 w1 ; w1 | s"}};
   spec["params"] = {{"registers", "2"}, {"boxed", "0"}, {"prelude", "0"}};
   auto result = crash(spec, [](double, const std::string&) {});
   ASSERT_TRUE(result.ok()) << result.status().to_string();
   EXPECT_TRUE((*result)["violations"].empty());
-  EXPECT_GT((*result)["coverage"]["continued"].get<int>(), 100);
+  EXPECT_GT((*result)["coverage"]["continued"].get<int>(), 10);
 }
 
 /// Described machines: short caches and queues, long lines, caches that survive.
