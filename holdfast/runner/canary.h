@@ -12,7 +12,7 @@
 
 namespace holdfast {
 
-/// A row of experiments/canaries.toml, whose header says what the fields mean.
+/// A row of experiments/canaries.toml; docs/testing.md says what the fields mean.
 struct Canary {
   std::string engine;
   std::string mutation;

@@ -88,15 +88,28 @@ Status NativeMedium::grow(size_t n) {
 }
 
 std::byte* NativeMedium::base_candidate(int k) const {
-  // Below the addresses of position-independent programs, and application memory for
-  // AddressSanitizer and ThreadSanitizer too.
-  constexpr uintptr_t kFirst = 0x5500'0000'0000;
-  constexpr uintptr_t kEnd = 0x5555'0000'0000;
+  // Application memory for AddressSanitizer and ThreadSanitizer too: below the addresses of
+  // position-independent programs; when that is full, above those of the others, where
+  // AddressSanitizer keeps its shadow and finds nothing free.
+  struct Window {
+    uintptr_t begin;
+    uintptr_t end;
+  };
+  constexpr Window kWindows[] = {{0x5500'0000'0000, 0x5555'0000'0000},
+                                 {0x20'0000'0000, 0x80'0000'0000}};
   constexpr uintptr_t kStep = uintptr_t{8} << 30;  // the default capacity of a heap
-  if (k < 0 || static_cast<uintptr_t>(k) >= (kEnd - kFirst) / kStep) {
+  auto number = static_cast<uintptr_t>(k);
+  if (k < 0) {
     return nullptr;
   }
-  return reinterpret_cast<std::byte*>(kFirst + static_cast<uintptr_t>(k) * kStep);
+  for (const Window& window : kWindows) {
+    const uintptr_t heaps = (window.end - window.begin) / kStep;
+    if (number < heaps) {
+      return reinterpret_cast<std::byte*>(window.begin + number * kStep);
+    }
+    number -= heaps;
+  }
+  return nullptr;
 }
 
 Result<std::byte*> NativeMedium::reserve(size_t n, std::byte* address) {
