@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <set>
 
 #include "holdfast/machine/native/native_machine.h"
 #include "tests/native/test_file.h"
@@ -242,14 +243,21 @@ TEST(NativeFile, RefusesMapsBeyondTheEndAndOddOnes) {
 TEST(NativeFile, BaseCandidatesAreDistinctAndEnd) {
   const NativeTestFile file;
   const auto machine = create(file.path());
-  int k = 0;
-  while (machine->medium().base_candidate(k) != nullptr) {
+  constexpr uintptr_t kStep = uintptr_t{8} << 30;
+  std::set<uintptr_t> seen;
+  for (int k = 0; machine->medium().base_candidate(k) != nullptr; ++k) {
     const auto at = reinterpret_cast<uintptr_t>(machine->medium().base_candidate(k));
-    EXPECT_EQ(at, 0x5500'0000'0000 + static_cast<uintptr_t>(k) * (uintptr_t{8} << 30));
-    EXPECT_LT(at, uintptr_t{0x5555'0000'0000});
-    ++k;
+    EXPECT_TRUE(seen.insert(at).second);
+    EXPECT_EQ(at % kStep, 0U);
+    // Each has room for a heap before the programs above it.
+    const bool high = at >= 0x5500'0000'0000 && at + kStep <= 0x5555'0000'0000;
+    const bool low = at >= 0x20'0000'0000 && at + kStep <= 0x80'0000'0000;
+    EXPECT_TRUE(high || low) << std::hex << at;
   }
-  EXPECT_GT(k, 5);
+  EXPECT_EQ(*seen.rbegin() - kStep * 41, uintptr_t{0x5500'0000'0000})
+      << "the first 42 are the high ones";
+  EXPECT_EQ(seen.size(), 90U);
+  EXPECT_EQ(machine->medium().base_candidate(-1), nullptr);
 }
 
 TEST(NativeFile, GrowsByRealBlocks) {
