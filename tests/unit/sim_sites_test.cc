@@ -101,9 +101,15 @@ std::vector<std::filesystem::path> files_of(const std::string& engine) {
   return files;
 }
 
-Names labels_in(const std::filesystem::path& file) {
+/// Each file is read once: what asks, asks again and again.
+const Names& labels_in(const std::filesystem::path& file) {
+  static std::map<std::filesystem::path, Names> known;
+  const auto [at_file, unread] = known.try_emplace(file);
+  Names& names = at_file->second;
+  if (!unread) {
+    return names;
+  }
   const std::regex label(R"re(Site\{\s*"([^"]+)"\s*\})re");
-  Names names;
   const std::string text = content(file);
   for (std::sregex_iterator at(text.begin(), text.end(), label), end; at != end; ++at) {
     names.insert((*at)[1]);
@@ -114,7 +120,8 @@ Names labels_in(const std::filesystem::path& file) {
 Names labels_in_source(const std::string& engine) {
   Names names;
   for (const auto& file : files_of(engine)) {
-    names.merge(labels_in(file));
+    const Names& more = labels_in(file);
+    names.insert(more.begin(), more.end());
   }
   return names;
 }
