@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace holdfast {
 
@@ -10,8 +11,9 @@ namespace holdfast {
 /// any address will do, and a simulated machine does not notice.
 inline void prefetch(const void* p, size_t bytes) {
   constexpr size_t kLine = 64;
+  const auto begin = reinterpret_cast<uintptr_t>(p);  // of a null pointer there is no second line
   for (size_t at = 0; at < bytes; at += kLine) {
-    __builtin_prefetch(static_cast<const char*>(p) + at);
+    __builtin_prefetch(reinterpret_cast<const void*>(begin + at));
   }
 }
 
