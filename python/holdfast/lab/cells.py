@@ -53,9 +53,9 @@ class Outcome:
 
 def cannot_run(cell: Cell) -> str:
     """Why this version of holdfast cannot run the cell; empty if it can try."""
-    entry = next((entry for entry in core.engines() if entry["name"] == cell.engine), None)
     if cell.kind == "db":
         return _cannot_measure(cell)
+    entry = next((entry for entry in core.engines() if entry["name"] == cell.engine), None)
     if entry is None:
         return f"engine {cell.engine} does not exist yet"
     if cell.kind == "replay" and not entry["replays"]:
