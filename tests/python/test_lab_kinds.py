@@ -87,7 +87,7 @@ def test_the_axis_of_stores_is_threads(tmp_path):
 
 def test_recovery_takes_longer_where_there_is_more_to_copy(tmp_path):
     panel = _figure(tmp_path, _RECOVERY).panel("time")
-    entries = {(c.engine, c.x): cells.run(c.spec).entry for c in panel.cells()}
+    entries = {(c.engine, c.x): cells.run(c.job) for c in panel.cells()}
     for engine in panel.engines:
         assert entries[engine, 50]["recovery"]["needed"]
         assert entries[engine, 50]["recovery"]["seconds"] > 0

@@ -254,14 +254,33 @@ def test_formulas_that_are_none_are_refused_unread(text):
     ("text", "said"),
     [
         ('tput["a"]', "is a series"),
+        ('beyond(tput["a"] > 1, 8)', "is a series"),
+        ('"a"', "is a text"),
         ('tput["a"] > 1 and 1 > 0', "single values"),
-        ("at(3, 1)", "not a series"),
-        ('at(tput["a"])', "wrong arguments for at"),
-        ('1 / (at(tput["a"], 1) - 10)', "division by zero"),
+        ('not tput["a"]', "single values"),
+        ("at(3, 1)", "at takes a series and a point"),
+        ('at(tput["a"])', "at takes a series and a point"),
+        ('at(tput["a"], tput["b"])', "at takes a series and a point"),
+        ('max(tput["a"], "a")', "max takes series and numbers"),
+        ('only(tput["a"])', "only takes a series and points"),
+        ('all(tput["a"] > 1, 8)', "all takes a series"),
+        ("peak()", "peak takes series and numbers"),
         ('"a" < 3', "texts"),
     ],
 )
-def test_formulas_that_make_no_sense_say_so(text, said):
+def test_formulas_that_make_no_sense_are_refused_unrun(text, said):
+    with pytest.raises(FormulaError, match=said):
+        Formula(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('1 / (at(tput["a"], 1) - 10)', "division by zero"),
+        ('max(upto(tput["a"], "eight"))', "upto makes no sense on this axis"),
+    ],
+)
+def test_what_only_results_show_is_told_then(text, said):
     with pytest.raises(FormulaError, match=said):
         Formula(text).evaluate(_lookup)
 
@@ -398,7 +417,7 @@ def test_a_formula_that_does_not_fit_its_tolerance_names_its_claim(tmp_path, toy
 _WORKER = """
 import json, sys
 for line in sys.stdin:
-    spec = json.loads(line)
+    spec = json.loads(line)["spec"]
     with open({log!r}, "a") as log:
         log.write(f"{{spec['seed']}}\\n")
     if spec["seed"] == 13:
@@ -482,7 +501,7 @@ def test_an_engine_that_ends_its_process_ends_no_other(tmp_path, worker):
 def test_a_run_that_takes_too_long_is_ended():
     worker = pool.Worker((sys.executable, "-c", "import sys; sys.stdin.read()"), limit_s=0.2)
     try:
-        outcome = worker.run({"seed": 1})
+        outcome = worker.run({"kind": "sim", "spec": {"seed": 1}})
     finally:
         worker.stop()
     assert outcome.state == "failed" and "took longer" in outcome.reason

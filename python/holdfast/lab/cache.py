@@ -52,8 +52,7 @@ class Cache:
 
     def key(self, cell: Cell) -> str:
         what = {
-            "kind": cell.kind,
-            "spec": cell.spec,
+            "job": cell.job,
             "machine": _description(cell.spec["machine"]),
             "version": version(),
         }

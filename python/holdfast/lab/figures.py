@@ -13,8 +13,8 @@ from typing import Any
 from holdfast import core, errors
 from holdfast.lab.cells import Cell
 from holdfast.lab.files import Table, experiments, read
+from holdfast.lab.kinds import KINDS
 
-KINDS = ("sim", "replay", "recovery", "db")
 ROWS = ("throughput", "outcomes", "overhead.update", "overhead.read", "time.update", "time.read", "bars")
 _AXES = ("threads", "machine", "variant", "set", "params", "options")
 Value = int | float | str
@@ -71,13 +71,7 @@ class Panel:
             "warm_up_us": self.warm_up_us,
             "seed": seed,
             "check": False,
-        }
-        if self.kind == "replay":
-            spec |= {"replayers": [self.replayers], "filter": self.filter}
-        elif self.kind == "recovery":
-            spec |= {"recovery": True}
-        elif self.kind == "db":  # all stores in one run, in turns
-            return spec | {"db": True, "engines": list(self.engines), "threads": [x]}
+        } | KINDS[self.kind].more(self)
         if self.axis == "threads":
             spec["threads"] = [x]
         elif self.axis == "machine":
@@ -189,7 +183,8 @@ def _panel(figure: str, values: dict[str, Any], source: str) -> Panel:
         name: _variant(inner, f"{table.where}, variant {name}")
         for name, inner in table.get("variants", dict, {}).items()
     }
-    kind = table.one_of("kind", KINDS, "sim")
+    kind = table.one_of("kind", tuple(KINDS), "sim")
+    time = None if KINDS[kind].timed else 0.0  # what stands for one that is left out
     panel = Panel(
         figure=figure,
         id=table.get("id", str),
@@ -204,8 +199,8 @@ def _panel(figure: str, values: dict[str, Any], source: str) -> Panel:
         variants=variants,
         threads=table.get("threads", int, 1),
         seeds=tuple(table.list_of("seeds", int, [1])),
-        duration_us=float(table.get("duration_us", (int, float), 0 if kind == "db" else None)),
-        warm_up_us=float(table.get("warm_up_us", (int, float), 0 if kind == "db" else None)),
+        duration_us=float(table.get("duration_us", (int, float), time)),
+        warm_up_us=float(table.get("warm_up_us", (int, float), time)),
         replayers=table.get("replayers", int, 1),
         filter=table.get("filter", bool, False),
         params={key: _text(value) for key, value in table.get("params", dict, {}).items()},
@@ -220,8 +215,8 @@ def _panel(figure: str, values: dict[str, Any], source: str) -> Panel:
     for row in panel.rows:
         if row not in ROWS:
             raise errors.BadUsage(f"{table.where}: row '{row}' is none of {', '.join(ROWS)}")
-    if kind == "db" and axis != "threads":
-        raise errors.BadUsage(f"{table.where}: the axis of a panel of kind db is threads")
+    if KINDS[kind].only_threads and axis != "threads":
+        raise errors.BadUsage(f"{table.where}: the axis of a panel of kind {kind} is threads")
     if axis == "variant" and not set(panel.values) <= set(variants):
         raise errors.BadUsage(f"{table.where}: the variants are {', '.join(variants) or 'none'}")
     if not panel.engines or not panel.values or not panel.seeds:

@@ -18,6 +18,7 @@ The text is parsed by Python's ast and walked here; nothing of it is executed.
 import ast
 import operator
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 Number = int | float | bool
@@ -63,42 +64,59 @@ class Formula:
         except (SyntaxError, ValueError) as error:
             raise FormulaError(f"'{text}' is no formula: {error}") from None
         self.needs: list[tuple[str, str | None, str | None, str]] = []
-        self._check(self._tree)
+        if (kind := self._check(self._tree)) != "single":
+            hint = "; reduce it with max, at, all or the like" if kind == "series" else ""
+            raise FormulaError(f"'{text}' is a {kind}{hint}")
 
     def evaluate(self, lookup: Lookup) -> tuple[Number, list[str]]:
         """The value, and where a comparison did not hold. Raises NotRun or FormulaError."""
         walker = _Walker(lookup)
-        result = walker.walk(self._tree)
-        if isinstance(result, Series):
-            raise FormulaError(f"'{self.text}' is a series; reduce it with max, at, all or the like")
-        if isinstance(result, str):
-            raise FormulaError(f"'{self.text}' is a text")
-        return result, walker.notes
+        return walker.walk(self._tree), walker.notes
 
-    def _check(self, node: ast.AST) -> None:
-        """Refuses what the walker would not understand, before anything is run."""
-        if isinstance(node, ast.Subscript):
-            self.needs.append(_subscript(node))
-        elif isinstance(node, ast.Call):
-            if not isinstance(node.func, ast.Name) or node.func.id not in _FUNCTIONS or node.keywords:
-                raise FormulaError(
-                    f"'{ast.unparse(node)}': there are the functions {', '.join(sorted(_FUNCTIONS))}"
-                )
-            for argument in node.args:
-                self._check(argument)
-        elif isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
-            self._check(node.left)
-            self._check(node.right)
-        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not):
-            self._check(node.operand)
-        elif isinstance(node, ast.BoolOp):
-            for value in node.values:
-                self._check(value)
-        elif isinstance(node, ast.Compare) and all(type(op) in _COMPARE for op in node.ops):
-            for side in (node.left, *node.comparators):
-                self._check(side)
-        elif not (isinstance(node, ast.Constant) and isinstance(node.value, int | float | str)):
-            raise FormulaError(f"'{ast.unparse(node)}' is nothing a formula may have")
+    def _check(self, node: ast.AST) -> str:
+        """What the node stands for: "series", "single" or "text". Refuses what makes no sense."""
+        match node:
+            case ast.Subscript():
+                self.needs.append(_subscript(node))
+                return "series"
+            case ast.Constant(value=bool() | int() | float()):
+                return "single"
+            case ast.Constant(value=str()):
+                return "text"
+            case ast.Call():
+                return self._check_call(node)
+            case ast.BinOp() if type(node.op) in _BINARY:
+                return self._check_pointwise(node, [node.left, node.right])
+            case ast.UnaryOp(op=ast.USub()):
+                return self._check_pointwise(node, [node.operand])
+            case ast.Compare() if all(type(op) in _COMPARE for op in node.ops):
+                return self._check_pointwise(node, [node.left, *node.comparators])
+            case ast.UnaryOp(op=ast.Not()) | ast.BoolOp():
+                sides = node.values if isinstance(node, ast.BoolOp) else [node.operand]
+                if {self._check(side) for side in sides} != {"single"}:
+                    what = "and/or" if isinstance(node, ast.BoolOp) else "not"
+                    raise FormulaError(
+                        f"'{ast.unparse(node)}': {what} takes single values; reduce a series with all or any"
+                    )
+                return "single"
+        raise FormulaError(f"'{ast.unparse(node)}' is nothing a formula may have")
+
+    def _check_pointwise(self, node: ast.AST, sides: list[ast.AST]) -> str:
+        kinds = {self._check(side) for side in sides}
+        if "text" in kinds:
+            raise FormulaError(f"'{ast.unparse(node)}': texts cannot be compared or computed with")
+        return "series" if "series" in kinds else "single"
+
+    def _check_call(self, node: ast.Call) -> str:
+        if not isinstance(node.func, ast.Name) or node.func.id not in _FUNCTIONS or node.keywords:
+            raise FormulaError(
+                f"'{ast.unparse(node)}': there are the functions {', '.join(sorted(_FUNCTIONS))}"
+            )
+        function = _FUNCTIONS[node.func.id]
+        given = [self._check(argument) for argument in node.args]
+        if not function.takes(given):
+            raise FormulaError(f"'{ast.unparse(node)}': {node.func.id} takes {function.arguments}")
+        return function.gives
 
 
 def _subscript(node: ast.Subscript) -> tuple[str, str | None, str | None, str]:
@@ -127,12 +145,12 @@ class _Walker:
             case ast.BinOp():
                 return _pointwise(_BINARY[type(node.op)], self.walk(node.left), self.walk(node.right))
             case ast.UnaryOp(op=ast.Not()):
-                return not _plain(self.walk(node.operand), "not")
+                return not self.walk(node.operand)
             case ast.UnaryOp():
                 return _pointwise(operator.sub, 0, self.walk(node.operand))
             case ast.BoolOp():
                 # All of them, so that every note is made and every missing cell is found.
-                truths = [bool(_plain(self.walk(value), "and/or")) for value in node.values]
+                truths = [bool(self.walk(value)) for value in node.values]
                 return all(truths) if isinstance(node.op, ast.And) else any(truths)
             case ast.Compare():
                 return self._compare(node)
@@ -154,9 +172,9 @@ class _Walker:
         name = node.func.id
         arguments = [self.walk(argument) for argument in node.args]
         try:
-            result = _FUNCTIONS[name](*arguments)
-        except TypeError:
-            raise FormulaError(f"'{ast.unparse(node)}': wrong arguments for {name}") from None
+            result = _FUNCTIONS[name].apply(*arguments)
+        except TypeError:  # such as points that are texts, compared with a number
+            raise FormulaError(f"'{ast.unparse(node)}': {name} makes no sense on this axis") from None
         if name == "all" and result is False:
             wrong = [str(x) for x, truth in arguments[0].values.items() if not truth]
             self.notes.append("not at " + ", ".join(wrong))
@@ -168,8 +186,6 @@ def _brief(value: Any) -> str:
 
 
 def _pointwise(function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
-    if isinstance(left, str) or isinstance(right, str):
-        raise FormulaError("texts cannot be compared or computed with")
     try:
         if isinstance(left, Series) and isinstance(right, Series):
             common = {x: function(left.values[x], right.values[x]) for x in left.values if x in right.values}
@@ -185,48 +201,66 @@ def _pointwise(function: Callable[[Any, Any], Any], left: Any, right: Any) -> An
         raise FormulaError("division by zero: a result is 0") from None
 
 
-def _plain(value: Any, what: str) -> Any:
-    if isinstance(value, Series | str):
-        raise FormulaError(f"{what} takes single values; reduce a series with all or any")
-    return value
-
-
 def _values(arguments: tuple) -> list[Number]:
     values: list[Number] = []
     for argument in arguments:
-        values += argument.values.values() if isinstance(argument, Series) else [_plain(argument, "max")]
+        values += argument.values.values() if isinstance(argument, Series) else [argument]
     return values
 
 
-def _series(value: Any) -> Series:
-    if not isinstance(value, Series):
-        raise FormulaError(f"{value} is not a series")
-    return value
-
-
-def _part(series: Any, keep: Callable[[Point], bool], what: str) -> Series:
-    kept = {x: value for x, value in _series(series).values.items() if keep(x)}
+def _part(series: Series, keep: Callable[[Point], bool], what: str) -> Series:
+    kept = {x: value for x, value in series.values.items() if keep(x)}
     if not kept:
         raise NotRun(f"no point {what}")
     return Series(kept)
 
 
-def _at(series: Any, x: Point) -> Number:
+def _at(series: Series, x: Point) -> Number:
     return next(iter(_part(series, lambda point: point == x, f"at {x}").values.values()))
 
 
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "peak": lambda *s: max(_values(s)),
-    "max": lambda *s: max(_values(s)),
-    "min": lambda *s: min(_values(s)),
-    "mean": lambda s: sum(_series(s).values.values()) / len(s.values),
-    "at": _at,
-    "where": lambda s: max(_series(s).values, key=lambda x: s.values[x]),
-    "upto": lambda s, x: _part(s, lambda point: point <= x, f"up to {x}"),
-    "beyond": lambda s, x: _part(s, lambda point: point > x, f"beyond {x}"),
-    "only": lambda s, *xs: _part(s, lambda point: point in xs, "among " + ", ".join(map(str, xs))),
-    "all": lambda s: all(_series(s).values.values()),
-    "any": lambda s: any(_series(s).values.values()),
-    "first": lambda s: next(iter(_series(s).values.values())),
-    "last": lambda s: list(_series(s).values.values())[-1],
+@dataclass(frozen=True)
+class _Function:
+    apply: Callable[..., Any]
+    arguments: str  # in words
+    shape: tuple[str, ...] = (
+        "series",
+    )  # a kind each: series, point (a number or a text), or value (a series or a number)
+    more: bool = False  # any number of the last one
+    gives: str = "single"
+
+    def takes(self, given: list[str]) -> bool:
+        shape = list(self.shape)
+        if self.more and len(given) > len(shape):
+            shape += shape[-1:] * (len(given) - len(shape))
+        fits = {"series": {"series"}, "point": {"single", "text"}, "value": {"series", "single"}}
+        return len(given) == len(shape) and all(a in fits[b] for a, b in zip(given, shape, strict=True))
+
+
+_SOME = {"arguments": "series and numbers", "shape": ("value",), "more": True}
+_ONE = {"arguments": "a series"}
+_PART = {"arguments": "a series and a point", "shape": ("series", "point")}
+
+_FUNCTIONS: dict[str, _Function] = {
+    "peak": _Function(lambda *s: max(_values(s)), **_SOME),
+    "max": _Function(lambda *s: max(_values(s)), **_SOME),
+    "min": _Function(lambda *s: min(_values(s)), **_SOME),
+    "mean": _Function(lambda s: sum(s.values.values()) / len(s.values), **_ONE),
+    "at": _Function(_at, **_PART),
+    "where": _Function(lambda s: max(s.values, key=lambda x: s.values[x]), **_ONE),
+    "upto": _Function(lambda s, x: _part(s, lambda point: point <= x, f"up to {x}"), **_PART, gives="series"),
+    "beyond": _Function(
+        lambda s, x: _part(s, lambda point: point > x, f"beyond {x}"), **_PART, gives="series"
+    ),
+    "only": _Function(
+        lambda s, *xs: _part(s, lambda point: point in xs, "among " + ", ".join(map(str, xs))),
+        arguments="a series and points",
+        shape=("series", "point"),
+        more=True,
+        gives="series",
+    ),
+    "all": _Function(lambda s: all(s.values.values()), **_ONE),
+    "any": _Function(lambda s: any(s.values.values()), **_ONE),
+    "first": _Function(lambda s: next(iter(s.values.values())), **_ONE),
+    "last": _Function(lambda s: list(s.values.values())[-1], **_ONE),
 }

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.lab.cache import Cache
-from holdfast.lab.cells import Cell, Outcome, cannot_run
+from holdfast.lab.cells import Cell, Outcome
 
 # A cell that takes the host longer than this is stuck, or too big for a figure.
 LIMIT_S = 1200
@@ -28,13 +28,13 @@ class Worker:
         self._process: subprocess.Popen | None = None
         self._errors: Any = None
 
-    def run(self, spec: dict[str, Any]) -> Outcome:
+    def run(self, job: dict[str, Any]) -> Outcome:
         if self._process is None or self._process.poll() is not None:
             self._start()
         timer = threading.Timer(self._limit_s, self._process.kill)
         timer.start()
         try:
-            self._process.stdin.write(json.dumps(spec) + "\n")
+            self._process.stdin.write(json.dumps(job) + "\n")
             self._process.stdin.flush()
             line = self._process.stdout.readline()
         except OSError:
@@ -95,7 +95,7 @@ def run_all(
     for key, cell in zip(keys, cells, strict=True):
         if key in known or key in to_run:
             continue
-        if reason := cannot_run(cell):
+        if reason := cell.cannot_run():
             known[key] = Outcome("not run", reason=reason)
         elif (entry := cache.get(key)) is not None:
             known[key] = Outcome("ok", entry, cached=True)
@@ -123,7 +123,7 @@ def _run(
     futures: dict[Future, str] = {}
 
     def submit(key: str) -> None:
-        futures[pool.submit(workers.run, to_run[key].spec)] = key
+        futures[pool.submit(workers.run, to_run[key].job)] = key
 
     try:
         for group in groups.values():
@@ -152,11 +152,11 @@ class _Workers:
         self._mine = threading.local()
         self._all: list[Worker] = []
 
-    def run(self, spec: dict[str, Any]) -> Outcome:
+    def run(self, job: dict[str, Any]) -> Outcome:
         if not hasattr(self._mine, "worker"):
             self._mine.worker = Worker(self._command)
             self._all.append(self._mine.worker)
-        return self._mine.worker.run(spec)
+        return self._mine.worker.run(job)
 
     def stop(self) -> None:
         for worker in self._all:

@@ -8,45 +8,24 @@ from typing import Any
 
 from holdfast.lab import metrics
 from holdfast.lab.figures import Figure, Panel
+from holdfast.lab.kinds import KINDS
 from holdfast.lab.results import Results
 
-_TRANSACTIONS = (
-    "tput",
-    "update_commits",
-    "read_commits",
-    "attempts",
-    "htm_share",
-    "lock_share",
-    *(f"abort_share_{cause}" for cause in metrics.CAUSES),
-    *(f"{kind}_execute_ns" for kind in ("update", "read")),
-    *(f"{kind}_{phase}" for kind in ("update", "read") for phase in metrics.OVERHEAD),
-    "reads",
-    "writes",
-    "pwb",
-    "fences",
-    "amplification",
-)
-_REPLAY = ("tput", "replayed", "replay_words", "replay_written", "replay_pwb")
 _HEAD = ("figure", "panel", "engine", "machine", "x", "seed", "state", "reason")
 
 
 def write_csv(path: Path, figure: Figure, results: Results) -> None:
     kinds = {panel.kind for panel in figure.panels}
-    columns = [*dict.fromkeys(name for kind in sorted(kinds) for name in _columns(kind))]
+    columns = [*dict.fromkeys(name for kind in sorted(kinds) for name in KINDS[kind].columns)]
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow([*_HEAD, *columns])
         for cell in figure.cells():
             outcome = results.outcome(figure.panel(cell.panel), cell.engine, cell.x, cell.seed)
-            own = _columns(cell.kind) if outcome.entry else ()
+            own = KINDS[cell.kind].columns if outcome.entry else ()
             values = [metrics.value(outcome.entry, name) if name in own else "" for name in columns]
             head = (figure.id, cell.panel, cell.engine, cell.spec["machine"], cell.x, cell.seed)
             writer.writerow([*head, outcome.state, outcome.reason, *values])
-
-
-def _columns(kind: str) -> tuple[str, ...]:
-    own = {"replay": _REPLAY, "recovery": (*_TRANSACTIONS, "recovery_us"), "db": ("tput",)}
-    return own.get(kind, _TRANSACTIONS)
 
 
 def write_json(path: Path, figure: Figure, results: Results) -> None:

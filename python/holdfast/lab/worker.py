@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A process that runs cells, one after the other: `python -m holdfast.lab.worker`.
 
-Reads a spec of core.sim per line of standard input, as JSON, and answers each with a line: {"entry": ...} or
+Reads a cell's job per line of standard input, as JSON, and answers each with a line: {"entry": ...} or
 {"failed": why}. A process of its own because it holds one simulated machine, and because an engine that ends it must
 not end the others.
 """
@@ -16,8 +16,7 @@ from holdfast.lab import cells
 def main() -> None:
     for line in sys.stdin:
         try:
-            outcome = cells.run(json.loads(line))
-            answer = {"entry": outcome.entry} if outcome.state == "ok" else {"failed": outcome.reason}
+            answer = {"entry": cells.run(json.loads(line))}
         except errors.Failure as failure:
             answer = {"failed": str(failure)}
         sys.stdout.write(json.dumps(answer) + "\n")
