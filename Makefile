@@ -21,15 +21,19 @@ CTEST := ctest --output-on-failure --timeout 900 --parallel $(JOBS)
 STEADY := $(shell (( $$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 0) > 28 )) && \
   setarch -R true 2>/dev/null && echo setarch -R)
 
-.PHONY: build demo test test-sanitize test-asan test-tsan test-long lint format wheel clean
+.PHONY: build build-all demo test test-sanitize test-asan test-tsan test-long lint format wheel clean
 
+# What the command needs. The rest, which takes as long again, is for tests.
 build: $(COMMAND)
-	cmake --build build/release --parallel $(JOBS)
+	cmake --build build/release --parallel $(JOBS) --target _core _db
 
 demo: build
 	$(COMMAND) demo $(DEMO)
 
-test: build
+build-all: $(COMMAND)
+	cmake --build build/release --parallel $(JOBS)
+
+test: build-all
 	$(CTEST) --test-dir build/release -LE long --no-tests=error
 	$(VENV)/bin/python -m pytest --numprocesses $(JOBS) --dist worksteal
 
@@ -51,11 +55,11 @@ test-asan test-tsan: test-%: $(STAMPS)/packages
 	$(STEADY) cmake --build build/$* --parallel $(JOBS) --target $(SUITES)
 	$(STEADY) $(CTEST) --test-dir build/$* --no-tests=error
 
-test-long: build
+test-long: build-all
 	$(CTEST) --test-dir build/release -L long --timeout 7200
 	$(VENV)/bin/python -m pytest -m long --numprocesses $(JOBS) --dist worksteal
 
-lint: build $(STAMPS)/packages-lint
+lint: build-all $(STAMPS)/packages-lint
 	tools/lint.sh $(JOBS)
 
 format: $(STAMPS)/packages-lint $(PYTHON_ENV)

@@ -11,14 +11,14 @@
 #include "holdfast/machine/native/native_machine.h"
 #include "holdfast/runner/engine_table.h"
 #include "holdfast/runner/guarded.h"
-#include "holdfast/runner/native_tpcc.h"
 #include "holdfast/runner/session.h"
+#include "holdfast/workloads/all.h"
 #include "holdfast/workloads/registry.h"
-#include "holdfast/workloads/small.h"
 
 namespace holdfast {
 
-/// A heap file of engine E on this computer, with a workload. E may be AnyEngine: spec.engine names it.
+/// A heap file of engine E on this computer, with a workload. E may be AnyEngine: spec.engine names
+/// it.
 template <class E>
 class NativeSession final : public Session {
  public:
@@ -109,8 +109,7 @@ class NativeSession final : public Session {
                                          const std::map<std::string, std::string>& given) {
     const WorkloadInfo* info = find_workload(name).value();
     const Parameters parameters = Parameters::make(*info, given).value();
-    auto workload = make_tpcc_workload(name, *heap_, parameters);
-    return workload != nullptr ? std::move(workload) : make_if_small(name, *heap_, parameters);
+    return make_workload(name, *heap_, parameters);
   }
 
   /// The allocator, and whatever workload the roots belong to. Roots of other programs are listed

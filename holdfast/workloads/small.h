@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The small workloads, by name: all but TPC-C, which alone takes as long to compile as these
-// together.
+// The small workloads, by name: all but TPC-C, for who can do without what that takes to compile.
 #pragma once
 
 #include <memory>

@@ -188,6 +188,7 @@ TEST(PmdkLike, RefusesOptionsThatMakeNoSense) {
     EXPECT_FALSE(pmdk_like::area_bytes({{"snapshot_bytes", unit}}, 1).ok()) << unit;
   }
   EXPECT_FALSE(pmdk_like::area_bytes({{"checksums", "2"}}, 1).ok());
+  EXPECT_FALSE(pmdk_like::area_bytes({{"readers_first", "2"}}, 1).ok());
   EXPECT_FALSE(pmdk_like::area_bytes({{"log_bytes", "1"}}, 1).ok());
   EXPECT_EQ(pmdk_like::area_bytes({{"snapshot_bytes", "256"}, {"log_bytes", "4096"}}, 1).value(),
             4096 + kLineBytes);
@@ -195,13 +196,19 @@ TEST(PmdkLike, RefusesOptionsThatMakeNoSense) {
 
 // ---- pmdk-like: who waits for whom
 
+const Options kWritersFirst = {};
+const Options kReadersFirst = {{"readers_first", "1"}};
+
+class PmdkLikeLocks : public ::testing::TestWithParam<Options> {};
+INSTANTIATE_TEST_SUITE_P(Both, PmdkLikeLocks, ::testing::Values(kWritersFirst, kReadersFirst));
+
 /// Each reader waits until all are inside: readers must run beside each other.
-TEST(PmdkLike, ReadersRunBesideEachOther) {
+TEST_P(PmdkLikeLocks, ReadersRunBesideEachOther) {
   constexpr int kReaders = 3;
   SimOptions sim;
   sim.threads = kReaders;
   for (sim.seed = 1; sim.seed <= 20; ++sim.seed) {
-    Pmdk heap({}, sim);
+    Pmdk heap(GetParam(), sim);
     auto* inside = make_array<SimMachine::Atomic<uint64_t>>(heap.machine(), 1);
     heap.machine().run_threads(kReaders, [&](int) {
       heap->engine().read([&] {
@@ -214,11 +221,11 @@ TEST(PmdkLike, ReadersRunBesideEachOther) {
   }
 }
 
-TEST(PmdkLike, AReaderNeverSeesHalfAnUpdate) {
+TEST_P(PmdkLikeLocks, AReaderNeverSeesHalfAnUpdate) {
   SimOptions sim;
   sim.threads = 4;
   for (sim.seed = 1; sim.seed <= 40; ++sim.seed) {
-    Pmdk heap({}, sim);
+    Pmdk heap(GetParam(), sim);
     heap.machine().run_threads(4, [&](int worker) {
       for (int i = 0; i < 6; ++i) {
         if (worker < 2) {
@@ -233,6 +240,49 @@ TEST(PmdkLike, AReaderNeverSeesHalfAnUpdate) {
     });
     EXPECT_EQ(heap->read(0), 12u);
   }
+}
+
+/// Of two readers one is always inside: each leaves when the other has entered once more. How many
+/// of their 40 turns were over when the writer got in.
+uint64_t turns_before_the_writer(const Options& options, uint64_t seed) {
+  using Word = SimMachine::Atomic<uint64_t>;
+  SimOptions sim;
+  sim.threads = 3;
+  sim.seed = seed;
+  Pmdk heap(options, sim);
+  auto* entered = make_array<Word>(heap.machine(), 2);
+  auto* written = make_array<Word>(heap.machine(), 1);
+  uint64_t turns = 0;
+  heap.machine().run_threads(3, [&](int worker) {
+    if (worker == 2) {
+      heap.machine().wait_while(entered[0], uint64_t{0});
+      heap->engine().update([&] { turns = entered[0].load(); });
+      written->store(1);
+      return;
+    }
+    for (uint64_t turn = 1; turn <= 40; ++turn) {
+      heap->engine().read([&] {
+        entered[worker].fetch_add(1);
+        // A lock that prefers writers keeps the other one out now.
+        for (int patience = 200; patience > 0 && entered[1 - worker].load() < turn; --patience) {
+          heap.machine().pause();
+        }
+      });
+    }
+  });
+  EXPECT_EQ(written->load(), 1u);
+  return turns;
+}
+
+TEST(PmdkLike, OnlyReadersFirstKeepsAWriterOut) {
+  uint64_t soon = 0;
+  uint64_t late = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    soon += turns_before_the_writer(kWritersFirst, seed);
+    late += turns_before_the_writer(kReadersFirst, seed);
+  }
+  EXPECT_LT(soon / 20, 10u) << "of 40 turns";
+  EXPECT_GT(late / 20, 30u);
 }
 
 // ---- RangeSet

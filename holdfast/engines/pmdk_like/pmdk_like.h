@@ -14,6 +14,7 @@
 // Recovery  restore the entries; pwb, pfence; generation + 1, no entries, psync.
 // Persists  2 per range of neighbouring bytes that are saved at once, and 2 per update.
 // Reads     run beside each other, never beside a writer. Everything visible is durable.
+// Lock      C-RW-WP, or with option readers_first what Romulus took: std::shared_timed_mutex.
 //
 // Differences from libpmemobj
 //  - An entry counts from a word for all of them on. libpmemobj until 1.4, which Romulus measured,
@@ -30,6 +31,7 @@
 #include <algorithm>
 
 #include "holdfast/engines/common/reader_writer_lock.h"
+#include "holdfast/engines/common/readers_first_lock.h"
 #include "holdfast/engines/pmdk_like/pmdk_options.h"
 #include "holdfast/engines/pmdk_like/range_set.h"
 #include "holdfast/engines/undo/undo_engine.h"
@@ -117,6 +119,35 @@ class LineEntries {
   const bool counted_;
 };
 
+/// Whichever lock the options ask for.
+template <class M>
+class EitherLock {
+ public:
+  EitherLock(M& machine, const Options& options)
+      : is_readers_first_(PmdkOptions::parse(options).value().readers_first),
+        readers_first_(machine),
+        writers_first_(machine) {}
+
+  void lock() { is_readers_first_ ? readers_first_.lock() : writers_first_.lock(); }
+  void unlock() { is_readers_first_ ? readers_first_.unlock() : writers_first_.unlock(); }
+
+  bool enter(int slot) {
+    if (is_readers_first_) {
+      readers_first_.enter();
+      return true;
+    }
+    return writers_first_.enter(slot);
+  }
+  void leave(int slot, bool shared) {
+    is_readers_first_ ? readers_first_.leave() : writers_first_.leave(slot, shared);
+  }
+
+ private:
+  const bool is_readers_first_;
+  ReadersFirstLock<M> readers_first_;
+  ReaderWriterLock<M> writers_first_;
+};
+
 struct Pmdk {
   static constexpr Description kDescription = {
       .name = "pmdk-like",
@@ -133,7 +164,7 @@ struct Pmdk {
       .area_bytes = &area_bytes,
   };
   template <class M>
-  using Lock = ReaderWriterLock<M>;
+  using Lock = EitherLock<M>;
   template <class M>
   using Records = LineEntries<M>;
   using Ranges = OncePerRange;

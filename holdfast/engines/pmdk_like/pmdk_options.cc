@@ -9,8 +9,11 @@ Result<PmdkOptions> PmdkOptions::parse(const Options& options) {
   PmdkOptions parsed;
   const auto unit = option_number(options, "snapshot_bytes", parsed.snapshot_bytes, 1, kPageBytes);
   const auto checksums = option_number(options, "checksums", 0, 0, 1);
-  if (!unit || !checksums) {
-    return unit ? checksums.status() : unit.status();
+  const auto readers_first = option_number(options, "readers_first", 0, 0, 1);
+  for (const auto* read : {&unit, &checksums, &readers_first}) {
+    if (!*read) {
+      return read->status();
+    }
   }
   if (!std::has_single_bit(unit.value())) {
     return Status(Code::invalid_argument, "option snapshot_bytes=" + std::to_string(unit.value()) +
@@ -18,6 +21,7 @@ Result<PmdkOptions> PmdkOptions::parse(const Options& options) {
   }
   parsed.snapshot_bytes = unit.value();
   parsed.checksums = checksums.value() == 1;
+  parsed.readers_first = readers_first.value() == 1;
   return parsed;
 }
 

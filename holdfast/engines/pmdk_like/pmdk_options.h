@@ -12,6 +12,7 @@ namespace holdfast::pmdk_like {
 struct PmdkOptions {
   uint64_t snapshot_bytes = 1;
   bool checksums = false;
+  bool readers_first = false;
 
   static Result<PmdkOptions> parse(const Options& options);
 };
@@ -24,6 +25,9 @@ inline constexpr OptionInfo kOptions[] = {
     {"checksums", "0",
      "0: entries are counted, with a fence of its own for each; 1: an entry counts by its "
      "checksum"},
+    {"readers_first", "0",
+     "0: a lock that prefers writers, each reader on a line of its own; 1: one that prefers "
+     "readers, all on one line"},
 };
 
 Result<size_t> area_bytes(const Options& options, int max_threads);

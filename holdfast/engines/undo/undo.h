@@ -34,7 +34,7 @@ inline constexpr OptionInfo kOptions[] = {kLogBytesOption};
 template <class M>
 class OneLock {
  public:
-  explicit OneLock(M& machine) : lock_(machine) {}
+  OneLock(M& machine, const Options& /*options*/) : lock_(machine) {}
 
   void lock() { lock_.acquire(); }
   void unlock() { lock_.release(); }

@@ -24,8 +24,8 @@ struct Range {
 
 /// A Variant says what is different:
 ///   kDescription
-///   Lock<M>(machine)    lock(), unlock() around an update; enter(slot), leave(slot, what enter
-///                       returned) around a read
+///   Lock<M>(machine, options)   lock(), unlock() around an update; enter(slot), leave(slot, what
+///                       enter returned) around a read
 ///   Records<M>          how records get into the log; see UndoLog
 ///   Ranges(options)     of a running transaction: clear(); any() stored; fresh(block) needs no
 ///                       records; add(range, save) calls save(range) for what needs one before it
@@ -41,7 +41,7 @@ class UndoEngine {
       : machine_(machine),
         regions_(regions),
         log_(machine, regions, options),
-        lock_(machine),
+        lock_(machine, options),
         statistics_(machine) {
     contexts_.reserve(static_cast<size_t>(machine.slots()));
     for (int slot = 0; slot < machine.slots(); ++slot) {
