@@ -101,7 +101,8 @@ class Sweep:
     def __init__(self, engine: dict[str, Any], searches: int, only: set[str]):
         self.engine = engine["name"]
         self.searches = searches
-        rows = read_toml("experiments/canaries.toml")["canary"]
+        files = sorted((ROOT / "experiments/canaries").glob("*.toml"))
+        rows = [row for file in files for row in tomllib.loads(file.read_text())["canary"]]
         self.canaries = {
             row["mutation"]: row.get("needs", {}) for row in rows if row["engine"] == self.engine
         }

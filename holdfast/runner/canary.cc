@@ -4,6 +4,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <sstream>
 
 #include "holdfast/runner/crash.h"
@@ -53,26 +54,43 @@ std::string text_of(const toml::table& row, const char* name, const std::string&
   return *text;
 }
 
+/// In the order of their names.
+std::vector<std::filesystem::path> files_in(const std::string& directory) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    if (entry.path().extension() == ".toml") {
+      files.push_back(entry.path());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+void load_file(const std::string& file, std::vector<Canary>& all) {
+  try {
+    const toml::table root = toml::parse_file(file);
+    const toml::array* rows = root["canary"].as_array();
+    for (size_t i = 0; rows != nullptr && i < rows->size(); ++i) {
+      const toml::table& row = *(*rows)[i].as_table();
+      const std::string where = file + ":" + std::to_string(row.source().begin.line);
+      all.push_back({text_of(row, "engine", where), text_of(row, "mutation", where),
+                     text_of(row, "bug", where),
+                     row.contains("needs") ? to_json(*row.get("needs")) : Json::object()});
+    }
+  } catch (const toml::parse_error& error) {
+    std::ostringstream text;
+    text << file << ":" << error.source().begin.line << ": " << error.description();
+    throw Error(Status(Code::invalid_argument, text.str()));
+  }
+}
+
 }  // namespace
 
-Result<std::vector<Canary>> load_canaries(const std::string& path) {
-  const std::string file = path.empty() ? HOLDFAST_CANARIES : path;
+Result<std::vector<Canary>> load_canaries(const std::string& directory) {
   return guarded([&] {
     std::vector<Canary> all;
-    try {
-      const toml::table root = toml::parse_file(file);
-      const toml::array* rows = root["canary"].as_array();
-      for (size_t i = 0; rows != nullptr && i < rows->size(); ++i) {
-        const toml::table& row = *(*rows)[i].as_table();
-        const std::string where = file + ":" + std::to_string(row.source().begin.line);
-        all.push_back({text_of(row, "engine", where), text_of(row, "mutation", where),
-                       text_of(row, "bug", where),
-                       row.contains("needs") ? to_json(*row.get("needs")) : Json::object()});
-      }
-    } catch (const toml::parse_error& error) {
-      std::ostringstream text;
-      text << file << ":" << error.source().begin.line << ": " << error.description();
-      throw Error(Status(Code::invalid_argument, text.str()));
+    for (const auto& file : files_in(directory.empty() ? HOLDFAST_CANARIES : directory)) {
+      load_file(file.string(), all);
     }
     return all;
   });

@@ -12,7 +12,7 @@
 
 namespace holdfast {
 
-/// A row of experiments/canaries.toml; docs/testing.md says what the fields mean.
+/// A row of experiments/canaries/*.toml; docs/testing.md says what the fields mean.
 struct Canary {
   std::string engine;
   std::string mutation;
@@ -20,8 +20,8 @@ struct Canary {
   Json needs;  ///< an object
 };
 
-/// The rows of a file; an error says where it is wrong. Empty path: the source tree's file.
-Result<std::vector<Canary>> load_canaries(const std::string& path = {});
+/// The rows of all files in a directory; an error says where one is wrong. Empty: the source tree's.
+Result<std::vector<Canary>> load_canaries(const std::string& directory = {});
 
 /// Looks for a violation under a mutation, with the searches of hunt_stages() one after the other,
 /// and stops at the first. spec: engine, mutation, what a canary may need, and searches: how many of

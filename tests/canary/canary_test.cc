@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Do the judges still find planted bugs? Every row of experiments/canaries.toml is planted and must
-// be caught.
+// Do the judges still find planted bugs? Every row of experiments/canaries is planted and must be
+// caught.
 #include "holdfast/runner/canary.h"
 
 #include <gtest/gtest.h>

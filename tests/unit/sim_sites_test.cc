@@ -336,8 +336,11 @@ bool excused(const std::string& engine, const std::string& label) {
 // ---- the list of planted bugs
 
 TEST(SimSites, EveryCanaryNamesALabelOfItsEngine) {
-  const std::string text =
-      content(std::filesystem::path(HOLDFAST_SOURCE_DIR) / "experiments/canaries.toml");
+  std::string text;
+  for (const auto& file : std::filesystem::directory_iterator(
+           std::filesystem::path(HOLDFAST_SOURCE_DIR) / "experiments/canaries")) {
+    text += content(file.path());
+  }
   const std::regex row(R"re(\{ engine = "([^"]+)", mutation = "([^"]+)")re");
   std::map<std::string, Names> sites;
   for (std::sregex_iterator at(text.begin(), text.end(), row), end; at != end; ++at) {
