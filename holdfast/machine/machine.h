@@ -182,7 +182,7 @@ concept Word = std::is_trivially_copyable_v<T> &&
 ///   abort()           throws HtmAbort with cause explicit_abort
 ///   caught()          ends an aborted transaction: drops its stores and returns the cause. Between
 ///                     the throw and caught() stores are dropped and loads are raw.
-///   cancel()          rolls back an open transaction without throwing (a user's exception passes)
+///   cancel()          rolls back without throwing (a user's exception passes), or arrives at begin
 ///   open(), doomed()
 ///   load, store, load_range, store_range            inside the open transaction. Suspended loads
 ///                     return the transaction's own stores.

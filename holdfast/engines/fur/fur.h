@@ -98,6 +98,7 @@ class Fur : public FurAccess<M, kTracking> {
   uint64_t enter(int slot);
   Outcome attempt(Thread& t, FunctionRef<void()> body);
   void commit_in_hardware(Thread& t);
+  static void prepare_commit(Fur& self, Thread& t);
   void finish_without_stores(Thread& t, uint64_t key);
   void harden(Thread& t, uint64_t key);
   Outcome clean_up_abort(Thread& t);

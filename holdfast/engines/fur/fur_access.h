@@ -23,16 +23,25 @@ struct alignas(2 * kLineBytes) FurThread : HtmThread<M> {
 
   VolatileLog log;  ///< where the transaction has stored
   RedoLog<M> redo;
-  uint64_t number = 0;           ///< durTS, or 0
   bool log_full = false;         ///< locked path: the rest of the log has to be freed first
   std::vector<uint64_t> staged;  ///< the transaction's records, on their way to the redo log
   std::vector<uint64_t> scratch;
+  /// durTS, or 0. Stored to while the transaction is suspended, so in lines of its own
+  /// (suspended.h).
+  alignas(2 * kLineBytes) uint64_t number = 0;
 
   void prepare(Mode new_mode, Path new_path) {
     Base::begin(new_mode, new_path);
     number = 0;
     log_full = false;
     log.begin(new_mode == Mode::update ? redo.room() : 0);
+  }
+
+  /// Room in `staged` for what is in `log`.
+  void make_stage() {
+    if (staged.size() < log.bytes() / 8) {
+      staged.resize(log.bytes() / 8);
+    }
   }
 
   /// Notes a store that is about to happen.

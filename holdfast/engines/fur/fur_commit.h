@@ -2,6 +2,7 @@
 // The life of a FUR transaction; included by fur.h.
 #pragma once
 
+#include "holdfast/engines/common/suspended.h"
 #include "holdfast/engines/fur/fur.h"
 
 namespace holdfast {
@@ -138,41 +139,50 @@ void Fur<M, kTracking>::commit_in_hardware(Thread& t) {
     t.htm->commit();
     return;
   }
-  t.htm->suspend();
-  states_.deactivate(t.slot);
-  if (as_printed()) {
-    machine_.fence(Site{"fur.inactive"});  // others learn of it earlier; nothing depends on it
+  t.make_stage();  // here, since nothing may be allocated while suspended
+  run_suspended<&Fur::prepare_commit>(*t.htm, *this, t);  // throws if doomed
+  t.htm->commit();
+}
+
+/// CommitTx, lines 28 to 34: what a suspended transaction does. See suspended.h: once it is doomed,
+/// t.log is what it was before the transaction.
+template <class M, Tracking kTracking>
+void Fur<M, kTracking>::prepare_commit(Fur& self, Thread& t) {
+  M& machine = self.machine_;
+  self.states_.deactivate(t.slot);
+  if (self.as_printed()) {
+    machine.fence(Site{"fur.inactive"});  // others learn of it earlier; nothing depends on it
   }
   // Who is doomed already need not flush anything, nor take a number.
   const auto doomed = [&] { return t.htm->doomed(); };
   M::phase(Phase::log_flush);
-  stage(
+  const uint64_t* const staged = t.staged.data();
+  const uint64_t bytes = t.log.bytes();
+  self.stage(
       t, [&](const uint64_t* p) { return t.htm->load(p); },
       [&](void* to, const void* from, size_t n) { t.htm->load_range(to, from, n); }, doomed);
   if (!doomed()) {
-    t.redo.write(t.staged.data(), t.log.bytes(), Site{"fur.log"});  // flushed while the waits go on
+    t.redo.write(staged, bytes, Site{"fur.log"});  // flushed while the waits go on
     M::phase(Phase::isolation_wait);
     // The read-modify-write also orders the body's stores, which own their lines from then on,
     // before the scan: whoever becomes active too late to be waited for runs into them.
-    t.number = log_.take_number(t.slot);
+    t.number = self.log_.take_number(t.slot);
     // Who is doomed on the way waits to the end, as printed. Hardware lets the last access win:
     // whoever returned sooner would doom the one that has doomed it, be doomed by its return, and
     // so on by turns, until one takes the lock.
     const auto stop = [&] {
       if (doomed()) {
-        machine_.pause();  // the machine no longer waits for it
+        machine.pause();  // the machine no longer waits for it
       }
       return false;
     };
-    states_.await_active(t.slot, t.scratch.data(), stop, Site{"fur.isolation_wait"});
+    self.states_.await_active(t.slot, t.scratch.data(), stop, Site{"fur.isolation_wait"});
   }
   M::phase(Phase::commit);
   if (!doomed()) {
     // Visible before the data is: who reads the data finds this.
-    states_.publish_non_durable(t.slot, as_printed() ? machine_.now() : t.number);
+    self.states_.publish_non_durable(t.slot, self.as_printed() ? machine.now() : t.number);
   }
-  t.htm->resume();  // ends here if doomed
-  t.htm->commit();
 }
 
 /// CommitTx, lines 36 to 39: the data is visible, now it becomes durable.
@@ -206,19 +216,22 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::clean_up_abort(Thread& t)
   return cause == AbortCause::explicit_abort ? Outcome::log_full : Outcome::aborted;
 }
 
-/// Reads the values of everything stored to, and lays the records out as they go into the log;
-/// leaves early once `stop()` holds. (A suspended load of a line that has been lost to another
-/// transaction dooms that one.)
+/// Reads the values of everything stored to, and lays the records out in t.staged as they go into
+/// the log; leaves early once `stop()` holds. (A suspended load of a line that has been lost to
+/// another transaction dooms that one.)
 template <class M, Tracking kTracking>
 template <class LoadWord, class LoadRange, class Stop>
 void Fur<M, kTracking>::stage(Thread& t, LoadWord&& load_word, LoadRange&& load_range,
                               Stop&& stop) {
-  if (t.staged.size() < t.log.bytes() / 8) {
-    t.staged.resize(t.log.bytes() / 8);
-  }
   uint64_t* out = t.staged.data();
-  for (const RedoRecord& record : t.log.records()) {
-    if (stop()) {
+  const RedoRecord* const records = t.log.records().data();
+  const size_t count = t.log.records().size();
+  if (stop()) {
+    return;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const RedoRecord record = records[i];
+    if (stop()) {  // behind the look at the record
       return;
     }
     *out++ = record.header();

@@ -48,6 +48,7 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::locked(Thread& t, Functio
     return Outcome::committed;
   }
   M::phase(Phase::log_flush);
+  t.make_stage();
   stage(
       t, [&](const uint64_t* p) { return t.htm->outside_load(p); },
       [&](void* to, const void* from, size_t n) { t.htm->outside_load_range(to, from, n); },

@@ -5,6 +5,7 @@
 
 #include "holdfast/engines/common/commit_states.h"
 #include "holdfast/engines/common/retry.h"
+#include "holdfast/engines/common/suspended.h"
 #include "holdfast/engines/engine.h"
 
 namespace holdfast {
@@ -56,11 +57,7 @@ class SnapshotTransactions {
   /// The isolation wait. Throws HtmAbort.
   template <class Thread>
   void before_commit(Thread& t) {
-    t.htm->suspend();
-    states_.complete(t.slot);
-    // COMPLETED is visible, and the body's stores own their lines, before the scan.
-    machine_.fence(Site{"si.completed"});
-    t.htm->resume();
+    run_suspended<&SnapshotTransactions::template complete<Thread>>(*t.htm, *this, t);
     M::phase(Phase::isolation_wait);
     states_.await_active(
         t.slot, scratch(t.slot), [&] { return t.htm->doomed(); }, Site{"si.isolation_wait"});
@@ -82,6 +79,12 @@ class SnapshotTransactions {
   }
 
  private:
+  template <class Thread>
+  static void complete(SnapshotTransactions& self, Thread& t) {
+    self.states_.complete(t.slot);
+    // COMPLETED is visible, and the body's stores own their lines, before the scan.
+    self.machine_.fence(Site{"si.completed"});
+  }
   uint64_t* scratch(int slot) { return scratch_[static_cast<size_t>(slot)].data(); }
 
   M& machine_;

@@ -5,6 +5,8 @@
 
 #include <random>
 
+#include "holdfast/machine/native/htm_support.h"
+
 namespace holdfast {
 
 Result<std::unique_ptr<NativeMachine>> NativeMachine::open(const std::string& path,
@@ -15,6 +17,10 @@ Result<std::unique_ptr<NativeMachine>> NativeMachine::open(const std::string& pa
   }
   if (options.create && options.read_only) {
     return Status(Code::invalid_argument, path + " cannot be both created and read-only");
+  }
+  auto htm = native::choose_htm(options);
+  if (!htm) {
+    return htm.status();
   }
   auto file = options.create ? native::create_file(path)
                              : native::open_file(path, options.read_only ? native::Access::read
@@ -30,23 +36,26 @@ Result<std::unique_ptr<NativeMachine>> NativeMachine::open(const std::string& pa
     }
     return persistence ? size.status() : persistence.status();
   }
-  return std::unique_ptr<NativeMachine>(
-      new NativeMachine(std::move(*file), static_cast<size_t>(size->bytes), *persistence, options));
+  return std::unique_ptr<NativeMachine>(new NativeMachine(
+      std::move(*file), static_cast<size_t>(size->bytes), *persistence, *htm, options));
 }
 
 NativeMachine::NativeMachine(native::File file, size_t bytes,
-                             const native::Persistence& persistence, const NativeOptions& options)
+                             const native::Persistence& persistence, const HtmCapabilities& htm,
+                             const NativeOptions& options)
     : slots_(std::make_shared<native::SlotTable>(options.max_threads)),
       write_back_(persistence.write_back),
       domain_(persistence.domain),
       read_only_(options.read_only),
+      in_hardware_(options.htm_backend != HtmBackend::soft),
       counters_(static_cast<size_t>(slots()) + 1),
       processors_(native::allowed_processors()),
-      soft_(slots(), options.htm),
+      htm_capabilities_(htm),
+      soft_(slots(), options.htm, !in_hardware_),
       medium_(std::move(file), bytes, persistence, options) {
   threads_.reserve(static_cast<size_t>(slots()));
   for (int slot = 0; slot < slots(); ++slot) {
-    threads_.push_back(std::make_unique<HtmThread>(soft_, slot));
+    threads_.push_back(std::make_unique<HtmThread>(soft_, slot, htm.suspend));
   }
   if (options.latency.any()) {
     pwb_delay_ = ticks_.from_ns(options.latency.pwb_ns);
@@ -75,9 +84,10 @@ void NativeMachine::set_background(std::function<bool()> f) {
 
 void NativeMachine::store_nontemporal(void* to, const void* from, size_t n, Site /*site*/) {
   check_nontemporal(to, from, n);
-  const uintptr_t first = reinterpret_cast<uintptr_t>(to) & ~(kLineBytes - 1);
+  constexpr size_t kLine = native::kNativeLineBytes;
+  const uintptr_t first = reinterpret_cast<uintptr_t>(to) & ~(kLine - 1);
   const uintptr_t end = n == 0 ? first : reinterpret_cast<uintptr_t>(to) + n;
-  const uint64_t lines = (end - first + kLineBytes - 1) / kLineBytes;
+  const uint64_t lines = (end - first + kLine - 1) / kLine;
   native::store_word(&mine().nontemporal, native::load_word(&mine().nontemporal) + lines);
   if (domain_ != Domain::pmem) {
     native::copy_words(to, from, n);
@@ -87,7 +97,7 @@ void NativeMachine::store_nontemporal(void* to, const void* from, size_t n, Site
     native::copy_around_caches(to, from, n);
   } else {
     native::copy_words(to, from, n);
-    for (uintptr_t line = first; line < end; line += kLineBytes) {
+    for (uintptr_t line = first; line < end; line += kLine) {
       native::write_back_line(write_back_, reinterpret_cast<const void*>(line));
     }
   }
@@ -109,7 +119,7 @@ void NativeMachine::complete_write_backs(uint64_t delay) {
       break;
     case Domain::pmem:
     case Domain::eadr:
-      native::persist_fence();
+      native::persist_fence(write_back_);
       break;
   }
   if (failed()) [[unlikely]] {  // a failure to grow, in domains that have no other
@@ -143,15 +153,6 @@ PersistCounters NativeMachine::counters() const {
     sum.nontemporal += native::load_word(&c.nontemporal);
   }
   return sum;
-}
-
-HtmCapabilities NativeMachine::htm_capabilities() const {
-  return {.backend = "soft",
-          .untracked_loads = true,
-          .suspend = true,
-          .store_lines = soft_.options.store_lines,
-          .load_lines = soft_.options.load_lines,
-          .suspend_loads = true};
 }
 
 }  // namespace holdfast

@@ -14,9 +14,9 @@
 #include "holdfast/machine/native/atomic.h"
 #include "holdfast/machine/native/fork_guard.h"
 #include "holdfast/machine/native/medium.h"
+#include "holdfast/machine/native/native_htm.h"
 #include "holdfast/machine/native/options.h"
 #include "holdfast/machine/native/slots.h"
-#include "holdfast/machine/native/soft_htm.h"
 #include "holdfast/machine/native/spin.h"
 #include "holdfast/machine/native/threads.h"
 #include "holdfast/machine/native/ticks.h"
@@ -26,8 +26,9 @@
 namespace holdfast {
 
 /// This computer: memory operations compile to plain instructions, the medium is a file, hardware
-/// transactional memory is `soft` (soft_htm.h). What each operation means is said in machine.h;
-/// what each persistence domain survives, in docs/machine-native.md.
+/// transactional memory is `soft` (soft_htm.h) or, where asked for, hardware (hardware_htm.h). What
+/// each operation means is said in machine.h; what each persistence domain survives, in
+/// docs/machine-native.md.
 ///
 /// Thread safety: everything but set_background may be called by any thread. Several machines can
 /// be open at once. In a forked child nothing but forked_child() and the destructor may be called.
@@ -35,7 +36,7 @@ class NativeMachine {
  public:
   template <class T>
   using Atomic = NativeAtomic<T>;
-  using HtmThread = native::SoftThread;
+  using HtmThread = native::HtmThread;
   using Medium = NativeMedium;
 
   /// Opens or creates the file. The message of a failure names the file and says what to do.
@@ -89,6 +90,10 @@ class NativeMachine {
       if (value != old) {
         return value;
       }
+      // A PAUSE or a system call would abort it: its owner looks again, and again.
+      if (in_hardware_ && native::hardware::active()) [[unlikely]] {
+        return old;
+      }
       if (backoff.wait() && waited_in_vain()) {
         return old;
       }
@@ -101,7 +106,7 @@ class NativeMachine {
   static uint64_t entropy();
 
   void* allocate(size_t bytes, size_t alignment) { return arena_.allocate(bytes, alignment); }
-  static size_t line_bytes() { return kLineBytes; }
+  static size_t line_bytes() { return native::kNativeLineBytes; }
 
   // Persistence.
   void pwb(const void* p, Site /*site*/) {
@@ -113,7 +118,8 @@ class NativeMachine {
   }
   void pwb_range(const void* p, size_t n, Site site) {
     const auto begin = reinterpret_cast<uintptr_t>(p);
-    for (uintptr_t line = begin & ~(kLineBytes - 1); line < begin + n; line += kLineBytes) {
+    constexpr size_t kLine = native::kNativeLineBytes;
+    for (uintptr_t line = begin & ~(kLine - 1); line < begin + n; line += kLine) {
       pwb(reinterpret_cast<const void*>(line), site);
     }
   }
@@ -151,7 +157,7 @@ class NativeMachine {
 
   // Hardware transactional memory.
   HtmThread& htm(int slot) { return *threads_[static_cast<size_t>(slot)]; }
-  HtmCapabilities htm_capabilities() const;
+  HtmCapabilities htm_capabilities() const { return htm_capabilities_; }
 
   Medium& medium() { return medium_; }
   bool forked_child() const { return fork_guard_.forked_child(); }
@@ -166,7 +172,7 @@ class NativeMachine {
   };
 
   NativeMachine(native::File file, size_t bytes, const native::Persistence& persistence,
-                const NativeOptions& options);
+                const HtmCapabilities& htm, const NativeOptions& options);
 
   /// Threads without a slot (-1) share the first element; theirs may miss a few.
   Counters& mine() { return counters_[static_cast<size_t>(self()) + 1]; }
@@ -182,6 +188,7 @@ class NativeMachine {
   native::WriteBack write_back_;
   Domain domain_;
   bool read_only_;
+  bool in_hardware_;  // transactions
   const bool asymmetric_ = native::can_fence_all_threads();
   uint64_t pwb_delay_ = 0;  // in ticks
   uint64_t pfence_delay_ = 0;
@@ -192,6 +199,7 @@ class NativeMachine {
 
   std::vector<int> processors_;
   native::Arena arena_;
+  HtmCapabilities htm_capabilities_;
   native::SoftShared soft_;
   native::ForkGuard fork_guard_;
   NativeMedium medium_;

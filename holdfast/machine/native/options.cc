@@ -3,6 +3,28 @@
 
 namespace holdfast {
 
+const char* to_string(HtmBackend backend) {
+  switch (backend) {
+    case HtmBackend::soft:
+      return "soft";
+    case HtmBackend::rtm:
+      return "rtm";
+    case HtmBackend::power:
+      return "power";
+  }
+  return "unknown";
+}
+
+Result<HtmBackend> parse_htm_backend(const std::string& name) {
+  for (const HtmBackend backend : {HtmBackend::soft, HtmBackend::rtm, HtmBackend::power}) {
+    if (name == to_string(backend)) {
+      return backend;
+    }
+  }
+  return Status(Code::invalid_argument,
+                "no htm backend '" + name + "'; there are soft, rtm, power");
+}
+
 Result<Latency> parse_latency(const std::string& name) {
   struct Preset {
     const char* name;

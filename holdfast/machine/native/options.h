@@ -30,6 +30,16 @@ struct SoftOptions {
   size_t load_lines = size_t{1} << 20;
 };
 
+/// Who runs hardware transactions.
+enum class HtmBackend : uint8_t {
+  soft,   ///< software, on every processor
+  rtm,    ///< Intel's RTM, with XSUSLDTRK where the processor has it
+  power,  ///< POWER8 and POWER9
+};
+const char* to_string(HtmBackend backend);
+/// A wrong name lists the right ones.
+Result<HtmBackend> parse_htm_backend(const std::string& name);
+
 struct NativeOptions {
   bool create = false;                ///< the file must not exist
   bool read_only = false;             ///< keeps writers out, changes nothing
@@ -38,6 +48,10 @@ struct NativeOptions {
   int max_threads = 64;
   Latency latency = {};
   SoftOptions htm = {};
+  HtmBackend htm_backend = HtmBackend::soft;
+  /// For tests: takes the backend although no trial transaction commits, or the processor says
+  /// nothing of it. Its instructions must be executable.
+  bool htm_unproven = false;
   /// How dirty pages reach the medium in domain file; null means fdatasync. A test injects
   /// failures.
   std::function<int(int fd)> sync = {};

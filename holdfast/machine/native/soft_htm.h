@@ -50,8 +50,10 @@ namespace holdfast::native {
 
 /// What the software transactions of one machine share.
 struct SoftShared {
-  SoftShared(int slot_count, SoftOptions limits)
-      : options(limits),
+  /// `used`: false where another backend runs the transactions. Then there is no table.
+  SoftShared(int slot_count, SoftOptions limits, bool used = true)
+      : table(used),
+        options(limits),
         slots(slot_count),
         statuses(std::make_unique<SoftStatus[]>(static_cast<size_t>(slot_count))) {}
 
@@ -136,6 +138,10 @@ class alignas(2 * kLineBytes) SoftThread {
 
   void outside_load_range(void* to, const void* from, size_t n);
   void outside_store_range(void* to, const void* from, size_t n);
+
+ protected:
+  /// Whether this is the backend that runs the thread's transactions.
+  bool in_software() const { return entries_ != nullptr; }
 
  private:
   enum class Mode : uint8_t {

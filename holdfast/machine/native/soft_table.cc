@@ -7,7 +7,10 @@
 
 namespace holdfast::native {
 
-SoftTable::SoftTable() {
+SoftTable::SoftTable(bool used) {
+  if (!used) {
+    return;
+  }
   void* memory = mmap(nullptr, kEntries * sizeof(SoftEntry), PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
@@ -17,7 +20,9 @@ SoftTable::SoftTable() {
 }
 
 SoftTable::~SoftTable() {
-  munmap(entries_, kEntries * sizeof(SoftEntry));
+  if (entries_ != nullptr) {
+    munmap(entries_, kEntries * sizeof(SoftEntry));
+  }
 }
 
 }  // namespace holdfast::native

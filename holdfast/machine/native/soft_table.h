@@ -50,16 +50,17 @@ class SoftTable {
  public:
   static constexpr size_t kEntries = size_t{1} << 20;
 
-  SoftTable();
+  explicit SoftTable(bool used = true);
   ~SoftTable();
   SoftTable(const SoftTable&) = delete;
   SoftTable& operator=(const SoftTable&) = delete;
 
   static size_t index(uintptr_t line) { return line & (kEntries - 1); }
+  /// Null if it is not used.
   SoftEntry* entries() const { return entries_; }
 
  private:
-  SoftEntry* entries_;
+  SoftEntry* entries_ = nullptr;
 };
 
 }  // namespace holdfast::native

@@ -14,6 +14,8 @@ inline void pause() {
   _mm_pause();
 #elif defined(__aarch64__)
   asm volatile("yield" ::: "memory");
+#elif defined(__powerpc64__)
+  asm volatile("or 27,27,27" ::: "memory");  // yield to the core's other threads
 #endif
 }
 

@@ -16,6 +16,8 @@ bool counter_is_invariant() {
   const bool rdtscp = __get_cpuid(0x80000001, &a, &b, &c, &d) != 0 && (d & (1u << 27)) != 0;
   const bool invariant = __get_cpuid(0x80000007, &a, &b, &c, &d) != 0 && (d & (1u << 8)) != 0;
   return rdtscp && invariant;
+#elif defined(__powerpc64__)
+  return true;
 #else
   return false;
 #endif

@@ -11,7 +11,7 @@
 namespace holdfast::native {
 
 /// The machine's clock: the time-stamp counter where it runs at a constant rate and in step on all
-/// processors (CPUID says so), else CLOCK_MONOTONIC in nanoseconds.
+/// processors (CPUID says so; POWER's time base always does), else CLOCK_MONOTONIC in nanoseconds.
 class Ticks {
  public:
   Ticks();
@@ -25,6 +25,10 @@ class Ticks {
       _mm_lfence();
       return ticks;
     }
+#elif defined(__powerpc64__)
+    uint64_t ticks;
+    asm volatile("isync\n\tmfspr %0,268\n\tisync" : "=r"(ticks)::"memory");
+    return ticks;
 #endif
     return monotonic_ns();
   }

@@ -3,6 +3,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__powerpc64__)
+#include <sys/auxv.h>
 #endif
 
 namespace holdfast::native {
@@ -19,6 +21,10 @@ const char* to_string(WriteBack instruction) {
       return "clwb";
     case WriteBack::dc_cvac:
       return "dc cvac";
+    case WriteBack::dcbst:
+      return "dcbst";
+    case WriteBack::dcbstps:
+      return "dcbstps";
   }
   return "unknown";
 }
@@ -37,6 +43,9 @@ WriteBack detect_write_back() {
   return WriteBack::clflush;  // every 64-bit x86 has it
 #elif defined(__aarch64__)
   return WriteBack::dc_cvac;
+#elif defined(__powerpc64__)
+  constexpr unsigned long kIsa31 = 0x00040000;  // PPC_FEATURE2_ARCH_3_1
+  return (getauxval(AT_HWCAP2) & kIsa31) != 0 ? WriteBack::dcbstps : WriteBack::dcbst;
 #else
   return WriteBack::none;
 #endif

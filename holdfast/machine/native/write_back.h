@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace holdfast::native {
 
-/// The instruction that writes a cache line back to memory.
-enum class WriteBack : uint8_t { none, clflush, clflushopt, clwb, dc_cvac };
+/// What the instructions below write back, and hardware transactions track.
+#if defined(__powerpc64__)
+inline constexpr size_t kNativeLineBytes = 128;
+#else
+inline constexpr size_t kNativeLineBytes = 64;
+#endif
+
+/// The instruction that writes a cache line back to memory. The last two are POWER's: DCBST, and
+/// from POWER10 on (ISA 3.1) the one that is meant for persistent memory.
+enum class WriteBack : uint8_t { none, clflush, clflushopt, clwb, dc_cvac, dcbst, dcbstps };
 
 const char* to_string(WriteBack instruction);
 
@@ -38,6 +47,13 @@ inline void write_back_line(WriteBack instruction, const void* p) {
     case WriteBack::dc_cvac:
       asm volatile("dc cvac, %0" ::"r"(line) : "memory");
       return;
+#elif defined(__powerpc64__)
+    case WriteBack::dcbst:
+      asm volatile("dcbst 0,%0" ::"r"(line) : "memory");
+      return;
+    case WriteBack::dcbstps:  // dcbf with L = 6, which older assemblers do not know
+      asm volatile(".long 0x7cc000ac | (%0 << 11)" ::"r"(line) : "memory");
+      return;
 #endif
     default:
       asm volatile("" ::"r"(line) : "memory");
@@ -62,12 +78,18 @@ inline void store_around_caches([[maybe_unused]] void* to, [[maybe_unused]] uint
 #endif
 }
 
-/// Completes the write-backs and stores before it.
-inline void persist_fence() {
+/// Completes the write-backs, by that instruction, and stores before it.
+inline void persist_fence([[maybe_unused]] WriteBack instruction) {
 #if defined(__x86_64__)
   asm volatile("sfence" ::: "memory");
 #elif defined(__aarch64__)
   asm volatile("dsb sy" ::: "memory");
+#elif defined(__powerpc64__)
+  if (instruction == WriteBack::dcbstps) {
+    asm volatile(".long 0x7c8004ac" ::: "memory");  // phwsync: sync with L = 4
+  } else {
+    asm volatile("sync" ::: "memory");
+  }
 #else
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif
