@@ -28,6 +28,30 @@ title = "reads"
 workload = "readseq"
 """
 
+_BENCH = """
+id = "figure"
+paper = "toy"
+title = "swaps"
+reference = "nowhere"
+
+[common]
+kind = "bench"
+workload = "sps"
+machine = "native"
+engines = ["romulus-log", "pmdk-like"]
+axis = "params.swaps"
+values = [1, 50]
+threads = 1
+duration_us = 20_000
+warm_up_us = 0
+params = { entries = 100 }
+options = { "pmdk-like.readers_first" = 1 }
+
+[[panel]]
+id = "swaps"
+title = "swaps"
+"""
+
 _RECOVERY = """
 id = "figure"
 paper = "toy"
@@ -81,8 +105,37 @@ def test_stores_that_are_not_there_are_not_run(tmp_path):
 
 
 def test_the_axis_of_stores_is_threads(tmp_path):
-    with pytest.raises(errors.BadUsage, match="kind db is threads"):
+    with pytest.raises(errors.BadUsage, match="kind db it must be threads"):
         _figure(tmp_path, _STORES.replace('machine = "native"', 'machine = "native"\naxis = "params.num"'))
+
+
+def test_engines_are_measured_in_turns_on_this_computer(tmp_path):
+    wanted = list(_figure(tmp_path, _BENCH).panel("swaps").cells())
+    outcomes = pool.run_all(wanted, 2, Cache(tmp_path / "kept"))
+    assert len(list((tmp_path / "kept").glob("*.json"))) == 2, "one run for each number of swaps"
+    rates = {(c.engine, c.x): outcome.entry for c, outcome in zip(wanted, outcomes, strict=True)}
+    for (engine, swaps), entry in rates.items():
+        assert entry["engine"] == engine and entry["repetitions"] >= 5
+        assert entry["domain"].startswith("pmem"), "what was asked for, emulated or not"
+        assert entry["fences_per_update"] >= (2 * swaps if engine == "pmdk-like" else 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (('"pmdk-like"]', '"perpetuum"]'), "engine perpetuum does not exist yet"),
+        (("threads = 1", "threads = 4096"), f"takes 4096 cores of this computer, which has {fleet.cores()}"),
+    ],
+)
+def test_what_this_computer_cannot_measure_is_not_run(tmp_path, change, reason):
+    panel = _figure(tmp_path, _BENCH.replace(*change)).panel("swaps")
+    outcomes = pool.run_all(list(panel.cells()), 1, Cache(tmp_path / "kept"))
+    assert {(outcome.state, outcome.reason) for outcome in outcomes} == {("not run", reason)}
+
+
+def test_this_computer_has_no_values_to_set(tmp_path):
+    with pytest.raises(errors.BadUsage, match="kind bench it must be threads or params"):
+        _figure(tmp_path, _BENCH.replace("params.swaps", "set.htm.load_lines"))
 
 
 def test_recovery_takes_longer_where_there_is_more_to_copy(tmp_path):

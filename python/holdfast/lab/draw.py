@@ -10,6 +10,10 @@ from holdfast.lab.claims import GREEN, NOT_RUN, Verdict
 from holdfast.lab.figures import Figure, Panel
 from holdfast.lab.results import Results
 
+# A logarithmic scale from such a factor on: of what the panel shows, and of an axis that is not numbers of threads.
+_MANY_TIMES = 100
+_FAR_APART = 30
+
 # Points of the axis that bars are drawn for: more would be too thin to read.
 _BARS_AT = (1, 8, 16, 32, 64)
 _NAMES = {
@@ -116,8 +120,15 @@ def _lines(axes: Any, panel: Panel, results: Results) -> None:
             axes.fill_between(
                 xs, [p.least for p in points], [p.most for p in points], color=colour, alpha=0.18, linewidth=0
             )
-    highest = max((p.most for e in panel.engines for p in results.points(panel, e, panel.metric)), default=1)
-    axes.set_ylim(0, 1.08 * highest or 1)
+    points = [p for engine in panel.engines for p in results.points(panel, engine, panel.metric)]
+    highest, lowest = max((p.most for p in points), default=1), min((p.least for p in points), default=0)
+    if 0 < lowest <= highest / _MANY_TIMES:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(0, 1.08 * highest or 1)
+    if panel.axis != "threads" and 0 < min(where.values()) <= max(where.values()) / _FAR_APART:
+        axes.set_xscale("log")
+        axes.minorticks_off()
     axes.set_ylabel(_NAMES.get(panel.metric, panel.metric.replace("_", " ")))
     axes.set_xlabel(panel.unit or panel.axis)
     axes.set_xticks(list(where.values()), [str(x) for x in where], fontsize=7)

@@ -16,7 +16,6 @@ from holdfast.lab.files import Table, experiments, read
 from holdfast.lab.kinds import KINDS
 
 ROWS = ("throughput", "outcomes", "overhead.update", "overhead.read", "time.update", "time.read", "bars")
-_AXES = ("threads", "machine", "variant", "set", "params", "options")
 Value = int | float | str
 
 
@@ -38,6 +37,7 @@ class Panel:
     seeds: tuple[int, ...]
     duration_us: float
     warm_up_us: float
+    latency: str  # kind bench: a preset of emulated delays
     replayers: int  # kind replay: threads that replay what `threads` have logged in duration_us
     filter: bool
     params: dict[str, str] = field(default_factory=dict)
@@ -82,7 +82,8 @@ class Panel:
         else:
             group, _, name = self.axis.partition(".")
             spec[group][name] = _text(x)
-        spec["options"] = _own_options(spec["options"], engine)
+        if not KINDS[self.kind].native:  # else the run is for all engines
+            spec["options"] = _own_options(spec["options"], engine)
         return spec
 
 
@@ -174,16 +175,17 @@ def _panel(figure: str, values: dict[str, Any], source: str) -> Panel:
     table = Table(values, f"{source}, panel {values.get('id', '?')}")
     axis = table.get("axis", str, "threads")
     group, _, name = axis.partition(".")
-    if group not in _AXES or bool(name) != (group in ("set", "params", "options")):
+    kind = table.one_of("kind", tuple(KINDS), "sim")
+    named = ("set", "params", "options")
+    if group not in KINDS[kind].axes or bool(name) != (group in named):
+        known = [f"{axis}.NAME" if axis in named else axis for axis in KINDS[kind].axes]
         raise errors.BadUsage(
-            f"{table.where}: axis is '{axis}', which must be threads, machine, variant, or set., params. or options. "
-            "and a name"
+            f"{table.where}: axis is '{axis}'; with kind {kind} it must be {' or '.join(known)}"
         )
     variants = {
         name: _variant(inner, f"{table.where}, variant {name}")
         for name, inner in table.get("variants", dict, {}).items()
     }
-    kind = table.one_of("kind", tuple(KINDS), "sim")
     time = None if KINDS[kind].timed else 0.0  # what stands for one that is left out
     panel = Panel(
         figure=figure,
@@ -201,6 +203,7 @@ def _panel(figure: str, values: dict[str, Any], source: str) -> Panel:
         seeds=tuple(table.list_of("seeds", int, [1])),
         duration_us=float(table.get("duration_us", (int, float), time)),
         warm_up_us=float(table.get("warm_up_us", (int, float), time)),
+        latency=table.get("latency", str, "none"),
         replayers=table.get("replayers", int, 1),
         filter=table.get("filter", bool, False),
         params={key: _text(value) for key, value in table.get("params", dict, {}).items()},
@@ -215,8 +218,6 @@ def _panel(figure: str, values: dict[str, Any], source: str) -> Panel:
     for row in panel.rows:
         if row not in ROWS:
             raise errors.BadUsage(f"{table.where}: row '{row}' is none of {', '.join(ROWS)}")
-    if KINDS[kind].only_threads and axis != "threads":
-        raise errors.BadUsage(f"{table.where}: the axis of a panel of kind {kind} is threads")
     if axis == "variant" and not set(panel.values) <= set(variants):
         raise errors.BadUsage(f"{table.where}: the variants are {', '.join(variants) or 'none'}")
     if not panel.engines or not panel.values or not panel.seeds:

@@ -13,9 +13,11 @@ Entry = dict[str, Any]
 class Sim:
     """Transactions on a simulated machine, for a while. Its spec is core.sim's."""
 
-    native = False  # measures this computer, so nothing else may run meanwhile
+    native = (
+        False  # measures this computer: all engines of a panel in one run, in turns, and nothing beside it
+    )
     timed = True  # needs a duration and a warm-up
-    only_threads = False  # no other axis
+    axes: tuple[str, ...] = ("threads", "machine", "variant", "set", "params", "options")
     columns: tuple[str, ...] = (
         "tput",
         "update_commits",
@@ -81,22 +83,46 @@ class Recovery(Sim):
         return {"recovery": True}
 
 
+class Bench(Sim):
+    """Transactions on this computer."""
+
+    native = True
+    axes = ("threads", "params", "options")
+    columns = ("tput", "update_commits", "read_commits", "pwb", "fences", "amplification")
+
+    def more(self, panel: Any) -> Spec:
+        return {"engines": list(panel.engines), "latency": panel.latency}
+
+    def cannot_run(self, engine: str, spec: Spec) -> str:
+        missing = next((name for name in spec["engines"] if not _engine(name)), None)
+        return _too_many_threads(spec) or (f"engine {missing} does not exist yet" if missing else "")
+
+    def run(self, spec: Spec) -> Entry:
+        asked = ("workload", "engines", "threads", "domain", "params", "options", "latency", "seed", "check")
+        turns = {"seconds": spec["duration_us"] / 1e6, "repetitions": 5, "force": True}
+        report = core.bench({key: spec[key] for key in asked} | turns)
+        for entry in results.failures(report):
+            raise errors.Failure(entry["error_message"])
+        return {"engines": {entry["engine"]: entry for entry in results.medians(report)}}
+
+    def own(self, entry: Entry, engine: str) -> Entry:
+        return entry["engines"][engine]
+
+
 class Stores(Sim):
-    """Key-value stores on this computer, all of a panel in one run, in turns. `workload` names the benchmark, `params`
-    are num, value_size and rounds."""
+    """Key-value stores on this computer. `workload` names the benchmark, `params` are num, value_size and rounds."""
 
     native = True
     timed = False
-    only_threads = True
+    axes = ("threads",)
     columns = ("tput",)
 
     def more(self, panel: Any) -> Spec:
         return {"engines": list(panel.engines)}
 
     def cannot_run(self, engine: str, spec: Spec) -> str:
-        threads = spec["threads"][0]
-        if threads > fleet.cores():
-            return f"takes {threads} cores of this computer, which has {fleet.cores()}"
+        if reason := _too_many_threads(spec):
+            return reason
         there = {entry["name"] for entry in core.engines()} | set(core.db_bench_catalog()["peers"])
         missing = [name for name in spec["engines"] if name not in there]
         if missing:
@@ -114,7 +140,22 @@ class Stores(Sim):
         return entry["stores"][engine]
 
 
-KINDS: dict[str, Sim] = {"sim": Sim(), "replay": Replay(), "recovery": Recovery(), "db": Stores()}
+KINDS: dict[str, Sim] = {
+    "sim": Sim(),
+    "replay": Replay(),
+    "recovery": Recovery(),
+    "bench": Bench(),
+    "db": Stores(),
+}
+
+
+def _too_many_threads(spec: Spec) -> str:
+    threads = spec["threads"][0]
+    return (
+        f"takes {threads} cores of this computer, which has {fleet.cores()}"
+        if threads > fleet.cores()
+        else ""
+    )
 
 
 def _engine(name: str) -> dict[str, Any] | None:

@@ -53,8 +53,7 @@ def value(entry: Entry, name: str) -> float:
     try:
         return function(entry)
     except KeyError:
-        kind = "log replay" if "replayers" in entry else "stores" if "store" in entry else "transactions"
-        raise errors.BadUsage(f"metric '{name}' says nothing about {kind}") from None
+        raise errors.BadUsage(f"metric '{name}' is none that cells of this kind measure") from None
 
 
 def known(name: str) -> bool:

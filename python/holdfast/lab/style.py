@@ -19,6 +19,16 @@ _ENGINES = {
     "dudetm": ("DudeTM", "#882255", ">"),
     "trinity": ("Trinity", "#332288", "1"),
     "quadra": ("Quadra", "#117733", "2"),
+    "fur-tsx": ("FUR on TSX", "#B35806", "p"),
+    "crafty": ("Crafty", "#AA4466", "3"),
+    "romulus": ("Romulus", "#D55E00", "o"),
+    "romulus-log": ("RomulusLog", "#0072B2", "s"),
+    "romulus-lr": ("RomulusLR", "#56B4E9", "^"),
+    "mnemosyne": ("Mnemosyne", "#CC79A7", "X"),
+    "pmdk-like": ("PMDK's scheme", "#E69F00", "D"),
+    "onefile": ("OneFile", "#009E73", "v"),
+    "undo": ("undo log", "#777777", "+"),
+    "leveldb": ("LevelDB", "#000000", "x"),
 }
 _OTHER_COLOURS = ("#AA4499", "#661100", "#6699CC")
 
