@@ -20,13 +20,14 @@ struct Canary {
   Json needs;  ///< an object
 };
 
-/// The rows of all files in a directory; an error says where one is wrong. Empty: the source tree's.
+/// The rows of all files in a directory; an error says where one is wrong. Empty: the source
+/// tree's.
 Result<std::vector<Canary>> load_canaries(const std::string& directory = {});
 
 /// Looks for a violation under a mutation, with the searches of hunt_stages() one after the other,
-/// and stops at the first. spec: engine, mutation, what a canary may need, and searches: how many of
-/// them at most (default: all). Returns crash()'s
-/// object of the search that found one, else of the last, with `stage` (from 1) and `stages`.
+/// and stops at the first. spec: engine, mutation, what a canary may need, and searches: how many
+/// of them at most (default: all). Returns crash()'s object of the search that found one, else of
+/// the last, with `stage` (from 1) and `stages`.
 Result<Json> hunt(const Json& spec, Progress progress);
 Json spec_of(const Canary& canary);
 

@@ -359,7 +359,8 @@ void freed_blocks_are_reused_and_nothing_leaks(W& w) {
                  int);
     ASSERT_TRUE(heap.check(owned).value().ok());
   }
-  // So is a free that the same transaction made use of: the block's old content is somebody's again.
+  // So is a free that the same transaction made use of: the block's old content is somebody's
+  // again.
   heap.update([&] {
         head->next = heap.template make<Node<H>>();
         head->next->next = nullptr;

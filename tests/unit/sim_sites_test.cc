@@ -64,7 +64,7 @@ std::vector<std::filesystem::path> files_of(const std::string& engine) {
   const std::map<std::string, Parts> known = {
       {"pmdk-like",
        {{"pmdk_like", "undo/undo_engine.h", "undo/undo_log.h"},
-        {"common/crwwp.h", "common/read_indicator.h"}}},
+        {"common/crwwp.h", "common/read_indicator.h", "common/readers_first_lock.h"}}},
       {"romulus", {romulus}},
       {"romulus-log", {romulus}},
       {"romulus-lr", {romulus}},
@@ -293,6 +293,9 @@ Names labels_met(const std::string& engine) {
   }
   if (engine == "pmdk-like") {
     run_and_recover(engine, 1, {{"checksums", "1"}}, met);
+    for (uint64_t seed = 1; seed <= 4; ++seed) {
+      run_and_recover(engine, seed, {{"readers_first", "1"}}, met);
+    }
   }
   if (engine == "mnemosyne") {
     for (uint64_t seed = 1; seed <= 4; ++seed) {
