@@ -7,9 +7,9 @@ using namespace holdfast::db;
 
 int main() {
   DB* db = nullptr;
-  if (!DB::Open({.create_if_missing = true}, "visits.db", &db).ok()) return 1;
+  Status status = DB::Open({.create_if_missing = true}, "visits.db", &db);
   long visits = 0;
-  Status status = db->Transact([&](Transaction& t) {
+  status = !status.ok() ? status : db->Transact([&](Transaction& t) {
     std::string before = "0";
     t.Get("visits", &before);
     t.Put("visits", std::to_string(visits = std::stol(before) + 1));
