@@ -20,7 +20,7 @@ struct Canary {
   Json needs;  ///< an object
 };
 
-/// The rows of all files in a directory; an error says where one is wrong. Empty: the source tree's.
+/// The rows of all files in a directory; an error says where it is wrong. Empty: the source tree's.
 Result<std::vector<Canary>> load_canaries(const std::string& directory = {});
 
 /// Looks for a violation under a mutation, with the searches of hunt_stages() one after the other,

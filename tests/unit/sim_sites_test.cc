@@ -151,7 +151,8 @@ TEST(SimSites, NoLabelStandsInTwoEnginesUnlessTheyShareTheSource) {
     std::filesystem::path file;
   };
   std::map<std::string, Owner> owners;
-  for (const char* engine : {"undo", "romulus", "fur-opa", "hw", "spht", "spec-pmt", "pisces"}) {
+  for (const char* engine :
+       {"undo", "romulus", "fur-opa", "hw", "spht", "spec-pmt", "pisces", "onefile"}) {
     for (const auto& file : files_of(engine)) {
       for (const std::string& name : labels_in(file)) {
         const Owner& first = owners.try_emplace(name, Owner{engine, file}).first->second;
@@ -269,7 +270,8 @@ Names labels_met(const std::string& engine) {
   Names met;
   // Conflicts of all kinds take some luck.
   const bool software = engine == "tinystm" || engine == "spec-pmt" || engine == "dudetm" ||
-                        engine == "pisces" || engine == "trinity" || engine == "mnemosyne";
+                        engine == "pisces" || engine == "trinity" || engine == "mnemosyne" ||
+                        engine == "onefile";
   for (uint64_t seed = 1; seed <= (software ? 24 : 4); ++seed) {
     run_and_recover(engine, seed, {}, met);
     if (software) {
@@ -378,7 +380,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, SimSitesOfEngine,
                                          "romulus-lr", "fur-opa", "fur-si", "fur-mv", "fur-tsx",
                                          "htm", "si-htm", "spht", "spht-si-htm", "nv-htm",
                                          "tinystm", "spec-pmt", "mnemosyne", "dudetm", "trinity",
-                                         "quadra", "pisces", "crafty", "hw"),
+                                         "quadra", "onefile", "pisces", "crafty", "hw"),
                          [](const auto& test) {
                            std::string name = test.param;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -386,7 +388,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, SimSitesOfEngine,
                          });
 
 TEST(SimSites, TheTestAboveKnowsEveryEngine) {
-  EXPECT_EQ(engine_rows<SimMachine>().size(), 23u);
+  EXPECT_EQ(engine_rows<SimMachine>().size(), 24u);
 }
 
 }  // namespace

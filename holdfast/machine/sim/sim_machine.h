@@ -204,6 +204,8 @@ class SimMachine {
   template <Word T>
   friend class SimAtomic;
   friend class sim::SimHtmThread;
+  friend bool compare_exchange(SimMachine& machine, DoubleWord* at, DoubleWord& expected,
+                               const DoubleWord& desired);
 
   static sim::MemorySystem& memory() { return sim::current_thread->machine.memory_; }
   template <class T>

@@ -19,6 +19,7 @@ _ENGINES = {
     "dudetm": ("DudeTM", "#882255", ">"),
     "trinity": ("Trinity", "#332288", "1"),
     "quadra": ("Quadra", "#117733", "2"),
+    "onefile": ("OneFile", "#888888", "3"),
 }
 _OTHER_COLOURS = ("#AA4499", "#661100", "#6699CC")
 
