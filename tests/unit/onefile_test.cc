@@ -269,6 +269,26 @@ TEST(OneFileRecovery, ALogThatWasOverwrittenIsNotApplied) {
   EXPECT_EQ(after.heap.read(30), 0u) << "nor does anybody help with it";
 }
 
+/// Of the transaction before, at any moment of the attempt that overwrites its log.
+TEST(OneFileRecovery, ALogThatIsBeingOverwrittenIsNotApplied) {
+  std::vector<SimImage> images;
+  {
+    World world;
+    world.heap.write(3, 1);
+    world.heap.write(9, 1);
+    images = images_of(world, [&] { world.heap.write(9, 2); });
+  }
+  std::set<uint64_t> seen;
+  for (const SimImage& image : images) {
+    World after(options(), image);
+    const uint64_t value = after.heap.read(9);
+    ASSERT_EQ(SimMachine::load(after.heap.word(9)), value) << "data and cell differ";
+    ASSERT_EQ(after.heap.read(3), 1u);
+    seen.insert(value);
+  }
+  EXPECT_EQ(seen, (std::set<uint64_t>{1, 2}));
+}
+
 TEST(OneFileRecovery, SequencesGoOnAboveAllThatWereEverGiven) {
   SimImage image;
   {

@@ -185,19 +185,27 @@ bool OneFile<M>::commit(Thread& t) {
   return true;
 }
 
-/// Chains of release stores, one behind whatever let this thread know that the transaction whose
-/// entries it overwrites was over: who copies one of the new ones then sees that, too.
+/// Release stores, behind whatever let this thread know that the transaction whose entries it
+/// overwrites was over: who copies a new one sees that, too. The place first, and so first on the
+/// medium: with its tag it says that the entry is that transaction's no more.
 template <class M>
 void OneFile<M>::write_log(const Thread& t, uint64_t sequence) {
-  DoubleWord* entry = log(static_cast<uint64_t>(t.slot));
-  const DoubleWord* const first = entry;
+  DoubleWord* const entries = log(static_cast<uint64_t>(t.slot));
+  DoubleWord* entry = entries;
   for (const Change& change : t.changes) {
+    const uint64_t place = WordPlace::of(change.offset, tag_of(sequence));
+    const bool late = this->machine_.skips(Site{"onefile.log.order"});
+    if (!late) {
+      M::store_release(&entry->second, place);
+    }
     M::store_release(&entry->first, change.value);
-    M::store_release(&entry->second, WordPlace::of(change.offset, tag_of(sequence)));
+    if (late) {
+      M::store_release(&entry->second, place);
+    }
     ++entry;
   }
   const size_t bytes = t.changes.size() * sizeof(DoubleWord);
-  this->machine_.pwb_range(first, bytes, Site{"onefile.log"});
+  this->machine_.pwb_range(entries, bytes, Site{"onefile.log"});
   this->statistics_.at(t.slot).bytes_written += bytes;
 }
 

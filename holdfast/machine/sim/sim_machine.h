@@ -116,7 +116,8 @@ class SimMachine {
   void fence(Site site = {});
   void light_fence();
   void heavy_fence(Site site = {});
-  bool rmw_orders_pwb() const { return options_.rmw_orders_pwb; }
+  /// Never in domain `file`, where only syncs make anything durable.
+  bool rmw_orders_pwb() const { return options_.rmw_orders_pwb && options_.domain != Domain::file; }
   bool skips(Site site) const { return mutator_ != nullptr && mutator_->skips(site); }
   PersistCounters counters() const;
   bool failed() const { return !memory_.failure().ok(); }
