@@ -2,7 +2,7 @@
 //
 // Without libatomic, whose 16-byte operations may take a lock: a process that is killed would leave
 // half of one in the file. All x86-64 processors since 2006 have CMPXCHG16B, all AArch64 ones
-// exclusive pairs.
+// exclusive pairs, POWER8 and later LQARX.
 #include "holdfast/machine/double_word.h"
 
 #include <bit>
@@ -10,13 +10,19 @@
 namespace holdfast {
 namespace {
 
+#if defined(__x86_64__) || defined(__powerpc64__)
+
 #if defined(__x86_64__)
+#define HOLDFAST_PAIR_TARGET [[gnu::target("cx16")]]
+#else
+#define HOLDFAST_PAIR_TARGET  // LQARX and STQCX., from POWER8 on
+#endif
 
 __extension__ using Pair = unsigned __int128;
 
 /// The builtin, so that ThreadSanitizer sees it; with this target it is the instruction.
-[[gnu::target("cx16")]] bool exchange(DoubleWord* at, DoubleWord& expected,
-                                      const DoubleWord& desired) {
+HOLDFAST_PAIR_TARGET bool exchange(DoubleWord* at, DoubleWord& expected,
+                                   const DoubleWord& desired) {
   const Pair wanted = std::bit_cast<Pair>(expected);
   const Pair found = __sync_val_compare_and_swap(reinterpret_cast<Pair*>(at), wanted,
                                                  std::bit_cast<Pair>(desired));
