@@ -10,19 +10,23 @@
 namespace holdfast {
 namespace {
 
-#if defined(__x86_64__) || defined(__powerpc64__)
-
 #if defined(__x86_64__)
-#define HOLDFAST_PAIR_TARGET [[gnu::target("cx16")]]
-#else
-#define HOLDFAST_PAIR_TARGET  // LQARX and STQCX., from POWER8 on
-#endif
+
+/// No builtin: without -mcx16 for the whole program clang makes it a call of libatomic.
+bool exchange(DoubleWord* at, DoubleWord& expected, const DoubleWord& desired) {
+  bool same;
+  asm volatile("lock cmpxchg16b %1"
+               : "=@ccz"(same), "+m"(*at), "+a"(expected.first), "+d"(expected.second)
+               : "b"(desired.first), "c"(desired.second)
+               : "memory");
+  return same;
+}
+
+#elif defined(__powerpc64__)
 
 __extension__ using Pair = unsigned __int128;
 
-/// The builtin, so that ThreadSanitizer sees it; with this target it is the instruction.
-HOLDFAST_PAIR_TARGET bool exchange(DoubleWord* at, DoubleWord& expected,
-                                   const DoubleWord& desired) {
+bool exchange(DoubleWord* at, DoubleWord& expected, const DoubleWord& desired) {
   const Pair wanted = std::bit_cast<Pair>(expected);
   const Pair found = __sync_val_compare_and_swap(reinterpret_cast<Pair*>(at), wanted,
                                                  std::bit_cast<Pair>(desired));
