@@ -84,6 +84,12 @@ Error log_too_small(uint64_t bytes) {
                  " bytes); create the heap with a larger log_bytes, or split the transaction"));
 }
 
+Status foreign_area() {
+  return {Code::corrupt,
+          "the header of the engine area does not fit this engine with these options; it is "
+          "damaged, or the options differ from those at creation"};
+}
+
 void throw_stray_store(const Context* context, const void* p) {
   if (context != nullptr && context->covers(p, 1)) {
     throw Error(Status(

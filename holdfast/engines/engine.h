@@ -40,6 +40,7 @@ enum class Layout : uint8_t {
   twin,          ///< in_place, and a second copy of the data mapped shared elsewhere
   working_copy,  ///< data mapped copy-on-write at the base address; its home mapped shared
                  ///< elsewhere
+  cells,         ///< in_place, and 16 bytes for each 8-byte word of it mapped shared elsewhere
 };
 
 /// One option an engine understands.
@@ -77,8 +78,9 @@ struct Regions {
   std::byte* data = nullptr;  ///< what the application sees, at the base address
   std::byte* home =
       nullptr;  ///< working_copy: the shared mapping that recovery trusts; else == data
-  std::byte* twin = nullptr;  ///< twin: the second copy; else null
-  std::byte* area = nullptr;  ///< engine area: logs, markers, state
+  std::byte* twin = nullptr;   ///< twin: the second copy; else null
+  std::byte* cells = nullptr;  ///< cells: a cell for each word, at twice its offset; else null
+  std::byte* area = nullptr;   ///< engine area: logs, markers, state
   size_t bytes = 0;
   size_t capacity = 0;
   size_t area_bytes = 0;
@@ -134,6 +136,8 @@ struct RecoveryReport {
 Error too_many_threads();
 /// What a transaction beyond its redo log of `bytes` is told.
 Error log_too_small(uint64_t bytes);
+/// What recovery says of an engine area whose header is not the one it expects.
+Status foreign_area();
 
 /// An engine over machine M.
 ///

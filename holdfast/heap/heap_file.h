@@ -115,13 +115,15 @@ class HeapFile {
     }
     regions_.data = regions_.home = *data;
     if (layout != Layout::in_place) {
-      auto other = medium.reserve(s.capacity, nullptr);
+      auto other = medium.reserve(layout == Layout::cells ? 2 * s.capacity : s.capacity, nullptr);
       if (!other) {
         Status why = other.status();
         unmap_regions();
         return why;
       }
-      (layout == Layout::twin ? regions_.twin : regions_.home) = *other;
+      (layout == Layout::twin    ? regions_.twin
+       : layout == Layout::cells ? regions_.cells
+                                 : regions_.home) = *other;
     }
     return map_segments(0, s.segments);
   }
@@ -180,6 +182,9 @@ class HeapFile {
     if (regions_.twin != nullptr) {
       medium.unmap(regions_.twin, regions_.capacity);
     }
+    if (regions_.cells != nullptr) {
+      medium.unmap(regions_.cells, 2 * regions_.capacity);
+    }
     if (regions_.area != nullptr) {
       medium.unmap(regions_.area, regions_.area_bytes);
     }
@@ -211,7 +216,7 @@ class HeapFile {
       return area.status();
     }
     s.area_bytes = round_up(*area, kPageBytes);
-    s.copies = description.layout == Layout::twin ? 2 : 1;
+    s.copies = description.layout == Layout::twin ? 2 : description.layout == Layout::cells ? 3 : 1;
     s.engine = description.name;
     s.options = o.options;
     s.slots = static_cast<uint32_t>(slots);
@@ -243,7 +248,7 @@ class HeapFile {
   Status map_segments(uint64_t from, uint64_t to) {
     const Superblock& s = superblock_;
     const uint64_t step =
-        s.copies == 1 ? to - from : 1;  // without twins, segments are contiguous in the file
+        s.copies == 1 ? to - from : 1;  // with data only, segments are contiguous in the file
     for (uint64_t i = from; i < to; i += step) {
       const size_t at = i * s.segment_bytes;
       const size_t n = step * s.segment_bytes;
@@ -254,6 +259,9 @@ class HeapFile {
       }
       if (status.ok() && layout_ == Layout::twin) {
         status = map_piece(s.segment_offset(i, 1), n, regions_.twin + at, shared_);
+      }
+      if (status.ok() && layout_ == Layout::cells) {
+        status = map_piece(s.segment_offset(i, 1), 2 * n, regions_.cells + 2 * at, shared_);
       }
       if (!status.ok()) {
         return status;

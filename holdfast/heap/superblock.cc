@@ -173,7 +173,7 @@ Result<Superblock> choose(const SuperblockBytes& first, const SuperblockBytes& s
 
 Status validate(const Superblock& s, size_t file_bytes, const std::string& name) {
   const bool plausible =
-      (s.copies == 1 || s.copies == 2) && s.segments > 0 && s.segment_bytes > 0 &&
+      s.copies >= 1 && s.copies <= 3 && s.segments > 0 && s.segment_bytes > 0 &&
       s.segment_bytes % kPageBytes == 0 && s.area_bytes % kPageBytes == 0 &&
       s.capacity % kPageBytes == 0 && s.base % kPageBytes == 0 && power_of_two(s.chunk_bytes) &&
       s.segments <= s.capacity / s.segment_bytes && s.capacity < (uint64_t{1} << 46) &&

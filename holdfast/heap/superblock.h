@@ -30,7 +30,7 @@ struct Superblock {
   uint64_t capacity = 0;       ///< address space reserved for the data region
   uint64_t area_bytes = 0;     ///< engine area
   uint64_t chunk_bytes = 0;    ///< allocator's unit
-  uint32_t copies = 1;         ///< 2: every segment is followed by its twin
+  uint32_t copies = 1;         ///< 2: every segment is followed by its twin; 3: by its cells
   uint32_t slots = 0;          ///< thread slots, the machine's own included; sizes logs and arenas
 
   size_t data_bytes() const { return segment_bytes * segments; }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/machine/machine.h"
 
+#include "holdfast/machine/double_word.h"
+
 namespace holdfast {
 
 const char* to_string(Domain domain) {
@@ -33,6 +35,11 @@ void check_nontemporal(const void* to, const void* from, size_t n) {
                        "store_nontemporal copies whole 8-byte words: both addresses and the number "
                        "of bytes must be multiples of 8; use copy and pwb_range"));
   }
+}
+
+void throw_misaligned_double_word() {
+  throw Error(Status(Code::misuse,
+                     "a compare-exchange of 16 bytes takes an address that is a multiple of 16"));
 }
 
 const char* to_string(AbortCause cause) {

@@ -23,6 +23,8 @@ const char* to_text(Layout layout) {
       return "twin copies";
     case Layout::working_copy:
       return "private working copy";
+    case Layout::cells:
+      return "cells of value and sequence";
   }
   return "unknown";
 }

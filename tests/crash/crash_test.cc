@@ -264,6 +264,8 @@ std::vector<Variant> variants() {
     all.push_back({engine, "few_records_weak_rmw", {{"records", "24"}}, false, "8"});
     all.push_back({engine, "roomy", {{"records", "4096"}}, true, "8"});
   }
+  all.push_back({"onefile", "many", {}, true, "8"});
+  all.push_back({"onefile", "many_weak_rmw", {}, false, "8"});
   all.push_back({"mnemosyne", "tornbit", {{"tornbit", "1"}}});
   all.push_back({"mnemosyne", "tornbit_weak_rmw", {{"tornbit", "1"}}, false});
   all.push_back(

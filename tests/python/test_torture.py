@@ -26,6 +26,7 @@ _ENGINES = (
     "dudetm",
     "trinity",
     "quadra",
+    "onefile",
     "pisces",
     "crafty",
 )

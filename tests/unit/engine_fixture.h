@@ -33,12 +33,12 @@ class EngineFixture {
   using M = typename E::Machine;
 
   /// Grows the medium where it is too small and maps area, data and, where the layout has one, the
-  /// second copy, in this order. Throws Error when the machine refuses.
+  /// second copy or the cells, in this order. Throws Error when the machine refuses.
   explicit EngineFixture(M& machine, EngineFixtureShape shape = {}) : machine_(machine) {
     const Description& description = E::kDescription;
     const size_t area = pages(description.area_bytes(shape.options, shape.max_threads).value());
     const size_t capacity = shape.capacity == 0 ? shape.bytes : shape.capacity;
-    const size_t total = area + 2 * capacity;
+    const size_t total = area + 3 * capacity;
     auto& medium = machine.medium();
     if (medium.bytes() < total) {
       medium.grow(total).check();
@@ -56,6 +56,9 @@ class EngineFixture {
     if (description.layout == Layout::twin) {
       regions_.twin = map(area + capacity, capacity, MapMode::shared);
     }
+    if (description.layout == Layout::cells) {
+      regions_.cells = map(area + capacity, 2 * capacity, MapMode::shared);
+    }
     engine_ = std::make_unique<E>(machine, regions_, shape.options, shape.max_threads);
   }
 
@@ -68,6 +71,9 @@ class EngineFixture {
     }
     if (regions_.twin != nullptr) {
       medium.unmap(regions_.twin, regions_.capacity);
+    }
+    if (regions_.cells != nullptr) {
+      medium.unmap(regions_.cells, 2 * regions_.capacity);
     }
     medium.unmap(regions_.data, regions_.capacity);
   }

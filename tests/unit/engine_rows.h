@@ -36,7 +36,7 @@ class RowHeap {
     const Description& about = *row.description;
     const size_t area =
         (about.area_bytes(options, kThreads).value() + kPageBytes - 1) / kPageBytes * kPageBytes;
-    machine.medium().grow(area + 2 * kBytes).check();
+    machine.medium().grow(area + 3 * kBytes).check();
     regions_.bytes = regions_.capacity = kBytes;
     regions_.area = map(0, area, MapMode::shared);
     regions_.area_bytes = area;
@@ -45,6 +45,9 @@ class RowHeap {
                                                          : regions_.home;
     if (about.layout == Layout::twin) {
       regions_.twin = map(area + kBytes, kBytes, MapMode::shared);
+    }
+    if (about.layout == Layout::cells) {
+      regions_.cells = map(area + kBytes, 2 * kBytes, MapMode::shared);
     }
     engine_ = row.make(machine, regions_, options, kThreads);
   }
@@ -125,6 +128,9 @@ inline Options small_logs(const std::string& engine) {
   }
   if (engine == "quadra") {
     return {{"records", "16"}};
+  }
+  if (engine == "onefile") {
+    return {{"log_bytes", "512"}};
   }
   if (engine == "fur-mv") {
     return {{"log_bytes", "512"}, {"markers", "8"}, {"versions", "1"}};

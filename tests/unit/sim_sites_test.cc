@@ -151,7 +151,8 @@ TEST(SimSites, NoLabelStandsInTwoEnginesUnlessTheyShareTheSource) {
     std::filesystem::path file;
   };
   std::map<std::string, Owner> owners;
-  for (const char* engine : {"undo", "romulus", "fur-opa", "hw", "spht", "spec-pmt", "pisces"}) {
+  for (const char* engine :
+       {"undo", "romulus", "fur-opa", "hw", "spht", "spec-pmt", "pisces", "onefile"}) {
     for (const auto& file : files_of(engine)) {
       for (const std::string& name : labels_in(file)) {
         const Owner& first = owners.try_emplace(name, Owner{engine, file}).first->second;
@@ -247,6 +248,35 @@ void run_many_commits(const std::string& engine, Names& met) {
   note(machine, met);
 }
 
+/// What only OneFile needs: a machine on which atomics order no write-backs, and images in which
+/// some lines are further than others.
+void run_with_weak_atomics(const std::string& engine, uint64_t seed, Names& met) {
+  SimOptions weak = options_for(engine, seed);
+  weak.rmw_orders_pwb = false;
+  std::vector<SimImage> images;
+  {
+    SimMachine machine(weak);
+    RowHeap heap(machine, row_of(engine), small_logs(engine));
+    heap.engine().format().check();
+    heap.recover().check();
+    Random random(seed);
+    machine.before_persist_event([&](uint64_t event) {
+      if (event % 10 == 0 && images.size() < 100) {
+        images.push_back(machine.sample_image(random));
+      }
+    });
+    machine.run_threads(RowHeap::kThreads, [&](int i) { mixed_transactions(heap, i, 4); });
+    machine.before_persist_event({});
+    note(machine, met);
+  }
+  for (const SimImage& image : images) {
+    SimMachine machine(weak, image);
+    RowHeap heap(machine, row_of(engine), small_logs(engine));
+    heap.recover().check();
+    note(machine, met);
+  }
+}
+
 /// What only software transactions need: others change what they have read and not stored to.
 void run_with_stale_reads(const std::string& engine, uint64_t seed, Names& met) {
   SimMachine machine(options_for(engine, seed));
@@ -269,7 +299,8 @@ Names labels_met(const std::string& engine) {
   Names met;
   // Conflicts of all kinds take some luck.
   const bool software = engine == "tinystm" || engine == "spec-pmt" || engine == "dudetm" ||
-                        engine == "pisces" || engine == "trinity" || engine == "mnemosyne";
+                        engine == "pisces" || engine == "trinity" || engine == "mnemosyne" ||
+                        engine == "onefile";
   for (uint64_t seed = 1; seed <= (software ? 24 : 4); ++seed) {
     run_and_recover(engine, seed, {}, met);
     if (software) {
@@ -283,6 +314,8 @@ Names labels_met(const std::string& engine) {
     run_at_length(engine, met);
   } else if (engine == "trinity") {
     run_many_commits(engine, met);
+  } else if (engine == "onefile") {
+    run_with_weak_atomics(engine, 1, met);
   } else if (engine.find("htm") != std::string::npos || engine == "spht") {
     run_and_recover(engine, 1, {{"retries", "0"}}, met);
   } else if (engine == "crafty") {
@@ -381,7 +414,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, SimSitesOfEngine,
                                          "romulus-lr", "fur-opa", "fur-si", "fur-mv", "fur-tsx",
                                          "htm", "si-htm", "spht", "spht-si-htm", "nv-htm",
                                          "tinystm", "spec-pmt", "mnemosyne", "dudetm", "trinity",
-                                         "quadra", "pisces", "crafty", "hw"),
+                                         "quadra", "onefile", "pisces", "crafty", "hw"),
                          [](const auto& test) {
                            std::string name = test.param;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -389,7 +422,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, SimSitesOfEngine,
                          });
 
 TEST(SimSites, TheTestAboveKnowsEveryEngine) {
-  EXPECT_EQ(engine_rows<SimMachine>().size(), 23u);
+  EXPECT_EQ(engine_rows<SimMachine>().size(), 24u);
 }
 
 }  // namespace

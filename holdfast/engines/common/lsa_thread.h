@@ -93,23 +93,13 @@ class alignas(2 * kLineBytes) LsaThread : public SoftwareContext {
 
   template <class T>
   void store(T* p, T value) {
-    uint64_t bits = 0;
-    std::memcpy(&bits, &value, sizeof(T));
-    const auto address = reinterpret_cast<uintptr_t>(p);
-    const size_t shift = address % 8;
-    const uint64_t mask = (~uint64_t{0} >> (64 - 8 * sizeof(T))) << 8 * shift;
-    put(reinterpret_cast<uint64_t*>(address - shift), bits << 8 * shift, mask);
+    as_word(p, value, [&](uint64_t* word, uint64_t bits, uint64_t mask) { put(word, bits, mask); });
     stored_bytes += sizeof(T);
   }
 
   void store_range(void* to, const void* from, size_t n) {
-    const auto* in = static_cast<const std::byte*>(from);
-    for_each_word(to, n, [&](uint64_t* word, size_t shift, size_t bytes, uint64_t mask) {
-      uint64_t bits = 0;
-      std::memcpy(reinterpret_cast<std::byte*>(&bits) + shift, in, bytes);
-      put(word, bits, mask);
-      in += bytes;
-    });
+    as_words(to, from, n,
+             [&](uint64_t* word, uint64_t bits, uint64_t mask) { put(word, bits, mask); });
     stored_bytes += n;
   }
 

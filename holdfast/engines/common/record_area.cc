@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "holdfast/base/random.h"
 #include "holdfast/engines/common/record_words.h"
 
 namespace holdfast {
@@ -34,12 +33,8 @@ RecordArea::RecordArea(uint64_t record_count, int mark_count)
       record_offset(mark_offset + pages(static_cast<size_t>(marks) * kMarkBytes)),
       bytes(record_offset + records * RecordWords::kBytes) {}
 
-void RecordArea::header(uint64_t magic, uint64_t (&words)[kHeaderWords]) const {
-  words[0] = magic;
-  words[1] = records;
-  words[2] = static_cast<uint64_t>(marks);
-  words[3] = RecordWords::kBytes;
-  words[4] = mix64(words[0] ^ mix64(words[1] ^ mix64(words[2] ^ mix64(words[3]))));
+AreaHeader RecordArea::header(uint64_t magic) const {
+  return area_header(magic, records, static_cast<uint64_t>(marks), RecordWords::kBytes);
 }
 
 }  // namespace holdfast

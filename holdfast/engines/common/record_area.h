@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "holdfast/engines/common/area_header.h"
 #include "holdfast/engines/engine.h"
 
 namespace holdfast {
@@ -25,14 +26,13 @@ Error too_few_records(uint64_t words, uint64_t records);
 /// Where things lie in the engine area of an engine with a RecordTable: a page with header and
 /// base, a line for each of `marks`, which mean what the engine likes, then the records.
 struct RecordArea {
-  static constexpr size_t kHeaderWords = 5;
   static constexpr size_t kBaseOffset = 2 * kLineBytes;
   static constexpr size_t kMarkBytes = 2 * kLineBytes;  ///< so that no two share a line anywhere
 
   RecordArea(uint64_t record_count, int mark_count);
 
   /// What the header says: enough to notice other options, or another engine's bytes.
-  void header(uint64_t magic, uint64_t (&words)[kHeaderWords]) const;
+  AreaHeader header(uint64_t magic) const;
 
   uint64_t records;
   int marks;

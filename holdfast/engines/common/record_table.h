@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "holdfast/engines/common/durability_markers.h"
+#include "holdfast/engines/common/home_lines.h"
 #include "holdfast/engines/common/ownership_table.h"
 #include "holdfast/engines/common/record_area.h"
 #include "holdfast/engines/common/record_words.h"
@@ -49,7 +50,8 @@ class RecordTable {
         heads_(make_zeroed_table<Link>(machine, stripes.count())),
         links_(make_zeroed_table<Link>(machine, area.records)),
         used_(make_array<Used>(machine, 1)),
-        spare_(static_cast<size_t>(machine.slots())) {}
+        spare_(static_cast<size_t>(machine.slots())),
+        lines_(machine) {}
 
   uint64_t size() const { return area_.records; }
   int marks() const { return area_.marks; }
@@ -140,7 +142,7 @@ class RecordTable {
   // 0: the record is of no word.
   static constexpr int kNextBits = 22;
   static constexpr uint64_t kNextMask = (uint64_t{1} << kNextBits) - 1;
-  static_assert(kMostRecords < kNextMask && RecordWords::kPlaceBits + kNextBits < 64);
+  static_assert(kMostRecords < kNextMask && WordPlace::kBits + kNextBits < 64);
   static uint64_t offset_of(uint64_t link) { return ((link >> kNextBits) - 1) * sizeof(uint64_t); }
 
   uint64_t* word_at(size_t offset) const {
@@ -151,7 +153,6 @@ class RecordTable {
   }
   uint64_t* base() const { return word_at(RecordArea::kBaseOffset); }
   std::string flaw(const Found& found) const;
-  void write_back_home(Site site);
   void persist_base(uint64_t upto, Site site, Site fence);
 
   M& machine_;
@@ -164,7 +165,7 @@ class RecordTable {
   Link* links_;  // by record
   Used* used_;   // records below this have been taken since the table was empty
   std::vector<std::vector<uint64_t>> spare_;  // by slot: taken, and of no word yet
-  std::vector<uint64_t> lines_;               // of the home, to be written back
+  HomeLines<M> lines_;                        // to be written back
 };
 
 }  // namespace holdfast

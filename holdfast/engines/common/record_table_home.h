@@ -8,9 +8,8 @@ namespace holdfast {
 
 template <class M>
 Status RecordTable<M>::format() {
-  uint64_t words[RecordArea::kHeaderWords];
-  area_.header(magic_, words);
-  M::copy(regions_.area, words, sizeof(words));
+  const AreaHeader header = area_.header(magic_);
+  M::copy(regions_.area, header.data(), sizeof(header));
   machine_.pwb(regions_.area, Site{"records.format"});
   M::store(base(), encode_tail(0));
   machine_.pwb(base(), Site{"records.format"});
@@ -33,14 +32,14 @@ uint64_t RecordTable<M>::empty(uint64_t upto) {
     if (link != 0) {
       const uint64_t offset = offset_of(link);
       M::store(reinterpret_cast<uint64_t*>(regions_.home + offset), M::load(main(record)));
-      lines_.push_back(offset / machine_.line_bytes());
+      lines_.add(offset);
       bytes += sizeof(uint64_t);
       heads_[stripes_.of(offset)].store(0, std::memory_order_relaxed);
       links_[record].store(0, std::memory_order_relaxed);
     }
   }
   if (bytes != 0) {
-    write_back_home(Site{"records.home"});
+    lines_.write_back(regions_.home, Site{"records.home"});
     machine_.pfence(Site{"records.home.fence"});  // the home before base says that it is right
     // Durable before a record is used again: what it said of another word would be gone.
     persist_base(upto, Site{"records.base"}, Site{"records.base.fence"});
@@ -50,16 +49,6 @@ uint64_t RecordTable<M>::empty(uint64_t upto) {
     spare.clear();
   }
   return bytes;
-}
-
-template <class M>
-void RecordTable<M>::write_back_home(Site site) {
-  std::sort(lines_.begin(), lines_.end());
-  lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
-  for (const uint64_t line : lines_) {
-    machine_.pwb(regions_.home + line * machine_.line_bytes(), site);
-  }
-  lines_.clear();
 }
 
 template <class M>
@@ -80,15 +69,11 @@ std::string RecordTable<M>::flaw(const Found& found) const {
 
 template <class M>
 Status RecordTable<M>::scan(std::vector<Found>& found, uint64_t& newest) {
-  uint64_t expected[RecordArea::kHeaderWords];
-  uint64_t header[RecordArea::kHeaderWords];
-  area_.header(magic_, expected);
-  M::copy(header, regions_.area, sizeof(header));
+  AreaHeader header;
+  M::copy(header.data(), regions_.area, sizeof(header));
   const auto base_found = decode_tail(M::load(base()));
-  if (!std::equal(std::begin(expected), std::end(expected), std::begin(header)) || !base_found) {
-    return {Code::corrupt,
-            "the header of the engine area does not fit this engine with these options; it is "
-            "damaged, or the options differ from those at creation"};
+  if (header != area_.header(magic_) || !base_found) {
+    return foreign_area();
   }
   newest = *base_found;
   const uint64_t from = machine_.skips(Site{"records.recover.base"}) ? 0 : newest;
@@ -132,7 +117,7 @@ void RecordTable<M>::settle(const std::vector<Found>& found, uint64_t newest, F&
       // It was mapped before the home changed and need not show it.
       M::store(reinterpret_cast<uint64_t*>(regions_.data + offset), value);
     }
-    lines_.push_back(offset / machine_.line_bytes());
+    lines_.add(offset);
     if (!keep) {
       undone.push_back(one.words.number);
     }
@@ -145,7 +130,7 @@ void RecordTable<M>::settle(const std::vector<Found>& found, uint64_t newest, F&
   report.text = "brought " + std::to_string(found.size()) +
                 " words home from their records, undid " + std::to_string(undone.size()) +
                 " unfinished transactions";
-  write_back_home(Site{"records.recover.home"});
+  lines_.write_back(regions_.home, Site{"records.recover.home"});
   machine_.pfence(Site{"records.recover.home.fence"});  // durable before the records count no more
   persist_base(newest, Site{"records.recover.base.move"}, Site{"records.recover.base.fence"});
 }

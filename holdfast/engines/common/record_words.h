@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "holdfast/engines/common/word_place.h"
+
 namespace holdfast {
 
 /// A record of Trinity and Quadra as it stands on the medium: the value of one word of the heap,
@@ -16,13 +18,12 @@ struct RecordWords {
   uint64_t place;   ///< which word of the heap, and a tag
 
   static constexpr size_t kBytes = 32;
-  static constexpr int kPlaceBits = 41;  ///< words of a heap of 16 TiB
 
   static constexpr uint64_t place_of(uint64_t offset, uint64_t tag) {
-    return offset / sizeof(uint64_t) | tag << kPlaceBits;
+    return WordPlace::of(offset, tag);
   }
-  uint64_t offset() const { return (place & ((uint64_t{1} << kPlaceBits) - 1)) * sizeof(uint64_t); }
-  uint64_t tag() const { return place >> kPlaceBits; }
+  uint64_t offset() const { return WordPlace::offset(place); }
+  uint64_t tag() const { return WordPlace::tag(place); }
 };
 static_assert(sizeof(RecordWords) == RecordWords::kBytes);
 

@@ -35,6 +35,17 @@ struct SoftwareContext : Context {
   }
 };
 
+/// Between two attempts. Throws MediumFailure: what the transaction ran into may be owned by one
+/// that found the medium failed, and will never let go.
+template <class M>
+void back_off(M& machine, Backoff& backoff, uint64_t aborts) {
+  if (machine.failed()) {
+    throw MediumFailure(machine.failure());
+  }
+  M::phase(Phase::back_off);
+  backoff.pause(machine, aborts);
+}
+
 /// Keeps a transaction from losing for ever. One that has aborted `patience` times takes the right
 /// of way, and nobody begins another attempt until it has committed. The attempts that are running
 /// then can cost it one more abort each; after that it is alone. Who waits holds nothing.
@@ -66,15 +77,9 @@ class RightOfWay {
       }
     }
 
-    /// After an attempt that was aborted and has cleaned up. Throws MediumFailure: what it ran into
-    /// may be owned by one that found the medium failed, and will never let go.
+    /// After an attempt that was aborted and has cleaned up.
     void aborted() {
-      M& machine = way_.machine_;
-      if (machine.failed()) {
-        throw MediumFailure(machine.failure());
-      }
-      M::phase(Phase::back_off);
-      backoff_.pause(machine, aborts_++);
+      back_off(way_.machine_, backoff_, aborts_++);
       if (aborts_ == way_.patience_) {
         M::phase(Phase::lock_wait);
         way_.lock_.acquire();
@@ -93,6 +98,32 @@ class RightOfWay {
   M& machine_;
   uint64_t patience_;
   GlobalLock<M> lock_;
+};
+
+/// In place of RightOfWay where nobody may wait for another: one that was aborted pauses, for a
+/// bounded time.
+template <class M>
+class FreeForAll {
+ public:
+  explicit FreeForAll(M& machine) : machine_(machine) {}
+
+  class Claim {
+   public:
+    Claim(FreeForAll& all, Backoff& backoff) : machine_(all.machine_), backoff_(backoff) {}
+
+    uint64_t aborts() const { return aborts_; }
+    bool held() const { return false; }
+    void await() {}
+    void aborted() { back_off(machine_, backoff_, aborts_++); }
+
+   private:
+    M& machine_;
+    Backoff& backoff_;
+    uint64_t aborts_ = 0;
+  };
+
+ private:
+  M& machine_;
 };
 
 /// The static part of an engine in software: finds the transaction in M::context(), which may also

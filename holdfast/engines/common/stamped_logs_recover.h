@@ -98,9 +98,7 @@ Status StampedLogs<M>::recover(RecoveryReport& report) {
   area_.header(magic_, expected);
   M::copy(header, regions_.area, sizeof(header));
   if (!std::equal(std::begin(expected), std::end(expected), std::begin(header))) {
-    return {Code::corrupt,
-            "the header of the engine area does not fit this engine with these options; it is "
-            "damaged, or the options differ from those at creation"};
+    return foreign_area();
   }
   uint64_t upto = 0;
   std::vector<Found> found;

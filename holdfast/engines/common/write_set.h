@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace holdfast {
@@ -119,6 +120,29 @@ void for_each_word(const void* p, size_t n, F&& f) {
     f(reinterpret_cast<uint64_t*>(word), shift, bytes, mask);
     at = word + 8;
   }
+}
+
+/// Calls f(word, bits, mask) for a value stored at p, as WriteSet::put wants it.
+template <class T, class F>
+void as_word(T* p, T value, F&& f) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(T));
+  const auto address = reinterpret_cast<uintptr_t>(p);
+  const size_t shift = address % 8;
+  const uint64_t mask = (~uint64_t{0} >> (64 - 8 * sizeof(T))) << 8 * shift;
+  f(reinterpret_cast<uint64_t*>(address - shift), bits << 8 * shift, mask);
+}
+
+/// The same for each word of [to, to + n), which gets the bytes at `from`.
+template <class F>
+void as_words(void* to, const void* from, size_t n, F&& f) {
+  const auto* in = static_cast<const std::byte*>(from);
+  for_each_word(to, n, [&](uint64_t* word, size_t shift, size_t bytes, uint64_t mask) {
+    uint64_t bits = 0;
+    std::memcpy(reinterpret_cast<std::byte*>(&bits) + shift, in, bytes);
+    f(word, bits, mask);
+    in += bytes;
+  });
 }
 
 }  // namespace holdfast

@@ -27,7 +27,7 @@ class Writer {
   using Table = RecordTable<M>;
   static constexpr int kSealBits = 1;
   static constexpr uint64_t kSealed = 1;
-  static_assert(kMostRecords >> (64 - RecordWords::kPlaceBits) == 0, "a tag holds their number");
+  static_assert(kMostRecords >> (64 - WordPlace::kBits) == 0, "a tag holds their number");
 
  public:
   Writer(M& machine, const Regions& regions, Gate& gate, const RecordArea& area)

@@ -12,6 +12,7 @@
 
 #include "holdfast/base/function_ref.h"
 #include "holdfast/hardware/design_host.h"
+#include "holdfast/machine/double_word.h"
 #include "holdfast/machine/sim/arena.h"
 #include "holdfast/machine/sim/htm_unit.h"
 #include "holdfast/machine/sim/persist_lint.h"
@@ -43,6 +44,8 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   /// change(old, fresh) returns whether to store `fresh`. Returns the old value.
   uint64_t read_modify_write(uintptr_t address, size_t size,
                              FunctionRef<bool(uint64_t old, uint64_t& fresh)> change);
+  /// memory_double_word.cc.
+  bool compare_exchange(DoubleWord* at, DoubleWord& expected, const DoubleWord& desired);
   /// Empties the store buffer; what follows a sequentially consistent store.
   void store_load_fence();
   void pwb(uintptr_t address);

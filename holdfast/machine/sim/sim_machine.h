@@ -116,7 +116,8 @@ class SimMachine {
   void fence(Site site = {});
   void light_fence();
   void heavy_fence(Site site = {});
-  bool rmw_orders_pwb() const { return options_.rmw_orders_pwb; }
+  /// Never in domain `file`, where only syncs make anything durable.
+  bool rmw_orders_pwb() const { return options_.rmw_orders_pwb && options_.domain != Domain::file; }
   bool skips(Site site) const { return mutator_ != nullptr && mutator_->skips(site); }
   PersistCounters counters() const;
   bool failed() const { return !memory_.failure().ok(); }
@@ -204,6 +205,8 @@ class SimMachine {
   template <Word T>
   friend class SimAtomic;
   friend class sim::SimHtmThread;
+  friend bool compare_exchange(SimMachine& machine, DoubleWord* at, DoubleWord& expected,
+                               const DoubleWord& desired);
 
   static sim::MemorySystem& memory() { return sim::current_thread->machine.memory_; }
   template <class T>

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Without libatomic, whose 16-byte operations may take a lock: a process that is killed would leave
+// half of one in the file. All x86-64 processors since 2006 have CMPXCHG16B, all AArch64 ones
+// exclusive pairs, POWER8 and later LQARX.
+#include "holdfast/machine/double_word.h"
+
+#include <bit>
+
+namespace holdfast {
+namespace {
+
+#if defined(__x86_64__)
+
+/// No builtin: without -mcx16 for the whole program clang makes it a call of libatomic.
+bool exchange(DoubleWord* at, DoubleWord& expected, const DoubleWord& desired) {
+  bool same;
+  asm volatile("lock cmpxchg16b %1"
+               : "=@ccz"(same), "+m"(*at), "+a"(expected.first), "+d"(expected.second)
+               : "b"(desired.first), "c"(desired.second)
+               : "memory");
+  return same;
+}
+
+#elif defined(__powerpc64__)
+
+__extension__ using Pair = unsigned __int128;
+
+bool exchange(DoubleWord* at, DoubleWord& expected, const DoubleWord& desired) {
+  const Pair wanted = std::bit_cast<Pair>(expected);
+  const Pair found = __sync_val_compare_and_swap(reinterpret_cast<Pair*>(at), wanted,
+                                                 std::bit_cast<Pair>(desired));
+  expected = std::bit_cast<DoubleWord>(found);
+  return found == wanted;
+}
+
+#elif defined(__aarch64__)
+
+/// A pair that was loaded is known to be of one instant only once it, or another one, was stored.
+bool exchange(DoubleWord* at, DoubleWord& expected, const DoubleWord& desired) {
+  for (;;) {
+    DoubleWord found;
+    uint32_t lost;
+    asm volatile("ldaxp %0, %1, [%2]"
+                 : "=&r"(found.first), "=&r"(found.second)
+                 : "r"(at)
+                 : "memory");
+    const bool same = found == expected;
+    const DoubleWord fresh = same ? desired : found;
+    asm volatile("stlxp %w0, %1, %2, [%3]"
+                 : "=&r"(lost)
+                 : "r"(fresh.first), "r"(fresh.second), "r"(at)
+                 : "memory");
+    if (lost == 0) {
+      asm volatile("dmb ish" ::: "memory");  // later accesses stay behind the store
+      expected = found;
+      return same;
+    }
+  }
+}
+
+#else
+#error "this processor's compare-exchange of 16 bytes is missing"
+#endif
+
+}  // namespace
+
+bool compare_exchange(NativeMachine& /*machine*/, DoubleWord* at, DoubleWord& expected,
+                      const DoubleWord& desired) {
+  if (reinterpret_cast<uintptr_t>(at) % sizeof(DoubleWord) != 0) [[unlikely]] {
+    throw_misaligned_double_word();
+  }
+  return exchange(at, expected, desired);
+}
+
+}  // namespace holdfast
