@@ -257,14 +257,15 @@ TEST_F(Forced, SuspendedCodeRunsOnAStackOfItsOwn) {
   }
 }
 
+using H = Heap<AnyEngine<NativeMachine>>;
+struct Root {
+  static constexpr const char* kTypeName = "hardware_htm_test.root";
+  static constexpr uint32_t kTypeVersion = 1;
+  H::Field<uint64_t> value{0};
+};
+
 /// The engine gets on without a single commit in hardware, and says what happened.
 TEST_F(Forced, EnginesCountTheirAbortsAndTakeTheLock) {
-  using H = Heap<AnyEngine<NativeMachine>>;
-  struct Root {
-    static constexpr const char* kTypeName = "hardware_htm_test.root";
-    static constexpr uint32_t kTypeVersion = 1;
-    H::Field<uint64_t> value{0};
-  };
   options_.create = false;
   // Those that this kind of hardware serves.
   const std::vector<const char*> engines =
