@@ -48,8 +48,8 @@ struct SessionSpec {
   bool read_only = false;        ///< open: recover in memory, leave the file alone
   bool force = false;            ///< allow a domain the medium does not have (emulated)
   std::string latency = "none";  ///< preset of emulated delays
-  HtmBackend htm = HtmBackend::soft;
   uint64_t seed = 1;
+  HtmBackend htm = HtmBackend::soft;  ///< who runs hardware transactions
 
   /// Reads the fields engine, workload, params, options, path, open, bytes, max_bytes, threads,
   /// domain, force, latency, htm, seed. Throws Error(invalid_argument), or Error(unsupported) where
