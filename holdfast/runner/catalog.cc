@@ -88,7 +88,7 @@ Json htm_backends() {
     offers.suspend_load_tracking = support.suspend_loads;
     list.push_back({{"name", to_string(backend)},
                     {"supported", support.present},
-                    {"offers", describe(offers)},
+                    {"offers", support.present ? describe(offers) : ""},
                     {"reason", support.reason}});
   }
   return list;
