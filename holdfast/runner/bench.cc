@@ -186,6 +186,7 @@ Json context(const Plan& plan, const std::vector<Configuration>& list) {
     }
   }
   context["latency"] = plan.common.latency;
+  context["htm"] = to_string(plan.common.htm);
   context["seconds_per_configuration"] = plan.seconds;
   context["turns"] = plan.turns;
   context["seed"] = plan.common.seed;

@@ -22,6 +22,7 @@ namespace holdfast {
 ///   domain     process, file, pmem, eadr; default process
 ///   force      true: allow a domain the medium does not have
 ///   latency    preset of emulated delays; default none
+///   htm        who runs hardware transactions: soft (default), rtm, power
 ///   params     object: parameters of the workload
 ///   options    object: options of engines, as name or engine.name
 ///   dir        folder for the heap files; default /dev/shm, or $TMPDIR or /var/tmp for domain file

@@ -6,6 +6,7 @@
 #include "holdfast/engines/common/any_engine.h"
 #include "holdfast/engines/engine.h"
 #include "holdfast/hardware/designs.h"
+#include "holdfast/machine/native/htm_support.h"
 #include "holdfast/machine/sim/sim_machine.h"
 #include "holdfast/runner/engine_table.h"
 #include "holdfast/runner/environment.h"
@@ -75,6 +76,24 @@ std::string describe(const HtmDescription& htm) {
   text += htm.rollback_only ? ", stores only" : "";
   text += htm.suspend ? ", suspend" : htm.suspend_load_tracking ? ", suspend of load tracking" : "";
   return text;
+}
+
+/// What `bench --htm` takes here.
+Json htm_backends() {
+  Json list = Json::array();
+  for (const HtmBackend backend : {HtmBackend::soft, HtmBackend::rtm, HtmBackend::power}) {
+    const native::HtmSupport& support = native::htm_support(backend);
+    HtmDescription offers;
+    offers.present = support.present;
+    offers.rollback_only = support.untracked_loads;
+    offers.suspend = support.suspend;
+    offers.suspend_load_tracking = support.suspend_loads;
+    list.push_back({{"name", to_string(backend)},
+                    {"supported", support.present},
+                    {"offers", support.present ? describe(offers) : ""},
+                    {"reason", support.reason}});
+  }
+  return list;
 }
 
 Json describe(const std::string& name, const Result<MachineDescription>& machine) {
@@ -167,6 +186,7 @@ Json machine_catalog(const std::string& directory) {
                 {"model", here["model"]},
                 {"features", here["features"]},
                 {"htm", "soft (software, on every processor)"},
+                {"htm_backends", htm_backends()},
                 {"domains", domains()}},
                {{"name", "sim"},
                 {"title", "functional, random schedule, no time"},

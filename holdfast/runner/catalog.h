@@ -16,7 +16,8 @@ namespace holdfast {
 Json engine_catalog();
 /// Also: title, operations[], parameters[] (name, fallback, help).
 Json workload_catalog();
-/// Also: title, htm (what it offers, or "none"). native: model, features, domains. The simulated
+/// Also: title, htm (what it offers, or "none"). native: model, features, htm_backends[] (name,
+/// supported, offers, reason), domains. The simulated
 /// ones: cores (of all sockets), smt, threads, line_bytes, domains; first `sim`, which has no
 /// description and no time, then the descriptions in `directory` (empty: that of the source tree).
 /// One that cannot be read is not supported, and reason says where it is wrong.

@@ -72,6 +72,7 @@ class NativeSession final : public Session {
     native.force = spec.force;
     native.read_only = spec.read_only;
     native.latency = parse_latency(spec.latency).value();
+    native.htm_backend = spec.htm;
     const Options options = engine_options(description_, spec.options);
     if (created_) {
       heap_ = Heap<E>::create(spec.path, creation(spec, options), native).value();

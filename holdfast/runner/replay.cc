@@ -191,6 +191,7 @@ Result<Json> replay(const Json& spec, Progress progress) {
     context["options"] = plan.common.options;
     context["domain"] = to_string(plan.common.domain);
     context["latency"] = plan.common.latency;
+    context["htm"] = to_string(plan.common.htm);
     context["transactions_per_thread"] = plan.transactions;
     context["turns"] = plan.turns;
     context["seed"] = plan.common.seed;

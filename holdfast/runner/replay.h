@@ -9,8 +9,8 @@ namespace holdfast {
 /// Fills logs with transactions and measures how they are replayed on this computer, by themselves.
 ///
 /// Fields of spec, all but workload optional:
-///   workload, params, options, bytes, max_bytes, domain, force, latency, seed, dir
-///                 as for bench; option background is 0
+///   workload, params, options, bytes, max_bytes, domain, force, latency, htm, seed,
+///   dir           as for bench; option background is 0
 ///   engines       names; default: all that `engines` says `replays` of
 ///   threads       list of numbers of threads that fill the logs; default [1]
 ///   replayers     list of numbers of threads that replay them; default [1]

@@ -14,7 +14,7 @@
 namespace holdfast {
 
 /// Fields of spec: those of a session (engine, workload, params, options, path, open, bytes,
-/// max_bytes, threads, domain, force, latency, seed; open defaults to create_or_open) and
+/// max_bytes, threads, domain, force, latency, htm, seed; open defaults to create_or_open) and
 ///   transactions  stop after so many operations over all threads; 0: no limit
 ///   seconds       stop after so long; 0: no limit
 /// Writes a Record with kind kReady to fd once the heap is open, then one per operation, each after

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "holdfast/machine/native/htm_support.h"
 #include "holdfast/runner/json.h"
 
 namespace holdfast {
@@ -25,6 +26,13 @@ SessionSpec::Open parse_open(const std::string& text) {
                      "open must be create, open or create_or_open, not '" + text + "'"));
 }
 
+HtmBackend parse_htm(const std::string& name) {
+  NativeOptions options;
+  options.htm_backend = parse_htm_backend(name).value();
+  (void)native::choose_htm(options).value();
+  return options.htm_backend;
+}
+
 bool has_option(const Description& engine, const std::string& name) {
   return std::any_of(engine.options, engine.options + engine.option_count,
                      [&](const OptionInfo& option) { return name == option.name; });
@@ -42,6 +50,7 @@ SessionSpec SessionSpec::parse_common(Fields& fields) {
   spec.domain = parse_domain(fields.text("domain", "process")).value();
   spec.force = fields.flag("force", false);
   spec.latency = fields.text("latency", "none");
+  spec.htm = parse_htm(fields.text("htm", "soft"));
   spec.seed = static_cast<uint64_t>(fields.number("seed", 1, 0, INT64_MAX));
   return spec;
 }

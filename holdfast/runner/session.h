@@ -19,6 +19,7 @@
 #include "holdfast/heap/heap_check.h"
 #include "holdfast/heap/roots.h"
 #include "holdfast/machine/machine.h"
+#include "holdfast/machine/native/options.h"
 #include "holdfast/workloads/workload.h"
 
 namespace holdfast {
@@ -48,9 +49,11 @@ struct SessionSpec {
   bool force = false;            ///< allow a domain the medium does not have (emulated)
   std::string latency = "none";  ///< preset of emulated delays
   uint64_t seed = 1;
+  HtmBackend htm = HtmBackend::soft;  ///< who runs hardware transactions
 
   /// Reads the fields engine, workload, params, options, path, open, bytes, max_bytes, threads,
-  /// domain, force, latency, seed. Throws Error(invalid_argument).
+  /// domain, force, latency, htm, seed. Throws Error(invalid_argument), or Error(unsupported) where
+  /// htm names what this computer does not have.
   static SessionSpec parse(Fields& fields);
   /// The same without engine, path, open and threads: what a benchmark's configurations share.
   static SessionSpec parse_common(Fields& fields);

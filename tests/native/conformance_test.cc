@@ -1,10 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/engines/common/any_engine.h"
+#include "tests/native/rtm_stand_in.h"
 #include "tests/native/world.h"
 
 namespace holdfast::conformance {
 
 void register_native();
+
+namespace {
+
+constexpr HtmBackend kHardware = native::hardware::kBackend;
+
+/// Over the processor's own transactions, even where none of them commits.
+template <class World>
+std::unique_ptr<World> in_hardware(const std::string& engine) {
+  static const RtmStandIn stand_in;
+  auto world = std::make_unique<World>(engine, Domain::process);
+  world->native().htm_backend = kHardware;
+  world->native().htm_unproven = true;
+  return world;
+}
+
+}  // namespace
 
 void register_native() {
   using World = NativeWorld<AnyEngine<NativeMachine>>;
@@ -13,6 +30,9 @@ void register_native() {
     for (const Domain domain : kDomains) {
       register_all<World>("native/" + engine + "/" + to_string(domain),
                           [engine, domain] { return std::make_unique<World>(engine, domain); });
+    }
+    if (row.description->needs_htm && kHardware != HtmBackend::soft) {
+      register_all<World>("hardware/" + engine, [engine] { return in_hardware<World>(engine); });
     }
   }
 }

@@ -62,10 +62,11 @@ TEST_P(NativeNontemporal, CountsTheLines) {
   const auto store = [&](size_t at, size_t n) {
     m.machine->store_nontemporal(m.words + at, source.data(), n * sizeof(uint64_t), Site{"test"});
   };
-  store(0, 8);   // one
-  store(7, 2);   // two
-  store(1, 16);  // three
-  store(3, 0);   // none
+  constexpr size_t kLineWords = native::kNativeLineBytes / sizeof(uint64_t);
+  store(0, kLineWords);      // one
+  store(kLineWords - 1, 2);  // two
+  store(1, 2 * kLineWords);  // three
+  store(3, 0);               // none
   const PersistCounters counted = m.machine->counters() - before;
   EXPECT_EQ(counted.nontemporal, 6u);
   EXPECT_EQ(counted.pwb, 0u);

@@ -33,12 +33,13 @@ TEST_P(NativeDomain, CountsEveryOperation) {
                        }});
   NativeMachine& machine = *opened.machine;
   EXPECT_EQ(machine.medium().domain(), GetParam());
-  alignas(kLineBytes) std::byte memory[4 * kLineBytes] = {};
+  constexpr size_t kLine = native::kNativeLineBytes;
+  alignas(kLine) std::byte memory[4 * kLine] = {};
   const PersistCounters before = machine.counters();
   machine.pwb(memory, Site{"test"});
-  machine.pwb_range(memory + kLineBytes - 1, 2, Site{});           // two lines
-  machine.pwb_range(memory + kLineBytes, 2 * kLineBytes, Site{});  // exactly two
-  machine.pwb_range(memory, 0, Site{});                            // none
+  machine.pwb_range(memory + kLine - 1, 2, Site{});      // two lines
+  machine.pwb_range(memory + kLine, 2 * kLine, Site{});  // exactly two
+  machine.pwb_range(memory, 0, Site{});                  // none
   machine.pfence(Site{});
   machine.pfence(Site{});
   machine.psync(Site{});

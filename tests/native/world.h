@@ -44,6 +44,7 @@ class NativeWorld {
   }
 
   CreateOptions& options() { return options_; }
+  NativeOptions& native() { return native_; }
   const Description& description() const {
     return *EngineFactory<E>::describe(options_.engine).value();
   }

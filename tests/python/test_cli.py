@@ -86,7 +86,7 @@ def test_bench_passes_on_what_it_is_told(fake, invoke):
     line = (
         "bench bank --engine swift,undo,swift --threads 1,2 --seconds 0.5 --domain pmem --force --latency stt"
     )
-    more = "--param accounts=7 --option swift.log_entries=64 --seed 9"
+    more = "--htm rtm --param accounts=7 --option swift.log_entries=64 --seed 9"
     result = invoke(*line.split(), *more.split())
     assert result.exit_code == 0, result.stderr
     ((verb, (spec,)),) = fake.calls
@@ -96,7 +96,7 @@ def test_bench_passes_on_what_it_is_told(fake, invoke):
     assert spec["params"] == {"accounts": "7"}
     assert spec["options"] == {"swift.log_entries": "64"}
     assert (spec["seconds"], spec["domain"], spec["force"]) == (0.5, "pmem", True)
-    assert (spec["seed"], spec["latency"]) == (9, "stt")
+    assert (spec["seed"], spec["latency"], spec["htm"]) == (9, "stt", "rtm")
 
 
 def test_bench_prints_environment_and_a_row_per_configuration(fake, invoke):

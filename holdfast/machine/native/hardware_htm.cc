@@ -61,12 +61,12 @@ void HardwareThread::prepare_to_suspend() {
 
 void HardwareThread::suspended([[maybe_unused]] void (*f)(void* a, void* b),
                                [[maybe_unused]] void* a, [[maybe_unused]] void* b) {
+  assert(hardware::kSuspends);
 #if defined(__powerpc64__)
+  order_stores();
   const auto end = reinterpret_cast<uintptr_t>(stack_.get()) + kStackBytes - kHeaderBytes;
   holdfast_call_suspended(f, a, b,
                           reinterpret_cast<std::byte*>(end & ~uintptr_t{2 * kLineBytes - 1}));
-#else
-  assert(!"nothing is suspended here");
 #endif
 }
 

@@ -20,6 +20,7 @@
 
 #include "holdfast/machine/machine.h"
 #include "holdfast/machine/native/words.h"
+#include "holdfast/machine/native/write_back.h"
 
 #if defined(__x86_64__)
 #include "holdfast/machine/native/rtm.h"
@@ -63,11 +64,17 @@ class HardwareThread {
   static bool doomed() { return hardware::doomed(); }
   static void suspend() {
     assert(hardware::kSuspends);
+    order_stores();
     hardware::suspend();
   }
   static void resume() { hardware::resume(); }
   static void track(Tracking tracking) {
-    tracking == Tracking::all ? hardware::resume_loads() : hardware::suspend_loads();
+    if (tracking == Tracking::all) {
+      hardware::resume_loads();
+    } else {
+      order_stores();
+      hardware::suspend_loads();
+    }
   }
 
   /// Runs f(a, b) while the transaction is suspended, on a stack that no transaction has touched. f
@@ -91,11 +98,16 @@ class HardwareThread {
   }
 
  private:
+  /// An engine now looks for readers that its stores might tear. A store that still waits in the
+  /// store buffer has not got its line yet, and would not be doomed by a reader that comes after
+  /// the look: so the stores come first. Fences are allowed inside transactions.
+  static void order_stores() { full_fence(); }
+
   template <uint8_t kCode>
   [[noreturn]] static void leave() {
+    assert(hardware::active());  // outside, the instruction does nothing
     hardware::abort<kCode>();
     hardware::resume();  // suspended, it had only been doomed
-    assert(!"an abort outside of a transaction");
     __builtin_unreachable();
   }
 

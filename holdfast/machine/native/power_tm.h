@@ -60,10 +60,9 @@ inline uint64_t state() {
 inline bool active() {
   return (state() & 6) != 0;
 }
-/// While suspended; otherwise who is doomed does not get to ask.
+/// While suspended; otherwise who is doomed does not get to ask, or goes back any moment.
 inline bool doomed() {
-  const uint64_t now = state();
-  return (now & 6) != 0 && (now & 8) != 0;
+  return (state() & 14) == 10;
 }
 
 inline void suspend() {

@@ -16,6 +16,10 @@ Force = Annotated[bool, typer.Option("--force", help="Allow a domain the medium 
 Latency = Annotated[
     str, typer.Option("--latency", metavar="PRESET", help="Emulated delays: none, fur, stt, pcm.")
 ]
+Htm = Annotated[
+    str,
+    typer.Option("--htm", metavar="BACKEND", help="Who runs hardware transactions: soft, rtm, power."),
+]
 
 # A warehouse of TPC-C with its logs and second copies; all heaps of a benchmark are open side by side.
 BYTES_PER_HEAP = 512 << 20
@@ -36,6 +40,7 @@ def run(
     domain: Domain = "process",
     force: Force = False,
     latency: Latency = "none",
+    htm: Htm = "soft",
     directory: Annotated[
         Path | None, typer.Option("--dir", metavar="DIR", help="Where heap files go.")
     ] = None,
@@ -67,6 +72,7 @@ def run(
         "domain": domain,
         "force": force,
         "latency": latency,
+        "htm": htm,
         "params": parameters,
         "options": given,
         "bytes": bytes_,

@@ -48,7 +48,7 @@ def _print_property(console: Console, name: str, value: Any) -> None:
     label = name.replace("_", " ")
     if isinstance(value, list) and value and isinstance(value[0], dict):
         for entry in value:
-            others = "; ".join(_text(v) for k, v in entry.items() if k != "name")
+            others = "; ".join(_text(v) for k, v in entry.items() if k != "name" and v != "")
             console.print(f"    {escape(label)} {escape(str(entry['name'])):<12} {escape(others)}")
     else:
         console.print(f"    {escape(label):<20} {escape(_text(value))}")

@@ -45,7 +45,7 @@ def print_environment(console: Console, report: dict[str, Any]) -> None:
 def print_setting(console: Console, report: dict[str, Any]) -> None:
     context = report["context"]
     parts = [f"domain {context.get('domain_text') or context.get('domain', 'none')}"]
-    for name in ("machine", "latency", "seed", "library_build_type", "compiler"):
+    for name in ("machine", "htm", "latency", "seed", "library_build_type", "compiler"):
         if context.get(name) not in (None, "", "none"):
             parts.append(f"{name.removeprefix('library_').replace('_', ' ')} {context[name]}")
     for name in ("params", "options"):
