@@ -44,6 +44,19 @@ class Blobs {
     }
   }
 
+  /// Whether its pieces hold so many bytes: where they do not, it is damaged.
+  static bool holds(const Blob<H>* blob, size_t bytes) {
+    size_t left = bytes;
+    for (const Piece<H>* piece = blob->first; piece != nullptr; piece = piece->next) {
+      const size_t n = piece->bytes;
+      if (n == 0 || n > kPieceBytes || n > left) {
+        return false;
+      }
+      left -= n;
+    }
+    return left == 0;
+  }
+
   /// `to` has room for all of it.
   static void load(const Blob<H>* blob, char* to) {
     for (const Piece<H>* piece = blob->first; piece != nullptr; piece = piece->next) {

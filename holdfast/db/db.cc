@@ -13,6 +13,8 @@
 namespace holdfast::db {
 namespace {
 
+constexpr int kMostThreads = 255;  // a stamp has a byte for the slot
+
 bool exists(const std::string& name) {
   struct stat ignored{};
   return stat(name.c_str(), &ignored) == 0;
@@ -61,6 +63,10 @@ DbEngine::Opened open_file(const Options& options, const std::string& name) {
     const char* const why =
         options.read_only ? ", and read_only creates nothing" : " (create_if_missing is false)";
     return holdfast::Status(Code::invalid_argument, name + " does not exist" + why);
+  }
+  if (options.max_threads > kMostThreads) {
+    return holdfast::Status(Code::invalid_argument,
+                            "max_threads is from 1 to " + std::to_string(kMostThreads));
   }
   const DbEngine* engine = find_engine(options.engine);
   if (engine == nullptr) {

@@ -10,6 +10,7 @@
 #include "holdfast/db/heap_iterator.h"
 #include "holdfast/db/heap_transaction.h"
 #include "holdfast/db/native_options.h"
+#include "holdfast/db/store_audit.h"
 
 namespace holdfast::db {
 
@@ -65,6 +66,11 @@ DbEngine::Opened EngineDB<E>::open(const Options& options, const std::string& na
   auto heap = create == nullptr ? H::open(name, {}, native) : H::create(name, *create, native);
   if (!heap) {
     return heap.status();
+  }
+  if (options.paranoid_checks) {  // before anything is followed
+    if (holdfast::Status status = StoreAudit<H>::run(**heap, options.comparator); !status.ok()) {
+      return holdfast::Status(status.code(), name + ": " + status.message());
+    }
   }
   StoreLimits limits;
   limits.feed_bytes = options.change_feed_bytes;
@@ -180,16 +186,7 @@ Status EngineDB<E>::ChangesSince(uint64_t sequence,
 
 template <class E>
 holdfast::Status EngineDB<E>::check() {
-  auto found = heap_->check([&](const BlockVisitor& visit) { store_->visit_blocks(visit); });
-  if (!found) {
-    return found.status();
-  }
-  if (found->ok()) {
-    return {};
-  }
-  return {Code::corrupt, found->errors.empty()
-                             ? std::to_string(found->leaked_blocks) + " blocks belong to nobody"
-                             : found->errors.front()};
+  return StoreAudit<H>::run(*heap_, store_->comparator());
 }
 
 }  // namespace holdfast::db

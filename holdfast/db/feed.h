@@ -90,11 +90,12 @@ class Feed {
   /// False where it is not there, which between first() and last() is damage.
   bool load(uint64_t sequence, std::string* to) const {
     const auto record = root_->tree.find(sequence);
-    if (record) {
-      to->resize(record->bytes);
-      Blobs<H>::load(record->blob, to->data());
+    if (!record || !Blobs<H>::holds(record->blob, record->bytes)) {
+      return false;
     }
-    return record.has_value();
+    to->resize(record->bytes);
+    Blobs<H>::load(record->blob, to->data());
+    return true;
   }
 
   template <class Visitor>

@@ -33,6 +33,8 @@ class Exposition {
   std::string text_;
 };
 
+const std::string kFilesAtLevel = "num-files-at-level";
+
 uint64_t sum(const std::array<uint64_t, kAbortCauses>& aborts) {
   uint64_t all = 0;
   for (const uint64_t n : aborts) {
@@ -73,8 +75,13 @@ bool HeapDB::property(const std::string& name, std::string* value) {
     *value = n ? std::to_string(*n) : n.status().to_string();
   } else if (name == "approximate-memory-usage") {
     *value = "0";  // the heap is the file
-  } else if (name.rfind("num-files-at-level", 0) == 0) {
-    *value = name == "num-files-at-level0" ? "1" : "0";
+  } else if (name.rfind(kFilesAtLevel, 0) == 0) {
+    const std::string level = name.substr(kFilesAtLevel.size());
+    if (level.empty() || level.find_first_not_of("0123456789") != std::string::npos ||
+        level.size() > 1 || level[0] > '6') {  // LevelDB's have seven
+      return false;
+    }
+    *value = level == "0" ? "1" : "0";
   } else if (name == "sstables") {
     value->clear();
   } else {

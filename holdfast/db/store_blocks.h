@@ -14,6 +14,9 @@
 
 namespace holdfast::db {
 
+/// A version's own block holds no longer value.
+inline constexpr size_t kMostShortValue = 4096;
+
 /// A piece of a long value; its bytes follow.
 template <class H>
 struct Piece {

@@ -29,6 +29,10 @@ Result<std::unique_ptr<Store<H>>> Store<H>::open(H& heap, const Comparator* comp
   if (!slots) {
     return slots.status();
   }
+  if (slots.value() != static_cast<uint64_t>(heap.superblock().slots)) {
+    return Status(Code::corrupt,
+                  "the database's number of thread slots is damaged; restore the file from a copy");
+  }
   std::unique_ptr<Store> store(new Store(heap, *root, comparator, limits, slots.value()));
   Status status = store->check_comparator();
   if (status.ok()) {
@@ -367,15 +371,15 @@ bool Store<H>::copy_entry(const Entry<H>* entry, const View* view, size_t most, 
                           EntryBuffer* to) {
   constexpr size_t kLook = 32;  // a look at an entry costs this much, whether or not it is seen
   const V* version = Versions<H>::seen(entry, view);
-  const size_t key_bytes = version == nullptr ? 0 : entry->key.bytes.load();
-  const size_t value_bytes = version == nullptr ? 0 : version->bytes.load();
-  *spent += kLook + key_bytes + value_bytes;
+  const size_t key_size = version == nullptr ? 0 : key_bytes(&entry->key);
+  const size_t value_size = version == nullptr ? 0 : Versions<H>::value_bytes(version);
+  *spent += kLook + key_size + value_size;
   if (*spent > most && !to->empty()) {
     return false;
   }
   if (version != nullptr) {
-    const auto room = to->add(key_bytes, value_bytes);
-    H::Engine::load_range(room.key, entry->key.content(), key_bytes);
+    const auto room = to->add(key_size, value_size);
+    H::Engine::load_range(room.key, entry->key.content(), key_size);
     Versions<H>::load_value(version, room.value);
   }
   return version == nullptr || *spent < most;

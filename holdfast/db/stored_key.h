@@ -13,6 +13,7 @@
 
 #include "holdfast/db/comparator.h"
 #include "holdfast/db/slice.h"
+#include "holdfast/engines/engine.h"
 #include "holdfast/structures/bplus_tree.h"
 
 namespace holdfast::db {
@@ -39,10 +40,27 @@ KeyBlock<H>* make_key_block(const Slice& key) {
   return block;
 }
 
+[[noreturn]] inline void throw_damaged(const char* what) {
+  throw Error(holdfast::Status(Code::corrupt, std::string(what) +
+                                                  " is damaged; restore the file from a copy, or "
+                                                  "let `verify` say what else is"));
+}
+
+/// Of a key in a heap, inside a transaction. Damaged lengths are not believed.
+template <class H>
+size_t key_bytes(const KeyBlock<H>* block) {
+  const size_t bytes = block->bytes;
+  const auto* context = static_cast<const Context*>(H::Machine::context());
+  if (!context->covers(block->content(), bytes)) [[unlikely]] {
+    throw_damaged("the length of a key");
+  }
+  return bytes;
+}
+
 /// Inside a transaction; replaces what `to` held.
 template <class H>
 void load_key(const KeyBlock<H>* block, std::string* to) {
-  to->resize(block->bytes.load());
+  to->resize(key_bytes(block));
   H::Engine::load_range(to->data(), block->content(), to->size());
 }
 
@@ -105,7 +123,7 @@ struct Probe {
  private:
   /// By all bytes; where the heads count, they are equal.
   [[gnu::noinline]] int order_of(const KeyBlock<H>* block) const {
-    const size_t bytes = block->bytes;
+    const size_t bytes = key_bytes(block);
     size_t known = 0;
     if (bytewise) {
       known = KeyHead::kBytes;
@@ -119,7 +137,8 @@ struct Probe {
       H::Engine::load_range(near, block->content() + known, bytes - known);
       return comparator->Compare(Slice(near, bytes - known), rest);
     }
-    std::string far(bytes - known, '\0');
+    // Bytewise, what goes beyond the sought key by one byte decides as much as all of it.
+    std::string far(bytewise ? std::min(bytes - known, rest.size() + 1) : bytes, '\0');
     H::Engine::load_range(far.data(), block->content() + known, far.size());
     return comparator->Compare(far, rest);
   }

@@ -45,10 +45,19 @@ class Versions {
     return version == nullptr || version->deleted() ? nullptr : version;
   }
   static void load_value(const V* version, std::string* to) {
-    to->resize(version->bytes.load());
+    to->resize(value_bytes(version));
     load_value(version, to->data());
   }
-  /// `to` has room for the version's bytes.
+  /// Of a version that is no deletion. What a damaged length would lead to is not read.
+  static size_t value_bytes(const V* version) {
+    const size_t bytes = version->bytes;
+    const Blob<H>* const blob = version->blob;
+    if (blob == nullptr ? bytes > kMostShortValue : !Blobs<H>::holds(blob, bytes)) [[unlikely]] {
+      throw_damaged("the length of a value");
+    }
+    return bytes;
+  }
+  /// `to` has room for value_bytes().
   static void load_value(const V* version, char* to) {
     if (const Blob<H>* blob = version->blob) {
       Blobs<H>::load(blob, to);

@@ -133,6 +133,12 @@ class BPlusTree {
   void dispose() { free_all(root_, height()); }
 
   Status check() const;
+  /// The shape of a tree that may be damaged anywhere. take(p, n) says whether p is a block of at
+  /// least n bytes that nobody else has; see(key, value) and separator(key), in order, whether an
+  /// entry and a key of an inner node are sound. Nothing is followed before that, and the walk ends
+  /// at the first false. What is wrong with the tree itself, or null; empty where one said false.
+  template <class Take, class See, class Separator>
+  const char* audit(Take&& take, See&& see, Separator&& separator) const;
 
   template <class Visitor>
   void visit_blocks(Visitor&& visit) const {
@@ -278,6 +284,8 @@ class BPlusTree {
   template <class Visitor>
   static void visit_all(void* node, int height, Visitor& visit);
   struct Check;
+  template <class Take, class See, class Separator>
+  struct Audit;
 
   Field<void*> root_;
   Field<int64_t> height_;  ///< levels of inner nodes above the leaves
@@ -285,4 +293,5 @@ class BPlusTree {
 
 }  // namespace holdfast
 
+#include "holdfast/structures/bplus_tree_audit.h"
 #include "holdfast/structures/bplus_tree_impl.h"

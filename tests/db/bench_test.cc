@@ -43,6 +43,17 @@ TEST(DbBenchZipfian, comes_up_in_proportion_to_a_power_of_the_rank) {
   EXPECT_GT(seen[999], 0);
 }
 
+TEST(DbBenchZipfian, sums_no_more_terms_than_it_must) {
+  constexpr uint64_t kItems = Zipfian::kSummed + 1'000'000;
+  double zeta = 0;
+  for (uint64_t i = kItems; i > 0; --i) {
+    zeta += std::pow(static_cast<double>(i), -Zipfian::kTheta);
+  }
+  EXPECT_NEAR(Zipfian::zeta(kItems) / zeta, 1, 1e-12);
+  Random random(1);
+  EXPECT_LT(Zipfian(uint64_t{1} << 40).next(random), uint64_t{1} << 40);  // at once
+}
+
 TEST(DbBenchZipfian, of_one_or_two_items) {
   Random random(1);
   const Zipfian one(1);

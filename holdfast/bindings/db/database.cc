@@ -113,14 +113,16 @@ void Database::close() {
   }
   const nb::gil_scoped_release release;
   gate_.close();
-  std::call_once(ended_, [this] {  // and the others wait for it
+  const std::lock_guard once(ending_mutex_);  // and the others wait for it
+  if (!ended_) {
     const std::lock_guard lock(dependents_mutex_);
     for (Dependent* dependent : dependents_) {
       dependent->drop();
     }
     dependents_.clear();
     db_.reset();
-  });
+    ended_ = true;
+  }
 }
 
 Snapshot::Snapshot(std::shared_ptr<Database> database) : database_(std::move(database)) {

@@ -138,7 +138,10 @@ class Database : public std::enable_shared_from_this<Database> {
   const bool read_only_;
   const native::ForkGuard guard_;
   Gate gate_;
-  std::once_flag ended_;
+  // No std::call_once: it would tie this module to thread-local words of libstdc++ in a way that
+  // keeps it from being loaded once an exception was thrown in the other module.
+  std::mutex ending_mutex_;
+  bool ended_ = false;
   std::mutex dependents_mutex_;
   std::set<Dependent*> dependents_;
 };

@@ -13,6 +13,7 @@ namespace {
 enum Kind : size_t { kRead, kUpdate, kInsert, kScan, kReadModifyWrite };
 
 constexpr int64_t kMost = int64_t{1} << 40;
+constexpr size_t kMostValue = 64 << 20;
 
 /// Which records are asked for. Made once; what changes while it runs is the number of records.
 class Chooser {
@@ -207,6 +208,10 @@ Ycsb Ycsb::parse(const Json& properties) {
                                      : Request::latest;
   y.value_size = static_cast<size_t>(fields.number("fieldcount", 10, 1, 10'000) *
                                      fields.number("fieldlength", 100, 1, 1 << 20));
+  if (y.value_size > kMostValue) {
+    refuse("ycsb: a record of fieldcount * fieldlength bytes has at most " +
+           std::to_string(kMostValue));
+  }
   y.longest_scan = static_cast<uint64_t>(fields.number("maxscanlength", 1000, 1, kMost));
   const std::string lengths = fields.text("scanlengthdistribution", "uniform");
   const std::string order = fields.text("insertorder", "hashed");

@@ -11,6 +11,9 @@ from typing import Any, TextIO
 from holdfast import errors
 from holdfast.cli.db.coding import Bytes
 
+# Of a row, in characters; values may be long, and `dump` writes what `load` reads.
+_LONGEST_CELL = 1 << 31
+
 
 class Format(StrEnum):
     csv = "csv"
@@ -76,7 +79,7 @@ def read(
         yield (
             as_text.decode_text(_text(record[name]), f"line {lines.line}, '{name}',"),
             # An object made here is JSON text, whatever the bytes of cells are written as.
-            _text(content).encode()
+            Bytes.text.decode_text(_text(content), f"line {lines.line}")
             if chosen is None
             else as_text.decode_text(_text(content), f"line {lines.line}, '{chosen}',"),
         )
@@ -87,9 +90,13 @@ def _text(cell: Any) -> str:
 
 
 def _table(lines: Numbered, delimiter: str) -> Iterator[dict[str, str]]:
+    csv.field_size_limit(_LONGEST_CELL)
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
-        columns = next(rows, [])
+        columns = next(rows, None)
+        if columns == []:
+            raise lines.wrong("is empty; the first one names the columns")
+        columns = columns or []
         if len(set(columns)) != len(columns):
             raise lines.wrong("names a column twice")
         for row in rows:
@@ -109,6 +116,10 @@ def _objects(lines: Numbered) -> Iterator[dict[str, Any]]:
             record = json.loads(line)
         except json.JSONDecodeError as error:
             raise lines.wrong(f"is not JSON: {error.msg} at column {error.colno}") from None
+        except RecursionError:
+            raise lines.wrong("is nested too deeply") from None
+        except ValueError as error:  # a number of thousands of digits
+            raise lines.wrong(f"cannot be read: {error}") from None
         if not isinstance(record, dict):
             raise lines.wrong('is no JSON object, such as {"key": "k", "value": "v"}')
         yield record

@@ -11,6 +11,7 @@ from holdfast import errors
 from holdfast.lab import files
 
 LETTERS = "abcdef"
+_MOST = 1 << 40  # as in holdfast/runner/db/ycsb.cc
 
 _WHOLE = ("recordcount", "operationcount", "fieldcount", "fieldlength", "maxscanlength")
 _SHARES = tuple(f"{kind}proportion" for kind in ("read", "update", "insert", "scan", "readmodifywrite"))
@@ -50,7 +51,7 @@ def parse(text: str, where: str) -> dict[str, Any]:
         if name not in _KNOWN:
             near = difflib.get_close_matches(name, _KNOWN, 1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_KNOWN)}"
-            raise errors.BadUsage(f"{place}: no property '{name}'; {hint}")
+            raise errors.BadUsage(f"{place}: no property '{name[:40]}'; {hint}")
         values[name] = _value(name, value, place)
     if all(values.get(share, 0) == 0 for share in _SHARES) and any(share in values for share in _SHARES):
         raise errors.BadUsage(f"{where}: all proportions are zero")
@@ -60,14 +61,16 @@ def parse(text: str, where: str) -> dict[str, Any]:
 def _value(name: str, value: str, place: str) -> Any:
     if name in _CHOICES:
         if value not in _CHOICES[name]:
-            raise errors.BadUsage(f"{place}: {name} is {' or '.join(_CHOICES[name])}, not '{value}'")
+            raise errors.BadUsage(f"{place}: {name} is {' or '.join(_CHOICES[name])}, not '{value[:40]}'")
         return value
     if name in _WHOLE:
-        if not value.isdecimal() or int(value) < 1:
-            raise errors.BadUsage(f"{place}: {name} is a whole number of at least 1, not '{value}'")
+        if not re.fullmatch(r"[0-9]{1,13}", value) or not 1 <= int(value) <= _MOST:
+            raise errors.BadUsage(
+                f"{place}: {name} is a whole number from 1 to {_MOST:,}, not '{value[:40]}'"
+            )
         return int(value)
-    if not re.fullmatch(r"\d*\.?\d+", value):
-        raise errors.BadUsage(f"{place}: {name} is a number such as 0.5, not '{value}'")
+    if not re.fullmatch(r"[0-9]{0,9}\.?[0-9]{1,20}", value):
+        raise errors.BadUsage(f"{place}: {name} is a number such as 0.5, not '{value[:40]}'")
     return float(value)
 
 

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Can bytes from outside break HoldfastDB: contents of batches, names of properties, sequence
+// numbers, options, and a file with damaged bytes? Each gets an answer or an error; a damaged file
+// is reported by Verify, whatever was damaged in the blocks of keys, versions and lists.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <vector>
+
+#include "holdfast/base/random.h"
+#include "holdfast/heap/inspect.h"
+#include "tests/db/db_file.h"
+
+namespace holdfast::db {
+namespace {
+
+std::string random_bytes(Random& random, size_t most) {
+  std::string bytes(random.below(most + 1), '\0');
+  for (char& byte : bytes) {
+    byte = static_cast<char>(random.next());
+  }
+  return bytes;
+}
+
+/// One to eight changes: a byte or bit anew, a piece cut out or put in twice, the end cut off.
+std::string mutated(Random& random, std::string bytes) {
+  for (uint64_t left = 1 + random.below(8); left > 0 && !bytes.empty(); --left) {
+    const size_t at = random.below(bytes.size());
+    const size_t n = 1 + random.below(std::min<size_t>(bytes.size() - at, 16));
+    switch (random.below(5)) {
+      case 0:
+        bytes[at] = static_cast<char>(random.next());
+        break;
+      case 1:
+        bytes[at] = static_cast<char>(bytes[at] ^ (1 << random.below(8)));
+        break;
+      case 2:
+        bytes.erase(at, n);
+        break;
+      case 3:
+        bytes.insert(at, bytes.substr(at, n));
+        break;
+      default:
+        bytes.resize(at);
+    }
+  }
+  return bytes;
+}
+
+class Counting final : public WriteBatch::Handler {
+ public:
+  void Put(const Slice& key, const Slice& value) override { bytes += key.size() + value.size(); }
+  void Delete(const Slice& key) override { bytes += key.size(); }
+  size_t bytes = 0;
+};
+
+TEST(DbFuzz, ContentsOfABatchAreTakenWholeOrNotAtAll) {
+  Random random(1);
+  int taken = 0;
+  for (int i = 0; i < 20000; ++i) {
+    WriteBatch batch;
+    for (uint64_t left = random.below(4); left > 0; --left) {
+      const std::string key = random_bytes(random, 20);
+      random.below(3) == 0 ? batch.Delete(key) : batch.Put(key, random_bytes(random, 40));
+    }
+    const std::string bytes = random.below(4) == 0 ? random_bytes(random, 60)
+                                                   : mutated(random, WriteBatchContents::of(batch));
+    WriteBatch other;
+    other.Put("as it", "was");
+    const std::string before = WriteBatchContents::of(other);
+    if (WriteBatchContents::set(&other, bytes)) {
+      ++taken;
+      Counting counting;
+      ASSERT_TRUE(other.Iterate(&counting).ok());
+      ASSERT_LE(counting.bytes, bytes.size());
+      ASSERT_EQ(WriteBatchContents::of(other), bytes);
+    } else {
+      ASSERT_EQ(WriteBatchContents::of(other), before) << i;
+    }
+  }
+  EXPECT_GT(taken, 1000);
+}
+
+TEST(DbFuzz, NamesOfPropertiesAreKnownOrNot) {
+  DbFile file;
+  put(*file, "key", "value");
+  Random random(2);
+  const std::vector<std::string> known{"holdfast.stats",
+                                       "holdfast.engine",
+                                       "holdfast.old-versions",
+                                       "holdfast.prometheus",
+                                       "holdfast.sequence",
+                                       "holdfast.open-snapshots",
+                                       "leveldb.sstables",
+                                       "leveldb.stats",
+                                       "leveldb.num-files-at-level0",
+                                       "leveldb.num-files-at-level6",
+                                       "leveldb.approximate-memory-usage"};
+  std::string value;
+  for (const std::string& name : known) {
+    EXPECT_TRUE(file->GetProperty(name, &value)) << name;
+  }
+  for (const char* name :
+       {"", "holdfast", "holdfast.", "leveldb.num-files-at-level", "leveldb.num-files-at-level7",
+        "leveldb.num-files-at-level0x", "leveldb.num-files-at-level-1",
+        "leveldb.num-files-at-level99999999999999999999"}) {
+    value = "as it was";
+    EXPECT_FALSE(file->GetProperty(name, &value)) << name;
+    EXPECT_EQ(value, "as it was") << name;
+  }
+  for (int i = 0; i < 5000; ++i) {
+    const std::string name = mutated(random, known[random.below(known.size())]);
+    value = "as it was";
+    if (!file->GetProperty(name, &value)) {
+      EXPECT_EQ(value, "as it was");
+    }
+  }
+}
+
+TEST(DbFuzz, SequenceNumbersAtTheirExtremes) {
+  for (const bool feed : {false, true}) {
+    DbFile file;
+    if (feed) {
+      file.options.change_feed_bytes = 1 << 20;
+    }
+    put(*file, "a", "1");
+    put(*file, "b", "2");
+    constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+    for (const uint64_t sequence : {uint64_t{0}, uint64_t{1}, uint64_t{2}, uint64_t{3},
+                                    uint64_t{1} << 63, kMost - 1, kMost}) {
+      int seen = 0;
+      const Status status = file->ChangesSince(sequence, [&](uint64_t, const WriteBatch&) {
+        ++seen;
+        return true;
+      });
+      if (!feed) {
+        EXPECT_TRUE(status.IsNotSupportedError()) << sequence;
+      } else {
+        EXPECT_EQ(status.ok(), sequence <= 2) << sequence << " " << status.ToString();
+        EXPECT_EQ(seen, sequence <= 2 ? 2 - static_cast<int>(sequence) : 0) << sequence;
+      }
+    }
+  }
+}
+
+TEST(DbFuzz, AbsurdOptionsAreRefusedAndLeaveNoFile) {
+  constexpr size_t kMost = std::numeric_limits<size_t>::max();
+  const std::vector<std::function<void(Options&)>> absurd{
+      [](Options& o) { o.comparator = nullptr; },
+      [](Options& o) { o.engine = ""; },
+      [](Options& o) { o.engine = std::string(100000, 'e'); },
+      [](Options& o) { o.engine = std::string("romulus-log\0", 12); },
+      [](Options& o) { o.engine = "htm"; },
+      [](Options& o) { o.engine_options["combine"] = "-1"; },
+      [](Options& o) { o.engine_options["combine"] = "1e9"; },
+      [](Options& o) { o.engine_options[""] = ""; },
+      [](Options& o) { o.initial_bytes = 0; },
+      [](Options& o) { o.initial_bytes = 1; },
+      [](Options& o) { o.initial_bytes = kMost; },
+      [](Options& o) { o.initial_bytes = kMost / 2 + 1; },
+      [](Options& o) { o.max_bytes = kMost; },
+      [](Options& o) { o.max_bytes = kMost - 4095; },
+      [](Options& o) { o.max_threads = 0; },
+      [](Options& o) { o.max_threads = -1; },
+      [](Options& o) { o.max_threads = std::numeric_limits<int>::min(); },
+      [](Options& o) { o.max_threads = 256; },
+      [](Options& o) { o.max_threads = std::numeric_limits<int>::max(); },
+  };
+  for (size_t i = 0; i < absurd.size(); ++i) {
+    DbFile file;
+    absurd[i](file.options);
+    DB* db = nullptr;
+    const Status status = DB::Open(file.options, file.path(), &db);
+    EXPECT_FALSE(status.ok()) << i;
+    EXPECT_EQ(db, nullptr) << i;
+    EXPECT_FALSE(std::filesystem::exists(file.path())) << i << ": a file was left behind";
+    delete db;
+  }
+  // What is only unusual works; what has no effect has none.
+  DbFile file;
+  file.options.write_buffer_size = kMost;
+  file.options.max_open_files = -5;
+  file.options.block_size = 0;
+  file.options.block_restart_interval = -1;
+  file.options.change_feed_bytes = kMost;
+  put(*file, std::string(1, '\0'), std::string(100000, '\0'));
+  expect_tidy(file);
+  for (const std::string& name : {std::string(), std::string("/"), std::string("/dev/null"),
+                                  std::string("/dev/full"), std::string(5000, 'n')}) {
+    DB* db = nullptr;
+    EXPECT_FALSE(DB::Open(file.options, name, &db).ok()) << name.substr(0, 20);
+    EXPECT_EQ(db, nullptr);
+  }
+}
+
+// ---- damaged files
+
+struct Made {
+  std::string bytes;
+  Model model;
+};
+
+/// A closed database with all there is in one: short, long and replaced values, deletions, keys
+/// that share their first bytes, and a change feed.
+Made make_database(DbFile& file) {
+  file.options.initial_bytes = 1 << 20;
+  file.options.change_feed_bytes = 1 << 16;
+  Random random(3);
+  Made made;
+  for (int i = 0; i < 400; ++i) {
+    const std::string key =
+        (i % 3 == 0 ? "a long common prefix of keys " : "k") + std::to_string(random.below(200));
+    if (random.below(5) == 0) {
+      EXPECT_TRUE(file->Delete({}, key).ok());
+      made.model.erase(key);
+    } else {
+      made.model[key] = std::string(random.below(40) == 0 ? 20000 : random.below(100), 'v');
+      put(*file, key, made.model[key]);
+    }
+  }
+  file.close();
+  std::ifstream in(file.path(), std::ios::binary);
+  made.bytes.assign(std::istreambuf_iterator<char>(in), {});
+  return made;
+}
+
+enum class Outcome : uint8_t { sound, refused, other };
+
+/// In a process of its own, which a wild pointer would end: what RepairDB says, and whether it left
+/// the model's content there. With a limit of its time, since it must not walk in circles either.
+Outcome look(const DbFile& file, const Model& model) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    Options options = file.options;
+    options.change_feed_bytes.reset();
+    if (!RepairDB(file.path(), options).ok()) {
+      _exit(static_cast<int>(Outcome::refused));
+    }
+    DB* db = nullptr;
+    options.read_only = true;
+    if (!DB::Open(options, file.path(), &db).ok()) {
+      _exit(static_cast<int>(Outcome::other));
+    }
+    Model found;
+    const std::unique_ptr<Iterator> at(db->NewIterator({}));
+    for (at->SeekToFirst(); at->Valid(); at->Next()) {
+      found[at->key().ToString()] = at->value().ToString();
+    }
+    _exit(static_cast<int>(at->status().ok() && found.size() == model.size() ? Outcome::sound
+                                                                             : Outcome::other));
+  }
+  int state = 0;
+  waitpid(child, &state, 0);
+  EXPECT_TRUE(WIFEXITED(state)) << "signal " << WTERMSIG(state);
+  return WIFEXITED(state) ? static_cast<Outcome>(WEXITSTATUS(state)) : Outcome::other;
+}
+
+class DbDamage : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Engines, DbDamage, ::testing::Values("undo", "romulus-log", "fur-mv"),
+                         engine_name);
+
+TEST_P(DbDamage, IsReportedOrHarmlessAndNeverACrash) {
+  DbFile file(GetParam());
+  const Made made = make_database(file);
+  ASSERT_EQ(look(file, made.model), Outcome::sound);
+  // Words of the data that somebody stored to; but not in values, which carry no check.
+  const Superblock shape = inspect_heap_file(file.path()).value().superblock;
+  std::vector<size_t> used;
+  const size_t begin = shape.segment_offset(0, 0);
+  for (size_t at = begin; at < std::min(begin + shape.data_bytes(), made.bytes.size()); at += 8) {
+    const std::string word = made.bytes.substr(at, 8);
+    if (word != std::string(8, '\0') && word != std::string(8, 'v')) {
+      used.push_back(at);
+    }
+  }
+  Random random(4);
+  int refused = 0;
+  int sound = 0;
+  for (int i = 0; i < 100; ++i) {
+    std::string bytes = made.bytes;
+    const size_t at = used[random.below(used.size())];
+    uint64_t word = 0;
+    std::memcpy(&word, &bytes[at], sizeof word);
+    switch (random.below(4)) {
+      case 0:
+        word ^= uint64_t{1} << random.below(64);
+        break;
+      case 1:
+        word = random.next();
+        break;
+      case 2:
+        word = 0;
+        break;
+      default:  // what stands somewhere else: a pointer to a wrong block
+        std::memcpy(&word, &bytes[used[random.below(used.size())]], sizeof word);
+    }
+    std::memcpy(&bytes[at], &word, sizeof word);
+    std::ofstream(file.path(), std::ios::binary | std::ios::trunc) << bytes;
+    const Outcome outcome = look(file, made.model);
+    refused += outcome == Outcome::refused;
+    sound += outcome == Outcome::sound;
+    EXPECT_NE(outcome, Outcome::other) << "seed 4, damage " << i << " at byte " << at;
+  }
+  EXPECT_GT(refused, 30);
+  std::printf("%s: %d refused, %d harmless\n", GetParam(), refused, sound);
+}
+
+}  // namespace
+}  // namespace holdfast::db
