@@ -39,6 +39,7 @@ typename LinkedLogReplayer<M>::Walked LinkedLogReplayer<M>::walk(ReplayShard<M>&
   }
   walked.complete = nothing_left(walked.next);
   for (size_t i = met.size(); i-- > 0 && walked.complete;) {
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): it was there on the way
     apply(logs_.record(met[i].thread, met[i].start).value());
   }
   return walked;

@@ -99,7 +99,7 @@ size_t LinkedLogReplayer<M>::replay(size_t limit) {
 /// What has been replayed is in the home, durably: the table says so, and then the space is free.
 template <class M>
 void LinkedLogReplayer<M>::persist_progress() {
-  progress_.time = last_->time;
+  progress_.time = last_->time;  // NOLINT(bugprone-unchecked-optional-access): something was done
   progress_.positions = next_;
   table_.write(progress_, Site{"pht.replay.table"}, Site{"pht.replay.table.fence"});
   free_space();

@@ -159,7 +159,7 @@ class LinkedLogReplayer {
   }
 
   void await_settled(const LinkedRecord& r) {
-    Word& word = threads_[r.thread].settled_time;
+    const Word& word = threads_[r.thread].settled_time;
     uint64_t time = word.load(std::memory_order_acquire);
     while (time < r.time) {
       time = machine_.wait_while(word, time);

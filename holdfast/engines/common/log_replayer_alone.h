@@ -46,6 +46,7 @@ typename LogReplayer<M>::Walked LogReplayer<M>::walk(ReplayShard<M>& shard, uint
     }
   }
   for (uint64_t number = last; shard.backward() && number >= first; --number) {
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): it was there on the way
     apply(settled(number).value());
   }
   return walked;

@@ -55,6 +55,7 @@ class LoggedLsaEngine : public LsaEngine<M, Derived> {
   }
 
  protected:
+  // NOLINTNEXTLINE(bugprone-crtp-constructor-accessibility): a frame lies between
   LoggedLsaEngine(M& machine, const Regions& regions, const Options& options, int max_threads,
                   uint64_t magic, typename StampedLogs<M>::Gaps gaps)
       : Base(machine, regions, LsaOptions::parse(options).value()),

@@ -24,6 +24,7 @@ class LsaEngine : public SoftwareEngine<M, LsaEngine<M, Derived>, LsaThread<M>, 
   using Thread = LsaThread<M>;
 
  protected:
+  // NOLINTNEXTLINE(bugprone-crtp-constructor-accessibility): a frame lies between
   LsaEngine(M& machine, const Regions& regions, const LsaOptions& options)
       : Base(machine, options.patience),
         lsa_options_(options),

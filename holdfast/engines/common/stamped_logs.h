@@ -116,7 +116,7 @@ class StampedLogs {
   void await_complete(int self, uint64_t time, Site site) {
     const int n = machine_.skips(site) ? 0 : scan_end();
     for (int s = 0; s < n; ++s) {
-      Position& since = owners_[s].since;
+      const Position& since = owners_[s].since;
       uint64_t seen = since.load(std::memory_order_acquire);
       while (s != self && seen != 0 && seen <= time) {
         seen = machine_.wait_while(since, seen);

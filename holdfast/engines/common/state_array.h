@@ -101,7 +101,7 @@ class StateArray {
       if (s == self) {
         continue;
       }
-      Word& word = durability_[s].state;
+      const Word& word = durability_[s].state;
       // Acquire: what the wait ends with happened before. Later incarnations carry larger stamps,
       // so re-reading instead of comparing with a snapshot waits for no transaction more.
       uint64_t state = word.load(std::memory_order_acquire);
@@ -118,7 +118,7 @@ class StateArray {
       if (s == self) {
         continue;
       }
-      Word& word = durability_[s].state;
+      const Word& word = durability_[s].state;
       const uint64_t first = word.load();
       uint64_t state = first;
       while (is_non_durable(first) && state == first) {

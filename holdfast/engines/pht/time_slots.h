@@ -31,12 +31,12 @@ class TimeSlots {
 
   /// Relaxed, in all three: the fence behind running, and the fences of the log behind the others,
   /// are what others may rely on; see the engines' headers.
-  void run(int slot, uint64_t lower_bound) { set(slot, lower_bound, kRunning, relaxed); }
-  void commit(int slot, uint64_t time) { set(slot, time, kCommitted, relaxed); }
+  void run(int slot, uint64_t lower_bound) { set(slot, lower_bound, kRunning, kRelaxed); }
+  void commit(int slot, uint64_t time) { set(slot, time, kCommitted, kRelaxed); }
   /// Release: the log's fence, and its note, come before.
-  void logged(int slot, uint64_t time) { set(slot, time, kLogged, release); }
+  void logged(int slot, uint64_t time) { set(slot, time, kLogged, kRelease); }
   /// Release: the marker's fence comes before; or, for a transaction that is none, its rollback.
-  void park(int slot) { set(slot, 0, kParked, release); }
+  void park(int slot) { set(slot, 0, kParked, kRelease); }
 
   /// Waits until no other update with a time of at most `time` runs, or has an incomplete log.
   /// Returns whether a newer one has committed, and is not durable yet.
@@ -141,8 +141,8 @@ class TimeSlots {
 
  private:
   using Word = typename M::template Atomic<uint64_t>;
-  static constexpr auto relaxed = std::memory_order_relaxed;
-  static constexpr auto release = std::memory_order_release;
+  static constexpr auto kRelaxed = std::memory_order_relaxed;
+  static constexpr auto kRelease = std::memory_order_release;
   static constexpr uint64_t kParked = 0;
   static constexpr uint64_t kRunning = 1;
   static constexpr uint64_t kCommitted = 2;
@@ -152,8 +152,8 @@ class TimeSlots {
     Word time{};
     Word link{};
     void copy(const Note& other) {
-      time.store(other.time.load(relaxed), release);
-      link.store(other.link.load(relaxed), release);
+      time.store(other.time.load(kRelaxed), kRelease);
+      link.store(other.link.load(kRelaxed), kRelease);
     }
   };
   struct alignas(2 * kLineBytes) Line {
@@ -177,7 +177,7 @@ class TimeSlots {
 
   template <class Done>
   uint64_t await(int s, Done&& done) {
-    Word& word = lines_[s].word;
+    const Word& word = lines_[s].word;
     uint64_t w = word.load();  // sequentially consistent: not before the caller's fence
     while (!done(w)) {
       w = machine_.wait_while(word, w);

@@ -82,7 +82,7 @@ class PiscesStates {
   void await_older(int self, uint64_t end, Site site) {
     const int n = machine_.skips(site) ? 0 : std::min(machine_.active_slots(), slots_);
     for (int s = 0; s < n; ++s) {
-      Word& word = activity_[s].word;
+      const Word& word = activity_[s].word;
       // Sequentially consistent: not before the read-modify-write in publish(). Later transactions
       // of the slot have later snapshots: reading again instead of comparing waits for none of
       // them.

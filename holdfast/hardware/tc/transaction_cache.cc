@@ -98,7 +98,7 @@ Time TransactionCache::spill(Core& core, Entry& entry, Time now) {
   return now;
 }
 
-void TransactionCache::erase(Core& core, std::deque<Entry>::iterator entry) {
+void TransactionCache::erase(Core& core, const std::deque<Entry>::iterator& entry) {
   core.used -= entry->logged ? 0 : 1;
   if (const auto count = present_.find(entry->at.line); --count->second == 0) {
     present_.erase(count);

@@ -96,7 +96,7 @@ class TransactionCache final : public HardwareDesign {
   Entry* active(Core& core, uint64_t tx, uint32_t line);
   Time make_room(Core& core, Time now);
   Time spill(Core& core, Entry& entry, Time now);
-  void erase(Core& core, std::deque<Entry>::iterator entry);
+  void erase(Core& core, const std::deque<Entry>::iterator& entry);
   Entry* newest(uint32_t line);
   bool older_elsewhere(const Entry& entry) const;
   void start_drains(Time now);

@@ -43,15 +43,15 @@ class alignas(2 * kLineBytes) HtmThread : private SoftThread {
   bool open() const { return in_software() ? SoftThread::open() : HardwareThread::open(); }
   bool doomed() const { return in_software() ? SoftThread::doomed() : HardwareThread::doomed(); }
 
-  /// Suspends, calls f(a, b), resumes; run_suspended() in engines/common says what f may do.
-  template <auto f, class A, class B>
+  /// Suspends, calls F(a, b), resumes; run_suspended() in engines/common says what f may do.
+  template <auto F, class A, class B>
   void suspended(A& a, B& b) {
     if (in_software()) [[likely]] {
       SoftThread::suspend();
-      f(a, b);
+      F(a, b);
       SoftThread::resume();
     } else {
-      hardware_.suspended([](void* x, void* y) { f(*static_cast<A*>(x), *static_cast<B*>(y)); }, &a,
+      hardware_.suspended([](void* x, void* y) { F(*static_cast<A*>(x), *static_cast<B*>(y)); }, &a,
                           &b);
     }
   }

@@ -193,7 +193,7 @@ void MemorySystem::copy(void* to, const void* from, size_t n) {
 uint64_t MemorySystem::read_modify_write(uintptr_t address, size_t size,
                                          FunctionRef<bool(uint64_t, uint64_t&)> change) {
   SimThread& thread = *current_thread;
-  Transaction& tx = *thread.tx;
+  const Transaction& tx = *thread.tx;
   runner_.point(thread, Op::rmw, address);
   if (tx.active()) {
     throw_if_doomed(thread);

@@ -171,7 +171,10 @@ class TimedMemory final : private CacheClient {
   CoherentCaches& caches() { return caches_; }
   MemoryController& dram() { return dram_; }
   MemoryController& medium_controller() { return medium_controller_; }
-  Time ps(double cycles) const { return static_cast<Time>(cycles * cycle_ps_ + 0.5); }
+  Time ps(double cycles) const {
+    // NOLINTNEXTLINE(bugprone-incorrect-roundings): never negative, and lround is a call
+    return static_cast<Time>(cycles * cycle_ps_ + 0.5);
+  }
 
  private:
   struct PerThread {
