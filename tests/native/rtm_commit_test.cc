@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Do engines do the right thing inside of RTM transactions that commit? A stand-in for processors
+// on which none does: XBEGIN is replaced in memory by an illegal instruction, and a signal handler
+// lets one thread's transactions begin and commit. It cannot roll back, and keeps nobody apart:
+// that is left to hardware.
+#include <gtest/gtest.h>
+
+#include "holdfast/base/sanitizers.h"
+#include "holdfast/machine/native/htm_support.h"
+
+// Sanitizers would object to a look at the program's code.
+#if defined(__x86_64__) && !HOLDFAST_ADDRESS_SANITIZER && !HOLDFAST_THREAD_SANITIZER
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <string>
+
+#include "holdfast/engines/common/any_engine.h"
+#include "holdfast/heap/heap.h"
+#include "holdfast/machine/native/native_machine.h"
+#include "tests/native/test_file.h"
+
+namespace holdfast {
+namespace {
+
+thread_local volatile bool inside = false;
+volatile int begun = 0;
+volatile int loads_suspended = 0;
+
+// XBEGIN to the next instruction, as rtm.h has it, and what takes its place.
+constexpr unsigned char kBegin[6] = {0xc7, 0xf8, 0, 0, 0, 0};
+constexpr unsigned char kIllegal[6] = {0x0f, 0x0b, 0xf8, 0, 0, 0};
+
+void handle(int signal_number, siginfo_t* /*info*/, void* context) {
+  auto* const registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+  const auto* const at = reinterpret_cast<const unsigned char*>(registers[REG_RIP]);
+  const auto is = [at](const char* bytes, size_t n) { return std::memcmp(at, bytes, n) == 0; };
+  if (std::memcmp(at, kIllegal, sizeof kIllegal) == 0) {  // EAX stays as it is: inside
+    inside = true;
+    begun = begun + 1;
+    registers[REG_RIP] += sizeof kIllegal;
+  } else if (is("\x0f\x01\xd5", 3)) {  // xend: outside of a real transaction a fault
+    inside = false;
+    registers[REG_RIP] += 3;
+  } else if (is("\x0f\x01\xd6", 3)) {  // xtest, where it is illegal: ZF, outside
+    constexpr greg_t kZeroFlag = 1 << 6;
+    registers[REG_EFL] |= kZeroFlag;
+    registers[REG_RIP] += 3;
+  } else if (is("\xf2\x0f\x01\xe8", 4) || is("\xf2\x0f\x01\xe9", 4)) {  // xsusldtrk, xresldtrk
+    loads_suspended = loads_suspended + 1;
+    registers[REG_RIP] += 4;
+  } else {
+    signal(signal_number, SIG_DFL);  // a mistake
+  }
+}
+
+extern "C" char __executable_start;
+extern "C" char etext;
+
+/// Replaces every `from` in the program's code by `to`, which is as long.
+void replace_in_code(const unsigned char (&from)[6], const unsigned char (&to)[6]) {
+  auto* const first = reinterpret_cast<unsigned char*>(&__executable_start);
+  auto* const last = reinterpret_cast<unsigned char*>(&etext);
+  for (auto* at = first;; ++at) {
+    at = std::search(at, last, std::begin(from), std::end(from));
+    if (at == last) {
+      return;
+    }
+    auto* const page = at - reinterpret_cast<uintptr_t>(at) % kPageBytes;
+    ASSERT_EQ(mprotect(page, 2 * kPageBytes, PROT_READ | PROT_WRITE | PROT_EXEC), 0);
+    std::copy(std::begin(to), std::end(to), at);
+    ASSERT_EQ(mprotect(page, 2 * kPageBytes, PROT_READ | PROT_EXEC), 0);
+  }
+}
+
+class RtmCommit : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (native::htm_support(HtmBackend::rtm).present) {
+      GTEST_SKIP() << "transactions commit here: conformance_test.cc has the real ones";
+    }
+    struct sigaction action{};
+    action.sa_sigaction = &handle;
+    action.sa_flags = SA_SIGINFO;
+    sigaction(SIGILL, &action, &illegal_before_);
+    sigaction(SIGSEGV, &action, &fault_before_);
+    replace_in_code(kBegin, kIllegal);
+    replaced_ = true;
+  }
+  void TearDown() override {
+    if (replaced_) {
+      replace_in_code(kIllegal, kBegin);
+      sigaction(SIGILL, &illegal_before_, nullptr);
+      sigaction(SIGSEGV, &fault_before_, nullptr);
+    }
+  }
+
+ private:
+  bool replaced_ = false;
+  struct sigaction illegal_before_{};
+  struct sigaction fault_before_{};
+};
+
+using H = Heap<AnyEngine<NativeMachine>>;
+struct Root {
+  static constexpr const char* kTypeName = "rtm_commit_test.root";
+  static constexpr uint32_t kTypeVersion = 1;
+  H::Field<uint64_t> words[40];
+};
+
+TEST_P(RtmCommit, UpdatesAndReadsTakePlaceInHardwareAndLast) {
+  const std::string engine = GetParam();
+  const NativeTestFile file;
+  NativeOptions native;
+  native.domain = Domain::process;
+  CreateOptions create;
+  create.engine = engine;
+  create.bytes = 1 << 20;
+  H::create(file.path(), create, native).value()->root<Root>("root").status().check();
+
+  native.htm_backend = HtmBackend::rtm;
+  native.htm_unproven = true;
+  {
+    const auto heap = H::open(file.path(), {}, native).value();
+    Root* const root = heap->root<Root>("root").value();
+    const Statistics before = heap->statistics();
+    const int begun_before = begun;
+    const int suspended_before = loads_suspended;
+    for (uint64_t i = 0; i < 100; ++i) {
+      heap->update([&] {
+            EXPECT_TRUE(inside);
+            for (uint64_t k = 0; k < 10; ++k) {
+              root->words[(7 * i + k) % 40] += k + 1;
+            }
+          })
+          .check();
+      EXPECT_FALSE(inside);
+    }
+    uint64_t sum = 0;
+    heap->read([&] { sum = std::accumulate(std::begin(root->words), std::end(root->words), sum); })
+        .check();
+    EXPECT_EQ(sum, 5500u);
+    const Statistics counts = heap->statistics() - before;
+    EXPECT_EQ(counts.update_commits, 100u);
+    EXPECT_EQ(counts.lock_fallbacks, 0u);
+    EXPECT_EQ(std::accumulate(counts.aborts.begin(), counts.aborts.end(), uint64_t{0}), 0u);
+    EXPECT_GE(begun - begun_before, 100);
+    EXPECT_EQ(loads_suspended - suspended_before, engine == "fur-tsx" ? 200 : 0);
+    heap->close().check();
+  }
+  const auto again = H::open(file.path(), {}, NativeOptions{.domain = Domain::process}).value();
+  Root* const root = again->root<Root>("root").value();
+  uint64_t sum = 0;
+  again->read([&] { sum = std::accumulate(std::begin(root->words), std::end(root->words), sum); })
+      .check();
+  EXPECT_EQ(sum, 5500u);
+  again->close().check();
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, RtmCommit,
+                         testing::Values("htm", "spht", "nv-htm", "fur-tsx", "crafty"),
+                         [](const auto& i) {
+                           std::string name = i.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace holdfast
+#endif
