@@ -81,7 +81,10 @@ TEST_P(RunnerEngine, IsMeasuredAndSimulated) {
     const double fences =
         entry["pfence_per_update"].get<double>() + entry["psync_per_update"].get<double>();
     const Description& about = *find_native_engine(GetParam()).value()->description;
-    EXPECT_EQ(fences > 0.0, about.durability != Durability::none);
+    const bool durable = about.durability != Durability::none;
+    EXPECT_EQ(entry["pwb_per_update"].get<double>() > 0.0, durable);
+    // One of them lets read-modify-writes do the ordering where those do.
+    EXPECT_EQ(fences > 0.0, durable && about.fences[0] != '0');
   }
 }
 
