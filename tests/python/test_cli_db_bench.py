@@ -136,7 +136,10 @@ def test_property_files_are_read_as_java_reads_them():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("recordcount=ten", "x: line 1: recordcount is a whole number of at least 1, not 'ten'"),
+        (
+            "recordcount=ten",
+            "x: line 1: recordcount is a whole number from 1 to 1,099,511,627,776, not 'ten'",
+        ),
         ("\nreadproportion=-1", "x: line 2: readproportion is a number"),
         ("requestdistribution=hotspot", "uniform or zipfian or latest, not 'hotspot'"),
         ("recordcuont=1", "no property 'recordcuont'; did you mean recordcount?"),
