@@ -3,9 +3,36 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace holdfast::sim {
+
+/// Which set of a cache a line belongs to: line % sets.
+class SetIndex {
+ public:
+  explicit SetIndex(size_t sets)
+      : sets_(sets),
+        mask_((sets & (sets - 1)) == 0 ? static_cast<uint32_t>(sets - 1) : kNoMask),
+        reciprocal_(~uint64_t{0} / sets + 1) {}
+
+  size_t of(uint32_t line) const {
+    if (mask_ != kNoMask) [[likely]] {
+      return line & mask_;
+    }
+    // Without a division (Lemire, Kaser, Kurz 2019), exact for 32-bit numbers.
+    const uint64_t low = reciprocal_ * line;
+    return static_cast<size_t>((static_cast<Wide>(low) * sets_) >> 64);
+  }
+
+ private:
+  __extension__ using Wide = unsigned __int128;
+  static constexpr uint32_t kNoMask = ~uint32_t{0};
+
+  size_t sets_;
+  uint32_t mask_;  ///< where the number of sets is a power of two
+  uint64_t reciprocal_;
+};
 
 /// The tags of one set-associative cache with least-recently-used replacement; any number of sets.
 /// The ways of a set stand in the order of their last use, so that most lookups end at the first.
@@ -18,11 +45,9 @@ class CacheArray {
     uint32_t meta = 0;  ///< the owner's bits
   };
 
-  CacheArray(size_t sets, size_t ways)
-      : sets_(sets), ways_(ways), reciprocal_(~uint64_t{0} / sets + 1), array_(sets * ways) {}
-
-  size_t sets() const { return sets_; }
-  size_t ways() const { return ways_; }
+  /// storage: sets * ways of them, free, which outlive this.
+  CacheArray(size_t sets, size_t ways, Way* storage)
+      : index_(sets), sets_(sets), ways_(ways), array_(storage) {}
 
   /// The line's way, now the most recently used of its set; null when it is not here.
   Way* use(uint32_t line) {
@@ -56,6 +81,9 @@ class CacheArray {
     __builtin_prefetch(set);
     __builtin_prefetch(set + ways_ - 1);
   }
+
+  /// What of the line's set has not been used for longest; kNoLine while the set is not full.
+  uint32_t last(uint32_t line) { return set_of(line)[ways_ - 1].line; }
 
   /// Puts in a line that is not here and returns what it displaced: the least recently used way, or
   /// kNoLine. The new line is the first of its set.
@@ -102,35 +130,34 @@ class CacheArray {
 
   template <class F>
   void for_each(F&& f) {
-    for (Way& way : array_) {
-      if (way.line != kNoLine) {
-        f(way);
+    for (Way* way = array_; way < array_ + sets_ * ways_; ++way) {
+      if (way->line != kNoLine) {
+        f(*way);
       }
     }
   }
 
  private:
-  __extension__ using Wide = unsigned __int128;
-
-  Way* set_of(uint32_t line) {
-    // line % sets_ without a division (Lemire, Kaser, Kurz 2019), exact for 32-bit numbers.
-    const uint64_t low = reciprocal_ * line;
-    const auto set = static_cast<size_t>((static_cast<Wide>(low) * sets_) >> 64);
-    return &array_[set * ways_];
-  }
+  Way* set_of(uint32_t line) const { return array_ + index_.of(line) * ways_; }
 
   static void to_front(Way* set, size_t i) {
     const Way way = set[i];
-    for (; i > 0; --i) {
-      set[i] = set[i - 1];
+    if (i > kFewWays) {
+      std::memmove(set + 1, set, i * sizeof(Way));
+    } else {
+      for (; i > 0; --i) {
+        set[i] = set[i - 1];
+      }
     }
     set[0] = way;
   }
 
+  static constexpr size_t kFewWays = 8;  ///< are moved sooner than memmove is called
+
+  SetIndex index_;
   size_t sets_;
   size_t ways_;
-  uint64_t reciprocal_;
-  std::vector<Way> array_;
+  Way* array_;
 };
 
 }  // namespace holdfast::sim

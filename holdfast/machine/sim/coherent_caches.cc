@@ -21,6 +21,34 @@ const CacheDescription& or_above(const CacheDescription& cache, const CacheDescr
   return cache.bytes != 0 ? cache : above;
 }
 
+size_t ways(const CacheDescription& cache, size_t line_bytes) {
+  return sets(cache, line_bytes) * static_cast<size_t>(cache.ways);
+}
+
+/// How many caches there are. The service core has an L1 and an L2 more.
+struct Numbers {
+  explicit Numbers(const MachineDescription& machine)
+      : cores(static_cast<size_t>(machine.cores) * static_cast<size_t>(machine.sockets)),
+        cores_per_domain(static_cast<size_t>(machine.l2.bytes != 0 ? machine.l2.cores : 1)),
+        domains((cores + cores_per_domain - 1) / cores_per_domain + 1),
+        llc_cores(machine.llc.bytes != 0 ? static_cast<size_t>(machine.llc.cores) : 0),
+        llcs(llc_cores != 0 ? (cores + llc_cores - 1) / llc_cores : 0) {}
+
+  size_t cores;
+  size_t cores_per_domain;
+  size_t domains;
+  size_t llc_cores;
+  size_t llcs;
+};
+
+size_t ways_of_all(const MachineDescription& machine) {
+  const Numbers n(machine);
+  const size_t line = machine.line_bytes;
+  return (n.cores + 1) * ways(machine.l1, line) +
+         n.domains * ways(or_above(machine.l2, machine.l1), line) +
+         (n.llcs != 0 ? n.llcs * ways(machine.llc, line) : 0);
+}
+
 Time picoseconds(double nanoseconds) {
   return static_cast<Time>(std::llround(nanoseconds * 1000));
 }
@@ -42,10 +70,13 @@ const char* to_string(Level level) {
 }
 
 CoherentCaches::CoherentCaches(const MachineDescription& machine, size_t lines, CacheClient& client)
-    : client_(client), inclusive_(machine.llc.inclusive), records_(lines, true) {
-  const size_t cores = static_cast<size_t>(machine.cores) * static_cast<size_t>(machine.sockets);
+    : client_(client),
+      ways_(ways_of_all(machine), true),
+      inclusive_(machine.llc.inclusive),
+      records_(lines, true) {
+  const auto [cores, cores_per_domain, domains, llc_cores, llcs] = Numbers(machine);
   const CacheDescription& l2 = or_above(machine.l2, machine.l1);
-  cores_per_domain_ = static_cast<size_t>(machine.l2.bytes != 0 ? machine.l2.cores : 1);
+  cores_per_domain_ = cores_per_domain;
   const auto ps = [&](double cycles) { return picoseconds(cycles / machine.core.ghz); };
   l1_time_ = ps(machine.l1.hit_cycles);
   l2_time_ = ps(l2.hit_cycles);
@@ -53,29 +84,32 @@ CoherentCaches::CoherentCaches(const MachineDescription& machine, size_t lines, 
   transfer_time_ = picoseconds(machine.transfer_ns);
   remote_time_ = picoseconds(machine.transfer_remote_ns);
 
-  const size_t domains = (cores + cores_per_domain_ - 1) / cores_per_domain_ + 1;
-  const size_t llc_cores = machine.llc.bytes != 0 ? static_cast<size_t>(machine.llc.cores) : 0;
-  const size_t llcs = llc_cores != 0 ? (cores + llc_cores - 1) / llc_cores : 0;
   if (domains > 64 || llcs > 32) {
     throw Error(Status(Code::invalid_argument,
                        machine.name +
                            ": the directory knows at most 64 L2 caches and 32 last-level "
                            "caches"));
   }
+  std::fill_n(ways_.data(), ways_of_all(machine), CacheArray::Way{});
+  CacheArray::Way* free = ways_.data();
+  const auto add = [&](auto& caches, const CacheDescription& cache) {
+    caches.emplace_back(sets(cache, machine.line_bytes), static_cast<size_t>(cache.ways), free);
+    free += ways(cache, machine.line_bytes);
+  };
   for (size_t core = 0; core <= cores; ++core) {
     domain_of_.push_back(
         static_cast<uint8_t>(core == cores ? domains - 1 : core / cores_per_domain_));
-    l1_.emplace_back(sets(machine.l1, machine.line_bytes), static_cast<size_t>(machine.l1.ways));
+    add(l1_, machine.l1);
   }
   for (size_t domain = 0; domain < domains; ++domain) {
-    l2_.emplace_back(sets(l2, machine.line_bytes), static_cast<size_t>(l2.ways));
+    add(l2_, l2);
     const bool service = domain + 1 == domains;
     const size_t core = service ? 0 : domain * cores_per_domain_;
     socket_of_.push_back(static_cast<int>(core / static_cast<size_t>(machine.cores)));
     llc_of_.push_back(static_cast<uint8_t>(llc_cores != 0 ? core / llc_cores : 0));
   }
   for (size_t llc = 0; llc < llcs; ++llc) {
-    llc_.emplace_back(sets(machine.llc, machine.line_bytes), static_cast<size_t>(machine.llc.ways));
+    add(llc_, machine.llc);
     socket_of_llc_.push_back(
         static_cast<int>(llc * llc_cores / static_cast<size_t>(machine.cores)));
     domains_of_llc_.push_back(0);
@@ -109,7 +143,7 @@ CoherentCaches::Outcome CoherentCaches::fetch(size_t domain, uint32_t line, cons
     return from_socket(domain, socket_of(record.owner - size_t{1}), now);
   }
   const size_t own_llc = llc_of(domain);
-  if (!llc_.empty() && llc_[own_llc].use(line) != nullptr) {
+  if (has(record.llcs, own_llc) && llc_[own_llc].use(line) != nullptr) {
     return {now + llc_time_, Level::llc};
   }
   if (record.llcs != 0) {
@@ -131,7 +165,8 @@ CoherentCaches::Outcome CoherentCaches::load(int core, uint32_t line, Time now) 
   const size_t domain = domain_of(core);
   const Time start = std::max(now, record.busy);
   Outcome outcome;
-  if (CacheArray::Way* way = l2_[domain].use(line)) {
+  CacheArray::Way* way = has(record.sharers, domain) ? l2_[domain].use(line) : nullptr;
+  if (way != nullptr) {
     outcome = {start + l2_time_, Level::l2};
     if (cores_per_domain_ > 1) {
       // What a sibling holds for writing it shares now.
@@ -143,6 +178,7 @@ CoherentCaches::Outcome CoherentCaches::load(int core, uint32_t line, Time now) 
       });
     }
   } else {
+    prefetch_eviction(domain, line);
     const uint32_t flags = flags_for_fill(line);
     outcome = fetch(domain, line, record, start);
     if (record.owner != 0) {
@@ -172,12 +208,13 @@ CoherentCaches::Outcome CoherentCaches::own(int core, uint32_t line, Time now) {
   Record& record = records_[line];
   const size_t domain = domain_of(core);
   const Time start = std::max(now, record.busy);
-  const bool in_l1 = l1_[static_cast<size_t>(core)].peek(line) != nullptr;
-  const bool in_l2 = l2_[domain].use(line) != nullptr;
+  const bool in_l2 = has(record.sharers, domain) && l2_[domain].use(line) != nullptr;
+  const bool in_l1 = in_l2 && l1_[static_cast<size_t>(core)].peek(line) != nullptr;
   const uint64_t others = record.sharers & ~bit(domain);
   const uint32_t flags = in_l1 ? 0 : flags_for_fill(line);
   Outcome outcome;
   if (!in_l2) {
+    prefetch_eviction(domain, line);
     outcome = fetch(domain, line, record, start);
   } else if (record.owner == domain + 1) {
     // In L1 and alone with it, but not known to be: a transaction had the line.
@@ -224,6 +261,17 @@ CoherentCaches::Outcome CoherentCaches::own(int core, uint32_t line, Time now) {
 
 // ---- fills and evictions
 
+/// Tells the host what the line's fill of this L2 will look at once it has made room.
+void CoherentCaches::prefetch_eviction(size_t domain, uint32_t line) {
+  const uint32_t victim = l2_[domain].last(line);
+  if (victim != CacheArray::kNoLine) {
+    __builtin_prefetch(&records_[victim]);
+    if (!llc_.empty()) {
+      llc_[llc_of(domain)].prefetch(victim);
+    }
+  }
+}
+
 bool CoherentCaches::sibling_has(int core, uint32_t line) {
   bool found = false;
   if (cores_per_domain_ > 1) {
@@ -232,6 +280,16 @@ bool CoherentCaches::sibling_has(int core, uint32_t line) {
     });
   }
   return found;
+}
+
+template <class Cache>
+CacheArray::Way CoherentCaches::insert(Cache& cache, Level level, uint32_t line, uint32_t bits) {
+  if (!choosing_) {
+    return cache.insert(line, bits);
+  }
+  return cache.insert(line, bits, [&](const CacheArray::Way* set, size_t ways) {
+    return client_.victim(level, set, ways, line);
+  });
 }
 
 void CoherentCaches::fill_l1(int core, uint32_t line, uint32_t bits) {
@@ -280,11 +338,13 @@ Time CoherentCaches::evict_l2(size_t domain, CacheArray::Way victim, Time now) {
 }
 
 Time CoherentCaches::fill_llc(size_t llc, uint32_t line, uint32_t bits, Time now) {
-  if (CacheArray::Way* way = llc_[llc].use(line)) {
+  Record& record = records_[line];
+  if (has(record.llcs, llc)) {
+    CacheArray::Way* way = llc_[llc].use(line);
     way->meta = LineBits::merged(way->meta, bits);
     return now;
   }
-  records_[line].llcs |= uint32_t{1} << llc;
+  record.llcs |= uint32_t{1} << llc;
   const CacheArray::Way victim = insert(llc_[llc], Level::llc, line, bits);
   return victim.line == CacheArray::kNoLine ? now : evict_llc(llc, victim, now);
 }
@@ -301,16 +361,6 @@ Time CoherentCaches::evict_llc(size_t llc, CacheArray::Way victim, Time now) {
   }
   client_.left_llc(victim.line, domains_of_llc(llc) & ~record.sharers);
   return to_memory(victim.line, bits, now);
-}
-
-CacheArray::Way CoherentCaches::insert(CacheArray& cache, Level level, uint32_t line,
-                                       uint32_t bits) {
-  if (!choosing_) {
-    return cache.insert(line, bits);
-  }
-  return cache.insert(line, bits, [&](const CacheArray::Way* set, size_t ways) {
-    return client_.victim(level, set, ways, line);
-  });
 }
 
 Time CoherentCaches::to_memory(uint32_t line, uint32_t meta, Time now) {

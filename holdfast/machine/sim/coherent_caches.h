@@ -13,6 +13,7 @@
 #include "holdfast/base/function_ref.h"
 #include "holdfast/machine/sim/agent_queue.h"
 #include "holdfast/machine/sim/cache_array.h"
+#include "holdfast/machine/sim/last_level_array.h"
 #include "holdfast/machine/sim/machine_description.h"
 #include "holdfast/machine/sim/zeroed_array.h"
 
@@ -92,14 +93,14 @@ class CoherentCaches {
   CacheArray::Way* in_l1(int core, uint32_t line) {
     return l1_[static_cast<size_t>(core)].use(line);
   }
+  bool peek_l1(int core, uint32_t line) {
+    return l1_[static_cast<size_t>(core)].peek(line) != nullptr;
+  }
   /// Tells the host that the line missed this core's L1, and what will be looked at next.
   void prefetch(int core, uint32_t line) {
     const size_t domain = domain_of(core);
     __builtin_prefetch(&records_[line]);
     l2_[domain].prefetch(line);
-    if (!llc_.empty()) {
-      llc_[llc_of(domain)].prefetch(line);
-    }
   }
   /// A load that missed L1: brings the line there.
   Outcome load(int core, uint32_t line, Time now);
@@ -133,13 +134,15 @@ class CoherentCaches {
   void for_each_marked(FunctionRef<void(Level level, uint32_t line, uint32_t meta)> f);
 
  private:
-  struct Record {
-    uint64_t sharers;  ///< domains with a copy
+  /// Exact: whose bit is not set need not be searched.
+  struct alignas(32) Record {
+    uint64_t sharers;  ///< domains with a copy in L2, and perhaps above
     Time busy;         ///< ownership is on its way until then
     uint32_t llcs;     ///< last-level caches with a copy
     uint8_t owner;     ///< domain + 1 that holds it exclusively
   };
 
+  static bool has(uint64_t mask, size_t i) { return (mask >> i & 1) != 0; }
   size_t domain_of(int core) const { return domain_of_[static_cast<size_t>(core)]; }
   size_t llc_of(size_t domain) const { return llc_of_[domain]; }
   int socket_of(size_t domain) const { return socket_of_[domain]; }
@@ -147,6 +150,7 @@ class CoherentCaches {
   template <class F>
   void for_each_core(size_t domain, F&& f);
 
+  void prefetch_eviction(size_t domain, uint32_t line);
   Outcome fetch(size_t domain, uint32_t line, const Record& record, Time now);
   Outcome from_socket(size_t domain, int socket, Time now) const;
   Outcome from_nearest(size_t domain, uint64_t domains, Time now) const;
@@ -163,7 +167,8 @@ class CoherentCaches {
   bool moves_up(size_t domain, uint32_t line, Record& record);
   uint32_t own_llc(size_t domain) const { return llc_.empty() ? 0 : uint32_t{1} << llc_of(domain); }
   bool sibling_has(int core, uint32_t line);
-  CacheArray::Way insert(CacheArray& cache, Level level, uint32_t line, uint32_t bits);
+  template <class Cache>
+  CacheArray::Way insert(Cache& cache, Level level, uint32_t line, uint32_t bits);
   Time to_memory(uint32_t line, uint32_t meta, Time now);
   uint32_t flags_for_fill(uint32_t line) { return with_design_ ? flags_of(line) : 0; }
   uint32_t leaving(Level from, uint32_t line, uint32_t meta, Time now) {
@@ -173,9 +178,10 @@ class CoherentCaches {
   void for_each_copy(uint32_t line, F&& f);
 
   CacheClient& client_;
+  ZeroedArray<CacheArray::Way> ways_;  ///< of all caches
   std::vector<CacheArray> l1_;
   std::vector<CacheArray> l2_;
-  std::vector<CacheArray> llc_;
+  std::vector<LastLevelArray> llc_;
   size_t cores_per_domain_;
   std::vector<uint8_t> domain_of_;
   std::vector<uint8_t> llc_of_;

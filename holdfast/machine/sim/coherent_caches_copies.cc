@@ -41,8 +41,8 @@ void CoherentCaches::invalidate(uint32_t line) {
 }
 
 void CoherentCaches::for_each_marked(FunctionRef<void(Level, uint32_t, uint32_t)> f) {
-  const auto visit = [&](Level level, std::vector<CacheArray>& caches) {
-    for (CacheArray& cache : caches) {
+  const auto visit = [&](Level level, auto& caches) {
+    for (auto& cache : caches) {
       cache.for_each([&](const CacheArray::Way& way) {
         if ((way.meta & LineBits::kContent) != 0) {
           f(level, way.line, way.meta & LineBits::kContent);

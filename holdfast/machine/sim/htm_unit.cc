@@ -7,26 +7,9 @@
 
 namespace holdfast::sim {
 
-HtmUnit::HtmUnit(size_t lines, size_t slots, const HtmLimits& limits, HtmListener& listener,
-                 bool huge_table, HostPages* pages)
-    : lines_(lines, huge_table, pages),
-      transactions_(slots),
-      limits_(limits),
-      group_of_(slots),
-      usage_(slots),
-      listener_(listener) {
+HtmUnit::HtmUnit(size_t slots, const HtmLimits& limits, HtmListener& listener)
+    : transactions_(slots), limits_(limits), group_of_(slots), usage_(slots), listener_(listener) {
   std::iota(group_of_.begin(), group_of_.end(), 0);
-}
-
-HtmUnit::~HtmUnit() {
-  // Whoever holds no transaction holds no lines either.
-  for (const Transaction& tx : transactions_) {
-    for (const auto* lines : {&tx.read_lines, &tx.written_lines}) {
-      for (const uint32_t line : *lines) {
-        lines_.clear(line, 1);
-      }
-    }
-  }
 }
 
 void HtmUnit::set_group(int slot, int group, int parts) {
@@ -42,7 +25,6 @@ void HtmUnit::begin(int slot, Tracking tracking) {
   tx.unwinding = false;
   tx.tracking = tracking;
   tx.doom = AbortCause::none;
-  ++open_;
 }
 
 void HtmUnit::release(int slot) {
@@ -52,17 +34,15 @@ void HtmUnit::release(int slot) {
   used.loads -= tx.read_lines.size();
   used.stores -= tx.written_lines.size() - tx.in_both;
   tx.in_both = 0;
-  const auto bit = static_cast<unsigned>(slot);
   for (const uint32_t line : tx.read_lines) {
-    lines_[line].readers[bit / 64] &= ~(uint64_t{1} << (bit % 64));
+    held_.remove_reader(slot, line);
   }
   for (const uint32_t line : tx.written_lines) {
-    lines_[line].writer = 0;
+    held_.remove_writer(line);
   }
   tx.read_lines.clear();
   tx.written_lines.clear();
   tx.words.clear();
-  --open_;
 }
 
 void HtmUnit::end(int slot) {
@@ -83,24 +63,25 @@ void HtmUnit::doom(int slot, AbortCause cause) {
   }
 }
 
-void HtmUnit::evict_writer(int slot, uint32_t line) {
-  const int writer = lines_[line].writer - 1;
+void HtmUnit::evict_writer(int slot, Holders holders) {
+  const int writer = holders.writer - 1;
   if (writer >= 0 && writer != slot) {
     doom(writer, AbortCause::conflict);
   }
 }
 
 template <class F>
-void HtmUnit::for_each_reader(uint32_t line, F&& f) {
-  for (unsigned part = 0; part < kMaxSlots / 64; ++part) {
-    for (uint64_t readers = lines_[line].readers[part]; readers != 0; readers &= readers - 1) {
+void HtmUnit::for_each_reader(const Holders& holders, F&& f) {
+  for (size_t part = 0; part < holders.readers.size(); ++part) {
+    for (uint64_t readers = holders.readers[part]; readers != 0; readers &= readers - 1) {
       f(static_cast<int>(part * 64) + std::countr_zero(readers));
     }
   }
 }
 
-void HtmUnit::evict_readers(int slot, uint32_t line) {
-  for_each_reader(line, [&](int reader) {
+void HtmUnit::evict_others(int slot, Holders holders) {
+  evict_writer(slot, holders);
+  for_each_reader(holders, [&](int reader) {
     if (reader != slot) {
       doom(reader, AbortCause::conflict);
     }
@@ -108,12 +89,17 @@ void HtmUnit::evict_readers(int slot, uint32_t line) {
 }
 
 void HtmUnit::lost(uint32_t line, bool readers, bool writer, FunctionRef<bool(int)> concerned) {
-  const int owner = lines_[line].writer - 1;
+  const Holders* found = held_.find(line);
+  if (found == nullptr) {
+    return;
+  }
+  const Holders holders = *found;
+  const int owner = holders.writer - 1;
   if (writer && owner >= 0 && concerned(owner)) {
     doom(owner, AbortCause::capacity);
   }
   if (readers) {
-    for_each_reader(line, [&](int reader) {
+    for_each_reader(holders, [&](int reader) {
       if (concerned(reader)) {
         doom(reader, AbortCause::capacity);
       }
@@ -131,38 +117,38 @@ bool HtmUnit::full(int slot, bool store) {
 }
 
 void HtmUnit::plain_store(int slot, uint32_t line) {
-  if (open_ == 0) {
-    return;
-  }
-  evict_writer(slot, line);
-  evict_readers(slot, line);
-  if (owns(slot, line)) {
-    doom(slot, AbortCause::conflict);
+  if (const Holders* holders = held_.find(line)) {
+    const bool own = holders->writer == slot + 1;
+    evict_others(slot, *holders);
+    if (own) {
+      doom(slot, AbortCause::conflict);
+    }
   }
 }
 
 void HtmUnit::transactional_load(int slot, uint32_t line) {
-  evict_writer(slot, line);
   Transaction& tx = transaction(slot);
-  if (tx.tracking == Tracking::stores || owns(slot, line)) {
-    return;
-  }
-  const auto bit = static_cast<unsigned>(slot);
-  uint64_t& readers = lines_[line].readers[bit / 64];
-  if ((readers >> (bit % 64) & 1) == 0) {
-    if (full(slot, false)) {
-      doom(slot, AbortCause::capacity);
+  if (const Holders* holders = held_.find(line)) {
+    const bool known = holders->writer == slot + 1 || holders->has_reader(slot);
+    evict_writer(slot, *holders);
+    if (known) {
       return;
     }
-    readers |= uint64_t{1} << (bit % 64);
-    tx.read_lines.push_back(line);
-    ++usage(slot).loads;
   }
+  if (tx.tracking == Tracking::stores) {
+    return;
+  }
+  if (full(slot, false)) {
+    doom(slot, AbortCause::capacity);
+    return;
+  }
+  held_.add_reader(slot, line);
+  tx.read_lines.push_back(line);
+  ++usage(slot).loads;
 }
 
 void HtmUnit::transactional_store(int slot, uint32_t line) {
-  evict_writer(slot, line);
-  evict_readers(slot, line);
+  request_exclusive(slot, line);
   Transaction& tx = transaction(slot);
   if (!owns(slot, line)) {
     const bool has_entry = limits_.together && reads(slot, line);
@@ -170,7 +156,7 @@ void HtmUnit::transactional_store(int slot, uint32_t line) {
       doom(slot, AbortCause::capacity);
       return;
     }
-    lines_[line].writer = static_cast<uint16_t>(slot + 1);
+    held_.set_writer(slot, line);
     tx.written_lines.push_back(line);
     has_entry ? ++tx.in_both : ++usage(slot).stores;
   }

@@ -9,13 +9,10 @@
 
 #include "holdfast/base/function_ref.h"
 #include "holdfast/machine/machine.h"
+#include "holdfast/machine/sim/held_lines.h"
 #include "holdfast/machine/sim/speculative_words.h"
-#include "holdfast/machine/sim/zeroed_array.h"
 
 namespace holdfast::sim {
-
-/// Most slots a transaction's line can record: workers, main and background together.
-inline constexpr int kMaxSlots = 128;
 
 /// One thread's transaction.
 struct Transaction {
@@ -58,9 +55,7 @@ struct HtmLimits {
 /// speculative values at once; its thread learns of it at its next operation.
 class HtmUnit {
  public:
-  HtmUnit(size_t lines, size_t slots, const HtmLimits& limits, HtmListener& listener,
-          bool huge_table = false, HostPages* pages = nullptr);
-  ~HtmUnit();
+  HtmUnit(size_t slots, const HtmLimits& limits, HtmListener& listener);
 
   /// Slots of one group share the limits, of which the group has one part of `parts`; at first each
   /// is a group of its own. With no transaction open.
@@ -73,14 +68,11 @@ class HtmUnit {
   void end(int slot);
   void doom(int slot, AbortCause cause);
 
-  /// Tells the host that the line will be asked about.
-  void prefetch(uint32_t line) const { __builtin_prefetch(&lines_[line]); }
-
   /// An access that belongs to no transaction. One of them, by a thread with an open transaction,
   /// is a suspended access: its own read set does not mind; a store to its own write set dooms it.
   void plain_load(int slot, uint32_t line) {
-    if (open_ != 0) {
-      evict_writer(slot, line);
+    if (const Holders* holders = held_.find(line)) {
+      evict_writer(slot, *holders);
     }
   }
   void plain_store(int slot, uint32_t line);
@@ -89,33 +81,28 @@ class HtmUnit {
   void transactional_load(int slot, uint32_t line);
   /// A transactional store leaves the store buffer; may doom the transaction for capacity.
   void transactional_store(int slot, uint32_t line);
-  bool owns(int slot, uint32_t line) const { return lines_[line].writer == slot + 1; }
+  bool owns(int slot, uint32_t line) const {
+    const Holders* holders = held_.find(line);
+    return holders != nullptr && holders->writer == slot + 1;
+  }
   bool reads(int slot, uint32_t line) const {
-    const auto bit = static_cast<unsigned>(slot);
-    return (lines_[line].readers[bit / 64] >> (bit % 64) & 1) != 0;
+    const Holders* holders = held_.find(line);
+    return holders != nullptr && holders->has_reader(slot);
   }
   /// Somebody asks for the line to write it: all other transactions that hold it are doomed.
   void request_exclusive(int slot, uint32_t line) {
-    if (open_ != 0) {
-      evict_writer(slot, line);
-      evict_readers(slot, line);
+    if (const Holders* holders = held_.find(line)) {
+      evict_others(slot, *holders);
     }
   }
   /// Some transaction holds the line.
-  bool tracked(uint32_t line) const {
-    const Line& l = lines_[line];
-    return open_ != 0 && (l.writer != 0 || l.readers[0] != 0 || l.readers[1] != 0);
-  }
+  bool tracked(uint32_t line) const { return held_.find(line) != nullptr; }
   /// The place where some slots' transactions remembered the line is gone: dooms its readers, its
   /// writer, among them, for capacity.
   void lost(uint32_t line, bool readers, bool writer, FunctionRef<bool(int slot)> concerned);
 
  private:
-  struct Line {
-    uint64_t readers[kMaxSlots / 64];
-    uint16_t writer;  ///< slot + 1
-  };
-  static_assert(kMaxSlots / 64 == 2);
+  using Holders = HeldLines::Holders;
 
   struct Usage {
     size_t loads = 0;
@@ -123,22 +110,22 @@ class HtmUnit {
     size_t parts = 1;
   };
 
-  void evict_writer(int slot, uint32_t line);
-  void evict_readers(int slot, uint32_t line);
+  // By value: whoever is doomed gives up its lines.
+  void evict_writer(int slot, Holders holders);
+  void evict_others(int slot, Holders holders);
   template <class F>
-  void for_each_reader(uint32_t line, F&& f);
+  static void for_each_reader(const Holders& holders, F&& f);
   void release(int slot);
   Usage& usage(int slot) {
     return usage_[static_cast<size_t>(group_of_[static_cast<size_t>(slot)])];
   }
   bool full(int slot, bool store);
 
-  ZeroedArray<Line> lines_;
+  HeldLines held_;
   std::vector<Transaction> transactions_;
   HtmLimits limits_;
   std::vector<int> group_of_;  ///< by slot
   std::vector<Usage> usage_;   ///< by group
-  int open_ = 0;               ///< transactions that hold lines
   HtmListener& listener_;
 };
 

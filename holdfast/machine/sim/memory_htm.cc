@@ -19,7 +19,7 @@ bool possible(const HtmDescription& htm, Tracking tracking) {
 
 }  // namespace
 
-void MemorySystem::throw_if_doomed(SimThread& thread) {
+void MemorySystem::learn_of_doom(SimThread& thread) {
   if (timed_ != nullptr && thread.tx->active() && timed_->interrupted(thread)) {
     htm_.doom(thread.slot, AbortCause::interrupt);
   }

@@ -15,9 +15,8 @@ MemorySystem::MemorySystem(const SimOptions& options, const Arena& arena, SimMed
       persistence_(persistence),
       threads_(threads),
       runner_(runner),
-      htm_(arena.bytes() / options.line_bytes, threads.size(),
-           {options.htm_load_lines, options.htm_store_lines, options.htm_lines_together}, *this,
-           options.schedule == Schedule::timed, options.pages.get()),
+      htm_(threads.size(),
+           {options.htm_load_lines, options.htm_store_lines, options.htm_lines_together}, *this),
       line_shift_(std::countr_zero(options.line_bytes)) {
   for (const auto& thread : threads) {
     thread->tx = &htm_.transaction(thread->slot);
@@ -78,37 +77,70 @@ uintptr_t MemorySystem::checked(const void* p) {
 
 // ---- loads and stores
 
+/// The word that these bytes lie in.
+[[gnu::always_inline]] inline uint64_t MemorySystem::load_timed(SimThread& thread,
+                                                                uintptr_t address, size_t size) {
+  TimedMemory& timed = *timed_;
+  const Transaction& tx = *thread.tx;
+  const uint32_t line = line_of(address);
+  const size_t offset = address % kWordBytes;
+  const uintptr_t word = address - offset;
+  ++thread.stats.loads;
+  __builtin_prefetch(reinterpret_cast<const void*>(address));
+  timed.issue(thread, address);
+  if (runner_.far_ahead(thread)) {
+    timed.expect(thread, line);
+  }
+  bool settled = false;
+  uint32_t meta = 0;
+  runner_.point_unless(thread, Op::load, address,
+                       [&] { return settled = timed.settled(thread, line, meta); });
+  if (tx.active()) {
+    throw_if_doomed(thread);
+  }
+  const bool own_write =
+      settled ? timed.load_settled(thread, line, meta) : timed.load(thread, line);
+  if (tx.doomed() && tx.active()) [[unlikely]] {
+    learn_of_doom(thread);
+  }
+  uint64_t value = read_word(word);
+  value = thread.buffer.forward(word, own_write ? tx.words.over(word, value) : value);
+  if (timed.waits_for_line(thread) && thread.buffer.covers(word, byte_mask(offset, size))) {
+    timed.forwarded(thread);
+  }
+  timed.loaded(thread, value);
+  return value;
+}
+
 uint64_t MemorySystem::load(uintptr_t address, size_t size) {
   SimThread& thread = *current_thread;
   const size_t start = address % kWordBytes;
-  if (timed_ == nullptr && !thread.tx->open && start + size <= kWordBytes) [[likely]] {
-    // Nearly all loads of a crash search: what is left where there is no time and no transaction.
+  if (start + size > kWordBytes) [[unlikely]] {
+    return load_pieces(address, size);
+  }
+  uint64_t word;
+  if (timed_ != nullptr) {
+    word = load_timed(thread, address, size);
+  } else {
     ++thread.stats.loads;
     runner_.point(thread, Op::load, address);
-    htm_.plain_load(thread.slot, line_of(address));
-    const uint64_t word = thread.buffer.forward(address - start, read_word(address - start));
-    return word >> (8 * start) & byte_mask(0, size);
+    if (!thread.tx->open) [[likely]] {
+      // Nearly all loads of a crash search: what is left where there is no time and no transaction.
+      htm_.plain_load(thread.slot, line_of(address));
+      word = thread.buffer.forward(address - start, read_word(address - start));
+    } else {
+      word = visible(thread, address - start);
+    }
   }
+  return word >> (8 * start) & byte_mask(0, size);
+}
+
+/// A load of bytes in two words or more.
+uint64_t MemorySystem::load_pieces(uintptr_t address, size_t size) {
   uint64_t bits = 0;
   size_t done = 0;
   for_each_piece(address, size, [&](uintptr_t at, size_t piece) {
-    ++thread.stats.loads;
-    if (timed_ != nullptr) {
-      __builtin_prefetch(reinterpret_cast<const void*>(at));
-      timed_->issue(thread, at);
-    }
-    runner_.point_unless(thread, Op::load, at,
-                         [&] { return timed_->settled(thread, line_of(at)); });
-    const size_t offset = at % kWordBytes;
-    const uint64_t word = visible(thread, at - offset);
-    if (timed_ != nullptr) {
-      if (timed_->waits_for_line(thread) &&
-          thread.buffer.covers(at - offset, byte_mask(offset, piece))) {
-        timed_->forwarded(thread);
-      }
-      timed_->loaded(thread, word);
-    }
-    bits |= (word >> (8 * offset) & byte_mask(0, piece)) << (8 * done);
+    bits |= load(at, piece) << (8 * done);
     done += piece;
   });
   return bits;
@@ -381,120 +413,6 @@ bool MemorySystem::wait(uintptr_t address) {
   thread.stats.blocked += thread.clock - start;
   check_failure();
   return true;
-}
-
-// ---- persistence
-
-void MemorySystem::pwb(uintptr_t address) {
-  SimThread& thread = *current_thread;
-  ++thread.counters.pwb;
-  request_write_back(thread, address);
-}
-
-void MemorySystem::request_write_back(SimThread& thread, uintptr_t address) {
-  runner_.point(thread, Op::pwb, address);
-  uint64_t offset;
-  if (options_.domain == Domain::pmem && !thread.tx->unwinding && !frozen_ &&
-      in_arena(reinterpret_cast<const void*>(address)) && medium_.find(address, offset)) {
-    if (timed_ != nullptr) {
-      timed_->pwb(thread);
-    }
-    enqueue(thread, {address & ~uintptr_t{options_.line_bytes - 1}, 0, 0}, EntryKind::write_back);
-    if (timed_ != nullptr && timed_->pwb_waits()) {
-      drain(thread);
-      timed_->fence(thread, true);
-    }
-  }
-}
-
-void MemorySystem::pfence() {
-  SimThread& thread = *current_thread;
-  ++thread.counters.pfence;
-  runner_.point(thread, Op::pfence, 0);
-  sync(thread, options_.domain == Domain::file);
-}
-
-void MemorySystem::psync() {
-  SimThread& thread = *current_thread;
-  ++thread.counters.psync;
-  runner_.point(thread, Op::psync, 0);
-  sync(thread, true);
-}
-
-void MemorySystem::sync(SimThread& thread, bool may_fail) {
-  check_failure();
-  drain(thread);
-  if (may_fail && ++syncs_ == options_.fail_sync_at) {
-    freeze(Status(Code::io_error, "injected failure of sync " + std::to_string(syncs_) +
-                                      " of the simulated medium"));
-    check_failure();
-  }
-  if (timed_ != nullptr) {
-    timed_->fence(thread, true);
-    timed_->persist_fence(thread);
-  }
-  if (options_.domain != Domain::file) {
-    complete_write_backs(thread);
-  } else if (persistence_.dirty_lines() != 0) {
-    persist_event();
-    persistence_.synced();
-  }
-}
-
-void MemorySystem::fence() {
-  SimThread& thread = *current_thread;
-  ++thread.counters.fence;
-  runner_.point(thread, Op::fence, 0);
-  store_load_fence();
-}
-
-void MemorySystem::light_fence() {
-  if (timed_ != nullptr) {
-    fence();
-  }
-}
-
-void MemorySystem::heavy_fence() {
-  fence();
-  for (size_t i = 0; timed_ == nullptr && i < threads_.size(); ++i) {
-    leave_all(*threads_[i]);
-  }
-}
-
-void MemorySystem::store_load_fence() {
-  SimThread& thread = *current_thread;
-  if (!thread.tx->unwinding) {
-    drain(thread);
-    if (timed_ != nullptr) {
-      timed_->fence(thread, options_.rmw_orders_pwb);
-    }
-    if (options_.rmw_orders_pwb) {
-      complete_write_backs(thread);
-    }
-  }
-}
-
-void MemorySystem::complete_write_backs(SimThread& thread) {
-  if (lint_ != nullptr) [[unlikely]] {
-    lint_->completed(thread);
-  }
-  if (!thread.write_backs.empty() && !frozen_) {
-    persist_event();
-    persistence_.fenced(thread.write_backs);
-  }
-}
-
-void MemorySystem::persist_event() {
-  if (frozen_ || no_events_ || (!runner_.running() && !options_.count_main_events)) {
-    return;
-  }
-  if (look_) {
-    look_(events_);
-  }
-  if (events_ == crash_at_) {
-    crash();
-  }
-  ++events_;
 }
 
 }  // namespace holdfast::sim

@@ -127,6 +127,8 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   uint32_t line_of(uintptr_t address) const {
     return static_cast<uint32_t>((address - kArenaBase) >> line_shift_);
   }
+  uint64_t load_timed(SimThread& thread, uintptr_t address, size_t size);
+  uint64_t load_pieces(uintptr_t address, size_t size);
   uint64_t visible(SimThread& thread, uintptr_t word);
   bool touch(SimThread& thread, uint32_t line);
   void enqueue(SimThread& thread, const MaskedWord& word, EntryKind kind);
@@ -139,7 +141,12 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   void publish_around_caches(SimThread& thread, const MaskedWord& word);
   void request_write_back(SimThread& thread, uintptr_t address);
   void announce(SimThread& thread, uint32_t line);
-  void throw_if_doomed(SimThread& thread);
+  void throw_if_doomed(SimThread& thread) {
+    if (thread.tx->doomed() || (timed_ != nullptr && timed_->interrupted(thread))) [[unlikely]] {
+      learn_of_doom(thread);
+    }
+  }
+  void learn_of_doom(SimThread& thread);
   void complete_write_backs(SimThread& thread);
   void sync(SimThread& thread, bool may_fail);
   void persist_event();

@@ -349,7 +349,7 @@ std::string Runner::report(const std::string& why) const {
     out << "  slot " << std::dec << thread->slot << " (" << kStates[static_cast<int>(thread->state)]
         << ", " << thread->buffer.size() << " buffered):";
     for (size_t i = 0; i < Trace::kKept; ++i) {
-      const Trace::Step& step = thread->trace.kept(i);
+      const Trace::Step step = thread->trace.kept(i);
       if (step.op != Op::none) {
         out << "  " << std::dec << step.number << ' ' << to_string(step.op);
         if (step.address != 0) {

@@ -94,6 +94,10 @@ class Runner {
       give_way(thread, true);
     }
   }
+  /// Timed: the thread is beyond what is_private() is asked for.
+  bool far_ahead(const SimThread& thread) const {
+    return thread.clock >= horizon_ && thread.clock - horizon_ >= lookahead_;
+  }
   void set_lookahead(Time lookahead) { lookahead_ = lookahead; }
   /// Timed: the current thread's clock moves on to `time`, and everybody who acts until then does.
   void wait_until(SimThread& thread, Time time) {

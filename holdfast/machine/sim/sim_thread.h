@@ -28,18 +28,17 @@ struct SimThread {
 
   SimMachine& machine;
   int slot;
+  State state = State::idle;
+  uint64_t clock = 0;       ///< virtual time; stands still on the functional machine
   void* context = nullptr;  ///< Machine::context()
   Transaction* tx = nullptr;
+  Trace trace;
   StoreBuffer buffer;
   std::vector<WriteBack> write_backs;  ///< issued, left the buffer, not fenced
   PersistCounters counters;
   SimCounters stats;
   PhaseTracker phases;
-  Trace trace;
-  uint64_t clock = 0;  ///< virtual time; stands still on the functional machine
 
-  State state = State::idle;
-  uint32_t waits_for = 0;  ///< line, while waiting
   Fiber fiber;
   std::unique_ptr<FiberStack> stack;
 };

@@ -34,8 +34,8 @@ class SpeculativeWords {
     }
   }
 
-  uint64_t over(uintptr_t address, uint64_t value) {
-    const uint32_t at = slot(address);
+  uint64_t over(uintptr_t address, uint64_t value) const {
+    const uint32_t at = table_[place(address)];
     return at == 0 ? value : words_[at - 1].over(value);
   }
 
@@ -49,12 +49,13 @@ class SpeculativeWords {
  private:
   size_t home(uintptr_t address) const { return mix64(address) & (table_.size() - 1); }
 
-  uint32_t& slot(uintptr_t address) {
+  uint32_t& slot(uintptr_t address) { return table_[place(address)]; }
+  size_t place(uintptr_t address) const {
     size_t i = home(address);
     while (table_[i] != 0 && words_[table_[i] - 1].address != address) {
       i = (i + 1) & (table_.size() - 1);
     }
-    return table_[i];
+    return i;
   }
 
   void grow() {

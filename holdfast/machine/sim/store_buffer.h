@@ -74,6 +74,9 @@ class StoreBuffer {
 
   /// All these bytes of the word come from one entry.
   bool covers(uintptr_t address, uint64_t mask) const {
+    if (filter_[bucket(address)] == 0) {
+      return false;
+    }
     for (size_t i = tail_; i != head_; --i) {
       const Entry& entry = ring_[(i - 1) & mask_];
       if (entry.word.address == address && entry.kind != EntryKind::write_back) {

@@ -41,29 +41,36 @@ class TimedMemory final : private CacheClient {
   /// thread's own open transaction has written the line.
   bool load(SimThread& thread, uint32_t line) {
     PerThread& t = of(thread);
-    const Transaction& tx = *thread.tx;
     CacheArray::Way* way = caches_.in_l1(t.core, line);
-    const bool tracks = tx.active() && tx.tracking == Tracking::all;
-    if (way == nullptr || (way->meta & t.others_writers) != 0 ||
-        (tracks && (way->meta & (t.reader_bit | t.writer_bit)) == 0)) {
+    if (way == nullptr || !settles(t, *thread.tx, way->meta)) {
       return load_asking(thread, line, way);
     }
-    found_in_l1(thread, t, line);
-    ++thread.stats.load_from[0];
-    return tx.open && (way->meta & t.writer_bit) != 0;
+    return load_settled(thread, line, way->meta);
   }
-  /// The load concerns nobody else: a hit in L1 that the bits there settle.
-  bool settled(SimThread& thread, uint32_t line) {
+  /// The load concerns nobody else: a hit in L1 that the bits there, `meta`, settle.
+  bool settled(SimThread& thread, uint32_t line, uint32_t& meta) {
     const PerThread& t = of(thread);
-    const Transaction& tx = *thread.tx;
     const CacheArray::Way* way = caches_.in_l1(t.core, line);
     if (way == nullptr) {
       prefetch(t, line);
       return false;
     }
-    return (way->meta & t.others_writers) == 0 &&
-           (!tx.active() || tx.tracking == Tracking::stores ||
-            (way->meta & (t.reader_bit | t.writer_bit)) != 0);
+    meta = way->meta;
+    return settles(t, *thread.tx, meta);
+  }
+  /// load() of such a line, if nothing has happened since.
+  bool load_settled(SimThread& thread, uint32_t line, uint32_t meta) {
+    PerThread& t = of(thread);
+    found_in_l1(thread, t, line);
+    ++thread.stats.load_from[0];
+    return thread.tx->open && (meta & t.writer_bit) != 0;
+  }
+  /// Others take their turns before the thread loads this line.
+  void expect(const SimThread& thread, uint32_t line) {
+    const PerThread& t = of(thread);
+    if (!caches_.peek_l1(t.core, line)) {
+      prefetch(t, line);
+    }
   }
   /// The load's line is on its way; but if its bytes stand in the store buffer, it need not wait.
   bool waits_for_line(const SimThread& thread) const { return of(thread).merged; }
@@ -177,22 +184,23 @@ class TimedMemory final : private CacheClient {
   }
 
  private:
-  struct PerThread {
+  /// What every load needs stands first.
+  struct alignas(64) PerThread {
     int core = 0;
-    int smt = 0;
-    Time operation = 1;
-    Time cycle = 1;
-    double cycle_exact = 1;
     uint32_t reader_bit = 0;
     uint32_t writer_bit = 0;
     uint32_t others_writers = 0;  ///< writer bits of the core's other threads
-    Window window;
-    Level level = Level::l1;  ///< of the load under way
-    bool merged = false;      ///< ... which waits for a line on its way
-    Time done = 0;            ///< when it returns
-    Time last_leave = 0;      ///< of the youngest store in the buffer
-    Time write_backs_done = 0;
+    Time operation = 1;
+    Time done = 0;            ///< when the load under way returns
+    Level level = Level::l1;  ///< where it found its line
+    bool merged = false;      ///< it waits for a line on its way
     Time next_interrupt = ~Time{0};
+    Time cycle = 1;
+    Time last_leave = 0;  ///< of the youngest store in the buffer
+    Window window;
+    int smt = 0;
+    double cycle_exact = 1;
+    Time write_backs_done = 0;
     uint32_t combined_words = 0;  ///< bits; 0: the write-combining buffer is empty
     uint32_t combined_line = 0;
     Time combined_ready = 0;  ///< no cache has the line any more
@@ -201,6 +209,10 @@ class TimedMemory final : private CacheClient {
   PerThread& of(const SimThread& thread) { return per_[static_cast<size_t>(thread.slot)]; }
   const PerThread& of(const SimThread& thread) const {
     return per_[static_cast<size_t>(thread.slot)];
+  }
+  static bool settles(const PerThread& t, const Transaction& tx, uint32_t meta) {
+    return (meta & t.others_writers) == 0 && (!tx.active() || tx.tracking == Tracking::stores ||
+                                              (meta & (t.reader_bit | t.writer_bit)) != 0);
   }
   /// A load's line is in L1, or on its way there for an earlier access of this thread.
   void found_in_l1(const SimThread& thread, PerThread& t, uint32_t line) const {
@@ -215,10 +227,7 @@ class TimedMemory final : private CacheClient {
   }
   void place(int slot, int core, int smt, int sharers);
   /// Before others take their turns, so that the host's own misses overlap with their work.
-  void prefetch(const PerThread& t, uint32_t line) {
-    caches_.prefetch(t.core, line);
-    htm_.prefetch(line);
-  }
+  void prefetch(const PerThread& t, uint32_t line) { caches_.prefetch(t.core, line); }
   bool owned(const PerThread& t, uint32_t line) {
     const CacheArray::Way* way = caches_.in_l1(t.core, line);
     return way != nullptr && (way->meta & LineBits::kOwned) != 0;

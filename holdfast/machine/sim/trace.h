@@ -38,13 +38,20 @@ class Trace {
   static constexpr size_t kKept = 8;
 
   void note(Op op, uintptr_t address, uint64_t number) {
-    steps_[next_++ % kKept] = {op, address, number};
+    steps_[next_++ % kKept] = {address, number << 8 | static_cast<uint64_t>(op)};
   }
   /// The i-th oldest of the kept operations; Op::none when there were fewer.
-  const Step& kept(size_t i) const { return steps_[(next_ + i) % kKept]; }
+  Step kept(size_t i) const {
+    const Packed& step = steps_[(next_ + i) % kKept];
+    return {static_cast<Op>(step.number_and_op & 0xff), step.address, step.number_and_op >> 8};
+  }
 
  private:
-  std::array<Step, kKept> steps_{};
+  struct Packed {
+    uintptr_t address;
+    uint64_t number_and_op;
+  };
+  std::array<Packed, kKept> steps_{};
   size_t next_ = 0;
 };
 

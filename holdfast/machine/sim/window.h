@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
 #include "holdfast/machine/sim/agent_queue.h"
+#include "holdfast/machine/sim/arena.h"
 
 namespace holdfast::sim {
 
@@ -28,48 +30,58 @@ class Window {
   }
 
   /// When a load of this address can start, at `now` or later.
-  Time issue(uintptr_t address, uint64_t instruction, Time now) {
+  [[gnu::always_inline]] Time issue(uintptr_t address, uint64_t instruction, Time now) {
     // The latest first: once one has returned, those before it have as well.
-    for (size_t i = 1; i <= recent_.size(); ++i) {
-      const Load& load = recent_[(next_ - i) % recent_.size()];
-      if (load.done <= now) {
+    for (size_t i = 1; i <= kRecent; ++i) {
+      const Hit& hit = recent_[(next_ - i) % kRecent];
+      if (hit.done <= now) {
         break;
       }
-      if (address - load.value < kObjectBytes) {
-        now = load.done;
+      if (address - hit.value < kObjectBytes) {
+        now = hit.done;
         break;
       }
     }
-    if (last_merged_done_ > now) {
-      for (const Load& load : merged_) {
-        if (load.done > now && address - load.value < kObjectBytes) {
-          now = load.done;
+    if (last_merged_done_ > now && merged_values_.may_point_to(address)) {
+      for (const Hit& hit : merged_) {
+        if (hit.done > now && address - hit.value < kObjectBytes) {
+          now = hit.done;
         }
       }
     }
-    if (misses_ != 0) {
+    if (instruction >= full_at_ || missed_values_.may_point_to(address)) {
       now = issue_beside_misses(address, instruction, now);
     }
+    drop_done(now);
     return now;
   }
 
   /// A load returned `value` from L1.
   void hit(uint64_t value, Time done) {
-    recent_[next_++ % recent_.size()] = {done, value, 0};
+    recent_[next_++ % kRecent] = {done, value};
     last_done_ = std::max(last_done_, done);
   }
   bool misses_in_flight() const { return misses_ != 0; }
   /// When a line that L1 has already made room for is really there; 0: it is.
   Time arrival(uint32_t line) const {
     Time done = 0;
-    for (size_t i = 0; i < misses_; ++i) {
-      done = in_flight_[i].line == line ? in_flight_[i].done : done;
+    if ((lines_ & bit(line)) != 0) {
+      for (size_t i = 0; i < misses_; ++i) {
+        done = in_flight_[i].line == line ? in_flight_[i].done : done;
+      }
     }
     return done;
   }
   /// A load of a line on its way, which an earlier miss has asked for, returned `value`.
   void merged(uint64_t value, Time done) {
-    merged_[next_merged_++ % merged_.size()] = {done, value, 0};
+    if (next_merged_ % kMerged == 0) {
+      merged_values_ = {};
+      for (size_t i = 1; i < kMerged; ++i) {
+        merged_values_.add(merged_[i].value);
+      }
+    }
+    merged_[next_merged_++ % kMerged] = {done, value};
+    merged_values_.add(value);
     last_merged_done_ = std::max(last_merged_done_, done);
   }
   /// A load or store at `now` needs its line from elsewhere until `done`; with no miss register
@@ -84,8 +96,10 @@ class Window {
       done += earliest->done - now;
       *earliest = in_flight_[misses_ - 1];
       --misses_;
+      sum_up();
     }
     in_flight_[misses_++] = {done, kNoValue, in_window ? instruction : kNoInstruction, line};
+    note(in_flight_[misses_ - 1]);
     last_miss_done_ = std::max(last_miss_done_, in_window ? done : 0);
     return done;
   }
@@ -93,6 +107,7 @@ class Window {
   void missed_value(uint64_t value) {
     if (misses_ != 0) {
       in_flight_[misses_ - 1].value = value;
+      missed_values_.add(value);
     }
   }
 
@@ -106,6 +121,10 @@ class Window {
   }
 
  private:
+  struct Hit {
+    Time done = 0;
+    uint64_t value = kNoValue;
+  };
   struct Load {
     Time done = 0;
     uint64_t value = kNoValue;
@@ -114,8 +133,30 @@ class Window {
   };
   static constexpr uint64_t kNoValue = ~uint64_t{0};
   static constexpr uint64_t kNoInstruction = ~uint64_t{0};
+  static constexpr size_t kRecent = 4;
+  static constexpr size_t kMerged = 8;
 
-  Time issue_beside_misses(uintptr_t address, uint64_t instruction, Time now) {
+  /// A set of values, small and coarse, that answers for nearly all addresses that none of them
+  /// points to the object there: a bit for the block of each, and that of an address is its own or
+  /// the one before.
+  class Pointers {
+   public:
+    void add(uint64_t value) {
+      if (value - (kArenaBase - kObjectBytes) < kArenaMaxBytes + kObjectBytes) {
+        blocks_ |= bit(value / kObjectBytes);
+      }
+    }
+    bool may_point_to(uintptr_t address) const {
+      return (std::rotr(blocks_, static_cast<int>((address / kObjectBytes - 1) % 64)) & 3) != 0;
+    }
+
+   private:
+    uint64_t blocks_ = 0;
+  };
+
+  static uint64_t bit(uint64_t i) { return uint64_t{1} << (i % 64); }
+
+  Time issue_beside_misses(uintptr_t address, uint64_t instruction, Time now) const {
     for (size_t i = 0; i < misses_; ++i) {
       const Load& load = in_flight_[i];
       const bool depends = address - load.value < kObjectBytes;
@@ -125,11 +166,13 @@ class Window {
         now = load.done;
       }
     }
-    drop_done(now);
     return now;
   }
 
   void drop_done(Time now) {
+    if (now < earliest_) {
+      return;
+    }
     for (size_t i = 0; i < misses_;) {
       if (in_flight_[i].done <= now) {
         in_flight_[i] = in_flight_[--misses_];
@@ -137,19 +180,43 @@ class Window {
         ++i;
       }
     }
+    sum_up();
+  }
+
+  /// What is asked of all misses in flight at each load, kept in one place.
+  void sum_up() {
+    earliest_ = full_at_ = ~Time{0};
+    lines_ = 0;
+    missed_values_ = {};
+    for (size_t i = 0; i < misses_; ++i) {
+      note(in_flight_[i]);
+      missed_values_.add(in_flight_[i].value);
+    }
+  }
+  void note(const Load& load) {
+    earliest_ = std::min(earliest_, load.done);
+    if (load.instruction != kNoInstruction) {
+      full_at_ = std::min(full_at_, load.instruction + window_);
+    }
+    lines_ |= bit(load.line);
   }
 
   size_t window_ = 1;
   size_t limit_ = 1;
-  std::array<Load, 4> recent_{};  ///< the last hits
+  size_t misses_ = 0;
+  Time earliest_ = ~Time{0};     ///< no miss returns before
+  uint64_t full_at_ = ~Time{0};  ///< the instruction for which the window is full behind a miss
+  uint64_t lines_ = 0;           ///< of misses, a bit each
+  Pointers missed_values_;
+  Pointers merged_values_;  ///< perhaps with some from before
   size_t next_ = 0;
   Time last_done_ = 0;
-  std::array<Load, 8> merged_{};  ///< the last loads of lines on their way
   size_t next_merged_ = 0;
   Time last_merged_done_ = 0;
   Time last_miss_done_ = 0;
+  std::array<Hit, kRecent> recent_{};          ///< the last hits
+  std::array<Hit, kMerged> merged_{};          ///< the last loads of lines on their way
   std::array<Load, kMostMisses> in_flight_{};  ///< misses; the first misses_ of them
-  size_t misses_ = 0;
 };
 
 }  // namespace holdfast::sim

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace holdfast::sim {
+
+/// Most slots a transaction's line can record: workers, main and background together.
+inline constexpr int kMaxSlots = 128;
+
+/// The lines that open hardware transactions hold, with who has read and who will write each. A
+/// hash table: these are few of all lines, and asked about at most accesses that miss a cache, so a
+/// table of all lines would be one more miss of the host each time.
+class HeldLines {
+ public:
+  struct Holders {
+    std::array<uint64_t, kMaxSlots / 64> readers{};  ///< a bit per slot
+    uint16_t writer = 0;                             ///< slot + 1
+
+    bool has_reader(int slot) const {
+      const auto bit = static_cast<unsigned>(slot);
+      return (readers[bit / 64] >> (bit % 64) & 1) != 0;
+    }
+    bool empty() const { return writer == 0 && readers == decltype(readers){}; }
+  };
+
+  /// Null: nobody holds the line. The pointer is good until the next change.
+  const Holders* find(uint32_t line) const {
+    for (uint32_t at = first_[line % kBuckets]; at != 0; at = entries_[at - 1].next) {
+      if (entries_[at - 1].line == line) {
+        return &entries_[at - 1].holders;
+      }
+    }
+    return nullptr;
+  }
+
+  void add_reader(int slot, uint32_t line) {
+    const auto bit = static_cast<unsigned>(slot);
+    insert(line).readers[bit / 64] |= uint64_t{1} << (bit % 64);
+  }
+  void set_writer(int slot, uint32_t line) {
+    insert(line).writer = static_cast<uint16_t>(slot + 1);
+  }
+  void remove_reader(int slot, uint32_t line) {
+    const auto bit = static_cast<unsigned>(slot);
+    change(line,
+           [&](Holders& holders) { holders.readers[bit / 64] &= ~(uint64_t{1} << (bit % 64)); });
+  }
+  void remove_writer(uint32_t line) {
+    change(line, [](Holders& holders) { holders.writer = 0; });
+  }
+
+ private:
+  struct Entry {
+    Holders holders;
+    uint32_t line;
+    uint32_t next;
+  };
+
+  Holders& insert(uint32_t line) {
+    if (const Holders* present = find(line)) {
+      return const_cast<Holders&>(*present);
+    }
+    uint32_t at = free_;
+    if (at == 0) {
+      entries_.emplace_back();
+      at = static_cast<uint32_t>(entries_.size());
+    } else {
+      free_ = entries_[at - 1].next;
+    }
+    uint32_t& first = first_[line % kBuckets];
+    entries_[at - 1] = {{}, line, first};
+    first = at;
+    return entries_[at - 1].holders;
+  }
+
+  /// Takes a holder off a line that is held.
+  template <class F>
+  void change(uint32_t line, F&& f) {
+    uint32_t* link = &first_[line % kBuckets];
+    while (entries_[*link - 1].line != line) {
+      link = &entries_[*link - 1].next;
+    }
+    Entry& entry = entries_[*link - 1];
+    f(entry.holders);
+    if (entry.holders.empty()) {
+      const uint32_t at = *link;
+      *link = entry.next;
+      entry.next = free_;
+      free_ = at;
+    }
+  }
+
+  static constexpr size_t kBuckets = 4096;
+
+  std::array<uint32_t, kBuckets> first_{};  ///< index into entries_ + 1; 0: none
+  std::vector<Entry> entries_;
+  uint32_t free_ = 0;  ///< a list of entries not in use, likewise
+};
+
+}  // namespace holdfast::sim
