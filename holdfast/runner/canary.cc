@@ -116,7 +116,10 @@ Result<Json> hunt(const Json& spec, Progress progress) {
     if (base.contains("design") && !base.contains("machine")) {
       base["machine"] = "tiny";
     }
+    const bool registers = base.value("workload", crash_registers_info().name) ==
+                           crash_registers_info().name;  // a structure has parameters of its own
     Json report;
+    Json last;
     const Json all = stages();
     for (size_t i = 0; i < std::min(most, all.size()); ++i) {
       Json search = all[i];
@@ -125,11 +128,15 @@ Result<Json> hunt(const Json& spec, Progress progress) {
       parameters["transactions"] =
           std::to_string(std::max(least, all[i]["transactions"].get<int>()));
       search.erase("transactions");
-      if (!parameters.contains("reads")) {
+      if (registers && !parameters.contains("reads")) {
         parameters["reads"] = std::to_string(all[i]["reads"].get<int>());
       }
       search.erase("reads");
       search["params"] = parameters;
+      if (search == last) {
+        continue;  // what is asked for leaves nothing of what sets them apart
+      }
+      last = search;
       progress(static_cast<double>(i) / static_cast<double>(all.size()), "hunt");
       report = crash(search, [](double, const std::string&) {}).value();
       report["stage"] = i + 1;

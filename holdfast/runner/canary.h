@@ -25,9 +25,10 @@ struct Canary {
 Result<std::vector<Canary>> load_canaries(const std::string& directory = {});
 
 /// Looks for a violation under a mutation, with the searches of hunt_stages() one after the other,
-/// and stops at the first. spec: engine, mutation, what a canary may need, and searches: how many
-/// of them at most (default: all). Returns crash()'s object of the search that found one, else of
-/// the last, with `stage` (from 1) and `stages`.
+/// and stops at the first; one that would repeat the one before it is left out. spec: engine,
+/// mutation, what a canary may need, and searches: how many of them at most (default: all). Returns
+/// crash()'s object of the search that found one, else of the last, with `stage` (from 1) and
+/// `stages`.
 Result<Json> hunt(const Json& spec, Progress progress);
 Json spec_of(const Canary& canary);
 
