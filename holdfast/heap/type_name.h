@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "holdfast/base/random.h"
+#include "holdfast/base/type_text.h"
 
 namespace holdfast {
 
@@ -14,14 +14,7 @@ namespace holdfast {
 /// the engine too, so that such a heap cannot be converted to another engine.
 template <class T>
 std::string type_name() {
-  std::string name;
-  if constexpr (requires { T::kTypeName; }) {
-    name = T::kTypeName;
-  } else {
-    constexpr std::string_view kText = __PRETTY_FUNCTION__;
-    const size_t begin = kText.find("T = ") + 4;
-    name = std::string(kText.substr(begin, kText.find_first_of(";]", begin) - begin));
-  }
+  std::string name(TypeSpelling<T>::kValue);
   constexpr size_t kLongest = 47;
   if (name.size() > kLongest) {  // keep the start for people and a hash for certainty
     uint64_t hash = 0;

@@ -26,10 +26,10 @@
 
 #include "holdfast/base/prefetch.h"
 #include "holdfast/base/status.h"
+#include "holdfast/base/type_text.h"
 #include "holdfast/machine/machine.h"
 #include "holdfast/structures/hold.h"
 #include "holdfast/structures/slot_order.h"
-#include "holdfast/structures/type_text.h"
 
 namespace holdfast {
 

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "holdfast/base/random.h"
+#include "holdfast/base/type_text.h"
 
 namespace holdfast {
 
@@ -14,6 +15,7 @@ namespace holdfast {
 /// an entry is stored. All 64 bits are well mixed. Give your own functor for other keys.
 template <class K>
 struct KeyHash {
+  static constexpr const char* kTypeName = TypeText<"holdfast::KeyHash", K>::kValue;
   static_assert(std::has_unique_object_representations_v<K>,
                 "a key with padding or floating point needs a hash of its own");
 

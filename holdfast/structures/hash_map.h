@@ -19,10 +19,10 @@
 #include <optional>
 
 #include "holdfast/base/status.h"
+#include "holdfast/base/type_text.h"
 #include "holdfast/machine/machine.h"
 #include "holdfast/structures/hash.h"
 #include "holdfast/structures/hash_chain.h"
-#include "holdfast/structures/type_text.h"
 
 namespace holdfast {
 

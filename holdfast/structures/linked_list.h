@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "holdfast/base/status.h"
+#include "holdfast/base/type_text.h"
 #include "holdfast/structures/hold.h"
-#include "holdfast/structures/type_text.h"
 
 namespace holdfast {
 

@@ -16,8 +16,8 @@
 #include <string>
 
 #include "holdfast/base/status.h"
+#include "holdfast/base/type_text.h"
 #include "holdfast/structures/hold.h"
-#include "holdfast/structures/type_text.h"
 
 namespace holdfast {
 
