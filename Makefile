@@ -21,7 +21,7 @@ CTEST := ctest --output-on-failure --timeout 900 --parallel $(JOBS)
 STEADY := $(shell (( $$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 0) > 28 )) && \
   setarch -R true 2>/dev/null && echo setarch -R)
 
-.PHONY: build build-all demo test test-sanitize test-asan test-tsan test-power test-long lint format wheel clean
+.PHONY: build build-all demo test test-sanitize test-asan test-tsan test-power test-aarch64 test-long lint format wheel clean
 
 # What the command needs. The rest, which takes as long again, is for tests.
 build: $(COMMAND)
@@ -55,11 +55,11 @@ test-asan test-tsan: test-%: $(STAMPS)/packages
 	$(STEADY) cmake --build build/$* --parallel $(JOBS) --target $(SUITES)
 	$(STEADY) $(CTEST) --test-dir build/$* --no-tests=error
 
-# Cross-compiled, and run by an emulator, whose hardware transactions always abort.
-test-power: $(STAMPS)/packages $(STAMPS)/packages-power
-	cmake --preset power
-	cmake --build build/power --parallel $(JOBS) --target native_test
-	$(CTEST) --test-dir build/power -LE long --no-tests=error
+# Cross-compiled, and run by an emulator; POWER's hardware transactions always abort there.
+test-power test-aarch64: test-%: $(STAMPS)/packages $(STAMPS)/packages-%
+	cmake --preset $*
+	cmake --build build/$* --parallel $(JOBS) --target native_test
+	$(CTEST) --test-dir build/$* -LE long --no-tests=error
 
 test-long: build-all
 	$(CTEST) --test-dir build/release -L long --timeout 7200
@@ -85,7 +85,7 @@ $(STAMPS)/packages-sanitize: packages-sanitize.txt
 	tools/install_packages.sh packages-sanitize.txt || echo "Without them g++ is used."
 	@mkdir -p $(@D) && touch $@
 
-$(STAMPS)/packages-lint $(STAMPS)/packages-power: $(STAMPS)/%: %.txt
+$(STAMPS)/packages-lint $(STAMPS)/packages-power $(STAMPS)/packages-aarch64: $(STAMPS)/%: %.txt
 	tools/install_packages.sh $<
 	@mkdir -p $(@D) && touch $@
 

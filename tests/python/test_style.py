@@ -15,6 +15,7 @@ _NAMED = {
     "run",
     "packages.txt",
     "packages-lint.txt",
+    "packages-aarch64.txt",
     "packages-power.txt",
     "packages-sanitize.txt",
     "requirements.txt",
