@@ -111,6 +111,14 @@ def test_quick_changes_what_it_says(tmp_path):
     assert two.values == (10, 20, 40) and two.seeds == (7,)
 
 
+def test_few_threads_run_longer(tmp_path):
+    text = _FIGURE.replace("duration_us = 20\n", "duration_us = 20\nthread_time_us = 30\n", 1)
+    one, two = figures.load(_file(tmp_path, text)).panels
+    assert {cell.spec["threads"][0]: cell.spec["duration_us"] for cell in one.cells()} == {1: 30, 2: 20}
+    assert {cell.spec["threads"][0]: cell.spec["warm_up_us"] for cell in one.cells()} == {1: 3, 2: 2}
+    assert {cell.spec["duration_us"] for cell in two.cells()} == {20}
+
+
 def test_variants_name_several_changes(tmp_path):
     text = _FIGURE.replace("values = [1, 2]\n", "").replace("[quick]\nvalues = [2]", "[quick]")
     text += '\n[[panel]]\nid = "three"\ntitle = "t"\naxis = "variant"\n'

@@ -37,6 +37,7 @@ class Panel:
     seeds: tuple[int, ...]
     duration_us: float
     warm_up_us: float
+    thread_time_us: float  # measured, of all threads together, at least: few threads run and warm up longer
     latency: str  # kind bench: a preset of emulated delays
     replayers: int  # kind replay: threads that replay what `threads` have logged in duration_us
     filter: bool
@@ -67,8 +68,6 @@ class Panel:
             "set": dict(self.changes),
             "params": dict(self.params),
             "options": dict(self.options),
-            "duration_us": self.duration_us,
-            "warm_up_us": self.warm_up_us,
             "seed": seed,
             "check": False,
         } | KINDS[self.kind].more(self)
@@ -82,6 +81,10 @@ class Panel:
         else:
             group, _, name = self.axis.partition(".")
             spec[group][name] = _text(x)
+        longer = 1.0
+        if self.thread_time_us and self.duration_us:
+            longer = max(1.0, self.thread_time_us / (self.duration_us * spec["threads"][0]))
+        spec |= {"duration_us": longer * self.duration_us, "warm_up_us": longer * self.warm_up_us}
         if not KINDS[self.kind].native:  # else the run is for all engines
             spec["options"] = _own_options(spec["options"], engine)
         return spec
@@ -203,6 +206,7 @@ def _panel(figure: str, values: dict[str, Any], source: str) -> Panel:
         seeds=tuple(table.list_of("seeds", int, [1])),
         duration_us=float(table.get("duration_us", (int, float), time)),
         warm_up_us=float(table.get("warm_up_us", (int, float), time)),
+        thread_time_us=float(table.get("thread_time_us", (int, float), 0)),
         latency=table.get("latency", str, "none"),
         replayers=table.get("replayers", int, 1),
         filter=table.get("filter", bool, False),

@@ -10,15 +10,38 @@ Spec = dict[str, Any]
 Entry = dict[str, Any]
 
 
-class Sim:
-    """Transactions on a simulated machine, for a while. Its spec is core.sim's."""
+class Kind:
+    """What all kinds answer."""
 
     native = (
         False  # measures this computer: all engines of a panel in one run, in turns, and nothing beside it
     )
     timed = True  # needs a duration and a warm-up
-    axes: tuple[str, ...] = ("threads", "machine", "variant", "set", "params", "options")
-    columns: tuple[str, ...] = (
+    axes: tuple[str, ...]
+    columns: tuple[str, ...]
+
+    def more(self, panel: Any) -> Spec:
+        """What of a panel goes into the specs of its cells, beyond what all kinds have."""
+        return {}
+
+    def cannot_run(self, engine: str, spec: Spec) -> str:
+        """Why this version of holdfast cannot run the cell; empty if it can try."""
+        raise NotImplementedError
+
+    def run(self, spec: Spec) -> Entry:
+        """In this process. Raises Failure."""
+        raise NotImplementedError
+
+    def own(self, entry: Entry, engine: str) -> Entry:
+        """The engine's part of an entry that several cells share."""
+        return entry
+
+
+class Sim(Kind):
+    """Transactions on a simulated machine, for a while. Its spec is core.sim's."""
+
+    axes = ("threads", "machine", "variant", "set", "params", "options")
+    columns = (
         "tput",
         "update_commits",
         "read_commits",
@@ -35,24 +58,14 @@ class Sim:
         "amplification",
     )
 
-    def more(self, panel: Any) -> Spec:
-        """What of a panel goes into the specs of its cells, beyond what all kinds have."""
-        return {}
-
     def cannot_run(self, engine: str, spec: Spec) -> str:
-        """Why this version of holdfast cannot run the cell; empty if it can try."""
         return "" if _engine(engine) else f"engine {engine} does not exist yet"
 
     def run(self, spec: Spec) -> Entry:
-        """In this process. Raises Failure."""
         entry = core.sim(spec)["benchmarks"][0]
         if entry.get("error_occurred"):
             raise errors.Failure(entry["error_message"])
         entry.pop("host_image", None)  # names a folder of this computer
-        return entry
-
-    def own(self, entry: Entry, engine: str) -> Entry:
-        """The engine's part of an entry that several cells share."""
         return entry
 
 
@@ -83,7 +96,7 @@ class Recovery(Sim):
         return {"recovery": True}
 
 
-class Bench(Sim):
+class Bench(Kind):
     """Transactions on this computer."""
 
     native = True
@@ -109,7 +122,7 @@ class Bench(Sim):
         return entry["engines"][engine]
 
 
-class Stores(Sim):
+class Stores(Kind):
     """Key-value stores on this computer. `workload` names the benchmark, `params` are num, value_size and rounds."""
 
     native = True
@@ -140,7 +153,7 @@ class Stores(Sim):
         return entry["stores"][engine]
 
 
-KINDS: dict[str, Sim] = {
+KINDS: dict[str, Kind] = {
     "sim": Sim(),
     "replay": Replay(),
     "recovery": Recovery(),
