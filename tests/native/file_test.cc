@@ -199,6 +199,24 @@ TEST(NativeFile, ReadOnlyChangesNothing) {
   writer->medium().unmap(*q, kPageBytes);
 }
 
+TEST(NativeFile, HasAddressesForAHundredHeapsOfTheDefaultCapacity) {
+  constexpr size_t kCapacity = size_t{8} << 30;
+  const NativeTestFile file;
+  const auto machine = create(file.path());
+  NativeMedium& medium = machine->medium();
+  std::vector<std::byte*> taken;
+  for (int k = 0; taken.size() < 100; ++k) {
+    std::byte* const candidate = medium.base_candidate(k);
+    ASSERT_NE(candidate, nullptr) << "room for " << taken.size();
+    if (medium.reserve(kCapacity, candidate).ok()) {
+      taken.push_back(candidate);
+    }
+  }
+  for (std::byte* const p : taken) {
+    medium.unmap(p, kCapacity);
+  }
+}
+
 TEST(NativeFile, MapsAtTheExactAddressOrNotAtAll) {
   const NativeTestFile file;
   const auto machine = create(file.path());

@@ -89,14 +89,15 @@ Status NativeMedium::grow(size_t n) {
 
 std::byte* NativeMedium::base_candidate(int k) const {
   // Application memory for AddressSanitizer and ThreadSanitizer too: below the addresses of
-  // position-independent programs; when that is full, above those of the others, where
-  // AddressSanitizer keeps its shadow and finds nothing free.
+  // position-independent programs. When that is full, above those of the others, where
+  // AddressSanitizer keeps its shadow and finds nothing free; then where ThreadSanitizer does.
   struct Window {
     uintptr_t begin;
     uintptr_t end;
   };
   constexpr Window kWindows[] = {{0x5500'0000'0000, 0x5555'0000'0000},
-                                 {0x20'0000'0000, 0x80'0000'0000}};
+                                 {0x20'0000'0000, 0x80'0000'0000},
+                                 {0x2000'0000'0000, 0x2100'0000'0000}};
   constexpr uintptr_t kStep = uintptr_t{8} << 30;  // the default capacity of a heap
   auto number = static_cast<uintptr_t>(k);
   if (k < 0) {
