@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
+#include <semaphore>
+#include <thread>
 
 #include "holdfast/runner/bench_entry.h"
 #include "holdfast/runner/engine_table.h"
@@ -144,6 +146,29 @@ std::vector<Configuration> configurations(const Plan& plan) {
   return list;
 }
 
+/// Set-up and checks are not measured, so they go side by side, as many as there are cores. The
+/// threads are not pinned: a heap keeps to the processors of the thread that opened it. before(c)
+/// is called by this thread as each begins, and may throw. Throws the first Error of work(c).
+void on_all_cores(std::vector<Configuration>& list, FunctionRef<void(const Configuration&)> before,
+                  FunctionRef<void(Configuration&)> work) {
+  std::vector<Status> outcomes(list.size());
+  {
+    std::counting_semaphore<> free(std::max(1U, std::thread::hardware_concurrency()));
+    std::vector<std::jthread> workers;  // joined also when before() throws
+    for (size_t i = 0; i < list.size(); ++i) {
+      free.acquire();
+      before(list[i]);
+      workers.emplace_back([&, i] {
+        outcomes[i] = run_guarded([&] { work(list[i]); });
+        free.release();
+      });
+    }
+  }
+  for (const Status& outcome : outcomes) {
+    outcome.check();
+  }
+}
+
 /// All configurations stay open side by side: each heap has its own address, and turns can
 /// alternate.
 void measure(const Plan& plan, std::vector<Configuration>& list, Progress progress) {
@@ -151,25 +176,28 @@ void measure(const Plan& plan, std::vector<Configuration>& list, Progress progre
   const double steps = static_cast<double>(list.size()) * (plan.turns + 2);
   double done = 0;
   const double turn_seconds = plan.seconds / plan.turns;
+  const auto step = [&](const char* what, const Configuration& c) {
+    progress(done++ / steps, what + c.measured.name());
+  };
+  on_all_cores(
+      list, [&](const Configuration& c) { step("set-up ", c); },
+      [&](Configuration& c) { open_configuration(plan, c); });
   for (Configuration& c : list) {
-    progress(done++ / steps, "set-up " + c.measured.name());
-    open_configuration(plan, c);
     if (c.usable()) {
       take_turn(plan, c, std::min(plan.seconds * kWarmUpShare, kLongestTurnSeconds), 0, false);
     }
   }
   for (int turn = 0; turn < plan.turns; ++turn) {
     for (Configuration& c : list) {
-      progress(done++ / steps, "measure " + c.measured.name());
+      step("measure ", c);
       if (c.usable()) {
         take_turn(plan, c, turn_seconds, static_cast<uint64_t>(turn) + 1, true);
       }
     }
   }
-  for (Configuration& c : list) {
-    progress(done++ / steps, "check " + c.measured.name());
-    finish_configuration(plan, c);
-  }
+  on_all_cores(
+      list, [&](const Configuration& c) { step("check ", c); },
+      [&](Configuration& c) { finish_configuration(plan, c); });
   progress(1, "done");
 }
 

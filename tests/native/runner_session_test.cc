@@ -112,6 +112,24 @@ TEST(RunnerBench, PlainIsTheBaselineWithOneThread) {
                                                "intset/undo/threads:2"}));
 }
 
+TEST(RunnerBench, HeapsAreSetUpAndCheckedSideBySide) {
+  Json spec = {{"workload", "map"}, {"params", {{"size", 200}}},
+               {"threads", {1, 2}}, {"engines", engine_names(false)},
+               {"seconds", 0.002},  {"repetitions", 1},
+               {"bytes", 4 << 20}};
+  const Json report = bench(spec, kQuiet).value();
+  std::set<std::string> checked;
+  for (const Json& entry : report["benchmarks"]) {
+    EXPECT_FALSE(entry.contains("error_message")) << entry.dump(1);
+    if (entry.value("check", "") == "ok") {
+      checked.insert(entry["run_name"].get<std::string>());
+    }
+  }
+  EXPECT_EQ(checked.size(), 2 * engine_names(false).size());
+  spec["dir"] = "/nowhere/at/all";  // an error of every set-up is one error
+  EXPECT_EQ(bench(spec, kQuiet).status().code(), Code::not_found);
+}
+
 TEST(RunnerBench, LeavesNoFileBehindWhenStopped) {
   const auto folder =
       std::filesystem::temp_directory_path() / ("holdfast-bench-" + std::to_string(getpid()));

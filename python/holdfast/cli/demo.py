@@ -25,7 +25,7 @@ def run(
     seconds: Annotated[float, typer.Option("--seconds", min=0.1, help="Time before the kill.")] = 15.0,
     compare_seconds: Annotated[
         float, typer.Option("--compare-seconds", min=0.1, help="Time per engine.")
-    ] = 3.0,
+    ] = 2.0,
     quick: Annotated[bool, typer.Option("--quick", help="A small population and short runs.")] = False,
     seed: options.Seed = 1,
     json_file: options.Json = None,
