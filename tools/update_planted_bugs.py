@@ -79,6 +79,8 @@ def sites(job: tuple[str, Setting]) -> dict[str, dict[str, Any]]:
     if "design" in spec:
         spec.setdefault("machine", "tiny")
     small = {"engine": engine, "sites": True, "schedules": 30, "points": 30, "images": 4, "crash_recovery": 8}
+    if spec.get("schedule") == "exhaustive":  # neighbours differ little
+        small["schedules"] = spec["schedules"]
     return {site["name"]: site for site in core.crash(spec | small)["sites"]}
 
 

@@ -135,6 +135,9 @@ Job parse(const Json& spec) {
   plan.heap.max_bytes = count(fields, "max_bytes", kMaxBytes, kPageBytes);
   plan.bounds.preemptions = static_cast<int>(fields.number("preemptions", 2, 0, 100));
   plan.bounds.drains = static_cast<int>(fields.number("drains", 2, 0, 100));
+  if (spec.contains("delays")) {
+    plan.bounds.delays = static_cast<int>(fields.number("delays", 0, 0, 100));
+  }
   plan.first_seed = count(fields, "seed", 1);
   plan.program_seed = count(fields, "program_seed", 0);
   plan.schedules = count(fields, "schedules", 100, 1);

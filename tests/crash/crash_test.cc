@@ -119,6 +119,21 @@ TEST_P(CrashExhaustive, FirstSchedulesOfATinyProgram) {
   expect_no_violation(name_of(GetParam(), "exhaustive"), spec);
 }
 
+/// A longer program, in which logs wrap around: every schedule in which one thread is delayed once
+/// until the others are done. All of them, but for an engine that copies its whole heap.
+TEST_P(CrashExhaustive, OneDelayAnywhere) {
+  Json spec = base(GetParam());
+  spec["machine"] = "tiny";
+  spec["schedule"] = "exhaustive";
+  spec["delays"] = 1;
+  spec["schedules"] = 1000;
+  spec["points"] = 4;
+  spec["images"] = 2;
+  spec["program"] = "b0 ; b1 ; b0 ; w1 ; b0 ; b1 ; w0 ; b1 | w0 ; s | b0 b1";
+  spec["params"] = {{"registers", "2"}, {"boxed", "0"}, {"prelude", "0"}};
+  expect_no_violation(name_of(GetParam(), "one delay"), spec);
+}
+
 /// Runs that go on after a recovery are no part of the schedules that are searched in order.
 TEST(CrashExhaustiveGoesOn, AndFollowsItsSchedules) {
   Json spec = {{"engine", "undo"}, {"schedule", "exhaustive"},

@@ -61,6 +61,33 @@ TEST(SimExhaustive, CountsOfATinyProgram) {
   EXPECT_EQ(explore({9, 9}, 0, two).schedules, 6u) << "there are no more";
 }
 
+// The same in turns: the first thread may be delayed before either of its operations, and with a
+// second delay the other one gives way again before either of its own.
+TEST(SimExhaustive, CountsOfATinyProgramInTurns) {
+  const auto two = [](SimMachine&, Word* words, int, uint64_t*) {
+    words[0].fetch_add(1);
+    words[0].fetch_add(1);
+  };
+  EXPECT_EQ(explore({.delays = 0}, 0, two).schedules, 1u);
+  EXPECT_EQ(explore({.delays = 1}, 0, two).schedules, 3u);
+  EXPECT_EQ(explore({.delays = 2}, 0, two).schedules, 7u);
+}
+
+// As many schedules as there are operations, and no more, to find what one switch decides.
+TEST(SimExhaustive, OneDelayFindsALostUpdateInALongProgram) {
+  const auto add = [](SimMachine&, Word* words, int i, uint64_t* result) {
+    for (uint64_t k = 0; k < 50; ++k) {
+      words[kFar * static_cast<size_t>(i + 1)].fetch_add(1);
+    }
+    const uint64_t seen = words[0].load();
+    words[0].store(seen + 1);
+    result[i] = seen + 1;
+  };
+  const Explored found = explore({.delays = 1}, 0, add);
+  EXPECT_EQ(found.schedules, 53u);
+  EXPECT_EQ(found.outcomes, (Outcomes{{1, 2}, {2, 1}, {1, 1}}));
+}
+
 // Every interleaving of three operations with three: 6 over 3, and all of them differ.
 TEST(SimExhaustive, AllInterleavingsEachOnce) {
   const auto trace = [](SimMachine&, Word* words, int i, uint64_t* result) {

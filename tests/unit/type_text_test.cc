@@ -43,7 +43,7 @@ TEST(TypeText, StructuresNameWhatTheyHold) {
   EXPECT_STREQ(Map::kTypeName, "holdfast.HashMap<long int, long int, holdfast::KeyHash<long int>>");
 }
 
-TEST(TypeText, LongNamesKeepTheirStartAndDifferByTheirEnd) {
+TEST(TypeText, AVeryLongNameKeepsItsStartAndDiffersByItsEnd) {
   using A = HashMap<PlainHeap, int64_t, int64_t>;
   using B = HashMap<PlainHeap, int64_t, uint64_t>;
   EXPECT_LE(type_name<A>().size(), 47U);

@@ -24,6 +24,7 @@ bool ScheduleExplorer::next() {
   position_ = 0;
   preemptions_ = bounds_.preemptions;
   drains_ = bounds_.drains;
+  delays_ = bounds_.delays.value_or(0);
   ++schedules_;
   return true;
 }
@@ -45,8 +46,17 @@ size_t ScheduleExplorer::choose(size_t options) {
 
 std::string ScheduleExplorer::text() const {
   std::string text = "schedule " + std::to_string(schedules_) + ":";
-  for (const Decision& decision : trail_) {
-    text += ' ' + std::to_string(decision.taken) + '/' + std::to_string(decision.options);
+  for (size_t i = 0, same = 0; i < trail_.size(); i += same) {
+    const Decision& d = trail_[i];
+    same = 1;
+    while (i + same < trail_.size() && trail_[i + same].taken == d.taken &&
+           trail_[i + same].options == d.options) {
+      ++same;
+    }
+    text += ' ' + std::to_string(d.taken) + '/' + std::to_string(d.options);
+    if (same > 1) {
+      text += " x" + std::to_string(same);
+    }
   }
   return text;
 }
@@ -186,7 +196,32 @@ Choice ExhaustiveScheduler::follow(const Option& option, const Agents& agents) {
   return option.choice;
 }
 
+// ---- delay-bounded
+
+Choice DelayBoundedScheduler::next(const Agents& agents) {
+  turn_ = agents.current >= 0 ? agents.current : turn_;
+  const bool waits = agents.current < 0 || agents.yielding;
+  if (waits && !agents.buffered.empty()) {
+    return {Choice::Kind::drain, sorted(agents.buffered).front()};
+  }
+  const std::vector<int> slots = sorted(agents.runnable);
+  const auto after = std::upper_bound(slots.begin(), slots.end(), turn_);
+  const int following = after == slots.end() ? slots.front() : *after;
+  if (!waits) {
+    const bool may_delay = following != agents.current && explorer_->may_delay();
+    if (explorer_->choose(may_delay ? 2 : 1) == 0) {
+      return {Choice::Kind::stay, agents.current};
+    }
+    explorer_->delayed();
+  }
+  turn_ = following;
+  return {following == agents.current ? Choice::Kind::stay : Choice::Kind::run, following};
+}
+
 std::unique_ptr<Scheduler> make_scheduler(const SimOptions& options, size_t slots) {
+  if (options.schedule == Schedule::exhaustive && options.explorer->takes_turns()) {
+    return std::make_unique<DelayBoundedScheduler>(options.explorer);
+  }
   if (options.schedule == Schedule::exhaustive) {
     return std::make_unique<ExhaustiveScheduler>(options.explorer, slots);
   }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,10 @@ namespace holdfast {
 struct ScheduleBounds {
   int preemptions = 2;  ///< switches away from a thread that could go on
   int drains = 2;       ///< stores made visible while a thread could go on, or between another's
+  /// Instead of both: threads take turns, each until it ends, waits or is delayed, at most so often
+  /// in a schedule; then its turn comes last (delay bounding: Emmi, Qadeer and Rakamaric, POPL
+  /// 2011). Far fewer schedules, so that longer programs can be searched.
+  std::optional<int> delays = {};
 };
 
 /// Hands out the schedules of a small program one after the other, until there are no more. The
@@ -29,9 +34,9 @@ struct ScheduleBounds {
 ///     ... the program; one that shows a bug is told by text() ...
 ///   }
 ///
-/// All schedules within the bounds are found, each once. What a bound does not count: who goes on
-/// when a thread has ended or waits, and which stores become visible then; and that a thread that
-/// pauses lets the next one run.
+/// All schedules within the bounds are found, each once (with several delays some twice). What preemptions and drains do not count:
+/// who goes on when a thread has ended or waits, and which stores become visible then; and that a
+/// thread that pauses lets the next one run.
 class ScheduleExplorer {
  public:
   explicit ScheduleExplorer(const ScheduleBounds& bounds) : bounds_(bounds) {}
@@ -41,7 +46,8 @@ class ScheduleExplorer {
   bool next();
   /// Handed out so far.
   uint64_t schedules() const { return schedules_; }
-  /// The choices of the current schedule: which of how many, where there was more than one.
+  /// The choices of the current schedule: which of how many, where there was more than one, and how
+  /// often in a row.
   std::string text() const;
 
   // For the scheduler of the machine that runs.
@@ -51,6 +57,9 @@ class ScheduleExplorer {
   bool may_drain() const { return drains_ > 0; }
   void preempted() { --preemptions_; }
   void drained() { --drains_; }
+  bool takes_turns() const { return bounds_.delays.has_value(); }
+  bool may_delay() const { return delays_ > 0; }
+  void delayed() { --delays_; }
 
  private:
   struct Decision {
@@ -63,6 +72,7 @@ class ScheduleExplorer {
   size_t position_ = 0;
   int preemptions_ = 0;  ///< left in this run
   int drains_ = 0;
+  int delays_ = 0;
   uint64_t schedules_ = 0;
   bool diverged_ = false;
 };
@@ -130,6 +140,19 @@ class ExhaustiveScheduler final : public Scheduler {
   int fresh_ = -1;     ///< was told to run and comes to its first scheduling point: no choice there
   int draining_ = -1;  ///< whose buffer the last choice was
   size_t pauses_ = 0;  ///< since a store last became visible
+};
+
+/// Follows the script of a ScheduleExplorer whose bounds count delays. Round and round by slot;
+/// whoever ends or waits makes its stores visible first.
+class DelayBoundedScheduler final : public Scheduler {
+ public:
+  explicit DelayBoundedScheduler(std::shared_ptr<ScheduleExplorer> explorer)
+      : explorer_(std::move(explorer)) {}
+  Choice next(const Agents& agents) override;
+
+ private:
+  std::shared_ptr<ScheduleExplorer> explorer_;
+  int turn_ = -1;  ///< who ran last
 };
 
 /// The one that options.schedule says, for a machine with so many slots.

@@ -29,7 +29,7 @@ def run(
         typer.Option(
             "--schedule",
             metavar="S",
-            help="`random`; `timed`, with a described --machine; or `exhaustive`, within --preemptions and --drains. "
+            help="`random`; `timed`, with a described --machine; or `exhaustive`, within --preemptions and --drains, or --delays. "
             "Default: random, with a design timed.",
         ),
     ] = _USUAL["schedule"],
@@ -106,6 +106,16 @@ def run(
             "--drains", metavar="N", min=0, help="Most early stores in a schedule of an exhaustive search."
         ),
     ] = _USUAL["drains"],
+    delays: Annotated[
+        int | None,
+        typer.Option(
+            "--delays",
+            metavar="N",
+            min=0,
+            help="In an exhaustive search, instead: threads take turns, and a schedule delays the running one at most "
+            "so often.",
+        ),
+    ] = None,
     domain: bench.Domain = _USUAL["domain"],
     param: Annotated[
         list[str] | None,
@@ -187,6 +197,8 @@ def run(
         spec["domain"] = domain
     if point is not None:
         spec["point"] = point
+    if delays is not None:
+        spec["delays"] = delays
     console = output.people(json_file)
     with output.progress(console, f"crash {workload}") as progress:
         reports = _search(spec, engines, jobs or fleet.cores(), progress)
