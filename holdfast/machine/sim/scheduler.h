@@ -34,9 +34,9 @@ struct ScheduleBounds {
 ///     ... the program; one that shows a bug is told by text() ...
 ///   }
 ///
-/// All schedules within the bounds are found, each once (with several delays some twice). What preemptions and drains do not count:
-/// who goes on when a thread has ended or waits, and which stores become visible then; and that a
-/// thread that pauses lets the next one run.
+/// All schedules within the bounds are found, each once (with several delays some twice). What
+/// preemptions and drains do not count: who goes on when a thread has ended or waits, and which
+/// stores become visible then; and that a thread that pauses lets the next one run.
 class ScheduleExplorer {
  public:
   explicit ScheduleExplorer(const ScheduleBounds& bounds) : bounds_(bounds) {}

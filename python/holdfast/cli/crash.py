@@ -29,8 +29,8 @@ def run(
         typer.Option(
             "--schedule",
             metavar="S",
-            help="`random`; `timed`, with a described --machine; or `exhaustive`, within --preemptions and --drains, or --delays. "
-            "Default: random, with a design timed.",
+            help="`random`; `timed`, with a described --machine; or `exhaustive`, within --preemptions and --drains, "
+            "or --delays. Default: random, with a design timed.",
         ),
     ] = _USUAL["schedule"],
     schedules: Annotated[
