@@ -136,6 +136,9 @@ Job parse(const Json& spec) {
   plan.bounds.preemptions = static_cast<int>(fields.number("preemptions", 2, 0, 100));
   plan.bounds.drains = static_cast<int>(fields.number("drains", 2, 0, 100));
   if (spec.contains("delays")) {
+    if (plan.machine.schedule != Schedule::exhaustive) {
+      throw Error(Status(Code::invalid_argument, "delays are for --schedule exhaustive"));
+    }
     plan.bounds.delays = static_cast<int>(fields.number("delays", 0, 0, 100));
   }
   plan.first_seed = count(fields, "seed", 1);

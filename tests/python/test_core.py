@@ -247,6 +247,7 @@ def test_crash_says_what_is_wrong_with_a_request(command):
         (("--program", "w0 z1"), "character 4"),
         (("--param", "nonsense=1"), "prelude"),
         (("--schedule", "nonsense"), "exhaustive"),
+        (("--delays", "1"), "delays are for"),
         (("--engine", "undo", "--mutate", "undo.log.fence=nonsense"), "swap"),
         (("--engine", "undo", "--mutate", "undo.log.fnce=drop", "--schedules", "1"), "undo.log.fence?"),
         (("sps",), "intset"),

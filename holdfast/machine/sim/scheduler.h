@@ -143,7 +143,7 @@ class ExhaustiveScheduler final : public Scheduler {
 };
 
 /// Follows the script of a ScheduleExplorer whose bounds count delays. Round and round by slot;
-/// whoever ends or waits makes its stores visible first.
+/// when a thread ends or waits, all stores in buffers become visible first.
 class DelayBoundedScheduler final : public Scheduler {
  public:
   explicit DelayBoundedScheduler(std::shared_ptr<ScheduleExplorer> explorer)
