@@ -78,6 +78,15 @@ Json base(const Case& c) {
   return spec;
 }
 
+/// Every schedule of a program over two words, within bounds still to be given.
+Json exhaustive(const Case& c, const char* program) {
+  Json spec = base(c);
+  spec["schedule"] = "exhaustive";
+  spec["program"] = program;
+  spec["params"] = {{"registers", "2"}, {"boxed", "0"}, {"prelude", "0"}};
+  return spec;
+}
+
 std::string name_of(const Case& c, const char* what) {
   return c.engine + "/" + to_string(c.domain) + ", " + what;
 }
@@ -108,29 +117,23 @@ TEST_P(Crash, SampledPointsOfLogsThatWrap) {
 /// The first schedules of a tiny program, in order, with at most two preemptions and one early
 /// store; there are more than so many.
 TEST_P(CrashExhaustive, FirstSchedulesOfATinyProgram) {
-  Json spec = base(GetParam());
-  spec["schedule"] = "exhaustive";
+  Json spec = exhaustive(GetParam(), "w0 w1 | s");
   spec["schedules"] = 500;
   spec["preemptions"] = 2;
   spec["drains"] = 1;
   spec["points"] = 100;
-  spec["program"] = "w0 w1 | s";
-  spec["params"] = {{"registers", "2"}, {"boxed", "0"}, {"prelude", "0"}};
   expect_no_violation(name_of(GetParam(), "exhaustive"), spec);
 }
 
 /// A longer program, in which logs wrap around: every schedule in which one thread is delayed once
 /// until the others are done. All of them, but for an engine that copies its whole heap.
 TEST_P(CrashExhaustive, OneDelayAnywhere) {
-  Json spec = base(GetParam());
+  Json spec = exhaustive(GetParam(), "b0 ; b1 ; b0 ; w1 ; b0 ; b1 ; w0 ; b1 | w0 ; s | b0 b1");
   spec["machine"] = "tiny";
-  spec["schedule"] = "exhaustive";
   spec["delays"] = 1;
   spec["schedules"] = 1000;
   spec["points"] = 4;
   spec["images"] = 2;
-  spec["program"] = "b0 ; b1 ; b0 ; w1 ; b0 ; b1 ; w0 ; b1 | w0 ; s | b0 b1";
-  spec["params"] = {{"registers", "2"}, {"boxed", "0"}, {"prelude", "0"}};
   expect_no_violation(name_of(GetParam(), "one delay"), spec);
 }
 
