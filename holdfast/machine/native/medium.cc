@@ -22,14 +22,12 @@ std::string hex(const void* p) {
   return text;
 }
 
-/// Exact or not at all when an address is given.
+/// Exact or not at all when an address is given. It goes to the kernel as a hint: a free range is
+/// taken as with MAP_FIXED_NOREPLACE, and a sanitizer may turn down what its shadow needs.
 void* map_at(std::byte* address, size_t n, int protection, int flags, int fd, size_t offset) {
-  if (address != nullptr && (flags & MAP_FIXED) == 0) {
-    flags |= MAP_FIXED_NOREPLACE;
-  }
   void* p = mmap(address, n, protection, flags, fd, static_cast<off_t>(offset));
   if (p != MAP_FAILED && address != nullptr && p != address) {
-    munmap(p, n);  // a kernel before 4.17 takes the address for a hint
+    munmap(p, n);
     errno = EEXIST;
     return MAP_FAILED;
   }
@@ -88,15 +86,16 @@ Status NativeMedium::grow(size_t n) {
 }
 
 std::byte* NativeMedium::base_candidate(int k) const {
-  // Application memory for AddressSanitizer and ThreadSanitizer too: below the addresses of
-  // position-independent programs. When that is full, above those of the others, where
-  // AddressSanitizer keeps its shadow and finds nothing free; then where ThreadSanitizer does.
+  // Places where neither the kernel nor the loader puts anything by itself. The first is below the
+  // position-independent programs, and application memory for AddressSanitizer and ThreadSanitizer
+  // too; so is the third, above them. Of the others each sanitizer has one for its shadow.
   struct Window {
     uintptr_t begin;
     uintptr_t end;
   };
   constexpr Window kWindows[] = {{0x5500'0000'0000, 0x5555'0000'0000},
                                  {0x20'0000'0000, 0x80'0000'0000},
+                                 {0x5660'0000'0000, 0x5680'0000'0000},
                                  {0x2000'0000'0000, 0x2100'0000'0000}};
   constexpr uintptr_t kStep = uintptr_t{8} << 30;  // the default capacity of a heap
   auto number = static_cast<uintptr_t>(k);
