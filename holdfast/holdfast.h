@@ -10,6 +10,7 @@
 
 #include "holdfast/engines/romulus/romulus.h"
 #include "holdfast/heap/heap.h"
+#include "holdfast/heap/native_heap_file.h"
 #include "holdfast/machine/native/native_machine.h"
 
 namespace holdfast {

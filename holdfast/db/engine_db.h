@@ -8,6 +8,7 @@
 #include "holdfast/db/db_engines.h"
 #include "holdfast/db/heap_db.h"
 #include "holdfast/db/store.h"
+#include "holdfast/heap/native_heap_file.h"
 #include "holdfast/machine/native/native_machine.h"
 
 namespace holdfast::db {

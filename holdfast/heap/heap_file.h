@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <string>
 
+#include "holdfast/base/random.h"
 #include "holdfast/heap/heap_options.h"
+#include "holdfast/heap/size_classes.h"
 #include "holdfast/heap/superblock.h"
 
 namespace holdfast {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "holdfast/heap/heap.h"
+#include "holdfast/heap/native_heap_file.h"
 #include "holdfast/machine/native/native_machine.h"
 #include "tests/engine/conformance_suite.h"
 
