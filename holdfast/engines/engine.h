@@ -141,17 +141,17 @@ Status foreign_area();
 
 /// An engine over machine M.
 ///
-///   E(M&, const Regions&, const Options&, int slots)    slots: machine.slots() when the heap was
-///   created, which
-///                        sized the engine area; now machine.slots() is at most that
+///   E(M&, const Regions&, const Options&, int slots)
+///                        slots: machine.slots() when the heap was created, which sized the engine
+///                        area; now machine.slots() is at most that
 ///   format()             writes the initial state of the engine area of a new heap (data is zero)
 ///   recover(report)      after open, before any transaction, also after a clean close. Checks
-///   everything it
-///                        needs before it stores anything; damage is Code::corrupt and nothing is
-///                        changed.
+///                        everything it needs before it stores anything; damage is Code::corrupt
+///                        and nothing is changed.
 ///   grown(bytes)         data (home, twin) now has `bytes`, zero-filled; transactions may be
-///   running, none
-///                        of which touches the new bytes yet
+///                        running, none of which touches the new bytes yet
+///   settle()             optional, of engines that keep values elsewhere: brings them into the
+///                        data, where plain loads find them. Called while no transaction runs.
 ///   close()              brings the home up to date (replays logs), so that the file is clean
 ///   update(body), read(body)
 ///                        run body as a transaction. An exception leaving the body rolls it back

@@ -196,12 +196,9 @@ concept Word = std::is_trivially_copyable_v<T> &&
 ///   reserve(n, address)           address space only, exact, or null for any; map() may then place
 ///                                 pieces into it. Code::busy when an exact address is taken.
 ///   base_candidate(k)             addresses worth trying for a new heap's data, k = 0, 1, ...;
-///   null
-///                                 after the last. Natively 0x5500'0000'0000 + k * 8 GiB while
-///                                 below 0x5555'0000'0000 (free in sanitizer builds too)
+///                                 null after the last
 ///   read_only()                   then `shared` maps are private, and nothing reaches the medium:
-///   a
-///                                 heap opened read-only recovers in memory and leaves the file
+///                                 a heap opened read-only recovers in memory and leaves the file
 ///                                 alone
 ///   name()                        what messages call it: the file's path
 ///   domain(), description()       a line for people, such as "file (fdatasync)"

@@ -23,6 +23,7 @@ class EngineHandle {
   virtual Status format() = 0;
   virtual Status recover(RecoveryReport& report) = 0;
   virtual void grown(size_t bytes) = 0;
+  virtual Status settle() = 0;
   virtual Status close() = 0;
   /// Of engines whose row says so; else Code::unsupported.
   virtual Result<ReplayReport> replay(const ReplayOptions& options) = 0;
@@ -62,6 +63,12 @@ class EngineHandleOf final : public EngineHandle<typename E::Machine> {
   Status format() override { return engine_.format(); }
   Status recover(RecoveryReport& report) override { return engine_.recover(report); }
   void grown(size_t bytes) override { engine_.grown(bytes); }
+  Status settle() override {
+    if constexpr (requires { engine_.settle(); }) {
+      return engine_.settle();
+    }
+    return {};
+  }
   Status close() override { return engine_.close(); }
   Result<ReplayReport> replay(const ReplayOptions& options) override {
     return replay_logs(engine_, options);
@@ -161,6 +168,7 @@ class AnyEngine {
   Status format() { return handle_->format(); }
   Status recover(RecoveryReport& report) { return handle_->recover(report); }
   void grown(size_t bytes) { handle_->grown(bytes); }
+  Status settle() { return handle_->settle(); }
   Status close() { return handle_->close(); }
   Result<ReplayReport> replay(const ReplayOptions& options) { return handle_->replay(options); }
   void update(FunctionRef<void()> body) { handle_->update(body); }

@@ -72,7 +72,8 @@ class OneFile : public SoftwareEngine<M, OneFile<M>, onefile::Thread<M>, FreeFor
   Status format();
   void grown(size_t bytes) { regions_.bytes = bytes; }
   Status recover(RecoveryReport& report);
-  Status close();
+  Status settle();
+  Status close() { return settle(); }
 
  private:
   friend Base;
@@ -118,7 +119,7 @@ class OneFile : public SoftwareEngine<M, OneFile<M>, onefile::Thread<M>, FreeFor
   Status scan(Found& found) const;
   Status scan_log(Found& found) const;
   Status scan_cells(Found& found, uint64_t above) const;
-  void settle(const Found& found);
+  void bring_home(const Found& found);
 
   Regions regions_;
   const Area area_;

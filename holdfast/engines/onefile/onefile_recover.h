@@ -45,23 +45,24 @@ Status OneFile<M>::recover(RecoveryReport& report) {
   report.text = "brought " + std::to_string(found.above.size()) +
                 " words home from their cells, applied the log of " +
                 std::to_string(report.transactions) + " transactions";
-  settle(found);
+  bring_home(found);
   return {};
 }
 
+/// Without a transaction since the last time it finds nothing to do.
 template <class M>
-Status OneFile<M>::close() {
+Status OneFile<M>::settle() {
   const PhaseScope<M> scope(Phase::replay);
   finished_newest(this->here());
   Found found;
   Status status = scan(found);
   if (status.ok() && !found.above.empty()) {
-    settle(found);
+    bring_home(found);
   }
   return status;
 }
 
-/// Looks at all that settle() will trust. Changes nothing.
+/// Looks at all that bring_home() will trust. Changes nothing.
 template <class M>
 Status OneFile<M>::scan(Found& found) const {
   AreaHeader header;
@@ -143,7 +144,7 @@ Status OneFile<M>::scan_cells(Found& found, uint64_t above) const {
 /// Changes nothing that tells what there is to do before all of it is durable: a crash on the way
 /// repeats it.
 template <class M>
-void OneFile<M>::settle(const Found& found) {
+void OneFile<M>::bring_home(const Found& found) {
   M& machine = this->machine_;
   for (const Change& change : found.pending) {
     cells_.store(machine, change.offset, change.value, onefile::sequence_of(found.newest));
