@@ -4,16 +4,18 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "holdfast/heap/heap.h"
+#include "holdfast/heap/native_heap_file.h"
 #include "holdfast/machine/native/native_machine.h"
 #include "holdfast/runner/engine_table.h"
 #include "holdfast/runner/guarded.h"
+#include "holdfast/runner/judge.h"
 #include "holdfast/runner/session.h"
-#include "holdfast/workloads/all.h"
-#include "holdfast/workloads/registry.h"
+#include "holdfast/workloads/runners.h"
 
 namespace holdfast {
 
@@ -46,7 +48,7 @@ class NativeSession final : public Session {
   const RecoveryReport& recovery() const override { return heap_->recovery(); }
   bool created() const override { return created_; }
   Result<HeapFindings> check_heap() override {
-    return guarded([&] { return walk(); });
+    return guarded([&] { return walk(*at_rest_); });
   }
   std::span<const std::byte> data() const override {
     return {reinterpret_cast<const std::byte*>(heap_->superblock().base), heap_bytes()};
@@ -79,6 +81,7 @@ class NativeSession final : public Session {
     } else {
       heap_ = Heap<E>::open(spec.path, OpenOptions{description_.name, options}, native).value();
     }
+    at_rest_.emplace(*heap_);
     ns_per_tick_ = heap_->machine().ns_per_tick();
     // One slot is the machine's own, one the caller's; the rest are for workers.
     max_threads_ = heap_->machine().slots() - 2;
@@ -102,49 +105,11 @@ class NativeSession final : public Session {
     if (spec.workload.empty()) {
       return;
     }
-    workload_ = make(spec.workload, spec.parameters);
+    const WorkloadInfo* info = find_workload(spec.workload).value();
+    const Parameters parameters = Parameters::make(*info, spec.parameters).value();
+    workload_ = make_runner(spec.workload, *heap_, parameters);
+    workload_->judged_by(make_judge(spec.workload, *at_rest_, parameters));
     (created_ ? workload_->set_up(spec.threads, spec.seed) : workload_->attach()).check();
-  }
-
-  std::unique_ptr<WorkloadInstance> make(const std::string& name,
-                                         const std::map<std::string, std::string>& given) {
-    const WorkloadInfo* info = find_workload(name).value();
-    const Parameters parameters = Parameters::make(*info, given).value();
-    return make_workload(name, *heap_, parameters);
-  }
-
-  /// The allocator, and whatever workload the roots belong to. Roots of other programs are listed
-  /// as unknown: what they own cannot be told from leaks.
-  HeapFindings walk() {
-    HeapFindings findings{heap_->check().value(), {}};
-    for (const RootInfo& root : heap_->list_roots()) {
-      const WorkloadInfo* info = find_workload_info(root.name);
-      findings.roots.push_back({root, "unknown type: not walked"});
-      if (info != nullptr) {
-        const Status found = check_root(*info);
-        findings.roots.back().outcome = found.to_string();
-        if (!found.ok()) {
-          findings.heap.error("root " + root.name + ": " + found.message());
-        }
-      }
-    }
-    return findings;
-  }
-
-  /// Workloads keep everything below a root that has their name.
-  Status check_root(const WorkloadInfo& info) {
-    Status attached;
-    for (const auto& parameters : root_variants(info)) {
-      const auto workload = make(info.name, parameters);
-      attached = workload->attach();
-      if (attached.ok()) {
-        return workload->check();
-      }
-      if (attached.code() != Code::type_mismatch) {
-        break;
-      }
-    }
-    return attached;
   }
 
   const Description& description_;
@@ -152,7 +117,8 @@ class NativeSession final : public Session {
   double ns_per_tick_ = 1;
   int max_threads_ = 1;
   std::unique_ptr<Heap<E>> heap_;
-  std::unique_ptr<WorkloadInstance> workload_;  // refers to the heap
+  std::optional<HeapAtRest> at_rest_;
+  std::unique_ptr<WorkloadInstance> workload_;  // refers to both heaps
 };
 
 }  // namespace holdfast

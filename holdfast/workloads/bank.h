@@ -35,11 +35,11 @@ struct BankRoot {
 /// Transfers between two accounts, never below zero; and audits, which read every account and must
 /// always find the same total: an operation that finds another one throws Error(corrupt).
 template <class H>
-class Bank final : public SmallWorkload<H, BankRoot<H>> {
+class BankRunner : public SmallWorkload<H, BankRoot<H>> {
  public:
   static const WorkloadInfo& static_info() { return bank_info(); }
 
-  Bank(H& heap, const Parameters& parameters)
+  BankRunner(H& heap, const Parameters& parameters)
       : SmallWorkload<H, BankRoot<H>>(heap, parameters.number("ack", 0, 1) != 0),
         accounts_(parameters.number("accounts", 2, 100000000)),
         balance_(parameters.number("balance", 0, 1000000000)),
@@ -76,28 +76,7 @@ class Bank final : public SmallWorkload<H, BankRoot<H>> {
     return perform<true>(worker, request);
   }
 
-  Result<ModelState> observe() override {
-    return this->observing([&]() -> Result<ModelState> {
-      ModelState balances;
-      for (int64_t i = 0; i < accounts_; ++i) {
-        balances.push_back(static_cast<uint64_t>(account_[i].load()));
-      }
-      return balances;
-    });
-  }
-
-  Status check() override {
-    return this->in_read([&]() -> Status {
-      for (int64_t i = 0; i < accounts_; ++i) {
-        if (account_[i] < 0) {
-          return Status(Code::corrupt, "bank: account " + std::to_string(i) + " is overdrawn");
-        }
-      }
-      return judge(sum());
-    });
-  }
-
- private:
+ protected:
   /// The digest doubles what an audit takes on plain memory: only where the answer is judged.
   template <bool kDigest>
   OperationResult perform(int worker, const Request& request) {
@@ -165,6 +144,34 @@ class Bank final : public SmallWorkload<H, BankRoot<H>> {
   Chance audit_;
   BankModel model_;
   typename H::template Field<int64_t>* account_ = nullptr;
+};
+
+/// The same, and judges.
+template <class H>
+class Bank final : public SmallJudge<BankRunner<H>> {
+ public:
+  using SmallJudge<BankRunner<H>>::SmallJudge;
+
+  Result<ModelState> observe() override {
+    return this->observing([&]() -> Result<ModelState> {
+      ModelState balances;
+      for (int64_t i = 0; i < this->accounts_; ++i) {
+        balances.push_back(static_cast<uint64_t>(this->account_[i].load()));
+      }
+      return balances;
+    });
+  }
+
+  Status check() override {
+    return this->in_read([&]() -> Status {
+      for (int64_t i = 0; i < this->accounts_; ++i) {
+        if (this->account_[i] < 0) {
+          return Status(Code::corrupt, "bank: account " + std::to_string(i) + " is overdrawn");
+        }
+      }
+      return this->judge(this->sum());
+    });
+  }
 };
 
 }  // namespace holdfast

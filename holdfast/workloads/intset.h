@@ -27,11 +27,11 @@ struct IntSetRoot {
 /// The classic transactional-memory benchmark: lookups, inserts and erases of random keys. Each key
 /// carries a value that follows from it, so that a torn node shows.
 template <class H>
-class IntSet final : public KeyedWorkload<H, IntSetRoot<H>> {
+class IntSetRunner : public KeyedWorkload<H, IntSetRoot<H>> {
  public:
   static const WorkloadInfo& static_info() { return intset_info(); }
 
-  IntSet(H& heap, const Parameters& parameters)
+  IntSetRunner(H& heap, const Parameters& parameters)
       : KeyedWorkload<H, IntSetRoot<H>>(heap, parameters, int64_t{1} << 30) {}
 
   const WorkloadInfo& info() const override { return static_info(); }
@@ -65,6 +65,20 @@ class IntSet final : public KeyedWorkload<H, IntSetRoot<H>> {
     }
   }
 
+ protected:
+  uint64_t value_to_add(int64_t key, uint64_t) const override { return value_of(key); }
+
+  static uint64_t value_of(int64_t key) { return mix64(static_cast<uint64_t>(key)); }
+
+  KeyedModel model_{KeyedModel::Present::kept};
+};
+
+/// The same, and judges.
+template <class H>
+class IntSet final : public SmallJudge<IntSetRunner<H>> {
+ public:
+  using SmallJudge<IntSetRunner<H>>::SmallJudge;
+
   Result<ModelState> observe() override {
     return this->observing([&]() -> Result<ModelState> {
       KeyedContent content;
@@ -84,19 +98,12 @@ class IntSet final : public KeyedWorkload<H, IntSetRoot<H>> {
       bool right = true;
       const int64_t range = this->root_->range;
       this->root_->set.for_each([&](int64_t key, uint64_t value) {
-        right = key >= 0 && key < range && value == value_of(key);
+        right = key >= 0 && key < range && value == this->value_of(key);
         return right;
       });
       return right ? Status() : Status(Code::corrupt, "intset: a key or its value is wrong");
     });
   }
-
- private:
-  uint64_t value_to_add(int64_t key, uint64_t) const override { return value_of(key); }
-
-  static uint64_t value_of(int64_t key) { return mix64(static_cast<uint64_t>(key)); }
-
-  KeyedModel model_{KeyedModel::Present::kept};
 };
 
 }  // namespace holdfast

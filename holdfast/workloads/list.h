@@ -29,11 +29,11 @@ struct ListRoot {
 
 /// Lookups, inserts and erases in a sorted list: long read sets, small write sets.
 template <class H>
-class List final : public KeyedWorkload<H, ListRoot<H>> {
+class ListRunner : public KeyedWorkload<H, ListRoot<H>> {
  public:
   static const WorkloadInfo& static_info() { return list_info(); }
 
-  List(H& heap, const Parameters& parameters)
+  ListRunner(H& heap, const Parameters& parameters)
       : KeyedWorkload<H, ListRoot<H>>(heap, parameters, 1000000) {}
 
   const WorkloadInfo& info() const override { return static_info(); }
@@ -67,6 +67,18 @@ class List final : public KeyedWorkload<H, ListRoot<H>> {
     }
   }
 
+ protected:
+  uint64_t value_to_add(int64_t, uint64_t) const override { return 1; }
+
+  KeyedModel model_{KeyedModel::Present::kept};
+};
+
+/// The same, and judges.
+template <class H>
+class List final : public SmallJudge<ListRunner<H>> {
+ public:
+  using SmallJudge<ListRunner<H>>::SmallJudge;
+
   Result<ModelState> observe() override {
     return this->observing([&]() -> Result<ModelState> {
       KeyedContent content;
@@ -92,11 +104,6 @@ class List final : public KeyedWorkload<H, ListRoot<H>> {
       return right ? Status() : Status(Code::corrupt, "list: a key is out of range");
     });
   }
-
- private:
-  uint64_t value_to_add(int64_t, uint64_t) const override { return 1; }
-
-  KeyedModel model_{KeyedModel::Present::kept};
 };
 
 }  // namespace holdfast

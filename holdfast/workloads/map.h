@@ -39,11 +39,11 @@ struct MapRoot {
 /// Finds, puts and erases of random keys. The upper half of a value is the key, the lower half
 /// random.
 template <class H, class Structure>
-class Map final : public KeyedWorkload<H, MapRoot<H, Structure>> {
+class MapRunner : public KeyedWorkload<H, MapRoot<H, Structure>> {
  public:
   static const WorkloadInfo& static_info() { return map_info(); }
 
-  Map(H& heap, const Parameters& parameters)
+  MapRunner(H& heap, const Parameters& parameters)
       : KeyedWorkload<H, MapRoot<H, Structure>>(heap, parameters, int64_t{1} << 30),
         buckets_(parameters.number("buckets", 0, int64_t{1} << 30)) {}
 
@@ -80,6 +80,25 @@ class Map final : public KeyedWorkload<H, MapRoot<H, Structure>> {
     }
   }
 
+ protected:
+  uint64_t value_to_add(int64_t key, uint64_t random) const override {
+    return value_of(key, random);
+  }
+
+  static uint64_t value_of(int64_t key, uint64_t random) {
+    return static_cast<uint64_t>(key) << 32 | (random & 0xffffffff);
+  }
+
+  int64_t buckets_;
+  KeyedModel model_{KeyedModel::Present::overwritten};
+};
+
+/// The same, and judges.
+template <class H, class Structure>
+class Map final : public SmallJudge<MapRunner<H, Structure>> {
+ public:
+  using SmallJudge<MapRunner<H, Structure>>::SmallJudge;
+
   Result<ModelState> observe() override {
     return this->observing([&]() -> Result<ModelState> {
       KeyedContent content;
@@ -105,36 +124,24 @@ class Map final : public KeyedWorkload<H, MapRoot<H, Structure>> {
       return right ? Status() : Status(Code::corrupt, "map: a key or its value is wrong");
     });
   }
-
- private:
-  uint64_t value_to_add(int64_t key, uint64_t random) const override {
-    return value_of(key, random);
-  }
-
-  static uint64_t value_of(int64_t key, uint64_t random) {
-    return static_cast<uint64_t>(key) << 32 | (random & 0xffffffff);
-  }
-
-  int64_t buckets_;
-  KeyedModel model_{KeyedModel::Present::overwritten};
 };
 
-template <class H, class Structure>
+template <Parts kParts, class H, class Structure>
 std::unique_ptr<WorkloadInstance> make_map_over(H& heap, const Parameters& parameters) {
-  return std::make_unique<Map<H, Structure>>(heap, parameters);
+  return make_parts<kParts, MapRunner<H, Structure>, Map<H, Structure>>(heap, parameters);
 }
 
 /// The map over the structure that the parameter names.
-template <class H>
+template <Parts kParts, class H>
 std::unique_ptr<WorkloadInstance> make_map(H& heap, const Parameters& parameters) {
   using Instance = std::unique_ptr<WorkloadInstance>;
   using Maker = Instance (*)(H&, const Parameters&);
   // In the order of kMapStructures.
   constexpr std::array<Maker, kMapStructures.size()> kMakers = {
-      &make_map_over<H, HashMap<H, int64_t, uint64_t>>,
-      &make_map_over<H, FixedHashMap<H, int64_t, uint64_t>>,
-      &make_map_over<H, RbTree<H, int64_t, uint64_t>>,
-      &make_map_over<H, BPlusTree<H, int64_t, uint64_t>>};
+      &make_map_over<kParts, H, HashMap<H, int64_t, uint64_t>>,
+      &make_map_over<kParts, H, FixedHashMap<H, int64_t, uint64_t>>,
+      &make_map_over<kParts, H, RbTree<H, int64_t, uint64_t>>,
+      &make_map_over<kParts, H, BPlusTree<H, int64_t, uint64_t>>};
   return kMakers[parameters.choice("structure", kMapStructures)](heap, parameters);
 }
 

@@ -41,13 +41,13 @@ struct RegistersRoot {
 /// throws Error(corrupt). A scan acknowledges one transaction that it has seen, since what a
 /// read-only transaction has delivered must be durable too.
 template <class H>
-class Registers final : public SmallWorkload<H, RegistersRoot<H>> {
+class RegistersRunner : public SmallWorkload<H, RegistersRoot<H>> {
   using Register = typename RegistersRoot<H>::Register;
 
  public:
   static const WorkloadInfo& static_info() { return registers_info(); }
 
-  Registers(H& heap, const Parameters& parameters)
+  RegistersRunner(H& heap, const Parameters& parameters)
       : SmallWorkload<H, RegistersRoot<H>>(heap, true),
         count_(static_cast<uint64_t>(parameters.number("count", 1, 1000))),
         writes_(static_cast<int>(parameters.number("writes", 1, kMostWrites))),
@@ -66,11 +66,7 @@ class Registers final : public SmallWorkload<H, RegistersRoot<H>> {
     return scan ? read_all(worker, index[0]) : write(worker, index);
   }
 
-  Status check() override {
-    return this->in_read([&] { return judge(first_torn()); });
-  }
-
- private:
+ protected:
   static constexpr int kMostWrites = 16;
   static constexpr int kWorkerShift = 40;
 
@@ -141,6 +137,17 @@ class Registers final : public SmallWorkload<H, RegistersRoot<H>> {
   int writes_;
   Chance scan_;
   Register* word_ = nullptr;
+};
+
+/// The same, and judges.
+template <class H>
+class Registers final : public SmallJudge<RegistersRunner<H>> {
+ public:
+  using SmallJudge<RegistersRunner<H>>::SmallJudge;
+
+  Status check() override {
+    return this->in_read([&] { return this->judge(this->first_torn()); });
+  }
 };
 
 }  // namespace holdfast

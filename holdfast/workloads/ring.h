@@ -35,13 +35,13 @@ struct RingRoot {
 /// it in two or loses a node. Every link that is read is also stored, so snapshot isolation
 /// suffices. A walk that does not find one cycle through all nodes throws Error(corrupt).
 template <class H>
-class Ring final : public SmallWorkload<H, RingRoot<H>> {
+class RingRunner : public SmallWorkload<H, RingRoot<H>> {
   using Node = typename RingRoot<H>::Node;
 
  public:
   static const WorkloadInfo& static_info() { return ring_info(); }
 
-  Ring(H& heap, const Parameters& parameters)
+  RingRunner(H& heap, const Parameters& parameters)
       : SmallWorkload<H, RingRoot<H>>(heap, parameters.number("ack", 0, 1) != 0),
         nodes_(static_cast<uint64_t>(parameters.number("nodes", 3, 10000000))),
         walk_(parameters, "walk") {}
@@ -89,26 +89,7 @@ class Ring final : public SmallWorkload<H, RingRoot<H>> {
     return this->updating(request.kind, worker, [&] { return move_behind(a, to); });
   }
 
-  Result<ModelState> observe() override {
-    return this->observing([&]() -> Result<ModelState> {
-      ModelState next;
-      for (uint64_t i = 0; i < nodes_; ++i) {
-        const Node* node = node_[i].next;
-        if (node < node_ || node >= node_ + nodes_) {
-          return Status(Code::corrupt,
-                        "ring: the link of node " + std::to_string(i) + " leaves the ring");
-        }
-        next.push_back(index(node));
-      }
-      return next;
-    });
-  }
-
-  Status check() override {
-    return this->in_read([&] { return judge(walk_around()[0]); });
-  }
-
- private:
+ protected:
   /// a -> b -> c -> d becomes a -> c -> b -> d.
   Response swap_behind(Node* a) const {
     Node* b = a->next;
@@ -172,6 +153,32 @@ class Ring final : public SmallWorkload<H, RingRoot<H>> {
   Chance walk_;
   RingModel model_;
   Node* node_ = nullptr;
+};
+
+/// The same, and judges.
+template <class H>
+class Ring final : public SmallJudge<RingRunner<H>> {
+ public:
+  using SmallJudge<RingRunner<H>>::SmallJudge;
+
+  Result<ModelState> observe() override {
+    return this->observing([&]() -> Result<ModelState> {
+      ModelState next;
+      for (uint64_t i = 0; i < this->nodes_; ++i) {
+        const typename RingRoot<H>::Node* node = this->node_[i].next;
+        if (node < this->node_ || node >= this->node_ + this->nodes_) {
+          return Status(Code::corrupt,
+                        "ring: the link of node " + std::to_string(i) + " leaves the ring");
+        }
+        next.push_back(this->index(node));
+      }
+      return next;
+    });
+  }
+
+  Status check() override {
+    return this->in_read([&] { return this->judge(this->walk_around()[0]); });
+  }
 };
 
 }  // namespace holdfast

@@ -19,29 +19,29 @@ namespace holdfast {
 
 /// Null when there is no small workload of this name. Throws Error(invalid_argument) for a wrong
 /// parameter.
-template <class H>
+template <Parts kParts = Parts::whole, class H>
 std::unique_ptr<WorkloadInstance> make_if_small(const std::string& name, H& heap,
                                                 const Parameters& parameters) {
   if (name == "intset") {
-    return std::make_unique<IntSet<H>>(heap, parameters);
+    return make_parts<kParts, IntSetRunner<H>, IntSet<H>>(heap, parameters);
   }
   if (name == "sps") {
-    return std::make_unique<Sps<H>>(heap, parameters);
+    return make_parts<kParts, SpsRunner<H>, Sps<H>>(heap, parameters);
   }
   if (name == "map") {
-    return make_map(heap, parameters);
+    return make_map<kParts>(heap, parameters);
   }
   if (name == "list") {
-    return std::make_unique<List<H>>(heap, parameters);
+    return make_parts<kParts, ListRunner<H>, List<H>>(heap, parameters);
   }
   if (name == "bank") {
-    return std::make_unique<Bank<H>>(heap, parameters);
+    return make_parts<kParts, BankRunner<H>, Bank<H>>(heap, parameters);
   }
   if (name == "ring") {
-    return std::make_unique<Ring<H>>(heap, parameters);
+    return make_parts<kParts, RingRunner<H>, Ring<H>>(heap, parameters);
   }
   if (name == "registers") {
-    return std::make_unique<Registers<H>>(heap, parameters);
+    return make_parts<kParts, RegistersRunner<H>, Registers<H>>(heap, parameters);
   }
   return nullptr;
 }

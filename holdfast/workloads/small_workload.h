@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -60,19 +61,6 @@ class SmallWorkload : public WorkloadInstance {
     return bind(found.value());
   }
 
-  Status verify(const OperationResult& acknowledged) final {
-    const uint64_t worker = acknowledged.acknowledgement[0];
-    if (worker == 0) {
-      return {};
-    }
-    return in_read(
-        [&] { return root_->ledger.reached(worker - 1, acknowledged.acknowledgement[1]); });
-  }
-
-  bool list_blocks(const std::function<void(const void*, size_t)>& visit) final {
-    return heap_.read([&] { root_->visit_blocks(visit); }).ok();
-  }
-
  protected:
   SmallWorkload(H& heap, bool ack) : heap_(heap), ack_(ack) {}
 
@@ -117,24 +105,6 @@ class SmallWorkload : public WorkloadInstance {
     } catch (const Error& error) {
       return error.status();
     }
-  }
-
-  /// Collects what observe() returns. content() runs in one read transaction, possibly more than
-  /// once, and returns a Result.
-  template <class F>
-  Result<ModelState> observing(F&& content) {
-    ModelState state;
-    Status status = in_read([&]() -> Status {
-      Result<ModelState> found = content();
-      if (found.ok()) {
-        state = std::move(found).value();
-      }
-      return found.status();
-    });
-    if (!status.ok()) {
-      return status;
-    }
-    return state;
   }
 
   /// One update operation. body() returns a Response or its first word, which is also consumed so
@@ -223,6 +193,51 @@ class SmallWorkload : public WorkloadInstance {
 
   bool ack_;
   std::vector<Sink> sinks_;
+};
+
+template <Parts kParts, class Runner, class Whole, class H>
+std::unique_ptr<WorkloadInstance> make_parts(H& heap, const Parameters& parameters) {
+  using Workload = std::conditional_t<kParts == Parts::whole, Whole, Runner>;
+  return std::make_unique<Workload>(heap, parameters);
+}
+
+/// Adds to a runner of a small workload what all of them judge alike.
+template <class Runner>
+class SmallJudge : public Runner {
+ public:
+  using Runner::Runner;
+
+  Status verify(const OperationResult& acknowledged) final {
+    const uint64_t worker = acknowledged.acknowledgement[0];
+    if (worker == 0) {
+      return {};
+    }
+    return this->in_read(
+        [&] { return this->root_->ledger.reached(worker - 1, acknowledged.acknowledgement[1]); });
+  }
+
+  bool list_blocks(const std::function<void(const void*, size_t)>& visit) final {
+    return this->heap_.read([&] { this->root_->visit_blocks(visit); }).ok();
+  }
+
+ protected:
+  /// Collects what observe() returns. content() runs in one read transaction, possibly more than
+  /// once, and returns a Result.
+  template <class F>
+  Result<ModelState> observing(F&& content) {
+    ModelState state;
+    Status status = this->in_read([&]() -> Status {
+      Result<ModelState> found = content();
+      if (found.ok()) {
+        state = std::move(found).value();
+      }
+      return found.status();
+    });
+    if (!status.ok()) {
+      return status;
+    }
+    return state;
+  }
 };
 
 /// The base of those that look up, add and erase random keys. Their parameters are size, range,

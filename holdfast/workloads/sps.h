@@ -30,11 +30,11 @@ struct SpsRoot {
 /// Swap random pairs of array entries: the least work a durable transaction can do. The array stays
 /// a permutation of what it was.
 template <class H>
-class Sps final : public SmallWorkload<H, SpsRoot<H>> {
+class SpsRunner : public SmallWorkload<H, SpsRoot<H>> {
  public:
   static const WorkloadInfo& static_info() { return sps_info(); }
 
-  Sps(H& heap, const Parameters& parameters)
+  SpsRunner(H& heap, const Parameters& parameters)
       : SmallWorkload<H, SpsRoot<H>>(heap, parameters.number("ack", 0, 1) != 0),
         entries_(static_cast<uint64_t>(parameters.number("entries", 2, int64_t{1} << 30))),
         swaps_(static_cast<size_t>(parameters.number("swaps", 1, 100000))),
@@ -75,23 +75,7 @@ class Sps final : public SmallWorkload<H, SpsRoot<H>> {
     });
   }
 
-  Status check() override {
-    return this->in_read([&]() -> Status {
-      std::vector<bool> seen(entries_);
-      for (uint64_t i = 0; i < entries_; ++i) {
-        const uint64_t value = word_[i];
-        if (value >= entries_ || seen[value]) {
-          return Status(Code::corrupt, "sps: entry " + std::to_string(i) + " holds " +
-                                           std::to_string(value) +
-                                           (value < entries_ ? ", which is there twice" : ""));
-        }
-        seen[value] = true;
-      }
-      return {};
-    });
-  }
-
- private:
+ protected:
   struct alignas(kLineBytes) Scratch {
     std::vector<uint64_t> index;
   };
@@ -111,6 +95,29 @@ class Sps final : public SmallWorkload<H, SpsRoot<H>> {
   uint64_t most_stores_;
   typename H::template Field<uint64_t>* word_ = nullptr;
   std::vector<Scratch> scratch_;
+};
+
+/// The same, and judges.
+template <class H>
+class Sps final : public SmallJudge<SpsRunner<H>> {
+ public:
+  using SmallJudge<SpsRunner<H>>::SmallJudge;
+
+  Status check() override {
+    return this->in_read([&]() -> Status {
+      std::vector<bool> seen(this->entries_);
+      for (uint64_t i = 0; i < this->entries_; ++i) {
+        const uint64_t value = this->word_[i];
+        if (value >= this->entries_ || seen[value]) {
+          return Status(Code::corrupt,
+                        "sps: entry " + std::to_string(i) + " holds " + std::to_string(value) +
+                            (value < this->entries_ ? ", which is there twice" : ""));
+        }
+        seen[value] = true;
+      }
+      return {};
+    });
+  }
 };
 
 }  // namespace holdfast

@@ -98,8 +98,33 @@ OperationResult WorkloadInstance::perform(int, const Request&) {
   throw Error(no_model(info()));
 }
 
+/// Throws the Error that attaching it gave.
+WorkloadInstance& WorkloadInstance::appointed() {
+  if (judge_ == nullptr) {
+    throw Error(Status(Code::misuse, std::string("workload ") + info().name +
+                                         ": nobody was told to judge; see judged_by()"));
+  }
+  if (!judge_attached_) {
+    judge_->attach().check();
+    judge_attached_ = true;
+  }
+  return *judge_;
+}
+
+Status WorkloadInstance::verify(const OperationResult& acknowledged) {
+  return appointed().verify(acknowledged);
+}
+
+Status WorkloadInstance::check() {
+  return appointed().check();
+}
+
+bool WorkloadInstance::list_blocks(const std::function<void(const void*, size_t)>& visit) {
+  return appointed().list_blocks(visit);
+}
+
 Result<ModelState> WorkloadInstance::observe() {
-  return no_model(info());
+  return model() == nullptr ? no_model(info()) : appointed().observe();
 }
 
 }  // namespace holdfast

@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "holdfast/base/random.h"
@@ -69,7 +70,14 @@ struct OperationResult {
   Response response = {};  ///< of perform(): what the client was told, in the terms of the model
 };
 
+/// XyzRunner, or Xyz, which judges as well.
+enum class Parts : uint8_t { runner, whole };
+
 /// A workload bound to an open heap; the type-erased face of `template <class H> class Xyz`.
+///
+/// It runs operations and judges what they left. Running is compiled for each engine; judging only
+/// reads, so natively it is compiled once, over the heap at rest (heap/heap_at_rest.h):
+/// XyzRunner<H> runs and has an Xyz over that heap judge; Xyz<H> does both.
 ///
 /// Thread safety: operation(), draw() and perform() from any number of threads, each with its own
 /// worker number below the number announced to set_up, and its own generator; the rest from one
@@ -84,27 +92,36 @@ class WorkloadInstance {
   virtual Status attach() = 0;
   /// Throws Error when the heap refuses (full, poisoned).
   virtual OperationResult operation(int worker, Random& random) = 0;
-  /// After recovery: what this acknowledgement promised is there. Messages accumulate per failure.
-  virtual Status verify(const OperationResult& acknowledged) = 0;
-  /// The consistency conditions of the workload, over the whole heap.
-  virtual Status check() = 0;
-  /// Calls visit(block, bytes) for every block the workload owns but its root object, in a read
-  /// transaction: what Heap::check takes to find leaks. False when the workload cannot tell.
-  virtual bool list_blocks(const std::function<void(const void*, size_t)>& visit) {
-    static_cast<void>(visit);
-    return false;
-  }
 
-  /// The sequential meaning of the operations; null: this workload has none, and the three below
-  /// refuse. Where there is one, operation() does perform() of draw(), but may leave out parts of
-  /// the response that cost time.
+  /// The sequential meaning of the operations; null: this workload has none, and draw(), perform()
+  /// and observe() refuse. Where there is one, operation() does perform() of draw(), but may leave
+  /// out parts of the response that cost time.
   virtual const SequentialModel* model() const { return nullptr; }
   /// Decides what a worker does next. No operation of the machine.
   virtual Request draw(int worker, Random& random);
   /// Does it; the result has the response.
   virtual OperationResult perform(int worker, const Request& request);
+
+  // What judges. A runner asks its judge; without one it throws Error(misuse).
+
+  /// After recovery: what this acknowledgement promised is there. Messages accumulate per failure.
+  virtual Status verify(const OperationResult& acknowledged);
+  /// The consistency conditions of the workload, over the whole heap.
+  virtual Status check();
+  /// Calls visit(block, bytes) for every block the workload owns but its root object, in a read
+  /// transaction: what Heap::check takes to find leaks. False when the workload cannot tell.
+  virtual bool list_blocks(const std::function<void(const void*, size_t)>& visit);
   /// The content as a state of the model, in one read transaction.
   virtual Result<ModelState> observe();
+
+  /// `judge` is of the same workload and over the same data; it is attached when first asked.
+  void judged_by(std::unique_ptr<WorkloadInstance> judge) { judge_ = std::move(judge); }
+
+ private:
+  WorkloadInstance& appointed();
+
+  std::unique_ptr<WorkloadInstance> judge_;
+  bool judge_attached_ = false;
 };
 
 }  // namespace holdfast
