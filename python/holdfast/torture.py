@@ -50,6 +50,8 @@ def torture(spec: dict[str, Any], kills: int, seed: int) -> Tally:
             wanted = int(_MOST_ACKNOWLEDGEMENTS ** chance.random())
             reached = worker.wait_for(wanted, _PATIENCE_SECONDS)
             killed = worker.kill()
+        if worker.refused:
+            raise errors.BadUsage(worker.failure())
         where = f"{spec['engine']}, round {round_number}, seed {seed}"
         if not reached or not killed:
             raise errors.CheckFailed(f"{where}: the worker ended or hung by itself: {worker.failure()}")
@@ -79,7 +81,9 @@ def _add(tally: Tally, result: dict[str, Any], where: str) -> None:
         raise errors.CheckFailed(f"{where}: " + "; ".join(text for text in found if text != "ok"))
 
 
-def specification(engine: str, workload: str, path: Path, threads: int, domain: str) -> dict[str, Any]:
+def specification(
+    engine: str, workload: str, path: Path, threads: int, domain: str, htm: str = "soft"
+) -> dict[str, Any]:
     """The fields of a session. Workloads that acknowledge only when told to are told to."""
     kept = next((core.is_durable(entry) for entry in core.engines() if entry["name"] == engine), True)
     if not kept:
@@ -93,6 +97,7 @@ def specification(engine: str, workload: str, path: Path, threads: int, domain: 
         "path": str(path),
         "threads": threads,
         "domain": domain,
+        "htm": htm,
     }
 
 
@@ -103,6 +108,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--domain", default="process")
+    parser.add_argument("--htm", default="soft", help="who runs hardware transactions: soft, rtm, power")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--dir", default=None, help="folder for the heap file")
     given = parser.parse_args(arguments)
@@ -116,7 +122,9 @@ def main(arguments: list[str] | None = None) -> int:
     for name in names:
         with tempfile.TemporaryDirectory(prefix="holdfast-torture-", dir=given.dir) as folder:
             try:
-                spec = specification(name, given.workload, Path(folder) / "heap", given.threads, given.domain)
+                spec = specification(
+                    name, given.workload, Path(folder) / "heap", given.threads, given.domain, given.htm
+                )
                 tally = torture(spec, given.kills, seed)
                 print(f"{name}: {tally}", flush=True)
             except errors.BadUsage as failure:

@@ -104,16 +104,17 @@ def test_wrong_values_are_refused_by_the_core(command):
     assert "soft, rtm, power" in command("bench", "bank", "--htm", "tsx", status=2).stderr
 
 
-def test_transactional_memory_that_is_not_here_is_refused_with_a_way_out(command, command_json):
+def test_transactional_memory_that_is_not_here_is_refused_with_a_way_out(command, command_json, tmp_path):
     (native,) = (entry for entry in command_json("machines") if entry["name"] == "native")
     backends = {entry["name"]: entry for entry in native["htm_backends"]}
     assert backends["soft"]["supported"]
     absent = [name for name, entry in backends.items() if not entry["supported"]]
     assert absent  # no processor is Intel's and POWER
     for name in absent:
-        text = " ".join(command("bench", "bank", "--htm", name, status=2).stderr.split())
-        assert backends[name]["reason"] in text
-        assert "htm soft" in text and "holdfast sim" in text
+        for verb in (["bench", "bank"], ["bench", "replay"], ["demo", "--quick", "--out", str(tmp_path)]):
+            text = " ".join(command(*verb, "--htm", name, status=2).stderr.split())
+            assert backends[name]["reason"] in text
+            assert "htm soft" in text and "holdfast sim" in text
 
 
 def test_info_check_and_dump_of_a_heap(command_json, heap):

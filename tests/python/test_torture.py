@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from holdfast import errors, kill, torture
+from holdfast import core, errors, kill, torture
 
 _ENGINES = (
     "undo",
@@ -58,6 +58,15 @@ def test_an_engine_that_keeps_nothing_is_refused(tmp_path, capsys):
         torture.specification("htm", "bank", tmp_path / "heap", 2, "process")
     assert torture.main(["--engine", "htm", "--kills", "1"]) == errors.EXIT_BAD_USAGE
     assert "keeps nothing over a crash" in capsys.readouterr().err
+
+
+def test_what_the_worker_is_refused_is_no_kill(tmp_path):
+    """No processor has Intel's and POWER's transactions."""
+    (native,) = (entry for entry in core.machines() if entry["name"] == "native")
+    absent = next(entry for entry in native["htm_backends"] if not entry["supported"])
+    spec = torture.specification("fur-opa", "bank", tmp_path / "heap", 2, "process", absent["name"])
+    with pytest.raises(errors.BadUsage, match="holdfast sim"):
+        torture.torture(spec, 1, 1)
 
 
 @pytest.mark.parametrize("engine", _ENGINES)

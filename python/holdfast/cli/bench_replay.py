@@ -41,6 +41,7 @@ def run(
     domain: bench.Domain = "",
     force: bench.Force = False,
     latency: bench.Latency = "none",
+    htm: bench.Htm = "soft",
     directory: Annotated[
         Path | None, typer.Option("--dir", metavar="DIR", help="Where heap files go.")
     ] = None,
@@ -79,7 +80,7 @@ def run(
     if domain:
         spec["domain"] = domain
     if native:
-        spec |= {"repetitions": repetitions, "force": force, "latency": latency}
+        spec |= {"repetitions": repetitions, "force": force, "latency": latency, "htm": htm}
         spec |= {} if directory is None else {"dir": str(directory)}
     else:
         spec["machine"] = machine

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from holdfast import environment, errors
-from holdfast.cli import demo_compare, demo_kill, options, output
+from holdfast.cli import bench, demo_compare, demo_kill, options, output
 from holdfast.cli.verb import verb
 
 # A population of one warehouse with everything the standard asks for; and one for tests.
@@ -19,6 +19,7 @@ def run(
         str, typer.Option("--engine", metavar="E", help="The engine that is killed.")
     ] = "fur-opa",
     domain: Annotated[str, typer.Option("--domain", metavar="D", help="auto, file or process.")] = "auto",
+    htm: bench.Htm = "soft",
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Heap file, chart and JSON go here.")
     ] = Path("out"),
@@ -42,7 +43,7 @@ def run(
     described = environment.describe()
     output.print_environment(console, described)
 
-    plan = demo_kill.Plan(chosen, domain, out, seconds, population, described["cores"], seed)
+    plan = demo_kill.Plan(chosen, domain, htm, out, seconds, population, described["cores"], seed)
     killed = demo_kill.run(console, plan)
     compared = demo_compare.run(console, plan, compare_seconds)
     report = {"environment": described, "kill": killed, "compare": compared}

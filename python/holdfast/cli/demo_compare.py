@@ -29,6 +29,7 @@ def run(console: Console, plan: demo_kill.Plan, seconds: float) -> dict[str, Any
         "repetitions": 3,
         "domain": "pmem",
         "force": True,
+        "htm": plan.htm,
         "params": plan.population,
         "dir": str(folder),
         "seed": plan.seed,

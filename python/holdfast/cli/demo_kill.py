@@ -23,6 +23,7 @@ _HEAP = "demo.heap"
 class Plan:
     engine: str
     domain: str  # or "auto"
+    htm: str
     folder: Path
     seconds: float
     population: dict[str, str]
@@ -42,6 +43,7 @@ def run(console: Console, plan: Plan) -> dict[str, Any]:
         "path": str(path),
         "threads": plan.threads,
         "domain": domain,
+        "htm": plan.htm,
         "seed": plan.seed,
     }
     console.print(
@@ -103,7 +105,8 @@ def _wait_until_ready(console: Console, worker: kill.Worker, path: Path) -> floa
                 raise errors.Failure(f"setting up took more than {_PATIENCE_SECONDS} s")
     if worker.ready is None:
         worker.kill()
-        raise errors.Failure(f"the worker could not set the heap up: {worker.failure()}")
+        failure = errors.BadUsage if worker.refused else errors.Failure
+        raise failure(f"the worker could not set the heap up: {worker.failure()}")
     return time.monotonic() - start
 
 
