@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How fast the simulated machine is on this computer: TPC-C, fur-opa, power9, 64 threads, one host
-// core. Bars: 8 million simulated memory operations per second with 8 warehouses, 4 with 64.
+// core. Bars: 8 million simulated memory operations per second with 8 warehouses, 4 with 64. And
+// what this computer spends its time on meanwhile.
 //
 //   sim_speed [warehouses=8] [transactions per thread=200] [engine=fur-opa]
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 
+#include "bench/host_profile.h"
 #include "holdfast/runner/simulate.h"
 
 namespace {
@@ -35,6 +38,30 @@ void print(const Json& entry) {
       entry.at("items_per_second").get<double>());
 }
 
+/// The simulator's parts by class, all that runs on it as one.
+std::string part(const std::string& function) {
+  static const std::string kSimulator = "holdfast::sim::";
+  const std::string name = function.substr(0, function.find_first_of("<("));
+  if (name.starts_with(kSimulator)) {
+    const size_t end = name.find("::", kSimulator.size());
+    return name.substr(kSimulator.size(), end - kSimulator.size());
+  }
+  if (name == "jump_fcontext") {
+    return "switches of fibers";
+  }
+  return function.find("holdfast::") != std::string::npos ? "engine, heap, structures, workload"
+                                                          : "other";
+}
+
+void print(const holdfast::HostProfile& profile) {
+  std::printf("the last run, with set-up and warm-up, in shares of processor time:\n");
+  for (const auto& [name, share] : profile.rows(part)) {
+    if (share >= 0.005) {
+      std::printf("  %5.1f %%  %s\n", 100 * share, name.c_str());
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -49,7 +76,14 @@ int main(int argc, char** argv) {
   std::printf("TPC-C, %s warehouses, power9, 64 threads; best of 3 counts\n", warehouses.c_str());
   double best = 0;
   for (int i = 0; i < 3; ++i) {
+    std::optional<holdfast::HostProfile> profile;
+    if (i == 2) {
+      profile.emplace();
+    }
     auto report = holdfast::simulate(spec, [](double, const std::string&) {});
+    if (profile) {
+      profile->stop();
+    }
     if (!report.ok()) {
       std::fprintf(stderr, "%s\n", report.status().to_string().c_str());
       return 1;
@@ -62,6 +96,9 @@ int main(int argc, char** argv) {
     print(entry);
     best = std::max(best, entry.at("simulated_memory_operations").get<double>() /
                               entry.at("host_seconds").get<double>() / 1e6);
+    if (profile) {
+      print(*profile);
+    }
   }
   const double bar = warehouses == "64" ? 4 : 8;
   std::printf("best %.2f M operations/s; bar %.0f: %s\n", best, bar,
