@@ -183,14 +183,20 @@ struct Worker {
     while (begin < end) {
       const OperationResult result = workload.operation(number, random);
       const uint64_t now = machine.now();
-      const bool late = now > end;
-      own.late += late ? 1 : 0;
-      count(result, late ? static_cast<double>(end - begin) / static_cast<double>(now - begin) : 1);
+      own.late += now > end ? 1 : 0;
+      count(result, done_by(end, std::max(begin, machine.lock_wait_end()), now));
       begin = now;
     }
   }
 
  private:
+  /// The part of [begin, now] before `end`.
+  static double done_by(uint64_t end, uint64_t begin, uint64_t now) {
+    return now <= end     ? 1
+           : begin >= end ? 0
+                          : static_cast<double>(end - begin) / static_cast<double>(now - begin);
+  }
+
   void count(const OperationResult& result, double share) {
     ++own.operations;
     own.done_by_kind.at(static_cast<size_t>(result.kind)) += share;

@@ -50,6 +50,22 @@ TEST(RunnerSimulate, TwiceTheTimeIsTwiceTheWorkAtTheSameRate) {
   EXPECT_NEAR(rate(counted) / rate(once), 1, 0.05) << "however its length is given";
 }
 
+// Everybody begins at once: in a run shorter than the queue, shares of waits would add up to
+// several times what the lock lets through.
+TEST(RunnerSimulate, WaitingForALockIsNoPartOfWhatWasDone) {
+  const Json more = {{"engines", {"undo"}}, {"params", {{"entries", 200}, {"swaps", 100}}}};
+  const auto with = [&](int threads, int duration_us) {
+    Json asked = more;
+    asked.update({{"machine", "power9"}, {"threads", {threads}}, {"duration_us", duration_us}});
+    return rate(entry_of(asked));
+  };
+  const double alone = with(1, 1000);
+  const double operation_us = 1e6 / alone;
+  const double queued = with(32, static_cast<int>(4 * operation_us));
+  EXPECT_LT(queued, 1.3 * alone);
+  EXPECT_GT(queued, 0.6 * alone);
+}
+
 TEST(RunnerSimulate, RatesByKindAddUp) {
   const Json entry = entry_of(
       {{"workload", "intset"}, {"params", {{"size", 50}, {"update", 50}}}, {"duration_us", 100}});

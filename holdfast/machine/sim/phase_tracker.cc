@@ -46,6 +46,9 @@ void PhaseTracker::close_phase(uint64_t now) {
   if (timed_) {
     of_kind().phase_time[static_cast<size_t>(phase_)] += now - since_;
   }
+  if (phase_ == Phase::lock_wait) {
+    lock_wait_end_ = now;
+  }
   if (phase_ == Phase::execute) {
     of_kind().execute_loads += counters_.loads - loads_since_;
     of_kind().execute_stores += counters_.stores - stores_since_;

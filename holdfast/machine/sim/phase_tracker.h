@@ -23,6 +23,8 @@ class PhaseTracker {
   void stop(uint64_t now);
 
   Phase phase() const { return phase_; }
+  /// When the thread last stopped waiting for a lock; 0: it never has.
+  uint64_t lock_wait_end() const { return lock_wait_end_; }
   TransactionKind transaction() const { return transaction_; }
 
   Phase enter(Phase next, uint64_t now);
@@ -56,6 +58,7 @@ class PhaseTracker {
 
   Phase phase_ = Phase::outside;
   uint64_t since_ = 0;
+  uint64_t lock_wait_end_ = 0;
   uint64_t loads_since_ = 0;  ///< the thread's, when the phase began
   uint64_t stores_since_ = 0;
 

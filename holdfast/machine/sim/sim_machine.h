@@ -144,6 +144,8 @@ class SimMachine {
   bool timed() const { return runner_.timed(); }
   /// Machine operations so far, over all threads.
   uint64_t steps() const { return runner_.steps(); }
+  /// When the current thread last stopped waiting for a lock, by now(); 0: it never has.
+  uint64_t lock_wait_end() const { return sim::current_thread->phases.lock_wait_end(); }
   /// What all threads did so far, or one of them (by slot).
   SimCounters statistics() const;
   SimCounters statistics(int slot) const { return threads_.at(static_cast<size_t>(slot))->stats; }
