@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims of papers as data, experiments/claims/PAPER.toml, and their verdicts.
+"""Claims of papers as data, experiments/claims/PAPER.toml and PAPER_PART.toml, and their verdicts.
 
 One statement per claim; F6a, F6b, ... are the parts of F6, which is green only if all of them are. The tolerance says
 how measured and paper's value are compared:
