@@ -179,7 +179,9 @@ class FakeCore:
 
     def db_bench_catalog(self) -> dict[str, Any]:
         names = ("fillseq", "fillsync", "readrandom", "readseq")
-        return {"benchmarks": [{"name": n, "help": "it"} for n in names], "peers": ["leveldb", "lmdb"]}
+        why = {"leveldb": "", "lmdb": "not built: install liblmdb-dev and build anew"}
+        peers = [{"name": name, "missing": reason} for name, reason in why.items()]
+        return {"benchmarks": [{"name": n, "help": "it"} for n in names], "peers": peers}
 
     def db_bench(self, spec: dict[str, Any], progress: Any = None) -> dict[str, Any]:
         """Peers read twice as fast and write half as fast as HoldfastDB; lmdb is not built."""

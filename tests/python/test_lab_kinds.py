@@ -100,8 +100,28 @@ def test_stores_of_a_panel_run_side_by_side_and_once(tmp_path):
 
 def test_stores_that_are_not_there_are_not_run(tmp_path):
     panel = _figure(tmp_path, _STORES.replace('"undo"', '"berkeley"')).panel("read")
-    outcomes = pool.run_all(list(panel.cells())[:1], 1, Cache(tmp_path / "kept"))
-    assert outcomes[0].state == "not run" and "berkeley was not there" in outcomes[0].reason
+    outcomes = _of_one_thread(panel, tmp_path)
+    assert outcomes["berkeley"].state == "not run" and "berkeley was not there" in outcomes["berkeley"].reason
+    assert outcomes["romulus-log"].entry["items_per_second"] > 0
+
+
+def test_a_peer_that_is_not_built_takes_no_run_away(tmp_path, monkeypatch):
+    catalog = core.db_bench_catalog()
+    for peer in catalog["peers"]:
+        peer["missing"] = "not built: install it" if peer["name"] == "lmdb" else ""
+    monkeypatch.setattr(core, "db_bench_catalog", lambda: catalog)
+    panel = _figure(tmp_path, _STORES.replace('"undo"', '"lmdb"')).panel("read")
+    outcomes = _of_one_thread(panel, tmp_path)
+    assert outcomes["lmdb"].state == "not run" and outcomes["lmdb"].reason == "lmdb is not built: install it"
+    assert outcomes["romulus-log"].entry["items_per_second"] > 0
+    (cell,) = (cell for cell in panel.cells() if cell.engine == "romulus-log" and cell.x == 1)
+    assert cell.spec["engines"] == ["romulus-log"], "with lmdb it is another run"
+
+
+def _of_one_thread(panel: figures.Panel, tmp_path) -> dict[str, cells.Outcome]:
+    wanted = [cell for cell in panel.cells() if cell.x == 1]
+    outcomes = pool.run_all(wanted, 1, Cache(tmp_path / "kept"))
+    return {cell.engine: outcome for cell, outcome in zip(wanted, outcomes, strict=True)}
 
 
 def test_the_axis_of_stores_is_threads(tmp_path):

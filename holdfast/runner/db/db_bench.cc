@@ -260,7 +260,8 @@ Json db_bench_catalog() {
     catalog["benchmarks"].push_back({{"name", info.name}, {"help", info.help}});
   }
   for (const auto& peer : store_bench::peer_list()) {
-    catalog["peers"].push_back(peer.name);
+    catalog["peers"].push_back(
+        {{"name", peer.name}, {"missing", store_bench::why_missing(peer, "")}});
   }
   return catalog;
 }

@@ -34,7 +34,8 @@ namespace holdfast {
 /// A step that failed has error_occurred and error_message instead.
 Result<Json> db_bench(const Json& spec, Progress progress);
 
-/// The benchmarks and peers there are.
+/// The benchmarks (name, help) and peers (name, missing: what to do where this build has no plug-in
+/// for it, else empty) there are.
 Json db_bench_catalog();
 
 }  // namespace holdfast

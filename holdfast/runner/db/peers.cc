@@ -6,6 +6,13 @@
 #include <filesystem>
 
 namespace holdfast::store_bench {
+namespace {
+
+std::string plug_in(const std::string& name, const std::string& folder) {
+  return (folder.empty() ? HOLDFAST_PEERS_DIR : folder) + "/" + name + ".so";
+}
+
+}  // namespace
 
 const std::vector<PeerInfo>& peer_list() {
   static const std::vector<PeerInfo> list{{"leveldb", "libleveldb-dev"},
@@ -13,6 +20,13 @@ const std::vector<PeerInfo>& peer_list() {
                                           {"lmdb", "liblmdb-dev"},
                                           {"sqlite", "libsqlite3-dev"}};
   return list;
+}
+
+std::string why_missing(const PeerInfo& peer, const std::string& folder) {
+  std::error_code error;
+  return std::filesystem::exists(plug_in(peer.name, folder), error)
+             ? ""
+             : "not built: install " + std::string(peer.package) + " and build anew";
 }
 
 Result<Peer> Peer::load(const std::string& name, const std::string& folder) {
@@ -23,11 +37,10 @@ Result<Peer> Peer::load(const std::string& name, const std::string& folder) {
   if (known == nullptr) {
     return Status(Code::invalid_argument, "there is no peer '" + name + "'");
   }
-  const std::string file = (folder.empty() ? HOLDFAST_PEERS_DIR : folder) + "/" + name + ".so";
-  if (std::error_code error; !std::filesystem::exists(file, error)) {
-    return Status(Code::unsupported,
-                  "not built: install " + std::string(known->package) + " and build anew");
+  if (const std::string why = why_missing(*known, folder); !why.empty()) {
+    return Status(Code::unsupported, why);
   }
+  const std::string file = plug_in(name, folder);
   // Local: the peers' symbols, and those of what they are linked with, stay among themselves. Never
   // closed, because their threads may outlive a store.
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);

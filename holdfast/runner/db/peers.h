@@ -17,6 +17,9 @@ struct PeerInfo {
 /// The peers there are plug-ins for, built or not.
 const std::vector<PeerInfo>& peer_list();
 
+/// What to do for a peer whose plug-in is not in this build; empty: nothing.
+std::string why_missing(const PeerInfo& peer, const std::string& folder);
+
 /// Another key-value store, loaded from a folder of plug-ins.
 class Peer {
  public:

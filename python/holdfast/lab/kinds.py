@@ -131,16 +131,11 @@ class Stores(Kind):
     columns = ("tput",)
 
     def more(self, panel: Any) -> Spec:
-        return {"engines": list(panel.engines)}
+        # A store that is missing takes nobody else's run away, and once it is there all run anew.
+        return {"engines": [name for name in panel.engines if not _why_missing(name)]}
 
     def cannot_run(self, engine: str, spec: Spec) -> str:
-        if reason := _too_many_threads(spec):
-            return reason
-        there = {entry["name"] for entry in core.engines()} | set(core.db_bench_catalog()["peers"])
-        missing = [name for name in spec["engines"] if name not in there]
-        if missing:
-            return f"{missing[0]} was not there when holdfast was built (docs/db.md)"
-        return ""
+        return _why_missing(engine) or _too_many_threads(spec)
 
     def run(self, spec: Spec) -> Entry:
         report = core.db_bench(_of_db_bench(spec))
@@ -176,7 +171,7 @@ def _engine(name: str) -> dict[str, Any] | None:
 
 
 def _of_db_bench(spec: Spec) -> Spec:
-    peers = [name for name in spec["engines"] if name in core.db_bench_catalog()["peers"]]
+    peers = [name for name in spec["engines"] if name in _peers()]
     params = {"num": 100_000, "value_size": 100, "rounds": 3} | {k: int(v) for k, v in spec["params"].items()}
     benchmark = spec["workload"]
     return params | {
@@ -191,6 +186,19 @@ def _of_db_bench(spec: Spec) -> Spec:
         "each": False,
         "seed": spec["seed"],
     }
+
+
+def _peers() -> dict[str, str]:
+    """Other key-value stores by name, and why this build has not got them; empty where it has."""
+    return {peer["name"]: peer["missing"] for peer in core.db_bench_catalog()["peers"]}
+
+
+def _why_missing(store: str) -> str:
+    """Why this build has not got an engine or peer; empty where it has."""
+    if reason := _peers().get(store):
+        return f"{store} is {reason}"
+    known = {entry["name"] for entry in core.engines()} | set(_peers())
+    return "" if store in known else f"{store} was not there when holdfast was built (docs/db.md)"
 
 
 def _store(name: str) -> str:

@@ -90,14 +90,13 @@ def run_all(
 ) -> list[Outcome]:
     """What became of every cell, in their order. Cells that ask for the same run share it."""
     keys = [cache.key(cell) for cell in cells]
+    refused = [cell.cannot_run() for cell in cells]  # one of those that share a run may be
     known: dict[str, Outcome] = {}
     to_run: dict[str, Cell] = {}
-    for key, cell in zip(keys, cells, strict=True):
-        if key in known or key in to_run:
+    for key, cell, reason in zip(keys, cells, refused, strict=True):
+        if reason or key in known or key in to_run:
             continue
-        if reason := cell.cannot_run():
-            known[key] = Outcome("not run", reason=reason)
-        elif (entry := cache.get(key)) is not None:
+        if (entry := cache.get(key)) is not None:
             known[key] = Outcome("ok", entry, cached=True)
         else:
             to_run[key] = cell
@@ -106,7 +105,10 @@ def run_all(
     for part, at_once in ((simulated, jobs), (native, 1)):
         if part:
             known |= _run(part, min(at_once, len(part)), cache, tell, command)
-    return [_own(cell, known[key]) for key, cell in zip(keys, cells, strict=True)]
+    return [
+        Outcome("not run", reason=reason) if reason else _own(cell, known[key])
+        for key, cell, reason in zip(keys, cells, refused, strict=True)
+    ]
 
 
 def _own(cell: Cell, outcome: Outcome) -> Outcome:

@@ -80,7 +80,7 @@ def bench(
         "engines": options.engines(engine, given, durable=True),
         "domains": _names(domain, _DOMAINS, "domain"),
         "options": given,
-        "peers": catalog["peers"] if peers else [],
+        "peers": [peer["name"] for peer in catalog["peers"]] if peers else [],
         "sync": {None: "default", True: "always", False: "never"}[sync],
         "rounds": rounds or (3 if peers else 1),
         "each": histogram,
