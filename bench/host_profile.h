@@ -59,11 +59,12 @@ class HostProfile {
   template <class Group>
   std::vector<Row> rows(Group&& group) const {
     const size_t n = std::min(taken().load(), samples().size());
-    std::map<std::string, size_t> counts;
+    std::map<std::string, size_t> counts;  // NOLINT(misc-const-correctness): filled below
     for (size_t i = 0; i < n; ++i) {
       ++counts[group(name_of(samples()[i]))];
     }
     std::vector<Row> rows;
+    rows.reserve(counts.size());
     for (const auto& [name, count] : counts) {
       rows.push_back({name, static_cast<double>(count) / static_cast<double>(n)});
     }

@@ -58,6 +58,7 @@ class LegalHistory {
   /// The values at that moment, after make().
   std::vector<uint64_t> words(uint64_t time) const {
     std::vector<uint64_t> words;
+    words.reserve(options_.objects);
     for (Object object = 0; object < options_.objects; ++object) {
       words.push_back(version_at(object, time).word());
     }
