@@ -50,8 +50,6 @@ def torture(spec: dict[str, Any], kills: int, seed: int) -> Tally:
             wanted = int(_MOST_ACKNOWLEDGEMENTS ** chance.random())
             reached = worker.wait_for(wanted, _PATIENCE_SECONDS)
             killed = worker.kill()
-        if worker.refused:
-            raise errors.BadUsage(worker.failure())
         where = f"{spec['engine']}, round {round_number}, seed {seed}"
         if not reached or not killed:
             raise errors.CheckFailed(f"{where}: the worker ended or hung by itself: {worker.failure()}")
@@ -84,10 +82,13 @@ def _add(tally: Tally, result: dict[str, Any], where: str) -> None:
 def specification(
     engine: str, workload: str, path: Path, threads: int, domain: str, htm: str = "soft"
 ) -> dict[str, Any]:
-    """The fields of a session. Workloads that acknowledge only when told to are told to."""
+    """The fields of a session. Workloads that acknowledge only when told to are told to. Raises BadUsage for what
+    cannot be tortured here."""
     kept = next((core.is_durable(entry) for entry in core.engines() if entry["name"] == engine), True)
     if not kept:
         raise errors.BadUsage(core.not_durable(engine))
+    if reason := _why_without(htm):
+        raise errors.BadUsage(f"{htm}: {reason}; use --htm soft")
     entry = next(entry for entry in core.workloads() if entry["name"] == workload)
     acknowledges = any(parameter["name"] == "ack" for parameter in entry["parameters"])
     return {
@@ -99,6 +100,14 @@ def specification(
         "domain": domain,
         "htm": htm,
     }
+
+
+def _why_without(htm: str) -> str:
+    """Why this computer has no such hardware transactions; empty where it has."""
+    (native,) = (entry for entry in core.machines() if entry["name"] == "native")
+    backends = {entry["name"]: entry["reason"] for entry in native["htm_backends"] if not entry["supported"]}
+    known = [entry["name"] for entry in native["htm_backends"]]
+    return backends.get(htm, "") if htm in known else f"there are {', '.join(known)}"
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -60,13 +60,15 @@ def test_an_engine_that_keeps_nothing_is_refused(tmp_path, capsys):
     assert "keeps nothing over a crash" in capsys.readouterr().err
 
 
-def test_what_the_worker_is_refused_is_no_kill(tmp_path):
-    """No processor has Intel's and POWER's transactions."""
+def test_transactions_that_are_not_here_are_refused(tmp_path, capsys):
     (native,) = (entry for entry in core.machines() if entry["name"] == "native")
+    # No processor has Intel's and POWER's.
     absent = next(entry for entry in native["htm_backends"] if not entry["supported"])
-    spec = torture.specification("fur-opa", "bank", tmp_path / "heap", 2, "process", absent["name"])
-    with pytest.raises(errors.BadUsage, match="holdfast sim"):
-        torture.torture(spec, 1, 1)
+    with pytest.raises(errors.BadUsage, match="use --htm soft") as caught:
+        torture.specification("fur-opa", "bank", tmp_path / "heap", 2, "process", absent["name"])
+    assert absent["reason"] in str(caught.value)
+    assert torture.main(["--engine", "fur-opa", "--kills", "1", "--htm", "tsx"]) == errors.EXIT_BAD_USAGE
+    assert "there are soft, rtm, power" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("engine", _ENGINES)
