@@ -7,6 +7,8 @@
 #include <mutex>
 #include <vector>
 
+#include "holdfast/machine/native/spin.h"
+
 namespace holdfast::db {
 
 /// A transaction's place in its thread slot's row: slot in the low byte, number above it. Stamps of
@@ -26,6 +28,26 @@ struct View {
   std::atomic<bool> known{false};  ///< counts are set
 
   bool sees(uint64_t stamp) const { return counts[Stamp::slot(stamp)] >= Stamp::count(stamp); }
+};
+
+/// A mutex for sections of some tens of nanoseconds. Who finds it taken looks again a few times,
+/// because going to sleep and waking up takes tens of microseconds.
+class BriefMutex {
+ public:
+  void lock() {
+    for (int i = 0; i < kLooks; ++i) {
+      if (mutex_.try_lock()) {
+        return;
+      }
+      native::pause();
+    }
+    mutex_.lock();
+  }
+  void unlock() { mutex_.unlock(); }
+
+ private:
+  static constexpr int kLooks = 100;
+  std::mutex mutex_;
 };
 
 /// The snapshots that are open now. Volatile: a crash closes them all.
@@ -60,7 +82,7 @@ class Snapshots {
   template <class Needs>
   Verdict judge_by(uint64_t last, Needs&& needs) const;
 
-  mutable std::mutex mutex_;
+  mutable BriefMutex mutex_;
   std::list<View> views_;
   std::list<View> closed_;  ///< to be used again: opening one is part of every walk
   std::atomic<size_t> open_{0};
