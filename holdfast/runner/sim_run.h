@@ -74,7 +74,7 @@ struct SimRun {
   uint64_t late = 0;  ///< of these, with a length in time: those that ended after it
   /// What was done in time: a late one counts for the part of its own time that was, from when it
   /// last stopped waiting for a lock. Without this a short run would favour short operations, and
-  /// with waiting counted the first round of many threads that queue for a lock would count twice.
+  /// with waiting counted a first round of threads that queue for a lock would count too often.
   std::vector<double> done_by_kind;
   Statistics statistics;  ///< of the measured part
   uint64_t steps = 0;     ///< machine operations of the measured part

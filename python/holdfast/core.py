@@ -30,6 +30,17 @@ def is_durable(engine: dict[str, Any]) -> bool:
     return engine["durability"] != "none"
 
 
+def why_no_htm(backend: str) -> str:
+    """What to say to who asks for hardware transactions that this computer has not got; empty where it has them."""
+    (native,) = (entry for entry in machines() if entry["name"] == "native")
+    for entry in native["htm_backends"]:
+        if entry["name"] == backend:
+            way_out = "use --htm soft, or a simulated computer (holdfast sim)"
+            return "" if entry["supported"] else f"no {backend} here: {entry['reason']}; {way_out}"
+    known = ", ".join(entry["name"] for entry in native["htm_backends"])
+    return f"no hardware transactions '{backend}'; there are {known}"
+
+
 def not_durable(name: str) -> str:
     """What to say to somebody who wants to crash an engine that promises nothing."""
     return f"engine {name} keeps nothing over a crash; choose one with durability strict (`holdfast engines`)"

@@ -92,11 +92,6 @@ class Worker:
         """What the worker said on standard error, for a worker that ended by itself."""
         return self._said
 
-    @property
-    def refused(self) -> bool:
-        """The worker ended because what it was asked for cannot be, as failure() says."""
-        return self._process.returncode == errors.EXIT_BAD_USAGE
-
     def _close(self) -> None:
         if self._reader >= 0:
             _, said = self._process.communicate()

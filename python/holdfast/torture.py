@@ -87,8 +87,8 @@ def specification(
     kept = next((core.is_durable(entry) for entry in core.engines() if entry["name"] == engine), True)
     if not kept:
         raise errors.BadUsage(core.not_durable(engine))
-    if reason := _why_without(htm):
-        raise errors.BadUsage(f"{htm}: {reason}; use --htm soft")
+    if reason := core.why_no_htm(htm):
+        raise errors.BadUsage(reason)
     entry = next(entry for entry in core.workloads() if entry["name"] == workload)
     acknowledges = any(parameter["name"] == "ack" for parameter in entry["parameters"])
     return {
@@ -100,14 +100,6 @@ def specification(
         "domain": domain,
         "htm": htm,
     }
-
-
-def _why_without(htm: str) -> str:
-    """Why this computer has no such hardware transactions; empty where it has."""
-    (native,) = (entry for entry in core.machines() if entry["name"] == "native")
-    backends = {entry["name"]: entry["reason"] for entry in native["htm_backends"] if not entry["supported"]}
-    known = [entry["name"] for entry in native["htm_backends"]]
-    return backends.get(htm, "") if htm in known else f"there are {', '.join(known)}"
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast import environment, errors
+from holdfast import core, environment, errors
 from holdfast.cli import bench, demo_compare, demo_kill, options, output
 from holdfast.cli.verb import verb
 
@@ -35,6 +35,8 @@ def run(
     (chosen,) = options.engines(engine, {}, durable=True)[:1]
     if domain not in ("auto", "file", "process"):
         raise errors.BadUsage(f"no domain '{domain}' for the demo; there are auto, file, process")
+    if reason := core.why_no_htm(htm):
+        raise errors.BadUsage(reason)
     if quick:
         seconds, compare_seconds = min(seconds, 2.0), min(compare_seconds, 0.5)
     population = _SMALL if quick else _FULL

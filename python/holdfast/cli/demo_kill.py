@@ -105,8 +105,7 @@ def _wait_until_ready(console: Console, worker: kill.Worker, path: Path) -> floa
                 raise errors.Failure(f"setting up took more than {_PATIENCE_SECONDS} s")
     if worker.ready is None:
         worker.kill()
-        failure = errors.BadUsage if worker.refused else errors.Failure
-        raise failure(f"the worker could not set the heap up: {worker.failure()}")
+        raise errors.Failure(f"the worker could not set the heap up: {worker.failure()}")
     return time.monotonic() - start
 
 
