@@ -1,37 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/db/snapshots.h"
 
+#include <sched.h>
+
 #include <algorithm>
+#include <numeric>
+
+#include "holdfast/machine/native/spin.h"
 
 namespace holdfast::db {
+namespace {
+
+void raise(std::atomic<uint64_t>& to, uint64_t at_least) {
+  uint64_t before = to.load();
+  while (before < at_least && !to.compare_exchange_weak(before, at_least)) {
+  }
+}
+
+}  // namespace
+
+/// Has a shard's lists, for some tens of nanoseconds.
+class Snapshots::Hold {
+ public:
+  /// From here on the shard counts `entering` more views, so that none is overlooked that reads its
+  /// counts after this.
+  explicit Hold(const Shard& shard, uint64_t entering = 0) : shard_(shard) {
+    native::Backoff backoff;
+    uint64_t state = shard.state.load(std::memory_order_relaxed) & ~kHeld;
+    while (!shard.state.compare_exchange_weak(state, (state + 2 * entering) | kHeld)) {
+      state &= ~kHeld;
+      backoff.wait();
+    }
+  }
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+  ~Hold() {
+    // Releases; and who closed the last view must not look what waits for that before this is done.
+    shard_.state.store(2 * shard_.views.size());
+  }
+
+ private:
+  static constexpr uint64_t kHeld = 1;
+  const Shard& shard_;
+};
 
 View* Snapshots::open() {
-  const std::lock_guard lock(mutex_);
-  open_.fetch_add(1);
-  if (closed_.empty()) {
-    closed_.emplace_back().counts.resize(committed_.size());
+  // Any shard will do. This one's lines are near, unless the thread moves right now.
+  const size_t here = static_cast<unsigned>(sched_getcpu()) % kShards;
+  Shard& shard = shards_[here];
+  const Hold hold(shard, 1);
+  if (shard.closed.empty()) {
+    shard.closed.emplace_back(committed_.size(), here);
   }
-  views_.splice(views_.begin(), closed_, closed_.begin());
-  View& view = views_.front();
-  view.known.store(false, std::memory_order_relaxed);  // whoever judges it takes the lock
+  shard.views.splice(shard.views.begin(), shard.closed, shard.closed.begin());
+  View& view = shard.views.front();
+  view.known.store(false, std::memory_order_relaxed);  // whoever judges it has the lists
   return &view;
 }
 
 void Snapshots::close(const View* view) {
-  const std::lock_guard lock(mutex_);
+  Shard& shard = shards_[view->shard];
+  const Hold hold(shard);
   // Most are closed soon, and stand in front.
-  const auto at =
-      std::find_if(views_.begin(), views_.end(), [&](const View& v) { return &v == view; });
-  closed_.splice(closed_.begin(), views_, at);
-  open_.fetch_sub(1);
+  const auto at = std::find_if(shard.views.begin(), shard.views.end(),
+                               [&](const View& v) { return &v == view; });
+  shard.closed.splice(shard.closed.begin(), shard.views, at);
+}
+
+size_t Snapshots::size() const {
+  return std::accumulate(
+      shards_.begin(), shards_.end(), size_t{0},
+      [](size_t sum, const Shard& shard) { return sum + shard.state.load() / 2; });
 }
 
 void Snapshots::committed(uint64_t stamp) {
-  std::atomic<uint64_t>& highest = committed_[Stamp::slot(stamp)];
-  uint64_t before = highest.load();
-  while (before < Stamp::count(stamp) &&
-         !highest.compare_exchange_weak(before, Stamp::count(stamp))) {
-  }
+  raise(committed_[Stamp::slot(stamp)], Stamp::count(stamp));
+}
+
+void Snapshots::stamps(size_t slot) {
+  raise(used_slots_, slot + 1);
 }
 
 template <class Needs>
@@ -39,18 +86,20 @@ Snapshots::Verdict Snapshots::judge_by(uint64_t last, Needs&& needs) const {
   if (committed_[Stamp::slot(last)].load() < Stamp::count(last)) {
     return Verdict::undecided;
   }
-  // Sequentially consistent, after the load above: a snapshot not counted yet reads later.
-  if (open_.load() == 0) {
-    return Verdict::reclaim;
-  }
-  const std::lock_guard lock(mutex_);
   Verdict verdict = Verdict::reclaim;
-  for (const View& view : views_) {
-    if (!view.known.load(std::memory_order_acquire)) {  // the counts stand behind it
-      return Verdict::undecided;
+  for (const Shard& shard : shards_) {
+    // Sequentially consistent, after the load above: a snapshot not counted yet reads later.
+    if (shard.state.load() == 0) {
+      continue;
     }
-    if (needs(view)) {
-      verdict = Verdict::needed;
+    const Hold hold(shard);
+    for (const View& view : shard.views) {
+      if (!view.known.load(std::memory_order_acquire)) {  // the counts stand behind it
+        return Verdict::undecided;
+      }
+      if (needs(view)) {
+        verdict = Verdict::needed;
+      }
     }
   }
   return verdict;

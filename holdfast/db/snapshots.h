@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <list>
-#include <mutex>
 #include <vector>
-
-#include "holdfast/machine/native/spin.h"
 
 namespace holdfast::db {
 
@@ -24,30 +22,13 @@ class Stamp {
 
 /// How many transactions of each slot a snapshot sees: those before some moment, and no others.
 struct View {
+  View(size_t slots, size_t entered) : counts(slots), shard(entered) {}
+
   std::vector<uint64_t> counts;
   std::atomic<bool> known{false};  ///< counts are set
+  const size_t shard;              ///< of Snapshots, where it is entered
 
   bool sees(uint64_t stamp) const { return counts[Stamp::slot(stamp)] >= Stamp::count(stamp); }
-};
-
-/// A mutex for sections of some tens of nanoseconds. Who finds it taken looks again a few times,
-/// because going to sleep and waking up takes tens of microseconds.
-class BriefMutex {
- public:
-  void lock() {
-    for (int i = 0; i < kLooks; ++i) {
-      if (mutex_.try_lock()) {
-        return;
-      }
-      native::pause();
-    }
-    mutex_.lock();
-  }
-  void unlock() { mutex_.unlock(); }
-
- private:
-  static constexpr int kLooks = 100;
-  std::mutex mutex_;
 };
 
 /// The snapshots that are open now. Volatile: a crash closes them all.
@@ -57,17 +38,28 @@ class BriefMutex {
 /// that replaced it has returned (`committed`). So a snapshot that is entered too late to be looked
 /// at reads its counts after that return, and sees the replacement.
 ///
+/// Every walk and seek opens one, so there is a list per processor, as far as there are lists: who
+/// opens meets only who closes there. Reclaiming looks at all of them, one after the other; the
+/// rule holds for each by itself.
+///
 /// Thread safety: any thread. judge also inside transaction bodies: nothing here touches the
 /// machine, so a lock is never held while a body aborts.
 class Snapshots {
  public:
   explicit Snapshots(size_t slots) : committed_(slots) {}
 
-  /// A view whose counts the caller is to set, one per slot, and then to announce.
+  /// A transaction of this slot is about to take a stamp.
+  void stamps(size_t slot);
+  /// Slots from this one on have no stamps. Whoever reads the counts of those below asks again
+  /// afterwards: a slot that came in between may have committed before what was read.
+  size_t used_slots() const { return used_slots_.load(); }
+
+  /// A view whose counts the caller is to set, one per used slot, and then to announce.
   View* open();
   static void announce(View* view) { view->known.store(true, std::memory_order_release); }
   void close(const View* view);
-  size_t size() const { return open_.load(); }
+  /// How many are open; of each list at some moment, not of all at the same.
+  size_t size() const;
 
   /// The transaction with this stamp is visible to every snapshot opened from now on.
   void committed(uint64_t stamp);
@@ -82,11 +74,19 @@ class Snapshots {
   template <class Needs>
   Verdict judge_by(uint64_t last, Needs&& needs) const;
 
-  mutable BriefMutex mutex_;
-  std::list<View> views_;
-  std::list<View> closed_;  ///< to be used again: opening one is part of every walk
-  std::atomic<size_t> open_{0};
+  struct alignas(64) Shard {
+    /// Twice the number of views, and 1 more while somebody has the lists. So one locked
+    /// instruction takes the lists and enters a view, and one load tells that there is none.
+    mutable std::atomic<uint64_t> state{0};
+    std::list<View> views;
+    std::list<View> closed;  ///< to be used again
+  };
+  class Hold;
+  static constexpr size_t kShards = 32;
+
+  std::array<Shard, kShards> shards_;
   std::vector<std::atomic<uint64_t>> committed_;  ///< counts, by slot
+  std::atomic<size_t> used_slots_{0};
 };
 
 }  // namespace holdfast::db

@@ -71,7 +71,10 @@ holdfast::Status Store<H>::tidy_after_crash(bool read_only) {
     }
   });
   for (size_t i = 0; i < slots_ && status.ok(); ++i) {
-    snapshots_.committed(Stamp::make(static_cast<int>(i), counts[i]));
+    if (counts[i] != 0) {
+      snapshots_.stamps(i);
+      snapshots_.committed(Stamp::make(static_cast<int>(i), counts[i]));
+    }
   }
   for (bool more = !read_only; more && status.ok();) {
     status = heap_.update([&] {
@@ -388,11 +391,16 @@ bool Store<H>::copy_entry(const Entry<H>* entry, const View* view, size_t most, 
 template <class H>
 Result<View*> Store<H>::open_view() {
   View* const view = snapshots_.open();
-  const Status status = heap_.read([&] {
-    for (size_t i = 0; i < slots_; ++i) {
-      view->counts[i] = slot(i).count;
-    }
-  });
+  Status status;
+  size_t slots = 0;
+  do {
+    slots = snapshots_.used_slots();
+    status = heap_.read([&] {
+      for (size_t i = 0; i < slots; ++i) {
+        view->counts[i] = slot(i).count;
+      }
+    });
+  } while (status.ok() && slots < snapshots_.used_slots());
   if (!status.ok()) {
     snapshots_.close(view);
     return status;

@@ -26,7 +26,7 @@ class Versions {
   static_assert(sizeof(NewVersion<H>) == sizeof(V) && sizeof(NewEntry<H>) == sizeof(Entry<H>));
 
  public:
-  Versions(StoreRoot<H>& root, const Comparator* comparator, const Snapshots& snapshots)
+  Versions(StoreRoot<H>& root, const Comparator* comparator, Snapshots& snapshots)
       : root_(root), comparator_(comparator), snapshots_(snapshots) {}
 
   /// The version of `key` this view sees (null: the newest), or null where there is no value.
@@ -161,9 +161,11 @@ class Versions {
     Slot<H>& own = slot();
     reclaim(own, kReclaimPerWrite);
     if (stamp_ == 0) {
+      const int number = static_cast<const Context*>(H::Machine::context())->slot;
+      snapshots_.stamps(static_cast<size_t>(number));
       const uint64_t count = own.count + 1;
       own.count = count;
-      stamp_ = Stamp::make(static_cast<const Context*>(H::Machine::context())->slot, count);
+      stamp_ = Stamp::make(number, count);
     }
     return new (H::allocate(sizeof(V) + following)) V;
   }
@@ -289,7 +291,7 @@ class Versions {
 
   StoreRoot<H>& root_;
   const Comparator* comparator_;
-  const Snapshots& snapshots_;
+  Snapshots& snapshots_;
   uint64_t stamp_ = 0;
   WriteBatch changes_;
   Blob<H>* record_ahead_ = nullptr;

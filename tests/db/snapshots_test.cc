@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Does a snapshot show one moment of all threads, also of those that write for the first time while
+// it is opened? And may what it shows be reclaimed as soon as nobody looks at it, and no earlier?
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "holdfast/check/sim_heap.h"
+#include "holdfast/db/store.h"
+#include "tests/db/db_file.h"
+
+namespace holdfast::db {
+namespace {
+
+using SimStore = Store<SimHeap>;
+using Verdict = Snapshots::Verdict;
+
+constexpr int kThreads = 6;
+constexpr int kSchedules = 150;
+
+std::string key(int worker) {
+  return "worker " + std::to_string(worker);
+}
+
+/// A key of the worker's own, and in the same transaction one more in the number of such keys.
+void arrive(SimStore& store, int worker) {
+  const auto body = [&](Versions<SimHeap>& versions) {
+    std::string number = "0";
+    if (const auto* version = versions.find("number", nullptr)) {
+      Versions<SimHeap>::load_value(version, number.data());
+    }
+    ++number[0];
+    store.apply(versions, {"number", number});
+    store.apply(versions, {key(worker), "here"});
+  };
+  store.update(body).check();
+}
+
+void look(SimStore& store) {
+  View* const view = store.open_view().value();
+  int present = 0;
+  std::string value;
+  for (int worker = 1; worker < kThreads; ++worker) {
+    present += store.get(key(worker), view, &value).value() ? 1 : 0;
+  }
+  const bool any = store.get("number", view, &value).value();
+  EXPECT_EQ(any ? value : "0", std::to_string(present));
+  store.close_view(view);
+}
+
+class DbSnapshots : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Engines, DbSnapshots,
+                         ::testing::Values("undo", "romulus-log", "fur-opa", "fur-si", "pisces"),
+                         engine_name);
+
+TEST_P(DbSnapshots, ThreadsThatComeInAreSeenWholeOrNotAtAll) {
+  for (uint64_t seed = 1; seed <= kSchedules && !HasFailure(); ++seed) {
+    SCOPED_TRACE("schedule " + std::to_string(seed));
+    SimOptions options;
+    options.threads = kThreads;
+    options.seed = seed;
+    SimMachine machine(options);
+    CreateOptions create;
+    create.engine = GetParam();
+    create.bytes = 256 << 10;
+    const auto heap = SimHeap::create(machine, create).value();
+    const auto store = SimStore::open(*heap, BytewiseComparator(), {}).value();
+    int arrived = 0;
+    machine.run_threads(kThreads, [&](int worker) {
+      if (worker != 0) {
+        arrive(*store, worker);
+        ++arrived;
+      }
+      while (worker == 0 && arrived < kThreads - 1) {
+        look(*store);
+      }
+    });
+    look(*store);
+  }
+}
+
+TEST(DbSnapshotRule, WhatASnapshotStillNeedsIsKept) {
+  Snapshots snapshots(3);
+  const uint64_t before = Stamp::make(1, 4);
+  const uint64_t after = Stamp::make(2, 7);
+  EXPECT_EQ(snapshots.judge(before, after), Verdict::undecided) << "its writer has not returned";
+  snapshots.committed(after);
+  EXPECT_EQ(snapshots.judge(before, after), Verdict::reclaim);
+  View* const old = snapshots.open();
+  EXPECT_EQ(snapshots.judge(before, after), Verdict::undecided) << "who knows what it will see";
+  old->counts = {0, 4, 6};
+  Snapshots::announce(old);
+  EXPECT_EQ(snapshots.judge(before, after), Verdict::needed);
+  View* const recent = snapshots.open();
+  recent->counts = {0, 4, 7};
+  Snapshots::announce(recent);
+  EXPECT_EQ(snapshots.judge(before, after), Verdict::needed);
+  EXPECT_EQ(snapshots.size(), 2u);
+  snapshots.close(old);
+  EXPECT_EQ(snapshots.judge(before, after), Verdict::reclaim);
+  EXPECT_EQ(snapshots.judge_deletion(after), Verdict::reclaim);
+  snapshots.close(recent);
+  EXPECT_EQ(snapshots.size(), 0u);
+}
+
+// Views are entered on the list of the processor they are opened on, and judged over all lists.
+TEST(DbSnapshotRule, SnapshotsOfManyThreadsAreAllSeen) {
+  constexpr size_t kAtOnce = 1000;
+  Snapshots snapshots(2);
+  const uint64_t before = Stamp::make(1, 1);
+  const uint64_t after = Stamp::make(1, 2);
+  snapshots.committed(after);
+  std::vector<std::thread> threads(4);
+  for (std::thread& thread : threads) {
+    thread = std::thread([&] {
+      std::vector<View*> mine;
+      for (size_t i = 0; i < kAtOnce; ++i) {
+        mine.push_back(snapshots.open());
+        mine.back()->counts = {0, 1};
+        Snapshots::announce(mine.back());
+        EXPECT_NE(snapshots.judge(before, after), Verdict::reclaim);
+      }
+      for (View* view : mine) {
+        EXPECT_NE(snapshots.judge(before, after), Verdict::reclaim);
+        snapshots.close(view);
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(snapshots.size(), 0u);
+  EXPECT_EQ(snapshots.judge(before, after), Verdict::reclaim);
+}
+
+}  // namespace
+}  // namespace holdfast::db
