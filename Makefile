@@ -65,7 +65,9 @@ test-long: build-all
 	$(CTEST) --test-dir build/release -L long --timeout 7200
 	$(VENV)/bin/python -m pytest -m long --numprocesses $(JOBS) --dist worksteal
 
-lint: build-all $(STAMPS)/packages-lint
+lint: $(STAMPS)/packages-lint $(PYTHON_ENV)
+	cmake --preset lint -DHOLDFAST_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(VENV)/bin/python
+	cmake --build build/lint --target population_sources
 	tools/lint.sh $(JOBS)
 
 format: $(STAMPS)/packages-lint $(PYTHON_ENV)

@@ -21,7 +21,7 @@ int fail(const Status& status) {
 Status pay(DB& db, const std::string& from, const std::string& to, long amount) {
   return db.Transact([&](Transaction& t) -> Status {
     std::string text;
-    if (Status status = t.Get(from, &text); !status.ok()) {
+    if (const Status status = t.Get(from, &text); !status.ok()) {
       return status;
     }
     const long left = std::stol(text) - amount;
@@ -51,11 +51,11 @@ int run(DB& db) {
   batch.Put("ada", "100");
   batch.Put("bob", "20");
   batch.Delete("eve");
-  if (Status status = db.Write({}, &batch); !status.ok()) {
+  if (const Status status = db.Write({}, &batch); !status.ok()) {
     return fail(status);
   }
   const Snapshot* before = db.GetSnapshot();
-  if (Status status = pay(db, "ada", "eve", 30); !status.ok()) {
+  if (const Status status = pay(db, "ada", "eve", 30); !status.ok()) {
     return fail(status);
   }
   const Status refused = pay(db, "bob", "eve", 50);
@@ -73,7 +73,7 @@ int main() {
   Options options;
   options.create_if_missing = true;
   DB* opened = nullptr;
-  if (Status status = DB::Open(options, "db.heap", &opened); !status.ok()) {
+  if (const Status status = DB::Open(options, "db.heap", &opened); !status.ok()) {
     return fail(status);
   }
   const std::unique_ptr<DB> db(opened);

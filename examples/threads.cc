@@ -61,6 +61,7 @@ int main() {
 
   std::atomic<int> running = 2;
   std::vector<std::thread> workers;
+  workers.reserve(2);
   for (size_t worker = 0; worker < 2; ++worker) {
     workers.emplace_back([&, worker] {
       for (size_t i = 0; i < kTransfers; ++i) {

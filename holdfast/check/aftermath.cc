@@ -119,11 +119,12 @@ void Aftermath::walk(Object object, Version version) {
       const std::string fault = undone        ? ", which was rolled back"
                                 : !write.last ? ", which its own transaction overwrote"
                                               : ", which was built on itself";
+      std::string what = first ? "" : name + " was built on a value that cannot survive: ";
+      what.append(value_of(write)).append(fault);
       impossible_.push_back({!first   ? "broken chain"
                              : undone ? "rolled-back attempt survived"
                                       : "intermediate value survived",
-                             (first ? "" : name + " was built on a value that cannot survive: ") +
-                                 value_of(write) + fault,
+                             what,
                              {{write.transaction, write.transaction, EdgeKind::survived, object}}});
       recovered_[object] = kGarbage;
       return;

@@ -52,7 +52,7 @@ CrashReport CrashExplorer::Search::run(FunctionRef<void(double)> progress) {
     progress(static_cast<double>(i + 1) / static_cast<double>(plan_.schedules));
   }
   if (closed_ && !enough()) {
-    recover_created(std::move(*closed_), 0, false);
+    recover_created(*closed_, 0, false);
   }
   report_.coverage.images = nodes_.size();
   return std::move(report_);
@@ -73,8 +73,7 @@ void CrashExplorer::Search::draw(const Violation& violation, sim::Timeline& time
   try {
     machine.run_threads(subject_.threads(), [&](int thread) { subject_.client(thread, **heap); });
     static_cast<void>((*heap)->close());
-  } catch (const SimStuck&) {
-    // That is what was to be seen.
+  } catch (const SimStuck&) {  // NOLINT(bugprone-empty-catch): it is what was to be seen
   }
   machine.record(nullptr);
 }
@@ -174,7 +173,7 @@ std::vector<CrashPoint> CrashExplorer::Search::run_schedule() {
   SimMachine machine(options(seed_), images_->base());
   machine.watch_images();
   auto heap = SimHeap::open(machine, {});
-  if (Status status = heap ? subject_.attach(**heap) : heap.status(); !status.ok()) {
+  if (const Status status = heap ? subject_.attach(**heap) : heap.status(); !status.ok()) {
     learn(machine);
     fail(kRun, {"heap refused", status.to_string()}, kNever, 0, 0);
     return {};
@@ -213,7 +212,7 @@ std::vector<CrashPoint> CrashExplorer::Search::run_clients(SimMachine& machine, 
     return {};
   }
   // Closing has crash points as well; the last one lies behind it.
-  if (Status status = close ? heap.close() : Status(); !status.ok()) {
+  if (const Status status = close ? heap.close() : Status(); !status.ok()) {
     fail(phase, {"close failed", status.to_string()}, kNever, 0, subject_.clock());
     return {};
   }

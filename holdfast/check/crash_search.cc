@@ -41,9 +41,9 @@ void CrashExplorer::Search::create() {
 
 /// Opens a heap that was made here: a new one, or one in which everything has been set up. Returns
 /// what is certain of it once it is closed; nothing when it is not as it should be.
-std::optional<sim::Image> CrashExplorer::Search::recover_created(sim::Image image, uint64_t hash,
-                                                                 bool new_heap) {
-  SimMachine machine(recovery_options(), std::move(image));
+std::optional<sim::Image> CrashExplorer::Search::recover_created(const sim::Image& image,
+                                                                 uint64_t hash, bool new_heap) {
+  SimMachine machine(recovery_options(), image);
   auto found = open(machine, new_heap);
   learn(machine);
   if (auto* fault = std::get_if<Fault>(&found)) {
@@ -123,7 +123,7 @@ std::variant<Subject::Words, Fault> CrashExplorer::Search::open(SimMachine& mach
       return Fault{"allocator damaged",
                    walked ? allocator_fault(*walked) : walked.status().to_string()};
     }
-    if (Status status = (*heap)->close(); !status.ok()) {
+    if (const Status status = (*heap)->close(); !status.ok()) {
       return Fault{"recovered heap not closed", status.to_string()};
     }
     return std::move(words).value();

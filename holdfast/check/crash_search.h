@@ -91,7 +91,7 @@ class CrashExplorer::Search {
   void learn(const SimMachine& machine);
   void prepare();
   void create();
-  std::optional<sim::Image> recover_created(sim::Image image, uint64_t hash, bool new_heap);
+  std::optional<sim::Image> recover_created(const sim::Image& image, uint64_t hash, bool new_heap);
   void one_schedule();
   std::vector<CrashPoint> run_schedule();
   /// Runs the subject's clients on the heap of `machine` and looks at its crash points.

@@ -43,7 +43,7 @@ class Judge {
   }
   bool updates(uint32_t t) const { return versions_.first(t) != versions_.beyond(t); }
   bool acknowledged(uint32_t t) const { return history_.at(t).outcome == Outcome::committed; }
-  Step missing(uint32_t t) const { return {t, t, EdgeKind::lost, *aftermath_.missing(t)}; }
+  static Step lost(uint32_t t, Object object) { return {t, t, EdgeKind::lost, object}; }
   std::vector<Step> why_survived(uint32_t t) const;
   std::vector<Step> why_lost(uint32_t t) const;
   /// For one that threw: the step by which it saw what is lost.
@@ -60,25 +60,35 @@ class Judge {
 /// From the transaction to a survivor that is shown.
 std::vector<Step> Judge::why_survived(uint32_t t) const {
   std::vector<Step> steps;
-  while (!aftermath_.shown(t) && aftermath_.implied(t)) {
-    steps.push_back(*aftermath_.implied(t));
-    t = steps.back().to;
+  for (;;) {
+    if (const auto shown = aftermath_.shown(t)) {
+      steps.push_back({t, t, EdgeKind::survived, *shown});
+      return steps;
+    }
+    const auto implied = aftermath_.implied(t);
+    if (!implied) {
+      return steps;
+    }
+    steps.push_back(*implied);
+    t = implied->to;
   }
-  if (aftermath_.shown(t)) {
-    steps.push_back({t, t, EdgeKind::survived, *aftermath_.shown(t)});
-  }
-  return steps;
 }
 
 /// From one that is missing to the transaction.
 std::vector<Step> Judge::why_lost(uint32_t t) const {
   std::vector<Step> steps;
-  while (!aftermath_.missing(t)) {
-    steps.insert(steps.begin(), *aftermath_.doomed(t));
-    t = steps.front().from;
+  for (;;) {
+    if (const auto missing = aftermath_.missing(t)) {
+      steps.insert(steps.begin(), lost(t, *missing));
+      return steps;
+    }
+    const auto doomed = aftermath_.doomed(t);
+    if (!doomed) {
+      return steps;
+    }
+    steps.insert(steps.begin(), *doomed);
+    t = doomed->from;
   }
-  steps.insert(steps.begin(), missing(t));
-  return steps;
 }
 
 std::optional<Step> Judge::saw_lost(uint32_t t) const {
@@ -97,18 +107,20 @@ void Judge::check_survivors() {
     add(finding);
   }
   for (uint32_t t = 1; t <= versions_.transactions(); ++t) {
-    if (aftermath_.shown(t) && aftermath_.missing(t)) {
+    const auto missing = aftermath_.missing(t);
+    if (aftermath_.shown(t) && missing) {
       std::vector<Step> steps = why_survived(t);
-      steps.push_back(missing(t));
+      steps.push_back(lost(t, *missing));
       add({"half a transaction", "a part of " + name(t) + " survived", std::move(steps)});
     }
   }
   for (uint32_t t = 1; t <= versions_.transactions(); ++t) {
-    if (aftermath_.missing(t) && aftermath_.implied(t) && !aftermath_.shown(t)) {
+    const auto missing = aftermath_.missing(t);
+    if (missing && aftermath_.implied(t) && !aftermath_.shown(t)) {
       std::vector<Step> steps = why_survived(t);
       const bool overwritten = steps.front().kind == EdgeKind::write_write;
       const std::string survivor = name(steps.front().to);
-      steps.insert(steps.begin(), missing(t));
+      steps.insert(steps.begin(), lost(t, *missing));
       add({overwritten ? "survivors not closed under overwrites"
                        : "survivors not closed under reads-from",
            survivor + " survived, and " + (overwritten ? "overwrote " : "had read from ") +

@@ -26,7 +26,7 @@ std::string transaction_name(uint32_t number, const History& history) {
   if (number == 0) {
     return "the initial state";
   }
-  const std::string name = "T" + std::to_string(number);
+  std::string name = "T" + std::to_string(number);
   switch (history.at(number).outcome) {
     case Outcome::committed:
       return name;

@@ -75,7 +75,7 @@ void RegisterSubject::start(uint64_t seed, const Words& initial) {
 
 void RegisterSubject::client(int thread, SimHeap& heap) {
   for (const Body& body : running_.threads[static_cast<size_t>(thread)]) {
-    Status status =
+    const Status status =
         registers_.execute(heap, body, recorder_->client(static_cast<uint32_t>(thread)));
     if (!status.ok()) {
       refused_ = refused_.ok() ? status : refused_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/db/c.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "holdfast/db/c_objects.h"
@@ -64,6 +65,7 @@ void leveldb_approximate_sizes(leveldb_t* db, int num_ranges, const char* const*
                                const char* const* range_limit_key,
                                const size_t* range_limit_key_len, uint64_t* sizes) {
   std::vector<Range> ranges;
+  ranges.reserve(static_cast<size_t>(std::max(num_ranges, 0)));
   for (int i = 0; i < num_ranges; ++i) {
     ranges.emplace_back(Slice(range_start_key[i], range_start_key_len[i]),
                         Slice(range_limit_key[i], range_limit_key_len[i]));

@@ -17,6 +17,7 @@
 extern "C" {
 #endif
 
+/* NOLINTBEGIN(modernize-use-using, readability-identifier-naming): C, with LevelDB's names */
 typedef struct leveldb_t leveldb_t;
 typedef struct leveldb_cache_t leveldb_cache_t;
 typedef struct leveldb_comparator_t leveldb_comparator_t;
@@ -29,6 +30,8 @@ typedef struct leveldb_readoptions_t leveldb_readoptions_t;
 typedef struct leveldb_snapshot_t leveldb_snapshot_t;
 typedef struct leveldb_writebatch_t leveldb_writebatch_t;
 typedef struct leveldb_writeoptions_t leveldb_writeoptions_t;
+typedef struct holdfast_transaction_t holdfast_transaction_t;
+/* NOLINTEND(modernize-use-using, readability-identifier-naming) */
 
 /* The database. */
 leveldb_t* leveldb_open(const leveldb_options_t* options, const char* name, char** errptr);
@@ -150,7 +153,6 @@ void holdfast_verify(leveldb_t* db, char** errptr);
 
 /* A transaction over several keys (OptimisticTransaction in holdfast/db/transaction.h). Null and an
    error, or to be destroyed before the database, committed or not. */
-typedef struct holdfast_transaction_t holdfast_transaction_t;
 holdfast_transaction_t* holdfast_transaction_begin(leveldb_t* db, char** errptr);
 void holdfast_transaction_destroy(holdfast_transaction_t* transaction);
 char* holdfast_transaction_get(holdfast_transaction_t* transaction, const char* key, size_t keylen,

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
+#include <system_error>
 
 #include "holdfast/db/heap_db.h"
 
@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kBatchBytes = 64 << 10;
 
 Status failed(const std::string& name, const char* what) {
-  return Status::IOError(name, std::string(what) + ": " + std::strerror(errno));
+  return Status::IOError(name, std::string(what) + ": " + std::generic_category().message(errno));
 }
 
 /// Of a file, or of the names in a folder.

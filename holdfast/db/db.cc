@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+#include <system_error>
 
 #include "holdfast/db/db_engines.h"
 #include "holdfast/heap/inspect.h"
@@ -98,7 +98,7 @@ holdfast::Result<std::unique_ptr<HeapDB>> HeapDB::open(const Options& options,
     return opened;
   }
   if (options.paranoid_checks) {
-    if (holdfast::Status status = (*opened)->check(); !status.ok()) {
+    if (const holdfast::Status status = (*opened)->check(); !status.ok()) {
       return holdfast::Status(status.code(), name + ": " + status.message());
     }
   }
@@ -129,7 +129,7 @@ Status DestroyDB(const std::string& name, const Options& options) {
     }
   }
   if (unlink(name.c_str()) != 0) {
-    return Status::IOError(name, std::strerror(errno));
+    return Status::IOError(name, std::generic_category().message(errno));
   }
   return Status::OK();
 }

@@ -18,7 +18,7 @@
 namespace holdfast::db {
 
 /// A state of the database that stays readable; see DB::GetSnapshot.
-class Snapshot {
+class Snapshot {  // NOLINT(cppcoreguidelines-virtual-class-destructor): as LevelDB has it
  protected:
   virtual ~Snapshot() = default;
 };

@@ -68,7 +68,8 @@ DbEngine::Opened EngineDB<E>::open(const Options& options, const std::string& na
     return heap.status();
   }
   if (options.paranoid_checks) {  // before anything is followed
-    if (holdfast::Status status = StoreAudit<H>::run(**heap, options.comparator); !status.ok()) {
+    if (const holdfast::Status status = StoreAudit<H>::run(**heap, options.comparator);
+        !status.ok()) {
       return holdfast::Status(status.code(), name + ": " + status.message());
     }
   }

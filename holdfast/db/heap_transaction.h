@@ -78,6 +78,7 @@ Status HeapTransaction<H>::Commit(bool* committed) {
     return Status::OK();  // all it read was there when it began
   }
   std::vector<Change> changes;
+  changes.reserve(writes_.size());
   for (const auto& [key, written] : writes_) {
     changes.push_back({key, written.value, written.deletion});
   }

@@ -32,12 +32,12 @@ struct Options {
   // Without effect.
   Env* env = nullptr;
   Logger* info_log = nullptr;
-  size_t write_buffer_size = 4 * 1024 * 1024;
+  size_t write_buffer_size = size_t{4} << 20;
   int max_open_files = 1000;
   Cache* block_cache = nullptr;
-  size_t block_size = 4 * 1024;
+  size_t block_size = size_t{4} << 10;
   int block_restart_interval = 16;
-  size_t max_file_size = 2 * 1024 * 1024;
+  size_t max_file_size = size_t{2} << 20;
   CompressionType compression = kNoCompression;
   int zstd_compression_level = 1;
   bool reuse_logs = false;

@@ -39,7 +39,7 @@ class Slice {
   }
 
  private:
-  std::string_view bytes_{"", 0};
+  std::string_view bytes_ = "";
 };
 
 inline bool operator==(const Slice& a, const Slice& b) {

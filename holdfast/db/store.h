@@ -32,9 +32,9 @@ struct Change {
 /// From which sizes on things are spread over several transactions. Only tests, whose logs are
 /// tiny, change them.
 struct StoreLimits {
-  size_t short_value = kMostShortValue;  ///< longer values are chains of pieces
-  size_t per_transaction = 128 * 1024;   ///< of long values, written by one transaction
-  int pieces_freed = 32;                 ///< by one transaction
+  size_t short_value = kMostShortValue;        ///< longer values are chains of pieces
+  size_t per_transaction = size_t{128} << 10;  ///< of long values, written by one transaction
+  int pieces_freed = 32;                       ///< by one transaction
   int versions_freed = 64;
   /// Of changes to be kept for followers; 0: none, and not set: as the store had it.
   std::optional<uint64_t> feed_bytes = {};

@@ -74,7 +74,7 @@ holdfast::Status Store<H>::change_after(uint64_t sequence, WriteBatch* change, b
   uint64_t last = 0;
   std::string content;
   bool there = false;
-  const Status status = heap_.read([&] {
+  Status status = heap_.read([&] {
     first = feed_.first();
     last = feed_.last();
     if (sequence + 1 >= first && sequence < last) {

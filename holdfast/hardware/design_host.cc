@@ -54,6 +54,14 @@ std::optional<DesignLine> DesignHost::on_medium(uint32_t line) const {
   return DesignLine{line, offset};
 }
 
+DesignLine DesignHost::medium_line(uint32_t line) const {
+  const std::optional<DesignLine> at = on_medium(line);
+  if (!at) {
+    misuse("a line that is on no medium, asked of the hardware design");
+  }
+  return *at;
+}
+
 // ---- transactions
 
 void DesignHost::issue_begin(const SimThread& thread) {
@@ -194,16 +202,16 @@ void DesignHost::for_each_before(const DesignTransaction& tx,
 
 Time DesignHost::fill(uint32_t line, int core, Time now) {
   pump(now);
-  const std::optional<DesignLine> at = on_medium(line);
-  const DesignFill fill = design_.fill(*at, core, now);
+  const DesignLine at = medium_line(line);
+  const DesignFill fill = design_.fill(at, core, now);
   if (fill.supplied) {
     ++counters_.fills;
-    check_fill(*at, fill.bytes);
+    check_fill(at, fill.bytes);
     return fill.done;
   }
   std::array<std::byte, 128> bytes;
-  medium_bytes(at->offset, bytes.data());
-  check_fill(*at, bytes.data());
+  medium_bytes(at.offset, bytes.data());
+  check_fill(at, bytes.data());
   ++timing_.actor().stats.medium_reads;
   return timing_.medium_controller().read(line, fill.start);
 }
@@ -219,15 +227,15 @@ void DesignHost::check_fill(DesignLine at, const std::byte* bytes) const {
 
 Time DesignHost::write_memory(uint32_t line, Time now) {
   pump(now);
-  const std::optional<DesignLine> at = on_medium(line);
-  if (!design_.memory_write(*at, now)) {
+  const DesignLine at = medium_line(line);
+  if (!design_.memory_write(at, now)) {
     ++counters_.dropped;
     return now;
   }
   ++counters_.written_back;
   ++timing_.actor().stats.medium_writes;
   evicting_ = at;
-  persist(at->offset, newest(line));
+  persist(at.offset, newest(line));
   evicting_.reset();
   return timing_.medium_controller().write(line, now);
 }

@@ -36,7 +36,7 @@ struct DesignCounters {
 
 namespace sim {
 
-class TimedMemory;
+class TimedMemory;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
 /// The memory system, as far as the host needs it.
 class DesignPower {
@@ -116,6 +116,8 @@ class DesignHost final : private DesignContext {
   void pump(Time now);
   uint32_t line_of(uintptr_t address) const;
   std::optional<DesignLine> on_medium(uint32_t line) const;
+  /// Of a line that is on a medium: only those are filled and written back.
+  DesignLine medium_line(uint32_t line) const;
   void check_fill(DesignLine at, const std::byte* bytes) const;
   SurvivingState surviving() const;
 

@@ -41,9 +41,9 @@ Result<std::unique_ptr<HardwareDesign>> make_design(const std::string& name,
       known += std::string(known.empty() ? "" : ", ") + candidate.name;
     }
     if (!found) {
-      return Status(Code::invalid_argument, "hardware design '" + name + "' has no option '" +
-                                                option + "'; it has " +
-                                                (known.empty() ? "none" : known));
+      std::string what = "hardware design '" + name;
+      what.append("' has no option '").append(option).append("'; it has ");
+      return Status(Code::invalid_argument, what.append(known.empty() ? "none" : known));
     }
   }
   return (*info)->make(options);

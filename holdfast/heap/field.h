@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "holdfast/base/bytes.h"
 #include "holdfast/machine/machine.h"
 
 namespace holdfast {
@@ -75,7 +76,7 @@ class Field {
 
   /// Adds this field to the write set without changing it, so that under snapshot isolation a
   /// concurrent change of it conflicts. What a read needs that a later write elsewhere relies on.
-  void promote() const { E::promote(&value_, sizeof(T)); }
+  void promote() const { E::promote(bytes_at(&value_), kBytesOf<T>); }
 
  private:
   T value_;

@@ -252,10 +252,13 @@ class Heap {
   Status announce_growth();
   /// What has to hold before a transaction may begin: cheap, and on the hot path.
   bool is_ready(Context::Mode mode) {
-    bool forked = false;
-    if constexpr (requires { machine_.forked_child(); }) {
-      forked = machine_.forked_child();
-    }
+    const bool forked = [&] {
+      if constexpr (requires { machine_.forked_child(); }) {
+        return machine_.forked_child();
+      } else {
+        return false;
+      }
+    }();
     const bool writable = mode == Context::Mode::read || !read_only_;
     return !forked && !machine_.failed() && !closed_ && writable && machine_.self() >= 0;
   }
@@ -278,6 +281,7 @@ class Heap {
       std::optional<R> result;
       auto keep = [&] { result.emplace(body()); };
       Status status = execute<kMode>(FunctionRef<void()>(keep));
+      // NOLINTNEXTLINE(bugprone-unchecked-optional-access): ok says that the body has run
       return status.ok() ? Result<R>(std::move(*result)) : Result<R>(std::move(status));
     }
   }

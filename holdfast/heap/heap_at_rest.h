@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "holdfast/base/bytes.h"
 #include "holdfast/base/status.h"
 #include "holdfast/heap/field.h"
 #include "holdfast/heap/heap_check.h"
@@ -26,7 +27,7 @@ struct AtRest {
   template <class T>
   static T load(const T* p) {
     T value;
-    std::memcpy(&value, p, sizeof(T));
+    std::memcpy(bytes_at(&value), bytes_at(p), kBytesOf<T>);
     return value;
   }
   template <class T>

@@ -237,7 +237,7 @@ class PlainHeap {
     free_[size / 16].push_back(block);
   }
 
-  static inline PlainHeap* current_ = nullptr;
+  static inline PlainHeap* current_ = nullptr;  // NOLINT(readability-identifier-naming): a member
 
   std::array<std::vector<void*>, kLargestSmall / 16 + 1> free_;
   std::vector<void*> slabs_;

@@ -89,7 +89,7 @@ class Roots {
 
   std::vector<RootInfo> list() const {
     std::vector<RootInfo> roots;
-    for (Root<E>& root : header_->roots) {
+    for (const Root<E>& root : header_->roots) {
       const std::string name = root_string(root.name);
       if (!name.empty()) {
         roots.push_back({name, root_string(root.type), root.version, root.bytes, root.object});

@@ -15,6 +15,7 @@ double ratio(uint64_t part, uint64_t whole) {
 template <class F>
 std::vector<double> each(const std::vector<Slice>& slices, F&& value) {
   std::vector<double> values;
+  values.reserve(slices.size());
   for (const Slice& slice : slices) {
     values.push_back(value(slice));
   }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -81,7 +80,7 @@ class NativeSession final : public Session {
     } else {
       heap_ = Heap<E>::open(spec.path, OpenOptions{description_.name, options}, native).value();
     }
-    at_rest_.emplace(*heap_);
+    at_rest_ = std::make_unique<HeapAtRest>(*heap_);
     ns_per_tick_ = heap_->machine().ns_per_tick();
     // One slot is the machine's own, one the caller's; the rest are for workers.
     max_threads_ = heap_->machine().slots() - 2;
@@ -117,7 +116,7 @@ class NativeSession final : public Session {
   double ns_per_tick_ = 1;
   int max_threads_ = 1;
   std::unique_ptr<Heap<E>> heap_;
-  std::optional<HeapAtRest> at_rest_;
+  std::unique_ptr<HeapAtRest> at_rest_;
   std::unique_ptr<WorkloadInstance> workload_;  // refers to both heaps
 };
 

@@ -99,7 +99,7 @@ Population Population::of(const SessionSpec& spec, const SimOptions& options) {
 std::string Population::key() const {
   std::string key = "workload=" + workload + "\n";
   for (const auto& [name, value] : parameters) {
-    key += name + "=" + value + "\n";
+    key.append(name).append("=").append(value).append("\n");
   }
   return key + "threads=" + std::to_string(threads) + "\nseed=" + std::to_string(kPopulationSeed) +
          "\nfirst_bytes=" + std::to_string(bytes) +

@@ -51,6 +51,7 @@ Plan parse(const Json& spec) {
   plan.engines = plan.engines.empty() ? known : plan.engines;
   check_replays(plan.engines, known).check();
   std::vector<const Description*> chosen;
+  chosen.reserve(plan.engines.size());
   for (const std::string& name : plan.engines) {
     chosen.push_back(find_native_engine(name).value()->description);
   }

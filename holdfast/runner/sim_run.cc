@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
+#include <memory>
 
 #include "holdfast/runner/engine_table.h"
 #include "holdfast/runner/population.h"
@@ -97,7 +97,7 @@ class World {
     const WorkloadInfo& info = *find_workload(spec.workload).value();
     const Parameters parameters = Parameters::make(info, spec.parameters).value();
     if (plan.cache == "off") {
-      machine_.emplace(options);
+      machine_ = std::make_unique<SimMachine>(options);
       heap_ = SimHeap::create(*machine_, heap_options(spec)).value();
       workload_ = make_sim_workload(spec.workload, *heap_, parameters);
       workload_->set_up(spec.threads, kPopulationSeed).check();
@@ -107,7 +107,7 @@ class World {
       set_up.image = image.file.file.path();
       set_up.built = image.file.because;
       set_up.data_bytes = image.content->bytes();
-      machine_.emplace(options);
+      machine_ = std::make_unique<SimMachine>(options);
       machine_->medium().offer(image.content);
       heap_ = SimHeap::create(*machine_, around(image, spec, population)).value();
       workload_ = make_sim_workload(spec.workload, *heap_, parameters);
@@ -138,7 +138,7 @@ class World {
     machine_.reset();
     SimOptions options = machine_options(spec, plan);
     options.max_steps = SimOptions{}.max_steps;  // recovery may look at the whole heap
-    machine_.emplace(options, image);
+    machine_ = std::make_unique<SimMachine>(options, image);
     SimRecovery recovery;
     const uint64_t began = machine_->timed() ? machine_->now() : 0;
     machine_->run_threads(1, [&](int) { open(spec); });  // elsewhere nothing takes time
@@ -161,7 +161,7 @@ class World {
     workload_->attach().check();
   }
 
-  std::optional<SimMachine> machine_;
+  std::unique_ptr<SimMachine> machine_;
   std::unique_ptr<SimHeap> heap_;
   std::unique_ptr<WorkloadInstance> workload_;
 };
@@ -207,6 +207,7 @@ struct Worker {
 
 std::vector<Worker> make_workers(const SessionSpec& spec, const SimRun& empty) {
   std::vector<Worker> workers;
+  workers.reserve(static_cast<size_t>(spec.threads));
   for (int number = 0; number < spec.threads; ++number) {
     workers.push_back({Random(mix64(spec.seed) ^ mix64(static_cast<uint64_t>(number) + 1)), empty});
   }

@@ -194,6 +194,7 @@ Plan parse(const Json& spec) {
     plan.engines = plan.run.design.empty() ? engine_names(false) : std::vector<std::string>{"hw"};
   }
   std::vector<const Description*> chosen;
+  chosen.reserve(plan.engines.size());
   for (const std::string& name : plan.engines) {
     chosen.push_back(AnyEngine<SimMachine>::describe(name).value());
   }

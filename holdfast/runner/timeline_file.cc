@@ -2,7 +2,7 @@
 #include "holdfast/runner/timeline_file.h"
 
 #include <cerrno>
-#include <cstring>
+#include <system_error>
 
 namespace holdfast {
 
@@ -25,7 +25,7 @@ Status TimelineFile::write() {
 
 Status TimelineFile::failure(Code code) const {
   return {code, "the timeline cannot be written to " + path_ + ": " +
-                    (errno != 0 ? std::strerror(errno) : "unknown reason") +
+                    (errno != 0 ? std::generic_category().message(errno) : "unknown reason") +
                     "; choose another file"};
 }
 

@@ -215,8 +215,8 @@ void HashMap<H, K, V, Hash, kPromote>::split(uint64_t fresh_index) {
     const Node* now;
   };
   Node* node = old;
-  End stays{&old, node};
-  End moves{&fresh, nullptr};
+  End stays{&old, node};       // NOLINT(misc-const-correctness): changed as `end`
+  End moves{&fresh, nullptr};  // NOLINT(misc-const-correctness): as above
   fresh = nullptr;
   while (node != nullptr) {
     Node* next = node->next;

@@ -101,7 +101,7 @@ class BankRunner : public SmallWorkload<H, BankRoot<H>> {
   OperationResult audit(int worker) {
     const OperationResult result = this->reading(BankModel::kAudit, worker, [&] {
       uint64_t total = 0;
-      PlaceDigest digest;
+      PlaceDigest digest;  // NOLINT(misc-const-correctness): changed where there is kDigest
       for (int64_t i = 0; i < accounts_; ++i) {
         const auto balance = static_cast<uint64_t>(account_[i].load());
         total += balance;

@@ -100,7 +100,7 @@ class SmallWorkload : public WorkloadInstance {
   Status in_read(F&& body) {
     Status found;
     try {
-      Status ran = heap_.read([&] { found = body(); });
+      const Status ran = heap_.read([&] { found = body(); });
       return ran.ok() ? found : ran;
     } catch (const Error& error) {
       return error.status();
@@ -228,10 +228,11 @@ class SmallJudge : public Runner {
     ModelState state;
     Status status = this->in_read([&]() -> Status {
       Result<ModelState> found = content();
-      if (found.ok()) {
-        state = std::move(found).value();
+      if (!found.ok()) {
+        return found.status();
       }
-      return found.status();
+      state = std::move(found).value();
+      return {};
     });
     if (!status.ok()) {
       return status;
@@ -278,7 +279,7 @@ class KeyedWorkload : public SmallWorkload<H, Root> {
   /// Makes the root, and calls insert(key) for each of `keys`.
   template <class F, class... A>
   Status fill(int workers, const std::vector<int64_t>& keys, F&& insert, A&&... args) {
-    Status status = this->create_root(workers, keys_.range, std::forward<A>(args)...);
+    const Status status = this->create_root(workers, keys_.range, std::forward<A>(args)...);
     return status.ok() ? this->in_batches(keys.size(), [&](uint64_t i) { insert(keys[i]); })
                        : status;
   }

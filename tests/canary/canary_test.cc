@@ -15,8 +15,8 @@
 
 namespace holdfast {
 
-void PrintTo(const Canary& canary, std::ostream* out) {
-  *out << canary.engine << " " << canary.mutation;
+std::ostream& operator<<(std::ostream& out, const Canary& canary) {
+  return out << canary.engine << " " << canary.mutation;
 }
 
 namespace {

@@ -56,8 +56,8 @@ struct Case {
   Domain domain;
 };
 
-void PrintTo(const Case& c, std::ostream* out) {
-  *out << c.engine << " " << to_string(c.domain);
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << c.engine << " " << to_string(c.domain);
 }
 
 bool is_durable(const EngineRow<SimMachine>& row) {
@@ -224,22 +224,22 @@ struct Variant {
   bool rmw_orders_pwb = true;
   const char* transactions = "3";
 };
-void PrintTo(const Variant& v, std::ostream* out) {
-  *out << v.engine << " " << v.name;
+std::ostream& operator<<(std::ostream& out, const Variant& v) {
+  return out << v.engine << " " << v.name;
 }
 
 class CrashVariant : public testing::TestWithParam<Variant> {};
 
 TEST_P(CrashVariant, SampledPointsOfManySchedules) {
   const Variant& v = GetParam();
-  Json spec = {{"engine", v.engine},
-               {"options", v.options},
-               {"rmw_orders_pwb", v.rmw_orders_pwb},
-               {"schedules", 80},
-               {"points", 40},
-               {"images", 4},
-               {"params", {{"transactions", v.transactions}}},
-               {"minimise", false}};
+  const Json spec = {{"engine", v.engine},
+                     {"options", v.options},
+                     {"rmw_orders_pwb", v.rmw_orders_pwb},
+                     {"schedules", 80},
+                     {"points", 40},
+                     {"images", 4},
+                     {"params", {{"transactions", v.transactions}}},
+                     {"minimise", false}};
   expect_no_violation(std::string(v.engine) + ", " + v.name, spec);
 }
 
@@ -309,14 +309,14 @@ TEST(CrashSkew, IsFoundUnderSnapshotIsolationOnly) {
     if (needs_design(row.description->name) || !is_durable(row)) {
       continue;
     }
-    Json spec = {{"engine", row.description->name},
-                 {"schedules", 400},
-                 {"points", 1},
-                 {"images", 1},
-                 {"program", "r0 w1 | r1 w0"},
-                 {"isolation", "opaque"},
-                 {"params", {{"registers", "2"}, {"boxed", "0"}, {"marks", "0"}}},
-                 {"minimise", false}};
+    const Json spec = {{"engine", row.description->name},
+                       {"schedules", 400},
+                       {"points", 1},
+                       {"images", 1},
+                       {"program", "r0 w1 | r1 w0"},
+                       {"isolation", "opaque"},
+                       {"params", {{"registers", "2"}, {"boxed", "0"}, {"marks", "0"}}},
+                       {"minimise", false}};
     auto result = crash(spec, [](double, const std::string&) {});
     ASSERT_TRUE(result.ok()) << result.status().to_string();
     const Json& violations = (*result)["violations"];

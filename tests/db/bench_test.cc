@@ -178,7 +178,7 @@ TEST(DbBench, does_every_benchmark_on_the_peers_that_were_built) {
   }
 }
 
-Json ycsb(Json properties) {
+Json ycsb(const Json& properties) {
   Json whole = {{"name", "y"}, {"recordcount", 200}, {"operationcount", 2000}};
   whole.update(properties);
   return whole;

@@ -93,8 +93,7 @@ inline void expect_tidy(DbFile& file) {
 /// The engines the semantic tests run on: one of each family.
 inline const char* const kEngines[] = {"undo", "romulus-log", "fur-opa", "fur-mv", "spht"};
 
-class DbTest : public ::testing::TestWithParam<const char*> {
- protected:
+struct DbTest : ::testing::TestWithParam<const char*> {
   DbTest() : file(GetParam()) {}
   DbFile file;
 };

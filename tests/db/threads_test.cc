@@ -68,7 +68,7 @@ TEST_P(DbThreads, SnapshotsNeverShowHalfATransfer) {
   DB& db = *file;
   std::atomic<int> writing{2};
   std::vector<std::thread> writers;
-  for (uint64_t seed : {1u, 2u}) {
+  for (const uint64_t seed : {1u, 2u}) {
     writers.emplace_back([&, seed] {
       move_money(db, seed, 400);
       writing.fetch_sub(1);

@@ -193,9 +193,9 @@ void stray_stores_are_clear_errors(W& w) {
     EXPECT_NE(error.status().message().find("update"), std::string::npos);
   }
   EXPECT_EQ(heap.read([&] { c->cell[0].value = 1; }).code(), Code::misuse);
-  typename Cells<typename W::H>::template Field<int64_t>* nowhere = nullptr;
-  alignas(8) std::byte memory[8] = {};
-  nowhere = reinterpret_cast<decltype(nowhere)>(memory);
+  alignas(8) std::array<std::byte, 8> memory{};
+  using Field = typename Cells<typename W::H>::template Field<int64_t>;
+  auto* nowhere = reinterpret_cast<Field*>(memory.data());
   EXPECT_EQ(heap.update([&] { *nowhere = 1; }).code(), Code::misuse);
   EXPECT_THROW(heap.template make<Cells<typename W::H>>(), Error);
   EXPECT_EQ(values(heap)[0], 0);
@@ -306,16 +306,18 @@ struct Node {
   typename H::template Field<uint64_t> payload[6];
 };
 
-template <class W>
-void freed_blocks_are_reused_and_nothing_leaks(W& w) {
-  using H = typename W::H;
-  auto& heap = w.heap();
-  auto* head = heap.template root<Node<H>>("list").value();
-  auto owned = [&](const BlockVisitor& visit) {
+/// The blocks of a list, for check().
+template <class H>
+auto nodes_of(const Node<H>* head) {
+  return [head](const BlockVisitor& visit) {
     for (Node<H>* n = head->next; n != nullptr; n = n->next) {
       visit(n, sizeof(Node<H>));
     }
   };
+}
+
+template <class H>
+void check_that_blocks_are_reused(H& heap, Node<H>* head) {
   uint64_t top = 0;
   for (int round = 0; round < 12; ++round) {
     for (int i = 0; i < 20; ++i) {
@@ -328,7 +330,7 @@ void freed_blocks_are_reused_and_nothing_leaks(W& w) {
           })
           .check();
     }
-    ASSERT_TRUE(heap.check(owned).value().ok());
+    ASSERT_TRUE(heap.check(nodes_of(head)).value().ok());
     const auto unused = heap.check().value().unused_bytes;
     if (round > 0) {
       EXPECT_EQ(unused, top) << "blocks are not reused";
@@ -342,9 +344,13 @@ void freed_blocks_are_reused_and_nothing_leaks(W& w) {
           })
           .check();
     }
-    ASSERT_TRUE(heap.check(owned).value().ok());
+    ASSERT_TRUE(heap.check(nodes_of(head)).value().ok());
   }
-  // A rolled-back allocation puts the block back into its list, links and all.
+}
+
+/// A rolled-back allocation puts the block back into its list, links and all.
+template <class H>
+void check_that_allocations_roll_back(H& heap, Node<H>* head) {
   for (int i = 0; i < 5; ++i) {
     EXPECT_THROW(static_cast<void>(heap.update([&] {
                    for (int k = 0; k < 3; ++k) {
@@ -357,10 +363,14 @@ void freed_blocks_are_reused_and_nothing_leaks(W& w) {
                    throw 1;
                  })),
                  int);
-    ASSERT_TRUE(heap.check(owned).value().ok());
+    ASSERT_TRUE(heap.check(nodes_of(head)).value().ok());
   }
-  // So is a free that the same transaction made use of: the block's old content is somebody's
-  // again.
+}
+
+/// A rolled-back free gives the block back with its old content, even if the same transaction made
+/// use of it.
+template <class H>
+void check_that_frees_roll_back(H& heap, Node<H>* head) {
   heap.update([&] {
         head->next = heap.template make<Node<H>>();
         head->next->next = nullptr;
@@ -387,10 +397,20 @@ void freed_blocks_are_reused_and_nothing_leaks(W& w) {
         }
       })
       .check();
-  ASSERT_TRUE(heap.check(owned).value().ok());
+  ASSERT_TRUE(heap.check(nodes_of(head)).value().ok());
+}
+
+template <class W>
+void freed_blocks_are_reused_and_nothing_leaks(W& w) {
+  using H = typename W::H;
+  auto& heap = w.heap();
+  auto* head = heap.template root<Node<H>>("list").value();
+  ASSERT_NO_FATAL_FAILURE(check_that_blocks_are_reused(heap, head));
+  ASSERT_NO_FATAL_FAILURE(check_that_allocations_roll_back(heap, head));
+  ASSERT_NO_FATAL_FAILURE(check_that_frees_roll_back(heap, head));
   // A leak is reported as one.
   heap.update([&] { heap.template make<Node<H>>(); }).check();
-  EXPECT_EQ(heap.check(owned).value().leaked_blocks, 1U);
+  EXPECT_EQ(heap.check(nodes_of(head)).value().leaked_blocks, 1U);
   // Freed as something else, or from nowhere: refused before it can do harm.
   EXPECT_EQ(heap.update([&] { heap.deallocate(head, 4000); }).code(), Code::misuse);
 }

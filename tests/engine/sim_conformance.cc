@@ -33,7 +33,7 @@ void register_simulated() {
     // Computers with caches and limits of their own, with all their threads.
     for (const char* machine : {"power9", "sapphire-rapids"}) {
       for (const Schedule schedule : {Schedule::timed, Schedule::random}) {
-        const std::string name = schedule == Schedule::timed ? "timed" : "random";
+        const char* name = schedule == Schedule::timed ? "timed" : "random";
         register_all<SimWorld>("sim/" + engine + "/" + machine + "/" + name,
                                [engine, machine, schedule] {
                                  return std::make_unique<SimWorld>(engine, machine, 64, schedule);

@@ -53,7 +53,7 @@ TEST_P(FailingMedium, PoisonsTheHeap) {
     world.restart(world.machine().earliest_image());
     const auto v = values(world.heap());
     for (int thread = 0; thread < 2; ++thread) {
-      const auto at = static_cast<size_t>(1 + thread);
+      const auto at = 1 + static_cast<size_t>(thread);
       EXPECT_GE(v[at], acknowledged[thread]) << where;
       EXPECT_EQ(v[at], v[at + 7]) << where << ": half a transaction";
     }

@@ -22,6 +22,9 @@ namespace {
 using H = Heap<Undo<NativeMachine>>;
 
 class HeapFile : public testing::Test {
+ public:
+  ~HeapFile() override { std::filesystem::remove_all(directory_); }
+
  protected:
   HeapFile() {
     std::string pattern =
@@ -33,7 +36,6 @@ class HeapFile : public testing::Test {
     create_.max_bytes = 4 << 20;
     create_.options["log_bytes"] = "65536";
   }
-  ~HeapFile() override { std::filesystem::remove_all(directory_); }
 
   void make_heap() { H::create(path_, create_, native_).value()->close().check(); }
   std::string bytes() const {

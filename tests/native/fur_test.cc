@@ -17,6 +17,9 @@ constexpr size_t kLineWords = kLineBytes / sizeof(uint64_t);
 
 template <class E>
 class FurNative : public testing::Test {
+ public:
+  ~FurNative() override { discard(); }
+
  protected:
   using Heap = EngineFixture<E>;
 
@@ -25,7 +28,6 @@ class FurNative : public testing::Test {
               ("holdfast_fur_" + std::to_string(::getpid()))) {
     std::filesystem::remove(path_);
   }
-  ~FurNative() override { discard(); }
 
   Heap& start(const Options& options, Domain domain = Domain::process, bool create = true) {
     NativeOptions native;
@@ -144,7 +146,7 @@ TYPED_TEST(FurNative, EveryDomainCountsTheSame) {
     EXPECT_EQ(c.pfence, 2u) << to_string(domain);
     EXPECT_EQ(c.psync, 0u) << to_string(domain);
     const uint64_t line = this->machine().line_bytes();
-    EXPECT_EQ(c.pwb, (16 * 9 + line - 1) / line + 1) << to_string(domain);
+    EXPECT_EQ(c.pwb, (uint64_t{16} * 9 + line - 1) / line + 1) << to_string(domain);
     this->discard();
   }
 }

@@ -123,7 +123,7 @@ TEST_P(NativeNontemporal, AFenceOrdersItBeforeLaterStores) {
 }
 
 TEST_P(NativeNontemporal, IsInTheFile) {
-  NativeTestFile file;
+  const NativeTestFile file;
   const std::vector<uint64_t> source(24, 42);
   {
     auto machine =

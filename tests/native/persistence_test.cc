@@ -138,7 +138,7 @@ TEST(NativePersistence, AFailedSyncPoisonsTheMachine) {
   EXPECT_THROW(machine.pfence(Site{}), MediumFailure);
   EXPECT_THROW(machine.psync(Site{}), MediumFailure);
   EXPECT_EQ(machine.medium().grow(kPageBytes).code(), Code::io_error);
-  NativeMachine::Atomic<uint64_t> never{0};
+  const NativeMachine::Atomic<uint64_t> never{0};
   EXPECT_THROW(machine.wait_while(never, uint64_t{0}), MediumFailure);
   EXPECT_EQ(calls, before);
 }

@@ -24,12 +24,14 @@ constexpr size_t kFar = 1000;
 
 template <class E>
 class RomulusNative : public ::testing::Test {
- protected:
-  RomulusNative() : path_(::testing::TempDir() + "romulus_native_" + std::to_string(getpid())) {}
+ public:
   ~RomulusNative() override {
     close();
     std::remove(path_.c_str());
   }
+
+ protected:
+  RomulusNative() : path_(::testing::TempDir() + "romulus_native_" + std::to_string(getpid())) {}
 
   EngineFixture<E>& create(Domain domain) {
     close();

@@ -59,12 +59,13 @@ void handle(int signal_number, siginfo_t* /*info*/, void* context) {
   }
 }
 
-extern "C" char __executable_start;
+// The linker's symbols.
+extern "C" char executable_start asm("__executable_start");
 extern "C" char etext;
 
 /// Replaces every `from` in the program's code by `to`, which is as long.
 void replace_in_code(const unsigned char (&from)[6], const unsigned char (&to)[6]) {
-  auto* const first = reinterpret_cast<unsigned char*>(&__executable_start);
+  auto* const first = reinterpret_cast<unsigned char*>(&executable_start);
   auto* const last = reinterpret_cast<unsigned char*>(&etext);
   for (auto* at = first;; ++at) {
     at = std::search(at, last, std::begin(from), std::end(from));

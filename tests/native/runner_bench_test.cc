@@ -52,6 +52,7 @@ class CountingSession : public Session {
   int max_threads() const override { return 8; }
   void run_threads(int n, FunctionRef<void(int)> body) override {
     std::vector<std::thread> threads;
+    threads.reserve(static_cast<size_t>(n));
     for (int i = 0; i < n; ++i) {
       threads.emplace_back([=] { body(i); });
     }

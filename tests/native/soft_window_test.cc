@@ -25,6 +25,13 @@ namespace holdfast::native {
 namespace {
 
 class SoftWindow : public testing::Test {
+ public:
+  ~SoftWindow() override {
+    sigaction(SIGSEGV, &previous_, nullptr);
+    current_ = nullptr;
+    munmap(page_, kPageBytes);
+  }
+
  protected:
   SoftWindow() {
     page_ = static_cast<std::byte*>(
@@ -35,11 +42,6 @@ class SoftWindow : public testing::Test {
     action.sa_sigaction = &on_fault;
     action.sa_flags = SA_SIGINFO | SA_NODEFER;
     sigaction(SIGSEGV, &action, &previous_);
-  }
-  ~SoftWindow() override {
-    sigaction(SIGSEGV, &previous_, nullptr);
-    current_ = nullptr;
-    munmap(page_, kPageBytes);
   }
 
   /// The next access to y_ runs f first.
@@ -75,7 +77,7 @@ class SoftWindow : public testing::Test {
     std::exchange(current_->inside_, nullptr)();
   }
 
-  static SoftWindow* current_;
+  static SoftWindow* current_;  // NOLINT(readability-identifier-naming): a member
   std::byte* page_ = nullptr;
   std::function<void()> inside_;
   struct sigaction previous_{};

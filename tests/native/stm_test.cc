@@ -26,16 +26,18 @@ constexpr int kThreads = 4;
 
 template <class E>
 class StmNative : public testing::Test {
+ public:
+  ~StmNative() override {
+    stop();
+    std::filesystem::remove(path_);
+  }
+
  protected:
   using Heap = EngineFixture<E>;
 
   StmNative()
       : path_(std::filesystem::temp_directory_path() /
               ("holdfast_stm_" + std::to_string(::getpid()))) {
-    std::filesystem::remove(path_);
-  }
-  ~StmNative() override {
-    stop();
     std::filesystem::remove(path_);
   }
 

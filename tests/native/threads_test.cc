@@ -260,7 +260,7 @@ TEST_F(NativeThreads, AWaitEndsWhenTheOwnTransactionIsDoomed) {
   const auto machine = make(2);
   alignas(kLineBytes) static uint64_t word;
   word = 0;
-  NativeMachine::Atomic<uint64_t> never{0};
+  const NativeMachine::Atomic<uint64_t> never{0};
   auto& htm = machine->htm(machine->self());
   htm.begin(Tracking::stores);
   htm.store(&word, uint64_t{1});

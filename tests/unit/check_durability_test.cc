@@ -4,7 +4,6 @@
 // neighbour that has not. At the end, random ones against brute force.
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <set>
 #include <string>
 
@@ -224,18 +223,18 @@ bool chain(const History& h, Object object, uint64_t word, std::set<uint32_t>& w
     if (at.transaction > h.transactions.size()) {
       return false;
     }
-    std::optional<Version> last;
-    std::optional<Version> before;
+    const Access* first = nullptr;
+    const Access* last = nullptr;
     for (const Access& access : h.at(at.transaction).accesses) {
       if (access.object == object && access.writes()) {
-        before = before ? before : access.replaced;
-        last = access.version;
+        first = first == nullptr ? &access : first;
+        last = &access;
       }
     }
-    if (last != at || !writers.insert(at.transaction).second) {
+    if (last == nullptr || last->version != at || !writers.insert(at.transaction).second) {
       return false;
     }
-    at = *before;
+    at = first->replaced;
   }
   return true;
 }

@@ -392,7 +392,7 @@ TEST(CraftyRecovery, DamageOfMarksAndOtherOptionsAreRefused) {
     image = w.machine.latest_image();
   }
   const auto refused = [](const SimImage& damaged, const Options& options) {
-    World w(damaged, options, 1);
+    const World w(damaged, options, 1);
     return w.opened.code() == Code::corrupt && w.machine.latest_image() == damaged;
   };
   for (size_t bit = 0; bit < 64; ++bit) {

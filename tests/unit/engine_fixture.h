@@ -34,7 +34,7 @@ class EngineFixture {
 
   /// Grows the medium where it is too small and maps area, data and, where the layout has one, the
   /// second copy or the cells, in this order. Throws Error when the machine refuses.
-  explicit EngineFixture(M& machine, EngineFixtureShape shape = {}) : machine_(machine) {
+  explicit EngineFixture(M& machine, const EngineFixtureShape& shape = {}) : machine_(machine) {
     const Description& description = E::kDescription;
     const size_t area = pages(description.area_bytes(shape.options, shape.max_threads).value());
     const size_t capacity = shape.capacity == 0 ? shape.bytes : shape.capacity;

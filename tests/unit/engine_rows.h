@@ -4,6 +4,8 @@
 // for tests that ask something of every engine there is.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -91,8 +93,8 @@ struct BodyFails {};
 /// Transactions of every kind: words, ranges, reads only, stores nothing, throws.
 inline void mixed_transactions(RowHeap& heap, int worker, int n) {
   auto& engine = heap.engine();
-  for (int k = 0; k < n; ++k) {
-    const auto value = static_cast<uint64_t>(worker * 100 + k + 1);
+  for (int k = 1; k <= n; ++k) {
+    const uint64_t value = static_cast<uint64_t>(worker) * 100 + static_cast<uint64_t>(k);
     engine.update([&] {
       heap.set(0, heap.get(0) + 1);
       heap.fill(16, value);
@@ -100,14 +102,16 @@ inline void mixed_transactions(RowHeap& heap, int worker, int n) {
     });
     engine.read([&] { static_cast<void>(heap.get(0) + heap.get(16)); });
     engine.update([&] { static_cast<void>(heap.get(0)); });
+    bool failed = false;
     try {
       engine.update([&] {
         heap.set(8, value);
         throw BodyFails();
       });
     } catch (const BodyFails&) {
-      // that was the idea
+      failed = true;
     }
+    EXPECT_TRUE(failed);
   }
 }
 

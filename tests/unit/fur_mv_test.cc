@@ -152,7 +152,7 @@ TEST(FurMvVersions, AVersionOfTheSnapshotIsFoundAmongOthersOfTheStripe) {
   SimMachine machine(machine_with(1));
   using Table = VersionTable<SimMachine>;
   machine.run_threads(1, [&](int) {
-    Table table(machine, 16);
+    const Table table(machine, 16);
     Table::Stripe& stripe = table.of(0);
     uint64_t* const words = make_array<uint64_t>(machine, 2);
     Version* const v = make_array<Version>(machine, 3);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "holdfast/machine/sim/sim_machine.h"
+#include "tests/present.h"
 #include "tests/unit/engine_fixture.h"
 
 namespace holdfast {
@@ -29,7 +30,7 @@ class HtmEngineTest : public testing::Test {
 
   /// A formatted heap with small logs; without a background thread unless asked for, so that counts
   /// are exact. Options the engine does not have are left out.
-  Heap& start(Options options = {}, SimOptions sim = {}) {
+  Heap& start(Options options = {}, const SimOptions& sim = {}) {
     options.insert({"background", "0"});
     options.insert({"log_bytes", "4096"});
     options.insert({"markers", "64"});
@@ -42,7 +43,7 @@ class HtmEngineTest : public testing::Test {
     heap_->recover().check();
     return *heap_;
   }
-  SimMachine& machine() { return *machine_; }
+  SimMachine& machine() { return present(machine_); }
   const EngineFixtureShape& shape() const { return shape_; }
   void stop() {
     heap_.reset();
@@ -51,9 +52,9 @@ class HtmEngineTest : public testing::Test {
 
   template <class F>
   PersistCounters counted(F&& f) {
-    const PersistCounters before = machine_->counters();
+    const PersistCounters before = machine().counters();
     f();
-    return machine_->counters() - before;
+    return machine().counters() - before;
   }
 
  private:

@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <vector>
 
 #include "holdfast/base/random.h"
@@ -41,12 +40,11 @@ class OneHeap {
  public:
   explicit OneHeap(bool tornbit, const SimOptions& sim = sim_options(),
                    const char* log_bytes = "8192")
-      : machine_(sim) {
-    heap_.emplace(machine_, shape(tornbit, log_bytes));
-    heap_->format().check();
-    heap_->recover().check();
+      : machine_(sim), heap_(machine_, shape(tornbit, log_bytes)) {
+    heap_.format().check();
+    heap_.recover().check();
   }
-  Heap* operator->() { return &*heap_; }
+  Heap* operator->() { return &heap_; }
   SimMachine& machine() { return machine_; }
 
   PersistCounters cost(FunctionRef<void()> f) {
@@ -57,9 +55,9 @@ class OneHeap {
   /// Of n words in places of their own, every second word of the heap.
   PersistCounters cost_of(size_t n) {
     return cost([&] {
-      heap_->engine().update([&] {
+      heap_.engine().update([&] {
         for (size_t i = 0; i < n; ++i) {
-          heap_->set(2 * i, n);
+          heap_.set(2 * i, n);
         }
       });
     });
@@ -67,7 +65,7 @@ class OneHeap {
 
  private:
   SimMachine machine_;
-  std::optional<Heap> heap_;
+  Heap heap_;
 };
 
 size_t ceil(size_t n, size_t unit) {
@@ -106,7 +104,7 @@ TEST(MnemosyneCost, ThreeTimesTheWordsAndFortyBytes) {
     OneHeap heap(false);
     const Statistics before = heap->engine().statistics();
     const PersistCounters c = heap.cost_of(n);
-    EXPECT_EQ(c.bytes, 3 * 8 * n + kFrameBytes + 2 * sizeof(uint64_t));
+    EXPECT_EQ(c.bytes, n * 3 * 8 + kFrameBytes + 2 * sizeof(uint64_t));
     const Statistics counted = heap->engine().statistics() - before;
     EXPECT_EQ(counted.bytes_written, c.bytes);
     EXPECT_EQ(counted.bytes_stored, 8 * n);

@@ -258,7 +258,7 @@ TEST(OneFileRecovery, ALogThatWasOverwrittenIsNotApplied) {
     const uint64_t slot = onefile::slot_of(*newest);
     auto* const entry = reinterpret_cast<DoubleWord*>(image.data() + area.log_offset(slot));
     ASSERT_EQ(WordPlace::offset(entry->second), 0u);
-    *entry = {99, WordPlace::of(8 * 30, onefile::sequence_of(*newest) + 1)};
+    *entry = {99, WordPlace::of(uint64_t{8} * 30, onefile::sequence_of(*newest) + 1)};
   }
   World after(options(), image);
   EXPECT_EQ(after.heap.report().transactions, 0u);

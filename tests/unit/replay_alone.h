@@ -212,6 +212,7 @@ std::vector<SimImage> recovered(const SimImage& image, int replayers, uint64_t e
   try {
     heap.recover().check();
   } catch (const MediumFailure&) {
+    EXPECT_TRUE(machine.crashed());
   } catch (const Error&) {
     EXPECT_TRUE(machine.crashed());
   }

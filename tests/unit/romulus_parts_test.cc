@@ -15,6 +15,7 @@
 #include "holdfast/engines/common/store_log.h"
 #include "holdfast/engines/romulus/state_word.h"
 #include "holdfast/machine/sim/sim_machine.h"
+#include "tests/present.h"
 
 namespace holdfast {
 namespace {
@@ -27,11 +28,10 @@ TEST(RomulusStateWord, ComesBackAsItWasPacked) {
     for (const uint64_t used :
          {uint64_t{0}, uint64_t{64}, uint64_t{1} << 30, StateWord::kMaxUsed}) {
       for (const unsigned limit : {0U, 18U, 63U}) {
-        const auto word = StateWord::unpack(StateWord{phase, used, limit}.pack());
-        ASSERT_TRUE(word.has_value());
-        EXPECT_EQ(word->phase, phase);
-        EXPECT_EQ(word->used, used);
-        EXPECT_EQ(word->limit_log2, limit);
+        const auto word = present(StateWord::unpack(StateWord{phase, used, limit}.pack()));
+        EXPECT_EQ(word.phase, phase);
+        EXPECT_EQ(word.used, used);
+        EXPECT_EQ(word.limit_log2, limit);
       }
     }
   }
@@ -85,7 +85,7 @@ TEST(RomulusStoreLog, RestoresExactlyWhatCameAfterTheMark) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);
-    SimMachine machine;
+    const SimMachine machine;
     StoreLog<SimMachine> log;
     alignas(8) std::array<std::byte, 512> data{};
     const auto store = [&] {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <memory>
 #include <set>
 #include <string>
@@ -287,7 +288,7 @@ Bypasses run_crowd(const Crowd& crowd, uint64_t seed, const Options& options = {
   EngineFixture<E> heap(machine, {.options = options, .bytes = kPageBytes, .max_threads = threads});
   heap.format().check();
   Bypasses bypasses(machine, crowd.writers);
-  int writing = crowd.writers;
+  std::atomic<int> writing = crowd.writers;
   machine.run_threads(threads, [&](int worker) {
     if (worker < crowd.writers) {
       for (int i = 0; i < 12; ++i) {
@@ -391,7 +392,7 @@ TYPED_TEST(RomulusProgress, AWritersStepsUnderAFloodOfReadersAreBounded) {
                           .pages = pages});
       EngineFixture<TypeParam> heap(machine, {.bytes = kPageBytes, .max_threads = 1 + readers});
       heap.format().check();
-      bool writing = true;
+      std::atomic<bool> writing = true;
       machine.run_threads(1 + flood, [&](int worker) {
         if (worker > 0) {
           while (writing) {

@@ -63,7 +63,7 @@ TYPED_TEST(RomulusThreads, ABatchCostsFourFencesHoweverManyItServes) {
         EXPECT_EQ(s.update_commits, 20u);
         EXPECT_EQ(cost.pfence, 3 * s.batches);
         EXPECT_EQ(cost.psync, s.batches + 1);  // one by format
-        EXPECT_EQ(s.bytes_stored, 20u * 2 * sizeof(uint64_t));
+        EXPECT_EQ(s.bytes_stored, sizeof(uint64_t) * 2 * 20);
         combined += s.update_commits - s.batches;
       });
   EXPECT_GT(combined, 1000u);  // or nothing was shown about batches

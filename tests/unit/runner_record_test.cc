@@ -48,6 +48,7 @@ TEST(RunnerRecord, ComesWholeThroughAPipeFromManyThreads) {
   constexpr int kThreads = 4;
   constexpr uint64_t kEach = 3000;
   std::vector<std::thread> writers;
+  writers.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     writers.emplace_back([&, t] {
       for (uint64_t i = 0; i < kEach; ++i) {

@@ -31,9 +31,11 @@ namespace fs = std::filesystem;
 const Progress kQuiet = [](double, const std::string&) {};
 
 class Folder : public testing::Test {
+ public:
+  ~Folder() override { fs::remove_all(folder_); }
+
  protected:
   Folder() { fs::remove_all(folder_); }
-  ~Folder() override { fs::remove_all(folder_); }
 
   /// Everything in the folder that is an image, finished or not.
   std::vector<std::string> images() const {
@@ -179,10 +181,10 @@ TEST_F(RunnerImageCache, AnUnusableFolderIsAClearError) {
 }
 
 TEST_F(RunnerImageCache, TogetherTheyBuildOnce) {
-  std::vector<std::thread> threads;
+  std::vector<std::thread> threads(4);
   std::atomic<int> built = 0;
-  for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&] { built += get().built ? 1 : 0; });
+  for (std::thread& thread : threads) {
+    thread = std::thread([&] { built += get().built ? 1 : 0; });
   }
   for (std::thread& thread : threads) {
     thread.join();
@@ -205,7 +207,7 @@ class RunnerSetUp : public Folder {
   }
   static Json entry_of(const Json& spec) { return simulate(spec, kQuiet).value()["benchmarks"][0]; }
   static bool built(const Json& entry) {
-    return entry.at("host_image").at("built").get<std::string>() != "";
+    return !entry.at("host_image").at("built").get<std::string>().empty();
   }
   /// The entry without what may differ between two runs of one seed.
   static Json result(Json entry) {

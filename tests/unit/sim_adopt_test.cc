@@ -76,8 +76,7 @@ TEST_F(SimAdopt, ContentIsThereAsIfFromPowerOn) {
 
 TEST_F(SimAdopt, StoresFollowTheRulesOfTheMedium) {
   const auto content = make_content(2);
-  SimOptions options;
-  SimMachine machine(options);
+  SimMachine machine;
   machine.medium().offer(content);
   uint64_t* const data = words(map(machine, 0, 2));
   ASSERT_TRUE(machine.medium().adopt(reinterpret_cast<std::byte*>(data), content->data(),

@@ -53,7 +53,7 @@ class Text {
     std::string all = tables_.at("");
     for (const auto& [name, text] : tables_) {
       if (!name.empty()) {
-        all += "[" + name + "]\n" + text;
+        all.append("[").append(name).append("]\n").append(text);
       }
     }
     return all;
@@ -159,9 +159,9 @@ TEST(SimDescription, EveryKeyWithoutADefaultIsMissed) {
         "abort_cycles", "interrupt_us"}},
   };
   for (const auto& [table, names] : keys) {
+    const std::string prefix = table.empty() ? "" : table + ".";
     for (const std::string& name : names) {
-      const std::string path = table.empty() ? name : table + "." + name;
-      expect_refused(Text().with(table, name, ""), {"test.toml", path + " is missing"});
+      expect_refused(Text().with(table, name, ""), {"test.toml", prefix + name + " is missing"});
     }
   }
 }

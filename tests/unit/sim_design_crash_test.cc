@@ -185,7 +185,7 @@ TEST(SimDesignCrash, ThreadsOfOneCoreShareATc) {
     return m->earliest_image();
   };
   const auto expect_whole = [&](const SimImage& image, uint64_t least, uint64_t event) {
-    DesignMachine m(o, image);
+    const DesignMachine m(o, image);
     for (size_t worker = 0; worker < 8; ++worker) {
       const uint64_t first = m.get(kOwn * worker);
       EXPECT_GE(first, least);
@@ -223,7 +223,7 @@ TEST(SimDesignCrash, OptLosesWhatOnlyCachesHold) {
   }
   EXPECT_GT(kept, 20u) << "evicted";
   EXPECT_LT(kept, 40u) << "in caches";
-  SimMachine again(options(tiny(), "opt"), image);
+  const SimMachine again(options(tiny(), "opt"), image);
   EXPECT_FALSE(again.design_recovery().consistent);
   EXPECT_NE(again.design_recovery().text.find("undefined"), std::string::npos);
 }

@@ -354,7 +354,7 @@ TEST(SimDesign, AnImageIsRecoveredByTheDesignThatLeftItAndByNoOther) {
   SimImage damaged = image;
   damaged[image.size() - 80] ^= std::byte{1};
   EXPECT_THROW(SimMachine(options(tiny(), "tc"), damaged), Error);
-  SimMachine again(options(tiny(), "tc"), image);
+  const SimMachine again(options(tiny(), "tc"), image);
   EXPECT_TRUE(again.design_recovery().needed);
 }
 

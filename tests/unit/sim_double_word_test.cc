@@ -109,7 +109,7 @@ TEST(SimDoubleWord, NoImageOfARunTearsIt) {
     });
     m.machine.run_threads(3, [&](int) {
       for (int done = 0; done < 5;) {
-        DoubleWord seen = {SimMachine::load(&m.at->first), SimMachine::load(&m.at->second)};
+        const DoubleWord seen = {SimMachine::load(&m.at->first), SimMachine::load(&m.at->second)};
         done += m.exchange(seen, {seen.first + 1, seen.second + 10}) ? 1 : 0;
       }
     });

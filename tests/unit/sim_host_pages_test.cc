@@ -164,8 +164,8 @@ TEST(SimHostPages, AnArenaOfAnotherSizeTakesThePlace) {
   options.pages = std::make_shared<HostPages>();
   for (const size_t mib : {16, 64, 16}) {
     options.arena_bytes = mib << 20;
-    SimMachine machine(options);
-    EXPECT_THROW(SimMachine second(options), Error) << "one machine at a time";
+    const SimMachine machine(options);
+    EXPECT_THROW(SimMachine{options}, Error) << "one machine at a time";
   }
 }
 

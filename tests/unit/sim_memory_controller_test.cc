@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "holdfast/base/random.h"
@@ -303,7 +304,7 @@ TEST(SimMemoryController, IdleBankWritesAboveTheLowMark) {
   for (uint64_t i = 0; i < 33; ++i) {
     memory.write(line_of(15 - i % 16, i), 5 * i);
   }
-  const Time begin = 5 * 32 + kThere;
+  const Time begin = Time{5} * 32 + kThere;
   EXPECT_TRUE(memory.queued(line_of(15, 0), begin + kWrite - 1)) << "the oldest, until finished";
   EXPECT_FALSE(memory.queued(line_of(15, 0), begin + kWrite));
   for (uint64_t i = 1; i < 33; ++i) {
@@ -495,7 +496,7 @@ TEST(SimMemoryController, SmallestDevice) {
 }
 
 TEST(SimMemoryController, ImpossibleDescriptionsAreRefused) {
-  const std::vector<void (*)(MemoryDescription&)> mistakes = {
+  const std::vector<std::function<void(MemoryDescription&)>> mistakes = {
       [](MemoryDescription& d) { d.channels = 0; },
       [](MemoryDescription& d) { d.banks = 0; },
       [](MemoryDescription& d) { d.banks = 1025; },
@@ -511,7 +512,7 @@ TEST(SimMemoryController, ImpossibleDescriptionsAreRefused) {
     MemoryDescription d = device();
     mistakes[i](d);
     try {
-      MemoryController memory(d, kLine);
+      const MemoryController memory(d, kLine);
       ADD_FAILURE() << "mistake " << i << " was accepted";
     } catch (const Error& error) {
       EXPECT_EQ(error.status().code(), Code::invalid_argument);

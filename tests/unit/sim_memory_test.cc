@@ -28,8 +28,9 @@ Outcomes store_buffering(Between between) {
     auto* words = make_array<Word64>(machine, 32);
     std::array<uint64_t, 2> seen{};
     machine.run_threads(2, [&](int i) {
-      Word64& mine = words[i * 16];
-      Word64& other = words[16 - i * 16];
+      const size_t own = static_cast<size_t>(i) * 16;
+      Word64& mine = words[own];
+      const Word64& other = words[16 - own];
       mine.store(
           1, between == Between::seq_cst ? std::memory_order_seq_cst : std::memory_order_release);
       if (between == Between::fence) {
@@ -223,7 +224,7 @@ TEST(SimMemory, AtomicsOfAllTypes) {
     EXPECT_EQ(small[1].load(), -5);
     EXPECT_EQ(small[0].load(), 0) << "its neighbour in the word is untouched";
   });
-  SimMachine::Atomic<uint64_t> misplaced;
+  const SimMachine::Atomic<uint64_t> misplaced;
   EXPECT_THROW(misplaced.load(), Error);
 }
 

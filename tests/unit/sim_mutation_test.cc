@@ -21,6 +21,7 @@ const Pairs kBoth = {{1, 1}};
 
 std::vector<Mutation> mutations(const std::vector<std::string>& texts) {
   std::vector<Mutation> all;
+  all.reserve(texts.size());
   for (const std::string& text : texts) {
     all.push_back(parse_mutation(text).value());
   }
@@ -134,9 +135,10 @@ TEST(SimMutation, ADroppedFullFenceLetsALoadOvertakeAStore) {
         auto* words = make_array<SimMachine::Atomic<uint64_t>>(machine, 32);
         uint64_t loaded[2] = {};
         machine.run_threads(2, [&](int i) {
-          words[i * 16].store(1, std::memory_order_relaxed);
+          const size_t own = static_cast<size_t>(i) * 16;
+          words[own].store(1, std::memory_order_relaxed);
           heavy ? machine.heavy_fence(Site{"x"}) : machine.fence(Site{"x"});
-          loaded[i] = words[16 - i * 16].load(std::memory_order_relaxed);
+          loaded[i] = words[16 - own].load(std::memory_order_relaxed);
         });
         seen.insert({loaded[0], loaded[1]});
       }
@@ -298,7 +300,7 @@ TEST(SimMutation, AMutatedFenceThatFailsThrowsWhereItHappens) {
 TEST(SimMutation, OnlyADroppedCheckIsSkipped) {
   EXPECT_FALSE(SimMachine().skips(Site{"wait"}));
   for (const char* kind : {"drop", "delay", "swap"}) {
-    SimMachine machine({.mutations = mutations({std::string("wait=") + kind})});
+    const SimMachine machine({.mutations = mutations({std::string("wait=") + kind})});
     EXPECT_EQ(machine.skips(Site{"wait"}), std::string(kind) == "drop");
     EXPECT_FALSE(machine.skips(Site{"another"}));
     EXPECT_FALSE(machine.skips(Site{}));
@@ -306,7 +308,8 @@ TEST(SimMutation, OnlyADroppedCheckIsSkipped) {
 }
 
 TEST(SimMutation, ACheckIsNoOperation) {
-  SimMachine machine({.threads = 2, .mutations = mutations({"wait=drop"}), .list_sites = true});
+  const SimMachine machine(
+      {.threads = 2, .mutations = mutations({"wait=drop"}), .list_sites = true});
   const uint64_t before = machine.steps();
   EXPECT_TRUE(machine.skips(Site{"wait"}));
   EXPECT_EQ(machine.steps(), before);

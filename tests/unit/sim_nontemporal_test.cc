@@ -80,7 +80,7 @@ TEST(SimNontemporal, CertainAfterTheFenceOnly) {
       case 2:
         m.machine.fence();
         break;
-      case 3:
+      default:
         word->fetch_add(1);
         break;
     }
@@ -178,7 +178,6 @@ TEST(SimNontemporal, ChoicesAreTheImagesLineByLine) {
 }
 
 TEST(SimNontemporal, APowerFailureMayFallBetweenTwoWords) {
-  std::set<Words<2>> seen;
   for (uint64_t event = 0; event < 3; ++event) {
     OneMedium m({.threads = 1});
     m.machine.crash_at(event);

@@ -332,7 +332,7 @@ TEST(SimPersist, MappingsAreChecked) {
 }
 
 TEST(SimPersist, ReadOnlyMediaAreNotChanged) {
-  SimImage image(kMediumBytes, std::byte{7});
+  const SimImage image(kMediumBytes, std::byte{7});
   SimMachine machine({.read_only = true}, image);
   EXPECT_TRUE(machine.medium().read_only());
   auto* words = reinterpret_cast<uint64_t*>(
@@ -382,8 +382,9 @@ TEST(SimPersist, CountersCountOperationsAndBytes) {
   auto* elsewhere = make_array<uint64_t>(machine, 1);
   const PersistCounters before = machine.counters();
   machine.run_threads(2, [&](int i) {
-    SimMachine::store(words + i * 8, uint64_t{1});
-    SimMachine::store(reinterpret_cast<uint8_t*>(words + i * 8 + 1), uint8_t{1});
+    uint64_t* const line = words + static_cast<size_t>(i) * 8;
+    SimMachine::store(line, uint64_t{1});
+    SimMachine::store(reinterpret_cast<uint8_t*>(line + 1), uint8_t{1});
     SimMachine::store(elsewhere, uint64_t{1});
     machine.pwb_range(words, 2 * kLineBytes);
     machine.pfence();

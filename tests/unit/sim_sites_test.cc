@@ -30,7 +30,7 @@ const std::filesystem::path kEngines =
     std::filesystem::path(HOLDFAST_SOURCE_DIR) / "holdfast/engines";
 
 std::string content(const std::filesystem::path& path) {
-  std::ifstream in(path);
+  const std::ifstream in(path);
   EXPECT_TRUE(in) << path;
   std::ostringstream all;
   all << in.rdbuf();

@@ -49,9 +49,9 @@ TEST(SimThreads, PlainIncrementsAreLost) {
 }
 
 TEST(SimThreads, OnlyOneMachineMayLive) {
-  SimMachine machine;
+  const SimMachine machine;
   try {
-    SimMachine second;
+    const SimMachine second;
     FAIL() << "a second machine was made";
   } catch (const Error& error) {
     EXPECT_EQ(error.status().code(), Code::busy);

@@ -227,7 +227,8 @@ TEST(SimTimedCaches, R12_FalseSharingHasTheGrainOfTheLine) {
     machine.line_bytes = line_bytes;
     TimedBench b(machine);
     b.m.run_threads(2, [&](int i) {
-      auto* word = reinterpret_cast<SimMachine::Atomic<uint64_t>*>(b.words + 8 * i);
+      auto* word =
+          reinterpret_cast<SimMachine::Atomic<uint64_t>*>(b.words + static_cast<size_t>(i) * 8);
       for (int k = 0; k < 10; ++k) {
         word->fetch_add(1);
       }
@@ -468,7 +469,7 @@ TEST(SimTimedCaches, R21_AnOldCopyInAnotherLastLevelIsNotWritten) {
 }
 
 /// Memory that knows what it is missing.
-class Ledger : public sim::CacheClient {
+class Ledger final : public sim::CacheClient {
  public:
   Time read_memory(uint32_t line, Time now, Level&) override {
     EXPECT_EQ(dirty.count(line), 0u) << "memory does not have line " << line << " any more";

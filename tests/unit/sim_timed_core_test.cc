@@ -297,7 +297,7 @@ TEST(SimTimedCore, R10_PsyncWaitsForTheWriteQueueToAccept) {
     }
     b.m.psync();
     EXPECT_EQ(b.m.now(), accepted);
-    EXPECT_GE(accepted - start, 2 * 500 * kNs) << "two writes had to finish first";
+    EXPECT_GE(accepted - start, 2 * (500 * kNs)) << "two writes had to finish first";
   });
 }
 

@@ -56,12 +56,12 @@ void round(TimedBench& b, Random& random, int worker, int k) {
     htm.caught();
     b.m.pause();
   }
-  uint64_t* log = b.medium_line(static_cast<size_t>(1000 + 100 * worker + k));
+  uint64_t* log = b.medium_line(1000 + static_cast<size_t>(worker) * 100 + static_cast<size_t>(k));
   SimMachine::store(log, uint64_t{1});
   b.m.pwb(log);
   b.m.psync();
   if (b.atomic(0).fetch_add(1) % 5 == 0) {
-    SimMachine::store(b.line(static_cast<size_t>(8 + worker)), uint64_t{1});
+    SimMachine::store(b.line(8 + static_cast<size_t>(worker)), uint64_t{1});
   }
 }
 

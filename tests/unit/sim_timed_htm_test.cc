@@ -465,7 +465,7 @@ TEST(SimTimedHtm, R16_CapabilitiesAreTheDescriptions) {
   }
   machine.htm.suspend_load_tracking = true;
   {
-    TimedBench b(machine);
+    const TimedBench b(machine);
     EXPECT_TRUE(b.m.htm_capabilities().untracked_loads) << "XSUSLDTRK around the loads";
     EXPECT_FALSE(b.m.htm_capabilities().suspend);
   }

@@ -331,15 +331,17 @@ TEST(SpecPmtCost, OneFenceAndTheLinesOfTheBlock) {
 }
 
 TEST(CommitBlockTest, TornAndForeignBlocksAreNone) {
+  constexpr size_t kBytes =
+      CommitBlock::kFrameBytes + sizeof(uint64_t) * (2 + 3);  // two headers, three words
   CommitBlock block;
   block.clear();
   EXPECT_TRUE(block.empty());
   block.add(64, 1);
   block.add(72, 2);
   block.add(160, 3);
-  EXPECT_EQ(block.bytes(), CommitBlock::kFrameBytes + 2 * 8 + 3 * 8);
+  EXPECT_EQ(block.bytes(), kBytes);
   block.seal(42, 7);
-  EXPECT_EQ(block.bytes(), CommitBlock::kFrameBytes + 2 * 8 + 3 * 8);
+  EXPECT_EQ(block.bytes(), kBytes);
   const std::vector<uint64_t> words(block.words(), block.words() + block.bytes() / 8);
   EXPECT_EQ(claimed_block_bytes(words[1], 1024), block.bytes());
   EXPECT_EQ(claimed_block_bytes(words[1], block.bytes() - 1), 0u);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 namespace holdfast::testing {
@@ -97,10 +98,8 @@ TYPED_TEST(StructuresTest, RandomOperationsMatchTheModel) {
 
 TYPED_TEST(StructuresTest, LargeAscendingDescendingAndShuffled) {
   const int64_t n = TypeParam::kLarge;
-  std::vector<int64_t> keys;
-  for (int64_t i = 0; i < n; ++i) {
-    keys.push_back(i);
-  }
+  std::vector<int64_t> keys(static_cast<size_t>(n));
+  std::iota(keys.begin(), keys.end(), 0);
   Random random(42);
   for (int order = 0; order < 3; ++order) {
     SCOPED_TRACE(::testing::Message() << "order " << order << ", seed 42");

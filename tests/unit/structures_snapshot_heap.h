@@ -6,6 +6,8 @@
 // by lines, and often by accident. What survives here needs no luck.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -21,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "holdfast/base/bytes.h"
 #include "holdfast/base/status.h"
 
 namespace holdfast::testing {
@@ -211,7 +214,7 @@ class SnapshotHeap {
     quarantine_.clear();
   }
 
-  static inline SnapshotHeap* current_ = nullptr;
+  static inline SnapshotHeap* current_ = nullptr;  // NOLINT(readability-identifier-naming): member
 
   SnapshotHeap* before_;
   uintptr_t granularity_;
@@ -235,26 +238,22 @@ class SnapshotHeap::Field {
     return *this;
   }
   T load() const {
-    unsigned char bytes[sizeof(T)];
-    std::memcpy(bytes, &value_, sizeof(T));
+    auto bytes = std::bit_cast<Bytes>(value_);
     if (current_ != nullptr && current_->running_ != nullptr) {
       const auto& stored = current_->running_->stored;
       const auto begin = reinterpret_cast<uintptr_t>(&value_);
-      for (size_t i = 0; i < sizeof(T) && !stored.empty(); ++i) {
+      for (size_t i = 0; i < bytes.size() && !stored.empty(); ++i) {
         if (const auto at = stored.find(begin + i); at != stored.end()) {
           bytes[i] = at->second;
         }
       }
     }
-    T value;
-    std::memcpy(&value, bytes, sizeof(T));
-    return value;
+    return std::bit_cast<T>(bytes);
   }
   void store(const T& value) {
-    unsigned char bytes[sizeof(T)];
-    std::memcpy(bytes, &value, sizeof(T));
+    const auto bytes = std::bit_cast<Bytes>(value);
     auto& stored = running().stored;
-    for (size_t i = 0; i < sizeof(T); ++i) {
+    for (size_t i = 0; i < bytes.size(); ++i) {
       stored[reinterpret_cast<uintptr_t>(&value_) + i] = bytes[i];
     }
   }
@@ -274,12 +273,13 @@ class SnapshotHeap::Field {
   }
   void promote() const {
     auto& held = running().held;
-    for (size_t i = 0; i < sizeof(T); ++i) {
+    for (size_t i = 0; i < kBytesOf<T>; ++i) {
       held.insert(reinterpret_cast<uintptr_t>(&value_) + i);
     }
   }
 
  private:
+  using Bytes = std::array<unsigned char, kBytesOf<T>>;
   T value_;
 };
 

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,26 +28,24 @@ size_t lines(size_t bytes) {
 template <class E>
 class OneHeap {
  public:
-  explicit OneHeap(const Options& options = {}, const SimOptions& sim = {}) : machine_(sim) {
-    EngineFixtureShape shape;
-    shape.options = options;
-    heap_.emplace(machine_, shape);
-    heap_->format().check();
-    heap_->recover().check();
+  explicit OneHeap(const Options& options = {}, const SimOptions& sim = {})
+      : machine_(sim), heap_(machine_, {.options = options}) {
+    heap_.format().check();
+    heap_.recover().check();
   }
 
-  EngineFixture<E>* operator->() { return &*heap_; }
+  EngineFixture<E>* operator->() { return &heap_; }
   SimMachine& machine() { return machine_; }
 
   PersistCounters cost(FunctionRef<void()> body) {
     const PersistCounters before = machine_.counters();
-    heap_->engine().update(body);
+    heap_.engine().update(body);
     return machine_.counters() - before;
   }
 
  private:
   SimMachine machine_;
-  std::optional<EngineFixture<E>> heap_;
+  EngineFixture<E> heap_;
 };
 
 using Pmdk = OneHeap<PmdkLike<SimMachine>>;

@@ -222,7 +222,7 @@ TEST_P(WorkloadsEngineTest, TheAnswersHaveAnOrder) {
       World world(GetParam(), c, seed);
       const SequentialModel& model = *world.workload().model();
       Session run = world.run(seed);
-      ASSERT_EQ(run.operations.size(), size_t{kThreads * kOperations});
+      ASSERT_EQ(run.operations.size(), size_t{kThreads} * kOperations);
       concurrent += overlapping(run.operations);
       for (const bool by_key : {true, false}) {
         const Linearization judged =

@@ -26,7 +26,7 @@ struct Case {
 std::string name_of(const ::testing::TestParamInfo<Case>& test) {
   std::string name = test.param.info->name;
   for (const auto& [key, value] : test.param.given) {
-    name += "_" + key + "_" + value;
+    name.append("_").append(key).append("_").append(value);
   }
   return name;
 }
@@ -211,15 +211,16 @@ TEST(WorkloadsParametersTest, PairsEraseWhatIsThereAndAddItAgain) {
     const Request request = workload->draw(worker, random);
     const uint64_t key = request.argument[0];
     const uint64_t answer = workload->perform(worker, request).response[0];
-    if (erased[worker]) {
+    std::optional<uint64_t>& gone = erased[worker];
+    if (gone) {
       ASSERT_EQ(request.kind, KeyedModel::kAdd);
-      EXPECT_EQ(key, *erased[worker]);
+      EXPECT_EQ(key, *gone);
       EXPECT_EQ(answer, present.insert(key).second);
-      erased[worker].reset();
+      gone.reset();
       ++pairs;
     } else if (request.kind == KeyedModel::kErase) {
       EXPECT_EQ(answer, present.erase(key));
-      erased[worker] = key;
+      gone = key;
     } else {
       ASSERT_EQ(request.kind, KeyedModel::kLookUp);
       EXPECT_EQ(answer != 0, present.contains(key));

@@ -108,7 +108,7 @@ void Database::remove(Dependent* dependent) {
 
 void Database::close() {
   if (forked_child()) {
-    static_cast<void>(db_.release());  // its locks may be held for ever
+    db_.release();  // NOLINT(bugprone-unused-return-value)  // its locks may be held for ever
     return;
   }
   const nb::gil_scoped_release release;

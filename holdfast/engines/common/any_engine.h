@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "holdfast/base/bytes.h"
 #include "holdfast/engines/common/log_replay.h"
 #include "holdfast/engines/engine.h"
 
@@ -181,16 +182,16 @@ class AnyEngine {
     if (c == nullptr) {
       return M::load(p);
     }
-    const uint64_t word = handle(c)->load(p, sizeof(T));
+    const uint64_t word = handle(c)->load(bytes_at(p), kBytesOf<T>);
     T value;
-    std::memcpy(&value, &word, sizeof(T));
+    std::memcpy(bytes_at(&value), &word, kBytesOf<T>);
     return value;
   }
   template <class T>
   static void store(T* p, T value) {
     uint64_t word = 0;
-    std::memcpy(&word, &value, sizeof(T));
-    handle(storing(p))->store(p, word, sizeof(T));
+    std::memcpy(&word, bytes_at(&value), kBytesOf<T>);
+    handle(storing(bytes_at(p)))->store(bytes_at(p), word, kBytesOf<T>);
   }
   static void load_range(void* to, const void* from, size_t n) {
     if (Context* c = running()) {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "holdfast/base/bytes.h"
 #include "holdfast/engines/common/flat_combining.h"
 #include "holdfast/engines/common/slot_statistics.h"
 #include "holdfast/engines/engine.h"
@@ -77,7 +78,7 @@ class CombinedEngine {
 
   template <class T>
   static void store(T* p, T value) {
-    updating(p, sizeof(T))->writer->before_store(p);
+    updating(bytes_at(p), kBytesOf<T>)->writer->before_store(p);
     M::store(p, value);
   }
 

@@ -154,7 +154,7 @@ class FlatCombining {
       }
       return served;
     }
-    uint64_t state = wait_for_answer(slot);
+    const uint64_t state = wait_for_answer(slot);
     slot.state.store(kIdle, std::memory_order_relaxed);
     return state == kServed;
   }

@@ -7,6 +7,7 @@
 #include <exception>
 #include <vector>
 
+#include "holdfast/base/bytes.h"
 #include "holdfast/engines/common/retry.h"
 #include "holdfast/engines/common/run_body.h"
 #include "holdfast/engines/engine.h"
@@ -90,7 +91,7 @@ class HtmAccess {
   static Value load(const Value* p) {
     const auto* context = static_cast<const Context*>(M::context());
     // The first byte tells: no object lies half in a heap.
-    if (context == nullptr || !context->covers(p, 1)) [[unlikely]] {
+    if (context == nullptr || !context->covers(bytes_at(p), 1)) [[unlikely]] {
       return M::load(p);
     }
     const auto* t = static_cast<const Thread*>(context);
@@ -99,16 +100,16 @@ class HtmAccess {
 
   template <class Value>
   static void store(Value* p, Value value) {
-    Thread* const t = writing(p, sizeof(Value));
-    t->stored_bytes += sizeof(Value);
-    t->storing(p, sizeof(Value));
+    Thread* const t = writing(bytes_at(p), kBytesOf<Value>);
+    t->stored_bytes += kBytesOf<Value>;
+    t->storing(bytes_at(p), kBytesOf<Value>);
     if (t->path == Path::transaction) [[likely]] {
       t->htm->store(p, value);
     } else {
-      t->save(p, sizeof(Value));
+      t->save(bytes_at(p), kBytesOf<Value>);
       t->htm->outside_store(p, value);
     }
-    t->stored(p, sizeof(Value));
+    t->stored(bytes_at(p), kBytesOf<Value>);
   }
 
   static void load_range(void* to, const void* from, size_t n) {

@@ -74,10 +74,6 @@ class SoftwareEngine : public SoftwareAccess<M, Thread> {
   Statistics statistics() const { return statistics_.sum(); }
 
  protected:
-  /// `way`: what Way takes beside the machine. The derived class adds the threads.
-  template <class... WayArguments>
-  explicit SoftwareEngine(M& machine, WayArguments... way)
-      : machine_(machine), way_(machine, way...), statistics_(machine) {}
   SoftwareEngine(const SoftwareEngine&) = delete;
   SoftwareEngine& operator=(const SoftwareEngine&) = delete;
   ~SoftwareEngine() = default;
@@ -102,6 +98,12 @@ class SoftwareEngine : public SoftwareAccess<M, Thread> {
   SlotStatistics<M> statistics_;
 
  private:
+  friend Derived;
+  /// `way`: what Way takes beside the machine. The derived class adds the threads.
+  template <class... WayArguments>
+  explicit SoftwareEngine(M& machine, WayArguments... way)
+      : machine_(machine), way_(machine, way...), statistics_(machine) {}
+
   Derived& derived() { return static_cast<Derived&>(*this); }
 
   /// False: to be tried again.

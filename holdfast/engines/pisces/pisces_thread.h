@@ -233,7 +233,7 @@ class alignas(2 * kLineBytes) PiscesThread : public SoftwareContext {
       return std::nullopt;
     }
     Lock& lock = lock_of(stripe);
-    uint64_t seen = lock.load(std::memory_order_acquire);
+    const uint64_t seen = lock.load(std::memory_order_acquire);
     if (seen != 0 && owner_of(seen) == slot) {
       const auto known = find_own(seen, stripe);
       return known ? known : add(stripe, nullptr, seen & kNumberMask);

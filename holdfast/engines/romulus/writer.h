@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "holdfast/base/bytes.h"
 #include "holdfast/engines/common/line_filter.h"
 #include "holdfast/engines/common/store_log.h"
 #include "holdfast/engines/romulus/twin.h"
@@ -46,14 +47,14 @@ class Writer {
   /// Called before a store to p. May throw MediumFailure, or bad_alloc before anything happened.
   template <class T>
   void before_store(const T* p) {
-    const uint64_t offset = prepare(p, sizeof(T));
+    const uint64_t offset = prepare(bytes_at(p), kBytesOf<T>);
     if (machine_.skips(Site{"romulus.log.word"})) {
       return;
     }
     const T old = M::load(p);
     uint64_t before = 0;
-    std::memcpy(&before, &old, sizeof old);
-    log_.append_word(offset, sizeof(T), before);
+    std::memcpy(&before, bytes_at(&old), kBytesOf<T>);
+    log_.append_word(offset, kBytesOf<T>, before);
   }
 
   /// The same for any n > 0 bytes.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "holdfast/base/bytes.h"
 #include "holdfast/engines/common/slot_statistics.h"
 #include "holdfast/engines/engine.h"
 #include "holdfast/engines/undo/undo_log.h"
@@ -113,7 +114,7 @@ class UndoEngine {
 
   template <class T>
   static void store(T* p, T value) {
-    writing(p, sizeof(T))->before_store(p, sizeof(T));
+    writing(bytes_at(p), kBytesOf<T>)->before_store(bytes_at(p), kBytesOf<T>);
     M::store(p, value);
   }
 

@@ -39,6 +39,7 @@
 #include <memory>
 #include <vector>
 
+#include "holdfast/base/bytes.h"
 #include "holdfast/machine/machine.h"
 #include "holdfast/machine/native/options.h"
 #include "holdfast/machine/native/soft_sets.h"
@@ -88,7 +89,7 @@ class alignas(2 * kLineBytes) SoftThread {
   template <Word T>
   T load(const T* p) {
     if constexpr (kAligned<T>) {
-      if (mode_ == Mode::stores && is_free(p)) [[likely]] {
+      if (mode_ == Mode::stores && is_free(bytes_at(p))) [[likely]] {
         const T value = load_word<__ATOMIC_ACQUIRE>(p);
         if (alive()) [[likely]] {  // after the load; ordered by its acquire
           return value;
@@ -97,20 +98,20 @@ class alignas(2 * kLineBytes) SoftThread {
         return load_tracked_word(p);
       }
     }
-    std::array<std::byte, sizeof(T)> raw;
-    load_range(raw.data(), p, sizeof(T));
+    std::array<std::byte, kBytesOf<T>> raw;
+    load_range(raw.data(), bytes_at(p), kBytesOf<T>);
     return std::bit_cast<T>(raw);
   }
 
   template <Word T>
   void store(T* p, T value) {
     if constexpr (kAligned<T>) {
-      if (line_of(p) == last_line_ && alive()) [[likely]] {
-        last_->put(offset_of(p), &value, sizeof(T));
+      if (line_of(bytes_at(p)) == last_line_ && alive()) [[likely]] {
+        last_->put(offset_of(bytes_at(p)), bytes_at(&value), kBytesOf<T>);
         return;
       }
     }
-    store_range(p, &value, sizeof(T));
+    store_range(bytes_at(p), bytes_at(&value), kBytesOf<T>);
   }
 
   void load_range(void* to, const void* from, size_t n);
@@ -122,18 +123,18 @@ class alignas(2 * kLineBytes) SoftThread {
     if constexpr (kAligned<T>) {
       // Acquire, both: the look at the entry sees what was stored before the line was released, and
       // what is loaded orders the next look (see the top of this file).
-      if (is_free(p)) [[likely]] {
+      if (is_free(bytes_at(p))) [[likely]] {
         return load_word<__ATOMIC_ACQUIRE>(p);
       }
     }
-    std::array<std::byte, sizeof(T)> raw;
-    outside_load_range(raw.data(), p, sizeof(T));
+    std::array<std::byte, kBytesOf<T>> raw;
+    outside_load_range(raw.data(), bytes_at(p), kBytesOf<T>);
     return std::bit_cast<T>(raw);
   }
 
   template <Word T>
   void outside_store(T* p, T value) {
-    outside_store_range(p, &value, sizeof(T));
+    outside_store_range(bytes_at(p), bytes_at(&value), kBytesOf<T>);
   }
 
   void outside_load_range(void* to, const void* from, size_t n);
@@ -165,7 +166,7 @@ class alignas(2 * kLineBytes) SoftThread {
   /// The common case of load_tracked, out of line to keep callers small.
   template <Word T>
   [[gnu::noinline]] T load_tracked_word(const T* p) {
-    const uintptr_t index = SoftTable::index(line_of(p));
+    const uintptr_t index = SoftTable::index(line_of(bytes_at(p)));
     const uint64_t seen = entries_[index].load(std::memory_order_acquire);
     if (soft_entry::owner(seen) == 0 && soft_entry::version(seen) <= snapshot_) [[likely]] {
       const T value = load_word<__ATOMIC_ACQUIRE>(p);
@@ -176,8 +177,8 @@ class alignas(2 * kLineBytes) SoftThread {
         return value;
       }
     }
-    std::array<std::byte, sizeof(T)> raw;
-    load_tracked(raw.data(), p, sizeof(T));
+    std::array<std::byte, kBytesOf<T>> raw;
+    load_tracked(raw.data(), bytes_at(p), kBytesOf<T>);
     return std::bit_cast<T>(raw);
   }
 

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "holdfast/base/bytes.h"
 #include "holdfast/machine/machine.h"
 #include "holdfast/machine/native/write_back.h"
 
@@ -46,7 +47,7 @@ struct WordOf<8> {
 
 /// Whether a T always lies within one aligned word. A struct of eight bytes may not.
 template <class T>
-inline constexpr bool kAligned = alignof(T) >= sizeof(T);
+inline constexpr bool kAligned = alignof(T) >= kBytesOf<T>;
 
 template <class Memory, int LoadOrder, int StoreOrder>
 inline void copy_unit(std::byte*& to, const std::byte*& from, size_t& n) {
@@ -124,7 +125,7 @@ inline void copy_around_caches(void* to, const void* from, size_t n) {
 template <int Order = __ATOMIC_RELAXED, Word T>
 inline T load_word(const T* p) {
   if constexpr (kAligned<T>) {
-    using W = WordOf<sizeof(T)>;
+    using W = WordOf<kBytesOf<T>>;
     const typename W::Value raw =
         __atomic_load_n(reinterpret_cast<const typename W::Memory*>(p), Order);
     return std::bit_cast<T>(raw);
@@ -138,7 +139,7 @@ inline T load_word(const T* p) {
 template <int Order = __ATOMIC_RELAXED, Word T>
 inline void store_word(T* p, const T& value) {
   if constexpr (kAligned<T>) {
-    using W = WordOf<sizeof(T)>;
+    using W = WordOf<kBytesOf<T>>;
     __atomic_store_n(reinterpret_cast<typename W::Memory*>(p),
                      std::bit_cast<typename W::Value>(value), Order);
   } else {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <string>
+#include <system_error>
 
 #include "holdfast/machine/machine.h"
 
@@ -45,9 +45,10 @@ Arena::Arena(size_t bytes, HostPages* pages)
     if (got != MAP_FAILED) {
       munmap(got, bytes_);
     }
-    throw Error(Status(
-        Code::busy, std::string("the simulated machine's fixed arena is not free (") +
-                        strerror(error) + "): only one simulated machine may live in a process"));
+    throw Error(
+        Status(Code::busy, std::string("the simulated machine's fixed arena is not free (") +
+                               std::generic_category().message(error) +
+                               "): only one simulated machine may live in a process"));
   }
 }
 
@@ -114,8 +115,8 @@ void Arena::clear(size_t begin, size_t end, bool foreign) {
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   if (got == MAP_FAILED) {
     throw Error(
-        Status(Code::out_of_space,
-               std::string("the simulated machine cannot unmap content: ") + strerror(errno)));
+        Status(Code::out_of_space, std::string("the simulated machine cannot unmap content: ") +
+                                       std::generic_category().message(errno)));
   }
 }
 

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <exception>
 #include <string>
+#include <system_error>
 
 #include "holdfast/base/sanitizers.h"
 #include "holdfast/base/status.h"
@@ -47,8 +48,8 @@ FiberStack::FiberStack() {
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (pages_ == MAP_FAILED || mprotect(bottom(), kBytes, PROT_READ | PROT_WRITE) != 0) {
     throw Error(
-        Status(Code::out_of_space,
-               std::string("no memory for the stack of a simulated thread: ") + strerror(errno)));
+        Status(Code::out_of_space, std::string("no memory for the stack of a simulated thread: ") +
+                                       std::generic_category().message(errno)));
   }
 }
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "holdfast/machine/machine.h"
@@ -19,7 +19,7 @@ constexpr size_t kMostPopulated = size_t{1} << 30;
 
 Status failed(const std::string& path, const char* what, int error) {
   return {error == ENOENT ? Code::not_found : Code::io_error,
-          path + ": " + what + " (" + strerror(error) + ")"};
+          path + ": " + what + " (" + std::generic_category().message(error) + ")"};
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 // well-formed text keeps ("[ # comment" does not), and assumes it where assertions are off; a file
 // must be able to be wrong without ending the program, so its assertions throw.
 #undef NDEBUG
+#include <optional>
 #include <stdexcept>
 namespace {
 [[noreturn]] void unexpected_text() {
@@ -18,11 +19,11 @@ namespace {
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <span>
 #include <sstream>
+#include <system_error>
 #include <type_traits>
 
 #include "holdfast/machine/sim/machine_check.h"
@@ -141,9 +142,9 @@ class DescriptionReader {
         const std::string tables =
             name.empty() ? "; the tables are core, l1, l2, llc, dram, medium, persistence, htm"
                          : "";
-        refuse(node.source().begin.line,
-               (name.empty() ? "" : "[" + name + "]: ") + std::string("there is no key '") +
-                   std::string(given.str()) + "'; the keys are " + right + tables);
+        std::string what = name.empty() ? "" : "[" + name + "]: ";
+        what.append("there is no key '").append(given.str()).append("'; the keys are ");
+        refuse(node.source().begin.line, what.append(right).append(tables));
       }
     }
   }
@@ -200,29 +201,30 @@ class DescriptionReader {
     into = static_cast<Whole>(value->get());
   }
 
+  template <class T>
+  T content(const toml::node& node, const std::string& where, bool fits, const char* what) const {
+    const std::optional<T> value = node.value<T>();
+    if (!fits || !value) {
+      refuse(node.source().begin.line, where + what);
+    }
+    return *value;
+  }
+
   void assign(const toml::node& node, const std::string& where, double least, double most,
               double& into) const {
-    if (!node.is_number()) {
-      refuse(node.source().begin.line, where + " must be a number");
-    }
-    const double value = *node.value<double>();
+    const double value = content<double>(node, where, node.is_number(), " must be a number");
     check_range(node, where, value, least, most);
     into = value;
   }
 
   void assign(const toml::node& node, const std::string& where, double, double, bool& into) const {
-    if (!node.is_boolean()) {
-      refuse(node.source().begin.line, where + " must be true or false");
-    }
-    into = *node.value<bool>();
+    into = content<bool>(node, where, node.is_boolean(), " must be true or false");
   }
 
   void assign(const toml::node& node, const std::string& where, double, double,
               std::string& into) const {
-    if (!node.is_string()) {
-      refuse(node.source().begin.line, where + " must be a text in quotation marks");
-    }
-    into = *node.value<std::string>();
+    into =
+        content<std::string>(node, where, node.is_string(), " must be a text in quotation marks");
   }
 
   void assign(const toml::node& node, const std::string& where, double, double,
@@ -260,8 +262,8 @@ toml::table parse_change(const std::string& key, const std::string& text) {
     if (parsed.size() == 1 && parsed.contains(key)) {  // and not several lines
       return parsed;
     }
-  } catch (const toml::parse_error&) {
-  } catch (const std::invalid_argument&) {
+  } catch (const toml::parse_error&) {      // NOLINT(bugprone-empty-catch): no TOML, so a text
+  } catch (const std::invalid_argument&) {  // NOLINT(bugprone-empty-catch): as above
   }
   return toml::table{{key, text}};
 }
@@ -278,10 +280,11 @@ void change(toml::table& root, const std::string& source, const MachineChanges& 
     const std::string key = dot == std::string::npos ? name : name.substr(dot + 1);
     const bool plain = !key.empty() && key.find_first_not_of(kKeyLetters) == std::string::npos;
     if (table == nullptr || !plain || (table->contains(key) && table->get(key)->is_table())) {
-      throw Error(Status(Code::invalid_argument,
-                         source + ": there is no value '" + name +
-                             "' to set; write table.key, such as persistence.write_back_ns, with "
-                             "a table and key the description has"));
+      std::string what = source;
+      what.append(": there is no value '").append(name);
+      what.append("' to set; write table.key, such as persistence.write_back_ns, with ");
+      what.append("a table and key the description has");
+      throw Error(Status(Code::invalid_argument, what));
     }
     table->insert_or_assign(key, *parse_change(key, text).get(key));
   }
@@ -313,7 +316,7 @@ Result<MachineDescription> load_machine(const std::string& path, const MachineCh
     return Status(Code::invalid_argument, path + " is a directory, not a machine description");
   }
   errno = 0;
-  std::ifstream file(path, std::ios::binary);
+  const std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   if (file) {
     text << file.rdbuf();
@@ -322,7 +325,8 @@ Result<MachineDescription> load_machine(const std::string& path, const MachineCh
     const Code code = errno == ENOENT   ? Code::not_found
                       : errno == EACCES ? Code::permission_denied
                                         : Code::io_error;
-    return Status(code, path + ": the machine description cannot be read: " + std::strerror(errno));
+    return Status(code, path + ": the machine description cannot be read: " +
+                            std::generic_category().message(errno));
   }
   return parse_machine(text.str(), path, changes);
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "holdfast/base/bytes.h"
 #include "holdfast/machine/machine.h"
 
 namespace holdfast::sim {
@@ -48,14 +49,14 @@ inline void write_word(const MaskedWord& word) {
 template <Word T>
 uint64_t to_bits(const T& value) {
   uint64_t bits = 0;
-  std::memcpy(&bits, &value, sizeof(T));
+  std::memcpy(&bits, bytes_at(&value), kBytesOf<T>);
   return bits;
 }
 
 template <Word T>
 T from_bits(uint64_t bits) {
   T value;
-  std::memcpy(&value, &bits, sizeof(T));
+  std::memcpy(bytes_at(&value), &bits, kBytesOf<T>);
   return value;
 }
 

@@ -13,7 +13,7 @@ namespace sim {
 bool MemorySystem::compare_exchange(DoubleWord* at, DoubleWord& expected,
                                     const DoubleWord& desired) {
   SimThread& thread = *current_thread;
-  Transaction& tx = *thread.tx;
+  const Transaction& tx = *thread.tx;
   const uintptr_t first = checked(at);
   const uintptr_t second = first + kWordBytes;
   if (design_ != nullptr) {

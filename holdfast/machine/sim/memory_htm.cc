@@ -113,7 +113,7 @@ void MemorySystem::track(SimThread& thread, Tracking tracking) {
 }
 
 void MemorySystem::commit(SimThread& thread) {
-  Transaction& tx = *thread.tx;
+  const Transaction& tx = *thread.tx;
   runner_.point(thread, Op::commit, 0);
   if (!tx.open || tx.suspended) {
     misuse("commit without a running hardware transaction");

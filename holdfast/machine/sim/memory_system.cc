@@ -148,7 +148,7 @@ uint64_t MemorySystem::load_pieces(uintptr_t address, size_t size) {
 
 /// A word as this thread sees it now.
 uint64_t MemorySystem::visible(SimThread& thread, uintptr_t word) {
-  Transaction& tx = *thread.tx;
+  const Transaction& tx = *thread.tx;
   const bool active = tx.active();
   if (active) {
     throw_if_doomed(thread);

@@ -134,6 +134,7 @@ void PersistLint::found(LintKind kind, const char* where, uint64_t example) {
 
 std::vector<LintRow> PersistLint::report() const {
   std::vector<LintRow> all;
+  all.reserve(rows_.size());
   for (const auto& [key, row] : rows_) {
     all.push_back(row);
   }

@@ -356,6 +356,7 @@ uint64_t Persistence::image_count() const {
 uint64_t Persistence::for_each_image(uint64_t limit, FunctionRef<bool(const Image&)> f) const {
   Image image = earliest_image();
   std::vector<std::vector<Choice>> choices;
+  choices.reserve(dirty_.size());
   for (const Dirty& dirty : dirty_) {
     choices.push_back(legal(dirty));
   }

@@ -125,7 +125,7 @@ void Runner::stop() {
       thread->fiber.abandon();
     }
   }
-  if (std::exception_ptr failure = std::exchange(failure_, nullptr)) {
+  if (const std::exception_ptr failure = std::exchange(failure_, nullptr)) {
     std::rethrow_exception(failure);
   }
 }

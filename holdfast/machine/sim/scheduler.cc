@@ -71,6 +71,7 @@ uint64_t threshold(double probability) {
 /// The members in the order of their slots: an IndexSet's own order depends on its history.
 std::vector<int> sorted(const IndexSet& set) {
   std::vector<int> slots;
+  slots.reserve(set.size());
   for (size_t i = 0; i < set.size(); ++i) {
     slots.push_back(set.at(i));
   }

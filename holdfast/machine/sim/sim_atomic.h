@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "holdfast/base/bytes.h"
 #include "holdfast/machine/sim/sim_machine.h"
 
 namespace holdfast {
@@ -60,7 +61,7 @@ class SimAtomic {
   friend class SimMachine;
 
   static sim::MemorySystem& memory() { return SimMachine::memory(); }
-  uintptr_t address() const { return sim::MemorySystem::checked(&value_); }
+  uintptr_t address() const { return sim::MemorySystem::checked(bytes_at(&value_)); }
   template <class F>
   T modify(F&& f) {
     return sim::from_bits<T>(memory().read_modify_write(address(), sizeof(T), f));

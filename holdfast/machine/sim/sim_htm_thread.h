@@ -12,7 +12,7 @@ class SimMachine;
 
 namespace holdfast::sim {
 
-class MemorySystem;
+class MemorySystem;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 struct SimThread;
 
 /// The transactional memory of one simulated hardware thread, used by that thread. As on real

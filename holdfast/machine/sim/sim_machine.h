@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "holdfast/base/bytes.h"
 #include "holdfast/hardware/design_host.h"
 #include "holdfast/hardware/design_image.h"
 #include "holdfast/machine/machine.h"
@@ -58,10 +59,10 @@ class SimMachine {
   // Memory. Outside the arena (a thread's own stack or heap) these are plain accesses.
   template <Word T>
   static T load(const T* p) {
-    if (!sim::in_arena(p)) {
+    if (!sim::in_arena(bytes_at(p))) {
       return plain_load(p);
     }
-    return sim::from_bits<T>(memory().load(reinterpret_cast<uintptr_t>(p), sizeof(T)));
+    return sim::from_bits<T>(memory().load(reinterpret_cast<uintptr_t>(p), kBytesOf<T>));
   }
   /// Loads take place in order anyway.
   template <Word T>

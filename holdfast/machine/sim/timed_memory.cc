@@ -56,11 +56,12 @@ void TimedMemory::start_run(int workers) {
   for (int worker = 0; worker < workers; ++worker) {
     const int core = worker % cores;
     const int sharers = workers / cores + (core < workers % cores ? 1 : 0);
-    place(kFirstWorker + worker, core, worker / cores, sharers);
+    const int slot = kFirstWorker + worker;
+    place(slot, core, worker / cores, sharers);
     if (interrupt_period_ != 0) {
       // Spread evenly, so that not all threads are interrupted at once.
-      of(*threads_[static_cast<size_t>(kFirstWorker + worker)]).next_interrupt =
-          now + interrupt_period_ * static_cast<Time>(worker + 1) / static_cast<Time>(workers);
+      of(*threads_[static_cast<size_t>(slot)]).next_interrupt =
+          now + interrupt_period_ * (static_cast<Time>(worker) + 1) / static_cast<Time>(workers);
     }
   }
   const HtmDescription& htm = machine_.htm;
@@ -220,7 +221,7 @@ bool TimedMemory::acquire_again(SimThread& thread, Entry& entry, uint32_t line, 
 }
 
 void TimedMemory::left(SimThread& thread, EntryKind kind, uint32_t line) {
-  PerThread& t = of(thread);
+  const PerThread& t = of(thread);
   CacheArray::Way* way = caches_.in_l1(t.core, line);
   const uint32_t bits = way == nullptr ? ~uint32_t{0} : way->meta;
   constexpr uint32_t kTransactions = LineBits::kReaders | LineBits::kWriters;

@@ -20,7 +20,7 @@
 
 namespace holdfast::sim {
 
-class DesignHost;
+class DesignHost;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
 class TimedMemory final : private CacheClient {
  public:
@@ -40,7 +40,7 @@ class TimedMemory final : private CacheClient {
   /// Consults the hardware transactions where it must, and brings the line to L1. True: the
   /// thread's own open transaction has written the line.
   bool load(SimThread& thread, uint32_t line) {
-    PerThread& t = of(thread);
+    const PerThread& t = of(thread);
     CacheArray::Way* way = caches_.in_l1(t.core, line);
     if (way == nullptr || !settles(t, *thread.tx, way->meta)) {
       return load_asking(thread, line, way);

@@ -4,8 +4,8 @@
 #include <sys/mman.h>
 
 #include <cerrno>
-#include <cstring>
 #include <string>
+#include <system_error>
 
 #include "holdfast/base/status.h"
 
@@ -16,7 +16,8 @@ void* map_zeroed(size_t bytes, bool huge) {
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (pages == MAP_FAILED) {
     throw Error(Status(Code::out_of_space, "no address space for " + std::to_string(bytes) +
-                                               " bytes of simulator tables: " + strerror(errno)));
+                                               " bytes of simulator tables: " +
+                                               std::generic_category().message(errno)));
   }
   if (huge) {
     madvise(pages, bytes, MADV_HUGEPAGE);  // a wish: without huge pages it is only slower

@@ -44,7 +44,7 @@ struct Plan {
 };
 
 void add_steps(const Json& spec, Plan& plan) {
-  Json names = spec.value("benchmarks", Json::array({"fillseq"}));
+  const Json names = spec.value("benchmarks", Json::array({"fillseq"}));
   for (const Json& entry : names.is_array() ? names : Json::array({names})) {
     if (entry.is_object()) {
       for (Step& step : steps_of(Ycsb::parse(entry))) {

@@ -24,7 +24,7 @@ double process_cpu_seconds() {
 }
 
 struct alignas(128) Worker {
-  std::optional<Recorder> recorder;
+  std::unique_ptr<Recorder> recorder;
   Clock::time_point start;
   Clock::time_point end;
   double cpu_start = 0;
@@ -112,7 +112,7 @@ Run measure(Store& store, const Step& step, int threads, bool durable, uint64_t 
   const int all = threads + step.helpers;
   std::vector<Worker> workers(static_cast<size_t>(all));
   for (Worker& worker : workers) {
-    worker.recorder.emplace(step.kinds.size(), each);
+    worker.recorder = std::make_unique<Recorder>(step.kinds.size(), each);
   }
   Shared shared;
   shared.working = threads;

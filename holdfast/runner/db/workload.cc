@@ -227,6 +227,7 @@ std::string key_of(uint64_t number) {
 
 std::vector<BenchmarkInfo> benchmark_list() {
   std::vector<BenchmarkInfo> list;
+  list.reserve(std::size(kBenchmarks));
   for (const Benchmark& b : kBenchmarks) {
     list.push_back({b.name, b.help});
   }

@@ -26,7 +26,7 @@ class Chooser {
           static_cast<uint64_t>(2 * y.proportions[kInsert] * static_cast<double>(y.operations));
     }
     if (y.request != Ycsb::Request::uniform) {
-      zipfian_.emplace(range_);
+      zipfian_ = std::make_unique<Zipfian>(range_);
     }
   }
 
@@ -51,7 +51,7 @@ class Chooser {
  private:
   const Ycsb& y_;
   uint64_t range_;
-  std::optional<Zipfian> zipfian_;
+  std::unique_ptr<Zipfian> zipfian_;  ///< where some records are hotter
 };
 
 /// What all threads of a run read and nobody writes.
