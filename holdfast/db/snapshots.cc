@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <thread>
 
 #include "holdfast/machine/native/spin.h"
 
@@ -44,9 +45,12 @@ class Snapshots::Hold {
   const Shard& shard_;
 };
 
+Snapshots::Snapshots(size_t slots)
+    : shards_(std::clamp(std::thread::hardware_concurrency(), 1u, 32u)), committed_(slots) {}
+
 View* Snapshots::open() {
   // Any shard will do. This one's lines are near, unless the thread moves right now.
-  const size_t here = static_cast<unsigned>(sched_getcpu()) % kShards;
+  const size_t here = static_cast<unsigned>(sched_getcpu()) % shards_.size();
   Shard& shard = shards_[here];
   const Hold hold(shard, 1);
   if (shard.closed.empty()) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <list>
@@ -38,15 +37,15 @@ struct View {
 /// that replaced it has returned (`committed`). So a snapshot that is entered too late to be looked
 /// at reads its counts after that return, and sees the replacement.
 ///
-/// Every walk and seek opens one, so there is a list per processor, as far as there are lists: who
-/// opens meets only who closes there. Reclaiming looks at all of them, one after the other; the
-/// rule holds for each by itself.
+/// Every walk and seek opens one, so there is a list per processor, up to 32: who opens meets only
+/// who closes there. Reclaiming looks at all of them, one after the other; the rule holds for each
+/// by itself.
 ///
 /// Thread safety: any thread. judge also inside transaction bodies: nothing here touches the
 /// machine, so a lock is never held while a body aborts.
 class Snapshots {
  public:
-  explicit Snapshots(size_t slots) : committed_(slots) {}
+  explicit Snapshots(size_t slots);
 
   /// A transaction of this slot is about to take a stamp.
   void stamps(size_t slot);
@@ -82,9 +81,8 @@ class Snapshots {
     std::list<View> closed;  ///< to be used again
   };
   class Hold;
-  static constexpr size_t kShards = 32;
 
-  std::array<Shard, kShards> shards_;
+  std::vector<Shard> shards_;
   std::vector<std::atomic<uint64_t>> committed_;  ///< counts, by slot
   std::atomic<size_t> used_slots_{0};
 };
