@@ -22,7 +22,8 @@ import json, pathlib, sys
 here = pathlib.Path(sys.argv[1])
 commands = json.loads((here / "build/lint/compile_commands.json").read_text())
 files = {pathlib.Path(c["file"]) for c in commands}
-print("\n".join(sorted(str(f.relative_to(here)) for f in files if not f.is_relative_to(here / "build"))))
+ours = [f.relative_to(here) for f in files if f.is_relative_to(here)]
+print("\n".join(sorted(str(f) for f in ours if f.parts[0] in {"holdfast", "tests", "bench", "examples"})))
 EOF
 )
 printf '%s\n' "${sources[@]}" | xargs -P "$jobs" -n 4 clang-tidy-19 -p build/lint --quiet
