@@ -44,6 +44,23 @@ TEST_P(SoftConflict, AnOutsideLoadDoomsTheOwner) {
   EXPECT_EQ(*x_, 0u);
 }
 
+// An engine asks after a body that may have swallowed the abort; to it, explicit_abort means that
+// it aborted the transaction itself.
+TEST_P(SoftConflict, WhoAsksAndEndsItIsToldThatItWasAConflict) {
+  for (const bool suspended : {false, true}) {
+    a_.begin(GetParam());
+    a_.store(x_, uint64_t{1});
+    if (suspended) {
+      a_.suspend();
+    }
+    EXPECT_EQ(b_.outside_load(x_), 0u);
+    ASSERT_TRUE(a_.doomed());
+    EXPECT_EQ(a_.caught(), AbortCause::conflict);
+    EXPECT_FALSE(a_.open());
+    EXPECT_EQ(*x_, 0u);
+  }
+}
+
 TEST_P(SoftConflict, AnOutsideLoadOfTheLinesOtherWordsDoomsToo) {
   a_.begin(GetParam());
   a_.store(x_, uint64_t{1});

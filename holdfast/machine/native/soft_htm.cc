@@ -99,13 +99,15 @@ void SoftThread::abort() {
 }
 
 AbortCause SoftThread::caught() {
+  if (mode_ != Mode::closed && mode_ != Mode::aborted) {
+    cause_ = alive() ? AbortCause::other : AbortCause::conflict;  // nothing has thrown so far
+  }
   cancel();
   return cause_;
 }
 
 void SoftThread::cancel() {
   if (mode_ != Mode::closed && mode_ != Mode::aborted) {
-    cause_ = AbortCause::explicit_abort;
     roll_back();
   }
   mode_ = Mode::closed;
