@@ -22,7 +22,7 @@ import json, pathlib, sys
 here = pathlib.Path(sys.argv[1])
 commands = json.loads((here / "build/lint/compile_commands.json").read_text())
 files = {pathlib.Path(c["file"]) for c in commands}
-ours = [f.relative_to(here) for f in files if f.is_relative_to(here)]
+ours = [f.relative_to(here) for f in files if f.is_relative_to(here) and f.suffix == ".cc"]
 print("\n".join(sorted(str(f) for f in ours if f.parts[0] in {"holdfast", "tests", "bench", "examples"})))
 EOF
 )
