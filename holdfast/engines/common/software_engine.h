@@ -74,8 +74,6 @@ class SoftwareEngine : public SoftwareAccess<M, Thread> {
   Statistics statistics() const { return statistics_.sum(); }
 
  protected:
-  SoftwareEngine(const SoftwareEngine&) = delete;
-  SoftwareEngine& operator=(const SoftwareEngine&) = delete;
   ~SoftwareEngine() = default;
 
   /// That of the next slot.
@@ -103,6 +101,8 @@ class SoftwareEngine : public SoftwareAccess<M, Thread> {
   template <class... WayArguments>
   explicit SoftwareEngine(M& machine, WayArguments... way)
       : machine_(machine), way_(machine, way...), statistics_(machine) {}
+  SoftwareEngine(const SoftwareEngine&) = delete;
+  SoftwareEngine& operator=(const SoftwareEngine&) = delete;
 
   Derived& derived() { return static_cast<Derived&>(*this); }
 
