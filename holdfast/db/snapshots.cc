@@ -23,22 +23,21 @@ void raise(std::atomic<uint64_t>& to, uint64_t at_least) {
 /// Has a shard's lists, for some tens of nanoseconds.
 class Snapshots::Hold {
  public:
-  /// From here on the shard counts `entering` more views, so that none is overlooked that reads its
-  /// counts after this.
-  explicit Hold(const Shard& shard, uint64_t entering = 0) : shard_(shard) {
+  /// The number of views changes by `views` with the same instruction. So a view is counted before
+  /// it reads its counts, and one that leaves is not counted any more when its owner looks what
+  /// waits for that.
+  explicit Hold(const Shard& shard, int views = 0) : shard_(shard) {
     native::Backoff backoff;
     uint64_t state = shard.state.load(std::memory_order_relaxed) & ~kHeld;
-    while (!shard.state.compare_exchange_weak(state, (state + 2 * entering) | kHeld)) {
+    const uint64_t change = 2 * static_cast<uint64_t>(views);
+    while (!shard.state.compare_exchange_weak(state, (state + change) | kHeld)) {
       state &= ~kHeld;
       backoff.wait();
     }
   }
   Hold(const Hold&) = delete;
   Hold& operator=(const Hold&) = delete;
-  ~Hold() {
-    // Releases; and who closed the last view must not look what waits for that before this is done.
-    shard_.state.store(2 * shard_.views.size());
-  }
+  ~Hold() { shard_.state.store(2 * shard_.views.size(), std::memory_order_release); }
 
  private:
   static constexpr uint64_t kHeld = 1;
@@ -64,7 +63,7 @@ View* Snapshots::open() {
 
 void Snapshots::close(const View* view) {
   Shard& shard = shards_[view->shard];
-  const Hold hold(shard);
+  const Hold hold(shard, -1);
   // Most are closed soon, and stand in front.
   const auto at = std::find_if(shard.views.begin(), shard.views.end(),
                                [&](const View& v) { return &v == view; });
