@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "holdfast/db/slice.h"
+#include "holdfast/db/stored_key.h"
 
 namespace holdfast::db {
 
@@ -55,7 +56,7 @@ class EntryBuffer {
 
   struct Room {
     char* key;
-    char* value;
+    char* value;  ///< whole_words() of the key behind it, as in a Version
   };
   /// For one more entry; the pointers hold until the next one.
   Room add(size_t key_bytes, size_t value_bytes) {
@@ -69,8 +70,6 @@ class EntryBuffer {
   }
 
  private:
-  /// Words are copied faster than bytes, where both sides are aligned.
-  static size_t whole_words(size_t bytes) { return (bytes + 7) / 8 * 8; }
   static size_t bytes_of(const Header& h) {
     return sizeof(Header) + whole_words(h.key_bytes) + whole_words(h.value_bytes);
   }

@@ -128,7 +128,7 @@ class Store {
   }
   Result<Blob<H>*> write_ahead(const Slice& value);
   void abandon(const std::vector<Blob<H>*>& ahead);
-  static bool copy_entry(const Entry<H>* entry, const View* view, size_t most, size_t* spent,
+  static bool copy_entry(const V* newest, const View* view, size_t most, size_t* spent,
                          EntryBuffer* to);
   template <class F>
   void visit_from(Step step, const Slice& from, F&& f) const;

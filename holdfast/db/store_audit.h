@@ -61,9 +61,10 @@ class StoreAudit {
     for (size_t i = 0; i < slots_ && good; ++i) {
       counts_.push_back(root.slots.load()[i].count);
     }
-    good = good && tree("keys", root.tree, [&](const StoredKey<H>& stored, const Entry<H>* e) {
-             return entry(stored, e);
-           });
+    good = good && tree("keys", root.tree,
+                        [&](const StoredKey<H>& stored, const StoredKey<H>& /*its own value*/) {
+                          return entry(stored);
+                        });
     for (size_t i = 0; i < slots_ && good; ++i) {
       const Slot<H>& slot = root.slots.load()[i];
       good = list(slot.recent, slot.recent_tail) && list(slot.parked, slot.parked_tail);
@@ -162,16 +163,10 @@ class StoreAudit {
            wrong("a key's first bytes");
   }
 
-  bool entry(const StoredKey<H>& stored, const Entry<H>* at) {
-    if (!take(at, sizeof(Entry<H>)) || !room(at, sizeof(Entry<H>), at->key.bytes)) {
-      return false;
-    }
+  /// A key with its versions, newest first.
+  bool entry(const StoredKey<H>& stored) {
     std::string text;
-    load_key(&at->key, &text);
-    if (stored.block != &at->key || at->newest.load() == nullptr) {
-      return wrong("an entry");
-    }
-    if (!same_head(stored, text)) {
+    if (!version(V::of(stored.block), nullptr, &text) || !same_head(stored, text)) {
       return false;
     }
     if (ordered_ && ((any_ && comparator_->Compare(last_, text) >= 0) ||
@@ -180,21 +175,24 @@ class StoreAudit {
     }
     last_ = text;
     any_ = true;
-    const V* newer = nullptr;
-    for (const V* version = at->newest; version != nullptr; version = version->older) {
-      if (!this->version(version, at, newer)) {
+    const V* newer = V::of(stored.block);
+    for (const V* at = newer->older; at != nullptr; newer = at, at = at->older) {
+      if (!version(at, newer, &text)) {
         return false;
       }
-      newer = version;
+      if (ordered_ && comparator_->Compare(last_, text) != 0) {
+        return wrong("the key of an old version");
+      }
     }
     return true;
   }
 
-  bool version(const V* at, const Entry<H>* of, const V* newer) {
-    if (!take(at, sizeof(V))) {
+  bool version(const V* at, const V* newer, std::string* text) {
+    if (!take(at, sizeof(V)) || !room(at, sizeof(V), at->key.bytes)) {
       return false;
     }
-    if (at->entry.load() != of || at->newer.load() != newer || at->listed > 1) {
+    load_key(&at->key, text);
+    if (at->newer.load() != newer || at->listed > 1) {
       return wrong("a version's links");
     }
     const uint64_t stamp = at->stamp;  // a snapshot does not see one that has not been
@@ -211,8 +209,9 @@ class StoreAudit {
       uint64_t bytes = 0;
       return blob(value, &bytes) && (bytes == at->bytes || wrong("the length of a value"));
     }
-    return at->bytes.load() <= kMostShortValue ? room(at, sizeof(V), at->bytes)
-                                               : wrong("the length of a value");
+    return at->bytes.load() <= kMostShortValue
+               ? room(at, V::block_bytes(text->size(), 0), at->bytes)
+               : wrong("the length of a value");
   }
 
   bool blob(const Blob<H>* at, uint64_t* bytes = nullptr) {

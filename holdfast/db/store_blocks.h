@@ -34,10 +34,9 @@ struct Blob {
   typename H::template Field<Blob*> previous;
 };
 
-template <class H>
-struct Entry;
-
-/// One value a key has or had, or the fact that it was deleted. Short values follow.
+/// One value a key has or had, or the fact that it was deleted; with its key, so that who has found
+/// it has key and value side by side. The key's bytes follow, then, from the next whole word on,
+/// those of a short value. The tree holds the key of the newest one, in which it ends.
 template <class H>
 struct Version {
   static constexpr uint64_t kDeleted = ~uint64_t{0};
@@ -45,16 +44,25 @@ struct Version {
   typename H::template Field<uint64_t> stamp;  ///< of the transaction that wrote it
   typename H::template Field<uint64_t> bytes;  ///< of the value, or kDeleted
   typename H::template Field<Blob<H>*> blob;   ///< null: the value follows
-  typename H::template Field<Entry<H>*> entry;
   typename H::template Field<Version*> newer;
   typename H::template Field<Version*> older;
   typename H::template Field<Version*> next;    ///< in the list of its slot
   typename H::template Field<uint64_t> listed;  ///< 1 in one of its slot's lists, else 0
+  KeyBlock<H> key;
 
+  static Version* of(KeyBlock<H>* key) { return reinterpret_cast<Version*>(key + 1) - 1; }
+  static const Version* of(const KeyBlock<H>* key) {
+    return reinterpret_cast<const Version*>(key + 1) - 1;
+  }
   bool deleted() const { return bytes.load() == kDeleted; }
-  /// Bytes of the block.
+  /// Where a short value begins, in a block whose key has so many bytes.
+  const char* value(size_t key_bytes) const { return key.content() + whole_words(key_bytes); }
+  /// Bytes of a block.
+  static size_t block_bytes(size_t key_bytes, size_t short_value_bytes) {
+    return sizeof(Version) + whole_words(key_bytes) + short_value_bytes;
+  }
   size_t block_bytes() const {
-    return sizeof(Version) + (deleted() || blob.load() != nullptr ? 0 : bytes.load());
+    return block_bytes(key.bytes, deleted() || blob.load() != nullptr ? 0 : bytes.load());
   }
 };
 
@@ -64,42 +72,31 @@ struct NewVersion {
   uint64_t stamp;
   uint64_t bytes;
   Blob<H>* blob = nullptr;
-  Entry<H>* entry = nullptr;
   Version<H>* newer = nullptr;
   Version<H>* older = nullptr;
   Version<H>* next = nullptr;
   uint64_t listed = 0;
+  uint64_t key_bytes = 0;
 };
 
-/// A key with its versions, newest first. The bytes of the key follow.
+/// Stores all of a new version; as one range where it is short, since engines pay for each store.
 template <class H>
-struct Entry {
-  typename H::template Field<Version<H>*> newest;
-  KeyBlock<H> key;
-
-  size_t block_bytes() const { return sizeof(Entry) + key.bytes.load(); }
-};
-
-/// An Entry's fields as it begins.
-template <class H>
-struct NewEntry {
-  Version<H>* newest;
-  uint64_t key_bytes;
-};
-
-/// Stores a new block's fields and the bytes that follow them; as one range where they are short,
-/// since engines pay for each store.
-template <class H, class New>
-void store_block(void* block, const New& fields, const Slice& following) {
-  char whole[512];
-  auto* const rest = static_cast<char*>(block) + sizeof(New);
-  if (sizeof(New) + following.size() <= sizeof(whole)) {
-    std::memcpy(whole, &fields, sizeof(New));
-    std::memcpy(whole + sizeof(New), following.data(), following.size());
-    H::Engine::store_range(block, whole, sizeof(New) + following.size());
+void store_version(Version<H>* block, const NewVersion<H>& fields, const Slice& key,
+                   const Slice& short_value) {
+  using E = typename H::Engine;
+  char whole[512] = {};
+  const size_t value_at = sizeof(fields) + whole_words(key.size());
+  const size_t bytes = value_at + short_value.size();
+  if (bytes <= sizeof(whole)) {
+    std::memcpy(whole, &fields, sizeof(fields));
+    std::memcpy(whole + sizeof(fields), key.data(), key.size());
+    std::memcpy(whole + value_at, short_value.data(), short_value.size());
+    E::store_range(block, whole, bytes);
   } else {
-    H::Engine::store_range(block, &fields, sizeof(New));
-    H::Engine::store_range(rest, following.data(), following.size());
+    auto* const at = reinterpret_cast<char*>(block);
+    E::store_range(at, &fields, sizeof(fields));
+    E::store_range(at + sizeof(fields), key.data(), key.size());
+    E::store_range(at + value_at, short_value.data(), short_value.size());
   }
 }
 
@@ -121,8 +118,8 @@ struct alignas(kLineBytes) Slot {
 template <class H>
 struct StoreRoot {
   static constexpr const char* kTypeName = "holdfast.db.Store";
-  static constexpr uint32_t kTypeVersion = 2;
-  using Tree = BPlusTree<H, StoredKey<H>, Entry<H>*>;
+  static constexpr uint32_t kTypeVersion = 3;
+  using Tree = BPlusTree<H, StoredKey<H>>;
 
   StoreRoot(const std::string& comparator_name, size_t thread_slots)
       : comparator(make_key_block<H>(comparator_name)),

@@ -315,7 +315,7 @@ Result<bool> Store<H>::get(const Slice& key, const View* view, std::string* valu
   return status.ok() ? Result<bool>(found) : Result<bool>(std::move(status));
 }
 
-/// Calls f(entry), or f(stored key, entry), along the way until it returns false.
+/// Calls f(field of the stored key) along the way until it returns false.
 template <class H>
 template <class F>
 void Store<H>::visit_from(Step step, const Slice& from, F&& f) const {
@@ -335,14 +335,14 @@ void Store<H>::visit_from(Step step, const Slice& from, F&& f) const {
   }
 }
 
-/// Entries lie anywhere in the heap, so a walk would wait for each of them, then for its version.
-/// They are looked at in groups, whose lines are asked for side by side.
+/// Versions lie anywhere in the heap, so a walk would wait for each of them. They are looked at in
+/// groups, whose lines are asked for side by side.
 template <class H>
 holdfast::Status Store<H>::read_ahead(Step step, const Slice& from, const View* view, size_t most,
                                       EntryBuffer* to) {
   constexpr size_t kGroup = 16;
   constexpr size_t kUsualEntry = 128;
-  const Entry<H>* group[kGroup];
+  const V* group[kGroup];
   const size_t full = std::min(kGroup, 1 + most / kUsualEntry);
   return heap_.read([&] {
     to->clear();
@@ -350,18 +350,15 @@ holdfast::Status Store<H>::read_ahead(Step step, const Slice& from, const View* 
     size_t held = 0;
     bool more = true;
     const auto take = [&] {
-      for (size_t i = 0; i < held; ++i) {
-        prefetch(group[i]->newest.load(), sizeof(V) + kUsualEntry);
-      }
       for (size_t i = 0; i < held && more; ++i) {
         more = copy_entry(group[i], view, most, &spent, to);
       }
       held = 0;
       return more;
     };
-    visit_from(step, from, [&](const Entry<H>* entry) {
-      prefetch(entry, sizeof(*entry));
-      group[held++] = entry;
+    visit_from(step, from, [&](const typename Versions<H>::TreeField& key) {
+      group[held] = Versions<H>::newest(key);
+      prefetch(group[held++], sizeof(V) + kUsualEntry);
       return held < full || take();
     });
     to->set_ended(take());
@@ -370,11 +367,11 @@ holdfast::Status Store<H>::read_ahead(Step step, const Slice& from, const View* 
 
 /// False when there is no room for more, and perhaps not for this one.
 template <class H>
-bool Store<H>::copy_entry(const Entry<H>* entry, const View* view, size_t most, size_t* spent,
+bool Store<H>::copy_entry(const V* newest, const View* view, size_t most, size_t* spent,
                           EntryBuffer* to) {
   constexpr size_t kLook = 32;  // a look at an entry costs this much, whether or not it is seen
-  const V* version = Versions<H>::seen(entry, view);
-  const size_t key_size = version == nullptr ? 0 : key_bytes(&entry->key);
+  const V* version = Versions<H>::seen(newest, view);
+  const size_t key_size = version == nullptr ? 0 : key_bytes(&version->key);
   const size_t value_size = version == nullptr ? 0 : Versions<H>::value_bytes(version);
   *spent += kLook + key_size + value_size;
   if (*spent > most && !to->empty()) {
@@ -382,8 +379,7 @@ bool Store<H>::copy_entry(const Entry<H>* entry, const View* view, size_t most, 
   }
   if (version != nullptr) {
     const auto room = to->add(key_size, value_size);
-    H::Engine::load_range(room.key, entry->key.content(), key_size);
-    Versions<H>::load_value(version, room.value);
+    Versions<H>::load_both(version, key_size, value_size, room.key);
   }
   return version == nullptr || *spent < most;
 }
@@ -432,11 +428,11 @@ Result<uint64_t> Store<H>::bytes_between(const Slice& from, const Slice& to) {
       bytes = 0;
       more = false;
       int left = kEntriesPerRead;
-      visit_from(step, at, [&](const StoredKey<H>& key, const Entry<H>* entry) {
+      visit_from(step, at, [&](const StoredKey<H>& key) {
         if (!(key < limit)) {
           return false;
         }
-        const V* version = Versions<H>::seen(entry, nullptr);
+        const V* version = Versions<H>::seen(V::of(key.block), nullptr);
         bytes += version == nullptr ? 0 : key.block->bytes.load() + version->bytes.load();
         more = --left == 0;
         if (more) {
@@ -477,9 +473,8 @@ void Store<H>::visit_blocks(Visitor&& visit) const {
   const KeyBlock<H>* name = root_->comparator;
   visit(static_cast<const void*>(name), sizeof(KeyBlock<H>) + name->bytes.load());
   root_->tree.visit_blocks(visit);
-  root_->tree.for_each([&](const StoredKey<H>& /*key*/, const Entry<H>* entry) {
-    visit(static_cast<const void*>(entry), entry->block_bytes());
-    for (const V* version = entry->newest; version != nullptr; version = version->older) {
+  root_->tree.for_each([&](const StoredKey<H>& key) {
+    for (const V* version = V::of(key.block); version != nullptr; version = version->older) {
       visit(static_cast<const void*>(version), version->block_bytes());
       if (const Blob<H>* blob = version->blob) {
         Blobs<H>::visit(blob, visit);

@@ -18,6 +18,11 @@
 
 namespace holdfast::db {
 
+/// What follows a key begins at a word: words are copied faster than bytes.
+constexpr size_t whole_words(size_t bytes) {
+  return (bytes + 7) / 8 * 8;
+}
+
 /// The bytes follow.
 template <class H>
 struct KeyBlock {
@@ -92,6 +97,17 @@ struct StoredKey {
   KeyHead head;
   KeyBlock<H>* block;
 };
+
+/// Only the address, of what a node holds of a key.
+template <class H>
+KeyBlock<H>* load_block(const typename H::template Field<StoredKey<H>>& in_node) {
+  static_assert(sizeof(in_node) == sizeof(StoredKey<H>));  // a Field is its value
+  return H::Engine::load(&reinterpret_cast<const StoredKey<H>*>(&in_node)->block);
+}
+template <class H>
+void store_block(typename H::template Field<StoredKey<H>>* in_node, KeyBlock<H>* block) {
+  H::Engine::store(&reinterpret_cast<StoredKey<H>*>(in_node)->block, block);
+}
 
 /// A key to look for. `stored` is what an insert puts into the tree.
 template <class H>

@@ -18,14 +18,18 @@ namespace holdfast::db {
 ///
 /// Snapshot isolation. Whoever frees a block holds the fields that others may store to, and every
 /// decision about a version is tied to a field that who would change its ground stores to as well:
-/// an entry's `newest`, a version's links. Where neither is stored to anyway, it is promoted.
+/// its links. `newer` of a key's newest version is null and stands for the key: whoever gives the
+/// key another version stores it. Where it is not stored to anyway, it is promoted.
 template <class H>
 class Versions {
   using V = Version<H>;
   using Verdict = Snapshots::Verdict;
-  static_assert(sizeof(NewVersion<H>) == sizeof(V) && sizeof(NewEntry<H>) == sizeof(Entry<H>));
+  static_assert(sizeof(NewVersion<H>) == sizeof(V));
 
  public:
+  /// What a leaf of the tree has of a key.
+  using TreeField = typename H::template Field<StoredKey<H>>;
+
   Versions(StoreRoot<H>& root, const Comparator* comparator, Snapshots& snapshots)
       : root_(root), comparator_(comparator), snapshots_(snapshots) {}
 
@@ -34,11 +38,13 @@ class Versions {
     return find(root_, Probe<H>(key, comparator_), view);
   }
   static const V* find(const StoreRoot<H>& root, const Probe<H>& probe, const View* view) {
-    const auto entry = root.tree.find(probe);
-    return entry ? seen(*entry, view) : nullptr;
+    const TreeField* const held = root.tree.find_field(probe);
+    return held != nullptr ? seen(newest(*held), view) : nullptr;
   }
-  static const V* seen(const Entry<H>* entry, const View* view) {
-    const V* version = entry->newest;
+  /// Of the key a leaf of the tree holds.
+  static V* newest(const TreeField& held) { return V::of(load_block<H>(held)); }
+  static const V* seen(const V* newest, const View* view) {
+    const V* version = newest;
     while (version != nullptr && view != nullptr && !view->sees(version->stamp)) {
       version = version->older;
     }
@@ -46,32 +52,37 @@ class Versions {
   }
   static void load_value(const V* version, std::string* to) {
     to->resize(value_bytes(version));
-    load_value(version, to->data());
+    if (const Blob<H>* blob = version->blob) {
+      Blobs<H>::load(blob, to->data());
+    } else {
+      H::Engine::load_range(to->data(), version->value(version->key.bytes), to->size());
+    }
+  }
+  /// The key, and from the next whole word on the value, into room for so much.
+  static void load_both(const V* version, size_t key_size, size_t value_size, char* to) {
+    const Blob<H>* const blob = version->blob;
+    const size_t beside = blob == nullptr ? value_size : 0;
+    H::Engine::load_range(to, version->key.content(), whole_words(key_size) + beside);
+    if (blob != nullptr) {
+      Blobs<H>::load(blob, to + whole_words(key_size));
+    }
   }
   /// Of a version that is no deletion. What a damaged length would lead to is not read.
   static size_t value_bytes(const V* version) {
     const size_t bytes = version->bytes;
     const Blob<H>* const blob = version->blob;
-    if (blob == nullptr ? bytes > kMostShortValue : !Blobs<H>::holds(blob, bytes)) [[unlikely]] {
+    if (blob == nullptr ? !holds(version, bytes) : !Blobs<H>::holds(blob, bytes)) [[unlikely]] {
       throw_damaged("the length of a value");
     }
     return bytes;
-  }
-  /// `to` has room for value_bytes().
-  static void load_value(const V* version, char* to) {
-    if (const Blob<H>* blob = version->blob) {
-      Blobs<H>::load(blob, to);
-    } else {
-      H::Engine::load_range(to, version + 1, version->bytes.load());
-    }
   }
 
   /// Has a concurrent change of `key` conflict with this transaction: what was read of it counts as
   /// written. Inside update().
   void hold_key(const Slice& key) const {
     const Probe<H> probe(key, comparator_);
-    if (const auto entry = root_.tree.find(probe)) {
-      (*entry)->newest.promote();
+    if (const TreeField* held = root_.tree.find_field(probe)) {
+      newest(*held)->newer.promote();
     } else {
       root_.tree.hold_place(probe);
     }
@@ -79,31 +90,33 @@ class Versions {
 
   /// `long_value` may be null; else it is the value, in no list any more.
   void put(const Slice& key, const Slice& value, Blob<H>* long_value) {
-    const Slice following = long_value == nullptr ? value : Slice();
-    V* const version = allocate_version(following.size());
+    const Slice short_value = long_value == nullptr ? value : Slice();
+    V* const version = allocate_version(key.size(), short_value.size());
     NewVersion<H> fields{.stamp = stamp_, .bytes = value.size(), .blob = long_value};
     Probe<H> probe(key, comparator_);
-    bool added = false;
-    fields.entry = root_.tree.find_or_insert(probe, [&] {
-      added = true;
-      return make_entry(probe, version);
-    });
-    if (!added) {
-      replace(fields, version);
+    probe.stored.block = &version->key;
+    const auto make = [&] {  // the tree may read the key at once
+      store(version, fields, key, short_value);
+      return probe.stored;
+    };
+    if (TreeField* held = root_.tree.find_or_insert(probe, make)) {
+      replace(held, fields, probe.stored);
+      store(version, fields, key, short_value);
     }
-    store_block<H>(version, fields, following);
   }
 
   void erase(const Slice& key) {
-    const auto entry = root_.tree.find(Probe<H>(key, comparator_));
-    if (!entry || (*entry)->newest->deleted()) {
+    Probe<H> probe(key, comparator_);
+    if (const TreeField* held = root_.tree.find_field(probe);
+        held == nullptr || newest(*held)->deleted()) {
       hold_key(key);  // a concurrent put comes before or after this, not beside it
       return;
     }
-    V* const deletion = allocate_version(0);
-    NewVersion<H> fields{.stamp = stamp_, .bytes = V::kDeleted, .entry = *entry};
-    replace(fields, deletion);
-    store_block<H>(deletion, fields, {});
+    V* const deletion = allocate_version(key.size(), 0);
+    NewVersion<H> fields{.stamp = stamp_, .bytes = V::kDeleted};
+    probe.stored.block = &deletion->key;
+    replace(root_.tree.find_field(probe), fields, probe.stored);
+    store(deletion, fields, key, {});
     enlist(slot(), deletion);
   }
 
@@ -148,6 +161,12 @@ class Versions {
   bool parked() const { return parked_; }
 
  private:
+  static bool holds(const V* version, size_t short_value_bytes) {
+    const auto* context = static_cast<const Context*>(H::Machine::context());
+    return short_value_bytes <= kMostShortValue &&
+           context->covers(version->value(key_bytes(&version->key)), short_value_bytes);
+  }
+
   /// Replacing a version takes two looks at earlier ones, so that lists do not grow.
   static constexpr int kReclaimPerWrite = 2;
 
@@ -157,7 +176,7 @@ class Versions {
   }
 
   /// Also draws the transaction's stamp.
-  V* allocate_version(size_t following) {
+  V* allocate_version(size_t key_bytes, size_t short_value_bytes) {
     Slot<H>& own = slot();
     reclaim(own, kReclaimPerWrite);
     if (stamp_ == 0) {
@@ -167,12 +186,18 @@ class Versions {
       own.count = count;
       stamp_ = Stamp::make(number, count);
     }
-    return new (H::allocate(sizeof(V) + following)) V;
+    return new (H::allocate(V::block_bytes(key_bytes, short_value_bytes))) V;
+  }
+  void store(V* version, NewVersion<H>& fields, const Slice& key, const Slice& short_value) {
+    fields.key_bytes = key.size();
+    store_version(version, fields, key, short_value);
   }
 
-  /// Puts `version`, whose fields will be stored, before its entry's newest one.
-  void replace(NewVersion<H>& fields, V* version) {
-    V* const old = fields.entry->newest;
+  /// Puts the version at `key`, which will be stored, before its key's newest one, and into the
+  /// tree.
+  void replace(TreeField* held, NewVersion<H>& fields, const StoredKey<H>& key) {
+    V* const version = V::of(key.block);
+    V* const old = newest(*held);
     if (old->stamp == stamp_ && old->listed == 0) {
       fields.older = replace_own(old, version);
     } else {
@@ -182,16 +207,11 @@ class Versions {
         enlist(slot(), old);
       }
     }
-    fields.entry->newest = version;
-  }
-
-  Entry<H>* make_entry(Probe<H>& probe, V* version) {
-    const NewEntry<H> fields{version, probe.key.size()};
-    void* const block = H::allocate(sizeof(Entry<H>) + probe.key.size());
-    auto* const entry = new (block) Entry<H>;
-    store_block<H>(block, fields, probe.key);
-    probe.stored.block = &entry->key;
-    return entry;
+    if (comparator_ == BytewiseComparator()) {
+      store_block<H>(held, key.block);
+    } else {
+      *held = key;  // it may be the same key with other bytes
+    }
   }
 
   /// What this transaction itself wrote before, nobody has seen. Returns the version before it.
@@ -252,7 +272,7 @@ class Versions {
       } else {
         version->listed = 0;
         version->older.promote();  // who frees the last of them looks at `listed`
-        version->entry->newest.promote();
+        version->newer.promote();  // and so does who replaces it
       }
       return;
     }
@@ -271,13 +291,11 @@ class Versions {
 
   /// Ends a key whose only version is this deletion.
   void remove_entry(V* deletion) {
-    Entry<H>* const entry = deletion->entry;
-    entry->newest.promote();  // a put would be lost with it
+    deletion->newer.promote();  // a put would be lost with it
     std::string key;
-    load_key(&entry->key, &key);
+    load_key(&deletion->key, &key);
     root_.tree.erase(Probe<H>(key, comparator_));
     destroy(deletion);
-    H::deallocate(entry, entry->block_bytes());
   }
 
   void destroy(V* version) {

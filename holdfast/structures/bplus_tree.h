@@ -5,7 +5,7 @@
 // and values of 8 bytes a node is 256 bytes, four lines.
 //
 //     Node    order | link | key[15] | payload[15]
-//     leaf    link = next leaf, payload = values
+//     leaf    link = next leaf, payload = values; of a set it has none
 //     inner   link = leftmost child, payload[i] = child with the keys >= key[i]
 //
 // A leaf that becomes empty is freed, and with it inner nodes left without a child and roots left
@@ -15,7 +15,8 @@
 // Snapshot isolation. The order word of a leaf stands for its key range: whoever inserts or erases
 // a key there stores it, or holds it; whoever takes part of the range away (split) or gives it to
 // a neighbour (free) stores it too. So two changes of one leaf conflict, and what a path through
-// inner nodes has found stays true. Values are the exception: a put stores only the value.
+// inner nodes has found stays true. Values are the exception: a put stores only the value. (Of a
+// set that is the key, where its bytes may change but not its place in the order.)
 #pragma once
 
 #include <cstddef>
@@ -47,17 +48,20 @@ struct TreeKey {
   static void visit_separator(const K& /*separator*/, Visitor& /*visit*/) {}
 };
 
-/// An ordered map from K to V (both trivially copyable, K ordered by <) in a heap H.
+/// An ordered map from K to V (both trivially copyable, K ordered by <) in a heap H; where V is
+/// void a set of keys, each its own value.
 ///
 /// Thread safety: through transactions. Every member function runs inside one: those that change
 /// the tree inside update(), the others inside read() or update(). Costs: O(log n), scans plus what
 /// they deliver; size, check and clear O(n). Entries move between nodes: keep no pointers into the
 /// tree.
-template <class H, class K, class V, bool kPromote = true>
+template <class H, class K, class V = void, bool kPromote = true>
 class BPlusTree {
   template <class T>
   using Field = typename H::template Field<T>;
   using Sought = typename TreeKey<K>::Sought;
+  static constexpr bool kSet = std::is_void_v<V>;
+  using Value = std::conditional_t<kSet, K, V>;
 
  public:
   static constexpr const char* kTypeName = TypeText<"holdfast.BPlusTree", K, V>::kValue;
@@ -67,49 +71,54 @@ class BPlusTree {
   BPlusTree(const BPlusTree&) = delete;
   BPlusTree& operator=(const BPlusTree&) = delete;
 
-  std::optional<V> find(const Sought& key) const;
-  bool contains(const Sought& key) const { return find(key).has_value(); }
+  std::optional<Value> find(const Sought& key) const {
+    const Field<Value>* const held = find_field(key);
+    return held != nullptr ? std::optional<Value>(held->load()) : std::nullopt;
+  }
+  bool contains(const Sought& key) const { return find_field(key) != nullptr; }
 
   /// False, and nothing changed, when the key is there already.
-  bool insert(const Sought& key, const V& value) {
-    return add(key, [&] { return value; }) == nullptr;
+  bool insert(const Sought& key, const Value& value) {
+    return find_or_insert(key, [&] { return value; }) == nullptr;
   }
   /// Inserts or overwrites; true when the key is new.
-  bool put(const Sought& key, const V& value) {
-    Field<V>* const held = add(key, [&] { return value; });
+  bool put(const Sought& key, const Value& value) {
+    Field<Value>* const held = find_or_insert(key, [&] { return value; });
     if (held != nullptr) {
       *held = value;
     }
     return held == nullptr;
   }
-  /// What the key has; a new key is inserted with what make() returns, which may also complete
-  /// `key`. make must not change the tree.
-  template <class Make>
-  V find_or_insert(const Sought& key, Make&& make) {
-    V made;
-    const Field<V>* const held = add(key, [&] { return made = make(); });
-    return held != nullptr ? held->load() : made;
+  /// The field of the key's value, good until the tree changes; null: the key is not there.
+  const Field<Value>* find_field(const Sought& key) const;
+  Field<Value>* find_field(const Sought& key) {
+    return const_cast<Field<Value>*>(static_cast<const BPlusTree*>(this)->find_field(key));
   }
+  /// The same; where it is null, the key has been inserted with what make() returns. make may
+  /// complete `key`, and must not change the tree.
+  template <class Make>
+  Field<Value>* find_or_insert(const Sought& key, Make&& make);
   bool erase(const Sought& key);
 
   /// The entry with the smallest key >= `key`. `found` and `value` may be null.
-  bool lower_bound(const Sought& key, K* found, V* value) const {
+  bool lower_bound(const Sought& key, K* found, Value* value) const {
     return first_of(found, value, [&](auto&& f) { scan(key, f); });
   }
   /// The entry with the greatest key < `key`. `found` and `value` may be null.
-  bool last_before(const Sought& key, K* found, V* value) const {
+  bool last_before(const Sought& key, K* found, Value* value) const {
     return first_of(found, value, [&](auto&& f) { scan_back(key, f); });
   }
   /// The entry with the greatest key. `found` and `value` may be null.
-  bool last(K* found, V* value) const {
+  bool last(K* found, Value* value) const {
     return first_of(found, value, [&](auto&& f) { for_each_back(f); });
   }
   /// Has a concurrent insert of `key` conflict with this transaction, also under snapshot
   /// isolation: for who has not found it and relies on that.
   void hold_place(const Sought& key) const { descend(key)->order.promote(); }
 
-  /// Calls f(key, value), or f(value) where f takes no more, for the entries with keys >= `from`
-  /// (with `beyond`: > `from`), in key order, until it returns false. f must not change the tree.
+  /// Calls f(key, value), or f(field of the value) where f takes no more, for the entries with keys
+  /// >= `from` (with `beyond`: > `from`), in key order, until it returns false. f must not change
+  /// the tree.
   template <class F>
   void scan(const Sought& from, F&& f, bool beyond = false) const;
   /// The same from the first entry on.
@@ -155,8 +164,21 @@ class BPlusTree {
     Field<void*> link;
     Field<K> key[kSlots];
     Field<Payload> payload[kSlots];
+
+    Field<Payload>& value(int slot) { return payload[slot]; }
+    const Field<Payload>& value(int slot) const { return payload[slot]; }
   };
-  using Leaf = Node<V>;
+  /// A leaf of a set.
+  struct alignas(kLineBytes) KeyNode {
+    KeyNode() : order(SlotOrder::kEmpty), link(nullptr) {}
+    Field<uint64_t> order;
+    Field<void*> link;
+    Field<K> key[kSlots];
+
+    Field<K>& value(int slot) { return key[slot]; }
+    const Field<K>& value(int slot) const { return key[slot]; }
+  };
+  using Leaf = std::conditional_t<kSet, KeyNode, Node<Value>>;
   using Inner = Node<void*>;
 
   /// A tree grows by one level when its root splits, which takes at least 8 times the entries of
@@ -239,15 +261,17 @@ class BPlusTree {
   static void place(N* node, SlotOrder order, int position, const K& key, const Payload& payload) {
     const int slot = order.free_slot();
     node->key[slot] = key;
-    node->payload[slot] = payload;
+    if constexpr (requires { node->payload; }) {
+      node->payload[slot] = payload;
+    }
     node->order = order.inserted(position).word();
   }
 
   /// The entry a walk begins with.
   template <class Walk>
-  static bool first_of(K* found, V* value, Walk&& walk) {
+  static bool first_of(K* found, Value* value, Walk&& walk) {
     bool any = false;
-    walk([&](const K& k, const V& v) {
+    walk([&](const K& k, const Value& v) {
       any = true;
       if (found != nullptr) {
         *found = k;
@@ -272,11 +296,8 @@ class BPlusTree {
   template <class F>
   static void walk_back(Path& path, const Leaf* leaf, SlotOrder order, int position, F& f);
 
-  /// The value the key has, or null: it has been inserted with what make() returns.
-  template <class Make>
-  Field<V>* add(const Sought& key, Make&& make);
   void split_and_place(Path& path, Leaf* leaf, SlotOrder order, int position, const K& key,
-                       const V& value);
+                       const Value& value);
   void add_child(Path& path, K separator, void* fresh);
   void unlink_leaf(Path& path, Leaf* leaf);
   void remove_child(Path& path);

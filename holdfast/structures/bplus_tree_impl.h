@@ -56,23 +56,20 @@ auto BPlusTree<H, K, V, kPromote>::first_leaf(void* node, int height) -> Leaf* {
 }
 
 template <class H, class K, class V, bool kPromote>
-std::optional<V> BPlusTree<H, K, V, kPromote>::find(const Sought& key) const {
+auto BPlusTree<H, K, V, kPromote>::find_field(const Sought& key) const -> const Field<Value>* {
   const Leaf* leaf = descend(key);
   const SlotOrder order(leaf->order);
   const auto [position, held] = search(leaf, order, key);
-  if (!held) {
-    return std::nullopt;
-  }
-  return leaf->payload[order.slot(position)].load();
+  return held ? &leaf->value(order.slot(position)) : nullptr;
 }
 
 template <class H, class K, class V, bool kPromote>
 template <class F>
 bool BPlusTree<H, K, V, kPromote>::show(const Leaf* leaf, int slot, F& f) {
-  if constexpr (std::is_invocable_v<F&, const V&>) {
-    return f(leaf->payload[slot].load());
+  if constexpr (std::is_invocable_v<F&, const Field<Value>&>) {
+    return f(leaf->value(slot));
   } else {
-    return f(leaf->key[slot].load(), leaf->payload[slot].load());
+    return f(leaf->key[slot].load(), leaf->value(slot).load());
   }
 }
 
@@ -186,15 +183,15 @@ void BPlusTree<H, K, V, kPromote>::for_each_back(F&& f) const {
 
 template <class H, class K, class V, bool kPromote>
 template <class Make>
-auto BPlusTree<H, K, V, kPromote>::add(const Sought& key, Make&& make) -> Field<V>* {
+auto BPlusTree<H, K, V, kPromote>::find_or_insert(const Sought& key, Make&& make) -> Field<Value>* {
   Path path;
   Leaf* leaf = descend(key, path);
   const SlotOrder order(leaf->order);
   const auto [position, held] = search(leaf, order, key);
   if (held) {
-    return &leaf->payload[order.slot(position)];
+    return &leaf->value(order.slot(position));
   }
-  const V value = make();
+  const Value value = make();
   if (order.full()) {
     split_and_place(path, leaf, order, position, key, value);
   } else {
@@ -205,7 +202,7 @@ auto BPlusTree<H, K, V, kPromote>::add(const Sought& key, Make&& make) -> Field<
 
 template <class H, class K, class V, bool kPromote>
 void BPlusTree<H, K, V, kPromote>::split_and_place(Path& path, Leaf* leaf, SlotOrder order,
-                                                   int position, const K& key, const V& value) {
+                                                   int position, const K& key, const Value& value) {
   Leaf* right = H::template make<Leaf>();
   right->link = leaf->link.load();
   leaf->link = right;
@@ -221,9 +218,11 @@ void BPlusTree<H, K, V, kPromote>::split_and_place(Path& path, Leaf* leaf, SlotO
   for (int i = kKept; i < kSlots; ++i) {
     const int slot = order.slot(i);
     // Skew: a put to an entry that moves would be lost with the old copy.
-    hold<kPromote>(leaf->payload[slot]);
+    hold<kPromote>(leaf->value(slot));
     right->key[i - kKept] = leaf->key[slot].load();
-    right->payload[i - kKept] = leaf->payload[slot].load();
+    if constexpr (!kSet) {
+      right->value(i - kKept) = leaf->value(slot).load();
+    }
     right_order = right_order.inserted(i - kKept);
   }
   order = order.truncated(kKept);
@@ -299,7 +298,7 @@ bool BPlusTree<H, K, V, kPromote>::erase(const Sought& key) {
   }
   // Skew: an erase is a write of the entry; a concurrent put to it conflicts. (What is erased here
   // is often inserted elsewhere by the same transaction, and the put would be lost.)
-  hold<kPromote>(leaf->payload[order.slot(position)]);
+  hold<kPromote>(leaf->value(order.slot(position)));
   if (order.count() > 1 || path.depth == 0) {
     leaf->order = order.removed(position).word();
   } else {
@@ -369,7 +368,7 @@ void BPlusTree<H, K, V, kPromote>::free_all(void* node, int height) {
     hold<kPromote>(leaf->order);
     const SlotOrder order(leaf->order);
     for (int i = 0; i < order.count(); ++i) {
-      hold<kPromote>(leaf->payload[order.slot(i)]);
+      hold<kPromote>(leaf->value(order.slot(i)));
     }
     H::destroy(leaf);
     return;

@@ -30,7 +30,7 @@ void arrive(SimStore& store, int worker) {
   const auto body = [&](Versions<SimHeap>& versions) {
     std::string number = "0";
     if (const auto* version = versions.find("number", nullptr)) {
-      Versions<SimHeap>::load_value(version, number.data());
+      Versions<SimHeap>::load_value(version, &number);
     }
     ++number[0];
     store.apply(versions, {"number", number});
