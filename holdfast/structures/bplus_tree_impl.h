@@ -16,7 +16,7 @@ auto BPlusTree<H, K, V, kPromote>::descend(const Sought& key) const -> Leaf* {
     const auto* inner = static_cast<const Inner*>(node);
     const SlotOrder order(inner->order);
     node = child(inner, order, child_index(inner, order, key));
-    prefetch(node, sizeof(Inner));
+    prefetch(node, height > 1 ? sizeof(Inner) : sizeof(Leaf));
   }
   return static_cast<Leaf*>(node);
 }

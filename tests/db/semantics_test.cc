@@ -286,6 +286,53 @@ TEST(DbOpening, ComparatorsOrderAndMustMatch) {
   EXPECT_TRUE(try_open(file.options, file.path()).ok());
 }
 
+class CaseBlind : public Backwards {
+ public:
+  int Compare(const Slice& a, const Slice& b) const override { return lower(a).compare(lower(b)); }
+  const char* Name() const override { return "test.CaseBlind"; }
+
+ private:
+  static std::string lower(const Slice& text) {
+    std::string lower = text.ToString();
+    for (char& c : lower) {
+      c = 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+    return lower;
+  }
+};
+
+/// Each version has the bytes its key was put with, whatever the order says of them.
+TEST(DbOpening, AComparatorMayTakeDifferentBytesForOneKey) {
+  const CaseBlind case_blind;
+  DbFile file;
+  file.options.comparator = &case_blind;
+  const auto key = [](char first, int i) {
+    return first + std::string(i % 2 == 0 ? 1 : 30, 'k') + std::to_string(i);
+  };
+  Model small;
+  Model large;
+  for (int i = 0; i < 100; ++i) {
+    put(*file, key('k', i), small[key('k', i)] = "small");
+    large[key('K', i)] = "large";
+  }
+  const Snapshot* const before = file->GetSnapshot();
+  for (const auto& [k, value] : large) {
+    put(*file, k, value);
+  }
+  EXPECT_EQ(get(*file, key('k', 7)), "large");
+  EXPECT_EQ(contents(*file), large);
+  EXPECT_EQ(contents(*file, before), small);
+  const Status sound = file->Verify();
+  EXPECT_TRUE(sound.ok()) << sound.ToString();
+  for (const auto& [k, value] : small) {
+    ASSERT_TRUE(file->Delete({}, k).ok());
+  }
+  EXPECT_EQ(contents(*file), Model());
+  EXPECT_EQ(contents(*file, before), small);
+  file->ReleaseSnapshot(before);
+  expect_tidy(file);
+}
+
 TEST(DbProperties, SizesAndNames) {
   DbFile file;
   for (int i = 100; i < 1000; ++i) {

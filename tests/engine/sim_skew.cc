@@ -76,6 +76,9 @@ TEST(Skew, TreeInsertBelowErase) {
 TEST(Skew, LeafSplitBesidePut) {
   expect_promotions_to_matter<skew::LeafSplitBesidePut>();
 }
+TEST(Skew, LeafSplitBesidePutToSet) {
+  expect_promotions_to_matter<skew::LeafSplitBesidePutToSet>();
+}
 TEST(Skew, MoveBesidePut) {
   expect_promotions_to_matter<skew::MoveBesidePut>();
 }

@@ -195,6 +195,25 @@ struct LeafSplitBesidePut {
   }
 };
 
+/// The same in a set, where a put stores the key.
+template <class H, bool kPromote>
+struct LeafSplitBesidePutToSet {
+  using Structure = BPlusTree<H, WideKey, void, kPromote>;
+  static constexpr const char* kName = "bplus_tree.split_beside_put_to_set";
+  static WideKey labelled(int64_t n, int64_t label) { return {n, {label}}; }
+  static void fill(Structure& s) {
+    for (int64_t key = 1; key <= 15; ++key) {
+      s.insert(WideKey::of(10 * key), WideKey::of(10 * key));
+    }
+  }
+  static void first(Structure& s) { s.insert(WideKey::of(145), WideKey::of(145)); }
+  static void second(Structure& s) { s.put(WideKey::of(150), labelled(150, 7)); }
+  static Status judge(const Structure& s) {
+    const auto held = s.find(WideKey::of(150));
+    return held && held->padding[0] == 7 ? Status() : Status(Code::corrupt, "the put is lost");
+  }
+};
+
 /// One moves an entry to another key, the other puts to it.
 template <class H, bool kPromote>
 struct MoveBesidePut {

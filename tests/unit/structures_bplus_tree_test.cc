@@ -262,5 +262,42 @@ TEST(StructuresBPlusTreeTypesTest, WideValuesAndCompoundKeys) {
   EXPECT_EQ(present(tree->find(Pair{7, 31})).words[0], 317U);
 }
 
+/// A key with something that does not count in its order.
+struct Labelled {
+  uint64_t key;
+  uint64_t label;
+  bool operator<(const Labelled& other) const { return key < other.key; }
+};
+
+TEST(StructuresBPlusTreeTypesTest, ASetHoldsWholeKeys) {
+  using Set = BPlusTree<PlainHeap, Labelled>;
+  PlainHeap heap;
+  auto* set = heap.root<Set>("set").value();
+  Random random(1);
+  std::map<uint64_t, uint64_t> model;
+  heap.update([&] {
+        for (uint64_t step = 0; step < 5000; ++step) {
+          const uint64_t key = random.below(700);
+          if (random.below(3) == 0) {
+            ASSERT_EQ(set->erase({key, 0}), model.erase(key) == 1);
+          } else {
+            ASSERT_EQ(set->put({key, 0}, {key, step}), model.insert_or_assign(key, step).second);
+          }
+        }
+      })
+      .check();
+  ASSERT_TRUE(set->check().ok()) << set->check().to_string();
+  auto at = model.begin();
+  set->for_each([&](const Labelled& held) {
+    EXPECT_NE(at, model.end());
+    EXPECT_EQ(held.key, at->first);
+    EXPECT_EQ(held.label, at->second);
+    return ++at != model.end();
+  });
+  EXPECT_EQ(at, model.end());
+  EXPECT_EQ(set->size(), model.size());
+  EXPECT_EQ(present(set->find({model.begin()->first, 0})).label, model.begin()->second);
+}
+
 }  // namespace
 }  // namespace holdfast::testing

@@ -167,6 +167,9 @@ TEST(StructuresScenariosTest, TreeInsertBelowErase) {
 TEST(StructuresScenariosTest, LeafSplitBesidePut) {
   expect_skew_without_promotion<skew::LeafSplitBesidePut>();
 }
+TEST(StructuresScenariosTest, LeafSplitBesidePutToSet) {
+  expect_skew_without_promotion<skew::LeafSplitBesidePutToSet>();
+}
 TEST(StructuresScenariosTest, MoveBesidePut) {
   expect_skew_without_promotion<skew::MoveBesidePut>();
 }
