@@ -49,8 +49,9 @@ struct WordOf<8> {
 template <class T>
 inline constexpr bool kAligned = alignof(T) >= kBytesOf<T>;
 
+/// Always inline: one call would have the loops around it keep their variables in memory.
 template <class Memory, int LoadOrder, int StoreOrder>
-inline void copy_unit(std::byte*& to, const std::byte*& from, size_t& n) {
+[[gnu::always_inline]] inline void copy_unit(std::byte*& to, const std::byte*& from, size_t& n) {
   __atomic_store_n(reinterpret_cast<Memory*>(to),
                    __atomic_load_n(reinterpret_cast<const Memory*>(from), LoadOrder), StoreOrder);
   to += sizeof(Memory), from += sizeof(Memory), n -= sizeof(Memory);
@@ -75,6 +76,7 @@ inline void copy_units(std::byte* to, const std::byte* from, size_t n) {
       copy_unit<Word4, LoadOrder, StoreOrder>(to, from, n);
     }
   }
+#pragma GCC unroll 4  // half a kilobyte takes 9.8 ns instead of 16.7 (AMD EPYC)
   while (n >= Unit) {
     copy_unit<typename WordOf<Unit>::Memory, LoadOrder, StoreOrder>(to, from, n);
   }
