@@ -84,12 +84,14 @@ template <class H>
 void store_version(Version<H>* block, const NewVersion<H>& fields, const Slice& key,
                    const Slice& short_value) {
   using E = typename H::Engine;
-  char whole[512] = {};
+  alignas(uint64_t) char whole[512];
+  const size_t key_end = sizeof(fields) + key.size();
   const size_t value_at = sizeof(fields) + whole_words(key.size());
   const size_t bytes = value_at + short_value.size();
   if (bytes <= sizeof(whole)) {
     std::memcpy(whole, &fields, sizeof(fields));
     std::memcpy(whole + sizeof(fields), key.data(), key.size());
+    std::memset(whole + key_end, 0, value_at - key_end);
     std::memcpy(whole + value_at, short_value.data(), short_value.size());
     E::store_range(block, whole, bytes);
   } else {

@@ -257,6 +257,14 @@ class BPlusTree {
     }
   }
 
+  /// What comes with a new value into a leaf.
+  static K added_key(const Sought& key, const Value& value) {
+    if constexpr (kSet) {
+      return value;
+    } else {
+      return key;
+    }
+  }
   template <class N, class Payload>
   static void place(N* node, SlotOrder order, int position, const K& key, const Payload& payload) {
     const int slot = order.free_slot();

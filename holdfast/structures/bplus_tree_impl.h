@@ -192,10 +192,11 @@ auto BPlusTree<H, K, V, kPromote>::find_or_insert(const Sought& key, Make&& make
     return &leaf->value(order.slot(position));
   }
   const Value value = make();
+  const K added = added_key(key, value);
   if (order.full()) {
-    split_and_place(path, leaf, order, position, key, value);
+    split_and_place(path, leaf, order, position, added, value);
   } else {
-    place(leaf, order, position, key, value);
+    place(leaf, order, position, added, value);
   }
   return nullptr;
 }

@@ -36,6 +36,13 @@ struct WideKey {
   bool operator==(const WideKey& other) const { return number == other.number; }
 };
 
+/// A key with something that does not count in its order.
+struct LabelledKey {
+  int64_t number;
+  int64_t label;
+  bool operator<(const LabelledKey& other) const { return number < other.number; }
+};
+
 template <class Scenario, class H>
 typename Scenario::Structure* prepare(H& heap) {
   auto* s = heap.template root<typename Scenario::Structure>(Scenario::kName).value();
@@ -198,19 +205,23 @@ struct LeafSplitBesidePut {
 /// The same in a set, where a put stores the key.
 template <class H, bool kPromote>
 struct LeafSplitBesidePutToSet {
-  using Structure = BPlusTree<H, WideKey, void, kPromote>;
+  using Structure = BPlusTree<H, LabelledKey, void, kPromote>;
   static constexpr const char* kName = "bplus_tree.split_beside_put_to_set";
-  static WideKey labelled(int64_t n, int64_t label) { return {n, {label}}; }
   static void fill(Structure& s) {
     for (int64_t key = 1; key <= 15; ++key) {
-      s.insert(WideKey::of(10 * key), WideKey::of(10 * key));
+      put(s, 10 * key, 0);
     }
   }
-  static void first(Structure& s) { s.insert(WideKey::of(145), WideKey::of(145)); }
-  static void second(Structure& s) { s.put(WideKey::of(150), labelled(150, 7)); }
+  static void first(Structure& s) { put(s, 145, 0); }
+  static void second(Structure& s) { put(s, 150, 7); }
   static Status judge(const Structure& s) {
-    const auto held = s.find(WideKey::of(150));
-    return held && held->padding[0] == 7 ? Status() : Status(Code::corrupt, "the put is lost");
+    const auto held = s.find({150, 0});
+    return held && held->label == 7 ? Status() : Status(Code::corrupt, "the put is lost");
+  }
+
+ private:
+  static void put(Structure& s, int64_t number, int64_t label) {
+    s.put({number, label}, {number, label});
   }
 };
 
