@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "holdfast/db/slice.h"
-#include "holdfast/db/stored_key.h"
+#include "holdfast/db/whole_words.h"
 
 namespace holdfast::db {
 

@@ -61,10 +61,8 @@ class StoreAudit {
     for (size_t i = 0; i < slots_ && good; ++i) {
       counts_.push_back(root.slots.load()[i].count);
     }
-    good = good && tree("keys", root.tree,
-                        [&](const StoredKey<H>& stored, const StoredKey<H>& /*its own value*/) {
-                          return entry(stored);
-                        });
+    good =
+        good && tree("keys", root.tree, [&](const StoredKey<H>& stored) { return entry(stored); });
     for (size_t i = 0; i < slots_ && good; ++i) {
       const Slot<H>& slot = root.slots.load()[i];
       good = list(slot.recent, slot.recent_tail) && list(slot.parked, slot.parked_tail);

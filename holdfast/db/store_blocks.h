@@ -10,6 +10,7 @@
 #include <string>
 
 #include "holdfast/db/stored_key.h"
+#include "holdfast/db/whole_words.h"
 #include "holdfast/structures/bplus_tree.h"
 
 namespace holdfast::db {
@@ -36,7 +37,7 @@ struct Blob {
 
 /// One value a key has or had, or the fact that it was deleted; with its key, so that who has found
 /// it has key and value side by side. The key's bytes follow, then, from the next whole word on,
-/// those of a short value. The tree holds the key of the newest one, in which it ends.
+/// those of a short value. The tree's leaves point to the key in the newest one.
 template <class H>
 struct Version {
   static constexpr uint64_t kDeleted = ~uint64_t{0};

@@ -18,11 +18,6 @@
 
 namespace holdfast::db {
 
-/// What follows a key begins at a word: words are copied faster than bytes.
-constexpr size_t whole_words(size_t bytes) {
-  return (bytes + 7) / 8 * 8;
-}
-
 /// The bytes follow.
 template <class H>
 struct KeyBlock {

@@ -143,9 +143,10 @@ class BPlusTree {
 
   Status check() const;
   /// The shape of a tree that may be damaged anywhere. take(p, n) says whether p is a block of at
-  /// least n bytes that nobody else has; see(key, value) and separator(key), in order, whether an
-  /// entry and a key of an inner node are sound. Nothing is followed before that, and the walk ends
-  /// at the first false. What is wrong with the tree itself, or null; empty where one said false.
+  /// least n bytes that nobody else has; see, called as scan's f, and separator(key), in order,
+  /// whether an entry and a key of an inner node are sound. Nothing is followed before that, and
+  /// the walk ends at the first false. What is wrong with the tree itself, or null; empty where one
+  /// said false.
   template <class Take, class See, class Separator>
   const char* audit(Take&& take, See&& see, Separator&& separator) const;
 

@@ -39,7 +39,7 @@ struct BPlusTree<H, K, V, kPromote>::Audit {
     }
     last = at;
     for (int i = 0; i < order.count(); ++i) {
-      if (!see(at->key[order.slot(i)].load(), at->value(order.slot(i)).load())) {
+      if (!show(at, order.slot(i), see)) {
         return fail("");
       }
     }
