@@ -135,12 +135,12 @@ OptimisticTransaction* EngineDB<E>::BeginTransaction() {
 
 template <class E>
 Iterator* EngineDB<E>::NewIterator(const ReadOptions& options) {
-  if (options.snapshot != nullptr) {
-    return new HeapIterator<H>(*store_, view_of(options.snapshot), false);
+  if (const View* shared = view_of(options.snapshot)) {
+    Store<H>::share_view(shared);  // the snapshot may be released before the iterator is
+    return new HeapIterator<H>(*store_, shared);
   }
   auto view = store_->open_view();
-  return view ? new HeapIterator<H>(*store_, *view, true)
-              : NewErrorIterator(translated(view.status()));
+  return view ? new HeapIterator<H>(*store_, *view) : NewErrorIterator(translated(view.status()));
 }
 
 template <class E>

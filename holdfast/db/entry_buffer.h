@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "holdfast/db/slice.h"
@@ -12,14 +13,15 @@
 
 namespace holdfast::db {
 
-/// Neighbouring entries of a store, copied out of the heap: what an iterator has read ahead. Each
-/// is known by its place, a number of bytes; end() is that of none. Keeps its memory from one
-/// filling to the next; the little that a seek reads fits into the object itself.
+/// Neighbouring entries of a store: what an iterator has read ahead, copied out of the heap or left
+/// where it lies. Each is known by its place, a number of bytes; end() is that of none. Keeps its
+/// memory from one filling to the next; the little that a seek reads fits into the object itself.
 class EntryBuffer {
   struct Header {
     size_t before;  ///< place of the entry before this one
     size_t key_bytes;
     size_t value_bytes;
+    const char* in_place;  ///< key and value; null: they follow
   };
 
  public:
@@ -58,28 +60,40 @@ class EntryBuffer {
     char* key;
     char* value;  ///< whole_words() of the key behind it, as in a Version
   };
-  /// For one more entry; the pointers hold until the next one.
+  /// For a copy of one more entry; the pointers hold until the next one.
   Room add(size_t key_bytes, size_t value_bytes) {
-    const Header added{last_, key_bytes, value_bytes};
-    reserve(end_ + bytes_of(added));
-    last_ = end_;
-    std::memcpy(bytes_ + last_, &added, sizeof(added));
-    end_ += bytes_of(added);
+    append(key_bytes, value_bytes, nullptr);
     char* const key = bytes_ + last_ + sizeof(Header);
     return {key, key + whole_words(key_bytes)};
+  }
+  /// One more entry, whose bytes stay where they are, laid out as in a Version.
+  void add_in_place(const char* key, size_t key_bytes, size_t value_bytes) {
+    append(key_bytes, value_bytes, key);
   }
 
  private:
   static size_t bytes_of(const Header& h) {
-    return sizeof(Header) + whole_words(h.key_bytes) + whole_words(h.value_bytes);
+    return sizeof(Header) +
+           (h.in_place != nullptr ? 0 : whole_words(h.key_bytes) + whole_words(h.value_bytes));
   }
   const Header& header(size_t at) const { return *reinterpret_cast<const Header*>(bytes_ + at); }
-  const char* content(size_t at) const { return bytes_ + at + sizeof(Header); }
+  const char* content(size_t at) const {
+    const char* const in_place = header(at).in_place;
+    return in_place != nullptr ? in_place : bytes_ + at + sizeof(Header);
+  }
 
-  void reserve(size_t bytes) {
-    if (bytes <= capacity_) {
-      return;
+  void append(size_t key_bytes, size_t value_bytes, const char* in_place) {
+    const Header added{last_, key_bytes, value_bytes, in_place};
+    const size_t end = end_ + bytes_of(added);
+    if (end > capacity_) [[unlikely]] {
+      reserve(end);
     }
+    last_ = end_;
+    new (bytes_ + last_) Header(added);
+    end_ = end;
+  }
+
+  [[gnu::noinline]] void reserve(size_t bytes) {
     const size_t larger = bytes > 2 * capacity_ ? bytes : 2 * capacity_;
     auto moved = std::make_unique_for_overwrite<char[]>(larger);
     std::memcpy(moved.get(), bytes_, end_);

@@ -28,14 +28,9 @@ inline const View* view_of(const Snapshot* snapshot) {
 template <class H>
 class HeapIterator final : public Iterator {
  public:
-  /// With `owned`, closes the view at its end.
-  HeapIterator(Store<H>& store, const View* view, bool owned)
-      : store_(store), view_(view), owned_(owned) {}
-  ~HeapIterator() override {
-    if (owned_) {
-      store_.close_view(view_);
-    }
-  }
+  /// Closes the view at its end.
+  HeapIterator(Store<H>& store, const View* view) : store_(store), view_(view) {}
+  ~HeapIterator() override { store_.close_view(view_); }
 
   bool Valid() const override { return at_ < buffer_.end(); }
   void SeekToFirst() override { seek(Step::first, {}); }
@@ -97,8 +92,7 @@ class HeapIterator final : public Iterator {
   }
 
   Store<H>& store_;
-  const View* view_;
-  bool owned_;
+  const View* const view_;
   EntryBuffer buffer_;
   size_t at_ = 0;  ///< place in the buffer; its end: at no entry
   bool forwards_ = true;

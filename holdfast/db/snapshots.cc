@@ -57,11 +57,15 @@ View* Snapshots::open() {
   }
   shard.views.splice(shard.views.begin(), shard.closed, shard.closed.begin());
   View& view = shard.views.front();
+  view.holders.store(1, std::memory_order_relaxed);
   view.known.store(false, std::memory_order_relaxed);  // whoever judges it has the lists
   return &view;
 }
 
 void Snapshots::close(const View* view) {
+  if (view->holders.fetch_sub(1) > 1) {
+    return;
+  }
   Shard& shard = shards_[view->shard];
   const Hold hold(shard, -1);
   // Most are closed soon, and stand in front.

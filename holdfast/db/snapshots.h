@@ -24,8 +24,9 @@ struct View {
   View(size_t slots, size_t entered) : counts(slots), shard(entered) {}
 
   std::vector<uint64_t> counts;
-  std::atomic<bool> known{false};  ///< counts are set
-  const size_t shard;              ///< of Snapshots, where it is entered
+  std::atomic<bool> known{false};       ///< counts are set
+  mutable std::atomic<int> holders{1};  ///< a snapshot, iterators
+  const size_t shard;                   ///< of Snapshots, where it is entered
 
   bool sees(uint64_t stamp) const { return counts[Stamp::slot(stamp)] >= Stamp::count(stamp); }
 };
@@ -56,6 +57,9 @@ class Snapshots {
   /// A view whose counts the caller is to set, one per used slot, and then to announce.
   View* open();
   static void announce(View* view) { view->known.store(true, std::memory_order_release); }
+  /// For one more holder of an open view, who closes it too.
+  static void share(const View* view) { view->holders.fetch_add(1, std::memory_order_relaxed); }
+  /// Ends with the last of its holders.
   void close(const View* view);
   /// How many are open; of each list at some moment, not of all at the same.
   size_t size() const;

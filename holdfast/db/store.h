@@ -78,8 +78,10 @@ class Store {
   /// long as all of them take no more than `most` bytes.
   Status read_ahead(Step step, const Slice& from, const View* view, size_t most, EntryBuffer* to);
 
-  /// Both cost a read transaction and a few loads per thread slot, whatever the store holds.
+  /// Costs a read transaction and a few loads per thread slot, whatever the store holds.
   Result<View*> open_view();
+  /// Who shares an open view closes it too; it ends with the last one.
+  static void share_view(const View* view) { Snapshots::share(view); }
   void close_view(const View* view);
 
   /// The update transaction after the first `sequence` ones; `*found`: there is one. not_found: it
@@ -113,6 +115,12 @@ class Store {
         slots_(slots),
         snapshots_(slots) {}
 
+  static constexpr bool plain_reads() {
+    if constexpr (requires { H::Engine::kDescription; }) {
+      return H::Engine::kDescription.plain_reads;
+    }
+    return false;  // it is chosen at run time
+  }
   static bool in_transaction() { return H::Machine::context() != nullptr; }
   Versions<H> versions() { return Versions<H>(*root_, comparator_, snapshots_); }
   Slot<H>& slot(size_t i) const { return root_->slots.load()[i]; }
@@ -128,8 +136,8 @@ class Store {
   }
   Result<Blob<H>*> write_ahead(const Slice& value);
   void abandon(const std::vector<Blob<H>*>& ahead);
-  static bool copy_entry(const V* newest, const View* view, size_t most, size_t* spent,
-                         EntryBuffer* to);
+  static bool add_entry(const V* newest, const View* view, size_t most, size_t* spent,
+                        EntryBuffer* to);
   template <class F>
   void visit_from(Step step, const Slice& from, F&& f) const;
 

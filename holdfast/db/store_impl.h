@@ -315,7 +315,7 @@ Result<bool> Store<H>::get(const Slice& key, const View* view, std::string* valu
   return status.ok() ? Result<bool>(found) : Result<bool>(std::move(status));
 }
 
-/// Calls f(field of the stored key) along the way until it returns false.
+/// Calls f, as the tree's scans do, along the way until it returns false.
 template <class H>
 template <class F>
 void Store<H>::visit_from(Step step, const Slice& from, F&& f) const {
@@ -335,53 +335,76 @@ void Store<H>::visit_from(Step step, const Slice& from, F&& f) const {
   }
 }
 
-/// Versions lie anywhere in the heap, so a walk would wait for each of them. They are looked at in
-/// groups, whose lines are asked for side by side.
+/// Versions lie anywhere in the heap, so a walk would wait for each of them. Their lines are asked
+/// for side by side; on a long walk, those of a leaf before the versions of the leaf before it are
+/// looked at.
 template <class H>
 holdfast::Status Store<H>::read_ahead(Step step, const Slice& from, const View* view, size_t most,
                                       EntryBuffer* to) {
-  constexpr size_t kGroup = 16;
   constexpr size_t kUsualEntry = 128;
-  const V* group[kGroup];
-  const size_t full = std::min(kGroup, 1 + most / kUsualEntry);
+  constexpr int kMost = SlotOrder::kSlots;
+  struct Group {
+    const V* version[kMost];
+    int size = 0;
+  };
+  const int group_size = static_cast<int>(std::min(size_t{kMost}, 1 + most / kUsualEntry));
+  const bool is_long = group_size == kMost;
   return heap_.read([&] {
     to->clear();
     size_t spent = 0;
-    size_t held = 0;
     bool more = true;
-    const auto take = [&] {
-      for (size_t i = 0; i < held && more; ++i) {
-        more = copy_entry(group[i], view, most, &spent, to);
+    Group groups[2];
+    int next = 0;
+    const auto take = [&](Group& group) {
+      for (int i = 0; i < group.size && more; ++i) {
+        more = add_entry(group.version[i], view, most, &spent, to);
       }
-      held = 0;
-      return more;
+      group.size = 0;
     };
-    visit_from(step, from, [&](const typename Versions<H>::TreeField& key) {
-      group[held] = Versions<H>::newest(key);
-      prefetch(group[held++], sizeof(V) + kUsualEntry);
-      return held < full || take();
+    visit_from(step, from, [&](const typename StoreRoot<H>::Tree::Run& run) {
+      for (int i = 0; i < run.size() && more;) {
+        Group& group = groups[next];
+        for (; group.size < group_size && i < run.size(); ++i) {
+          const V* const version = Versions<H>::newest(run.value(i));
+          prefetch(version, sizeof(V) + kUsualEntry);
+          group.version[group.size++] = version;
+        }
+        if (is_long) {
+          next = 1 - next;
+        }
+        take(groups[next]);
+      }
+      return more;
     });
-    to->set_ended(take());
+    take(groups[1 - next]);
+    to->set_ended(more);
   });
 }
 
-/// False when there is no room for more, and perhaps not for this one.
+/// False when there is no room for more, and perhaps not for this one. What a view sees is neither
+/// changed nor freed while the view is open, so it stays where it lies if that is where loads find
+/// it.
 template <class H>
-bool Store<H>::copy_entry(const V* newest, const View* view, size_t most, size_t* spent,
-                          EntryBuffer* to) {
+bool Store<H>::add_entry(const V* newest, const View* view, size_t most, size_t* spent,
+                         EntryBuffer* to) {
   constexpr size_t kLook = 32;  // a look at an entry costs this much, whether or not it is seen
   const V* version = Versions<H>::seen(newest, view);
-  const size_t key_size = version == nullptr ? 0 : key_bytes(&version->key);
-  const size_t value_size = version == nullptr ? 0 : Versions<H>::value_bytes(version);
-  *spent += kLook + key_size + value_size;
+  if (version == nullptr) {
+    *spent += kLook;
+    return *spent <= most || to->empty();
+  }
+  const auto content = Versions<H>::content(version);
+  *spent += kLook + content.key_bytes + content.value_bytes;
   if (*spent > most && !to->empty()) {
     return false;
   }
-  if (version != nullptr) {
-    const auto room = to->add(key_size, value_size);
-    Versions<H>::load_both(version, key_size, value_size, room.key);
+  if (plain_reads() && view != nullptr && content.blob == nullptr) {
+    to->add_in_place(version->key.content(), content.key_bytes, content.value_bytes);
+  } else {
+    const auto room = to->add(content.key_bytes, content.value_bytes);
+    Versions<H>::load_both(version, content, room.key);
   }
-  return version == nullptr || *spent < most;
+  return *spent < most;
 }
 
 template <class H>

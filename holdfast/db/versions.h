@@ -50,31 +50,39 @@ class Versions {
     }
     return version == nullptr || version->deleted() ? nullptr : version;
   }
+  /// How long a version's key and value are, and where a long value is.
+  struct Content {
+    size_t key_bytes;
+    size_t value_bytes;
+    const Blob<H>* blob;  ///< null: the value lies behind the key
+
+    /// Of what lies in the version's block.
+    size_t beside() const { return whole_words(key_bytes) + (blob == nullptr ? value_bytes : 0); }
+  };
+  /// Of a version that is no deletion. What a damaged length would lead to is not read.
+  static Content content(const V* version) {
+    const Content found{key_bytes(&version->key), version->bytes, version->blob};
+    if (found.blob == nullptr ? !holds(version, found)
+                              : !Blobs<H>::holds(found.blob, found.value_bytes)) [[unlikely]] {
+      throw_damaged("the length of a value");
+    }
+    return found;
+  }
   static void load_value(const V* version, std::string* to) {
-    to->resize(value_bytes(version));
-    if (const Blob<H>* blob = version->blob) {
-      Blobs<H>::load(blob, to->data());
+    const Content at = content(version);
+    to->resize(at.value_bytes);
+    if (at.blob != nullptr) {
+      Blobs<H>::load(at.blob, to->data());
     } else {
-      H::Engine::load_range(to->data(), version->value(version->key.bytes), to->size());
+      H::Engine::load_range(to->data(), version->value(at.key_bytes), at.value_bytes);
     }
   }
   /// The key, and from the next whole word on the value, into room for so much.
-  static void load_both(const V* version, size_t key_size, size_t value_size, char* to) {
-    const Blob<H>* const blob = version->blob;
-    const size_t beside = blob == nullptr ? value_size : 0;
-    H::Engine::load_range(to, version->key.content(), whole_words(key_size) + beside);
-    if (blob != nullptr) {
-      Blobs<H>::load(blob, to + whole_words(key_size));
+  static void load_both(const V* version, const Content& at, char* to) {
+    H::Engine::load_range(to, version->key.content(), at.beside());
+    if (at.blob != nullptr) {
+      Blobs<H>::load(at.blob, to + whole_words(at.key_bytes));
     }
-  }
-  /// Of a version that is no deletion. What a damaged length would lead to is not read.
-  static size_t value_bytes(const V* version) {
-    const size_t bytes = version->bytes;
-    const Blob<H>* const blob = version->blob;
-    if (blob == nullptr ? !holds(version, bytes) : !Blobs<H>::holds(blob, bytes)) [[unlikely]] {
-      throw_damaged("the length of a value");
-    }
-    return bytes;
   }
 
   /// Has a concurrent change of `key` conflict with this transaction: what was read of it counts as
@@ -161,10 +169,10 @@ class Versions {
   bool parked() const { return parked_; }
 
  private:
-  static bool holds(const V* version, size_t short_value_bytes) {
+  static bool holds(const V* version, const Content& content) {
     const auto* context = static_cast<const Context*>(H::Machine::context());
-    return short_value_bytes <= kMostShortValue &&
-           context->covers(version->value(key_bytes(&version->key)), short_value_bytes);
+    return content.value_bytes <= kMostShortValue &&
+           context->covers(version->value(content.key_bytes), content.value_bytes);
   }
 
   /// Replacing a version takes two looks at earlier ones, so that lists do not grow.

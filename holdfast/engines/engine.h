@@ -64,6 +64,9 @@ struct Description {
   /// A hardware design for durability: runs on simulated machines that have one, timed, and there
   /// only.
   bool needs_design = false;
+  /// What a committed transaction stored lies at its address, for plain loads outside transactions
+  /// too and whatever runs meanwhile, until another transaction stores to it.
+  bool plain_reads = false;
   const char* log;     ///< kind of log, in words
   const char* fences;  ///< pfence + psync per update transaction, in words
   const OptionInfo* options;

@@ -117,8 +117,8 @@ class BPlusTree {
   void hold_place(const Sought& key) const { descend(key)->order.promote(); }
 
   /// Calls f(key, value), or f(field of the value) where f takes no more, for the entries with keys
-  /// >= `from` (with `beyond`: > `from`), in key order, until it returns false. f must not change
-  /// the tree.
+  /// >= `from` (with `beyond`: > `from`), in key order, until it returns false. An f that takes a
+  /// Run is called with all entries of a leaf at once. f must not change the tree.
   template <class F>
   void scan(const Sought& from, F&& f, bool beyond = false) const;
   /// The same from the first entry on.
@@ -182,6 +182,27 @@ class BPlusTree {
   using Leaf = std::conditional_t<kSet, KeyNode, Node<Value>>;
   using Inner = Node<void*>;
 
+ public:
+  /// Neighbouring entries of a leaf, in the order of a walk; there is at least one.
+  class Run {
+   public:
+    int size() const { return size_; }
+    const Field<Value>& value(int i) const { return leaf_->value(slot(i)); }
+
+   private:
+    friend BPlusTree;
+    Run(const Leaf* leaf, SlotOrder order, int first, int step, int size)
+        : leaf_(leaf), order_(order), first_(first), step_(step), size_(size) {}
+    int slot(int i) const { return order_.slot(first_ + step_ * i); }
+
+    const Leaf* leaf_;
+    SlotOrder order_;
+    int first_;
+    int step_;
+    int size_;
+  };
+
+ private:
   /// A tree grows by one level when its root splits, which takes at least 8 times the entries of
   /// the time before; a longer path means damage.
   static constexpr int kMaxHeight = 24;
@@ -297,9 +318,12 @@ class BPlusTree {
   Leaf* descend(const Sought& key, Path& path) const;
   static Leaf* first_leaf(void* node, int height);
   static Leaf* leaf_before(Path& path);
+  static void* sibling_before(const Path& path);
   static Leaf* descend_last(void* node, int height, Path& path);
   template <class F>
   static bool show(const Leaf* leaf, int slot, F& f);
+  template <class F>
+  static bool show(const Run& run, F& f);
   template <class F>
   static void walk(const Leaf* leaf, SlotOrder order, int position, F& f);
   template <class F>

@@ -75,12 +75,25 @@ bool BPlusTree<H, K, V, kPromote>::show(const Leaf* leaf, int slot, F& f) {
 
 template <class H, class K, class V, bool kPromote>
 template <class F>
+bool BPlusTree<H, K, V, kPromote>::show(const Run& run, F& f) {
+  if constexpr (std::is_invocable_v<F&, const Run&>) {
+    return run.size() == 0 || f(run);
+  } else {
+    for (int i = 0; i < run.size(); ++i) {
+      if (!show(run.leaf_, run.slot(i), f)) {
+        return false;
+      }
+    }
+    return true;
+  }
+}
+
+template <class H, class K, class V, bool kPromote>
+template <class F>
 void BPlusTree<H, K, V, kPromote>::walk(const Leaf* leaf, SlotOrder order, int position, F& f) {
   for (;;) {
-    for (; position < order.count(); ++position) {
-      if (!show(leaf, order.slot(position), f)) {
-        return;
-      }
+    if (!show(Run(leaf, order, position, 1, order.count() - position), f)) {
+      return;
     }
     leaf = next_of(leaf);
     if (leaf == nullptr) {
@@ -130,6 +143,16 @@ auto BPlusTree<H, K, V, kPromote>::leaf_before(Path& path) -> Leaf* {
   return descend_last(child(inner, SlotOrder(inner->order), index), height, path);
 }
 
+/// The leaf before the one the path leads to, where both have the same parent; else null.
+template <class H, class K, class V, bool kPromote>
+void* BPlusTree<H, K, V, kPromote>::sibling_before(const Path& path) {
+  if (path.depth == 0 || path.index[path.depth - 1] == 0) {
+    return nullptr;
+  }
+  const Inner* const parent = path.node[path.depth - 1];
+  return child(parent, SlotOrder(parent->order), path.index[path.depth - 1] - 1);
+}
+
 /// Lengthens the path to this height by last children.
 template <class H, class K, class V, bool kPromote>
 auto BPlusTree<H, K, V, kPromote>::descend_last(void* node, int height, Path& path) -> Leaf* {
@@ -149,14 +172,15 @@ template <class F>
 void BPlusTree<H, K, V, kPromote>::walk_back(Path& path, const Leaf* leaf, SlotOrder order,
                                              int position, F& f) {
   for (;;) {
-    for (; position > 0; --position) {
-      if (!show(leaf, order.slot(position - 1), f)) {
-        return;
-      }
+    if (!show(Run(leaf, order, position - 1, -1, position), f)) {
+      return;
     }
     leaf = leaf_before(path);
     if (leaf == nullptr) {
       return;
+    }
+    if constexpr (kThreeWay) {
+      prefetch(sibling_before(path), sizeof(Leaf));
     }
     order = SlotOrder(leaf->order);
     position = order.count();

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -231,6 +232,71 @@ void promotion_prevents_write_skew(W& w) {
     const auto v = values(heap);
     ASSERT_GE(v[0] + v[1], 0) << "round " << round;
   }
+}
+
+/// Smaller than a line, so that what lies at rest has neighbours that do not.
+template <class H>
+struct Box {
+  typename H::template Field<uint64_t> word[5];
+
+  static uint64_t content(uint64_t box, int i) { return 0x9e3779b97f4a7c15 * (8 * box + i + 1); }
+  void fill(uint64_t box) {
+    for (int i = 0; i < 5; ++i) {
+      word[i] = content(box, i);
+    }
+  }
+};
+
+template <class H>
+struct Shelf {
+  static constexpr const char* kTypeName = "conformance.Shelf";
+  static constexpr uint32_t kTypeVersion = 1;
+  static constexpr uint64_t kPlaces = 256;
+  typename H::template Field<Box<H>*> place[kPlaces];
+};
+
+template <class W>
+void what_is_at_rest_takes_plain_loads(W& w) {
+  using H = typename W::H;
+  if (!w.description().plain_reads) {
+    GTEST_SKIP() << "the engine does not promise it";
+  }
+  auto& heap = w.heap();
+  auto* shelf = heap.template root<Shelf<H>>("shelf").value();
+  std::vector<int> seen(static_cast<size_t>(w.threads()));
+  w.run(w.threads(), [&](int thread) {
+    Random random(static_cast<uint64_t>(thread) + 1);
+    const auto put_up = [&](uint64_t place, bool keep) {
+      heap.update([&] {
+            auto* box = H::template make<Box<H>>();
+            box->fill(place);
+            shelf->place[place] = box;
+            auto* scratch = H::template make<Box<H>>();  // its block is used again and again
+            scratch->fill(~place);
+            H::template destroy(scratch);
+            if (!keep) {
+              throw place;
+            }
+          })
+          .check();
+    };
+    for (int i = 0; i < w.rounds(); ++i) {
+      const auto place = static_cast<uint64_t>(i * w.threads() + thread) % Shelf<H>::kPlaces;
+      EXPECT_THROW(put_up(place, false), uint64_t);
+      put_up(place, true);
+      for (int look = 0; look < 4; ++look) {
+        const uint64_t other = random.below(static_cast<uint64_t>((i + 1) * w.threads()));
+        const Box<H>* const box = heap.read([&] { return shelf->place[other].load(); }).value();
+        for (int k = 0; k < 5 && box != nullptr; ++k) {
+          const auto* at = reinterpret_cast<const uint64_t*>(&box->word[k]);
+          ASSERT_EQ(H::Machine::load(at), Box<H>::content(other, k))
+              << "thread " << thread << " round " << i << " place " << other << " word " << k;
+          seen[static_cast<size_t>(thread)] += 1;
+        }
+      }
+    }
+  });
+  EXPECT_GT(std::accumulate(seen.begin(), seen.end(), 0), 0);
 }
 
 }  // namespace holdfast::conformance

@@ -50,6 +50,7 @@ std::vector<Question<W>> all_questions() {
       {"WriteSkewIsFoundWhereItIsAllowedAndNowhereElse",
        &write_skew_is_found_where_it_is_allowed_and_nowhere_else<W>},
       {"PromotionPreventsWriteSkew", &promotion_prevents_write_skew<W>},
+      {"WhatIsAtRestTakesPlainLoads", &what_is_at_rest_takes_plain_loads<W>},
       {"HistoriesAreWhatWasPromised", &histories_are_what_was_promised<W>},
   };
 }

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "holdfast/base/random.h"
@@ -192,6 +193,54 @@ TEST_F(StructuresBPlusTreeTest, ScansBackwardsAndBeyond) {
                          [](uint64_t key, const auto& entry) { return key == entry.first; }));
 }
 
+TEST_F(StructuresBPlusTreeTest, ScansLeafByLeaf) {
+  Random random(3);
+  for (int i = 0; i < 600; ++i) {
+    insert(3 * random.below(600));
+  }
+  for (int i = 0; i < 300; ++i) {
+    erase(3 * random.below(600));
+  }
+  size_t runs = 0;
+  std::vector<uint64_t> seen;
+  const auto gather = [&](const Tree::Run& run) {
+    EXPECT_GT(run.size(), 0);
+    EXPECT_LE(run.size(), SlotOrder::kSlots);
+    for (int i = 0; i < run.size(); ++i) {
+      seen.push_back(run.value(i));
+    }
+    ++runs;
+    return true;
+  };
+  const auto expect_seen = [&](auto from, auto to) {
+    std::vector<uint64_t> expected;
+    std::transform(from, to, std::back_inserter(expected),
+                   [](const auto& entry) { return entry.second; });
+    EXPECT_EQ(std::exchange(seen, {}), expected);
+  };
+  for (uint64_t from = 0; from < 1810; from += 1 + random.below(4)) {
+    tree_->scan(from, gather);
+    expect_seen(model_.lower_bound(from), model_.end());
+    tree_->scan(from, gather, true);
+    expect_seen(model_.upper_bound(from), model_.end());
+    tree_->scan_back(from, gather);
+    expect_seen(std::make_reverse_iterator(model_.lower_bound(from)), model_.rend());
+  }
+  runs = 0;
+  tree_->for_each_back(gather);
+  expect_seen(model_.rbegin(), model_.rend());
+  EXPECT_LT(runs, model_.size() / 2);
+
+  size_t told = 0;
+  tree_->for_each([&](const Tree::Run& run) {
+    gather(run);
+    return ++told < 3;
+  });
+  EXPECT_EQ(told, 3u);
+  ASSERT_LT(seen.size(), model_.size());
+  expect_seen(model_.begin(), std::next(model_.begin(), static_cast<int64_t>(seen.size())));
+}
+
 TEST_F(StructuresBPlusTreeTest, ScansNothingWhereThereIsNothing) {
   const auto never = [](uint64_t /*key*/, uint64_t /*value*/) {
     ADD_FAILURE();
@@ -200,6 +249,10 @@ TEST_F(StructuresBPlusTreeTest, ScansNothingWhereThereIsNothing) {
   tree_->for_each_back(never);
   tree_->scan_back(7, never);
   tree_->scan(7, never, true);
+  tree_->for_each([](const Tree::Run& /*run*/) {
+    ADD_FAILURE();
+    return true;
+  });
 }
 
 TEST_F(StructuresBPlusTreeTest, AscendingKeysFillTheLeaves) {

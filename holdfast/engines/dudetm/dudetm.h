@@ -49,6 +49,7 @@ class DudeTm : public LoggedLsaEngine<M, DudeTm<M>> {
       .durability = Durability::strict,
       .layout = Layout::working_copy,
       .needs_htm = false,
+      .plain_reads = true,
       .log = "redo, per thread",
       .fences = "1",
       .options = kLoggedLsaOptions,

@@ -39,6 +39,7 @@ inline constexpr Description kFurMv = {
     .durability = Durability::strict,
     .layout = Layout::working_copy,
     .needs_htm = false,
+    .plain_reads = true,
     .log = "redo, per thread",
     .fences = "2",
     .options = kFurMvOptions,

@@ -51,6 +51,7 @@ class Mnemosyne : public LsaEngine<M, Mnemosyne<M>> {
       .durability = Durability::strict,
       .layout = Layout::in_place,
       .needs_htm = false,
+      .plain_reads = true,
       .log = "redo, per thread",
       .fences = "4, or 2 with torn bits",
       .options = kMnemosyneOptions,

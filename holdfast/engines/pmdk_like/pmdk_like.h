@@ -157,6 +157,7 @@ struct Pmdk {
       .durability = Durability::strict,
       .layout = Layout::in_place,
       .needs_htm = false,
+      .plain_reads = true,
       .log = "undo, of ranges",
       .fences = "2 + two per range",
       .options = kOptions,

@@ -36,6 +36,7 @@ class Quadra : public CombinedEngine<M, ExclusiveGate<M>, quadra::Writer<M, Excl
       .durability = Durability::strict,
       .layout = Layout::working_copy,
       .needs_htm = false,
+      .plain_reads = true,
       .log = "none: records with the old value",
       .fences = "1 per batch",
       .options = quadra::kOptions,

@@ -47,6 +47,7 @@ class SpecPmt : public LoggedLsaEngine<M, SpecPmt<M>> {
       .durability = Durability::strict,
       .layout = Layout::in_place,
       .needs_htm = false,
+      .plain_reads = true,
       .log = "redo, per thread",
       .fences = "1",
       .options = kLoggedLsaOptions,

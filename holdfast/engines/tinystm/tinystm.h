@@ -45,6 +45,7 @@ class TinyStm : public LsaEngine<M, TinyStm<M>> {
       .durability = Durability::none,
       .layout = Layout::working_copy,
       .needs_htm = false,
+      .plain_reads = true,
       .log = "none",
       .fences = "0",
       .options = kOptions,

@@ -49,6 +49,7 @@ class Trinity : public LsaEngine<M, Trinity<M>> {
       .durability = Durability::strict,
       .layout = Layout::working_copy,
       .needs_htm = false,
+      .plain_reads = true,
       .log = "none: records with the old value",
       .fences = "2",
       .options = trinity::kOptions,

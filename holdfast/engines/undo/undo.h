@@ -116,6 +116,7 @@ struct Textbook {
       .durability = Durability::strict,
       .layout = Layout::in_place,
       .needs_htm = false,
+      .plain_reads = true,
       .log = "undo",
       .fences = "2 + one per store",
       .options = kOptions,

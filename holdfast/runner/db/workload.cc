@@ -163,9 +163,11 @@ class Runner {
         --out_.by_kind[0];
         return;
       }
-      out_.consume(at->key());
-      out_.consume(at->value());
-      out_.bytes += at->key().size() + at->value().size();
+      const std::string_view key = at->key();
+      const std::string_view value = at->value();
+      out_.consume(key);
+      out_.consume(value);
+      out_.bytes += key.size() + value.size();
     }
   }
 
