@@ -50,11 +50,15 @@ class EntryBuffer {
   bool ended() const { return ended_; }
   void set_ended(bool ended) { ended_ = ended; }
 
-  void clear() {
+  /// With `in_place`, what is added now may stay where it lies.
+  void clear(bool in_place) {
+    in_place_ = in_place;
     last_ = 0;
     end_ = 0;
     ended_ = false;
   }
+
+  bool in_place() const { return in_place_; }
 
   struct Room {
     char* key;
@@ -109,6 +113,7 @@ class EntryBuffer {
   size_t last_ = 0;  ///< place of the last entry
   size_t end_ = 0;
   bool ended_ = false;
+  bool in_place_ = false;
 };
 
 }  // namespace holdfast::db

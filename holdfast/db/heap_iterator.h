@@ -84,7 +84,7 @@ class HeapIterator final : public Iterator {
     forwards_ = step != Step::last && step != Step::before;
     const auto filled = store_.read_ahead(step, from, view_, ahead_, &buffer_);
     if (!filled.ok()) {
-      buffer_.clear();
+      buffer_.clear(false);
       status_ = translated(filled);
     } else if (!status_.ok()) {
       status_ = Status::OK();

@@ -156,3 +156,4 @@ class Store {
 
 #include "holdfast/db/store_feed.h"
 #include "holdfast/db/store_impl.h"
+#include "holdfast/db/store_walk.h"

@@ -349,3 +349,4 @@ class BPlusTree {
 
 #include "holdfast/structures/bplus_tree_audit.h"
 #include "holdfast/structures/bplus_tree_impl.h"
+#include "holdfast/structures/bplus_tree_walk.h"

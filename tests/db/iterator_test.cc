@@ -193,6 +193,26 @@ TEST_P(DbIterator, OutlivesItsSnapshot) {
   expect_tidy(file);
 }
 
+TEST_P(DbIterator, KeepsWhatItsOwnTransactionReplaces) {
+  const Status status = file->Transact([&](Transaction& t) {
+    t.Put("a", "first");
+    const std::unique_ptr<Iterator> at(file->NewIterator({}));
+    at->SeekToFirst();
+    EXPECT_TRUE(at->Valid());
+    const std::string shown = at->Valid() ? at->value().ToString() : "";
+    t.Put("a", "other");
+    t.Put("b", "again");  // may take the block of the first
+    if (at->Valid()) {
+      EXPECT_EQ(at->value().ToString(), shown);
+    }
+    return Status::OK();
+  });
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(get(*file, "a"), "other");
+  EXPECT_EQ(get(*file, "b"), "again");
+  expect_tidy(file);
+}
+
 TEST_P(DbIterator, HasNowhereToGoInAnEmptyDatabase) {
   const std::unique_ptr<Iterator> at(file->NewIterator({}));
   EXPECT_FALSE(at->Valid());
