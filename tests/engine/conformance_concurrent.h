@@ -239,7 +239,9 @@ template <class H>
 struct Box {
   typename H::template Field<uint64_t> word[5];
 
-  static uint64_t content(uint64_t box, int i) { return 0x9e3779b97f4a7c15 * (8 * box + i + 1); }
+  static uint64_t content(uint64_t box, int i) {
+    return 0x9e3779b97f4a7c15 * (8 * box + static_cast<uint64_t>(i) + 1);
+  }
   void fill(uint64_t box) {
     for (int i = 0; i < 5; ++i) {
       word[i] = content(box, i);
@@ -273,7 +275,7 @@ void what_is_at_rest_takes_plain_loads(W& w) {
             shelf->place[place] = box;
             auto* scratch = H::template make<Box<H>>();  // its block is used again and again
             scratch->fill(~place);
-            H::template destroy(scratch);
+            H::destroy(scratch);
             if (!keep) {
               throw place;
             }
