@@ -40,11 +40,11 @@ test: build-all
 test-sanitize: test-asan test-tsan
 
 # Canaries run engines with planted bugs, thousands of times: nothing for sanitizers. The simulated machine is one thread:
-# ThreadSanitizer looks at the suite that runs on this computer.
+# ThreadSanitizer looks at the suites that run on this computer.
 test-asan: SUITES := all
 test-asan: CTEST += --label-exclude '^(long|canary)$$'
-test-tsan: SUITES := native_test
-test-tsan: CTEST += --label-regex '^native$$'
+test-tsan: SUITES := native_test db_native_test
+test-tsan: CTEST += --label-regex '^(native|db_native)$$'
 
 # clang compiles what AddressSanitizer instruments in half the time; without it g++ does.
 test-asan: COMPILER = $$(tools/choose_sanitizing_compiler.sh)

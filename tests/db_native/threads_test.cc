@@ -3,6 +3,7 @@
 // Do writers and readers with snapshots keep out of each other's way?
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -58,7 +59,7 @@ long total(const Model& model) {
 class DbThreads : public DbTest {};
 INSTANTIATE_TEST_SUITE_P(Engines, DbThreads,
                          ::testing::Values("undo", "romulus-log", "romulus-lr", "fur-opa", "fur-si",
-                                           "fur-mv", "spht", "pisces", "dudetm"),
+                                           "fur-mv", "spht", "pisces", "dudetm", "quadra"),
                          engine_name);
 
 TEST_P(DbThreads, SnapshotsNeverShowHalfATransfer) {
@@ -91,6 +92,58 @@ TEST_P(DbThreads, SnapshotsNeverShowHalfATransfer) {
   EXPECT_EQ(total(contents(db)), long{kAccounts} * kStart);
   expect_tidy(file);
   EXPECT_EQ(total(contents(*file)), long{kAccounts} * kStart);
+}
+
+/// Entries that lie at rest are shown where they lie: neither who replaces them nor who frees what
+/// nobody needs may touch them before the last of the iterators is gone.
+TEST_P(DbThreads, IteratorsOfOneSnapshotOutliveItWhileAllIsReplaced) {
+  constexpr int kReaders = 3;
+  constexpr int kWalks = 300;
+  Model before;
+  for (uint64_t i = 0; i < kAccounts; ++i) {
+    before[account(i)] = std::string(10 + 17 * i, static_cast<char>('a' + i % 26));
+    put(*file, account(i), before[account(i)]);
+  }
+  DB& db = *file;
+  const Snapshot* snapshot = db.GetSnapshot();
+  ReadOptions options;
+  options.snapshot = snapshot;
+  std::vector<std::unique_ptr<Iterator>> iterators;
+  for (int i = 0; i < kReaders; ++i) {
+    iterators.emplace_back(db.NewIterator(options));
+  }
+  std::atomic<int> reading{kReaders};
+  std::vector<std::thread> readers;
+  for (std::unique_ptr<Iterator>& mine : iterators) {
+    readers.emplace_back([&reading, &before, at = std::move(mine)]() mutable {
+      for (int walk = 0; walk < kWalks; ++walk) {
+        Model seen;
+        for (at->SeekToFirst(); at->Valid(); at->Next()) {
+          seen.emplace(at->key().ToString(), at->value().ToString());
+        }
+        EXPECT_EQ(seen, before);
+      }
+      at.reset();
+      reading.fetch_sub(1);
+    });
+  }
+  db.ReleaseSnapshot(snapshot);
+  Random random(1);
+  do {
+    for (int i = 0; i < kAccounts; ++i) {
+      const std::string key = account(random.below(kAccounts));
+      if (random.below(3) == 0) {
+        EXPECT_TRUE(db.Delete({}, key).ok());
+      } else {
+        put(db, key, std::string(random.below(500), '#'));
+      }
+    }
+    db.CompactRange(nullptr, nullptr);
+  } while (reading.load() > 0 && !HasFailure());
+  for (std::thread& reader : readers) {
+    reader.join();
+  }
+  expect_tidy(file);
 }
 
 }  // namespace
