@@ -139,7 +139,7 @@ Iterator* EngineDB<E>::NewIterator(const ReadOptions& options) {
     Store<H>::share_view(shared);  // the snapshot may be released before the iterator is
     return new HeapIterator<H>(*store_, shared);
   }
-  auto view = store_->open_view();
+  auto view = store_->open_brief_view();
   return view ? new HeapIterator<H>(*store_, *view) : NewErrorIterator(translated(view.status()));
 }
 

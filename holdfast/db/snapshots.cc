@@ -45,7 +45,9 @@ class Snapshots::Hold {
 };
 
 Snapshots::Snapshots(size_t slots)
-    : shards_(std::clamp(std::thread::hardware_concurrency(), 1u, 32u)), committed_(slots) {}
+    : seats_(slots),
+      shards_(std::clamp(std::thread::hardware_concurrency(), 1u, 32u)),
+      committed_(slots) {}
 
 View* Snapshots::open() {
   // Any shard will do. This one's lines are near, unless the thread moves right now.
@@ -53,20 +55,29 @@ View* Snapshots::open() {
   Shard& shard = shards_[here];
   const Hold hold(shard, 1);
   if (shard.closed.empty()) {
-    shard.closed.emplace_back(committed_.size(), here);
+    shard.closed.emplace_back(committed_.size()).shard_ = here;
   }
   shard.views.splice(shard.views.begin(), shard.closed, shard.closed.begin());
   View& view = shard.views.front();
-  view.holders.store(1, std::memory_order_relaxed);
-  view.known.store(false, std::memory_order_relaxed);  // whoever judges it has the lists
+  view.holders_.store(1, std::memory_order_relaxed);
+  view.begin_use();
   return &view;
 }
 
+View* Snapshots::open_briefly(int thread) {
+  View* const seated = thread >= 0 ? seats_.take(static_cast<size_t>(thread)) : nullptr;
+  return seated != nullptr ? seated : open();
+}
+
 void Snapshots::close(const View* view) {
-  if (view->holders.fetch_sub(1) > 1) {
+  if (view->shard_ == View::kInSeat) {
+    seats_.leave(view);
     return;
   }
-  Shard& shard = shards_[view->shard];
+  if (view->holders_.fetch_sub(1) > 1) {
+    return;
+  }
+  Shard& shard = shards_[view->shard_];
   const Hold hold(shard, -1);
   // Most are closed soon, and stand in front.
   const auto at = std::find_if(shard.views.begin(), shard.views.end(),
@@ -76,8 +87,13 @@ void Snapshots::close(const View* view) {
 
 size_t Snapshots::size() const {
   return std::accumulate(
-      shards_.begin(), shards_.end(), size_t{0},
+      shards_.begin(), shards_.end(), seats_.taken(),
       [](size_t sum, const Shard& shard) { return sum + shard.state.load() / 2; });
+}
+
+bool Snapshots::none() const {
+  seats_.look();
+  return size() == 0;
 }
 
 void Snapshots::committed(uint64_t stamp) {
@@ -93,7 +109,12 @@ Snapshots::Verdict Snapshots::judge_by(uint64_t last, Needs&& needs) const {
   if (committed_[Stamp::slot(last)].load() < Stamp::count(last)) {
     return Verdict::undecided;
   }
-  Verdict verdict = Verdict::reclaim;
+  seats_.look();  // after the load above
+  const Seats::Need seated = seats_.ask(needs);
+  if (seated == Seats::Need::unknown) {
+    return Verdict::undecided;
+  }
+  Verdict verdict = seated == Seats::Need::some ? Verdict::needed : Verdict::reclaim;
   for (const Shard& shard : shards_) {
     // Sequentially consistent, after the load above: a snapshot not counted yet reads later.
     if (shard.state.load() == 0) {
@@ -101,7 +122,7 @@ Snapshots::Verdict Snapshots::judge_by(uint64_t last, Needs&& needs) const {
     }
     const Hold hold(shard);
     for (const View& view : shard.views) {
-      if (!view.known.load(std::memory_order_acquire)) {  // the counts stand behind it
+      if (View::phase(view.state_.load()) != View::known) {
         return Verdict::undecided;
       }
       if (needs(view)) {

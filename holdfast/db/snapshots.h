@@ -6,30 +6,10 @@
 #include <list>
 #include <vector>
 
+#include "holdfast/db/seats.h"
+#include "holdfast/db/view.h"
+
 namespace holdfast::db {
-
-/// A transaction's place in its thread slot's row: slot in the low byte, number above it. Stamps of
-/// one slot are ordered; between slots a snapshot says what it sees.
-class Stamp {
- public:
-  static uint64_t make(int slot, uint64_t count) {
-    return count << 8 | static_cast<uint64_t>(slot);
-  }
-  static size_t slot(uint64_t stamp) { return stamp & 0xff; }
-  static uint64_t count(uint64_t stamp) { return stamp >> 8; }
-};
-
-/// How many transactions of each slot a snapshot sees: those before some moment, and no others.
-struct View {
-  View(size_t slots, size_t entered) : counts(slots), shard(entered) {}
-
-  std::vector<uint64_t> counts;
-  std::atomic<bool> known{false};       ///< counts are set
-  mutable std::atomic<int> holders{1};  ///< a snapshot, iterators
-  const size_t shard;                   ///< of Snapshots, where it is entered
-
-  bool sees(uint64_t stamp) const { return counts[Stamp::slot(stamp)] >= Stamp::count(stamp); }
-};
 
 /// The snapshots that are open now. Volatile: a crash closes them all.
 ///
@@ -38,9 +18,10 @@ struct View {
 /// that replaced it has returned (`committed`). So a snapshot that is entered too late to be looked
 /// at reads its counts after that return, and sees the replacement.
 ///
-/// Every walk and seek opens one, so there is a list per processor, up to 32: who opens meets only
-/// who closes there. Reclaiming looks at all of them, one after the other; the rule holds for each
-/// by itself.
+/// Every walk and seek opens one. Each thread has a seat for one such view; where that is taken,
+/// and for snapshots, which may have several holders, there is a list per processor, up to 32: who
+/// opens meets only who closes there. Reclaiming looks at all of them, one after the other; the
+/// rule holds for each by itself.
 ///
 /// Thread safety: any thread. judge also inside transaction bodies: nothing here touches the
 /// machine, so a lock is never held while a body aborts.
@@ -56,13 +37,18 @@ class Snapshots {
 
   /// A view whose counts the caller is to set, one per used slot, and then to announce.
   View* open();
-  static void announce(View* view) { view->known.store(true, std::memory_order_release); }
+  /// The same for one holder only, and not for long. `thread`: its number, below 0 for none.
+  View* open_briefly(int thread);
+  static void announce(View* view) { view->enter(View::known); }
   /// For one more holder of an open view, who closes it too.
-  static void share(const View* view) { view->holders.fetch_add(1, std::memory_order_relaxed); }
+  static void share(const View* view) { view->holders_.fetch_add(1, std::memory_order_relaxed); }
   /// Ends with the last of its holders.
   void close(const View* view);
   /// How many are open; of each list at some moment, not of all at the same.
   size_t size() const;
+  /// Whether there is none. Who closes the last one that this finds open loads afterwards what was
+  /// stored before this.
+  bool none() const;
 
   /// The transaction with this stamp is visible to every snapshot opened from now on.
   void committed(uint64_t stamp);
@@ -86,6 +72,7 @@ class Snapshots {
   };
   class Hold;
 
+  Seats seats_;
   std::vector<Shard> shards_;
   std::vector<std::atomic<uint64_t>> committed_;  ///< counts, by slot
   std::atomic<size_t> used_slots_{0};

@@ -80,6 +80,8 @@ class Store {
 
   /// Costs a read transaction and a few loads per thread slot, whatever the store holds.
   Result<View*> open_view();
+  /// The same for one holder, who closes it soon: an iterator's.
+  Result<View*> open_brief_view();
   /// Who shares an open view closes it too; it ends with the last one.
   static void share_view(const View* view) { Snapshots::share(view); }
   void close_view(const View* view);
@@ -125,6 +127,7 @@ class Store {
   Versions<H> versions() { return Versions<H>(*root_, comparator_, snapshots_); }
   Slot<H>& slot(size_t i) const { return root_->slots.load()[i]; }
 
+  Result<View*> read_counts(View* view);
   Status check_comparator();
   Status tidy_after_crash(bool read_only);
   Status drain();

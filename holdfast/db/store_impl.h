@@ -124,7 +124,7 @@ holdfast::Status Store<H>::update(F&& body) {
   }
   if (parked) {
     parked_.store(true);
-    if (snapshots_.size() == 0 && parked_.exchange(false)) {
+    if (snapshots_.none() && parked_.exchange(false)) {
       static_cast<void>(collect().ok());  // the last view closed before it could know
     }
   }
@@ -317,17 +317,31 @@ Result<bool> Store<H>::get(const Slice& key, const View* view, std::string* valu
 
 template <class H>
 Result<View*> Store<H>::open_view() {
-  View* const view = snapshots_.open();
+  return read_counts(snapshots_.open());
+}
+
+template <class H>
+Result<View*> Store<H>::open_brief_view() {
+  return read_counts(snapshots_.open_briefly(heap_.machine().self()));
+}
+
+template <class H>
+Result<View*> Store<H>::read_counts(View* view) {
   Status status;
   size_t slots = 0;
-  do {
-    slots = snapshots_.used_slots();
-    status = heap_.read([&] {
-      for (size_t i = 0; i < slots; ++i) {
-        view->counts[i] = slot(i).count;
-      }
-    });
-  } while (status.ok() && slots < snapshots_.used_slots());
+  try {
+    do {
+      slots = snapshots_.used_slots();
+      status = heap_.read([&] {
+        for (size_t i = 0; i < slots; ++i) {
+          view->set_count(i, slot(i).count);
+        }
+      });
+    } while (status.ok() && slots < snapshots_.used_slots());
+  } catch (...) {  // the transaction around this aborts
+    snapshots_.close(view);
+    throw;
+  }
   if (!status.ok()) {
     snapshots_.close(view);
     return status;

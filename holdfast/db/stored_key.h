@@ -76,6 +76,10 @@ struct KeyHead {
   }
   KeyHead() = default;
 
+  __extension__ using Wide = unsigned __int128;
+  /// As one number.
+  Wide wide() const { return static_cast<Wide>(word[0]) << 64 | word[1]; }
+
   uint64_t word[2];
 
  private:
@@ -178,6 +182,31 @@ struct TreeKey<db::StoredKey<H>> {
     static_assert(sizeof(Field) == sizeof(Key));  // a Field is its value
     return sought.order_of(reinterpret_cast<const Key*>(&in_node));
   }
+  /// By the heads. Where a load is one instruction, it takes less time to compare all of a node's
+  /// heads than to follow a few branches that nobody can predict: the compiler makes no branch of
+  /// the sum, and no load waits for another.
+  template <class Field>
+  static PositionRange candidates(const Field* keys, SlotOrder order, const Sought& sought) {
+    const int count = order.count();
+    if constexpr (direct_loads<typename H::Engine>()) {
+      if (sought.bytewise) {
+        const db::KeyHead::Wide wanted = sought.stored.head.wide();
+        const auto at = [&](int position) {
+          return load_head(reinterpret_cast<const Key*>(keys + order.slot(position))).wide();
+        };
+        int before = 0;
+        for (int i = 0; i < count; ++i) {
+          before += at(i) < wanted ? 1 : 0;
+        }
+        int end = before;
+        while (end < count && at(end) == wanted) {
+          ++end;
+        }
+        return {before, end};
+      }
+    }
+    return {0, count};
+  }
   static Key make_separator(const Key& key) {
     std::string bytes;
     db::load_key(key.block, &bytes);
@@ -192,6 +221,13 @@ struct TreeKey<db::StoredKey<H>> {
   }
 
  private:
+  static db::KeyHead load_head(const Key* in_node) {
+    db::KeyHead head;
+    for (size_t i = 0; i < std::size(head.word); ++i) {
+      head.word[i] = H::Engine::load(&in_node->head.word[i]);
+    }
+    return head;
+  }
   static size_t block_bytes(const Key& separator) {
     return sizeof(db::KeyBlock<H>) + separator.block->bytes.load();
   }

@@ -187,4 +187,15 @@ concept Engine = requires(E& e, uint64_t* p, const uint64_t* cp, void* v, const 
   E::fresh(cv, n);
 };
 
+/// Whether a load through this engine is hardly more than one of the processor: it says so with
+/// kDirectLoads.
+template <class E>
+consteval bool direct_loads() {
+  if constexpr (requires { E::kDirectLoads; }) {
+    return E::kDirectLoads;
+  } else {
+    return false;
+  }
+}
+
 }  // namespace holdfast

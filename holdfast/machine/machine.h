@@ -125,6 +125,8 @@ concept Word = std::is_trivially_copyable_v<T> &&
 ///                     next call. See PhaseScope.
 ///   transaction(k)    an update or a read begins, in phase execute; `none`: it is over. See
 ///                     TransactionScope.
+///   kDirectLoads      whether load is one instruction of this processor, so that a few loads too
+///                     many cost less than a branch mispredicted
 /// Threads:
 ///   self()            slot of the calling thread, 0 <= self() < slots(); -1 when all are taken.
 ///                     Taken on first use, given back at thread exit.
@@ -215,6 +217,7 @@ concept Machine = requires(M& m, uint64_t* p, const uint64_t* cp, void* v, const
   M::set_context(v);
   { M::phase(Phase::execute) } -> std::same_as<Phase>;
   M::transaction(TransactionKind::update);
+  { M::kDirectLoads } -> std::convertible_to<bool>;
 
   { m.self() } -> std::same_as<int>;
   { m.slots() } -> std::same_as<int>;

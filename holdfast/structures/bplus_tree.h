@@ -37,8 +37,9 @@ namespace holdfast {
 /// What a tree knows of its keys. A type that points to its bytes specialises this. It is looked
 /// for by another one, which an insert converts to it, and order(in_node, sought) compares the two:
 /// negative, zero or positive as the key in a node's field is before, equal to, or after the other
-/// one. And the keys in inner nodes, which outlive the entries they came from, get bytes of their
-/// own.
+/// one. candidates(keys, order, sought) may narrow the search of a node down without looking at
+/// whole keys: those before the range are before the sought one, and those behind it after it. And
+/// the keys in inner nodes, which outlive the entries they came from, get bytes of their own.
 template <class K>
 struct TreeKey {
   using Sought = K;
@@ -233,8 +234,7 @@ class BPlusTree {
   template <class N>
   static Found search(const N* node, SlotOrder order, const Sought& key) {
     if constexpr (kThreeWay) {
-      int low = 0;
-      int high = order.count();
+      auto [low, high] = TreeKey<K>::candidates(node->key, order, key);
       while (low < high) {
         const int middle = (low + high) / 2;
         const int side = TreeKey<K>::order(node->key[order.slot(middle)], key);

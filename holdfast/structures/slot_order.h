@@ -5,6 +5,12 @@
 
 namespace holdfast {
 
+/// Neighbouring positions: those from begin on that are before end.
+struct PositionRange {
+  int begin;
+  int end;
+};
+
 /// The order of up to 15 entries of a node in one word: how many there are, and which slot holds
 /// the first, the second, ... An entry enters or leaves a sorted node with one store to this word
 /// and no entry moves, which is what a durable transaction wants. (The idea of the permuter is from

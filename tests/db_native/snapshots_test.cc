@@ -4,6 +4,7 @@
 // it is opened? And may what it shows be reclaimed as soon as nobody looks at it, and no earlier?
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
 #include <thread>
 #include <vector>
@@ -39,8 +40,8 @@ void arrive(SimStore& store, int worker) {
   store.update(body).check();
 }
 
-void look(SimStore& store) {
-  View* const view = store.open_view().value();
+void look(SimStore& store, bool brief) {
+  View* const view = (brief ? store.open_brief_view() : store.open_view()).value();
   int present = 0;
   std::string value;
   for (int worker = 1; worker < kThreads; ++worker) {
@@ -75,11 +76,19 @@ TEST_P(DbSnapshots, ThreadsThatComeInAreSeenWholeOrNotAtAll) {
         ++arrived;
       }
       while (worker == 0 && arrived < kThreads - 1) {
-        look(*store);
+        look(*store, false);
+        look(*store, true);
       }
     });
-    look(*store);
+    look(*store, false);
   }
+}
+
+void announce(View* view, const std::vector<uint64_t>& counts) {
+  for (size_t slot = 0; slot < counts.size(); ++slot) {
+    view->set_count(slot, counts[slot]);
+  }
+  Snapshots::announce(view);
 }
 
 TEST(DbSnapshotRule, WhatASnapshotStillNeedsIsKept) {
@@ -91,12 +100,10 @@ TEST(DbSnapshotRule, WhatASnapshotStillNeedsIsKept) {
   EXPECT_EQ(snapshots.judge(before, after), Verdict::reclaim);
   View* const old = snapshots.open();
   EXPECT_EQ(snapshots.judge(before, after), Verdict::undecided) << "who knows what it will see";
-  old->counts = {0, 4, 6};
-  Snapshots::announce(old);
+  announce(old, {0, 4, 6});
   EXPECT_EQ(snapshots.judge(before, after), Verdict::needed);
   View* const recent = snapshots.open();
-  recent->counts = {0, 4, 7};
-  Snapshots::announce(recent);
+  announce(recent, {0, 4, 7});
   EXPECT_EQ(snapshots.judge(before, after), Verdict::needed);
   EXPECT_EQ(snapshots.size(), 2u);
   snapshots.close(old);
@@ -104,6 +111,79 @@ TEST(DbSnapshotRule, WhatASnapshotStillNeedsIsKept) {
   EXPECT_EQ(snapshots.judge_deletion(after), Verdict::reclaim);
   snapshots.close(recent);
   EXPECT_EQ(snapshots.size(), 0u);
+}
+
+TEST(DbSnapshotRule, WhatABriefViewStillNeedsIsKept) {
+  constexpr int kThread = 1;
+  Snapshots snapshots(3);
+  const uint64_t before = Stamp::make(1, 4);
+  const uint64_t after = Stamp::make(2, 7);
+  snapshots.committed(after);
+  for (int use = 0; use < 3; ++use) {  // of the same seat
+    View* const old = snapshots.open_briefly(kThread);
+    EXPECT_EQ(snapshots.judge(before, after), Verdict::undecided) << "who knows what it will see";
+    announce(old, {0, 4, 6});
+    EXPECT_EQ(snapshots.judge(before, after), Verdict::needed);
+    View* const another = snapshots.open_briefly(kThread);  // the seat is taken
+    EXPECT_NE(another, old);
+    announce(another, {0, 4, 7});
+    View* const unknown_thread = snapshots.open_briefly(-1);
+    announce(unknown_thread, {0, 4, 7});
+    EXPECT_EQ(snapshots.judge(before, after), Verdict::needed);
+    EXPECT_EQ(snapshots.size(), 3u);
+    EXPECT_FALSE(snapshots.none());
+    snapshots.close(old);
+    EXPECT_EQ(snapshots.judge(before, after), Verdict::reclaim);
+    snapshots.close(another);
+    snapshots.close(unknown_thread);
+    EXPECT_TRUE(snapshots.none());
+  }
+}
+
+// A reader sees the newest version, while a writer replaces it and asks whether the one before may
+// go. It rests in between, so that the reader comes to do without fences again; and the reader's
+// stores to memory far away hold those to its seat back.
+TEST(DbSnapshotRule, NothingABriefViewShowsIsReclaimed) {
+  constexpr uint64_t kVersions = 200;
+  constexpr uint64_t kRest = 2500;  // views
+  constexpr size_t kFar = size_t{64} << 20;
+  Snapshots snapshots(2);
+  std::atomic<uint64_t> newest{1};  // as the transactions of slot 0 leave it
+  std::atomic<uint64_t> reclaimed{0};
+  std::atomic<uint64_t> views{0};
+  int lost = 0;
+  snapshots.committed(Stamp::make(0, 1));
+  std::thread reader([&] {
+    std::vector<char> far(kFar);
+    size_t place = 0;
+    for (uint64_t n = 1; newest.load(std::memory_order_relaxed) < kVersions; ++n) {
+      for (int i = 0; i < 4; ++i) {
+        place = (place * 0x5851f42d4c957f2d + 1) % kFar;
+        far[place] = 1;
+      }
+      View* const view = snapshots.open_briefly(1);
+      const uint64_t seen = newest.load(std::memory_order_relaxed);
+      announce(view, {seen});
+      lost += reclaimed.load(std::memory_order_acquire) >= seen ? 1 : 0;
+      snapshots.close(view);
+      views.store(n, std::memory_order_relaxed);
+    }
+  });
+  for (uint64_t version = 1; version < kVersions; ++version) {
+    newest.store(version + 1, std::memory_order_release);
+    snapshots.committed(Stamp::make(0, version + 1));
+    while (snapshots.judge(Stamp::make(0, version), Stamp::make(0, version + 1)) !=
+           Verdict::reclaim) {
+    }
+    reclaimed.store(version, std::memory_order_release);
+    const uint64_t enough = views.load() + kRest;
+    while (views.load() < enough && version + 1 < kVersions) {
+      std::this_thread::yield();
+    }
+  }
+  reader.join();
+  EXPECT_EQ(lost, 0);
+  EXPECT_TRUE(snapshots.none());
 }
 
 // Views are entered on the list of the processor they are opened on, and judged over all lists.
@@ -119,8 +199,7 @@ TEST(DbSnapshotRule, SnapshotsOfManyThreadsAreAllSeen) {
       std::vector<View*> mine;
       for (size_t i = 0; i < kAtOnce; ++i) {
         mine.push_back(snapshots.open());
-        mine.back()->counts = {0, 1};
-        Snapshots::announce(mine.back());
+        announce(mine.back(), {0, 1});
         EXPECT_NE(snapshots.judge(before, after), Verdict::reclaim);
       }
       for (View* view : mine) {

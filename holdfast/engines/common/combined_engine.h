@@ -30,6 +30,7 @@ class CombinedEngine {
 
  public:
   using Machine = M;
+  static constexpr bool kDirectLoads = M::kDirectLoads;
 
   CombinedEngine(const CombinedEngine&) = delete;
   CombinedEngine& operator=(const CombinedEngine&) = delete;

@@ -36,6 +36,7 @@ template <class M, class Variant>
 class UndoEngine {
  public:
   using Machine = M;
+  static constexpr bool kDirectLoads = M::kDirectLoads;
   static constexpr Description kDescription = Variant::kDescription;
 
   UndoEngine(M& machine, const Regions& regions, const Options& options, int /*max_threads*/)

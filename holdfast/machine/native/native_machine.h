@@ -38,6 +38,7 @@ class NativeMachine {
   using Atomic = NativeAtomic<T>;
   using HtmThread = native::HtmThread;
   using Medium = NativeMedium;
+  static constexpr bool kDirectLoads = true;
 
   /// Opens or creates the file. The message of a failure names the file and says what to do.
   static Result<std::unique_ptr<NativeMachine>> open(const std::string& path,

@@ -50,6 +50,7 @@ class SimMachine {
   using Atomic = SimAtomic<T>;
   using HtmThread = sim::SimHtmThread;
   using Medium = sim::SimMedium;
+  static constexpr bool kDirectLoads = false;
 
   explicit SimMachine(const SimOptions& options = {}, const SimImage& image = {});
   ~SimMachine();
