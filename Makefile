@@ -25,7 +25,7 @@ STEADY := $(shell (( $$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 0) > 
 
 # What the command needs. The rest, which takes as long again, is for tests.
 build: $(COMMAND)
-	cmake --build build/release --parallel $(JOBS) --target _core _db
+	cmake --build build/release --parallel $(JOBS) --target _core _db peers
 
 demo: build
 	$(COMMAND) demo $(DEMO)

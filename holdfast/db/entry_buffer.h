@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <functional>
 #include <memory>
-#include <new>
 #include <utility>
 
 #include "holdfast/db/slice.h"
@@ -14,36 +14,30 @@
 namespace holdfast::db {
 
 /// Neighbouring entries of a store: what an iterator has read ahead, copied out of the heap or left
-/// where it lies. Each is known by its place, a number of bytes; end() is that of none. Keeps its
-/// memory from one filling to the next; the little that a seek reads fits into the object itself.
+/// where it lies. Keeps its memory from one filling to the next; the little that a seek reads fits
+/// into the object itself.
 class EntryBuffer {
-  struct Header {
-    size_t before;  ///< place of the entry before this one
+ public:
+  struct Entry {
+    const char* content;  ///< the key, and from the next whole word on the value, as in a Version
     size_t key_bytes;
     size_t value_bytes;
-    const char* in_place;  ///< key and value; null: they follow
+
+    Slice key() const { return {content, key_bytes}; }
+    Slice value() const { return {content + whole_words(key_bytes), value_bytes}; }
   };
 
- public:
   EntryBuffer() = default;
   EntryBuffer(const EntryBuffer&) = delete;
   EntryBuffer& operator=(const EntryBuffer&) = delete;
 
-  bool empty() const { return end_ == 0; }
-  size_t end() const { return end_; }
-  size_t last() const { return last_; }
-  size_t next(size_t at) const { return at + bytes_of(header(at)); }
-  /// Of any entry but the first, whose place is 0.
-  size_t before(size_t at) const { return header(at).before; }
-
-  Slice key(size_t at) const { return {content(at), header(at).key_bytes}; }
-  Slice value(size_t at) const {
-    const Header& h = header(at);
-    return {content(at) + whole_words(h.key_bytes), h.value_bytes};
-  }
+  bool empty() const { return begin_ == end_; }
+  /// Until something is added.
+  const Entry* begin() const { return begin_; }
+  const Entry* end() const { return end_; }
   /// Whether p lies in memory that the next filling may change.
   bool owns(const char* p) const {
-    return std::less_equal<>()(bytes_, p) && std::less<>()(p, bytes_ + capacity_);
+    return std::less_equal<>()(copies_, p) && std::less<>()(p, copies_ + capacity_);
   }
 
   /// Whether the walk that filled it came to the store's end.
@@ -52,66 +46,71 @@ class EntryBuffer {
 
   /// With `in_place`, what is added now may stay where it lies.
   void clear(bool in_place) {
+    end_ = begin_;
+    used_ = 0;
     in_place_ = in_place;
-    last_ = 0;
-    end_ = 0;
     ended_ = false;
   }
-
   bool in_place() const { return in_place_; }
 
-  struct Room {
-    char* key;
-    char* value;  ///< whole_words() of the key behind it, as in a Version
-  };
-  /// For a copy of one more entry; the pointers hold until the next one.
-  Room add(size_t key_bytes, size_t value_bytes) {
-    append(key_bytes, value_bytes, nullptr);
-    char* const key = bytes_ + last_ + sizeof(Header);
-    return {key, key + whole_words(key_bytes)};
+  /// Where up to so many more entries may be stored. They are there after set_end.
+  Entry* extend(size_t by) {
+    if (static_cast<size_t>(limit_ - end_) < by) [[unlikely]] {
+      reserve(by);
+    }
+    return end_;
   }
-  /// One more entry, whose bytes stay where they are, laid out as in a Version.
-  void add_in_place(const char* key, size_t key_bytes, size_t value_bytes) {
-    append(key_bytes, value_bytes, key);
+  void set_end(Entry* end) { end_ = end; }
+
+  /// Room for a copy of what the next entry has.
+  char* room(size_t bytes) {
+    const size_t at = used_;
+    used_ += whole_words(bytes);
+    if (used_ > capacity_) [[unlikely]] {
+      reserve_copies(at);
+    }
+    return copies_ + at;
   }
 
  private:
-  static size_t bytes_of(const Header& h) {
-    return sizeof(Header) +
-           (h.in_place != nullptr ? 0 : whole_words(h.key_bytes) + whole_words(h.value_bytes));
-  }
-  const Header& header(size_t at) const { return *reinterpret_cast<const Header*>(bytes_ + at); }
-  const char* content(size_t at) const {
-    const char* const in_place = header(at).in_place;
-    return in_place != nullptr ? in_place : bytes_ + at + sizeof(Header);
-  }
-
-  void append(size_t key_bytes, size_t value_bytes, const char* in_place) {
-    const Header added{last_, key_bytes, value_bytes, in_place};
-    const size_t end = end_ + bytes_of(added);
-    if (end > capacity_) [[unlikely]] {
-      reserve(end);
-    }
-    last_ = end_;
-    new (bytes_ + last_) Header(added);
-    end_ = end;
-  }
-
-  [[gnu::noinline]] void reserve(size_t bytes) {
-    const size_t larger = bytes > 2 * capacity_ ? bytes : 2 * capacity_;
-    auto moved = std::make_unique_for_overwrite<char[]>(larger);
-    std::memcpy(moved.get(), bytes_, end_);
+  [[gnu::noinline]] void reserve(size_t by) {
+    const auto there = static_cast<size_t>(end_ - begin_);
+    const size_t larger = std::max(there + by, 2 * static_cast<size_t>(limit_ - begin_));
+    auto moved = std::make_unique_for_overwrite<Entry[]>(larger);
+    std::copy(begin_, end_, moved.get());
     far_ = std::move(moved);
-    bytes_ = far_.get();
+    begin_ = far_.get();
+    end_ = begin_ + there;
+    limit_ = begin_ + larger;
+  }
+
+  /// Makes room for used_ bytes of copies, of which so many are there.
+  [[gnu::noinline]] void reserve_copies(size_t there) {
+    const size_t larger = std::max(used_, 2 * capacity_);
+    auto moved = std::make_unique_for_overwrite<char[]>(larger);
+    std::memcpy(moved.get(), copies_, there);
+    for (Entry* entry = begin_; entry != end_; ++entry) {
+      if (owns(entry->content)) {
+        entry->content = moved.get() + (entry->content - copies_);
+      }
+    }
+    far_copies_ = std::move(moved);
+    copies_ = far_copies_.get();
     capacity_ = larger;
   }
 
-  alignas(Header) char near_[512];
-  std::unique_ptr<char[]> far_;
-  char* bytes_ = near_;
-  size_t capacity_ = sizeof(near_);
-  size_t last_ = 0;  ///< place of the last entry
-  size_t end_ = 0;
+  Entry near_[2];
+  std::unique_ptr<Entry[]> far_;
+  Entry* begin_ = near_;
+  Entry* end_ = near_;
+  Entry* limit_ = std::end(near_);  ///< of the room from begin_ on
+
+  alignas(8) char near_copies_[448];
+  std::unique_ptr<char[]> far_copies_;
+  char* copies_ = near_copies_;
+  size_t capacity_ = sizeof(near_copies_);
+  size_t used_ = 0;
+
   bool ended_ = false;
   bool in_place_ = false;
 };

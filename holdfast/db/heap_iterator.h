@@ -32,14 +32,14 @@ class HeapIterator final : public Iterator {
   HeapIterator(Store<H>& store, const View* view) : store_(store), view_(view) {}
   ~HeapIterator() override { store_.close_view(view_); }
 
-  bool Valid() const override { return at_ < buffer_.end(); }
+  bool Valid() const override { return at_ != buffer_.end(); }
   void SeekToFirst() override { seek(Step::first, {}); }
   void SeekToLast() override { seek(Step::last, {}); }
   void Seek(const Slice& target) override { seek(Step::at_or_after, target); }
   void Next() override { forwards_ ? on(Step::after) : back(Step::after); }
   void Prev() override { forwards_ ? back(Step::before) : on(Step::before); }
-  Slice key() const override { return buffer_.key(at_); }
-  Slice value() const override { return buffer_.value(at_); }
+  Slice key() const override { return at_->key(); }
+  Slice value() const override { return at_->value(); }
   Status status() const override { return status_; }
 
  private:
@@ -56,10 +56,9 @@ class HeapIterator final : public Iterator {
     if (!Valid()) {
       return;
     }
-    at_ = buffer_.next(at_);
-    if (!Valid() && !buffer_.ended()) {
+    if (++at_ == buffer_.end() && !buffer_.ended()) {
       ahead_ = std::min(std::max(kFirstAhead, 2 * ahead_), kMostAhead);
-      fill(step, buffer_.key(buffer_.last()));
+      fill(step, at_[-1].key());
     }
   }
   /// One against it.
@@ -67,12 +66,12 @@ class HeapIterator final : public Iterator {
     if (!Valid()) {
       return;
     }
-    if (at_ != 0) {
-      at_ = buffer_.before(at_);
+    if (at_ != buffer_.begin()) {
+      --at_;
       return;
     }
     ahead_ = 0;
-    fill(step, buffer_.key(0));
+    fill(step, at_->key());
   }
 
   void fill(Step step, Slice from) {
@@ -80,7 +79,6 @@ class HeapIterator final : public Iterator {
       origin_.assign(from.data(), from.size());
       from = origin_;
     }
-    at_ = 0;
     forwards_ = step != Step::last && step != Step::before;
     const auto filled = store_.read_ahead(step, from, view_, ahead_, &buffer_);
     if (!filled.ok()) {
@@ -89,12 +87,13 @@ class HeapIterator final : public Iterator {
     } else if (!status_.ok()) {
       status_ = Status::OK();
     }
+    at_ = buffer_.begin();
   }
 
   Store<H>& store_;
   const View* const view_;
   EntryBuffer buffer_;
-  size_t at_ = 0;  ///< place in the buffer; its end: at no entry
+  const EntryBuffer::Entry* at_ = buffer_.end();  ///< its end: at no entry
   bool forwards_ = true;
   size_t ahead_ = 0;  ///< bytes the last filling was to read beyond its first entry
   std::string origin_;

@@ -35,7 +35,7 @@ View* Seats::take(size_t thread) {
 
 /// Who looks sees the seat, or has it taken after the look.
 void Seats::furnish(size_t thread) {
-  seats_[thread].view.counts_ = std::vector<std::atomic<uint64_t>>(slots_);
+  seats_[thread].view.counts_ = View(slots_).counts_;
   size_t used = used_.load();
   while (used <= thread && !used_.compare_exchange_weak(used, thread + 1)) {
   }

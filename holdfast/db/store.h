@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -75,7 +76,8 @@ class Store {
   Result<bool> get(const Slice& key, const View* view, std::string* value,
                    uint64_t* stamp = nullptr);
   /// The entry this step leads to, if there is one, and those behind it in the same direction, as
-  /// long as all of them take no more than `most` bytes.
+  /// long as all of them take no more than `most` bytes. A look at a key takes 32, whether or not
+  /// there is a value; what has to be copied takes its bytes too.
   Status read_ahead(Step step, const Slice& from, const View* view, size_t most, EntryBuffer* to);
 
   /// Costs a read transaction and a few loads per thread slot, whatever the store holds.
@@ -117,6 +119,8 @@ class Store {
         slots_(slots),
         snapshots_(slots) {}
 
+  static constexpr size_t kLook = 32;  ///< what looking at an entry costs, in bytes of copying
+
   static constexpr bool plain_reads() {
     if constexpr (requires { H::Engine::kDescription; }) {
       return H::Engine::kDescription.plain_reads;
@@ -139,8 +143,8 @@ class Store {
   }
   Result<Blob<H>*> write_ahead(const Slice& value);
   void abandon(const std::vector<Blob<H>*>& ahead);
-  static bool add_entry(const V* newest, const View* view, size_t most, size_t* spent,
-                        EntryBuffer* to);
+  static bool add_entries(std::span<const V* const> newest, const View* view, size_t most,
+                          size_t* spent, EntryBuffer* to);
   template <class F>
   void visit_from(Step step, const Slice& from, F&& f) const;
 

@@ -39,11 +39,12 @@ holdfast::Status Store<H>::read_ahead(Step step, const Slice& from, const View* 
     const V* version[kMost];
     int size = 0;
   };
-  const int group_size = static_cast<int>(std::min(size_t{kMost}, 1 + most / kUsualEntry));
-  const bool is_long = group_size == kMost;
   // What a view sees is neither changed nor freed while the view is open, so it may stay where it
   // lies if loads find it there. But a transaction frees at once what it has replaced of its own.
   const bool in_place = plain_reads() && view != nullptr && !in_transaction();
+  const size_t usual_cost = in_place ? kLook : kLook + kUsualEntry;
+  const int group_size = static_cast<int>(std::min(size_t{kMost}, 1 + most / usual_cost));
+  const bool is_long = group_size == kMost;
   return heap_.read([&] {
     to->clear(in_place);
     size_t spent = 0;
@@ -51,9 +52,8 @@ holdfast::Status Store<H>::read_ahead(Step step, const Slice& from, const View* 
     Group groups[2];
     int next = 0;
     const auto take = [&](Group& group) {
-      for (int i = 0; i < group.size && more; ++i) {
-        more = add_entry(group.version[i], view, most, &spent, to);
-      }
+      const std::span<const V* const> versions(group.version, static_cast<size_t>(group.size));
+      more = more && add_entries(versions, view, most, &spent, to);
       group.size = 0;
     };
     visit_from(step, from, [&](const typename StoreRoot<H>::Tree::Run& run) {
@@ -76,28 +76,40 @@ holdfast::Status Store<H>::read_ahead(Step step, const Slice& from, const View* 
   });
 }
 
-/// False when there is no room for more, and perhaps not for this one.
+/// False when there is no room for more, and perhaps not for all of these. Adds to *total what
+/// those before have cost.
 template <class H>
-bool Store<H>::add_entry(const V* newest, const View* view, size_t most, size_t* spent,
-                         EntryBuffer* to) {
-  constexpr size_t kLook = 32;  // a look at an entry costs this much, whether or not it is seen
-  const V* version = Versions<H>::seen(newest, view);
-  if (version == nullptr) {
-    *spent += kLook;
-    return *spent <= most || to->empty();
+bool Store<H>::add_entries(std::span<const V* const> newest, const View* view, size_t most,
+                           size_t* total, EntryBuffer* to) {
+  const bool in_place = plain_reads() && to->in_place();
+  size_t spent = *total;
+  EntryBuffer::Entry* at = to->extend(newest.size());
+  for (const V* const key : newest) {
+    spent += kLook;
+    if (spent > most && at != to->begin()) {
+      return to->set_end(at), false;
+    }
+    const V* const version = Versions<H>::seen(key, view);
+    if (version == nullptr) {
+      continue;
+    }
+    const auto content = Versions<H>::content(version);
+    const char* bytes = version->key.content();
+    if (!in_place || content.blob != nullptr) {
+      spent += content.key_bytes + content.value_bytes;
+      if (spent > most && at != to->begin()) {
+        return to->set_end(at), false;
+      }
+      to->set_end(at);
+      char* const copy = to->room(whole_words(content.key_bytes) + content.value_bytes);
+      Versions<H>::load_both(version, content, copy);
+      bytes = copy;
+    }
+    *at++ = {bytes, content.key_bytes, content.value_bytes};
   }
-  const auto content = Versions<H>::content(version);
-  *spent += kLook + content.key_bytes + content.value_bytes;
-  if (*spent > most && !to->empty()) {
-    return false;
-  }
-  if (plain_reads() && to->in_place() && content.blob == nullptr) {
-    to->add_in_place(version->key.content(), content.key_bytes, content.value_bytes);
-  } else {
-    const auto room = to->add(content.key_bytes, content.value_bytes);
-    Versions<H>::load_both(version, content, room.key);
-  }
-  return *spent < most;
+  to->set_end(at);
+  *total = spent;
+  return spent < most || at == to->begin();
 }
 
 }  // namespace holdfast::db

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -23,16 +24,20 @@ class Stamp {
 ///
 /// Used again and again, and judged while its owner opens and closes it: `state` says which use the
 /// counts belong to, and is looked at before and after them.
-class View {
+///
+/// Each opening writes all of it, so no two threads' views share a pair of cache lines.
+class alignas(128) View {
  public:
   View() = default;
-  explicit View(size_t slots) : counts_(slots) {}
+  explicit View(size_t slots) : counts_((slots + kInRow - 1) / kInRow) {}
 
   void set_count(size_t slot, uint64_t count) {
-    counts_[slot].store(count, std::memory_order_release);
+    counts_[slot / kInRow][slot % kInRow].store(count, std::memory_order_release);
   }
   bool sees(uint64_t stamp) const {
-    return counts_[Stamp::slot(stamp)].load(std::memory_order_acquire) >= Stamp::count(stamp);
+    const size_t slot = Stamp::slot(stamp);
+    return counts_[slot / kInRow][slot % kInRow].load(std::memory_order_acquire) >=
+           Stamp::count(stamp);
   }
 
  private:
@@ -53,7 +58,10 @@ class View {
     state_.store(use + phase, std::memory_order_release);
   }
 
-  std::vector<std::atomic<uint64_t>> counts_;
+  static constexpr size_t kInRow = 16;
+  struct alignas(128) Row : std::array<std::atomic<uint64_t>, kInRow> {};
+
+  std::vector<Row> counts_;
   mutable std::atomic<uint64_t> state_{closed};  ///< the number of the use and its phase
   mutable std::atomic<int> holders_{1};          ///< a snapshot, iterators; of one in a list
   static constexpr size_t kInSeat = SIZE_MAX;

@@ -253,7 +253,7 @@ TEST(DbBench, says_what_to_install_for_a_peer_that_was_not_built) {
   const Json report = run({{"num", 10}, {"peers", {"lmdb"}}, {"peers_dir", empty.directory()}});
   ASSERT_EQ(report["context"]["missing"].size(), 1U);
   EXPECT_EQ(report["context"]["missing"][0]["reason"],
-            "not built: install liblmdb-dev and build anew");
+            "not built: install liblmdb-dev and run `make` again");
   EXPECT_EQ(report["benchmarks"].size(), 2U);
 }
 

@@ -95,8 +95,8 @@ Model contents(SimStore& store) {
   Model all;
   EntryBuffer entries;
   store.read_ahead(Step::first, {}, nullptr, SIZE_MAX, &entries).check();
-  for (size_t at = 0; at < entries.end(); at = entries.next(at)) {
-    all[entries.key(at).ToString()] = entries.value(at).ToString();
+  for (const EntryBuffer::Entry& entry : entries) {
+    all[entry.key().ToString()] = entry.value().ToString();
   }
   return all;
 }

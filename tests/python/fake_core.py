@@ -179,7 +179,7 @@ class FakeCore:
 
     def db_bench_catalog(self) -> dict[str, Any]:
         names = ("fillseq", "fillsync", "readrandom", "readseq")
-        why = {"leveldb": "", "lmdb": "not built: install liblmdb-dev and build anew"}
+        why = {"leveldb": "", "lmdb": "not built: install liblmdb-dev and run `make` again"}
         peers = [{"name": name, "missing": reason} for name, reason in why.items()]
         return {"benchmarks": [{"name": n, "help": "it"} for n in names], "peers": peers}
 
@@ -218,7 +218,7 @@ class FakeCore:
         keys = ("num", "reads", "value_size", "threads", "rounds", "seed")
         context = {key: spec[key] for key in keys} | {"dir": spec.get("dir", "/dev/shm")}
         context |= {"stores": [{"name": name, "version": "1.23"} for name in stores]}
-        missing = [{"store": "lmdb", "reason": "not built: install liblmdb-dev and build anew"}]
+        missing = [{"store": "lmdb", "reason": "not built: install liblmdb-dev and run `make` again"}]
         context |= {"missing": missing if "lmdb" in spec["peers"] else []}
         return {"context": context, "benchmarks": entries + self.extra_entries}
 

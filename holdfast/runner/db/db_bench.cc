@@ -200,12 +200,15 @@ std::vector<Measured> measure_all(const Plan& plan, std::vector<Contender>& list
   const double turns = static_cast<double>(results.size()) * plan.rounds;
   double done = 0;
   for (int round = 0; round < plan.rounds; ++round) {
-    size_t result = 0;
     for (size_t i = 0; i < plan.steps.size(); ++i) {
-      for (Contender& contender : list) {
-        progress(done++ / turns, plan.steps[i].name + " " + contender.name);
+      for (size_t turn = 0; turn < list.size(); ++turn) {
+        // Whoever begins a step comes after another store's whole step before, and finds the caches
+        // full of that: each store begins in its turn.
+        const size_t which = (turn + static_cast<size_t>(round)) % list.size();
+        progress(done++ / turns, plan.steps[i].name + " " + list[which].name);
         // The same keys for every store and round.
-        take_turn(plan, plan.steps[i], contender, i == 0, mix64(plan.seed) + i, results[result++]);
+        take_turn(plan, plan.steps[i], list[which], i == 0, mix64(plan.seed) + i,
+                  results[i * list.size() + which]);
       }
     }
   }

@@ -26,7 +26,7 @@ std::string why_missing(const PeerInfo& peer, const std::string& folder) {
   std::error_code error;
   return std::filesystem::exists(plug_in(peer.name, folder), error)
              ? ""
-             : "not built: install " + std::string(peer.package) + " and build anew";
+             : "not built: install " + std::string(peer.package) + " and run `make` again";
 }
 
 Result<Peer> Peer::load(const std::string& name, const std::string& folder) {
