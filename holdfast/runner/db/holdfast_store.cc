@@ -40,7 +40,9 @@ class HoldfastCursor final : public Cursor {
 
 class HoldfastClient final : public Client {
  public:
-  explicit HoldfastClient(db::DB& db) : db_(db) {}
+  /// A thread's first call takes it a slot. That belongs to no operation, as little as the reader
+  /// that a client of LMDB begins or the connection that one of SQLite opens.
+  explicit HoldfastClient(db::DB& db) : db_(db) { db_.ReleaseSnapshot(db_.GetSnapshot()); }
 
   void put(std::string_view key, std::string_view value) override {
     check(db_.Put({}, key, value));
