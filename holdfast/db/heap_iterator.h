@@ -32,14 +32,14 @@ class HeapIterator final : public Iterator {
   HeapIterator(Store<H>& store, const View* view) : store_(store), view_(view) {}
   ~HeapIterator() override { store_.close_view(view_); }
 
-  bool Valid() const override { return at_ != buffer_.end(); }
+  bool Valid() const override { return entry_ != nullptr; }
   void SeekToFirst() override { seek(Step::first, {}); }
   void SeekToLast() override { seek(Step::last, {}); }
   void Seek(const Slice& target) override { seek(Step::at_or_after, target); }
   void Next() override { forwards_ ? on(Step::after) : back(Step::after); }
   void Prev() override { forwards_ ? back(Step::before) : on(Step::before); }
-  Slice key() const override { return at_->key(); }
-  Slice value() const override { return at_->value(); }
+  Slice key() const override { return entry_->key(); }
+  Slice value() const override { return entry_->value(); }
   Status status() const override { return status_; }
 
  private:
@@ -53,12 +53,15 @@ class HeapIterator final : public Iterator {
 
   /// One further in the order of the buffer.
   void on(Step step) {
-    if (!Valid()) {
-      return;
-    }
-    if (++at_ == buffer_.end() && !buffer_.ended()) {
+    if (at_ != last_) {
+      entry_ = *++at_;
+    } else if (Valid()) {
+      if (buffer_.ended()) {
+        entry_ = nullptr;
+        return;
+      }
       ahead_ = std::min(std::max(kFirstAhead, 2 * ahead_), kMostAhead);
-      fill(step, at_[-1].key());
+      fill(step, entry_->key());
     }
   }
   /// One against it.
@@ -67,11 +70,11 @@ class HeapIterator final : public Iterator {
       return;
     }
     if (at_ != buffer_.begin()) {
-      --at_;
+      entry_ = *--at_;
       return;
     }
     ahead_ = 0;
-    fill(step, at_->key());
+    fill(step, entry_->key());
   }
 
   void fill(Step step, Slice from) {
@@ -88,14 +91,19 @@ class HeapIterator final : public Iterator {
       status_ = Status::OK();
     }
     at_ = buffer_.begin();
+    last_ = buffer_.empty() ? at_ : buffer_.end() - 1;
+    entry_ = buffer_.empty() ? nullptr : *at_;
   }
 
   Store<H>& store_;
   const View* const view_;
-  EntryBuffer buffer_;
-  const EntryBuffer::Entry* at_ = buffer_.end();  ///< its end: at no entry
+  const Entry* const* at_ = nullptr;
+  const Entry* const* last_ = nullptr;  ///< of the buffer
+  const Entry* entry_ = nullptr;        ///< *at_; null: at no entry
   bool forwards_ = true;
   size_t ahead_ = 0;  ///< bytes the last filling was to read beyond its first entry
+  EntryRoom own_room_;
+  EntryBuffer buffer_{view_->room() != nullptr ? *view_->room() : own_room_};
   std::string origin_;
   Status status_;
 };

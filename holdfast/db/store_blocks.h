@@ -9,6 +9,7 @@
 #include <new>
 #include <string>
 
+#include "holdfast/db/entry_buffer.h"
 #include "holdfast/db/stored_key.h"
 #include "holdfast/db/whole_words.h"
 #include "holdfast/structures/bplus_tree.h"
@@ -43,18 +44,21 @@ struct Version {
   static constexpr uint64_t kDeleted = ~uint64_t{0};
 
   typename H::template Field<uint64_t> stamp;  ///< of the transaction that wrote it
-  typename H::template Field<uint64_t> bytes;  ///< of the value, or kDeleted
   typename H::template Field<Blob<H>*> blob;   ///< null: the value follows
   typename H::template Field<Version*> newer;
   typename H::template Field<Version*> older;
   typename H::template Field<Version*> next;    ///< in the list of its slot
   typename H::template Field<uint64_t> listed;  ///< 1 in one of its slot's lists, else 0
+  // From here on as in an Entry.
+  typename H::template Field<uint64_t> bytes;  ///< of the value, or kDeleted
   KeyBlock<H> key;
 
   static Version* of(KeyBlock<H>* key) { return reinterpret_cast<Version*>(key + 1) - 1; }
   static const Version* of(const KeyBlock<H>* key) {
     return reinterpret_cast<const Version*>(key + 1) - 1;
   }
+  /// For plain loads, of a version that is no deletion and has a short value.
+  const Entry* entry() const { return reinterpret_cast<const Entry*>(&bytes); }
   bool deleted() const { return bytes.load() == kDeleted; }
   /// Where a short value begins, in a block whose key has so many bytes.
   const char* value(size_t key_bytes) const { return key.content() + whole_words(key_bytes); }
@@ -71,12 +75,12 @@ struct Version {
 template <class H>
 struct NewVersion {
   uint64_t stamp;
-  uint64_t bytes;
   Blob<H>* blob = nullptr;
   Version<H>* newer = nullptr;
   Version<H>* older = nullptr;
   Version<H>* next = nullptr;
   uint64_t listed = 0;
+  uint64_t bytes = 0;
   uint64_t key_bytes = 0;
 };
 
@@ -121,7 +125,7 @@ struct alignas(kLineBytes) Slot {
 template <class H>
 struct StoreRoot {
   static constexpr const char* kTypeName = "holdfast.db.Store";
-  static constexpr uint32_t kTypeVersion = 3;
+  static constexpr uint32_t kTypeVersion = 4;
   using Tree = BPlusTree<H, StoredKey<H>>;
 
   StoreRoot(const std::string& comparator_name, size_t thread_slots)

@@ -51,19 +51,20 @@ holdfast::Status Store<H>::read_ahead(Step step, const Slice& from, const View* 
     bool more = true;
     Group groups[2];
     int next = 0;
-    const auto take = [&](Group& group) {
+    const auto take = [&](const Group& group) {
       const std::span<const V* const> versions(group.version, static_cast<size_t>(group.size));
       more = more && add_entries(versions, view, most, &spent, to);
-      group.size = 0;
     };
     visit_from(step, from, [&](const typename StoreRoot<H>::Tree::Run& run) {
-      for (int i = 0; i < run.size() && more;) {
+      for (int i = 0; i < run.size() && more; i += group_size) {
         Group& group = groups[next];
-        for (; group.size < group_size && i < run.size(); ++i) {
-          const V* const version = Versions<H>::newest(run.value(i));
+        const int size = std::min(group_size, run.size() - i);
+        for (int j = 0; j < size; ++j) {
+          const V* const version = Versions<H>::newest(run.value(i + j));
           prefetch(version, sizeof(V) + kUsualEntry);
-          group.version[group.size++] = version;
+          group.version[j] = version;
         }
+        group.size = size;
         if (is_long) {
           next = 1 - next;
         }
@@ -71,7 +72,9 @@ holdfast::Status Store<H>::read_ahead(Step step, const Slice& from, const View* 
       }
       return more;
     });
-    take(groups[1 - next]);
+    if (is_long) {
+      take(groups[1 - next]);
+    }
     to->set_ended(more);
   });
 }
@@ -82,34 +85,37 @@ template <class H>
 bool Store<H>::add_entries(std::span<const V* const> newest, const View* view, size_t most,
                            size_t* total, EntryBuffer* to) {
   const bool in_place = plain_reads() && to->in_place();
-  size_t spent = *total;
-  EntryBuffer::Entry* at = to->extend(newest.size());
+  const auto& context = *static_cast<const Context*>(H::Machine::context());
+  const Entry** at = to->extend(newest.size());
+  *total += newest.size() * kLook;
+  const std::byte* const last_begin = Versions<H>::last_begin(context);
   for (const V* const key : newest) {
-    spent += kLook;
-    if (spent > most && at != to->begin()) {
-      return to->set_end(at), false;
+    if (in_place && Versions<H>::is_plain(key, *view, last_begin)) [[likely]] {
+      *at++ = key->entry();
+      continue;
     }
     const V* const version = Versions<H>::seen(key, view);
     if (version == nullptr) {
       continue;
     }
-    const auto content = Versions<H>::content(version);
-    const char* bytes = version->key.content();
-    if (!in_place || content.blob != nullptr) {
-      spent += content.key_bytes + content.value_bytes;
-      if (spent > most && at != to->begin()) {
-        return to->set_end(at), false;
-      }
-      to->set_end(at);
-      char* const copy = to->room(whole_words(content.key_bytes) + content.value_bytes);
-      Versions<H>::load_both(version, content, copy);
-      bytes = copy;
+    const auto content = Versions<H>::content(version, context);
+    if (in_place && content.blob == nullptr) [[likely]] {
+      *at++ = version->entry();
+      continue;
     }
-    *at++ = {bytes, content.key_bytes, content.value_bytes};
+    const size_t bytes = whole_words(content.key_bytes) + content.value_bytes;
+    *total += bytes;
+    to->set_end(at);
+    if (*total > most && !to->empty()) {
+      return false;
+    }
+    Entry* const copy = to->room(bytes);
+    *copy = {content.value_bytes, content.key_bytes};
+    Versions<H>::load_both(version, content, reinterpret_cast<char*>(copy + 1));
+    *at++ = copy;
   }
   to->set_end(at);
-  *total = spent;
-  return spent < most || at == to->begin();
+  return *total < most || to->empty();
 }
 
 }  // namespace holdfast::db

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "holdfast/db/entry_buffer.h"
+
 namespace holdfast::db {
 
 /// A transaction's place in its thread slot's row: slot in the low byte, number above it. Stamps of
@@ -39,6 +41,8 @@ class alignas(128) View {
     return counts_[slot / kInRow][slot % kInRow].load(std::memory_order_acquire) >=
            Stamp::count(stamp);
   }
+  /// Memory for the only holder of a view in a seat, which stays there for the next one; else null.
+  EntryRoom* room() const { return shard_ == kInSeat ? &room_ : nullptr; }
 
  private:
   friend class Seats;
@@ -66,6 +70,7 @@ class alignas(128) View {
   mutable std::atomic<int> holders_{1};          ///< a snapshot, iterators; of one in a list
   static constexpr size_t kInSeat = SIZE_MAX;
   size_t shard_ = kInSeat;  ///< of Snapshots, where it is entered
+  mutable EntryRoom room_;
 };
 
 }  // namespace holdfast::db

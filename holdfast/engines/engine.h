@@ -101,8 +101,13 @@ struct Context {
   std::exception_ptr nested_failure;
 
   bool covers(const void* p, size_t n) const {
+    const size_t room = room_at(p);
+    return room != 0 && n <= room;
+  }
+  /// Bytes from p to the heap's end; 0 where p is outside.
+  size_t room_at(const void* p) const {
     const auto offset = static_cast<size_t>(static_cast<const std::byte*>(p) - data);
-    return offset < capacity && n <= capacity - offset;
+    return offset < capacity ? capacity - offset : 0;
   }
 };
 

@@ -93,10 +93,11 @@ Model followed(SimStore& store) {
 
 Model contents(SimStore& store) {
   Model all;
-  EntryBuffer entries;
+  EntryRoom room;
+  EntryBuffer entries(room);
   store.read_ahead(Step::first, {}, nullptr, SIZE_MAX, &entries).check();
-  for (const EntryBuffer::Entry& entry : entries) {
-    all[entry.key().ToString()] = entry.value().ToString();
+  for (const Entry* entry : entries) {
+    all[entry->key().ToString()] = entry->value().ToString();
   }
   return all;
 }
