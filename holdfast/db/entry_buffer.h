@@ -112,8 +112,8 @@ class EntryBuffer {
     std::memcpy(moved.get(), copies_, there);
     for (const Entry** entry = begin_; entry != end_; ++entry) {
       if (owns(*entry)) {
-        *entry = reinterpret_cast<const Entry*>(
-            moved.get() + (reinterpret_cast<const char*>(*entry) - copies_));
+        *entry = reinterpret_cast<const Entry*>(moved.get() +
+                                                (reinterpret_cast<const char*>(*entry) - copies_));
       }
     }
     far_copies_ = std::move(moved);

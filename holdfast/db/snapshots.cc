@@ -109,14 +109,20 @@ Snapshots::Verdict Snapshots::judge_by(uint64_t last, Needs&& needs) const {
   if (committed_[Stamp::slot(last)].load() < Stamp::count(last)) {
     return Verdict::undecided;
   }
-  seats_.look();  // after the load above
+  return ask(needs);  // after the load above
+}
+
+/// Whether any view needs what this says of a view.
+template <class Needs>
+Snapshots::Verdict Snapshots::ask(Needs&& needs) const {
+  seats_.look();
   const Seats::Need seated = seats_.ask(needs);
   if (seated == Seats::Need::unknown) {
     return Verdict::undecided;
   }
   Verdict verdict = seated == Seats::Need::some ? Verdict::needed : Verdict::reclaim;
   for (const Shard& shard : shards_) {
-    // Sequentially consistent, after the load above: a snapshot not counted yet reads later.
+    // Sequentially consistent: a snapshot not counted yet reads later.
     if (shard.state.load() == 0) {
       continue;
     }
@@ -131,6 +137,10 @@ Snapshots::Verdict Snapshots::judge_by(uint64_t last, Needs&& needs) const {
     }
   }
   return verdict;
+}
+
+bool Snapshots::opening() const {
+  return ask([](const View&) { return false; }) == Verdict::undecided;
 }
 
 Snapshots::Verdict Snapshots::judge(uint64_t version, uint64_t replacement) const {

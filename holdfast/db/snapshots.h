@@ -50,6 +50,9 @@ class Snapshots {
   /// stored before this.
   bool none() const;
 
+  /// Whether any is being opened, its counts not known yet.
+  bool opening() const;
+
   /// The transaction with this stamp is visible to every snapshot opened from now on.
   void committed(uint64_t stamp);
 
@@ -62,6 +65,8 @@ class Snapshots {
  private:
   template <class Needs>
   Verdict judge_by(uint64_t last, Needs&& needs) const;
+  template <class Needs>
+  Verdict ask(Needs&& needs) const;
 
   struct alignas(64) Shard {
     /// Twice the number of views, and 1 more while somebody has the lists. So one locked

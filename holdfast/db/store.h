@@ -132,6 +132,7 @@ class Store {
   Slot<H>& slot(size_t i) const { return root_->slots.load()[i]; }
 
   Result<View*> read_counts(View* view);
+  void await_views();
   Status check_comparator();
   Status tidy_after_crash(bool read_only);
   Status drain();

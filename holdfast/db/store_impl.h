@@ -113,8 +113,11 @@ holdfast::Status Store<H>::update(F&& body) {
   if (nested) {
     return status;  // nothing has happened until the outer transaction is over
   }
-  if (status.code() == Code::out_of_space && collect().ok()) {
-    status = attempt();  // old versions of other slots may have been in the way
+  if (status.code() == Code::out_of_space) {
+    await_views();
+    if (collect().ok()) {
+      status = attempt();  // old versions of other slots may have been in the way
+    }
   }
   if (!status.ok()) {
     return status;
@@ -133,6 +136,17 @@ holdfast::Status Store<H>::update(F&& body) {
     static_cast<void>(drain().ok());
   }
   return {};
+}
+
+/// While a view is being opened nothing is reclaimed. Who opens it may wait for an engine's lock
+/// that this thread has had again and again, so here it has no transaction. Not for ever: the other
+/// thread may have been stopped.
+template <class H>
+void Store<H>::await_views() {
+  constexpr int kPatience = 1 << 20;  // tens of milliseconds or more on this computer
+  for (int i = 0; i < kPatience && snapshots_.opening(); ++i) {
+    heap_.machine().pause();
+  }
 }
 
 template <class H>

@@ -88,9 +88,8 @@ bool Store<H>::add_entries(std::span<const V* const> newest, const View* view, s
   const auto& context = *static_cast<const Context*>(H::Machine::context());
   const Entry** at = to->extend(newest.size());
   *total += newest.size() * kLook;
-  const std::byte* const last_begin = Versions<H>::last_begin(context);
   for (const V* const key : newest) {
-    if (in_place && Versions<H>::is_plain(key, *view, last_begin)) [[likely]] {
+    if (in_place && Versions<H>::is_plain(key, *view, context)) [[likely]] {
       *at++ = key->entry();
       continue;
     }

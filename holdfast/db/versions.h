@@ -75,18 +75,14 @@ class Versions {
     }
     return found;
   }
-  /// Whether this version is one of those that nearly all are: seen, no deletion, with a short value
-  /// right behind its key. Takes a third of what seen and content do.
-  static bool is_plain(const V* version, const View& view, const std::byte* last_begin) {
+  /// Whether this version is one of those that nearly all are: seen, no deletion, with a short
+  /// value right behind its key. Takes a third of what seen and content do.
+  static bool is_plain(const V* version, const View& view, const Context& context) {
+    constexpr size_t kMost = sizeof(V) + 2 * kMostShortValue;
     const uint64_t lengths = version->bytes.load() | version->key.bytes.load();
     const auto blob = reinterpret_cast<uintptr_t>(version->blob.load());
     return view.sees(version->stamp) && (lengths | blob) < kMostShortValue &&
-           reinterpret_cast<const std::byte*>(version) <= last_begin;
-  }
-  /// For is_plain: where a version that short begins at the latest.
-  static const std::byte* last_begin(const Context& context) {
-    constexpr size_t kMost = sizeof(V) + 2 * kMostShortValue;
-    return context.data + (context.capacity < kMost ? 0 : context.capacity - kMost);
+           context.room_at(version) >= kMost;
   }
   static void load_value(const V* version, std::string* to) {
     const Content at = content(version);

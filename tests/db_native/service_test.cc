@@ -69,7 +69,8 @@ TEST_P(DbService, ACheckpointIsOneStateWhileWritersRun) {
       for (int i = 0; i < 300; ++i) {
         batch.Put("key " + std::to_string(i), std::to_string(round));
       }
-      EXPECT_TRUE(db.Write({}, &batch).ok());
+      const Status status = db.Write({}, &batch);
+      ASSERT_TRUE(status.ok()) << "round " << round << ": " << status.ToString();
     }
   });
   const Status status = db.Checkpoint(copy);

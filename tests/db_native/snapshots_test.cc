@@ -186,6 +186,27 @@ TEST(DbSnapshotRule, NothingABriefViewShowsIsReclaimed) {
   EXPECT_TRUE(snapshots.none());
 }
 
+// What a writer with a full heap waits for.
+TEST(DbSnapshotRule, ViewsAreBeingOpenedUntilTheirCountsAreKnown) {
+  Snapshots snapshots(2);
+  EXPECT_FALSE(snapshots.opening());
+  for (const int thread : {1, -1}) {  // in a seat, in a list
+    View* const open = snapshots.open();
+    announce(open, {0, 1});
+    EXPECT_FALSE(snapshots.opening()) << "one that is open is none that is being opened";
+    View* const view = snapshots.open_briefly(thread);
+    EXPECT_TRUE(snapshots.opening());
+    announce(view, {0, 1});
+    EXPECT_FALSE(snapshots.opening());
+    View* const given_up = snapshots.open_briefly(thread);
+    EXPECT_TRUE(snapshots.opening());
+    snapshots.close(given_up);
+    EXPECT_FALSE(snapshots.opening());
+    snapshots.close(view);
+    snapshots.close(open);
+  }
+}
+
 // Views are entered on the list of the processor they are opened on, and judged over all lists.
 TEST(DbSnapshotRule, SnapshotsOfManyThreadsAreAllSeen) {
   constexpr size_t kAtOnce = 1000;
