@@ -203,8 +203,8 @@ void leveldb_free(void* ptr) {
   std::free(ptr);
 }
 int leveldb_major_version(void) {
-  return 1;
+  return kMajorVersion;
 }
 int leveldb_minor_version(void) {
-  return 23;
+  return kMinorVersion;
 }

@@ -22,12 +22,16 @@ typedef struct leveldb_t leveldb_t;
 typedef struct leveldb_cache_t leveldb_cache_t;
 typedef struct leveldb_comparator_t leveldb_comparator_t;
 typedef struct leveldb_env_t leveldb_env_t;
+typedef struct leveldb_filelock_t leveldb_filelock_t;
 typedef struct leveldb_filterpolicy_t leveldb_filterpolicy_t;
 typedef struct leveldb_iterator_t leveldb_iterator_t;
 typedef struct leveldb_logger_t leveldb_logger_t;
 typedef struct leveldb_options_t leveldb_options_t;
+typedef struct leveldb_randomfile_t leveldb_randomfile_t;
 typedef struct leveldb_readoptions_t leveldb_readoptions_t;
+typedef struct leveldb_seqfile_t leveldb_seqfile_t;
 typedef struct leveldb_snapshot_t leveldb_snapshot_t;
+typedef struct leveldb_writablefile_t leveldb_writablefile_t;
 typedef struct leveldb_writebatch_t leveldb_writebatch_t;
 typedef struct leveldb_writeoptions_t leveldb_writeoptions_t;
 typedef struct holdfast_transaction_t holdfast_transaction_t;
@@ -133,6 +137,8 @@ leveldb_cache_t* leveldb_cache_create_lru(size_t capacity);
 void leveldb_cache_destroy(leveldb_cache_t* cache);
 leveldb_env_t* leveldb_create_default_env(void);
 void leveldb_env_destroy(leveldb_env_t* env);
+/* A directory for tests; null where none can be made. */
+char* leveldb_env_get_test_directory(leveldb_env_t* env);
 
 void leveldb_free(void* ptr);
 /* Of the LevelDB whose interface this is. */

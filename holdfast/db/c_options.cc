@@ -151,6 +151,10 @@ leveldb_env_t* leveldb_create_default_env(void) {
 void leveldb_env_destroy(leveldb_env_t* env) {
   delete env;
 }
+char* leveldb_env_get_test_directory(leveldb_env_t* env) {
+  std::string path;
+  return env->rep->GetTestDirectory(&path).ok() ? copied(path) : nullptr;
+}
 
 void holdfast_options_set_engine(leveldb_options_t* options, const char* name) {
   options->rep.engine = name;

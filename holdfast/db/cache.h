@@ -13,6 +13,9 @@ class Cache {
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
   virtual ~Cache();
+
+  virtual void Prune() {}
+  virtual size_t TotalCharge() const { return 0; }
 };
 
 /// Deleted by the caller, after the database.

@@ -20,6 +20,13 @@ bool exists(const std::string& name) {
   return stat(name.c_str(), &ignored) == 0;
 }
 
+/// LevelDB's databases are directories, and its programs make them: in one, ours is this file.
+std::string file_of(const std::string& name) {
+  struct stat found{};
+  const bool directory = stat(name.c_str(), &found) == 0 && S_ISDIR(found.st_mode);
+  return directory ? name + "/holdfast.db" : name;
+}
+
 const DbEngine* find_engine(const std::string& name) {
   for (const DbEngine& engine : db_engines()) {
     if (name == engine.description->name) {
@@ -93,13 +100,14 @@ holdfast::Result<std::unique_ptr<HeapDB>> HeapDB::open(const Options& options,
   if (options.comparator == nullptr) {
     return holdfast::Status(Code::invalid_argument, "a database needs a comparator");
   }
-  auto opened = open_file(options, name);
+  const std::string file = file_of(name);
+  auto opened = open_file(options, file);
   if (!opened) {
     return opened;
   }
   if (options.paranoid_checks) {
     if (const holdfast::Status status = (*opened)->check(); !status.ok()) {
-      return holdfast::Status(status.code(), name + ": " + status.message());
+      return holdfast::Status(status.code(), file + ": " + status.message());
     }
   }
   return opened;
@@ -115,21 +123,22 @@ Status DB::Open(const Options& options, const std::string& name, DB** db) {
 }
 
 Status DestroyDB(const std::string& name, const Options& options) {
-  if (!exists(name)) {
-    return Status::OK();
-  }
-  {
+  const std::string file = file_of(name);
+  if (exists(file)) {
     // Only what is a heap nobody has open is removed.
-    const DbEngine& engine = engine_of_file(name);
+    const DbEngine& engine = engine_of_file(file);
     const holdfast::Status status = engine.open != nullptr
-                                        ? engine.try_heap(options, name)
+                                        ? engine.try_heap(options, file)
                                         : keeps_nothing(engine.description->name);
     if (!status.ok()) {
       return translated(status);
     }
+    if (unlink(file.c_str()) != 0) {
+      return Status::IOError(file, std::generic_category().message(errno));
+    }
   }
-  if (unlink(name.c_str()) != 0) {
-    return Status::IOError(name, std::generic_category().message(errno));
+  if (file != name) {
+    static_cast<void>(rmdir(name.c_str()));  // where there is anything else in it, it stays
   }
   return Status::OK();
 }

@@ -17,6 +17,10 @@
 
 namespace holdfast::db {
 
+// Of the LevelDB whose interface this is.
+inline constexpr int kMajorVersion = 1;
+inline constexpr int kMinorVersion = 23;
+
 /// A state of the database that stays readable; see DB::GetSnapshot.
 class Snapshot {  // NOLINT(cppcoreguidelines-virtual-class-destructor): as LevelDB has it
  protected:
@@ -41,7 +45,8 @@ struct Range {
 /// does. Nothing but the given Transaction may be used inside a body of Transact.
 class DB {
  public:
-  /// Opens the database in this file and stores it in *db, to be deleted by the caller; null on
+  /// Opens the database in this file, or in the file "holdfast.db" of this directory, where it is
+  /// one, and stores it in *db, to be deleted by the caller; null on
   /// failure. One process at a time may have it open. An interrupted write is finished or undone
   /// first.
   static Status Open(const Options& options, const std::string& name, DB** db);
@@ -120,7 +125,8 @@ class DB {
   virtual Status RunTransaction(const std::function<Status(Transaction&)>& body) = 0;
 };
 
-/// Removes the database's file. It must not be open; that there is none is no error.
+/// Removes the database's file, and the directory that Open would look for it in where nothing else
+/// is in that. It must not be open; that there is none is no error.
 Status DestroyDB(const std::string& name, const Options& options);
 
 /// Opens the database, which finishes or undoes what a crash interrupted, and walks all of it.

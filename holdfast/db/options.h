@@ -7,14 +7,13 @@
 #include <string>
 
 #include "holdfast/db/comparator.h"
+#include "holdfast/db/env.h"
 #include "holdfast/machine/machine.h"
 
 namespace holdfast::db {
 
 class Cache;
-class Env;
 class FilterPolicy;
-class Logger;
 class Snapshot;
 
 enum CompressionType { kNoCompression = 0x0, kSnappyCompression = 0x1, kZstdCompression = 0x2 };
@@ -30,7 +29,7 @@ struct Options {
   bool paranoid_checks = false;
 
   // Without effect.
-  Env* env = nullptr;
+  Env* env = Env::Default();
   Logger* info_log = nullptr;
   size_t write_buffer_size = size_t{4} << 20;
   int max_open_files = 1000;

@@ -2,20 +2,12 @@
 //
 // What LevelDB programs make and pass, and a heap has no use for.
 #include "holdfast/db/cache.h"
-#include "holdfast/db/env.h"
 #include "holdfast/db/filter_policy.h"
 
 namespace holdfast::db {
 
 Cache::~Cache() = default;
 FilterPolicy::~FilterPolicy() = default;
-Env::~Env() = default;
-Logger::~Logger() = default;
-
-Env* Env::Default() {
-  static Env env;
-  return &env;
-}
 
 Cache* NewLRUCache(size_t /*capacity*/) {
   return new Cache;

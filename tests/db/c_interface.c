@@ -254,6 +254,9 @@ int main(void) {
   remove(kCopy);
   leveldb_options_set_cache(options, cache);
   leveldb_options_set_env(options, env);
+  char* const directory = leveldb_env_get_test_directory(env);
+  EXPECT(directory != NULL && directory[0] == '/');
+  leveldb_free(directory);
   leveldb_options_set_filter_policy(options, policy);
   holdfast_options_set_engine(options, "undo");
   db = leveldb_open(options, kName, &error);

@@ -241,6 +241,34 @@ TEST(DbOpening, RefusesEnginesThatKeepNothing) {
   EXPECT_TRUE(try_open(file.options, file.path()).ok()) << "no file was left behind";
 }
 
+TEST(DbOpening, TakesADirectoryAsLevelDBDoes) {
+  const NativeTestFile place;
+  const std::string name = place.directory() + "/directory";
+  Options options;
+  options.domain = Domain::process;
+  ASSERT_TRUE(Env::Default()->CreateDir(name).ok());
+  DB* db = nullptr;
+  EXPECT_TRUE(DB::Open(options, name, &db).IsInvalidArgument()) << "no database is in it";
+  options.create_if_missing = true;
+  options.error_if_exists = true;
+  ASSERT_TRUE(DB::Open(options, name, &db).ok());
+  put(*db, "key", "value");
+  delete db;
+  EXPECT_TRUE(DB::Open(options, name, &db).IsInvalidArgument());
+  options.error_if_exists = false;
+  ASSERT_TRUE(DB::Open(options, name, &db).ok());
+  EXPECT_EQ(get(*db, "key"), "value");
+  delete db;
+  EXPECT_TRUE(Env::Default()->FileExists(name + "/holdfast.db"));
+
+  ASSERT_TRUE(WriteStringToFile(Env::Default(), "x", name + "/another").ok());
+  EXPECT_TRUE(DestroyDB(name, options).ok());
+  EXPECT_TRUE(Env::Default()->FileExists(name + "/another")) << "only the database goes";
+  ASSERT_TRUE(Env::Default()->RemoveFile(name + "/another").ok());
+  EXPECT_TRUE(DestroyDB(name, options).ok());
+  EXPECT_FALSE(Env::Default()->FileExists(name));
+}
+
 TEST(DbOpening, DestroysAndRepairs) {
   DbFile file;
   put(*file, "k", "v");
