@@ -26,30 +26,30 @@ using leveldb::Status;
 class EnvTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(env->GetTestDirectory(&directory).ok());
-    directory += "/" + std::to_string(::getpid());
-    ASSERT_TRUE(env->CreateDir(directory).ok());
+    ASSERT_TRUE(env_->GetTestDirectory(&directory_).ok());
+    directory_ += "/" + std::to_string(::getpid());
+    ASSERT_TRUE(env_->CreateDir(directory_).ok());
   }
-  void TearDown() override { std::filesystem::remove_all(directory); }
-  std::string in(const std::string& name) const { return directory + "/" + name; }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+  std::string in(const std::string& name) const { return directory_ + "/" + name; }
 
-  Env* env = Env::Default();
-  std::string directory;
+  Env* env_ = Env::Default();
+  std::string directory_;
 };
 
 TEST_F(EnvTest, FilesAreWrittenAppendedToAndRead) {
   leveldb::WritableFile* made = nullptr;
-  ASSERT_TRUE(env->NewWritableFile(in("file"), &made).ok());
+  ASSERT_TRUE(env_->NewWritableFile(in("file"), &made).ok());
   std::unique_ptr<leveldb::WritableFile> writer(made);
   ASSERT_TRUE(writer->Append("0123").ok());
   ASSERT_TRUE(writer->Flush().ok());
   uint64_t bytes = 0;
-  ASSERT_TRUE(env->GetFileSize(in("file"), &bytes).ok());
+  ASSERT_TRUE(env_->GetFileSize(in("file"), &bytes).ok());
   EXPECT_EQ(bytes, 4U) << "what was flushed is there";
   ASSERT_TRUE(writer->Append("45").ok());
   ASSERT_TRUE(writer->Sync().ok());
   ASSERT_TRUE(writer->Close().ok());
-  ASSERT_TRUE(env->NewAppendableFile(in("file"), &made).ok());
+  ASSERT_TRUE(env_->NewAppendableFile(in("file"), &made).ok());
   writer.reset(made);
   ASSERT_TRUE(writer->Append("6789").ok());
   writer.reset();
@@ -57,7 +57,7 @@ TEST_F(EnvTest, FilesAreWrittenAppendedToAndRead) {
   char scratch[16];
   Slice part;
   leveldb::SequentialFile* sequential = nullptr;
-  ASSERT_TRUE(env->NewSequentialFile(in("file"), &sequential).ok());
+  ASSERT_TRUE(env_->NewSequentialFile(in("file"), &sequential).ok());
   const std::unique_ptr<leveldb::SequentialFile> reader(sequential);
   ASSERT_TRUE(reader->Read(3, &part, scratch).ok());
   EXPECT_EQ(part.ToString(), "012");
@@ -68,65 +68,65 @@ TEST_F(EnvTest, FilesAreWrittenAppendedToAndRead) {
   EXPECT_TRUE(part.empty());
 
   leveldb::RandomAccessFile* random = nullptr;
-  ASSERT_TRUE(env->NewRandomAccessFile(in("file"), &random).ok());
+  ASSERT_TRUE(env_->NewRandomAccessFile(in("file"), &random).ok());
   const std::unique_ptr<leveldb::RandomAccessFile> anywhere(random);
   ASSERT_TRUE(anywhere->Read(8, 16, &part, scratch).ok());
   EXPECT_EQ(part.ToString(), "89") << "fewer at the end";
   ASSERT_TRUE(anywhere->Read(100, 1, &part, scratch).ok());
   EXPECT_TRUE(part.empty());
 
-  ASSERT_TRUE(env->NewWritableFile(in("file"), &made).ok());
+  ASSERT_TRUE(env_->NewWritableFile(in("file"), &made).ok());
   writer.reset(made);
   writer.reset();
-  ASSERT_TRUE(env->GetFileSize(in("file"), &bytes).ok());
+  ASSERT_TRUE(env_->GetFileSize(in("file"), &bytes).ok());
   EXPECT_EQ(bytes, 0U) << "made anew";
 }
 
 TEST_F(EnvTest, DirectoriesListWhatIsInThem) {
-  ASSERT_TRUE(leveldb::WriteStringToFile(env, "x", in("a")).ok());
-  ASSERT_TRUE(env->RenameFile(in("a"), in("b")).ok());
-  ASSERT_TRUE(env->CreateDir(in("c")).ok());
-  EXPECT_FALSE(env->FileExists(in("a")));
-  EXPECT_TRUE(env->FileExists(in("b")));
+  ASSERT_TRUE(leveldb::WriteStringToFile(env_, "x", in("a")).ok());
+  ASSERT_TRUE(env_->RenameFile(in("a"), in("b")).ok());
+  ASSERT_TRUE(env_->CreateDir(in("c")).ok());
+  EXPECT_FALSE(env_->FileExists(in("a")));
+  EXPECT_TRUE(env_->FileExists(in("b")));
   std::vector<std::string> names{"dropped"};
-  ASSERT_TRUE(env->GetChildren(directory, &names).ok());
+  ASSERT_TRUE(env_->GetChildren(directory_, &names).ok());
   std::sort(names.begin(), names.end());
   EXPECT_EQ(names, (std::vector<std::string>{"b", "c"}));
-  EXPECT_TRUE(env->RemoveFile(in("b")).ok());
-  EXPECT_TRUE(env->DeleteDir(in("c")).ok()) << "the older name";
-  ASSERT_TRUE(env->GetChildren(directory, &names).ok());
+  EXPECT_TRUE(env_->RemoveFile(in("b")).ok());
+  EXPECT_TRUE(env_->DeleteDir(in("c")).ok()) << "the older name";
+  ASSERT_TRUE(env_->GetChildren(directory_, &names).ok());
   EXPECT_TRUE(names.empty());
 }
 
 TEST_F(EnvTest, WhatIsNotThereIsNotFoundAndSaysWhich) {
   leveldb::SequentialFile* file = nullptr;
-  const Status status = env->NewSequentialFile(in("none"), &file);
+  const Status status = env_->NewSequentialFile(in("none"), &file);
   EXPECT_TRUE(status.IsNotFound());
   EXPECT_NE(status.ToString().find(in("none")), std::string::npos);
   EXPECT_EQ(file, nullptr);
   uint64_t bytes = 1;
-  EXPECT_TRUE(env->GetFileSize(in("none"), &bytes).IsNotFound());
+  EXPECT_TRUE(env_->GetFileSize(in("none"), &bytes).IsNotFound());
   EXPECT_EQ(bytes, 0U);
   std::vector<std::string> names;
-  EXPECT_TRUE(env->GetChildren(in("none"), &names).IsNotFound());
-  EXPECT_TRUE(env->RemoveFile(in("none")).IsNotFound());
-  EXPECT_TRUE(env->RemoveDir(in("none")).IsNotFound());
-  EXPECT_TRUE(env->CreateDir(in("none/below")).IsNotFound());
-  EXPECT_TRUE(env->CreateDir(directory).IsIOError()) << "there already";
+  EXPECT_TRUE(env_->GetChildren(in("none"), &names).IsNotFound());
+  EXPECT_TRUE(env_->RemoveFile(in("none")).IsNotFound());
+  EXPECT_TRUE(env_->RemoveDir(in("none")).IsNotFound());
+  EXPECT_TRUE(env_->CreateDir(in("none/below")).IsNotFound());
+  EXPECT_TRUE(env_->CreateDir(directory_).IsIOError()) << "there already";
   std::string text = "before";
-  EXPECT_TRUE(leveldb::ReadFileToString(env, in("none"), &text).IsNotFound());
-  EXPECT_TRUE(leveldb::ReadFileToString(env, directory, &text).IsIOError());
+  EXPECT_TRUE(leveldb::ReadFileToString(env_, in("none"), &text).IsNotFound());
+  EXPECT_TRUE(leveldb::ReadFileToString(env_, directory_, &text).IsIOError());
 }
 
 TEST_F(EnvTest, ALockIsHeldOnceEvenWithinTheProcess) {
   leveldb::FileLock* lock = nullptr;
-  ASSERT_TRUE(env->LockFile(in("lock"), &lock).ok());
+  ASSERT_TRUE(env_->LockFile(in("lock"), &lock).ok());
   leveldb::FileLock* second = nullptr;
-  EXPECT_TRUE(env->LockFile(in("lock"), &second).IsIOError());
+  EXPECT_TRUE(env_->LockFile(in("lock"), &second).IsIOError());
   EXPECT_EQ(second, nullptr);
-  ASSERT_TRUE(env->UnlockFile(lock).ok());
-  ASSERT_TRUE(env->LockFile(in("lock"), &lock).ok());
-  ASSERT_TRUE(env->UnlockFile(lock).ok());
+  ASSERT_TRUE(env_->UnlockFile(lock).ok());
+  ASSERT_TRUE(env_->LockFile(in("lock"), &lock).ok());
+  ASSERT_TRUE(env_->UnlockFile(lock).ok());
 }
 
 /// What a function on another thread leaves behind. Owned by that too: it may still be in `ended`
@@ -144,27 +144,27 @@ void end(void* argument) {
 
 TEST_F(EnvTest, ScheduledWorkRunsInOrderAndThreadsRun) {
   const auto scheduled = std::make_shared<Traces>();
-  env->Schedule([](void* t) { static_cast<Traces*>(t)->done.push_back(1); }, scheduled.get());
-  env->Schedule([](void* t) { static_cast<Traces*>(t)->done.push_back(2); }, scheduled.get());
-  env->Schedule(&end, new Shared(scheduled));
+  env_->Schedule([](void* t) { static_cast<Traces*>(t)->done.push_back(1); }, scheduled.get());
+  env_->Schedule([](void* t) { static_cast<Traces*>(t)->done.push_back(2); }, scheduled.get());
+  env_->Schedule(&end, new Shared(scheduled));
   scheduled->ended.get_future().wait();
   EXPECT_EQ(scheduled->done, (std::vector<int>{1, 2}));
 
   const auto started = std::make_shared<Traces>();
-  env->StartThread(&end, new Shared(started));
+  env_->StartThread(&end, new Shared(started));
   started->ended.get_future().wait();
 }
 
 TEST_F(EnvTest, ALoggerAppendsLines) {
   for (const int number : {1, 2}) {
     leveldb::Logger* made = nullptr;
-    ASSERT_TRUE(env->NewLogger(in("log"), &made).ok());
+    ASSERT_TRUE(env_->NewLogger(in("log"), &made).ok());
     const std::unique_ptr<leveldb::Logger> logger(made);
     leveldb::Log(logger.get(), "line %d", number);
   }
   leveldb::Log(nullptr, "to nobody");
   std::string text;
-  ASSERT_TRUE(leveldb::ReadFileToString(env, in("log"), &text).ok());
+  ASSERT_TRUE(leveldb::ReadFileToString(env_, in("log"), &text).ok());
   EXPECT_EQ(text, "line 1\nline 2\n");
 }
 
@@ -180,7 +180,7 @@ TEST_F(EnvTest, ADerivedEnvIsAcceptedAndNeverAsked) {
   CountingEnv counting(leveldb::Options().env);
   EXPECT_EQ(counting.NowMicros(), 1U);
   EXPECT_TRUE(leveldb::WriteStringToFile(&counting, "handed on", in("file")).ok());
-  EXPECT_TRUE(env->FileExists(in("file")));
+  EXPECT_TRUE(env_->FileExists(in("file")));
 
   leveldb::DbFile file;
   file.options.env = &counting;
