@@ -120,6 +120,14 @@ const char* leveldb_iter_value(const leveldb_iterator_t* iter, size_t* vlen) {
   *vlen = value.size();
   return value.data();
 }
+uint8_t holdfast_iter_next_entry(leveldb_iterator_t* iter, const char** key, size_t* keylen,
+                                 const char** val, size_t* vallen) {
+  return stepped(*iter->rep, &Iterator::NextEntry, key, keylen, val, vallen) ? 1 : 0;
+}
+uint8_t holdfast_iter_prev_entry(leveldb_iterator_t* iter, const char** key, size_t* keylen,
+                                 const char** val, size_t* vallen) {
+  return stepped(*iter->rep, &Iterator::PrevEntry, key, keylen, val, vallen) ? 1 : 0;
+}
 void leveldb_iter_get_error(const leveldb_iterator_t* iter, char** errptr) {
   failed(errptr, iter->rep->status());
 }

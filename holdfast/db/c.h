@@ -154,6 +154,11 @@ void holdfast_options_set_max_threads(leveldb_options_t* options, int n);
 void holdfast_options_set_read_only(leveldb_options_t* options, uint8_t value);
 /* process, file, pmem or eadr. */
 void holdfast_options_set_domain(leveldb_options_t* options, const char* name, char** errptr);
+/* A step and what it leads to, in one call. 0, and nothing stored, where that is no entry. */
+uint8_t holdfast_iter_next_entry(leveldb_iterator_t* iter, const char** key, size_t* keylen,
+                                 const char** val, size_t* vallen);
+uint8_t holdfast_iter_prev_entry(leveldb_iterator_t* iter, const char** key, size_t* keylen,
+                                 const char** val, size_t* vallen);
 void holdfast_checkpoint(leveldb_t* db, const char* file, char** errptr);
 void holdfast_verify(leveldb_t* db, char** errptr);
 

@@ -67,6 +67,21 @@ inline char* copied(const std::string& bytes) {
   return copy;
 }
 
+/// A step in one call; see Iterator::NextEntry.
+inline bool stepped(Iterator& at, bool (Iterator::*step)(Slice*, Slice*), const char** key,
+                    size_t* key_bytes, const char** value, size_t* value_bytes) {
+  Slice k;
+  Slice v;
+  if (!(at.*step)(&k, &v)) {
+    return false;
+  }
+  *key = k.data();
+  *key_bytes = k.size();
+  *value = v.data();
+  *value_bytes = v.size();
+  return true;
+}
+
 /// As leveldb_get ends.
 inline char* answered(const Status& status, const std::string& value, size_t* size, char** errptr) {
   *size = status.ok() ? value.size() : 0;

@@ -41,6 +41,8 @@ class HeapIterator final : public Iterator {
   Slice key() const override { return entry_->key(); }
   Slice value() const override { return entry_->value(); }
   Status status() const override { return status_; }
+  bool NextEntry(Slice* key, Slice* value) override { return Next(), show(key, value); }
+  bool PrevEntry(Slice* key, Slice* value) override { return Prev(), show(key, value); }
 
  private:
   static constexpr size_t kFirstAhead = 1024;  ///< bytes
@@ -49,6 +51,15 @@ class HeapIterator final : public Iterator {
   void seek(Step step, const Slice& from) {
     ahead_ = 0;
     fill(step, from);
+  }
+
+  bool show(Slice* key, Slice* value) const {
+    if (entry_ == nullptr) {
+      return false;
+    }
+    *key = entry_->key();
+    *value = entry_->value();
+    return true;
   }
 
   /// One further in the order of the buffer.

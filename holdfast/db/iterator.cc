@@ -35,6 +35,25 @@ void Iterator::RegisterCleanup(CleanupFunction function, void* first, void* seco
   clean_ups_.emplace_back([=] { function(first, second); });
 }
 
+bool Iterator::NextEntry(Slice* key, Slice* value) {
+  Next();
+  return show(key, value);
+}
+
+bool Iterator::PrevEntry(Slice* key, Slice* value) {
+  Prev();
+  return show(key, value);
+}
+
+bool Iterator::show(Slice* key, Slice* value) const {
+  if (!Valid()) {
+    return false;
+  }
+  *key = this->key();
+  *value = this->value();
+  return true;
+}
+
 Iterator* NewEmptyIterator() {
   return NewErrorIterator(Status::OK());
 }

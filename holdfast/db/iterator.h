@@ -35,10 +35,20 @@ class Iterator {
   virtual Slice value() const = 0;
   virtual Status status() const = 0;
 
+  // Holdfast's own.
+
+  /// Next, and what it leads to, in one call instead of four. False, and *key and *value as they
+  /// were, where that is no entry.
+  virtual bool NextEntry(Slice* key, Slice* value);
+  /// The same for Prev.
+  virtual bool PrevEntry(Slice* key, Slice* value);
+
   using CleanupFunction = void (*)(void* first, void* second);
   void RegisterCleanup(CleanupFunction function, void* first, void* second);
 
  private:
+  bool show(Slice* key, Slice* value) const;
+
   std::vector<std::function<void()>> clean_ups_;
 };
 

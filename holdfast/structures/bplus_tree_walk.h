@@ -117,16 +117,23 @@ template <class H, class K, class V, bool kPromote>
 template <class F>
 void BPlusTree<H, K, V, kPromote>::walk_back(Path& path, const Leaf* leaf, SlotOrder order,
                                              int position, F& f) {
+  void* sibling = nullptr;  // the next leaf, where it is known
   for (;;) {
     if (!show(Run(leaf, order, position - 1, -1, position), f)) {
       return;
     }
-    leaf = leaf_before(path);
-    if (leaf == nullptr) {
-      return;
+    if (sibling != nullptr) {
+      --path.index[path.depth - 1];
+      leaf = static_cast<Leaf*>(sibling);
+    } else {
+      leaf = leaf_before(path);
+      if (leaf == nullptr) {
+        return;
+      }
     }
+    sibling = sibling_before(path);
     if constexpr (kThreeWay) {
-      prefetch(sibling_before(path), sizeof(Leaf));
+      prefetch(sibling, sizeof(Leaf));
     }
     order = SlotOrder(leaf->order);
     position = order.count();

@@ -142,6 +142,17 @@ static void test_iterators(leveldb_t* db) {
   EXPECT(!leveldb_iter_valid(iter));
   leveldb_iter_seek_to_first(iter);
   expect_at(iter, "bar", "b");
+  const char* key = NULL;
+  const char* value = NULL;
+  size_t key_size = 0;
+  size_t value_size = 0;
+  EXPECT(holdfast_iter_next_entry(iter, &key, &key_size, &value, &value_size));
+  EXPECT(key_size == 3 && memcmp(key, "box", 3) == 0 && value_size == 1 && *value == 'c');
+  EXPECT(holdfast_iter_prev_entry(iter, &key, &key_size, &value, &value_size));
+  EXPECT(key_size == 3 && memcmp(key, "bar", 3) == 0 && value_size == 1 && *value == 'b');
+  EXPECT(!holdfast_iter_prev_entry(iter, &key, &key_size, &value, &value_size));
+  EXPECT(memcmp(key, "bar", 3) == 0);
+  leveldb_iter_seek_to_first(iter);
   leveldb_iter_next(iter);
   expect_at(iter, "box", "c");
   leveldb_iter_prev(iter);

@@ -73,12 +73,29 @@ class Walk {
     expect_same();
   }
   void forwards() {
-    iterator_->Next();
     ++at_;
+    if (random_.below(2) == 0) {
+      iterator_->Next();
+    } else {
+      expect_told(iterator_->NextEntry(&key_, &value_));
+    }
   }
   void backwards() {
-    iterator_->Prev();
     at_ = at_ == state_.begin() ? state_.end() : std::prev(at_);
+    if (random_.below(2) == 0) {
+      iterator_->Prev();
+    } else {
+      expect_told(iterator_->PrevEntry(&key_, &value_));
+    }
+  }
+
+  /// What a step in one call has said.
+  void expect_told(bool there) {
+    ASSERT_EQ(there, at_ != state_.end());
+    if (there) {
+      ASSERT_EQ(key_.ToString(), at_->first);
+      ASSERT_TRUE(value_.ToString() == at_->second) << "at " << at_->first;
+    }
   }
 
   void expect_same() {
@@ -117,6 +134,8 @@ class Walk {
   std::unique_ptr<Iterator> iterator_;
   Model::const_iterator at_;
   bool forwards_ = true;
+  Slice key_;
+  Slice value_;
 };
 
 class DbIterator : public DbTest {};
@@ -245,6 +264,38 @@ TEST_P(DbIterator, StepsOverMoreDeletionsThanItReadsAhead) {
   EXPECT_EQ(contents(*file, before).size(), 3000u);
   file->ReleaseSnapshot(before);
   EXPECT_EQ(contents(*file), ends);
+}
+
+/// As a program for LevelDB derives one: "a" to "c", each its own value.
+class Letters final : public Iterator {
+ public:
+  bool Valid() const override { return at_ >= 0 && at_ < 3; }
+  void SeekToFirst() override { at_ = 0; }
+  void SeekToLast() override { at_ = 2; }
+  void Seek(const Slice& target) override { at_ = target[0] - 'a'; }
+  void Next() override { ++at_; }
+  void Prev() override { --at_; }
+  Slice key() const override { return {&"abc"[at_], 1}; }
+  Slice value() const override { return key(); }
+  Status status() const override { return {}; }
+
+ private:
+  int at_ = -1;
+};
+
+TEST(DbIterators, ADerivedOneStepsInOneCallToo) {
+  Letters letters;
+  letters.SeekToFirst();
+  Slice key("none");
+  Slice value("none");
+  EXPECT_FALSE(letters.PrevEntry(&key, &value));
+  EXPECT_EQ(key.ToString() + value.ToString(), "nonenone");
+  letters.Seek("a");
+  EXPECT_TRUE(letters.NextEntry(&key, &value));
+  EXPECT_EQ(key.ToString() + value.ToString(), "bb");
+  EXPECT_TRUE(letters.NextEntry(&key, &value));
+  EXPECT_TRUE(letters.PrevEntry(&key, &value));
+  EXPECT_EQ(key.ToString() + value.ToString(), "bb");
 }
 
 }  // namespace

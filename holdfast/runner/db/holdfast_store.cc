@@ -20,22 +20,28 @@ class HoldfastCursor final : public Cursor {
   bool seek_first() override { return at_->SeekToFirst(), there(); }
   bool seek_last() override { return at_->SeekToLast(), there(); }
   bool seek(std::string_view key) override { return at_->Seek(key), there(); }
-  bool next() override { return at_->Next(), there(); }
-  bool prev() override { return at_->Prev(), there(); }
-  std::string_view key() override { return view(at_->key()); }
-  std::string_view value() override { return view(at_->value()); }
+  bool next() override { return at_->NextEntry(&key_, &value_) || ended(); }
+  bool prev() override { return at_->PrevEntry(&key_, &value_) || ended(); }
+  std::string_view key() override { return {key_.data(), key_.size()}; }
+  std::string_view value() override { return {value_.data(), value_.size()}; }
 
  private:
-  static std::string_view view(const db::Slice& slice) { return {slice.data(), slice.size()}; }
   bool there() {
     if (!at_->Valid()) {
-      check(at_->status());
-      return false;
+      return ended();
     }
+    key_ = at_->key();
+    value_ = at_->value();
     return true;
+  }
+  bool ended() {
+    check(at_->status());
+    return false;
   }
 
   std::unique_ptr<db::Iterator> at_;
+  db::Slice key_;
+  db::Slice value_;
 };
 
 class HoldfastClient final : public Client {
