@@ -86,8 +86,8 @@ class EntryBuffer {
   }
 
  private:
-  /// A long walk soon reads as much ahead as any does.
-  static constexpr size_t kGrowth = 16;
+  /// A long walk soon reads as much ahead as any does: 512 entries, and some of a last leaf.
+  static constexpr size_t kGrowth = 17;
 
   [[gnu::noinline]] void reserve(size_t by) {
     const auto there = static_cast<size_t>(end_ - begin_);

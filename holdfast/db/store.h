@@ -76,8 +76,8 @@ class Store {
   Result<bool> get(const Slice& key, const View* view, std::string* value,
                    uint64_t* stamp = nullptr);
   /// The entry this step leads to, if there is one, and those behind it in the same direction, as
-  /// long as all of them take no more than `most` bytes. A look at a key takes 32, whether or not
-  /// there is a value; what has to be copied takes its bytes too.
+  /// long as all of them take no more than `most` bytes (looks: than a leaf more). A look at a key
+  /// takes 32, whether or not there is a value; what has to be copied takes its bytes too.
   Status read_ahead(Step step, const Slice& from, const View* view, size_t most, EntryBuffer* to);
 
   /// Costs a read transaction and a few loads per thread slot, whatever the store holds.
