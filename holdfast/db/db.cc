@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
 
 #include "holdfast/db/db_engines.h"
@@ -101,6 +102,13 @@ holdfast::Result<std::unique_ptr<HeapDB>> HeapDB::open(const Options& options,
     return holdfast::Status(Code::invalid_argument, "a database needs a comparator");
   }
   const std::string file = file_of(name);
+  std::error_code error;
+  if (file != name && !exists(file) && !std::filesystem::is_empty(name, error)) {
+    return holdfast::Status(Code::invalid_argument,
+                            name +
+                                " is a directory without a database that is not empty; name a "
+                                "file, or an empty directory");
+  }
   auto opened = open_file(options, file);
   if (!opened) {
     return opened;

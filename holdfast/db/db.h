@@ -45,8 +45,8 @@ struct Range {
 /// does. Nothing but the given Transaction may be used inside a body of Transact.
 class DB {
  public:
-  /// Opens the database in this file, or in the file "holdfast.db" of this directory, where it is
-  /// one, and stores it in *db, to be deleted by the caller; null on
+  /// Opens the database in this file, or in the file "holdfast.db" of this directory, which has one
+  /// or is empty, and stores it in *db, to be deleted by the caller; null on
   /// failure. One process at a time may have it open. An interrupted write is finished or undone
   /// first.
   static Status Open(const Options& options, const std::string& name, DB** db);

@@ -251,6 +251,10 @@ TEST(DbOpening, TakesADirectoryAsLevelDBDoes) {
   EXPECT_TRUE(DB::Open(options, name, &db).IsInvalidArgument()) << "no database is in it";
   options.create_if_missing = true;
   options.error_if_exists = true;
+  ASSERT_TRUE(WriteStringToFile(Env::Default(), "x", name + "/other").ok());
+  EXPECT_TRUE(DB::Open(options, name, &db).IsInvalidArgument()) << "hardly meant to be one";
+  EXPECT_FALSE(Env::Default()->FileExists(name + "/holdfast.db"));
+  ASSERT_TRUE(Env::Default()->RemoveFile(name + "/other").ok());
   ASSERT_TRUE(DB::Open(options, name, &db).ok());
   put(*db, "key", "value");
   delete db;
