@@ -46,9 +46,8 @@ struct Range {
 class DB {
  public:
   /// Opens the database in this file, or in the file "holdfast.db" of this directory, which has one
-  /// or is empty, and stores it in *db, to be deleted by the caller; null on
-  /// failure. One process at a time may have it open. An interrupted write is finished or undone
-  /// first.
+  /// or is empty, and stores it in *db, to be deleted by the caller; null on failure. One process
+  /// at a time may have it open. An interrupted write is finished or undone first.
   static Status Open(const Options& options, const std::string& name, DB** db);
 
   DB() = default;
