@@ -12,9 +12,9 @@
 #include <cstring>
 #include <optional>
 
-#include "holdfast/check/durability.h"
-#include "holdfast/check/isolation.h"
-#include "tests/unit/check_legal_history.h"
+#include "holdfast/check/durability/durability.h"
+#include "holdfast/check/isolation/isolation.h"
+#include "tests/unit/check/legal_history.h"
 
 namespace holdfast::check {
 namespace {

@@ -19,8 +19,8 @@
 #include "holdfast/heap/heap.h"
 #include "holdfast/heap/plain_heap.h"
 #include "holdfast/machine/native/native_machine.h"
-#include "holdfast/runner/environment.h"
-#include "holdfast/runner/temporary_heap.h"
+#include "holdfast/runner/spec/environment.h"
+#include "holdfast/runner/spec/temporary_heap.h"
 #include "holdfast/structures/rb_tree.h"
 
 namespace holdfast {

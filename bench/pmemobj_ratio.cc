@@ -22,8 +22,8 @@
 #include <vector>
 
 #include "holdfast/base/random.h"
-#include "holdfast/runner/bench.h"
-#include "holdfast/runner/temporary_heap.h"
+#include "holdfast/runner/bench/bench.h"
+#include "holdfast/runner/spec/temporary_heap.h"
 
 namespace holdfast {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "bench/host_profile.h"
-#include "holdfast/runner/simulate.h"
+#include "holdfast/runner/sim/simulate.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 //
 // What small probes measure on every described machine, as a Markdown table: the simulated value,
 // and what a source says about the real or modelled computer. tools/update_validation.py puts it
-// into docs/simulator.md.
+// into docs/inside/simulator.md.
 #include <cstdio>
 #include <cstring>
 #include <functional>
@@ -13,7 +13,7 @@
 
 #include "holdfast/base/random.h"
 #include "holdfast/machine/sim/sim_machine.h"
-#include "holdfast/runner/machines.h"
+#include "holdfast/runner/spec/machines.h"
 
 namespace {
 

@@ -13,8 +13,8 @@
 
 #include "holdfast/base/random.h"
 #include "holdfast/machine/native/native_machine.h"
-#include "holdfast/runner/bench.h"
-#include "holdfast/runner/temporary_heap.h"
+#include "holdfast/runner/bench/bench.h"
+#include "holdfast/runner/spec/temporary_heap.h"
 
 namespace holdfast {
 namespace {

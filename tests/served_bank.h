@@ -10,8 +10,8 @@
 #include <string>
 #include <thread>
 
-#include "holdfast/runner/json.h"
-#include "holdfast/runner/serve.h"
+#include "holdfast/runner/heap/serve.h"
+#include "holdfast/runner/spec/json.h"
 
 namespace holdfast {
 

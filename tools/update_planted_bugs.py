@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Plants every kind of bug at every labelled site of every engine, hunts for what it does, and writes
-docs/planted-bugs/ENGINE.md and the summary in docs/testing.md. Takes minutes for each engine on two cores.
+docs/inside/planted-bugs/ENGINE.md and the summary in docs/inside/testing.md. Takes minutes for each engine on two cores.
 
     .venv/bin/python tools/update_planted_bugs.py [--engine E,...] [--searches N] [--sites NAME,...]
 
@@ -22,7 +22,7 @@ from typing import Any
 from holdfast import core, fleet
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ROOT / "docs/planted-bugs"
+PAGES = ROOT / "docs/inside/planted-bugs"
 BEGIN, END = "<!-- planted bugs: begin -->", "<!-- planted bugs: end -->"
 KINDS = ("drop", "delay", "swap")
 NOT_CAUGHT = "**not caught**"
@@ -180,7 +180,7 @@ def write_page(engine: str, lines: dict[str, str]) -> None:
     PAGES.mkdir(exist_ok=True)
     (PAGES / f"{engine}.md").write_text(
         f"# Bugs planted in `{engine}`\n\n"
-        'What the crash explorer calls what it finds (docs/testing.md, "Planted bugs"). Made by\n'
+        'What the crash explorer calls what it finds (docs/inside/testing.md, "Planted bugs"). Made by\n'
         "`tools/update_planted_bugs.py`; reasons are in `experiments/harmless.toml`.\n\n"
         "| site | stands there | drop | delay | swap |\n|---|---|---|---|---|\n"
         + "".join(lines[name] + "\n" for name in sorted(lines))
@@ -222,7 +222,7 @@ def main() -> None:
         lines = {site: f"| `{site}` | {kind} | {' | '.join(cells)} |" for site, kind, cells in rows}
         write_page(name, (read_page(name) if only else {}) | lines)
         print(f"{name}: {len(lines)} sites", flush=True)
-    page = ROOT / "docs/testing.md"
+    page = ROOT / "docs/inside/testing.md"
     before, _, rest = page.read_text().partition(BEGIN)
     page.write_text(f"{before}{BEGIN}\n{summary(list(durable))}\n{END}{rest.partition(END)[2]}")
 

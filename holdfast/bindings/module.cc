@@ -10,19 +10,19 @@
 #include <utility>
 
 #include "holdfast/base/status.h"
-#include "holdfast/runner/bench.h"
-#include "holdfast/runner/canary.h"
+#include "holdfast/runner/bench/bench.h"
+#include "holdfast/runner/bench/replay.h"
 #include "holdfast/runner/catalog.h"
-#include "holdfast/runner/crash.h"
+#include "holdfast/runner/crash/canary.h"
+#include "holdfast/runner/crash/crash.h"
 #include "holdfast/runner/db/db_bench.h"
-#include "holdfast/runner/environment.h"
-#include "holdfast/runner/heap_tools.h"
-#include "holdfast/runner/json.h"
-#include "holdfast/runner/progress.h"
-#include "holdfast/runner/record.h"
-#include "holdfast/runner/replay.h"
-#include "holdfast/runner/serve.h"
-#include "holdfast/runner/simulate.h"
+#include "holdfast/runner/heap/heap_tools.h"
+#include "holdfast/runner/heap/serve.h"
+#include "holdfast/runner/sim/simulate.h"
+#include "holdfast/runner/spec/environment.h"
+#include "holdfast/runner/spec/json.h"
+#include "holdfast/runner/spec/progress.h"
+#include "holdfast/runner/spec/record.h"
 
 namespace nb = nanobind;
 
@@ -190,7 +190,8 @@ NB_MODULE(_core, m) {
       "environment", [] { return to_python(environment()); },
       "Processor, kernel, compiler, commit: the context of a measurement.");
   m.def("bench", &py_bench, nb::arg("spec"), nb::arg("progress").none() = nb::none(),
-        "Measures natively; see holdfast/runner/bench.h for the fields. progress(share, text) is "
+        "Measures natively; see holdfast/runner/bench/bench.h for the fields. progress(share, "
+        "text) is "
         "called "
         "about once a second and may raise to stop.");
   m.def("db_bench", &py_db_bench, nb::arg("spec"), nb::arg("progress").none() = nb::none(),
@@ -199,13 +200,13 @@ NB_MODULE(_core, m) {
       "db_bench_catalog", [] { return to_python(db_bench_catalog()); },
       "The benchmarks and peers of db_bench.");
   m.def("replay", &py_replay, nb::arg("spec"), nb::arg("progress").none() = nb::none(),
-        "Measures log replay natively; see holdfast/runner/replay.h.");
+        "Measures log replay natively; see holdfast/runner/bench/replay.h.");
   m.def("sim", &py_simulate, nb::arg("spec"), nb::arg("progress").none() = nb::none(),
-        "Runs on the simulated machine; see holdfast/runner/simulate.h.");
+        "Runs on the simulated machine; see holdfast/runner/sim/simulate.h.");
   m.def("crash", &py_crash, nb::arg("spec"), nb::arg("progress").none() = nb::none(),
-        "Crashes a small program at its persist events; see holdfast/runner/crash.h.");
+        "Crashes a small program at its persist events; see holdfast/runner/crash/crash.h.");
   m.def("hunt", &py_hunt, nb::arg("spec"),
-        "Looks for what a planted bug does; see holdfast/runner/canary.h.");
+        "Looks for what a planted bug does; see holdfast/runner/crash/canary.h.");
   m.def("serve", &py_serve, nb::arg("spec"), nb::arg("fd"),
         "The worker of a kill test: one record of RECORD_BYTES per operation goes to fd.");
   m.def("verify", &py_verify, nb::arg("spec"), nb::arg("records"),

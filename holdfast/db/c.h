@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
 
    HoldfastDB for C, with the names and conventions of LevelDB's c.h: a program written for that
-   compiles with this include. docs/db.md says what differs.
+   compiles with this include. docs/guide/store.md says what differs.
 
    Errors. A char** errptr points to null or to a string from malloc; on failure that string is
    freed and *errptr becomes a new one, to be freed with leveldb_free. What a function returns as

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // HoldfastDB: an embedded ordered key-value store in one heap file, with LevelDB's interface. A
-// program written for LevelDB compiles with this include and namespace holdfast::db; docs/db.md
+// program written for LevelDB compiles with this include and namespace holdfast::db; docs/guide/store.md
 // says what differs.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/hardware/designs.h"
 
-#include <charconv>
+#include <utility>
 
 #include "holdfast/hardware/opt/opt.h"
 #include "holdfast/hardware/tc/transaction_cache.h"
@@ -49,19 +49,16 @@ Result<std::unique_ptr<HardwareDesign>> make_design(const std::string& name,
   return (*info)->make(options);
 }
 
-Result<uint64_t> design_number(const DesignOptions& options, const DesignOptionInfo& info,
-                               uint64_t low, uint64_t high) {
-  const auto found = options.find(info.name);
-  const std::string text = found == options.end() ? info.fallback : found->second;
-  uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || value < low || value > high) {
-    return Status(Code::invalid_argument, std::string("design option ") + info.name + "=" + text +
-                                              " is not a whole number from " + std::to_string(low) +
-                                              " to " + std::to_string(high));
+void use_design(SimOptions& options, const std::string& name, const DesignOptions& design_options) {
+  options.design = name;
+  options.make_design = nullptr;
+  if (name.empty()) {
+    return;
   }
-  return value;
+  make_design(name, design_options).status().check();
+  options.make_design = [name, design_options] {
+    return make_design(name, design_options).value();
+  };
 }
 
 }  // namespace holdfast

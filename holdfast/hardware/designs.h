@@ -1,41 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The registry of hardware designs. The simulated machine knows none of them by name: use_design()
+// hands it a factory.
 #pragma once
 
 #include <memory>
 #include <span>
 #include <string>
 
-#include "holdfast/hardware/design.h"
+#include "holdfast/machine/sim/description/sim_options.h"
+#include "holdfast/machine/sim/design/design_info.h"
 
 namespace holdfast {
 
-struct DesignOptionInfo {
-  const char* name;
-  const char* fallback;
-  const char* help;
-};
-
-/// A line of the table of designs.
-struct DesignInfo {
-  const char* name;
-  const char* title;
-  const char* source;    ///< the paper
-  const char* survives;  ///< what is there after a power failure
-  std::span<const DesignOptionInfo> options;
-  /// Options are known by name; their values are checked here.
-  Result<std::unique_ptr<HardwareDesign>> (*make)(const DesignOptions& options);
-};
-
-/// All designs. A new one is a folder in holdfast/hardware and a line in designs.cc.
+/// All designs. To add one, write a folder in holdfast/hardware and one line in designs.cc.
 std::span<const DesignInfo> hardware_designs();
 
-/// not_found and invalid_argument name what there is.
+/// Returns not_found for an unknown name; the message lists the names there are.
 Result<const DesignInfo*> find_design(const std::string& name);
+
+/// Returns not_found for an unknown name and invalid_argument for a wrong option; the message lists
+/// what there is.
 Result<std::unique_ptr<HardwareDesign>> make_design(const std::string& name,
                                                     const DesignOptions& options);
 
-/// Reads a whole number option of a design.
-Result<uint64_t> design_number(const DesignOptions& options, const DesignOptionInfo& info,
-                               uint64_t low, uint64_t high);
+/// Gives the machine to be made this design; an empty name means none. Throws Error as make_design
+/// reports it.
+void use_design(SimOptions& options, const std::string& name,
+                const DesignOptions& design_options = {});
 
 }  // namespace holdfast

@@ -329,4 +329,4 @@ class Heap {
 
 }  // namespace holdfast
 
-#include "holdfast/heap/heap_impl.h"
+#include "holdfast/heap/heap-inl.h"

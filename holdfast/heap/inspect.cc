@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "holdfast/machine/native/file.h"
+#include "holdfast/machine/native/medium/file.h"
 
 namespace holdfast {
 namespace {

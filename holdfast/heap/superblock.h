@@ -18,7 +18,7 @@ inline constexpr size_t kHeaderBytes = kSuperblocks * kSuperblockBytes;
 
 /// What a heap file says about itself. Two copies stand at the start of the file; they are written
 /// one after the other, each made durable before the next, so one of them is whole after any crash.
-/// docs/format.md has the byte map.
+/// docs/reference/file-format.md has the byte map.
 struct Superblock {
   uint64_t sequence = 0;  ///< the copy with the larger number is the newer
   std::array<uint8_t, 16> uuid{};

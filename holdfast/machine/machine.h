@@ -110,7 +110,7 @@ template <class T>
 concept Word = std::is_trivially_copyable_v<T> &&
                (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8);
 
-/// See docs/architecture.md ("The seam"). In prose, what the expressions below mean:
+/// See docs/inside/architecture.md ("The seam"). In prose, what the expressions below mean:
 ///
 /// Static, because Field<T> must find them without a machine at hand:
 ///   load, store       relaxed, for private, log, or already protected memory

@@ -3,14 +3,14 @@
 
 #include <set>
 
-#include "holdfast/engines/common/any_engine.h"
 #include "holdfast/engines/engine.h"
+#include "holdfast/engines/parts/any/any_engine.h"
 #include "holdfast/hardware/designs.h"
-#include "holdfast/machine/native/htm_support.h"
+#include "holdfast/machine/native/htm/htm_support.h"
 #include "holdfast/machine/sim/sim_machine.h"
-#include "holdfast/runner/engine_table.h"
-#include "holdfast/runner/environment.h"
-#include "holdfast/runner/machines.h"
+#include "holdfast/runner/sessions/engine_table.h"
+#include "holdfast/runner/spec/environment.h"
+#include "holdfast/runner/spec/machines.h"
 #include "holdfast/workloads/registry.h"
 
 namespace holdfast {

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "holdfast/runner/json.h"
+#include "holdfast/runner/spec/json.h"
 
 namespace holdfast {
 

@@ -347,6 +347,6 @@ class BPlusTree {
 
 }  // namespace holdfast
 
-#include "holdfast/structures/bplus_tree_audit.h"
-#include "holdfast/structures/bplus_tree_impl.h"
-#include "holdfast/structures/bplus_tree_walk.h"
+#include "holdfast/structures/bplus_tree-inl.h"
+#include "holdfast/structures/bplus_tree_audit-inl.h"
+#include "holdfast/structures/bplus_tree_walk-inl.h"

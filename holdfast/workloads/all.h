@@ -9,7 +9,7 @@
 
 #include "holdfast/workloads/registry.h"
 #include "holdfast/workloads/small.h"
-#include "holdfast/workloads/tpcc.h"
+#include "holdfast/workloads/tpcc/tpcc.h"
 
 namespace holdfast {
 

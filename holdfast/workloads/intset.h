@@ -2,8 +2,8 @@
 #pragma once
 
 #include "holdfast/structures/rb_tree.h"
-#include "holdfast/workloads/keyed_model.h"
-#include "holdfast/workloads/small_workload.h"
+#include "holdfast/workloads/parts/keyed_model.h"
+#include "holdfast/workloads/parts/small_workload.h"
 
 namespace holdfast {
 

@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "holdfast/structures/linked_list.h"
-#include "holdfast/workloads/keyed_model.h"
-#include "holdfast/workloads/small_workload.h"
+#include "holdfast/workloads/parts/keyed_model.h"
+#include "holdfast/workloads/parts/small_workload.h"
 
 namespace holdfast {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/workloads/registry.h"
 
-#include "holdfast/workloads/infos.h"
-#include "holdfast/workloads/tpcc_options.h"
+#include "holdfast/workloads/parts/infos.h"
+#include "holdfast/workloads/tpcc/options.h"
 
 namespace holdfast {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "holdfast/workloads/workload.h"
+#include "holdfast/workloads/parts/workload.h"
 
 namespace holdfast {
 

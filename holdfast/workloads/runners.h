@@ -8,7 +8,7 @@
 
 #include "holdfast/workloads/registry.h"
 #include "holdfast/workloads/small.h"
-#include "holdfast/workloads/tpcc_runner.h"
+#include "holdfast/workloads/tpcc/runner.h"
 
 namespace holdfast {
 

@@ -6,14 +6,14 @@
 #include <memory>
 #include <string>
 
-#include "holdfast/workloads/bank.h"
+#include "holdfast/workloads/bank/bank.h"
 #include "holdfast/workloads/intset.h"
 #include "holdfast/workloads/list.h"
 #include "holdfast/workloads/map.h"
+#include "holdfast/workloads/parts/workload.h"
 #include "holdfast/workloads/registers.h"
-#include "holdfast/workloads/ring.h"
+#include "holdfast/workloads/ring/ring.h"
 #include "holdfast/workloads/sps.h"
-#include "holdfast/workloads/workload.h"
 
 namespace holdfast {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "holdfast/workloads/small_workload.h"
+#include "holdfast/workloads/parts/small_workload.h"
 
 namespace holdfast {
 

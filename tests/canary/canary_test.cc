@@ -2,7 +2,7 @@
 //
 // Do the judges still find planted bugs? Every row of experiments/canaries is planted and must be
 // caught.
-#include "holdfast/runner/canary.h"
+#include "holdfast/runner/crash/canary.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <map>
 #include <ostream>
 
-#include "holdfast/engines/common/any_engine.h"
+#include "holdfast/engines/parts/any/any_engine.h"
 #include "holdfast/machine/sim/sim_machine.h"
 
 namespace holdfast {

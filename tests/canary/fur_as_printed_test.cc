@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <string>
 
-#include "holdfast/runner/crash.h"
+#include "holdfast/runner/crash/crash.h"
 
 namespace holdfast {
 namespace {

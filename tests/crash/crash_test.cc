@@ -3,7 +3,7 @@
 // Is every reachable image after a crash recoverable, and does it hold what was promised? Small
 // programs, every crash point, thousands of schedules; deterministic, sized to about 20 seconds for
 // an engine and a domain. Prints what was covered.
-#include "holdfast/runner/crash.h"
+#include "holdfast/runner/crash/crash.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "holdfast/base/sanitizers.h"
-#include "holdfast/engines/common/any_engine.h"
+#include "holdfast/engines/parts/any/any_engine.h"
 #include "holdfast/machine/sim/sim_machine.h"
 
 namespace holdfast {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "holdfast/base/random.h"
-#include "holdfast/check/sim_heap.h"
-#include "holdfast/db/store.h"
+#include "holdfast/check/crash/sim_heap.h"
+#include "holdfast/db/store/store.h"
 #include "tests/db/db_file.h"
 
 namespace holdfast::db {

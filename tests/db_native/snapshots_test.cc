@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "holdfast/check/sim_heap.h"
-#include "holdfast/db/store.h"
+#include "holdfast/check/crash/sim_heap.h"
+#include "holdfast/db/store/store.h"
 #include "tests/db/db_file.h"
 
 namespace holdfast::db {

@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include "holdfast/check/checked_registers.h"
-#include "holdfast/check/durability.h"
-#include "holdfast/check/isolation.h"
+#include "holdfast/check/durability/durability.h"
+#include "holdfast/check/isolation/isolation.h"
+#include "holdfast/check/registers/checked_registers.h"
 #include "tests/engine/conformance.h"
 
 namespace holdfast::conformance {

@@ -65,7 +65,7 @@ std::vector<std::string> names() {
   std::vector<std::string> all;
   for (const auto& row : engine_rows<SimMachine>()) {
     if (row.description->needs_design) {
-      continue;  // has no domain file: tests/unit/sim_design_crash_test.cc
+      continue;  // has no domain file: tests/unit/hardware/design_crash_test.cc
     }
     if (row.description->durability == Durability::none) {
       continue;  // syncs at creation and at close only

@@ -56,7 +56,7 @@ void expect_promotions_to_matter() {
 }
 
 // skew::ChainMoveBesidePut is not here: this allocator hands the erased entry's block to the insert
-// of the same transaction, so that the two conflict anyway. tests/unit/structures_scenarios_test.cc
+// of the same transaction, so that the two conflict anyway. tests/unit/structures/scenarios_test.cc
 // shows it.
 TEST(Skew, ListNeighbouringErases) {
   expect_promotions_to_matter<skew::ListNeighbouringErases>();

@@ -4,7 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "holdfast/engines/common/any_engine.h"
+#include "holdfast/engines/parts/any/any_engine.h"
+#include "holdfast/hardware/designs.h"
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/engine/conformance_suite.h"
 
@@ -35,7 +36,7 @@ class SimWorld {
     const std::string file = HOLDFAST_SOURCE_DIR "/experiments/machines/" + machine + ".toml";
     sim_.machine = std::make_shared<MachineDescription>(load_machine(file).value());
     sim_.schedule = schedule;
-    sim_.design = description().needs_design ? "tc" : "";
+    use_design(sim_, description().needs_design ? "tc" : "");
     sim_.threads = threads;
     // Logs and markers are sized by threads.
     options_.max_bytes = 64 << 20;

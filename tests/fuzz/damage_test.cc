@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "holdfast/engines/common/any_engine.h"
+#include "holdfast/engines/parts/any/any_engine.h"
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/sim/sim_machine.h"
 
@@ -191,10 +191,10 @@ std::vector<std::string> engine_names() {
   std::vector<std::string> names;
   for (const auto& row : engine_rows<SimMachine>()) {
     if (row.description->needs_design) {
-      continue;  // not on the functional machine: tests/unit/sim_design_crash_test.cc
+      continue;  // not on the functional machine: tests/unit/hardware/design_crash_test.cc
     }
     if (row.description->durability == Durability::none) {
-      continue;  // an image in the middle of a run is refused: tests/unit/volatile_engines_test.cc
+      continue;  // an image in the middle of a run is refused: tests/unit/engines/volatile_engines_test.cc
     }
     names.emplace_back(row.description->name);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "holdfast/engines/common/any_engine.h"
+#include "holdfast/engines/parts/any/any_engine.h"
 #include "tests/native/rtm_stand_in.h"
 #include "tests/native/world.h"
 

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "holdfast/machine/native/native_machine.h"
-#include "tests/unit/engine_fixture.h"
+#include "tests/unit/engines/engine_fixture.h"
 
 namespace holdfast {
 namespace {

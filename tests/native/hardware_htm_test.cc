@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "holdfast/engines/common/any_engine.h"
-#include "holdfast/engines/common/suspended.h"
+#include "holdfast/engines/parts/any/any_engine.h"
+#include "holdfast/engines/parts/isolation/htm/suspended.h"
 #include "holdfast/heap/heap.h"
-#include "holdfast/machine/native/htm_support.h"
+#include "holdfast/machine/native/htm/htm_support.h"
 #include "holdfast/machine/native/native_machine.h"
 #include "tests/native/rtm_stand_in.h"
 #include "tests/native/test_file.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "holdfast/engines/common/any_engine.h"
+#include "holdfast/engines/parts/any/any_engine.h"
 #include "holdfast/structures/rb_tree.h"
 #include "tests/native/world.h"
 

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "holdfast/base/sanitizers.h"
-#include "holdfast/machine/native/htm_support.h"
+#include "holdfast/machine/native/htm/htm_support.h"
 
 // Sanitizers would object to a look at the program's code.
 #if defined(__x86_64__) && !HOLDFAST_ADDRESS_SANITIZER && !HOLDFAST_THREAD_SANITIZER
@@ -20,7 +20,7 @@
 #include <numeric>
 #include <string>
 
-#include "holdfast/engines/common/any_engine.h"
+#include "holdfast/engines/parts/any/any_engine.h"
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/native/native_machine.h"
 #include "tests/native/test_file.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "holdfast/machine/native/htm_support.h"
+#include "holdfast/machine/native/htm/htm_support.h"
 
 #if defined(__x86_64__)
 #include <signal.h>

@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "holdfast/runner/bench_entry.h"
-#include "holdfast/runner/slice.h"
+#include "holdfast/runner/bench/bench_entry.h"
+#include "holdfast/runner/sessions/slice.h"
 
 namespace holdfast {
 namespace {

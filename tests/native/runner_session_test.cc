@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "holdfast/runner/bench.h"
-#include "holdfast/runner/engine_table.h"
-#include "holdfast/runner/record.h"
-#include "holdfast/runner/serve.h"
-#include "holdfast/runner/simulate.h"
-#include "holdfast/runner/temporary_heap.h"
+#include "holdfast/runner/bench/bench.h"
+#include "holdfast/runner/heap/serve.h"
+#include "holdfast/runner/sessions/engine_table.h"
+#include "holdfast/runner/sim/simulate.h"
+#include "holdfast/runner/spec/record.h"
+#include "holdfast/runner/spec/temporary_heap.h"
 #include "tests/served_bank.h"
 
 namespace holdfast {

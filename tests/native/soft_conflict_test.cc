@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "holdfast/machine/native/soft_htm.h"
+#include "holdfast/machine/native/htm/soft_htm.h"
 
 namespace holdfast::native {
 namespace {

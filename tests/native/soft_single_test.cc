@@ -9,7 +9,7 @@
 #include <numeric>
 #include <vector>
 
-#include "holdfast/machine/native/soft_htm.h"
+#include "holdfast/machine/native/htm/soft_htm.h"
 #include "tests/careless.h"
 
 namespace holdfast::native {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "holdfast/base/random.h"
-#include "holdfast/machine/native/soft_htm.h"
-#include "holdfast/machine/native/spin.h"
-#include "holdfast/machine/native/threads.h"
+#include "holdfast/machine/native/htm/soft_htm.h"
+#include "holdfast/machine/native/support/spin.h"
+#include "holdfast/machine/native/threads/threads.h"
 
 namespace holdfast::native {
 namespace {

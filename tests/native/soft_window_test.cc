@@ -19,7 +19,7 @@
 #include <thread>
 #include <utility>
 
-#include "holdfast/machine/native/soft_htm.h"
+#include "holdfast/machine/native/htm/soft_htm.h"
 
 namespace holdfast::native {
 namespace {

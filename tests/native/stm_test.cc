@@ -16,7 +16,7 @@
 #include "holdfast/engines/tinystm/tinystm.h"
 #include "holdfast/engines/trinity/trinity.h"
 #include "holdfast/machine/native/native_machine.h"
-#include "tests/unit/engine_fixture.h"
+#include "tests/unit/engines/engine_fixture.h"
 
 namespace holdfast {
 namespace {

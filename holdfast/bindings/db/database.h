@@ -17,7 +17,7 @@
 
 #include "holdfast/bindings/db/gate.h"
 #include "holdfast/db/db.h"
-#include "holdfast/machine/native/fork_guard.h"
+#include "holdfast/machine/native/threads/fork_guard.h"
 
 namespace holdfast::bindings {
 

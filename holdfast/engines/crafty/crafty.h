@@ -50,11 +50,11 @@
 #include <memory>
 #include <vector>
 
-#include "holdfast/engines/common/line_filter.h"
-#include "holdfast/engines/common/slot_statistics.h"
-#include "holdfast/engines/common/subscribed_lock.h"
 #include "holdfast/engines/crafty/crafty_access.h"
-#include "holdfast/engines/pht/time_slots.h"
+#include "holdfast/engines/parts/basics/line_filter.h"
+#include "holdfast/engines/parts/basics/slot_statistics.h"
+#include "holdfast/engines/parts/durability/linked/time_slots.h"
+#include "holdfast/engines/parts/isolation/htm/subscribed_lock.h"
 
 namespace holdfast {
 
@@ -171,6 +171,6 @@ class Crafty : public CraftyAccess<M> {
 
 }  // namespace holdfast
 
-#include "holdfast/engines/crafty/crafty_locked.h"
-#include "holdfast/engines/crafty/crafty_recover.h"
-#include "holdfast/engines/crafty/crafty_run.h"
+#include "holdfast/engines/crafty/crafty_locked-inl.h"
+#include "holdfast/engines/crafty/crafty_recover-inl.h"
+#include "holdfast/engines/crafty/crafty_run-inl.h"

@@ -7,9 +7,9 @@
 
 #include <cstring>
 
-#include "holdfast/engines/common/htm_access.h"
-#include "holdfast/engines/common/write_set.h"
 #include "holdfast/engines/crafty/undo_record.h"
+#include "holdfast/engines/parts/basics/write_set.h"
+#include "holdfast/engines/parts/isolation/htm/htm_access.h"
 
 namespace holdfast {
 

@@ -21,8 +21,8 @@
 
 #include "holdfast/base/checksum.h"
 #include "holdfast/base/random.h"
-#include "holdfast/engines/common/durability_markers.h"
 #include "holdfast/engines/crafty/crafty_options.h"
+#include "holdfast/engines/parts/durability/replay/durability_markers.h"
 
 namespace holdfast {
 

@@ -30,7 +30,7 @@
 //  - Shadow paging is the operating system's: the working copy is a private mapping.
 #pragma once
 
-#include "holdfast/engines/common/logged_lsa_engine.h"
+#include "holdfast/engines/parts/frame/logged_lsa_engine.h"
 
 namespace holdfast {
 

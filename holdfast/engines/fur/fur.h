@@ -43,10 +43,10 @@
 #include <limits>
 #include <memory>
 
-#include "holdfast/engines/common/numbered_log.h"
-#include "holdfast/engines/common/retry.h"
 #include "holdfast/engines/fur/fur_access.h"
 #include "holdfast/engines/fur/fur_options.h"
+#include "holdfast/engines/parts/basics/retry.h"
+#include "holdfast/engines/parts/durability/numbered/numbered_log.h"
 
 namespace holdfast {
 
@@ -131,5 +131,5 @@ using FurSi = Fur<M, Tracking::stores>;
 
 }  // namespace holdfast
 
-#include "holdfast/engines/fur/fur_commit.h"
-#include "holdfast/engines/fur/fur_locked.h"
+#include "holdfast/engines/fur/fur_commit-inl.h"
+#include "holdfast/engines/fur/fur_locked-inl.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "holdfast/engines/common/htm_access.h"
-#include "holdfast/engines/common/redo_log.h"
+#include "holdfast/engines/parts/durability/replay/redo_log.h"
+#include "holdfast/engines/parts/isolation/htm/htm_access.h"
 
 namespace holdfast {
 

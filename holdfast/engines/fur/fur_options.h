@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "holdfast/engines/common/numbered_log_area.h"
+#include "holdfast/engines/parts/durability/numbered/numbered_log_area.h"
 
 namespace holdfast {
 

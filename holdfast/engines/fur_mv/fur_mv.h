@@ -39,12 +39,12 @@
 #include <memory>
 #include <vector>
 
-#include "holdfast/engines/common/numbered_log.h"
-#include "holdfast/engines/common/run_body.h"
-#include "holdfast/engines/common/software_transaction.h"
 #include "holdfast/engines/fur_mv/fur_mv_access.h"
 #include "holdfast/engines/fur_mv/fur_mv_options.h"
 #include "holdfast/engines/fur_mv/versions.h"
+#include "holdfast/engines/parts/basics/run_body.h"
+#include "holdfast/engines/parts/durability/numbered/numbered_log.h"
+#include "holdfast/engines/parts/isolation/stm/software_transaction.h"
 
 namespace holdfast {
 

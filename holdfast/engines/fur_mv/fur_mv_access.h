@@ -7,11 +7,11 @@
 #include <cstring>
 #include <vector>
 
-#include "holdfast/engines/common/redo_log.h"
-#include "holdfast/engines/common/retry.h"
-#include "holdfast/engines/common/write_set.h"
 #include "holdfast/engines/engine.h"
 #include "holdfast/engines/fur_mv/versions.h"
+#include "holdfast/engines/parts/basics/retry.h"
+#include "holdfast/engines/parts/basics/write_set.h"
+#include "holdfast/engines/parts/durability/replay/redo_log.h"
 
 namespace holdfast {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "holdfast/engines/common/numbered_log_area.h"
+#include "holdfast/engines/parts/durability/numbered/numbered_log_area.h"
 
 namespace holdfast {
 

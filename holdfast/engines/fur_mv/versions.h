@@ -25,7 +25,7 @@
 #include <limits>
 #include <vector>
 
-#include "holdfast/engines/common/stripes.h"
+#include "holdfast/engines/parts/basics/stripes.h"
 #include "holdfast/machine/machine.h"
 
 namespace holdfast {

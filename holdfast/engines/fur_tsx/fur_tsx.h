@@ -34,7 +34,7 @@
 
 #include "holdfast/engines/fur_tsx/partial_order.h"
 #include "holdfast/engines/fur_tsx/watched_readers.h"
-#include "holdfast/engines/pht/pht.h"
+#include "holdfast/engines/parts/frame/pht.h"
 
 namespace holdfast {
 

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <vector>
 
-#include "holdfast/engines/common/commit_states.h"
-#include "holdfast/engines/common/subscribed_lock.h"
 #include "holdfast/engines/engine.h"
+#include "holdfast/engines/parts/isolation/htm/commit_states.h"
+#include "holdfast/engines/parts/isolation/htm/subscribed_lock.h"
 
 namespace holdfast {
 

@@ -16,9 +16,9 @@
 //  - A heap file: the paper's baseline keeps its data in DRAM only. Here a clean close saves it.
 #pragma once
 
-#include "holdfast/engines/pht/no_durability.h"
-#include "holdfast/engines/pht/pht.h"
-#include "holdfast/engines/pht/tracked.h"
+#include "holdfast/engines/parts/frame/no_durability.h"
+#include "holdfast/engines/parts/frame/pht.h"
+#include "holdfast/engines/parts/frame/tracked.h"
 
 namespace holdfast {
 

@@ -20,9 +20,9 @@
 #include <utility>
 #include <vector>
 
-#include "holdfast/engines/common/retry.h"
-#include "holdfast/engines/common/slot_statistics.h"
 #include "holdfast/engines/engine.h"
+#include "holdfast/engines/parts/basics/retry.h"
+#include "holdfast/engines/parts/basics/slot_statistics.h"
 
 namespace holdfast {
 

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "holdfast/base/random.h"
-#include "holdfast/engines/common/commit_block.h"
-#include "holdfast/engines/common/stamped_logs_area.h"
 #include "holdfast/engines/engine.h"
+#include "holdfast/engines/parts/durability/stamped/commit_block.h"
+#include "holdfast/engines/parts/durability/stamped/stamped_logs_area.h"
 
 namespace holdfast::mnemosyne {
 

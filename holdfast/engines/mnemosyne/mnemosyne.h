@@ -28,12 +28,12 @@
 #include <variant>
 #include <vector>
 
-#include "holdfast/engines/common/line_filter.h"
-#include "holdfast/engines/common/lsa_commit_block.h"
-#include "holdfast/engines/common/lsa_engine.h"
 #include "holdfast/engines/mnemosyne/commit_record_log.h"
 #include "holdfast/engines/mnemosyne/mnemosyne_options.h"
 #include "holdfast/engines/mnemosyne/tornbit_log.h"
+#include "holdfast/engines/parts/basics/line_filter.h"
+#include "holdfast/engines/parts/durability/stamped/lsa_commit_block.h"
+#include "holdfast/engines/parts/isolation/stm/lsa_engine.h"
 
 namespace holdfast {
 
@@ -165,4 +165,4 @@ void Mnemosyne<M>::write_home(Thread& t) {
 
 }  // namespace holdfast
 
-#include "holdfast/engines/mnemosyne/mnemosyne_recover.h"
+#include "holdfast/engines/mnemosyne/mnemosyne_recover-inl.h"

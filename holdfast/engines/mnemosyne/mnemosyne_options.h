@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "holdfast/engines/common/lsa_options.h"
-#include "holdfast/engines/common/stamped_logs_area.h"
 #include "holdfast/engines/engine.h"
+#include "holdfast/engines/parts/durability/stamped/stamped_logs_area.h"
+#include "holdfast/engines/parts/isolation/stm/lsa_options.h"
 
 namespace holdfast {
 

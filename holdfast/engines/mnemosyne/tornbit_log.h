@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "holdfast/engines/common/durability_markers.h"
 #include "holdfast/engines/mnemosyne/commit_record_log.h"
 #include "holdfast/engines/mnemosyne/torn_bits.h"
+#include "holdfast/engines/parts/durability/replay/durability_markers.h"
 
 namespace holdfast::mnemosyne {
 

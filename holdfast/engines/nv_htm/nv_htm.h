@@ -26,8 +26,8 @@
 #pragma once
 
 #include "holdfast/engines/nv_htm/total_order.h"
-#include "holdfast/engines/pht/pht.h"
-#include "holdfast/engines/pht/tracked.h"
+#include "holdfast/engines/parts/frame/pht.h"
+#include "holdfast/engines/parts/frame/tracked.h"
 
 namespace holdfast {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "holdfast/engines/pht/logged_durability.h"
+#include "holdfast/engines/parts/frame/logged_durability.h"
 
 namespace holdfast {
 

@@ -20,17 +20,17 @@
 //           compare-exchanges, which are the fences where they order write-backs; 3 pfence where
 //           they do not. Nothing per read-only transaction, unless it helps.
 //
-// Differences from the paper: docs/engines/onefile.md.
+// Differences from the paper: docs/reference/engines/onefile.md.
 #pragma once
 
 #include <memory>
 
-#include "holdfast/engines/common/home_lines.h"
-#include "holdfast/engines/common/line_filter.h"
-#include "holdfast/engines/common/software_engine.h"
-#include "holdfast/engines/common/word_place.h"
 #include "holdfast/engines/onefile/onefile_options.h"
 #include "holdfast/engines/onefile/onefile_thread.h"
+#include "holdfast/engines/parts/basics/home_lines.h"
+#include "holdfast/engines/parts/basics/line_filter.h"
+#include "holdfast/engines/parts/basics/word_place.h"
+#include "holdfast/engines/parts/isolation/stm/software_engine.h"
 
 namespace holdfast {
 
@@ -257,4 +257,4 @@ void OneFile<M>::finish(Thread& t, const DoubleWord& pending) {
 
 }  // namespace holdfast
 
-#include "holdfast/engines/onefile/onefile_recover.h"
+#include "holdfast/engines/onefile/onefile_recover-inl.h"

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "holdfast/engines/common/area_header.h"
-#include "holdfast/engines/common/numbered_log_area.h"
 #include "holdfast/engines/engine.h"
+#include "holdfast/engines/parts/basics/area_header.h"
+#include "holdfast/engines/parts/durability/numbered/numbered_log_area.h"
 #include "holdfast/machine/double_word.h"
 
 namespace holdfast::onefile {

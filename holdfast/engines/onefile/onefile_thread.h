@@ -6,10 +6,10 @@
 #include <cstring>
 #include <vector>
 
-#include "holdfast/engines/common/software_transaction.h"
-#include "holdfast/engines/common/write_set.h"
 #include "holdfast/engines/onefile/onefile_cells.h"
 #include "holdfast/engines/onefile/onefile_options.h"
+#include "holdfast/engines/parts/basics/write_set.h"
+#include "holdfast/engines/parts/isolation/stm/software_transaction.h"
 
 namespace holdfast::onefile {
 

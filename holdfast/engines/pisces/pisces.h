@@ -32,9 +32,9 @@
 #include <memory>
 #include <vector>
 
-#include "holdfast/engines/common/commit_block.h"
-#include "holdfast/engines/common/line_filter.h"
-#include "holdfast/engines/common/slot_statistics.h"
+#include "holdfast/engines/parts/basics/line_filter.h"
+#include "holdfast/engines/parts/basics/slot_statistics.h"
+#include "holdfast/engines/parts/durability/stamped/commit_block.h"
 #include "holdfast/engines/pisces/pisces_options.h"
 #include "holdfast/engines/pisces/pisces_thread.h"
 
@@ -110,5 +110,5 @@ class Pisces : public SoftwareAccess<M, PiscesThread<M>> {
 
 }  // namespace holdfast
 
-#include "holdfast/engines/pisces/pisces_commit.h"
-#include "holdfast/engines/pisces/pisces_recover.h"
+#include "holdfast/engines/pisces/pisces_commit-inl.h"
+#include "holdfast/engines/pisces/pisces_recover-inl.h"

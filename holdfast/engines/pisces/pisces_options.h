@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "holdfast/engines/common/lsa_options.h"
 #include "holdfast/engines/engine.h"
+#include "holdfast/engines/parts/isolation/stm/lsa_options.h"
 
 namespace holdfast {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "holdfast/engines/common/ownership_table.h"
+#include "holdfast/engines/parts/basics/ownership_table.h"
 #include "holdfast/engines/pisces/stripe_copies.h"
 #include "holdfast/machine/machine.h"
 

@@ -20,8 +20,8 @@
 #include <string>
 #include <vector>
 
-#include "holdfast/engines/common/software_transaction.h"
-#include "holdfast/engines/common/write_set.h"
+#include "holdfast/engines/parts/basics/write_set.h"
+#include "holdfast/engines/parts/isolation/stm/software_transaction.h"
 #include "holdfast/engines/pisces/pisces_states.h"
 
 namespace holdfast {

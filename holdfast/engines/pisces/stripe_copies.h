@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "holdfast/engines/common/stripes.h"
+#include "holdfast/engines/parts/basics/stripes.h"
 #include "holdfast/machine/machine.h"
 
 namespace holdfast {

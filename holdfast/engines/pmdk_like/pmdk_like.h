@@ -30,10 +30,10 @@
 
 #include <algorithm>
 
-#include "holdfast/engines/common/reader_writer_lock.h"
-#include "holdfast/engines/common/readers_first_lock.h"
 #include "holdfast/engines/pmdk_like/pmdk_options.h"
 #include "holdfast/engines/pmdk_like/range_set.h"
+#include "holdfast/engines/pmdk_like/reader_writer_lock.h"
+#include "holdfast/engines/pmdk_like/readers_first_lock.h"
 #include "holdfast/engines/undo/undo_engine.h"
 
 namespace holdfast {

@@ -13,11 +13,11 @@
 // Persists  lines of records pwb and 1 psync per batch; none per read, nor for a batch that stores
 //           nothing. 2 pfence more whenever the records have run out.
 //
-// What is the paper's and what is ours: docs/engines/quadra.md.
+// What is the paper's and what is ours: docs/reference/engines/quadra.md.
 #pragma once
 
-#include "holdfast/engines/common/combined_engine.h"
-#include "holdfast/engines/common/exclusive_gate.h"
+#include "holdfast/engines/parts/frame/combined_engine.h"
+#include "holdfast/engines/parts/isolation/combining/exclusive_gate.h"
 #include "holdfast/engines/quadra/quadra_options.h"
 #include "holdfast/engines/quadra/quadra_writer.h"
 

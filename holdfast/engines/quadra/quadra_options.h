@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "holdfast/engines/common/record_area.h"
+#include "holdfast/engines/parts/durability/records/record_area.h"
 
 namespace holdfast::quadra {
 

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "holdfast/engines/common/line_filter.h"
-#include "holdfast/engines/common/record_table.h"
-#include "holdfast/engines/common/store_log.h"
-#include "holdfast/engines/common/write_set.h"
+#include "holdfast/engines/parts/basics/line_filter.h"
+#include "holdfast/engines/parts/basics/write_set.h"
+#include "holdfast/engines/parts/durability/records/record_table.h"
+#include "holdfast/engines/parts/isolation/combining/store_log.h"
 
 namespace holdfast::quadra {
 

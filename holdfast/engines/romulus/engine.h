@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "holdfast/engines/common/combined_engine.h"
+#include "holdfast/engines/parts/frame/combined_engine.h"
 #include "holdfast/engines/romulus/gates.h"
 #include "holdfast/engines/romulus/writer.h"
 

@@ -3,9 +3,9 @@
 // RomulusLog (Romulus 5.2), and this one.
 #pragma once
 
-#include "holdfast/engines/common/exclusive_gate.h"
-#include "holdfast/engines/common/left_right.h"
 #include "holdfast/engines/engine.h"
+#include "holdfast/engines/parts/isolation/combining/exclusive_gate.h"
+#include "holdfast/engines/romulus/left_right.h"
 
 namespace holdfast::romulus {
 

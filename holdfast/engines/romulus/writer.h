@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "holdfast/base/bytes.h"
-#include "holdfast/engines/common/line_filter.h"
-#include "holdfast/engines/common/store_log.h"
+#include "holdfast/engines/parts/basics/line_filter.h"
+#include "holdfast/engines/parts/isolation/combining/store_log.h"
 #include "holdfast/engines/romulus/twin.h"
 
 namespace holdfast::romulus {

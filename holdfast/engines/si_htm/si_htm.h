@@ -23,9 +23,9 @@
 //  - A heap file: a clean close saves the data.
 #pragma once
 
-#include "holdfast/engines/pht/no_durability.h"
-#include "holdfast/engines/pht/pht.h"
-#include "holdfast/engines/pht/snapshot.h"
+#include "holdfast/engines/parts/frame/no_durability.h"
+#include "holdfast/engines/parts/frame/pht.h"
+#include "holdfast/engines/parts/frame/snapshot.h"
 
 namespace holdfast {
 

@@ -29,7 +29,7 @@
 //    paper's collector keeps the newest record of each address.
 #pragma once
 
-#include "holdfast/engines/common/logged_lsa_engine.h"
+#include "holdfast/engines/parts/frame/logged_lsa_engine.h"
 
 namespace holdfast {
 

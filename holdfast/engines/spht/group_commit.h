@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "holdfast/engines/pht/logged_durability.h"
+#include "holdfast/engines/parts/frame/logged_durability.h"
 
 namespace holdfast {
 

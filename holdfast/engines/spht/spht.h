@@ -41,8 +41,8 @@
 //    trusts any.
 #pragma once
 
-#include "holdfast/engines/pht/pht.h"
-#include "holdfast/engines/pht/tracked.h"
+#include "holdfast/engines/parts/frame/pht.h"
+#include "holdfast/engines/parts/frame/tracked.h"
 #include "holdfast/engines/spht/group_commit.h"
 
 namespace holdfast {

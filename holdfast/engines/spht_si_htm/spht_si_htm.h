@@ -25,8 +25,8 @@
 // long as the longest reader takes, and everybody's durability wait waits for it.
 #pragma once
 
-#include "holdfast/engines/pht/pht.h"
-#include "holdfast/engines/pht/snapshot.h"
+#include "holdfast/engines/parts/frame/pht.h"
+#include "holdfast/engines/parts/frame/snapshot.h"
 #include "holdfast/engines/spht/group_commit.h"
 
 namespace holdfast {

@@ -13,7 +13,7 @@
 //           stripes up with `time` as their version.
 // Read-only no read set, hence no extension: what is newer than the snapshot means another attempt,
 //           from the third on with a read set.
-// Home      brought up to date by a clean close only (engines/common/volatile_home.h).
+// Home      brought up to date by a clean close only (engines/parts/basics/volatile_home.h).
 // Persists  nothing.
 //
 // Differences from upstream (1.0.x): owning a stripe newer than the snapshot extends the snapshot
@@ -21,8 +21,8 @@
 // and transactions that abort too often get the right of way instead of irrevocability.
 #pragma once
 
-#include "holdfast/engines/common/lsa_engine.h"
-#include "holdfast/engines/common/volatile_home.h"
+#include "holdfast/engines/parts/basics/volatile_home.h"
+#include "holdfast/engines/parts/isolation/stm/lsa_engine.h"
 
 namespace holdfast {
 

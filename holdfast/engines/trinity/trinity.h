@@ -26,10 +26,10 @@
 //  - Values are held back until the commit, not stored in place from the first store on.
 #pragma once
 
-#include "holdfast/engines/common/crwwp.h"
-#include "holdfast/engines/common/line_filter.h"
-#include "holdfast/engines/common/lsa_engine.h"
-#include "holdfast/engines/common/record_table.h"
+#include "holdfast/engines/parts/basics/line_filter.h"
+#include "holdfast/engines/parts/durability/records/record_table.h"
+#include "holdfast/engines/parts/isolation/combining/crwwp.h"
+#include "holdfast/engines/parts/isolation/stm/lsa_engine.h"
 #include "holdfast/engines/trinity/trinity_options.h"
 
 namespace holdfast {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "holdfast/engines/common/lsa_options.h"
-#include "holdfast/engines/common/record_area.h"
+#include "holdfast/engines/parts/durability/records/record_area.h"
+#include "holdfast/engines/parts/isolation/stm/lsa_options.h"
 
 namespace holdfast::trinity {
 

@@ -21,7 +21,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "holdfast/engines/common/retry.h"
+#include "holdfast/engines/parts/basics/retry.h"
 #include "holdfast/engines/undo/undo_engine.h"
 #include "holdfast/engines/undo/undo_options.h"
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "holdfast/base/bytes.h"
-#include "holdfast/engines/common/slot_statistics.h"
 #include "holdfast/engines/engine.h"
+#include "holdfast/engines/parts/basics/slot_statistics.h"
 #include "holdfast/engines/undo/undo_log.h"
 
 namespace holdfast::undo {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/hardware/opt/opt.h"
 
-#include "holdfast/hardware/designs.h"
-
 namespace holdfast {
 
 DesignInfo opt_info() {

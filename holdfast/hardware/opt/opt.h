@@ -6,11 +6,10 @@
 // back by then.
 #pragma once
 
-#include "holdfast/hardware/design.h"
+#include "holdfast/machine/sim/design/design_info.h"
 
 namespace holdfast {
 
-struct DesignInfo;
 DesignInfo opt_info();
 
 class OptDesign final : public HardwareDesign {

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <set>
 
-#include "holdfast/hardware/designs.h"
 #include "holdfast/hardware/tc/transaction_cache.h"
 
 namespace holdfast {

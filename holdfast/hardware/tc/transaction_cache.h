@@ -30,11 +30,10 @@
 #include <deque>
 #include <unordered_map>
 
-#include "holdfast/hardware/design.h"
+#include "holdfast/machine/sim/design/design_info.h"
 
 namespace holdfast {
 
-struct DesignInfo;
 DesignInfo tc_info();
 
 struct TransactionCacheOptions {

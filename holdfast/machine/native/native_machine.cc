@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "holdfast/machine/native/htm_support.h"
+#include "holdfast/machine/native/htm/htm_support.h"
 
 namespace holdfast {
 

@@ -9,26 +9,26 @@
 
 #include "holdfast/base/function_ref.h"
 #include "holdfast/machine/machine.h"
-#include "holdfast/machine/native/all_threads_fence.h"
-#include "holdfast/machine/native/arena.h"
-#include "holdfast/machine/native/atomic.h"
-#include "holdfast/machine/native/fork_guard.h"
-#include "holdfast/machine/native/medium.h"
-#include "holdfast/machine/native/native_htm.h"
-#include "holdfast/machine/native/options.h"
-#include "holdfast/machine/native/slots.h"
-#include "holdfast/machine/native/spin.h"
-#include "holdfast/machine/native/threads.h"
-#include "holdfast/machine/native/ticks.h"
-#include "holdfast/machine/native/words.h"
-#include "holdfast/machine/native/write_back.h"
+#include "holdfast/machine/native/htm/native_htm.h"
+#include "holdfast/machine/native/medium/all_threads_fence.h"
+#include "holdfast/machine/native/medium/medium.h"
+#include "holdfast/machine/native/medium/write_back.h"
+#include "holdfast/machine/native/memory/arena.h"
+#include "holdfast/machine/native/memory/atomic.h"
+#include "holdfast/machine/native/memory/words.h"
+#include "holdfast/machine/native/support/options.h"
+#include "holdfast/machine/native/support/spin.h"
+#include "holdfast/machine/native/support/ticks.h"
+#include "holdfast/machine/native/threads/fork_guard.h"
+#include "holdfast/machine/native/threads/slots.h"
+#include "holdfast/machine/native/threads/threads.h"
 
 namespace holdfast {
 
 /// This computer: memory operations compile to plain instructions, the medium is a file, hardware
 /// transactional memory is `soft` (soft_htm.h) or, where asked for, hardware (hardware_htm.h). What
 /// each operation means is said in machine.h; what each persistence domain survives, in
-/// docs/machine-native.md.
+/// docs/reference/native-machine.md.
 ///
 /// Thread safety: everything but set_background may be called by any thread. Several machines can
 /// be open at once. In a forked child nothing but forked_child() and the destructor may be called.
@@ -124,7 +124,7 @@ class NativeMachine {
       pwb(reinterpret_cast<const void*>(line), site);
     }
   }
-  /// Around the caches in domain pmem only; elsewhere a copy (docs/machine-native.md says why).
+  /// Around the caches in domain pmem only; elsewhere a copy (docs/reference/native-machine.md says why).
   void store_nontemporal(void* to, const void* from, size_t n, Site site);
   void pfence(Site /*site*/) {
     count(mine().pfence);

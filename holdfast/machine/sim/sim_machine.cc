@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "holdfast/hardware/designs.h"
-
 namespace holdfast {
 namespace {
 
@@ -33,11 +31,7 @@ void take_over(const MachineDescription& machine, SimOptions& options) {
 }
 
 std::unique_ptr<HardwareDesign> design_of(const SimOptions& options) {
-  if (options.make_design) {
-    return options.make_design();
-  }
-  return options.design.empty() ? nullptr
-                                : make_design(options.design, options.design_options).value();
+  return options.make_design ? options.make_design() : nullptr;
 }
 
 /// A design may change the machine it works on.
@@ -69,7 +63,7 @@ SimOptions checked(SimOptions options, const HardwareDesign* design) {
     refuse("a timed run needs the description of a computer");
   }
   if (options.schedule == Schedule::exhaustive && options.explorer == nullptr) {
-    refuse("an exhaustive schedule needs an explorer (holdfast/machine/sim/scheduler.h)");
+    refuse("an exhaustive schedule needs an explorer (holdfast/machine/sim/threads/scheduler.h)");
   }
   if (options.line_bytes != 64 && options.line_bytes != 128) {
     refuse("line_bytes is 64 or 128, not " + std::to_string(options.line_bytes));
@@ -410,5 +404,13 @@ HtmCapabilities SimMachine::htm_capabilities() const {
 
 static_assert(Machine<SimMachine>);
 static_assert(HardwareTransactions<SimMachine>);
+
+bool compare_exchange(SimMachine& machine, DoubleWord* at, DoubleWord& expected,
+                      const DoubleWord& desired) {
+  if (reinterpret_cast<uintptr_t>(at) % sizeof(DoubleWord) != 0) {
+    throw_misaligned_double_word();
+  }
+  return machine.memory_.compare_exchange(at, expected, desired);
+}
 
 }  // namespace holdfast

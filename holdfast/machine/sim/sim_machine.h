@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The simulated machine: a second implementation of the Machine concept, on one host thread,
-// deterministic. What it models, and what not yet, is in docs/simulator.md.
+// deterministic. What it models, and what not yet, is in docs/inside/simulator.md.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,17 @@
 #include <vector>
 
 #include "holdfast/base/bytes.h"
-#include "holdfast/hardware/design_host.h"
-#include "holdfast/hardware/design_image.h"
 #include "holdfast/machine/machine.h"
-#include "holdfast/machine/sim/arena.h"
-#include "holdfast/machine/sim/memory_system.h"
-#include "holdfast/machine/sim/mutation.h"
-#include "holdfast/machine/sim/persist_lint.h"
-#include "holdfast/machine/sim/runner.h"
-#include "holdfast/machine/sim/sim_htm_thread.h"
-#include "holdfast/machine/sim/sim_medium.h"
-#include "holdfast/machine/sim/sim_options.h"
+#include "holdfast/machine/sim/description/mutation.h"
+#include "holdfast/machine/sim/description/sim_options.h"
+#include "holdfast/machine/sim/design/design_image.h"
+#include "holdfast/machine/sim/medium/arena.h"
+#include "holdfast/machine/sim/medium/sim_medium.h"
+#include "holdfast/machine/sim/memory/design_host.h"
+#include "holdfast/machine/sim/memory/memory_system.h"
+#include "holdfast/machine/sim/memory/persist_lint.h"
+#include "holdfast/machine/sim/memory/sim_htm_thread.h"
+#include "holdfast/machine/sim/threads/runner.h"
 
 namespace holdfast {
 
@@ -269,4 +269,4 @@ void SimHtmThread::store(T* p, std::type_identity_t<T> value) {
 }  // namespace sim
 }  // namespace holdfast
 
-#include "holdfast/machine/sim/sim_atomic.h"
+#include "holdfast/machine/sim/sim_atomic-inl.h"

@@ -13,9 +13,9 @@
 #include "holdfast/runner/db/peers.h"
 #include "holdfast/runner/db/workload.h"
 #include "holdfast/runner/db/ycsb.h"
-#include "holdfast/runner/environment.h"
-#include "holdfast/runner/guarded.h"
-#include "holdfast/runner/temporary_heap.h"
+#include "holdfast/runner/spec/environment.h"
+#include "holdfast/runner/spec/guarded.h"
+#include "holdfast/runner/spec/temporary_heap.h"
 
 namespace holdfast {
 namespace store_bench {

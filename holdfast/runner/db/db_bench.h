@@ -6,8 +6,8 @@
 // the rounds are reported.
 #pragma once
 
-#include "holdfast/runner/json.h"
-#include "holdfast/runner/progress.h"
+#include "holdfast/runner/spec/json.h"
+#include "holdfast/runner/spec/progress.h"
 
 namespace holdfast {
 

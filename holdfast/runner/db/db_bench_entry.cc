@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "holdfast/runner/median.h"
+#include "holdfast/runner/spec/median.h"
 
 namespace holdfast::store_bench {
 namespace {

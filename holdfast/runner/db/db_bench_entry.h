@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "holdfast/runner/db/measure.h"
-#include "holdfast/runner/json.h"
+#include "holdfast/runner/spec/json.h"
 
 namespace holdfast::store_bench {
 

@@ -2,7 +2,7 @@
 #include "holdfast/runner/db/holdfast_store.h"
 
 #include "holdfast/db/db.h"
-#include "holdfast/runner/engine_table.h"
+#include "holdfast/runner/sessions/engine_table.h"
 
 namespace holdfast::store_bench {
 namespace {

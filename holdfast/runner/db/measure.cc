@@ -9,8 +9,8 @@
 #include <optional>
 #include <thread>
 
-#include "holdfast/machine/native/threads.h"
-#include "holdfast/runner/guarded.h"
+#include "holdfast/machine/native/threads/threads.h"
+#include "holdfast/runner/spec/guarded.h"
 
 namespace holdfast::store_bench {
 namespace {

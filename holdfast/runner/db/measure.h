@@ -6,7 +6,7 @@
 
 #include "holdfast/base/status.h"
 #include "holdfast/runner/db/step.h"
-#include "holdfast/runner/histogram.h"
+#include "holdfast/runner/spec/histogram.h"
 
 namespace holdfast::store_bench {
 

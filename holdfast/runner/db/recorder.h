@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "holdfast/runner/histogram.h"
+#include "holdfast/runner/spec/histogram.h"
 
 namespace holdfast::store_bench {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "holdfast/runner/db/step.h"
-#include "holdfast/runner/json.h"
+#include "holdfast/runner/spec/json.h"
 
 namespace holdfast::store_bench {
 
@@ -18,7 +18,7 @@ struct Ycsb {
   /// The kinds of operation, in the order of `proportions`.
   static constexpr std::array kKinds{"read", "update", "insert", "scan", "readmodifywrite"};
 
-  /// Fields by the names of YCSB's properties; see docs/db.md. Throws Error(invalid_argument).
+  /// Fields by the names of YCSB's properties; see docs/guide/store.md. Throws Error(invalid_argument).
   static Ycsb parse(const Json& properties);
 
   std::string name;

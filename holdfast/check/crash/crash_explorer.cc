@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/check/crash/crash_explorer.h"
+
+#include <utility>
+
+#include "holdfast/check/crash/crash_search.h"
+
+namespace holdfast::check {
+namespace {
+
+/// Which schedule is random: some leave a thread standing for long, as others never do, and some
+/// keep stores hidden.
+void vary(SimOptions& options, uint64_t seed, bool probabilities) {
+  constexpr double kSwitch[] = {0.25, 0.08, 0.02};
+  constexpr double kDrain[] = {0.4, 0.05};
+  options.seed = seed;
+  if (!probabilities) {
+    return;
+  }
+  options.switch_probability = kSwitch[seed % 3];
+  options.drain_probability = kDrain[seed / 3 % 2];
+}
+
+}  // namespace
+
+CrashExplorer::CrashExplorer(CrashPlan plan, Subject& subject)
+    : plan_(std::move(plan)), subject_(subject) {}
+CrashExplorer::~CrashExplorer() = default;
+
+CrashReport CrashExplorer::explore(FunctionRef<void(double)> progress) {
+  return Search(plan_, subject_).run(progress);
+}
+
+void CrashExplorer::draw(const Violation& violation, sim::Timeline& timeline) {
+  Search(plan_, subject_).draw(violation, timeline);
+}
+
+CrashReport CrashExplorer::Search::run(FunctionRef<void(double)> progress) {
+  prepare();
+  create();
+  const bool exhaustive = plan_.machine.schedule == Schedule::exhaustive;
+  if (exhaustive) {
+    schedules_ = std::make_shared<ScheduleExplorer>(plan_.bounds);
+  }
+  for (uint64_t i = 0; i < plan_.schedules && !enough(); ++i) {
+    if (exhaustive && !schedules_->next()) {
+      break;
+    }
+    seed_ = exhaustive ? plan_.first_seed : plan_.first_seed + i;
+    one_schedule();
+    ++report_.coverage.schedules;
+    progress(static_cast<double>(i + 1) / static_cast<double>(plan_.schedules));
+  }
+  if (closed_ && !enough()) {
+    recover_created(*closed_, 0, false);
+  }
+  report_.coverage.images = nodes_.size();
+  return std::move(report_);
+}
+
+void CrashExplorer::Search::draw(const Violation& violation, sim::Timeline& timeline) {
+  prepare();
+  seed_ = violation.seed;
+  SimMachine machine(options(seed_), images_->base());
+  auto heap = SimHeap::open(machine, {});
+  heap.status().check();
+  subject_.attach(**heap).check();
+  subject_.start(program_seed(), initial_);
+  machine.record(&timeline);
+  if (violation.point != kNever) {
+    machine.crash_at(machine.persist_events() + violation.point);
+  }
+  try {
+    machine.run_threads(subject_.threads(), [&](int thread) { subject_.client(thread, **heap); });
+    static_cast<void>((*heap)->close());
+  } catch (const SimStuck&) {  // NOLINT(bugprone-empty-catch): it is what was to be seen
+  }
+  machine.record(nullptr);
+}
+
+SimOptions CrashExplorer::Search::options(uint64_t seed) const {
+  SimOptions o = plan_.machine;
+  vary(o, seed, plan_.vary);
+  o.explorer = schedules_;
+  o.pages = pages_;
+  o.count_main_events = true;
+  return o;
+}
+
+SimOptions CrashExplorer::Search::recovery_options() const {
+  SimOptions o = options(1);
+  // Recovery is one thread, and no part of the schedules that are searched. Time makes no
+  // difference to it, but for a design, which works in time only.
+  if (o.design.empty()) {
+    o.schedule = Schedule::random;
+    o.explorer = nullptr;
+  }
+  return o;
+}
+
+Moment CrashExplorer::Search::moment_of(const SimMachine& machine, const ImageSet& images) const {
+  return machine.design().empty() ? Moment{machine.medium_bytes(), machine.image_choices()}
+                                  : images.only(machine.earliest_image());
+}
+
+/// The medium before every run.
+void CrashExplorer::Search::prepare() {
+  SimOptions o = recovery_options();
+  o.mutations.clear();  // bugs are looked for from a sound heap on
+  sim::Image image;
+  {
+    SimMachine machine(o);
+    auto heap = SimHeap::create(machine, plan_.heap);
+    heap.status().check();
+    subject_.set_up(**heap).check();
+    subject_.attach(**heap).check();
+    auto words = subject_.observe(**heap);
+    initial_ = std::move(words).value();
+    (*heap)->close().check();
+    image = machine.earliest_image();
+    o.line_bytes = machine.line_bytes();
+  }
+  images_ = std::make_unique<ImageSet>(std::move(image), o.line_bytes);
+}
+
+void CrashExplorer::Search::learn(const SimMachine& machine) {
+  report_.mutated += machine.mutated();
+  for (SiteUse& use : machine.sites()) {
+    const auto [at, added] = report_.sites.try_emplace(use.name, use);
+    at->second.count += added ? 0 : use.count;
+  }
+}
+
+void CrashExplorer::Search::fail(const char* phase, Fault fault, uint64_t event, uint64_t hash,
+                                 uint64_t clock) {
+  if (enough()) {
+    return;
+  }
+  Violation v;
+  v.fault = std::move(fault);
+  v.phase = phase;
+  v.seed = seed_;
+  v.schedule = schedules_ == nullptr ? "" : schedules_->text();
+  v.point = event;
+  v.image = hash;
+  v.program = subject_.program();
+  v.story = subject_.story(clock);
+  report_.violations.push_back(std::move(v));
+}
+
+void CrashExplorer::Search::one_schedule() {
+  images_of_point_.clear();
+  pending_.clear();
+  to_go_on_.clear();
+  judged_.clear();
+  const std::vector<CrashPoint> points = run_schedule();
+  if (enough()) {
+    return;
+  }
+  for (const CrashPoint& point : points) {
+    images_of_point_.push_back(note(point, nullptr, plan_.images, kCrash));
+  }
+  recover_pending();
+  judge(points);
+  for (const Pending& pending : to_go_on_) {
+    if (!enough()) {
+      go_on(pending);
+    }
+  }
+}
+
+std::vector<CrashPoint> CrashExplorer::Search::run_schedule() {
+  SimMachine machine(options(seed_), images_->base());
+  machine.watch_images();
+  auto heap = SimHeap::open(machine, {});
+  if (const Status status = heap ? subject_.attach(**heap) : heap.status(); !status.ok()) {
+    learn(machine);
+    fail(kRun, {"heap refused", status.to_string()}, kNever, 0, 0);
+    return {};
+  }
+  subject_.start(program_seed(), initial_);
+  std::vector<CrashPoint> points = run_clients(machine, **heap, kRun, plan_.points, true);
+  learn(machine);
+  report_.coverage.points += points.size();
+  return points;
+}
+
+std::vector<CrashPoint> CrashExplorer::Search::run_clients(SimMachine& machine, SimHeap& heap,
+                                                           const char* phase, uint64_t most_points,
+                                                           bool close) {
+  std::vector<CrashPoint> points;
+  const uint64_t first = machine.persist_events();
+  // How many events there will be is not known yet: about as many as last time.
+  const uint64_t step = most_points == 0 ? 1 : usual_events_ / most_points + 1;
+  const auto look = [&](uint64_t event) {
+    event -= first;
+    const bool wanted =
+        plan_.only_point == kNever ? event % step == seed_ % step : event == plan_.only_point;
+    if (wanted && points.size() < kMostPoints) {
+      points.push_back({event, subject_.clock(), moment_of(machine, *images_)});
+    }
+  };
+  const EventWatch watch(machine, look);
+  try {
+    machine.run_threads(subject_.threads(), [&](int thread) { subject_.client(thread, heap); });
+  } catch (const SimStuck& stuck) {
+    fail(phase, {"stuck", stuck.what()}, kNever, 0, subject_.clock());
+    return {};
+  }
+  if (auto fault = subject_.judge_run(promised())) {
+    fail(phase, std::move(*fault), kNever, 0, subject_.clock());
+    return {};
+  }
+  // Closing has crash points as well; the last one lies behind it.
+  if (const Status status = close ? heap.close() : Status(); !status.ok()) {
+    fail(phase, {"close failed", status.to_string()}, kNever, 0, subject_.clock());
+    return {};
+  }
+  const uint64_t last = machine.persist_events();
+  points.push_back({last - first, subject_.clock(), moment_of(machine, *images_)});
+  usual_events_ = last - first;
+  report_.coverage.events += usual_events_ + 1;
+  return points;
+}
+
+}  // namespace holdfast::check

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/check/crash/crash_search.h"
+
+namespace holdfast::check {
+namespace {
+
+std::string allocator_fault(const HeapCheck& check) {
+  return check.errors.empty() ? std::to_string(check.leaked_blocks) + " blocks (" +
+                                    std::to_string(check.leaked_bytes) + " bytes) belong to nobody"
+                              : check.errors.front();
+}
+
+}  // namespace
+
+/// A heap that somebody was told is there outlives a power failure at once, and is as good as any
+/// other. Here bugs are planted from the first store on.
+void CrashExplorer::Search::create() {
+  ImageSet images({}, images_->line_bytes());
+  Moment moment;
+  {
+    SimMachine machine(recovery_options());
+    machine.watch_images();
+    auto heap = SimHeap::create(machine, plan_.heap);
+    learn(machine);
+    report_.mutated_in_creation = std::exchange(report_.mutated, 0);
+    for (const auto& [name, use] : report_.sites) {
+      report_.sites_of_creation.emplace(name, use.count);
+    }
+    if (!heap) {
+      return fail(kCreation, {"heap refused", heap.status().to_string()}, kNever, 0, 0);
+    }
+    moment = moment_of(machine, images);
+  }
+  Random random(1);
+  images.enumerate(moment, nullptr, 0, plan_.images, random, [&](uint64_t hash, const auto& pick) {
+    if (!enough()) {
+      closed_ = recover_created(images.build(images.pick(moment, nullptr, pick)), hash, true);
+    }
+  });
+}
+
+/// Opens a heap that was made here: a new one, or one in which everything has been set up. Returns
+/// what is certain of it once it is closed; nothing when it is not as it should be.
+std::optional<sim::Image> CrashExplorer::Search::recover_created(const sim::Image& image,
+                                                                 uint64_t hash, bool new_heap) {
+  SimMachine machine(recovery_options(), image);
+  auto found = open(machine, new_heap);
+  learn(machine);
+  if (auto* fault = std::get_if<Fault>(&found)) {
+    fail(kCreation, std::move(*fault), kNever, hash, 0);
+    return {};
+  }
+  if (std::get<Subject::Words>(found) != initial_) {
+    fail(kCreation, {"new heap changed", "what was set up in it reads otherwise"}, kNever, hash, 0);
+    return {};
+  }
+  return machine.earliest_image();
+}
+
+/// The images that are legal at a point, of a run or recovery that began with `from` (null: the
+/// base). Those that nobody has recovered yet are to be.
+std::vector<uint64_t> CrashExplorer::Search::note(const CrashPoint& point, const Pending* from,
+                                                  uint64_t most, const char* phase) {
+  std::vector<uint64_t> hashes;
+  Random random(mix64(seed_) ^ point.event);
+  // With a design, a moment says all of its image.
+  const bool relative = from != nullptr && plan_.machine.design.empty();
+  const ImageDelta* const delta = relative ? &from->delta : nullptr;
+  const uint64_t explored = images_->enumerate(
+      point.moment, delta, relative ? from->hash : 0, most, random,
+      [&](uint64_t hash, const auto& pick) {
+        hashes.push_back(hash);
+        if (nodes_.try_emplace(hash).second) {
+          const bool crash_it =
+              from == nullptr && plan_.crash_recovery != 0 && hash % plan_.crash_recovery == 0;
+          pending_.push_back({hash, point.event, point.clock,
+                              images_->pick(point.moment, delta, pick), phase, crash_it});
+        }
+      });
+  if (from == nullptr) {
+    report_.coverage.legal += static_cast<double>(point.moment.image_count(images_->line_bytes()));
+    report_.coverage.explored += explored;
+  }
+  return hashes;
+}
+
+void CrashExplorer::Search::recover_pending() {
+  for (size_t i = 0; i < pending_.size() && !enough(); ++i) {
+    const Pending pending = std::move(pending_[i]);
+    recover(pending);  // which may add to pending_
+    if (plan_.go_on != 0 && pending.phase == kCrash && ++counted_ % plan_.go_on == 0) {
+      to_go_on_.push_back(pending);
+    }
+  }
+}
+
+uint32_t CrashExplorer::Search::state_index(const Subject::Words& words) {
+  const auto [at, added] =
+      index_of_state_.try_emplace(words, static_cast<uint32_t>(states_.size()));
+  if (added) {
+    states_.push_back(&at->first);
+  }
+  return at->second;
+}
+
+/// Opens the heap that an image holds and reads it; or what is wrong with it. The subject is not in
+/// a new heap yet.
+std::variant<Subject::Words, Fault> CrashExplorer::Search::open(SimMachine& machine,
+                                                                bool new_heap) {
+  try {
+    auto heap = SimHeap::open(machine, {});
+    if (!heap) {
+      return Fault{"recovery refused", heap.status().to_string()};
+    }
+    Status attached = new_heap ? subject_.set_up(**heap) : Status();
+    attached = attached.ok() ? subject_.attach(**heap) : attached;
+    auto words = attached.ok() ? subject_.observe(**heap) : Result<Subject::Words>(attached);
+    if (!words) {
+      return Fault{"recovered heap unreadable", words.status().to_string()};
+    }
+    auto walked = (*heap)->check([&](const BlockVisitor& visit) { subject_.visit_blocks(visit); });
+    if (!walked || !walked->ok()) {
+      return Fault{"allocator damaged",
+                   walked ? allocator_fault(*walked) : walked.status().to_string()};
+    }
+    if (const Status status = (*heap)->close(); !status.ok()) {
+      return Fault{"recovered heap not closed", status.to_string()};
+    }
+    return std::move(words).value();
+  } catch (const SimStuck& stuck) {
+    return Fault{"recovery stuck", stuck.what()};
+  } catch (const Error& error) {
+    return Fault{"recovered heap unreadable", error.status().to_string()};
+  }
+}
+
+void CrashExplorer::Search::recover(const Pending& pending) {
+  std::vector<CrashPoint> points;
+  {
+    SimMachine machine(recovery_options(), images_->build(pending.delta));
+    machine.watch_images();
+    const EventWatch watch(machine, [&](uint64_t event) {
+      if (pending.crash_it && points.size() < kMostPoints) {
+        points.push_back({event, 0, moment_of(machine, *images_)});
+      }
+    });
+    auto found = open(machine);
+    learn(machine);
+    if (auto* fault = std::get_if<Fault>(&found)) {
+      return fail(pending.phase, std::move(*fault), pending.event, pending.hash, pending.clock);
+    }
+    nodes_[pending.hash].state = state_index(std::get<Subject::Words>(found));
+  }
+  report_.coverage.recovery_points += points.size();
+  for (const CrashPoint& point : points) {
+    std::vector<uint64_t> inner = note({pending.event, pending.clock, point.moment}, &pending,
+                                       plan_.recovery_images, kRecovery);
+    std::vector<uint64_t>& known = nodes_[pending.hash].in_recovery;
+    known.insert(known.end(), inner.begin(), inner.end());
+  }
+}
+
+void CrashExplorer::Search::judge(const std::vector<CrashPoint>& points) {
+  for (size_t i = 0; i < points.size() && !enough(); ++i) {
+    for (const uint64_t hash : images_of_point_[i]) {
+      judge(kCrash, points[i], hash);
+      for (const uint64_t inner : nodes_[hash].in_recovery) {
+        judge(kRecovery, points[i], inner);
+      }
+    }
+  }
+}
+
+void CrashExplorer::Search::judge(const char* phase, const CrashPoint& point, uint64_t hash) {
+  const uint32_t state = nodes_[hash].state;
+  if (enough() || state == kNoState || !judged_.emplace(point.clock, state).second) {
+    return;
+  }
+  ++report_.coverage.judged;
+  if (auto fault = subject_.judge_crash(promised(), point.clock, *states_[state])) {
+    fail(phase, std::move(*fault), point.event, hash, point.clock);
+  }
+}
+
+/// The program once more, on the recovered heap, with crash points of its own. The thread that
+/// opened the heap does nothing else, so that what its recovery has not fenced stays so.
+void CrashExplorer::Search::go_on(const Pending& from) {
+  ++report_.coverage.continued;
+  std::vector<CrashPoint> points;
+  try {
+    SimOptions random = options(seed_ + 1);
+    if (random.schedule == Schedule::exhaustive) {
+      // What is searched in order is the first run; this one would count as one of its schedules.
+      random.schedule = Schedule::random;
+      random.explorer = nullptr;
+    }
+    SimMachine machine(random, images_->build(from.delta));
+    machine.watch_images();  // opening recovers
+    auto heap = SimHeap::open(machine, {});
+    heap.status().check();
+    machine.run_threads(1, [&](int) {
+      subject_.attach(**heap).check();
+      subject_.start(seed_ + 1, subject_.observe(**heap).value());
+    });
+    points = run_clients(machine, **heap, kContinued, kContinuedPoints, false);
+    learn(machine);
+  } catch (const SimStuck& stuck) {
+    return fail(kContinued, {"stuck", stuck.what()}, from.event, from.hash, kNever);
+  } catch (const Error& error) {
+    return fail(kContinued, {"heap refused", error.status().to_string()}, from.event, from.hash,
+                kNever);
+  }
+  judged_.clear();
+  for (const CrashPoint& point : points) {
+    pending_.clear();
+    const std::vector<uint64_t> hashes = note(point, &from, plan_.recovery_images, kContinued);
+    recover_pending();
+    for (const uint64_t hash : hashes) {
+      judge(kContinued, point, hash);
+    }
+  }
+}
+
+}  // namespace holdfast::check

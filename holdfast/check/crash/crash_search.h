@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One search of the crash explorer (crash_explorer.h): runs in crash_explorer.cc, what is recovered
+// from them in crash_search.cc.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "holdfast/check/crash/crash_explorer.h"
+#include "holdfast/check/crash/image_set.h"
+
+namespace holdfast::check {
+
+/// Where a violation was found: Violation::phase.
+inline constexpr const char* kCreation = "creation";
+inline constexpr const char* kRun = "run";
+inline constexpr const char* kCrash = "crash";
+inline constexpr const char* kRecovery = "recovery";
+inline constexpr const char* kContinued = "continued";
+
+/// No sound run of a small program has more; one of an engine with a planted bug may walk in
+/// circles.
+inline constexpr size_t kMostPoints = 20'000;
+
+/// Lets `look` see the persist events while it exists.
+class EventWatch {
+ public:
+  EventWatch(SimMachine& machine, std::function<void(uint64_t)> look) : machine_(machine) {
+    machine.before_persist_event(std::move(look));
+  }
+  ~EventWatch() { machine_.before_persist_event({}); }
+  EventWatch(const EventWatch&) = delete;
+  EventWatch& operator=(const EventWatch&) = delete;
+
+ private:
+  SimMachine& machine_;
+};
+
+/// Crash points of a run that goes on after a recovery.
+inline constexpr uint64_t kContinuedPoints = 30;
+
+/// A crash point: the moment of the medium, and of the clients.
+struct CrashPoint {
+  uint64_t event;
+  uint64_t clock;
+  Moment moment;
+};
+
+class CrashExplorer::Search {
+ public:
+  Search(const CrashPlan& plan, Subject& subject) : plan_(plan), subject_(subject) {}
+
+  CrashReport run(FunctionRef<void(double)> progress);
+  void draw(const Violation& violation, sim::Timeline& timeline);
+
+ private:
+  /// A surviving image, recovered.
+  struct Node {
+    uint32_t state = kNoState;          ///< index into states_
+    std::vector<uint64_t> in_recovery;  ///< images of crashes during its recovery
+  };
+  /// An image that is still to be recovered.
+  struct Pending {
+    uint64_t hash;
+    uint64_t event;
+    uint64_t clock;
+    ImageDelta delta;
+    const char* phase;
+    bool crash_it;  ///< during its recovery as well
+  };
+  static constexpr uint32_t kNoState = ~uint32_t{0};  ///< not recovered, or not recoverable
+
+  uint64_t program_seed() const { return plan_.program_seed == 0 ? seed_ : plan_.program_seed; }
+  bool enough() const { return report_.violations.size() >= plan_.most_violations; }
+  const Description& promised() const { return plan_.promised; }
+
+  SimOptions options(uint64_t seed) const;
+  SimOptions recovery_options() const;
+  Moment moment_of(const SimMachine& machine, const ImageSet& images) const;
+
+  /// What this machine knows about sites goes into the report.
+  void learn(const SimMachine& machine);
+  void prepare();
+  void create();
+  std::optional<sim::Image> recover_created(const sim::Image& image, uint64_t hash, bool new_heap);
+  void one_schedule();
+  std::vector<CrashPoint> run_schedule();
+  /// Runs the subject's clients on the heap of `machine` and looks at its crash points.
+  std::vector<CrashPoint> run_clients(SimMachine& machine, SimHeap& heap, const char* phase,
+                                      uint64_t most_points, bool close);
+  std::vector<uint64_t> note(const CrashPoint& point, const Pending* from, uint64_t most,
+                             const char* phase);
+  void recover_pending();
+  std::variant<Subject::Words, Fault> open(SimMachine& machine, bool new_heap = false);
+  void recover(const Pending& pending);
+  void judge(const std::vector<CrashPoint>& points);
+  void judge(const char* phase, const CrashPoint& point, uint64_t hash);
+  void go_on(const Pending& pending);
+  void fail(const char* phase, Fault fault, uint64_t event, uint64_t hash, uint64_t clock);
+  uint32_t state_index(const Subject::Words& words);
+
+  const CrashPlan& plan_;
+  Subject& subject_;
+  CrashReport report_;
+  std::shared_ptr<ScheduleExplorer> schedules_;
+  const std::shared_ptr<sim::HostPages> pages_ = std::make_shared<sim::HostPages>();
+  std::unique_ptr<ImageSet> images_;
+  Subject::Words initial_;
+  std::optional<sim::Image> closed_;  ///< of a new heap that was set up and closed, what is certain
+  uint64_t seed_ = 0;
+  std::unordered_map<uint64_t, Node> nodes_;
+  std::map<Subject::Words, uint32_t> index_of_state_;
+  std::vector<const Subject::Words*> states_;
+  // Of the running schedule.
+  std::vector<std::vector<uint64_t>> images_of_point_;
+  std::vector<Pending> pending_;
+  std::vector<Pending> to_go_on_;
+  std::set<std::pair<uint64_t, uint32_t>> judged_;
+  size_t counted_ = 0;
+  uint64_t usual_events_ = 0;  ///< of the last run
+};
+
+}  // namespace holdfast::check

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/check/crash/image_set.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "holdfast/base/checksum.h"
+
+namespace holdfast::check {
+namespace {
+
+using Pick = std::vector<uint32_t>;
+
+/// The lines of which there is a choice, and how many contents each has.
+struct Wheel {
+  size_t index;
+  uint32_t contents;
+};
+
+std::vector<Wheel> wheels(const Moment& moment, size_t line_bytes) {
+  std::vector<Wheel> all;
+  for (size_t i = 0; i < moment.choices.size(); ++i) {
+    const size_t contents = moment.choices[i].contents.size() / line_bytes;
+    if (contents > 1) {
+      all.push_back({i, static_cast<uint32_t>(contents)});
+    }
+  }
+  return all;
+}
+
+/// Turns the first wheel that can go on, and sets back those before it. False: all images were
+/// seen.
+bool turn(const std::vector<Wheel>& wheels, Pick& pick) {
+  for (const Wheel& wheel : wheels) {
+    if (++pick[wheel.index] < wheel.contents) {
+      return true;
+    }
+    pick[wheel.index] = 0;
+  }
+  return false;
+}
+
+}  // namespace
+
+uint64_t Moment::image_count(size_t line_bytes) const {
+  uint64_t count = 1;
+  for (const sim::LineChoices& line : choices) {
+    if (__builtin_mul_overflow(count, line.contents.size() / line_bytes, &count)) {
+      return ~uint64_t{0};
+    }
+  }
+  return count;
+}
+
+ImageSet::ImageSet(sim::Image base, size_t line_bytes)
+    : base_(std::move(base)), line_bytes_(line_bytes), zero_(line_bytes), padded_(base_) {
+  padded_.resize((base_.size() + line_bytes - 1) / line_bytes * line_bytes);
+}
+
+Moment ImageSet::only(const sim::Image& image) const {
+  Moment moment{image.size(), {}};
+  std::vector<std::byte> line(line_bytes_);
+  for (size_t at = 0; at < image.size(); at += line_bytes_) {
+    const size_t n = std::min(line_bytes_, image.size() - at);
+    std::copy_n(&image[at], n, line.data());
+    std::fill(line.begin() + static_cast<std::ptrdiff_t>(n), line.end(), std::byte{0});
+    const auto number = static_cast<uint32_t>(at / line_bytes_);
+    if (std::memcmp(line.data(), base_line(number), line_bytes_) != 0) {
+      moment.choices.push_back({number, line});
+    }
+  }
+  return moment;
+}
+
+const std::byte* ImageSet::base_line(uint32_t line) const {
+  const size_t at = line * line_bytes_;
+  return at < padded_.size() ? &padded_[at] : zero_.data();
+}
+
+uint64_t ImageSet::line_hash(uint32_t line, const std::byte* content) const {
+  return std::memcmp(content, base_line(line), line_bytes_) == 0
+             ? 0
+             : checksum(content, line_bytes_, mix64(line));
+}
+
+sim::Image ImageSet::build(const ImageDelta& delta) const {
+  sim::Image image = base_;
+  image.resize(delta.bytes);
+  for (size_t i = 0; i < delta.lines.size(); ++i) {
+    const size_t at = delta.lines[i] * line_bytes_;
+    std::copy_n(&delta.contents[i * line_bytes_], std::min(line_bytes_, image.size() - at),
+                &image[at]);
+  }
+  return image;
+}
+
+uint64_t ImageSet::enumerate(const Moment& moment, const ImageDelta* delta, uint64_t base_hash,
+                             uint64_t most, Random& random,
+                             FunctionRef<void(uint64_t, const Pick&)> f) const {
+  // What a line of the moment contributes takes the place of what it contributed to the delta.
+  uint64_t fixed = base_hash ^ mix64(moment.bytes);
+  std::unordered_map<uint32_t, uint64_t> before;
+  if (delta != nullptr) {
+    fixed ^= mix64(delta->bytes);
+    for (size_t i = 0; i < delta->lines.size(); ++i) {
+      before[delta->lines[i]] = line_hash(delta->lines[i], &delta->contents[i * line_bytes_]);
+    }
+  }
+  std::vector<std::vector<uint64_t>> hashes(moment.choices.size());
+  for (size_t i = 0; i < moment.choices.size(); ++i) {
+    const sim::LineChoices& line = moment.choices[i];
+    const auto known = before.find(line.line);
+    fixed ^= known == before.end() ? 0 : known->second;
+    for (size_t at = 0; at < line.contents.size(); at += line_bytes_) {
+      hashes[i].push_back(line_hash(line.line, &line.contents[at]));
+    }
+  }
+  std::unordered_set<uint64_t> seen;
+  uint64_t called = 0;
+  const auto show = [&](const Pick& pick) {
+    uint64_t hash = fixed;
+    for (size_t i = 0; i < pick.size(); ++i) {
+      hash ^= hashes[i][pick[i]];
+    }
+    if (seen.insert(hash).second) {
+      ++called;
+      f(hash, pick);
+    }
+  };
+
+  const std::vector<Wheel> turning = wheels(moment, line_bytes_);
+  Pick pick(moment.choices.size(), 0);
+  if (moment.image_count(line_bytes_) <= most) {
+    do {
+      show(pick);
+    } while (turn(turning, pick));
+    return called;
+  }
+  show(pick);
+  Pick latest = pick;
+  for (const Wheel& wheel : turning) {
+    latest[wheel.index] = moment.choices[wheel.index].latest;
+  }
+  show(latest);
+  for (const Wheel& wheel : turning) {
+    std::swap(pick[wheel.index], latest[wheel.index]);
+    if (called < most) {
+      show(pick);
+    }
+    if (called < most) {
+      show(latest);
+    }
+    std::swap(pick[wheel.index], latest[wheel.index]);
+  }
+  for (uint64_t tries = 0; called < most && tries < 2 * most; ++tries) {
+    for (const Wheel& wheel : turning) {
+      pick[wheel.index] = static_cast<uint32_t>(random.below(wheel.contents));
+    }
+    show(pick);
+  }
+  return called;
+}
+
+ImageDelta ImageSet::pick(const Moment& moment, const ImageDelta* delta, const Pick& pick) const {
+  ImageDelta image;
+  image.bytes = moment.bytes;
+  std::unordered_set<uint32_t> replaced;
+  const auto add = [&](uint32_t line, const std::byte* content) {
+    if (std::memcmp(content, base_line(line), line_bytes_) != 0) {
+      image.lines.push_back(line);
+      image.contents.insert(image.contents.end(), content, content + line_bytes_);
+    }
+  };
+  for (size_t i = 0; i < pick.size(); ++i) {
+    const sim::LineChoices& line = moment.choices[i];
+    replaced.insert(line.line);
+    add(line.line, &line.contents[pick[i] * line_bytes_]);
+  }
+  for (size_t i = 0; delta != nullptr && i < delta->lines.size(); ++i) {
+    if (replaced.count(delta->lines[i]) == 0) {
+      add(delta->lines[i], &delta->contents[i * line_bytes_]);
+    }
+  }
+  return image;
+}
+
+}  // namespace holdfast::check

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/check/crash/register_subject.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "holdfast/check/durability/durability.h"
+#include "holdfast/check/history/story.h"
+#include "holdfast/check/isolation/isolation.h"
+
+namespace holdfast::check {
+namespace {
+
+/// No engine so far acknowledges before a transaction is durable; one that does will state a bound.
+constexpr uint64_t kLagBound = 0;
+
+/// Numbers go on behind those that the objects hold.
+uint32_t largest_number(const Subject::Words& words) {
+  uint32_t largest = 0;
+  for (const uint64_t word : words) {
+    largest = std::max(largest, Version::of_word(word).transaction);
+  }
+  return largest;
+}
+
+Fault fault_of(const Finding& finding, const History& history) {
+  return {finding.name, to_string(finding, history)};
+}
+
+}  // namespace
+
+RegisterSubject::RegisterSubject(const Shape& shape, std::optional<RegisterProgram> program)
+    : shape_(shape),
+      given_(std::move(program)),
+      registers_(objects(), shape.program.shared, shape.boxed) {}
+
+/// The shared ones, and a mark for every update there may be.
+Object RegisterSubject::objects() const {
+  const Object marks =
+      shape_.program.marks
+          ? static_cast<Object>(shape_.program.threads * shape_.program.transactions)
+          : 0;
+  return std::max(shape_.program.shared + marks, given_ ? given_->objects() : 0);
+}
+
+int RegisterSubject::threads() const {
+  return given_ ? static_cast<int>(given_->threads.size()) : shape_.program.threads;
+}
+
+Status RegisterSubject::set_up(SimHeap& heap) {
+  if (Status status = registers_.set_up(heap); !status.ok()) {
+    return status;
+  }
+  if (Status status = registers_.attach(heap); !status.ok()) {
+    return status;
+  }
+  for (int i = 0; i < shape_.prelude; ++i) {
+    Status status =
+        heap.update([&] { registers_.touch(static_cast<Object>(i) % shape_.program.shared); });
+    if (!status.ok()) {
+      return status;
+    }
+  }
+  return {};
+}
+
+void RegisterSubject::start(uint64_t seed, const Words& initial) {
+  Random random(mix64(seed));
+  running_ = given_ ? *given_ : random_program(shape_.program, random);
+  recorder_ = std::make_unique<Recorder>(objects(), static_cast<uint32_t>(threads()),
+                                         largest_number(initial), initial);
+  refused_ = {};
+  history_.reset();
+}
+
+void RegisterSubject::client(int thread, SimHeap& heap) {
+  for (const Body& body : running_.threads[static_cast<size_t>(thread)]) {
+    const Status status =
+        registers_.execute(heap, body, recorder_->client(static_cast<uint32_t>(thread)));
+    if (!status.ok()) {
+      refused_ = refused_.ok() ? status : refused_;
+      return;
+    }
+  }
+}
+
+std::optional<Fault> RegisterSubject::judge_run(const Description& promised) {
+  if (!refused_.ok()) {
+    return Fault{"operation refused", refused_.to_string()};
+  }
+  const History history = recorder_->history();
+  const auto found = check_isolation(history, promised.isolation, true);
+  return found.empty() ? std::optional<Fault>() : fault_of(found.front(), history);
+}
+
+std::optional<Fault> RegisterSubject::judge_crash(const Description& promised, uint64_t until,
+                                                  const Words& recovered) {
+  if (!history_ || known_until_ != until) {
+    history_ = recorder_->history(until);
+    known_until_ = until;
+  }
+  const auto found =
+      check_durability(*history_, recorder_->translate(recovered), promised.durability, kLagBound);
+  return found.empty() ? std::optional<Fault>() : fault_of(found.front(), *history_);
+}
+
+std::string RegisterSubject::story(uint64_t until) const {
+  return recorder_ == nullptr ? "" : draw_story(recorder_->history(until), until);
+}
+
+}  // namespace holdfast::check

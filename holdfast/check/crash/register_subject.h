@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "holdfast/check/crash/subject.h"
+#include "holdfast/check/registers/checked_registers.h"
+
+namespace holdfast::check {
+
+/// Register programs, judged by what they read and what was left of what they wrote.
+class RegisterSubject final : public Subject {
+ public:
+  struct Shape {
+    ProgramShape program;
+    Object boxed = 1;  ///< of the shared objects, the last ones: behind a pointer, allocated anew
+                       ///< and freed by each write
+    int prelude = 9;   ///< updates before the first run, so that small logs have wrapped around
+  };
+
+  /// program: run this one; else a random one for each seed.
+  explicit RegisterSubject(const Shape& shape, std::optional<RegisterProgram> program = {});
+
+  int threads() const override;
+  Status set_up(SimHeap& heap) override;
+  Status attach(SimHeap& heap) override { return registers_.attach(heap); }
+  void start(uint64_t seed, const Words& initial) override;
+  void client(int thread, SimHeap& heap) override;
+  uint64_t clock() const override { return recorder_->clock(); }
+  Result<Words> observe(SimHeap& heap) override { return registers_.observe(heap); }
+  void visit_blocks(const std::function<void(const void*, size_t)>& visit) override {
+    registers_.visit_blocks(visit);
+  }
+  std::optional<Fault> judge_run(const Description& promised) override;
+  std::optional<Fault> judge_crash(const Description& promised, uint64_t until,
+                                   const Words& recovered) override;
+  std::string program() const override { return running_.text(); }
+  std::string story(uint64_t until) const override;
+
+ private:
+  Object objects() const;
+
+  Shape shape_;
+  std::optional<RegisterProgram> given_;
+  CheckedRegisters<SimHeap> registers_;
+  RegisterProgram running_;
+  std::unique_ptr<Recorder> recorder_;
+  Status refused_;            ///< the first operation that the heap refused
+  uint64_t known_until_ = 0;  ///< history_ is the one up to there
+  std::optional<History> history_;
+};
+
+}  // namespace holdfast::check

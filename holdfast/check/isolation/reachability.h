@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which node of an acyclic graph leads to which: a bit for each pair, and real time on top.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "holdfast/check/isolation/graph.h"
+
+namespace holdfast::check {
+
+class Reachability {
+ public:
+  Reachability(const Graph& graph, const Components& components, bool real_time)
+      : words_((graph.nodes() + 63) / 64),
+        bits_(size_t{graph.nodes()} * words_, 0),
+        latest_begin_(graph.nodes()) {
+    for (const uint32_t n : components.order) {
+      bits_[n * words_ + n / 64] |= uint64_t{1} << (n % 64);
+      for (const Edge& edge : graph.from(n)) {
+        for (size_t w = 0; w < words_; ++w) {
+          bits_[n * words_ + w] |= bits_[edge.to * words_ + w];
+        }
+      }
+    }
+    if (!real_time) {
+      earliest_end_.assign(graph.nodes(), kForever);
+      return;
+    }
+    earliest_end_ = earliest_end(graph, components);
+    for (uint32_t n = 0; n < graph.nodes(); ++n) {
+      latest_begin_[n] = graph.node(n).begin;
+    }
+    std::for_each(components.order.rbegin(), components.order.rend(), [&](uint32_t n) {
+      for (const Edge& edge : graph.from(n)) {
+        latest_begin_[edge.to] = std::max(latest_begin_[edge.to], latest_begin_[n]);
+      }
+    });
+  }
+
+  /// A node leads to itself.
+  bool operator()(uint32_t from, uint32_t to) const {
+    return (bits_[from * words_ + to / 64] >> (to % 64) & 1) != 0 ||
+           earliest_end_[from] < latest_begin_[to];
+  }
+
+ private:
+  size_t words_;
+  std::vector<uint64_t> bits_;
+  std::vector<uint64_t> earliest_end_;  // of what the node leads to
+  std::vector<uint64_t> latest_begin_;  // of what leads to the node
+};
+
+}  // namespace holdfast::check

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/check/linearizability/linearization_search.h"
+
+#include <algorithm>
+
+#include "holdfast/base/checksum.h"
+
+namespace holdfast::check {
+namespace {
+
+/// Of a node: it has been left for the only node that matters.
+constexpr size_t kNothingElse = ~size_t{0};
+
+template <class T>
+uint64_t digest(const std::vector<T>& words, uint64_t seed) {
+  return checksum(words.data(), words.size() * sizeof(T), seed);
+}
+
+}  // namespace
+
+LinearizationSearch::LinearizationSearch(const SequentialModel& model, const ModelState& initial,
+                                         const std::vector<ThreadSteps>& threads,
+                                         const ModelState* final_state,
+                                         const LinearizabilityOptions& options)
+    : model_(model),
+      threads_(threads),
+      final_state_(final_state),
+      options_(options),
+      position_(threads.size()),
+      state_(initial) {
+  for (const ThreadSteps& steps : threads) {
+    for (const ThreadStep& step : steps) {
+      left_ += step.operation->response ? 1 : 0;
+    }
+  }
+}
+
+Linearization LinearizationSearch::run() {
+  unseen();
+  tried_ = {0};
+  for (;;) {
+    if (explained()) {
+      return {.ok = true, .undecided = false, .text = "", .states = seen_.size()};
+    }
+    if (seen_.size() >= options_.max_states) {
+      return {.ok = false,
+              .undecided = true,
+              .text = "undecided: gave up after " + std::to_string(seen_.size()) + " states",
+              .states = seen_.size()};
+    }
+    if (advance()) {
+      continue;
+    }
+    note_dead_end();
+    if (levels_.empty()) {
+      return {.ok = false, .undecided = false, .text = finding(), .states = seen_.size()};
+    }
+    leave();
+  }
+}
+
+/// What is not in the order yet was never answered, and may have had no effect.
+bool LinearizationSearch::explained() const {
+  return left_ == 0 && (final_state_ == nullptr || state_ == *final_state_);
+}
+
+/// An operation may come next unless one that is not decided yet ended before it began. That holds
+/// for those without effect as well: an order with them exists whenever one without them does.
+void LinearizationSearch::collect_moves() {
+  uint64_t first_end = kForever;
+  if (options_.real_time) {
+    for (size_t t = 0; t < threads_.size(); ++t) {
+      const ThreadStep* step = next(t);
+      first_end = step == nullptr ? first_end : std::min(first_end, step->end);
+    }
+  }
+  moves_.clear();
+  for (size_t t = 0; t < threads_.size(); ++t) {
+    const ThreadStep* step = next(t);
+    if (step != nullptr && step->operation->begin <= first_end) {
+      moves_.push_back({static_cast<uint32_t>(t), true});
+    }
+  }
+  // What must be over first is the likeliest, in most histories.
+  std::sort(moves_.begin(), moves_.end(), [this](const Move& a, const Move& b) {
+    const uint64_t a_end = next(a.thread)->end;
+    const uint64_t b_end = next(b.thread)->end;
+    return a_end != b_end ? a_end < b_end : a.thread < b.thread;
+  });
+  const size_t effects = moves_.size();
+  for (size_t i = 0; i < effects; ++i) {
+    const uint32_t t = moves_[i].thread;
+    const bool stands_in_the_way =
+        position_[t] + 1 < threads_[t].size() || (options_.real_time && next(t)->end != kForever);
+    if (!next(t)->operation->response && stands_in_the_way) {
+      moves_.push_back({t, false});
+    }
+  }
+}
+
+bool LinearizationSearch::advance() {
+  if (tried_.back() == kNothingElse) {
+    return false;
+  }
+  collect_moves();
+  if (tried_.back() == 0) {
+    if (const std::optional<Move> free = free_move()) {
+      tried_.back() = kNothingElse;
+      if (enter(*free)) {
+        tried_.push_back(0);
+        return true;
+      }
+      return false;
+    }
+  }
+  while (tried_.back() < moves_.size()) {
+    if (enter(moves_[tried_.back()++])) {
+      tried_.push_back(0);
+      return true;
+    }
+  }
+  return false;
+}
+
+/// What may come next, has the right answer and with that answer changes nothing wherever it
+/// stands, may as well come now: in any explanation from here it can be moved to the front.
+std::optional<LinearizationSearch::Move> LinearizationSearch::free_move() {
+  for (const Move& move : moves_) {
+    const Operation& operation = *next(move.thread)->operation;
+    if (!operation.response || model_.may_change(operation.request, *operation.response)) {
+      continue;
+    }
+    before_ = state_;  // with another answer it might change something
+    if (model_.apply(operation.request, before_) == *operation.response) {
+      return move;
+    }
+  }
+  return std::nullopt;
+}
+
+bool LinearizationSearch::enter(Move move) {
+  const Operation& operation = *next(move.thread)->operation;
+  Undo undo;
+  if (move.takes_effect) {
+    before_ = state_;
+    const Response told = model_.apply(operation.request, state_);
+    if (operation.response && *operation.response != told) {
+      state_.swap(before_);
+      return false;
+    }
+    undo.resized = before_.size() != state_.size();
+    if (undo.resized) {
+      undo.whole = before_;
+    } else {
+      for (size_t i = 0; i < state_.size(); ++i) {
+        if (state_[i] != before_[i]) {
+          undo.words.emplace_back(i, before_[i]);
+        }
+      }
+    }
+  }
+  ++position_[move.thread];
+  if (!unseen()) {
+    --position_[move.thread];
+    restore(undo);
+    return false;
+  }
+  left_ -= operation.response ? 1 : 0;
+  effects_ += move.takes_effect ? 1 : 0;
+  levels_.push_back({move, &operation, std::move(undo)});
+  return true;
+}
+
+/// Of the present node; and remembers it. Nodes are told apart by 128 bits of digest: two taken for
+/// one could hide an explanation, never invent one.
+bool LinearizationSearch::unseen() {
+  return seen_.insert({digest(state_, digest(position_, 0)), digest(state_, digest(position_, 1))})
+      .second;
+}
+
+void LinearizationSearch::restore(const Undo& undo) {
+  if (undo.resized) {
+    state_ = undo.whole;
+  }
+  for (const auto& [index, word] : undo.words) {
+    state_[index] = word;
+  }
+}
+
+void LinearizationSearch::leave() {
+  const Level& level = levels_.back();
+  restore(level.undo);
+  --position_[level.move.thread];
+  left_ += level.operation->response ? 1 : 0;
+  effects_ -= level.move.takes_effect ? 1 : 0;
+  levels_.pop_back();
+  tried_.pop_back();
+}
+
+LinearizationSearch::Distance LinearizationSearch::distance() const {
+  Distance d{left_, 0, 0};
+  if (left_ == 0) {  // or else what was found does not matter yet
+    const ModelState& found = *final_state_;
+    d.effects = effects_;
+    const size_t common = std::min(state_.size(), found.size());
+    d.words = std::max(state_.size(), found.size()) - common;
+    for (size_t i = 0; i < common; ++i) {
+      d.words += state_[i] == found[i] ? 0 : 1;
+    }
+  }
+  return d;
+}
+
+void LinearizationSearch::note_dead_end() {
+  const Distance here = distance();
+  if (best_.distance <= here) {
+    return;
+  }
+  constexpr size_t kShown = 20;
+  best_ = {here, effects_, {}, position_, state_};
+  for (size_t i = levels_.size(); i-- > 0 && best_.way.size() < kShown;) {
+    if (levels_[i].move.takes_effect) {
+      best_.way.push_back(levels_[i].operation);
+    }
+  }
+  std::reverse(best_.way.begin(), best_.way.end());
+}
+
+std::string LinearizationSearch::finding() {
+  // Back to where it went best.
+  position_ = best_.position;
+  state_ = best_.state;
+  if (best_.distance.left == 0) {
+    return "the answers can be explained, but never so that what was found afterwards results.\n" +
+           describe_way() + describe_difference();
+  }
+  return "no order of the operations explains the answers.\n" + describe_way() + describe_rest();
+}
+
+std::string LinearizationSearch::describe(const Operation& o) const {
+  const std::string answer =
+      o.response ? model_.describe(o.request, *o.response) : "never answered";
+  return "  thread " + std::to_string(o.thread) + ": " + model_.describe(o.request) + " -> " +
+         answer + "  [" + std::to_string(o.begin) + ", " +
+         (o.end == kForever ? "" : std::to_string(o.end)) + "]\n";
+}
+
+std::string LinearizationSearch::describe_way() const {
+  std::string text;
+  const size_t effects = best_.effects;
+  const size_t shown = best_.way.size();
+  if (effects > 0) {
+    text = std::string("The ") + (best_.distance.left == 0 ? "closest" : "longest") +
+           " explanation puts " + std::to_string(effects) + " operations in this order" +
+           (shown < effects ? " (the last " + std::to_string(shown) + "):\n" : ":\n");
+  }
+  for (const Operation* operation : best_.way) {
+    text += describe(*operation);
+  }
+  return text + (effects > 0 ? "State then: " : "State at the start: ") + model_.describe(state_) +
+         "\n";
+}
+
+std::string LinearizationSearch::describe_rest() {
+  std::string text = "None of these can come next:\n";
+  collect_moves();
+  for (const Move& move : moves_) {
+    const Operation& operation = *next(move.thread)->operation;
+    if (!move.takes_effect || !operation.response) {
+      continue;
+    }
+    ModelState after = state_;
+    const Response told = model_.apply(operation.request, after);
+    text += describe(operation) +
+            "    it would be told: " + model_.describe(operation.request, told) + "\n";
+  }
+  return text;
+}
+
+std::string LinearizationSearch::describe_difference() const {
+  std::string text = "Found afterwards: " + model_.describe(*final_state_) + "\n";
+  const auto [here, there] =
+      std::mismatch(state_.begin(), state_.end(), final_state_->begin(), final_state_->end());
+  if (state_.size() == final_state_->size() && here != state_.end()) {
+    text += "The first difference is at word " + std::to_string(here - state_.begin()) + ": " +
+            std::to_string(*here) + " became " + std::to_string(*there) + "\n";
+  }
+  for (size_t t = 0; t < threads_.size(); ++t) {
+    if (next(t) != nullptr) {
+      text += "Without effect here:\n" + describe(*next(t)->operation);
+    }
+  }
+  return text;
+}
+
+}  // namespace holdfast::check

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "holdfast/check/linearizability/linearizability.h"
+
+namespace holdfast::check {
+
+/// An operation as the search sees it: with the end that follows from its thread.
+struct ThreadStep {
+  const Operation* operation;
+  uint64_t end;
+};
+/// In the order of the thread.
+using ThreadSteps = std::vector<ThreadStep>;
+
+/// One search for an order of the operations of a few threads.
+class LinearizationSearch {
+ public:
+  /// `final_state` may be null. The arguments must outlive the search.
+  LinearizationSearch(const SequentialModel& model, const ModelState& initial,
+                      const std::vector<ThreadSteps>& threads, const ModelState* final_state,
+                      const LinearizabilityOptions& options);
+
+  Linearization run();
+
+ private:
+  /// Decides the next operation of a thread: it takes effect now, or (unanswered only) never.
+  struct Move {
+    uint32_t thread;
+    bool takes_effect;
+  };
+  /// What a move replaced in the state: words, or everything where the size changed.
+  struct Undo {
+    std::vector<std::pair<size_t, uint64_t>> words;
+    ModelState whole;
+    bool resized = false;
+  };
+  /// One decision on the way to the present node.
+  struct Level {
+    Move move;
+    const Operation* operation;
+    Undo undo;
+  };
+  /// How far the search got, the smaller the better: first by answered operations left, then by
+  /// words of the state that are not as found and by operations that took effect.
+  struct Distance {
+    size_t left = ~size_t{0};
+    size_t words = 0;
+    size_t effects = 0;
+    friend auto operator<=>(const Distance&, const Distance&) = default;
+  };
+  struct DeadEnd {
+    Distance distance = {};
+    size_t effects = 0;
+    std::vector<const Operation*> way;  ///< the last operations that took effect
+    std::vector<uint32_t> position;
+    ModelState state;
+  };
+  struct Key {
+    uint64_t low, high;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct KeyHash {
+    size_t operator()(const Key& key) const { return key.low; }
+  };
+
+  const ThreadStep* next(size_t thread) const {
+    const uint32_t at = position_[thread];
+    return at < threads_[thread].size() ? &threads_[thread][at] : nullptr;
+  }
+  bool explained() const;
+  void collect_moves();
+  bool advance();
+  std::optional<Move> free_move();
+  bool enter(Move move);
+  bool unseen();
+  void restore(const Undo& undo);
+  void leave();
+  Distance distance() const;
+  void note_dead_end();
+  std::string finding();
+  std::string describe(const Operation& operation) const;
+  std::string describe_way() const;
+  std::string describe_rest();
+  std::string describe_difference() const;
+
+  const SequentialModel& model_;
+  const std::vector<ThreadSteps>& threads_;
+  const ModelState* final_state_;
+  const LinearizabilityOptions& options_;
+
+  // The present node, and the way to it.
+  std::vector<uint32_t> position_;
+  ModelState state_;
+  std::vector<Level> levels_;
+  std::vector<size_t> tried_;  ///< alternatives, at the first node and after each level
+  size_t left_ = 0;            ///< answered operations that are not in the order yet
+  size_t effects_ = 0;         ///< operations that are, and took effect
+
+  std::unordered_set<Key, KeyHash> seen_;
+  std::vector<Move> moves_;  ///< alternatives at the present node, the likeliest first
+  ModelState before_;
+  DeadEnd best_;  ///< so far, for the finding
+};
+
+}  // namespace holdfast::check

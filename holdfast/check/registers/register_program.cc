@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/check/registers/register_program.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+
+namespace holdfast::check {
+namespace {
+
+char letter(RegisterStep::Kind kind) {
+  switch (kind) {
+    case RegisterStep::Kind::read:
+      return 'r';
+    case RegisterStep::Kind::write:
+      return 'w';
+    case RegisterStep::Kind::blind:
+      return 'b';
+    case RegisterStep::Kind::scan:
+      break;
+  }
+  return 's';
+}
+
+/// One pass over the text.
+class Parser {
+ public:
+  Parser(const std::string& text, Object most) : text_(text), most_(most) {}
+
+  RegisterProgram program() {
+    RegisterProgram program;
+    do {
+      program.threads.emplace_back();
+      do {
+        Body body = transaction();
+        if (!body.steps.empty() || body.kind != Body::Kind::automatic) {
+          program.threads.back().push_back(std::move(body));
+        }
+      } while (take(';'));
+    } while (take('|'));
+    if (at_ != text_.size()) {
+      fail("a step (r, w or b and a number, or s), ';' or '|'");
+    }
+    return program;
+  }
+
+ private:
+  Body transaction() {
+    Body body;
+    if (take('u')) {
+      body.kind = Body::Kind::update;
+    } else if (take('x')) {
+      body.kind = Body::Kind::throwing;
+    }
+    for (;;) {
+      if (take('r')) {
+        body.steps.push_back({RegisterStep::Kind::read, object()});
+      } else if (take('w')) {
+        body.steps.push_back({RegisterStep::Kind::write, object()});
+      } else if (take('b')) {
+        body.steps.push_back({RegisterStep::Kind::blind, object()});
+      } else if (take('s')) {
+        body.steps.push_back({RegisterStep::Kind::scan, 0});
+      } else {
+        return body;
+      }
+    }
+  }
+
+  Object object() {
+    uint64_t number = 0;
+    const size_t first = at_;
+    while (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])) != 0) {
+      number = std::min<uint64_t>(number * 10 + static_cast<uint64_t>(text_[at_++] - '0'), most_);
+    }
+    if (at_ == first || number >= most_) {
+      at_ = first;
+      fail("an object from 0 to " + std::to_string(most_ - 1));
+    }
+    return static_cast<Object>(number);
+  }
+
+  bool take(char c) {
+    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) {
+      ++at_;
+    }
+    if (at_ == text_.size() || text_[at_] != c) {
+      return false;
+    }
+    ++at_;
+    return true;
+  }
+
+  [[noreturn]] void fail(const std::string& expected) const {
+    throw Error(Status(Code::invalid_argument, "program '" + text_ + "': expected " + expected +
+                                                   " at character " + std::to_string(at_ + 1)));
+  }
+
+  const std::string& text_;
+  Object most_;
+  size_t at_ = 0;
+};
+
+void write_shared(const ProgramShape& shape, Random& random, Body& body) {
+  const auto writes = 1 + random.below(static_cast<uint64_t>(shape.writes));
+  for (uint64_t i = 0; i < writes; ++i) {
+    const auto object = static_cast<Object>(random.below(shape.shared));
+    const auto same = [&](const RegisterStep& step) { return step.object == object; };
+    if (std::none_of(body.steps.begin(), body.steps.end(), same)) {
+      body.steps.push_back(
+          {random.chance(shape.blind) ? RegisterStep::Kind::blind : RegisterStep::Kind::write,
+           object});
+    }
+  }
+}
+
+Body random_body(const ProgramShape& shape, Random& random, Object& mark) {
+  Body body;
+  if (random.chance(shape.reads)) {
+    // Some run as updates that store nothing, which take another way out.
+    body.kind = random.chance(0.15) ? Body::Kind::update : Body::Kind::automatic;
+    if (random.chance(0.5)) {
+      body.steps.push_back({RegisterStep::Kind::scan, 0});
+    } else {
+      for (uint64_t i = 1 + random.below(3); i > 0; --i) {
+        body.steps.push_back(
+            {RegisterStep::Kind::read, static_cast<Object>(random.below(shape.shared))});
+      }
+    }
+    return body;
+  }
+  if (random.chance(shape.throws)) {
+    body.kind = Body::Kind::throwing;
+  }
+  if (random.chance(0.3)) {
+    body.steps.push_back(
+        {RegisterStep::Kind::read, static_cast<Object>(random.below(shape.shared))});
+  }
+  write_shared(shape, random, body);
+  if (shape.marks) {
+    body.steps.push_back({RegisterStep::Kind::write, mark++});
+  }
+  return body;
+}
+
+}  // namespace
+
+bool Body::read_only() const {
+  return kind == Kind::automatic &&
+         std::all_of(steps.begin(), steps.end(), [](const RegisterStep& step) {
+           return step.kind == RegisterStep::Kind::read || step.kind == RegisterStep::Kind::scan;
+         });
+}
+
+Object RegisterProgram::objects() const {
+  Object most = 0;
+  for (const auto& thread : threads) {
+    for (const Body& body : thread) {
+      for (const RegisterStep& step : body.steps) {
+        most = std::max(most, step.kind == RegisterStep::Kind::scan ? 0 : step.object + 1);
+      }
+    }
+  }
+  return most;
+}
+
+std::string RegisterProgram::text() const {
+  std::string text;
+  for (size_t t = 0; t < threads.size(); ++t) {
+    text += t == 0 ? "" : " | ";
+    for (size_t i = 0; i < threads[t].size(); ++i) {
+      const Body& body = threads[t][i];
+      text += i == 0 ? "" : " ; ";
+      text += body.kind == Body::Kind::update     ? "u "
+              : body.kind == Body::Kind::throwing ? "x "
+                                                  : "";
+      for (size_t s = 0; s < body.steps.size(); ++s) {
+        const RegisterStep& step = body.steps[s];
+        text += s == 0 ? "" : " ";
+        text += letter(step.kind);
+        text += step.kind == RegisterStep::Kind::scan ? "" : std::to_string(step.object);
+      }
+    }
+  }
+  return text;
+}
+
+Result<RegisterProgram> RegisterProgram::parse(const std::string& text, Object most) {
+  try {
+    return Parser(text, most).program();
+  } catch (const Error& error) {
+    return error.status();
+  }
+}
+
+namespace {
+
+/// Tries the program without each part in turn, last one first. `parts`, `drop`: how many there are
+/// in a thread, and how to take one out of it.
+template <class Parts, class Drop>
+bool leave_out(RegisterProgram& program, FunctionRef<bool(const RegisterProgram&)> fails,
+               Parts&& parts, Drop&& drop) {
+  bool smaller = false;
+  for (size_t t = 0; t < program.threads.size(); ++t) {
+    for (size_t i = parts(program.threads[t]); i-- > 0;) {
+      RegisterProgram without = program;
+      if (drop(without.threads[t], i) && fails(without)) {
+        program = std::move(without);
+        smaller = true;
+      }
+    }
+  }
+  return smaller;
+}
+
+using Thread = std::vector<Body>;
+
+size_t step_count(const Thread& thread) {
+  size_t steps = 0;
+  for (const Body& body : thread) {
+    steps += body.steps.size();
+  }
+  return steps;
+}
+
+/// A transaction keeps its last step: without one it is left out as a whole.
+bool drop_step(Thread& thread, size_t i) {
+  for (Body& body : thread) {
+    if (i < body.steps.size()) {
+      body.steps.erase(body.steps.begin() + static_cast<std::ptrdiff_t>(i));
+      return !body.steps.empty();
+    }
+    i -= body.steps.size();
+  }
+  return false;
+}
+
+}  // namespace
+
+RegisterProgram shrink(RegisterProgram program, FunctionRef<bool(const RegisterProgram&)> fails) {
+  const auto drop_body = [](Thread& thread, size_t i) {
+    thread.erase(thread.begin() + static_cast<std::ptrdiff_t>(i));
+    return true;
+  };
+  const auto bodies = [](const Thread& thread) { return thread.size(); };
+  while (leave_out(program, fails, bodies, drop_body) ||
+         leave_out(program, fails, step_count, drop_step)) {
+  }
+  std::erase_if(program.threads, [](const Thread& thread) { return thread.empty(); });
+  return program;
+}
+
+RegisterProgram random_program(const ProgramShape& shape, Random& random) {
+  RegisterProgram program;
+  Object mark = shape.shared;
+  for (int t = 0; t < shape.threads; ++t) {
+    program.threads.emplace_back();
+    for (int i = 0; i < shape.transactions; ++i) {
+      program.threads.back().push_back(random_body(shape, random, mark));
+    }
+  }
+  return program;
+}
+
+}  // namespace holdfast::check

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A copy of a database while it is in use: what a snapshot shows, entry by entry.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "holdfast/db/engine/heap_db.h"
+
+namespace holdfast::db {
+namespace {
+
+constexpr size_t kBatchBytes = 64 << 10;
+
+Status failed(const std::string& name, const char* what) {
+  return Status::IOError(name, std::string(what) + ": " + std::generic_category().message(errno));
+}
+
+/// Of a file, or of the names in a folder.
+Status make_durable(const std::string& name) {
+  const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    return failed(name, "cannot be opened");
+  }
+  const bool synced = fsync(fd) == 0;
+  const Status status = synced ? Status::OK() : failed(name, "cannot be made durable");
+  ::close(fd);
+  return status;
+}
+
+Status copy_entries(Iterator& from, DB& to) {
+  WriteBatch batch;
+  Status status;
+  for (from.SeekToFirst(); from.Valid() && status.ok(); from.Next()) {
+    batch.Put(from.key(), from.value());
+    if (batch.ApproximateSize() >= kBatchBytes) {
+      status = to.Write({}, &batch);
+      batch.Clear();
+    }
+  }
+  if (status.ok()) {
+    status = from.status();
+  }
+  return status.ok() ? to.Write({}, &batch) : status;
+}
+
+/// Gives the finished file its name, unless there is one of that name.
+Status publish(const std::string& part, const std::string& file) {
+  Status status = make_durable(part);
+  if (status.ok() && link(part.c_str(), file.c_str()) != 0) {
+    status = failed(file, "cannot be made");
+  }
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  return status.ok() ? make_durable(folder.empty() ? "." : folder.string()) : status;
+}
+
+}  // namespace
+
+Options HeapDB::same_kind() {
+  const Superblock& shape = superblock();
+  Options options;
+  options.comparator = comparator();
+  options.create_if_missing = true;
+  options.error_if_exists = true;
+  options.engine = shape.engine;
+  options.engine_options = shape.options;
+  options.initial_bytes = shape.segment_bytes;
+  options.max_bytes = shape.capacity;
+  options.max_threads = static_cast<int>(shape.slots) - 1;  // one is the machine's own
+  options.domain = Domain::process;                         // made durable as a whole
+  return options;
+}
+
+Status HeapDB::Checkpoint(const std::string& file) {
+  if (std::filesystem::exists(file)) {
+    return Status::InvalidArgument(file, "exists already; a checkpoint is a new file");
+  }
+  const std::string part = file + ".part";
+  unlink(part.c_str());  // what an interrupted one left
+  Status status;
+  {
+    auto copy = HeapDB::open(same_kind(), part);
+    if (!copy) {
+      return translated(copy.status());
+    }
+    const std::unique_ptr<Iterator> all(NewIterator({}));
+    status = copy_entries(*all, **copy);
+  }
+  if (status.ok()) {
+    status = publish(part, file);
+  }
+  unlink(part.c_str());
+  return status;
+}
+
+}  // namespace holdfast::db

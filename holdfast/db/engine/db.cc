@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/db/db.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "holdfast/db/engine/db_engines.h"
+#include "holdfast/heap/inspect.h"
+
+namespace holdfast::db {
+namespace {
+
+constexpr int kMostThreads = 255;  // a stamp has a byte for the slot
+
+bool exists(const std::string& name) {
+  struct stat ignored{};
+  return stat(name.c_str(), &ignored) == 0;
+}
+
+/// LevelDB's databases are directories, and its programs make them: in one, ours is this file.
+std::string file_of(const std::string& name) {
+  struct stat found{};
+  const bool directory = stat(name.c_str(), &found) == 0 && S_ISDIR(found.st_mode);
+  return directory ? name + "/holdfast.db" : name;
+}
+
+const DbEngine* find_engine(const std::string& name) {
+  for (const DbEngine& engine : db_engines()) {
+    if (name == engine.description->name) {
+      return &engine;
+    }
+  }
+  return nullptr;
+}
+
+holdfast::Status no_such_engine(const std::string& name) {
+  std::string known;
+  for (const DbEngine& engine : db_engines()) {
+    known += std::string(known.empty() ? "" : ", ") + engine.description->name;
+  }
+  return {Code::invalid_argument, "there is no engine '" + name + "'; there are " + known};
+}
+
+holdfast::Status keeps_nothing(const std::string& name) {
+  return {Code::unsupported, "engine " + name +
+                                 " keeps nothing over a crash; a database needs one that is "
+                                 "durable, such as romulus-log"};
+}
+
+/// The one the file names. Where that cannot be told, the default one: it will say what is wrong.
+const DbEngine& engine_of_file(const std::string& name) {
+  auto info = inspect_heap_file(name);
+  const DbEngine* engine = info ? find_engine(info->superblock.engine) : nullptr;
+  return engine != nullptr ? *engine : *find_engine(Options().engine);
+}
+
+DbEngine::Opened open_file(const Options& options, const std::string& name) {
+  if (exists(name)) {
+    if (options.error_if_exists) {
+      return holdfast::Status(Code::invalid_argument, name + " exists (error_if_exists is true)");
+    }
+    const DbEngine& engine = engine_of_file(name);
+    return engine.open != nullptr ? engine.open(options, name, nullptr)
+                                  : keeps_nothing(engine.description->name);
+  }
+  if (!options.create_if_missing || options.read_only) {
+    const char* const why =
+        options.read_only ? ", and read_only creates nothing" : " (create_if_missing is false)";
+    return holdfast::Status(Code::invalid_argument, name + " does not exist" + why);
+  }
+  if (options.max_threads > kMostThreads) {
+    return holdfast::Status(Code::invalid_argument,
+                            "max_threads is from 1 to " + std::to_string(kMostThreads));
+  }
+  const DbEngine* engine = find_engine(options.engine);
+  if (engine == nullptr) {
+    return no_such_engine(options.engine);
+  }
+  if (engine->open == nullptr) {
+    return keeps_nothing(options.engine);
+  }
+  CreateOptions create;
+  create.engine = options.engine;
+  create.options = options.engine_options;
+  create.bytes = options.initial_bytes;
+  create.max_bytes = options.max_bytes;
+  create.max_threads = options.max_threads;
+  return engine->open(options, name, &create);
+}
+
+}  // namespace
+
+DB::~DB() = default;
+
+holdfast::Result<std::unique_ptr<HeapDB>> HeapDB::open(const Options& options,
+                                                       const std::string& name) {
+  if (options.comparator == nullptr) {
+    return holdfast::Status(Code::invalid_argument, "a database needs a comparator");
+  }
+  const std::string file = file_of(name);
+  std::error_code error;
+  if (file != name && !exists(file) && !std::filesystem::is_empty(name, error)) {
+    return holdfast::Status(Code::invalid_argument,
+                            name +
+                                " is a directory without a database that is not empty; name a "
+                                "file, or an empty directory");
+  }
+  auto opened = open_file(options, file);
+  if (!opened) {
+    return opened;
+  }
+  if (options.paranoid_checks) {
+    if (const holdfast::Status status = (*opened)->check(); !status.ok()) {
+      return holdfast::Status(status.code(), file + ": " + status.message());
+    }
+  }
+  return opened;
+}
+
+Status DB::Open(const Options& options, const std::string& name, DB** db) {
+  *db = nullptr;
+  auto opened = HeapDB::open(options, name);
+  if (opened) {
+    *db = opened->release();
+  }
+  return translated(opened.status());
+}
+
+Status DestroyDB(const std::string& name, const Options& options) {
+  const std::string file = file_of(name);
+  if (exists(file)) {
+    // Only what is a heap nobody has open is removed.
+    const DbEngine& engine = engine_of_file(file);
+    const holdfast::Status status = engine.open != nullptr
+                                        ? engine.try_heap(options, file)
+                                        : keeps_nothing(engine.description->name);
+    if (!status.ok()) {
+      return translated(status);
+    }
+    if (unlink(file.c_str()) != 0) {
+      return Status::IOError(file, std::generic_category().message(errno));
+    }
+  }
+  if (file != name) {
+    static_cast<void>(rmdir(name.c_str()));  // where there is anything else in it, it stays
+  }
+  return Status::OK();
+}
+
+Status RepairDB(const std::string& name, const Options& options) {
+  Options thorough = options;
+  thorough.create_if_missing = false;
+  thorough.error_if_exists = false;
+  thorough.paranoid_checks = true;
+  return translated(HeapDB::open(thorough, name).status());
+}
+
+}  // namespace holdfast::db

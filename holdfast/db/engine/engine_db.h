@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "holdfast/db/engine/db_engines.h"
+#include "holdfast/db/engine/heap_db.h"
+#include "holdfast/db/store/store.h"
+#include "holdfast/heap/native_heap_file.h"
+#include "holdfast/machine/native/native_machine.h"
+
+namespace holdfast::db {
+
+/// The database over engine E: the store behind LevelDB's interface.
+template <class E>
+class EngineDB final : public HeapDB {
+  using H = Heap<E>;
+
+ public:
+  ~EngineDB() override;
+  static DbEngine::Opened open(const Options& options, const std::string& name,
+                               const CreateOptions* create);
+  static holdfast::Status try_heap(const Options& options, const std::string& name);
+
+  Status Put(const WriteOptions& options, const Slice& key, const Slice& value) override;
+  Status Delete(const WriteOptions& options, const Slice& key) override;
+  Status Write(const WriteOptions& options, WriteBatch* updates) override;
+  Status Get(const ReadOptions& options, const Slice& key, std::string* value) override;
+  OptimisticTransaction* BeginTransaction() override;
+  Iterator* NewIterator(const ReadOptions& options) override;
+  const Snapshot* GetSnapshot() override;
+  void ReleaseSnapshot(const Snapshot* snapshot) override;
+  void GetApproximateSizes(const Range* range, int n, uint64_t* sizes) override;
+  void CompactRange(const Slice* begin, const Slice* end) override;
+  Status ChangesSince(
+      uint64_t sequence,
+      const std::function<bool(uint64_t sequence, const WriteBatch& changes)>& see) override;
+
+  holdfast::Status check() override;
+
+ private:
+  EngineDB(std::unique_ptr<H> heap, std::unique_ptr<Store<H>> store)
+      : heap_(std::move(heap)), store_(std::move(store)) {}
+  Status RunTransaction(const std::function<Status(Transaction&)>& body) override;
+
+  const Description& engine() const override { return heap_->description(); }
+  const Superblock& superblock() const override { return heap_->superblock(); }
+  const Comparator* comparator() const override { return store_->comparator(); }
+  Statistics statistics() const override { return heap_->statistics(); }
+  size_t open_views() const override { return store_->open_views(); }
+  holdfast::Result<uint64_t> sequence() override { return store_->sequence(); }
+  holdfast::Result<uint64_t> old_versions() override { return store_->old_versions(); }
+
+  std::unique_ptr<H> heap_;
+  std::unique_ptr<Store<H>> store_;
+};
+
+/// The line of engine E in db_engines().
+template <class E>
+DbEngine db_engine() {
+  if constexpr (E::kDescription.durability == Durability::none) {
+    return {&E::kDescription, nullptr, nullptr};
+  } else {
+    return {&E::kDescription, &EngineDB<E>::open, &EngineDB<E>::try_heap};
+  }
+}
+
+}  // namespace holdfast::db
+
+#include "holdfast/db/engine/engine_db-inl.h"

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the database says about itself.
+#include <initializer_list>
+#include <string>
+
+#include "holdfast/db/engine/heap_db.h"
+
+namespace holdfast::db {
+namespace {
+
+/// Text in Prometheus' format for one database, whose labels stand at every number.
+class Exposition {
+ public:
+  explicit Exposition(std::string labels) : labels_(std::move(labels)) {}
+
+  void counter(const std::string& name, const std::string& help, uint64_t value) {
+    add(name, help, "counter", value);
+  }
+  void gauge(const std::string& name, const std::string& help, uint64_t value) {
+    add(name, help, "gauge", value);
+  }
+  std::string text() const { return text_; }
+
+ private:
+  void add(const std::string& name, const std::string& help, const char* type, uint64_t value) {
+    const std::string whole = "holdfast_db_" + name;
+    text_ += "# HELP " + whole + " " + help + "\n# TYPE " + whole + " " + type + "\n";
+    text_ += whole + "{" + labels_ + "} " + std::to_string(value) + "\n";
+  }
+
+  std::string labels_;
+  std::string text_;
+};
+
+const std::string kFilesAtLevel = "num-files-at-level";
+
+uint64_t sum(const std::array<uint64_t, kAbortCauses>& aborts) {
+  uint64_t all = 0;
+  for (const uint64_t n : aborts) {
+    all += n;
+  }
+  return all;
+}
+
+}  // namespace
+
+bool HeapDB::GetProperty(const Slice& property_name, std::string* value) {
+  const std::string name = property_name.ToString();
+  for (const std::string prefix : {"holdfast.", "leveldb."}) {
+    if (name.rfind(prefix, 0) == 0) {
+      return property(name.substr(prefix.size()), value);
+    }
+  }
+  return false;
+}
+
+bool HeapDB::property(const std::string& name, std::string* value) {
+  if (name == "stats") {
+    const Statistics s = statistics();
+    *value = "engine " + std::string(engine().name) + "\nupdates " +
+             std::to_string(s.update_commits) + "\nreads " + std::to_string(s.read_commits) +
+             "\nbytes written " + std::to_string(s.bytes_written) + "\n";
+  } else if (name == "prometheus") {
+    *value = prometheus();
+  } else if (name == "engine") {
+    *value = engine().name;
+  } else if (name == "open-snapshots") {
+    *value = std::to_string(open_views());
+  } else if (name == "sequence") {
+    auto n = sequence();
+    *value = n ? std::to_string(*n) : n.status().to_string();
+  } else if (name == "old-versions") {
+    auto n = old_versions();
+    *value = n ? std::to_string(*n) : n.status().to_string();
+  } else if (name == "approximate-memory-usage") {
+    *value = "0";  // the heap is the file
+  } else if (name.rfind(kFilesAtLevel, 0) == 0) {
+    const std::string level = name.substr(kFilesAtLevel.size());
+    if (level.empty() || level.find_first_not_of("0123456789") != std::string::npos ||
+        level.size() > 1 || level[0] > '6') {  // LevelDB's have seven
+      return false;
+    }
+    *value = level == "0" ? "1" : "0";
+  } else if (name == "sstables") {
+    value->clear();
+  } else {
+    return false;
+  }
+  return true;
+}
+
+std::string HeapDB::prometheus() {
+  const Statistics s = statistics();
+  const Superblock& shape = superblock();
+  Exposition e("engine=\"" + std::string(engine().name) + "\"");
+  e.counter("updates_total", "Update transactions committed since the database was opened.",
+            s.update_commits);
+  e.counter("reads_total", "Read transactions since the database was opened.", s.read_commits);
+  e.counter("aborts_total", "Attempts of transactions that were rolled back and made anew.",
+            sum(s.aborts));
+  e.counter("user_aborts_total", "Transactions rolled back because their body wanted it.",
+            s.user_aborts);
+  e.counter("stored_bytes_total", "Bytes stored by committed transactions.", s.bytes_stored);
+  e.counter("written_bytes_total", "Bytes written to the heap, logs and copies included.",
+            s.bytes_written);
+  e.counter("fences_total", "Persistence fences; in domain file each is a call of fdatasync.",
+            s.persist.pfence + s.persist.psync);
+  e.gauge("data_bytes", "Bytes of the data region, which grows up to capacity_bytes.",
+          shape.data_bytes());
+  e.gauge("capacity_bytes", "Bytes the data region may grow to.", shape.capacity);
+  e.gauge("open_snapshots", "Snapshots and iterators open.", open_views());
+  if (auto last = sequence()) {
+    e.gauge("sequence", "Number of the last change in the feed; 0 without one.", *last);
+  }
+  if (auto old = old_versions()) {
+    e.gauge("old_versions", "Replaced versions of values not freed yet.", *old);
+  }
+  return e.text();
+}
+
+}  // namespace holdfast::db

@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Included by store.h only.
+#pragma once
+
+namespace holdfast::db {
+
+template <class H>
+Result<std::unique_ptr<Store<H>>> Store<H>::open(H& heap, const Comparator* comparator,
+                                                 const StoreLimits& limits, bool read_only) {
+  const char* const kRoot = "holdfast.db";
+  auto root = heap.template find_root<StoreRoot<H>>(kRoot);
+  if (!root && root.status().code() == Code::not_found) {
+    if (!heap.list_roots().empty()) {
+      return Status(Code::wrong_format, "the heap holds something else than a database");
+    }
+    if (read_only) {
+      return Status(Code::wrong_format, "the heap is empty and holds no database");
+    }
+    const size_t slots = heap.superblock().slots;
+    root = heap.template root<StoreRoot<H>>(kRoot, std::string(comparator->Name()), slots);
+  }
+  if (!root) {
+    return root.status();
+  }
+  const auto slots = heap.read([&] { return (*root)->slot_count.load(); });
+  if (!slots) {
+    return slots.status();
+  }
+  if (slots.value() != static_cast<uint64_t>(heap.superblock().slots)) {
+    return Status(Code::corrupt,
+                  "the database's number of thread slots is damaged; restore the file from a copy");
+  }
+  std::unique_ptr<Store> store(new Store(heap, *root, comparator, limits, slots.value()));
+  Status status = store->check_comparator();
+  if (status.ok()) {
+    status = store->tidy_after_crash(read_only);
+  }
+  if (status.ok()) {
+    status = store->open_feed(read_only ? std::nullopt : limits.feed_bytes);
+  }
+  if (status.ok() && !read_only) {
+    status = store->drain();
+  }
+  return status.ok() ? Result<std::unique_ptr<Store>>(std::move(store)) : status;
+}
+
+template <class H>
+holdfast::Status Store<H>::check_comparator() {
+  std::string recorded;
+  Status status = heap_.read([&] { load_key(root_->comparator.load(), &recorded); });
+  if (status.ok() && recorded != comparator_->Name()) {
+    status = Status(Code::invalid_argument, "the database is ordered by comparator '" + recorded +
+                                                "', not '" + comparator_->Name() +
+                                                "'; open it with that one");
+  }
+  return status;
+}
+
+/// Snapshots are gone, so every version but the newest goes, and what was being written is garbage;
+/// in a read-only heap it stays, where nobody sees it.
+template <class H>
+holdfast::Status Store<H>::tidy_after_crash(bool read_only) {
+  std::vector<uint64_t> counts;
+  Status status = heap_.read([&] {
+    counts.assign(slots_, 0);
+    for (size_t i = 0; i < slots_; ++i) {
+      counts[i] = slot(i).count;
+    }
+  });
+  for (size_t i = 0; i < slots_ && status.ok(); ++i) {
+    if (counts[i] != 0) {
+      snapshots_.stamps(i);
+      snapshots_.committed(Stamp::make(static_cast<int>(i), counts[i]));
+    }
+  }
+  for (bool more = !read_only; more && status.ok();) {
+    status = heap_.update([&] {
+      Blob<H>* const blob = root_->filling;
+      more = blob != nullptr;
+      if (more) {
+        Blobs<H>::unlink(root_->filling, blob);
+        Blobs<H>::link(root_->garbage, blob);
+      }
+    });
+  }
+  if (status.ok() && !read_only) {
+    status = collect();
+  }
+  return status.ok() && !read_only ? drain() : status;
+}
+
+template <class H>
+template <class F>
+holdfast::Status Store<H>::update(F&& body) {
+  const bool nested = in_transaction();
+  uint64_t stamp = 0;
+  bool garbage = false;
+  bool parked = false;
+  auto attempt = [&] {
+    return heap_.update([&] {
+      Versions<H> v = versions();
+      body(v);
+      record(v);
+      stamp = v.stamp();
+      garbage = v.made_garbage();
+      parked = v.parked();
+    });
+  };
+  Status status = attempt();
+  if (nested) {
+    return status;  // nothing has happened until the outer transaction is over
+  }
+  if (status.code() == Code::out_of_space) {
+    await_views();
+    if (collect().ok()) {
+      status = attempt();  // old versions of other slots may have been in the way
+    }
+  }
+  if (!status.ok()) {
+    return status;
+  }
+  if (stamp != 0) {
+    snapshots_.committed(stamp);
+  }
+  if (parked) {
+    parked_.store(true);
+    if (snapshots_.none() && parked_.exchange(false)) {
+      static_cast<void>(collect().ok());  // the last view closed before it could know
+    }
+  }
+  // The update is durable. What is left of its garbage, a later one or the next open frees.
+  if (garbage) {
+    static_cast<void>(drain().ok());
+  }
+  return {};
+}
+
+/// While a view is being opened nothing is reclaimed. Who opens it may wait for an engine's lock
+/// that this thread has had again and again, so here it has no transaction. Not for ever: the other
+/// thread may have been stopped.
+template <class H>
+void Store<H>::await_views() {
+  constexpr int kPatience = 1 << 20;  // tens of milliseconds or more on this computer
+  for (int i = 0; i < kPatience && snapshots_.opening(); ++i) {
+    heap_.machine().pause();
+  }
+}
+
+template <class H>
+void Store<H>::apply(Versions<H>& versions, const Change& change, Blob<H>* ahead) {
+  if (feeding_) {
+    note(&versions.changes(), change);
+  }
+  if (change.deletion) {
+    versions.erase(change.key);
+    return;
+  }
+  if (ahead != nullptr) {
+    Blobs<H>::unlink(root_->filling, ahead);
+  } else if (change.value.size() > limits_.short_value) {
+    ahead = Blobs<H>::make();
+    Blobs<H>::append(ahead, change.value);
+  }
+  versions.put(change.key, change.value, ahead);
+}
+
+template <class H>
+holdfast::Status Store<H>::write(const std::vector<Change>& changes, const Objection* unless) {
+  size_t total = 0;
+  for (const Change& change : changes) {
+    total += change.value.size();
+  }
+  std::vector<Blob<H>*> ahead(changes.size());
+  if (total > limits_.per_transaction && !in_transaction()) {
+    for (size_t i = 0; i < changes.size(); ++i) {
+      if (changes[i].value.size() > limits_.short_value) {
+        auto blob = write_ahead(changes[i].value);
+        if (!blob) {
+          abandon(ahead);
+          return blob.status();
+        }
+        ahead[i] = *blob;
+      }
+    }
+  }
+  Blob<H>* record_ahead = nullptr;
+  if (feeding_ && total > limits_.per_transaction && !in_transaction()) {
+    auto blob = write_ahead_of_feed(changes);
+    if (!blob) {
+      abandon(ahead);
+      return blob.status();
+    }
+    record_ahead = *blob;
+    ahead.push_back(record_ahead);
+  }
+  bool refused = false;
+  const Status status = update([&](Versions<H>& versions) {
+    refused = unless != nullptr && (*unless)(versions);
+    versions.set_record_ahead(record_ahead);
+    for (size_t i = 0; i < changes.size() && !refused; ++i) {
+      apply(versions, changes[i], ahead[i]);
+    }
+  });
+  if (!status.ok() || refused) {
+    abandon(ahead);
+  }
+  return status;
+}
+
+template <class H>
+holdfast::Status Store<H>::write(const Change& change) {
+  if (change.value.size() > limits_.per_transaction) {
+    return write(std::vector<Change>{change});
+  }
+  return update([&](Versions<H>& versions) { apply(versions, change); });
+}
+
+/// Writes a long value in as many transactions as it takes.
+template <class H>
+Result<Blob<H>*> Store<H>::write_ahead(const Slice& value) {
+  auto made = heap_.update([&] {
+    Blob<H>* const blob = Blobs<H>::make();
+    Blobs<H>::link(root_->filling, blob);
+    return blob;
+  });
+  if (!made) {
+    return made;
+  }
+  Slice rest = value;
+  Status status;
+  while (!rest.empty() && status.ok()) {
+    const Slice part(rest.data(), std::min(rest.size(), limits_.per_transaction));
+    status = heap_.update([&] { Blobs<H>::append(*made, part); });
+    rest.remove_prefix(part.size());
+  }
+  if (status.ok()) {
+    return made;
+  }
+  abandon({*made});
+  return status;
+}
+
+/// What was written ahead in vain. Where even that fails, the next open does it.
+template <class H>
+void Store<H>::abandon(const std::vector<Blob<H>*>& ahead) {
+  for (Blob<H>* blob : ahead) {
+    if (blob != nullptr) {
+      const Status status = heap_.update([&] {
+        Blobs<H>::unlink(root_->filling, blob);
+        Blobs<H>::link(root_->garbage, blob);
+      });
+      static_cast<void>(status.ok());
+    }
+  }
+  static_cast<void>(drain().ok());
+}
+
+/// Frees long values that nobody owns, some pieces at a time.
+template <class H>
+holdfast::Status Store<H>::drain() {
+  for (bool more = true; more;) {
+    const Status status = heap_.update([&] {
+      Blob<H>* const blob = root_->garbage;
+      more = blob != nullptr;
+      if (more) {
+        Blobs<H>::free_some(root_->garbage, blob, limits_.pieces_freed);
+      }
+    });
+    if (!status.ok()) {
+      return status;
+    }
+  }
+  return {};
+}
+
+template <class H>
+holdfast::Status Store<H>::collect() {
+  std::vector<size_t> busy;
+  Status status = heap_.read([&] {
+    busy.clear();
+    for (size_t i = 0; i < slots_; ++i) {
+      if (slot(i).recent.load() != nullptr || slot(i).parked.load() != nullptr) {
+        busy.push_back(i);
+      }
+    }
+  });
+  bool parked = false;
+  for (const size_t i : busy) {
+    if (status.ok()) {
+      status = heap_.update([&] { versions().unpark(slot(i)); });
+    }
+    for (bool more = true; more && status.ok();) {
+      bool left = false;
+      status = heap_.update([&] {
+        Versions<H> v = versions();
+        more = v.reclaim(slot(i), limits_.versions_freed);
+        left = v.parked();
+      });
+      parked = parked || left;
+    }
+  }
+  if (parked) {
+    parked_.store(true);
+  }
+  if (!status.ok() || in_transaction()) {
+    return status;
+  }
+  return drain();
+}
+
+template <class H>
+Result<bool> Store<H>::get(const Slice& key, const View* view, std::string* value,
+                           uint64_t* stamp) {
+  const Probe<H> probe(key, comparator_);
+  bool found = false;
+  Status status = heap_.read([&] {
+    const V* version = Versions<H>::find(*root_, probe, view);
+    found = version != nullptr;
+    if (found) {
+      Versions<H>::load_value(version, value);
+    }
+    if (stamp != nullptr) {
+      *stamp = found ? version->stamp.load() : 0;
+    }
+  });
+  return status.ok() ? Result<bool>(found) : Result<bool>(std::move(status));
+}
+
+template <class H>
+Result<View*> Store<H>::open_view() {
+  return read_counts(snapshots_.open());
+}
+
+template <class H>
+Result<View*> Store<H>::open_brief_view() {
+  return read_counts(snapshots_.open_briefly(heap_.machine().self()));
+}
+
+template <class H>
+Result<View*> Store<H>::read_counts(View* view) {
+  Status status;
+  size_t slots = 0;
+  try {
+    do {
+      slots = snapshots_.used_slots();
+      status = heap_.read([&] {
+        for (size_t i = 0; i < slots; ++i) {
+          view->set_count(i, slot(i).count);
+        }
+      });
+    } while (status.ok() && slots < snapshots_.used_slots());
+  } catch (...) {  // the transaction around this aborts
+    snapshots_.close(view);
+    throw;
+  }
+  if (!status.ok()) {
+    snapshots_.close(view);
+    return status;
+  }
+  Snapshots::announce(view);
+  return view;
+}
+
+template <class H>
+void Store<H>::close_view(const View* view) {
+  snapshots_.close(view);
+  if (parked_.load() && parked_.exchange(false)) {
+    // On failure they wait for the next one, or the next open.
+    static_cast<void>(collect().ok());
+  }
+}
+
+template <class H>
+Result<uint64_t> Store<H>::bytes_between(const Slice& from, const Slice& to) {
+  constexpr int kEntriesPerRead = 256;
+  const Probe<H> limit(to, comparator_);
+  uint64_t total = 0;
+  std::string at = from.ToString();
+  Step step = Step::at_or_after;
+  for (bool more = true; more;) {
+    uint64_t bytes = 0;
+    std::string last;
+    const Status status = heap_.read([&] {
+      bytes = 0;
+      more = false;
+      int left = kEntriesPerRead;
+      visit_from(step, at, [&](const StoredKey<H>& key) {
+        if (!(key < limit)) {
+          return false;
+        }
+        const V* version = Versions<H>::seen(V::of(key.block), nullptr);
+        bytes += version == nullptr ? 0 : key.block->bytes.load() + version->bytes.load();
+        more = --left == 0;
+        if (more) {
+          load_key(key.block, &last);
+        }
+        return !more;
+      });
+    });
+    if (!status.ok()) {
+      return status;
+    }
+    total += bytes;
+    at = last;
+    step = Step::after;
+  }
+  return total;
+}
+
+template <class H>
+Result<uint64_t> Store<H>::old_versions() {
+  return heap_.read([&] {
+    uint64_t n = 0;
+    for (size_t i = 0; i < slots_; ++i) {
+      for (const V* first : {slot(i).recent.load(), slot(i).parked.load()}) {
+        for (const V* version = first; version != nullptr; version = version->next) {
+          ++n;
+        }
+      }
+    }
+    return n;
+  });
+}
+
+template <class H>
+template <class Visitor>
+void Store<H>::visit_blocks(Visitor&& visit) const {
+  visit(static_cast<const void*>(root_->slots.load()), slots_ * sizeof(Slot<H>));
+  const KeyBlock<H>* name = root_->comparator;
+  visit(static_cast<const void*>(name), sizeof(KeyBlock<H>) + name->bytes.load());
+  root_->tree.visit_blocks(visit);
+  root_->tree.for_each([&](const StoredKey<H>& key) {
+    for (const V* version = V::of(key.block); version != nullptr; version = version->older) {
+      visit(static_cast<const void*>(version), version->block_bytes());
+      if (const Blob<H>* blob = version->blob) {
+        Blobs<H>::visit(blob, visit);
+      }
+    }
+    return true;
+  });
+  if (feed_.exists()) {
+    feed_.visit_blocks(visit);
+  }
+  for (const Blob<H>* first : {root_->filling.load(), root_->garbage.load()}) {
+    for (const Blob<H>* blob = first; blob != nullptr; blob = blob->next) {
+      Blobs<H>::visit(blob, visit);
+    }
+  }
+}
+
+}  // namespace holdfast::db

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The store's change feed. Included by store.h only.
+#pragma once
+
+namespace holdfast::db {
+
+/// `most_bytes` none: as it was.
+template <class H>
+holdfast::Status Store<H>::open_feed(std::optional<uint64_t> most_bytes) {
+  const char* const kRoot = "holdfast.db.feed";
+  auto root = heap_.template find_root<FeedRoot<H>>(kRoot);
+  if (!root && root.status().code() == Code::not_found) {
+    if (most_bytes.value_or(0) == 0) {
+      return {};
+    }
+    root = heap_.template root<FeedRoot<H>>(kRoot);
+  }
+  if (!root) {
+    return root.status();
+  }
+  feed_ = Feed<H>(*root);
+  Status status;
+  for (bool more = most_bytes.has_value(); more && status.ok();) {
+    status = heap_.update(
+        [&] { more = feed_.turn(*most_bytes, root_->garbage, limits_.versions_freed); });
+  }
+  if (status.ok()) {
+    status = heap_.read([&] { feeding_ = feed_.on(); });
+  }
+  return status;
+}
+
+/// At the end of an update's body.
+template <class H>
+void Store<H>::record(Versions<H>& versions) {
+  if (feeding_ && versions.stamp() != 0) {
+    constexpr int kDropPerWrite = 2;  // one write adds one record
+    Blob<H>* const ahead = versions.record_ahead();
+    if (ahead != nullptr) {
+      Blobs<H>::unlink(root_->filling, ahead);
+    }
+    if (feed_.append(WriteBatchContents::of(versions.changes()), ahead, root_->garbage,
+                     kDropPerWrite)) {
+      versions.has_made_garbage();
+    }
+  }
+}
+
+/// The record of a batch, where that is too much for one transaction.
+template <class H>
+Result<Blob<H>*> Store<H>::write_ahead_of_feed(const std::vector<Change>& changes) {
+  WriteBatch batch;
+  for (const Change& change : changes) {
+    note(&batch, change);
+  }
+  return write_ahead(WriteBatchContents::of(batch));
+}
+
+template <class H>
+Result<uint64_t> Store<H>::sequence() {
+  return heap_.read([&] { return feed_.exists() ? feed_.last() : uint64_t{0}; });
+}
+
+template <class H>
+holdfast::Status Store<H>::change_after(uint64_t sequence, WriteBatch* change, bool* found) {
+  if (!feeding_) {
+    return {Code::unsupported,
+            "the database keeps no changes; open it with change_feed_bytes set, once"};
+  }
+  uint64_t first = 0;
+  uint64_t last = 0;
+  std::string content;
+  bool there = false;
+  Status status = heap_.read([&] {
+    first = feed_.first();
+    last = feed_.last();
+    if (sequence + 1 >= first && sequence < last) {
+      there = feed_.load(sequence + 1, &content);
+    }
+  });
+  *found = status.ok() && sequence < last;
+  if (!status.ok()) {
+    return status;
+  }
+  if (sequence > last) {
+    return {Code::invalid_argument, "sequence " + std::to_string(sequence) +
+                                        " has not been yet; the last one is " +
+                                        std::to_string(last)};
+  }
+  if (sequence + 1 < first) {
+    return {Code::not_found, "sequence " + std::to_string(sequence) +
+                                 " is too old: changes are kept from " + std::to_string(first) +
+                                 " on (change_feed_bytes); start anew from a copy"};
+  }
+  if (*found && !(there && WriteBatchContents::set(change, std::move(content)))) {
+    return {Code::corrupt, "change " + std::to_string(sequence + 1) + " is damaged"};
+  }
+  return {};
+}
+
+}  // namespace holdfast::db

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the store's iterators read. Included by store.h only.
+#pragma once
+
+namespace holdfast::db {
+
+/// Calls f, as the tree's scans do, along the way until it returns false.
+template <class H>
+template <class F>
+void Store<H>::visit_from(Step step, const Slice& from, F&& f) const {
+  const auto& tree = root_->tree;
+  const Probe<H> probe(from, comparator_);
+  switch (step) {
+    case Step::first:
+      return tree.for_each(f);
+    case Step::last:
+      return tree.for_each_back(f);
+    case Step::at_or_after:
+      return tree.scan(probe, f);
+    case Step::after:
+      return tree.scan(probe, f, true);
+    case Step::before:
+      return tree.scan_back(probe, f);
+  }
+}
+
+/// Versions lie anywhere in the heap, so a walk would wait for each of them. Their lines are asked
+/// for side by side; on a long walk, those of a leaf before the versions of the leaf before it are
+/// looked at.
+template <class H>
+holdfast::Status Store<H>::read_ahead(Step step, const Slice& from, const View* view, size_t most,
+                                      EntryBuffer* to) {
+  constexpr size_t kUsualEntry = 128;
+  constexpr int kMost = SlotOrder::kSlots;
+  struct Group {
+    const V* version[kMost];
+    int size = 0;
+  };
+  // What a view sees is neither changed nor freed while the view is open, so it may stay where it
+  // lies if loads find it there. But a transaction frees at once what it has replaced of its own.
+  const bool in_place = plain_reads() && view != nullptr && !in_transaction();
+  const size_t usual_cost = in_place ? kLook : kLook + kUsualEntry;
+  const int group_size = static_cast<int>(std::min(size_t{kMost}, 1 + most / usual_cost));
+  const bool is_long = group_size == kMost;
+  return heap_.read([&] {
+    to->clear(in_place);
+    size_t spent = 0;
+    bool more = true;
+    Group groups[2];
+    int next = 0;
+    const auto take = [&](const Group& group) {
+      const std::span<const V* const> versions(group.version, static_cast<size_t>(group.size));
+      more = more && add_entries(versions, view, most, &spent, to);
+    };
+    visit_from(step, from, [&](const typename StoreRoot<H>::Tree::Run& run) {
+      for (int i = 0; i < run.size() && more; i += group_size) {
+        Group& group = groups[next];
+        const int size = std::min(group_size, run.size() - i);
+        for (int j = 0; j < size; ++j) {
+          const V* const version = Versions<H>::newest(run.value(i + j));
+          prefetch(version, sizeof(V) + kUsualEntry);
+          group.version[j] = version;
+        }
+        group.size = size;
+        if (is_long) {
+          next = 1 - next;
+        }
+        take(groups[next]);
+      }
+      return more;
+    });
+    if (is_long) {
+      take(groups[1 - next]);
+    }
+    to->set_ended(more);
+  });
+}
+
+/// False when there is no room for more, and perhaps not for all of these. Adds to *total what
+/// those before have cost.
+template <class H>
+bool Store<H>::add_entries(std::span<const V* const> newest, const View* view, size_t most,
+                           size_t* total, EntryBuffer* to) {
+  const bool in_place = plain_reads() && to->in_place();
+  const auto& context = *static_cast<const Context*>(H::Machine::context());
+  const Entry** at = to->extend(newest.size());
+  *total += newest.size() * kLook;
+  for (const V* const key : newest) {
+    if (in_place && Versions<H>::is_plain(key, *view, context)) [[likely]] {
+      *at++ = key->entry();
+      continue;
+    }
+    const V* const version = Versions<H>::seen(key, view);
+    if (version == nullptr) {
+      continue;
+    }
+    const auto content = Versions<H>::content(version, context);
+    if (in_place && content.blob == nullptr) [[likely]] {
+      *at++ = version->entry();
+      continue;
+    }
+    const size_t bytes = whole_words(content.key_bytes) + content.value_bytes;
+    *total += bytes;
+    to->set_end(at);
+    if (*total > most && !to->empty()) {
+      return false;
+    }
+    Entry* const copy = to->room(bytes);
+    *copy = {content.value_bytes, content.key_bytes};
+    Versions<H>::load_both(version, content, reinterpret_cast<char*>(copy + 1));
+    *at++ = copy;
+  }
+  to->set_end(at);
+  return *total < most || to->empty();
+}
+
+}  // namespace holdfast::db

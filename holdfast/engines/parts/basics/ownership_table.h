@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "holdfast/engines/parts/basics/stripes.h"
+#include "holdfast/machine/machine.h"
+
+namespace holdfast {
+
+/// Counts the commits of a time-based software transactional memory: the time a transaction's
+/// snapshot is of.
+template <class M>
+struct alignas(2 * kLineBytes) VersionClock {
+  typename M::template Atomic<uint64_t> now{};
+};
+
+/// One word for every stripe of the heap, volatile: who may change it, or which version it has.
+/// Several stripes share a word; that costs conflicts, never correctness. A small object, to be
+/// copied to where it is used.
+template <class M>
+class OwnershipTable {
+ public:
+  using Lock = typename M::template Atomic<uint64_t>;
+
+  /// At least `locks` words, a power of two.
+  OwnershipTable(M& machine, uint64_t locks)
+      : stripes_(static_cast<int>(std::bit_width(locks - 1))),
+        locks_(make_zeroed_table<Lock>(machine, stripes_.count())) {}
+
+  Lock& of(uint64_t offset) const { return locks_[stripes_.of(offset)]; }
+
+ private:
+  Stripes stripes_;
+  Lock* locks_;
+};
+
+/// Calls f(piece, n) for the parts of [p, p + n) that lie in one stripe each; `data` is where the
+/// heap's data begin.
+template <class F>
+void for_each_stripe(const std::byte* data, const void* p, size_t n, F&& f) {
+  constexpr uint64_t kStripe = uint64_t{1} << Stripes::kStripeBits;
+  const auto* at = static_cast<const std::byte*>(p);
+  while (n > 0) {
+    const uint64_t within = static_cast<uint64_t>(at - data) % kStripe;
+    const size_t piece = n < kStripe - within ? n : kStripe - within;
+    f(at, piece);
+    at += piece;
+    n -= piece;
+  }
+}
+
+}  // namespace holdfast

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Per-thread redo logs whose transactions are ordered by time stamps (NV-HTM, SPHT), in persistent
+// memory and circular. A store appends to its thread's log at once, from within the hardware
+// transaction, so the log's lines are part of the write set; what follows the hardware commit only
+// adds the header. A transaction's records start at a cache line:
+//
+//   extent  = header payload padding link         whole lines, may wrap around the end of the log
+//   header  = time | hash : 32, padding words : 8, payload words : 24 | checksum of the payload
+//   payload = records as in redo_log.h
+//   link    = where the transaction lies that is next in time: a hint, 0 if nobody has left one
+//
+// The hash covers the header, the thread, the position since the engine started, which never
+// repeats, and the epoch, which every recovery increments. So what an earlier lap or an earlier run
+// has left behind is never taken for a transaction.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "holdfast/base/checksum.h"
+#include "holdfast/base/random.h"
+#include "holdfast/engines/parts/durability/replay/redo_log.h"
+#include "holdfast/engines/parts/isolation/htm/htm_access.h"
+
+namespace holdfast {
+
+/// A transaction in a log. Positions count bytes since the engine started and do not wrap.
+struct LinkedRecord {
+  static constexpr uint64_t kHeaderBytes = 3 * sizeof(uint64_t);
+  static constexpr uint64_t kLinkBytes = sizeof(uint64_t);
+  static constexpr int kPayloadBits = 24;
+  static constexpr int kPaddingBits = 8;
+
+  int thread = 0;
+  uint64_t start = 0;
+  uint64_t time = 0;
+  uint64_t payload = 0;  ///< bytes
+  uint64_t extent = 0;   ///< bytes
+  uint64_t checksum = 0;
+
+  uint64_t end() const { return start + extent; }
+  uint64_t link_position() const { return end() - kLinkBytes; }
+  /// Older in the order of replay: by time, which two threads may read at once.
+  bool before(const LinkedRecord& other) const {
+    return time != other.time ? time < other.time : thread < other.thread;
+  }
+
+  static uint64_t extent_of(uint64_t payload, uint64_t line) {
+    return (kHeaderBytes + payload + kLinkBytes + line - 1) / line * line;
+  }
+  uint64_t seed(uint64_t epoch) const {
+    return mix64(epoch) ^ mix64(start + static_cast<uint64_t>(thread));
+  }
+  void header(uint64_t epoch, uint64_t (&words)[3]) const {
+    const uint64_t padding = extent - kHeaderBytes - payload - kLinkBytes;
+    const uint64_t sizes = padding / 8 << kPayloadBits | payload / 8;
+    words[0] = time;
+    words[1] = hash(epoch, sizes) << 32 | sizes;
+    words[2] = checksum;
+  }
+  /// What lies there, if the words are a header.
+  static std::optional<LinkedRecord> parse(int thread, uint64_t start, uint64_t epoch,
+                                           const uint64_t (&words)[3]) {
+    const uint64_t sizes = words[1] & 0xffff'ffff;
+    LinkedRecord r{thread, start, words[0], 0, 0, words[2]};
+    r.payload = (sizes & ((uint64_t{1} << kPayloadBits) - 1)) * 8;
+    r.extent = kHeaderBytes + r.payload + (sizes >> kPayloadBits) * 8 + kLinkBytes;
+    if (r.time == 0 || words[1] >> 32 != r.hash(epoch, sizes)) {
+      return {};
+    }
+    return r;
+  }
+
+ private:
+  uint64_t hash(uint64_t epoch, uint64_t sizes) const {
+    return mix64(seed(epoch) ^ mix64(time ^ mix64(sizes ^ mix64(checksum)))) >> 32;
+  }
+};
+
+/// What a link says: the thread, and where in its log.
+struct LogLink {
+  static constexpr int kThreadShift = 54;
+  static constexpr uint64_t kPresent = uint64_t{1} << 63;
+
+  int thread = 0;
+  uint64_t start = 0;
+
+  uint64_t encode() const {
+    return kPresent | static_cast<uint64_t>(thread) << kThreadShift | start / kLineBytes;
+  }
+  static std::optional<LogLink> decode(uint64_t word) {
+    if ((word & kPresent) == 0) {
+      return {};
+    }
+    return LogLink{static_cast<int>((word & ~kPresent) >> kThreadShift),
+                   (word & ((uint64_t{1} << kThreadShift) - 1)) * kLineBytes};
+  }
+};
+
+/// Where the logs of all threads lie, and in which epoch they are.
+template <class M>
+struct LinkedLogArea : RedoLogArea {
+  uint64_t epoch = 0;
+
+  uint64_t* word(int thread, uint64_t position) const {
+    return reinterpret_cast<uint64_t*>(of(thread) + position % bytes);
+  }
+  std::optional<LinkedRecord> record(int thread, uint64_t start) const {
+    uint64_t words[3];
+    for (uint64_t i = 0; i < 3; ++i) {
+      words[i] = M::load(word(thread, start + i * 8));
+    }
+    return LinkedRecord::parse(thread, start, epoch, words);
+  }
+  void payload(const LinkedRecord& record, std::vector<uint64_t>& to) const {
+    read<M>(record.thread, (record.start + LinkedRecord::kHeaderBytes) % bytes, record.payload, to);
+  }
+  uint64_t link(const LinkedRecord& record) const {
+    return M::load(word(record.thread, record.link_position()));
+  }
+};
+
+/// One thread's log, as its owner uses it. What an aborted transaction has written is overwritten
+/// by the next one: no header refers to it.
+template <class M>
+class LinkedLog {
+ public:
+  using Position = typename M::template Atomic<uint64_t>;
+  using Path = typename HtmThread<M>::Path;
+
+  /// `freed` is advanced by the replayer.
+  LinkedLog(M& machine, const LinkedLogArea<M>& area, int thread, const Position* freed)
+      : machine_(machine), area_(area), thread_(thread), freed_(freed) {}
+
+  uint64_t line() const { return machine_.line_bytes(); }
+  /// The largest extent: the replayer keeps one line, whose link may still be written.
+  uint64_t size() const { return std::min(area_.bytes - line(), kMostPayload); }
+  /// Acquire: what is stored into freed space comes after the replayer's last load from it.
+  uint64_t free_bytes() const {
+    const uint64_t used = head_ - freed_->load(std::memory_order_acquire);
+    return std::min(size(), area_.bytes - used);
+  }
+  /// What a transaction may take of it.
+  uint64_t room() const { return machine_.skips(Site{"pht.log.room"}) ? size() : free_bytes(); }
+
+  bool empty() const { return staged_.empty(); }
+  bool full() const { return full_; }
+
+  void begin() {
+    staged_.clear();
+    ++generation_;
+    limit_ = room();
+    full_ = false;
+  }
+
+  /// Before a store: is there room for it? Else the transaction ends here.
+  void storing(HtmThread<M>& t, const void* p, size_t n) {
+    const RedoRecord record = record_of(t, p, n);
+    if (known(record) == nullptr && !fits(record)) [[unlikely]] {
+      overflow(t);
+    }
+  }
+
+  /// After a store: appends the words it has changed, whole; a word that was stored before replaces
+  /// its entry, where that is cheap to see.
+  void stored(HtmThread<M>& t, const void* p, size_t n) {
+    const RedoRecord record = record_of(t, p, n);
+    const auto* from = reinterpret_cast<const uint64_t*>(t.data + record.offset);
+    if (const Seen* seen = known(record)) {
+      put(t, seen->index, load(t, from));
+      return;
+    }
+    if (!fits(record)) [[unlikely]] {
+      return;  // a doomed transaction, whose body goes on
+    }
+    append(t, record.header());
+    if (record.bytes > 8) {
+      ++generation_;  // a word's earlier entry must not change behind the range that covers it
+    } else {
+      seen_[slot_of(record)] = {record.offset, staged_.size(), generation_};
+    }
+    for (uint64_t i = 0; i < record.bytes / 8; ++i) {
+      append(t, load(t, from + i));
+    }
+  }
+
+  // ---- after the hardware commit
+
+  uint64_t lines() const { return extent() / line(); }
+
+  LinkedRecord record(uint64_t time) const {
+    LinkedRecord r{thread_, head_, time, staged_.size() * 8, extent(), 0};
+    r.checksum = holdfast::checksum(staged_.data(), r.payload, r.seed(area_.epoch));
+    return r;
+  }
+
+  void clear_link() {
+    M::store(area_.word(thread_, head_ + extent() - LinkedRecord::kLinkBytes), uint64_t{0});
+  }
+
+  /// Begins to write back what follows the first line.
+  void write_back_rest(Site site) { write_back(line(), extent() - line(), site); }
+  /// Begins to write back everything up to the end of the payload.
+  void write_back_payload(Site site) {
+    write_back(0, LinkedRecord::kHeaderBytes + staged_.size() * 8, site);
+  }
+
+  /// Stores the header and begins to write its line back.
+  void write_header(const LinkedRecord& record, Site site) {
+    uint64_t words[3];
+    record.header(area_.epoch, words);
+    for (uint64_t i = 3; i-- > 0;) {
+      M::store_release(area_.word(thread_, head_ + i * 8), words[i]);
+    }
+    machine_.pwb(area_.word(thread_, head_), site);
+  }
+
+  /// The transaction has its header: the next one starts behind it.
+  void advance() {
+    head_ += extent();
+    staged_.clear();
+  }
+
+ private:
+  struct LogFull {};
+  static constexpr uint64_t kMostPayload = ((uint64_t{1} << LinkedRecord::kPayloadBits) - 1) * 8;
+
+  uint64_t extent() const { return LinkedRecord::extent_of(staged_.size() * 8, line()); }
+
+  void write_back(uint64_t from, uint64_t n, Site site) {
+    const uint64_t at = (head_ + from) % area_.bytes;
+    const uint64_t straight = std::min(n, area_.bytes - at);
+    machine_.pwb_range(area_.of(thread_) + at, straight, site);
+    if (straight < n) {
+      machine_.pwb_range(area_.of(thread_), n - straight, site);
+    }
+  }
+
+  static RedoRecord record_of(const HtmThread<M>& t, const void* p, size_t n) {
+    const auto at = static_cast<uint64_t>(static_cast<const std::byte*>(p) - t.data);
+    const uint64_t first = at & ~uint64_t{7};
+    return {first, ((at + n + 7) & ~uint64_t{7}) - first};
+  }
+  bool fits(const RedoRecord& record) const {
+    const uint64_t payload = staged_.size() * 8 + 8 + record.bytes;
+    return LinkedRecord::extent_of(payload, line()) <= limit_;
+  }
+
+  /// The last entry of a word.
+  struct Seen {
+    uint64_t offset = 0;
+    uint64_t index = 0;  // of its value in the payload
+    uint64_t generation = 0;
+  };
+  static size_t slot_of(const RedoRecord& record) { return record.offset / 8 % kSeen; }
+  const Seen* known(const RedoRecord& record) const {
+    const Seen& seen = seen_[slot_of(record)];
+    return record.bytes == 8 && seen.offset == record.offset && seen.generation == generation_
+               ? &seen
+               : nullptr;
+  }
+
+  static uint64_t load(const HtmThread<M>& t, const uint64_t* p) {
+    return t.path == Path::transaction ? t.htm->load(p) : t.htm->outside_load(p);
+  }
+  void append(HtmThread<M>& t, uint64_t value) {
+    staged_.push_back(value);
+    put(t, staged_.size() - 1, value);
+  }
+  void put(HtmThread<M>& t, uint64_t index, uint64_t value) {
+    staged_[index] = value;
+    uint64_t* const to = area_.word(thread_, head_ + LinkedRecord::kHeaderBytes + index * 8);
+    if (machine_.skips(Site{"pht.log.word"})) {
+      // the canary of a log that lacks what was stored
+    } else if (t.path == Path::transaction) [[likely]] {
+      t.htm->store(to, value);
+    } else {
+      M::store(to, value);
+    }
+  }
+
+  void overflow(HtmThread<M>& t) {
+    if (t.path == Path::transaction && t.htm->doomed()) {
+      return;  // it will not commit; the body may be in a destructor
+    }
+    if (limit_ < size()) {  // the next attempt will have the whole log
+      full_ = true;
+      if (t.path == Path::transaction) {
+        t.htm->abort();
+      }
+      t.leave_body(LogFull());
+    }
+    t.leave_body(log_too_small(size()));
+  }
+
+  M& machine_;
+  const LinkedLogArea<M>& area_;
+  int thread_;
+  const Position* freed_;
+  uint64_t head_ = 0;
+  uint64_t limit_ = 0;
+  bool full_ = false;
+  std::vector<uint64_t> staged_;  // the payload, as logged
+  static constexpr size_t kSeen = 64;
+  std::array<Seen, kSeen> seen_{};
+  uint64_t generation_ = 0;
+};
+
+}  // namespace holdfast

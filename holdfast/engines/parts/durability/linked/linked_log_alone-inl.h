@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replay as a job of its own; included by linked_log_replayer.h.
+#pragma once
+
+namespace holdfast {
+
+/// A replayer's way from one transaction to the next, through all logs.
+template <class M>
+typename LinkedLogReplayer<M>::Walked LinkedLogReplayer<M>::walk(ReplayShard<M>& shard) const {
+  struct Place {
+    int thread;
+    uint64_t start;
+  };
+  std::vector<Place> met;  // where the way back leads along
+  Walked walked{.next = next_, .last = last_};
+  const auto apply = [&](const LinkedRecord& record) {
+    logs_.payload(record, shard.words());
+    shard.apply(Site{"pht.replay.home"});
+  };
+  const uint64_t bound = settled_bound();
+  for (;;) {
+    auto record = follow(walked.last, walked.next);
+    if (!record) {
+      record = oldest(walked.next);
+    }
+    if (!record || record->time > bound || record->end() > settled_end(record->thread)) {
+      break;
+    }
+    walked.next[static_cast<size_t>(record->thread)] = record->end();
+    walked.last = record;
+    walked.transactions += 1;
+    if (shard.backward()) {
+      met.push_back({record->thread, record->start});
+    } else {
+      apply(*record);
+    }
+  }
+  walked.complete = nothing_left(walked.next);
+  for (size_t i = met.size(); i-- > 0 && walked.complete;) {
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): it was there on the way
+    apply(logs_.record(met[i].thread, met[i].start).value());
+  }
+  return walked;
+}
+
+/// All parts are durable.
+template <class M>
+void LinkedLogReplayer<M>::finish(const Walked& walked) {
+  if (walked.transactions != 0) {
+    next_ = walked.next;
+    last_ = walked.last;
+    persist_progress();
+    statistics_.at(machine_.self()).replayed += walked.transactions;
+  }
+}
+
+template <class M>
+Result<ReplayReport> LinkedLogReplayer<M>::replay_alone(const ReplayOptions& options) {
+  while (!turn_.take_or_wait()) {
+  }
+  auto report = sharded_.run(
+      regions_, options, [&](ReplayShard<M>& shard) { return walk(shard); },
+      [&](const Walked& walked) { finish(walked); });
+  turn_.give_back();
+  if (report.ok()) {
+    statistics_.at(machine_.self()).bytes_written += report->written;
+  }
+  return report;
+}
+
+}  // namespace holdfast

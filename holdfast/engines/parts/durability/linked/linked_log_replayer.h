@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Replays linked logs (linked_log.h) to the heap's home, transaction by transaction in the order of
+// their time stamps. Two ways to find the next one:
+//
+//   links   follow the link of the one replayed last (SPHT's forward linking); a missing link is
+//           made up for by
+//   scan    looking at the next transaction of every log for the oldest (NV-HTM, and all systems
+//           before SPHT)
+//
+// One thread replays at a time: in the background, or whoever finds its log full, or at close.
+// While transactions run, a transaction is replayed when it is settled: durable, and done with
+// linking.
+//
+//   batch   records to the home, pwb -> pfence -> table, pwb -> pfence -> its space is free
+//
+// Nothing older can turn up: the bound is the newest time of a settled transaction, and whoever
+// settles has seen that the logs of all older transactions are complete.
+//
+// Links. Whoever settles stores a link to itself into the record of its predecessor in time. That
+// record may have been replayed already, but then it is the one replayed last: the line with its
+// link is kept until its successor, which by then has stored the link, has been replayed as well.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "holdfast/engines/engine.h"
+#include "holdfast/engines/parts/basics/slot_statistics.h"
+#include "holdfast/engines/parts/durability/linked/linked_log.h"
+#include "holdfast/engines/parts/durability/linked/replay_table.h"
+#include "holdfast/engines/parts/durability/linked/replay_turn.h"
+#include "holdfast/engines/parts/durability/replay/sharded_replay.h"
+
+namespace holdfast {
+
+enum class ReplayOrder : uint8_t { links, scan };
+
+template <class M>
+class LinkedLogReplayer {
+ public:
+  using Word = typename M::template Atomic<uint64_t>;
+
+  /// What of the logs counts after a crash.
+  struct Bound {
+    uint64_t time = std::numeric_limits<uint64_t>::max();  ///< transactions up to it
+    bool exact = false;  ///< there is, or was, a transaction with that time
+  };
+
+  LinkedLogReplayer(M& machine, const Regions& regions, LinkedLogArea<M>& logs,
+                    std::byte* table_base, ReplayOrder order, SlotStatistics<M>& statistics)
+      : machine_(machine),
+        regions_(regions),
+        logs_(logs),
+        table_(machine, table_base, logs.count),
+        order_(order),
+        statistics_(statistics),
+        turn_(machine),
+        threads_(make_array<Published>(machine, static_cast<size_t>(logs.count))),
+        sharded_(machine),
+        next_(static_cast<size_t>(logs.count)) {}
+
+  const Word* freed(int thread) const { return &threads_[thread].freed; }
+  void grown(size_t bytes) { regions_.bytes = bytes; }
+  /// Where settling says nothing about older transactions: what tells up to which time none can
+  /// turn up any more.
+  void bound_by(std::function<uint64_t()> bound) { bound_ = std::move(bound); }
+  void request() { turn_.request(); }
+
+  void format() {
+    progress_ = {0, 1, 0, std::vector<uint64_t>(next_.size())};
+    table_.write(progress_, Site{"pht.format"}, Site{"pht.format.fence"});
+  }
+
+  /// The log of a transaction is complete, header included.
+  /// Release: whoever sees this sees the record.
+  void logged(const LinkedRecord& r) {
+    threads_[r.thread].logged_end.store(r.end(), std::memory_order_release);
+  }
+  /// It is durable, and nothing will be stored on its behalf any more. Release, both: who sees the
+  /// time sees the record as settled, and that those before it are logged.
+  void settled(const LinkedRecord& r) {
+    threads_[r.thread].settled_end.store(r.end(), std::memory_order_release);
+    threads_[r.thread].settled_time.store(r.time, std::memory_order_release);
+  }
+
+  /// Replays, or waits for those who do, until `enough()`. The caller has settled and holds nothing
+  /// that another transaction waits for.
+  template <class Enough>
+  void make_room(Enough&& enough) {
+    while (!enough()) {
+      if (!turn_.take_or_wait()) {
+        continue;
+      }
+      const size_t done = replay(kBatch);
+      const std::optional<LinkedRecord> blocked = blocked_on_;
+      turn_.give_back();
+      if (done == 0 && blocked) {
+        await_settled(*blocked);
+      } else if (done == 0) {
+        machine_.pause();
+      }
+    }
+  }
+
+  /// One turn of the background thread. False: there was nothing to do.
+  bool background() {
+    if (!turn_.wanted() || !turn_.try_take()) {
+      return false;
+    }
+    const bool found = replay(kBatch) > 0;
+    turn_.give_back();
+    if (!found) {
+      turn_.satisfied();
+    }
+    return found;
+  }
+
+  /// Replays everything; no transaction is running. False: one has not settled.
+  bool replay_all() {
+    while (!turn_.take_or_wait()) {
+    }
+    while (replay(kBatch) > 0) {
+    }
+    const bool complete = nothing_left(next_);
+    turn_.give_back();
+    return complete;
+  }
+
+  /// The same as a job of its own (log_replay.h).
+  Result<ReplayReport> replay_alone(const ReplayOptions& options);
+
+  /// Checks everything, replays what is there up to the bound, and begins a new epoch. Returns the
+  /// newest time found.
+  Result<uint64_t> recover(const Bound& bound, RecoveryReport& report, int replayers);
+
+  /// The most replayers there is room for.
+  int most_replayers() const { return sharded_.most(); }
+
+ private:
+  static constexpr size_t kBatch = 256;
+  static constexpr uint64_t kScanBytes = 4096;  ///< of a log read at a time, to look for headers
+
+  struct alignas(2 * kLineBytes) Published {
+    Word logged_end{};
+    Word settled_end{};
+    Word settled_time{};
+    alignas(2 * kLineBytes) Word freed{};
+  };
+
+  uint64_t& next(int t) { return next_[static_cast<size_t>(t)]; }
+  uint64_t settled_end(int t) const {
+    return threads_[t].settled_end.load(std::memory_order_acquire);
+  }
+
+  void await_settled(const LinkedRecord& r) {
+    const Word& word = threads_[r.thread].settled_time;
+    uint64_t time = word.load(std::memory_order_acquire);
+    while (time < r.time) {
+      time = machine_.wait_while(word, time);
+    }
+  }
+
+  /// The first position of each log that has not been replayed.
+  using Positions = std::vector<uint64_t>;
+  /// How far a replayer of replay_alone() came.
+  struct Walked {
+    uint64_t transactions = 0;
+    bool complete = true;
+    Positions next;
+    std::optional<LinkedRecord> last;
+  };
+
+  /// Acquire: what lies before is complete.
+  uint64_t logged_end(int t) const {
+    return threads_[t].logged_end.load(std::memory_order_acquire);
+  }
+  bool nothing_left(const Positions& next) const {
+    for (int t = 0; t < logs_.count; ++t) {
+      if (next[static_cast<size_t>(t)] != logged_end(t)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  size_t replay(size_t limit);
+  uint64_t settled_bound() const;
+  std::optional<LinkedRecord> follow(const std::optional<LinkedRecord>& last,
+                                     const Positions& next) const;
+  std::optional<LinkedRecord> oldest(const Positions& next) const;
+  Walked walk(ReplayShard<M>& shard) const;
+  void finish(const Walked& walked);
+  void persist_progress();
+  uint64_t apply(const LinkedRecord& record, bool to_working_copy, Site site);
+  void free_space();
+
+  Status collect(int thread, uint64_t start, const Bound& bound, std::vector<LinkedRecord>& live);
+  Status verify(const LinkedRecord& record);
+  void apply_all(const std::vector<LinkedRecord>& live, RecoveryReport& report);
+  Status apply_sharded(const std::vector<LinkedRecord>& live, int replayers,
+                       RecoveryReport& report);
+  void begin_epoch(uint64_t last);
+  static Status damaged(const std::string& what) {
+    return {Code::corrupt, what + "; the heap was left as it is, restore it from a copy"};
+  }
+
+  M& machine_;
+  Regions regions_;
+  LinkedLogArea<M>& logs_;
+  ReplayTable<M> table_;
+  const ReplayOrder order_;
+  std::function<uint64_t()> bound_;
+  SlotStatistics<M>& statistics_;
+  ReplayTurn<M> turn_;
+  Published* threads_;
+  // Belong to whose turn it is.
+  ShardedReplay<M> sharded_;
+  Positions next_;
+  ReplayProgress progress_;
+  std::optional<LinkedRecord> last_;
+  std::optional<LinkedRecord> blocked_on_;
+  std::vector<uint64_t> words_;
+};
+
+}  // namespace holdfast
+
+#include "holdfast/engines/parts/durability/linked/linked_log_alone-inl.h"
+#include "holdfast/engines/parts/durability/linked/linked_log_recover-inl.h"
+#include "holdfast/engines/parts/durability/linked/linked_log_replay-inl.h"

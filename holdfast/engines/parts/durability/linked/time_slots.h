@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How far every thread's update transaction has come, and its time stamp (SPHT, NV-HTM; FUR 2.3).
+// One line per thread:
+//
+//   word       time << 2 | stage
+//     parked     nothing to wait for: no update is running, or the last one is durable
+//     running    the update's time will be at least this one
+//     committed  visible, with this time; its log is not durable yet
+//     logged     its log is durable; it is not yet certain to survive
+//   notes      time and link position of the thread's last two logged transactions
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "holdfast/engines/parts/durability/linked/linked_log.h"
+#include "holdfast/machine/machine.h"
+
+namespace holdfast {
+
+template <class M>
+class TimeSlots {
+ public:
+  TimeSlots(M& machine, int slots)
+      : machine_(machine),
+        slots_(slots),
+        lines_(make_array<Line>(machine, static_cast<size_t>(slots))) {}
+
+  /// Relaxed, in all three: the fence behind running, and the fences of the log behind the others,
+  /// are what others may rely on; see the engines' headers.
+  void run(int slot, uint64_t lower_bound) { set(slot, lower_bound, kRunning, kRelaxed); }
+  void commit(int slot, uint64_t time) { set(slot, time, kCommitted, kRelaxed); }
+  /// Release: the log's fence, and its note, come before.
+  void logged(int slot, uint64_t time) { set(slot, time, kLogged, kRelease); }
+  /// Release: the marker's fence comes before; or, for a transaction that is none, its rollback.
+  void park(int slot) { set(slot, 0, kParked, kRelease); }
+
+  /// Waits until no other update with a time of at most `time` runs, or has an incomplete log.
+  /// Returns whether a newer one has committed, and is not durable yet.
+  bool await_logged(int self, uint64_t time, Site site) {
+    bool newer = false;
+    const int n = scan_end(site);
+    for (int s = 0; s < n; ++s) {
+      if (s != self) {
+        const uint64_t word = await(s, [&](uint64_t w) {
+          return time_of(w) > time || stage(w) == kLogged || stage(w) == kParked;
+        });
+        newer = newer || (time_of(word) > time && stage(word) >= kCommitted);
+      }
+    }
+    return newer;
+  }
+
+  /// Waits until every other update with a time of at most `time` is durable, or gone. Of those
+  /// with the same time, an update of slot `self` waits for lower slots only, so that not both
+  /// wait.
+  void await_durable(int self, uint64_t time, bool ties_by_slot, Site site) {
+    const int n = scan_end(site);
+    for (int s = 0; s < n; ++s) {
+      if (s != self) {
+        await(s, [&](uint64_t w) {
+          return time_of(w) > time || stage(w) == kParked ||
+                 (ties_by_slot && time_of(w) == time && s > self);
+        });
+      }
+    }
+  }
+
+  /// Waits until every other update that has committed with a time of at most `time` is durable.
+  /// Who is only running is not waited for. Two with the same time have not read from each other.
+  void await_committed(int self, uint64_t time, Site site) {
+    const int n = scan_end(site);
+    for (int s = 0; s < n; ++s) {
+      if (s != self) {
+        await(s, [&](uint64_t w) {
+          return time_of(w) > time || stage(w) == kParked || stage(w) == kRunning ||
+                 (time_of(w) == time && s > self);
+        });
+      }
+    }
+  }
+
+  /// The largest time, at most `now`, such that no update up to it is running or not durable. The
+  /// caller has read the clock before.
+  uint64_t none_before(uint64_t now) const {
+    uint64_t bound = now;
+    const int n = std::min(machine_.active_slots(), slots_);
+    for (int s = 0; s < n; ++s) {
+      const uint64_t word = lines_[s].word.load();
+      if (stage(word) != kParked) {
+        bound = std::min(bound, time_of(word) - 1);
+      }
+    }
+    return bound;
+  }
+
+  /// For those who look for their predecessor: before logged().
+  void note(const LinkedRecord& r) {
+    Line& line = lines_[r.thread];
+    // Only this thread writes the line: relaxed. Release afterwards: each store keeps those before
+    // it before it, so that an even, unchanged version vouches for what was loaded in between.
+    const uint64_t version = line.version.load(std::memory_order_relaxed);
+    line.version.store(version + 1, std::memory_order_release);
+    line.before_last.copy(line.last);
+    line.last.time.store(r.time, std::memory_order_release);
+    line.last.link.store(r.link_position(), std::memory_order_release);
+    line.version.store(version + 2, std::memory_order_release);
+  }
+
+  struct Predecessor {
+    int thread;
+    uint64_t link_position;
+  };
+  /// The newest transaction older than `r`, once all older ones are logged. None: there was none in
+  /// this run, or a thread has gone on so far that it is not known any more.
+  std::optional<Predecessor> predecessor(const LinkedRecord& r) const {
+    std::optional<Predecessor> found;
+    LinkedRecord newest;
+    const int n = std::min(machine_.active_slots(), slots_);
+    for (int s = 0; s < n; ++s) {
+      const Notes notes = read_notes(s);
+      LinkedRecord other{.thread = s, .time = notes.time};
+      uint64_t link = notes.link;
+      if (!other.before(r)) {
+        other.time = notes.time_before;
+        link = notes.link_before;
+        if (other.time != 0 && !other.before(r)) {
+          return {};
+        }
+      }
+      if (other.time != 0 && (!found || newest.before(other))) {
+        newest = other;
+        found = Predecessor{s, link};
+      }
+    }
+    return found;
+  }
+
+ private:
+  using Word = typename M::template Atomic<uint64_t>;
+  static constexpr auto kRelaxed = std::memory_order_relaxed;
+  static constexpr auto kRelease = std::memory_order_release;
+  static constexpr uint64_t kParked = 0;
+  static constexpr uint64_t kRunning = 1;
+  static constexpr uint64_t kCommitted = 2;
+  static constexpr uint64_t kLogged = 3;
+
+  struct Note {
+    Word time{};
+    Word link{};
+    void copy(const Note& other) {
+      time.store(other.time.load(kRelaxed), kRelease);
+      link.store(other.link.load(kRelaxed), kRelease);
+    }
+  };
+  struct alignas(2 * kLineBytes) Line {
+    Word word{};
+    Word version{};
+    Note last;
+    Note before_last;
+  };
+  struct Notes {
+    uint64_t time, link, time_before, link_before;
+  };
+
+  static uint64_t time_of(uint64_t word) { return word >> 2; }
+  static uint64_t stage(uint64_t word) { return word & 3; }
+  void set(int slot, uint64_t time, uint64_t stage, std::memory_order order) {
+    lines_[slot].word.store(time << 2 | stage, order);
+  }
+  int scan_end(Site site) const {
+    return machine_.skips(site) ? 0 : std::min(machine_.active_slots(), slots_);
+  }
+
+  template <class Done>
+  uint64_t await(int s, Done&& done) {
+    const Word& word = lines_[s].word;
+    uint64_t w = word.load();  // sequentially consistent: not before the caller's fence
+    while (!done(w)) {
+      w = machine_.wait_while(word, w);
+    }
+    return w;
+  }
+
+  Notes read_notes(int s) const {
+    const Line& line = lines_[s];
+    for (;;) {
+      // Acquire, all: each load comes before the next one.
+      const uint64_t version = line.version.load(std::memory_order_acquire);
+      const Notes notes{line.last.time.load(std::memory_order_acquire),
+                        line.last.link.load(std::memory_order_acquire),
+                        line.before_last.time.load(std::memory_order_acquire),
+                        line.before_last.link.load(std::memory_order_acquire)};
+      if (version % 2 == 0 && line.version.load(std::memory_order_acquire) == version) {
+        return notes;
+      }
+      machine_.pause();
+    }
+  }
+
+  M& machine_;
+  int slots_;
+  Line* lines_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// FUR's durability (3.2, 3.3), whatever isolates the transactions: a redo log per thread, and one
+// array of durability markers in the order of the transactions' numbers.
+//
+//   area      header | tail | durability markers | one circular redo log per thread
+//   update    room for a number and for the log; ... number := ++order; log, pwb; pfence; wait for
+//             those it depends on; marker, pwb; pfence; settled
+//   recovery  replay the logs of all durable markers beyond the tail in the order of their numbers
+//
+// Who isolates must see to three things: numbers follow the order of conflicting transactions; a
+// transaction's NON_DURABLE is visible before its data; no marker is stored before those of the
+// transactions it has read from are durable.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "holdfast/engines/parts/basics/slot_statistics.h"
+#include "holdfast/engines/parts/durability/numbered/numbered_log_area.h"
+#include "holdfast/engines/parts/durability/replay/durability_markers.h"
+#include "holdfast/engines/parts/durability/replay/log_replayer.h"
+#include "holdfast/engines/parts/durability/replay/redo_log.h"
+#include "holdfast/engines/parts/durability/replay/state_array.h"
+
+namespace holdfast {
+
+template <class M>
+class NumberedLog {
+ public:
+  NumberedLog(M& machine, const Regions& regions, const NumberedLogOptions& options,
+              int max_threads)
+      : machine_(machine),
+        regions_(regions),
+        background_(options.background),
+        replayers_(static_cast<int>(options.replayers)),
+        area_(options, max_threads),
+        logs_{regions.area + area_.log_offset, area_.log_bytes, area_.logs},
+        markers_(machine, regions.area + area_.marker_offset, area_.markers),
+        states_(machine, area_.logs),
+        statistics_(machine),
+        order_(make_array<Order>(machine, 1)),
+        replayer_(machine, regions,
+                  reinterpret_cast<uint64_t*>(regions.area + NumberedLogArea::kTailOffset),
+                  markers_, logs_, states_, statistics_) {}
+
+  ~NumberedLog() { stop_background(); }
+  NumberedLog(const NumberedLog&) = delete;
+  NumberedLog& operator=(const NumberedLog&) = delete;
+
+  int logs() const { return area_.logs; }
+  /// The log of one thread, for its own use.
+  RedoLog<M> redo(int slot) const {
+    return RedoLog<M>(machine_, logs_, slot, replayer_.freed(slot));
+  }
+  StateArray<M>& states() { return states_; }
+  SlotStatistics<M>& statistics() { return statistics_; }
+  const SlotStatistics<M>& statistics() const { return statistics_; }
+  void grown(size_t bytes) { replayer_.grown(bytes); }
+
+  Status format();
+  /// `engine` is what messages call it.
+  Status recover(const char* engine, RecoveryReport& report);
+  Status close();
+  Result<ReplayReport> replay(const ReplayOptions& options) {
+    return replayer_.replay_alone(order_->last.load(), options);
+  }
+
+  /// The last number given out; sequentially consistent unless said otherwise.
+  uint64_t last_number(std::memory_order order = std::memory_order_seq_cst) const {
+    return order_->last.load(order);
+  }
+
+  /// The next number, for the transaction of this slot. make_room() came before.
+  uint64_t take_number(int slot) {
+    const uint64_t number = order_->last.fetch_add(1) + 1;
+    states_.take_number(slot, number);
+    return number;
+  }
+
+  /// Waits for room for one more number and in the log (any, or all of it). Neither a number nor a
+  /// lock may be held: a transaction that waits for the replayer while it holds a number is what
+  /// the replayer waits for.
+  void make_room(const RedoLog<M>& redo, int slot, bool whole_log);
+
+  /// Stores the marker of a transaction whose records have been written at the log's head, and
+  /// begins to write it back.
+  void write_marker(uint64_t number, int slot, const RedoLog<M>& redo, const uint64_t* records,
+                    uint64_t bytes, Site site) {
+    markers_.write(
+        {.number = number,
+         .thread = slot,
+         .start = redo.start(),
+         .bytes = bytes,
+         .checksum = holdfast::checksum(records, bytes, LogReplayer<M>::seed(number, slot))},
+        site);
+  }
+
+  /// Fills the gap in the numbers that a transaction leaves which does not take place. No fence: an
+  /// on-line replayer sees the marker anyway, and recovery, which may miss it, skips gaps.
+  void write_abort_marker(uint64_t number, int slot, Site site) {
+    markers_.write({.number = number, .aborted = true, .thread = slot}, site);
+    statistics_.at(slot).bytes_written += DurabilityMarkers<M>::kStoredBytes;
+  }
+
+  void count_update(int slot, uint64_t stored_bytes, uint64_t log_bytes) {
+    auto& counts = statistics_.at(slot);
+    counts.update_commits += 1;
+    counts.bytes_stored += stored_bytes;
+    if (log_bytes != 0) {
+      counts.bytes_written += log_bytes + DurabilityMarkers<M>::kStoredBytes;
+    }
+  }
+
+ private:
+  /// globalOrderTs: the last number given out.
+  struct alignas(2 * kLineBytes) Order {
+    typename M::template Atomic<uint64_t> last{};
+  };
+
+  void stop_background();
+
+  M& machine_;
+  Regions regions_;
+  bool background_;
+  int replayers_;
+  NumberedLogArea area_;
+  RedoLogArea logs_;
+  DurabilityMarkers<M> markers_;
+  StateArray<M> states_;
+  SlotStatistics<M> statistics_;
+  Order* order_;
+  LogReplayer<M> replayer_;
+  bool background_running_ = false;
+};
+
+template <class M>
+void NumberedLog<M>::make_room(const RedoLog<M>& redo, int slot, bool whole_log) {
+  const uint64_t markers = area_.markers;
+  const auto logs = static_cast<uint64_t>(area_.logs);
+  auto enough = [&] {
+    // The tail first: read in this order, `used` is never less than it was at any moment in
+    // between. Each thread takes at most one number between this look and its next, so `logs` slots
+    // of slack are enough for all who have looked and not yet taken.
+    const uint64_t tail = replayer_.tail();
+    const uint64_t used = order_->last.load() - tail;
+    if (used > markers / 2) {
+      replayer_.request();
+    }
+    const uint64_t free = redo.room();
+    if (free < redo.size() / 2) {
+      replayer_.request();
+    }
+    return (used + logs < markers || machine_.skips(Site{"fur.marker.room"})) &&
+           free >= (whole_log ? redo.size() : 1);
+  };
+  if (!enough()) [[unlikely]] {
+    const PhaseScope<M> waiting(Phase::space_wait);
+    replayer_.make_room(slot, enough);
+  }
+}
+
+template <class M>
+Status NumberedLog<M>::format() {
+  uint64_t words[NumberedLogArea::kHeaderWords];
+  area_.header(words);
+  M::copy(regions_.area, words, sizeof(words));
+  machine_.pwb(regions_.area, Site{"fur.format"});
+  replayer_.format();
+  markers_.format(Site{"fur.format"});
+  machine_.psync(Site{"fur.format.sync"});
+  return {};
+}
+
+template <class M>
+Status NumberedLog<M>::recover(const char* engine, RecoveryReport& report) {
+  uint64_t expected[NumberedLogArea::kHeaderWords];
+  uint64_t found[NumberedLogArea::kHeaderWords];
+  area_.header(expected);
+  M::copy(found, regions_.area, sizeof(found));
+  if (!std::equal(std::begin(expected), std::end(expected), std::begin(found))) {
+    return {Code::corrupt,
+            "the header of the engine area does not fit engine " + std::string(engine) +
+                " with these options; it is damaged, or the options differ from those at creation"};
+  }
+  replayers_ = std::min(replayers_, replayer_.most_replayers());
+  const auto last = replayer_.recover(report, replayers_);
+  if (!last) {
+    return last.status();
+  }
+  // Numbers go on above every number found, so that no marker of before can pass for a new one.
+  order_->last.store(machine_.skips(Site{"recover.numbers"}) ? 0 : last.value());
+  report.text =
+      "replayed " + std::to_string(report.transactions) + " transactions from the redo logs";
+  if (background_) {
+    background_running_ = true;
+    machine_.set_background([this] {
+      try {
+        return replayer_.background();
+      } catch (const MediumFailure&) {
+        return false;  // whoever needs the medium next learns of it
+      }
+    });
+  }
+  return {};
+}
+
+template <class M>
+void NumberedLog<M>::stop_background() {
+  if (background_running_) {
+    background_running_ = false;
+    machine_.set_background(nullptr);
+  }
+}
+
+template <class M>
+Status NumberedLog<M>::close() {
+  stop_background();
+  const uint64_t last = order_->last.load();
+  const bool complete = replayers_ > 1 ? replayer_.replay_alone(last, {replayers_, false}).ok()
+                                       : replayer_.replay_all(last);
+  if (!complete) {
+    return {Code::misuse,
+            "the heap was closed while a transaction was running; the next open replays its log"};
+  }
+  return {};
+}
+
+}  // namespace holdfast

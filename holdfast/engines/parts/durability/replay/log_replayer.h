@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The log replayer (FUR 3.3): brings the heap's home up to date from the redo logs, in the order of
+// the durability markers, and so frees log space and markers. It runs in the background, by whoever
+// finds its log full, when a heap is closed, and at recovery.
+//
+//   batch   markers from the tail on -> records to the home, pwb -> pfence -> tail, pwb -> pfence
+//   -> space
+//           and slots are free
+//
+// While transactions run it stops at the first number without a durable marker: that transaction is
+// in flight and will become durable later. Only recovery, when nothing is in flight, skips such
+// holes, and looks at all slots, so it does not depend on how many holes there are.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "holdfast/base/checksum.h"
+#include "holdfast/engines/engine.h"
+#include "holdfast/engines/parts/basics/slot_statistics.h"
+#include "holdfast/engines/parts/durability/replay/durability_markers.h"
+#include "holdfast/engines/parts/durability/replay/redo_log.h"
+#include "holdfast/engines/parts/durability/replay/sharded_replay.h"
+#include "holdfast/engines/parts/durability/replay/state_array.h"
+
+namespace holdfast {
+
+template <class M>
+class LogReplayer {
+ public:
+  using Position = typename M::template Atomic<uint64_t>;
+
+  LogReplayer(M& machine, const Regions& regions, uint64_t* tail_word,
+              DurabilityMarkers<M>& markers, const RedoLogArea& logs, StateArray<M>& states,
+              SlotStatistics<M>& statistics)
+      : machine_(machine),
+        regions_(regions),
+        tail_word_(tail_word),
+        markers_(markers),
+        logs_(logs),
+        states_(states),
+        statistics_(statistics),
+        shared_(make_array<Shared>(machine, 1)),
+        freed_(make_array<Freed>(machine, static_cast<size_t>(logs.count))),
+        sharded_(machine) {}
+
+  /// Everything up to this number has been replayed, durably.
+  /// Acquire: its slots may be stored to, after the replayer's loads from them.
+  uint64_t tail() const { return shared_->tail.load(std::memory_order_acquire); }
+  const Position* freed(int thread) const { return &freed_[thread].position; }
+
+  static uint64_t seed(uint64_t number, int thread) {
+    return mix64(number) + static_cast<uint64_t>(thread);
+  }
+
+  void format() {
+    M::store(tail_word_, encode_tail(0));
+    machine_.pwb(tail_word_, Site{"replay.format"});
+  }
+
+  /// Asks the background thread for work. Relaxed: it is only a hint.
+  void request() {
+    if (shared_->wanted.load(std::memory_order_relaxed) == 0) {
+      shared_->wanted.store(1, std::memory_order_relaxed);
+    }
+  }
+
+  /// One turn of the background thread. False: there was nothing to do.
+  bool background() {
+    if (shared_->wanted.load(std::memory_order_relaxed) == 0 || !try_lock()) {
+      return false;
+    }
+    const bool found = replay(kBatch) > 0;
+    unlock();
+    if (!found) {
+      shared_->wanted.store(0, std::memory_order_relaxed);
+    }
+    return found;
+  }
+
+  /// Replays, or waits for those who do, until `enough()`. The caller must be able to wait for any
+  /// transaction in flight: it is not ACTIVE and holds neither a number nor the global lock.
+  template <class Enough>
+  void make_room(int self, Enough&& enough) {
+    while (!enough()) {
+      if (!try_lock()) {
+        machine_.wait_while(shared_->lock, uint64_t{1});
+        continue;
+      }
+      const size_t done = replay(kBatch);
+      unlock();
+      if (done == 0 && !states_.await_number(self, tail() + 1)) {
+        machine_.pause();
+      }
+    }
+  }
+
+  /// Replays everything up to `last`; no transaction is running. False: a number has no marker.
+  bool replay_all(uint64_t last) {
+    bool complete = true;
+    while (!try_lock()) {
+      machine_.wait_while(shared_->lock, uint64_t{1});
+    }
+    while (tail() < last && complete) {
+      complete = replay(kBatch) > 0;
+    }
+    unlock();
+    return complete;
+  }
+
+  /// The same as a job of its own (log_replay.h).
+  Result<ReplayReport> replay_alone(uint64_t last, const ReplayOptions& options);
+
+  /// Checks everything, then replays what is beyond the tail. Returns the last number seen.
+  Result<uint64_t> recover(RecoveryReport& report, int replayers);
+
+  /// The most replayers there is room for.
+  int most_replayers() const { return sharded_.most(); }
+
+  void grown(size_t bytes) { regions_.bytes = bytes; }
+
+ private:
+  static constexpr size_t kBatch = 256;
+
+  struct alignas(2 * kLineBytes) Shared {
+    Position lock{};
+    Position tail{};
+    Position wanted{};
+  };
+  struct alignas(2 * kLineBytes) Freed {
+    Position position{};
+  };
+
+  bool try_lock() {
+    uint64_t expected = 0;
+    return shared_->lock.compare_exchange(expected, 1);
+  }
+  /// Release: the next holder sees this one's batch as done.
+  void unlock() { shared_->lock.store(0, std::memory_order_release); }
+
+  /// How far a replayer of replay_alone() came, and what that frees.
+  struct Walked {
+    uint64_t transactions = 0;
+    bool complete = true;
+    std::vector<uint64_t> freed;  // bytes, by thread
+  };
+
+  size_t replay(size_t limit);
+  void collect(size_t limit);
+  std::optional<DurabilityMarker> settled(uint64_t number) const;
+  Walked walk(ReplayShard<M>& shard, uint64_t last) const;
+  void finish(const Walked& walked, uint64_t last);
+  Result<uint64_t> recover_sharded(const std::vector<DurabilityMarker>& live, int replayers,
+                                   RecoveryReport& report);
+  uint64_t apply(const DurabilityMarker& marker, bool to_working_copy, Site site);
+  void persist_tail(uint64_t tail, Site site, Site fence);
+
+  Result<std::vector<DurabilityMarker>> live_markers(uint64_t tail) const;
+  Status verify(const DurabilityMarker& marker);
+  static Status damaged(const std::string& what) {
+    return {Code::corrupt, what + "; the heap was left as it is, restore it from a copy"};
+  }
+
+  M& machine_;
+  Regions regions_;
+  uint64_t* tail_word_;
+  DurabilityMarkers<M>& markers_;
+  RedoLogArea logs_;
+  StateArray<M>& states_;
+  SlotStatistics<M>& statistics_;
+  Shared* shared_;
+  Freed* freed_;
+  // Belong to the holder of the lock.
+  ShardedReplay<M> sharded_;
+  std::vector<uint64_t> peeked_;
+  std::vector<DurabilityMarker> batch_;
+  std::vector<uint64_t> words_;
+};
+
+/// The next durable markers in a row, into batch_.
+template <class M>
+void LogReplayer<M>::collect(size_t limit) {
+  const uint64_t first = tail() + 1;
+  limit = std::min<size_t>(limit, markers_.count());
+  peeked_.clear();
+  batch_.clear();
+  const bool jumps = machine_.skips(Site{"replay.hole"});
+  while (peeked_.size() < limit) {
+    const uint64_t valid = markers_.peek(first + peeked_.size());
+    if (valid == 0 && !jumps) {
+      break;
+    }
+    peeked_.push_back(valid);
+  }
+  if (peeked_.empty()) {
+    return;
+  }
+  machine_.fence(Site{"replay.scan"});  // words 1 to 3 of the slots are loaded after their words 0
+  for (size_t i = 0; i < peeked_.size(); ++i) {
+    const auto marker = markers_.read(first + i, peeked_[i]);
+    if (!marker || marker->number != first + i) {
+      if (jumps) {
+        continue;
+      }
+      return;  // an earlier lap's marker, or one that is being replaced
+    }
+    // A stored marker may not be durable yet. Were it replayed, a crash could keep the home's new
+    // bytes and lose the marker: half a transaction. Its owner says when.
+    if (!machine_.skips(Site{"replay.owner"}) && states_.works_on(marker->thread, marker->number)) {
+      return;
+    }
+    batch_.push_back(*marker);
+  }
+}
+
+template <class M>
+size_t LogReplayer<M>::replay(size_t limit) {
+  const PhaseScope<M> scope(Phase::replay);
+  collect(limit);
+  if (batch_.empty()) {
+    return 0;
+  }
+  auto& counts = statistics_.at(machine_.self());
+  uint64_t bytes = 0;
+  uint64_t transactions = 0;
+  for (const DurabilityMarker& marker : batch_) {
+    bytes += apply(marker, false, Site{"replay.home"});
+    transactions += marker.aborted ? 0 : 1;
+  }
+  if (bytes > 0) {
+    machine_.pfence(Site{"replay.home.fence"});  // the home is durable before the tail says so
+  }
+  persist_tail(batch_.back().number, Site{"replay.tail"}, Site{"replay.tail.fence"});
+  for (const DurabilityMarker& marker : batch_) {
+    if (!marker.aborted) {
+      Position& position = freed_[marker.thread].position;
+      // Only the holder of the lock writes it. Release: the owner may overwrite what was read here.
+      const uint64_t before = position.load(std::memory_order_relaxed);
+      position.store(before + RedoLog<M>::taken(machine_, marker.bytes), std::memory_order_release);
+    }
+  }
+  counts.replayed += transactions;
+  counts.bytes_written += bytes;
+  return batch_.size();
+}
+
+/// The tail, durable before anything that lies behind it is reused.
+template <class M>
+void LogReplayer<M>::persist_tail(uint64_t tail, Site site, Site fence) {
+  M::store(tail_word_, encode_tail(tail));
+  machine_.pwb(tail_word_, site);
+  machine_.pfence(fence);
+  // Release: pairs with tail(); slots up to it may be stored to from now on.
+  shared_->tail.store(tail, std::memory_order_release);
+}
+
+/// Copies a transaction's values into the home and begins to write them back. Returns their bytes.
+template <class M>
+uint64_t LogReplayer<M>::apply(const DurabilityMarker& marker, bool to_working_copy, Site site) {
+  if (marker.aborted) {
+    return 0;
+  }
+  uint64_t bytes = 0;
+  logs_.template read<M>(marker.thread, marker.start, marker.bytes, words_);
+  for_each_record(words_.data(), words_.size(), [&](RedoRecord record, const uint64_t* payload) {
+    M::copy(regions_.home + record.offset, payload, record.bytes);
+    machine_.pwb_range(regions_.home + record.offset, record.bytes, site);
+    if (to_working_copy) {
+      M::copy(regions_.data + record.offset, payload, record.bytes);
+    }
+    bytes += record.bytes;
+  });
+  return bytes;
+}
+
+template <class M>
+Result<uint64_t> LogReplayer<M>::recover(RecoveryReport& report, int replayers) {
+  const PhaseScope<M> scope(Phase::replay);
+  const auto tail = decode_tail(M::load(tail_word_));
+  if (!tail) {
+    return damaged("the replay tail in the engine area is damaged");
+  }
+  auto live = live_markers(*tail);
+  if (!live) {
+    return live.status();
+  }
+  for (const DurabilityMarker& marker : *live) {
+    if (Status status = verify(marker); !status.ok()) {
+      return status;
+    }
+  }
+  // From here on bytes change. The tail moves last, so a crash in between repeats the same stores.
+  if (replayers > 1 && !live->empty()) {
+    return recover_sharded(*live, replayers, report);
+  }
+  uint64_t last = *tail;
+  for (const DurabilityMarker& marker : *live) {
+    // The working copy was mapped before the home changed and need not show it.
+    report.bytes +=
+        apply(marker, !machine_.skips(Site{"recover.working_copy"}), Site{"recover.home"});
+    report.transactions += marker.aborted ? 0 : 1;
+    last = marker.number;
+  }
+  shared_->tail.store(last, std::memory_order_relaxed);  // no other thread runs yet
+  if (!live->empty()) {
+    report.needed = true;
+    machine_.pfence(Site{"recover.home.fence"});  // the home is durable before the tail says so
+    persist_tail(last, Site{"recover.tail"}, Site{"recover.tail.fence"});
+  }
+  return last;
+}
+
+/// Markers beyond the tail, in order. Every slot must be empty or hold a number that belongs there.
+template <class M>
+Result<std::vector<DurabilityMarker>> LogReplayer<M>::live_markers(uint64_t tail) const {
+  std::vector<DurabilityMarker> live;
+  std::optional<uint64_t> wrong;
+  markers_.for_each_at_rest([&](uint64_t slot, const DurabilityMarker& marker) {
+    const uint64_t number = marker.number;
+    // No number is given out before the tail has made room for it.
+    if (number == 0 || number % markers_.count() != slot || number > tail + markers_.count()) {
+      wrong = wrong.value_or(slot);
+    } else if (number > tail) {
+      live.push_back(marker);
+    }
+  });
+  if (wrong) {
+    return damaged("durability marker " + std::to_string(*wrong) + " is damaged");
+  }
+  if (machine_.skips(Site{"recover.sort"})) {
+    return live;
+  }
+  std::sort(live.begin(), live.end(), [](const DurabilityMarker& a, const DurabilityMarker& b) {
+    return a.number < b.number;
+  });
+  return live;
+}
+
+template <class M>
+Status LogReplayer<M>::verify(const DurabilityMarker& marker) {
+  if (marker.aborted) {
+    return {};
+  }
+  const std::string what = "the redo log of transaction " + std::to_string(marker.number);
+  if (marker.thread >= logs_.count || marker.start >= logs_.bytes || marker.bytes > logs_.bytes ||
+      marker.bytes == 0 || marker.bytes % 8 != 0) {
+    return damaged(what + " lies outside the log");
+  }
+  logs_.template read<M>(marker.thread, marker.start, marker.bytes, words_);
+  if (holdfast::checksum(words_.data(), marker.bytes, seed(marker.number, marker.thread)) !=
+      marker.checksum) {
+    return damaged(what + " fails its checksum");
+  }
+  bool inside = true;
+  const bool whole =
+      for_each_record(words_.data(), words_.size(), [&](RedoRecord record, const uint64_t*) {
+        inside = inside && record.offset < regions_.bytes &&
+                 record.bytes <= regions_.bytes - record.offset;
+      });
+  return whole && inside ? Status() : damaged(what + " stores outside the heap's data");
+}
+
+}  // namespace holdfast
+
+#include "holdfast/engines/parts/durability/replay/log_replayer_alone-inl.h"

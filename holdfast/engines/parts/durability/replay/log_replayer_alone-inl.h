@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replay by durability markers as a job of its own, and recovery by several threads; included by
+// log_replayer.h.
+#pragma once
+
+namespace holdfast {
+
+/// The marker of a transaction that is durable, or of a number given up.
+template <class M>
+std::optional<DurabilityMarker> LogReplayer<M>::settled(uint64_t number) const {
+  // No fence between the two looks at the slot: nobody stores to it while this is called.
+  auto marker = markers_.read(number, markers_.peek(number));
+  if (!marker || marker->number != number || states_.works_on(marker->thread, number)) {
+    return {};
+  }
+  return marker;
+}
+
+/// A replayer's way along the array, up to `last`.
+template <class M>
+typename LogReplayer<M>::Walked LogReplayer<M>::walk(ReplayShard<M>& shard, uint64_t last) const {
+  Walked walked;
+  walked.freed.resize(static_cast<size_t>(logs_.count));
+  const auto apply = [&](const DurabilityMarker& marker) {
+    if (!marker.aborted) {
+      logs_.template read<M>(marker.thread, marker.start, marker.bytes, shard.words());
+      shard.apply(Site{"replay.home"});
+    }
+  };
+  const uint64_t first = tail() + 1;
+  for (uint64_t number = first; number <= last; ++number) {
+    const auto marker = settled(number);
+    if (!marker) {
+      walked.complete = false;
+      return walked;
+    }
+    if (!marker->aborted) {
+      walked.transactions += 1;
+      walked.freed[static_cast<size_t>(marker->thread)] +=
+          RedoLog<M>::taken(machine_, marker->bytes);
+    }
+    if (!shard.backward()) {
+      apply(*marker);
+    }
+  }
+  for (uint64_t number = last; shard.backward() && number >= first; --number) {
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): it was there on the way
+    apply(settled(number).value());
+  }
+  return walked;
+}
+
+/// All parts are durable: the tail follows, and then the space is free.
+template <class M>
+void LogReplayer<M>::finish(const Walked& walked, uint64_t last) {
+  persist_tail(last, Site{"replay.tail"}, Site{"replay.tail.fence"});
+  for (int t = 0; t < logs_.count; ++t) {
+    // As in replay().
+    Position& position = freed_[t].position;
+    position.store(position.load(std::memory_order_relaxed) + walked.freed[static_cast<size_t>(t)],
+                   std::memory_order_release);
+  }
+  statistics_.at(machine_.self()).replayed += walked.transactions;
+}
+
+template <class M>
+Result<ReplayReport> LogReplayer<M>::replay_alone(uint64_t last, const ReplayOptions& options) {
+  while (!try_lock()) {
+    machine_.wait_while(shared_->lock, uint64_t{1});
+  }
+  auto report = sharded_.run(
+      regions_, options, [&](ReplayShard<M>& shard) { return walk(shard, last); },
+      [&](const Walked& walked) { finish(walked, last); });
+  unlock();
+  if (report.ok()) {
+    statistics_.at(machine_.self()).bytes_written += report->written;
+  }
+  return report;
+}
+
+/// The end of recovery, by several threads. Everything has been checked.
+template <class M>
+Result<uint64_t> LogReplayer<M>::recover_sharded(const std::vector<DurabilityMarker>& live,
+                                                 int replayers, RecoveryReport& report) {
+  const uint64_t last = live.back().number;
+  const auto done = sharded_.run(
+      regions_, {replayers, false},
+      [&](ReplayShard<M>& shard) {
+        Walked walked;
+        for (const DurabilityMarker& marker : live) {
+          if (!marker.aborted) {
+            logs_.template read<M>(marker.thread, marker.start, marker.bytes, shard.words());
+            shard.apply(Site{"recover.home"});
+            walked.transactions += 1;
+          }
+        }
+        return walked;
+      },
+      [&](const Walked&) { persist_tail(last, Site{"recover.tail"}, Site{"recover.tail.fence"}); },
+      !machine_.skips(Site{"recover.working_copy"}));
+  if (!done) {
+    return done.status();
+  }
+  report.needed = true;
+  report.transactions += done.value().transactions;
+  report.bytes += done.value().written;
+  return last;
+}
+
+}  // namespace holdfast

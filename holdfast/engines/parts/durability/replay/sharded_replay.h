@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Log replay as a job of its own, by one thread or several (SPHT; FUR 4.5 mentions it), whatever
+// the logs look like. Pages of the home are dealt out; each replayer walks all transactions in
+// order and stores what lies in its own pages, so that no two of them touch a line, and every word
+// gets its values in order.
+//
+//   replayer   walk: records in own pages to the home, pwb -> pfence -> one more is done
+//   the last   tail, pwb -> pfence -> space is free
+//
+// The durable tail moves once, when everything is in the home. A crash before leaves it where it
+// was, whatever has reached the home by then: replay stores the values that the logs hold, from the
+// old tail to the end, so it comes to the same result however often it is begun.
+//
+// With filter a replayer walks twice: forward to find the end, and back from there, storing each
+// word the first time it is met. What is left out was overwritten within the range, which is made
+// durable as a whole.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "holdfast/engines/engine.h"
+#include "holdfast/engines/parts/basics/log_replay.h"
+#include "holdfast/engines/parts/durability/replay/redo_log.h"
+#include "holdfast/engines/parts/durability/replay/written_words.h"
+
+namespace holdfast {
+
+/// One replayer's part of the home.
+template <class M>
+class ReplayShard {
+ public:
+  ReplayShard(M& machine, const Regions& regions, int number, int shards, WrittenWords<M>* written,
+              bool to_working_copy)
+      : machine_(machine),
+        regions_(regions),
+        number_(static_cast<uint64_t>(number)),
+        shards_(static_cast<uint64_t>(shards)),
+        written_(written),
+        to_working_copy_(to_working_copy) {}
+
+  /// Newest first.
+  bool backward() const { return written_ != nullptr; }
+  uint64_t logged() const { return logged_; }
+  uint64_t stored() const { return stored_; }
+  /// For the caller to read a transaction's records into.
+  std::vector<uint64_t>& words() { return words_; }
+
+  /// Stores what of the records in words() lies in this shard, and begins to write it back.
+  void apply(Site site) {
+    if (!backward()) {
+      for_each_record(words_.data(), words_.size(), [&](RedoRecord r, const uint64_t* payload) {
+        for_each_part(r, payload, [&](uint64_t offset, const uint64_t* from, uint64_t n) {
+          store(offset, from, n, site);
+        });
+      });
+      return;
+    }
+    records_.clear();
+    for_each_record(words_.data(), words_.size(), [&](RedoRecord r, const uint64_t* payload) {
+      records_.push_back({r, payload});
+    });
+    for (size_t i = records_.size(); i-- > 0;) {  // within a transaction too, the last one counts
+      for_each_part(records_[i].record, records_[i].payload,
+                    [&](uint64_t offset, const uint64_t* from, uint64_t n) {
+                      store_unwritten(offset, from, n, site);
+                    });
+    }
+  }
+
+ private:
+  struct Found {
+    RedoRecord record;
+    const uint64_t* payload;
+  };
+
+  /// f(offset, payload, bytes) for the parts in own pages.
+  template <class F>
+  void for_each_part(RedoRecord r, const uint64_t* payload, F&& f) {
+    for (uint64_t done = 0; done < r.bytes;) {
+      const uint64_t at = r.offset + done;
+      const uint64_t n = std::min(r.bytes - done, kPageBytes - at % kPageBytes);
+      if (at / kPageBytes % shards_ == number_) {
+        logged_ += n;
+        f(at, payload + done / 8, n);
+      }
+      done += n;
+    }
+  }
+
+  void store(uint64_t offset, const uint64_t* from, uint64_t n, Site site) {
+    M::copy(regions_.home + offset, from, n);
+    machine_.pwb_range(regions_.home + offset, n, site);
+    if (to_working_copy_) {
+      M::copy(regions_.data + offset, from, n);
+    }
+    stored_ += n;
+  }
+
+  void store_unwritten(uint64_t offset, const uint64_t* from, uint64_t n, Site site) {
+    uint64_t run = 0;  // bytes behind the last word that was written already
+    for (uint64_t at = 0; at <= n; at += 8) {
+      if (at < n && written_->first(offset + at)) {
+        run += 8;
+      } else if (run != 0) {
+        store(offset + at - run, from + (at - run) / 8, run, site);
+        run = 0;
+      }
+    }
+  }
+
+  M& machine_;
+  const Regions& regions_;
+  const uint64_t number_;
+  const uint64_t shards_;
+  WrittenWords<M>* written_;
+  const bool to_working_copy_;
+  uint64_t logged_ = 0;
+  uint64_t stored_ = 0;
+  std::vector<uint64_t> words_;
+  std::vector<Found> records_;
+};
+
+/// The threads of one replay, and who of them is the last. Runs outside run_threads.
+template <class M>
+class ShardedReplay {
+ public:
+  explicit ShardedReplay(M& machine) : machine_(machine), written_(machine) {}
+
+  /// The most replayers there is room for.
+  int most() const { return std::max(1, machine_.slots() - kOtherSlots); }
+
+  /// Calls walk(shard) once on each replayer's thread, and finish(walked) on that of the last one
+  /// whose part is durable. What walk returns has `transactions`, how far it came, and `complete`,
+  /// false when it met one in flight; then, or if not all came equally far, nothing is finished,
+  /// and the result is Code::misuse. Recovery stores to the working copy, too.
+  template <class Walk, class Finish>
+  Result<ReplayReport> run(const Regions& regions, const ReplayOptions& options, Walk&& walk,
+                           Finish&& finish, bool to_working_copy = false) {
+    const int n = options.replayers;
+    if (n < 1 || n > most()) {
+      return Status(Code::too_many_threads, "the heap has slots for 1 to " +
+                                                std::to_string(most()) + " replayers, not " +
+                                                std::to_string(n));
+    }
+    if (options.filter) {
+      written_.begin(regions.bytes);
+    }
+    if (done_ == nullptr) {
+      done_ = make_array<Word>(machine_, 1);
+    }
+    done_->store(0, std::memory_order_relaxed);  // the threads are begun afterwards
+    ReplayReport report;
+    std::vector<Part> parts(static_cast<size_t>(n));
+    bool finished = false;
+    machine_.run_threads(n, [&](int number) {
+      const PhaseScope<M> scope(Phase::replay);
+      ReplayShard<M> shard(machine_, regions, number, n, options.filter ? &written_ : nullptr,
+                           to_working_copy);
+      auto walked = walk(shard);
+      machine_.pfence(Site{"replay.shard.fence"});  // this part is durable before it counts
+      parts[static_cast<size_t>(number)] = {walked.transactions, walked.complete, shard.logged(),
+                                            shard.stored()};
+      // Sequentially consistent: who finds all others done sees what they have found.
+      const bool last = done_->fetch_add(1) + 1 == static_cast<uint64_t>(n);
+      if ((last && agree(parts)) || machine_.skips(Site{"replay.shard.last"})) {
+        finish(walked);
+        finished = true;
+      }
+    });
+    if (machine_.failed()) {
+      throw MediumFailure(machine_.failure());
+    }
+    if (!finished) {
+      return Status(Code::misuse, "logs cannot be replayed while a transaction is running");
+    }
+    report.transactions = parts[0].transactions;
+    for (const Part& part : parts) {
+      report.logged += part.logged;
+      report.written += part.written;
+    }
+    return report;
+  }
+
+ private:
+  using Word = typename M::template Atomic<uint64_t>;
+  /// The caller's and the background thread's.
+  static constexpr int kOtherSlots = 2;
+
+  struct Part {
+    uint64_t transactions = 0;
+    bool complete = false;
+    uint64_t logged = 0;
+    uint64_t written = 0;
+  };
+
+  static bool agree(const std::vector<Part>& parts) {
+    return std::all_of(parts.begin(), parts.end(), [&](const Part& part) {
+      return part.complete && part.transactions == parts[0].transactions;
+    });
+  }
+
+  M& machine_;
+  WrittenWords<M> written_;
+  Word* done_ = nullptr;  // made when it is first needed
+};
+
+}  // namespace holdfast

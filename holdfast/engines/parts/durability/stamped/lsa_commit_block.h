@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "holdfast/engines/parts/durability/stamped/commit_block.h"
+#include "holdfast/engines/parts/isolation/stm/lsa_thread.h"
+
+namespace holdfast {
+
+/// What a transaction that owns its stripes will store, as a block that waits for its time.
+template <class M>
+void lay_out(CommitBlock& block, const LsaThread<M>& t) {
+  block.clear();
+  for (const WriteSet::Entry& e : t.writes.entries()) {
+    const auto* const at = reinterpret_cast<const std::byte*>(e.word);
+    block.add(static_cast<uint64_t>(at - t.data), LsaThread<M>::value_of(e));
+  }
+}
+
+}  // namespace holdfast

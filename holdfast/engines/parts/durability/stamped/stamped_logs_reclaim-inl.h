@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// How StampedLogs get their space back; included by stamped_logs.h.
+#pragma once
+
+namespace holdfast {
+
+template <class M>
+void StampedLogs<M>::make_room(int slot, size_t bytes) {
+  if (bytes > area_.log_bytes) {
+    throw Error(Status(Code::out_of_space,
+                       "the transaction takes " + std::to_string(bytes) +
+                           " bytes of log, and the log has " + std::to_string(area_.log_bytes) +
+                           "; create the heap with a larger log_bytes, or split the transaction"));
+  }
+  const RedoLog<M>& log = redo_[static_cast<size_t>(slot)];
+  auto enough = [&] {
+    const uint64_t free = log.free_bytes();
+    if (free < log.size() / 2 && shared_->wanted.load(std::memory_order_relaxed) == 0) {
+      shared_->wanted.store(1, std::memory_order_relaxed);  // only a hint
+    }
+    return machine_.skips(Site{"logs.room"}) || free >= RedoLog<M>::taken(machine_, bytes);
+  };
+  if (enough()) [[likely]] {
+    return;
+  }
+  const PhaseScope<M> waiting(Phase::space_wait);
+  while (!enough()) {
+    // The own blocks are all complete. Others that have announced themselves never wait for this
+    // thread, so what keeps its blocks from being the oldest ends.
+    if (!try_lock()) {
+      machine_.wait_while(shared_->lock, uint64_t{1});
+      continue;
+    }
+    const size_t done = reclaim(kBatch);
+    unlock();
+    if (done == 0) {
+      machine_.pause();
+    }
+  }
+}
+
+/// Every transaction with a time up to this one is complete. Acquire, and the clock first: it was
+/// advanced by read-modify-writes, so whoever took a time up to the one seen here is seen to have
+/// announced itself before.
+template <class M>
+uint64_t StampedLogs<M>::complete_until() const {
+  uint64_t upto = clock_.now.load(std::memory_order_acquire);
+  const int n = machine_.skips(Site{"logs.complete"}) ? 0 : scan_end();
+  for (int s = 0; s < n; ++s) {
+    const uint64_t since = owners_[s].since.load(std::memory_order_acquire);
+    if (since != 0) {
+      upto = std::min(upto, since - 1);
+    }
+  }
+  return upto;
+}
+
+/// Reads the block at the cursor, if there is one. `trusted`: every block up to the end is whole.
+template <class M>
+void StampedLogs<M>::look(Cursor& cursor, int slot, bool trusted) {
+  cursor.time = kNone;
+  const uint64_t left = cursor.end - cursor.position;
+  if (left < CommitBlock::kFrameBytes) {
+    return;
+  }
+  const uint64_t at = cursor.position % area_.log_bytes;
+  logs_.template read<M>(slot, at, CommitBlock::kHeadBytes, cursor.words);
+  const size_t bytes = claimed_block_bytes(cursor.words[1], left);
+  if (bytes == 0) {
+    return;
+  }
+  logs_.template read<M>(slot, at, bytes, cursor.words);
+  const auto time = block_timestamp(cursor.words, seed(slot, cursor.position));
+  if (time) {
+    cursor.time = *time;
+  } else if (trusted || machine_.skips(Site{"logs.recover.check"})) {
+    cursor.time = cursor.words.back() & (kNone >> 1);
+  }
+}
+
+template <class M>
+void StampedLogs<M>::step(Cursor& cursor, int slot, bool trusted) {
+  cursor.position += RedoLog<M>::taken(machine_, cursor.words.size() * 8);
+  look(cursor, slot, trusted);
+}
+
+/// The cursor at the block with the smallest time, or null.
+template <class M>
+typename StampedLogs<M>::Cursor* StampedLogs<M>::oldest() {
+  Cursor* first = nullptr;
+  for (Cursor& cursor : cursors_) {
+    if (cursor.time != kNone && (first == nullptr || cursor.time < first->time)) {
+      first = &cursor;
+    }
+  }
+  return first;
+}
+
+/// Brings the oldest complete transactions home. Returns how many. The caller holds the lock.
+template <class M>
+size_t StampedLogs<M>::reclaim(size_t limit) {
+  const PhaseScope<M> scope(Phase::replay);
+  const uint64_t upto = complete_until();
+  for (int s = 0; s < area_.logs; ++s) {
+    Cursor& cursor = cursors_[static_cast<size_t>(s)];
+    // Relaxed: only the holder of the lock writes it. Acquire: the blocks before it.
+    cursor.position = freed_[s].position.load(std::memory_order_relaxed);
+    cursor.end = owners_[s].head.load(std::memory_order_acquire);
+    look(cursor, s, true);
+  }
+  size_t done = 0;
+  uint64_t last = 0;
+  uint64_t bytes = 0;
+  for (; done < limit; ++done) {
+    Cursor* const next = oldest();
+    if (next == nullptr || next->time > upto) {
+      break;
+    }
+    last = next->time;
+    bytes += apply(next->words, !in_place(), false);
+    step(*next, static_cast<int>(next - cursors_.data()), true);
+  }
+  if (done == 0) {
+    return 0;
+  }
+  write_back_lines(Site{"logs.home"});
+  machine_.pfence(Site{"logs.home.fence"});  // the home is durable before the tails say so
+  persist_tails(last, Site{"logs.tail"}, Site{"logs.tail.fence"});
+  for (int s = 0; s < area_.logs; ++s) {
+    // Release: the owner may overwrite what was read here.
+    freed_[s].position.store(cursors_[static_cast<size_t>(s)].position, std::memory_order_release);
+  }
+  auto& counts = statistics_.at(machine_.self());
+  counts.replayed += done;
+  counts.bytes_written += bytes;
+  return done;
+}
+
+/// Notes the home lines of a block, and stores its values there if they are not yet. Returns the
+/// bytes stored to the home.
+template <class M>
+uint64_t StampedLogs<M>::apply(const std::vector<uint64_t>& words, bool store,
+                               bool to_working_copy) {
+  const uint64_t line = machine_.line_bytes();
+  uint64_t bytes = 0;
+  for_each_block_record(words, [&](RedoRecord record, const uint64_t* payload) {
+    if (store) {
+      M::copy(regions_.home + record.offset, payload, record.bytes);
+      bytes += record.bytes;
+    }
+    if (to_working_copy) {
+      M::copy(regions_.data + record.offset, payload, record.bytes);
+    }
+    for (uint64_t i = record.offset / line; i <= (record.offset + record.bytes - 1) / line; ++i) {
+      lines_.push_back(i);
+    }
+  });
+  return bytes;
+}
+
+/// Each line once, however many of the blocks touch it.
+template <class M>
+void StampedLogs<M>::write_back_lines(Site site) {
+  std::sort(lines_.begin(), lines_.end());
+  lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
+  for (const uint64_t line : lines_) {
+    machine_.pwb(regions_.home + line * machine_.line_bytes(), site);
+  }
+  lines_.clear();
+}
+
+/// The tails of the logs whose cursor has moved.
+template <class M>
+void StampedLogs<M>::persist_tails(uint64_t upto, Site site, Site fence) {
+  bool any = false;
+  for (int s = 0; s < area_.logs; ++s) {
+    const Cursor& cursor = cursors_[static_cast<size_t>(s)];
+    if (cursor.position != freed_[s].position.load(std::memory_order_relaxed)) {
+      // In this order, which a line keeps: see the head of stamped_logs.h.
+      M::store_release(&tail(s)[0], encode_tail(machine_.skips(Site{"logs.upto"}) ? 0 : upto));
+      M::store_release(&tail(s)[1], encode_tail(cursor.position / kLineBytes));
+      machine_.pwb(tail(s), site);
+      any = true;
+    }
+  }
+  if (any) {
+    machine_.pfence(fence);  // durable before anything behind them is overwritten
+  }
+}
+
+template <class M>
+bool StampedLogs<M>::reclaim_all() {
+  while (!try_lock()) {
+    machine_.wait_while(shared_->lock, uint64_t{1});
+  }
+  while (reclaim(kBatch) > 0) {
+  }
+  unlock();
+  return oldest() == nullptr;
+}
+
+}  // namespace holdfast

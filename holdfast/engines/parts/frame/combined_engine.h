@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "holdfast/base/bytes.h"
+#include "holdfast/engines/engine.h"
+#include "holdfast/engines/parts/basics/slot_statistics.h"
+#include "holdfast/engines/parts/isolation/combining/flat_combining.h"
+
+namespace holdfast {
+
+/// What engines share that combine updates in batches with one writer, and let readers run on their
+/// own: the Romulus engines and Quadra. Derived adds kDescription, format(), recover() and close().
+///
+/// Gate: see exclusive_gate.h. Writer, of which one batch at a time makes use:
+///   before_store(p), before_store_range(p, n)
+///                      before a body's store of a T, or of n > 0 bytes
+///   start_body()       a body begins
+///   keep()             its stores are part of the batch. False: the batch has no room for them.
+///                      Throws Error when no batch could have
+///   undo()             its stores never happened
+///   commit()           makes the batch durable and visible. True: finish() must follow
+///   take_bytes()       stored by kept bodies, and to persistent memory in all, since the last call
+///   answers_early()    false, unless planted
+template <class M, class Gate, class Writer>
+class CombinedEngine {
+  using Mode = Context::Mode;
+
+ public:
+  using Machine = M;
+  static constexpr bool kDirectLoads = M::kDirectLoads;
+
+  CombinedEngine(const CombinedEngine&) = delete;
+  CombinedEngine& operator=(const CombinedEngine&) = delete;
+
+  void grown(size_t bytes) { writer_.grown(bytes); }
+
+  void update(FunctionRef<void()> body) {
+    const TransactionScope<M> scope(TransactionKind::update);
+    submit(own_slot(), body, Mode::update);
+  }
+
+  void read(FunctionRef<void()> body) {
+    const TransactionScope<M> scope(TransactionKind::read);
+    const int slot = own_slot();
+    ptrdiff_t shift = 0;
+    if (!gate_.enter(slot, shift)) [[unlikely]] {
+      submit(slot, body, Mode::read);
+      return;
+    }
+    // The hot path of the product: nothing is built or torn down, and an exception costs only who
+    // throws.
+    Reader& reader = readers_[static_cast<size_t>(slot)];
+    reader.transaction.shift = shift;
+    void* const outer = M::context();
+    M::set_context(&reader.transaction);
+    try {
+      body();
+    } catch (...) {
+      reader.transaction.nested_failure = std::current_exception();
+    }
+    M::set_context(outer);
+    gate_.leave(slot);
+    if (reader.transaction.nested_failure) [[unlikely]] {
+      count(slot, Mode::read, std::exchange(reader.transaction.nested_failure, nullptr));
+    }
+    statistics_.at(slot).read_commits += 1;
+  }
+
+  template <class T>
+  static T load(const T* p) {
+    if constexpr (Gate::kShiftsLoads) {
+      p = shifted(p);
+    }
+    return M::load(p);
+  }
+
+  template <class T>
+  static void store(T* p, T value) {
+    updating(bytes_at(p), kBytesOf<T>)->writer->before_store(p);
+    M::store(p, value);
+  }
+
+  static void load_range(void* to, const void* from, size_t n) {
+    if constexpr (Gate::kShiftsLoads) {
+      from = shifted(static_cast<const std::byte*>(from));
+    }
+    M::copy(to, from, n);
+  }
+
+  static void store_range(void* to, const void* from, size_t n) {
+    Transaction* t = updating(to, n);
+    if (n != 0) {
+      t->writer->before_store_range(to, n);
+      M::copy(to, from, n);
+    }
+  }
+
+  static void promote(const void* /*p*/, size_t /*n*/) {
+  }  // updates are serial, nothing can be overtaken
+  static void fresh(const void* /*p*/, size_t /*n*/) {
+  }  // the twin needs new objects like any others
+
+  Statistics statistics() const { return statistics_.sum(); }
+
+ protected:
+  template <class... WriterArguments>
+  CombinedEngine(M& machine, const Regions& regions, bool combine, WriterArguments&&... arguments)
+      : machine_(machine),
+        regions_(regions),
+        gate_(machine, regions),
+        writer_(machine, regions, gate_, std::forward<WriterArguments>(arguments)...),
+        combining_(machine, combine),
+        statistics_(machine),
+        readers_(static_cast<size_t>(machine.slots())) {
+    fill(update_context_, Mode::update);
+    update_context_.writer = &writer_;
+    for (size_t slot = 0; slot < readers_.size(); ++slot) {
+      fill(readers_[slot].transaction, Mode::read);
+      readers_[slot].transaction.slot = static_cast<int>(slot);
+    }
+  }
+  ~CombinedEngine() = default;
+
+  template <class F>
+  static Status on_medium(F&& work) {
+    try {
+      work();
+    } catch (const MediumFailure& failure) {
+      return failure.status();
+    }
+    return {};
+  }
+
+  M& machine_;
+  const Regions regions_;
+  Gate gate_;
+  Writer writer_;
+
+ private:
+  struct Transaction : Context {
+    Writer* writer = nullptr;  // of updates
+    ptrdiff_t shift = 0;       // from main to the copy this transaction reads
+  };
+  /// Of a read-only transaction that runs on its own thread; one per slot.
+  struct alignas(2 * kLineBytes) Reader {
+    Transaction transaction;
+  };
+  using Combining = FlatCombining<M>;
+  using Request = typename Combining::Request;
+
+  static Transaction* updating(const void* p, size_t n) {
+    auto* context = static_cast<Context*>(M::context());
+    // Covered means: of the heap that owns the address, hence of an engine of this type.
+    if (context == nullptr || context->mode != Mode::update || !context->covers(p, n))
+        [[unlikely]] {
+      throw_stray_store(context, p);
+    }
+    return static_cast<Transaction*>(context);
+  }
+
+  /// Where this transaction finds what the program knows at p. Outside transactions, and for
+  /// another heap's addresses, that is p.
+  template <class T>
+  static const T* shifted(const T* p) {
+    auto* context = static_cast<Context*>(M::context());
+    if (context == nullptr || !context->covers(p, 1)) {
+      return p;
+    }
+    const auto address = reinterpret_cast<uintptr_t>(p);
+    return reinterpret_cast<const T*>(
+        address + static_cast<uintptr_t>(static_cast<Transaction*>(context)->shift));
+  }
+
+  void fill(Transaction& t, Mode mode) {
+    t.data = regions_.data;
+    t.capacity = regions_.capacity;
+    t.mode = mode;
+  }
+
+  int own_slot() {
+    const int slot = machine_.self();
+    if (slot < 0) [[unlikely]] {
+      throw_no_slot();
+    }
+    return slot;
+  }
+
+  [[noreturn]] void throw_no_slot() const {
+    throw Error(Status(Code::too_many_threads,
+                       "all " + std::to_string(machine_.slots()) +
+                           " thread slots of the heap are taken; create it with more"));
+  }
+
+  /// Runs the body inside the context and returns what left it, if anything.
+  static std::exception_ptr run(Transaction& t, FunctionRef<void()> body) {
+    t.nested_failure = nullptr;
+    void* const outer = M::context();
+    M::set_context(&t);
+    std::exception_ptr error;
+    try {
+      body();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    M::set_context(outer);
+    return error ? error : std::move(t.nested_failure);
+  }
+
+  void submit(int slot, FunctionRef<void()> body, Mode mode) {
+    Request request{.body = body, .mode = mode, .error = nullptr};
+    combining_.execute(slot, request, [&](Request& own) { serve(slot, own); });
+    count(slot, mode, request.error);
+  }
+
+  /// One batch, under the combiner's lock.
+  void serve(int slot, Request& own) {
+    update_context_.slot = slot;
+    run_request(own);
+    M::phase(holdfast::Phase::combine);
+    combining_.take_others(slot, [&](Request& other) { run_request(other); });
+    if (writer_.answers_early()) {
+      combining_.answer();
+    }
+    const bool committed = writer_.commit();
+    combining_.answer();
+    finish(slot, committed);
+  }
+
+  void finish(int slot, bool committed) {
+    if (committed) {
+      writer_.finish();
+      statistics_.at(slot).batches += 1;
+    }
+    const auto [stored, written] = writer_.take_bytes();
+    if (written != 0) {
+      statistics_.at(slot).bytes_stored += stored;
+      statistics_.at(slot).bytes_written += written;
+    }
+  }
+
+  void run_request(Request& request) {
+    while (!run_in_batch(request)) {
+      // No room is left: what there is becomes durable, its requesters are told later.
+      finish(update_context_.slot, writer_.commit());
+    }
+  }
+
+  /// False: to be tried again in an empty batch.
+  bool run_in_batch(Request& request) {
+    update_context_.mode = request.mode;
+    writer_.start_body();
+    request.error = run(update_context_, request.body);
+    if (!request.error) [[likely]] {
+      try {
+        if (writer_.keep()) [[likely]] {
+          return true;
+        }
+      } catch (const Error&) {
+        request.error = std::current_exception();
+      }
+    } else if (machine_.failed()) {
+      // Undoing would store. A body that swallowed the failure ends at the batch's next fence.
+      throw MediumFailure(machine_.failure());
+    }
+    writer_.undo();
+    return request.error != nullptr;
+  }
+
+  /// Counts the outcome and passes the body's exception on to its caller.
+  void count(int slot, Mode mode, const std::exception_ptr& error) {
+    auto& s = statistics_.at(slot);
+    if (error) [[unlikely]] {
+      s.user_aborts += 1;
+      std::rethrow_exception(error);
+    }
+    (mode == Mode::update ? s.update_commits : s.read_commits) += 1;
+  }
+
+  Combining combining_;
+  Transaction update_context_;  // of whichever body the combiner is running
+  SlotStatistics<M> statistics_;
+  std::vector<Reader> readers_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a Field does under an engine whose transactions run in hardware: the path from a load or
+// store of the application to the machine.
+#pragma once
+
+#include <exception>
+#include <vector>
+
+#include "holdfast/base/bytes.h"
+#include "holdfast/engines/engine.h"
+#include "holdfast/engines/parts/basics/retry.h"
+#include "holdfast/engines/parts/basics/run_body.h"
+
+namespace holdfast {
+
+/// One thread's transaction, and what it keeps between transactions. An engine's own thread derives
+/// from it and may hide storing() and stored(), which HtmAccess calls around every store.
+template <class M>
+struct alignas(2 * kLineBytes) HtmThread : Context {
+  using Machine = M;
+  enum class Path : uint8_t {
+    outside,      ///< read-only: no hardware transaction, nothing tracked
+    transaction,  ///< inside a hardware transaction
+    locked,       ///< under the global lock, everybody else stands still
+  };
+
+  HtmThread(M& machine, int own_slot)
+      : htm(&machine.htm(own_slot)), backoff(static_cast<uint64_t>(own_slot)) {
+    slot = own_slot;
+  }
+
+  struct OldWord {
+    uint64_t* at;
+    uint64_t value;
+  };
+
+  Path path = Path::outside;
+  typename M::HtmThread* htm;
+  uint64_t stored_bytes = 0;  ///< by the body
+  std::vector<OldWord> undo;  ///< locked path only
+  Backoff backoff;
+
+  void begin(Mode new_mode, Path new_path) {
+    mode = new_mode;
+    path = new_path;
+    stored_bytes = 0;
+    nested_failure = nullptr;
+    undo.clear();
+  }
+
+  /// Before and after n bytes at p are stored.
+  void storing(const void* /*p*/, size_t /*n*/) {}
+  void stored(const void* /*p*/, size_t /*n*/) {}
+
+  /// Keeps the old values of the words under [p, p + n): the lock gives no rollback.
+  void save(void* p, size_t n) {
+    const auto first = reinterpret_cast<uintptr_t>(p) & ~uintptr_t{7};
+    const auto end = reinterpret_cast<uintptr_t>(p) + n;
+    for (uintptr_t at = first; at < end; at += 8) {
+      auto* word = reinterpret_cast<uint64_t*>(at);
+      undo.push_back({word, htm->outside_load(word)});
+    }
+  }
+
+  /// Puts the saved values back, newest first.
+  void roll_back() {
+    for (auto old = undo.rbegin(); old != undo.rend(); ++old) {
+      htm->outside_store(old->at, old->value);
+    }
+    undo.clear();
+  }
+  /// Fails the transaction even if the body goes on.
+  template <class X>
+  [[noreturn]] void leave_body(const X& why) {
+    nested_failure = std::make_exception_ptr(why);
+    throw X(why);
+  }
+};
+
+/// The static part of an engine. The transaction is found in M::context(), which may also belong to
+/// another heap, and even to another engine: covers() needs only the common part of it.
+template <class T, Tracking kTracking>
+class HtmAccess {
+ public:
+  using Thread = T;
+  using M = typename T::Machine;
+  using Path = typename T::Path;
+
+  template <class Value>
+  static Value load(const Value* p) {
+    const auto* context = static_cast<const Context*>(M::context());
+    // The first byte tells: no object lies half in a heap.
+    if (context == nullptr || !context->covers(bytes_at(p), 1)) [[unlikely]] {
+      return M::load(p);
+    }
+    const auto* t = static_cast<const Thread*>(context);
+    return t->path == Path::transaction ? t->htm->load(p) : t->htm->outside_load(p);
+  }
+
+  template <class Value>
+  static void store(Value* p, Value value) {
+    Thread* const t = writing(bytes_at(p), kBytesOf<Value>);
+    t->stored_bytes += kBytesOf<Value>;
+    t->storing(bytes_at(p), kBytesOf<Value>);
+    if (t->path == Path::transaction) [[likely]] {
+      t->htm->store(p, value);
+    } else {
+      t->save(bytes_at(p), kBytesOf<Value>);
+      t->htm->outside_store(p, value);
+    }
+    t->stored(bytes_at(p), kBytesOf<Value>);
+  }
+
+  static void load_range(void* to, const void* from, size_t n) {
+    const auto* context = static_cast<const Context*>(M::context());
+    if (context == nullptr || !context->covers(from, n)) [[unlikely]] {
+      M::copy(to, from, n);
+      return;
+    }
+    const auto* t = static_cast<const Thread*>(context);
+    if (t->path == Path::transaction) {
+      t->htm->load_range(to, from, n);
+    } else {
+      t->htm->outside_load_range(to, from, n);
+    }
+  }
+
+  static void store_range(void* to, const void* from, size_t n) {
+    Thread* const t = writing(to, n);
+    if (n == 0) {
+      return;
+    }
+    t->stored_bytes += n;
+    t->storing(to, n);
+    if (t->path == Path::transaction) [[likely]] {
+      t->htm->store_range(to, from, n);
+    } else {
+      t->save(to, n);
+      t->htm->outside_store_range(to, from, n);
+    }
+    t->stored(to, n);
+  }
+
+  /// Puts the lines of [p, p + n) into the write set by storing what is there. Nothing is logged:
+  /// the bytes do not change, and nobody else can change them meanwhile. Where loads are tracked,
+  /// and in read-only transactions, which see a snapshot, there is nothing to do.
+  static void promote(const void* p, size_t n) {
+    auto* const context = static_cast<Context*>(M::context());
+    if (kTracking == Tracking::all || n == 0 || context == nullptr ||
+        context->mode != Context::Mode::update || !context->covers(p, n)) {
+      return;
+    }
+    auto* const t = static_cast<Thread*>(context);
+    const auto end = reinterpret_cast<uintptr_t>(p) + n;
+    for (auto at = reinterpret_cast<uintptr_t>(p) & ~uintptr_t{7}; at < end;
+         at = (at & ~uintptr_t{kLineBytes - 1}) + kLineBytes) {
+      auto* const word = reinterpret_cast<uint64_t*>(at);
+      if (t->path == Path::transaction) {
+        t->htm->store(word, t->htm->load(word));
+      } else {
+        // Dooms a committer that has the line in its write set, or waits until it has published.
+        static_cast<void>(t->htm->outside_load(word));
+      }
+    }
+  }
+
+  static void fresh(const void* /*p*/, size_t /*n*/) {}  // a redo log has no use for it
+
+ private:
+  static Thread* writing(const void* p, size_t n) {
+    auto* const context = static_cast<Context*>(M::context());
+    if (context == nullptr || context->mode != Context::Mode::update || !context->covers(p, n))
+        [[unlikely]] {
+      throw_stray_store(context, p);
+    }
+    return static_cast<Thread*>(context);
+  }
+};
+
+}  // namespace holdfast

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What engines with transactions in software share: attempts until one commits, and who is told
+// what. What a transaction is, what its commit does and who gives way to whom is theirs.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "holdfast/engines/parts/basics/slot_statistics.h"
+#include "holdfast/engines/parts/isolation/stm/software_transaction.h"
+
+namespace holdfast {
+
+/// Thread: a SoftwareContext with
+///   writes, backoff          its write set; its Backoff
+///   release_unchanged()      gives up what an attempt that stored nothing has taken
+/// Way: RightOfWay, or what has a Claim like it.
+/// Derived:
+///   void begin(Thread& t, Context::Mode mode, uint64_t aborts)
+///                            an attempt, after so many that were aborted
+///   bool commit(Thread& t)   publishes t.writes, which are not empty, and gives up what it has
+///                            taken. False: what was read is no longer valid; nothing has changed.
+///                            Throws Error for what cannot be committed, MediumFailure.
+///   void before_answer(const Thread& t)
+///                            before the caller learns what a transaction that stored nothing, or
+///                            failed, has read
+template <class M, class Derived, class Thread, class Way>
+class SoftwareEngine : public SoftwareAccess<M, Thread> {
+ public:
+  using Machine = M;
+
+  void update(FunctionRef<void()> body) {
+    Thread& t = here();
+    const TransactionScope<M> scope(TransactionKind::update);
+    typename Way::Claim claim(way_, t.backoff);
+    for (;;) {
+      claim.await();
+      M::phase(Phase::execute);
+      derived().begin(t, Context::Mode::update, claim.aborts());
+      const std::exception_ptr failure = run_body<M>(t, body);
+      if (finish_update(t, failure)) {
+        break;
+      }
+      abandon(t, claim);
+    }
+    statistics_.at(t.slot).update_commits += 1;
+    statistics_.at(t.slot).bytes_stored += t.stored_bytes;
+  }
+
+  void read(FunctionRef<void()> body) {
+    Thread& t = here();
+    const TransactionScope<M> scope(TransactionKind::read);
+    typename Way::Claim claim(way_, t.backoff);
+    for (;;) {
+      claim.await();
+      M::phase(Phase::execute);
+      derived().begin(t, Context::Mode::read, claim.aborts());
+      const std::exception_ptr failure = run_body<M>(t, body);
+      if (t.doomed) {
+        abandon(t, claim);
+        continue;
+      }
+      derived().before_answer(t);
+      if (failure) {
+        fail(t, failure);
+      }
+      break;
+    }
+    statistics_.at(t.slot).read_commits += 1;
+  }
+
+  Statistics statistics() const { return statistics_.sum(); }
+
+ protected:
+  ~SoftwareEngine() = default;
+
+  /// That of the next slot.
+  void add_thread(std::unique_ptr<Thread> thread, const Regions& regions) {
+    thread->data = regions.data;
+    thread->capacity = regions.capacity;
+    threads_.push_back(std::move(thread));
+  }
+
+  Thread& here() {
+    const int slot = machine_.self();
+    if (slot < 0 || static_cast<size_t>(slot) >= threads_.size()) [[unlikely]] {
+      throw too_many_threads();
+    }
+    return *threads_[static_cast<size_t>(slot)];
+  }
+
+  M& machine_;
+  Way way_;
+  SlotStatistics<M> statistics_;
+
+ private:
+  friend Derived;
+  /// `way`: what Way takes beside the machine. The derived class adds the threads.
+  template <class... WayArguments>
+  explicit SoftwareEngine(M& machine, WayArguments... way)
+      : machine_(machine), way_(machine, way...), statistics_(machine) {}
+  SoftwareEngine(const SoftwareEngine&) = delete;
+  SoftwareEngine& operator=(const SoftwareEngine&) = delete;
+
+  Derived& derived() { return static_cast<Derived&>(*this); }
+
+  /// False: to be tried again.
+  bool finish_update(Thread& t, const std::exception_ptr& failure) {
+    if (t.doomed) {
+      return false;
+    }
+    if (failure) [[unlikely]] {
+      // What the body has seen was consistent, and the exception tells of it.
+      t.release_unchanged();
+      derived().before_answer(t);
+      fail(t, failure);
+    }
+    if (t.writes.empty()) {
+      derived().before_answer(t);
+      return true;
+    }
+    M::phase(Phase::commit);
+    try {
+      return derived().commit(t);
+    } catch (const Error&) {
+      t.release_unchanged();
+      statistics_.at(t.slot).user_aborts += 1;
+      throw;
+    }
+  }
+
+  void abandon(Thread& t, typename Way::Claim& claim) {
+    M::phase(Phase::aborted);
+    t.release_unchanged();
+    auto& counts = statistics_.at(t.slot);
+    counts.aborts[static_cast<size_t>(AbortCause::conflict)] += 1;
+    const bool held = claim.held();
+    claim.aborted();
+    counts.lock_fallbacks += claim.held() && !held ? 1 : 0;
+  }
+
+  [[noreturn]] void fail(Thread& t, const std::exception_ptr& failure) {
+    statistics_.at(t.slot).user_aborts += 1;
+    std::rethrow_exception(failure);
+  }
+
+  std::vector<std::unique_ptr<Thread>> threads_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "holdfast/engines/parts/basics/retry.h"
+
+namespace holdfast {
+
+/// A reader-writer lock in one word that prefers readers, as glibc's pthread_rwlock_t, and so
+/// std::shared_timed_mutex, does by default: a reader counts itself and is inside unless a writer
+/// is; a writer enters when nobody is there. Readers that come and go without a gap keep writers
+/// out for ever, and all of them write the same line.
+template <class M>
+class ReadersFirstLock {
+ public:
+  explicit ReadersFirstLock(M& machine)
+      : machine_(machine), writers_(machine), line_(make_array<Line>(machine, 1)) {}
+
+  /// For a writer.
+  void lock() {
+    writers_.acquire();
+    uint64_t nobody = 0;
+    while (!line_->word.compare_exchange(nobody, kWriter)) {
+      if (machine_.skips(Site{"readers_first.drain"})) {
+        line_->word.fetch_add(kWriter);
+        return;
+      }
+      const PhaseScope<M> waiting(Phase::lock_wait);
+      machine_.wait_while(line_->word, nobody);
+      nobody = 0;
+    }
+  }
+  void unlock() {
+    line_->word.fetch_add(-kWriter);
+    writers_.release();
+  }
+
+  void enter() {
+    uint64_t seen = line_->word.fetch_add(kReader);
+    while ((seen & kWriter) != 0 && !machine_.skips(Site{"readers_first.writer"})) {
+      const PhaseScope<M> waiting(Phase::lock_wait);
+      machine_.wait_while(line_->word, seen);
+      seen = line_->word.load();
+    }
+  }
+  void leave() { line_->word.fetch_add(-kReader); }
+
+ private:
+  static constexpr uint64_t kWriter = 1;
+  static constexpr uint64_t kReader = 2;
+
+  struct alignas(2 * kLineBytes) Line {
+    typename M::template Atomic<uint64_t> word{};
+  };
+  M& machine_;
+  GlobalLock<M> writers_;  // their queue
+  Line* line_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+// Definitions of Heap's longer members; included by heap.h.
+#pragma once
+
+#include "holdfast/heap/inspect.h"
+
+namespace holdfast {
+
+template <class E>
+Result<std::unique_ptr<Heap<E>>> Heap<E>::create(Machine& machine, const CreateOptions& options) {
+  auto description = EngineFactory<E>::describe(options.engine);
+  if (!description) {
+    return description.status();
+  }
+  if (Status status = check_option_names(**description, options.options); !status.ok()) {
+    return status;
+  }
+  std::unique_ptr<Heap> heap(new Heap(machine));
+  try {
+    Status status = heap->file_.create(options, **description);
+    if (status.ok()) {
+      status = heap->start(*description, options.engine, options.options,
+                           static_cast<int>(heap->superblock().slots));
+    }
+    if (status.ok()) {
+      status = heap->fill(options);
+    }
+    if (status.ok()) {
+      // Last: a file whose creation was interrupted has no superblock and is not taken for a heap.
+      status = heap->file_.publish();
+    }
+    if (!status.ok()) {
+      return status;
+    }
+  } catch (const MediumFailure& failure) {
+    return failure.status();
+  }
+  heap->closed_ = false;
+  return heap;
+}
+
+/// Whether the medium took the content over instead of having it copied.
+template <class E>
+bool Heap<E>::adopt(std::byte* to, const std::byte* content, size_t n) {
+  if constexpr (requires { machine_.medium().adopt(to, content, n); }) {
+    return machine_.medium().adopt(to, content, n);
+  } else {
+    return false;
+  }
+}
+
+template <class E>
+Status Heap<E>::fill(const CreateOptions& o) {
+  const Regions& r = regions();
+  if (o.content != nullptr) {
+    if (o.content_bytes > r.bytes) {
+      return {Code::invalid_argument, "the content is larger than the heap"};
+    }
+    // A copy-on-write working copy need not show what its home gets from now on.
+    std::byte* const copies[] = {r.home, r.twin, r.data != r.home ? r.data : nullptr};
+    for (std::byte* to : copies) {
+      if (to != nullptr && !adopt(to, o.content, o.content_bytes)) {
+        Machine::copy(to, o.content, o.content_bytes);
+        machine_.pwb_range(to, o.content_bytes, Site{"heap.content"});
+      }
+    }
+    machine_.psync(Site{"heap.content.sync"});
+  }
+  Status status = engine_->format();
+  if (status.ok()) {
+    status = engine_->recover(recovery_);
+  }
+  if (!status.ok()) {
+    return status;
+  }
+  const auto arenas = static_cast<size_t>(file_.superblock().slots);
+  if (o.content == nullptr && DataHeader<E>::bytes(arenas) > r.bytes) {
+    return {Code::invalid_argument, "the heap's metadata for " + std::to_string(arenas) +
+                                        " threads takes " +
+                                        std::to_string(DataHeader<E>::bytes(arenas)) +
+                                        " bytes; make the heap larger, or lower max_threads"};
+  }
+  auto format = [&] {
+    if (o.content == nullptr) {
+      Allocator<E>::format(r.data, file_.superblock().chunk_bytes, arenas, r.bytes);
+    } else {
+      header()->limit = r.bytes / header()->chunk_bytes;
+    }
+  };
+  engine_->update(format);
+  return {};
+}
+
+template <class E>
+Result<std::unique_ptr<Heap<E>>> Heap<E>::open(Machine& machine, const OpenOptions& options) {
+  std::unique_ptr<Heap> heap(new Heap(machine));
+  try {
+    Status status = heap->file_.read();
+    if (!status.ok()) {
+      return status;
+    }
+    const Superblock& s = heap->file_.superblock();
+    if (!options.engine.empty() && options.engine != s.engine) {
+      return Status(Code::wrong_format,
+                    heap->file_.name() + ": the heap belongs to engine '" + s.engine + "', not '" +
+                        options.engine +
+                        "'; open it with that engine, or change it with `holdfast convert`");
+    }
+    auto description = EngineFactory<E>::describe(s.engine);
+    if (!description) {
+      return Status(description.status().code(),
+                    heap->file_.name() + ": " + description.status().message());
+    }
+    Options merged = s.options;
+    merged.insert(options.options.begin(), options.options.end());
+    status = check_option_names(**description, merged);
+    if (status.ok()) {
+      status = heap->map_and_recover(*description, merged);
+    }
+    if (!status.ok()) {
+      return status;
+    }
+  } catch (const MediumFailure& failure) {
+    return failure.status();
+  } catch (const Error& error) {
+    return error.status();
+  }
+  heap->closed_ = false;
+  return heap;
+}
+
+/// Maps the regions and recovers. Where the metadata looks damaged before recovery, which an
+/// interrupted transaction may explain, recovery is rehearsed first: damage leaves the file as it
+/// was.
+template <class E>
+Status Heap<E>::map_and_recover(const Description* description, const Options& options) {
+  Status status = file_.map_regions(description->layout);
+  if (status.ok() && !(metadata(regions().home).ok() && metadata(regions().twin).ok())) {
+    file_.unmap_regions();
+    status = rehearse(description, options);
+    if (status.ok()) {
+      status = file_.map_regions(description->layout);
+    }
+  }
+  if (status.ok()) {
+    status = recover(description, options);
+  }
+  if (!status.ok()) {
+    const bool named = status.message().rfind(file_.name(), 0) == 0;
+    return {status.code(), (named ? "" : file_.name() + ": ") + status.message()};
+  }
+  return announce_growth();
+}
+
+/// Recovers on private mappings, and forgets it: says what recovery would come to.
+template <class E>
+Status Heap<E>::rehearse(const Description* description, const Options& options) {
+  Status status = file_.map_regions(description->layout, true);
+  if (status.ok()) {
+    status = recover(description, options);
+  }
+  machine_.set_background(nullptr);
+  engine_.reset();
+  file_.unmap_regions();
+  recovery_ = RecoveryReport();
+  return status;
+}
+
+/// On the regions as they are mapped.
+template <class E>
+Status Heap<E>::recover(const Description* description, const Options& options) {
+  const Superblock& s = file_.superblock();
+  Status status = start(description, s.engine, options, static_cast<int>(s.slots));
+  if (status.ok()) {
+    status = engine_->recover(recovery_);
+  }
+  return status.ok() ? metadata(regions().data) : status;
+}
+
+/// Whether the allocator's metadata in this copy of the data is sound; null is.
+template <class E>
+Status Heap<E>::metadata(std::byte* data) const {
+  const Superblock& s = file_.superblock();
+  return data == nullptr ? Status()
+                         : check_header<E>(data, regions().bytes, s.chunk_bytes, s.slots);
+}
+
+template <class E>
+std::optional<RootInfo> Heap<E>::describe(std::string_view name) const {
+  const Root<E>* root = roots().find(name);
+  if (root == nullptr) {
+    return std::nullopt;
+  }
+  return RootInfo{std::string(name), root_string(root->type), root->version, root->bytes,
+                  root->object};
+}
+
+template <class E>
+Result<std::byte*> Heap<E>::find_root(std::string_view name, const RootType& type,
+                                      const RootMigration* migrate) {
+  std::optional<RootInfo> info;
+  Status status = read([&] { info = describe(name); });
+  if (!status.ok()) {
+    return status;
+  }
+  if (!info) {
+    return no_root(file_.name(), name);
+  }
+  if (type.is_of(*info)) {
+    return info->object;
+  }
+  if (migrate == nullptr || info->type != type.name || info->version == type.version) {
+    return other_root(file_.name(), *info, type);
+  }
+  std::byte* object = nullptr;
+  status = update([&] {
+    object = (*migrate)(*info);
+    roots().remove(roots().find(name));
+    roots().add(name, type, object);
+  });
+  return status.ok() ? Result<std::byte*>(object) : Result<std::byte*>(std::move(status));
+}
+
+template <class E>
+Status Heap<E>::add_root(std::string_view name, const RootType& type,
+                         FunctionRef<std::byte*()> make) {
+  return update([&] { roots().add(name, type, make()); });
+}
+
+template <class E>
+Status Heap<E>::announce_growth() {
+  const Superblock& s = file_.superblock();
+  // A crash may have come between the growth of the file and the transaction that announced it.
+  const uint64_t limit = regions().bytes / s.chunk_bytes;
+  if (header()->limit < limit) {
+    auto announce = [&] { header()->limit = limit; };
+    engine_->update(announce);
+  }
+  return {};
+}
+
+template <class E>
+template <class NativeOptions>
+Result<std::unique_ptr<Heap<E>>> Heap<E>::create(const std::string& path,
+                                                 const CreateOptions& options,
+                                                 NativeOptions native) {
+  if (options.max_threads < 1 || options.max_threads > kMaxThreads) {
+    return Status(Code::invalid_argument,
+                  "max_threads is from 1 to " + std::to_string(kMaxThreads));
+  }
+  native.create = true;
+  native.max_threads = options.max_threads;
+  auto machine = Machine::open(path, native);
+  if (!machine) {
+    return machine.status();
+  }
+  auto heap = create(**machine, options);
+  if (heap) {
+    (*heap)->owned_ = std::move(*machine);
+  } else {
+    remove_file(path);  // what creation left behind is not a heap
+  }
+  return heap;
+}
+
+template <class E>
+template <class NativeOptions>
+Result<std::unique_ptr<Heap<E>>> Heap<E>::open(const std::string& path, const OpenOptions& options,
+                                               NativeOptions native) {
+  native.create = false;
+  native.max_threads = recorded_threads(path, native.max_threads);
+  auto machine = Machine::open(path, native);
+  if (!machine) {
+    return machine.status();
+  }
+  auto heap = open(**machine, options);
+  if (heap) {
+    (*heap)->owned_ = std::move(*machine);
+  }
+  return heap;
+}
+
+template <class E>
+Status Heap<E>::why_not_ready(Context::Mode mode) {
+  if constexpr (requires { machine_.forked_child(); }) {
+    if (machine_.forked_child()) {
+      return {Code::misuse,
+              file_.name() + ": the heap was opened before fork(); open it anew in the child"};
+    }
+  }
+  if (machine_.failed()) {
+    return machine_.failure();
+  }
+  if (closed_) {
+    return {Code::misuse, "the heap is closed"};
+  }
+  if (mode == Context::Mode::update && read_only_) {
+    return {Code::misuse, file_.name() + ": the heap was opened read-only"};
+  }
+  if (machine_.self() < 0) {
+    return {Code::too_many_threads,
+            file_.name() + ": more than " + std::to_string(machine_.slots()) +
+                " threads use the heap; create it with a larger max_threads, or end some threads"};
+  }
+  return {};
+}
+
+template <class E>
+Status Heap<E>::nested(Context& outer, Context::Mode mode, FunctionRef<void()> body) {
+  if (outer.data != regions().data) {
+    return {Code::misuse,
+            "a transaction of another heap is running on this thread; one transaction changes one "
+            "heap"};
+  }
+  if (mode == Context::Mode::update && outer.mode == Context::Mode::read) {
+    return {Code::misuse,
+            "update() was called inside read(); use update() for the outer transaction too"};
+  }
+  try {
+    body();
+  } catch (const TransactionAbort&) {
+    throw;
+  } catch (...) {
+    outer.nested_failure = std::current_exception();
+    throw;
+  }
+  return {};
+}
+
+template <class E>
+Status Heap<E>::grow(size_t bytes) {
+  uint64_t expected = 0;
+  while (!growing_->compare_exchange(expected, 1)) {
+    machine_.wait_while(*growing_, uint64_t{1});
+    expected = 0;
+  }
+  Status status;
+  try {
+    if (regions().bytes < bytes) {  // else another thread has just done it
+      status = file_.grow(bytes);
+      if (status.ok()) {
+        engine_->grown(regions().bytes);
+        auto announce = [&] { header()->limit = regions().bytes / header()->chunk_bytes; };
+        engine_->update(announce);
+      }
+    }
+  } catch (const MediumFailure& failure) {
+    status = failure.status();
+  }
+  growing_->store(0);
+  return status;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "holdfast/machine/native/htm/hardware_htm.h"
+#include "holdfast/machine/native/htm/soft_htm.h"
+
+namespace holdfast::native {
+
+/// The transactions of one thread, in software or in hardware, as the machine was opened; see
+/// "Hardware transactional memory" in machine.h. Called by that thread only.
+///
+/// Which of the two is asked at every access, by a pointer that `soft` needs anyway: a branch that
+/// always goes the same way.
+class alignas(2 * kLineBytes) HtmThread : private SoftThread {
+ public:
+  HtmThread(SoftShared& shared, int slot, bool suspends) : SoftThread(shared, slot) {
+    if (!in_software() && suspends) {
+      hardware_.prepare_to_suspend();
+    }
+  }
+
+  [[gnu::always_inline]] AbortCause begin(Tracking tracking) {
+    if (in_software()) [[likely]] {
+      return SoftThread::begin(tracking);
+    }
+    return hardware_.begin(tracking);
+  }
+  void suspend() { in_software() ? SoftThread::suspend() : HardwareThread::suspend(); }
+  void resume() { in_software() ? SoftThread::resume() : HardwareThread::resume(); }
+  void track(Tracking tracking) {
+    in_software() ? SoftThread::track(tracking) : HardwareThread::track(tracking);
+  }
+  void commit() { in_software() ? SoftThread::commit() : HardwareThread::commit(); }
+  [[noreturn]] void abort() {
+    if (in_software()) {
+      SoftThread::abort();
+    }
+    HardwareThread::abort();
+  }
+  AbortCause caught() { return in_software() ? SoftThread::caught() : hardware_.caught(); }
+  /// In hardware this does not return when a transaction is open: begin() does, with cause other.
+  void cancel() { in_software() ? SoftThread::cancel() : HardwareThread::cancel(); }
+  bool open() const { return in_software() ? SoftThread::open() : HardwareThread::open(); }
+  bool doomed() const { return in_software() ? SoftThread::doomed() : HardwareThread::doomed(); }
+
+  /// Suspends, calls F(a, b), resumes; run_suspended() in engines/common says what f may do.
+  template <auto F, class A, class B>
+  void suspended(A& a, B& b) {
+    if (in_software()) [[likely]] {
+      SoftThread::suspend();
+      F(a, b);
+      SoftThread::resume();
+    } else {
+      hardware_.suspended([](void* x, void* y) { F(*static_cast<A*>(x), *static_cast<B*>(y)); }, &a,
+                          &b);
+    }
+  }
+
+  template <Word T>
+  T load(const T* p) {
+    return in_software() ? SoftThread::load(p) : HardwareThread::load(p);
+  }
+  template <Word T>
+  void store(T* p, T value) {
+    in_software() ? SoftThread::store(p, value) : HardwareThread::store(p, value);
+  }
+  void load_range(void* to, const void* from, size_t n) {
+    in_software() ? SoftThread::load_range(to, from, n) : HardwareThread::load_range(to, from, n);
+  }
+  void store_range(void* to, const void* from, size_t n) {
+    in_software() ? SoftThread::store_range(to, from, n) : HardwareThread::store_range(to, from, n);
+  }
+
+  // From outside: coherence dooms whoever must be doomed.
+  template <Word T>
+  T outside_load(const T* p) {
+    return in_software() ? SoftThread::outside_load(p) : HardwareThread::load(p);
+  }
+  template <Word T>
+  void outside_store(T* p, T value) {
+    in_software() ? SoftThread::outside_store(p, value) : HardwareThread::store(p, value);
+  }
+  void outside_load_range(void* to, const void* from, size_t n) {
+    in_software() ? SoftThread::outside_load_range(to, from, n)
+                  : HardwareThread::load_range(to, from, n);
+  }
+  void outside_store_range(void* to, const void* from, size_t n) {
+    in_software() ? SoftThread::outside_store_range(to, from, n)
+                  : HardwareThread::store_range(to, from, n);
+  }
+
+ private:
+  HardwareThread hardware_;
+};
+
+}  // namespace holdfast::native

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Intel's Restricted Transactional Memory, instruction by instruction (Intel SDM 1, chapter 16).
+// Inline assembly, so that the rest of the program is compiled for any x86-64.
+#pragma once
+
+#include <cstdint>
+
+#include "holdfast/machine/machine.h"
+#include "holdfast/machine/native/htm/hardware_status.h"
+#include "holdfast/machine/native/support/options.h"
+
+namespace holdfast::native::hardware {
+
+inline constexpr HtmBackend kBackend = HtmBackend::rtm;
+inline constexpr bool kSuspends = false;
+
+/// Where begin() has arrived: inside a transaction, or behind one that was rolled back.
+struct Arrival {
+  bool inside;
+  uint64_t status;
+  AbortCause cause() const { return rtm_cause(static_cast<uint32_t>(status)); }
+};
+
+/// Loads and stores are tracked, whatever is asked for.
+[[gnu::always_inline]] inline Arrival begin(Tracking /*tracking*/) {
+  constexpr uint32_t kInside = ~uint32_t{0};
+  uint32_t eax = kInside;  // NOLINT(misc-const-correctness): changed by an abort
+  // An abort goes on at the label, with EAX changed and nothing else: to the compiler, a plain
+  // instruction with one result.
+  asm volatile("xbegin 1f\n1:" : "+a"(eax)::"memory");
+  return {eax == kInside, eax};
+}
+
+inline void end() {
+  asm volatile("xend" ::: "memory");
+}
+
+/// Outside of a transaction it does nothing.
+template <uint8_t kCode>
+inline void abort() {
+  asm volatile("xabort %0" ::"i"(kCode) : "memory");
+}
+
+inline bool active() {
+  bool inside;
+  asm volatile("xtest" : "=@ccnz"(inside)::"memory");
+  return inside;
+}
+
+/// Who is doomed does not get to ask.
+inline bool doomed() {
+  return false;
+}
+
+inline void suspend() {}
+inline void resume() {}
+
+inline void suspend_loads() {
+  asm volatile("xsusldtrk" ::: "memory");
+}
+inline void resume_loads() {
+  asm volatile("xresldtrk" ::: "memory");
+}
+
+}  // namespace holdfast::native::hardware

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/machine/native/medium/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+namespace holdfast::native {
+namespace {
+
+Status not_regular(const std::string& path, mode_t mode) {
+  return {Code::invalid_argument,
+          path + (S_ISDIR(mode) ? " is a directory; name a file in it"
+                                : " is not an ordinary file; a heap lives in one")};
+}
+
+/// From the kernel's description of an open file, which lists its locks:
+/// "lock:   1: OFDLCK ADVISORY  WRITE -1 fe:00:131081 0 EOF"
+bool holds_lock(const std::filesystem::path& description) {
+  std::ifstream lines(description);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("lock:", 0) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// "process 4711", if the system shows who has the file open. The lists of locks do not: they give
+/// no process for a lock that belongs to an open file.
+std::string lock_holder(int fd) {
+  namespace fs = std::filesystem;
+  struct stat wanted{};
+  std::error_code error;
+  if (fstat(fd, &wanted) != 0) {
+    return "another process";
+  }
+  for (const fs::directory_entry& process : fs::directory_iterator("/proc", error)) {
+    const std::string id = process.path().filename();
+    if (id.find_first_not_of("0123456789") != std::string::npos) {
+      continue;
+    }
+    for (const fs::directory_entry& open : fs::directory_iterator(process.path() / "fd", error)) {
+      struct stat found{};
+      if (::stat(open.path().c_str(), &found) == 0 && found.st_ino == wanted.st_ino &&
+          found.st_dev == wanted.st_dev &&
+          holds_lock(process.path() / "fdinfo" / open.path().filename())) {
+        return id == std::to_string(getpid()) ? "this process" : "process " + id;
+      }
+    }
+  }
+  return "another process";
+}
+
+/// A lock on the whole file. It belongs to the open file and goes with it: also when the process is
+/// killed, and not when a forked child closes its copy.
+struct flock whole_file(short type) {
+  struct flock range{};
+  range.l_type = type;
+  range.l_whence = SEEK_SET;
+  return range;
+}
+
+Status lock(const File& file, short type) {
+  struct flock range = whole_file(type);
+  if (fcntl(file.fd(), F_OFD_SETLK, &range) == 0) {
+    return {};
+  }
+  if (errno != EAGAIN && errno != EACCES) {
+    return file_error(file.path(), "cannot be locked", errno);
+  }
+  return {Code::busy, file.path() + " is in use by " + lock_holder(file.fd()) +
+                          "; close it there first (`holdfast info` works meanwhile)"};
+}
+
+Status check_regular(const File& file) {
+  struct stat info{};
+  if (fstat(file.fd(), &info) != 0) {
+    return file_error(file.path(), "cannot be examined", errno);
+  }
+  return S_ISREG(info.st_mode) ? Status() : not_regular(file.path(), info.st_mode);
+}
+
+/// A new file's name survives a power cut only once its directory is on the medium.
+Status sync_directory(const std::string& path) {
+  std::string directory = std::filesystem::path(path).parent_path().string();
+  if (directory.empty()) {
+    directory = ".";
+  }
+  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) {
+    return file_error(directory, "cannot be opened to make the new name durable", errno);
+  }
+  // EINVAL: a file system that has nothing to synchronise.
+  const int error = fsync(fd) == 0 || errno == EINVAL ? 0 : errno;
+  ::close(fd);
+  return error == 0 ? Status() : file_error(directory, "cannot be written to its medium", error);
+}
+
+Result<File> open_existing(const std::string& path, int flags) {
+  // Not blocking: a name can lead to a pipe.
+  const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) {
+    return file_error(path, "cannot be opened", errno);
+  }
+  File file(fd, path);
+  if (Status status = check_regular(file); !status.ok()) {
+    return status;
+  }
+  return file;
+}
+
+}  // namespace
+
+File::~File() {
+  if (fd_ >= 0) {
+    ::close(fd_);
+  }
+}
+
+Status file_error(const std::string& path, const std::string& what, int error) {
+  switch (error) {
+    case ENOENT:
+      return {Code::not_found, path + " does not exist; create it first, or check the name"};
+    case EEXIST:
+      return {Code::already_exists,
+              path + " exists already; open it, delete it, or choose another name"};
+    case EISDIR:
+      return {Code::invalid_argument, path + " is a directory; name a file in it"};
+    case ENOTDIR:
+      return {Code::not_found, path + ": a part of the path is not a directory; check the name"};
+    case EACCES:
+    case EPERM:
+      return {Code::permission_denied, path +
+                                           ": no permission; check the owner and mode of the "
+                                           "file and of its directory"};
+    case EROFS:
+      return {Code::permission_denied, path + " is on a read-only file system; open it read-only"};
+    case ENOSPC:
+    case EDQUOT:
+      return {Code::out_of_space, path + ": the disk or the quota is full; make room"};
+    case EFBIG:
+      return {Code::out_of_space, path +
+                                      ": larger than the file system or the process's file size "
+                                      "limit allows"};
+    default:
+      return {Code::io_error,
+              path + ' ' + what + " (" + std::generic_category().message(error) + ')'};
+  }
+}
+
+Result<File> create_file(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) {
+    return file_error(path, "cannot be created", errno);
+  }
+  File file(fd, path);
+  Status status = lock(file, F_WRLCK);
+  if (status.ok()) {
+    status = sync_directory(path);
+  }
+  if (!status.ok()) {
+    ::unlink(path.c_str());
+    return status;
+  }
+  return file;
+}
+
+Result<File> open_file(const std::string& path, Access access) {
+  auto file = open_existing(path, access == Access::change ? O_RDWR : O_RDONLY);
+  if (file && access != Access::look) {
+    const short type = access == Access::change ? F_WRLCK : F_RDLCK;
+    if (Status status = lock(*file, type); !status.ok()) {
+      return status;
+    }
+  }
+  return file;
+}
+
+Result<FileSize> File::size() const {
+  struct stat info{};
+  if (fstat(fd_, &info) != 0) {
+    return file_error(path_, "cannot be examined", errno);
+  }
+  return FileSize{static_cast<uint64_t>(info.st_size), static_cast<uint64_t>(info.st_blocks) * 512};
+}
+
+Result<size_t> File::read(void* to, size_t n) const {
+  ssize_t got = 0;
+  do {
+    got = ::pread(fd_, to, n, 0);
+  } while (got < 0 && errno == EINTR);
+  return got < 0 ? Result<size_t>(file_error(path_, "cannot be read", errno))
+                 : Result<size_t>(static_cast<size_t>(got));
+}
+
+Result<bool> File::has_writer() const {
+  struct flock range = whole_file(F_RDLCK);
+  if (fcntl(fd_, F_OFD_GETLK, &range) != 0) {
+    return file_error(path_, "cannot be examined for locks", errno);
+  }
+  return range.l_type != F_UNLCK;
+}
+
+}  // namespace holdfast::native

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/machine/native/medium/medium.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+
+namespace holdfast {
+namespace {
+
+size_t round_up(size_t n) {
+  return (n + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
+std::string hex(const void* p) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%p", p);
+  return text;
+}
+
+/// Exact or not at all when an address is given. It goes to the kernel as a hint: a free range is
+/// taken as with MAP_FIXED_NOREPLACE, and a sanitizer may turn down what its shadow needs.
+void* map_at(std::byte* address, size_t n, int protection, int flags, int fd, size_t offset) {
+  void* p = mmap(address, n, protection, flags, fd, static_cast<off_t>(offset));
+  if (p != MAP_FAILED && address != nullptr && p != address) {
+    munmap(p, n);
+    errno = EEXIST;
+    return MAP_FAILED;
+  }
+  if (p != MAP_FAILED) {
+    madvise(p, n, MADV_DONTFORK);  // a child must not store to the heap; see ForkGuard
+  }
+  return p;
+}
+
+}  // namespace
+
+NativeMedium::NativeMedium(native::File file, size_t bytes, native::Persistence persistence,
+                           const NativeOptions& options)
+    : file_(std::move(file)),
+      persistence_(std::move(persistence)),
+      read_only_(options.read_only),
+      sync_(file_.fd(), file_.path(), options.sync),
+      bytes_(bytes) {}
+
+NativeMedium::~NativeMedium() {
+  for (const Range& range : reserved_) {
+    munmap(range.begin, range.bytes);
+  }
+}
+
+Status NativeMedium::grow(size_t n) {
+  if (read_only_) {
+    return {Code::permission_denied, name() + " is open read-only and cannot grow"};
+  }
+  const std::lock_guard lock(mutex_);
+  const size_t old = bytes_.load(std::memory_order_relaxed);
+  if (n <= old) {
+    return {};
+  }
+  // Real blocks: a hole would kill the process at a store once the disk is full.
+  int error = 0;
+  do {
+    error = posix_fallocate(file_.fd(), static_cast<off_t>(old), static_cast<off_t>(n - old));
+  } while (error == EINTR);
+  if (error != 0) {
+    const int restored = ftruncate(file_.fd(), static_cast<off_t>(old));
+    (void)restored;  // a longer file is harmless: bytes_ stands
+    const Status status = native::file_error(name(), "cannot grow", error);
+    return {status.code(), status.message() + " (growing from " + std::to_string(old) + " to " +
+                               std::to_string(n) + " bytes)"};
+  }
+  if (domain() != Domain::process) {
+    try {
+      sync_.wait_durable();  // the new length, before anything refers to it
+    } catch (const MediumFailure& failure) {
+      return failure.status();
+    }
+  }
+  bytes_.store(n, std::memory_order_release);
+  return {};
+}
+
+std::byte* NativeMedium::base_candidate(int k) const {
+  // Places where neither the kernel nor the loader puts anything by itself. The first is below the
+  // position-independent programs, and application memory for AddressSanitizer and ThreadSanitizer
+  // too; so is the third, above them. Of the others each sanitizer has one for its shadow.
+  struct Window {
+    uintptr_t begin;
+    uintptr_t end;
+  };
+  constexpr Window kWindows[] = {{0x5500'0000'0000, 0x5555'0000'0000},
+                                 {0x20'0000'0000, 0x80'0000'0000},
+                                 {0x5660'0000'0000, 0x5680'0000'0000},
+                                 {0x2000'0000'0000, 0x2100'0000'0000}};
+  constexpr uintptr_t kStep = uintptr_t{8} << 30;  // the default capacity of a heap
+  auto number = static_cast<uintptr_t>(k);
+  if (k < 0) {
+    return nullptr;
+  }
+  for (const Window& window : kWindows) {
+    const uintptr_t heaps = (window.end - window.begin) / kStep;
+    if (number < heaps) {
+      return reinterpret_cast<std::byte*>(window.begin + number * kStep);
+    }
+    number -= heaps;
+  }
+  return nullptr;
+}
+
+Result<std::byte*> NativeMedium::reserve(size_t n, std::byte* address) {
+  if (n == 0 || reinterpret_cast<uintptr_t>(address) % kPageBytes != 0) {
+    return Status(Code::invalid_argument, name() + ": a reservation needs a page-aligned address");
+  }
+  n = round_up(n);
+  const std::lock_guard lock(mutex_);
+  reserved_.reserve(reserved_.size() + 1);
+  void* p = map_at(address, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) {
+    if (errno == EEXIST) {
+      return Status(Code::busy, name() + ": the address range at " + hex(address) + " (" +
+                                    std::to_string(n) + " bytes) is taken in this process");
+    }
+    return Status(Code::out_of_space, name() + ": cannot reserve " + std::to_string(n) +
+                                          " bytes of address space; lower max_bytes");
+  }
+  reserved_.push_back({static_cast<std::byte*>(p), n});
+  return static_cast<std::byte*>(p);
+}
+
+Status NativeMedium::check_map(size_t offset, size_t n, const std::byte* address) const {
+  if (n == 0 || offset % kPageBytes != 0 ||
+      reinterpret_cast<uintptr_t>(address) % kPageBytes != 0) {
+    return {Code::invalid_argument, name() + ": a mapping needs whole pages"};
+  }
+  const size_t end = round_up(bytes());
+  if (offset > end || n > end - offset) {
+    return {Code::invalid_argument,
+            name() + ": bytes " + std::to_string(offset) + " to " + std::to_string(offset + n) +
+                " lie beyond the end of the file (" + std::to_string(bytes()) + ")"};
+  }
+  return {};
+}
+
+bool NativeMedium::is_reserved(const std::byte* p, size_t n) const {
+  return std::any_of(reserved_.begin(), reserved_.end(),
+                     [&](const Range& range) { return range.contains(p, n); });
+}
+
+Result<std::byte*> NativeMedium::map(size_t offset, size_t n, std::byte* address, MapMode mode) {
+  if (Status status = check_map(offset, n, address); !status.ok()) {
+    return status;
+  }
+  const std::lock_guard lock(mutex_);
+  int flags = MAP_PRIVATE;
+  if (mode == MapMode::shared && !read_only_) {
+    flags = persistence_.map_sync ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
+  }
+  if (address != nullptr && is_reserved(address, n)) {
+    flags |= MAP_FIXED;
+  }
+  void* p = map_at(address, n, PROT_READ | PROT_WRITE, flags, file_.fd(), offset);
+  if (p == MAP_FAILED) {
+    if (errno == EEXIST) {
+      return Status(Code::busy, name() + ": the address range at " + hex(address) + " (" +
+                                    std::to_string(n) + " bytes) is taken in this process");
+    }
+    return errno == ENOMEM ? Status(Code::out_of_space,
+                                    name() + ": the system has no memory for a mapping of " +
+                                        std::to_string(n) + " bytes")
+                           : native::file_error(name(), "cannot be mapped", errno);
+  }
+  return static_cast<std::byte*>(p);
+}
+
+void NativeMedium::unmap(std::byte* p, size_t n) {
+  n = round_up(n);
+  const std::lock_guard lock(mutex_);
+  const auto whole = std::find_if(reserved_.begin(), reserved_.end(), [&](const Range& range) {
+    return range.begin == p && range.bytes == n;
+  });
+  if (whole == reserved_.end() && is_reserved(p, n)) {
+    map_at(p, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    return;
+  }
+  munmap(p, n);
+  if (whole != reserved_.end()) {
+    reserved_.erase(whole);
+  }
+}
+
+}  // namespace holdfast

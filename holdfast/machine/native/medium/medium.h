@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "holdfast/machine/machine.h"
+#include "holdfast/machine/native/medium/file.h"
+#include "holdfast/machine/native/medium/medium_sync.h"
+#include "holdfast/machine/native/medium/persistence.h"
+
+namespace holdfast {
+
+/// The file a heap lives in, and its mappings. See "Medium" in machine.h. Thread safe.
+class NativeMedium {
+ public:
+  NativeMedium(native::File file, size_t bytes, native::Persistence persistence,
+               const NativeOptions& options);
+  ~NativeMedium();
+  NativeMedium(const NativeMedium&) = delete;
+  NativeMedium& operator=(const NativeMedium&) = delete;
+
+  size_t bytes() const { return bytes_.load(std::memory_order_acquire); }
+  /// Makes the file at least n bytes long. On failure it is as long as before.
+  Status grow(size_t n);
+
+  Result<std::byte*> reserve(size_t n, std::byte* address = nullptr);
+  std::byte* base_candidate(int k) const;
+  Result<std::byte*> map(size_t offset, size_t n, std::byte* address, MapMode mode);
+  /// A part of a reserved range becomes reserved again; a whole one is given up.
+  void unmap(std::byte* p, size_t n);
+
+  bool read_only() const { return read_only_; }
+  Domain domain() const { return persistence_.domain; }
+  bool emulated() const { return persistence_.emulated; }
+  std::string description() const { return persistence_.description; }
+  const std::string& name() const { return file_.path(); }  ///< the file's path
+
+  const native::Persistence& persistence() const { return persistence_; }
+  native::MediumSync& sync() { return sync_; }
+  const native::MediumSync& sync() const { return sync_; }
+
+ private:
+  struct Range {
+    std::byte* begin;
+    size_t bytes;
+    bool contains(const std::byte* p, size_t n) const {
+      const auto offset = static_cast<size_t>(p - begin);
+      return p >= begin && offset <= bytes && n <= bytes - offset;
+    }
+  };
+
+  Status check_map(size_t offset, size_t n, const std::byte* address) const;
+  bool is_reserved(const std::byte* p, size_t n) const;
+
+  native::File file_;
+  const native::Persistence persistence_;
+  const bool read_only_;
+  native::MediumSync sync_;
+  std::atomic<size_t> bytes_;
+  std::mutex mutex_;
+  std::vector<Range> reserved_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/machine/native/medium/medium_sync.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "holdfast/machine/machine.h"
+
+namespace holdfast::native {
+
+MediumSync::MediumSync(int fd, std::string path, std::function<int(int)> sync)
+    : fd_(fd),
+      path_(std::move(path)),
+      sync_(sync ? std::move(sync) : std::function<int(int)>(&fdatasync)) {}
+
+void MediumSync::wait_durable() {
+  // Release, with the acquire below: what this thread stored is in memory when a call begins that
+  // counts this request.
+  const uint64_t mine = asked_.fetch_add(1, std::memory_order_release) + 1;
+  const std::lock_guard lock(mutex_);
+  if (failed()) {
+    throw_failure();
+  }
+  if (served_ >= mine) {
+    return;
+  }
+  const uint64_t serving = asked_.load(std::memory_order_acquire);
+  int result = 0;
+  do {
+    result = sync_(fd_);
+  } while (result != 0 && errno == EINTR);
+  if (result != 0) {
+    const std::string why = std::generic_category().message(errno);
+    fail({Code::io_error,
+          path_ + ": writing to the medium failed (" + why +
+              "). Nothing more is accepted; look at the disk, then open the heap again, "
+              "which recovers what was acknowledged before"});
+    throw_failure();
+  }
+  served_ = serving;
+}
+
+void MediumSync::throw_failure() const {
+  throw MediumFailure(failure_);
+}
+
+void MediumSync::fail(Status why) {
+  // Written once, before the flag.
+  if (!failed()) {
+    failure_ = std::move(why);
+    failed_.store(true, std::memory_order_release);
+  }
+}
+
+}  // namespace holdfast::native

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Access to shared memory in whole words. Every access is an atomic one, so that the language
+// allows the races that transactional memory lives with, and the sanitizers know it; on the
+// machines we run on a relaxed, acquire or release access is the plain instruction.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "holdfast/base/bytes.h"
+#include "holdfast/machine/machine.h"
+#include "holdfast/machine/native/medium/write_back.h"
+
+namespace holdfast::native {
+
+// Memory of any type is accessed through these, hence may_alias.
+using Word1 [[gnu::may_alias]] = uint8_t;
+using Word2 [[gnu::may_alias]] = uint16_t;
+using Word4 [[gnu::may_alias]] = uint32_t;
+using Word8 [[gnu::may_alias]] = uint64_t;
+
+template <size_t Bytes>
+struct WordOf;
+template <>
+struct WordOf<1> {
+  using Memory = Word1;
+  using Value = uint8_t;
+};
+template <>
+struct WordOf<2> {
+  using Memory = Word2;
+  using Value = uint16_t;
+};
+template <>
+struct WordOf<4> {
+  using Memory = Word4;
+  using Value = uint32_t;
+};
+template <>
+struct WordOf<8> {
+  using Memory = Word8;
+  using Value = uint64_t;
+};
+
+/// Whether a T always lies within one aligned word. A struct of eight bytes may not.
+template <class T>
+inline constexpr bool kAligned = alignof(T) >= kBytesOf<T>;
+
+/// Always inline: one call would have the loops around it keep their variables in memory.
+template <class Memory, int LoadOrder, int StoreOrder>
+[[gnu::always_inline]] inline void copy_unit(std::byte*& to, const std::byte*& from, size_t& n) {
+  __atomic_store_n(reinterpret_cast<Memory*>(to),
+                   __atomic_load_n(reinterpret_cast<const Memory*>(from), LoadOrder), StoreOrder);
+  to += sizeof(Memory), from += sizeof(Memory), n -= sizeof(Memory);
+}
+
+/// Copies in naturally aligned units of at most Unit bytes; `to` and `from` agree modulo Unit.
+template <size_t Unit, int LoadOrder, int StoreOrder>
+inline void copy_units(std::byte* to, const std::byte* from, size_t n) {
+  const auto at = [&to] { return reinterpret_cast<uintptr_t>(to); };
+  if constexpr (Unit > 1) {
+    if ((at() & 1) != 0 && n >= 1) {
+      copy_unit<Word1, LoadOrder, StoreOrder>(to, from, n);
+    }
+  }
+  if constexpr (Unit > 2) {
+    if ((at() & 2) != 0 && n >= 2) {
+      copy_unit<Word2, LoadOrder, StoreOrder>(to, from, n);
+    }
+  }
+  if constexpr (Unit > 4) {
+    if ((at() & 4) != 0 && n >= 4) {
+      copy_unit<Word4, LoadOrder, StoreOrder>(to, from, n);
+    }
+  }
+#pragma GCC unroll 4  // half a kilobyte takes 9.8 ns instead of 16.7 (AMD EPYC)
+  while (n >= Unit) {
+    copy_unit<typename WordOf<Unit>::Memory, LoadOrder, StoreOrder>(to, from, n);
+  }
+  // What remains is less than a unit and starts aligned to every power of two it contains.
+  if constexpr (Unit > 4) {
+    if (n >= 4) {
+      copy_unit<Word4, LoadOrder, StoreOrder>(to, from, n);
+    }
+  }
+  if constexpr (Unit > 2) {
+    if (n >= 2) {
+      copy_unit<Word2, LoadOrder, StoreOrder>(to, from, n);
+    }
+  }
+  if constexpr (Unit > 1) {
+    if (n >= 1) {
+      copy_unit<Word1, LoadOrder, StoreOrder>(to, from, n);
+    }
+  }
+}
+
+/// Copies n bytes, any alignment, no overlap, in the largest units both sides are aligned for.
+template <int LoadOrder = __ATOMIC_RELAXED, int StoreOrder = __ATOMIC_RELAXED>
+inline void copy_words(void* to, const void* from, size_t n) {
+  auto* t = static_cast<std::byte*>(to);
+  const auto* f = static_cast<const std::byte*>(from);
+  const uintptr_t skew = reinterpret_cast<uintptr_t>(t) ^ reinterpret_cast<uintptr_t>(f);
+  if ((skew & 7) == 0) {
+    copy_units<8, LoadOrder, StoreOrder>(t, f, n);
+  } else if ((skew & 3) == 0) {
+    copy_units<4, LoadOrder, StoreOrder>(t, f, n);
+  } else if ((skew & 1) == 0) {
+    copy_units<2, LoadOrder, StoreOrder>(t, f, n);
+  } else {
+    copy_units<1, LoadOrder, StoreOrder>(t, f, n);
+  }
+}
+
+/// Copies n bytes around the caches, where kStoresAroundCaches; all three are multiples of 8.
+inline void copy_around_caches(void* to, const void* from, size_t n) {
+  auto* t = static_cast<Word8*>(to);
+  const auto* f = static_cast<const Word8*>(from);
+  for (size_t i = 0; i < n / sizeof(Word8); ++i) {
+    store_around_caches(t + i, __atomic_load_n(f + i, __ATOMIC_RELAXED));
+  }
+}
+
+template <int Order = __ATOMIC_RELAXED, Word T>
+inline T load_word(const T* p) {
+  if constexpr (kAligned<T>) {
+    using W = WordOf<kBytesOf<T>>;
+    const typename W::Value raw =
+        __atomic_load_n(reinterpret_cast<const typename W::Memory*>(p), Order);
+    return std::bit_cast<T>(raw);
+  } else {
+    std::array<std::byte, sizeof(T)> raw;
+    copy_words<Order>(raw.data(), p, sizeof(T));
+    return std::bit_cast<T>(raw);
+  }
+}
+
+template <int Order = __ATOMIC_RELAXED, Word T>
+inline void store_word(T* p, const T& value) {
+  if constexpr (kAligned<T>) {
+    using W = WordOf<kBytesOf<T>>;
+    __atomic_store_n(reinterpret_cast<typename W::Memory*>(p),
+                     std::bit_cast<typename W::Value>(value), Order);
+  } else {
+    copy_words<__ATOMIC_RELAXED, Order>(p, &value, sizeof(T));
+  }
+}
+
+}  // namespace holdfast::native

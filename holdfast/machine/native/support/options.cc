@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/machine/native/support/options.h"
+
+namespace holdfast {
+
+const char* to_string(HtmBackend backend) {
+  switch (backend) {
+    case HtmBackend::soft:
+      return "soft";
+    case HtmBackend::rtm:
+      return "rtm";
+    case HtmBackend::power:
+      return "power";
+  }
+  return "unknown";
+}
+
+Result<HtmBackend> parse_htm_backend(const std::string& name) {
+  for (const HtmBackend backend : {HtmBackend::soft, HtmBackend::rtm, HtmBackend::power}) {
+    if (name == to_string(backend)) {
+      return backend;
+    }
+  }
+  return Status(Code::invalid_argument,
+                "no htm backend '" + name + "'; there are soft, rtm, power");
+}
+
+Result<Latency> parse_latency(const std::string& name) {
+  struct Preset {
+    const char* name;
+    Latency latency;
+  };
+  static constexpr Preset kPresets[] = {
+      {"none", {}},
+      // FUR (EuroSys 2026) section 4.1: 310 ns per flushed line, an Optane-like memory behind CXL.
+      {"fur", {.pwb_ns = 310, .pfence_ns = 0, .psync_ns = 0}},
+      // Romulus (SPAA 2018) section 6, figure 9: delays for STT-RAM and for PCM.
+      {"stt", {.pwb_ns = 140, .pfence_ns = 200, .psync_ns = 200}},
+      {"pcm", {.pwb_ns = 340, .pfence_ns = 500, .psync_ns = 500}},
+  };
+  std::string known;
+  for (const Preset& preset : kPresets) {
+    if (name == preset.name) {
+      return preset.latency;
+    }
+    known += known.empty() ? preset.name : std::string(", ") + preset.name;
+  }
+  return Status(Code::invalid_argument, "no latency preset '" + name + "'; there are " + known);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/machine/native/threads/slots.h"
+
+namespace holdfast::native {
+
+int SlotTable::take() {
+  const std::lock_guard lock(mutex_);
+  for (size_t slot = kBackground + 1; slot < taken_.size(); ++slot) {
+    if (!taken_[slot]) {
+      mark_taken(slot);
+      return static_cast<int>(slot);
+    }
+  }
+  return -1;
+}
+
+void SlotTable::take_background() {
+  const std::lock_guard lock(mutex_);
+  mark_taken(kBackground);
+}
+
+void SlotTable::mark_taken(size_t slot) {
+  taken_[slot] = true;
+  // Written under the mutex only. Sequentially consistent, because the next thing a thread does is
+  // to publish in its slot that it is active, and whoever scans must not miss the slot.
+  if (const int end = static_cast<int>(slot) + 1; end > active_.load(std::memory_order_relaxed)) {
+    active_.store(end);
+  }
+}
+
+void SlotTable::give_back(int slot) {
+  const std::lock_guard lock(mutex_);
+  taken_[static_cast<size_t>(slot)] = false;
+}
+
+namespace {
+
+/// The slots a thread holds, returned when it ends.
+class SlotOwner {
+ public:
+  SlotOwner() = default;
+  SlotOwner(const SlotOwner&) = delete;
+  SlotOwner& operator=(const SlotOwner&) = delete;
+
+  ~SlotOwner() {
+    thread_state.exiting = true;
+    thread_state.table = nullptr;
+    for (const Held& held : held_) {
+      held.table->give_back(held.slot);
+    }
+  }
+
+  int find(const SlotTable* table) const {
+    for (const Held& held : held_) {
+      if (held.table.get() == table) {
+        return held.slot;
+      }
+    }
+    return -1;
+  }
+
+  void hold(const std::shared_ptr<SlotTable>& table, int slot) { held_.push_back({table, slot}); }
+
+  /// Makes room for one more, so that hold() cannot fail, and forgets machines that are gone. A
+  /// table's address cannot come back for another machine while a thread remembers it.
+  void prepare() {
+    std::erase_if(held_, [](const Held& held) { return held.table->closed(); });
+    held_.reserve(held_.size() + 1);
+  }
+
+ private:
+  struct Held {
+    std::shared_ptr<SlotTable> table;
+    int slot;
+  };
+  std::vector<Held> held_;
+};
+
+SlotOwner& slot_owner() {
+  static thread_local SlotOwner owner;
+  return owner;
+}
+
+void remember(const SlotTable* table, int slot) {
+  thread_state.table = table;
+  thread_state.slot = slot;
+}
+
+}  // namespace
+
+int find_or_take_slot(const std::shared_ptr<SlotTable>& table) {
+  if (thread_state.exiting) {
+    return -1;  // called from the destructor of some other thread-local object
+  }
+  SlotOwner& owner = slot_owner();
+  int slot = owner.find(table.get());
+  if (slot < 0) {
+    thread_state.table = nullptr;
+    owner.prepare();
+    slot = table->take();
+    if (slot < 0) {
+      return -1;
+    }
+    owner.hold(table, slot);
+  }
+  remember(table.get(), slot);
+  return slot;
+}
+
+int find_slot(const SlotTable* table) {
+  if (thread_state.table == table) {
+    return thread_state.slot;
+  }
+  return thread_state.exiting ? -1 : slot_owner().find(table);
+}
+
+void take_background_slot(const std::shared_ptr<SlotTable>& table) {
+  SlotOwner& owner = slot_owner();
+  owner.prepare();
+  table->take_background();
+  owner.hold(table, SlotTable::kBackground);
+  remember(table.get(), SlotTable::kBackground);
+}
+
+}  // namespace holdfast::native

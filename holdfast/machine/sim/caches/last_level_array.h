@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "holdfast/machine/sim/caches/cache_array.h"
+
+namespace holdfast::sim {
+
+/// A CacheArray for a last level: many ways, of which most accesses only replace the least recently
+/// used one. The ways of a set stand in the order of their last use around a ring, whose first
+/// takes the place of the last: so that touches one of the set's lines on the host, not all.
+class LastLevelArray {
+ public:
+  using Way = CacheArray::Way;
+
+  LastLevelArray(size_t sets, size_t ways, Way* storage)
+      : index_(sets), ways_(ways), array_(storage), first_(sets, 0) {}
+
+  /// The line's way, now the most recently used of its set; null when it is not here.
+  Way* use(uint32_t line) {
+    const Set set = set_of(line);
+    const size_t i = position(set, line);
+    if (i == ways_) {
+      return nullptr;
+    }
+    to_front(set, i);
+    return &at(set, 0);
+  }
+
+  /// The line's way, without using it.
+  Way* peek(uint32_t line) {
+    const Set set = set_of(line);
+    for (Way* way = set.ways; way < set.ways + ways_; ++way) {
+      if (way->line == line) {
+        return way;
+      }
+    }
+    return nullptr;
+  }
+
+  /// Tells the host that something will be put into the line's set.
+  void prefetch(uint32_t line) {
+    const Set set = set_of(line);
+    __builtin_prefetch(&at(set, ways_ - 1));
+  }
+
+  /// As CacheArray's.
+  Way insert(uint32_t line, uint32_t meta) {
+    const Set set = set_of(line);
+    set.first = static_cast<uint16_t>((set.first == 0 ? ways_ : set.first) - 1);
+    Way& way = set.ways[set.first];
+    const Way victim = way;
+    way = {line, meta};
+    return victim;
+  }
+  template <class Choose>
+  Way insert(uint32_t line, uint32_t meta, Choose&& choose) {
+    const Set set = set_of(line);
+    if (at(set, ways_ - 1).line == CacheArray::kNoLine) {
+      return insert(line, meta);
+    }
+    in_order_.clear();
+    for (size_t i = 0; i < ways_; ++i) {
+      in_order_.push_back(at(set, i));
+    }
+    const size_t place = choose(static_cast<const Way*>(in_order_.data()), ways_);
+    to_front(set, place);
+    at(set, 0) = {line, meta};
+    return in_order_[place];
+  }
+
+  /// Removes the line and returns its bits; 0 when it was not here.
+  uint32_t remove(uint32_t line) {
+    const Set set = set_of(line);
+    size_t i = position(set, line);
+    if (i == ways_) {
+      return 0;
+    }
+    const uint32_t meta = at(set, i).meta;
+    for (; i + 1 < ways_; ++i) {
+      at(set, i) = at(set, i + 1);
+    }
+    at(set, i) = {};
+    return meta;
+  }
+
+  template <class F>
+  void for_each(F&& f) {
+    for (size_t number = 0; number < first_.size(); ++number) {
+      const Set set{array_ + number * ways_, first_[number]};
+      for (size_t i = 0; i < ways_; ++i) {
+        if (at(set, i).line != CacheArray::kNoLine) {
+          f(at(set, i));
+        }
+      }
+    }
+  }
+
+ private:
+  struct Set {
+    Way* ways;
+    uint16_t& first;  ///< where the most recently used way stands
+  };
+
+  Set set_of(uint32_t line) {
+    const size_t number = index_.of(line);
+    return {array_ + number * ways_, first_[number]};
+  }
+  /// The i-th most recently used.
+  Way& at(const Set& set, size_t i) const {
+    const size_t place = set.first + i;
+    return set.ways[place < ways_ ? place : place - ways_];
+  }
+  size_t position(const Set& set, uint32_t line) const {
+    for (size_t place = 0; place < ways_; ++place) {
+      if (set.ways[place].line == line) {
+        return place >= set.first ? place - set.first : place + ways_ - set.first;
+      }
+    }
+    return ways_;
+  }
+  void to_front(const Set& set, size_t i) const {
+    const Way way = at(set, i);
+    for (; i > 0; --i) {
+      at(set, i) = at(set, i - 1);
+    }
+    at(set, 0) = way;
+  }
+
+  SetIndex index_;
+  size_t ways_;
+  Way* array_;
+  std::vector<uint16_t> first_;  ///< by set
+  std::vector<Way> in_order_;    ///< of a set, for who chooses
+};
+
+}  // namespace holdfast::sim

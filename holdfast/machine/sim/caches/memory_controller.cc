@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rules.
+//  1. Half of path_ns is the way to the controller, the other half the way back. Channels are
+//     independent. Lines go round the channels, rows (of a channel's lines) round its banks.
+//  2. A read holds its bank for read_ns (row_hit_ns if the bank's last access was to the same row),
+//     then the bus for bus_ns; a write holds the bus for the first bus_ns of its write_ns.
+//  3. A bank rests for turnaround_ns between a read and a write; so does the bus before a write
+//     that follows a read.
+//  4. A read holds an entry of the read queue until its value has left; when all are held it waits
+//     for the first to be free.
+//  5. A write holds an entry of the write queue until its bank has finished; when all are held
+//     writes are accepted as entries become free, in the order of calls. Accepted is persistent.
+//  6. A write of a line in the queue whose write has not begun merges with it, at once. A read of
+//     a line in the queue is served from there: path_ns. Without `forwards` it makes the bank write
+//     its older entries first.
+//  7. Idle-time writes: while more than drain_low of the entries wait, a bank with nothing to do
+//     begins its oldest write; of several such banks, that with the oldest. At or below the low
+//     mark writes stay: they are safe, and may yet merge or be read.
+//  8. A read goes before all waiting writes, behind reads of its bank that came earlier and behind
+//     the write in service. It takes the bus before writes too; these catch up afterwards.
+//  9. A drain begins when drain_high of the entries are in use. Its quota is fixed then: down to
+//     drain_low waiting, at least drain_batch. A read that comes during a drain waits for those of
+//     the drain's writes that are its bank's. Writes that come later do not prolong its wait.
+// 10. A full queue makes the controller look ahead to the next free entry, and book writes beyond
+//     `now`. A later call still goes before them (rule 8); they move to the end of the bank's
+//     work, but acceptance times already told are not taken back.
+// 11. A bank remembers its last four bookings, the bus all transfers of queued reads: a request
+//     that comes too early takes the first gap it fits in.
+#include "holdfast/machine/sim/caches/memory_controller.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "holdfast/machine/sim/caches/memory_resources.h"
+
+namespace holdfast::sim {
+namespace {
+
+constexpr Time kNever = ~Time{0};
+constexpr uint16_t kNone = Bank::kNone;
+constexpr uint64_t kMostBanks = 1024;  ///< of one channel, a power of two
+
+}  // namespace
+
+/// One channel: bus, banks, queues. Times here are the controller's.
+class MemoryController::Channel {
+ public:
+  Channel(const Timing& timing, size_t banks)
+      : timing_(timing),
+        bus_(timing.bus, timing.turnaround, timing.read_queue),
+        banks_(banks),
+        ready_(banks + banks % 2, kNever),
+        order_(ready_.size(), 0),
+        finishes_(timing.write_queue),
+        entries_(timing.write_queue),
+        chains_(2 * std::bit_ceil(timing.write_queue), kNone),
+        hash_shift_(64 - std::countr_zero(chains_.size())) {
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      entries_[i].next = i + 1 < entries_.size() ? static_cast<uint16_t>(i + 1) : kNone;
+    }
+  }
+
+  Time read(uint64_t line, const Place& place, Time now, MemoryCounters& counters) {
+    now_ = now;
+    pump(now);
+    const uint16_t found = find(line, now);
+    if (found != kNone && timing_.forwards) {
+      ++counters.forwarded;
+      return now;
+    }
+    const Time admitted = bus_.admit(now, timing_.read_queue);
+    if (admitted != now) {
+      pump(admitted);
+    }
+    if (draining_ && drain_begin_ <= admitted) {
+      finish_drain();
+    }
+    Time hard = drains_.end_at(admitted);
+    if (found != kNone) {
+      hard = std::max(hard, write_out(found, place.bank, admitted));
+    }
+    Bank& bank = banks_[place.bank];
+    const bool hit = timing_.rows && bank.open_row == place.row;
+    counters.row_hits += hit ? 1 : 0;
+    bank.open_row = place.row;
+    const Time length = hit ? timing_.row_hit : timing_.read;
+    const Time start = bank.read(admitted, hard, length, timing_.write, timing_.turnaround);
+    refresh_ready(place.bank);
+    const Time sent = bus_.read(start + length);
+    counters.reads_waited += sent - length - now;
+    return sent + timing_.bus;
+  }
+
+  Time write(uint64_t line, const Place& place, Time now, MemoryCounters& counters) {
+    now_ = now;
+    pump(now);
+    release(now);
+    if (timing_.merges) {
+      const uint16_t found = chains_[chain_of(line)] == kNone ? kNone : unbegun(line, now);
+      if (found != kNone) {
+        ++counters.merged;
+        return std::max(now, entries_[found].accepted);
+      }
+    }
+    const Time accepted = used_ < entries_.size() ? now : next_free();
+    counters.writes_waited += accepted - now;
+    enqueue(line, place, accepted);
+    counters.highest_fill = std::max<uint64_t>(counters.highest_fill, used_);
+    if (waiting_ == timing_.low + 1) {
+      make_eligible(accepted);
+    }
+    if (!draining_ && used_ >= timing_.high) {
+      begin_drain(accepted, std::max(timing_.batch, waiting_ - std::min(waiting_, timing_.low)));
+    }
+    return accepted;
+  }
+
+  Time drained(Time now) {
+    now_ = now;
+    pump(now);
+    release(now);
+    if (waiting_ > 0) {
+      if (!draining_) {
+        begin_drain(now, waiting_);
+      }
+      quota_ = waiting_;
+      finish_drain();
+    }
+    return finishes_.empty() ? now : std::max(now, finishes_.back().at);
+  }
+
+  bool queued(uint64_t line, Time now) {
+    pump(now);
+    return find(line, now) != kNone;
+  }
+
+ private:
+  struct Entry {
+    uint64_t line = 0;
+    Time accepted = 0;
+    Time finish = 0;  ///< 0: waiting
+    uint64_t row = 0;
+    uint64_t number = 0;     ///< in the order of acceptance
+    uint16_t next = kNone;   ///< of its bank's waiting writes, or of the unused entries
+    uint16_t chain = kNone;  ///< of its hash chain, newest first
+  };
+
+  // --- the table of queued lines
+
+  size_t chain_of(uint64_t line) const {
+    return (line * 0x9e3779b97f4a7c15) >> hash_shift_;  // Fibonacci hashing
+  }
+
+  uint16_t find(uint64_t line, Time now) const {
+    for (uint16_t i = chains_[chain_of(line)]; i != kNone; i = entries_[i].chain) {
+      const Entry& entry = entries_[i];
+      if (entry.line == line && entry.accepted <= now &&
+          (entry.finish == 0 || entry.finish > now)) {
+        return i;
+      }
+    }
+    return kNone;
+  }
+
+  uint16_t unbegun(uint64_t line, Time now) const {
+    for (uint16_t i = chains_[chain_of(line)]; i != kNone; i = entries_[i].chain) {
+      const Entry& entry = entries_[i];
+      if (entry.line == line) {
+        return entry.finish == 0 || entry.finish - timing_.write > now ? i : kNone;
+      }
+    }
+    return kNone;
+  }
+
+  void enqueue(uint64_t line, const Place& place, Time accepted) {
+    const uint16_t i = unused_;
+    Entry& entry = entries_[i];
+    unused_ = entry.next;
+    uint16_t& chain = chains_[chain_of(line)];
+    entry = {line, accepted, 0, place.row, accepted_count_++, kNone, chain};
+    chain = i;
+    Bank& bank = banks_[place.bank];
+    if (bank.oldest == kNone) {
+      bank.oldest = i;
+      refresh_ready(place.bank);
+      next_ready_ = std::min(next_ready_, ready_[place.bank]);
+    } else {
+      entries_[bank.newest].next = i;
+    }
+    bank.newest = i;
+    ++used_;
+    ++waiting_;
+  }
+
+  /// Entries whose bank has finished by t are free.
+  void release(Time t) {
+    while (!finishes_.empty() && finishes_.front().at <= t) {
+      const auto i = static_cast<uint16_t>(finishes_.front().tag);
+      finishes_.pop();
+      uint16_t* link = &chains_[chain_of(entries_[i].line)];
+      while (*link != i) {
+        link = &entries_[*link].chain;
+      }
+      *link = entries_[i].chain;
+      entries_[i].next = unused_;
+      unused_ = i;
+      --used_;
+    }
+  }
+
+  /// The queue is full; returns when an entry becomes free, and frees it.
+  Time next_free() {
+    if (finishes_.empty()) {
+      begin_next();
+    } else {
+      pump(finishes_.front().at - timing_.write);
+    }
+    const Time t = finishes_.front().at;
+    pump(t);
+    release(t);
+    return t;
+  }
+
+  // --- from the queue to the banks
+
+  /// When the bank's oldest waiting write could begin; never, when there is none.
+  void refresh_ready(size_t bank) {
+    const uint16_t oldest = banks_[bank].oldest;
+    if (oldest == kNone) {
+      chosen_ = chosen_ == bank ? kNone : chosen_;
+      ready_[bank] = kNever;
+      return;
+    }
+    chosen_ = kNone;
+    ready_[bank] =
+        std::max(banks_[bank].free_for_write(timing_.turnaround), entries_[oldest].accepted);
+    order_[bank] = entries_[oldest].number * kMostBanks + bank;
+  }
+
+  /// Begins the writes whose time is before t.
+  void pump(Time t) {
+    while ((waiting_ > timing_.low || draining_) && next_ready_ < t) {
+      const size_t bank = next_bank();
+      const Time start = bus_.free_for_write(std::max(ready_[bank], eligible_));
+      if (start >= t) {
+        next_ready_ = start;
+        return;
+      }
+      begin(bank, start);
+      next_ready_ = std::max(next_ready_, start + timing_.bus);
+    }
+  }
+
+  void begin_next() {
+    const size_t bank = next_bank();
+    begin(bank, bus_.free_for_write(std::max(ready_[bank], eligible_)));
+  }
+
+  /// The bank that can begin a write first; of several, the one with the oldest. Two loops without
+  /// branches, two banks at a time: this is where a saturated controller spends its time.
+  size_t next_bank() {
+    if (chosen_ != kNone) {
+      return chosen_;
+    }
+    const size_t n = ready_.size();
+    Time even = kNever;
+    Time odd = kNever;
+    for (size_t i = 0; i < n; i += 2) {
+      even = std::min(even, ready_[i]);
+      odd = std::min(odd, ready_[i + 1]);
+    }
+    const Time time = std::max(std::min(even, odd), eligible_);
+    const auto order = [&](size_t i) {  // all ones for a bank that is not ready
+      return order_[i] | (uint64_t{0} - uint64_t{ready_[i] > time});
+    };
+    even = odd = kNever;
+    for (size_t i = 0; i < n; i += 2) {
+      even = std::min(even, order(i));
+      odd = std::min(odd, order(i + 1));
+    }
+    chosen_ = static_cast<uint16_t>(std::min(even, odd) & (kMostBanks - 1));
+    return chosen_;
+  }
+
+  void begin(size_t bank_number, Time start) {
+    Bank& bank = banks_[bank_number];
+    const uint16_t i = bank.oldest;
+    Entry& entry = entries_[i];
+    bank.oldest = entry.next;
+    bank.open_row = entry.row;
+    bank.write(start, timing_.write, now_, timing_.turnaround);
+    bus_.write(start);
+    entry.finish = start + timing_.write;
+    finishes_.insert(entry.finish, i);
+    refresh_ready(bank_number);
+    --waiting_;
+    if (draining_ && (--quota_ == 0 || waiting_ == 0)) {
+      draining_ = false;
+      drains_.add(drain_begin_, start);
+    }
+  }
+
+  void begin_drain(Time t, size_t quota) {
+    draining_ = true;
+    drain_begin_ = t;
+    quota_ = quota;
+    if (waiting_ <= timing_.low) {
+      make_eligible(t);
+    }
+  }
+
+  void make_eligible(Time t) {
+    eligible_ = t;
+    next_ready_ = 0;
+    chosen_ = kNone;
+  }
+
+  void finish_drain() {
+    while (draining_) {
+      begin_next();
+    }
+  }
+
+  /// The bank writes as far as this entry; returns when that begins.
+  Time write_out(uint16_t entry, size_t bank, Time t) {
+    while (entries_[entry].finish == 0) {
+      begin(bank, bus_.free_for_write(std::max(ready_[bank], t)));
+    }
+    return entries_[entry].finish - timing_.write;
+  }
+
+  const Timing& timing_;
+  Bus bus_;
+  std::vector<Bank> banks_;
+  std::vector<Time> ready_;      ///< by bank, see refresh_ready; an even number
+  std::vector<uint64_t> order_;  ///< by bank: its oldest waiting write's number, and its own
+  Moments finishes_;             ///< of entries whose write has begun
+  std::vector<Entry> entries_;
+  std::vector<uint16_t> chains_;
+  int hash_shift_;
+  uint16_t unused_ = 0;
+  size_t used_ = 0;
+  size_t waiting_ = 0;  ///< of the used: not yet begun
+  uint64_t accepted_count_ = 0;
+  Time now_ = 0;             ///< of the call being served
+  Time next_ready_ = 0;      ///< no write can begin before
+  uint16_t chosen_ = kNone;  ///< what next_bank() found, until something it looked at changes
+  Time eligible_ = 0;        ///< since when rule 7 or 9 lets writes begin
+  bool draining_ = false;
+  size_t quota_ = 0;
+  Time drain_begin_ = 0;
+  DrainHistory drains_;
+};
+
+namespace {
+
+void require(bool condition, const char* what) {
+  if (!condition) {
+    throw Error(Status(Code::invalid_argument, std::string("memory controller: ") + what));
+  }
+}
+
+Time picoseconds(double ns, const char* name) {
+  require(ns >= 0 && ns < 1e9, name);
+  return static_cast<Time>(std::llround(ns * 1000));
+}
+
+}  // namespace
+
+MemoryController::Divisor::Divisor(uint64_t by)
+    : by_(by), shift_(std::has_single_bit(by) ? std::countr_zero(by) : -1) {}
+
+MemoryController::MemoryController(const MemoryDescription& d, size_t line_bytes) {
+  require(d.channels >= 1, "it needs at least one channel");
+  require(d.banks >= 1 && static_cast<uint64_t>(d.banks) <= kMostBanks, "banks: 1 to 1024");
+  require(d.read_queue >= 1 && d.write_queue >= 1 && d.write_queue < kNone,
+          "queues need 1 to 65534 entries");
+  require(d.drain_low >= 0 && d.drain_low <= d.drain_high && d.drain_high <= 1,
+          "drain_low and drain_high are parts of the queue: 0 <= drain_low <= drain_high <= 1");
+  require(d.drain_batch >= 1, "drain_batch is at least 1");
+  require(line_bytes >= 1, "line_bytes is at least 1");
+  timing_.read = picoseconds(d.read_ns, "read_ns is not a time below a second");
+  timing_.row_hit = picoseconds(d.row_hit_ns, "row_hit_ns is not a time below a second");
+  timing_.write = picoseconds(d.write_ns, "write_ns is not a time below a second");
+  timing_.bus = picoseconds(d.bus_ns, "bus_ns is not a time below a second");
+  timing_.turnaround = picoseconds(d.turnaround_ns, "turnaround_ns is not a time below a second");
+  const Time path = picoseconds(d.path_ns, "path_ns is not a time below a second");
+  timing_.path_there = path / 2;
+  timing_.path_back = path - path / 2;
+  timing_.read_queue = static_cast<size_t>(d.read_queue);
+  timing_.write_queue = static_cast<size_t>(d.write_queue);
+  timing_.high = std::max<size_t>(1, static_cast<size_t>(std::ceil(d.drain_high * d.write_queue)));
+  timing_.low = std::min(timing_.high - 1, static_cast<size_t>(d.drain_low * d.write_queue));
+  timing_.batch = static_cast<size_t>(d.drain_batch);
+  timing_.rows = d.row_bytes != 0;
+  timing_.forwards = d.forwards;
+  timing_.merges = d.merges;
+  channel_count_ = Divisor(static_cast<uint64_t>(d.channels));
+  row_lines_ = Divisor(std::max<uint64_t>(1, d.row_bytes / line_bytes));
+  bank_count_ = Divisor(static_cast<uint64_t>(d.banks));
+  channels_.reserve(static_cast<size_t>(d.channels));
+  for (int i = 0; i < d.channels; ++i) {
+    channels_.emplace_back(timing_, static_cast<size_t>(d.banks));
+  }
+}
+
+MemoryController::~MemoryController() = default;
+
+MemoryController::Place MemoryController::place(uint64_t line) const {
+  const uint64_t in_channel = channel_count_.quotient(line);
+  const uint64_t row = row_lines_.quotient(in_channel);
+  const uint64_t in_bank = bank_count_.quotient(row);
+  return {line - in_channel * channel_count_.by(), row - in_bank * bank_count_.by(), in_bank};
+}
+
+Time MemoryController::read(uint64_t line, Time now) {
+  ++counters_.reads;
+  const Place at = place(line);
+  return channels_[at.channel].read(line, at, now + timing_.path_there, counters_) +
+         timing_.path_back;
+}
+
+Time MemoryController::write(uint64_t line, Time now) {
+  ++counters_.writes;
+  const Place at = place(line);
+  return channels_[at.channel].write(line, at, now + timing_.path_there, counters_);
+}
+
+Time MemoryController::drained(Time now) {
+  Time last = now;
+  for (Channel& channel : channels_) {
+    last = std::max(last, channel.drained(now));
+  }
+  return last;
+}
+
+bool MemoryController::queued(uint64_t line, Time now) {
+  return channels_[place(line).channel].queued(line, now);
+}
+
+}  // namespace holdfast::sim

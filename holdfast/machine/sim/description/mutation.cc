@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/machine/sim/description/mutation.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace holdfast {
+namespace {
+
+constexpr std::array kMutationKinds = {MutationKind::drop, MutationKind::delay, MutationKind::swap};
+
+}  // namespace
+
+const char* to_string(MutationKind kind) {
+  switch (kind) {
+    case MutationKind::drop:
+      return "drop";
+    case MutationKind::delay:
+      return "delay";
+    case MutationKind::swap:
+      return "swap";
+  }
+  return "?";
+}
+
+const char* to_string(SiteKind kind) {
+  switch (kind) {
+    case SiteKind::write_back:
+      return "write-back";
+    case SiteKind::fence:
+      return "fence";
+    case SiteKind::full_fence:
+      return "full fence";
+    case SiteKind::check:
+      return "check";
+  }
+  return "?";
+}
+
+std::string to_string(const Mutation& mutation) {
+  return mutation.site + '=' + to_string(mutation.kind);
+}
+
+Result<Mutation> parse_mutation(const std::string& text) {
+  const size_t equals = text.rfind('=');
+  if (equals != std::string::npos && equals != 0) {
+    for (const MutationKind kind : kMutationKinds) {
+      if (text.compare(equals + 1, std::string::npos, to_string(kind)) == 0) {
+        return Mutation{text.substr(0, equals), kind};
+      }
+    }
+  }
+  return Status(Code::invalid_argument,
+                "a mutation is written SITE=KIND, such as "
+                "undo.log.fence=drop, where KIND is drop, delay or swap; "
+                "'" +
+                    text + "' is not");
+}
+
+namespace sim {
+
+Mutator::Known& Mutator::known(Site site, SiteKind kind) {
+  auto& index = index_[static_cast<size_t>(kind)];
+  const auto [found, is_new] = index.try_emplace(site.name, known_.size());
+  if (!is_new) {
+    return known_[found->second];
+  }
+  // The same label may stand at several addresses, one per object file.
+  const auto same = std::find_if(known_.begin(), known_.end(), [&](const Known& k) {
+    return k.use.kind == kind && k.use.name == site.name;
+  });
+  if (same != known_.end()) {
+    found->second = static_cast<size_t>(same - known_.begin());
+    return *same;
+  }
+  Known fresh{{site.name, kind, 0}, std::nullopt};
+  const auto mutation = std::find_if(mutations_.begin(), mutations_.end(),
+                                     [&](const Mutation& m) { return m.site == site.name; });
+  if (mutation != mutations_.end()) {
+    fresh.mutation = mutation->kind;
+  }
+  return known_.emplace_back(std::move(fresh));
+}
+
+std::optional<MutationKind> Mutator::met(const SiteOperation& op) {
+  using Kind = SiteOperation::Kind;
+  const bool full = op.kind == Kind::fence || op.kind == Kind::heavy_fence;
+  Known& k = known(op.site, full          ? SiteKind::full_fence
+                            : op.fences() ? SiteKind::fence
+                                          : SiteKind::write_back);
+  ++k.use.count;
+  changed_ += k.mutation ? 1 : 0;
+  return k.mutation;
+}
+
+bool Mutator::skips(Site site) {
+  if (site.name[0] == '\0') {
+    return false;
+  }
+  Known& k = known(site, SiteKind::check);
+  ++k.use.count;
+  const bool skipped = k.mutation == MutationKind::drop;
+  changed_ += skipped ? 1 : 0;
+  return skipped;
+}
+
+void Mutator::execute(Held& held, const SiteOperation& op, Perform perform) {
+  perform(op);
+  if (op.fences()) {
+    for (const SiteOperation& late : std::exchange(held.write_backs, {})) {
+      perform(late);
+    }
+  }
+}
+
+void Mutator::execute(Held& held, const std::vector<SiteOperation>& ops, Perform perform) {
+  for (const SiteOperation& op : ops) {
+    execute(held, op, perform);
+  }
+}
+
+void Mutator::submit(int slot, const SiteOperation& asked, Perform perform) {
+  Held& held = held_[static_cast<size_t>(slot)];
+  if (!asked.labelled()) {
+    execute(held, asked, perform);
+    return;
+  }
+  const std::optional<MutationKind> mutation = met(asked);
+  if (asked.fences()) {
+    execute(held, std::exchange(held.fences, {}), perform);
+  }
+  std::vector<SiteOperation> swapped;
+  if (!held.swapped.empty() &&
+      std::string_view(held.swapped.front().site.name) != asked.site.name) {
+    swapped = std::exchange(held.swapped, {});
+  }
+  SiteOperation op = asked;
+  if (mutation && op.kind == SiteOperation::Kind::store_nontemporal) {
+    op.kind = SiteOperation::Kind::copy;
+    execute(held, op, perform);
+    op.kind = SiteOperation::Kind::pwb_range;
+  }
+  if (!mutation) {
+    execute(held, op, perform);
+  } else if (*mutation == MutationKind::delay) {
+    (op.fences() ? held.fences : held.write_backs).push_back(op);
+  } else if (*mutation == MutationKind::swap) {
+    held.swapped.push_back(op);
+  }
+  execute(held, swapped, perform);
+}
+
+std::vector<SiteUse> Mutator::sites() const {
+  std::vector<SiteUse> uses;
+  for (const Known& k : known_) {
+    if (k.use.count > 0) {
+      uses.push_back(k.use);
+    }
+  }
+  std::sort(uses.begin(), uses.end(), [](const SiteUse& a, const SiteUse& b) {
+    return std::tie(a.name, a.kind) < std::tie(b.name, b.kind);
+  });
+  return uses;
+}
+
+}  // namespace sim
+}  // namespace holdfast

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/machine/sim/medium/persistence.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+namespace holdfast::sim {
+namespace {
+
+/// The index of the line among the contents, which it joins if it is new.
+uint32_t add_if_new(std::vector<std::byte>& contents, const std::vector<std::byte>& line) {
+  uint32_t index = 0;
+  for (size_t at = 0; at < contents.size(); at += line.size(), ++index) {
+    if (std::memcmp(&contents[at], line.data(), line.size()) == 0) {
+      return index;
+    }
+  }
+  contents.insert(contents.end(), line.begin(), line.end());
+  return index;
+}
+
+}  // namespace
+
+Persistence::Persistence(Domain domain, size_t line_bytes, size_t limit, const Image& image,
+                         HostPages* pages)
+    : domain_(domain),
+      line_bytes_(line_bytes),
+      limit_(limit),
+      bytes_(image.size()),
+      certain_(limit, false, pages),
+      page_(limit / kPageBytes + 1, false, pages),
+      index_(limit / line_bytes + 1, false, pages) {
+  for (size_t offset = 0; offset < image.size(); offset += kPageBytes) {
+    const size_t n = std::min(kPageBytes, image.size() - offset);
+    const std::byte* page = image.data() + offset;
+    const bool zero = page[0] == std::byte{0} && std::memcmp(page, page + 1, n - 1) == 0;
+    if (!zero) {
+      std::memcpy(&certain_[offset], page, n);
+      page_[offset / kPageBytes] = Page::own;
+    }
+  }
+}
+
+Persistence::~Persistence() {
+  if (!certain_.is_handed_on()) {
+    return;
+  }
+  for (const Dirty& dirty : dirty_) {
+    index_[dirty.line] = 0;
+  }
+  const size_t pages = (bytes_ + kPageBytes - 1) / kPageBytes;
+  for (size_t page = 0; page < pages;) {
+    size_t end = page;
+    for (; end < pages && page_[end] == Page::own; ++end) {
+    }
+    certain_.clear(page * kPageBytes, (end - page) * kPageBytes);
+    page = end + 1;
+  }
+  page_.clear(0, pages);
+}
+
+void Persistence::adopt(size_t offset, size_t n, const FileContent& file,
+                        const std::byte* content) {
+  if (adopted_ == nullptr) {
+    adopted_ = std::make_unique<AdoptedContent>(limit_, line_bytes_);
+  }
+  adopted_->add(offset, file, content);
+  for (size_t page = offset / kPageBytes; page < (offset + n) / kPageBytes; ++page) {
+    page_[page] = Page::adopted;
+  }
+}
+
+void Persistence::make_certain(const MaskedWord& word) {
+  Page& page = page_[word.address / kPageBytes];
+  if (page == Page::adopted) {
+    adopted_->store(word);
+    return;
+  }
+  page = Page::own;
+  apply(word, certain_.data());
+}
+
+void Persistence::apply(const MaskedWord& word, std::byte* image) {
+  uint64_t value;
+  std::memcpy(&value, image + word.address, sizeof(value));
+  value = word.over(value);
+  std::memcpy(image + word.address, &value, sizeof(value));
+}
+
+void Persistence::watch() {
+  touched_.clear();
+  is_touched_.clear();
+  watched_ = true;
+}
+
+void Persistence::touched(size_t offset) {
+  const auto line = static_cast<uint32_t>(offset / line_bytes_);
+  if (line >= is_touched_.size()) {
+    is_touched_.resize(line + size_t{1});
+  }
+  if (!is_touched_[line]) {
+    is_touched_[line] = true;
+    touched_.push_back(line);
+  }
+}
+
+std::vector<LineChoices> Persistence::choices() const {
+  std::vector<LineChoices> all;
+  all.reserve(touched_.size());
+  std::vector<std::byte> line(line_bytes_);
+  for (const uint32_t number : touched_) {
+    LineChoices choices{number, {}};
+    std::fill(line.begin(), line.end(), std::byte{0});
+    const size_t offset = number * line_bytes_;
+    copy_certain(offset, line_bytes_, line.data());
+    choices.contents = line;
+    if (index_[number] != 0) {
+      const Dirty& dirty = dirty_[index_[number] - 1];
+      Choice before = {};
+      for (const Choice& choice : legal(dirty)) {
+        apply(dirty, std::exchange(before, choice), choice, line.data() - offset);
+        choices.latest = add_if_new(choices.contents, line);
+      }
+    }
+    all.push_back(std::move(choices));
+  }
+  return all;
+}
+
+void Persistence::stored(const MaskedWord& word, bool same_instant) {
+  if (watched_) {
+    touched(word.address);
+  }
+  if (certain_at_once()) {
+    make_certain(word);
+    return;
+  }
+  number_ += same_instant ? 0 : 1;
+  const auto line = static_cast<uint32_t>(word.address / line_bytes_);
+  if (index_[line] == 0) {
+    dirty_.push_back({line, {}, 0, {}});
+    if (!spare_.empty()) {
+      dirty_.back().stores = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    index_[line] = static_cast<uint32_t>(dirty_.size());
+  }
+  dirty_[index_[line] - 1].stores.push_back({word, number_});
+}
+
+void Persistence::stored_around_caches(const MaskedWord& word, std::vector<WriteBack>& pending) {
+  stored(word);
+  const auto line = static_cast<uint32_t>(word.address / line_bytes_);
+  dirty_[index_[line] - 1].around.push_back(number_);
+  if (!pending.empty() && pending.back().line == line) {
+    pending.back().upto = number_;
+  } else {
+    pending.push_back({line, number_});
+  }
+}
+
+void Persistence::wrote_back(size_t offset, std::vector<WriteBack>& pending) {
+  const auto line = static_cast<uint32_t>(offset / line_bytes_);
+  if (domain_ == Domain::pmem && index_[line] != 0) {
+    pending.push_back({line, number_});
+  }
+}
+
+void Persistence::reached(size_t offset) {
+  const uint32_t at = index_[offset / line_bytes_];
+  if (at != 0) {
+    dirty_[at - 1].reached = number_;
+  }
+}
+
+void Persistence::fenced(std::vector<WriteBack>& pending) {
+  for (const WriteBack& write_back : pending) {
+    make_certain(write_back.line, write_back.upto);
+  }
+  pending.clear();
+}
+
+void Persistence::synced() {
+  while (!dirty_.empty()) {
+    for (const Store& store : dirty_.back().stores) {
+      make_certain(store.word);
+    }
+    clean(static_cast<uint32_t>(dirty_.size() - 1));
+  }
+}
+
+void Persistence::put(size_t offset, const std::byte* bytes, size_t n) {
+  for (size_t at = 0; at < n; at += kWordBytes) {
+    uint64_t value;
+    std::memcpy(&value, bytes + at, sizeof(value));
+    make_certain({offset + at, value, ~uint64_t{0}});
+  }
+  if (watched_) {
+    touched(offset);
+  }
+}
+
+void Persistence::make_certain(uint32_t line, uint64_t upto) {
+  const uint32_t at = index_[line];
+  if (at == 0) {
+    return;
+  }
+  std::vector<Store>& stores = dirty_[at - 1].stores;
+  size_t done = 0;
+  while (done < stores.size() && stores[done].number <= upto) {
+    make_certain(stores[done++].word);
+  }
+  if (done == stores.size()) {
+    clean(at - 1);
+  } else {
+    std::erase_if(dirty_[at - 1].around, [&](uint64_t number) { return number <= upto; });
+    stores.erase(stores.begin(), stores.begin() + static_cast<std::ptrdiff_t>(done));
+  }
+}
+
+void Persistence::clean(uint32_t index) {
+  Dirty& dirty = dirty_[index];
+  index_[dirty.line] = 0;
+  dirty.stores.clear();
+  dirty.around.clear();
+  spare_.push_back(std::move(dirty.stores));
+  if (index + 1 != dirty_.size()) {
+    dirty = std::move(dirty_.back());
+    index_[dirty.line] = index + 1;
+  }
+  dirty_.pop_back();
+}
+
+void Persistence::copy_certain(size_t offset, size_t n, std::byte* to) const {
+  for (size_t done = 0; done < n;) {
+    const size_t at = offset + done;
+    const size_t piece = std::min(n - done, kPageBytes - at % kPageBytes);
+    switch (page_[at / kPageBytes]) {
+      case Page::zero:
+        break;
+      case Page::own:
+        std::memcpy(to + done, &certain_[at], piece);
+        break;
+      case Page::adopted:
+        adopted_->copy(at, piece, to + done);
+        break;
+    }
+    done += piece;
+  }
+}
+
+void Persistence::read_latest(size_t offset, size_t n, std::byte* to) const {
+  copy_certain(offset, n, to);
+  for (const Dirty& dirty : dirty_) {
+    const size_t at = dirty.line * line_bytes_;
+    if (at >= offset && at < offset + n) {
+      for (const Store& store : dirty.stores) {
+        apply(store.word, to - offset);
+      }
+    }
+  }
+}
+
+Image Persistence::surviving_image() const {
+  Image image = earliest_image();
+  for (const Dirty& dirty : dirty_) {
+    for (const Store& store : dirty.stores) {
+      if (store.number <= dirty.reached) {
+        apply(store.word, image.data());
+      }
+    }
+  }
+  return image;
+}
+
+Image Persistence::earliest_image() const {
+  Image image(bytes_);
+  copy_certain(0, bytes_, image.data());
+  return image;
+}
+
+Image Persistence::latest_image() const {
+  Image image(bytes_);
+  read_latest(0, bytes_, image.data());
+  return image;
+}
+
+std::vector<Persistence::Choice> Persistence::legal(const Dirty& dirty) {
+  std::vector<Choice> choices{{}};
+  size_t older = 0;  // non-temporal stores before the prefix's last one, which it would not lose
+  for (size_t i = 1; i <= dirty.stores.size(); ++i) {
+    const uint64_t number = dirty.stores[i - 1].number;
+    if (i < dirty.stores.size() && dirty.stores[i].number == number) {
+      continue;
+    }
+    while (older < dirty.around.size() && dirty.around[older] < number) {
+      ++older;
+    }
+    const size_t loose = std::min(older, kMostLost);
+    for (uint32_t lost = uint32_t{1} << loose; lost-- > 0;) {
+      choices.push_back({static_cast<uint32_t>(i), static_cast<uint32_t>(older - loose), lost});
+    }
+  }
+  return choices;
+}
+
+void Persistence::apply(const Dirty& dirty, const Choice& before, const Choice& choice,
+                        std::byte* image) const {
+  const bool more = before.lost == 0 && choice.lost == 0;
+  if (!more) {
+    restore(dirty.line, image);
+  }
+  const auto is_lost = [&](uint64_t number) {
+    for (uint32_t rest = choice.lost; rest != 0; rest &= rest - 1) {
+      if (dirty.around[choice.from + static_cast<size_t>(std::countr_zero(rest))] == number) {
+        return true;
+      }
+    }
+    return false;
+  };
+  for (size_t i = more ? before.length : 0; i < choice.length; ++i) {
+    if (!is_lost(dirty.stores[i].number)) {
+      apply(dirty.stores[i].word, image);
+    }
+  }
+}
+
+/// The line is in the image what is certain of it.
+void Persistence::restore(uint32_t line, std::byte* image) const {
+  const size_t offset = line * line_bytes_;
+  std::memset(image + offset, 0, line_bytes_);
+  copy_certain(offset, line_bytes_, image + offset);
+}
+
+Image Persistence::sample_image(Random& random) const {
+  Image image = earliest_image();
+  for (const Dirty& dirty : dirty_) {
+    const std::vector<Choice> choices = legal(dirty);
+    apply(dirty, {}, choices[random.below(choices.size())], image.data());
+  }
+  return image;
+}
+
+uint64_t Persistence::image_count() const {
+  uint64_t count = 1;
+  for (const Dirty& dirty : dirty_) {
+    if (__builtin_mul_overflow(count, legal(dirty).size(), &count)) {
+      return ~uint64_t{0};
+    }
+  }
+  return count;
+}
+
+uint64_t Persistence::for_each_image(uint64_t limit, FunctionRef<bool(const Image&)> f) const {
+  Image image = earliest_image();
+  std::vector<std::vector<Choice>> choices;
+  choices.reserve(dirty_.size());
+  for (const Dirty& dirty : dirty_) {
+    choices.push_back(legal(dirty));
+  }
+  // An odometer with one wheel per dirty line; turning a wheel applies a few stores, and its
+  // overflow puts the certain line back.
+  std::vector<size_t> wheel(dirty_.size(), 0);
+  for (uint64_t seen = 0; seen < limit;) {
+    ++seen;
+    if (!f(image)) {
+      return seen;
+    }
+    size_t i = 0;
+    for (; i < wheel.size(); ++i) {
+      const Dirty& dirty = dirty_[i];
+      if (wheel[i] + 1 < choices[i].size()) {
+        apply(dirty, choices[i][wheel[i]], choices[i][wheel[i] + 1], image.data());
+        ++wheel[i];
+        break;
+      }
+      wheel[i] = 0;
+      restore(dirty.line, image.data());
+    }
+    if (i == wheel.size()) {
+      return seen;
+    }
+  }
+  return limit;
+}
+
+}  // namespace holdfast::sim

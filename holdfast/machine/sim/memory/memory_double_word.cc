@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The part of MemorySystem that changes two words at once.
+#include "holdfast/machine/sim/memory/memory_system.h"
+
+namespace holdfast {
+namespace sim {
+
+/// As read_modify_write. What is more, write-backs before it are complete before it stores, not
+/// only when it is over, as Px86 has it (Raad, Wickerson, Neiger and Vafeiadis, POPL 2020):
+/// algorithms that use this operation as their only fence publish with it what must be durable.
+bool MemorySystem::compare_exchange(DoubleWord* at, DoubleWord& expected,
+                                    const DoubleWord& desired) {
+  SimThread& thread = *current_thread;
+  const Transaction& tx = *thread.tx;
+  const uintptr_t first = checked(at);
+  const uintptr_t second = first + kWordBytes;
+  if (design_ != nullptr) {
+    throw Error(Status(Code::unsupported,
+                       "no hardware design here knows the 16-byte compare-exchange; use an engine "
+                       "that does without"));
+  }
+  runner_.point(thread, Op::rmw, first);
+  if (tx.active()) {
+    throw_if_doomed(thread);
+  }
+  if (!tx.unwinding) {
+    drain(thread);
+  }
+  ++thread.stats.atomics;
+  if (timed_ != nullptr) {
+    timed_->atomic(thread, line_of(first));
+  }
+  const DoubleWord found = {visible(thread, first), visible(thread, second)};
+  const bool same = found == expected;
+  expected = found;
+  if (tx.unwinding) {
+    return same;
+  }
+  if (options_.rmw_orders_pwb) {
+    complete_write_backs(thread);
+  }
+  if (same) {
+    constexpr uint64_t kWhole = ~uint64_t{0};
+    const EntryKind kind = tx.active() ? EntryKind::transactional : EntryKind::store;
+    enqueue(thread, {first, desired.first, kWhole}, kind);
+    leave_all(thread);
+    if (kind == EntryKind::transactional) {
+      enqueue(thread, {second, desired.second, kWhole}, kind);
+      leave_all(thread);
+    } else {
+      // With the first word, before anybody can look: one store, one persist event.
+      if (lint_ != nullptr) [[unlikely]] {
+        lint_->stored(thread, second);
+      }
+      write(thread, {second, desired.second, kWhole}, true);
+    }
+  }
+  return same;
+}
+
+}  // namespace sim
+}  // namespace holdfast

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/machine/sim/memory/timed_memory.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "holdfast/machine/sim/memory/design_host.h"
+
+namespace holdfast::sim {
+namespace {
+
+Time nanoseconds(double ns) {
+  return static_cast<Time>(std::llround(ns * 1000));
+}
+
+}  // namespace
+
+TimedMemory::TimedMemory(const MachineDescription& machine, const Arena& arena,
+                         const SimMedium& medium, Persistence& persistence, HtmUnit& htm,
+                         Runner::Threads& threads)
+    : machine_(machine),
+      medium_(medium),
+      persistence_(persistence),
+      htm_(htm),
+      threads_(threads),
+      caches_(machine, arena.bytes() / machine.line_bytes, *this),
+      dram_(machine.dram, machine.line_bytes),
+      medium_controller_(machine.medium, machine.line_bytes),
+      per_(threads.size()),
+      cycle_ps_(1000 / machine.core.ghz),
+      instructions_per_operation_(
+          static_cast<uint64_t>(std::llround(machine.core.instructions_per_operation))),
+      write_back_(machine.persistence.write_back),
+      write_back_cost_(nanoseconds(machine.persistence.write_back_ns)),
+      persist_fence_(nanoseconds(machine.persistence.fence_ns)),
+      interrupt_period_(nanoseconds(machine.htm.interrupt_us * 1000)),
+      line_shift_(std::countr_zero(machine.line_bytes)) {
+  start_run(0);
+}
+
+// ---- placement
+
+void TimedMemory::start_run(int workers) {
+  slots_of_core_.assign(static_cast<size_t>(caches_.cores()), {});
+  const int cores = caches_.service_core();
+  Time now = 0;
+  for (const auto& thread : threads_) {
+    now = std::max(now, thread->clock);
+  }
+  for (const auto& thread : threads_) {
+    thread->clock = now;
+  }
+  place(kMainSlot, caches_.service_core(), 0, 1);
+  place(kBackgroundSlot, caches_.service_core(), 1, 1);
+  for (int worker = 0; worker < workers; ++worker) {
+    const int core = worker % cores;
+    const int sharers = workers / cores + (core < workers % cores ? 1 : 0);
+    const int slot = kFirstWorker + worker;
+    place(slot, core, worker / cores, sharers);
+    if (interrupt_period_ != 0) {
+      // Spread evenly, so that not all threads are interrupted at once.
+      of(*threads_[static_cast<size_t>(slot)]).next_interrupt =
+          now + interrupt_period_ * (static_cast<Time>(worker) + 1) / static_cast<Time>(workers);
+    }
+  }
+  const HtmDescription& htm = machine_.htm;
+  const double all = std::max(1, machine_.hardware_threads() - 1);
+  const double part = std::max(0, workers - 1) / all;
+  const double both =
+      htm.suspend_resume_ns + (htm.suspend_resume_full_ns - htm.suspend_resume_ns) * part;
+  switch_tracking_ = nanoseconds(both / 2);
+}
+
+void TimedMemory::place(int slot, int core, int smt, int sharers) {
+  PerThread& t = per_[static_cast<size_t>(slot)];
+  t = {};
+  t.core = core;
+  t.smt = smt;
+  t.cycle_exact = cycle_ps_ / (sharers > 1 ? machine_.core.smt_speed : 1);
+  t.cycle = std::max<Time>(1, static_cast<Time>(std::llround(t.cycle_exact)));
+  t.operation = std::max<Time>(
+      1, static_cast<Time>(std::llround(t.cycle_exact * machine_.core.cycles_per_operation)));
+  t.reader_bit = LineBits::reader(smt);
+  t.writer_bit = LineBits::writer(smt);
+  t.others_writers = LineBits::kWriters & ~t.writer_bit;
+  t.window.set_limits(static_cast<size_t>(machine_.core.window / sharers),
+                      static_cast<size_t>(machine_.core.misses / sharers));
+  slots_of_core_[static_cast<size_t>(core)].push_back(slot);
+  htm_.set_group(slot, machine_.htm.smt_shares ? core : caches_.cores() + slot,
+                 machine_.htm.smt_splits ? sharers : 1);
+}
+
+// ---- loads
+
+/// The hardware transactions hear of an access that the bits in L1 do not answer.
+void TimedMemory::consult(SimThread& thread, uint32_t line) {
+  const Transaction& tx = *thread.tx;
+  if (tx.unwinding) {
+    return;
+  }
+  if (tx.active()) {
+    htm_.transactional_load(thread.slot, line);
+  } else {
+    htm_.plain_load(thread.slot, line);
+  }
+}
+
+void TimedMemory::mark(SimThread& thread, uint32_t line, CacheArray::Way& way) {
+  const Transaction& tx = *thread.tx;
+  if (tx.open && !tx.doomed()) {
+    const PerThread& t = of(thread);
+    way.meta |= htm_.reads(thread.slot, line) ? t.reader_bit : 0;
+    way.meta |= htm_.owns(thread.slot, line) ? t.writer_bit : 0;
+  }
+}
+
+/// A load that the bits in L1 do not settle.
+bool TimedMemory::load_asking(SimThread& thread, uint32_t line, CacheArray::Way* way) {
+  PerThread& t = of(thread);
+  consult(thread, line);
+  if (way != nullptr) {
+    found_in_l1(thread, t, line);
+  } else {
+    actor_ = &thread;
+    const CoherentCaches::Outcome outcome = caches_.load(t.core, line, thread.clock);
+    t.level = outcome.level;
+    t.done = t.window.miss(line, thread.stats.instructions, thread.clock, outcome.done, true);
+  }
+  ++thread.stats.load_from[static_cast<size_t>(t.level)];
+  way = caches_.in_l1(t.core, line);
+  if (way != nullptr) {
+    mark(thread, line, *way);
+  }
+  return thread.tx->open && way != nullptr && (way->meta & t.writer_bit) != 0;
+}
+
+// ---- stores
+
+CoherentCaches::Outcome TimedMemory::own(SimThread& thread, uint32_t line, Time now) {
+  PerThread& t = of(thread);
+  htm_.request_exclusive(thread.slot, line);
+  actor_ = &thread;
+  CoherentCaches::Outcome outcome = caches_.own(t.core, line, now);
+  if (outcome.level != Level::l1) {
+    outcome.done = t.window.miss(line, thread.stats.instructions, now, outcome.done, false);
+  }
+  ++thread.stats.own_from[static_cast<size_t>(outcome.level)];
+  if (CacheArray::Way* way = caches_.in_l1(t.core, line)) {
+    mark(thread, line, *way);
+  }
+  return outcome;
+}
+
+Time TimedMemory::enter_write_back(SimThread& thread) {
+  PerThread& t = of(thread);
+  t.last_leave = std::max(thread.clock, t.last_leave + t.cycle);
+  return t.last_leave;
+}
+
+Time TimedMemory::enter_nontemporal(SimThread& thread) {
+  PerThread& t = of(thread);
+  operation(thread);
+  t.last_leave = std::max({thread.clock, t.window.loads_done(), t.last_leave + t.cycle});
+  return t.last_leave;
+}
+
+void TimedMemory::leaves_around_caches(SimThread& thread, uint32_t line, Time now) {
+  PerThread& t = of(thread);
+  if (t.combined_words != 0 && t.combined_line != line) {
+    send_combined(thread, now);
+  }
+  // Before the copies go, and with them the lines that transactions are remembered in: who loses
+  // its transaction loses it to a conflict.
+  htm_.plain_store(thread.slot, line);
+  actor_ = &thread;
+  t.combined_line = line;
+  t.combined_ready = caches_.write_back(line, true, now).done;
+  t.write_backs_done = std::max(t.write_backs_done, t.combined_ready);
+}
+
+void TimedMemory::left_around_caches(SimThread& thread, uintptr_t address, Time now) {
+  PerThread& t = of(thread);
+  const size_t word = address % machine_.line_bytes / sizeof(uint64_t);
+  const size_t words = machine_.line_bytes / sizeof(uint64_t);
+  t.combined_words |= uint32_t{1} << word;
+  if (std::popcount(t.combined_words) == static_cast<int>(words)) {
+    send_combined(thread, now);
+  }
+}
+
+void TimedMemory::send_combined(SimThread& thread, Time now) {
+  PerThread& t = of(thread);
+  if (t.combined_words != 0) {
+    actor_ = &thread;
+    t.combined_words = 0;
+    ++thread.stats.nontemporal;
+    const Time accepted = write_memory(t.combined_line, std::max(now, t.combined_ready));
+    t.write_backs_done = std::max(t.write_backs_done, accepted);
+  }
+}
+
+void TimedMemory::send_all_combined() {
+  for (const auto& thread : threads_) {
+    send_combined(*thread, thread->clock);
+  }
+}
+
+bool TimedMemory::acquire_again(SimThread& thread, Entry& entry, uint32_t line, Time now,
+                                bool now_or_never) {
+  PerThread& t = of(thread);
+  ++thread.stats.stolen;
+  const Time done = own(thread, line, now).done;
+  if (now_or_never || entry.retried) {
+    return true;
+  }
+  entry.retried = true;
+  entry.leave = done;
+  t.last_leave = std::max(t.last_leave, done);
+  return false;
+}
+
+void TimedMemory::left(SimThread& thread, EntryKind kind, uint32_t line) {
+  const PerThread& t = of(thread);
+  CacheArray::Way* way = caches_.in_l1(t.core, line);
+  const uint32_t bits = way == nullptr ? ~uint32_t{0} : way->meta;
+  constexpr uint32_t kTransactions = LineBits::kReaders | LineBits::kWriters;
+  const uint32_t others = kTransactions & ~(t.reader_bit | t.writer_bit);
+  bool ask = way == nullptr || (bits & kTransactions) != 0;
+  if (kind == EntryKind::transactional) {
+    ask = way == nullptr || (bits & t.writer_bit) == 0 || (bits & others) != 0;
+    if (ask) {
+      htm_.transactional_store(thread.slot, line);
+    }
+    if ((bits & t.writer_bit) == 0) {
+      caches_.save_below(t.core, line);
+    }
+  } else if (ask) {
+    htm_.plain_store(thread.slot, line);
+  }
+  if (ask) {
+    way = caches_.in_l1(t.core, line);
+  }
+  if (way != nullptr) {
+    if (ask) {
+      mark(thread, line, *way);
+    }
+    way->meta |= LineBits::kDirty;
+  }
+}
+
+void TimedMemory::atomic(SimThread& thread, uint32_t line) {
+  PerThread& t = of(thread);
+  Time done = t.window.drain(thread.clock);
+  if (machine_.persistence.rmw_orders_pwb) {
+    send_combined(thread, done);
+    done = std::max(done, t.write_backs_done);
+  }
+  const CacheArray::Way* way = caches_.in_l1(t.core, line);
+  if (way == nullptr || (way->meta & LineBits::kOwned) == 0) {
+    done = std::max(done, own(thread, line, thread.clock).done);
+  }
+  thread.clock = done + ps(machine_.core.atomic_cycles);
+}
+
+void TimedMemory::work(SimThread& thread, uint64_t cycles) {
+  thread.clock +=
+      static_cast<Time>(std::llround(static_cast<double>(cycles) * of(thread).cycle_exact));
+  thread.stats.instructions += cycles;
+}
+
+// ---- persistence
+
+void TimedMemory::pwb(SimThread& thread) {
+  operation(thread);
+  if (write_back_ == WriteBackKind::delayed) {
+    Time& done = of(thread).write_backs_done;
+    done = std::max(done, thread.clock) + write_back_cost_;
+  } else {
+    thread.clock += write_back_cost_;
+  }
+}
+
+void TimedMemory::write_back(SimThread& thread, uint32_t line, Time now) {
+  if (is_emulated(write_back_)) {
+    if (design_ != nullptr) {
+      design_->write_content(line);
+    }
+    return;
+  }
+  const bool evict = write_back_ != WriteBackKind::keep;
+  PerThread& t = of(thread);
+  actor_ = &thread;
+  t.write_backs_done = std::max(t.write_backs_done, caches_.write_back(line, evict, now).done);
+}
+
+void TimedMemory::fence(SimThread& thread, bool waits_for_write_backs) {
+  PerThread& t = of(thread);
+  const Time start = thread.clock;
+  thread.clock = t.window.drain(thread.clock);
+  if (waits_for_write_backs) {
+    send_combined(thread, thread.clock);
+    thread.clock = std::max(thread.clock, t.write_backs_done);
+  }
+  thread.stats.stall_fence += thread.clock - start;
+}
+
+bool TimedMemory::persistent(uint32_t line) const {
+  uint64_t offset;
+  return medium_.find(kArenaBase + (uintptr_t{line} << line_shift_), offset);
+}
+
+Time TimedMemory::read_memory(uint32_t line, Time now, Level& level) {
+  SimThread& thread = *actor_;
+  if (persistent(line)) {
+    level = Level::medium;
+    if (design_ != nullptr) {
+      return design_->fill(line, of(thread).core, now);
+    }
+    ++thread.stats.medium_reads;
+    return medium_controller_.read(line, now);
+  }
+  level = Level::dram;
+  ++thread.stats.dram_reads;
+  return dram_.read(line, now);
+}
+
+Time TimedMemory::write_memory(uint32_t line, Time now) {
+  SimThread& thread = *actor_;
+  uint64_t offset = 0;
+  if (medium_.find(kArenaBase + (uintptr_t{line} << line_shift_), offset)) {
+    if (design_ != nullptr) {
+      return design_->write_memory(line, now);
+    }
+    persistence_.reached(offset);
+    ++thread.stats.medium_writes;
+    return medium_controller_.write(line, now);
+  }
+  ++thread.stats.dram_writes;
+  return dram_.write(line, now);
+}
+
+uint32_t TimedMemory::leaving(Level from, uint32_t line, uint32_t meta, Time now) {
+  return design_->leaving(from, line, meta, now);
+}
+
+size_t TimedMemory::victim(Level level, const CacheArray::Way* set, size_t ways, uint32_t line) {
+  return design_->victim(level, set, ways, line);
+}
+
+// ---- hardware transactions
+
+void TimedMemory::begin(SimThread& thread) {
+  thread.clock += ps(machine_.htm.begin_cycles);
+  PerThread& t = of(thread);
+  while (interrupt_period_ != 0 && t.next_interrupt <= thread.clock) {
+    t.next_interrupt += interrupt_period_;
+  }
+}
+
+void TimedMemory::released(int slot, const Transaction& tx, bool aborted) {
+  const PerThread& t = per_[static_cast<size_t>(slot)];
+  for (const uint32_t line : tx.read_lines) {
+    caches_.clear_bits(t.core, line, t.reader_bit);
+  }
+  for (const uint32_t line : tx.written_lines) {
+    caches_.clear_bits(t.core, line, t.reader_bit | t.writer_bit);
+    if (aborted) {
+      caches_.drop_l1(t.core, line);
+    }
+  }
+}
+
+void TimedMemory::doom_threads(int core, uint32_t smt_mask) {
+  for (const int slot : slots_of_core_[static_cast<size_t>(core)]) {
+    if ((smt_mask >> per_[static_cast<size_t>(slot)].smt & 1) != 0) {
+      htm_.doom(slot, AbortCause::capacity);
+    }
+  }
+}
+
+void TimedMemory::left_l1(int core, uint32_t, uint32_t readers, uint32_t writers) {
+  if (machine_.htm.loads == HtmTracking::l1) {
+    doom_threads(core, readers);
+  }
+  if (machine_.htm.stores == HtmTracking::l1) {
+    doom_threads(core, writers);
+  }
+}
+
+void TimedMemory::left_llc(uint32_t line, uint64_t l2s) {
+  if (htm_.tracked(line)) {
+    const auto above = [&](int slot) {
+      return (l2s >> caches_.l2_of(per_[static_cast<size_t>(slot)].core) & 1) != 0;
+    };
+    htm_.lost(line, machine_.htm.loads == HtmTracking::llc, machine_.htm.stores == HtmTracking::llc,
+              above);
+  }
+}
+
+}  // namespace holdfast::sim

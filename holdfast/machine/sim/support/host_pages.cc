@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/machine/sim/support/host_pages.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "holdfast/machine/machine.h"
+#include "holdfast/machine/sim/support/zeroed_array.h"
+
+namespace holdfast::sim {
+
+HostPages::~HostPages() {
+  for (const Mapping& mapping : free_) {
+    unmap_zeroed(mapping.pages, mapping.bytes);
+  }
+}
+
+void* HostPages::take(size_t bytes, bool huge) {
+  const auto found = std::find_if(free_.begin(), free_.end(), [&](const Mapping& mapping) {
+    return mapping.bytes == bytes && mapping.huge == huge;
+  });
+  if (found == free_.end()) {
+    return map_zeroed(bytes, huge);
+  }
+  void* const pages = found->pages;
+  free_.erase(found);
+  return pages;
+}
+
+void* HostPages::take_at(const void* address, size_t bytes) {
+  const auto found = std::find_if(free_.begin(), free_.end(),
+                                  [&](const Mapping& mapping) { return mapping.pages == address; });
+  if (found == free_.end()) {
+    return nullptr;
+  }
+  const Mapping mapping = *found;
+  free_.erase(found);
+  if (mapping.bytes == bytes) {
+    return mapping.pages;
+  }
+  unmap_zeroed(mapping.pages, mapping.bytes);
+  return nullptr;
+}
+
+void HostPages::give_back(void* pages, size_t bytes, bool huge) noexcept {
+  free_.push_back({pages, bytes, huge});
+}
+
+void clear_pages(void* begin, size_t n) noexcept {
+  constexpr size_t kInPlace = size_t{1} << 20;
+  if (n <= kInPlace) {
+    std::memset(begin, 0, n);
+    return;
+  }
+  // Whole pages only: what shares a page with the ends is somebody else's.
+  const auto from = reinterpret_cast<uintptr_t>(begin);
+  const uintptr_t first = (from + kPageBytes - 1) / kPageBytes * kPageBytes;
+  const uintptr_t last = (from + n) / kPageBytes * kPageBytes;
+  std::memset(begin, 0, first - from);
+  madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+  std::memset(reinterpret_cast<void*>(last), 0, from + n - last);
+}
+
+}  // namespace holdfast::sim

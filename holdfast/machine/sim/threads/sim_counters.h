@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "holdfast/machine/phase.h"
+#include "holdfast/machine/sim/caches/coherent_caches.h"
+
+namespace holdfast {
+
+/// The values of TransactionKind.
+inline constexpr size_t kTransactionKinds = 3;
+
+/// What one simulated hardware thread did, or all of them together. Times in picoseconds.
+struct SimCounters {
+  uint64_t loads = 0;
+  uint64_t stores = 0;
+  uint64_t atomics = 0;
+  uint64_t instructions = 0;
+  /// Loads by where they found their line, and what stores and atomics had to fetch likewise.
+  std::array<uint64_t, sim::kLevels> load_from{};
+  std::array<uint64_t, sim::kLevels> own_from{};
+  uint64_t stolen = 0;  ///< a line fetched for a store was taken away before the store left
+  uint64_t medium_reads = 0;
+  uint64_t medium_writes = 0;
+  uint64_t dram_reads = 0;
+  uint64_t dram_writes = 0;
+  uint64_t nontemporal = 0;  ///< of the medium_writes: lines, or parts, that went around the caches
+  uint64_t stall_load = 0;   ///< a load waited for another's value, the window or a miss register
+  uint64_t stall_buffer = 0;  ///< the store buffer was full
+  uint64_t stall_fence = 0;  ///< waiting for the store buffer and write-backs at fences and atomics
+  uint64_t blocked = 0;      ///< in wait_while
+  uint64_t htm_begins = 0;
+  uint64_t htm_commits = 0;
+  std::array<uint64_t, kAbortCauses> htm_aborts{};
+  /// Per kind of transaction: time per engine phase, all of which adds up to the time of the run,
+  /// and the loads and stores of phase execute, which are the body's and its engine's for them. All
+  /// of an attempt that ended in an abort of its hardware transaction counts as `aborted`.
+  struct OfKind {
+    std::array<uint64_t, kPhases> phase_time{};
+    uint64_t execute_loads = 0;
+    uint64_t execute_stores = 0;
+    bool operator==(const OfKind&) const = default;
+  };
+  std::array<OfKind, kTransactionKinds> of_kind{};
+
+  uint64_t phase_time(Phase phase) const {
+    uint64_t sum = 0;
+    for (const OfKind& kind : of_kind) {
+      sum += kind.phase_time[static_cast<size_t>(phase)];
+    }
+    return sum;
+  }
+
+  uint64_t memory_operations() const { return loads + stores + atomics; }
+
+  SimCounters& operator+=(const SimCounters& o) {
+    each(o, [](uint64_t& a, uint64_t b) { a += b; });
+    return *this;
+  }
+  SimCounters operator-(const SimCounters& o) const {
+    SimCounters difference = *this;
+    difference.each(o, [](uint64_t& a, uint64_t b) { a -= b; });
+    return difference;
+  }
+
+ private:
+  template <class F>
+  void each(const SimCounters& o, F&& f);
+};
+
+template <class F>
+void SimCounters::each(const SimCounters& o, F&& f) {
+  f(loads, o.loads), f(stores, o.stores), f(atomics, o.atomics), f(instructions, o.instructions);
+  for (size_t i = 0; i < sim::kLevels; ++i) {
+    f(load_from[i], o.load_from[i]), f(own_from[i], o.own_from[i]);
+  }
+  f(stolen, o.stolen), f(medium_reads, o.medium_reads), f(medium_writes, o.medium_writes);
+  f(dram_reads, o.dram_reads), f(dram_writes, o.dram_writes), f(stall_load, o.stall_load);
+  f(nontemporal, o.nontemporal);
+  f(stall_buffer, o.stall_buffer), f(stall_fence, o.stall_fence), f(blocked, o.blocked);
+  f(htm_begins, o.htm_begins), f(htm_commits, o.htm_commits);
+  for (size_t i = 0; i < htm_aborts.size(); ++i) {
+    f(htm_aborts[i], o.htm_aborts[i]);
+  }
+  for (size_t kind = 0; kind < of_kind.size(); ++kind) {
+    OfKind& mine = of_kind[kind];
+    const OfKind& other = o.of_kind[kind];
+    f(mine.execute_loads, other.execute_loads), f(mine.execute_stores, other.execute_stores);
+    for (size_t i = 0; i < mine.phase_time.size(); ++i) {
+      f(mine.phase_time[i], other.phase_time[i]);
+    }
+  }
+}
+
+}  // namespace holdfast

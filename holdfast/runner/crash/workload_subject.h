@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "holdfast/check/crash/subject.h"
+#include "holdfast/check/linearizability/linearizability.h"
+#include "holdfast/workloads/parts/workload.h"
+
+namespace holdfast {
+
+/// A workload with a sequential model as the crash explorer's subject: random operations, judged by
+/// what their clients were told and by what is left of the structure (check/linearizability/linearizability.h).
+class WorkloadSubject final : public check::Subject {
+ public:
+  /// Throws Error(unsupported) for a workload without a model.
+  WorkloadSubject(const WorkloadInfo& info, Parameters parameters, int threads, int operations);
+
+  int threads() const override { return threads_; }
+  Status set_up(SimHeap& heap) override;
+  Status attach(SimHeap& heap) override;
+  void start(uint64_t seed, const Words& initial) override;
+  void client(int thread, SimHeap& heap) override;
+  uint64_t clock() const override { return clock_; }
+  Result<Words> observe(SimHeap&) override { return workload_->observe(); }
+  void visit_blocks(const std::function<void(const void*, size_t)>& visit) override;
+  std::optional<check::Fault> judge_run(const Description& promised) override;
+  std::optional<check::Fault> judge_crash(const Description& promised, uint64_t until,
+                                          const Words& recovered) override;
+  /// The operations follow from the seed.
+  std::string program() const override { return {}; }
+  std::string story(uint64_t until) const override;
+
+ private:
+  std::vector<check::Operation> operations_until(uint64_t until) const;
+  std::optional<check::Fault> judge(uint64_t until, const Words* recovered) const;
+
+  const WorkloadInfo& info_;
+  Parameters parameters_;
+  int threads_;
+  int operations_per_thread_;
+  std::unique_ptr<WorkloadInstance> workload_;
+  Words initial_;
+  uint64_t clock_ = 0;
+  std::vector<std::vector<Request>> requests_;             ///< by thread
+  std::vector<std::vector<check::Operation>> operations_;  ///< begun, by thread
+  Status refused_;
+};
+
+}  // namespace holdfast

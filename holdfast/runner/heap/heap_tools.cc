@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/runner/heap/heap_tools.h"
+
+#include <cinttypes>
+#include <cstdio>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "holdfast/heap/inspect.h"
+#include "holdfast/runner/heap/heap_report.h"
+#include "holdfast/runner/heap/serve.h"
+#include "holdfast/runner/sessions/engine_table.h"
+
+namespace holdfast {
+namespace {
+
+std::string hexadecimal(uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof(text), "0x%" PRIx64, value);
+  return text;
+}
+
+Json to_json(const std::string& path, const HeapFileInfo& info) {
+  const Superblock& s = info.superblock;
+  return {{"path", path},
+          {"format", kFormatVersion},
+          {"uuid", s.uuid_text()},
+          {"engine", s.engine},
+          {"options", s.options},
+          {"in_use", info.in_use},
+          {"superblock_healed", info.healed},
+          {"file_bytes", info.file_bytes},
+          {"disk_bytes", info.disk_bytes},
+          {"data_bytes", s.data_bytes()},
+          {"capacity_bytes", s.capacity},
+          {"area_bytes", s.area_bytes},
+          {"segment_bytes", s.segment_bytes},
+          {"segments", s.segments},
+          {"copies", s.copies},
+          {"chunk_bytes", s.chunk_bytes},
+          {"base", hexadecimal(s.base)},
+          {"thread_slots", s.slots}};
+}
+
+/// Opens whatever heap this is, without naming a workload, and read-only: looking at a heap does
+/// not change it; what needs recovery is recovered in memory.
+/// As long as it is open, no program can change it.
+std::unique_ptr<Session> open_any(const std::string& path, const HeapFileInfo& info) {
+  SessionSpec spec;
+  spec.engine = info.superblock.engine;
+  spec.path = path;
+  spec.open = SessionSpec::Open::open;
+  spec.domain = Domain::process;
+  spec.read_only = true;
+  return std::move(open_session(spec)).value();
+}
+
+struct ConvertPlan {
+  const NativeEngine* engine = nullptr;
+  std::map<std::string, std::string> options;
+};
+
+ConvertPlan parse(const Json& spec) {
+  ConvertPlan plan;
+  Fields fields(spec, "convert");
+  plan.engine = find_native_engine(fields.text("engine", "")).value();
+  plan.options = fields.map("options");
+  fields.finish();
+  check_options({plan.engine->description}, plan.options).check();
+  return plan;
+}
+
+/// What the new file has in common with the old one: stored pointers must stay right, and the
+/// allocator's metadata is part of the data.
+CreateOptions same_shape(const Superblock& s) {
+  CreateOptions create;
+  create.bytes = s.data_bytes();
+  create.max_bytes = s.capacity;
+  create.growth = s.segment_bytes;
+  create.base = reinterpret_cast<std::byte*>(s.base);  // NOLINT(performance-no-int-to-ptr)
+  create.max_threads = static_cast<int>(s.slots) - 1;  // one slot is the machine's own
+  create.chunk_bytes = s.chunk_bytes;
+  return create;
+}
+
+/// Opens the source, copies its data, and closes it again: both heaps want the same address.
+std::vector<std::byte> copy_data(const std::string& path, const HeapFileInfo& info) {
+  const auto session = open_any(path, info);
+  const std::span<const std::byte> data = session->data();
+  std::vector<std::byte> copy(data.begin(), data.end());
+  session->close().check();
+  return copy;
+}
+
+}  // namespace
+
+Result<Json> heap_convert(const std::string& source, const std::string& target, const Json& spec) {
+  return guarded([&] {
+    const ConvertPlan plan = parse(spec);
+    const HeapFileInfo info = inspect_heap_file(source).value();
+    const std::vector<std::byte> content = copy_data(source, info);
+    CreateOptions create = same_shape(info.superblock);
+    create.engine = plan.engine->description->name;
+    create.options = engine_options(*plan.engine->description, plan.options);
+    create.content = content.data();
+    create.content_bytes = content.size();
+    plan.engine->create(target, create, Domain::file).check();
+    Json report = to_json(target, inspect_heap_file(target).value());
+    report["source"] = source;
+    report["source_engine"] = info.superblock.engine;
+    return report;
+  });
+}
+
+Result<Json> heap_info(const std::string& path) {
+  return guarded([&] { return to_json(path, inspect_heap_file(path).value()); });
+}
+
+Result<Json> heap_check(const std::string& path) {
+  return guarded([&] {
+    const HeapFileInfo info = inspect_heap_file(path).value();
+    const auto session = open_any(path, info);
+    Json report = {{"path", path},
+                   {"engine", info.superblock.engine},
+                   {"recovery", to_json(session->recovery())}};
+    report.update(holdfast::to_json(session->check_heap().value()));
+    session->close().check();
+    return report;
+  });
+}
+
+Result<Json> heap_dump(const std::string& path) {
+  return guarded([&] {
+    const HeapFileInfo info = inspect_heap_file(path).value();
+    Json report = to_json(path, info);
+    const auto session = open_any(path, info);
+    report["recovery"] = holdfast::to_json(session->recovery());
+    report.update(holdfast::to_json(session->check_heap().value()));
+    session->close().check();
+    return report;
+  });
+}
+
+}  // namespace holdfast

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Looking into heap files, and moving them to another engine.
+#pragma once
+
+#include <string>
+
+#include "holdfast/runner/spec/json.h"
+
+namespace holdfast {
+
+/// From the superblocks alone: path, uuid, engine, options, sizes, base, threads, in_use, healed.
+/// Also on a heap in use; never changes the file.
+Result<Json> heap_info(const std::string& path);
+
+/// Opens the heap read-only (recovering it in memory; the file stays as it is) and walks its
+/// allocator and every workload in it: ok, problems[], recovery, roots[], blocks and bytes by
+/// state. busy when a program has the heap open.
+Result<Json> heap_check(const std::string& path);
+
+/// heap_info, the roots and the walk's counts in one.
+Result<Json> heap_dump(const std::string& path);
+
+/// Copies the heap in `source` into a new file `target` for another engine. spec: engine, options.
+Result<Json> heap_convert(const std::string& source, const std::string& target, const Json& spec);
+
+}  // namespace holdfast

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/runner/heap/serve.h"
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <mutex>
+
+#include "holdfast/runner/heap/heap_report.h"
+#include "holdfast/runner/sessions/engine_table.h"
+#include "holdfast/runner/spec/record.h"
+
+namespace holdfast {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+struct ServePlan {
+  SessionSpec session;
+  uint64_t transactions = 0;
+  double seconds = 0;
+};
+
+ServePlan parse(const Json& spec) {
+  ServePlan plan;
+  Json with_default = spec;
+  if (spec.is_object() && !spec.contains("open")) {
+    with_default["open"] = "create_or_open";
+  }
+  Fields fields(with_default, "serve");
+  plan.session = SessionSpec::parse(fields);
+  plan.transactions = static_cast<uint64_t>(fields.number("transactions", 0, 0, INT64_MAX));
+  plan.seconds = fields.real("seconds", 0, 0, 1e9);
+  fields.finish();
+  return plan;
+}
+
+/// A write to a pipe whose reader has gone must be an error, not the end of the process.
+class IgnoreSigpipe {
+ public:
+  IgnoreSigpipe() : before_(std::signal(SIGPIPE, SIG_IGN)) {}
+  ~IgnoreSigpipe() {
+    if (before_ != SIG_ERR) {
+      (void)std::signal(SIGPIPE, before_);
+    }
+  }
+  IgnoreSigpipe(const IgnoreSigpipe&) = delete;
+  IgnoreSigpipe& operator=(const IgnoreSigpipe&) = delete;
+
+ private:
+  void (*before_)(int);
+};
+
+class Server {
+ public:
+  Server(Session& session, const ServePlan& plan, int fd)
+      : session_(session), plan_(plan), fd_(fd), start_(Clock::now()) {}
+
+  Status run() {
+    session_.run_threads(plan_.session.threads, [this](int number) {
+      const Status status = run_guarded([&] { work(number); });
+      if (!status.ok()) {
+        stop_.store(true);
+        const std::lock_guard lock(mutex_);
+        failure_ = status;
+      }
+    });
+    return failure_;
+  }
+
+  uint64_t operations() const { return done_.load(); }
+  double seconds() const { return seconds_since(start_); }
+
+ private:
+  void work(int number) {
+    WorkloadInstance& workload = session_.workload();
+    Random random(mix64(plan_.session.seed) ^ mix64(static_cast<uint64_t>(number) + 1));
+    while (!stop_.load() && begin_operation()) {
+      const Record record = Record::of(number, workload.operation(number, random));
+      done_.fetch_add(1);
+      if (!write_record(fd_, record).ok()) {
+        stop_.store(true);  // the reader has gone: nobody is left to promise anything to
+      }
+    }
+  }
+
+  /// Whether one more operation fits the limits.
+  bool begin_operation() {
+    if (plan_.transactions > 0 && begun_.fetch_add(1) >= plan_.transactions) {
+      return false;
+    }
+    return plan_.seconds == 0 || seconds_since(start_) < plan_.seconds;
+  }
+
+  Session& session_;
+  const ServePlan& plan_;
+  const int fd_;
+  const Clock::time_point start_;
+  std::atomic<uint64_t> begun_ = 0;
+  std::atomic<uint64_t> done_ = 0;
+  std::atomic<bool> stop_ = false;
+  std::mutex mutex_;
+  Status failure_;
+};
+
+constexpr size_t kShownFailures = 20;
+
+/// Hands every promise in `records` to the workload and counts.
+void verify_records(WorkloadInstance& workload, const std::vector<Record>& records,
+                    Progress progress, Json& result) {
+  const auto& kinds = workload.info().operations;
+  std::vector<uint64_t> by_kind(kinds.size());
+  uint64_t operations = 0;
+  uint64_t acknowledged = 0;
+  uint64_t failed = 0;
+  Json failures = Json::array();
+  for (size_t i = 0; i < records.size(); ++i) {
+    const Record& record = records[i];
+    if (record.kind == Record::kReady) {
+      continue;
+    }
+    if (record.kind >= kinds.size()) {
+      throw Error(Status(Code::corrupt, "an acknowledgement is of operation " +
+                                            std::to_string(record.kind) + ", which " +
+                                            workload.info().name + " does not have"));
+    }
+    ++operations;
+    ++by_kind[record.kind];
+    if (record.promises()) {
+      ++acknowledged;
+      const Status status = workload.verify(record.result());
+      failed += status.ok() ? 0 : 1;
+      if (!status.ok() && failures.size() < kShownFailures) {
+        failures.push_back(std::string(kinds[record.kind]) + ": " + status.message());
+      }
+    }
+    if (i % 4096 == 0) {
+      progress(0.8 * static_cast<double>(i) / static_cast<double>(records.size()), "verify");
+    }
+  }
+  Json counts = Json::object();
+  for (size_t kind = 0; kind < kinds.size(); ++kind) {
+    counts[kinds[kind]] = by_kind[kind];
+  }
+  result["operations"] = operations;
+  result["by_operation"] = counts;
+  result["acknowledged"] = acknowledged;
+  result["verified"] = acknowledged - failed;
+  result["failure_count"] = failed;
+  result["failures"] = failures;
+}
+
+}  // namespace
+
+Json to_json(const RecoveryReport& report) {
+  return {{"needed", report.needed},
+          {"transactions", report.transactions},
+          {"bytes", report.bytes},
+          {"text", report.text}};
+}
+
+Result<Json> serve(const Json& spec, int fd) {
+  return guarded([&] {
+    const ServePlan plan = parse(spec);
+    const IgnoreSigpipe ignore;
+    const auto start = Clock::now();
+    const auto session = std::move(open_session(plan.session)).value();
+    const double open_seconds = seconds_since(start);
+    Record ready;
+    ready.kind = Record::kReady;
+    ready.words[0] = session->created() ? 1 : 0;
+    ready.words[1] = static_cast<uint64_t>(open_seconds * 1e9);
+    write_record(fd, ready).check();
+    Server server(*session, plan, fd);
+    const Status status = server.run();
+    const Json result = {{"operations", server.operations()},
+                         {"seconds", server.seconds()},
+                         {"created", session->created()},
+                         {"open_seconds", open_seconds},
+                         {"recovery", to_json(session->recovery())},
+                         {"domain", session->domain()}};
+    status.check();
+    session->close().check();
+    return result;
+  });
+}
+
+Result<Json> verify(const Json& spec, std::string_view records, Progress progress) {
+  return guarded([&] {
+    Json with_default = spec;
+    if (spec.is_object() && !spec.contains("open")) {
+      with_default["open"] = "open";
+    }
+    Fields fields(with_default, "verify");
+    const SessionSpec plan = SessionSpec::parse(fields);
+    fields.finish();
+    const std::vector<Record> parsed = parse_records(records).value();
+    progress(0, "open");
+    const auto start = Clock::now();
+    const auto session = std::move(open_session(plan)).value();
+    Json result = {{"ok", false},
+                   {"open_seconds", seconds_since(start)},
+                   {"recovery", to_json(session->recovery())},
+                   {"domain", session->domain()}};
+    verify_records(session->workload(), parsed, progress, result);
+    progress(0.8, "check");
+    const auto check_start = Clock::now();
+    const Status checked = session->workload().check();
+    result["check"] = checked.to_string();
+    const Json heap_check = to_json(session->check_heap().value());
+    result["heap_check"] = heap_check;
+    result["check_seconds"] = seconds_since(check_start);
+    result["ok"] = result["failure_count"] == 0 && checked.ok() && heap_check.value("ok", false);
+    session->close().check();
+    progress(1, "done");
+    return result;
+  });
+}
+
+}  // namespace holdfast

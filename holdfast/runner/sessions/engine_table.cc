@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/runner/sessions/engine_table.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "holdfast/runner/spec/json.h"
+#include "holdfast/workloads/registry.h"
+
+namespace holdfast {
+
+std::vector<std::string> engine_names(bool with_plain) {
+  std::vector<std::string> names;
+  if (with_plain) {
+    names.emplace_back(kPlain);
+  }
+  for (const NativeEngine& engine : native_engines()) {
+    names.emplace_back(engine.description->name);
+  }
+  return names;
+}
+
+Result<const NativeEngine*> find_native_engine(const std::string& name) {
+  for (const NativeEngine& engine : native_engines()) {
+    if (name == engine.description->name) {
+      return &engine;
+    }
+  }
+  return Status(Code::not_found,
+                "there is no engine '" + name + "'; there are " + join(engine_names(false)));
+}
+
+Result<std::unique_ptr<Session>> open_session(const SessionSpec& spec) {
+  if (spec.engine == kPlain) {
+    return open_plain_session(spec);
+  }
+  auto engine = find_native_engine(spec.engine);
+  if (!engine.ok()) {
+    return engine.status();
+  }
+  if (spec.path.empty()) {
+    return Status(Code::invalid_argument, "a heap needs a path");
+  }
+  SessionSpec resolved = spec;
+  if (spec.open == SessionSpec::Open::create_or_open) {
+    std::error_code error;
+    resolved.open = std::filesystem::exists(spec.path, error) ? SessionSpec::Open::open
+                                                              : SessionSpec::Open::create;
+  }
+  return (*engine)->open(resolved);
+}
+
+Result<const WorkloadInfo*> find_workload(const std::string& name) {
+  const WorkloadInfo* info = find_workload_info(name);
+  if (info != nullptr) {
+    return info;
+  }
+  std::vector<std::string> names;
+  for (const WorkloadInfo* known : workload_infos()) {
+    names.emplace_back(known->name);
+  }
+  return Status(Code::not_found, "there is no workload '" + name + "'; there are " + join(names));
+}
+
+}  // namespace holdfast

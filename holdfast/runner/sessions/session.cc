@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/runner/sessions/session.h"
+
+#include <algorithm>
+#include <set>
+
+#include "holdfast/machine/native/htm/htm_support.h"
+#include "holdfast/runner/spec/json.h"
+
+namespace holdfast {
+namespace {
+
+constexpr int64_t kMaxHeapBytes = int64_t{1} << 44;
+
+SessionSpec::Open parse_open(const std::string& text) {
+  if (text == "create") {
+    return SessionSpec::Open::create;
+  }
+  if (text == "open") {
+    return SessionSpec::Open::open;
+  }
+  if (text == "create_or_open") {
+    return SessionSpec::Open::create_or_open;
+  }
+  throw Error(Status(Code::invalid_argument,
+                     "open must be create, open or create_or_open, not '" + text + "'"));
+}
+
+HtmBackend parse_htm(const std::string& name) {
+  NativeOptions options;
+  options.htm_backend = parse_htm_backend(name).value();
+  (void)native::choose_htm(options).value();
+  return options.htm_backend;
+}
+
+bool has_option(const Description& engine, const std::string& name) {
+  return std::any_of(engine.options, engine.options + engine.option_count,
+                     [&](const OptionInfo& option) { return name == option.name; });
+}
+
+}  // namespace
+
+SessionSpec SessionSpec::parse_common(Fields& fields) {
+  SessionSpec spec;
+  spec.workload = fields.text("workload", "");
+  spec.parameters = fields.map("params");
+  spec.options = fields.map("options");
+  spec.bytes = static_cast<size_t>(fields.number("bytes", 0, 0, kMaxHeapBytes));
+  spec.max_bytes = static_cast<size_t>(fields.number("max_bytes", 0, 0, kMaxHeapBytes));
+  spec.domain = parse_domain(fields.text("domain", "process")).value();
+  spec.force = fields.flag("force", false);
+  spec.latency = fields.text("latency", "none");
+  spec.htm = parse_htm(fields.text("htm", "soft"));
+  spec.seed = static_cast<uint64_t>(fields.number("seed", 1, 0, INT64_MAX));
+  return spec;
+}
+
+SessionSpec SessionSpec::parse(Fields& fields) {
+  SessionSpec spec = parse_common(fields);
+  spec.engine = fields.text("engine", "");
+  spec.path = fields.text("path", "");
+  spec.open = parse_open(fields.text("open", "create"));
+  spec.threads = static_cast<int>(fields.number("threads", 1, 1, kMaxThreads));
+  return spec;
+}
+
+Options engine_options(const Description& engine, const std::map<std::string, std::string>& given) {
+  Options options;
+  const std::string prefix = std::string(engine.name) + ".";
+  for (const auto& [name, value] : given) {
+    if (has_option(engine, name)) {
+      options.emplace(name, value);
+    }
+  }
+  for (const auto& [name, value] : given) {
+    if (name.starts_with(prefix)) {
+      options[name.substr(prefix.size())] = value;
+    }
+  }
+  return options;
+}
+
+Status check_options(const std::vector<const Description*>& engines,
+                     const std::map<std::string, std::string>& given) {
+  for (const auto& [name, value] : given) {
+    const bool taken = std::any_of(engines.begin(), engines.end(), [&](const Description* engine) {
+      const std::string prefix = std::string(engine->name) + ".";
+      return has_option(*engine, name) ||
+             (name.starts_with(prefix) && has_option(*engine, name.substr(prefix.size())));
+    });
+    if (taken) {
+      continue;
+    }
+    std::vector<std::string> known;
+    for (const Description* engine : engines) {
+      for (size_t i = 0; i < engine->option_count; ++i) {
+        known.push_back(std::string(engine->name) + "." + engine->options[i].name);
+      }
+    }
+    return Status(Code::invalid_argument, "no engine here has an option '" + name +
+                                              "'; there are " +
+                                              (known.empty() ? "none" : join(known)));
+  }
+  return {};
+}
+
+}  // namespace holdfast

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "holdfast/runner/sessions/session.h"
+#include "holdfast/runner/spec/histogram.h"
+
+namespace holdfast {
+
+/// What one measured stretch of time on one session gave.
+struct Slice {
+  double seconds = 0;      ///< from the common start to the last thread's end
+  double cpu_seconds = 0;  ///< of the whole process, background threads included
+  uint64_t operations = 0;
+  uint64_t rolled_back = 0;        ///< of these, rolled back on purpose
+  std::vector<uint64_t> by_kind;   ///< per WorkloadInfo::operations
+  std::vector<Histogram> latency;  ///< in nanoseconds, per kind; a sample of the operations
+  Statistics statistics;           ///< of this slice alone
+  Status status;                   ///< why a worker stopped early
+
+  double per_second() const { return seconds > 0 ? static_cast<double>(operations) / seconds : 0; }
+};
+
+/// Runs the session's workload on `threads` pinned threads for about `seconds`. Threads start
+/// together; each stops by itself at the deadline. Results are consumed, so that nothing read-only
+/// is optimised away.
+Slice measure_slice(Session& session, int threads, double seconds, uint64_t seed);
+
+}  // namespace holdfast

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/runner/sim/population.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <array>
+
+#include "holdfast/engines/undo/undo.h"
+#include "holdfast/heap/inspect.h"
+#include "holdfast/heap/layout.h"
+#include "holdfast/machine/native/medium/file.h"
+#include "holdfast/machine/native/native_machine.h"
+#include "holdfast/machine/sim/medium/arena.h"
+#include "holdfast/runner/sessions/engine_table.h"
+#include "population_sources.h"
+
+namespace holdfast {
+namespace {
+
+/// Populations are set up for so many threads at least, so that runs with fewer share them.
+constexpr int kSharedThreads = 64;
+/// Address space for a population; a file takes what is used.
+constexpr size_t kMostBytes = size_t{40} << 30;
+
+/// Parameters that concern operations only, of the workload whose images are large enough to care.
+/// (That a worker needs a warehouse, home=disjoint, is checked when it runs.)
+bool shapes_population(const std::string& workload, const std::string& parameter) {
+  constexpr std::array kOperationsOnly{"mix", "home", "stock_level_orders", "detail"};
+  return workload != "tpcc" || std::find(kOperationsOnly.begin(), kOperationsOnly.end(),
+                                         parameter) == kOperationsOnly.end();
+}
+
+/// Fields of this engine are plain loads from memory, heap or no heap.
+using Header = DataHeader<Undo<NativeMachine>>;
+
+size_t used_bytes(const std::byte* data) {
+  const auto* header = reinterpret_cast<const Header*>(data);
+  const size_t used = header->top.load() * header->chunk_bytes.load();
+  return (used + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
+/// Returns to the disk what the heap reserved: room for growing, and the log, of which only the
+/// first line matters when no transaction runs. Where that cannot be done, it stays taken.
+void give_back(const std::string& path, const Superblock& s, const ImageExtent& extent) {
+  const native::File file(::open(path.c_str(), O_RDWR | O_CLOEXEC), path);
+  const auto punch = [&](size_t from, size_t end) {
+    if (file.fd() >= 0 && from < end) {
+      static_cast<void>(fallocate(file.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                  static_cast<off_t>(from), static_cast<off_t>(end - from)));
+    }
+  };
+  punch(s.area_offset() + kPageBytes, extent.offset);
+  punch(extent.offset + extent.bytes, s.file_bytes());
+}
+
+ImageExtent build(const Population& p, const std::string& path) {
+  SessionSpec spec;
+  spec.engine = Undo<NativeMachine>::kDescription.name;
+  spec.workload = p.workload;
+  spec.parameters = p.parameters;
+  spec.path = path;
+  spec.bytes = p.bytes;
+  spec.max_bytes = std::max(kMostBytes, p.bytes);
+  spec.base = p.base;
+  spec.threads = p.threads;
+  spec.domain = Domain::process;  // an image that was not finished is thrown away
+  spec.seed = kPopulationSeed;
+  ImageExtent extent;
+  {
+    const auto session = open_session(spec).value();
+    extent.bytes = used_bytes(session->data().data());
+    session->close().check();
+  }
+  const Superblock superblock = inspect_heap_file(path).value().superblock;
+  extent.offset = superblock.segment_offset(0, 0);
+  give_back(path, superblock, extent);
+  return extent;
+}
+
+}  // namespace
+
+Population Population::of(const SessionSpec& spec, const SimOptions& options) {
+  Population p;
+  p.workload = spec.workload;
+  const WorkloadInfo& info = *find_workload(spec.workload).value();
+  const Parameters complete = Parameters::make(info, spec.parameters).value();
+  for (const auto& [name, value] : complete.all()) {
+    if (shapes_population(spec.workload, name)) {
+      p.parameters.emplace(name, value);
+    }
+  }
+  p.threads = std::max(spec.threads, kSharedThreads);
+  p.bytes = spec.bytes != 0 ? spec.bytes : CreateOptions().bytes;
+  p.base = sim::Arena::persistent_base(options.arena_bytes);
+  return p;
+}
+
+std::string Population::key() const {
+  std::string key = "workload=" + workload + "\n";
+  for (const auto& [name, value] : parameters) {
+    key.append(name).append("=").append(value).append("\n");
+  }
+  return key + "threads=" + std::to_string(threads) + "\nseed=" + std::to_string(kPopulationSeed) +
+         "\nfirst_bytes=" + std::to_string(bytes) +
+         "\nbase=" + std::to_string(reinterpret_cast<uintptr_t>(base)) + "\n";
+}
+
+PopulationImage open_population(const Population& population, const ImageCache& cache) {
+  PopulationImage image;
+  auto builder = [&](const std::string& path) { return build(population, path); };
+  image.file = cache.get(population.workload, population.key(), kPopulationSources, builder);
+  const native::File& file = image.file.file;
+  const ImageExtent& extent = image.file.extent;
+  image.content =
+      sim::FileContent::open(file.fd(), file.path(), extent.offset, extent.bytes).value();
+  const auto* header = reinterpret_cast<const Header*>(image.content->data());
+  image.chunk_bytes = header->chunk_bytes.load();
+  image.slots = static_cast<int>(header->arena_count.load());
+  return image;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/runner/sim/sim_counters_json.h"
+
+#include "holdfast/machine/machine.h"
+
+namespace holdfast {
+namespace {
+
+Json by_level(const std::array<uint64_t, sim::kLevels>& counts) {
+  Json json = Json::object();
+  for (size_t i = 0; i < sim::kLevels; ++i) {
+    json[sim::to_string(static_cast<sim::Level>(i))] = counts[i];
+  }
+  return json;
+}
+
+double nanoseconds(uint64_t picoseconds) {
+  return static_cast<double>(picoseconds) / 1000;
+}
+
+Json to_json(const SimCounters::OfKind& kind) {
+  Json phases = Json::object();
+  for (size_t i = 0; i < kind.phase_time.size(); ++i) {
+    if (static_cast<Phase>(i) != Phase::outside) {
+      phases[to_string(static_cast<Phase>(i))] = nanoseconds(kind.phase_time[i]);
+    }
+  }
+  return {{"phase_ns", phases},
+          {"execute_loads", kind.execute_loads},
+          {"execute_stores", kind.execute_stores}};
+}
+
+}  // namespace
+
+Json to_json(const SimCounters& c) {
+  Json aborts = Json::object();
+  for (size_t i = 1; i < c.htm_aborts.size(); ++i) {
+    aborts[to_string(static_cast<AbortCause>(i))] = c.htm_aborts[i];
+  }
+  Json phases = Json::object();
+  for (int i = 0; i < kPhases; ++i) {
+    phases[to_string(static_cast<Phase>(i))] = nanoseconds(c.phase_time(static_cast<Phase>(i)));
+  }
+  return {{"loads", c.loads},
+          {"stores", c.stores},
+          {"atomics", c.atomics},
+          {"instructions", c.instructions},
+          {"loads_from", by_level(c.load_from)},
+          {"fetched_for_stores", by_level(c.own_from)},
+          {"lines_stolen_before_store", c.stolen},
+          {"medium_reads", c.medium_reads},
+          {"medium_writes", c.medium_writes},
+          {"nontemporal_writes", c.nontemporal},
+          {"dram_reads", c.dram_reads},
+          {"dram_writes", c.dram_writes},
+          {"stall_ns",
+           {{"load", nanoseconds(c.stall_load)},
+            {"store_buffer", nanoseconds(c.stall_buffer)},
+            {"fence", nanoseconds(c.stall_fence)},
+            {"wait", nanoseconds(c.blocked)}}},
+          {"phase_ns", phases},
+          {"update", to_json(c.of_kind[static_cast<size_t>(TransactionKind::update)])},
+          {"read", to_json(c.of_kind[static_cast<size_t>(TransactionKind::read)])},
+          {"htm", {{"begins", c.htm_begins}, {"commits", c.htm_commits}, {"aborts", aborts}}}};
+}
+
+Json to_json(const std::vector<LintRow>& rows) {
+  Json json = Json::array();
+  for (const LintRow& row : rows) {
+    const Json example = row.kind == LintKind::empty_fence ? Json(nullptr) : Json(row.example);
+    json.push_back({{"what", to_string(row.kind)},
+                    {"where", row.where},
+                    {"count", row.count},
+                    {"example", example}});
+  }
+  return json;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "holdfast/machine/sim/memory/persist_lint.h"
+#include "holdfast/machine/sim/threads/sim_counters.h"
+#include "holdfast/runner/spec/json.h"
+
+namespace holdfast {
+
+/// Counts as they are, times in nanoseconds summed over the threads.
+Json to_json(const SimCounters& counters);
+
+/// One row per finding: what, where, count, example.
+Json to_json(const std::vector<LintRow>& rows);
+
+}  // namespace holdfast

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/runner/sim/sim_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+
+#include "holdfast/hardware/designs.h"
+#include "holdfast/runner/bench/replay_entry.h"
+#include "holdfast/runner/sessions/engine_table.h"
+#include "holdfast/runner/sim/population.h"
+
+namespace holdfast {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// A run that needs this many steps per operation is stuck in a way the machine cannot see (a
+/// livelock).
+constexpr uint64_t kMaxStepsPerOperation = 10'000'000;
+/// The same for a thread in simulated time: a step takes a tenth of a nanosecond at least.
+constexpr uint64_t kMaxStepsPerMicrosecond = 10'000;
+
+uint64_t most_steps(const SimLength& length) {
+  // What began in time may end late, by as much as one operation.
+  const auto in_time = static_cast<uint64_t>(length.microseconds + 1) * kMaxStepsPerMicrosecond;
+  return length.microseconds > 0 ? in_time + kMaxStepsPerOperation
+                                 : kMaxStepsPerOperation * length.transactions;
+}
+
+SimOptions machine_options(const SessionSpec& spec, const SimPlan& plan) {
+  SimOptions options;
+  options.threads = spec.threads;
+  options.seed = spec.seed;
+  options.domain = spec.domain;
+  options.machine = plan.machine;
+  options.schedule = plan.schedule;
+  use_design(options, plan.design, plan.design_options);
+  options.lint = plan.lint;
+  options.max_steps = std::max(most_steps(plan.measured), most_steps(plan.warm_up)) *
+                      static_cast<uint64_t>(spec.threads);
+  return options;
+}
+
+CreateOptions heap_options(const SessionSpec& spec) {
+  CreateOptions options;
+  options.engine = spec.engine;
+  options.options =
+      engine_options(*AnyEngine<SimMachine>::describe(spec.engine).value(), spec.options);
+  if (spec.bytes != 0) {
+    options.bytes = spec.bytes;
+  }
+  if (spec.max_bytes != 0) {
+    options.max_bytes = spec.max_bytes;
+  }
+  return options;
+}
+
+/// A heap that holds the image, with room to grow: an eighth at once, and as much again.
+CreateOptions around(const PopulationImage& image, const SessionSpec& spec,
+                     const Population& population) {
+  CreateOptions options = heap_options(spec);
+  const size_t data = image.content->bytes();
+  if (spec.max_bytes != 0 && spec.max_bytes < data) {
+    throw Error(Status(Code::out_of_space, "the initial state of workload " + spec.workload +
+                                               " takes " + std::to_string(data) +
+                                               " bytes, max_bytes is " +
+                                               std::to_string(spec.max_bytes) +
+                                               "; raise it, or choose a smaller workload"));
+  }
+  options.growth = options.bytes;
+  if (data > options.bytes) {
+    options.bytes = data + data / 8;
+  }
+  if (spec.max_bytes == 0) {
+    options.max_bytes = std::max(options.max_bytes, options.bytes + data / 8);
+  }
+  options.bytes = std::min(options.bytes, options.max_bytes);
+  options.base = population.base;
+  options.slots = image.slots;
+  options.chunk_bytes = image.chunk_bytes;
+  options.content = image.content->data();
+  options.content_bytes = data;
+  return options;
+}
+
+/// A machine, a heap on it, and a workload in its initial state.
+class World {
+ public:
+  World(const SessionSpec& spec, const SimPlan& plan) {
+    const auto start = Clock::now();
+    const SimOptions options = machine_options(spec, plan);
+    const WorkloadInfo& info = *find_workload(spec.workload).value();
+    const Parameters parameters = Parameters::make(info, spec.parameters).value();
+    if (plan.cache == "off") {
+      machine_ = std::make_unique<SimMachine>(options);
+      heap_ = SimHeap::create(*machine_, heap_options(spec)).value();
+      workload_ = make_sim_workload(spec.workload, *heap_, parameters);
+      workload_->set_up(spec.threads, kPopulationSeed).check();
+    } else {
+      const Population population = Population::of(spec, options);
+      const PopulationImage image = open_population(population, ImageCache(plan.cache));
+      set_up.image = image.file.file.path();
+      set_up.built = image.file.because;
+      set_up.data_bytes = image.content->bytes();
+      machine_ = std::make_unique<SimMachine>(options);
+      machine_->medium().offer(image.content);
+      heap_ = SimHeap::create(*machine_, around(image, spec, population)).value();
+      workload_ = make_sim_workload(spec.workload, *heap_, parameters);
+      workload_->attach().check();
+    }
+    set_up.host_seconds = seconds_since(start);
+  }
+
+  SimMachine& machine() { return *machine_; }
+  SimHeap& heap() { return *heap_; }
+  WorkloadInstance& workload() { return *workload_; }
+
+  /// Closes the heap and opens it again. Returns what recovery found to do, which should be
+  /// nothing.
+  uint64_t reopen(const SessionSpec& spec) {
+    heap_->close().check();
+    workload_.reset();
+    heap_.reset();
+    open(spec);
+    return heap_->recovery().transactions;
+  }
+
+  /// After a power failure: opens the heap on a machine that holds what survived.
+  SimRecovery power_on(const SessionSpec& spec, const SimPlan& plan) {
+    const SimImage image = machine_->surviving_image();
+    workload_.reset();
+    heap_.reset();
+    machine_.reset();
+    SimOptions options = machine_options(spec, plan);
+    options.max_steps = SimOptions{}.max_steps;  // recovery may look at the whole heap
+    machine_ = std::make_unique<SimMachine>(options, image);
+    SimRecovery recovery;
+    const uint64_t began = machine_->timed() ? machine_->now() : 0;
+    machine_->run_threads(1, [&](int) { open(spec); });  // elsewhere nothing takes time
+    if (machine_->timed()) {
+      recovery.simulated_seconds = static_cast<double>(machine_->now() - began) * 1e-12;
+    }
+    recovery.report = heap_->recovery();
+    recovery.persist = machine_->counters();
+    return recovery;
+  }
+
+  SetUp set_up;
+
+ private:
+  void open(const SessionSpec& spec) {
+    heap_ = SimHeap::open(*machine_, {spec.engine, heap_options(spec).options}).value();
+    workload_ = make_sim_workload(
+        spec.workload, *heap_,
+        Parameters::make(*find_workload(spec.workload).value(), spec.parameters).value());
+    workload_->attach().check();
+  }
+
+  std::unique_ptr<SimMachine> machine_;
+  std::unique_ptr<SimHeap> heap_;
+  std::unique_ptr<WorkloadInstance> workload_;
+};
+
+/// One thread: its generator, which the warm-up leaves where the measured part goes on, and its
+/// counts. Simulated threads take turns on one host thread, so plain counters suffice.
+struct Worker {
+  Random random;
+  SimRun own;
+
+  void run(WorkloadInstance& workload, int number, uint64_t transactions) {
+    for (uint64_t i = 0; i < transactions; ++i) {
+      count(workload.operation(number, random), 1);
+    }
+  }
+
+  void run_until(uint64_t end, SimMachine& machine, WorkloadInstance& workload, int number) {
+    uint64_t begin = machine.now();
+    while (begin < end) {
+      const OperationResult result = workload.operation(number, random);
+      const uint64_t now = machine.now();
+      own.late += now > end ? 1 : 0;
+      count(result, done_by(end, std::max(begin, machine.lock_wait_end()), now));
+      begin = now;
+    }
+  }
+
+ private:
+  /// The part of [begin, now] before `end`.
+  static double done_by(uint64_t end, uint64_t begin, uint64_t now) {
+    return now <= end     ? 1
+           : begin >= end ? 0
+                          : static_cast<double>(end - begin) / static_cast<double>(now - begin);
+  }
+
+  void count(const OperationResult& result, double share) {
+    ++own.operations;
+    own.done_by_kind.at(static_cast<size_t>(result.kind)) += share;
+    ++own.by_kind.at(static_cast<size_t>(result.kind));
+    own.rolled_back += result.committed ? 0 : 1;
+  }
+};
+
+std::vector<Worker> make_workers(const SessionSpec& spec, const SimRun& empty) {
+  std::vector<Worker> workers;
+  workers.reserve(static_cast<size_t>(spec.threads));
+  for (int number = 0; number < spec.threads; ++number) {
+    workers.push_back({Random(mix64(spec.seed) ^ mix64(static_cast<uint64_t>(number) + 1)), empty});
+  }
+  return workers;
+}
+
+/// What was found since `before`. A row's example stays the first one the machine ever saw.
+std::vector<LintRow> lint_since(const std::vector<LintRow>& before, std::vector<LintRow> rows) {
+  for (LintRow& row : rows) {
+    for (const LintRow& old : before) {
+      row.count -= old.kind == row.kind && old.where == row.where ? old.count : 0;
+    }
+  }
+  std::erase_if(rows, [](const LintRow& row) { return row.count == 0; });
+  std::stable_sort(rows.begin(), rows.end(), [](const LintRow& a, const LintRow& b) {
+    return a.kind != b.kind ? a.kind < b.kind : a.count > b.count;
+  });
+  return rows;
+}
+
+/// Runs the transactions on all workers and fills in what the machine and the engine did.
+SimRun measure(World& world, std::vector<Worker>& workers, const SimLength& length) {
+  SimRun run;
+  SimMachine& machine = world.machine();
+  const Statistics before = world.heap().statistics();
+  const uint64_t steps_before = machine.steps();
+  const SimCounters counters_before = machine.statistics();
+  const std::vector<LintRow> lint_before = machine.lint_report();
+  const uint64_t began = machine.timed() ? machine.now() : 0;
+  const uint64_t events_before = machine.persist_events();
+  const auto start = Clock::now();
+  const auto in_time = static_cast<uint64_t>(length.microseconds * 1e6);
+  machine.run_threads(static_cast<int>(workers.size()), [&](int number) {
+    Worker& worker = workers[static_cast<size_t>(number)];
+    in_time != 0 ? worker.run_until(began + in_time, machine, world.workload(), number)
+                 : worker.run(world.workload(), number, length.transactions);
+  });
+  run.host_seconds = seconds_since(start);
+  run.steps = machine.steps() - steps_before;
+  run.counters = machine.statistics() - counters_before;
+  run.lint = lint_since(lint_before, machine.lint_report());
+  const uint64_t took = in_time != 0 ? in_time : machine.timed() ? machine.now() - began : 0;
+  run.simulated_seconds = static_cast<double>(took) * 1e-12;
+  run.persist_events = machine.persist_events() - events_before;
+  run.statistics = world.heap().statistics() - before;
+  return run;
+}
+
+/// The measured part. However it ends, what was drawn by then is written.
+SimRun measure_and_draw(World& world, std::vector<Worker>& workers, const SimPlan& plan) {
+  if (plan.timeline == nullptr) {
+    return measure(world, workers, plan.measured);
+  }
+  world.machine().record(&plan.timeline->timeline());
+  try {
+    SimRun run = measure(world, workers, plan.measured);
+    world.machine().record(nullptr);
+    plan.timeline->write().check();
+    return run;
+  } catch (...) {
+    world.machine().record(nullptr);
+    static_cast<void>(plan.timeline->write());  // what led to it is the news
+    throw;
+  }
+}
+
+/// Where the power fails, in persist events: an update has begun and is not durable.
+constexpr uint64_t kIntoAnUpdate = 8;
+/// A workload that updates at all has begun one after so many operations per thread.
+constexpr int kMostReadsInARow = 10'000;
+
+/// The workers go on until the power fails in the middle of an update.
+void fail_power(World& world, std::vector<Worker>& workers) {
+  SimMachine& machine = world.machine();
+  machine.crash_at(machine.persist_events() + kIntoAnUpdate);
+  machine.run_threads(static_cast<int>(workers.size()), [&](int number) {
+    workers[static_cast<size_t>(number)].run(world.workload(), number, kMostReadsInARow);
+  });
+  if (!machine.crashed()) {
+    throw Error(Status(Code::invalid_argument,
+                       "recovery: the workload does not update, so there is nothing to recover "
+                       "from; change its parameters"));
+  }
+}
+
+}  // namespace
+
+SimRun run_simulated(const SessionSpec& spec, const SimPlan& plan) {
+  World world(spec, plan);
+  SimRun empty;
+  empty.by_kind.resize(world.workload().info().operations.size());
+  empty.done_by_kind.resize(empty.by_kind.size());
+  std::vector<Worker> workers = make_workers(spec, empty);
+  if (plan.warm_up.transactions != 0 || plan.warm_up.microseconds != 0) {
+    measure(world, workers, plan.warm_up);
+    for (Worker& worker : workers) {
+      worker.own = empty;
+    }
+  }
+  SimRun run = measure_and_draw(world, workers, plan);
+  run.set_up = world.set_up;
+  run.by_kind = empty.by_kind;
+  run.done_by_kind = empty.done_by_kind;
+  for (const Worker& worker : workers) {
+    run.operations += worker.own.operations;
+    run.late += worker.own.late;
+    run.rolled_back += worker.own.rolled_back;
+    for (size_t kind = 0; kind < run.by_kind.size(); ++kind) {
+      run.by_kind[kind] += worker.own.by_kind[kind];
+      run.done_by_kind[kind] += worker.own.done_by_kind[kind];
+    }
+  }
+  if (plan.recovery) {
+    fail_power(world, workers);
+    run.recovery = world.power_on(spec, plan);
+  }
+  if (plan.check) {
+    run.check = world.workload().check();
+    world.heap().close().check();
+  } else {
+    world.machine().switch_off();  // bringing the file up to date could take longer than the run
+  }
+  return run;
+}
+
+SimReplay run_simulated_replay(const SessionSpec& spec, const SimPlan& plan,
+                               const ReplayOptions& options) {
+  SessionSpec roomy = spec;
+  roomy.threads = std::max(spec.threads, options.replayers);
+  World world(roomy, plan);
+  SimRun empty;
+  empty.by_kind.resize(world.workload().info().operations.size());
+  empty.done_by_kind.resize(empty.by_kind.size());
+  std::vector<Worker> workers = make_workers(spec, empty);
+  world.heap().engine().replay({}).status().check();  // what setting the workload up has logged
+  const SimRun filled = measure(world, workers, plan.measured);
+  if (filled.statistics.replayed != 0) {
+    throw filled_too_far(filled.statistics.replayed);
+  }
+  SimReplay result;
+  result.set_up = world.set_up;
+  SimMachine& machine = world.machine();
+  const PersistCounters persist_before = machine.counters();
+  const SimCounters counters_before = machine.statistics();
+  const uint64_t steps_before = machine.steps();
+  const uint64_t began = machine.timed() ? machine.now() : 0;
+  const auto start = Clock::now();
+  result.report = world.heap().engine().replay(options).value();
+  result.host_seconds = seconds_since(start);
+  result.simulated_seconds =
+      machine.timed() ? static_cast<double>(machine.now() - began) * 1e-12 : 0;
+  result.persist = machine.counters() - persist_before;
+  result.counters = machine.statistics() - counters_before;
+  result.steps = machine.steps() - steps_before;
+  if (!plan.check) {
+    world.machine().switch_off();
+  } else if (const uint64_t left = world.reopen(spec); left != 0) {
+    result.check =
+        Status(Code::corrupt, std::to_string(left) + " transactions were left to recovery");
+  } else {
+    result.check = world.workload().check();
+    world.heap().close().check();
+  }
+  return result;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "holdfast/check/crash/sim_heap.h"
+#include "holdfast/engines/parts/basics/log_replay.h"
+#include "holdfast/runner/sessions/session.h"
+#include "holdfast/runner/spec/timeline_file.h"
+#include "holdfast/workloads/parts/workload.h"
+
+namespace holdfast {
+
+/// Every workload, compiled once for the simulated machine in a translation unit of its own.
+std::unique_ptr<WorkloadInstance> make_sim_workload(const std::string& name, SimHeap& heap,
+                                                    const Parameters& parameters);
+
+/// How long a part of a simulated run is.
+struct SimLength {
+  uint64_t transactions = 0;  ///< per thread
+  /// In place of them: each thread begins transactions until so much simulated time has passed.
+  double microseconds = 0;
+};
+
+/// How long a simulated run is, and where it begins.
+struct SimPlan {
+  SimLength measured{.transactions = 1000};
+  SimLength warm_up{.transactions = 100};  ///< before it, in the same way
+  /// Folder of population images; empty: ImageCache::default_folder(). "off": the workload is set
+  /// up on the simulated machine itself, transaction by transaction, which takes no file but is
+  /// far slower.
+  std::string cache;
+  /// The workload's conditions afterwards, which read everything, and closing the heap.
+  bool check = true;
+  /// The computer to simulate; null: the functional machine.
+  std::shared_ptr<const MachineDescription> machine;
+  Schedule schedule = Schedule::random;
+  std::string design;  ///< hardware design; empty: none
+  std::map<std::string, std::string> design_options;
+  /// After the measured part the power fails in the middle of an update, and the heap is opened on
+  /// a fresh machine of the same kind; `check` looks at that one.
+  bool recovery = false;
+  /// Looks for waste and gaps in how the measured part uses persistent memory.
+  bool lint = false;
+  /// Where the measured part is drawn; null: nowhere. For one run: it is written at the end.
+  std::shared_ptr<TimelineFile> timeline;
+};
+
+/// How the workload's initial state came about. Of the host: says nothing about the run.
+struct SetUp {
+  std::string image;        ///< file; empty: set up on the simulated machine
+  std::string built;        ///< why the image had to be built; empty: it was found
+  size_t data_bytes = 0;    ///< of the image
+  double host_seconds = 0;  ///< up to the warm-up
+};
+
+/// How a heap was opened after a power failure.
+struct SimRecovery {
+  double simulated_seconds = 0;  ///< 0 when there is no time
+  RecoveryReport report;
+  PersistCounters persist;
+};
+
+/// What a simulated run gave.
+struct SimRun {
+  uint64_t operations = 0;  ///< all that began
+  uint64_t rolled_back = 0;
+  std::vector<uint64_t> by_kind;
+  uint64_t late = 0;  ///< of these, with a length in time: those that ended after it
+  /// What was done in time: a late one counts for the part of its own time that was, from when it
+  /// last stopped waiting for a lock. Without this a short run would favour short operations, and
+  /// with waiting counted a first round of threads that queue for a lock would count too often.
+  std::vector<double> done_by_kind;
+  Statistics statistics;  ///< of the measured part
+  uint64_t steps = 0;     ///< machine operations of the measured part
+  uint64_t persist_events = 0;
+  SimCounters counters;          ///< of the measured part, all threads
+  double simulated_seconds = 0;  ///< in which done_by_kind was done; 0 when there is no time
+  double host_seconds = 0;       ///< of the measured part
+  std::vector<LintRow> lint;     ///< of the measured part; empty if not asked for
+  SetUp set_up;
+  std::optional<SimRecovery> recovery;  ///< if asked for
+  Status check;
+};
+
+/// Sets the workload up on a fresh simulated machine, runs the warm-up and then the measured
+/// transactions on each of spec.threads threads, and checks. Throws Error or SimStuck; with
+/// plan.recovery Error(invalid_argument) for a workload that never updates, or a hardware design.
+///
+/// The initial state comes from an image (population.h): it was populated once, natively, and is
+/// mapped copy-on-write, so that set-up takes no simulated operation and memory only for what the
+/// run changes. Whether the image was found or built makes no difference to the run.
+SimRun run_simulated(const SessionSpec& spec, const SimPlan& plan);
+
+/// What replaying filled logs gave.
+struct SimReplay {
+  ReplayReport report;
+  double simulated_seconds = 0;  ///< 0 when there is no time
+  PersistCounters persist;
+  SimCounters counters;
+  uint64_t steps = 0;
+  double host_seconds = 0;  ///< of the replay
+  SetUp set_up;
+  Status check;
+};
+
+/// Fills the logs with plan.measured, without a warm-up, and measures how they are replayed. With
+/// plan.check the heap is closed and opened again, so that what is checked is what replay made of
+/// the home. Throws as run_simulated, and Error(out_of_space) when a log was full.
+SimReplay run_simulated_replay(const SessionSpec& spec, const SimPlan& plan,
+                               const ReplayOptions& options);
+
+}  // namespace holdfast

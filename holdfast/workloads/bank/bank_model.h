@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "holdfast/check/linearizability/operation_model.h"
+
+namespace holdfast {
+
+/// Accounts. The state is their balances.
+///
+/// Requests: transfer (from, to, most), which moves at most that much and never more than there is,
+/// answered by both balances as they were before; and audit, answered by the total and the
+/// PlaceDigest of all balances.
+class BankModel final : public SequentialModel {
+ public:
+  /// Indices into WorkloadInfo::operations of `bank`.
+  enum Kind : int { kTransfer, kAudit };
+
+  Response apply(const Request& request, ModelState& state) const override;
+  bool may_change(const Request& request, const Response& response) const override;
+  std::string describe(const Request& request) const override;
+  std::string describe(const Request& request, const Response& response) const override;
+  std::string describe(const ModelState& state) const override { return list_text(state); }
+};
+
+}  // namespace holdfast

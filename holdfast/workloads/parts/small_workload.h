@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the small workloads share: one root, acknowledgements, set-up in batches, the choice of
+// keys.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "holdfast/machine/machine.h"
+#include "holdfast/workloads/parts/infos.h"
+#include "holdfast/workloads/parts/keyed_model.h"
+#include "holdfast/workloads/parts/ledger.h"
+#include "holdfast/workloads/parts/workload.h"
+
+namespace holdfast {
+
+/// Rows per transaction while a workload is set up.
+inline constexpr uint64_t kSetUpBatch = 1000;
+
+/// `count` different numbers below `range`, in random order.
+std::vector<int64_t> sample_keys(int64_t range, int64_t count, uint64_t seed);
+
+/// The parameters size and range; throws Error when they clash. Range 0 means twice the size, which
+/// keeps it steady, or with pairs the size.
+struct KeySpace {
+  int64_t size;
+  int64_t range;
+};
+KeySpace key_space(const Parameters& parameters, int64_t largest);
+
+/// A percentage as a threshold for one random draw.
+class Chance {
+ public:
+  Chance(const Parameters& parameters, const char* name)
+      : threshold_(static_cast<uint64_t>(parameters.real(name, 0, 100) * (kUnit / 100))) {}
+  bool draw(Random& random) const {
+    return random.below(static_cast<uint64_t>(kUnit)) < threshold_;
+  }
+
+ private:
+  static constexpr double kUnit = 1e9;
+  uint64_t threshold_;
+};
+
+/// The base of a workload whose state hangs below one root of type Root. Root has a member `ledger`
+/// and visit_blocks, and is constructed with the number of workers and whatever the workload adds.
+template <class H, class Root>
+class SmallWorkload : public WorkloadInstance {
+ public:
+  Status attach() final {
+    auto found = heap_.template find_root<Root>(info().name);
+    if (!found.ok()) {
+      return found.status();
+    }
+    return bind(found.value());
+  }
+
+ protected:
+  SmallWorkload(H& heap, bool ack) : heap_(heap), ack_(ack) {}
+
+  template <class... A>
+  Status create_root(int workers, A&&... args) {
+    auto found = heap_.template find_root<Root>(info().name);
+    if (found.ok()) {
+      return Status(Code::already_exists,
+                    std::string("the heap already holds the workload ") + info().name);
+    }
+    auto made = heap_.template root<Root>(info().name, workers, std::forward<A>(args)...);
+    if (!made.ok()) {
+      return made.status();
+    }
+    return bind(made.value());
+  }
+
+  /// Calls row(i) for all i below count, in transactions of kSetUpBatch rows.
+  template <class F>
+  Status in_batches(uint64_t count, F&& row) {
+    for (uint64_t first = 0; first < count; first += kSetUpBatch) {
+      const uint64_t last = first + kSetUpBatch < count ? first + kSetUpBatch : count;
+      Status status = heap_.update([&] {
+        for (uint64_t i = first; i < last; ++i) {
+          row(i);
+        }
+      });
+      if (!status.ok()) {
+        return status;
+      }
+    }
+    return {};
+  }
+
+  /// Runs a check, which returns a Status, in one read transaction.
+  template <class F>
+  Status in_read(F&& body) {
+    Status found;
+    try {
+      const Status ran = heap_.read([&] { found = body(); });
+      return ran.ok() ? found : ran;
+    } catch (const Error& error) {
+      return error.status();
+    }
+  }
+
+  /// One update operation. body() returns a Response or its first word, which is also consumed so
+  /// that no work can be dropped.
+  template <class F>
+  OperationResult updating(int kind, int worker, F&& body) {
+    require(worker);
+    OperationResult result;
+    result.kind = kind;
+    if (ack_) {
+      const Outcome outcome = heap_
+                                  .update([&] {
+                                    const Response response = response_of(body());
+                                    return Outcome{response, root_->ledger.advance(worker)};
+                                  })
+                                  .value();
+      result.response = outcome.response;
+      acknowledge(result, worker, outcome.sequence);
+    } else {
+      result.response = response_of(heap_.update(body).value());
+    }
+    consume(worker, result.response[0]);
+    return result;
+  }
+
+  /// One read-only operation, with a body as for updating().
+  template <class F>
+  OperationResult reading(int kind, int worker, F&& body) {
+    require(worker);
+    OperationResult result;
+    result.kind = kind;
+    result.read_only = true;
+    result.response = response_of(heap_.read(body).value());
+    consume(worker, result.response[0]);
+    return result;
+  }
+
+  static void acknowledge(OperationResult& result, int worker, uint64_t sequence) {
+    result.acknowledgement[0] = static_cast<uint64_t>(worker) + 1;
+    result.acknowledgement[1] = sequence;
+  }
+
+  int workers() const { return static_cast<int>(sinks_.size()); }
+
+  /// Before anything is done for a worker: beyond the announced number there is no counter for it.
+  void require(int worker) const {
+    if (static_cast<size_t>(worker) >= sinks_.size()) {
+      throw Error(
+          Status(Code::invalid_argument, std::string("workload ") + info().name +
+                                             " was set up for " + std::to_string(workers()) +
+                                             " workers, not for worker " + std::to_string(worker)));
+    }
+  }
+
+  H& heap_;
+  Root* root_ = nullptr;
+
+ private:
+  struct Outcome {
+    Response response;
+    uint64_t sequence;
+  };
+  struct alignas(kLineBytes) Sink {
+    volatile uint64_t value = 0;
+  };
+
+  Status bind(Root* root) {
+    root_ = root;
+    auto workers = heap_.read([&] { return root->ledger.workers(); });
+    if (!workers.ok()) {
+      return workers.status();
+    }
+    sinks_ = std::vector<Sink>(static_cast<size_t>(workers.value()));
+    return bound();
+  }
+  /// For what a workload wants to remember of its root.
+  virtual Status bound() { return {}; }
+
+  static Response response_of(uint64_t word) { return {word, 0}; }
+  static Response response_of(const Response& response) { return response; }
+
+  void consume(int worker, uint64_t value) {
+    Sink& sink = sinks_[static_cast<size_t>(worker)];
+    sink.value = sink.value ^ value;
+  }
+
+  bool ack_;
+  std::vector<Sink> sinks_;
+};
+
+template <Parts kParts, class Runner, class Whole, class H>
+std::unique_ptr<WorkloadInstance> make_parts(H& heap, const Parameters& parameters) {
+  using Workload = std::conditional_t<kParts == Parts::whole, Whole, Runner>;
+  return std::make_unique<Workload>(heap, parameters);
+}
+
+/// Adds to a runner of a small workload what all of them judge alike.
+template <class Runner>
+class SmallJudge : public Runner {
+ public:
+  using Runner::Runner;
+
+  Status verify(const OperationResult& acknowledged) final {
+    const uint64_t worker = acknowledged.acknowledgement[0];
+    if (worker == 0) {
+      return {};
+    }
+    return this->in_read(
+        [&] { return this->root_->ledger.reached(worker - 1, acknowledged.acknowledgement[1]); });
+  }
+
+  bool list_blocks(const std::function<void(const void*, size_t)>& visit) final {
+    return this->heap_.read([&] { this->root_->visit_blocks(visit); }).ok();
+  }
+
+ protected:
+  /// Collects what observe() returns. content() runs in one read transaction, possibly more than
+  /// once, and returns a Result.
+  template <class F>
+  Result<ModelState> observing(F&& content) {
+    ModelState state;
+    Status status = this->in_read([&]() -> Status {
+      Result<ModelState> found = content();
+      if (!found.ok()) {
+        return found.status();
+      }
+      state = std::move(found).value();
+      return {};
+    });
+    if (!status.ok()) {
+      return status;
+    }
+    return state;
+  }
+};
+
+/// The base of those that look up, add and erase random keys. Their parameters are size, range,
+/// update, pairs, writers and ack; Root also has a Field `range`, its second constructor argument.
+template <class H, class Root>
+class KeyedWorkload : public SmallWorkload<H, Root> {
+ public:
+  Request draw(int worker, Random& random) final {
+    this->require(worker);
+    Erased& erased = erased_[static_cast<size_t>(worker)];
+    if (erased.key >= 0) {
+      return adding(std::exchange(erased.key, -1), random.next());
+    }
+    const bool update = writers_ == 0 ? update_.draw(random) : worker < writers_;
+    const auto key = static_cast<int64_t>(random.below(static_cast<uint64_t>(keys_.range)));
+    if (!update) {
+      return {KeyedModel::kLookUp, {static_cast<uint64_t>(key)}};
+    }
+    if (pairs_) {
+      erased.key = key;
+    } else if (const uint64_t dice = random.next(); dice >> 63 == 0) {
+      return adding(key, dice);
+    }
+    return {KeyedModel::kErase, {static_cast<uint64_t>(key)}};
+  }
+
+ protected:
+  KeyedWorkload(H& heap, const Parameters& parameters, int64_t largest)
+      : SmallWorkload<H, Root>(heap, parameters.number("ack", 0, 1) != 0),
+        keys_(key_space(parameters, largest)),
+        update_(parameters, "update"),
+        pairs_(parameters.number("pairs", 0, 1) != 0),
+        writers_(parameters.number("writers", 0, 1 << 20)) {}
+
+  /// What a key is added with.
+  virtual uint64_t value_to_add(int64_t key, uint64_t random) const = 0;
+
+  /// Makes the root, and calls insert(key) for each of `keys`.
+  template <class F, class... A>
+  Status fill(int workers, const std::vector<int64_t>& keys, F&& insert, A&&... args) {
+    const Status status = this->create_root(workers, keys_.range, std::forward<A>(args)...);
+    return status.ok() ? this->in_batches(keys.size(), [&](uint64_t i) { insert(keys[i]); })
+                       : status;
+  }
+
+  /// The keys of the initial state.
+  std::vector<int64_t> first_keys(uint64_t seed) const {
+    return sample_keys(keys_.range, keys_.size, seed);
+  }
+
+  KeySpace keys_;
+
+ private:
+  /// The key that a worker has erased and adds next, with pairs; -1: none.
+  struct alignas(kLineBytes) Erased {
+    int64_t key = -1;
+  };
+
+  Request adding(int64_t key, uint64_t random) const {
+    return {KeyedModel::kAdd, {static_cast<uint64_t>(key), value_to_add(key, random)}};
+  }
+
+  Status bound() final {
+    erased_ = std::vector<Erased>(static_cast<size_t>(this->workers()));
+    auto range = this->heap_.read([&] { return this->root_->range.load(); });
+    if (range.ok()) {
+      keys_.range = range.value();
+    }
+    return range.status();
+  }
+
+  Chance update_;
+  bool pairs_;
+  int64_t writers_;
+  std::vector<Erased> erased_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "holdfast/workloads/tpcc/tables.h"
+
+namespace holdfast::tpcc {
+
+/// Calls v(block, bytes) for the nodes of a table and, where it owns them, its rows.
+template <class H, class V, class Visitor>
+void visit_table(const Table<H, V>& table, bool owns_rows, Visitor&& v) {
+  table.visit_blocks(v);
+  if constexpr (std::is_pointer_v<V>) {
+    if (owns_rows) {
+      table.each([&](uint64_t /*key*/, V row) { v(static_cast<const void*>(row), sizeof(*row)); });
+    }
+  }
+}
+
+/// Calls v(block, bytes) for every block of the database but the root object. Inside a transaction.
+template <class H, class Visitor>
+void visit_blocks(const Catalog<H>& catalog, Visitor&& v) {
+  const auto& database = catalog.database();
+  visit_table<H>(database.items, true, v);
+  visit_table<H>(database.warehouses, true, v);
+  visit_table<H>(database.districts, true, v);
+  visit_table<H>(database.partitions, true, v);
+  for (uint32_t w = 1; w <= catalog.scale().warehouses; ++w) {
+    visit_table<H>(catalog.tables(w).stock, true, v);
+  }
+  catalog.each_district([&](uint32_t w, uint32_t d) {
+    const auto& tables = catalog.tables(w, d);
+    v(static_cast<const void*>(&tables), sizeof(tables));
+    tables.each_table(
+        [&](const auto& table, bool owns_rows) { visit_table<H>(table, owns_rows, v); });
+  });
+}
+
+}  // namespace holdfast::tpcc

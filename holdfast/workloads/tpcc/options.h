@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a run of TPC-C can be told: how big, which mix, which warehouse a worker is at home in.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "holdfast/workloads/parts/workload.h"
+#include "holdfast/workloads/tpcc/schema.h"
+
+namespace holdfast::tpcc {
+
+/// The transactions, in the order of WorkloadInfo::operations.
+enum Kind : int { kNewOrder, kPayment, kOrderStatus, kDelivery, kStockLevel, kKinds };
+
+/// The size of the population; everything the standard has by default. Recorded in the heap: an
+/// opened heap keeps the size it was set up with.
+struct Scale {
+  uint32_t warehouses = 1;
+  uint32_t districts = 10;     ///< per warehouse
+  uint32_t items = 100'000;    ///< and stock rows per warehouse
+  uint32_t customers = 3000;   ///< per district
+  uint32_t orders = 3000;      ///< per district
+  uint32_t batch_rows = 1000;  ///< rows a set-up transaction writes at most
+
+  /// Initial orders above this number are not delivered yet: the last 30 %, 900 of 3000.
+  uint32_t delivered() const { return orders - orders * 3 / 10; }
+  /// Last names in use: customers up to this one have one name each (clause 4.3.3.1).
+  uint32_t last_names() const { return customers < 1000 ? customers : 1000; }
+};
+
+/// How often each transaction is chosen.
+struct Mix {
+  std::array<uint32_t, kKinds> weights{};
+  /// FUR's figure 1: worker 0 runs only payment, whatever the weights.
+  bool first_worker_pays = false;
+
+  Kind choose(int worker, Random& random) const;
+};
+
+/// A name from the list in tpcc_info.cc, or "new_order:45,payment:43,...".
+Result<Mix> parse_mix(const std::string& text);
+
+enum class Home : uint8_t {
+  uniform,   ///< any warehouse, chosen anew for every transaction
+  fixed,     ///< worker i works in warehouse i mod warehouses, as the standard's terminals do
+  disjoint,  ///< worker i has warehouse i to itself: no remote customers, no remote lines
+};
+Result<Home> parse_home(const std::string& text);
+
+/// Which details of the transactions are run.
+enum class Detail : uint8_t {
+  standard,
+  /// As in the program FUR was measured with: customers are chosen by number, a payment stores five
+  /// words (no history row, no text of customers with bad credit), a delivery leaves its lines
+  /// undated. Conditions on what is left out do not hold then.
+  fur,
+};
+Result<Detail> parse_detail(const std::string& text);
+
+struct Settings {
+  Scale scale;
+  Mix mix;
+  Home home = Home::uniform;
+  uint32_t stock_level_orders = 20;
+  Detail detail = Detail::standard;
+};
+
+/// Throws Error(invalid_argument) for a value that makes no sense.
+Settings read_settings(const Parameters& parameters);
+
+const WorkloadInfo& info();
+
+}  // namespace holdfast::tpcc

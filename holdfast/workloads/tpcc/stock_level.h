@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stock-level (clause 2.8.2): how many different items of a district's last orders are low on
+// stock.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "holdfast/workloads/tpcc/inputs.h"
+#include "holdfast/workloads/tpcc/tables.h"
+
+namespace holdfast::tpcc {
+
+struct StockLevelOutput {
+  uint32_t next_order;
+  uint32_t low_items;
+};
+
+/// Inside read(). `low` is working space: reserve it for all lines beforehand, so that the
+/// transaction allocates nothing; it is cleared here, because a body may run again.
+template <class H>
+StockLevelOutput stock_level(const Catalog<H>& catalog, const StockLevelInput& input,
+                             std::vector<uint32_t>& low) {
+  low.clear();
+  const uint32_t next = catalog.district(input.warehouse, input.district).next_order;
+  const uint32_t first = next > input.orders ? next - input.orders : 1;
+  const auto& tables = catalog.tables(input.warehouse, input.district);
+  const uint64_t end = order_line_key(order_key(input.warehouse, input.district, next), 0);
+  tables.order_lines.scan(order_line_key(order_key(input.warehouse, input.district, first), 0),
+                          [&](uint64_t key, OrderLine<H>* line) {
+                            if (key >= end) {
+                              return false;
+                            }
+                            const uint32_t item = line->item;
+                            if (catalog.stock(input.warehouse, item).quantity < input.threshold) {
+                              low.push_back(item);
+                            }
+                            return true;
+                          });
+  std::sort(low.begin(), low.end());
+  const auto distinct = std::unique(low.begin(), low.end()) - low.begin();
+  return {next, static_cast<uint32_t>(distinct)};
+}
+
+}  // namespace holdfast::tpcc

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Hand-written histories and what a crash left of them: for each fault one image that has it and a
+// neighbour that has not. At the end, random ones against brute force.
+#include "holdfast/check/durability/durability.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "holdfast/check/isolation/isolation.h"
+#include "tests/unit/check/history_builder.h"
+#include "tests/unit/check/legal_history.h"
+
+namespace holdfast::check {
+namespace {
+
+/// "T" or "T.N" for each object, as in check_history_builder.h; "T" is T's only or first write.
+std::vector<uint64_t> image(const std::string& text) {
+  std::istringstream words(text);
+  std::vector<uint64_t> result;
+  for (std::string word; words >> word;) {
+    const size_t dot = word.find('.');
+    const auto t = static_cast<uint32_t>(std::stoul(word));
+    const auto write =
+        dot == std::string::npos ? 1u : static_cast<uint32_t>(std::stoul(word.substr(dot + 1)));
+    result.push_back(t == 0 ? 0 : Version{t, write}.word());
+  }
+  return result;
+}
+
+std::string verdict(const std::string& text, const std::string& recovered,
+                    Durability promised = Durability::strict, uint64_t lag_bound = 0,
+                    bool real_time = true) {
+  const History h = history(text);
+  const auto findings = check_durability(h, image(recovered), promised, lag_bound, 1, real_time);
+  if (findings.empty()) {
+    return "";
+  }
+  return name_and_transactions(findings[0]);
+}
+
+std::string survived(const std::string& text, const std::string& recovered) {
+  const Survivors survivors = check::survivors(history(text), image(recovered));
+  std::string result;
+  for (const bool one : survivors) {
+    result += one ? '1' : '0';
+  }
+  return result.substr(1);
+}
+
+TEST(CheckDurability, EverythingSurvives) {
+  EXPECT_EQ(verdict("", ""), "");
+  EXPECT_EQ(verdict("1-2 r0=0", "0"), "");
+  EXPECT_EQ(verdict("1-2 w0=0 w1=0\n 3-4 w0=1", "2 1.2"), "");
+  EXPECT_EQ(survived("1-2 w0=0 w1=0\n 3-4 w0=1\n 5-6 r0=2", "2 1.2"), "111");
+}
+
+TEST(CheckDurability, Garbage) {
+  EXPECT_EQ(verdict("1-2 w0=0", "1.2"), "garbage:");
+  EXPECT_EQ(verdict("1-2 w0=0", "7"), "garbage:");
+  EXPECT_EQ(verdict("1-2 w0=0 w1=0", "1.2 1.1"), "garbage:");
+  EXPECT_EQ(verdict("1-2 w0=0 w1=0", "1.1 1.2"), "");
+  EXPECT_EQ(verdict("1-2 w0=0", "1.2", Durability::none), "garbage:");
+}
+
+TEST(CheckDurability, RolledBackAttemptSurvived) {
+  EXPECT_EQ(verdict("1-2 aborted w0=0", "1"), "rolled-back attempt survived: 1");
+  EXPECT_EQ(verdict("1-2 aborted w0=0", "0"), "");
+  EXPECT_EQ(survived("1-2 aborted w0=0", "0"), "0");
+}
+
+TEST(CheckDurability, IntermediateValueSurvived) {
+  EXPECT_EQ(verdict("1-2 w0=0 w0=1.1", "1.1"), "intermediate value survived: 1");
+  EXPECT_EQ(verdict("1-2 w0=0 w0=1.1", "1.2"), "");
+}
+
+TEST(CheckDurability, BrokenChain) {
+  EXPECT_EQ(verdict("1-2 aborted w0=0\n 3-4 w0=1", "2"), "broken chain: 1");
+  EXPECT_EQ(verdict("1-2 w0=0 w0=1.1\n 3-4 w0=1.1", "2"), "broken chain: 1");
+  EXPECT_EQ(verdict("1-2 w0=2\n 3-4 w0=1", "2"), "broken chain: 2");
+  EXPECT_EQ(verdict("1-2 w0=0\n 3-4 w0=9.1", "2"), "broken chain:");
+  EXPECT_EQ(verdict("1-2 w0=0\n 3-4 w0=1", "2"), "");
+}
+
+TEST(CheckDurability, HalfATransaction) {
+  EXPECT_EQ(verdict("1- live w0=0 w1=0", "1 0"), "half a transaction: 1");
+  EXPECT_EQ(verdict("1- live w0=0 w1=0", "0 1.2"), "half a transaction: 1");
+  EXPECT_EQ(verdict("1- live w0=0 w1=0", "1 1.2"), "");
+  EXPECT_EQ(verdict("1- live w0=0 w1=0", "0 0"), "");
+  EXPECT_EQ(verdict("1-2 w0=0 w1=0", "1 0", Durability::none), "half a transaction: 1");
+  EXPECT_EQ(survived("1- live w0=0 w1=0", "1 1.2"), "1");
+  EXPECT_EQ(survived("1- live w0=0 w1=0", "0 0"), "0");
+}
+
+TEST(CheckDurability, HalfATransactionThatOthersBuiltOn) {
+  // T2 replaced T1's x0, so T1 survived; its x1 is missing.
+  EXPECT_EQ(verdict("1-2 w0=0 w1=0\n 3-4 w0=1", "2 0"), "half a transaction: 1");
+  EXPECT_EQ(verdict("1-2 w0=0 w1=0\n 3-4 w0=1\n 5-6 w1=1", "2 3"), "");
+  // Blind, but nothing was ever stored in x1 before.
+  EXPECT_EQ(verdict("1- live b0 b1", "1 0"), "half a transaction: 1");
+}
+
+TEST(CheckDurability, LostAcknowledgedUpdate) {
+  EXPECT_EQ(verdict("1-2 w0=0", "0"), "lost acknowledged update: 1");
+  EXPECT_EQ(verdict("1-2 w0=0\n 3-4 w0=1", "1"), "lost acknowledged update: 2");
+  EXPECT_EQ(verdict("1-2 w0=0\n 3- live w0=1", "1"), "");
+  EXPECT_EQ(verdict("1-2 w0=0", "0", Durability::none), "");
+  EXPECT_EQ(verdict("1-2 b0", "0"), "lost acknowledged update: 1");
+  EXPECT_EQ(survived("1-2 w0=0\n 3-4 w0=1", "1"), "10");
+}
+
+TEST(CheckDurability, LaggingMayLoseAsManyAsItsBound) {
+  const std::string three = "1-2 w0=0\n 3-4 w0=1\n 5-6 w0=2\n 7-8 r0=3";
+  EXPECT_EQ(verdict(three, "1", Durability::lagging, 2), "");
+  EXPECT_EQ(verdict(three, "1", Durability::lagging, 1), "lost acknowledged update: 2 3");
+  EXPECT_EQ(verdict(three, "3", Durability::lagging, 0), "");
+  EXPECT_EQ(verdict(three, "2", Durability::lagging, 0), "lost acknowledged update: 3");
+  EXPECT_EQ(survived(three, "1"), "1000");
+}
+
+TEST(CheckDurability, LostObservation) {
+  EXPECT_EQ(verdict("1- live w0=0\n 2-3 r0=1", "0"), "lost observation: 1 2");
+  EXPECT_EQ(verdict("1- live w0=0\n 2-3 r0=1", "1"), "");
+  EXPECT_EQ(verdict("1- live w0=0\n 2-3 r0=1", "0", Durability::lagging, 5), "");
+  EXPECT_EQ(verdict("1- live w0=0\n 2- live r0=1", "0"), "");
+  EXPECT_EQ(verdict("1- live w0=0\n 2-3 aborted r0=1", "0"), "");
+  EXPECT_EQ(survived("1- live w0=0\n 2-3 r0=1", "0"), "00");
+  EXPECT_EQ(survived("1- live w0=0\n 2-3 r0=1", "1"), "11");
+}
+
+TEST(CheckDurability, LostObservationOfAnException) {
+  EXPECT_EQ(verdict("1- live w0=0\n 2-3 threw r0=1", "0"), "lost observation: 1 2");
+  EXPECT_EQ(verdict("1- live w0=0\n 2-3 threw r0=1", "1"), "");
+  EXPECT_EQ(verdict("1- live w0=0\n 2-3 threw r0=1", "0", Durability::lagging, 5), "");
+  EXPECT_EQ(verdict("1- live w0=0\n 2-3 threw w0=1", "0"), "lost observation: 1 2");
+  EXPECT_EQ(verdict("1- live w0=0\n 2-3 threw w0=0", "0"), "");
+  EXPECT_EQ(verdict("1- live w0=0\n 2-3 threw b0", "0"), "");
+  // Its own writes are gone, and it may look at them.
+  EXPECT_EQ(verdict("1- live w0=0\n 2-3 threw w1=0 r1=2", "0 0"), "");
+  // Through somebody who has not been answered.
+  EXPECT_EQ(verdict("1- live w0=0\n 2- live r0=1 w1=0\n 3-4 threw r1=2", "0 0"),
+            "lost observation: 2 3");
+  EXPECT_EQ(survived("1-2 w0=0\n 3-4 threw r0=1", "1"), "10");
+}
+
+TEST(CheckDurability, LostObservationThroughABlindWriteThatMayBeOverwritten) {
+  // T2 saw T1, which is lost. T3 may have overwritten T2's own write.
+  const std::string text = "1- live w0=0\n 2-8 r0=1 b1\n 2-9 b1";
+  EXPECT_EQ(verdict(text, "0 3"), "lost observation: 1 2");
+  EXPECT_EQ(verdict(text, "1 3"), "");
+  EXPECT_EQ(survived(text, "1 3"), "111");
+}
+
+TEST(CheckDurability, SurvivorsNotClosedUnderReadsFrom) {
+  // FUR's race: T2 read what T1 wrote, and is durable before it.
+  EXPECT_EQ(verdict("1- live w0=0\n 2-4 r0=1 w1=0", "0 2"),
+            "survivors not closed under reads-from: 1 2");
+  EXPECT_EQ(verdict("1- live w0=0\n 2- live r0=1 w1=0", "0 2", Durability::none),
+            "survivors not closed under reads-from: 1 2");
+  EXPECT_EQ(verdict("1- live w0=0\n 2- live r0=1 w1=0", "1 0"), "");
+  EXPECT_EQ(verdict("1- live w0=0\n 2-4 r0=1 w1=0", "1 2"), "");
+  EXPECT_EQ(verdict("1- live w0=0\n 2-4 r0=0 w1=0", "0 2"), "");
+}
+
+TEST(CheckDurability, SurvivorsNotClosedUnderOverwrites) {
+  // T2 overwrote T1's x0 blindly; that T1 is lost shows in x1.
+  const std::string text = "1-2 w0=0 w1=0\n 3-4 b0";
+  EXPECT_EQ(verdict(text, "2 0", Durability::lagging, 5),
+            "survivors not closed under overwrites: 1 2");
+  EXPECT_EQ(verdict(text, "2 1.2"), "");
+  EXPECT_EQ(verdict(text, "0 0", Durability::lagging, 5), "");
+}
+
+TEST(CheckDurability, BlindWritesHaveTheBenefitOfTheDoubt) {
+  const std::string together = "1-3 b0\n 2-4 b0";
+  EXPECT_EQ(verdict(together, "1"), "");
+  EXPECT_EQ(verdict(together, "2"), "");
+  EXPECT_EQ(verdict(together, "0"), "lost acknowledged update: 1");
+  EXPECT_EQ(survived(together, "1"), "11");
+  EXPECT_EQ(survived("1- live b0\n 2-4 b0", "2"), "01");
+  EXPECT_EQ(survived("1- live b0 b1\n 2-4 b0", "2 1.2"), "11");
+}
+
+TEST(CheckDurability, ButNotAgainstTime) {
+  const std::string apart = "1-2 b0\n 3-4 b0";
+  EXPECT_EQ(verdict(apart, "2"), "");
+  EXPECT_EQ(verdict(apart, "1"), "lost acknowledged update: 2");
+  EXPECT_EQ(verdict(apart, "1", Durability::strict, 0, false), "");
+  // T2's run goes on with T3, which began after T1 had ended.
+  EXPECT_EQ(verdict("1-5 b0\n 2-4 b0\n 6-7 w0=2", "1"), "lost acknowledged update: 2");
+}
+
+TEST(CheckDurability, MalformedImage) {
+  const auto findings = check_durability(history("1-2 w0=0"), {}, Durability::strict, 0);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].name, "malformed history");
+}
+
+TEST(CheckDurability, TheTextSaysWhatIsMissing) {
+  const History h = history("1- live w0=0\n 2-3 r0=1");
+  const auto findings = check_durability(h, {0}, Durability::strict, 0);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(to_string(findings[0], h),
+            "lost observation: T2 was answered and had seen what is lost\n"
+            "  what T1 (not answered) wrote into x0 is missing\n"
+            "  T2 read x0 from T1 (not answered)\n");
+  const History overwritten = history("1-2 w0=0 w1=0\n 3-4 b0\n 5-6 w0=2");
+  EXPECT_EQ(
+      to_string(check_durability(overwritten, image("3 0"), Durability::none, 0)[0], overwritten),
+      "survivors not closed under overwrites: T3 survived, and overwrote T1, which did not\n"
+      "  what T1 wrote into x1 is missing\n"
+      "  T3 wrote x0 later than T1\n"
+      "  x0 holds what T3 wrote, or a later value\n");
+}
+
+// Brute force. Without blind writes an object's word names its whole past, so it says which of its
+// writers survived; an image is right if one set of survivors fits all objects.
+
+bool chain(const History& h, Object object, uint64_t word, std::set<uint32_t>& writers) {
+  Version at = Version::of_word(word);
+  while (!at.initial()) {
+    if (at.transaction > h.transactions.size()) {
+      return false;
+    }
+    const Access* first = nullptr;
+    const Access* last = nullptr;
+    for (const Access& access : h.at(at.transaction).accesses) {
+      if (access.object == object && access.writes()) {
+        first = first == nullptr ? &access : first;
+        last = &access;
+      }
+    }
+    if (last == nullptr || last->version != at || !writers.insert(at.transaction).second) {
+      return false;
+    }
+    at = first->replaced;
+  }
+  return true;
+}
+
+bool fits(const History& h, const std::vector<std::set<uint32_t>>& chains, uint64_t set,
+          Durability promised, uint64_t lag_bound) {
+  const auto in = [set](uint32_t t) { return t == 0 || (set >> (t - 1) & 1) != 0; };
+  uint64_t lost = 0;
+  for (const Transaction& t : h.transactions) {
+    bool reads_survivors = true;
+    for (const Access& access : t.accesses) {
+      const Version found = access.writes() ? access.replaced : access.version;
+      reads_survivors &= found.transaction == t.number || in(found.transaction);
+      if (access.writes() && in(t.number) != (chains[access.object].count(t.number) > 0)) {
+        return false;
+      }
+    }
+    if (in(t.number) && (t.outcome == Outcome::aborted || !reads_survivors)) {
+      return false;
+    }
+    if (t.outcome == Outcome::committed && !in(t.number)) {
+      lost += promised == Durability::strict || !t.read_only ? 1 : 0;
+    }
+  }
+  return promised == Durability::none || lost <= lag_bound;
+}
+
+bool legal(const History& h, const std::vector<uint64_t>& words, Durability promised,
+           uint64_t lag_bound) {
+  std::vector<std::set<uint32_t>> chains(h.objects);
+  for (Object object = 0; object < h.objects; ++object) {
+    if (!chain(h, object, words[object], chains[object])) {
+      return false;
+    }
+  }
+  for (uint64_t set = 0; set < uint64_t{1} << h.transactions.size(); ++set) {
+    if (fits(h, chains, set, promised, lag_bound)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+LegalOptions tiny(uint64_t seed, uint32_t blind_percent) {
+  Random random(mix64(seed));
+  LegalOptions options;
+  options.seed = seed;
+  options.isolation = random.below(2) == 0 ? Isolation::opaque : Isolation::snapshot;
+  options.objects = static_cast<uint32_t>(random.between(1, 4));
+  options.threads = static_cast<uint32_t>(random.between(2, 4));
+  options.transactions = static_cast<uint32_t>(random.between(2, 7));
+  options.blind_percent = blind_percent;
+  options.write_percent = 60;
+  return options;
+}
+
+/// Words of the history, or what was there before or after them.
+void disturb(std::vector<uint64_t>& words, const History& h, Random& random) {
+  const Object object = static_cast<Object>(random.below(words.size()));
+  std::vector<uint64_t> candidates = {0};
+  for (const Transaction& t : h.transactions) {
+    for (const Access& access : t.accesses) {
+      if (access.object == object && access.writes()) {
+        candidates.push_back(access.version.word());
+      }
+    }
+  }
+  words[object] = candidates[random.below(candidates.size())];
+}
+
+TEST(CheckDurabilityRandom, AgreesWithBruteForceWithoutBlindWrites) {
+  int right = 0;
+  int wrong = 0;
+  for (uint64_t seed = 1; seed <= 3'000; ++seed) {
+    LegalHistory maker(tiny(seed, 0));
+    const History h = maker.make();
+    std::vector<uint64_t> words = maker.words();
+    Random random(mix64(seed + 1'000'000));
+    for (int changes = 0; changes < 4; ++changes) {
+      for (const Durability promised :
+           {Durability::strict, Durability::lagging, Durability::none}) {
+        const uint64_t bound = promised == Durability::lagging ? 1 : 0;
+        const auto findings = check_durability(h, words, promised, bound);
+        const bool expected = legal(h, words, promised, bound);
+        ASSERT_EQ(findings.empty(), expected)
+            << "seed " << seed << " change " << changes << "\n"
+            << (findings.empty() ? "" : to_string(findings[0], h));
+        ++(expected ? right : wrong);
+        ASSERT_TRUE(changes > 0 || expected);
+      }
+      disturb(words, h, random);
+    }
+  }
+  EXPECT_GT(right, 5'000);
+  EXPECT_GT(wrong, 5'000);
+}
+
+TEST(CheckDurabilityRandom, NeverBlamesBlindWritesForNothing) {
+  for (uint64_t seed = 1; seed <= 3'000; ++seed) {
+    LegalHistory maker(tiny(seed, 50));
+    const History h = maker.make();
+    for (const Durability promised : {Durability::strict, Durability::lagging, Durability::none}) {
+      const auto findings = check_durability(h, maker.words(), promised, 0);
+      ASSERT_TRUE(findings.empty()) << "seed " << seed << "\n" << to_string(findings[0], h);
+    }
+    // The store as it was earlier: a prefix of the commits, which lagging allows.
+    for (uint64_t time = 0; time < maker.clock(); ++time) {
+      const auto findings = check_durability(h, maker.words(time), Durability::lagging, 99);
+      ASSERT_TRUE(findings.empty()) << "seed " << seed << ", at " << time << "\n"
+                                    << to_string(findings[0], h);
+    }
+    const Survivors all = survivors(h, maker.words());
+    for (const Transaction& t : h.transactions) {
+      ASSERT_TRUE(t.outcome != Outcome::committed || all[t.number]) << "seed " << seed;
+      ASSERT_TRUE(t.outcome != Outcome::aborted || !all[t.number]) << "seed " << seed;
+    }
+  }
+}
+
+/// What did not survive is taken out, and a last transaction sees the image.
+History after_crash(History h, const std::vector<uint64_t>& words, uint64_t now) {
+  const Survivors all = survivors(h, words);
+  for (Transaction& t : h.transactions) {
+    if (t.outcome != Outcome::aborted) {
+      t.outcome = all[t.number] ? Outcome::committed : Outcome::aborted;
+      t.end = std::min(t.end, now);
+      if (!all[t.number]) {
+        t.accesses.clear();
+      }
+    }
+  }
+  Transaction last;
+  last.number = static_cast<uint32_t>(h.transactions.size() + 1);
+  last.outcome = Outcome::committed;
+  last.begin = now + 1;
+  last.end = now + 2;
+  for (Object object = 0; object < h.objects; ++object) {
+    last.accesses.push_back({Access::Kind::read, object, Version::of_word(words[object])});
+  }
+  h.transactions.push_back(std::move(last));
+  return h;
+}
+
+TEST(CheckDurabilityRandom, TheHistoryGoesOnWithTheSurvivors) {
+  for (uint64_t seed = 1; seed <= 3'000; ++seed) {
+    const LegalOptions options = tiny(seed, seed % 2 == 0 ? 0 : 50);
+    LegalHistory maker(options);
+    History h = maker.make();
+    // Attempts that were rolled back may have seen what a crash took back; that was legal then.
+    for (Transaction& t : h.transactions) {
+      if (t.outcome == Outcome::aborted) {
+        t.accesses.clear();
+      }
+    }
+    const uint64_t earliest = options.blind_percent == 0 ? 0 : maker.clock();
+    for (uint64_t time = earliest; time <= maker.clock(); ++time) {
+      const History on = after_crash(h, maker.words(time), maker.clock() + 1);
+      const auto findings = check_isolation(on, options.isolation, true);
+      ASSERT_TRUE(findings.empty()) << "seed " << seed << ", at " << time << "\n"
+                                    << to_string(findings[0], on);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::check

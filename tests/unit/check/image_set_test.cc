@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Are the images that the crash explorer looks at exactly the legal ones, each once?
+#include "holdfast/check/crash/image_set.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "holdfast/machine/sim/sim_machine.h"
+
+namespace holdfast::check {
+namespace {
+
+constexpr uint64_t kEverything = 1'000'000;
+
+/// A medium of one page with some words stored, some of them written back.
+class Medium {
+ public:
+  explicit Medium(uint64_t seed) : random_(seed) {
+    machine_.medium().grow(kPageBytes).check();
+    words_ = reinterpret_cast<uint64_t*>(
+        machine_.medium().map(0, kPageBytes, nullptr, MapMode::shared).value());
+    base_ = machine_.earliest_image();
+    machine_.watch_images();
+  }
+
+  void scribble(int steps) {
+    for (int i = 0; i < steps; ++i) {
+      const size_t word = random_.below(4) * 8 + random_.below(2);
+      SimMachine::store(words_ + word, random_.below(3));
+      if (random_.chance(0.3)) {
+        machine_.pwb(words_ + word);
+      }
+      if (random_.chance(0.1)) {
+        machine_.pfence();
+      }
+    }
+  }
+
+  SimMachine& machine() { return machine_; }
+  const SimImage& base() const { return base_; }
+  Moment moment() const { return {machine_.medium_bytes(), machine_.image_choices()}; }
+
+ private:
+  SimMachine machine_;
+  Random random_;
+  uint64_t* words_;
+  SimImage base_;
+};
+
+TEST(CheckImageSet, EnumeratesWhatThePersistenceModelDoes) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    Medium medium(seed);
+    medium.scribble(12);
+    const ImageSet set(medium.base(), 64);
+    const Moment moment = medium.moment();
+    std::set<SimImage> legal;
+    medium.machine().for_each_image(kEverything, [&](const SimImage& image) {
+      legal.insert(image);
+      return true;
+    });
+    std::map<uint64_t, SimImage> seen;
+    Random random(1);
+    const uint64_t called = set.enumerate(moment, nullptr, 0, kEverything, random,
+                                          [&](uint64_t hash, const auto& pick) {
+                                            seen[hash] = set.build(set.pick(moment, nullptr, pick));
+                                          });
+    EXPECT_EQ(called, seen.size()) << "seed " << seed;
+    EXPECT_EQ(moment.image_count(64), legal.size()) << "seed " << seed;
+    std::set<SimImage> built;
+    for (const auto& [hash, image] : seen) {
+      built.insert(image);
+    }
+    EXPECT_EQ(built, legal) << "seed " << seed;
+  }
+}
+
+TEST(CheckImageSet, NamesAnImageTheSameAtEveryMoment) {
+  Medium medium(5);
+  const ImageSet set(medium.base(), 64);
+  std::map<uint64_t, SimImage> images;
+  std::map<SimImage, uint64_t> hashes;
+  Random random(1);
+  for (int round = 0; round < 20; ++round) {
+    medium.scribble(3);
+    const Moment moment = medium.moment();
+    set.enumerate(moment, nullptr, 0, kEverything, random, [&](uint64_t hash, const auto& pick) {
+      const SimImage image = set.build(set.pick(moment, nullptr, pick));
+      EXPECT_EQ(images.try_emplace(hash, image).first->second, image);
+      EXPECT_EQ(hashes.try_emplace(image, hash).first->second, hash);
+    });
+  }
+  EXPECT_GT(images.size(), 50U);
+}
+
+TEST(CheckImageSet, AnImageOfARecoveryIsNamedLikeOneOfTheRun) {
+  Medium medium(9);
+  medium.scribble(10);
+  const ImageSet set(medium.base(), 64);
+  const Moment first = medium.moment();
+  Random random(1);
+  set.enumerate(first, nullptr, 0, 20, random, [&](uint64_t hash, const auto& pick) {
+    const ImageDelta delta = set.pick(first, nullptr, pick);
+    // A recovery that stores nothing has one image: the one it began with.
+    const Moment idle{first.bytes, {}};
+    uint64_t inner = 0;
+    set.enumerate(idle, &delta, hash, 20, random, [&](uint64_t h, const auto&) { inner = h; });
+    EXPECT_EQ(inner, hash);
+    // One that puts a line back to what it was has the image without that line.
+    if (!delta.lines.empty()) {
+      const size_t at = delta.lines[0] * size_t{64};
+      Moment undone{first.bytes, {{delta.lines[0], {}}}};
+      undone.choices[0].contents.assign(
+          medium.base().begin() + static_cast<std::ptrdiff_t>(at),
+          medium.base().begin() + static_cast<std::ptrdiff_t>(at + 64));
+      set.enumerate(undone, &delta, hash, 20, random, [&](uint64_t h, const auto& none) {
+        const ImageDelta without = set.pick(undone, &delta, none);
+        EXPECT_EQ(without.lines.size() + 1, delta.lines.size());
+        EXPECT_NE(h, hash);
+      });
+    }
+  });
+}
+
+TEST(CheckImageSet, SamplesExtremesAndSinglesWhenThereAreTooMany) {
+  Medium medium(3);
+  medium.scribble(40);
+  const ImageSet set(medium.base(), 64);
+  const Moment moment = medium.moment();
+  ASSERT_GT(moment.image_count(64), 12U);
+  std::set<SimImage> seen;
+  Random random(1);
+  const uint64_t called = set.enumerate(
+      moment, nullptr, 0, 12, random,
+      [&](uint64_t, const auto& pick) { seen.insert(set.build(set.pick(moment, nullptr, pick))); });
+  EXPECT_LE(called, 12U);
+  EXPECT_EQ(seen.size(), called);
+  EXPECT_EQ(seen.count(medium.machine().earliest_image()), 1U);
+  EXPECT_EQ(seen.count(medium.machine().latest_image()), 1U);
+}
+
+}  // namespace
+}  // namespace holdfast::check

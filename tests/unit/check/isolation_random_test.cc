@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The judge against brute force: on tiny histories both must say the same, legal or not.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "holdfast/check/isolation/isolation.h"
+#include "tests/unit/check/brute_force.h"
+#include "tests/unit/check/legal_history.h"
+
+namespace holdfast::check {
+namespace {
+
+std::string text_of(const History& history) {
+  std::string text;
+  const auto name = [](Version v) {
+    return std::to_string(v.transaction) + "." + std::to_string(v.write);
+  };
+  for (const Transaction& t : history.transactions) {
+    text += std::to_string(t.begin) + "-" + (t.end == kForever ? "" : std::to_string(t.end));
+    text += t.outcome == Outcome::aborted ? " aborted" : t.outcome == Outcome::live ? " live" : "";
+    for (const Access& access : t.accesses) {
+      const std::string object = std::to_string(access.object);
+      text += access.kind == Access::Kind::read    ? " r" + object + "=" + name(access.version)
+              : access.kind == Access::Kind::write ? " w" + object + "=" + name(access.replaced)
+                                                   : " b" + object;
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+LegalOptions tiny(uint64_t seed, Isolation isolation, uint32_t blind_percent) {
+  Random random(mix64(seed));
+  LegalOptions options;
+  options.seed = seed;
+  options.isolation = isolation;
+  options.objects = static_cast<uint32_t>(random.between(1, 3));
+  options.threads = static_cast<uint32_t>(random.between(2, 4));
+  options.transactions = static_cast<uint32_t>(random.between(2, 6));
+  options.accesses = static_cast<uint32_t>(random.between(1, 4));
+  options.blind_percent = blind_percent;
+  options.abort_percent = random.below(2) == 0 ? 0 : 30;
+  options.stop_early = random.below(2) == 0;
+  return options;
+}
+
+/// Any version of the object; mostly one that others may see, now and then of another object.
+Version any_version(const History& history, const Transaction& reader, Object object,
+                    Random& random) {
+  std::vector<Version> versions = {{}};
+  const bool sensible = random.below(4) != 0;
+  for (const Transaction& t : history.transactions) {
+    std::optional<Version> last;
+    for (const Access& access : t.accesses) {
+      if (access.writes() && (access.object == object || random.below(40) == 0)) {
+        if (!sensible) {
+          versions.push_back(access.version);
+        }
+        last = access.version;
+      }
+    }
+    if (last && t.outcome != Outcome::aborted && t.number != reader.number) {
+      versions.push_back(*last);
+    }
+  }
+  return versions[random.below(versions.size())];
+}
+
+/// One change that may or may not make the history illegal.
+void corrupt(History& history, Random& random) {
+  Transaction& t = history.transactions[random.below(history.transactions.size())];
+  switch (random.below(6)) {
+    case 0: {
+      const uint64_t length = t.end - t.begin;
+      if (t.end != kForever) {  // elsewhere in time
+        t.begin = random.below(30);
+        t.end = t.begin + std::min<uint64_t>(length, 1 + random.below(10));
+      }
+      break;
+    }
+    case 1:
+      t.outcome = t.outcome == Outcome::committed ? Outcome::aborted : Outcome::committed;
+      t.end = std::min(t.end, t.begin + 9);
+      break;
+    default:
+      if (!t.accesses.empty()) {  // another value
+        Access& access = t.accesses[random.below(t.accesses.size())];
+        const Version version = any_version(history, t, access.object, random);
+        if (access.kind != Access::Kind::blind) {
+          (access.writes() ? access.replaced : access.version) = version;
+        }
+      }
+  }
+}
+
+struct Tally {
+  int legal = 0;
+  int illegal = 0;
+  int unseen = 0;  // illegal, and the judge passed it
+  std::map<std::string, int> names;
+};
+
+bool read_from(const Transaction& reader, uint32_t writer, Object object) {
+  return std::any_of(reader.accesses.begin(), reader.accesses.end(), [&](const Access& access) {
+    const Version found = access.kind == Access::Kind::write ? access.replaced : access.version;
+    return access.kind != Access::Kind::blind && access.object == object &&
+           found.transaction == writer;
+  });
+}
+
+bool writes(const Transaction& writer, Object object) {
+  return std::any_of(writer.accesses.begin(), writer.accesses.end(), [&](const Access& access) {
+    return access.writes() && access.object == object;
+  });
+}
+
+/// A cycle is one, and each step is true as far as the two transactions alone can tell.
+void examine_steps(const Finding& finding, const History& history, bool real_time) {
+  if (finding.text.find("has all of") == std::string::npos) {
+    return;  // the fault of one transaction
+  }
+  const auto& steps = finding.steps;
+  ASSERT_GE(steps.size(), 2u);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const Step& step = steps[i];
+    ASSERT_EQ(step.to, steps[(i + 1) % steps.size()].from) << to_string(finding, history);
+    const Transaction& from = history.at(step.from);
+    const Transaction& to = history.at(step.to);
+    ASSERT_TRUE(step.kind == EdgeKind::real_time    ? real_time && from.end < to.begin
+                : step.kind == EdgeKind::write_read ? read_from(to, step.from, step.object)
+                : step.kind == EdgeKind::write_write
+                    ? writes(from, step.object) && writes(to, step.object)
+                    : writes(to, step.object) && !read_from(from, step.to, step.object))
+        << to_string(finding, history);
+  }
+}
+
+/// Judges the history both ways, under all four promises.
+void compare(const History& history, bool exact, Tally& tally) {
+  for (const Isolation isolation : {Isolation::opaque, Isolation::snapshot}) {
+    if (isolation == Isolation::snapshot && history.transactions.size() > 5) {
+      continue;  // too many orders of snapshots and commits
+    }
+    for (const bool real_time : {true, false}) {
+      const bool legal = BruteForce(history, isolation, real_time).legal();
+      const auto findings = check_isolation(history, isolation, real_time);
+      if (legal) {
+        ASSERT_TRUE(findings.empty()) << text_of(history) << to_string(findings[0], history);
+      } else if (exact) {
+        ASSERT_FALSE(findings.empty())
+            << text_of(history) << (isolation == Isolation::opaque ? "opaque" : "snapshot")
+            << (real_time ? ", real time" : "");
+      }
+      ++(legal ? tally.legal : tally.illegal);
+      tally.unseen += !legal && findings.empty() ? 1 : 0;
+      if (!findings.empty()) {
+        examine_steps(findings[0], history, real_time);
+        ++tally.names[findings[0].name];
+      }
+    }
+  }
+}
+
+Tally compare_many(int count, uint32_t blind_percent) {
+  Tally tally;
+  for (int seed = 1; seed <= count && !testing::Test::HasFatalFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const auto isolation = seed % 2 == 0 ? Isolation::opaque : Isolation::snapshot;
+    const auto seed64 = static_cast<uint64_t>(seed);
+    History history = legal_history(tiny(seed64, isolation, blind_percent));
+    EXPECT_TRUE(check_isolation(history, isolation, true).empty()) << text_of(history);
+    compare(history, blind_percent == 0, tally);
+    Random random(mix64(seed64 + 1'000'000));
+    for (uint64_t changes = 1 + random.below(3); changes > 0; --changes) {
+      corrupt(history, random);
+      compare(history, blind_percent == 0, tally);
+    }
+  }
+  return tally;
+}
+
+TEST(CheckIsolationRandom, AgreesWithBruteForceWhereWritesTellWhatTheyReplaced) {
+  const Tally tally = compare_many(6'000, 0);
+  EXPECT_GT(tally.legal, 1'000);
+  EXPECT_GT(tally.illegal, 1'000);
+  EXPECT_EQ(tally.unseen, 0);
+  for (const char* name :
+       {"garbage read", "aborted read", "intermediate read", "lost own write", "future read",
+        "non-repeatable read", "lost update", "write skew", "circular information flow",
+        "fractured read", "read skew", "stale read", "real-time order violation"}) {
+    EXPECT_GT(tally.names.count(name), 0u) << name;
+  }
+}
+
+TEST(CheckIsolationRandom, NeverBlamesBlindWritesForNothing) {
+  const Tally tally = compare_many(4'000, 50);
+  EXPECT_GT(tally.legal, 1'000);
+  EXPECT_GT(tally.illegal, 1'000);
+  // What only shows when all orders of blind writes have been tried.
+  EXPECT_LE(tally.unseen * 100, tally.illegal);
+  RecordProperty("illegal", tally.illegal);
+  RecordProperty("unseen", tally.unseen);
+}
+
+TEST(CheckIsolationRandom, LegalHistoriesPass) {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    for (const Isolation isolation : {Isolation::opaque, Isolation::snapshot}) {
+      LegalOptions options;
+      options.seed = seed;
+      options.isolation = isolation;
+      options.objects = 20;
+      options.threads = 8;
+      options.transactions = 400;
+      options.scan_permille = 50;
+      options.scan = 15;
+      options.blind_percent = seed % 3 == 0 ? 40 : 0;
+      const History history = legal_history(options);
+      const auto findings = check_isolation(history, isolation, true);
+      ASSERT_TRUE(findings.empty()) << "seed " << seed << "\n" << to_string(findings[0], history);
+    }
+  }
+}
+
+/// In a longer history, a reader that is answered a version too late, or a torn one, stands out.
+TEST(CheckIsolationRandom, OneWrongValueAmongManyIsFound) {
+  int found = 0;
+  int planted = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    LegalOptions options;
+    options.seed = seed;
+    options.objects = 10;
+    options.threads = 6;
+    options.transactions = 300;
+    options.stop_early = false;
+    History history = legal_history(options);
+    Random random(mix64(seed));
+    Transaction& t = history.transactions[100 + random.below(100)];
+    if (t.accesses.empty() || t.accesses[0].writes() || t.accesses[0].version.initial()) {
+      continue;
+    }
+    t.accesses[0].version = {};  // long replaced
+    ++planted;
+    found += check_isolation(history, Isolation::opaque, true).empty() ? 0 : 1;
+  }
+  EXPECT_GT(planted, 50);
+  EXPECT_EQ(found, planted);
+}
+
+}  // namespace
+}  // namespace holdfast::check

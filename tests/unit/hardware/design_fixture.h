@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A timed machine with a hardware design and some lines of persistent memory, for tests that store
+// to them directly.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "holdfast/hardware/designs.h"
+#include "holdfast/machine/sim/sim_machine.h"
+
+namespace holdfast::design_test {
+
+/// Machine `tiny`: eight-line caches, 1 GHz, so that a cycle is a nanosecond.
+inline MachineDescription tiny() {
+  return load_machine(std::string(HOLDFAST_SOURCE_DIR) + "/experiments/machines/tiny.toml").value();
+}
+
+/// The same with room for everything: nothing is evicted.
+inline MachineDescription roomy() {
+  MachineDescription m = tiny();
+  m.l1.bytes = m.l2.bytes = m.llc.bytes = 1 << 20;
+  m.core.store_buffer = 128;
+  return m;
+}
+
+inline SimOptions options(const MachineDescription& machine, const std::string& design,
+                          const DesignOptions& design_options = {}) {
+  SimOptions o;
+  o.threads = 3;
+  o.schedule = Schedule::timed;
+  o.machine = std::make_shared<MachineDescription>(machine);
+  use_design(o, design, design_options);
+  return o;
+}
+
+class DesignMachine {
+ public:
+  static constexpr size_t kBytes = 64 * kPageBytes;
+
+  explicit DesignMachine(const SimOptions& o, const SimImage& image = {}) : machine_(o, image) {
+    machine_.medium().grow(kBytes).check();
+    data_ = machine_.medium().map(0, kBytes, nullptr, MapMode::shared).value();
+  }
+  ~DesignMachine() { machine_.medium().unmap(data_, kBytes); }
+  DesignMachine(const DesignMachine&) = delete;
+  DesignMachine& operator=(const DesignMachine&) = delete;
+
+  SimMachine& machine() { return machine_; }
+  SimMachine* operator->() { return &machine_; }
+
+  /// Word `i` of line `line`.
+  uint64_t* word(size_t line, size_t i = 0) const {
+    return reinterpret_cast<uint64_t*>(data_ + 64 * line) + i;
+  }
+  void set(size_t line, uint64_t value, size_t i = 0) const {
+    SimMachine::store(word(line, i), value);
+  }
+  uint64_t get(size_t line, size_t i = 0) const { return SimMachine::load(word(line, i)); }
+  /// As it is in a machine that starts with this image.
+  static uint64_t in_image(const SimImage& image, size_t line, size_t i = 0) {
+    uint64_t value;
+    std::memcpy(&value, image.data() + 64 * line + 8 * i, sizeof(value));
+    return value;
+  }
+
+  /// On one worker thread.
+  template <class F>
+  void run(F&& f) {
+    machine_.run_threads(1, [&](int) { f(); });
+  }
+  /// A transaction that stores `value` to the first words of these lines.
+  void transaction(size_t first, size_t lines, uint64_t value) {
+    machine_.tx_start();
+    for (size_t line = first; line < first + lines; ++line) {
+      set(line, value);
+    }
+    machine_.tx_commit();
+  }
+  /// Simulated nanoseconds until a load of the line has returned.
+  uint64_t load_ns(size_t line) {
+    machine_.fence();
+    const uint64_t start = machine_.now();
+    get(line);
+    machine_.fence();
+    return (machine_.now() - start) / 1000;
+  }
+  uint64_t count(const std::string& name) {
+    for (const auto& [counter, value] : machine_.hardware_design()->counters()) {
+      if (name == counter) {
+        return value;
+      }
+    }
+    return ~uint64_t{0};
+  }
+  /// All that drains has drained.
+  void settle() { machine_.hardware_design()->settle(machine_.now()); }
+
+ private:
+  SimMachine machine_;
+  std::byte* data_;
+};
+
+}  // namespace holdfast::design_test

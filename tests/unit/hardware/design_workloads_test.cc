@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Do all workloads, and with them all structures, run on engine hw and survive with design tc?
+#include <gtest/gtest.h>
+
+#include "holdfast/runner/sim/sim_run.h"
+#include "holdfast/workloads/registry.h"
+#include "tests/unit/hardware/design_fixture.h"
+
+namespace holdfast::design_test {
+namespace {
+
+struct Case {
+  const char* workload;
+  std::map<std::string, std::string> parameters;
+};
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const char* structure : {"hash", "fixed", "rbtree", "btree"}) {
+    all.push_back({"map", {{"structure", structure}, {"size", "100"}, {"update", "60"}}});
+  }
+  all.push_back({"intset", {{"size", "60"}, {"update", "60"}}});
+  all.push_back({"list", {{"size", "40"}, {"update", "60"}}});
+  all.push_back({"sps", {{"entries", "200"}, {"swaps", "4"}}});
+  all.push_back({"bank", {{"accounts", "40"}}});
+  all.push_back({"ring", {}});
+  all.push_back({"registers", {}});
+  all.push_back(
+      {"tpcc", {{"items", "100"}, {"customers", "10"}, {"orders", "10"}, {"districts", "2"}}});
+  return all;
+}
+
+std::string case_name(const testing::TestParamInfo<Case>& info) {
+  const auto structure = info.param.parameters.find("structure");
+  return info.param.workload +
+         (structure == info.param.parameters.end() ? "" : "_" + structure->second);
+}
+
+class SimDesignWorkload : public testing::TestWithParam<Case> {
+ protected:
+  static constexpr int kThreads = 3;
+
+  static Parameters parameters() {
+    const WorkloadInfo* info = find_workload_info(GetParam().workload);
+    return Parameters::make(*info, GetParam().parameters).value();
+  }
+
+  /// Runs some operations on a new heap; returns the image then, or after the power failed at
+  /// `crash`, counted from the first operation. `events` is set to the number of events.
+  static SimImage run(const SimOptions& o, uint64_t crash, uint64_t& events) {
+    SimMachine machine(o);
+    CreateOptions create;
+    create.engine = "hw";
+    create.bytes = 4 << 20;
+    create.max_bytes = 16 << 20;
+    auto heap = SimHeap::create(machine, create).value();
+    auto workload = make_sim_workload(GetParam().workload, *heap, parameters());
+    workload->set_up(kThreads, 1).check();
+    const uint64_t before = machine.persist_events();
+    if (crash != kNever) {
+      machine.crash_at(before + crash);
+    }
+    machine.run_threads(kThreads, [&](int worker) {
+      Random random(static_cast<uint64_t>(worker) + 5);
+      for (int i = 0; i < 12; ++i) {
+        workload->operation(worker, random);
+      }
+    });
+    events = machine.persist_events() - before;
+    EXPECT_EQ(machine.crashed(), crash != kNever);
+    if (!machine.crashed()) {
+      EXPECT_TRUE(workload->check().ok()) << workload->check().to_string();
+      heap->close().check();
+      workload.reset();
+      heap.reset();  // with its pages, caches give back what they hold
+    }
+    return machine.earliest_image();
+  }
+
+  static void expect_whole(const SimOptions& o, const SimImage& image, uint64_t event) {
+    SimMachine machine(o, image);
+    auto heap = SimHeap::open(machine, {});
+    ASSERT_TRUE(heap.ok()) << heap.status().to_string() << " after event " << event;
+    auto workload = make_sim_workload(GetParam().workload, **heap, parameters());
+    workload->attach().check();
+    const Status status = workload->check();
+    EXPECT_TRUE(status.ok()) << status.to_string() << " after event " << event;
+  }
+};
+
+TEST_P(SimDesignWorkload, RunsAndSurvivesWithTc) {
+  const SimOptions o = options(tiny(), "tc", {{"bytes", "1024"}});
+  uint64_t events = 0;
+  expect_whole(o, run(o, kNever, events), kNever);
+  ASSERT_GT(events, 20u);
+  for (uint64_t i = 1; i <= 5; ++i) {
+    const uint64_t event = events * i / 6;
+    uint64_t unused = 0;
+    expect_whole(o, run(o, event, unused), event);
+  }
+}
+
+TEST_P(SimDesignWorkload, RunsWithOptAndIsWholeWhenClosed) {
+  const SimOptions o = options(tiny(), "opt");
+  uint64_t events = 0;
+  expect_whole(o, run(o, kNever, events), kNever);
+}
+
+INSTANTIATE_TEST_SUITE_P(Workloads, SimDesignWorkload, testing::ValuesIn(cases()), case_name);
+
+}  // namespace
+}  // namespace holdfast::design_test

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Machines that hand their host memory on: does nothing of one machine reach the next?
+#include "holdfast/machine/sim/support/host_pages.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "holdfast/machine/sim/sim_machine.h"
+
+namespace holdfast {
+namespace {
+
+using sim::HostPages;
+
+constexpr size_t kMediumBytes = 16 * kPageBytes;
+constexpr size_t kWords = kMediumBytes / sizeof(uint64_t);
+
+TEST(HostPages, HandsOnWhatHasTheSameLength) {
+  HostPages pages;
+  void* const first = pages.take(3 * kPageBytes, false);
+  pages.give_back(first, 3 * kPageBytes, false);
+  void* const other = pages.take(2 * kPageBytes, false);
+  EXPECT_NE(other, first);
+  EXPECT_EQ(pages.take(3 * kPageBytes, false), first);
+  pages.give_back(first, 3 * kPageBytes, false);
+  EXPECT_EQ(pages.take_at(first, 3 * kPageBytes), first);
+  EXPECT_EQ(pages.take_at(first, 3 * kPageBytes), nullptr);
+  pages.give_back(first, 3 * kPageBytes, false);
+  EXPECT_EQ(pages.take_at(first, kPageBytes), nullptr) << "too long, and gone now";
+  EXPECT_EQ(pages.take_at(first, 3 * kPageBytes), nullptr);
+  pages.give_back(other, 2 * kPageBytes, false);
+}
+
+TEST(HostPages, ClearsExactlyTheRange) {
+  for (const size_t n : {size_t{1}, kPageBytes, (size_t{1} << 20) + 1, (size_t{3} << 20) + 123}) {
+    constexpr size_t kAt = 1000;
+    std::vector<std::byte> bytes(kAt + n + 2 * kPageBytes, std::byte{7});
+    sim::clear_pages(&bytes[kAt], n);
+    const auto zeros = std::count(bytes.begin(), bytes.end(), std::byte{0});
+    EXPECT_EQ(static_cast<size_t>(zeros), n);
+    EXPECT_EQ(bytes[kAt - 1], std::byte{7});
+    EXPECT_EQ(bytes[kAt], std::byte{0});
+    EXPECT_EQ(bytes[kAt + n - 1], std::byte{0});
+    EXPECT_EQ(bytes[kAt + n], std::byte{7});
+  }
+}
+
+struct Outcome {
+  SimImage earliest;
+  SimImage latest;
+  uint64_t events;
+  uint64_t steps;
+  std::array<uint64_t, kAbortCauses> aborts;
+  uint64_t seen;  ///< a digest of all that was loaded
+  bool operator==(const Outcome&) const = default;
+};
+
+/// Stores, write-backs and transactions of three threads on volatile and persistent memory, cut off
+/// by a power failure now and then, on a machine that is not tidied up.
+Outcome run(SimOptions options, uint64_t seed, const SimImage& image) {
+  options.seed = seed;
+  SimMachine machine(options, image);
+  machine.medium().grow(kMediumBytes).check();
+  auto* const words = reinterpret_cast<uint64_t*>(
+      machine.medium().map(0, kMediumBytes, nullptr, MapMode::shared).value());
+  machine.medium().grow(2 * kMediumBytes).check();
+  std::byte* const beyond =
+      machine.medium().map(kMediumBytes, kMediumBytes, nullptr, MapMode::shared).value();
+  if (seed % 2 == 0) {
+    machine.medium().unmap(beyond, kMediumBytes);
+  }
+  auto* const scratch =
+      static_cast<uint64_t*>(machine.allocate(kWords * sizeof(uint64_t), kLineBytes));
+  if (seed % 3 == 0) {
+    machine.crash_at(machine.persist_events() + seed * 5);
+  }
+  uint64_t seen = 0;
+  machine.run_threads(3, [&](int thread) {
+    Random random(mix64(seed) + static_cast<uint64_t>(thread));
+    SimMachine::HtmThread& htm = machine.htm(machine.self());
+    for (int i = 0; i < 60; ++i) {
+      uint64_t* const word = (random.below(3) == 0 ? scratch : words) + random.below(kWords);
+      switch (random.below(4)) {
+        case 0:
+          SimMachine::store(word, random.next());
+          machine.pwb(word);
+          break;
+        case 1:
+          seen = mix64(seen ^ SimMachine::load(word));
+          machine.pfence();
+          break;
+        default:
+          try {
+            htm.begin(Tracking::all);
+            htm.store(word, htm.load(words + random.below(kWords)) + 1);
+            machine.pause();
+            htm.commit();
+          } catch (const HtmAbort& abort) {
+            htm.caught();
+          }
+      }
+    }
+  });
+  return {machine.earliest_image(), machine.latest_image(),          machine.persist_events(),
+          machine.steps(),          machine.statistics().htm_aborts, seen};
+}
+
+class SimHostPages : public testing::TestWithParam<Domain> {};
+
+TEST_P(SimHostPages, NothingReachesTheNextMachine) {
+  SimOptions own;
+  own.domain = GetParam();
+  own.arena_bytes = size_t{16} << 20;
+  own.medium_limit = size_t{1} << 20;
+  SimOptions shared = own;
+  shared.pages = std::make_shared<HostPages>();
+  std::vector<Outcome> with;
+  SimImage image;
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    with.push_back(run(shared, seed, image));
+    image = seed % 7 == 0 ? SimImage() : with.back().latest;
+  }
+  shared.pages = nullptr;  // and the range of addresses with it
+  image = {};
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    const Outcome alone = run(own, seed, image);
+    ASSERT_EQ(alone, with[seed - 1]) << "seed " << seed;
+    image = seed % 7 == 0 ? SimImage() : alone.latest;
+  }
+}
+
+TEST_P(SimHostPages, WhatIsHandedOnIsZero) {
+  SimOptions options;
+  options.domain = GetParam();
+  options.arena_bytes = size_t{16} << 20;
+  options.medium_limit = size_t{1} << 20;
+  options.pages = std::make_shared<HostPages>();
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    run(options, seed, {});
+    const auto* const arena = static_cast<const std::byte*>(options.pages->take_at(
+        reinterpret_cast<const void*>(sim::kArenaBase), options.arena_bytes));
+    ASSERT_NE(arena, nullptr);
+    EXPECT_TRUE(std::all_of(arena, arena + options.arena_bytes,
+                            [](std::byte b) { return b == std::byte{0}; }))
+        << "seed " << seed;
+    options.pages->give_back(const_cast<std::byte*>(arena), options.arena_bytes, false);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Domains, SimHostPages,
+                         testing::Values(Domain::process, Domain::file, Domain::pmem, Domain::eadr),
+                         [](const auto& instance) {
+                           return std::string(to_string(instance.param));
+                         });
+
+TEST(SimHostPages, AnArenaOfAnotherSizeTakesThePlace) {
+  SimOptions options;
+  options.pages = std::make_shared<HostPages>();
+  for (const size_t mib : {16, 64, 16}) {
+    options.arena_bytes = mib << 20;
+    const SimMachine machine(options);
+    EXPECT_THROW(SimMachine{options}, Error) << "one machine at a time";
+  }
+}
+
+}  // namespace
+}  // namespace holdfast

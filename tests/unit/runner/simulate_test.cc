@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Are simulated runs as long as they were asked to be, on the machine they were asked for?
+#include "holdfast/runner/sim/simulate.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace holdfast {
+namespace {
+
+const Progress kQuiet = [](double, const std::string&) {};
+
+Json spec(const Json& more) {
+  Json spec = {{"workload", "sps"},     {"params", {{"entries", 200}}},
+               {"engines", {"fur-si"}}, {"threads", {2}},
+               {"machine", "tiny"},     {"cache", "off"}};
+  spec.update(more);
+  return spec;
+}
+
+Json entry_of(const Json& more) {
+  return simulate(spec(more), kQuiet).value()["benchmarks"][0];
+}
+
+double rate(const Json& entry) {
+  return entry["items_per_second"].get<double>();
+}
+
+TEST(RunnerSimulate, ADurationIsSimulatedTime) {
+  const Json entry = entry_of({{"duration_us", 200}, {"warm_up_us", 20}});
+  ASSERT_FALSE(entry.contains("error_message")) << entry.dump(1);
+  EXPECT_DOUBLE_EQ(entry["simulated_seconds"].get<double>(), 200e-6);
+  EXPECT_EQ(entry["late"], 2) << "each thread ends in the middle of one";
+  const double count = entry["iterations"].get<double>();
+  // Two operations count in part.
+  EXPECT_GT(rate(entry) * 200e-6, count - 2);
+  EXPECT_LT(rate(entry) * 200e-6, count);
+  EXPECT_EQ(entry["check"], "ok");
+}
+
+TEST(RunnerSimulate, TwiceTheTimeIsTwiceTheWorkAtTheSameRate) {
+  const Json once = entry_of({{"duration_us", 400}, {"warm_up_us", 1000}});
+  const Json twice = entry_of({{"duration_us", 800}, {"warm_up_us", 1000}});
+  EXPECT_NEAR(twice["iterations"].get<double>() / once["iterations"].get<double>(), 2, 0.1);
+  EXPECT_NEAR(rate(twice) / rate(once), 1, 0.05);
+  const Json counted =
+      entry_of({{"transactions", once["iterations"].get<int>() / 2}, {"warm_up_us", 1000}});
+  EXPECT_NEAR(rate(counted) / rate(once), 1, 0.05) << "however its length is given";
+}
+
+// Everybody begins at once: in a run shorter than the queue, shares of waits would add up to
+// several times what the lock lets through.
+TEST(RunnerSimulate, WaitingForALockIsNoPartOfWhatWasDone) {
+  const Json more = {{"engines", {"undo"}}, {"params", {{"entries", 200}, {"swaps", 100}}}};
+  const auto with = [&](int threads, int duration_us) {
+    Json asked = more;
+    asked.update({{"machine", "power9"}, {"threads", {threads}}, {"duration_us", duration_us}});
+    return rate(entry_of(asked));
+  };
+  const double alone = with(1, 1000);
+  const double operation_us = 1e6 / alone;
+  const double queued = with(32, static_cast<int>(4 * operation_us));
+  EXPECT_LT(queued, 1.3 * alone);
+  EXPECT_GT(queued, 0.6 * alone);
+}
+
+TEST(RunnerSimulate, RatesByKindAddUp) {
+  const Json entry = entry_of(
+      {{"workload", "intset"}, {"params", {{"size", 50}, {"update", 50}}}, {"duration_us", 100}});
+  double sum = 0;
+  for (const Json& row : entry["operations"]) {
+    EXPECT_GT(row["items_per_second"].get<double>(), 0) << row.dump();
+    sum += row["items_per_second"].get<double>();
+  }
+  EXPECT_NEAR(sum, rate(entry), rate(entry) * 1e-9);
+}
+
+TEST(RunnerSimulate, CountersTellUpdatesFromReads) {
+  const Json entry = entry_of(
+      {{"workload", "intset"}, {"params", {{"size", 50}, {"update", 50}}}, {"duration_us", 100}});
+  const Json& counters = entry["machine_counters"];
+  EXPECT_GT(counters["update"]["phase_ns"]["marker flush"].get<double>(), 0);
+  EXPECT_EQ(counters["read"]["phase_ns"]["marker flush"].get<double>(), 0);
+  EXPECT_GT(counters["read"]["execute_loads"].get<double>(), entry["read_commits"].get<double>());
+  for (const auto& [phase, time] : counters["phase_ns"].items()) {
+    if (phase == "execute") {
+      EXPECT_NEAR(time.get<double>(),
+                  counters["update"]["phase_ns"][phase].get<double>() +
+                      counters["read"]["phase_ns"][phase].get<double>(),
+                  1);
+    }
+  }
+}
+
+TEST(RunnerSimulate, ValuesOfTheMachineCanBeSet) {
+  const Json slow = {{"duration_us", 200}, {"set", {{"persistence.fence_ns", 5000}}}};
+  EXPECT_LT(rate(entry_of(slow)), 0.5 * rate(entry_of({{"duration_us", 200}})));
+  const Json report = simulate(spec(slow), kQuiet).value();
+  EXPECT_EQ(report["context"]["set"]["persistence.fence_ns"], "5000");
+}
+
+TEST(RunnerSimulate, WithoutACheckTheHeapIsNotBroughtUpToDate) {
+  const Json entry = entry_of({{"duration_us", 50}, {"check", false}});
+  EXPECT_EQ(entry["check"], "not asked for");
+  EXPECT_GT(rate(entry), 0);
+}
+
+TEST(RunnerSimulate, RefusesWhatCannotBe) {
+  const auto refused = [](const Json& more) {
+    const auto report = simulate(spec(more), kQuiet);
+    EXPECT_EQ(report.status().code(), Code::invalid_argument) << more.dump();
+    return report.status().message();
+  };
+  EXPECT_NE(refused({{"duration_us", 5}, {"machine", "sim"}}).find("without simulated time"),
+            std::string::npos);
+  EXPECT_NE(refused({{"duration_us", 5}, {"transactions", 5}}).find("not both"), std::string::npos);
+  EXPECT_NE(refused({{"set", {{"core.ghz", 2}}}, {"machine", "sim"}}).find("no description"),
+            std::string::npos);
+  EXPECT_NE(refused({{"set", {{"core.speed", 2}}}}).find("there is no key 'speed'"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace holdfast

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the runner does with heaps and lists besides running workloads: one thread, no concurrency.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "holdfast/runner/catalog.h"
+#include "holdfast/runner/heap/heap_tools.h"
+#include "holdfast/runner/sessions/engine_table.h"
+#include "holdfast/runner/sim/simulate.h"
+#include "holdfast/runner/spec/temporary_heap.h"
+#include "tests/served_bank.h"
+
+namespace holdfast {
+namespace {
+
+class RunnerConvert : public testing::TestWithParam<std::string> {};
+
+TEST_P(RunnerConvert, ConvertsToEveryOther) {
+  const TemporaryHeap file("", Domain::process, "from-" + GetParam());
+  const std::string records = serve_and_read(bank_spec(GetParam(), file.path()), 100);
+  for (const std::string& other : engine_names(false)) {
+    const TemporaryHeap target("", Domain::process, "to-" + other);
+    const auto converted = heap_convert(file.path(), target.path(), {{"engine", other}});
+    ASSERT_TRUE(converted.ok()) << converted.status().to_string();
+    EXPECT_EQ(heap_info(target.path()).value()["engine"], other);
+    const Json report = verify(bank_spec(other, target.path()), records, kQuiet).value();
+    EXPECT_TRUE(report["ok"].get<bool>()) << other << report.dump(1);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, RunnerConvert, testing::ValuesIn(engine_names(false)),
+                         [](const auto& instance) {
+                           std::string name = instance.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(RunnerSimulate, SameSeedSameRun) {
+  const Json spec = {{"workload", "bank"},
+                     {"engines", {"undo"}},
+                     {"threads", {3}},
+                     {"transactions", 50},
+                     {"seed", 9}};
+  const auto steps = [](const Json& s) {
+    return simulate(s, kQuiet).value()["benchmarks"][0]["simulated_steps"];
+  };
+  EXPECT_EQ(steps(spec), steps(spec));
+  Json other = spec;
+  other["seed"] = 10;
+  EXPECT_NE(steps(spec), steps(other));
+}
+
+TEST(RunnerCatalog, ListsNamesAndSupport) {
+  for (const Json& list : {engine_catalog(), workload_catalog(), machine_catalog()}) {
+    ASSERT_FALSE(list.empty());
+    for (const Json& item : list) {
+      EXPECT_TRUE(item.at("name").is_string());
+      EXPECT_TRUE(item.at("supported").is_boolean());
+      EXPECT_EQ(item.at("supported").get<bool>(), item.at("reason").get<std::string>().empty());
+    }
+  }
+}
+
+TEST(RunnerHeapTools, RefuseWhatIsNoHeap) {
+  EXPECT_EQ(heap_info("/nonexistent/heap").status().code(), Code::not_found);
+  EXPECT_EQ(heap_check("/proc/self/exe").status().code(), Code::wrong_format);
+}
+
+}  // namespace
+}  // namespace holdfast

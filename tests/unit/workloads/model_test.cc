@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Do the workloads do what their models say: one client on plain memory word for word, and several
+// on every engine of the simulated machine as some order of their operations?
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "holdfast/check/linearizability/linearizability.h"
+#include "holdfast/hardware/designs.h"
+#include "holdfast/heap/plain_heap.h"
+#include "holdfast/runner/sim/sim_run.h"
+#include "holdfast/workloads/registry.h"
+#include "holdfast/workloads/small.h"
+
+namespace holdfast::testing {
+namespace {
+
+using check::check_linearizable;
+using check::Linearization;
+using check::Operation;
+
+struct Case {
+  const char* name;
+  const char* workload;
+  std::map<std::string, std::string> parameters;
+};
+
+/// Small, so that operations meet.
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = [] {
+    std::vector<Case> list = {
+        {"intset", "intset", {{"size", "4"}, {"update", "80"}}},
+        {"intset_with_ledger", "intset", {{"size", "3"}, {"update", "80"}, {"ack", "1"}}},
+        {"list", "list", {{"size", "4"}, {"update", "80"}}},
+        {"bank", "bank", {{"accounts", "4"}, {"balance", "50"}, {"audit", "30"}}},
+        {"bank_without_ledger", "bank", {{"accounts", "3"}, {"balance", "50"}, {"ack", "0"}}},
+        {"ring", "ring", {{"nodes", "5"}, {"walk", "30"}}},
+        {"ring_without_ledger", "ring", {{"nodes", "3"}, {"walk", "30"}, {"ack", "0"}}}};
+    for (const char* structure : kMapStructures) {
+      list.push_back(
+          {structure, "map", {{"structure", structure}, {"size", "4"}, {"update", "80"}}});
+    }
+    return list;
+  }();
+  return all;
+}
+
+Parameters parameters_of(const Case& c) {
+  return Parameters::make(*find_workload_info(c.workload), c.parameters).value();
+}
+
+class WorkloadsModelTest : public ::testing::TestWithParam<Case> {
+ protected:
+  static std::unique_ptr<WorkloadInstance> make(PlainHeap& heap) {
+    return make_if_small(GetParam().workload, heap, parameters_of(GetParam()));
+  }
+};
+
+TEST_P(WorkloadsModelTest, OneClientIsToldWhatTheModelSays) {
+  PlainHeap heap;
+  auto workload = make(heap);
+  ASSERT_TRUE(workload->set_up(1, 7).ok());
+  const SequentialModel& model = *workload->model();
+  ModelState state = workload->observe().value();
+  ASSERT_FALSE(state.empty());
+  Random random(5);
+  std::vector<int> kinds(workload->info().operations.size());
+  for (int i = 0; i < 3000; ++i) {
+    const Request request = workload->draw(0, random);
+    const OperationResult result = workload->perform(0, request);
+    const ModelState before = state;
+    ASSERT_EQ(model.apply(request, state), result.response)
+        << "seed 5, operation " << i << ": " << model.describe(request) << " was told "
+        << model.describe(request, result.response);
+    ASSERT_EQ(workload->observe().value(), state) << model.describe(request);
+    ASSERT_EQ(result.kind, request.kind);
+    if (result.read_only) {
+      ASSERT_FALSE(model.may_change(request, result.response));
+    }
+    if (!model.may_change(request, result.response)) {
+      ASSERT_EQ(state, before) << model.describe(request);
+    }
+    ++kinds[static_cast<size_t>(request.kind)];
+  }
+  for (const int count : kinds) {
+    EXPECT_GT(count, 0);
+  }
+}
+
+TEST_P(WorkloadsModelTest, AnOperationIsPerformedAsDrawn) {
+  PlainHeap heap;
+  PlainHeap other_heap;
+  auto workload = make(heap);
+  auto other = make(other_heap);
+  ASSERT_TRUE(workload->set_up(2, 7).ok());
+  ASSERT_TRUE(other->set_up(2, 7).ok());
+  Random random(6);
+  Random same(6);
+  for (int i = 0; i < 1000; ++i) {
+    const OperationResult one = workload->operation(i % 2, random);
+    const OperationResult two = other->perform(i % 2, other->draw(i % 2, same));
+    ASSERT_EQ(one.kind, two.kind);
+    ASSERT_EQ(one.response[0], two.response[0]);
+    ASSERT_EQ(one.acknowledgement[1], two.acknowledgement[1]);
+  }
+  EXPECT_EQ(random.next(), same.next());
+  EXPECT_EQ(workload->observe().value(), other->observe().value());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, WorkloadsModelTest, ::testing::ValuesIn(cases()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST(WorkloadsWithoutModelTest, SayThatTheyHaveNone) {
+  PlainHeap heap;
+  auto workload = make_if_small("sps", heap, Parameters::make(sps_info(), {}).value());
+  EXPECT_EQ(workload->model(), nullptr);
+  Random random(1);
+  EXPECT_THROW(workload->draw(0, random), Error);
+  EXPECT_THROW(workload->perform(0, {}), Error);
+  EXPECT_EQ(workload->observe().status().code(), Code::unsupported);
+}
+
+TEST(WorkloadsRingModelTest, ALeavingLinkIsNotAState) {
+  PlainHeap heap;
+  auto ring = make_if_small("ring", heap, Parameters::make(ring_info(), {}).value());
+  ring->set_up(1, 1).check();
+  RingRoot<PlainHeap>::Node outside{};
+  auto* root = heap.find_root<RingRoot<PlainHeap>>("ring").value();
+  heap.update([&] { root->node.load()[2].next = &outside; }).check();
+  EXPECT_EQ(ring->observe().status().code(), Code::corrupt);
+}
+
+constexpr int kThreads = 3;
+constexpr int kOperations = 6;  ///< of each thread
+constexpr uint64_t kSeeds = 20;
+
+/// What clients did on an engine of the simulated machine.
+struct Session {
+  std::vector<Operation> operations;
+  ModelState initial;
+  ModelState found;
+};
+
+SimOptions machine_for(const std::string& engine, uint64_t seed) {
+  SimOptions options;
+  options.threads = kThreads;
+  options.seed = seed;
+  if (engine == "hw") {  // needs a hardware design, and so time
+    options.machine = std::make_shared<MachineDescription>(
+        load_machine(HOLDFAST_SOURCE_DIR "/experiments/machines/tiny.toml").value());
+    options.schedule = Schedule::timed;
+    use_design(options, "tc");
+  }
+  return options;
+}
+
+CreateOptions heap_for(const std::string& engine) {
+  CreateOptions create;
+  create.engine = engine;
+  create.bytes = 1 << 20;
+  create.max_bytes = 16 << 20;
+  return create;
+}
+
+/// A machine, a heap and a workload.
+class World {
+ public:
+  World(const std::string& engine, const Case& c, uint64_t seed)
+      : machine_(machine_for(engine, seed)),
+        heap_(SimHeap::create(machine_, heap_for(engine)).value()) {
+    workload_ = make_sim_workload(c.workload, *heap_, parameters_of(c));
+    workload_->set_up(kThreads, seed).check();
+  }
+
+  WorkloadInstance& workload() { return *workload_; }
+
+  Session run(uint64_t seed) {
+    Session run;
+    run.initial = workload_->observe().value();
+    uint64_t clock = 0;  // simulated threads take turns on one host thread
+    machine_.run_threads(kThreads, [&](int worker) {
+      Random random(mix64(seed) + static_cast<uint64_t>(worker));
+      for (int i = 0; i < kOperations; ++i) {
+        const Request request = workload_->draw(worker, random);
+        const uint64_t begin = ++clock;
+        const Response told = workload_->perform(worker, request).response;
+        run.operations.push_back({static_cast<uint32_t>(worker), begin, ++clock, request, told});
+      }
+    });
+    run.found = workload_->observe().value();
+    return run;
+  }
+
+ private:
+  SimMachine machine_;
+  std::unique_ptr<SimHeap> heap_;
+  std::unique_ptr<WorkloadInstance> workload_;
+};
+
+size_t overlapping(const std::vector<Operation>& operations) {
+  size_t n = 0;
+  for (const Operation& a : operations) {
+    for (const Operation& b : operations) {
+      n += a.begin < b.begin && b.begin < a.end ? 1U : 0U;
+    }
+  }
+  return n;
+}
+
+class WorkloadsEngineTest : public ::testing::TestWithParam<std::string> {};
+
+/// Also under snapshot isolation: an operation that changes something stores, or promotes, whatever
+/// its answer depends on; one that changes nothing may stand where its snapshot was taken.
+TEST_P(WorkloadsEngineTest, TheAnswersHaveAnOrder) {
+  for (const Case& c : cases()) {
+    size_t concurrent = 0;
+    size_t refuted = 0;
+    for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+      World world(GetParam(), c, seed);
+      const SequentialModel& model = *world.workload().model();
+      Session run = world.run(seed);
+      ASSERT_EQ(run.operations.size(), size_t{kThreads} * kOperations);
+      concurrent += overlapping(run.operations);
+      for (const bool by_key : {true, false}) {
+        const Linearization judged =
+            check_linearizable(model, run.initial, run.operations, &run.found, {.by_key = by_key});
+        ASSERT_TRUE(judged.ok) << GetParam() << ", " << c.name << ", seed " << seed << "\n"
+                               << judged.text;
+      }
+      EXPECT_TRUE(world.workload().check().ok());
+      // Two clients whose answers are mixed up.
+      std::swap(run.operations[5].response, run.operations[12].response);
+      refuted += check_linearizable(model, run.initial, run.operations, &run.found).ok ? 0U : 1U;
+    }
+    EXPECT_GT(concurrent, kSeeds) << c.name << ": the operations hardly met";
+    EXPECT_GT(refuted, 0U) << c.name << ": no swap of two answers was noticed";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, WorkloadsEngineTest, ::testing::ValuesIn([] {
+                           std::vector<std::string> names;
+                           for (const auto& row : engine_rows<SimMachine>()) {
+                             names.emplace_back(row.description->name);
+                           }
+                           return names;
+                         }()),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+/// Two doctors of whom one must stay: the textbook's write skew (Berenson et al. 1995, A5B). leave
+/// (doctor) is told who was there, and goes if both were; the other request comes back.
+class DutyModel final : public SequentialModel {
+ public:
+  enum Kind : int { kLeave, kReturn };
+  Response apply(const Request& request, ModelState& state) const override {
+    const Response before = {state[0], state[1]};
+    uint64_t& self = state[request.argument[0]];
+    self = request.kind == kReturn ? 1 : before[0] + before[1] == 2 ? 0 : self;
+    return before;
+  }
+  std::string describe(const Request& request) const override {
+    return (request.kind == kLeave ? "leave " : "return ") + std::to_string(request.argument[0]);
+  }
+  std::string describe(const Request&, const Response& response) const override {
+    return list_text({response[0], response[1]});
+  }
+  std::string describe(const ModelState& state) const override { return list_text(state); }
+};
+
+struct Duty {
+  static constexpr const char* kTypeName = "test.Duty";
+  static constexpr uint32_t kTypeVersion = 1;
+  struct alignas(kLineBytes) Doctor {
+    SimHeap::Field<uint64_t> there;
+  };
+  Doctor doctor[2];
+};
+
+/// Two clients come and go, reading both words and storing their own.
+Linearization come_and_go(const std::string& engine, uint64_t seed, bool promote) {
+  SimMachine machine(machine_for(engine, seed));
+  auto heap = SimHeap::create(machine, heap_for(engine)).value();
+  auto& doctor = heap->root<Duty>("duty").value()->doctor;
+  const ModelState initial = {1, 1};
+  heap->update([&] { doctor[0].there = doctor[1].there = 1; }).check();
+  std::vector<Operation> operations;
+  uint64_t clock = 0;
+  machine.run_threads(2, [&](int worker) {
+    for (int i = 0; i < kOperations; ++i) {
+      const Request request{i % 2 == 0 ? DutyModel::kLeave : DutyModel::kReturn,
+                            {static_cast<uint64_t>(worker)}};
+      const uint64_t begin = ++clock;
+      const auto body = [&] {
+        if (promote) {
+          doctor[1 - worker].there.promote();
+        }
+        const Response before = {doctor[0].there, doctor[1].there};
+        if (request.kind == DutyModel::kReturn || before[0] + before[1] == 2) {
+          doctor[worker].there = request.kind == DutyModel::kReturn ? 1 : 0;
+        }
+        return before;
+      };
+      const Response told = heap->update(body).value();
+      operations.push_back({static_cast<uint32_t>(worker), begin, ++clock, request, told});
+    }
+  });
+  const ModelState found = {heap->read([&] { return doctor[0].there.load(); }).value(),
+                            heap->read([&] { return doctor[1].there.load(); }).value()};
+  return check_linearizable(DutyModel(), initial, operations, &found);
+}
+
+/// Snapshot isolation does not promise an order of what clients are told: there the oracle finds
+/// skew, unless what is read is promoted.
+TEST(WorkloadsSkewTest, TheOracleFindsSkewWhereTheEngineAllowsIt) {
+  std::string found;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    if (found.empty()) {
+      found = come_and_go("fur-si", seed, false).text;
+    }
+    for (const auto& [engine, promote] : {std::pair("fur-si", true), std::pair("fur-opa", false)}) {
+      const Linearization judged = come_and_go(engine, seed, promote);
+      EXPECT_TRUE(judged.ok) << engine << ", seed " << seed << "\n" << judged.text;
+    }
+  }
+  EXPECT_NE(found.find("leave"), std::string::npos) << found;
+}
+
+}  // namespace
+}  // namespace holdfast::testing
