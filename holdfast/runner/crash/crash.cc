@@ -65,8 +65,8 @@ SimOptions machine_of(Fields& fields) {
     o.line_bytes = o.machine->line_bytes;
   }
   o.rmw_orders_pwb = fields.flag("rmw_orders_pwb", true);
-  o.design = fields.text("design", "");
-  o.design_options = fields.map("design_options");
+  const std::string design = fields.text("design", "");
+  use_design(o, design, fields.map("design_options"));
   o.schedule = schedule_of(fields.text("schedule", ""), o);
   const bool eadr = o.machine != nullptr && o.machine->persistence.eadr;
   o.domain =
