@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HoldfastDB: an ordered mapping from bytes to bytes, durable, in one file (docs/db.md).
+"""HoldfastDB: an ordered mapping from bytes to bytes, durable, in one file (docs/guide/store.md).
 
     with holdfast.open("my.db") as db:
         db["key"] = "value"

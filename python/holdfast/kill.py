@@ -13,7 +13,7 @@ from typing import Any
 
 from holdfast import errors
 
-# struct Record of holdfast/runner/record.h: kind, worker, committed, read only, four words.
+# struct Record of holdfast/runner/spec/record.h: kind, worker, committed, read only, four words.
 RECORD = struct.Struct("<IHBB4Q")
 READY = 0xFFFFFFFF
 # One read takes what a pipe holds by default.

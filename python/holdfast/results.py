@@ -5,7 +5,7 @@ from typing import Any
 
 import holdfast.environment
 
-# One element of benchmarks[]; its fields are written by holdfast/runner/bench_entry.cc.
+# One element of benchmarks[]; its fields are written by holdfast/runner/bench/bench_entry.cc.
 Entry = dict[str, Any]
 
 

@@ -6,7 +6,7 @@ Kept apart from the command line so that it starts fast and shares no memory wit
     serve SPEC FD     runs a workload and writes one acknowledgement record per operation to pipe FD
     verify SPEC       opens the heap, and checks it against the records on standard input
 
-SPEC is JSON; its fields are in holdfast/runner/serve.h. Both print a JSON result on standard output.
+SPEC is JSON; its fields are in holdfast/runner/heap/serve.h. Both print a JSON result on standard output.
 """
 
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Are recoveries and key-value stores measured as docs/reproduce.md says?"""
+"""Are recoveries and key-value stores measured as docs/reference/reproduce.md says?"""
 
 import json
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Are figures and claims read, run and judged as docs/reproduce.md says?"""
+"""Are figures and claims read, run and judged as docs/reference/reproduce.md says?"""
 
 import json
 import sys

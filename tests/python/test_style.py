@@ -103,7 +103,7 @@ def _listed_engines() -> list[str]:
 
 def test_every_engine_has_its_page():
     assert _listed_engines()
-    missing = [name for name in _listed_engines() if not (REPOSITORY / f"docs/engines/{name}.md").is_file()]
+    missing = [name for name in _listed_engines() if not (REPOSITORY / f"docs/reference/engines/{name}.md").is_file()]
     assert not missing
 
 

@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from holdfast.cli import output
 
-# One report of core.crash, or of fleet.crash; the fields are documented in holdfast/runner/crash.h.
+# One report of core.crash, or of fleet.crash; the fields are documented in holdfast/runner/crash/crash.h.
 Report = dict[str, Any]
 
 # Values a command line need not give, by field of the spec; the option is called the same.

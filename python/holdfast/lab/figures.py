@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of papers as data: experiments/figures/*.toml (docs/reproduce.md has the format).
+"""Figures of papers as data: experiments/figures/*.toml (docs/reference/reproduce.md has the format).
 
 A figure has panels; a panel has one series per engine along one axis (threads, a value of the machine, a parameter of
 the workload, an option of the engine); every point of a series is a cell per seed.

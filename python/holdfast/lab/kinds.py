@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a cell can be: all that kinds of cells differ in (docs/reproduce.md, "A figure")."""
+"""What a cell can be: all that kinds of cells differ in (docs/reference/reproduce.md, "A figure")."""
 
 from typing import Any
 
@@ -198,7 +198,7 @@ def _why_missing(store: str) -> str:
     if reason := _peers().get(store):
         return f"{store} is {reason}"
     known = {entry["name"] for entry in core.engines()} | set(_peers())
-    return "" if store in known else f"{store} was not there when holdfast was built (docs/db.md)"
+    return "" if store in known else f"{store} was not there when holdfast was built (docs/guide/store.md)"
 
 
 def _store(name: str) -> str:
