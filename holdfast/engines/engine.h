@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an engine is. An engine is a class template over a machine, one published algorithm in one
-// folder. It never knows which workload runs, nor which machine.
+// Engines: the algorithms for persistent transactional memory, and the contract each of them keeps.
+//
+// An engine is one published algorithm, in one folder. It is a class template over a machine, and
+// it knows neither which workload runs nor which machine it runs on. `parts/` has the code that
+// several engines share.
 #pragma once
 
 #include <array>
@@ -19,28 +22,31 @@
 
 namespace holdfast {
 
+/// Guarantee about concurrent transactions. snapshot: snapshot isolation, write skew is possible.
+/// opaque: every attempt sees a state that some serial order of the transactions produces.
 enum class Isolation : uint8_t { snapshot, opaque };
-/// none: volatile. lagging: an acknowledged update may be lost within a stated bound. strict:
-/// never.
+/// Guarantee about acknowledged updates after a crash. none: nothing survives. lagging: updates
+/// within a stated bound may be lost. strict: none is lost.
 enum class Durability : uint8_t { none, lagging, strict };
 const char* to_string(Isolation isolation);
 const char* to_string(Durability durability);
 
-/// Engine options by name, as given on the command line ("log_entries=4096"). Recorded in the heap
-/// file at creation where they decide its layout.
+/// Engine options by name, as given on the command line ("log_entries=4096"). Options that decide
+/// the heap file's layout are recorded in the file at its creation.
 using Options = std::map<std::string, std::string>;
 
-/// Reads a whole number option; a malformed or out-of-range value is an error that names the range.
+/// Parses the option `name`, or returns `fallback` if it is absent. Fails with
+/// Code::invalid_argument, naming the range, unless it is a whole number from `low` to `high`.
 Result<uint64_t> option_number(const Options& options, const std::string& name, uint64_t fallback,
                                uint64_t low, uint64_t high);
 
-/// How the heap lays the file out and maps it for an engine.
+/// How the heap lays out its file and maps it for an engine.
 enum class Layout : uint8_t {
   in_place,      ///< data mapped shared at the base address
-  twin,          ///< in_place, and a second copy of the data mapped shared elsewhere
+  twin,          ///< in_place, plus a second copy of the data mapped shared elsewhere
   working_copy,  ///< data mapped copy-on-write at the base address; its home mapped shared
                  ///< elsewhere
-  cells,         ///< in_place, and 16 bytes for each 8-byte word of it mapped shared elsewhere
+  cells,         ///< in_place, plus 16 bytes for each 8-byte word, mapped shared elsewhere
 };
 
 /// One option an engine understands.
@@ -48,11 +54,12 @@ struct OptionInfo {
   const char* name;
   const char* fallback;
   const char* help;
-  /// What crash tests use, so that logs fill and wrap around; null: the fallback.
+  /// Value for crash tests, small enough that logs fill and wrap around. Null: the fallback.
   const char* tiny = nullptr;
 };
 
-/// The compile-time facts about an engine: what `holdfast engines` lists and what suites apply.
+/// The compile-time facts about an engine. `holdfast engines` lists them, and tests choose their
+/// suites by them.
 struct Description {
   const char* name;
   const char* title;
@@ -60,25 +67,26 @@ struct Description {
   Isolation isolation;
   Durability durability;
   Layout layout;
-  bool needs_htm;  ///< hardware transactional memory, or `soft`
-  /// A hardware design for durability: runs on simulated machines that have one, timed, and there
-  /// only.
+  bool needs_htm;  ///< needs hardware transactional memory, or its replacement `soft`
+  /// Needs a hardware design for durability: runs only on simulated machines that have one, with
+  /// timing.
   bool needs_design = false;
-  /// What a committed transaction stored lies at its address, for plain loads outside transactions
-  /// too and whatever runs meanwhile, until another transaction stores to it.
+  /// A value that a transaction has committed lies at its address until another transaction stores
+  /// there. Plain loads outside transactions find it, even while other transactions run.
   bool plain_reads = false;
   const char* log;     ///< kind of log, in words
   const char* fences;  ///< pfence + psync per update transaction, in words
   const OptionInfo* options;
   size_t option_count;
-  /// Bytes of the engine area for these options; the heap rounds up to pages.
+  /// Returns the bytes of the engine area for these options; the heap rounds up to pages.
   Result<size_t> (*area_bytes)(const Options& options, int slots);
 };
 
-/// Where the heap has mapped things. All regions are offset-compatible: byte i of data, home and
-/// twin belong together. `capacity` bytes of address space are reserved for each, `bytes` exist.
+/// Addresses at which the heap has mapped its regions. Offsets are common to all: byte i of data,
+/// home and twin belong together. Each region reserves `capacity` bytes of address space, of which
+/// the first `bytes` exist.
 struct Regions {
-  std::byte* data = nullptr;  ///< what the application sees, at the base address
+  std::byte* data = nullptr;  ///< the application's view, at the base address
   std::byte* home =
       nullptr;  ///< working_copy: the shared mapping that recovery trusts; else == data
   std::byte* twin = nullptr;   ///< twin: the second copy; else null
@@ -89,15 +97,16 @@ struct Regions {
   size_t area_bytes = 0;
 };
 
-/// What M::context() points to while a transaction runs on this thread. Engines derive from it.
+/// The object that M::context() points to while a transaction runs on this thread. Engines derive
+/// their transactions from it.
 struct Context {
   enum class Mode : uint8_t { read, update };
-  std::byte* data = nullptr;  ///< of the heap whose transaction this is
+  std::byte* data = nullptr;  ///< base address of the transaction's heap
   size_t capacity = 0;
   Mode mode = Mode::read;
-  int slot = 0;            ///< of the executing machine thread; picks its allocation arena
+  int slot = 0;            ///< of the executing machine thread; selects its allocation arena
   void* handle = nullptr;  ///< set by AnyEngine for itself
-  /// Set when an exception left a nested body: the outer transaction must not commit.
+  /// Set when an exception has left a nested body. The outer transaction must not commit then.
   std::exception_ptr nested_failure;
 
   bool covers(const void* p, size_t n) const {
@@ -111,16 +120,16 @@ struct Context {
   }
 };
 
-/// Time per phase is in machine clock ticks; see Machine::now().
+/// Counters since the engine was made.
 struct Statistics {
   uint64_t update_commits = 0;
   uint64_t read_commits = 0;
   uint64_t user_aborts = 0;                     ///< a body threw, or the caller cancelled
-  std::array<uint64_t, kAbortCauses> aborts{};  ///< attempts, by cause; software finds conflicts
+  std::array<uint64_t, kAbortCauses> aborts{};  ///< attempts, by cause; software: conflict only
   uint64_t lock_fallbacks = 0;
   uint64_t batches = 0;        ///< flat combining: combined update transactions
   uint64_t bytes_stored = 0;   ///< by committed bodies
-  uint64_t bytes_written = 0;  ///< to persistent memory by the engine, all copies and logs included
+  uint64_t bytes_written = 0;  ///< by the engine to persistent memory: all copies and logs
   uint64_t replayed = 0;       ///< transactions applied to the home by a log replayer
   PersistCounters persist;     ///< filled in by the heap from the machine
 
@@ -128,7 +137,7 @@ struct Statistics {
   Statistics operator-(const Statistics& o) const;
 };
 
-/// What recovery did, for people.
+/// Work that recovery did, for people to read.
 struct RecoveryReport {
   bool needed = false;
   uint64_t transactions = 0;  ///< replayed or rolled back
@@ -136,42 +145,51 @@ struct RecoveryReport {
   std::string text;
 };
 
-/// Thrown when a store meets no running update transaction of the heap that owns the address.
-/// `context` may be null. Out of line: it is never on the hot path.
+/// Throws Error(misuse) for a store that meets no running update transaction of the heap that owns
+/// the address `p`. `context` is the thread's transaction, or null. Out of line, because it is
+/// never on the hot path.
 [[noreturn]] void throw_stray_store(const Context* context, const void* p);
 
-/// What a thread beyond those the heap was created for is told.
+/// Error for a thread beyond the number that the heap was created for.
 Error too_many_threads();
-/// What a transaction beyond its redo log of `bytes` is told.
+/// Error for a transaction whose stores exceed its redo log of `bytes`.
 Error log_too_small(uint64_t bytes);
-/// What recovery says of an engine area whose header is not the one it expects.
+/// Status of recovery for an engine area whose header differs from the expected one.
 Status foreign_area();
 
 /// An engine over machine M.
 ///
+/// Thread safety: update, read and the static functions may be called by all threads at once, each
+/// thread in a slot of its own. The heap calls the other functions while no transaction runs,
+/// except grown() and statistics().
+/// Durability: when update() returns, its transaction is durable as the description's Durability
+/// says.
+///
 ///   E(M&, const Regions&, const Options&, int slots)
-///                        slots: machine.slots() when the heap was created, which sized the engine
-///                        area; now machine.slots() is at most that
-///   format()             writes the initial state of the engine area of a new heap (data is zero)
-///   recover(report)      after open, before any transaction, also after a clean close. Checks
-///                        everything it needs before it stores anything; damage is Code::corrupt
-///                        and nothing is changed.
-///   grown(bytes)         data (home, twin) now has `bytes`, zero-filled; transactions may be
-///                        running, none of which touches the new bytes yet
-///   settle()             optional, of engines that keep values elsewhere: brings them into the
-///                        data, where plain loads find them. Called while no transaction runs.
+///                        `slots` is machine.slots() at the heap's creation; it sized the engine
+///                        area. Today's machine.slots() is at most that.
+///   format()             writes the initial state of a new heap's engine area (data is zero)
+///   recover(report)      runs at every open before any transaction, also after a clean close. It
+///                        checks everything it needs before it stores anything. Damage returns
+///                        Code::corrupt and changes nothing.
+///   grown(bytes)         data (home, twin) now has `bytes`, zero-filled. Transactions may be
+///                        running; none of them touches the new bytes yet.
+///   settle()             optional, for engines that keep values elsewhere: brings these into the
+///                        data, where plain loads find them. No transaction runs meanwhile.
 ///   close()              brings the home up to date (replays logs), so that the file is clean
 ///   update(body), read(body)
-///                        run body as a transaction. An exception leaving the body rolls it back
-///                        and propagates; MediumFailure propagates; TransactionAbort never does.
-///                        Bodies may run several times, or on another thread (flat combining).
+///                        run body as a transaction. An exception that leaves the body rolls it
+///                        back and propagates. MediumFailure propagates, TransactionAbort never
+///                        does. The engine may run a body several times, or on another thread (flat
+///                        combining).
 ///   static load, store, load_range, store_range, promote
-///                        what Field<T> calls. They find the transaction in M::context().
-///   static fresh(p, n)   [p, p + n) was allocated by the running transaction: its old content is
-///                        nobody's, so an undo log may skip it
-///   static released(p, n)  optional: the running transaction frees [p, p + n). Allocated again by
-///                        the same transaction it is fresh, but somebody's after a roll-back
-///   statistics()         sums over threads
+///                        Field<T> calls these. They find the transaction in M::context().
+///   static fresh(p, n)   the running transaction has allocated [p, p + n). Its old content has no
+///                        owner, so an undo log may skip it.
+///   static released(p, n)
+///                        optional: the running transaction frees [p, p + n). If it allocates the
+///                        bytes again they are fresh, but a roll-back must restore their content.
+///   statistics()         sums over threads; approximate while transactions run
 template <class E>
 concept Engine = requires(E& e, uint64_t* p, const uint64_t* cp, void* v, const void* cv, size_t n,
                           FunctionRef<void()> body, RecoveryReport& report) {
@@ -192,8 +210,8 @@ concept Engine = requires(E& e, uint64_t* p, const uint64_t* cp, void* v, const 
   E::fresh(cv, n);
 };
 
-/// Whether a load through this engine is hardly more than one of the processor: it says so with
-/// kDirectLoads.
+/// True if a load through this engine costs hardly more than a load instruction. An engine says so
+/// by defining kDirectLoads.
 template <class E>
 consteval bool direct_loads() {
   if constexpr (requires { E::kDirectLoads; }) {

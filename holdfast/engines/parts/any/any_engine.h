@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An engine chosen by name at run time. On the simulated machine heap, structures and workloads are
-// compiled once, against this; natively they are compiled per engine, where a virtual call per load
-// would show.
+// Any engine, chosen by name at run time: a table of all engines behind virtual functions.
+
+// On the simulated machine, the heap, the structures and the workloads are compiled once, over
+// AnyEngine. Natively they are compiled once per engine, because a virtual call per load would show
+// in measurements.
 #pragma once
 
 #include <cstring>
@@ -26,7 +28,7 @@ class EngineHandle {
   virtual void grown(size_t bytes) = 0;
   virtual Status settle() = 0;
   virtual Status close() = 0;
-  /// Of engines whose row says so; else Code::unsupported.
+  /// Code::unsupported unless the engine's row says that it replays.
   virtual Result<ReplayReport> replay(const ReplayOptions& options) = 0;
   virtual void update(FunctionRef<void()> body) = 0;
   virtual void read(FunctionRef<void()> body) = 0;
@@ -40,7 +42,7 @@ class EngineHandle {
   virtual Statistics statistics() const = 0;
 };
 
-/// A row of the table of engines.
+/// One engine in the table of engines.
 template <class M>
 struct EngineRow {
   const Description* description;
@@ -48,11 +50,13 @@ struct EngineRow {
   bool replays;  ///< has ReplaysLogs
 };
 
-/// All engines, in the order of holdfast/engines/CMakeLists.txt. Defined for the machines given to
-/// holdfast_any_engines there: SimMachine in the library, NativeMachine in the conformance suite.
+/// All engines, in the order of holdfast/engines/CMakeLists.txt. Defined for each machine that is
+/// given to holdfast_any_engines there: SimMachine in the library, NativeMachine in the conformance
+/// suite.
 template <class M>
 const std::vector<EngineRow<M>>& engine_rows();
 
+/// Implements EngineHandle by calls of engine E.
 template <class E>
 class EngineHandleOf final : public EngineHandle<typename E::Machine> {
  public:
@@ -112,8 +116,8 @@ class EngineHandleOf final : public EngineHandle<typename E::Machine> {
   Statistics statistics() const override { return engine_.statistics(); }
 
  private:
-  // The body, run in whatever context the engine chose for it, lets AnyEngine's static functions
-  // find this handle.
+  // Wraps the body so that it first stores this handle in the context that the engine chose for it.
+  // AnyEngine's static functions find the handle there.
   auto marked(FunctionRef<void()>& body) {
     return [this, &body] {
       static_cast<Context*>(M::context())->handle = static_cast<EngineHandle<M>*>(this);
@@ -124,7 +128,6 @@ class EngineHandleOf final : public EngineHandle<typename E::Machine> {
   E engine_;
 };
 
-/// The row of engine E.
 template <class E>
   requires Engine<E>
 constexpr EngineRow<typename E::Machine> any_engine_row() {
@@ -137,6 +140,8 @@ constexpr EngineRow<typename E::Machine> any_engine_row() {
           ReplaysLogs<E>};
 }
 
+/// The engine interface over one handle. Same contract as the engine behind it (engine.h); each
+/// call costs one virtual call more.
 template <class M>
 class AnyEngine {
  public:

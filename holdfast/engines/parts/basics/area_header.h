@@ -8,8 +8,8 @@
 
 namespace holdfast {
 
-/// The first words of an engine area: a magic number, three that say how it is laid out, and a
-/// check. Enough to notice other options, another engine's bytes, or damage.
+/// The first words of an engine area: a magic number, three words that describe the layout, and a
+/// checksum. A mismatch reveals other options, another engine's bytes, or damage.
 using AreaHeader = std::array<uint64_t, 5>;
 
 inline AreaHeader area_header(uint64_t magic, uint64_t a, uint64_t b, uint64_t c) {

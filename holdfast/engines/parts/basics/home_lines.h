@@ -10,16 +10,17 @@
 
 namespace holdfast {
 
-/// The lines of the home that words were stored to, to be written back each once. Keeps its memory.
+/// Collects the home's lines to which words were stored, so that each line is written back only
+/// once. Keeps its memory between uses. For one thread.
 template <class M>
 class HomeLines {
  public:
   explicit HomeLines(M& machine) : machine_(machine) {}
 
-  /// The word at `offset` was stored to.
+  /// Notes a store to the word at `offset`.
   void add(uint64_t offset) { lines_.push_back(offset / machine_.line_bytes()); }
 
-  /// The caller fences.
+  /// Issues a pwb for each line and forgets them. The caller fences.
   void write_back(const std::byte* home, Site site) {
     std::sort(lines_.begin(), lines_.end());
     lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());

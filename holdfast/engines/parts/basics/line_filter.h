@@ -9,13 +9,14 @@
 
 namespace holdfast {
 
-/// Remembers a few recent lines, so that a pass over a log writes each line back about once.
-/// Forgetting costs a write-back, never a wrong answer. Lines are numbered by offset / kLineBytes.
+/// Remembers a few recent lines, so that a pass over a log writes back each line about once. A
+/// forgotten line costs one more write-back and is harmless otherwise. A line's number is its
+/// offset divided by kLineBytes.
 class LineFilter {
  public:
   LineFilter() { recent_.fill(kNone); }
 
-  /// Whether `line` is not among the recent ones; remembers it.
+  /// Remembers `line`. True unless it was among the recent ones.
   bool first(uint64_t line) {
     uint64_t& entry = recent_[line % recent_.size()];
     const bool unseen = entry != line;
@@ -28,7 +29,7 @@ class LineFilter {
   std::array<uint64_t, 16> recent_;
 };
 
-/// Calls line(begin offset) once for every line of [offset, offset + n) the filter has not seen.
+/// Calls line(begin offset) for every line of [offset, offset + n) that the filter has not seen.
 template <class F>
 void for_new_lines(LineFilter& filter, uint64_t offset, uint64_t n, F&& line) {
   const uint64_t last = (offset + n - 1) / kLineBytes;

@@ -10,22 +10,22 @@
 
 namespace holdfast {
 
-/// Counts the commits of a time-based software transactional memory: the time a transaction's
-/// snapshot is of.
+/// The version clock of a time-based software transactional memory: it counts commits. A
+/// transaction's snapshot is the state at one of its times.
 template <class M>
 struct alignas(2 * kLineBytes) VersionClock {
   typename M::template Atomic<uint64_t> now{};
 };
 
-/// One word for every stripe of the heap, volatile: who may change it, or which version it has.
-/// Several stripes share a word; that costs conflicts, never correctness. A small object, to be
-/// copied to where it is used.
+/// A volatile table with a word for every stripe of the heap: the stripe's version, or its owner.
+/// Stripes that share a word can conflict without need, but never miss a conflict. The object is
+/// small and copied to where it is used.
 template <class M>
 class OwnershipTable {
  public:
   using Lock = typename M::template Atomic<uint64_t>;
 
-  /// At least `locks` words, a power of two.
+  /// Rounds `locks` up to a power of two.
   OwnershipTable(M& machine, uint64_t locks)
       : stripes_(static_cast<int>(std::bit_width(locks - 1))),
         locks_(make_zeroed_table<Lock>(machine, stripes_.count())) {}
@@ -37,8 +37,8 @@ class OwnershipTable {
   Lock* locks_;
 };
 
-/// Calls f(piece, n) for the parts of [p, p + n) that lie in one stripe each; `data` is where the
-/// heap's data begin.
+/// Calls f(piece, n) for each part of [p, p + n) that lies within one stripe. `data` is the
+/// beginning of the heap's data.
 template <class F>
 void for_each_stripe(const std::byte* data, const void* p, size_t n, F&& f) {
   constexpr uint64_t kStripe = uint64_t{1} << Stripes::kStripeBits;

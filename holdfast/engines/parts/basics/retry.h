@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Progress of transactions that keep aborting: back-off, and the single global lock.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +13,7 @@
 namespace holdfast {
 
 /// Randomised exponential back-off between attempts, so that two transactions that keep dooming
-/// each other fall out of step.
+/// each other fall out of step. For one thread.
 class Backoff {
  public:
   explicit Backoff(uint64_t seed) : random_(seed) {}
@@ -29,17 +31,20 @@ class Backoff {
   Random random_;
 };
 
-/// The single global lock that transactions fall back to when hardware transactions keep failing.
+/// The single global lock that a transaction falls back to when its hardware transactions keep
+/// failing. Engines with one lock for all transactions use it as well.
 ///
-/// Engines with one lock for everything use it as well. Hardware transactions do not subscribe to
-/// it: instead the holder waits until everybody else has stopped, and everybody else looks at it
-/// after announcing themselves.
+/// Hardware transactions do not subscribe to it. Instead the holder waits until all running
+/// transactions have ended, and each other transaction announces itself before it looks at the
+/// lock.
+///
+/// Thread safety: all functions may be called by any thread; only the holder calls release().
 template <class M>
 class GlobalLock {
  public:
   explicit GlobalLock(M& machine) : machine_(machine), line_(make_array<Line>(machine, 1)) {}
 
-  /// Acquire: who finds it free sees everything its last holder did.
+  /// Acquire: a caller that finds the lock free sees every store of its last holder.
   bool held() const { return line_->word.load(std::memory_order_acquire) != 0; }
 
   void await_free() {
@@ -57,7 +62,8 @@ class GlobalLock {
     }
   }
 
-  /// Release: whoever begins afterwards sees the holder's data, and that it is durable.
+  /// Release: a transaction that finds the lock free sees the holder's data, which is durable by
+  /// then.
   void release() { line_->word.store(0, std::memory_order_release); }
 
  private:

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Basics that engines of every kind share. This one: how an engine runs a transaction's body.
 #pragma once
 
 #include <exception>
@@ -7,8 +9,9 @@
 
 namespace holdfast {
 
-/// Runs the body with transaction `t` as context. Returns what it threw; `aborted` says that a
-/// TransactionAbort left it. No machine operation happens inside the handlers.
+/// Runs the body with transaction `t` as the thread's context. Returns the exception that left the
+/// body, or null. Sets `aborted` if that exception was a TransactionAbort. The handlers contain no
+/// machine operation.
 template <class M>
 std::exception_ptr run_body(Context& t, FunctionRef<void()> body, bool& aborted) {
   void* const outer = M::context();
@@ -22,7 +25,7 @@ std::exception_ptr run_body(Context& t, FunctionRef<void()> body, bool& aborted)
     failure = std::current_exception();
   }
   M::set_context(outer);
-  if (t.nested_failure) [[unlikely]] {  // the body caught what should have ended it
+  if (t.nested_failure) [[unlikely]] {  // the body swallowed a nested body's exception
     if (!failure) {
       failure = t.nested_failure;
     }
@@ -31,7 +34,7 @@ std::exception_ptr run_body(Context& t, FunctionRef<void()> body, bool& aborted)
   return failure;
 }
 
-/// For transactions that know by themselves whether they were aborted, or never are.
+/// For engines that need no report of an abort: the transaction knows by itself, or never aborts.
 template <class M>
 std::exception_ptr run_body(Context& t, FunctionRef<void()> body) {
   bool aborted = false;

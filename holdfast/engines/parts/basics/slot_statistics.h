@@ -7,16 +7,18 @@
 
 namespace holdfast {
 
-/// Statistics kept per machine thread, each on lines of its own, and summed on demand.
+/// Statistics per machine thread, each thread's on its own lines, summed on demand.
 ///
-/// The sum taken while transactions run is approximate: the words are read one by one.
+/// Thread safety: a thread updates only its own slot. sum() may run at any time; while transactions
+/// run it is approximate, because it reads the words one by one.
 template <class M>
 class SlotStatistics {
  public:
   explicit SlotStatistics(M& machine)
       : machine_(machine), slots_(static_cast<size_t>(machine.slots())) {}
 
-  /// A counter that only its own thread writes: a relaxed load and store, not a locked add.
+  /// A counter that only its own thread writes. Relaxed, because nothing else depends on its value;
+  /// without competing writers, a load and a store replace a locked addition.
   struct Counter {
     uint64_t value = 0;
     void operator+=(uint64_t by) {

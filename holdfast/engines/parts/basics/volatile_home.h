@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What engines that promise nothing over a crash do with the file (Layout::working_copy): their
-// transactions change the working copy only, and a clean close brings the home up to date. So a
-// crash goes back to the last clean close, whole; only a crash during a close leaves a mixture,
-// which the next open refuses.
+// The home of a heap whose engine promises nothing after a crash (Layout::working_copy).
+//
+// Transactions change only the working copy; a clean close brings the home up to date. A crash
+// therefore returns the heap to its last clean close, whole. Only a crash during a close leaves a
+// mixture, which the next open refuses.
 //
 //   area   one word: new, clean, or saving
-//   close  saving, pwb, pfence; what differs -> home, pwb; pfence; clean, pwb, psync
+//   close  store `saving`, pwb, pfence; copy differing lines to the home, pwb; pfence;
+//          store `clean`, pwb, psync
 #pragma once
 
 #include <cstddef>
@@ -17,6 +19,7 @@
 
 namespace holdfast {
 
+/// The home's side of such an engine. For one thread, while no transaction runs.
 template <class M>
 class VolatileHome {
  public:
@@ -53,7 +56,8 @@ class VolatileHome {
 
   void grown(size_t bytes) { regions_.bytes = bytes; }
 
-  /// Brings the home up to date. No transaction is running.
+  /// Copies each line of the working copy that differs to the home. Durable at return; costs a
+  /// comparison of the whole heap.
   Status save() {
     set_state(kSaving);
     machine_.pfence(Site{"volatile.saving.fence"});
@@ -94,7 +98,7 @@ class VolatileHome {
 
   M& machine_;
   Regions regions_;
-  bool created_ = false;  // by this object, so that the home holds nothing yet
+  bool created_ = false;  // this object formatted the heap, so the home holds nothing yet
 };
 
 }  // namespace holdfast

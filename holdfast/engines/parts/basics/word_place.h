@@ -6,13 +6,13 @@
 
 namespace holdfast {
 
-/// A word of the heap's data, and a tag beside it, as they stand together in one word on the
-/// medium.
+/// Packs the place of a word in the heap's data and a small tag into one word, as logs store them
+/// on the medium.
 struct WordPlace {
   static constexpr int kBits = 41;  ///< words of a heap of 16 TiB
   static constexpr int kTagBits = 64 - kBits;
 
-  /// `offset` is a multiple of 8. Bits of the tag beyond kTagBits are lost.
+  /// `offset` is a multiple of 8. Tag bits beyond kTagBits are lost.
   static constexpr uint64_t of(uint64_t offset, uint64_t tag) {
     return offset / sizeof(uint64_t) | tag << kBits;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a software transaction has stored and not published yet.
+// The stores of a software transaction that it has not published yet.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,10 @@
 
 namespace holdfast {
 
-/// A map from words of memory to what a transaction will put there, in the order of the first
-/// stores. Stores shorter than a word are kept with a mask and merged, so that every word is there
-/// once.
+/// A map from words of memory to their values after the transaction, in the order of the first
+/// stores. Shorter stores are kept with a mask and merged, so that each word has one entry.
 ///
-/// Used by one thread. Keeps its memory between transactions; clear() takes constant time.
+/// For one thread. Keeps its memory between transactions; clear() takes constant time.
 class WriteSet {
  public:
   struct Entry {
@@ -23,7 +22,7 @@ class WriteSet {
     uint64_t mask;    ///< 0xff for every byte stored
     uint64_t engine;  ///< for the engine's use; 0 at first
 
-    /// What the word holds after the transaction, if it holds `before` now.
+    /// The word's value after the transaction, given its value `before`.
     uint64_t over(uint64_t before) const { return (before & ~mask) | value; }
     bool whole() const { return ~mask == 0; }
   };
@@ -56,7 +55,8 @@ class WriteSet {
     return nullptr;
   }
 
-  /// Notes a store of the bytes of `value` under `mask` to an aligned word. `value` is 0 elsewhere.
+  /// Notes a store to an aligned word of the bytes of `value` selected by `mask`. The other bytes
+  /// of `value` are 0.
   Entry& put(uint64_t* word, uint64_t value, uint64_t mask) {
     if (Entry* known = find(word)) {
       known->value = (known->value & ~mask) | value;
@@ -106,8 +106,8 @@ class WriteSet {
   uint32_t generation_ = 1;
 };
 
-/// Calls f(word, shift, bytes, mask) for each aligned word under [p, p + n): `bytes` of it, from
-/// byte `shift` on, belong to the range; `mask` has 0xff for each of these.
+/// Calls f(word, shift, bytes, mask) for each aligned word under [p, p + n). The range covers
+/// `bytes` of the word, from byte `shift` on; `mask` has 0xff for each of them.
 template <class F>
 void for_each_word(const void* p, size_t n, F&& f) {
   auto at = reinterpret_cast<uintptr_t>(p);
@@ -122,7 +122,7 @@ void for_each_word(const void* p, size_t n, F&& f) {
   }
 }
 
-/// Calls f(word, bits, mask) for a value stored at p, as WriteSet::put wants it.
+/// Calls f(word, bits, mask) for a value stored at p, in the form that WriteSet::put takes.
 template <class T, class F>
 void as_word(T* p, T value, F&& f) {
   uint64_t bits = 0;
@@ -133,7 +133,7 @@ void as_word(T* p, T value, F&& f) {
   f(reinterpret_cast<uint64_t*>(address - shift), bits << 8 * shift, mask);
 }
 
-/// The same for each word of [to, to + n), which gets the bytes at `from`.
+/// Calls f as as_word() does, for each word of [to, to + n), which receives the bytes at `from`.
 template <class F>
 void as_words(void* to, const void* from, size_t n, F&& f) {
   const auto* in = static_cast<const std::byte*>(from);
