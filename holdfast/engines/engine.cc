@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/engines/engine.h"
 
-#include <charconv>
-
 namespace holdfast {
 
 const char* to_string(Isolation isolation) {
@@ -19,23 +17,6 @@ const char* to_string(Durability durability) {
       return "strict";
   }
   return "unknown";
-}
-
-Result<uint64_t> option_number(const Options& options, const std::string& name, uint64_t fallback,
-                               uint64_t low, uint64_t high) {
-  const auto found = options.find(name);
-  if (found == options.end()) {
-    return fallback;
-  }
-  uint64_t value = 0;
-  const char* end = found->second.data() + found->second.size();
-  const auto [stop, error] = std::from_chars(found->second.data(), end, value);
-  if (error != std::errc() || stop != end || value < low || value > high) {
-    return Status(Code::invalid_argument, "option " + name + "=" + found->second +
-                                              " is not a whole number from " + std::to_string(low) +
-                                              " to " + std::to_string(high));
-  }
-  return value;
 }
 
 Statistics& Statistics::operator+=(const Statistics& o) {

@@ -12,11 +12,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <map>
+#include <span>
 #include <string>
 #include <type_traits>
 
 #include "holdfast/base/function_ref.h"
+#include "holdfast/base/options.h"
 #include "holdfast/base/status.h"
 #include "holdfast/machine/machine.h"
 
@@ -31,15 +32,6 @@ enum class Durability : uint8_t { none, lagging, strict };
 const char* to_string(Isolation isolation);
 const char* to_string(Durability durability);
 
-/// Engine options by name, as given on the command line ("log_entries=4096"). Options that decide
-/// the heap file's layout are recorded in the file at its creation.
-using Options = std::map<std::string, std::string>;
-
-/// Parses the option `name`, or returns `fallback` if it is absent. Fails with
-/// Code::invalid_argument, naming the range, unless it is a whole number from `low` to `high`.
-Result<uint64_t> option_number(const Options& options, const std::string& name, uint64_t fallback,
-                               uint64_t low, uint64_t high);
-
 /// How the heap lays out its file and maps it for an engine.
 enum class Layout : uint8_t {
   in_place,      ///< data mapped shared at the base address
@@ -47,15 +39,6 @@ enum class Layout : uint8_t {
   working_copy,  ///< data mapped copy-on-write at the base address; its home mapped shared
                  ///< elsewhere
   cells,         ///< in_place, plus 16 bytes for each 8-byte word, mapped shared elsewhere
-};
-
-/// One option an engine understands.
-struct OptionInfo {
-  const char* name;
-  const char* fallback;
-  const char* help;
-  /// Value for crash tests, small enough that logs fill and wrap around. Null: the fallback.
-  const char* tiny = nullptr;
 };
 
 /// The compile-time facts about an engine. `holdfast engines` lists them, and tests choose their
@@ -78,6 +61,7 @@ struct Description {
   const char* fences;  ///< pfence + psync per update transaction, in words
   const OptionInfo* options;
   size_t option_count;
+  std::span<const OptionInfo> option_list() const { return {options, option_count}; }
   /// Returns the bytes of the engine area for these options; the heap rounds up to pages.
   Result<size_t> (*area_bytes)(const Options& options, int slots);
 };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/hardware/designs.h"
 
-#include <utility>
-
+#include "holdfast/base/catalogue.h"
 #include "holdfast/hardware/opt/opt.h"
 #include "holdfast/hardware/tc/transaction_cache.h"
 
@@ -17,39 +16,24 @@ std::span<const DesignInfo> hardware_designs() {
 }
 
 Result<const DesignInfo*> find_design(const std::string& name) {
-  std::string known;
-  for (const DesignInfo& info : hardware_designs()) {
-    if (name == info.name) {
-      return &info;
-    }
-    known += std::string(known.empty() ? "" : ", ") + info.name;
-  }
-  return Status(Code::not_found, "there is no hardware design '" + name + "'; there are " + known);
+  return find_row("hardware design", name, hardware_designs());
 }
 
 Result<std::unique_ptr<HardwareDesign>> make_design(const std::string& name,
-                                                    const DesignOptions& options) {
+                                                    const Options& options) {
   Result<const DesignInfo*> info = find_design(name);
   if (!info.ok()) {
     return info.status();
   }
-  for (const auto& [option, value] : options) {
-    std::string known;
-    bool found = false;
-    for (const DesignOptionInfo& candidate : (*info)->options) {
-      found = found || option == candidate.name;
-      known += std::string(known.empty() ? "" : ", ") + candidate.name;
-    }
-    if (!found) {
-      std::string what = "hardware design '" + name;
-      what.append("' has no option '").append(option).append("'; it has ");
-      return Status(Code::invalid_argument, what.append(known.empty() ? "none" : known));
-    }
+  if (Status status =
+          check_option_names("hardware design '" + name + "'", "option", (*info)->options, options);
+      !status.ok()) {
+    return status;
   }
   return (*info)->make(options);
 }
 
-void use_design(SimOptions& options, const std::string& name, const DesignOptions& design_options) {
+void use_design(SimOptions& options, const std::string& name, const Options& design_options) {
   options.design = name;
   options.make_design = nullptr;
   if (name.empty()) {

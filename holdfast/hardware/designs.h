@@ -22,11 +22,10 @@ Result<const DesignInfo*> find_design(const std::string& name);
 /// Returns not_found for an unknown name and invalid_argument for a wrong option; the message lists
 /// what there is.
 Result<std::unique_ptr<HardwareDesign>> make_design(const std::string& name,
-                                                    const DesignOptions& options);
+                                                    const Options& options);
 
 /// Gives the machine to be made this design; an empty name means none. Throws Error as make_design
 /// reports it.
-void use_design(SimOptions& options, const std::string& name,
-                const DesignOptions& design_options = {});
+void use_design(SimOptions& options, const std::string& name, const Options& design_options = {});
 
 }  // namespace holdfast

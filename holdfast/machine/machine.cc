@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/machine/machine.h"
 
+#include "holdfast/base/catalogue.h"
 #include "holdfast/machine/double_word.h"
 
 namespace holdfast {
@@ -20,13 +21,8 @@ const char* to_string(Domain domain) {
 }
 
 Result<Domain> parse_domain(const std::string& name) {
-  for (const Domain domain : {Domain::process, Domain::file, Domain::pmem, Domain::eadr}) {
-    if (name == to_string(domain)) {
-      return domain;
-    }
-  }
-  return Status(Code::invalid_argument,
-                "no persistence domain '" + name + "'; there are process, file, pmem, eadr");
+  return parse_name("persistence domain", name,
+                    std::array{Domain::process, Domain::file, Domain::pmem, Domain::eadr});
 }
 
 void check_nontemporal(const void* to, const void* from, size_t n) {

@@ -11,7 +11,7 @@
 #include "holdfast/runner/sessions/engine_table.h"
 #include "holdfast/runner/spec/environment.h"
 #include "holdfast/runner/spec/machines.h"
-#include "holdfast/workloads/registry.h"
+#include "holdfast/workloads/catalogue.h"
 
 namespace holdfast {
 namespace {
@@ -30,20 +30,15 @@ const char* to_text(Layout layout) {
   return "unknown";
 }
 
-Json parameters(const WorkloadInfo& info) {
+Json describe(std::span<const OptionInfo> options) {
   Json list = Json::array();
-  for (const ParameterInfo& p : info.parameters) {
-    list.push_back({{"name", p.name}, {"fallback", p.fallback}, {"help", p.help}});
+  for (const OptionInfo& option : options) {
+    list.push_back({{"name", option.name}, {"fallback", option.fallback}, {"help", option.help}});
   }
   return list;
 }
 
 Json describe(const Description& d) {
-  Json options = Json::array();
-  for (size_t i = 0; i < d.option_count; ++i) {
-    const OptionInfo& o = d.options[i];
-    options.push_back({{"name", o.name}, {"fallback", o.fallback}, {"help", o.help}});
-  }
   return {{"name", d.name},
           {"title", d.title},
           // What an engine needs of hardware transactions, `soft` provides on every processor.
@@ -57,7 +52,7 @@ Json describe(const Description& d) {
           {"needs_design", d.needs_design},
           {"log", d.log},
           {"fences", d.fences},
-          {"options", options}};
+          {"options", describe(d.option_list())}};
 }
 
 Json domains() {
@@ -154,7 +149,7 @@ Json workload_catalog() {
                     {"supported", true},
                     {"reason", ""},
                     {"operations", operations},
-                    {"parameters", parameters(*info)}});
+                    {"parameters", describe(info->parameters)}});
   }
   return list;
 }
@@ -162,17 +157,13 @@ Json workload_catalog() {
 Json design_catalog() {
   Json list = Json::array();
   for (const DesignInfo& info : hardware_designs()) {
-    Json options = Json::array();
-    for (const DesignOptionInfo& o : info.options) {
-      options.push_back({{"name", o.name}, {"fallback", o.fallback}, {"help", o.help}});
-    }
     list.push_back({{"name", info.name},
                     {"title", info.title},
                     {"supported", true},
                     {"reason", ""},
                     {"source", info.source},
                     {"survives", info.survives},
-                    {"options", options}});
+                    {"options", describe(info.options)}});
   }
   return list;
 }

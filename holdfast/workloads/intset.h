@@ -7,6 +7,8 @@
 
 namespace holdfast {
 
+const WorkloadInfo& intset_info();
+
 template <class H>
 struct IntSetRoot {
   static constexpr const char* kTypeName = "holdfast.workload.IntSet";
@@ -105,5 +107,8 @@ class IntSet final : public SmallJudge<IntSetRunner<H>> {
     });
   }
 };
+
+/// The registry's row.
+using IntSetWorkload = WorkloadRow<intset_info, IntSetRunner, IntSet>;
 
 }  // namespace holdfast

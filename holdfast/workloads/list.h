@@ -10,6 +10,8 @@
 
 namespace holdfast {
 
+const WorkloadInfo& list_info();
+
 template <class H>
 struct ListRoot {
   static constexpr const char* kTypeName = "holdfast.workload.List";
@@ -105,5 +107,8 @@ class List final : public SmallJudge<ListRunner<H>> {
     });
   }
 };
+
+/// The registry's row.
+using ListWorkload = WorkloadRow<list_info, ListRunner, List>;
 
 }  // namespace holdfast

@@ -13,6 +13,11 @@
 
 namespace holdfast {
 
+/// The structures a map can be over.
+inline constexpr std::array kMapStructures = {"hash", "fixed", "rbtree", "btree"};
+
+const WorkloadInfo& map_info();
+
 template <class H, class Structure>
 struct MapRoot {
   /// The structure's name tells one kind of map from another.
@@ -128,7 +133,9 @@ class Map final : public SmallJudge<MapRunner<H, Structure>> {
 
 template <Parts kParts, class H, class Structure>
 std::unique_ptr<WorkloadInstance> make_map_over(H& heap, const Parameters& parameters) {
-  return make_parts<kParts, MapRunner<H, Structure>, Map<H, Structure>>(heap, parameters);
+  using Workload =
+      std::conditional_t<kParts == Parts::whole, Map<H, Structure>, MapRunner<H, Structure>>;
+  return std::make_unique<Workload>(heap, parameters);
 }
 
 /// The map over the structure that the parameter names.
@@ -144,5 +151,14 @@ std::unique_ptr<WorkloadInstance> make_map(H& heap, const Parameters& parameters
       &make_map_over<kParts, H, BPlusTree<H, int64_t, uint64_t>>};
   return kMakers[parameters.choice("structure", kMapStructures)](heap, parameters);
 }
+
+/// The registry's row.
+struct MapWorkload {
+  static const WorkloadInfo& info() { return map_info(); }
+  template <Parts kParts, class H>
+  static std::unique_ptr<WorkloadInstance> make(H& heap, const Parameters& parameters) {
+    return make_map<kParts>(heap, parameters);
+  }
+};
 
 }  // namespace holdfast

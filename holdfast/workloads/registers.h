@@ -5,6 +5,8 @@
 
 namespace holdfast {
 
+const WorkloadInfo& registers_info();
+
 template <class H>
 struct RegistersRoot {
   template <class T>
@@ -149,5 +151,8 @@ class Registers final : public SmallJudge<RegistersRunner<H>> {
     return this->in_read([&] { return this->judge(this->first_torn()); });
   }
 };
+
+/// The registry's row.
+using RegistersWorkload = WorkloadRow<registers_info, RegistersRunner, Registers>;
 
 }  // namespace holdfast

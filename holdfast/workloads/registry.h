@@ -1,21 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which workloads there are; all.h makes them. Cheap to include.
+// The registry of workloads. To add one, write its header and source, then add it here.
 #pragma once
 
+#include <memory>
 #include <string>
-#include <vector>
 
-#include "holdfast/workloads/parts/workload.h"
+#include "holdfast/workloads/bank/bank.h"
+#include "holdfast/workloads/catalogue.h"
+#include "holdfast/workloads/intset.h"
+#include "holdfast/workloads/list.h"
+#include "holdfast/workloads/map.h"
+#include "holdfast/workloads/registers.h"
+#include "holdfast/workloads/ring/ring.h"
+#include "holdfast/workloads/sps.h"
+#include "holdfast/workloads/tpcc/tpcc.h"
 
 namespace holdfast {
 
-const std::vector<const WorkloadInfo*>& workload_infos();
+template <class... Rows>
+struct WorkloadList {};
 
-/// Null when there is no workload of this name.
-const WorkloadInfo* find_workload_info(const std::string& name);
+/// Workloads of one structure each.
+using SmallWorkloads = WorkloadList<IntSetWorkload, SpsWorkload, MapWorkload, ListWorkload,
+                                    BankWorkload, RingWorkload, RegistersWorkload>;
+/// Workloads that take long to compile: sources that can do without them use SmallWorkloads.
+using LargeWorkloads = WorkloadList<TpccWorkload>;
 
-/// Throws Error(invalid_argument), listing the right names, when there is none.
-[[noreturn]] void throw_no_workload(const std::string& name);
+/// The workload of this name over the heap, or null if the list has none. Throws
+/// Error(invalid_argument) for a wrong parameter.
+template <Parts kParts = Parts::whole, class H, class... Rows>
+std::unique_ptr<WorkloadInstance> make_from(WorkloadList<Rows...>, const std::string& name, H& heap,
+                                            const Parameters& parameters) {
+  std::unique_ptr<WorkloadInstance> made;
+  (void)((name == Rows::info().name &&
+          (made = Rows::template make<kParts>(heap, parameters), true)) ||
+         ...);
+  return made;
+}
+
+/// The workload of this name over the heap; a runner still needs a judge (judged_by()). Throws
+/// Error(not_found) for an unknown name and Error(invalid_argument) for a wrong parameter.
+template <Parts kParts = Parts::whole, class H>
+std::unique_ptr<WorkloadInstance> make_workload(const std::string& name, H& heap,
+                                                const Parameters& parameters) {
+  auto made = make_from<kParts>(LargeWorkloads{}, name, heap, parameters);
+  if (made == nullptr) {
+    made = make_from<kParts>(SmallWorkloads{}, name, heap, parameters);
+  }
+  if (made == nullptr) {
+    find_workload(name).status().check();
+  }
+  return made;
+}
 
 }  // namespace holdfast

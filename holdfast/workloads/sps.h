@@ -5,6 +5,8 @@
 
 namespace holdfast {
 
+const WorkloadInfo& sps_info();
+
 template <class H>
 struct SpsRoot {
   template <class T>
@@ -119,5 +121,8 @@ class Sps final : public SmallJudge<SpsRunner<H>> {
     });
   }
 };
+
+/// The registry's row.
+using SpsWorkload = WorkloadRow<sps_info, SpsRunner, Sps>;
 
 }  // namespace holdfast

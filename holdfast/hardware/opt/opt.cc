@@ -11,7 +11,7 @@ DesignInfo opt_info() {
               "what the caches had written back by chance; on eADR, all that was stored: "
               "no transaction is atomic",
           .options = {},
-          .make = [](const DesignOptions&) -> Result<std::unique_ptr<HardwareDesign>> {
+          .make = [](const Options&) -> Result<std::unique_ptr<HardwareDesign>> {
             return std::unique_ptr<HardwareDesign>(std::make_unique<OptDesign>());
           }};
 }

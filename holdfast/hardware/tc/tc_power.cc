@@ -14,18 +14,18 @@ namespace holdfast {
 namespace {
 
 // Hercules (ACM TECS 2023), table 2: side-path TC, 4 KB, FIFO, 40/50 cycles read/write.
-constexpr DesignOptionInfo kBytes = {"bytes", "4096", "size of one core's TC"};
-constexpr DesignOptionInfo kRead = {"read_cycles", "40", "of one entry; also to probe all TCs"};
-constexpr DesignOptionInfo kWrite = {"write_cycles", "50", "of one entry"};
-constexpr DesignOptionInfo kProbe = {"probe_first", "1",
-                                     "0: a miss asks PM and the TCs at the same time"};
-constexpr DesignOptionInfo kOptions[] = {kBytes, kRead, kWrite, kProbe};
+constexpr OptionInfo kBytes = {"bytes", "4096", "size of one core's TC"};
+constexpr OptionInfo kRead = {"read_cycles", "40", "of one entry; also to probe all TCs"};
+constexpr OptionInfo kWrite = {"write_cycles", "50", "of one entry"};
+constexpr OptionInfo kProbe = {"probe_first", "1",
+                               "0: a miss asks PM and the TCs at the same time"};
+constexpr OptionInfo kOptions[] = {kBytes, kRead, kWrite, kProbe};
 
-Result<std::unique_ptr<HardwareDesign>> make_tc(const DesignOptions& options) {
-  auto bytes = design_number(options, kBytes, 64, 1 << 30);
-  auto read = design_number(options, kRead, 0, 1'000'000);
-  auto write = design_number(options, kWrite, 0, 1'000'000);
-  auto probe = design_number(options, kProbe, 0, 1);
+Result<std::unique_ptr<HardwareDesign>> make_tc(const Options& options) {
+  auto bytes = option_number(options, kBytes, 64, 1 << 30);
+  auto read = option_number(options, kRead, 0, 1'000'000);
+  auto write = option_number(options, kWrite, 0, 1'000'000);
+  auto probe = option_number(options, kProbe, 0, 1);
   for (auto* number : {&bytes, &read, &write, &probe}) {
     if (!number->ok()) {
       return number->status();

@@ -42,17 +42,12 @@ struct Job {
 };
 
 Schedule schedule_of(const std::string& name, const SimOptions& machine) {
-  if (name == "random" || (name.empty() && machine.design.empty())) {
-    return Schedule::random;
+  if (name.empty()) {
+    return machine.design.empty() ? Schedule::random : Schedule::timed;
   }
-  if (name == "timed" || name.empty()) {
-    return Schedule::timed;
-  }
-  if (name == "exhaustive") {
-    return Schedule::exhaustive;
-  }
-  throw Error(Status(Code::invalid_argument,
-                     "there is no schedule '" + name + "'; there are random, timed, exhaustive"));
+  return parse_name("schedule", name,
+                    std::array{Schedule::random, Schedule::timed, Schedule::exhaustive})
+      .value();
 }
 
 SimOptions machine_of(Fields& fields) {
@@ -208,7 +203,7 @@ std::unique_ptr<check::Subject> subject_of(const Job& job, SimOptions& machine,
   };
   const int threads = take("threads", 3);
   const int transactions = take("transactions", 2);
-  for (const ParameterInfo& parameter : info.parameters) {
+  for (const OptionInfo& parameter : info.parameters) {
     if (parameter.tiny != nullptr) {
       given.try_emplace(parameter.name, parameter.tiny);
     }

@@ -4,13 +4,29 @@
 #include <algorithm>
 #include <utility>
 
+#include "holdfast/base/catalogue.h"
 #include "holdfast/runner/sim/sim_run.h"
+#include "holdfast/workloads/catalogue.h"
 
 namespace holdfast {
 
 using check::Fault;
 using check::kForever;
 using check::Operation;
+
+namespace {
+
+std::vector<const WorkloadInfo*> with_model() {
+  std::vector<const WorkloadInfo*> all;
+  for (const WorkloadInfo* info : workload_infos()) {
+    if (info->has_model) {
+      all.push_back(info);
+    }
+  }
+  return all;
+}
+
+}  // namespace
 
 WorkloadSubject::WorkloadSubject(const WorkloadInfo& info, Parameters parameters, int threads,
                                  int operations)
@@ -23,10 +39,10 @@ Status WorkloadSubject::set_up(SimHeap& heap) {
   constexpr uint64_t kSeed = 1;
   const auto workload = make_sim_workload(info_.name, heap, parameters_);
   if (workload->model() == nullptr) {
-    return Status(Code::unsupported,
-                  std::string("workload ") + info_.name +
-                      " has no sequential model to judge its answers by; there are registers, map, "
-                      "intset, list, bank, ring");
+    return Status(Code::unsupported, std::string("workload ") + info_.name +
+                                         " has no sequential model to judge its answers by; " +
+                                         row_names(with_model()) +
+                                         " have one, and registers has programs instead");
   }
   return workload->set_up(threads_, kSeed);
 }

@@ -5,6 +5,8 @@
 
 #include <filesystem>
 
+#include "holdfast/base/catalogue.h"
+
 namespace holdfast::store_bench {
 namespace {
 
@@ -30,14 +32,11 @@ std::string why_missing(const PeerInfo& peer, const std::string& folder) {
 }
 
 Result<Peer> Peer::load(const std::string& name, const std::string& folder) {
-  const PeerInfo* known = nullptr;
-  for (const PeerInfo& info : peer_list()) {
-    known = name == info.name ? &info : known;
+  const auto known = find_row("peer", name, peer_list(), Code::invalid_argument);
+  if (!known.ok()) {
+    return known.status();
   }
-  if (known == nullptr) {
-    return Status(Code::invalid_argument, "there is no peer '" + name + "'");
-  }
-  if (const std::string why = why_missing(*known, folder); !why.empty()) {
+  if (const std::string why = why_missing(*known.value(), folder); !why.empty()) {
     return Status(Code::unsupported, why);
   }
   const std::string file = plug_in(name, folder);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "holdfast/base/catalogue.h"
 #include "holdfast/base/status.h"
 
 namespace holdfast::store_bench {
@@ -237,11 +238,8 @@ std::vector<BenchmarkInfo> benchmark_list() {
 }
 
 Step step_of(const std::string& name, const Sizes& sizes) {
-  const auto* const found = std::find_if(kBenchmarks.begin(), kBenchmarks.end(),
-                                         [&](const Benchmark& b) { return name == b.name; });
-  if (found == kBenchmarks.end()) {
-    throw Error(Status(Code::invalid_argument, "there is no benchmark '" + name + "'"));
-  }
+  const Benchmark* const found =
+      find_row("benchmark", name, kBenchmarks, Code::invalid_argument).value();
   Step step;
   step.name = name;
   step.fresh = found->how.fresh;

@@ -4,8 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "holdfast/runner/spec/json.h"
-#include "holdfast/workloads/registry.h"
+#include "holdfast/base/catalogue.h"
 
 namespace holdfast {
 
@@ -21,13 +20,7 @@ std::vector<std::string> engine_names(bool with_plain) {
 }
 
 Result<const NativeEngine*> find_native_engine(const std::string& name) {
-  for (const NativeEngine& engine : native_engines()) {
-    if (name == engine.description->name) {
-      return &engine;
-    }
-  }
-  return Status(Code::not_found,
-                "there is no engine '" + name + "'; there are " + join(engine_names(false)));
+  return find_row("engine", name, native_engines());
 }
 
 Result<std::unique_ptr<Session>> open_session(const SessionSpec& spec) {
@@ -48,18 +41,6 @@ Result<std::unique_ptr<Session>> open_session(const SessionSpec& spec) {
                                                               : SessionSpec::Open::create;
   }
   return (*engine)->open(resolved);
-}
-
-Result<const WorkloadInfo*> find_workload(const std::string& name) {
-  const WorkloadInfo* info = find_workload_info(name);
-  if (info != nullptr) {
-    return info;
-  }
-  std::vector<std::string> names;
-  for (const WorkloadInfo* known : workload_infos()) {
-    names.emplace_back(known->name);
-  }
-  return Status(Code::not_found, "there is no workload '" + name + "'; there are " + join(names));
 }
 
 }  // namespace holdfast

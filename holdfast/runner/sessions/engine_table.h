@@ -10,6 +10,7 @@
 #include "holdfast/engines/engine.h"
 #include "holdfast/heap/heap_options.h"
 #include "holdfast/runner/sessions/session.h"
+#include "holdfast/workloads/catalogue.h"
 
 namespace holdfast {
 
@@ -38,9 +39,6 @@ Result<const NativeEngine*> find_native_engine(const std::string& name);
 /// Opens a session of any engine, `plain` included. Resolves create_or_open by looking for the
 /// file.
 Result<std::unique_ptr<Session>> open_session(const SessionSpec& spec);
-
-/// The workload's description, or not_found listing the right names.
-Result<const WorkloadInfo*> find_workload(const std::string& name);
 
 /// The session of `plain`, which has no file.
 Result<std::unique_ptr<Session>> open_plain_session(const SessionSpec& spec);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/runner/sessions/judge.h"
 
-#include "holdfast/workloads/all.h"
+#include "holdfast/workloads/registry.h"
 
 namespace holdfast {
 namespace {
@@ -32,10 +32,10 @@ std::unique_ptr<WorkloadInstance> make_judge(const std::string& name, HeapAtRest
 HeapFindings walk(HeapAtRest& heap) {
   HeapFindings findings{heap.check().value(), {}};
   for (const RootInfo& root : heap.list_roots()) {
-    const WorkloadInfo* info = find_workload_info(root.name);
+    const auto info = find_workload(root.name);
     findings.roots.push_back({root, "unknown type: not walked"});
-    if (info != nullptr) {
-      const Status found = check_root(heap, *info);
+    if (info.ok()) {
+      const Status found = check_root(heap, *info.value());
       findings.roots.back().outcome = found.to_string();
       if (!found.ok()) {
         findings.heap.error("root " + root.name + ": " + found.message());

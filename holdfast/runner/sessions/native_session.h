@@ -14,7 +14,7 @@
 #include "holdfast/runner/sessions/judge.h"
 #include "holdfast/runner/sessions/session.h"
 #include "holdfast/runner/spec/guarded.h"
-#include "holdfast/workloads/runners.h"
+#include "holdfast/workloads/registry.h"
 
 namespace holdfast {
 
@@ -106,7 +106,7 @@ class NativeSession final : public Session {
     }
     const WorkloadInfo* info = find_workload(spec.workload).value();
     const Parameters parameters = Parameters::make(*info, spec.parameters).value();
-    workload_ = make_runner(spec.workload, *heap_, parameters);
+    workload_ = make_workload<Parts::runner>(spec.workload, *heap_, parameters);
     workload_->judged_by(make_judge(spec.workload, *at_rest_, parameters));
     (created_ ? workload_->set_up(spec.threads, spec.seed) : workload_->attach()).check();
   }

@@ -4,7 +4,7 @@
 #include "holdfast/machine/native/threads/threads.h"
 #include "holdfast/runner/sessions/engine_table.h"
 #include "holdfast/runner/spec/guarded.h"
-#include "holdfast/workloads/all.h"
+#include "holdfast/workloads/registry.h"
 
 namespace holdfast {
 namespace {

@@ -34,8 +34,7 @@ HtmBackend parse_htm(const std::string& name) {
 }
 
 bool has_option(const Description& engine, const std::string& name) {
-  return std::any_of(engine.options, engine.options + engine.option_count,
-                     [&](const OptionInfo& option) { return name == option.name; });
+  return find_row("option", name, engine.option_list()).ok();
 }
 
 }  // namespace
@@ -93,8 +92,8 @@ Status check_options(const std::vector<const Description*>& engines,
     }
     std::vector<std::string> known;
     for (const Description* engine : engines) {
-      for (size_t i = 0; i < engine->option_count; ++i) {
-        known.push_back(std::string(engine->name) + "." + engine->options[i].name);
+      for (const OptionInfo& option : engine->option_list()) {
+        known.push_back(std::string(engine->name) + "." + option.name);
       }
     }
     return Status(Code::invalid_argument, "no engine here has an option '" + name +

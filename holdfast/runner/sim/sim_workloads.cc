@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/runner/sim/sim_run.h"
-#include "holdfast/workloads/all.h"
+#include "holdfast/workloads/registry.h"
 
 namespace holdfast {
 

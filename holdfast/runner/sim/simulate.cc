@@ -41,11 +41,13 @@ void choose_machine(Plan& plan, const std::string& directory, const std::string&
     plan.run.machine = std::make_shared<MachineDescription>(std::move(found).value());
     plan.run.schedule = Schedule::timed;
   }
+  if (!schedule.empty()) {
+    find_row("schedule", schedule, std::array{"timed", "random"}, Code::invalid_argument)
+        .status()
+        .check();
+  }
   if (schedule == "random") {
     plan.run.schedule = Schedule::random;
-  } else if (!schedule.empty() && schedule != "timed") {
-    throw Error(Status(Code::invalid_argument,
-                       "there is no schedule '" + schedule + "'; there are timed, random"));
   } else if (schedule == "timed" && plan.run.machine == nullptr) {
     throw Error(Status(Code::invalid_argument,
                        "machine sim has no notion of time; for a timed run choose one of " +

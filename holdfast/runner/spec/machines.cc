@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "holdfast/base/catalogue.h"
+
 namespace holdfast {
 namespace {
 
@@ -35,18 +37,12 @@ Result<MachineDescription> find_machine(const std::string& name_or_path,
     return load_machine(name_or_path, changes);
   }
   const std::vector<std::string> names = machine_names(directory);
-  if (std::find(names.begin(), names.end(), name_or_path) != names.end()) {
-    return load_machine(machines_directory(directory) + "/" + name_or_path + kExtension, changes);
+  if (const auto found = find_row("simulated machine", name_or_path, names); !found.ok()) {
+    return Status(Code::not_found, found.status().message() + " (in " +
+                                       machines_directory(directory) + "); a path must end in " +
+                                       kExtension);
   }
-  std::string right;
-  for (const std::string& name : names) {
-    right += (right.empty() ? "there are " : ", ") + name;
-  }
-  if (names.empty()) {
-    right = machines_directory(directory) + " has no descriptions";
-  }
-  return Status(Code::not_found, "no simulated machine '" + name_or_path + "'; " + right +
-                                     "; a path must end in " + kExtension);
+  return load_machine(machines_directory(directory) + "/" + name_or_path + kExtension, changes);
 }
 
 }  // namespace holdfast

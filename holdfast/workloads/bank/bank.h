@@ -6,6 +6,8 @@
 
 namespace holdfast {
 
+const WorkloadInfo& bank_info();
+
 template <class H>
 struct BankRoot {
   template <class T>
@@ -173,5 +175,8 @@ class Bank final : public SmallJudge<BankRunner<H>> {
     });
   }
 };
+
+/// The registry's row.
+using BankWorkload = WorkloadRow<bank_info, BankRunner, Bank>;
 
 }  // namespace holdfast

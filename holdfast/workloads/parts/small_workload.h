@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "holdfast/machine/machine.h"
-#include "holdfast/workloads/parts/infos.h"
 #include "holdfast/workloads/parts/keyed_model.h"
 #include "holdfast/workloads/parts/ledger.h"
 #include "holdfast/workloads/parts/workload.h"
@@ -194,12 +193,6 @@ class SmallWorkload : public WorkloadInstance {
   bool ack_;
   std::vector<Sink> sinks_;
 };
-
-template <Parts kParts, class Runner, class Whole, class H>
-std::unique_ptr<WorkloadInstance> make_parts(H& heap, const Parameters& parameters) {
-  using Workload = std::conditional_t<kParts == Parts::whole, Whole, Runner>;
-  return std::make_unique<Workload>(heap, parameters);
-}
 
 /// Adds to a runner of a small workload what all of them judge alike.
 template <class Runner>

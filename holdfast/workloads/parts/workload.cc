@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/workloads/parts/workload.h"
 
-#include <charconv>
-
 namespace holdfast {
 
 Result<Parameters> Parameters::make(const WorkloadInfo& info,
@@ -11,62 +9,38 @@ Result<Parameters> Parameters::make(const WorkloadInfo& info,
   for (const auto& p : info.parameters) {
     parameters.values_[p.name] = p.fallback;
   }
+  if (Status status = check_option_names(std::string("workload ") + info.name, "parameter",
+                                         info.parameters, given);
+      !status.ok()) {
+    return status;
+  }
   for (const auto& [name, value] : given) {
-    if (parameters.values_.count(name) == 0) {
-      std::string known;
-      for (const auto& p : info.parameters) {
-        known += std::string(known.empty() ? "" : ", ") + p.name;
-      }
-      return Status(Code::invalid_argument, std::string("workload ") + info.name +
-                                                " has no parameter '" + name + "'; it has " +
-                                                (known.empty() ? "none" : known));
-    }
     parameters.values_[name] = value;
   }
   return parameters;
 }
 
 int64_t Parameters::number(const std::string& name, int64_t low, int64_t high) const {
-  const std::string& text = values_.at(name);
-  int64_t value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || stop != text.data() + text.size() || value < low || value > high) {
-    throw Error(Status(Code::invalid_argument,
-                       "parameter " + name + "=" + text + " is not a whole number from " +
-                           std::to_string(low) + " to " + std::to_string(high)));
-  }
-  return value;
+  return parse_integer("parameter " + name, values_.at(name), low, high).value();
 }
 
 double Parameters::real(const std::string& name, double low, double high) const {
-  const std::string& text = values_.at(name);
-  double value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || stop != text.data() + text.size() ||
-      !(value >= low && value <= high)) {
-    throw Error(Status(Code::invalid_argument, "parameter " + name + "=" + text +
-                                                   " is not a number from " + std::to_string(low) +
-                                                   " to " + std::to_string(high)));
-  }
-  return value;
+  return parse_real("parameter " + name, values_.at(name), low, high).value();
 }
 
 size_t Parameters::choice(const std::string& name, std::span<const char* const> names) const {
   const std::string& text = values_.at(name);
-  std::string known;
   for (size_t i = 0; i < names.size(); ++i) {
     if (text == names[i]) {
       return i;
     }
-    known += std::string(i == 0 ? "" : ", ") + names[i];
   }
-  throw Error(
-      Status(Code::invalid_argument, "parameter " + name + "=" + text + " is none of " + known));
+  throw Error(wrong_value("parameter " + name, text, "one of " + row_names(names)));
 }
 
 std::vector<std::map<std::string, std::string>> root_variants(const WorkloadInfo& info) {
   std::vector<std::map<std::string, std::string>> variants(1);
-  for (const ParameterInfo& p : info.parameters) {
+  for (const OptionInfo& p : info.parameters) {
     std::vector<std::map<std::string, std::string>> more;
     for (const auto& variant : variants) {
       for (const char* value : p.root_types) {

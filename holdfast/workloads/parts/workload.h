@@ -10,30 +10,23 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "holdfast/base/options.h"
 #include "holdfast/base/random.h"
 #include "holdfast/base/status.h"
 #include "holdfast/check/linearizability/operation_model.h"
 
 namespace holdfast {
 
-struct ParameterInfo {
-  const char* name;
-  const char* fallback;
-  const char* help;
-  /// The possible values, where each makes the workload's root another type.
-  std::vector<const char*> root_types = {};
-  /// What crash tests use, where every image of the heap is recovered; null: the fallback.
-  const char* tiny = nullptr;
-};
-
 struct WorkloadInfo {
   const char* name;
   const char* title;
-  std::vector<ParameterInfo> parameters;
+  std::vector<OptionInfo> parameters;
   std::vector<const char*> operations;  ///< names of the kinds of operation, by index
+  bool has_model = false;               ///< WorkloadInstance::model() is not null
 };
 
 /// Values by name, completed from a workload's fallbacks.
@@ -122,6 +115,19 @@ class WorkloadInstance {
 
   std::unique_ptr<WorkloadInstance> judge_;
   bool judge_attached_ = false;
+};
+
+/// A workload as the registry lists it (registry.h): its description, and how to make it over a
+/// heap, as a runner or whole.
+template <const WorkloadInfo& (*kInfo)(), template <class> class Runner,
+          template <class> class Whole>
+struct WorkloadRow {
+  static const WorkloadInfo& info() { return kInfo(); }
+  template <Parts kParts, class H>
+  static std::unique_ptr<WorkloadInstance> make(H& heap, const Parameters& parameters) {
+    using Workload = std::conditional_t<kParts == Parts::whole, Whole<H>, Runner<H>>;
+    return std::make_unique<Workload>(heap, parameters);
+  }
 };
 
 }  // namespace holdfast

@@ -6,6 +6,8 @@
 
 namespace holdfast {
 
+const WorkloadInfo& ring_info();
+
 template <class H>
 struct RingRoot {
   template <class T>
@@ -180,5 +182,8 @@ class Ring final : public SmallJudge<RingRunner<H>> {
     return this->in_read([&] { return this->judge(this->walk_around()[0]); });
   }
 };
+
+/// The registry's row.
+using RingWorkload = WorkloadRow<ring_info, RingRunner, Ring>;
 
 }  // namespace holdfast

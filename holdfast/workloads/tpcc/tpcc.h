@@ -4,8 +4,8 @@
 // consistency conditions of the standard. Derived from TPC-C, not a TPC result: no terminals, no
 // think times, no pricing.
 //
-// Reading order: tpcc_schema.h, tpcc_tables.h, tpcc_load.h, the five transactions,
-// tpcc_runner.h, tpcc_conditions.h.
+// Reading order: schema.h, tables.h, load.h, the five transactions,
+// runner.h, conditions.h.
 //
 // Snapshot isolation. TPC-C is serialisable under it (Fekete et al., "Making Snapshot Isolation
 // Serializable", 2005), so the transactions promote nothing: what one of them reads and another
@@ -117,5 +117,8 @@ Status Tpcc<H>::check_blocks() {
     return {};
   }
 }
+
+/// The registry's row.
+using TpccWorkload = WorkloadRow<tpcc::info, TpccRunner, Tpcc>;
 
 }  // namespace holdfast

@@ -28,7 +28,7 @@ inline MachineDescription roomy() {
 }
 
 inline SimOptions options(const MachineDescription& machine, const std::string& design,
-                          const DesignOptions& design_options = {}) {
+                          const Options& design_options = {}) {
   SimOptions o;
   o.threads = 3;
   o.schedule = Schedule::timed;

@@ -41,7 +41,7 @@ class SimDesignWorkload : public testing::TestWithParam<Case> {
   static constexpr int kThreads = 3;
 
   static Parameters parameters() {
-    const WorkloadInfo* info = find_workload_info(GetParam().workload);
+    const WorkloadInfo* info = find_workload(GetParam().workload).value();
     return Parameters::make(*info, GetParam().parameters).value();
   }
 

@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "structures_snapshot_heap.h"
+#include "tests/unit/structures/snapshot_heap.h"
 #include "tests/engine/skew_scenarios.h"
 
 namespace holdfast::testing {

@@ -14,7 +14,6 @@
 #include "holdfast/heap/plain_heap.h"
 #include "holdfast/runner/sim/sim_run.h"
 #include "holdfast/workloads/registry.h"
-#include "holdfast/workloads/small.h"
 
 namespace holdfast::testing {
 namespace {
@@ -50,13 +49,13 @@ const std::vector<Case>& cases() {
 }
 
 Parameters parameters_of(const Case& c) {
-  return Parameters::make(*find_workload_info(c.workload), c.parameters).value();
+  return Parameters::make(*find_workload(c.workload).value(), c.parameters).value();
 }
 
 class WorkloadsModelTest : public ::testing::TestWithParam<Case> {
  protected:
   static std::unique_ptr<WorkloadInstance> make(PlainHeap& heap) {
-    return make_if_small(GetParam().workload, heap, parameters_of(GetParam()));
+    return make_from(SmallWorkloads{}, GetParam().workload, heap, parameters_of(GetParam()));
   }
 };
 
@@ -116,7 +115,8 @@ INSTANTIATE_TEST_SUITE_P(All, WorkloadsModelTest, ::testing::ValuesIn(cases()),
 
 TEST(WorkloadsWithoutModelTest, SayThatTheyHaveNone) {
   PlainHeap heap;
-  auto workload = make_if_small("sps", heap, Parameters::make(sps_info(), {}).value());
+  auto workload =
+      make_from(SmallWorkloads{}, "sps", heap, Parameters::make(sps_info(), {}).value());
   EXPECT_EQ(workload->model(), nullptr);
   Random random(1);
   EXPECT_THROW(workload->draw(0, random), Error);
@@ -126,7 +126,7 @@ TEST(WorkloadsWithoutModelTest, SayThatTheyHaveNone) {
 
 TEST(WorkloadsRingModelTest, ALeavingLinkIsNotAState) {
   PlainHeap heap;
-  auto ring = make_if_small("ring", heap, Parameters::make(ring_info(), {}).value());
+  auto ring = make_from(SmallWorkloads{}, "ring", heap, Parameters::make(ring_info(), {}).value());
   ring->set_up(1, 1).check();
   RingRoot<PlainHeap>::Node outside{};
   auto* root = heap.find_root<RingRoot<PlainHeap>>("ring").value();

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "holdfast/heap/plain_heap.h"
-#include "holdfast/workloads/small.h"
+#include "holdfast/workloads/registry.h"
 
 namespace holdfast::testing {
 namespace {
@@ -34,7 +34,7 @@ std::string name_of(const ::testing::TestParamInfo<Case>& test) {
 std::unique_ptr<WorkloadInstance> make(const WorkloadInfo& info, PlainHeap& heap,
                                        const Given& given) {
   const Parameters parameters = Parameters::make(info, given).value();
-  return make_if_small(info.name, heap, parameters);
+  return make_from(SmallWorkloads{}, info.name, heap, parameters);
 }
 
 class WorkloadsSmallTest : public ::testing::TestWithParam<Case> {
@@ -167,7 +167,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(WorkloadsParametersTest, NonsenseIsRefusedByName) {
   PlainHeap heap;
-  EXPECT_EQ(make_if_small("tpcc", heap, Parameters()), nullptr);
+  EXPECT_EQ(make_from(SmallWorkloads{}, "tpcc", heap, Parameters()), nullptr);
   EXPECT_FALSE(Parameters::make(bank_info(), {{"acounts", "3"}}).ok());
   EXPECT_THROW(make(map_info(), heap, {{"structure", "heap"}}), Error);
   EXPECT_THROW(make(intset_info(), heap, {{"size", "0"}}), Error);

@@ -148,14 +148,8 @@ class AnyEngine {
   using Machine = M;
 
   static Result<const Description*> describe(const std::string& name) {
-    std::string known;
-    for (const auto& row : engine_rows<M>()) {
-      if (name == row.description->name) {
-        return row.description;
-      }
-      known += std::string(known.empty() ? "" : ", ") + row.description->name;
-    }
-    return Status(Code::wrong_format, "there is no engine '" + name + "'; there are " + known);
+    auto row = find_row("engine", name, engine_rows<M>(), Code::wrong_format);
+    return row.ok() ? Result<const Description*>(row.value()->description) : row.status();
   }
 
   static Result<std::unique_ptr<AnyEngine>> make(M& machine, const std::string& name,

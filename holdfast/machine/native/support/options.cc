@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/machine/native/support/options.h"
 
+#include "holdfast/base/catalogue.h"
+
 namespace holdfast {
 
 const char* to_string(HtmBackend backend) {
@@ -16,13 +18,8 @@ const char* to_string(HtmBackend backend) {
 }
 
 Result<HtmBackend> parse_htm_backend(const std::string& name) {
-  for (const HtmBackend backend : {HtmBackend::soft, HtmBackend::rtm, HtmBackend::power}) {
-    if (name == to_string(backend)) {
-      return backend;
-    }
-  }
-  return Status(Code::invalid_argument,
-                "no htm backend '" + name + "'; there are soft, rtm, power");
+  return parse_name("htm backend", name,
+                    std::array{HtmBackend::soft, HtmBackend::rtm, HtmBackend::power});
 }
 
 Result<Latency> parse_latency(const std::string& name) {
@@ -38,14 +35,8 @@ Result<Latency> parse_latency(const std::string& name) {
       {"stt", {.pwb_ns = 140, .pfence_ns = 200, .psync_ns = 200}},
       {"pcm", {.pwb_ns = 340, .pfence_ns = 500, .psync_ns = 500}},
   };
-  std::string known;
-  for (const Preset& preset : kPresets) {
-    if (name == preset.name) {
-      return preset.latency;
-    }
-    known += known.empty() ? preset.name : std::string(", ") + preset.name;
-  }
-  return Status(Code::invalid_argument, "no latency preset '" + name + "'; there are " + known);
+  const auto preset = find_row("latency preset", name, kPresets, Code::invalid_argument);
+  return preset.ok() ? Result<Latency>(preset.value()->latency) : preset.status();
 }
 
 }  // namespace holdfast

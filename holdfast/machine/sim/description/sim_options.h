@@ -30,6 +30,11 @@ enum class Schedule : uint8_t {
   exhaustive,  ///< as an explorer says, who tries all schedules of a small program
 };
 
+inline const char* to_string(Schedule schedule) {
+  constexpr const char* kNames[] = {"random", "timed", "exhaustive"};
+  return kNames[static_cast<size_t>(schedule)];
+}
+
 /// What a simulated machine is made of. Every choice it makes follows from these values: the same
 /// options and the same program give the same run, bit for bit.
 struct SimOptions {

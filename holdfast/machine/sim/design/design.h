@@ -239,7 +239,4 @@ class HardwareDesign {
   DesignContext* context_ = nullptr;
 };
 
-/// Options of a design by name, as given on the command line.
-using DesignOptions = std::map<std::string, std::string>;
-
 }  // namespace holdfast

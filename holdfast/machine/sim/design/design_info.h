@@ -4,20 +4,14 @@
 // such row; holdfast/hardware/designs.h lists them.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <span>
 
+#include "holdfast/base/options.h"
 #include "holdfast/base/status.h"
 #include "holdfast/machine/sim/design/design.h"
 
 namespace holdfast {
-
-struct DesignOptionInfo {
-  const char* name;
-  const char* fallback;
-  const char* help;
-};
 
 /// A line of the table of designs.
 struct DesignInfo {
@@ -25,14 +19,9 @@ struct DesignInfo {
   const char* title;
   const char* source;    ///< the paper
   const char* survives;  ///< the content of the medium after a power failure, in words
-  std::span<const DesignOptionInfo> options;
+  std::span<const OptionInfo> options;
   /// The caller has checked the options' names; this function checks their values.
-  Result<std::unique_ptr<HardwareDesign>> (*make)(const DesignOptions& options);
+  Result<std::unique_ptr<HardwareDesign>> (*make)(const Options& options);
 };
-
-/// Reads a whole-number option of a design. Returns invalid_argument for a malformed value and for
-/// one outside [low, high].
-Result<uint64_t> design_number(const DesignOptions& options, const DesignOptionInfo& info,
-                               uint64_t low, uint64_t high);
 
 }  // namespace holdfast
