@@ -4,38 +4,38 @@
 // Baldassin, EuroSys 2026), section 3 and Algorithm 1.
 //
 // Idea      Update transactions run as hardware transactions on a private copy-on-write working
-// copy of
-//           the heap; redo logs make them durable; a replayer brings the home up to date later.
-//           Read-only transactions run outside hardware transactions, without limit and without
-//           flushes: a committer waits until those that may have seen its old data are done
-//           (isolation wait), and a reader waits, at its end, for those it may have read from to be
-//           durable (durability wait).
+//           copy of the heap. Redo logs make them durable; a replayer brings the home up to date
+//           later. Read-only transactions run outside hardware transactions, without limit and
+//           without flushes. A committer waits until the readers that may have seen its old data
+//           are done (isolation wait). A reader waits, at its end, until the transactions it may
+//           have read from are durable (durability wait).
 // Area      header | tail | durability markers | one circular redo log per thread
-// Begin     ACTIVE, fence, look at the lock; fur-opa tracks loads and stores, fur-si stores only.
+// Begin     ACTIVE; fence; check the lock. fur-opa tracks loads and stores, fur-si stores only.
 // Commit    suspend tracking; INACTIVE; log -> persistent log, pwb; number := ++order; isolation
-// wait;
-//           NON_DURABLE; resume; hardware commit; pfence; durability wait; marker, pwb; pfence;
-//           settled.
-// Recovery  replay the logs of all durable markers beyond the tail in the order of their numbers.
+//           wait; NON_DURABLE; resume; hardware commit; pfence; durability wait; marker, pwb;
+//           pfence; settled.
+// Recovery  Replay the logs of all durable markers beyond the tail, in the order of their numbers.
 // Persists  ceil(16 N / line) + 1 pwb and 2 pfence per update of N words; none per read.
 //
 // Differences from the paper
-//  - The durability wait compares transaction numbers instead of time stamps. As printed, a reader
-//  that
-//    becomes ACTIVE after a committer's scan but before its hardware commit may read its data and
-//    yet prune it, as its own stamp is the older one; a crash then erases what the reader returned.
-//    Here the committer publishes {NON_DURABLE, number}, and everybody takes the newest number
-//    given out as key after ACTIVE and the fence, and waits for numbers up to the key.
+//  - The durability wait compares transaction numbers instead of time stamps. The printed order has
+//    a race: a reader may become ACTIVE after a committer's scan, yet before its hardware commit.
+//    The reader then reads the committer's data, but skips it in its durability wait, because its
+//    own stamp is the older one. A crash erases data that the reader has returned.
+//    Here the committer publishes {NON_DURABLE, number}. Every transaction takes, after ACTIVE and
+//    the fence, the newest number given out as its key, and waits for numbers up to the key.
 //      Claim: if R reads from W, then number(W) <= key(R), and R finds {NON_DURABLE, number(W)} or
-//      W durable. Proof: W did not wait for R, else R's load would have doomed it. So W's load of
-//      R's activity came before R's ACTIVE became visible; W's number was taken before that load
-//      (read-modify-write, then load, both sequentially consistent) and R's key loaded after ACTIVE
-//      (fence between). W's slot became visible before W's data; R scans after its loads. An update
-//      U waits for numbers up to key(U) < number(U): no two transactions wait for each other.
+//      W durable.
+//      Proof: W did not wait for R, else R's load would have doomed W. So W's load of R's activity
+//      came before R's ACTIVE became visible. W took its number before that load (a
+//      read-modify-write, then a load, both sequentially consistent). R loaded its key after ACTIVE
+//      (fence between). W's slot became visible before W's data, and R scans after its loads.
+//      An update U waits for numbers up to key(U) < number(U), so no two transactions wait for each
+//      other.
 //    Option timestamps=as_printed restores the printed order, so that the race can be studied.
-//  - The lock path, which Algorithm 1 leaves out: see locked().
-//  - The printed fence after INACTIVE in commit only makes others learn of it earlier; the
-//    read-modify-write that takes the number does that too.
+//  - Algorithm 1 leaves out the lock path: see locked().
+//  - The paper prints a fence after INACTIVE in commit, which only shows INACTIVE to others sooner.
+//    The read-modify-write that takes the number does that too.
 #pragma once
 
 #include <algorithm>
@@ -50,13 +50,16 @@
 
 namespace holdfast {
 
+/// The engine; see Engine in engine.h for the contract. All threads may update and read at once. An
+/// update is durable when update() returns, and so is everything that a transaction has read when
+/// update() or read() returns.
 template <class M, Tracking kTracking>
 class Fur : public FurAccess<M, kTracking> {
  public:
   using Machine = M;
   static constexpr Description kDescription = kTracking == Tracking::all ? kFurOpa : kFurSi;
 
-  /// Throws Error for options that make no sense.
+  /// Throws Error(invalid_argument) for an option that does not parse.
   Fur(M& machine, const Regions& regions, const Options& options, int max_threads)
       : machine_(machine),
         regions_(regions),
@@ -87,8 +90,8 @@ class Fur : public FurAccess<M, kTracking> {
   using Thread = FurThread<M>;
   using Path = typename Thread::Path;
   enum class Outcome : uint8_t { committed, aborted, log_full };
-  /// Without full suspend a committer could not tell others what it does before it commits: then
-  /// all updates take the lock.
+  /// Without full suspend a committer cannot announce its state before it commits. Then all updates
+  /// take the lock.
   static bool uses_hardware(const HtmCapabilities& can) {
     return can.suspend && (kTracking == Tracking::all || can.untracked_loads);
   }

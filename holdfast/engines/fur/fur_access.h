@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread's transaction under FUR. How a Field's loads and stores come to it: htm_access.h.
+// A thread's transaction under FUR. htm_access.h connects it to a Field's loads and stores.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace holdfast {
 
-/// One thread's transaction, and what it keeps between transactions.
+/// One thread's transaction, and the memory it keeps between transactions.
 template <class M>
 struct alignas(2 * kLineBytes) FurThread : HtmThread<M> {
   using Base = HtmThread<M>;
@@ -21,13 +21,13 @@ struct alignas(2 * kLineBytes) FurThread : HtmThread<M> {
   FurThread(M& machine, const RedoLog<M>& redo_log, int own_slot, int slots)
       : Base(machine, own_slot), redo(redo_log), scratch(static_cast<size_t>(slots)) {}
 
-  VolatileLog log;  ///< where the transaction has stored
+  VolatileLog log;  ///< places the transaction has stored to
   RedoLog<M> redo;
-  bool log_full = false;         ///< locked path: the rest of the log has to be freed first
+  bool log_full = false;         ///< locked path: the rest of the log must be freed first
   std::vector<uint64_t> staged;  ///< the transaction's records, on their way to the redo log
   std::vector<uint64_t> scratch;
-  /// durTS, or 0. Stored to while the transaction is suspended, so in lines of its own
-  /// (suspended.h).
+  /// The transaction's number (the paper's durTS), or 0. On lines of its own, because a suspended
+  /// transaction stores to it (suspended.h).
   alignas(2 * kLineBytes) uint64_t number = 0;
 
   void prepare(Mode new_mode, Path new_path) {
@@ -37,14 +37,14 @@ struct alignas(2 * kLineBytes) FurThread : HtmThread<M> {
     log.begin(new_mode == Mode::update ? redo.room() : 0);
   }
 
-  /// Room in `staged` for what is in `log`.
+  /// Makes `staged` large enough for the records of `log`.
   void make_stage() {
     if (staged.size() < log.bytes() / 8) {
       staged.resize(log.bytes() / 8);
     }
   }
 
-  /// Notes a store that is about to happen.
+  /// Notes a store just before it happens.
   void storing(const void* p, size_t n) {
     const auto offset = static_cast<uint64_t>(static_cast<const std::byte*>(p) - this->data);
     if (log.add(offset, n) == VolatileLog::Outcome::full) [[unlikely]] {
@@ -56,7 +56,7 @@ struct alignas(2 * kLineBytes) FurThread : HtmThread<M> {
   struct LogFull {};
 
   void overflow() {
-    if (log.limit() < redo.size()) {  // the next attempt will have the whole log
+    if (log.limit() < redo.size()) {  // the next attempt waits for the whole log
       if (this->path == Path::transaction) {
         this->htm->abort();
       }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of a FUR transaction; included by fur.h.
+// The steps of a FUR transaction, from begin to commit or abort; included by fur.h.
 #pragma once
 
 #include "holdfast/engines/parts/isolation/htm/suspended.h"
@@ -15,21 +15,21 @@ typename Fur<M, kTracking>::Thread& Fur<M, kTracking>::here() {
   return *threads_[static_cast<size_t>(slot)];
 }
 
-/// BeginTx and BeginTxReadOnly up to the fence. Returns the key of the durability wait.
+/// BeginTx and BeginTxReadOnly up to the fence. Returns the durability wait's key.
 template <class M, Tracking kTracking>
 uint64_t Fur<M, kTracking>::enter(int slot) {
   for (;;) {
     lock_.await_free();
     const uint64_t begin_time = as_printed() ? machine_.now() : 0;
     states_.activate(slot);
-    // ACTIVE is visible before the first load, of the data and of the lock: both a committer's scan
-    // and the lock holder's are the other half of this Dekker handshake.
+    // Separates ACTIVE from the first load, be it of the data or of the lock. Counterparts of this
+    // Dekker handshake are a committer's scan and the lock holder's scan.
     machine_.fence(Site{"fur.begin"});
     if (!lock_.held() || machine_.skips(Site{"fur.begin.lock"})) [[likely]] {
       if (as_printed()) {
         return begin_time == 0 ? 0 : begin_time - 1;  // waits for stamps < begin_time
       }
-      // Relaxed: the fence above orders it behind ACTIVE, as the proof in fur.h needs.
+      // Relaxed: the fence above orders the load behind ACTIVE, as the proof in fur.h needs.
       return log_.last_number(std::memory_order_relaxed);
     }
     states_.deactivate(slot);  // the holder waits for it
@@ -45,8 +45,8 @@ void Fur<M, kTracking>::read(FunctionRef<void()> body) {
   t.path = Path::outside;
   bool aborted = false;
   const std::exception_ptr failure = run_body<M>(t, body, aborted);
-  states_.deactivate(t.slot);  // after all loads: release
-  // What the body saw leaves the heap with its result, or with its exception.
+  states_.deactivate(t.slot);  // release: after all loads of the body
+  // The body's result, or its exception, takes what it has read out of the heap.
   M::phase(Phase::durability_wait);
   states_.await_durable(t.slot, key, Site{"fur.read.durability_wait"});
   if (failure) {
@@ -95,8 +95,8 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::attempt(Thread& t,
   }
   bool aborted = false;
   const std::exception_ptr failure = run_body<M>(t, body, aborted);
-  // Doomed, although no HtmAbort arrived: the body swallowed it, or failed on what it saw
-  // afterwards.
+  // The body may have swallowed HtmAbort, or failed on values it saw after its transaction was
+  // doomed.
   if (aborted || t.htm->doomed()) {
     return clean_up_abort(t);
   }
@@ -104,7 +104,7 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::attempt(Thread& t,
     t.htm->cancel();
     states_.deactivate(t.slot);
     M::phase(Phase::durability_wait);
-    // The exception tells what the body has read.
+    // The exception may reveal what the body has read.
     states_.await_durable(t.slot, key, Site{"fur.failure.durability_wait"});
     counts(t).user_aborts += 1;
     std::rethrow_exception(failure);
@@ -133,26 +133,26 @@ template <class M, Tracking kTracking>
 void Fur<M, kTracking>::commit_in_hardware(Thread& t) {
   M::phase(Phase::commit);
   if (t.log.empty()) {
-    // Nothing changes for anybody, so there is nobody to wait for. ACTIVE until then: in fur-si
-    // that is what keeps the snapshot.
+    // The transaction changes nothing, so it need not wait for readers. It stays ACTIVE until its
+    // hardware commit: in fur-si that keeps the snapshot intact.
     t.htm->commit();
     return;
   }
-  t.make_stage();  // here, since nothing may be allocated while suspended
+  t.make_stage();  // here, because a suspended transaction must not allocate
   run_suspended<&Fur::prepare_commit>(*t.htm, *this, t);  // throws if doomed
   t.htm->commit();
 }
 
-/// CommitTx, lines 28 to 34: what a suspended transaction does. See suspended.h: once it is doomed,
-/// t.log is what it was before the transaction.
+/// CommitTx, lines 28 to 34: the steps of the suspended transaction. Once it is doomed, t.log has
+/// its content of before the transaction (suspended.h).
 template <class M, Tracking kTracking>
 void Fur<M, kTracking>::prepare_commit(Fur& self, Thread& t) {
   M& machine = self.machine_;
   self.states_.deactivate(t.slot);
   if (self.as_printed()) {
-    machine.fence(Site{"fur.inactive"});  // others learn of it earlier; nothing depends on it
+    machine.fence(Site{"fur.inactive"});  // shows INACTIVE sooner; no order depends on it
   }
-  // Who is doomed already need not flush anything, nor take a number.
+  // A doomed transaction flushes nothing and takes no number.
   const auto doomed = [&] { return t.htm->doomed(); };
   M::phase(Phase::log_flush);
   const uint64_t* const staged = t.staged.data();
@@ -161,17 +161,17 @@ void Fur<M, kTracking>::prepare_commit(Fur& self, Thread& t) {
       t, [&](const uint64_t* p) { return t.htm->load(p); },
       [&](void* to, const void* from, size_t n) { t.htm->load_range(to, from, n); }, doomed);
   if (!doomed()) {
-    t.redo.write(staged, bytes, Site{"fur.log"});  // flushed while the waits go on
+    t.redo.write(staged, bytes, Site{"fur.log"});  // written back during the waits
     M::phase(Phase::isolation_wait);
-    // The read-modify-write also orders the body's stores, which own their lines from then on,
-    // before the scan: whoever becomes active too late to be waited for runs into them.
+    // The read-modify-write also orders the body's stores before the scan. They own their lines
+    // from then on, so a reader that becomes ACTIVE too late for the scan conflicts with them.
     t.number = self.log_.take_number(t.slot);
-    // Who is doomed on the way waits to the end, as printed. Hardware lets the last access win:
-    // whoever returned sooner would doom the one that has doomed it, be doomed by its return, and
-    // so on by turns, until one takes the lock.
+    // A transaction that becomes doomed here still waits to the end, as printed. On hardware the
+    // last access wins. If it returned sooner, it would doom the transaction that has doomed it, be
+    // doomed by the return of that one, and so on, until one of them takes the lock.
     const auto stop = [&] {
       if (doomed()) {
-        machine.pause();  // the machine no longer waits for it
+        machine.pause();  // wait_while() returns at once when doomed, so slow the loop down
       }
       return false;
     };
@@ -179,30 +179,31 @@ void Fur<M, kTracking>::prepare_commit(Fur& self, Thread& t) {
   }
   M::phase(Phase::commit);
   if (!doomed()) {
-    // Visible before the data is: who reads the data finds this.
+    // Visible before the data: a reader of the data finds this state.
     self.states_.publish_non_durable(t.slot, self.as_printed() ? machine.now() : t.number);
   }
 }
 
-/// CommitTx, lines 36 to 39: the data is visible, now it becomes durable.
+/// CommitTx, lines 36 to 39: makes the data, which is visible now, durable.
 template <class M, Tracking kTracking>
 void Fur<M, kTracking>::harden(Thread& t, uint64_t key) {
-  // The log is complete before the marker is *stored*: a stored line may reach the medium at any
-  // time.
+  // Separates the log from the marker: the log is durable before the marker is *stored*, because a
+  // stored line may reach the medium at any time.
   M::phase(Phase::log_flush);
   machine_.pfence(Site{"fur.log.fence"});
   M::phase(Phase::durability_wait);
-  // Everything the body read, and every value it replaced, is durable before the marker is stored.
+  // Before the marker is stored, every value is durable that the body has read or replaced.
   states_.await_durable(t.slot, key, Site{"fur.update.durability_wait"});
   M::phase(Phase::marker_flush);
   write_marker(t, Site{"fur.marker"});
-  // The marker is durable before INACTIVE says so, and before update() returns.
+  // Separates the marker from settle(): the marker is durable before other threads see INACTIVE,
+  // and before update() returns.
   machine_.pfence(Site{"fur.marker.fence"});
   t.redo.advance(t.log.bytes());
   states_.settle(t.slot);
 }
 
-/// AbortHandler. Whatever state the transaction was in, it is in none now.
+/// AbortHandler. Leaves the slot INACTIVE, whatever state the transaction was in.
 template <class M, Tracking kTracking>
 typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::clean_up_abort(Thread& t) {
   const AbortCause cause = t.htm->caught();
@@ -215,9 +216,9 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::clean_up_abort(Thread& t)
   return cause == AbortCause::explicit_abort ? Outcome::log_full : Outcome::aborted;
 }
 
-/// Reads the values of everything stored to, and lays the records out in t.staged as they go into
-/// the log; leaves early once `stop()` holds. (A suspended load of a line that has been lost to
-/// another transaction dooms that one.)
+/// Reads the values of all places stored to, and lays out the records in t.staged as they go into
+/// the log. Returns early once `stop()` holds. (A suspended load of a line that another transaction
+/// has taken dooms that transaction.)
 template <class M, Tracking kTracking>
 template <class LoadWord, class LoadRange, class Stop>
 void Fur<M, kTracking>::stage(Thread& t, LoadWord&& load_word, LoadRange&& load_range,
@@ -230,7 +231,7 @@ void Fur<M, kTracking>::stage(Thread& t, LoadWord&& load_word, LoadRange&& load_
   }
   for (size_t i = 0; i < count; ++i) {
     const RedoRecord record = records[i];
-    if (stop()) {  // behind the look at the record
+    if (stop()) {  // after the load of the record
       return;
     }
     *out++ = record.header();

@@ -4,28 +4,25 @@
 
 namespace holdfast {
 
-/// Runs the body alone. Four rules make that right:
-///  1. Own state INACTIVE, lock, fence, then wait for everybody who is ACTIVE. Those who come later
-///  see
-///     the lock behind their own fence and retract; that covers readers, who have no transaction to
-///     doom.
-///  2. A committer in its isolation wait is INACTIVE already and not waited for. Any access to its
-///  write
-///     set, and any store to its read set, dooms it or waits until it has published: it comes
-///     entirely before this transaction, or not at all.
-///  3. Such a committer's data may be visible and not durable. So all NON_DURABLE transactions are
-///  waited
-///     for, whatever their number, before this transaction's number is taken and its marker stored.
-///     None of them waits for the lock.
-///  4. The lock is released last: who begins afterwards reads durable data.
-/// Log space was made before: the holder never waits for the replayer. If it was not enough, the
-/// body is undone and run again with the whole log.
+/// Runs the body alone. Four rules make that correct:
+///  1. Set the own state INACTIVE, take the lock, fence, and wait for every ACTIVE thread. A thread
+///     that becomes ACTIVE later sees the lock behind its own fence and retracts. That covers
+///     readers, which have no transaction to doom.
+///  2. A committer in its isolation wait is INACTIVE already, so it is not waited for. An access to
+///     its write set, or a store to its read set, dooms it or waits until it has published. So it
+///     comes entirely before this transaction, or does not commit.
+///  3. Such a committer's data may be visible but not durable. So the holder waits for all
+///     NON_DURABLE transactions, whatever their numbers, before it takes its own number and stores
+///     its marker. None of them waits for the lock.
+///  4. The lock is released last, so that a transaction that begins afterwards reads durable data.
+/// Space in the log was made before, so the holder never waits for the replayer. If the space runs
+/// out, the body is undone and run again with the whole log.
 template <class M, Tracking kTracking>
 typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::locked(Thread& t, FunctionRef<void()> body) {
   M::phase(Phase::lock_wait);
   lock_.acquire();
   M::phase(Phase::isolation_wait);
-  // The lock is visible before the scan (the other half of enter()'s handshake).
+  // Separates the lock's store from the scan; counterpart of the fence in enter().
   machine_.fence(Site{"fur.lock"});
   states_.await_active(t.slot, t.scratch.data(), [] { return false; }, Site{"fur.lock.scan"});
   counts(t).lock_fallbacks += 1;
@@ -39,7 +36,7 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::locked(Thread& t, Functio
   }
   if (t.log.empty()) {
     M::phase(Phase::durability_wait);
-    // For what the body has read.
+    // Waits for the transactions that the body may have read from.
     states_.await_all_durable(t.slot, Site{"fur.lock.read.durability_wait"});
     count_update(t);
     lock_.release();
@@ -52,15 +49,16 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::locked(Thread& t, Functio
       [&](void* to, const void* from, size_t n) { t.htm->outside_load_range(to, from, n); },
       [] { return false; });
   t.redo.write(t.staged.data(), t.log.bytes(), Site{"fur.lock.log"});
-  machine_.pfence(Site{"fur.lock.log.fence"});  // the log is complete before the marker is stored
+  // Separates the log from the marker: the log is durable before the marker is stored.
+  machine_.pfence(Site{"fur.lock.log.fence"});
   M::phase(Phase::durability_wait);
-  // So is everything the body may have read.
+  // Everything the body may have read is durable as well.
   states_.await_all_durable(t.slot, Site{"fur.lock.durability_wait"});
   M::phase(Phase::marker_flush);
-  t.number = log_.take_number(t.slot);  // above the number of everything it depends on
+  t.number = log_.take_number(t.slot);  // above the numbers of all it depends on
   write_marker(t, Site{"fur.lock.marker"});
-  machine_.pfence(
-      Site{"fur.lock.marker.fence"});  // the marker is durable before anybody can read the data
+  // Separates the marker from the release of the lock: it is durable before others read the data.
+  machine_.pfence(Site{"fur.lock.marker.fence"});
   t.redo.advance(t.log.bytes());
   states_.settle(t.slot);
   count_update(t);
@@ -68,8 +66,8 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::locked(Thread& t, Functio
   return Outcome::committed;
 }
 
-/// The lock path has stored in place: put the old values back, newest first. Rethrows what the user
-/// threw; a log that was full is for the caller to see to, without the lock.
+/// Undoes the lock path's stores, which went to the data in place: restores the old values, newest
+/// first. Rethrows the user's exception. Returns log_full without the lock if the log was full.
 template <class M, Tracking kTracking>
 typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::leave_lock(
     Thread& t, const std::exception_ptr& failure) {
@@ -85,7 +83,7 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::leave_lock(
     return Outcome::log_full;
   }
   M::phase(Phase::durability_wait);
-  // The exception tells what the body has read.
+  // The exception may reveal what the body has read.
   states_.await_all_durable(t.slot, Site{"fur.lock.failure.durability_wait"});
   counts(t).user_aborts += 1;
   lock_.release();

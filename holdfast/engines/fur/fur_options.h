@@ -8,10 +8,10 @@
 
 namespace holdfast {
 
-/// Which stamps the pruned durability wait compares.
+/// The stamps that the pruned durability wait compares.
 enum class FurTimestamps : uint8_t {
   fixed,       ///< transaction numbers: no race, no clock
-  as_printed,  ///< the clock, read where Algorithm 1 reads it: loses acknowledged data, for study
+  as_printed,  ///< the clock, read where Algorithm 1 reads it: loses acknowledged data; for study
                ///< only
 };
 

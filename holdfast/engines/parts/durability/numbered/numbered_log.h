@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FUR's durability (3.2, 3.3), whatever isolates the transactions: a redo log per thread, and one
-// array of durability markers in the order of the transactions' numbers.
+// FUR's durability (3.2, 3.3), for any way of isolating transactions: a redo log per thread, and
+// one array of durability markers in the order of the transactions' numbers.
 //
 //   area      header | tail | durability markers | one circular redo log per thread
 //   update    room for a number and for the log; ... number := ++order; log, pwb; pfence; wait for
-//             those it depends on; marker, pwb; pfence; settled
-//   recovery  replay the logs of all durable markers beyond the tail in the order of their numbers
+//             the transactions it depends on; marker, pwb; pfence; settled
+//   recovery  replay the logs of all durable markers beyond the tail, in the order of their numbers
 //
-// Who isolates must see to three things: numbers follow the order of conflicting transactions; a
-// transaction's NON_DURABLE is visible before its data; no marker is stored before those of the
-// transactions it has read from are durable.
+// The engine's isolation must guarantee three rules. Numbers follow the order of conflicting
+// transactions. A transaction's NON_DURABLE is visible before its data. A transaction stores its
+// marker only after the markers of the transactions it has read from are durable.
 #pragma once
 
 #include <algorithm>
@@ -26,6 +26,11 @@
 
 namespace holdfast {
 
+/// Redo logs, markers, states and replayer of one heap.
+///
+/// Thread safety: a slot's functions are for that slot's thread, all slots at once. format(),
+/// recover(), close() and replay() need all transactions to be over. A transaction is durable when
+/// the fence after its marker is over.
 template <class M>
 class NumberedLog {
  public:
@@ -50,7 +55,7 @@ class NumberedLog {
   NumberedLog& operator=(const NumberedLog&) = delete;
 
   int logs() const { return area_.logs; }
-  /// The log of one thread, for its own use.
+  /// A slot's log, for the thread of that slot.
   RedoLog<M> redo(int slot) const {
     return RedoLog<M>(machine_, logs_, slot, replayer_.freed(slot));
   }
@@ -60,32 +65,32 @@ class NumberedLog {
   void grown(size_t bytes) { replayer_.grown(bytes); }
 
   Status format();
-  /// `engine` is what messages call it.
+  /// `engine` is the engine's name in messages.
   Status recover(const char* engine, RecoveryReport& report);
   Status close();
   Result<ReplayReport> replay(const ReplayOptions& options) {
     return replayer_.replay_alone(order_->last.load(), options);
   }
 
-  /// The last number given out; sequentially consistent unless said otherwise.
+  /// The last number given out.
   uint64_t last_number(std::memory_order order = std::memory_order_seq_cst) const {
     return order_->last.load(order);
   }
 
-  /// The next number, for the transaction of this slot. make_room() came before.
+  /// Takes the next number for the transaction of this slot. Call make_room() before.
   uint64_t take_number(int slot) {
     const uint64_t number = order_->last.fetch_add(1) + 1;
     states_.take_number(slot, number);
     return number;
   }
 
-  /// Waits for room for one more number and in the log (any, or all of it). Neither a number nor a
-  /// lock may be held: a transaction that waits for the replayer while it holds a number is what
-  /// the replayer waits for.
+  /// Waits for room for one more number, and for room in the log: any, or the whole of it. The
+  /// caller holds neither a number nor a lock, because the replayer waits for every transaction
+  /// that holds a number.
   void make_room(const RedoLog<M>& redo, int slot, bool whole_log);
 
-  /// Stores the marker of a transaction whose records have been written at the log's head, and
-  /// begins to write it back.
+  /// Stores the marker of a transaction whose records lie at the log's head, and begins to write it
+  /// back.
   void write_marker(uint64_t number, int slot, const RedoLog<M>& redo, const uint64_t* records,
                     uint64_t bytes, Site site) {
     markers_.write(
@@ -97,8 +102,8 @@ class NumberedLog {
         site);
   }
 
-  /// Fills the gap in the numbers that a transaction leaves which does not take place. No fence: an
-  /// on-line replayer sees the marker anyway, and recovery, which may miss it, skips gaps.
+  /// Fills the gap that an aborted transaction leaves in the numbers. Needs no fence: the running
+  /// replayer sees the marker anyway, and recovery, which may miss it, skips gaps.
   void write_abort_marker(uint64_t number, int slot, Site site) {
     markers_.write({.number = number, .aborted = true, .thread = slot}, site);
     statistics_.at(slot).bytes_written += DurabilityMarkers<M>::kStoredBytes;
@@ -114,7 +119,7 @@ class NumberedLog {
   }
 
  private:
-  /// globalOrderTs: the last number given out.
+  /// The last number given out (the paper's globalOrderTs).
   struct alignas(2 * kLineBytes) Order {
     typename M::template Atomic<uint64_t> last{};
   };
@@ -140,9 +145,9 @@ void NumberedLog<M>::make_room(const RedoLog<M>& redo, int slot, bool whole_log)
   const uint64_t markers = area_.markers;
   const auto logs = static_cast<uint64_t>(area_.logs);
   auto enough = [&] {
-    // The tail first: read in this order, `used` is never less than it was at any moment in
-    // between. Each thread takes at most one number between this look and its next, so `logs` slots
-    // of slack are enough for all who have looked and not yet taken.
+    // Loads the tail first: in this order, `used` is at least its value at any moment in between.
+    // Each thread takes at most one number between this check and its next. So `logs` slots of
+    // slack suffice for all threads that have passed the check but not yet taken their number.
     const uint64_t tail = replayer_.tail();
     const uint64_t used = order_->last.load() - tail;
     if (used > markers / 2) {
@@ -189,7 +194,7 @@ Status NumberedLog<M>::recover(const char* engine, RecoveryReport& report) {
   if (!last) {
     return last.status();
   }
-  // Numbers go on above every number found, so that no marker of before can pass for a new one.
+  // New numbers are larger than every number found, so that no old marker passes for a new one.
   order_->last.store(machine_.skips(Site{"recover.numbers"}) ? 0 : last.value());
   report.text =
       "replayed " + std::to_string(report.transactions) + " transactions from the redo logs";
@@ -199,7 +204,7 @@ Status NumberedLog<M>::recover(const char* engine, RecoveryReport& report) {
       try {
         return replayer_.background();
       } catch (const MediumFailure&) {
-        return false;  // whoever needs the medium next learns of it
+        return false;  // the next operation that needs the medium reports the failure
       }
     });
   }

@@ -7,7 +7,7 @@ namespace holdfast {
 namespace {
 
 constexpr uint64_t kMagic = 0x31676f6c72754668;  // "hFurlog1"
-/// Logs are cut to whole lines of the longest kind.
+/// A log's size is a multiple of the longest machine line.
 constexpr uint64_t kLogGrain = 2 * kLineBytes;
 
 int log_count(int max_threads) {
@@ -22,8 +22,8 @@ size_t pages(size_t bytes) {
 
 Result<NumberedLogOptions> NumberedLogOptions::parse(const Options& options, int max_threads) {
   NumberedLogOptions o;
-  // One number per thread may be taken after the array was seen not to be full; one more slot must
-  // exist for there to be progress.
+  // After a check that the array is not full, each thread may take one number. Progress needs one
+  // more slot.
   const auto least = static_cast<uint64_t>(log_count(max_threads)) + 2;
   const auto log_bytes = option_number(options, "log_bytes", o.log_bytes, 512, 64 << 20);
   const auto markers = option_number(options, "markers", o.markers, least, 1 << 24);

@@ -18,8 +18,8 @@ constexpr uint64_t undo_shift(uint64_t x, int k) {
   return y;
 }
 
-/// The inverse of mix64: its steps undone, last one first. The factors are the multiplicative
-/// inverses of mix64's, modulo 2^64.
+/// The inverse of mix64: undoes its steps in reverse order. The factors are the multiplicative
+/// inverses of mix64's factors, modulo 2^64.
 constexpr uint64_t unmix64(uint64_t x) {
   x = undo_shift(x, 31) * 0x319642b2d24d8ec3ULL;
   x = undo_shift(x, 27) * 0x96de1b173f119089ULL;

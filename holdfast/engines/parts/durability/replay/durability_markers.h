@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The global array of durability markers (FUR 3.2.3, 3.3), in persistent memory and circular. The
+// The global array of durability markers (FUR 3.2.3, 3.3), circular and in persistent memory. The
 // transaction with number d owns slot d mod M. A slot that says "d, committed" makes the
-// transaction durable; one that says "d, aborted" fills the gap an aborted transaction left in the
-// numbers.
+// transaction durable. A slot that says "d, aborted" fills the gap of an aborted transaction.
 //
 //   slot   one line of 64 bytes, words:
 //     0  valid     mix64(d) xor a hash of words 1 to 3; 0: none. Stored last.
@@ -11,11 +10,11 @@
 //     2  extent    bytes of log | kind << 62 | salt << 63
 //     3  checksum  of the log's content, seeded with d
 //
-// Stores to one line persist in program order, so a slot needs one write-back and no fence inside:
-// word 0 is cleared before the others change and set after them, and in every legal image it is 0,
-// or vouches for what is there. Hence a non-zero word 0 that does not decode to a number that
-// belongs in the slot is damage. The hash makes any damaged bit decode to a random number, not to a
-// plausible one. `salt` only keeps word 0 from being 0 by chance.
+// A slot needs one write-back and no fence inside, because stores to one line persist in program
+// order. Word 0 is cleared before the other words change and set after them. So in every legal
+// image, word 0 is either 0 or matches the other words. A non-zero word 0 that decodes to a number
+// of another slot is therefore damage. Thanks to the hash, any damaged bit decodes to a random
+// number, not to a plausible one. `salt` only keeps word 0 from being 0 by chance.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +37,7 @@ struct DurabilityMarker {
   uint64_t checksum = 0;
 };
 
-/// A slot's words as found.
+/// A slot's words as read from the medium.
 struct MarkerWords {
   uint64_t valid = 0;
   uint64_t place = 0;
@@ -46,20 +45,23 @@ struct MarkerWords {
   uint64_t checksum = 0;
 
   static MarkerWords encode(const DurabilityMarker& marker);
-  /// The marker, whatever its number; none if valid is 0. Damage gives a nonsensical number.
+  /// The marker, whatever its number, or nothing if `valid` is 0. Damage gives a nonsensical
+  /// number.
   std::optional<DurabilityMarker> decode() const;
 
  private:
   uint64_t hash() const { return mix64(place ^ mix64(extent ^ mix64(checksum))); }
 };
 
-/// The persistent word that says how far the log has been replayed. It carries a check of its own,
-/// since a wrong tail would silently lose transactions, and is one word, since it must change at
+/// The persistent word that says how far the log has been replayed. It contains its own check bits,
+/// because a wrong tail would silently lose transactions. It is one word, because it must change at
 /// once.
 inline constexpr int kTailBits = 52;  // 140 years of a million transactions a second
 uint64_t encode_tail(uint64_t tail);
 std::optional<uint64_t> decode_tail(uint64_t word);
 
+/// The array of markers. A thread writes only slots of numbers it owns; other functions may run
+/// beside that, except for_each_at_rest() and format().
 template <class M>
 class DurabilityMarkers {
  public:
@@ -71,11 +73,11 @@ class DurabilityMarkers {
 
   uint64_t count() const { return count_; }
 
-  /// Stores the marker and begins to write it back; the caller fences.
+  /// Stores the marker and begins to write it back. The caller fences.
   void write(const DurabilityMarker& marker, Site site) {
     uint64_t* const slot = words(marker.number);
     const MarkerWords w = MarkerWords::encode(marker);
-    // A chain of release stores: each keeps its predecessors before it, as the format above needs.
+    // A chain of release stores: each stays behind the stores before it, as the format needs.
     if (!machine_.skips(Site{"fur.marker.invalidate"})) {
       M::store_release(&slot[0], uint64_t{0});
     }
@@ -86,16 +88,16 @@ class DurabilityMarkers {
     machine_.pwb(slot, site);
   }
 
-  /// The first word of the slot of `number`, to be handed to read() behind a fence().
+  /// The first word of the slot of `number`. The caller fences and passes it to read().
   uint64_t peek(uint64_t number) const { return M::load(words(number)); }
 
-  /// The rest of the slot, loaded after `valid`.
+  /// Loads the rest of the slot, after `valid`, and decodes the marker.
   std::optional<DurabilityMarker> read(uint64_t number, uint64_t valid) const {
     const uint64_t* const slot = words(number);
     return MarkerWords{valid, M::load(&slot[1]), M::load(&slot[2]), M::load(&slot[3])}.decode();
   }
 
-  /// Calls f(slot, marker) for what all slots hold, when nobody stores to them.
+  /// Calls f(slot, marker) for the marker in each slot. No thread stores to the array meanwhile.
   template <class F>
   void for_each_at_rest(F&& f) const {
     constexpr uint64_t kAtOnce = 64;
@@ -115,7 +117,7 @@ class DurabilityMarkers {
 
   void write_back(uint64_t number, Site site) { machine_.pwb(words(number), site); }
 
-  /// Empties slots that are not empty yet; the caller fences.
+  /// Empties all slots. The caller fences.
   void format(Site site) {
     for (uint64_t i = 0; i < count_; ++i) {
       if (peek(i) != 0) {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The log replayer (FUR 3.3): brings the heap's home up to date from the redo logs, in the order of
-// the durability markers, and so frees log space and markers. It runs in the background, by whoever
-// finds its log full, when a heap is closed, and at recovery.
+// The log replayer (FUR 3.3) brings the heap's home up to date from the redo logs, in the order of
+// the durability markers, and so frees log space and markers. It runs in the background, in a
+// thread that finds its log full, when a heap is closed, and at recovery.
 //
-//   batch   markers from the tail on -> records to the home, pwb -> pfence -> tail, pwb -> pfence
-//   -> space
-//           and slots are free
+//   batch   markers from the tail on; records -> home, pwb; pfence; tail, pwb; pfence; space and
+//           slots are free
 //
-// While transactions run it stops at the first number without a durable marker: that transaction is
-// in flight and will become durable later. Only recovery, when nothing is in flight, skips such
-// holes, and looks at all slots, so it does not depend on how many holes there are.
+// While transactions run, the replayer stops at the first number without a durable marker. That
+// transaction is in flight and will become durable later. Only recovery, when no transaction is in
+// flight, skips such holes. It looks at all slots, so it does not depend on the number of holes.
 #pragma once
 
 #include <algorithm>
@@ -29,6 +28,9 @@
 
 namespace holdfast {
 
+/// Thread safety: any thread may call the functions that replay; a lock inside admits one at a
+/// time. recover() and format() need all other threads to be out. Replayed transactions
+/// are durable in the home at return.
 template <class M>
 class LogReplayer {
  public:
@@ -48,8 +50,8 @@ class LogReplayer {
         freed_(make_array<Freed>(machine, static_cast<size_t>(logs.count))),
         sharded_(machine) {}
 
-  /// Everything up to this number has been replayed, durably.
-  /// Acquire: its slots may be stored to, after the replayer's loads from them.
+  /// The last number up to which everything has been replayed, durably. Acquire: a store to a freed
+  /// slot comes after the replayer's loads from it.
   uint64_t tail() const { return shared_->tail.load(std::memory_order_acquire); }
   const Position* freed(int thread) const { return &freed_[thread].position; }
 
@@ -69,7 +71,7 @@ class LogReplayer {
     }
   }
 
-  /// One turn of the background thread. False: there was nothing to do.
+  /// One round of the background thread. Returns false if there was nothing to do.
   bool background() {
     if (shared_->wanted.load(std::memory_order_relaxed) == 0 || !try_lock()) {
       return false;
@@ -82,8 +84,9 @@ class LogReplayer {
     return found;
   }
 
-  /// Replays, or waits for those who do, until `enough()`. The caller must be able to wait for any
-  /// transaction in flight: it is not ACTIVE and holds neither a number nor the global lock.
+  /// Replays, or waits for the thread that does, until `enough()`. The caller must be able to wait
+  /// for any transaction in flight: it is not ACTIVE and holds neither a number nor the global
+  /// lock.
   template <class Enough>
   void make_room(int self, Enough&& enough) {
     while (!enough()) {
@@ -99,7 +102,8 @@ class LogReplayer {
     }
   }
 
-  /// Replays everything up to `last`; no transaction is running. False: a number has no marker.
+  /// Replays everything up to `last` while no transaction runs. Returns false if a number has no
+  /// marker.
   bool replay_all(uint64_t last) {
     bool complete = true;
     while (!try_lock()) {
@@ -112,13 +116,13 @@ class LogReplayer {
     return complete;
   }
 
-  /// The same as a job of its own (log_replay.h).
+  /// The same work on threads of its own (log_replay.h).
   Result<ReplayReport> replay_alone(uint64_t last, const ReplayOptions& options);
 
-  /// Checks everything, then replays what is beyond the tail. Returns the last number seen.
+  /// Checks all markers and logs, then replays those beyond the tail. Returns the last number seen.
   Result<uint64_t> recover(RecoveryReport& report, int replayers);
 
-  /// The most replayers there is room for.
+  /// The most replayers that the machine has slots for.
   int most_replayers() const { return sharded_.most(); }
 
   void grown(size_t bytes) { regions_.bytes = bytes; }
@@ -139,10 +143,10 @@ class LogReplayer {
     uint64_t expected = 0;
     return shared_->lock.compare_exchange(expected, 1);
   }
-  /// Release: the next holder sees this one's batch as done.
+  /// Release: the next holder sees this batch completed.
   void unlock() { shared_->lock.store(0, std::memory_order_release); }
 
-  /// How far a replayer of replay_alone() came, and what that frees.
+  /// Result of one replayer's walk in replay_alone(): its length, and the log space that it frees.
   struct Walked {
     uint64_t transactions = 0;
     bool complete = true;
@@ -174,14 +178,14 @@ class LogReplayer {
   SlotStatistics<M>& statistics_;
   Shared* shared_;
   Freed* freed_;
-  // Belong to the holder of the lock.
+  // Belong to the lock's holder.
   ShardedReplay<M> sharded_;
   std::vector<uint64_t> peeked_;
   std::vector<DurabilityMarker> batch_;
   std::vector<uint64_t> words_;
 };
 
-/// The next durable markers in a row, into batch_.
+/// Collects the next durable markers with consecutive numbers in batch_.
 template <class M>
 void LogReplayer<M>::collect(size_t limit) {
   const uint64_t first = tail() + 1;
@@ -199,7 +203,8 @@ void LogReplayer<M>::collect(size_t limit) {
   if (peeked_.empty()) {
     return;
   }
-  machine_.fence(Site{"replay.scan"});  // words 1 to 3 of the slots are loaded after their words 0
+  // Separates the loads of the slots' words 0 from the loads of their words 1 to 3.
+  machine_.fence(Site{"replay.scan"});
   for (size_t i = 0; i < peeked_.size(); ++i) {
     const auto marker = markers_.read(first + i, peeked_[i]);
     if (!marker || marker->number != first + i) {
@@ -208,8 +213,8 @@ void LogReplayer<M>::collect(size_t limit) {
       }
       return;  // an earlier lap's marker, or one that is being replaced
     }
-    // A stored marker may not be durable yet. Were it replayed, a crash could keep the home's new
-    // bytes and lose the marker: half a transaction. Its owner says when.
+    // A stored marker may not be durable yet. If it were replayed, a crash could keep the home's
+    // new bytes and lose the marker: half a transaction. The owner announces when it is durable.
     if (!machine_.skips(Site{"replay.owner"}) && states_.works_on(marker->thread, marker->number)) {
       return;
     }
@@ -232,13 +237,15 @@ size_t LogReplayer<M>::replay(size_t limit) {
     transactions += marker.aborted ? 0 : 1;
   }
   if (bytes > 0) {
-    machine_.pfence(Site{"replay.home.fence"});  // the home is durable before the tail says so
+    // Separates the home from the tail: the home is durable before the tail covers it.
+    machine_.pfence(Site{"replay.home.fence"});
   }
   persist_tail(batch_.back().number, Site{"replay.tail"}, Site{"replay.tail.fence"});
   for (const DurabilityMarker& marker : batch_) {
     if (!marker.aborted) {
       Position& position = freed_[marker.thread].position;
-      // Only the holder of the lock writes it. Release: the owner may overwrite what was read here.
+      // Relaxed: only the lock's holder writes it. Release: the owner may overwrite the log space
+      // after this thread's loads from it.
       const uint64_t before = position.load(std::memory_order_relaxed);
       position.store(before + RedoLog<M>::taken(machine_, marker.bytes), std::memory_order_release);
     }
@@ -248,13 +255,13 @@ size_t LogReplayer<M>::replay(size_t limit) {
   return batch_.size();
 }
 
-/// The tail, durable before anything that lies behind it is reused.
+/// Stores the tail and makes it durable before any space or slot up to it is reused.
 template <class M>
 void LogReplayer<M>::persist_tail(uint64_t tail, Site site, Site fence) {
   M::store(tail_word_, encode_tail(tail));
   machine_.pwb(tail_word_, site);
   machine_.pfence(fence);
-  // Release: pairs with tail(); slots up to it may be stored to from now on.
+  // Release: pairs with tail(). Threads may store to slots up to it from now on.
   shared_->tail.store(tail, std::memory_order_release);
 }
 
@@ -293,13 +300,13 @@ Result<uint64_t> LogReplayer<M>::recover(RecoveryReport& report, int replayers) 
       return status;
     }
   }
-  // From here on bytes change. The tail moves last, so a crash in between repeats the same stores.
+  // Only stores from here on. The tail moves last, so recovery after a crash repeats the stores.
   if (replayers > 1 && !live->empty()) {
     return recover_sharded(*live, replayers, report);
   }
   uint64_t last = *tail;
   for (const DurabilityMarker& marker : *live) {
-    // The working copy was mapped before the home changed and need not show it.
+    // The working copy was mapped before the home changed, so it may lack these values.
     report.bytes +=
         apply(marker, !machine_.skips(Site{"recover.working_copy"}), Site{"recover.home"});
     report.transactions += marker.aborted ? 0 : 1;
@@ -308,20 +315,22 @@ Result<uint64_t> LogReplayer<M>::recover(RecoveryReport& report, int replayers) 
   shared_->tail.store(last, std::memory_order_relaxed);  // no other thread runs yet
   if (!live->empty()) {
     report.needed = true;
-    machine_.pfence(Site{"recover.home.fence"});  // the home is durable before the tail says so
+    // Separates the home from the tail: the home is durable before the tail covers it.
+    machine_.pfence(Site{"recover.home.fence"});
     persist_tail(last, Site{"recover.tail"}, Site{"recover.tail.fence"});
   }
   return last;
 }
 
-/// Markers beyond the tail, in order. Every slot must be empty or hold a number that belongs there.
+/// Markers beyond the tail, in order. Fails unless every slot is empty or holds a number of its
+/// own.
 template <class M>
 Result<std::vector<DurabilityMarker>> LogReplayer<M>::live_markers(uint64_t tail) const {
   std::vector<DurabilityMarker> live;
   std::optional<uint64_t> wrong;
   markers_.for_each_at_rest([&](uint64_t slot, const DurabilityMarker& marker) {
     const uint64_t number = marker.number;
-    // No number is given out before the tail has made room for it.
+    // The tail makes room for a number before a thread takes it.
     if (number == 0 || number % markers_.count() != slot || number > tail + markers_.count()) {
       wrong = wrong.value_or(slot);
     } else if (number > tail) {

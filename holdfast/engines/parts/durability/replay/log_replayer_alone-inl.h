@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replay by durability markers as a job of its own, and recovery by several threads; included by
-// log_replayer.h.
+// Replay by durability markers on threads of its own, and recovery by several threads; included
+// by log_replayer.h.
 #pragma once
 
 namespace holdfast {
 
-/// The marker of a transaction that is durable, or of a number given up.
+/// The number's marker if its transaction is durable or was aborted, else nothing.
 template <class M>
 std::optional<DurabilityMarker> LogReplayer<M>::settled(uint64_t number) const {
-  // No fence between the two looks at the slot: nobody stores to it while this is called.
+  // No fence between the two loads of the slot: no thread stores to it during this call.
   auto marker = markers_.read(number, markers_.peek(number));
   if (!marker || marker->number != number || states_.works_on(marker->thread, number)) {
     return {};
@@ -16,7 +16,7 @@ std::optional<DurabilityMarker> LogReplayer<M>::settled(uint64_t number) const {
   return marker;
 }
 
-/// A replayer's way along the array, up to `last`.
+/// One replayer's walk along the array, up to `last`.
 template <class M>
 typename LogReplayer<M>::Walked LogReplayer<M>::walk(ReplayShard<M>& shard, uint64_t last) const {
   Walked walked;
@@ -44,18 +44,18 @@ typename LogReplayer<M>::Walked LogReplayer<M>::walk(ReplayShard<M>& shard, uint
     }
   }
   for (uint64_t number = last; shard.backward() && number >= first; --number) {
-    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): it was there on the way
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): the walk forward has found it
     apply(settled(number).value());
   }
   return walked;
 }
 
-/// All parts are durable: the tail follows, and then the space is free.
+/// All shards are durable. Advances the tail durably, then frees the space.
 template <class M>
 void LogReplayer<M>::finish(const Walked& walked, uint64_t last) {
   persist_tail(last, Site{"replay.tail"}, Site{"replay.tail.fence"});
   for (int t = 0; t < logs_.count; ++t) {
-    // As in replay().
+    // Memory orders as in replay().
     Position& position = freed_[t].position;
     position.store(position.load(std::memory_order_relaxed) + walked.freed[static_cast<size_t>(t)],
                    std::memory_order_release);
@@ -78,7 +78,7 @@ Result<ReplayReport> LogReplayer<M>::replay_alone(uint64_t last, const ReplayOpt
   return report;
 }
 
-/// The end of recovery, by several threads. Everything has been checked.
+/// The last step of recovery, by several threads, after all checks.
 template <class M>
 Result<uint64_t> LogReplayer<M>::recover_sharded(const std::vector<DurabilityMarker>& live,
                                                  int replayers, RecoveryReport& report) {

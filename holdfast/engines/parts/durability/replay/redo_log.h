@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Redo logs (FUR 3.2.2): what a transaction stored, first as a volatile list of places, then, with
-// the values, in the thread's circular log in persistent memory.
+// Redo logs (FUR 3.2.2): a transaction's stores, first as a volatile list of places; then, with the
+// values, in the thread's circular log in persistent memory.
 //
 //   record  = header payload
 //   header  = one word: payload words << 40 | first byte in the heap's data, divided by 8
 //   payload = that many words
 //
-// So a single-word store takes 16 bytes, as in the paper. A transaction's records start at a cache
-// line and may wrap around the end of the log; the durability marker holds start and length.
+// A store of one word takes 16 bytes, as in the paper. A transaction's records start at a cache
+// line and may wrap around the end of the log. The durability marker holds start and length.
 #pragma once
 
 #include <array>
@@ -35,7 +35,8 @@ struct RedoRecord {
   }
 };
 
-/// Calls f(record, payload) for each record in n words. False when they do not add up.
+/// Calls f(record, payload) for each record in n words. Returns false if the lengths do not match
+/// n.
 template <class F>
 bool for_each_record(const uint64_t* words, size_t n, F&& f) {
   size_t at = 0;
@@ -50,8 +51,8 @@ bool for_each_record(const uint64_t* words, size_t n, F&& f) {
   return true;
 }
 
-/// The places a running transaction has stored to. Their values are read when it commits, so a word
-/// stored to twice is listed once where that is cheap to see.
+/// The places that a running transaction has stored to. Their values are read at commit, so a word
+/// stored to twice is listed once where that is cheap to detect. For one thread.
 class VolatileLog {
  public:
   enum class Outcome : uint8_t { added, known, full };
@@ -99,7 +100,7 @@ class VolatileLog {
   std::array<Seen, 64> seen_{};
 };
 
-/// Where the logs of all threads lie.
+/// Place of all threads' logs.
 struct RedoLogArea {
   std::byte* base = nullptr;
   size_t bytes = 0;  ///< of each log, a multiple of the line
@@ -107,7 +108,7 @@ struct RedoLogArea {
 
   std::byte* of(int thread) const { return base + static_cast<size_t>(thread) * bytes; }
 
-  /// Copies a transaction's records out, across the end of the log where they wrap.
+  /// Copies n bytes of records from `start` of the thread's log to `to`, following the wrap-around.
   template <class M>
   void read(int thread, uint64_t start, uint64_t n, std::vector<uint64_t>& to) const {
     to.resize(n / 8);
@@ -117,30 +118,29 @@ struct RedoLogArea {
   }
 };
 
-/// One thread's log, as its owner uses it. Positions count bytes since the engine started and never
-/// wrap. What an aborted transaction has written is overwritten by the next one: no marker refers
-/// to it.
+/// One thread's log, for its owner. Positions count bytes since the engine started and never wrap.
+/// The next transaction overwrites the records of an aborted one, to which no marker refers.
 template <class M>
 class RedoLog {
  public:
   using Position = typename M::template Atomic<uint64_t>;
 
-  /// `freed` is advanced by the replayer.
+  /// The replayer advances `freed`.
   RedoLog(M& machine, const RedoLogArea& area, int thread, const Position* freed)
       : machine_(machine), base_(area.of(thread)), bytes_(area.bytes), freed_(freed) {}
 
-  /// Goes on at a position where a former engine on the same log stopped: `freed` as well.
+  /// Continues at the position where a former engine stopped on this log; `freed` must equal it.
   void resume(uint64_t position) { head_ = position; }
 
   uint64_t size() const { return bytes_; }
   uint64_t head() const { return head_; }
   uint64_t start() const { return head_ % bytes_; }
-  /// Acquire: what is stored into freed space comes after the replayer's last load from it.
+  /// Acquire: a store into freed space comes after the replayer's last load from it.
   uint64_t free_bytes() const { return bytes_ - (head_ - freed_->load(std::memory_order_acquire)); }
-  /// What a transaction may take of it.
+  /// Bytes that a transaction may take.
   uint64_t room() const { return machine_.skips(Site{"fur.log.room"}) ? bytes_ : free_bytes(); }
 
-  /// Copies n bytes to the head, which stays where it is, and begins to write them back.
+  /// Copies n bytes to the head and begins to write them back. The head stays where it is.
   void write(const uint64_t* words, uint64_t n, Site site) {
     const uint64_t at = start();
     const uint64_t straight = n < bytes_ - at ? n : bytes_ - at;
@@ -150,10 +150,10 @@ class RedoLog {
     }
   }
 
-  /// The transaction just written has its marker: the next one starts at the next line.
+  /// Moves the head to the next line, once the transaction just written has its marker.
   void advance(uint64_t n) { head_ += taken(machine_, n); }
 
-  /// What n bytes of records take in a log.
+  /// Space that n bytes of records take in a log: whole lines.
   static uint64_t taken(const M& machine, uint64_t n) {
     const uint64_t line = machine.line_bytes();
     return (n + line - 1) / line * line;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Log replay as a job of its own, by one thread or several (SPHT; FUR 4.5 mentions it), whatever
-// the logs look like. Pages of the home are dealt out; each replayer walks all transactions in
-// order and stores what lies in its own pages, so that no two of them touch a line, and every word
-// gets its values in order.
+// Log replay on its own threads, one or several (SPHT; FUR 4.5 mentions it), for any kind of log.
+// Each replayer owns some pages of the home. It walks all transactions in order and stores those
+// values that lie in its own pages. So no two replayers touch the same line, and every word
+// receives its values in order.
 //
-//   replayer   walk: records in own pages to the home, pwb -> pfence -> one more is done
-//   the last   tail, pwb -> pfence -> space is free
+//   each replayer   walk: records in own pages -> home, pwb; pfence; count itself as done
+//   the last one    tail, pwb; pfence; space is free
 //
-// The durable tail moves once, when everything is in the home. A crash before leaves it where it
-// was, whatever has reached the home by then: replay stores the values that the logs hold, from the
-// old tail to the end, so it comes to the same result however often it is begun.
+// The durable tail moves once, when the home has everything. After a crash before that, the tail is
+// the old one. Replay from it stores the logs' values again, so the result does not depend on how
+// often replay begins.
 //
-// With filter a replayer walks twice: forward to find the end, and back from there, storing each
-// word the first time it is met. What is left out was overwritten within the range, which is made
-// durable as a whole.
+// With `filter` a replayer walks twice: forward to find the end, and then backward, storing each
+// word when it first meets it. The values it skips were overwritten within the range, and the range
+// becomes durable as a whole.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@
 
 namespace holdfast {
 
-/// One replayer's part of the home.
+/// One replayer's part of the home. For one thread.
 template <class M>
 class ReplayShard {
  public:
@@ -43,14 +43,15 @@ class ReplayShard {
         written_(written),
         to_working_copy_(to_working_copy) {}
 
-  /// Newest first.
+  /// True if transactions come newest first.
   bool backward() const { return written_ != nullptr; }
   uint64_t logged() const { return logged_; }
   uint64_t stored() const { return stored_; }
-  /// For the caller to read a transaction's records into.
+  /// Buffer into which the caller reads a transaction's records.
   std::vector<uint64_t>& words() { return words_; }
 
-  /// Stores what of the records in words() lies in this shard, and begins to write it back.
+  /// Stores the values of the records in words() that lie in this shard, and begins to write them
+  /// back.
   void apply(Site site) {
     if (!backward()) {
       for_each_record(words_.data(), words_.size(), [&](RedoRecord r, const uint64_t* payload) {
@@ -64,7 +65,7 @@ class ReplayShard {
     for_each_record(words_.data(), words_.size(), [&](RedoRecord r, const uint64_t* payload) {
       records_.push_back({r, payload});
     });
-    for (size_t i = records_.size(); i-- > 0;) {  // within a transaction too, the last one counts
+    for (size_t i = records_.size(); i-- > 0;) {  // also within a transaction, the last value wins
       for_each_part(records_[i].record, records_[i].payload,
                     [&](uint64_t offset, const uint64_t* from, uint64_t n) {
                       store_unwritten(offset, from, n, site);
@@ -78,7 +79,7 @@ class ReplayShard {
     const uint64_t* payload;
   };
 
-  /// f(offset, payload, bytes) for the parts in own pages.
+  /// Calls f(offset, payload, bytes) for the parts of a record in own pages.
   template <class F>
   void for_each_part(RedoRecord r, const uint64_t* payload, F&& f) {
     for (uint64_t done = 0; done < r.bytes;) {
@@ -102,7 +103,7 @@ class ReplayShard {
   }
 
   void store_unwritten(uint64_t offset, const uint64_t* from, uint64_t n, Site site) {
-    uint64_t run = 0;  // bytes behind the last word that was written already
+    uint64_t run = 0;  // bytes since the last word that had been written already
     for (uint64_t at = 0; at <= n; at += 8) {
       if (at < n && written_->first(offset + at)) {
         run += 8;
@@ -125,19 +126,21 @@ class ReplayShard {
   std::vector<Found> records_;
 };
 
-/// The threads of one replay, and who of them is the last. Runs outside run_threads.
+/// Runs the threads of one replay. Call it outside run_threads; one replay at a time.
 template <class M>
 class ShardedReplay {
  public:
   explicit ShardedReplay(M& machine) : machine_(machine), written_(machine) {}
 
-  /// The most replayers there is room for.
+  /// The most replayers that the machine has slots for.
   int most() const { return std::max(1, machine_.slots() - kOtherSlots); }
 
-  /// Calls walk(shard) once on each replayer's thread, and finish(walked) on that of the last one
-  /// whose part is durable. What walk returns has `transactions`, how far it came, and `complete`,
-  /// false when it met one in flight; then, or if not all came equally far, nothing is finished,
-  /// and the result is Code::misuse. Recovery stores to the working copy, too.
+  /// Calls walk(shard) once on each replayer's thread. The last replayer whose shard is durable
+  /// calls finish(walked) on its thread.
+  /// The result of walk has `transactions`, the length of the walk, and `complete`, false if it met
+  /// a transaction in flight. If a walk is incomplete, or their lengths differ, finish() is not
+  /// called and the result is Code::misuse. Code::too_many_threads for more than most() replayers.
+  /// Recovery also stores to the working copy (`to_working_copy`).
   template <class Walk, class Finish>
   Result<ReplayReport> run(const Regions& regions, const ReplayOptions& options, Walk&& walk,
                            Finish&& finish, bool to_working_copy = false) {
@@ -153,7 +156,8 @@ class ShardedReplay {
     if (done_ == nullptr) {
       done_ = make_array<Word>(machine_, 1);
     }
-    done_->store(0, std::memory_order_relaxed);  // the threads are begun afterwards
+    // Relaxed: the threads start afterwards, which orders the store before their accesses.
+    done_->store(0, std::memory_order_relaxed);
     ReplayReport report;
     std::vector<Part> parts(static_cast<size_t>(n));
     bool finished = false;
@@ -162,10 +166,11 @@ class ShardedReplay {
       ReplayShard<M> shard(machine_, regions, number, n, options.filter ? &written_ : nullptr,
                            to_working_copy);
       auto walked = walk(shard);
-      machine_.pfence(Site{"replay.shard.fence"});  // this part is durable before it counts
+      // Separates this shard's values from the count: they are durable before the shard counts.
+      machine_.pfence(Site{"replay.shard.fence"});
       parts[static_cast<size_t>(number)] = {walked.transactions, walked.complete, shard.logged(),
                                             shard.stored()};
-      // Sequentially consistent: who finds all others done sees what they have found.
+      // Sequentially consistent: the thread that completes the count sees all others' `parts`.
       const bool last = done_->fetch_add(1) + 1 == static_cast<uint64_t>(n);
       if ((last && agree(parts)) || machine_.skips(Site{"replay.shard.last"})) {
         finish(walked);
@@ -188,7 +193,7 @@ class ShardedReplay {
 
  private:
   using Word = typename M::template Atomic<uint64_t>;
-  /// The caller's and the background thread's.
+  /// The slots of the calling thread and of the background thread.
   static constexpr int kOtherSlots = 2;
 
   struct Part {
@@ -206,7 +211,7 @@ class ShardedReplay {
 
   M& machine_;
   WrittenWords<M> written_;
-  Word* done_ = nullptr;  // made when it is first needed
+  Word* done_ = nullptr;  // allocated at first use
 };
 
 }  // namespace holdfast

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every thread's transaction is doing (FUR 3.1, 3.2.1): the only thing transactions of
-// different threads tell each other. Two arrays, so that read-only transactions, which touch only
-// the first, do not invalidate the lines that the durability wait scans.
+// The state of every thread's transaction under FUR (3.1, 3.2.1), through which transactions of
+// different threads coordinate. There are two arrays. Read-only transactions touch only the first,
+// so they do not invalidate the lines that the durability wait scans.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,16 @@
 
 namespace holdfast {
 
-/// Activity of slot s: a count that is odd while a transaction of s is ACTIVE. The count does what
-/// the paper's time stamp does there: it tells one transaction from the same thread's next one.
+/// The states of all slots:
 ///
-/// Durability of slot s: 0 (INACTIVE), or {NON_DURABLE, stamp} as 2 * stamp + 1.
+///   activity    a count that is odd while a transaction of the slot is ACTIVE. It replaces the
+///               paper's time stamp: it distinguishes a transaction from the same thread's next
+///               one.
+///   durability  0 (INACTIVE), or {NON_DURABLE, stamp} as 2 * stamp + 1
+///   number      the transaction's place in the durability-marker array, from the moment it takes
+///               it until it is durable there; else 0
 ///
-/// Number of slot s: its place in the durability-marker array while it holds one that it has not
-/// made durable yet, else 0.
+/// Thread safety: a thread changes only its own slot; every thread may wait for others.
 template <class M>
 class StateArray {
  public:
@@ -33,16 +36,16 @@ class StateArray {
 
   int slots() const { return slots_; }
 
-  /// ACTIVE. The caller fences before its first load: the store must be visible before it, or a
-  /// committer could miss the transaction whose data it is about to change (Dekker).
+  /// Sets ACTIVE. The caller fences before its first load, so that the store is visible first.
+  /// Otherwise a committer could miss the transaction whose data it is about to change (Dekker).
   void activate(int slot) {
     Word& word = activity_[slot].count;
     // Relaxed: only this thread writes the word, and the caller's fence orders the store.
     word.store(word.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
-  /// INACTIVE. Release: the transaction's loads are complete and its stores protected (they own
-  /// their lines) before a committer stops waiting for it.
+  /// Sets INACTIVE. Release: the transaction's loads are complete and its stores protected (they
+  /// own their lines) before a committer stops waiting for it.
   void deactivate(int slot) {
     Word& word = activity_[slot].count;
     const uint64_t count = word.load(std::memory_order_relaxed);  // only this thread writes it
@@ -51,13 +54,13 @@ class StateArray {
     }
   }
 
-  /// Waits for every other transaction that is active now; leaves early once `stop()` holds.
+  /// Waits for every other transaction that is ACTIVE now. Returns early once `stop()` holds.
   /// `scratch` has room for slots() words.
   template <class Stop>
   void await_active(int self, uint64_t* scratch, Stop&& stop, Site site) {
     const int n = machine_.skips(site) ? 0 : scan_end();
     for (int s = 0; s < n; ++s) {
-      // Sequentially consistent: not before the caller's own fence or read-modify-write.
+      // Sequentially consistent: stays behind the caller's own fence or read-modify-write.
       scratch[s] = activity_[s].count.load();
     }
     for (int s = 0; s < n; ++s) {
@@ -70,22 +73,22 @@ class StateArray {
     }
   }
 
-  /// Says that this slot's transaction owns number `number` of the marker array.
+  /// Announces that this slot's transaction owns `number` of the marker array.
   void take_number(int slot, uint64_t number) {
-    // Release: the replayer, which learns of the number from the marker, must not miss it.
+    // Release: the replayer learns of the number from the marker, and must then see this store.
     durability_[slot].number.store(number, std::memory_order_release);
   }
 
-  /// NON_DURABLE. Release: it follows the isolation wait. What makes it precede the transaction's
-  /// data is the hardware commit, which comes after it and is itself a release.
+  /// Sets NON_DURABLE. Release: the store follows the isolation wait. It precedes the transaction's
+  /// data, because the hardware commit comes after it and is itself a release.
   void publish_non_durable(int slot, uint64_t stamp) {
     if (!machine_.skips(Site{"fur.non_durable"})) {
       durability_[slot].state.store(2 * stamp + 1, std::memory_order_release);
     }
   }
 
-  /// INACTIVE again. Release: the marker's fence (or, after an abort, nothing) lies before it, and
-  /// others take this to mean that the transaction is durable.
+  /// Sets INACTIVE again. Release: the marker's fence comes before it (after an abort, nothing
+  /// does). Other threads take INACTIVE to mean that the transaction is durable.
   void settle(int slot) {
     Durable& d = durability_[slot];
     if (d.state.load(std::memory_order_relaxed) != 0) {  // only this thread writes it
@@ -102,8 +105,9 @@ class StateArray {
         continue;
       }
       const Word& word = durability_[s].state;
-      // Acquire: what the wait ends with happened before. Later incarnations carry larger stamps,
-      // so re-reading instead of comparing with a snapshot waits for no transaction more.
+      // Acquire: after the wait, everything that the other transaction did before its store
+      // happened before. Reloading instead of comparing with a snapshot adds no wait, because the
+      // thread's later transactions have larger stamps.
       uint64_t state = word.load(std::memory_order_acquire);
       while (is_non_durable(state) && state / 2 <= key) {
         state = machine_.wait_while(word, state);
@@ -127,13 +131,14 @@ class StateArray {
     }
   }
 
-  /// Whether slot s still works on number `number`: its marker may be stored but not durable.
+  /// True while slot s works on `number`: its marker may be stored but not durable.
   bool works_on(int slot, uint64_t number) const {
+    // Acquire: pairs with take_number() and settle().
     return durability_[slot].number.load(std::memory_order_acquire) == number;
   }
 
-  /// Waits until nobody works on `number`, if somebody is known to.
-  /// False: nobody was; the owner has just taken it and not said so, or has just finished.
+  /// Waits until no other thread works on `number`. Returns false if it found none: either the
+  /// owner has just taken the number without announcing it yet, or it has just finished.
   bool await_number(int self, uint64_t number) {
     const int n = scan_end();
     for (int s = 0; s < n; ++s) {

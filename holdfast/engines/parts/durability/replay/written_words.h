@@ -9,19 +9,19 @@
 
 namespace holdfast {
 
-/// Which words of the data have been written in the replay that goes on: a bit for each, in the
-/// machine's volatile memory. A page's bits belong to whoever the page belongs to, so threads that
-/// share out pages share no word here. They are cleared when the page is first met.
+/// The words of the data that the current replay has written: one bit for each, in the machine's
+/// volatile memory. A page's bits belong to the replayer that owns the page, so replayers share no
+/// word here. They are cleared when a replay first meets the page.
 template <class M>
 class WrittenWords {
  public:
   explicit WrittenWords(M& machine) : machine_(machine) {}
 
-  /// A new replay, over `bytes` of data. No thread is in first().
+  /// Begins a replay over `bytes` of data. No thread may be in first().
   void begin(size_t bytes) {
     const size_t pages = (bytes + kPageBytes - 1) / kPageBytes;
     if (pages > pages_) {
-      // What was there before stays with the machine: room for twice as much bounds that.
+      // The machine keeps the old tables. Doubling the size bounds their sum.
       pages_ = std::max(pages, 2 * pages_);
       met_ = make_array<uint64_t>(machine_, pages_);
       bits_ = make_array<uint64_t>(machine_, pages_ * kWordsOfBits);
@@ -29,7 +29,7 @@ class WrittenWords {
     ++replay_;
   }
 
-  /// Notes the word at `offset`. False: it had been noted.
+  /// Notes the word at `offset`. Returns true the first time.
   bool first(uint64_t offset) {
     const uint64_t page = offset / kPageBytes;
     uint64_t* const bits = bits_ + page * kWordsOfBits;
@@ -51,7 +51,7 @@ class WrittenWords {
 
   M& machine_;
   size_t pages_ = 0;
-  uint64_t* met_ = nullptr;  // by page: the replay that has cleared its bits
+  uint64_t* met_ = nullptr;  // by page: the last replay that has met it and cleared its bits
   uint64_t* bits_ = nullptr;
   uint64_t replay_ = 0;
 };

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every thread's transaction is doing, as SI-HTM tells it (PPoPP 2019; FUR 2.2): INACTIVE;
-// ACTIVE, so that it may load and store; or COMPLETED, which is an update that has made its last
-// access and waits until it may commit.
+// The state of every thread's transaction in SI-HTM's commit protocol (PPoPP 2019; FUR 2.2).
+//
+//   INACTIVE    no transaction runs
+//   ACTIVE      the transaction may load and store
+//   COMPLETED   an update has made its last access and waits until it may commit
 #pragma once
 
 #include <algorithm>
@@ -13,8 +15,11 @@
 
 namespace holdfast {
 
-/// A count per thread: 4 k is INACTIVE, 4 k + 1 ACTIVE, 4 k + 2 COMPLETED. The count does what the
-/// paper's time stamp does there: it tells one transaction from the same thread's next one.
+/// The states of all slots. A slot's word is a count: 4 k is INACTIVE, 4 k + 1 ACTIVE, 4 k + 2
+/// COMPLETED. The count replaces the paper's time stamp: it distinguishes a transaction from the
+/// same thread's next one.
+///
+/// Thread safety: a thread changes only its own slot's state; every thread may wait for others.
 template <class M>
 class CommitStates {
  public:
@@ -23,21 +28,21 @@ class CommitStates {
         slots_(slots),
         states_(make_array<State>(machine, static_cast<size_t>(slots))) {}
 
-  /// ACTIVE. The caller fences before its first load: the store must be visible before it, or a
-  /// committer could miss the transaction whose data it is about to change (Dekker).
+  /// Sets ACTIVE. The caller fences before its first load, so that the store is visible first.
+  /// Otherwise a committer could miss the transaction whose data it is about to change (Dekker).
   void activate(int slot) {
     // Relaxed: only this thread writes the word, and the caller's fence orders the store.
     word(slot).store(count(slot) + kActive, std::memory_order_relaxed);
   }
 
-  /// COMPLETED. Release: the body's stores own their lines and its loads are done. The caller
-  /// fences before it looks at the others.
+  /// Sets COMPLETED. Release: the body's loads are done, and its stores own their lines. The caller
+  /// fences before it scans the others.
   void complete(int slot) {
     word(slot).store(count(slot) - kActive + kCompleted, std::memory_order_release);
   }
 
-  /// INACTIVE. Release: the transaction's loads are done, or its stores published, before others
-  /// stop waiting for it.
+  /// Sets INACTIVE. Release: the transaction's loads are done, or its stores published, before
+  /// others stop waiting for it.
   void leave(int slot) {
     const uint64_t now = count(slot);
     if (now % kStep != 0) {
@@ -45,14 +50,14 @@ class CommitStates {
     }
   }
 
-  /// The isolation wait: for every other transaction that is ACTIVE now. Leaves early once `stop()`
-  /// holds.
+  /// The isolation wait: waits for every other transaction that is ACTIVE now. Returns early once
+  /// `stop()` holds. `scratch` has a word per slot.
   template <class Stop>
   void await_active(int self, uint64_t* scratch, Stop&& stop, Site site) {
     await(self, scratch, stop, site, [](uint64_t state) { return state % kStep == kActive; });
   }
 
-  /// The lock holder's: for every other transaction, COMPLETED ones included, so that nothing
+  /// The lock holder's wait: for every other transaction, COMPLETED ones included, so that none
   /// commits under the lock.
   void await_all(int self, uint64_t* scratch, Site site) {
     const auto never = [] { return false; };
@@ -70,20 +75,20 @@ class CommitStates {
   };
 
   Word& word(int slot) const { return states_[slot].count; }
-  /// One's own: relaxed.
+  /// For the own slot. Relaxed: only this thread writes the word.
   uint64_t count(int slot) const { return word(slot).load(std::memory_order_relaxed); }
 
   template <class Stop, class Busy>
   void await(int self, uint64_t* scratch, Stop&& stop, Site site, Busy&& busy) {
     const int n = machine_.skips(site) ? 0 : std::min(machine_.active_slots(), slots_);
     for (int s = 0; s < n; ++s) {
-      scratch[s] = word(s).load();  // sequentially consistent: not before the caller's fence
+      scratch[s] = word(s).load();  // sequentially consistent: stays behind the caller's fence
     }
     for (int s = 0; s < n; ++s) {
       if (s == self) {
         continue;
       }
-      // Until it changes to a state that is nothing to wait for, or to another transaction's.
+      // Until the state needs no wait any more, or belongs to the thread's next transaction.
       uint64_t now = scratch[s];
       while (busy(now) && now / kStep == scratch[s] / kStep && !stop()) {
         now = machine_.wait_while(word(s), now);

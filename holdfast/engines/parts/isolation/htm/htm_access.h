@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a Field does under an engine whose transactions run in hardware: the path from a load or
-// store of the application to the machine.
+// Isolation by hardware transactions: the path from a Field's load or store to the machine, for
+// engines whose transactions run in hardware.
 #pragma once
 
 #include <exception>
@@ -14,15 +14,16 @@
 
 namespace holdfast {
 
-/// One thread's transaction, and what it keeps between transactions. An engine's own thread derives
-/// from it and may hide storing() and stored(), which HtmAccess calls around every store.
+/// One thread's transaction, and the memory it keeps between transactions. An engine derives its
+/// own thread from it and may hide storing() and stored(), which HtmAccess calls around every
+/// store.
 template <class M>
 struct alignas(2 * kLineBytes) HtmThread : Context {
   using Machine = M;
   enum class Path : uint8_t {
     outside,      ///< read-only: no hardware transaction, nothing tracked
     transaction,  ///< inside a hardware transaction
-    locked,       ///< under the global lock, everybody else stands still
+    locked,       ///< under the global lock, while all other transactions stand still
   };
 
   HtmThread(M& machine, int own_slot)
@@ -49,11 +50,11 @@ struct alignas(2 * kLineBytes) HtmThread : Context {
     undo.clear();
   }
 
-  /// Before and after n bytes at p are stored.
+  /// HtmAccess calls these before and after it stores n bytes at p.
   void storing(const void* /*p*/, size_t /*n*/) {}
   void stored(const void* /*p*/, size_t /*n*/) {}
 
-  /// Keeps the old values of the words under [p, p + n): the lock gives no rollback.
+  /// Saves the old values of the words under [p, p + n), because the lock gives no roll-back.
   void save(void* p, size_t n) {
     const auto first = reinterpret_cast<uintptr_t>(p) & ~uintptr_t{7};
     const auto end = reinterpret_cast<uintptr_t>(p) + n;
@@ -63,14 +64,14 @@ struct alignas(2 * kLineBytes) HtmThread : Context {
     }
   }
 
-  /// Puts the saved values back, newest first.
+  /// Restores the saved values, newest first.
   void roll_back() {
     for (auto old = undo.rbegin(); old != undo.rend(); ++old) {
       htm->outside_store(old->at, old->value);
     }
     undo.clear();
   }
-  /// Fails the transaction even if the body goes on.
+  /// Throws `why` and makes the transaction fail even if the body swallows it.
   template <class X>
   [[noreturn]] void leave_body(const X& why) {
     nested_failure = std::make_exception_ptr(why);
@@ -78,8 +79,8 @@ struct alignas(2 * kLineBytes) HtmThread : Context {
   }
 };
 
-/// The static part of an engine. The transaction is found in M::context(), which may also belong to
-/// another heap, and even to another engine: covers() needs only the common part of it.
+/// The static functions of an engine. The transaction in M::context() may belong to another heap,
+/// or even to another engine; covers() needs only the common part of it.
 template <class T, Tracking kTracking>
 class HtmAccess {
  public:
@@ -90,7 +91,7 @@ class HtmAccess {
   template <class Value>
   static Value load(const Value* p) {
     const auto* context = static_cast<const Context*>(M::context());
-    // The first byte tells: no object lies half in a heap.
+    // The first byte decides: no object lies partly inside a heap.
     if (context == nullptr || !context->covers(bytes_at(p), 1)) [[unlikely]] {
       return M::load(p);
     }
@@ -142,9 +143,9 @@ class HtmAccess {
     t->stored(to, n);
   }
 
-  /// Puts the lines of [p, p + n) into the write set by storing what is there. Nothing is logged:
-  /// the bytes do not change, and nobody else can change them meanwhile. Where loads are tracked,
-  /// and in read-only transactions, which see a snapshot, there is nothing to do.
+  /// Adds the lines of [p, p + n) to the write set by storing their own content. It logs nothing:
+  /// the bytes do not change, and no other thread can change them meanwhile. It does nothing where
+  /// loads are tracked, and in read-only transactions, which see a snapshot.
   static void promote(const void* p, size_t n) {
     auto* const context = static_cast<Context*>(M::context());
     if (kTracking == Tracking::all || n == 0 || context == nullptr ||
@@ -165,7 +166,7 @@ class HtmAccess {
     }
   }
 
-  static void fresh(const void* /*p*/, size_t /*n*/) {}  // a redo log has no use for it
+  static void fresh(const void* /*p*/, size_t /*n*/) {}  // of no use to a redo log
 
  private:
   static Thread* writing(const void* p, size_t n) {

@@ -8,12 +8,13 @@
 
 namespace holdfast {
 
-/// The single global lock that hardware transactions with tracked loads subscribe to: each loads a
-/// word that the holder stores to, so that taking the lock dooms all that run, and who begins under
-/// it gives up. (Transactions that do not track loads use GlobalLock, and announce themselves.)
+/// The single global lock that hardware transactions with tracked loads subscribe to. Each
+/// transaction loads a word that the holder stores to. Taking the lock therefore dooms all running
+/// transactions, and a transaction that begins under it gives up. (Transactions that do not track
+/// loads announce themselves and use GlobalLock.)
 ///
-/// Two words: `word` keeps takers apart, `flag` is what transactions load. A plain word, because
-/// `soft` transactions learn only of stores made with outside_store().
+/// Two words: `word` excludes other takers, `flag` is loaded by transactions. The flag is no
+/// Atomic, because `soft` transactions notice only stores made with outside_store().
 template <class M>
 class SubscribedLock {
  public:
@@ -21,7 +22,7 @@ class SubscribedLock {
 
   explicit SubscribedLock(M& machine) : machine_(machine), line_(make_array<Line>(machine, 1)) {}
 
-  /// Acquire: who finds it free sees everything its last holder did.
+  /// Acquire: a caller that finds the lock free sees every store of its last holder.
   void await_free() {
     while (line_->word.load(std::memory_order_acquire) != 0) {
       const PhaseScope<M> waiting(Phase::lock_wait);
@@ -29,10 +30,10 @@ class SubscribedLock {
     }
   }
 
-  /// Sequentially consistent: not before the caller's fence.
+  /// Sequentially consistent: stays behind the caller's fence.
   bool held() const { return line_->word.load() != 0; }
 
-  /// First thing in a hardware transaction. Throws HtmAbort if the lock is held.
+  /// Must come first in a hardware transaction. Throws HtmAbort if the lock is held.
   void subscribe(Htm& htm) {
     if (!machine_.skips(Site{"lock.subscribe"}) && htm.load(&line_->flag) != 0) {
       htm.abort();
@@ -46,13 +47,15 @@ class SubscribedLock {
       expected = 0;
     }
     htm.outside_store(&line_->flag, uint64_t{1});
-    // The store is visible, so every transaction is doomed or over, before the holder's first load.
+    // Separates the flag's store from the holder's first load: before that load, every transaction
+    // is doomed or over.
     machine_.fence(Site{"lock.fence"});
   }
 
-  /// Releases: whoever begins afterwards sees the holder's stores. Outside stores become visible in
-  /// program order, that to the flag last (total store order; `soft` releases line by line). The
-  /// flag before the word: who finds the word free should not find the flag set.
+  /// Release: a transaction that finds the word free sees the holder's stores. Outside stores
+  /// become visible in program order (total store order; `soft` releases line by line), so the
+  /// flag's store follows the data. The flag changes before the word, so that a transaction that
+  /// finds the word free does not find the flag set.
   void release(Htm& htm) {
     htm.outside_store(&line_->flag, uint64_t{0});
     line_->word.store(0, std::memory_order_release);
