@@ -1,77 +1,85 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <bit>
+#include <boost/histogram/histogram.hpp>
+#include <boost/histogram/storage_adaptor.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 
 namespace holdfast {
 
-/// Counts durations in buckets whose width is at most a sixteenth of their value: 8 KiB per thread,
-/// two instructions per entry, percentiles right to about 6 %.
+/// Counts durations, for percentiles right to 0.4 %. Takes 60 KiB.
+///
+/// Boost.Histogram counts. Its logarithmic axis takes a logarithm per entry, as long as a short
+/// operation takes, so the axis here is log-linear, as HdrHistogram's: 128 buckets of equal width
+/// for each power of two.
+///
+/// Thread safety: none; each thread has its own, and += adds them up.
 class Histogram {
  public:
-  void add(uint64_t value) { ++buckets_[index(value)], ++count_; }
+  void add(uint64_t value) { counts_(value), ++count_; }
 
   Histogram& operator+=(const Histogram& other) {
-    for (size_t i = 0; i < kBuckets; ++i) {
-      buckets_[i] += other.buckets_[i];
-    }
+    counts_ += other.counts_;
     count_ += other.count_;
     return *this;
   }
 
   uint64_t count() const { return count_; }
 
-  /// The value below or at which `share` (0 to 1) of all entries lie, as the middle of its bucket;
-  /// 0 when there are none.
+  /// The smallest value that at least `share` (0 to 1) of all entries do not exceed, as the middle
+  /// of its bucket; 0 when there are no entries.
   double percentile(double share) const {
-    if (count_ == 0) {
-      return 0;
-    }
     const double rank = share * static_cast<double>(count_);
     double seen = 0;
-    size_t last = 0;
-    for (size_t i = 0; i < kBuckets; ++i) {
-      if (buckets_[i] == 0) {
+    int last = 0;
+    for (int i = 0; i < LogLinearAxis::kBuckets && count_ != 0; ++i) {
+      const uint64_t here = counts_.at(i);
+      if (here == 0) {
         continue;
       }
       last = i;
-      seen += static_cast<double>(buckets_[i]);
+      seen += static_cast<double>(here);
       if (seen >= rank) {
         break;
       }
     }
-    return middle(last);
+    return LogLinearAxis().value(last);
   }
 
  private:
-  static constexpr unsigned kBits = 4;  // buckets per power of two: 16
-  static constexpr size_t kBuckets = (64 - kBits + 1) << kBits;
+  /// Values below 2^(kBits+1) have buckets of their own. Above, the kBits bits after the leading
+  /// one choose the bucket within their power of two.
+  struct LogLinearAxis {
+    static constexpr unsigned kBits = 7;
+    static constexpr int kBuckets = (64 - kBits + 1) << kBits;
 
-  // Values below 2^(kBits+1) have buckets of their own; above, the top kBits after the leading one
-  // choose the bucket within their power of two.
-  static size_t index(uint64_t value) {
-    const auto width = static_cast<unsigned>(std::bit_width(value));
-    if (width <= kBits + 1) {
-      return value;
+    int index(uint64_t value) const {
+      const auto width = static_cast<unsigned>(std::bit_width(value));
+      if (width <= kBits + 1) {
+        return static_cast<int>(value);
+      }
+      const unsigned shift = width - kBits - 1;
+      return static_cast<int>((uint64_t{shift} << kBits) + (value >> shift));
     }
-    const unsigned shift = width - kBits - 1;
-    return (static_cast<size_t>(shift) << kBits) + (value >> shift);
-  }
+    int size() const { return kBuckets; }
+    bool operator==(const LogLinearAxis&) const { return true; }
 
-  static double middle(size_t index) {
-    if (index < (2U << kBits)) {
-      return static_cast<double>(index);
+    /// The middle of a bucket.
+    double value(int bucket) const {
+      if (bucket < (2 << kBits)) {
+        return bucket;
+      }
+      const int shift = (bucket >> kBits) - 1;
+      const auto low = static_cast<uint64_t>((bucket & ((1 << kBits) - 1)) | (1 << kBits)) << shift;
+      return static_cast<double>(low) + static_cast<double>(uint64_t{1} << shift) / 2;
     }
-    const size_t shift = (index >> kBits) - 1;
-    const uint64_t low = static_cast<uint64_t>((index & ((1U << kBits) - 1)) | (1U << kBits))
-                         << shift;
-    return static_cast<double>(low) + static_cast<double>(uint64_t{1} << shift) / 2;
-  }
+  };
 
-  std::array<uint64_t, kBuckets> buckets_{};
+  boost::histogram::histogram<std::tuple<LogLinearAxis>, boost::histogram::dense_storage<uint64_t>>
+      counts_{LogLinearAxis{}};
   uint64_t count_ = 0;
 };
 
