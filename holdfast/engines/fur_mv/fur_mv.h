@@ -3,36 +3,40 @@
 // FUR-MV: the durability of FUR (EuroSys 2026, 3.2 and 3.3) over multi-versioning in software, for
 // computers without hardware transactional memory.
 //
-// Idea      Readers take the newest snapshot of which everything is durable, and find its versions
-//           without locks: they never wait, never abort, and execute no fence. Updates read the
-//           newest snapshot, buffer what they store, and commit under locks of stripes (first
-//           committer wins); redo logs and durability markers are FUR's.
+// Idea      A reader takes the newest snapshot that is durable as a whole, and finds its versions
+//           without locks: readers never wait, never abort, and execute no fence. An update reads
+//           the newest snapshot, buffers its stores, and commits under locks of stripes (first
+//           committer wins). Redo logs and durability markers are FUR's.
 // Area      NumberedLog's: header | tail | durability markers | one circular redo log per thread
 // Read      pin; s = D, the number up to which all transactions are durable; body; unpin.
 // Update    pin; s = last number given out; body. Lock the stripes stored to, in order; a number
-//           beyond s on one of them aborts; number c; NON_DURABLE; old values -> versions, new ones
-//           in place; unlock. Then log, pwb; pfence; wait for all NON_DURABLE up to s; marker, pwb;
-//           pfence; settled. Before it returns: wait for all up to c, D := c.
-// Recovery  replay the logs of all durable markers beyond the tail in the order of their numbers.
+//           beyond s on one of them aborts. Take number c; NON_DURABLE; old values -> versions, new
+//           ones in place; unlock. Then log, pwb; pfence; wait for all NON_DURABLE up to s; marker,
+//           pwb; pfence; settled. Before the return: wait for all up to c, D := c.
+// Recovery  Replay the logs of all durable markers beyond the tail, in the order of their numbers.
 // Persists  ceil(16 N / line) + 1 pwb and 2 pfence per update of N words; none per read.
 //
-// Why it is right
-//  - Snapshots. c is taken under the locks. An update that reads s >= c therefore finds the stripe
-//    locked, and waits, or the new value. D >= c only when c's values are in place, so a reader of
-//    snapshot D has nothing to wait for, and a locked stripe cannot be of its snapshot.
-//  - What a reader returns is durable before it begins. What an update has read or replaced (first
-//    committer wins: the last number on a stripe it stores to is <= s) is durable before its marker
-//    is stored. So after any crash the survivors are closed under reads and overwrites, and
-//    replaying them in the order of their numbers is a history with snapshot isolation.
-//  - NON_DURABLE, with a lower bound for c, is visible before c is taken. So whoever has number c,
-//  or
-//    reads it as snapshot, finds all smaller numbers that are not durable.
-//  - Updates wait for smaller numbers only, and numbers are taken after all locks: no cycles. After
-//    a number is taken nothing can fail: no gaps, no abort markers.
-//  - Acknowledged updates are in every later snapshot: D >= c before update() returns. That is one
-//    wait more than FUR has, at a place where nobody waits for this transaction. Updates without
-//    stores, and attempts that lost a conflict, wait for all up to s, and advance D as well: what
-//    their bodies have seen is in every later snapshot.
+// Why it is correct
+//  - Snapshots. An update takes c under its locks. So another update that reads s >= c finds the
+//    stripe locked, and waits, or finds the new value. D >= c only once c's values are in place. So
+//    a reader of snapshot D need not wait: the holder of a locked stripe is not in its snapshot.
+//  - Durability. Everything a reader returns is durable before the reader begins. Everything an
+//    update has read or replaced is durable before the update stores its marker. (First committer
+//    wins: the last number on a stripe it stores to is <= s.) So after any crash the survivors are
+//    closed under reads and overwrites. Their replay in the order of their numbers is a history
+//    with snapshot isolation.
+//  - Order of publication. NON_DURABLE, with a lower bound for c, is visible before c is taken. So
+//    a transaction that has number c, or reads it as its snapshot, finds all smaller numbers that
+//    are not durable.
+//  - Progress. Updates wait for smaller numbers only, and take numbers after all locks: no cycles.
+//    After the number is taken nothing can fail: no gaps, no abort markers.
+//  - Real time. Acknowledged updates are in every later snapshot, because D >= c before update()
+//    returns. That is one wait more than FUR has, at a point where no thread waits for this
+//    transaction. Updates without stores, and attempts that lost a conflict, wait for all up to s
+//    and advance D as well, so that every later snapshot has everything their bodies have seen.
+//
+// Differences from the paper
+//  - FUR isolates with hardware transactions; this engine isolates with versions and stripe locks.
 #pragma once
 
 #include <algorithm>
@@ -48,6 +52,8 @@
 
 namespace holdfast {
 
+/// The engine; see Engine in engine.h for the contract. Readers cost no fence and no wait. Old
+/// versions live in volatile memory, which grows while a long reader needs them.
 template <class M>
 class FurMv : public FurMvAccess<M> {
  public:
@@ -167,12 +173,13 @@ typename FurMv<M>::Outcome FurMv<M>::attempt(Thread& t, FunctionRef<void()> body
   M::phase(Phase::execute);
   t.prepare(Context::Mode::update);
   pins_.pin(t.slot);
-  // Sequentially consistent: what is in place by then, or locked, is seen by the loads that follow.
+  // Sequentially consistent: loads that follow find each value up to this number in place, or its
+  // stripe locked.
   t.snapshot = log_.last_number();
   const std::exception_ptr failure = run_body<M>(t, body);
   if (failure || t.writes.empty()) {
     pins_.unpin(t.slot);
-    // What the body has read leaves the heap with its result, or with its exception.
+    // The body's result, or its exception, takes what it has read out of the heap.
     await_all(t, t.snapshot, Site{"furmv.no_store.durability_wait"});
     if (failure) {
       counts(t).user_aborts += 1;
@@ -193,7 +200,7 @@ typename FurMv<M>::Outcome FurMv<M>::attempt(Thread& t, FunctionRef<void()> body
   }
   if (!lock_stripes(t)) {
     pins_.unpin(t.slot);
-    // The attempt is over, but its body may have told what it has seen.
+    // The attempt is over, but its body may have revealed what it has read.
     await_all(t, t.snapshot, Site{"furmv.conflict.durability_wait"});
     return Outcome::conflict;
   }
@@ -205,8 +212,8 @@ typename FurMv<M>::Outcome FurMv<M>::attempt(Thread& t, FunctionRef<void()> body
   return Outcome::committed;
 }
 
-/// Locks the stripes stored to and those promoted, in the order of the table, so that nobody waits
-/// in a circle. False: a later transaction than the snapshot has overwritten one of them.
+/// Locks the stripes stored to and those promoted, in the order of the table, so that waits form no
+/// cycle. Returns false if a transaction newer than the snapshot has overwritten one of them.
 template <class M>
 bool FurMv<M>::lock_stripes(Thread& t) {
   for (const WriteSet::Entry& entry : t.writes.entries()) {
@@ -221,6 +228,7 @@ bool FurMv<M>::lock_stripes(Thread& t) {
   t.locked.erase(std::unique(t.locked.begin(), t.locked.end(), same), t.locked.end());
   for (size_t i = 0; i < t.locked.size(); ++i) {
     auto& [stripe, owner] = t.locked[i];
+    // No order is relied on: the compare-exchange below repeats the load.
     owner = stripe->owner.load(std::memory_order_acquire);
     for (;;) {
       if (Table::locked(owner)) {
@@ -236,8 +244,8 @@ bool FurMv<M>::lock_stripes(Thread& t) {
   return true;
 }
 
-/// Unlocks the first `count` stripes; `before` says what they go on with. Release: their words are
-/// in place.
+/// Unlocks the first `count` stripes and stores their owner words of `before`. Release: their words
+/// are in place.
 template <class M>
 void FurMv<M>::unlock_stripes(Thread& t, size_t count) {
   for (size_t i = 0; i < count; ++i) {
@@ -245,12 +253,12 @@ void FurMv<M>::unlock_stripes(Thread& t, size_t count) {
   }
 }
 
-/// Takes the transaction's number, saves what it overwrites, and puts its words in place. The
+/// Takes the transaction's number, saves the values it overwrites, and puts its words in place. The
 /// stripes are locked.
 template <class M>
 uint64_t FurMv<M>::install(Thread& t) {
-  // Visible before the number is taken, which is a read-modify-write: whoever waits for all numbers
-  // up to one that is >= this bound finds it.
+  // Visible before the number is taken, which is a read-modify-write. So a thread that waits for
+  // all numbers up to one that is >= this bound finds it.
   states_.publish_non_durable(t.slot, log_.last_number() + 1);
   const uint64_t number = log_.take_number(t.slot);
   states_.publish_non_durable(t.slot, number);
@@ -264,25 +272,26 @@ uint64_t FurMv<M>::install(Thread& t) {
   }
   for (auto& [stripe, owner] : t.locked) {
     owner = number << 1;
-    // Promoted only: whoever else promotes it, or stores there, has to notice. A version of no word
-    // keeps the list in step with the number.
-    // Relaxed: the stripe is locked by this thread.
+    // A stripe that is only promoted gets the number too, so that another transaction that promotes
+    // it or stores to it detects the conflict. A version of no word keeps the list in step with the
+    // number.
+    // Relaxed: this thread has locked the stripe.
     if (Table::number(stripe->owner.load(std::memory_order_relaxed)) != number) {
       save(t, *stripe, number, 0, 0);
     }
   }
-  // Release: after the numbers of their stripes (versions.h).
+  // Release: each word follows the number in its stripe's owner (versions.h).
   for (const WriteSet::Entry& entry : entries) {
     M::store_release(entry.word, entry.value);
   }
   return number;
 }
 
-/// Puts a version in front of the list of a stripe that this thread has locked.
+/// Puts a version at the front of the list of a stripe that this thread has locked.
 template <class M>
 void FurMv<M>::save(Thread& t, typename Table::Stripe& stripe, uint64_t number, uint64_t word,
                     uint64_t before) {
-  // Relaxed loads: nobody else changes them now.
+  // Relaxed loads: only the lock's holder, this thread, changes these words.
   const uint64_t last = Table::number(stripe.owner.load(std::memory_order_relaxed));
   Version* const version = t.store.take(number);
   M::store(&version->word, word);
@@ -290,15 +299,16 @@ void FurMv<M>::save(Thread& t, typename Table::Stripe& stripe, uint64_t number, 
   M::store(&version->over, number);
   M::store(&version->next, stripe.head.load(std::memory_order_relaxed));
   M::store(&version->next_over, last);
-  // Release, both: the version before the head, the head before the number (versions.h).
+  // Release, both: the version's content precedes the head, and the head precedes the number
+  // (versions.h).
   stripe.head.store(reinterpret_cast<uintptr_t>(version), std::memory_order_release);
   if (last != number) {
     stripe.owner.store(number << 1 | 1, std::memory_order_release);
   }
 }
 
-/// Calls f(first, n) for each run of n neighbouring words stored one after another: they share a
-/// record.
+/// Calls f(first, n) for each run of n neighbouring words that were stored one after another. A run
+/// shares a record.
 template <class F>
 void for_each_run(const std::vector<WriteSet::Entry>& entries, F&& f) {
   for (size_t i = 0, n = 1; i < entries.size(); i += n, n = 1) {
@@ -309,7 +319,7 @@ void for_each_run(const std::vector<WriteSet::Entry>& entries, F&& f) {
   }
 }
 
-/// What the transaction's records will take in the log.
+/// Bytes that the transaction's records take in the log.
 template <class M>
 uint64_t FurMv<M>::record_bytes(const Thread& t) {
   uint64_t words = t.writes.size();
@@ -317,7 +327,7 @@ uint64_t FurMv<M>::record_bytes(const Thread& t) {
   return words * sizeof(uint64_t);
 }
 
-/// Lays the records out as they go into the log.
+/// Lays out the records in t.records as they go into the log.
 template <class M>
 void FurMv<M>::build_records(Thread& t) {
   t.records.clear();
@@ -329,20 +339,20 @@ void FurMv<M>::build_records(Thread& t) {
   });
 }
 
-/// The data is visible, now it becomes durable.
+/// Makes the transaction durable, whose data is visible now.
 template <class M>
 void FurMv<M>::harden(Thread& t, uint64_t number, uint64_t bytes) {
   M::phase(Phase::log_flush);
   t.redo.write(t.records.data(), bytes, Site{"furmv.log"});
-  // The log is complete before the marker is *stored*: a stored line may reach the medium at any
-  // time.
+  // Separates the log from the marker: the log is durable before the marker is *stored*, because a
+  // stored line may reach the medium at any time.
   machine_.pfence(Site{"furmv.log.fence"});
   M::phase(Phase::durability_wait);
-  // Everything the body read, and every value it replaced, is durable before the marker is stored.
+  // Before the marker is stored, every value is durable that the body has read or replaced.
   states_.await_durable(t.slot, t.snapshot, Site{"furmv.update.durability_wait"});
   M::phase(Phase::marker_flush);
   log_.write_marker(number, t.slot, t.redo, t.records.data(), bytes, Site{"furmv.marker"});
-  // The marker is durable before INACTIVE says so.
+  // Separates the marker from settle(): it is durable before other threads see INACTIVE.
   machine_.pfence(Site{"furmv.marker.fence"});
   t.redo.advance(bytes);
   states_.settle(t.slot);
@@ -350,7 +360,7 @@ void FurMv<M>::harden(Thread& t, uint64_t number, uint64_t bytes) {
   await_all(t, number, Site{"furmv.ack.durability_wait"});
 }
 
-/// Waits until all transactions up to `number` are durable, and lets readers see them.
+/// Waits until all transactions up to `number` are durable, then includes them in D.
 template <class M>
 void FurMv<M>::await_all(const Thread& t, uint64_t number, Site site) {
   M::phase(Phase::durability_wait);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a Field does under FUR-MV: the path from a load or store of the application to the machine.
+// A thread's transaction under FUR-MV, and the path from a Field's load or store to it.
 #pragma once
 
 #include <bit>
@@ -15,11 +15,11 @@
 
 namespace holdfast {
 
-/// One thread's transaction, and what it keeps between transactions.
+/// One thread's transaction, and the memory it keeps between transactions.
 template <class M>
 struct alignas(2 * kLineBytes) FurMvThread : Context {
   using Stripe = typename VersionTable<M>::Stripe;
-  /// A stripe the transaction has locked, and its owner word from before.
+  /// A stripe that the transaction has locked, and its owner word of before.
   struct Locked {
     Stripe* stripe;
     uint64_t before;
@@ -44,7 +44,7 @@ struct alignas(2 * kLineBytes) FurMvThread : Context {
   WriteSet writes;
   std::vector<uint64_t> promoted;  ///< offsets
   std::vector<Locked> locked;
-  std::vector<uint64_t> records;  ///< on their way to the redo log
+  std::vector<uint64_t> records;  ///< on the way to the redo log
   Backoff backoff;
 
   void prepare(Mode new_mode) {
@@ -62,15 +62,17 @@ struct alignas(2 * kLineBytes) FurMvThread : Context {
     return static_cast<uint64_t>(static_cast<const std::byte*>(p) - data);
   }
 
-  /// The value for the snapshot of a T that lies within one word.
+  /// Returns the snapshot's value of a T that lies within one word.
   template <class T>
   T read(const T* p) {
     const Stripe& stripe = table->of(offset_of(p));
     if (mode == Mode::update) {
       return read_for_update(stripe, p);
     }
-    // The snapshot of a reader is durable, so all that belongs to it is in place, and whoever holds
-    // the lock of a stripe comes later: nothing to wait for.
+    // A reader's snapshot is durable, so all its values are in place. The holder of a locked stripe
+    // comes after the snapshot, so there is nothing to wait for.
+    // Acquire, both: the value is loaded before the owner, and the owner before the list
+    // (versions.h).
     const T value = M::load_acquire(p);
     const uint64_t number = VersionTable<M>::number(stripe.owner.load(std::memory_order_acquire));
     return number <= snapshot ? value : older(stripe, number, p, value);
@@ -84,22 +86,25 @@ struct alignas(2 * kLineBytes) FurMvThread : Context {
     });
   }
 
+  /// Notes a store to an aligned word, as WriteSet::put does.
   void note(uint64_t* word, uint64_t value, uint64_t mask) { writes.put(word, value, mask); }
 
  private:
-  /// The snapshot of an update is the newest one, which may not be in place yet.
+  /// An update's snapshot is the newest one, whose values may not be in place yet.
   template <class T>
   T read_for_update(const Stripe& stripe, const T* p) {
     for (;;) {
+      // Acquire: the owner is loaded before the value.
       const uint64_t owner = stripe.owner.load(std::memory_order_acquire);
       if (VersionTable<M>::locked(owner) && !machine->skips(Site{"furmv.update.locked"})) {
-        // A committer, whose number may belong to the snapshot. It waits for nobody but those who
-        // lock before it.
+        // A committer, whose number may belong to the snapshot. Until it unlocks, it waits only for
+        // other committers' locks, in the table's order.
         machine->wait_while(stripe.owner, owner);
         continue;
       }
+      // Acquire: the value is loaded before the owner's second load. An unchanged owner proves that
+      // no transaction overwrote the stripe in between.
       const T value = M::load_acquire(p);
-      // The same twice: nobody overwrote the stripe in between.
       if (stripe.owner.load(std::memory_order_acquire) != owner) {
         continue;
       }
@@ -124,8 +129,8 @@ struct alignas(2 * kLineBytes) FurMvThread : Context {
   }
 };
 
-/// The static part of the engine. The transaction is found in M::context(), which may also belong
-/// to another heap, and even to another engine: covers() needs only the common part of it.
+/// The static functions of the engine. The transaction in M::context() may belong to another heap,
+/// or even to another engine; covers() needs only the common part of it.
 template <class M>
 class FurMvAccess {
  public:
@@ -134,7 +139,7 @@ class FurMvAccess {
   template <class T>
   static T load(const T* p) {
     auto* const context = static_cast<Context*>(M::context());
-    // The first byte tells: no object lies half in a heap.
+    // The first byte decides: no object lies partly inside a heap.
     if (context == nullptr || !context->covers(p, 1)) [[unlikely]] {
       return M::load(p);
     }
@@ -184,8 +189,8 @@ class FurMvAccess {
     put(t, to, from, n);
   }
 
-  /// Makes the transaction overwrite [p, p + n) as far as conflicts go: whoever else does comes
-  /// entirely before it, or after.
+  /// Makes [p, p + n) part of the transaction's write set for conflict detection. Another
+  /// transaction that stores there comes entirely before or after this one.
   static void promote(const void* p, size_t n) {
     auto* const context = static_cast<Context*>(M::context());
     if (n == 0 || context == nullptr || context->mode != Context::Mode::update ||

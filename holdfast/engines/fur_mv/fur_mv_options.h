@@ -7,10 +7,10 @@ namespace holdfast {
 
 struct FurMvOptions {
   NumberedLogOptions log;
-  uint64_t retries = 10;       ///< lost conflicts before others are kept from beginning
-  uint64_t stripes = 1 << 20;  ///< that are told apart
+  uint64_t retries = 10;       ///< lost conflicts before the update takes the right of way
+  uint64_t stripes = 1 << 20;  ///< entries of the version table
 
-  uint64_t versions = 102;  ///< memory is taken for so many at a time; of 40 bytes: a page
+  uint64_t versions = 102;  ///< allocated at a time; at 40 bytes each, a page
 
   static Result<FurMvOptions> parse(const Options& options, int max_threads);
 };
@@ -22,11 +22,10 @@ inline constexpr OptionInfo kFurMvOptions[] = {
     kMarkersOption,
     {"retries", "10", "conflicts an update may lose before others wait for it, 0 to 1000"},
     {"stripes", "1048576",
-     "stripes of 32 bytes that conflicts and versions are told apart by, 16 to 67108864; 16 bytes "
-     "of "
-     "memory each",
+     "stripes of 32 bytes, the unit of conflicts and versions, 16 to 67108864; each takes 16 bytes "
+     "of memory",
      "64"},
-    {"versions", "102", "old values a thread takes memory for at a time, 1 to 65536", "1"},
+    {"versions", "102", "old values that a thread allocates memory for at a time, 1 to 65536", "1"},
     kBackgroundOption,
     kReplayersOption,
 };

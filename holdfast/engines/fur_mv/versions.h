@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Old versions of the heap's words, for readers whose snapshot is older than the heap.
+// Old versions of the heap's words, for readers with an old snapshot.
 //
-// The newest committed version of every word is in its place. Whoever overwrites it first saves the
-// old value, as {word, value, number of the overwriter}, in front of the list of the word's stripe.
+// Every word's newest committed version is in its place. A transaction that overwrites the word
+// first saves the old value, as {word, value, number of the overwriter}, at the front of the list
+// of the word's stripe.
 //   owner   of a stripe: number of its last overwriter << 1 | locked
 //   head    newest saved version of any word of the stripe
-// Order of stores by an overwriter, who holds the lock: version, head, owner, the words, owner
-// (unlocked). So for a reader of snapshot s, in the order value, owner, head:
-//   number in owner <= s   the value read before is of the snapshot: had it been overwritten by a
-//                          later transaction, the owner would say so;
-//   else                   the oldest saved version of the word by an overwriter > s has the value;
-//                          if there is none, the word itself was not overwritten, only others of
-//                          its stripe, and the value read before is of the snapshot.
-// A reader never follows a link to a version by an overwriter <= s: each version says the number of
-// the one it links to. So versions can be reused, links to them and all, once every snapshot has
-// passed their overwriter.
+// An overwriter, which holds the lock, stores in this order: version, head, owner, the words, owner
+// (unlocked). A reader of snapshot s loads in the order value, owner, head:
+//   number in owner <= s   The loaded value belongs to the snapshot. Had a later transaction
+//                          overwritten it, the owner would show that transaction's number.
+//   else                   The oldest saved version of the word by an overwriter > s has the value.
+//                          If there is none, only other words of the stripe were overwritten, and
+//                          the loaded value belongs to the snapshot.
+// A reader never follows a link to a version by an overwriter <= s, because each version contains
+// the number of the version it links to. So versions can be reused, links to them included, once
+// every snapshot has passed their overwriter.
 #pragma once
 
 #include <algorithm>
@@ -30,15 +31,16 @@
 
 namespace holdfast {
 
+/// One saved value.
 struct Version {
   uint64_t word = 0;    ///< address
-  uint64_t before = 0;  ///< its value until `over` overwrote it
-  uint64_t over = 0;
-  uint64_t next = 0;  ///< address of the next older version of the stripe, if its number is not 0
+  uint64_t before = 0;  ///< the word's value until `over` overwrote it
+  uint64_t over = 0;    ///< number of the overwriter
+  uint64_t next = 0;    ///< address of the next older version of the stripe, if next_over is not 0
   uint64_t next_over = 0;
 };
 
-/// What the transactions of a heap know of each other's versions.
+/// The owner words and version lists of a heap's stripes, shared by all threads.
 template <class M>
 struct VersionTable {
   using Word = typename M::template Atomic<uint64_t>;
@@ -56,11 +58,11 @@ struct VersionTable {
 
   Stripe& of(uint64_t offset) const { return table[stripes.of(offset)]; }
 
-  /// The value of an aligned word for snapshot s; `value` was read before, and `number`, which is
-  /// larger than s, in the stripe's owner after it.
+  /// Returns an aligned word's value for snapshot s. The caller has loaded `value` from the word
+  /// first, and then `number`, which is larger than s, from the stripe's owner.
   static uint64_t at(const Stripe& stripe, uint64_t number, const void* word, uint64_t value,
                      uint64_t s) {
-    // Acquire: the list is complete down to what the owner told of.
+    // Acquire: the list is complete down to the version of the owner's number.
     const auto* version =
         reinterpret_cast<const Version*>(stripe.head.load(std::memory_order_acquire));
     number = M::load(&version->over);
@@ -78,7 +80,10 @@ struct VersionTable {
   Stripe* table;
 };
 
-/// The oldest snapshot anybody may still read: what lies before it is gone.
+/// Finds the oldest snapshot that any transaction may still read. Versions older than that are
+/// free.
+///
+/// Thread safety: a slot's thread pins and unpins; all functions may run at the same time.
 template <class M>
 class SnapshotPins {
  public:
@@ -90,39 +95,42 @@ class SnapshotPins {
         pins_(make_array<Pin>(machine, static_cast<size_t>(slots))),
         durable_(make_array<Pin>(machine, 1)) {}
 
-  /// D: all transactions up to this number are durable, and their versions in place.
-  /// Acquire: who takes it as snapshot sees these versions.
+  /// D: all transactions up to this number are durable and their values in place. Acquire: a reader
+  /// that takes it as its snapshot sees these values.
   uint64_t durable() const { return durable_->word.load(std::memory_order_acquire); }
 
-  /// All up to `number` are durable.
+  /// Raises D to `number`: all transactions up to it are durable.
   void advance(uint64_t number) {
     uint64_t known = durable();
     while (known < number && !durable_->word.compare_exchange(known, number)) {
     }
   }
 
-  /// From here on no version is reused that a snapshot of now, or a later one, needs. The caller
+  /// From here on no version is reused that the current snapshot, or a later one, needs. The caller
   /// takes its snapshot afterwards.
   void pin(int slot) {
-    // Relaxed: ordered by the light fence, whose other half is in oldest(). Either that scan sees
-    // this pin, or the snapshot, which is loaded behind the fence, is no older than the number the
-    // scan started from.
+    // Relaxed: the light fence separates the pin from the load of the snapshot. Its counterpart is
+    // the heavy fence in oldest(). Either that scan sees this pin, or the snapshot is at least the
+    // number that the scan started from.
     pins_[slot].word.store(durable() + 1, std::memory_order_relaxed);
     if (!machine_.skips(Site{"furmv.pin.fence"})) {
       machine_.light_fence();
     }
   }
-  /// Release: the snapshot's loads are over.
+  /// Release: the snapshot's loads are over before its versions can be reused.
   void unpin(int slot) { pins_[slot].word.store(0, std::memory_order_release); }
 
+  /// The oldest snapshot that is pinned or can still be pinned. Costs a heavy fence.
   uint64_t oldest() const {
     uint64_t oldest = durable();
     if (machine_.skips(Site{"furmv.horizon"})) {
       return oldest;
     }
-    machine_.heavy_fence(Site{"furmv.horizon.fence"});  // `oldest` is loaded before the pins
+    // Separates the load of D from the loads of the pins.
+    machine_.heavy_fence(Site{"furmv.horizon.fence"});
     const int n = std::min(machine_.active_slots(), slots_);
     for (int s = 0; s < n; ++s) {
+      // Acquire: pairs with unpin(). The former pin's loads come before a reuse of versions.
       const uint64_t pinned = pins_[s].word.load(std::memory_order_acquire);
       if (pinned != 0) {
         oldest = std::min(oldest, pinned - 1);
@@ -141,18 +149,19 @@ class SnapshotPins {
   Pin* durable_;
 };
 
-/// Where one thread keeps the versions it has saved: a ring of chunks, oldest first. When all are
-/// still needed, because a reader takes long, the ring grows: writers do not wait for readers.
+/// The versions that one thread has saved: a ring of chunks, oldest first. If a slow reader still
+/// needs all of them, the ring grows, so writers do not wait for readers. For one thread.
 template <class M>
 class VersionStore {
  public:
-  /// Memory is taken for `chunk` versions at a time.
+  /// Allocates memory for `chunk` versions at a time.
   VersionStore(M& machine, const SnapshotPins<M>& pins, size_t chunk)
       : machine_(&machine), pins_(&pins), chunk_(chunk) {}
 
   size_t versions() const { return chunks_.size() * chunk_; }
 
-  /// A free version, for overwriter `number`; numbers do not fall from call to call.
+  /// Returns a free version for the overwriter `number`. Numbers must not decrease from call to
+  /// call.
   Version* take(uint64_t number) {
     if (chunks_.empty() || used_ == chunk_) {
       next_chunk();
@@ -191,7 +200,7 @@ class VersionStore {
   std::vector<Chunk> chunks_;
   size_t current_ = 0;
   size_t used_ = 0;
-  uint64_t horizon_ = 0;  ///< versions of overwriters up to this number are nobody's
+  uint64_t horizon_ = 0;  ///< no snapshot needs versions of overwriters up to this number
 };
 
 }  // namespace holdfast

@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // FUR as its section 5 sketches it for Intel's TSX, which can suspend the tracking of loads only
-// (XSUSLDTRK): unlimited reads and the pruned durability wait for read-only transactions.
+// (XSUSLDTRK). Read-only transactions keep unlimited reads and the pruned durability wait.
 //
-// Idea      Updates are ordinary hardware transactions. Read-only ones run outside, announced; a
-//           committer waits for those that may have seen its old data (isolation wait), and they
-//           wait, at their end, for those they may have read from to be durable.
-// Area      as NV-HTM: header | what has been replayed, twice | one circular log per thread
+// Idea      Updates are ordinary hardware transactions. Read-only transactions run outside of
+//           hardware transactions and announce themselves. A committer waits for the readers that
+//           may have seen its old data (isolation wait). A reader waits, at its end, until the
+//           transactions it may have read from are durable.
+// Area      as NV-HTM: header | progress of the replay, twice | one circular log per thread
 // Begin     slot := {running, clock}, fence; hardware transaction that subscribes to the lock. A
 //           store also appends {place, value} to the log.
 // Commit    T := clock; suspend load tracking; wait for every reader ACTIVE now; resume;
 //           slot := {NON_DURABLE, T}; hardware commit; flush the log, fence; wait for those
 //           NON_DURABLE with a smaller T; marker with T, flush, fence; slot := parked
-// Reads     ACTIVE, fence, key := clock, look at the lock; body; INACTIVE; wait for those
+// Reads     ACTIVE, fence, key := clock, check the lock; body; INACTIVE; wait for those
 //           NON_DURABLE with T <= key
-// Recovery  replay everything that has its marker, in the order of T.
+// Recovery  Replay every transaction that has its marker, in the order of T.
 // Persists  ceil((16 N + 24) / line) + 1 pwb and 2 pfence per update of N words; none per read
 //
-// Why readers may prune. If R reads from W, then W did not wait for R, else R's load would have
-// doomed it; so W looked at R's state before R's ACTIVE was visible. W read its clock before that
-// look, R after its fence: T(W) <= key(R). And W's slot says NON_DURABLE no later than its data are
-// visible, R looks after its loads: R finds it, or W is durable.
+// Why readers may prune. Let R read from W. Then W did not wait for R, else R's load would have
+// doomed W. So W loaded R's state before R's ACTIVE was visible. W read its clock before that load,
+// R after its fence: T(W) <= key(R). W's slot shows NON_DURABLE no later than its data becomes
+// visible, and R scans after its loads. So R finds it, or W is durable.
 //
 // Differences from the paper
-//  - It sets aside how updates become durable. Numbers from a counter cannot be taken in the
-//    transaction without conflicts, so T orders them, as in NV-HTM; but markers only follow those
-//    of transactions that have committed before, not of all that began before. A recovery finds
-//    gaps in the order, of transactions that nobody has read from.
-//  - The log is written in the transaction and flushed behind it: nothing can be flushed inside.
-//  - NON_DURABLE is stored last, within the transaction: whoever scans the slots meanwhile dooms
-//  it.
+//  - The paper leaves open how updates become durable. Taking numbers from a counter inside the
+//    transaction would cause conflicts, so T orders transactions, as in NV-HTM. But a marker only
+//    follows those of transactions that have committed before, not of all that began before. So
+//    recovery finds gaps in the order, of transactions that no other transaction has read from.
+//  - The log is written in the transaction and flushed after it: nothing can be flushed inside.
+//  - NON_DURABLE is stored last within the transaction: a thread that scans the slots meanwhile
+//    dooms it.
 #pragma once
 
 #include "holdfast/engines/fur_tsx/partial_order.h"
@@ -38,6 +39,7 @@
 
 namespace holdfast {
 
+/// The engine; see Pht for the frame and Engine in engine.h for the contract.
 template <class M>
 class FurTsx : public Pht<M, WatchedReaders, PartialOrder> {
  public:

@@ -10,18 +10,19 @@
 
 namespace holdfast {
 
-/// FUR's concurrency control where hardware can suspend the tracking of loads, and nothing else
-/// (FUR 5): updates are ordinary hardware transactions that subscribe to the lock; read-only ones
-/// run outside and announce themselves. Before it commits, an update waits, its loads untracked,
-/// until every reader that was ACTIVE then is not any more. Readers that become ACTIVE later run
-/// into its write set. Opaque.
+/// FUR's concurrency control for hardware that can suspend the tracking of loads, and nothing else
+/// (FUR 5). Updates are ordinary hardware transactions that subscribe to the lock. Read-only
+/// transactions run outside and announce themselves. Before it commits, an update stops tracking
+/// loads and waits until every reader that is ACTIVE has left. A reader that becomes ACTIVE later
+/// conflicts with its write set. Opaque. The members are described at TrackedTransactions.
 template <class M>
 class WatchedReaders {
  public:
   static constexpr Tracking kTracking = Tracking::all;
   static constexpr bool kReadsInHardware = false;
-  /// A reader that an update has not waited for has a later time than the update: the one reads its
-  /// clock before it looks for readers, the other one after it has announced itself.
+  /// The time is read before the isolation wait. An update reads its clock before it scans for
+  /// readers, and a reader reads its clock after its announcement. So a reader that the update has
+  /// not waited for has a later time.
   static constexpr bool kTimeBeforeWait = true;
 
   WatchedReaders(M& machine, int slots)
@@ -44,9 +45,9 @@ class WatchedReaders {
       } else {
         lower();
       }
-      // For readers: ACTIVE is visible before the first load, of the data, the clock and the lock.
-      // A committer's scan, and the lock holder's, are the other half of this handshake. For
-      // updates: announced before the time stamp is read.
+      // For readers, separates ACTIVE from the first load, be it of the data, the clock or the
+      // lock. Counterparts of this handshake are a committer's scan and the lock holder's scan. For
+      // updates, separates the announcement from the reading of the time stamp.
       machine_.fence(Site{"furtsx.begin"});
       if (!reads || !lock_.held() || machine_.skips(Site{"furtsx.begin.lock"})) [[likely]] {
         return;
@@ -55,17 +56,17 @@ class WatchedReaders {
     }
   }
 
-  /// First thing in a hardware transaction. Throws HtmAbort.
+  /// First step in a hardware transaction. Throws HtmAbort.
   template <class Thread>
   void begin(Thread& t) {
     lock_.subscribe(*t.htm);
   }
 
-  /// The isolation wait. Throws HtmAbort.
+  /// The isolation wait. Throws HtmAbort if the transaction is doomed.
   template <class Thread>
   void before_commit(Thread& t) {
-    // The states belong to others, who store to them all the time: they must not become part of the
-    // read set. The stores stay protected.
+    // Other threads store to their states all the time, so the states must not become part of the
+    // read set. The transaction's stores stay protected.
     t.htm->track(Tracking::stores);
     M::phase(Phase::isolation_wait);
     readers_.await_active(
@@ -78,7 +79,7 @@ class WatchedReaders {
 
   template <class Thread>
   void lock(Thread& t) {
-    lock_.acquire(*t.htm);  // and fences: the lock is visible before the scan
+    lock_.acquire(*t.htm);  // its fence separates the lock from the scan below
     M::phase(Phase::isolation_wait);
     readers_.await_active(t.slot, scratch(t.slot), [] { return false; }, Site{"furtsx.lock.scan"});
   }
