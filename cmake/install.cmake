@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Installs the libraries, their headers, a CMake package (holdfast::holdfast and, for HoldfastDB, holdfast::db) and a .pc
-# file for each of the two.
+#
+# Installs the libraries, their public headers, a CMake package (holdfast::holdfast and, for
+# HoldfastDB, holdfast::db) and a .pc file for each of the two.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -14,10 +15,25 @@ if(NOT HOLDFAST_INLINED_SESSIONS)
 endif()
 install(TARGETS ${libraries} EXPORT holdfast-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   COMPONENT development)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/holdfast DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  COMPONENT development FILES_MATCHING PATTERN "*.h")
-install(EXPORT holdfast-targets NAMESPACE holdfast:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/holdfast
-  COMPONENT development)
+
+# An application includes holdfast.h, the header of another engine, structures, or HoldfastDB's
+# headers. Templates bring some internal headers with them; no others are installed.
+include(${CMAKE_CURRENT_LIST_DIR}/public_headers.cmake)
+file(GLOB public RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
+  ${PROJECT_SOURCE_DIR}/holdfast/db/*.h ${PROJECT_SOURCE_DIR}/holdfast/structures/*.h)
+list(FILTER public EXCLUDE REGEX "-inl\\.h$")
+foreach(name ${HOLDFAST_ENGINES})
+  list(APPEND public ${HOLDFAST_ENGINE_${name}_HEADER})
+endforeach()
+holdfast_public_headers(headers holdfast/holdfast.h ${public})
+foreach(header ${headers})
+  get_filename_component(folder ${header} DIRECTORY)
+  install(FILES ${PROJECT_SOURCE_DIR}/${header} COMPONENT development
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
+endforeach()
+
+install(EXPORT holdfast-targets NAMESPACE holdfast:: COMPONENT development
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/holdfast)
 file(WRITE ${PROJECT_BINARY_DIR}/holdfast-config.cmake
   "include(CMakeFindDependencyMacro)\nfind_dependency(Threads)\n"
   "include(\${CMAKE_CURRENT_LIST_DIR}/holdfast-targets.cmake)\n")
@@ -26,13 +42,17 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/holdfast-config-version.c
 install(FILES ${PROJECT_BINARY_DIR}/holdfast-config.cmake
   ${PROJECT_BINARY_DIR}/holdfast-config-version.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/holdfast COMPONENT development)
+# The installed tree may be moved: paths are relative to the files that name them.
+file(RELATIVE_PATH to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 file(WRITE ${PROJECT_BINARY_DIR}/holdfast.pc
-  "prefix=${CMAKE_INSTALL_PREFIX}\n"
+  "prefix=\${pcfiledir}/${to_prefix}\n"
   "libdir=\${prefix}/${CMAKE_INSTALL_LIBDIR}\nincludedir=\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}\n\n"
   "Name: holdfast\nDescription: ${PROJECT_DESCRIPTION}\nVersion: ${PROJECT_VERSION}\n"
-  "Libs: -L\${libdir} -lholdfast -lboost_context -lpthread -lstdc++ -lm\nCflags: -I\${includedir}\n")
+  "Libs: -L\${libdir} -lholdfast -lboost_context -lpthread -lstdc++ -lm\n"
+  "Cflags: -I\${includedir}\n")
 file(WRITE ${PROJECT_BINARY_DIR}/holdfast_db.pc
-  "Name: holdfast_db\nDescription: Ordered key-value store in one file, for C++ and C\nVersion: ${PROJECT_VERSION}\n"
+  "Name: holdfast_db\nDescription: Ordered key-value store in one file, for C++ and C\n"
+  "Version: ${PROJECT_VERSION}\n"
   "Requires: holdfast\nLibs: ${db_flags}\n")
-install(FILES ${PROJECT_BINARY_DIR}/holdfast.pc ${PROJECT_BINARY_DIR}/holdfast_db.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
-  COMPONENT development)
+install(FILES ${PROJECT_BINARY_DIR}/holdfast.pc ${PROJECT_BINARY_DIR}/holdfast_db.pc
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# holdfast_public_headers(<variable> <header>...)
+# Sets the variable to these headers, relative to the repository, and all that they include.
+function(holdfast_public_headers variable)
+  set(found "")
+  set(queue ${ARGN})
+  while(queue)
+    list(POP_FRONT queue header)
+    if(header IN_LIST found)
+      continue()
+    endif()
+    list(APPEND found ${header})
+    file(STRINGS ${PROJECT_SOURCE_DIR}/${header} lines REGEX "^#include [<\"]holdfast/")
+    foreach(line ${lines})
+      string(REGEX REPLACE "^#include [<\"]([^>\"]+)[>\"].*" "\\1" included ${line})
+      list(APPEND queue ${included})
+    endforeach()
+  endwhile()
+  list(SORT found)
+  set(${variable} ${found} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Can a program be built against an installed Holdfast, wherever the installed tree lies?"""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+BUILD = REPOSITORY / "build" / "release"
+
+_CMAKE = """
+cmake_minimum_required(VERSION 3.25)
+project(user LANGUAGES CXX)
+find_package(holdfast REQUIRED)
+add_executable(user {source})
+target_link_libraries(user PRIVATE {library})
+"""
+
+
+def _run(*command: object, **arguments) -> str:
+    done = subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, check=False, **arguments
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory) -> Path:
+    """An installed tree that was moved after it was installed."""
+    folder = tmp_path_factory.mktemp("install")
+    _run(
+        "cmake", "--install", BUILD, "--component", "development", "--prefix", folder / "first"
+    )
+    (folder / "first").rename(folder / "moved")
+    return folder / "moved"
+
+
+def test_internal_headers_stay_at_home(prefix):
+    installed = {str(path.relative_to(prefix / "include")) for path in prefix.rglob("*.h")}
+    assert {"holdfast/holdfast.h", "holdfast/db/db.h", "holdfast/db/c.h"} <= installed
+    strangers = [name for name in installed if name.split("/")[1] in {"check", "runner", "bindings"}]
+    assert strangers == []
+    assert not any(name.startswith("holdfast/machine/sim/") for name in installed)
+
+
+def test_a_cmake_program_builds_and_runs(prefix, tmp_path):
+    """CMake finds the package in its new place; the program is the README's."""
+    source = REPOSITORY / "examples" / "hello.cc"
+    (tmp_path / "CMakeLists.txt").write_text(
+        _CMAKE.format(source=source, library="holdfast::holdfast")
+    )
+    _run("cmake", "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
+    _run("cmake", "--build", tmp_path / "build")
+    _run(tmp_path / "build" / "user", cwd=tmp_path)
+
+
+def test_pkg_config_names_the_new_place(prefix):
+    folder = next(prefix.rglob("holdfast.pc")).parent
+    flags = _run(
+        "pkg-config", "--cflags", "--libs", "holdfast_db",
+        env={**os.environ, "PKG_CONFIG_PATH": str(folder)},
+    )  # fmt: skip
+    assert str(prefix.resolve()) in os.path.realpath(flags.split("-I")[1].split()[0])
+    assert "-lholdfast_db" in flags
