@@ -11,19 +11,23 @@
 
 namespace holdfast {
 
-/// What engines share that combine updates in batches with one writer, and let readers run on their
-/// own: the Romulus engines and Quadra. Derived adds kDescription, format(), recover() and close().
+/// The frame of engines with flat combining: one writer runs updates in batches, and readers run on
+/// their own threads. The Romulus engines and Quadra use it. Derived adds kDescription, format(),
+/// recover() and close(). See Engine in engine.h for the contract.
 ///
-/// Gate: see exclusive_gate.h. Writer, of which one batch at a time makes use:
+/// Gate admits readers and isolates them from the writer: see exclusive_gate.h.
+///
+/// Writer makes stores durable. It serves one batch at a time:
 ///   before_store(p), before_store_range(p, n)
-///                      before a body's store of a T, or of n > 0 bytes
+///                      called before a body's store of a T, or of n > 0 bytes
 ///   start_body()       a body begins
-///   keep()             its stores are part of the batch. False: the batch has no room for them.
-///                      Throws Error when no batch could have
-///   undo()             its stores never happened
-///   commit()           makes the batch durable and visible. True: finish() must follow
-///   take_bytes()       stored by kept bodies, and to persistent memory in all, since the last call
-///   answers_early()    false, unless planted
+///   keep()             makes the body's stores part of the batch. Returns false if the batch has
+///                      no room for them. Throws Error if no batch has.
+///   undo()             undoes the body's stores
+///   commit()           makes the batch durable and visible. True: call finish() next
+///   take_bytes()       bytes stored by kept bodies, and bytes written to persistent memory, since
+///                      the last call
+///   answers_early()    false; true only with a planted bug
 template <class M, class Gate, class Writer>
 class CombinedEngine {
   using Mode = Context::Mode;
@@ -50,8 +54,8 @@ class CombinedEngine {
       submit(slot, body, Mode::read);
       return;
     }
-    // The hot path of the product: nothing is built or torn down, and an exception costs only who
-    // throws.
+    // This is the hot path of the product. So nothing is constructed or destroyed, and an exception
+    // costs only the thread that throws it.
     Reader& reader = readers_[static_cast<size_t>(slot)];
     reader.transaction.shift = shift;
     void* const outer = M::context();
@@ -99,9 +103,9 @@ class CombinedEngine {
   }
 
   static void promote(const void* /*p*/, size_t /*n*/) {
-  }  // updates are serial, nothing can be overtaken
+  }  // updates are serial, so no read becomes stale
   static void fresh(const void* /*p*/, size_t /*n*/) {
-  }  // the twin needs new objects like any others
+  }  // the twin needs new objects like all others
 
   Statistics statistics() const { return statistics_.sum(); }
 
@@ -141,10 +145,10 @@ class CombinedEngine {
 
  private:
   struct Transaction : Context {
-    Writer* writer = nullptr;  // of updates
-    ptrdiff_t shift = 0;       // from main to the copy this transaction reads
+    Writer* writer = nullptr;  // of an update
+    ptrdiff_t shift = 0;       // from main to the copy that this transaction reads
   };
-  /// Of a read-only transaction that runs on its own thread; one per slot.
+  /// A read-only transaction that runs on its own thread; one per slot.
   struct alignas(2 * kLineBytes) Reader {
     Transaction transaction;
   };
@@ -153,7 +157,7 @@ class CombinedEngine {
 
   static Transaction* updating(const void* p, size_t n) {
     auto* context = static_cast<Context*>(M::context());
-    // Covered means: of the heap that owns the address, hence of an engine of this type.
+    // A covered address belongs to this transaction's heap, hence to an engine of this type.
     if (context == nullptr || context->mode != Mode::update || !context->covers(p, n))
         [[unlikely]] {
       throw_stray_store(context, p);
@@ -161,8 +165,8 @@ class CombinedEngine {
     return static_cast<Transaction*>(context);
   }
 
-  /// Where this transaction finds what the program knows at p. Outside transactions, and for
-  /// another heap's addresses, that is p.
+  /// The address at which this transaction reads the object that the program has at p. Outside of
+  /// transactions, and for another heap's addresses, that is p itself.
   template <class T>
   static const T* shifted(const T* p) {
     auto* context = static_cast<Context*>(M::context());
@@ -194,7 +198,7 @@ class CombinedEngine {
                            " thread slots of the heap are taken; create it with more"));
   }
 
-  /// Runs the body inside the context and returns what left it, if anything.
+  /// Runs the body inside the context and returns the exception that left it, or null.
   static std::exception_ptr run(Transaction& t, FunctionRef<void()> body) {
     t.nested_failure = nullptr;
     void* const outer = M::context();
@@ -215,7 +219,7 @@ class CombinedEngine {
     count(slot, mode, request.error);
   }
 
-  /// One batch, under the combiner's lock.
+  /// Serves one batch, under the combiner's lock.
   void serve(int slot, Request& own) {
     update_context_.slot = slot;
     run_request(own);
@@ -243,12 +247,12 @@ class CombinedEngine {
 
   void run_request(Request& request) {
     while (!run_in_batch(request)) {
-      // No room is left: what there is becomes durable, its requesters are told later.
+      // The batch is full: make it durable. Its requesters get their answers with the next batch.
       finish(update_context_.slot, writer_.commit());
     }
   }
 
-  /// False: to be tried again in an empty batch.
+  /// Returns false if the request must be tried again in an empty batch.
   bool run_in_batch(Request& request) {
     update_context_.mode = request.mode;
     writer_.start_body();
@@ -262,14 +266,15 @@ class CombinedEngine {
         request.error = std::current_exception();
       }
     } else if (machine_.failed()) {
-      // Undoing would store. A body that swallowed the failure ends at the batch's next fence.
+      // Undoing would store to the medium, whose content is unknown. A body that swallowed the
+      // failure ends at the batch's next fence.
       throw MediumFailure(machine_.failure());
     }
     writer_.undo();
     return request.error != nullptr;
   }
 
-  /// Counts the outcome and passes the body's exception on to its caller.
+  /// Counts the outcome and rethrows the body's exception to its caller.
   void count(int slot, Mode mode, const std::exception_ptr& error) {
     auto& s = statistics_.at(slot);
     if (error) [[unlikely]] {
@@ -280,7 +285,7 @@ class CombinedEngine {
   }
 
   Combining combining_;
-  Transaction update_context_;  // of whichever body the combiner is running
+  Transaction update_context_;  // of the body that the combiner is running
   SlotStatistics<M> statistics_;
   std::vector<Reader> readers_;
 };

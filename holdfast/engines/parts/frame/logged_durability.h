@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What SPHT and NV-HTM have in common: time stamps, per-thread logs, waiting for older
-// transactions, replay and recovery. How a transaction becomes durable is theirs: harden().
+// Durability by time-stamped logs, common to SPHT, NV-HTM and FUR-TSX: time stamps, per-thread
+// logs, waits for older transactions, replay and recovery. Each engine adds harden(), its own way
+// to make a transaction durable.
 //
-//   area   header | marker | what has been replayed, twice | one circular log per thread
+//   area   header | marker | progress of the replay, twice | one circular log per thread
 //
-// Time stamps. T is read from the clock within the hardware transaction, or under the lock, after
-// the body's last access. If a transaction reads or overwrites what another one has stored, the
-// other one committed before, so its T is smaller. A slot shows a lower bound of T from before the
-// transaction begins; so whoever has read its own T, and finds no lower bound below it, knows that
-// whatever appears later is newer. The clock goes on behind the newest time found at recovery.
+// Time stamps. A transaction reads T from the clock after its body's last access: within the
+// hardware transaction, or under the lock. If it reads or overwrites the stores of another
+// transaction, that one has committed before, so its T is smaller. Before an update begins, its
+// slot shows a lower bound of T. So a transaction that has read its own T, and finds no lower bound
+// below it, knows that every update that appears later is newer. After recovery the clock continues
+// behind the newest time found.
 #pragma once
 
 #include <algorithm>
@@ -24,6 +26,10 @@
 
 namespace holdfast {
 
+/// The common durability part of Pht.
+///
+/// Thread safety: a slot's functions are for that slot's thread, for all slots at once. recover(),
+/// close() and replay() need all transactions to be over.
 template <class M>
 class LoggedDurability {
  public:
@@ -52,7 +58,8 @@ class LoggedDurability {
     return replayer_.replay_alone(options);
   }
 
-  /// Space for a transaction, or for the largest one there can be. The caller is parked.
+  /// Makes space in the log: for a transaction, or (`whole_log`) for the largest one there can be.
+  /// May wait for the replayer. The caller is parked.
   void make_room(Log& log, bool whole_log) {
     const auto enough = [&] {
       const uint64_t free = log.room();
@@ -67,24 +74,25 @@ class LoggedDurability {
     }
   }
 
-  /// Announces an update with a time of at least now. The caller fences.
+  /// Announces an update whose time will be at least the current one. The caller fences.
   bool lower(int slot) {
     if (!machine_.skips(Site{"pht.lower"})) {
       slots_.run(slot, time());
     }
     return true;
   }
-  /// There is no update to wait for after all.
+  /// Takes the announcement back: the update was aborted, or stored nothing.
   void park(int slot) { slots_.park(slot); }
 
-  /// Within the hardware transaction that commits, or under the lock.
+  /// Called with the transaction's time within the hardware transaction, or under the lock.
   void announce(int /*slot*/, uint64_t /*time*/) {}
 
-  /// Of this moment. No memory is accessed.
+  /// The current time. Accesses no memory.
   uint64_t time() const { return machine_.now() + offset_; }
 
-  /// What a transaction at `time` has seen leaves the heap: all that is older has to be durable.
-  /// FUR 2.3: this waits for updates that turn out to be newer, or abort, as well.
+  /// Waits until all updates older than `time` are durable, before the result of a transaction at
+  /// `time` leaves the heap. It also waits for updates that turn out to be newer, or abort (FUR
+  /// 2.3).
   void saw(int slot, uint64_t time) {
     M::phase(Phase::durability_wait);
     slots_.await_durable(slot, time, false, Site{"pht.read.durability_wait"});
@@ -103,6 +111,7 @@ class LoggedDurability {
                   statistics) {}
   ~LoggedDurability() { stop_background(); }
 
+  /// Writes header, marker and tables; `magic` identifies the engine. The caller fences.
   Status format(uint64_t magic) {
     uint64_t words[PhtArea::kHeaderWords];
     area_.header(magic, words);
@@ -114,6 +123,8 @@ class LoggedDurability {
     return {};
   }
 
+  /// Checks the header, replays what `bound` admits, and starts the background replayer. The clock
+  /// continues behind the newest time found.
   Status recover(uint64_t magic, const char* engine, const Bound& bound, RecoveryReport& report) {
     uint64_t expected[PhtArea::kHeaderWords];
     uint64_t found[PhtArea::kHeaderWords];
@@ -140,7 +151,7 @@ class LoggedDurability {
         try {
           return replayer_.background();
         } catch (const MediumFailure&) {
-          return false;  // whoever needs the medium next learns of it
+          return false;  // the next operation that needs the medium reports the failure
         }
       });
     }

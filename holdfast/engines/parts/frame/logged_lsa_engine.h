@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What engines share that run the lazy snapshot algorithm and keep their commits in StampedLogs.
+// The frame of engines that run the lazy snapshot algorithm and keep their commits in StampedLogs.
 #pragma once
 
 #include <vector>
@@ -17,7 +17,8 @@ inline constexpr OptionInfo kLoggedLsaOptions[] = {kStampedLogBytesOption,
 
 Result<size_t> logged_lsa_area_bytes(const Options& options, int max_threads);
 
-/// Derived: as for LsaEngine.
+/// The frame; see Engine in engine.h for the contract. Derived has the same members as for
+/// LsaEngine.
 template <class M, class Derived>
 class LoggedLsaEngine : public LsaEngine<M, Derived> {
   using Base = LsaEngine<M, Derived>;
@@ -38,7 +39,7 @@ class LoggedLsaEngine : public LsaEngine<M, Derived> {
         try {
           return logs_.background();
         } catch (const MediumFailure&) {
-          return false;  // whoever needs the medium next learns of it
+          return false;  // the next operation that needs the medium reports the failure
         }
       });
     }
@@ -65,8 +66,9 @@ class LoggedLsaEngine : public LsaEngine<M, Derived> {
         blocks_(static_cast<size_t>(machine.slots())) {}
   ~LoggedLsaEngine() { stop_background(); }
 
-  /// The block of the transaction, which owns its stripes, with room for it in the log. Throws
-  /// Error when it is too large. Room is made while nobody waits for this transaction's time.
+  /// Builds the block of a transaction that owns its stripes, and makes room for it in the log.
+  /// Throws Error if it is too large. Room is made before the transaction takes its time, so that
+  /// no thread waits for that time meanwhile.
   CommitBlock& lay_out(Thread& t) {
     CommitBlock& block = blocks_[static_cast<size_t>(t.slot)];
     holdfast::lay_out(block, t);
@@ -88,7 +90,7 @@ class LoggedLsaEngine : public LsaEngine<M, Derived> {
   StampedLogs<M> logs_;
 
  private:
-  std::vector<CommitBlock> blocks_;  ///< of each slot, kept to keep their memory
+  std::vector<CommitBlock> blocks_;  ///< one per slot, reused for their memory
   bool background_running_ = false;
 };
 

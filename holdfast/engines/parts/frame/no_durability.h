@@ -8,11 +8,11 @@
 
 namespace holdfast {
 
-/// Nothing is logged, nobody waits; only a clean close saves the working copy. What the members
-/// mean: LoggedDurability.
+/// No durability: logs nothing and never waits. Only a clean close saves the working copy. The
+/// members are described at LoggedDurability.
 template <class M>
 class NoDurability {
-  static_assert(VolatileHome<M>::kAreaBytes == kPageBytes);  // volatile_pht_area_bytes() says so
+  static_assert(VolatileHome<M>::kAreaBytes == kPageBytes);  // as volatile_pht_area_bytes() assumes
 
  public:
   struct Log {
@@ -32,7 +32,7 @@ class NoDurability {
 
   Status format() { return home_.format(); }
   Status recover(const char* /*engine*/, RecoveryReport& report) {
-    report.text = "as it was when it was last closed";
+    report.text = "the heap is in the state of its last clean close";
     return home_.recover();
   }
   Status close() { return home_.save(); }

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The frame of the engines that run transactions in off-the-shelf hardware transactions on a
-// private working copy, with a global lock to fall back to (FUR 2.1 to 2.4). Two parts make an
-// engine of it:
+// The frame of engines that run transactions in off-the-shelf hardware transactions, on a private
+// working copy, with a global lock to fall back to (FUR 2.1 to 2.4).
 //
-//   concurrency   TrackedTransactions, SnapshotTransactions: how transactions are kept apart
-//   durability    NoDurability, GroupCommit, TotalOrder: what becomes of their stores
+// An engine is the frame with two parts:
+//
+//   concurrency   TrackedTransactions, SnapshotTransactions: isolates transactions
+//   durability    NoDurability, GroupCommit, TotalOrder: makes their stores durable, or does not
 //
 //                          NoDurability   GroupCommit     TotalOrder
 //   TrackedTransactions    htm            spht            nv-htm
 //   SnapshotTransactions   si-htm         spht-si-htm
 //
-// and fur-tsx, which brings both of its own.
+// fur-tsx uses the frame with two parts of its own.
 //
-// Begin     room in the log; the slot shows a lower bound of the time stamp; hardware transaction
+// Begin     make room in the log; the slot shows a lower bound of the time stamp; hardware
+//           transaction
 // Commit    isolation wait, if any; T := clock; hardware commit; log, waits and markers of the
 //           durability part; the slot is parked
-// Reads     end with a durability wait for everything older than their own T
-// Lock      after `retries` attempts: alone, in place, old values kept; commits as above, before
-// the
-//           lock is released
+// Reads     end with a durability wait for every transaction older than their own T
+// Lock      after `retries` attempts: run alone, store in place, keep the old values; commit as
+//           above, before the lock is released
 #pragma once
 
 #include <exception>
@@ -33,7 +34,7 @@
 
 namespace holdfast {
 
-/// One thread's transaction, and what it keeps between transactions.
+/// One thread's transaction, and the memory it keeps between transactions.
 template <class M, class Log>
 struct alignas(2 * kLineBytes) PhtThread : HtmThread<M> {
   using Base = HtmThread<M>;
@@ -51,13 +52,15 @@ struct alignas(2 * kLineBytes) PhtThread : HtmThread<M> {
   void stored(const void* p, size_t n) { log.stored(*this, p, n); }
 };
 
+/// The frame; see Engine in engine.h for the contract. The members of the two parts are described
+/// at TrackedTransactions and LoggedDurability.
 template <class M, template <class> class ConcurrencyOf, template <class> class DurabilityOf>
 class Pht
     : public HtmAccess<PhtThread<M, typename DurabilityOf<M>::Log>, ConcurrencyOf<M>::kTracking> {
  public:
   using Machine = M;
 
-  /// Throws Error for options that make no sense.
+  /// Throws Error(invalid_argument) for an option that does not parse.
   Pht(const Description& description, M& machine, const Regions& regions, const Options& options,
       int max_threads)
       : name_(description.name),

@@ -6,10 +6,13 @@
 
 namespace holdfast {
 
-/// Runs the body alone: `concurrency_.lock` sees to it that no other transaction runs or commits
-/// until the lock is released. In place, since there is nobody to hide from; old values are kept
-/// for a body that throws. It need not announce itself before it reads the clock: nobody reads a
-/// later time until the lock is released, and before that it is durable. Log space was made before.
+/// Runs the body alone: `concurrency_.lock` guarantees that no other transaction runs or commits
+/// until the lock is released. Stores go to the data in place, because no other transaction can see
+/// them. The old values are kept for a body that throws.
+///
+/// The transaction need not announce itself before it reads the clock. Until the lock is released,
+/// no other transaction reads a later time, and by then this one is durable. Space in the log was
+/// made before.
 template <class M, template <class> class C, template <class> class D>
 typename Pht<M, C, D>::Outcome Pht<M, C, D>::locked(Thread& t, FunctionRef<void()> body,
                                                     Mode mode) {
@@ -24,7 +27,7 @@ typename Pht<M, C, D>::Outcome Pht<M, C, D>::locked(Thread& t, FunctionRef<void(
     return leave_lock(t, failure);
   }
   const uint64_t time = durability_.time();
-  if (t.log.empty()) {  // nothing that others could see before it is durable
+  if (t.log.empty()) {  // it has changed nothing, so others may run before finish()
     concurrency_.unlock(t);
     finish(t, mode, time);
   } else {
@@ -35,8 +38,8 @@ typename Pht<M, C, D>::Outcome Pht<M, C, D>::locked(Thread& t, FunctionRef<void(
   return Outcome::committed;
 }
 
-/// Undoes the body. Rethrows what the user threw; a log that was full is for the caller to see to,
-/// without the lock.
+/// Undoes the body and rethrows the user's exception. Returns log_full without the lock if the log
+/// was full.
 template <class M, template <class> class C, template <class> class D>
 typename Pht<M, C, D>::Outcome Pht<M, C, D>::leave_lock(Thread& t,
                                                         const std::exception_ptr& failure) {

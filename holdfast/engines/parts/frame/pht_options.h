@@ -9,7 +9,7 @@
 
 namespace holdfast {
 
-/// What the engines of this family can be told. Each lists those it knows.
+/// Options of the engines in this frame. Each engine lists the ones it accepts.
 struct PhtOptions {
   uint64_t retries = 10;         ///< hardware attempts before the global lock, whatever the cause
   bool capacity_locks = false;   ///< the first capacity abort ends the attempts
@@ -31,7 +31,7 @@ inline constexpr OptionInfo kPhtLogBytesOption = {
 inline constexpr OptionInfo kOrderOption = {
     "order", "links", "how the replayer finds the next transaction: links, or scan of all logs"};
 
-/// Where things lie in the engine area: header and marker, the two tables, then the logs.
+/// Layout of the engine area: header and marker, the two tables, then the logs.
 struct PhtArea {
   static constexpr size_t kHeaderWords = 4;
   static constexpr size_t kMarkerOffset = 2 * kLineBytes;
@@ -39,10 +39,10 @@ struct PhtArea {
 
   PhtArea(const PhtOptions& options, int max_threads);
 
-  /// What the header says: enough to notice other options, or another engine's bytes.
+  /// The header's words. A mismatch reveals other options, or another engine's bytes.
   void header(uint64_t magic, uint64_t (&words)[kHeaderWords]) const;
 
-  /// Slots are given out per thread; the machine's main and background threads have slots as well.
+  /// One per slot: the machine's main and background threads have slots as well.
   int logs;
   uint64_t log_bytes;
   size_t log_offset;
@@ -50,7 +50,7 @@ struct PhtArea {
 };
 
 Result<size_t> pht_area_bytes(const Options& options, int max_threads);
-/// Engines without durability: options are checked, the size is VolatileHome's.
+/// For engines without durability: checks the options and returns VolatileHome's size.
 Result<size_t> volatile_pht_area_bytes(const Options& options, int max_threads);
 
 }  // namespace holdfast

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of a transaction in hardware, and of a read outside; included by pht.h.
+// The steps of a transaction in hardware, and of a read outside; included by pht.h.
 #pragma once
 
 namespace holdfast {
@@ -65,7 +65,7 @@ void Pht<M, C, D>::read(FunctionRef<void()> body) {
   locked(t, body, Mode::read);
 }
 
-/// One try in a hardware transaction.
+/// One attempt in a hardware transaction.
 template <class M, template <class> class C, template <class> class D>
 typename Pht<M, C, D>::Outcome Pht<M, C, D>::attempt(Thread& t, FunctionRef<void()> body,
                                                      Mode mode) {
@@ -88,8 +88,8 @@ typename Pht<M, C, D>::Outcome Pht<M, C, D>::attempt(Thread& t, FunctionRef<void
   if (!aborted) {
     failure = run_body<M>(t, body, aborted);
   }
-  // Doomed, although no HtmAbort arrived: the body swallowed it, or failed on what it saw
-  // afterwards.
+  // The body may have swallowed HtmAbort, or failed on values it saw after its transaction was
+  // doomed.
   if (aborted || t.htm->doomed()) {
     return clean_up_abort(t);
   }
@@ -100,8 +100,9 @@ typename Pht<M, C, D>::Outcome Pht<M, C, D>::attempt(Thread& t, FunctionRef<void
   M::phase(Phase::commit);
   uint64_t time = 0;
   try {
-    // Inside: whoever reads what is committed here reads the clock later. After the isolation wait
-    // where that may be: those who wait for this transaction learn sooner that it is newer.
+    // The time is read inside the transaction: a transaction that reads the stores committed here
+    // reads its clock later. It is read after the isolation wait if the concurrency part allows
+    // that, so that transactions waiting for this one learn sooner that it is newer.
     if (Concurrency::kTimeBeforeWait) {
       time = durability_.time();
     }
@@ -126,7 +127,8 @@ typename Pht<M, C, D>::Outcome Pht<M, C, D>::attempt(Thread& t, FunctionRef<void
   return Outcome::committed;
 }
 
-/// The transaction is visible, or was none; now it, or what it has seen, becomes durable.
+/// After the transaction has become visible: makes its stores durable, or waits until everything it
+/// has read is durable.
 template <class M, template <class> class C, template <class> class D>
 void Pht<M, C, D>::finish(Thread& t, Mode mode, uint64_t time) {
   if (t.log.empty()) {
@@ -141,7 +143,8 @@ void Pht<M, C, D>::finish(Thread& t, Mode mode, uint64_t time) {
   count(t, mode);
 }
 
-/// The body has thrown, and is rolled back. The exception tells what it has read.
+/// Ends a transaction whose body threw and was rolled back. The exception may reveal what the body
+/// has read, so it waits until that is durable.
 template <class M, template <class> class C, template <class> class D>
 void Pht<M, C, D>::fail(Thread& t, uint64_t time, const std::exception_ptr& failure) {
   concurrency_.leave(t.slot);
@@ -173,7 +176,7 @@ void Pht<M, C, D>::read_outside(Thread& t, FunctionRef<void()> body) {
   if (!Concurrency::kTimeBeforeWait) {
     time = durability_.time();
   }
-  concurrency_.leave(t.slot);  // after all loads: release
+  concurrency_.leave(t.slot);  // release: after all loads of the body
   if (failure) {
     fail(t, time, failure);
   }

@@ -11,13 +11,16 @@
 namespace holdfast {
 
 /// SI-HTM's concurrency control (Filipe et al., PPoPP 2019; FUR 2.2). Updates run as hardware
-/// transactions that track stores only, read-only transactions outside of hardware transactions. An
-/// update that has made its last access waits until everybody who was ACTIVE then is not any more;
-/// who becomes ACTIVE later runs into its write set. Snapshot isolation.
+/// transactions that track stores only; read-only transactions run outside of hardware
+/// transactions. An update that has made its last access waits until every transaction that is
+/// ACTIVE has left that state. A transaction that becomes ACTIVE later conflicts with its write
+/// set. Snapshot isolation.
 ///
-/// Hardware transactions do not subscribe to the lock: its holder waits until everybody is
-/// INACTIVE, and everybody looks at it after announcing themselves. COMPLETED counts as busy there,
-/// so nothing commits under the lock.
+/// Hardware transactions do not subscribe to the lock. Its holder waits until all others are
+/// INACTIVE, and each transaction announces itself before it checks the lock. The holder waits for
+/// COMPLETED ones too, so that none commits under the lock.
+///
+/// The members are described at TrackedTransactions.
 template <class M>
 class SnapshotTransactions {
  public:
@@ -31,7 +34,7 @@ class SnapshotTransactions {
         lock_(machine),
         scratch_(static_cast<size_t>(slots), std::vector<uint64_t>(static_cast<size_t>(slots))) {}
 
-  /// A committer has to tell others what it does before it commits.
+  /// A committer must announce its state before it commits, so it needs full suspend.
   static bool supported(const HtmCapabilities& can) { return can.suspend && can.untracked_loads; }
 
   template <class Thread, class Lower, class Park>
@@ -40,9 +43,9 @@ class SnapshotTransactions {
       lock_.await_free();
       lower();
       states_.activate(t.slot);
-      // ACTIVE, and what `lower` has announced, are visible before the first load, of the data, the
-      // clock and the lock: a committer's scan and the lock holder's are the other half of this
-      // handshake.
+      // Separates ACTIVE, and the announcement of `lower`, from the first load, be it of the data,
+      // the clock or the lock. Counterparts of this handshake are a committer's scan and the lock
+      // holder's scan.
       machine_.fence(Site{"si.begin"});
       if (!lock_.held() || machine_.skips(Site{"si.begin.lock"})) [[likely]] {
         return;
@@ -54,7 +57,7 @@ class SnapshotTransactions {
   template <class Thread>
   void begin(Thread& /*t*/) {}
 
-  /// The isolation wait. Throws HtmAbort.
+  /// The isolation wait. Throws HtmAbort if the transaction is doomed.
   template <class Thread>
   void before_commit(Thread& t) {
     run_suspended<&SnapshotTransactions::template complete<Thread>>(*t.htm, *this, t);
@@ -69,7 +72,7 @@ class SnapshotTransactions {
   void lock(Thread& t) {
     lock_.acquire();
     M::phase(Phase::isolation_wait);
-    // The lock is visible before the scan (the other half of enter()'s handshake).
+    // Separates the lock's store from the scan; counterpart of the fence in enter().
     machine_.fence(Site{"si.lock"});
     states_.await_all(t.slot, scratch(t.slot), Site{"si.lock.scan"});
   }
@@ -82,7 +85,7 @@ class SnapshotTransactions {
   template <class Thread>
   static void complete(SnapshotTransactions& self, Thread& t) {
     self.states_.complete(t.slot);
-    // COMPLETED is visible, and the body's stores own their lines, before the scan.
+    // Separates COMPLETED from the scan. The body's stores own their lines before the scan.
     self.machine_.fence(Site{"si.completed"});
   }
   uint64_t* scratch(int slot) { return scratch_[static_cast<size_t>(slot)].data(); }

@@ -8,42 +8,51 @@
 
 namespace holdfast {
 
-/// Concurrency control by hardware alone: every transaction, read-only or not, runs in a hardware
+/// Concurrency control by hardware alone. Every transaction, read-only or not, runs in a hardware
 /// transaction that tracks loads and stores, and subscribes to the global lock. Opaque.
+///
+/// Thread safety: each function is called by the transaction's own thread, for all slots at once.
 template <class M>
 class TrackedTransactions {
  public:
+  /// Passed to the hardware transaction's begin().
   static constexpr Tracking kTracking = Tracking::all;
+  /// True if read-only transactions run in hardware transactions too.
   static constexpr bool kReadsInHardware = true;
+  /// True if an update must read its time before the isolation wait, and a reader before its body.
   static constexpr bool kTimeBeforeWait = false;
 
   TrackedTransactions(M& machine, int /*slots*/) : machine_(machine), lock_(machine) {}
 
+  /// True if the hardware can run these transactions. Otherwise all updates take the lock.
   static bool supported(const HtmCapabilities& can) {
     return std::strcmp(can.backend, "none") != 0;
   }
 
-  /// Before the hardware transaction begins. `lower` announces it to those who wait for its
-  /// durability, or does nothing and returns false.
+  /// Called before the hardware transaction begins. `lower` announces the update to transactions
+  /// that will wait for its durability, or does nothing and returns false. `park` takes the
+  /// announcement back.
   template <class Thread, class Lower, class Park>
   void enter(Thread& /*t*/, Lower&& lower, Park&& /*park*/) {
-    lock_.await_free();  // a thread that waits here is parked: the holder waits for the others
+    lock_.await_free();  // the thread is parked here, else the holder would wait for it
     if (lower()) {
-      // Announced before the time stamp is read: who does not see it has an older one.
+      // Separates the announcement from the reading of the time stamp: a transaction whose scan
+      // misses the announcement has an older time.
       machine_.fence(Site{"pht.begin"});
     }
   }
-  /// First thing in it. Throws HtmAbort.
+  /// The first step in the hardware transaction. Throws HtmAbort.
   template <class Thread>
   void begin(Thread& t) {
     lock_.subscribe(*t.htm);
   }
-  /// Last thing in it.
+  /// The last step before the hardware commit; waits if the isolation requires it.
   template <class Thread>
   void before_commit(Thread& /*t*/) {}
-  /// The transaction is over, one way or the other.
+  /// Called when the transaction has ended, by commit or abort.
   void leave(int /*slot*/) {}
 
+  /// Takes the lock and waits until no other transaction runs or commits.
   template <class Thread>
   void lock(Thread& t) {
     lock_.acquire(*t.htm);
