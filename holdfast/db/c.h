@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
 
-   HoldfastDB for C, with the names and conventions of LevelDB's c.h: a program written for that
-   compiles with this include. docs/guide/store.md says what differs.
+   HoldfastDB for C, with the names and conventions of LevelDB's c.h. A program written for LevelDB
+   compiles with this include. docs/guide/store.md lists the differences.
 
-   Errors. A char** errptr points to null or to a string from malloc; on failure that string is
-   freed and *errptr becomes a new one, to be freed with leveldb_free. What a function returns as
-   char* is to be freed with leveldb_free, too; the const char* of iterators are the iterator's.
+   Errors. A char** errptr points to null or to a string from malloc. On failure the function frees
+   that string and stores a new one, which the caller frees with leveldb_free.
 
-   Booleans are uint8_t, 0 or 1. Thread safety is that of the C++ classes (holdfast/db/db.h). */
+   Memory. The caller frees every char* result with leveldb_free. A const char* from an iterator
+   belongs to the iterator and stays valid until the iterator moves.
+
+   Booleans are uint8_t, 0 or 1. Durability and thread safety are those of the C++ classes
+   (holdfast/db/db.h). */
 #pragma once
 
 #include <stddef.h>
@@ -46,13 +49,13 @@ void leveldb_delete(leveldb_t* db, const leveldb_writeoptions_t* options, const 
                     size_t keylen, char** errptr);
 void leveldb_write(leveldb_t* db, const leveldb_writeoptions_t* options,
                    leveldb_writebatch_t* batch, char** errptr);
-/* Null, without an error, where there is no value. */
+/* Returns null, without an error, if the key has no value. */
 char* leveldb_get(leveldb_t* db, const leveldb_readoptions_t* options, const char* key,
                   size_t keylen, size_t* vallen, char** errptr);
 leveldb_iterator_t* leveldb_create_iterator(leveldb_t* db, const leveldb_readoptions_t* options);
 const leveldb_snapshot_t* leveldb_create_snapshot(leveldb_t* db);
 void leveldb_release_snapshot(leveldb_t* db, const leveldb_snapshot_t* snapshot);
-/* Null for a name that is not known. */
+/* Returns null if there is no such property. */
 char* leveldb_property_value(leveldb_t* db, const char* propname);
 void leveldb_approximate_sizes(leveldb_t* db, int num_ranges, const char* const* range_start_key,
                                const size_t* range_start_key_len,
@@ -89,7 +92,7 @@ void leveldb_writebatch_iterate(const leveldb_writebatch_t* batch, void* state,
 void leveldb_writebatch_append(leveldb_writebatch_t* destination,
                                const leveldb_writebatch_t* source);
 
-/* Options. Those after paranoid_checks have no effect. */
+/* Options. The setters after paranoid_checks have no effect. */
 leveldb_options_t* leveldb_options_create(void);
 void leveldb_options_destroy(leveldb_options_t* options);
 void leveldb_options_set_comparator(leveldb_options_t* options, leveldb_comparator_t* comparator);
@@ -118,7 +121,8 @@ leveldb_writeoptions_t* leveldb_writeoptions_create(void);
 void leveldb_writeoptions_destroy(leveldb_writeoptions_t* options);
 void leveldb_writeoptions_set_sync(leveldb_writeoptions_t* options, uint8_t value);
 
-/* What options name. A comparator is called inside transactions (holdfast/db/comparator.h). */
+/* Objects that options refer to. The database calls a comparator inside transactions
+   (holdfast/db/comparator.h). It calls no filter policy, cache or environment. */
 leveldb_comparator_t* leveldb_comparator_create(void* state, void (*destructor)(void*),
                                                 int (*compare)(void*, const char* a, size_t alen,
                                                                const char* b, size_t blen),
@@ -137,24 +141,25 @@ leveldb_cache_t* leveldb_cache_create_lru(size_t capacity);
 void leveldb_cache_destroy(leveldb_cache_t* cache);
 leveldb_env_t* leveldb_create_default_env(void);
 void leveldb_env_destroy(leveldb_env_t* env);
-/* A directory for tests; null where none can be made. */
+/* Returns the path of a directory for tests, or null if none can be made. */
 char* leveldb_env_get_test_directory(leveldb_env_t* env);
 
 void leveldb_free(void* ptr);
-/* Of the LevelDB whose interface this is. */
+/* The release of LevelDB whose interface this is. */
 int leveldb_major_version(void);
 int leveldb_minor_version(void);
 
-/* Holdfast's own: see the members of the same names in holdfast/db/options.h and db.h. */
+/* Holdfast's own functions. holdfast/db/options.h and db.h describe the members of these names. */
 void holdfast_options_set_engine(leveldb_options_t* options, const char* name);
 void holdfast_options_set_engine_option(leveldb_options_t* options, const char* name,
                                         const char* value);
 void holdfast_options_set_sizes(leveldb_options_t* options, size_t initial_bytes, size_t max_bytes);
 void holdfast_options_set_max_threads(leveldb_options_t* options, int n);
 void holdfast_options_set_read_only(leveldb_options_t* options, uint8_t value);
-/* process, file, pmem or eadr. */
+/* `name` is process, file, pmem or eadr. */
 void holdfast_options_set_domain(leveldb_options_t* options, const char* name, char** errptr);
-/* A step and what it leads to, in one call. 0, and nothing stored, where that is no entry. */
+/* Move the iterator and return its new entry in one call. Return 0, and store nothing, past the
+   last entry in that direction. */
 uint8_t holdfast_iter_next_entry(leveldb_iterator_t* iter, const char** key, size_t* keylen,
                                  const char** val, size_t* vallen);
 uint8_t holdfast_iter_prev_entry(leveldb_iterator_t* iter, const char** key, size_t* keylen,
@@ -162,8 +167,9 @@ uint8_t holdfast_iter_prev_entry(leveldb_iterator_t* iter, const char** key, siz
 void holdfast_checkpoint(leveldb_t* db, const char* file, char** errptr);
 void holdfast_verify(leveldb_t* db, char** errptr);
 
-/* A transaction over several keys (OptimisticTransaction in holdfast/db/transaction.h). Null and an
-   error, or to be destroyed before the database, committed or not. */
+/* A transaction over several keys (OptimisticTransaction in holdfast/db/transaction.h). Begin
+   returns null on failure. The caller destroys the transaction, committed or not, before closing
+   the database. */
 holdfast_transaction_t* holdfast_transaction_begin(leveldb_t* db, char** errptr);
 void holdfast_transaction_destroy(holdfast_transaction_t* transaction);
 char* holdfast_transaction_get(holdfast_transaction_t* transaction, const char* key, size_t keylen,
@@ -172,7 +178,8 @@ void holdfast_transaction_put(holdfast_transaction_t* transaction, const char* k
                               const char* val, size_t vallen);
 void holdfast_transaction_delete(holdfast_transaction_t* transaction, const char* key,
                                  size_t keylen);
-/* 1: done and durable. 0 without an error: somebody has changed what was read; begin anew. */
+/* Returns 1 if the transaction is committed and durable. Returns 0 without an error if another
+   transaction has changed a key that was read; begin a new transaction then. */
 uint8_t holdfast_transaction_commit(holdfast_transaction_t* transaction, char** errptr);
 
 #ifdef __cplusplus

@@ -5,8 +5,10 @@
 
 namespace holdfast::db {
 
-/// LevelDB's cache of blocks, to be made and handed over. Here it holds nothing: the heap is mapped
-/// memory, and the operating system caches it.
+/// Stands in for LevelDB's cache of blocks, so that programs for LevelDB compile. It holds nothing:
+/// a heap is mapped memory, which the operating system caches.
+///
+/// Thread safety: any thread may call any function.
 class Cache {
  public:
   Cache() = default;
@@ -18,7 +20,7 @@ class Cache {
   virtual size_t TotalCharge() const { return 0; }
 };
 
-/// Deleted by the caller, after the database.
+/// Ignores the capacity. The caller deletes the cache, after the database.
 Cache* NewLRUCache(size_t capacity);
 
 }  // namespace holdfast::db

@@ -14,7 +14,7 @@ class Bytewise final : public Comparator {
   int Compare(const Slice& a, const Slice& b) const override { return a.compare(b); }
   const char* Name() const override { return "leveldb.BytewiseComparator"; }
 
-  /// Shortens start to a string in [start, limit), where raising one byte does that.
+  /// Shortens *start to a string in [*start, limit), if increasing one byte can do that.
   void FindShortestSeparator(std::string* start, const Slice& limit) const override {
     const size_t common = std::min(start->size(), limit.size());
     size_t at = 0;

@@ -7,24 +7,28 @@
 
 namespace holdfast::db {
 
-/// A total order of keys. The database records its name and refuses to be opened with another one.
+/// A total order of keys. The database records the comparator's name, and refuses to be opened with
+/// another one.
 ///
-/// Called inside transactions, so: from any thread, possibly more than once, without side effects.
+/// Thread safety: the database calls Compare inside transactions. So it may be called by any
+/// thread, by several at a time, and again for the same keys. It must have no side effects.
+///
+/// A comparator must outlive the databases that use it.
 class Comparator {
  public:
   virtual ~Comparator();
 
-  /// Negative, zero or positive for a before, equal to, or after b.
+  /// Negative, zero or positive: a is before, equal to, or after b.
   virtual int Compare(const Slice& a, const Slice& b) const = 0;
-  /// Change it whenever the order changes.
+  /// Identifies the order: give a changed order another name.
   virtual const char* Name() const = 0;
 
-  // Part of LevelDB's interface, which shortens index keys with them; never called here.
+  // LevelDB shortens the keys of its indexes with these. HoldfastDB never calls them.
   virtual void FindShortestSeparator(std::string* start, const Slice& limit) const = 0;
   virtual void FindShortSuccessor(std::string* key) const = 0;
 };
 
-/// By unsigned bytes; a prefix comes first. The database keeps it.
+/// Orders keys by unsigned bytes; a prefix comes first. Never deleted.
 const Comparator* BytewiseComparator();
 
 }  // namespace holdfast::db

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HoldfastDB: an embedded ordered key-value store in one heap file, with LevelDB's interface. A
-// program written for LevelDB compiles with this include and namespace holdfast::db; docs/guide/store.md
-// says what differs.
+// HoldfastDB: an embedded, ordered key-value store in one heap file, with LevelDB's interface.
+//
+// A program written for LevelDB compiles with this include and namespace holdfast::db.
+// docs/guide/store.md lists the differences.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +18,20 @@
 
 namespace holdfast::db {
 
-// Of the LevelDB whose interface this is.
+// The release of LevelDB whose interface this is.
 inline constexpr int kMajorVersion = 1;
 inline constexpr int kMinorVersion = 23;
 
-/// A state of the database that stays readable; see DB::GetSnapshot.
+/// The database as it was at one moment, for reads; DB::GetSnapshot makes it.
+///
+/// Thread safety: any number of threads may read through one snapshot. It is volatile: a crash or
+/// closing the database ends it.
 class Snapshot {  // NOLINT(cppcoreguidelines-virtual-class-destructor): as LevelDB has it
  protected:
   virtual ~Snapshot() = default;
 };
 
-/// Keys from start up to, but not including, limit.
+/// The keys from `start`, inclusive, to `limit`, exclusive.
 struct Range {
   Range() = default;
   Range(const Slice& s, const Slice& l) : start(s), limit(l) {}
@@ -35,19 +39,28 @@ struct Range {
   Slice limit;
 };
 
-/// An ordered map from keys to values, both of any bytes.
+/// An ordered map from keys to values, in one file. Keys and values are arbitrary bytes.
 ///
-/// Contract. A write that returns ok is durable, whole, and visible to everything that begins
-/// later; after a crash at any instruction the database holds exactly the acknowledged writes, and
-/// of those in flight each whole or not at all. A write that fails has changed nothing.
+/// Durability. A write that returns ok is durable, in the sense of the persistence domain
+/// (Options::domain), and visible to every read that begins later. After a crash at any instruction
+/// the database holds all acknowledged writes. A write that was in flight is present as a whole or
+/// not at all.
 ///
-/// Thread safety: any thread may call anything. Iterators and snapshots end before the database
-/// does. Nothing but the given Transaction may be used inside a body of Transact.
+/// Errors. A write that fails has changed nothing. After the medium has failed, every call returns
+/// IOError until the database is opened again.
+///
+/// Thread safety. Any thread may call any function, at any time; Verify names the one exception.
+/// Up to Options::max_threads threads may use the database; a thread counts from its first call
+/// until it ends. Delete iterators and transactions, and release snapshots, before the database.
+/// Inside a body of Transact, use only the Transaction that the body is given. After fork() the
+/// child process cannot use the database; its calls return InvalidArgument.
 class DB {
  public:
-  /// Opens the database in this file, or in the file "holdfast.db" of this directory, which has one
-  /// or is empty, and stores it in *db, to be deleted by the caller; null on failure. One process
-  /// at a time may have it open. An interrupted write is finished or undone first.
+  /// Opens the database `name` and stores it in *db. The caller deletes it. On failure *db is null.
+  ///
+  /// `name` is a file, or a directory that contains the file "holdfast.db" or is empty. One process
+  /// at a time may have a database open, or several with Options::read_only. Opening finishes or
+  /// undoes the writes that a crash has interrupted.
   static Status Open(const Options& options, const std::string& name, DB** db);
 
   DB() = default;
@@ -56,17 +69,19 @@ class DB {
   virtual ~DB();
 
   virtual Status Put(const WriteOptions& options, const Slice& key, const Slice& value) = 0;
-  /// A key that is not there is no error.
+  /// Returns ok if the key does not exist.
   virtual Status Delete(const WriteOptions& options, const Slice& key) = 0;
-  /// All changes of the batch, or none.
+  /// Applies all changes of the batch as one transaction.
   virtual Status Write(const WriteOptions& options, WriteBatch* updates) = 0;
-  /// NotFound, and *value as it was, where there is no value.
+  /// Returns NotFound, and leaves *value alone, if the key has no value.
   virtual Status Get(const ReadOptions& options, const Slice& key, std::string* value) = 0;
 
-  /// Runs body(Transaction&) as one transaction, durable when this returns ok. The body may return
-  /// nothing, or a Status: one that is not ok rolls the transaction back and is returned. An
-  /// exception rolls it back and propagates. A body may run several times, and on another thread:
-  /// it assigns to what it captures and does nothing that cannot be repeated.
+  /// Runs body(Transaction&) as one transaction, which is durable when this returns ok.
+  ///
+  /// The body returns void or a Status. A Status that is not ok rolls the transaction back and is
+  /// returned. An exception rolls it back and propagates. The engine may run the body several
+  /// times, and on another thread. So the body assigns to the variables it captures, never
+  /// accumulates, and does nothing that cannot be repeated.
   template <class Body>
   Status Transact(Body&& body) {
     if constexpr (std::is_void_v<std::invoke_result_t<Body&, Transaction&>>) {
@@ -79,57 +94,67 @@ class DB {
     }
   }
 
-  /// The same for what cannot be a function; see there. Null where the database cannot be read.
+  /// Begins a transaction that is not a function; see OptimisticTransaction. Returns null if the
+  /// database cannot be read.
   virtual OptimisticTransaction* BeginTransaction() = 0;
 
-  /// An iterator over the database as it is now (or as options.snapshot saw it), to be deleted by
-  /// the caller. Costs the same whatever the database holds, and holds no lock.
+  /// Returns an iterator over the present state, or over the state of options.snapshot. The caller
+  /// deletes it. The cost does not depend on the size of the database. The iterator holds no lock.
   virtual Iterator* NewIterator(const ReadOptions& options) = 0;
 
-  /// The present state, readable until ReleaseSnapshot; costs and holds as little as an iterator.
-  /// What others overwrite meanwhile is kept until the last snapshot that shows it is released.
+  /// Returns the present state, readable until ReleaseSnapshot; null if the database cannot be
+  /// read. The cost does not depend on the size of the database. Values that writers replace
+  /// meanwhile stay in the file until the last snapshot that shows them is released.
   virtual const Snapshot* GetSnapshot() = 0;
   virtual void ReleaseSnapshot(const Snapshot* snapshot) = 0;
 
-  /// Under the prefix "holdfast.": "stats", "engine", "old-versions", "open-snapshots", "sequence"
-  /// and "prometheus", which is all of it as text that a Prometheus server reads. Under
+  /// Stores the value of a property in *value; returns false if there is no such property.
+  ///
+  /// With the prefix "holdfast.": "stats", "engine", "old-versions", "open-snapshots", "sequence",
+  /// and "prometheus", which has all numbers in the text format of Prometheus. With the prefix
   /// "leveldb.": "stats", "approximate-memory-usage", "num-files-at-level<N>" and "sstables", with
-  /// values that are true here.
+  /// values that are true for a heap.
   virtual bool GetProperty(const Slice& property, std::string* value) = 0;
-  /// Bytes of keys and values in each range; walks them.
+  /// Stores the bytes of keys and values in each range. Walks the ranges.
   virtual void GetApproximateSizes(const Range* range, int n, uint64_t* sizes) = 0;
-  /// Frees all old versions no snapshot needs, whatever the range: nothing else could be compacted.
+  /// Frees all old versions that no snapshot needs. Ignores the range: a heap needs no compaction.
   virtual void CompactRange(const Slice* begin, const Slice* end) = 0;
 
-  // Holdfast's own.
+  // The operations below are Holdfast's own.
 
-  /// Makes a database of the present state in a new file, which must not exist, for the same engine
-  /// with the same options. Writers go on meanwhile. The file appears whole and durable, or not at
-  /// all. Copies entry by entry, so what was deleted takes no room there.
+  /// Copies the present state into a new database `file`, with the same engine and engine options.
+  ///
+  /// The file must not exist. It appears whole and durable, or not at all. Writers continue
+  /// meanwhile. The copy goes entry by entry, so deleted entries take no room in it.
   virtual Status Checkpoint(const std::string& file) = 0;
-  /// Calls see(sequence, changes) for every update transaction after number `sequence`, in the
-  /// order of their commits, until it returns false or there are no more: a follower goes on from
-  /// the last one it saw. NotFound: the change after `sequence` is not kept any more
-  /// (Options::change_feed_bytes), or a time without a feed lies between; the follower starts anew
-  /// from a snapshot or checkpoint made after it read property "holdfast.sequence", and applies
-  /// what followed that: puts and deletes may be repeated. NotSupported: there is no feed.
+
+  /// Calls see(sequence, changes) for each update transaction after number `sequence`, in the order
+  /// of their commits, until `see` returns false or no transaction is left. A follower continues
+  /// from the last number it saw.
+  ///
+  /// NotSupported: the database has no feed (Options::change_feed_bytes). NotFound: the change
+  /// after `sequence` has been dropped, or was made while the feed was off. The follower then
+  /// starts again: it reads property "holdfast.sequence", takes a snapshot or checkpoint, and
+  /// applies the changes after that number. Some of these are in the copy already; a put or delete
+  /// may be repeated.
   virtual Status ChangesSince(
       uint64_t sequence,
       const std::function<bool(uint64_t sequence, const WriteBatch& changes)>& see) = 0;
-  /// Walks everything and compares it with what the allocator says: damage, and blocks nobody owns.
-  /// Nobody may write meanwhile.
+
+  /// Walks the whole database and compares it with the allocator's metadata. Corruption: something
+  /// is damaged, or a block belongs to nothing. No thread may write while it runs.
   virtual Status Verify() = 0;
 
  private:
   virtual Status RunTransaction(const std::function<Status(Transaction&)>& body) = 0;
 };
 
-/// Removes the database's file, and the directory that Open would look for it in where nothing else
-/// is in that. It must not be open; that there is none is no error.
+/// Deletes the closed database's file, then its directory if empty. Returns ok if none exists, and
+/// deletes nothing but a heap that is not open.
 Status DestroyDB(const std::string& name, const Options& options);
 
-/// Opens the database, which finishes or undoes what a crash interrupted, and walks all of it.
-/// Damage is reported and left as it is: a copy is what helps then.
+/// Opens the database, which recovers it from a crash, and walks all of it. Corruption: something
+/// is damaged. Repairs no damage; restore a copy instead.
 Status RepairDB(const std::string& name, const Options& options);
 
 }  // namespace holdfast::db

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LevelDB's window to the operating system, with LevelDB's names, for programs that call it or
-// derive from it. The database asks the machine (holdfast/machine), never an Env: one handed over
-// in Options has no effect on it.
+// LevelDB's interface to the operating system, for programs that call it or derive from it.
+//
+// The database itself uses the machine (holdfast/machine) and never calls an Env: Options::env has
+// no effect.
 #pragma once
 
 #include <cstdarg>
@@ -16,7 +17,7 @@
 
 namespace holdfast::db {
 
-/// A file read from its beginning to its end. One thread at a time.
+/// A file that is read from its beginning to its end. Thread safety: one thread at a time.
 class SequentialFile {
  public:
   SequentialFile() = default;
@@ -24,13 +25,14 @@ class SequentialFile {
   SequentialFile& operator=(const SequentialFile&) = delete;
   virtual ~SequentialFile();
 
-  /// Up to n bytes, fewer only where the file ends. They may lie in scratch, which has room for n.
+  /// Reads the next n bytes, or fewer at the file's end. *result may point into `scratch`, which
+  /// has room for n bytes. So `scratch` must live as long as *result is used.
   virtual Status Read(size_t n, Slice* result, char* scratch) = 0;
-  /// Beyond the end is no error.
+  /// Skips n bytes. Returns ok beyond the file's end.
   virtual Status Skip(uint64_t n) = 0;
 };
 
-/// A file read anywhere. Any thread.
+/// A file that is read at any offset. Thread safety: any thread may read at any time.
 class RandomAccessFile {
  public:
   RandomAccessFile() = default;
@@ -38,28 +40,32 @@ class RandomAccessFile {
   RandomAccessFile& operator=(const RandomAccessFile&) = delete;
   virtual ~RandomAccessFile();
 
-  /// As SequentialFile::Read, from this offset on.
+  /// Reads n bytes from `offset` on; otherwise like SequentialFile::Read.
   virtual Status Read(uint64_t offset, size_t n, Slice* result, char* scratch) const = 0;
 };
 
-/// A file written from its beginning, or its present end, on. One thread at a time.
+/// A file that is written at its end. Thread safety: one thread at a time.
+///
+/// Durability: Append may keep bytes in the process. Flush and Sync say what survives.
 class WritableFile {
  public:
   WritableFile() = default;
   WritableFile(const WritableFile&) = delete;
   WritableFile& operator=(const WritableFile&) = delete;
-  /// Closes it; what that finds nobody learns.
+  /// Closes the file, ignoring errors.
   virtual ~WritableFile();
 
   virtual Status Append(const Slice& data) = 0;
   virtual Status Close() = 0;
-  /// To the operating system: survives the end of the process.
+  /// Hands all bytes to the operating system: they survive the end of the process.
   virtual Status Flush() = 0;
-  /// To the medium.
+  /// Writes all bytes to the medium: they survive a power cut.
   virtual Status Sync() = 0;
 };
 
-/// A taker of messages. The database has none: what goes wrong is in a Status.
+/// A receiver of log messages. The database logs nothing: a Status says what has failed.
+///
+/// Thread safety: any thread may log at any time.
 class Logger {
  public:
   Logger() = default;
@@ -70,7 +76,7 @@ class Logger {
   virtual void Logv(const char* format, std::va_list arguments) = 0;
 };
 
-/// What LockFile has locked.
+/// A lock on a file; Env::LockFile makes it and Env::UnlockFile ends it.
 class FileLock {
  public:
   FileLock() = default;
@@ -79,8 +85,14 @@ class FileLock {
   virtual ~FileLock();
 };
 
-/// Thread safety: any thread. What is made is deleted by the caller; where making fails, it is set
-/// to null. A file that is not there is NotFound, every other failure an IOError.
+/// Files, directories, locks, threads and clocks of the operating system.
+///
+/// Thread safety: any thread may call any function.
+///
+/// Ownership: the caller deletes the objects that the New functions store in their last argument.
+/// On failure they store null.
+///
+/// Errors: NotFound for a missing file, IOError for every other failure.
 class Env {
  public:
   Env() = default;
@@ -88,20 +100,22 @@ class Env {
   Env& operator=(const Env&) = delete;
   virtual ~Env();
 
-  /// Of this computer; never deleted.
+  /// The Env of this computer. Never deleted.
   static Env* Default();
 
   virtual Status NewSequentialFile(const std::string& name, SequentialFile** file) = 0;
   virtual Status NewRandomAccessFile(const std::string& name, RandomAccessFile** file) = 0;
-  /// Instead of what was there under this name.
+  /// Creates the file, or empties the existing one.
   virtual Status NewWritableFile(const std::string& name, WritableFile** file) = 0;
-  /// Behind what is there. Unless derived classes say otherwise, NotSupported.
+  /// Opens the file for writing after its present content, or creates it. Returns NotSupported
+  /// unless a derived class overrides it.
   virtual Status NewAppendableFile(const std::string& name, WritableFile** file);
 
   virtual bool FileExists(const std::string& name) = 0;
-  /// Names within the directory.
+  /// Stores the names of the directory's entries, without the directory's own path.
   virtual Status GetChildren(const std::string& directory, std::vector<std::string>* names) = 0;
-  // LevelDB renamed two operations, and lets derived classes define either name of each.
+  // LevelDB has renamed two operations. A derived class may define the old name (Delete...) or the
+  // new one (Remove...) of each: the other one calls it.
   virtual Status RemoveFile(const std::string& name) { return DeleteFile(name); }
   virtual Status DeleteFile(const std::string& name) { return RemoveFile(name); }
   virtual Status CreateDir(const std::string& name) = 0;
@@ -110,28 +124,28 @@ class Env {
   virtual Status GetFileSize(const std::string& name, uint64_t* bytes) = 0;
   virtual Status RenameFile(const std::string& from, const std::string& to) = 0;
 
-  /// Makes the file where there is none. Does not wait: locked by anybody, this process included,
-  /// it is an IOError. Gone with the process.
+  /// Locks the file, and creates it if it does not exist. Does not wait: returns IOError if any
+  /// process, this one included, has locked it. The lock ends with the process.
   virtual Status LockFile(const std::string& name, FileLock** lock) = 0;
-  /// Deletes the lock.
+  /// Unlocks the file and deletes `lock`.
   virtual Status UnlockFile(FileLock* lock) = 0;
 
-  /// Runs function(argument) on a thread in the background, after all that was scheduled before.
+  /// Runs function(argument) on the background thread, after all calls scheduled before.
   virtual void Schedule(void (*function)(void* argument), void* argument) = 0;
-  /// Runs function(argument) on a thread of its own, for which nobody waits.
+  /// Runs function(argument) on a new, detached thread.
   virtual void StartThread(void (*function)(void* argument), void* argument) = 0;
 
-  /// A directory for tests, the same at each call.
+  /// Stores the path of a directory for tests, the same one at each call.
   virtual Status GetTestDirectory(std::string* path) = 0;
-  /// One that appends lines to this file.
+  /// Makes a logger that appends lines to the file `name`.
   virtual Status NewLogger(const std::string& name, Logger** logger) = 0;
 
-  /// Since some moment in the past.
+  /// Microseconds since some fixed moment in the past.
   virtual uint64_t NowMicros() = 0;
   virtual void SleepForMicroseconds(int micros) = 0;
 };
 
-/// Hands all calls on to another Env; to be derived from by who wants to replace a few.
+/// An Env that forwards all calls to another one. A derived class replaces some of them.
 class EnvWrapper : public Env {
  public:
   explicit EnvWrapper(Env* target) : target_(target) {}
@@ -183,11 +197,12 @@ class EnvWrapper : public Env {
   Env* target_;
 };
 
-/// Nothing where the logger is null.
+/// Logs a formatted message; does nothing if the logger is null.
 [[gnu::format(printf, 2, 3)]] void Log(Logger* logger, const char* format, ...);
 
-/// The file has these bytes, or is removed again.
+/// Creates or replaces the file `name` with `data`. On failure removes the file.
 Status WriteStringToFile(Env* env, const Slice& data, const std::string& name);
+/// Stores the content of the file `name` in *data.
 Status ReadFileToString(Env* env, const std::string& name, std::string* data);
 
 }  // namespace holdfast::db

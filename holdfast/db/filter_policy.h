@@ -7,8 +7,8 @@
 
 namespace holdfast::db {
 
-/// LevelDB's filter that saves reading tables without a key, to be made or derived from, and handed
-/// over. Here there are no tables, and it is never asked.
+/// Stands in for LevelDB's filter, which saves reading tables that do not have a key. A heap has no
+/// tables, so the database never calls it. It is there so that programs for LevelDB compile.
 class FilterPolicy {
  public:
   FilterPolicy() = default;
@@ -21,7 +21,7 @@ class FilterPolicy {
   virtual bool KeyMayMatch(const Slice& /*key*/, const Slice& /*filter*/) const { return true; }
 };
 
-/// Deleted by the caller, after the database.
+/// Ignores its argument. The caller deletes the policy, after the database.
 const FilterPolicy* NewBloomFilterPolicy(int bits_per_key);
 
 }  // namespace holdfast::db

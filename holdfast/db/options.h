@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The options of opening, reading and writing a database.
 #pragma once
 
 #include <cstddef>
@@ -18,17 +20,19 @@ class Snapshot;
 
 enum CompressionType { kNoCompression = 0x0, kSnappyCompression = 0x1, kZstdCompression = 0x2 };
 
-/// How a database is opened. The first part is LevelDB's and means the same here; the second is
-/// accepted for LevelDB's sake and has no effect: what it tunes (log files, tables, block caches)
-/// does not exist here. The third is Holdfast's own.
+/// How a database is opened.
+///
+/// The first group of members is LevelDB's and has LevelDB's meaning. The second group has no
+/// effect: it tunes log files, tables and block caches, and a heap has none. It is there so that
+/// programs for LevelDB compile. The third group is Holdfast's own.
 struct Options {
   const Comparator* comparator = BytewiseComparator();
   bool create_if_missing = false;
   bool error_if_exists = false;
-  /// Also walks the whole heap when the database is opened, and refuses it if something is wrong.
+  /// Walks the whole heap when the database is opened, and refuses to open a damaged one.
   bool paranoid_checks = false;
 
-  // Without effect.
+  // Accepted, without effect.
   Env* env = Env::Default();
   Logger* info_log = nullptr;
   size_t write_buffer_size = size_t{4} << 20;
@@ -42,30 +46,35 @@ struct Options {
   bool reuse_logs = false;
   const FilterPolicy* filter_policy = nullptr;
 
-  // Holdfast's. Those marked (new) are decided when the file is made, and recorded in it.
-  std::string engine = "romulus-log";                      ///< (new) any of `holdfast engines`
+  // Holdfast's own. The file records the members marked (new) when it is created; opening an
+  // existing file takes them from there.
+  std::string engine = "romulus-log";                      ///< (new) see `holdfast engines`
   std::map<std::string, std::string> engine_options = {};  ///< (new) like {"log_bytes", "16777216"}
-  size_t initial_bytes = 16 << 20;                         ///< (new) the file grows by as much
-  size_t max_bytes = size_t{8} << 30;                      ///< (new) the file never grows beyond
-  int max_threads = 64;                                    ///< (new) at the same time, 1 to 255
-  /// Bytes of changes to keep for DB::ChangesSince, 0 for no feed; not set: as the file had it.
-  /// With a feed no two updates run in parallel, whatever the engine.
+  size_t initial_bytes = 16 << 20;                         ///< (new) also the step of growth
+  size_t max_bytes = size_t{8} << 30;                      ///< (new) the limit of growth
+  int max_threads = 64;                                    ///< (new) threads at a time, 1 to 255
+  /// Bytes of changes kept for DB::ChangesSince; 0 turns the feed off. Not set: the file's setting
+  /// stays. With a feed, updates do not run in parallel, whatever the engine.
   std::optional<size_t> change_feed_bytes = {};
-  /// Changes nothing, in the file least of all; others may read it meanwhile, and nobody may write.
+  /// Leaves the file unchanged: recovery happens in memory. Other processes may open the file
+  /// read-only at the same time; none may open it for writing.
   bool read_only = false;
-  /// What an acknowledged write survives; none: the strongest the medium offers (README).
+  /// The failures that an acknowledged write survives. Not set: the strongest domain the medium
+  /// offers (README).
   std::optional<Domain> domain = {};
 };
 
+/// How a database is read.
 struct ReadOptions {
   bool verify_checksums = false;       ///< without effect
   bool fill_cache = true;              ///< without effect
   const Snapshot* snapshot = nullptr;  ///< null: the state at the time of the call
 };
 
+/// How a database is written.
 struct WriteOptions {
-  /// A write is durable when it returns, whatever this says. The default is true, unlike LevelDB's,
-  /// because that is what happens.
+  /// Without effect: every write is durable when it returns. So the default is true, unlike
+  /// LevelDB's.
   bool sync = true;
 };
 

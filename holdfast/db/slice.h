@@ -8,7 +8,10 @@
 
 namespace holdfast::db {
 
-/// A reference to bytes somebody else keeps, as LevelDB's. The bytes may be any, zeros included.
+/// A pointer to bytes and their number, as in LevelDB. The bytes are arbitrary, zeros included.
+///
+/// A Slice does not own its bytes: they must outlive it. Thread safety: const functions may run
+/// concurrently with each other.
 class Slice {
  public:
   Slice() = default;
@@ -28,7 +31,7 @@ class Slice {
   void remove_prefix(size_t n) { bytes_.remove_prefix(n); }
   std::string ToString() const { return std::string(bytes_); }
 
-  /// Less than, equal to, or greater than zero, by unsigned bytes.
+  /// Negative, zero or positive: *this is before, equal to, or after `other`, by unsigned bytes.
   int compare(const Slice& other) const {
     const size_t common = size() < other.size() ? size() : other.size();
     const int order = common == 0 ? 0 : std::memcmp(data(), other.data(), common);

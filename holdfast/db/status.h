@@ -8,8 +8,10 @@
 
 namespace holdfast::db {
 
-/// The outcome of a call, with LevelDB's five kinds of failure. The message says what was found and
-/// what to do about it.
+/// The outcome of a call: ok, or one of LevelDB's five kinds of failure with a message. The message
+/// says what was found and what to do about it.
+///
+/// Thread safety: const functions may run concurrently with each other.
 class Status {
  public:
   Status() = default;
@@ -41,8 +43,8 @@ class Status {
   /// "OK", or the kind and the message.
   std::string ToString() const;
 
-  // Holdfast's own: what LevelDB's kinds do not tell apart, such as a full heap and one that is
-  // open elsewhere; and the message alone.
+  // code and message are Holdfast's own. The code is finer than LevelDB's kinds: a full heap and a
+  // heap that is open elsewhere are both IOError there.
   Code code() const { return code_; }
   const std::string& message() const { return message_; }
 
@@ -57,16 +59,16 @@ class Status {
   std::string message_;
 };
 
-/// What the layers below report, in LevelDB's terms. A full heap, log or disk is an IOError, as a
-/// full disk is there.
+/// Converts the status of a lower layer. A full heap, log or disk becomes an IOError, as LevelDB
+/// reports a full disk.
 Status translated(const holdfast::Status& status);
 
-/// Short enough for a string without memory of its own: looking for what is not there is common.
+/// The message is short enough to need no allocation, because look-ups of missing keys are common.
 inline Status no_such_key() {
   return Status::NotFound("no such key");
 }
 
-/// The outcome of a look-up that says whether there is a value.
+/// Converts the result of a look-up: false, for no value, becomes NotFound.
 inline Status answer(Result<bool> found) {
   return !found.ok() ? translated(found.status()) : *found ? Status::OK() : no_such_key();
 }

@@ -8,9 +8,19 @@
 
 namespace holdfast::db {
 
-/// What the body of DB::Transact works with: reads see the body's own writes, and nothing of other
-/// transactions that was not there when this one began. Serialisable with every engine: what a
-/// body has read with Get nobody else changes before it commits.
+/// The view of the database inside a body of DB::Transact.
+///
+/// Isolation: serialisable with every engine. Get sees the body's own writes. It does not see
+/// writes of transactions that commit after this one has begun. A key that the body has read does
+/// not change before this transaction commits.
+///
+/// Thread safety: only the thread that runs the body uses it, and only until the body returns.
+///
+/// Errors: Get returns NotFound for a key without a value. All other failures, such as a full log,
+/// end the body and are returned by Transact.
+///
+/// Durability: the writes are durable when Transact returns ok. All of them together must fit into
+/// the engine's log.
 class Transaction {
  public:
   Transaction() = default;
@@ -18,24 +28,31 @@ class Transaction {
   Transaction& operator=(const Transaction&) = delete;
   virtual ~Transaction() = default;
 
-  /// NotFound where there is no value.
+  /// Returns NotFound, and leaves *value alone, if the key has no value.
   virtual Status Get(const Slice& key, std::string* value) = 0;
   virtual void Put(const Slice& key, const Slice& value) = 0;
-  /// A key that is not there is no error.
+  /// Does nothing if the key does not exist.
   virtual void Delete(const Slice& key) = 0;
 };
 
-/// A transaction whose body is not a function that can be run again: what it reads is the database
-/// as it was when it began, with its own writes on top; what it writes is kept in memory until
-/// Commit. Serialisable: it commits only where nobody has changed what it read. Holds no lock, and
-/// makes nobody wait. Writes need not fit into a log.
+/// A transaction for code that cannot be a function to be run again; DB::BeginTransaction makes it.
 ///
-/// Thread safety: one thread at a time. Deleted by the caller, before the database; without a
-/// Commit nothing has happened.
+/// Isolation: serialisable. Get reads the state at the beginning, with the transaction's own writes
+/// on top. Writes stay in memory until Commit. Commit succeeds only if no other transaction has
+/// changed a key that this one has read.
+///
+/// Thread safety: one thread at a time. It holds no lock and makes no other thread wait. The caller
+/// deletes it, before the database; a transaction without Commit changes nothing.
+///
+/// Cost: Commit is one update transaction, which looks up each key that was read. Long values need
+/// not fit into the engine's log.
 class OptimisticTransaction : public Transaction {
  public:
-  /// Ok and *committed: the writes are durable. Ok and not *committed: somebody has changed what
-  /// was read, nothing has happened, and the work is to be done anew. Once.
+  /// Tries to commit; call it once.
+  ///
+  /// Ok and *committed: the writes are durable. Ok and not *committed: another transaction has
+  /// changed a key that was read. Then nothing has changed, and the caller begins again with a new
+  /// transaction. Not ok: nothing has changed.
   virtual Status Commit(bool* committed) = 0;
 };
 

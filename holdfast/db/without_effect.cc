@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What LevelDB programs make and pass, and a heap has no use for.
+// Objects that programs for LevelDB make and pass, and that have no effect on a heap.
 #include "holdfast/db/cache.h"
 #include "holdfast/db/filter_policy.h"
 

@@ -9,11 +9,15 @@
 
 namespace holdfast::db {
 
-/// Puts and deletes to be applied together, in order, by DB::Write: all of them or none.
+/// A list of puts and deletes that DB::Write applies in order, as one transaction.
 ///
-/// Thread safety: const functions may run beside each other.
+/// A batch lives in memory: nothing is durable before DB::Write returns. Its size is limited by
+/// memory for long values, and by the engine's log for everything else.
+///
+/// Thread safety: const functions may run concurrently with each other.
 class WriteBatch {
  public:
+  /// Receives the records of a batch; see Iterate.
   class Handler {
    public:
     virtual ~Handler();
@@ -26,7 +30,7 @@ class WriteBatch {
   void Clear() { records_.clear(); }
   void Append(const WriteBatch& source) { records_ += source.records_; }
 
-  /// Bytes the batch takes in memory; O(1).
+  /// Returns the batch's size in memory, in bytes. O(1).
   size_t ApproximateSize() const { return records_.size(); }
 
   /// Calls the handler for each record in order.
@@ -36,15 +40,15 @@ class WriteBatch {
   friend struct WriteBatchContents;
   void append(const Slice& bytes);
 
-  // One record after the other: a tag, then key (and value), each as its length in 8 bytes and its
-  // bytes.
+  // The records in order. Each is a tag ('p' or 'd'), the key, and for a put the value. Keys and
+  // values are stored as a length of 8 bytes and the bytes.
   std::string records_;
 };
 
-/// A batch as bytes, for who keeps it.
+/// Access to a batch's bytes, for code that stores batches.
 struct WriteBatchContents {
   static const std::string& of(const WriteBatch& batch) { return batch.records_; }
-  /// False, and nothing changed, where the bytes are no batch.
+  /// Returns false, changing nothing, if the bytes are not a valid batch.
   static bool set(WriteBatch* batch, std::string contents);
 };
 

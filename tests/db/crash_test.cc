@@ -93,10 +93,10 @@ Model followed(SimStore& store) {
 
 Model contents(SimStore& store) {
   Model all;
-  EntryRoom room;
-  EntryBuffer entries(room);
+  EntryArray array;
+  EntryBuffer entries(array);
   store.read_ahead(Step::first, {}, nullptr, SIZE_MAX, &entries).check();
-  for (const Entry* entry : entries) {
+  for (const PackedEntry* entry : entries) {
     all[entry->key().ToString()] = entry->value().ToString();
   }
   return all;

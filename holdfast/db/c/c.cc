@@ -39,7 +39,7 @@ char* leveldb_get(leveldb_t* db, const leveldb_readoptions_t* options, const cha
                   size_t keylen, size_t* vallen, char** errptr) {
   std::string value;
   const Status status = db->rep->Get(options->rep, Slice(key, keylen), &value);
-  return answered(status, value, vallen, errptr);
+  return get_result(status, value, vallen, errptr);
 }
 
 leveldb_iterator_t* leveldb_create_iterator(leveldb_t* db, const leveldb_readoptions_t* options) {
@@ -57,7 +57,7 @@ void leveldb_release_snapshot(leveldb_t* db, const leveldb_snapshot_t* snapshot)
 
 char* leveldb_property_value(leveldb_t* db, const char* propname) {
   std::string value;
-  return db->rep->GetProperty(propname, &value) ? copied(value) : nullptr;
+  return db->rep->GetProperty(propname, &value) ? malloc_copy(value) : nullptr;
 }
 
 void leveldb_approximate_sizes(leveldb_t* db, int num_ranges, const char* const* range_start_key,
@@ -122,11 +122,11 @@ const char* leveldb_iter_value(const leveldb_iterator_t* iter, size_t* vlen) {
 }
 uint8_t holdfast_iter_next_entry(leveldb_iterator_t* iter, const char** key, size_t* keylen,
                                  const char** val, size_t* vallen) {
-  return stepped(*iter->rep, &Iterator::NextEntry, key, keylen, val, vallen) ? 1 : 0;
+  return step_entry(*iter->rep, &Iterator::NextEntry, key, keylen, val, vallen) ? 1 : 0;
 }
 uint8_t holdfast_iter_prev_entry(leveldb_iterator_t* iter, const char** key, size_t* keylen,
                                  const char** val, size_t* vallen) {
-  return stepped(*iter->rep, &Iterator::PrevEntry, key, keylen, val, vallen) ? 1 : 0;
+  return step_entry(*iter->rep, &Iterator::PrevEntry, key, keylen, val, vallen) ? 1 : 0;
 }
 void leveldb_iter_get_error(const leveldb_iterator_t* iter, char** errptr) {
   failed(errptr, iter->rep->status());
@@ -192,7 +192,7 @@ char* holdfast_transaction_get(holdfast_transaction_t* transaction, const char* 
                                size_t* vallen, char** errptr) {
   std::string value;
   const Status status = transaction->rep->Get(Slice(key, keylen), &value);
-  return answered(status, value, vallen, errptr);
+  return get_result(status, value, vallen, errptr);
 }
 void holdfast_transaction_put(holdfast_transaction_t* transaction, const char* key, size_t keylen,
                               const char* val, size_t vallen) {

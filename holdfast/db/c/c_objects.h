@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the handles of c.h are.
+// The structs behind the handles of c.h, and helpers for the functions there.
 #pragma once
 
 #include <cstdlib>
@@ -50,7 +50,7 @@ struct holdfast_transaction_t {
 
 namespace holdfast::db {
 
-/// Whether the status is a failure, which *errptr then tells.
+/// Returns whether the status is a failure, and stores its message in *errptr then.
 inline bool failed(char** errptr, const Status& status) {
   if (status.ok()) {
     return false;
@@ -60,16 +60,16 @@ inline bool failed(char** errptr, const Status& status) {
   return true;
 }
 
-/// For leveldb_free; with a zero behind it that does not count.
-inline char* copied(const std::string& bytes) {
+/// Returns a copy for leveldb_free to free. A zero byte follows the copied bytes.
+inline char* malloc_copy(const std::string& bytes) {
   char* const copy = static_cast<char*>(std::malloc(bytes.size() + 1));
   std::memcpy(copy, bytes.c_str(), bytes.size() + 1);
   return copy;
 }
 
-/// A step in one call; see Iterator::NextEntry.
-inline bool stepped(Iterator& at, bool (Iterator::*step)(Slice*, Slice*), const char** key,
-                    size_t* key_bytes, const char** value, size_t* value_bytes) {
+/// Calls NextEntry or PrevEntry, and converts the slices.
+inline bool step_entry(Iterator& at, bool (Iterator::*step)(Slice*, Slice*), const char** key,
+                       size_t* key_bytes, const char** value, size_t* value_bytes) {
   Slice k;
   Slice v;
   if (!(at.*step)(&k, &v)) {
@@ -82,13 +82,14 @@ inline bool stepped(Iterator& at, bool (Iterator::*step)(Slice*, Slice*), const 
   return true;
 }
 
-/// As leveldb_get ends.
-inline char* answered(const Status& status, const std::string& value, size_t* size, char** errptr) {
+/// Converts the result of a Get to the result of leveldb_get.
+inline char* get_result(const Status& status, const std::string& value, size_t* size,
+                        char** errptr) {
   *size = status.ok() ? value.size() : 0;
   if (status.IsNotFound() || failed(errptr, status)) {
     return nullptr;
   }
-  return copied(value);
+  return malloc_copy(value);
 }
 
 }  // namespace holdfast::db

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options of c.h, and what they name.
+// The options of c.h, and the objects that they refer to.
 #include "holdfast/db/c/c_objects.h"
 
 using namespace holdfast::db;  // NOLINT(google-build-using-namespace): C has none
@@ -26,7 +26,7 @@ struct leveldb_filterpolicy_t {
       destructor(state);
     }
   }
-  const FilterPolicy rep;  ///< never asked, so what it would be asked is not kept
+  const FilterPolicy rep;  ///< the database never calls it, so the callbacks are dropped
   void* state = nullptr;
   void (*destructor)(void*) = nullptr;
 };
@@ -153,7 +153,7 @@ void leveldb_env_destroy(leveldb_env_t* env) {
 }
 char* leveldb_env_get_test_directory(leveldb_env_t* env) {
   std::string path;
-  return env->rep->GetTestDirectory(&path).ok() ? copied(path) : nullptr;
+  return env->rep->GetTestDirectory(&path).ok() ? malloc_copy(path) : nullptr;
 }
 
 void holdfast_options_set_engine(leveldb_options_t* options, const char* name) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One database for all engines, behind virtual calls. Instead of the generated table.
+// One instance of the database for all engines, over AnyEngine and its virtual calls. Builds
+// without HOLDFAST_INLINED_SESSIONS compile it instead of the generated table.
 #include "holdfast/db/engine/engine_db.h"
 #include "holdfast/engines/parts/any/any_engine.h"
 

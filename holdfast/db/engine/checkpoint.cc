@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A copy of a database while it is in use: what a snapshot shows, entry by entry.
+// DB::Checkpoint: copies a database entry by entry, as a snapshot shows it, while writers continue.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ Status failed(const std::string& name, const char* what) {
   return Status::IOError(name, std::string(what) + ": " + std::generic_category().message(errno));
 }
 
-/// Of a file, or of the names in a folder.
+/// Makes a file's content, or the names in a folder, durable.
 Status make_durable(const std::string& name) {
   const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
@@ -47,7 +47,7 @@ Status copy_entries(Iterator& from, DB& to) {
   return status.ok() ? to.Write({}, &batch) : status;
 }
 
-/// Gives the finished file its name, unless there is one of that name.
+/// Makes the finished file durable and gives it its name. Fails if a file of that name exists.
 Status publish(const std::string& part, const std::string& file) {
   Status status = make_durable(part);
   if (status.ok() && link(part.c_str(), file.c_str()) != 0) {
@@ -69,8 +69,8 @@ Options HeapDB::same_kind() {
   options.engine_options = shape.options;
   options.initial_bytes = shape.segment_bytes;
   options.max_bytes = shape.capacity;
-  options.max_threads = static_cast<int>(shape.slots) - 1;  // one is the machine's own
-  options.domain = Domain::process;                         // made durable as a whole
+  options.max_threads = static_cast<int>(shape.slots) - 1;  // one slot is the machine's own
+  options.domain = Domain::process;                         // publish() makes the file durable
   return options;
 }
 
@@ -79,7 +79,7 @@ Status HeapDB::Checkpoint(const std::string& file) {
     return Status::InvalidArgument(file, "exists already; a checkpoint is a new file");
   }
   const std::string part = file + ".part";
-  unlink(part.c_str());  // what an interrupted one left
+  unlink(part.c_str());  // an interrupted checkpoint may have left it
   Status status;
   {
     auto copy = HeapDB::open(same_kind(), part);

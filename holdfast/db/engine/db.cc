@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Opening and destroying a database: chooses the engine, and finds the file.
 #include "holdfast/db/db.h"
 
 #include <sys/stat.h>
@@ -14,14 +16,15 @@
 namespace holdfast::db {
 namespace {
 
-constexpr int kMostThreads = 255;  // a stamp has a byte for the slot
+constexpr int kMostThreads = 255;  // a stamp has one byte for the slot
 
 bool exists(const std::string& name) {
   struct stat ignored{};
   return stat(name.c_str(), &ignored) == 0;
 }
 
-/// LevelDB's databases are directories, and its programs make them: in one, ours is this file.
+/// Returns the database's file for a file's or a directory's name. A database of LevelDB is a
+/// directory, which the program may have made; there the file is "holdfast.db".
 std::string file_of(const std::string& name) {
   struct stat found{};
   const bool directory = stat(name.c_str(), &found) == 0 && S_ISDIR(found.st_mode);
@@ -45,13 +48,14 @@ holdfast::Status no_such_engine(const std::string& name) {
   return {Code::invalid_argument, "there is no engine '" + name + "'; there are " + known};
 }
 
-holdfast::Status keeps_nothing(const std::string& name) {
+holdfast::Status not_durable(const std::string& name) {
   return {Code::unsupported, "engine " + name +
                                  " keeps nothing over a crash; a database needs one that is "
                                  "durable, such as romulus-log"};
 }
 
-/// The one the file names. Where that cannot be told, the default one: it will say what is wrong.
+/// Returns the engine that the file's superblock names. If the superblock cannot be read, returns
+/// the default engine: opening the file with it reports the reason.
 const DbEngine& engine_of_file(const std::string& name) {
   auto info = inspect_heap_file(name);
   const DbEngine* engine = info ? find_engine(info->superblock.engine) : nullptr;
@@ -65,7 +69,7 @@ DbEngine::Opened open_file(const Options& options, const std::string& name) {
     }
     const DbEngine& engine = engine_of_file(name);
     return engine.open != nullptr ? engine.open(options, name, nullptr)
-                                  : keeps_nothing(engine.description->name);
+                                  : not_durable(engine.description->name);
   }
   if (!options.create_if_missing || options.read_only) {
     const char* const why =
@@ -81,7 +85,7 @@ DbEngine::Opened open_file(const Options& options, const std::string& name) {
     return no_such_engine(options.engine);
   }
   if (engine->open == nullptr) {
-    return keeps_nothing(options.engine);
+    return not_durable(options.engine);
   }
   CreateOptions create;
   create.engine = options.engine;
@@ -106,8 +110,8 @@ holdfast::Result<std::unique_ptr<HeapDB>> HeapDB::open(const Options& options,
   if (file != name && !exists(file) && !std::filesystem::is_empty(name, error)) {
     return holdfast::Status(Code::invalid_argument,
                             name +
-                                " is a directory without a database that is not empty; name a "
-                                "file, or an empty directory");
+                                " is a directory with other files and no database; name a file, "
+                                "or an empty directory");
   }
   auto opened = open_file(options, file);
   if (!opened) {
@@ -133,11 +137,10 @@ Status DB::Open(const Options& options, const std::string& name, DB** db) {
 Status DestroyDB(const std::string& name, const Options& options) {
   const std::string file = file_of(name);
   if (exists(file)) {
-    // Only what is a heap nobody has open is removed.
+    // Deletes the file only if it is a heap that no process has open.
     const DbEngine& engine = engine_of_file(file);
-    const holdfast::Status status = engine.open != nullptr
-                                        ? engine.try_heap(options, file)
-                                        : keeps_nothing(engine.description->name);
+    const holdfast::Status status = engine.open != nullptr ? engine.try_heap(options, file)
+                                                           : not_durable(engine.description->name);
     if (!status.ok()) {
       return translated(status);
     }
@@ -146,7 +149,7 @@ Status DestroyDB(const std::string& name, const Options& options) {
     }
   }
   if (file != name) {
-    static_cast<void>(rmdir(name.c_str()));  // where there is anything else in it, it stays
+    static_cast<void>(rmdir(name.c_str()));  // fails if the directory has other files
   }
   return Status::OK();
 }

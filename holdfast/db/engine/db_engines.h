@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The table of engines that the database is compiled for.
 #pragma once
 
 #include <memory>
@@ -15,15 +17,15 @@ struct DbEngine {
   using Opened = holdfast::Result<std::unique_ptr<HeapDB>>;
 
   const Description* description;
-  /// What there is in the file, or with `create` a new one. Null where the engine keeps nothing
-  /// over a crash.
+  /// Opens the database in the file, or creates one if `create` is not null. Null if the engine is
+  /// not durable.
   Opened (*open)(const Options& options, const std::string& name, const CreateOptions* create);
-  /// Ok where the file is a heap of this engine that nobody has open.
+  /// Returns ok if the file is a heap of this engine that no process has open.
   holdfast::Status (*try_heap)(const Options& options, const std::string& name);
 };
 
-/// All engines, in the order of the list in holdfast/engines/CMakeLists.txt. Generated; without
-/// HOLDFAST_INLINED_SESSIONS one AnyEngine stands behind all of them.
+/// All engines, in the order of the list in holdfast/engines/CMakeLists.txt. CMake generates the
+/// table. Without HOLDFAST_INLINED_SESSIONS all rows use AnyEngine (any_engine_db.cc).
 const std::vector<DbEngine>& db_engines();
 
 }  // namespace holdfast::db

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Included by engine_db.h only.
+// The members of EngineDB. Included by engine_db.h only.
 #pragma once
 
 #include <utility>
@@ -37,7 +37,7 @@ class StoreTransaction final : public Transaction {
   Versions<H>& versions_;
 };
 
-/// Takes a body's Status out of the transaction it cancels.
+/// The exception that carries a body's Status out of the transaction that it cancels.
 struct Cancelled {
   Status status;
 };
@@ -52,7 +52,8 @@ class BatchChanges final : public WriteBatch::Handler {
 template <class E>
 EngineDB<E>::~EngineDB() {
   if (heap_->machine().forked_child()) {
-    // The mappings do not exist here, and locks may be held for ever: left to the system.
+    // A forked child has no mappings of the heap, and locks may stay held for ever. So the child
+    // frees nothing; the operating system does.
     static_cast<void>(store_.release());
     static_cast<void>(heap_.release());
   }
@@ -66,7 +67,7 @@ DbEngine::Opened EngineDB<E>::open(const Options& options, const std::string& na
   if (!heap) {
     return heap.status();
   }
-  if (options.paranoid_checks) {  // before anything is followed
+  if (options.paranoid_checks) {  // before Store::open follows any pointer
     if (const holdfast::Status status = StoreAudit<H>::run(**heap, options.comparator);
         !status.ok()) {
       return holdfast::Status(status.code(), name + ": " + status.message());
@@ -135,7 +136,7 @@ OptimisticTransaction* EngineDB<E>::BeginTransaction() {
 template <class E>
 Iterator* EngineDB<E>::NewIterator(const ReadOptions& options) {
   if (const View* shared = view_of(options.snapshot)) {
-    Store<H>::share_view(shared);  // the snapshot may be released before the iterator is
+    Store<H>::share_view(shared);  // the snapshot may be released before the iterator ends
     return new HeapIterator<H>(*store_, shared);
   }
   auto view = store_->open_brief_view();
@@ -145,7 +146,7 @@ Iterator* EngineDB<E>::NewIterator(const ReadOptions& options) {
 template <class E>
 const Snapshot* EngineDB<E>::GetSnapshot() {
   auto view = store_->open_view();
-  // LevelDB's interface has no room for a failure; null reads the present state.
+  // LevelDB's interface cannot report a failure; a null snapshot reads the present state.
   return view ? new HeapSnapshot(*view) : nullptr;
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The database over one engine. CMake generates one source file per engine that includes this.
 #pragma once
 
 #include <memory>
@@ -13,7 +15,7 @@
 
 namespace holdfast::db {
 
-/// The database over engine E: the store behind LevelDB's interface.
+/// The database over engine E: connects LevelDB's interface to Store.
 template <class E>
 class EngineDB final : public HeapDB {
   using H = Heap<E>;
@@ -57,7 +59,7 @@ class EngineDB final : public HeapDB {
   std::unique_ptr<Store<H>> store_;
 };
 
-/// The line of engine E in db_engines().
+/// The row of engine E in db_engines().
 template <class E>
 DbEngine db_engine() {
   if constexpr (E::kDescription.durability == Durability::none) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The part of the database that is the same for all engines.
 #pragma once
 
 #include <memory>
@@ -10,9 +12,9 @@
 
 namespace holdfast::db {
 
-/// The database on this computer, as far as it is the same for all engines; the rest is EngineDB,
-/// compiled once per engine. The engine is chosen by name when the file is made, and found in the
-/// file afterwards.
+/// The database in a heap file, without the members that depend on the engine; EngineDB, compiled
+/// once per engine, has these. Options::engine names the engine of a new file. The superblock names
+/// it for an existing file.
 class HeapDB : public DB {
  public:
   static holdfast::Result<std::unique_ptr<HeapDB>> open(const Options& options,
@@ -22,12 +24,13 @@ class HeapDB : public DB {
   Status Checkpoint(const std::string& file) override;
   Status Verify() override { return translated(check()); }
 
-  /// Walks everything: damage, and blocks nobody owns.
+  /// Walks the whole heap; corrupt: damage, or blocks that belong to nothing.
   virtual holdfast::Status check() = 0;
 
  private:
   bool property(const std::string& name, std::string* value);
   std::string prometheus();
+  /// Returns the options for a new database with this one's engine and sizes.
   Options same_kind();
 
   virtual const Description& engine() const = 0;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Iterators and snapshots over a store.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +12,7 @@
 
 namespace holdfast::db {
 
+/// A snapshot is a view that stays open.
 struct HeapSnapshot final : Snapshot {
   explicit HeapSnapshot(View* v) : view(v) {}
   View* view;
@@ -19,16 +22,18 @@ inline const View* view_of(const Snapshot* snapshot) {
   return snapshot == nullptr ? nullptr : static_cast<const HeapSnapshot*>(snapshot)->view;
 }
 
-/// Stands in a buffer of entries read ahead. What the view shows never changes, so the buffer stays
-/// true whoever writes, and both ways. At its end the next filling is a read transaction that looks
-/// for the neighbour of the last key, which may be gone from the tree by then.
+/// Moves in a buffer of entries that were read ahead.
 ///
-/// A seek reads one entry, and each further filling in the same direction twice as many bytes, so
-/// that a short walk pays for little it does not use.
+/// A view never changes, so the buffer stays valid in both directions while other threads write. At
+/// the buffer's end the iterator fills it again in one read transaction. The transaction searches
+/// for the neighbour of the last key, because that key may have left the tree by then.
+///
+/// A seek reads one entry. The next filling in the same direction reads kFirstAhead bytes, and each
+/// further one twice as many, up to kMostAhead. So a short walk reads little that it does not use.
 template <class H>
 class HeapIterator final : public Iterator {
  public:
-  /// Closes the view at its end.
+  /// The destructor closes the view.
   HeapIterator(Store<H>& store, const View* view) : store_(store), view_(view) {}
   ~HeapIterator() override { store_.close_view(view_); }
 
@@ -36,8 +41,8 @@ class HeapIterator final : public Iterator {
   void SeekToFirst() override { seek(Step::first, {}); }
   void SeekToLast() override { seek(Step::last, {}); }
   void Seek(const Slice& target) override { seek(Step::at_or_after, target); }
-  void Next() override { forwards_ ? on(Step::after) : back(Step::after); }
-  void Prev() override { forwards_ ? back(Step::before) : on(Step::before); }
+  void Next() override { forwards_ ? step_along(Step::after) : step_against(Step::after); }
+  void Prev() override { forwards_ ? step_against(Step::before) : step_along(Step::before); }
   Slice key() const override { return entry_->key(); }
   Slice value() const override { return entry_->value(); }
   Status status() const override { return status_; }
@@ -62,8 +67,8 @@ class HeapIterator final : public Iterator {
     return true;
   }
 
-  /// One further in the order of the buffer.
-  void on(Step step) {
+  /// Moves one entry in the buffer's direction.
+  void step_along(Step step) {
     if (at_ != last_) {
       entry_ = *++at_;
     } else if (Valid()) {
@@ -75,8 +80,8 @@ class HeapIterator final : public Iterator {
       fill(step, entry_->key());
     }
   }
-  /// One against it.
-  void back(Step step) {
+  /// Moves one entry against the buffer's direction. At the buffer's beginning reads one entry.
+  void step_against(Step step) {
     if (!Valid()) {
       return;
     }
@@ -88,6 +93,7 @@ class HeapIterator final : public Iterator {
     fill(step, entry_->key());
   }
 
+  /// Fills the buffer with the entry that `step` leads to from `from`, and entries behind it.
   void fill(Step step, Slice from) {
     if (buffer_.owns(from.data())) {
       origin_.assign(from.data(), from.size());
@@ -108,14 +114,14 @@ class HeapIterator final : public Iterator {
 
   Store<H>& store_;
   const View* const view_;
-  const Entry* const* at_ = nullptr;
-  const Entry* const* last_ = nullptr;  ///< of the buffer
-  const Entry* entry_ = nullptr;        ///< *at_; null: at no entry
-  bool forwards_ = true;
-  size_t ahead_ = 0;  ///< bytes the last filling was to read beyond its first entry
-  EntryRoom own_room_;
-  EntryBuffer buffer_{view_->room() != nullptr ? *view_->room() : own_room_};
-  std::string origin_;
+  const PackedEntry* const* at_ = nullptr;
+  const PackedEntry* const* last_ = nullptr;  ///< the last one in the buffer
+  const PackedEntry* entry_ = nullptr;        ///< *at_; null: at no entry
+  bool forwards_ = true;                      ///< the buffer's direction
+  size_t ahead_ = 0;                          ///< limit of the last filling, in bytes
+  EntryArray own_array_;                      ///< for a view that has none
+  EntryBuffer buffer_{view_->entry_array() != nullptr ? *view_->entry_array() : own_array_};
+  std::string origin_;  ///< a copy of the key from which a filling starts
   Status status_;
 };
 

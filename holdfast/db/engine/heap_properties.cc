@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the database says about itself.
+// DB::GetProperty: names and numbers about the open database.
 #include <initializer_list>
 #include <string>
 
@@ -9,7 +9,7 @@
 namespace holdfast::db {
 namespace {
 
-/// Text in Prometheus' format for one database, whose labels stand at every number.
+/// Builds text in Prometheus' format. Every number has the labels of the database.
 class Exposition {
  public:
   explicit Exposition(std::string labels) : labels_(std::move(labels)) {}
@@ -74,11 +74,11 @@ bool HeapDB::property(const std::string& name, std::string* value) {
     auto n = old_versions();
     *value = n ? std::to_string(*n) : n.status().to_string();
   } else if (name == "approximate-memory-usage") {
-    *value = "0";  // the heap is the file
+    *value = "0";  // the heap is mapped from the file
   } else if (name.rfind(kFilesAtLevel, 0) == 0) {
     const std::string level = name.substr(kFilesAtLevel.size());
     if (level.empty() || level.find_first_not_of("0123456789") != std::string::npos ||
-        level.size() > 1 || level[0] > '6') {  // LevelDB's have seven
+        level.size() > 1 || level[0] > '6') {  // LevelDB has seven levels
       return false;
     }
     *value = level == "0" ? "1" : "0";

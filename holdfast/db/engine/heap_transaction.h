@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// DB::BeginTransaction over a store.
 #pragma once
 
 #include <map>
@@ -11,8 +13,8 @@
 
 namespace holdfast::db {
 
-/// Reads through a view and remembers the stamps it met. A key is as it was when the stamp of its
-/// newest version is: stamps are never used twice.
+/// Reads through a view, and records the stamp of each version that it reads. A key is unchanged if
+/// its newest version still has the recorded stamp, because stamps are never reused.
 template <class H>
 class HeapTransaction final : public OptimisticTransaction {
  public:
@@ -29,7 +31,7 @@ class HeapTransaction final : public OptimisticTransaction {
     bool deletion;
     std::string value;
   };
-  /// In the database's order, which alone says whether two keys are the same.
+  /// The database's order. Keys with different bytes may be equal in it.
   struct Less {
     const Comparator* comparator;
     bool operator()(const std::string& a, const std::string& b) const {
@@ -40,7 +42,8 @@ class HeapTransaction final : public OptimisticTransaction {
   Store<H>& store_;
   const View* view_;
   std::map<std::string, Written, Less> writes_{Less{store_.comparator()}};
-  std::map<std::string, uint64_t, Less> reads_{Less{store_.comparator()}};  ///< stamps; 0: no value
+  /// The stamp of each key that was read; 0: it had no value.
+  std::map<std::string, uint64_t, Less> reads_{Less{store_.comparator()}};
 };
 
 template <class H>
@@ -75,7 +78,7 @@ template <class H>
 Status HeapTransaction<H>::Commit(bool* committed) {
   *committed = true;
   if (writes_.empty()) {
-    return Status::OK();  // all it read was there when it began
+    return Status::OK();  // serialised at its beginning, when its view was opened
   }
   std::vector<Change> changes;
   changes.reserve(writes_.size());
@@ -83,7 +86,7 @@ Status HeapTransaction<H>::Commit(bool* committed) {
     changes.push_back({key, written.value, written.deletion});
   }
   bool outdated = false;
-  auto look = [&](const Versions<H>& now) {
+  auto check_reads = [&](const Versions<H>& now) {
     outdated = false;
     for (const auto& [key, stamp] : reads_) {
       now.hold_key(key);
@@ -92,8 +95,8 @@ Status HeapTransaction<H>::Commit(bool* committed) {
     }
     return outdated;
   };
-  const typename Store<H>::Objection objection(look);
-  const holdfast::Status status = store_.write(changes, reads_.empty() ? nullptr : &objection);
+  const typename Store<H>::CancelIf cancel_if(check_reads);
+  const holdfast::Status status = store_.write(changes, reads_.empty() ? nullptr : &cancel_if);
   *committed = status.ok() && !outdated;
   return translated(status);
 }

@@ -6,10 +6,11 @@
 
 namespace holdfast::db {
 
+/// Returns the options of the native machine for a database's options.
 inline NativeOptions native_options(const Options& options) {
   NativeOptions native;
   native.domain = options.domain;
-  native.force = true;  // a domain somebody asked for by name, they get, emulated if need be
+  native.force = true;  // a domain that the caller names is emulated if the medium lacks it
   native.max_threads = options.max_threads;
   native.read_only = options.read_only;
   return native;

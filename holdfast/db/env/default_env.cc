@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Env::Default().
+// The Env of this computer, Env::Default().
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -41,7 +41,7 @@ struct Close {
 };
 using File = std::unique_ptr<std::FILE, Close>;
 
-/// Of the standard library; `e`: closed when the process becomes another program.
+/// Opens a stdio file. An `e` in `mode` closes it when the process executes another program.
 Status open(const std::string& name, const char* mode, File* file) {
   file->reset(std::fopen(name.c_str(), mode));
   return *file == nullptr ? last_error(name) : Status::OK();
@@ -117,7 +117,7 @@ class LineLogger final : public Logger {
  public:
   explicit LineLogger(File file) : file_(std::move(file)) {}
 
-  /// One thread's line does not meet another's.
+  /// Writes a line. The file's lock keeps the lines of concurrent threads apart.
   void Logv(const char* format, std::va_list arguments) override {
     ::flockfile(file_.get());
     static_cast<void>(std::vfprintf(file_.get(), format, arguments));
@@ -135,7 +135,7 @@ class OpenFileLock final : public FileLock {
   explicit OpenFileLock(File file) : file_(std::move(file)) {}
 
  private:
-  const File file_;  // the lock goes with it
+  const File file_;  // closing the file ends the lock
 };
 
 class DefaultEnv final : public Env {
@@ -275,13 +275,13 @@ class DefaultEnv final : public Env {
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<std::function<void()>> scheduled_;
-  bool background_ = false;  ///< there is a thread for what is scheduled
+  bool background_ = false;  ///< the background thread has been started
 };
 
 }  // namespace
 
 Env* Env::Default() {
-  // Not destroyed: its thread, and what ends after main, may still use it.
+  // Never destroyed: the background thread, and objects destroyed after main, may still use it.
   static auto* const env = new DefaultEnv;
   return env;
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Long values: made, read and freed in pieces, inside transactions.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +10,9 @@
 
 namespace holdfast::db {
 
-/// Long values, inside transactions. Who must stay within an engine's log appends and frees them in
-/// several; in between they are in a list of the root.
+/// Operations on long values, inside transactions. A value that is too long for the engine's log is
+/// appended to, and freed, in several transactions. Between these transactions it is in a list of
+/// the root, so a crash loses no blocks.
 template <class H>
 class Blobs {
   template <class T>
@@ -44,7 +47,7 @@ class Blobs {
     }
   }
 
-  /// Whether its pieces hold so many bytes: where they do not, it is damaged.
+  /// Returns whether the pieces hold exactly `bytes` bytes; if not, the blob is damaged.
   static bool holds(const Blob<H>* blob, size_t bytes) {
     size_t left = bytes;
     for (const Piece<H>* piece = blob->first; piece != nullptr; piece = piece->next) {
@@ -57,7 +60,7 @@ class Blobs {
     return left == 0;
   }
 
-  /// `to` has room for all of it.
+  /// Copies the whole value to `to`, which has room for it.
   static void load(const Blob<H>* blob, char* to) {
     for (const Piece<H>* piece = blob->first; piece != nullptr; piece = piece->next) {
       const size_t n = piece->bytes;
@@ -66,7 +69,8 @@ class Blobs {
     }
   }
 
-  /// Frees up to `most` pieces of a blob that is in the list, then the blob; true when it is gone.
+  /// Frees up to `most` pieces of a blob in `list`. Frees the blob too, and returns true, once it
+  /// has no pieces.
   static bool free_some(Field<Blob<H>*>& list, Blob<H>* blob, int most) {
     Piece<H>* piece = blob->first;
     for (; piece != nullptr && most > 0; --most) {
@@ -93,7 +97,8 @@ class Blobs {
     list = blob;
   }
 
-  /// Skew: storing to its own links makes neighbours that leave at the same time conflict.
+  /// Removes the blob from `list`. It stores to the blob's own links, too: under snapshot isolation
+  /// that makes transactions conflict that remove neighbours at the same time (write skew).
   static void unlink(Field<Blob<H>*>& list, Blob<H>* blob) {
     Blob<H>* const next = blob->next;
     Blob<H>* const previous = blob->previous;
@@ -109,6 +114,7 @@ class Blobs {
     blob->previous = nullptr;
   }
 
+  /// Calls see(address, bytes) for the blob and each piece.
   template <class Visitor>
   static void visit(const Blob<H>* blob, Visitor& see) {
     see(static_cast<const void*>(blob), sizeof(Blob<H>));

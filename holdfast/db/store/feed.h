@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The change feed: a record of each update transaction, in the order of their commits.
 #pragma once
 
 #include <cstdint>
@@ -9,31 +11,33 @@
 
 namespace holdfast::db {
 
-/// What one update transaction changed: a batch's bytes (write_batch.h).
+/// The changes of one update transaction, as the bytes of a batch (write_batch.h).
 template <class H>
 struct FeedRecord {
   Blob<H>* blob;
   uint64_t bytes;
 };
 
-/// The root "holdfast.db.feed". There is none before somebody has asked for a feed.
+/// The object of root "holdfast.db.feed". Opening the store with a feed creates it.
 template <class H>
 struct FeedRoot {
   static constexpr const char* kTypeName = "holdfast.db.Feed";
   static constexpr uint32_t kTypeVersion = 1;
 
-  BPlusTree<H, uint64_t, FeedRecord<H>> tree;           ///< by sequence
-  typename H::template Field<uint64_t> next = 1;        ///< sequence of the next change
-  typename H::template Field<uint64_t> first = 1;       ///< of the oldest one kept, or next
-  typename H::template Field<uint64_t> bytes = 0;       ///< kept
-  typename H::template Field<uint64_t> most_bytes = 0;  ///< to be kept; 0: the feed is off
+  BPlusTree<H, uint64_t, FeedRecord<H>> tree;           ///< records by sequence
+  typename H::template Field<uint64_t> next = 1;        ///< sequence of the next record
+  typename H::template Field<uint64_t> first = 1;       ///< sequence of the oldest record, or next
+  typename H::template Field<uint64_t> bytes = 0;       ///< bytes of all records
+  typename H::template Field<uint64_t> most_bytes = 0;  ///< limit of `bytes`; 0: the feed is off
 };
 
-/// The changes of a store in the order of their commits, inside transactions. Every update stores
-/// to `next`, so that one of two concurrent ones comes first: that is what a feed costs.
+/// Operations on the change feed, inside transactions.
 ///
-/// A change nobody recorded leaves a hole: turning the feed off takes a sequence that is never
-/// kept, so that whoever asks for what came after it is told that it is gone.
+/// Cost. Every update transaction stores to `next`, which orders concurrent ones. So with a feed
+/// all update transactions conflict with each other.
+///
+/// Turning the feed off uses up one sequence number without a record. So a follower that asks for
+/// the changes after it learns that they are gone, although the feed may be on again.
 template <class H>
 class Feed {
  public:
@@ -42,8 +46,9 @@ class Feed {
   bool exists() const { return root_ != nullptr; }
   bool on() const { return exists() && root_->most_bytes.load() != 0; }
 
-  /// `blob` belongs to nobody and holds `content`; null: it is made. Frees up to `most` records
-  /// that are too many now; true when it has: their blobs are in the list `garbage`.
+  /// Appends a record. `blob` holds `content` and is in no list; if null, it is made here. Removes
+  /// up to `most` of the oldest records beyond the limit. Returns true if it has removed any: their
+  /// blobs are then in the list `garbage`.
   bool append(const std::string& content, Blob<H>* blob,
               typename H::template Field<Blob<H>*>& garbage, int most) {
     if (blob == nullptr) {
@@ -64,8 +69,9 @@ class Feed {
     return freed;
   }
 
-  /// The next step of turning the feed on, off, or to another size; false: nothing is left to do.
-  bool turn(uint64_t most_bytes, typename H::template Field<Blob<H>*>& garbage, int most) {
+  /// Turns the feed on or off, or changes its limit, in steps of bounded size. Performs the next
+  /// step; returns false after the last one.
+  bool change_limit(uint64_t most_bytes, typename H::template Field<Blob<H>*>& garbage, int most) {
     const uint64_t was = root_->most_bytes;
     if (most_bytes != 0 && (was != 0 || root_->first.load() == root_->next.load())) {
       root_->most_bytes = most_bytes;
@@ -73,7 +79,7 @@ class Feed {
     }
     if (was != 0) {
       root_->most_bytes = 0;
-      root_->next += 1;  // the hole
+      root_->next += 1;  // a sequence without a record
     }
     for (; most > 0 && root_->tree.lower_bound(0, nullptr, nullptr); --most) {
       drop_first(garbage);
@@ -85,9 +91,11 @@ class Feed {
     return most_bytes != 0;
   }
 
+  /// The sequence of the newest record, and of the oldest one that is kept.
   uint64_t last() const { return root_->next.load() - 1; }
   uint64_t first() const { return root_->first; }
-  /// False where it is not there, which between first() and last() is damage.
+  /// Loads a record's bytes. Returns false if there is none, which between first() and last() is
+  /// damage.
   bool load(uint64_t sequence, std::string* to) const {
     const auto record = root_->tree.find(sequence);
     if (!record || !Blobs<H>::holds(record->blob, record->bytes)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Included by store.h only.
+// Opening, writing, reading and reclaiming. Included by store.h only.
 #pragma once
 
 namespace holdfast::db {
@@ -34,7 +34,7 @@ Result<std::unique_ptr<Store<H>>> Store<H>::open(H& heap, const Comparator* comp
   std::unique_ptr<Store> store(new Store(heap, *root, comparator, limits, slots.value()));
   Status status = store->check_comparator();
   if (status.ok()) {
-    status = store->tidy_after_crash(read_only);
+    status = store->clean_up_after_crash(read_only);
   }
   if (status.ok()) {
     status = store->open_feed(read_only ? std::nullopt : limits.feed_bytes);
@@ -57,10 +57,10 @@ holdfast::Status Store<H>::check_comparator() {
   return status;
 }
 
-/// Snapshots are gone, so every version but the newest goes, and what was being written is garbage;
-/// in a read-only heap it stays, where nobody sees it.
+/// No snapshot survives a crash. So this frees every version but the newest, and all values that
+/// were being written. In a read-only heap these stay, and no reader sees them.
 template <class H>
-holdfast::Status Store<H>::tidy_after_crash(bool read_only) {
+holdfast::Status Store<H>::clean_up_after_crash(bool read_only) {
   std::vector<uint64_t> counts;
   Status status = heap_.read([&] {
     counts.assign(slots_, 0);
@@ -70,7 +70,7 @@ holdfast::Status Store<H>::tidy_after_crash(bool read_only) {
   });
   for (size_t i = 0; i < slots_ && status.ok(); ++i) {
     if (counts[i] != 0) {
-      snapshots_.stamps(i);
+      snapshots_.announce_stamps(i);
       snapshots_.committed(Stamp::make(static_cast<int>(i), counts[i]));
     }
   }
@@ -101,7 +101,7 @@ holdfast::Status Store<H>::update(F&& body) {
     return heap_.update([&] {
       Versions<H> v = versions();
       body(v);
-      record(v);
+      append_to_feed(v);
       stamp = v.stamp();
       garbage = v.made_garbage();
       parked = v.parked();
@@ -109,12 +109,12 @@ holdfast::Status Store<H>::update(F&& body) {
   };
   Status status = attempt();
   if (nested) {
-    return status;  // nothing has happened until the outer transaction is over
+    return status;  // the outer transaction has not committed yet
   }
   if (status.code() == Code::out_of_space) {
     await_views();
     if (collect().ok()) {
-      status = attempt();  // old versions of other slots may have been in the way
+      status = attempt();  // old versions of other slots may have filled the heap
     }
   }
   if (!status.ok()) {
@@ -126,19 +126,20 @@ holdfast::Status Store<H>::update(F&& body) {
   if (parked) {
     parked_.store(true);
     if (snapshots_.none() && parked_.exchange(false)) {
-      static_cast<void>(collect().ok());  // the last view closed before it could know
+      static_cast<void>(collect().ok());  // the last view closed before it could see parked_
     }
   }
-  // The update is durable. What is left of its garbage, a later one or the next open frees.
+  // The update is durable. If freeing its garbage fails, a later update or the next open frees it.
   if (garbage) {
     static_cast<void>(drain().ok());
   }
   return {};
 }
 
-/// While a view is being opened nothing is reclaimed. Who opens it may wait for an engine's lock
-/// that this thread has had again and again, so here it has no transaction. Not for ever: the other
-/// thread may have been stopped.
+/// Waits while a view is being opened, because nothing is reclaimed meanwhile. The thread that
+/// opens the view may be waiting for the engine's lock, which this thread has taken again and
+/// again. So this thread waits outside of transactions. The wait is bounded: the other thread may
+/// be stopped.
 template <class H>
 void Store<H>::await_views() {
   constexpr int kPatience = 1 << 20;  // tens of milliseconds or more on this computer
@@ -150,7 +151,7 @@ void Store<H>::await_views() {
 template <class H>
 void Store<H>::apply(Versions<H>& versions, const Change& change, Blob<H>* ahead) {
   if (feeding_) {
-    note(&versions.changes(), change);
+    add_to_batch(&versions.changes(), change);
   }
   if (change.deletion) {
     versions.erase(change.key);
@@ -166,7 +167,7 @@ void Store<H>::apply(Versions<H>& versions, const Change& change, Blob<H>* ahead
 }
 
 template <class H>
-holdfast::Status Store<H>::write(const std::vector<Change>& changes, const Objection* unless) {
+holdfast::Status Store<H>::write(const std::vector<Change>& changes, const CancelIf* cancel_if) {
   size_t total = 0;
   for (const Change& change : changes) {
     total += change.value.size();
@@ -196,7 +197,7 @@ holdfast::Status Store<H>::write(const std::vector<Change>& changes, const Objec
   }
   bool refused = false;
   const Status status = update([&](Versions<H>& versions) {
-    refused = unless != nullptr && (*unless)(versions);
+    refused = cancel_if != nullptr && (*cancel_if)(versions);
     versions.set_record_ahead(record_ahead);
     for (size_t i = 0; i < changes.size() && !refused; ++i) {
       apply(versions, changes[i], ahead[i]);
@@ -216,7 +217,7 @@ holdfast::Status Store<H>::write(const Change& change) {
   return update([&](Versions<H>& versions) { apply(versions, change); });
 }
 
-/// Writes a long value in as many transactions as it takes.
+/// Writes a long value in as many transactions as it needs, into a blob in the list `filling`.
 template <class H>
 Result<Blob<H>*> Store<H>::write_ahead(const Slice& value) {
   auto made = heap_.update([&] {
@@ -241,7 +242,8 @@ Result<Blob<H>*> Store<H>::write_ahead(const Slice& value) {
   return status;
 }
 
-/// What was written ahead in vain. Where even that fails, the next open does it.
+/// Frees values that were written ahead for a transaction that has not committed. If that fails,
+/// the next open frees them.
 template <class H>
 void Store<H>::abandon(const std::vector<Blob<H>*>& ahead) {
   for (Blob<H>* blob : ahead) {
@@ -256,7 +258,7 @@ void Store<H>::abandon(const std::vector<Blob<H>*>& ahead) {
   static_cast<void>(drain().ok());
 }
 
-/// Frees long values that nobody owns, some pieces at a time.
+/// Frees the long values in the list `garbage`, a bounded number of pieces in each transaction.
 template <class H>
 holdfast::Status Store<H>::drain() {
   for (bool more = true; more;) {
@@ -274,6 +276,7 @@ holdfast::Status Store<H>::drain() {
   return {};
 }
 
+/// Judges all old versions of all slots anew, then frees the garbage.
 template <class H>
 holdfast::Status Store<H>::collect() {
   std::vector<size_t> busy;
@@ -337,6 +340,8 @@ Result<View*> Store<H>::open_brief_view() {
   return read_counts(snapshots_.open_briefly(heap_.machine().self()));
 }
 
+/// Sets the counts of a view that has just been registered. Reads them again if another slot has
+/// written for the first time meanwhile.
 template <class H>
 Result<View*> Store<H>::read_counts(View* view) {
   Status status;
@@ -350,7 +355,7 @@ Result<View*> Store<H>::read_counts(View* view) {
         }
       });
     } while (status.ok() && slots < snapshots_.used_slots());
-  } catch (...) {  // the transaction around this aborts
+  } catch (...) {  // the transaction around this one aborts
     snapshots_.close(view);
     throw;
   }
@@ -366,7 +371,7 @@ template <class H>
 void Store<H>::close_view(const View* view) {
   snapshots_.close(view);
   if (parked_.load() && parked_.exchange(false)) {
-    // On failure they wait for the next one, or the next open.
+    // On failure the parked versions wait for the next view to close, or the next open.
     static_cast<void>(collect().ok());
   }
 }

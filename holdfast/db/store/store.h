@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The store below LevelDB's interface: keys in order, several versions of each value, long values.
 #pragma once
 
 #include <algorithm>
@@ -20,88 +22,96 @@
 
 namespace holdfast::db {
 
-/// Where a walk goes: to an end, to the first key at or after one, or to a key's neighbours.
+/// The entry at which a walk begins: the first or last one, the first at or after a given key, or a
+/// given key's neighbour.
 enum class Step { first, last, at_or_after, after, before };
 
-/// One change of a batch.
+/// A put or a delete.
 struct Change {
   Slice key;
   Slice value;
   bool deletion = false;
 };
 
-/// From which sizes on things are spread over several transactions. Only tests, whose logs are
-/// tiny, change them.
+/// Limits on the work of one transaction. Only tests change them, because their logs are tiny.
 struct StoreLimits {
   size_t short_value = kMostShortValue;        ///< longer values are chains of pieces
-  size_t per_transaction = size_t{128} << 10;  ///< of long values, written by one transaction
-  int pieces_freed = 32;                       ///< by one transaction
-  int versions_freed = 64;
-  /// Of changes to be kept for followers; 0: none, and not set: as the store had it.
+  size_t per_transaction = size_t{128} << 10;  ///< bytes of long values written
+  int pieces_freed = 32;                       ///< pieces of long values freed
+  int versions_freed = 64;                     ///< old versions freed
+  /// Bytes of changes kept in the feed; 0 turns it off. Not set: the store's setting stays.
   std::optional<uint64_t> feed_bytes = {};
 };
 
-/// The store under the LevelDB facade: an ordered map with versions in a heap H, on any machine.
+/// An ordered map with versions, in a heap H on any machine.
 ///
-/// Contract. What update, write say is done when they return ok is durable as the heap says, and
-/// visible to every view and read that begins later. Readers take no lock: a read is a read
-/// transaction, and a view is a list of numbers. After an open no old version is left.
+/// Durability. When update or write returns ok, the changes are durable in the sense of the heap,
+/// and visible to every view and read that begins later. A failure has changed nothing.
 ///
-/// Thread safety: any thread, except open. Comparator and heap outlive the store.
+/// Reading takes no lock of the store: a read is a read transaction, and a view is a list of
+/// numbers. Opening a store frees all old versions.
+///
+/// Thread safety: any thread may call any function except open. Comparator and heap must outlive
+/// the store.
 template <class H>
 class Store {
   using Status = holdfast::Status;
   using V = Version<H>;
 
  public:
-  /// On a heap that is empty or holds a store. Frees what the last user left behind: old versions,
-  /// half-written values; not where the heap is read-only, which must hold a store then.
+  /// Opens the store in the heap, or makes one in an empty heap. Frees the old versions and
+  /// unfinished values that a crash has left. A read-only heap must hold a store; it stays
+  /// unchanged.
   static Result<std::unique_ptr<Store>> open(H& heap, const Comparator* comparator,
                                              const StoreLimits& limits = {},
                                              bool read_only = false);
 
-  /// Runs body(Versions&) as one transaction; as heap.update(), a body may run several times.
+  /// Runs body(Versions&) as one transaction. The body may run several times, as in heap.update().
   template <class F>
   Status update(F&& body);
-  /// All changes in order, as one transaction. Long values are written ahead. Where `unless` is
-  /// given and says so in that transaction, nothing is changed.
-  using Objection = FunctionRef<bool(const Versions<H>&)>;
-  Status write(const std::vector<Change>& changes, const Objection* unless = nullptr);
+  /// Applies all changes in order, as one transaction; long values are written in transactions
+  /// before it. If `cancel_if` is not null and returns true in that transaction, nothing changes.
+  using CancelIf = FunctionRef<bool(const Versions<H>&)>;
+  Status write(const std::vector<Change>& changes, const CancelIf* cancel_if = nullptr);
   Status write(const Change& change);
-  /// In the body of update: the same for one change, all in this transaction.
+  /// Applies one change inside a body of update. `ahead`: the long value, if it is already written.
   void apply(Versions<H>& versions, const Change& change, Blob<H>* ahead = nullptr);
 
-  /// False, and *value as it was, where the view (null: now) has no value. `*stamp` becomes that of
-  /// the value's version, 0 without one.
+  /// Returns false, and leaves *value alone, if the key has no value in the view (null: the present
+  /// state). Stores the stamp of the value's version in *stamp; 0 if there is no value.
   Result<bool> get(const Slice& key, const View* view, std::string* value,
                    uint64_t* stamp = nullptr);
-  /// The entry this step leads to, if there is one, and those behind it in the same direction, as
-  /// long as all of them take no more than `most` bytes (looks: than a leaf more). A look at a key
-  /// takes 32, whether or not there is a value; what has to be copied takes its bytes too.
+  /// Fills the buffer with the entry that `step` leads to, if there is one. Adds the entries behind
+  /// it in the same direction, up to a cost of `most` bytes. Looking at a key costs kLookCost
+  /// bytes, even if it has no value. A copied entry costs its bytes as well. The cost of looking
+  /// may exceed `most` by one leaf.
   Status read_ahead(Step step, const Slice& from, const View* view, size_t most, EntryBuffer* to);
 
-  /// Costs a read transaction and a few loads per thread slot, whatever the store holds.
+  /// Opens a view of the present state. Costs one read transaction, and one load per thread slot
+  /// that has written; the size of the store does not matter.
   Result<View*> open_view();
-  /// The same for one holder, who closes it soon: an iterator's.
+  /// Opens a view for an iterator: one holder, which closes it soon. Cheaper than open_view.
   Result<View*> open_brief_view();
-  /// Who shares an open view closes it too; it ends with the last one.
+  /// Adds a holder to a view from open_view. Each holder closes it; the view ends with the last
+  /// one.
   static void share_view(const View* view) { Snapshots::share(view); }
   void close_view(const View* view);
 
-  /// The update transaction after the first `sequence` ones; `*found`: there is one. not_found: it
-  /// is not kept any more. unsupported: there is no feed.
+  /// Loads the changes of the update transaction with number `sequence` + 1. *found: there is such
+  /// a transaction. not_found: its record has been dropped. unsupported: the store has no feed.
   Status change_after(uint64_t sequence, WriteBatch* change, bool* found);
-  /// Of the last update transaction; 0 where there has never been a feed.
+  /// Returns the number of the last update transaction; 0 if there has never been a feed.
   Result<uint64_t> sequence();
 
-  /// Frees every old version no view needs.
+  /// Frees all old versions that no view needs, and long values in the list `garbage`.
   Status collect();
 
-  /// Bytes of keys and newest values in [from, to). O(entries).
+  /// Returns the bytes of keys and newest values in [from, to). O(entries).
   Result<uint64_t> bytes_between(const Slice& from, const Slice& to);
-  /// Versions that have been replaced and not freed yet.
+  /// Returns the number of versions that have been replaced and not yet freed.
   Result<uint64_t> old_versions();
-  /// Every block the store owns but its root, for H::check. Inside a transaction.
+  /// Calls visit(address, bytes) for every block of the store except its root, for H::check. Call
+  /// it inside a transaction.
   template <class Visitor>
   void visit_blocks(Visitor&& visit) const;
 
@@ -119,13 +129,13 @@ class Store {
         slots_(slots),
         snapshots_(slots) {}
 
-  static constexpr size_t kLook = 32;  ///< what looking at an entry costs, in bytes of copying
+  static constexpr size_t kLookCost = 32;  ///< cost of looking at an entry, as bytes copied
 
   static constexpr bool plain_reads() {
     if constexpr (requires { H::Engine::kDescription; }) {
       return H::Engine::kDescription.plain_reads;
     }
-    return false;  // it is chosen at run time
+    return false;  // AnyEngine: the engine is known at run time only
   }
   static bool in_transaction() { return H::Machine::context() != nullptr; }
   Versions<H> versions() { return Versions<H>(*root_, comparator_, snapshots_); }
@@ -134,12 +144,12 @@ class Store {
   Result<View*> read_counts(View* view);
   void await_views();
   Status check_comparator();
-  Status tidy_after_crash(bool read_only);
+  Status clean_up_after_crash(bool read_only);
   Status drain();
   Status open_feed(std::optional<uint64_t> most_bytes);
-  void record(Versions<H>& versions);
+  void append_to_feed(Versions<H>& versions);
   Result<Blob<H>*> write_ahead_of_feed(const std::vector<Change>& changes);
-  static void note(WriteBatch* batch, const Change& change) {
+  static void add_to_batch(WriteBatch* batch, const Change& change) {
     change.deletion ? batch->Delete(change.key) : batch->Put(change.key, change.value);
   }
   Result<Blob<H>*> write_ahead(const Slice& value);
@@ -157,7 +167,7 @@ class Store {
   Snapshots snapshots_;
   std::atomic<bool> parked_{false};  ///< versions wait for a view to close
   Feed<H> feed_{nullptr};
-  bool feeding_ = false;  ///< from open on
+  bool feeding_ = false;  ///< the feed is on; constant after open
 };
 
 }  // namespace holdfast::db

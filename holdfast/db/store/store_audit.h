@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Verifies a store whose file may be damaged anywhere: unlike a walk that trusts what it reads, it
-// looks at nothing before the allocator has said that it is a block of that size, and at no block
-// twice. So it ends, and reads only what is there.
+// Verifies a store whose file may be damaged anywhere.
+//
+// An ordinary walk trusts its pointers. The audit reads a block only if the allocator's metadata
+// says that there is a block of that size, and reads no block twice. So it ends, and reads only
+// memory of the heap.
 #pragma once
 
 #include <string>
@@ -13,14 +15,16 @@
 
 namespace holdfast::db {
 
-/// Thread safety: nobody may write meanwhile. Cost: reads everything but values of several pieces.
+/// Thread safety: no thread may write while it runs. Cost: it reads everything except the bytes of
+/// values.
 template <class H>
 class StoreAudit {
   using Status = holdfast::Status;
   using V = Version<H>;
 
  public:
-  /// corrupt: what is wrong first. Keys are compared where the comparator is the store's.
+  /// Returns ok, or corrupt with the first damage found. Checks the order of keys only if
+  /// `comparator` is the store's.
   static Status run(H& heap, const Comparator* comparator) {
     auto root = heap.template find_root<StoreRoot<H>>("holdfast.db");
     if (!root) {
@@ -86,7 +90,7 @@ class StoreAudit {
       return {};
     }
     return {Code::corrupt, check_.errors.empty()
-                               ? std::to_string(check_.leaked_blocks) + " blocks belong to nobody"
+                               ? std::to_string(check_.leaked_blocks) + " blocks have no owner"
                                : check_.errors.front()};
   }
 
@@ -100,6 +104,8 @@ class StoreAudit {
   uint64_t offset_of(const void* p) const {
     return static_cast<uint64_t>(static_cast<const std::byte*>(p) - data_);
   }
+  /// Marks the block at p as reached. Returns false, with an error, if the allocator has no used
+  /// block of n bytes there, or if it was reached before.
   bool take(const void* p, size_t n) {
     Block* const block = find_block(blocks_, offset_of(p));
     if (block == nullptr || block->bytes < n || block->free || block->reached) {
@@ -112,7 +118,7 @@ class StoreAudit {
     }
     return block->reached = true;
   }
-  /// Whether n bytes follow the first `fixed` ones of a block that was taken.
+  /// Returns whether the block at p, already taken, has n bytes after its first `fixed` ones.
   bool room(const void* p, size_t fixed, uint64_t n) {
     return n <= find_block(blocks_, offset_of(p))->bytes - fixed || wrong("a length");
   }
@@ -141,7 +147,7 @@ class StoreAudit {
   }
 
   bool separator(uint64_t /*sequence*/) { return true; }
-  /// What comes behind it is neither before it nor before what came last.
+  /// Checks that a separator is after the last key before it, and keeps it as the least next key.
   bool separator(const StoredKey<H>& stored) {
     std::string text;
     if (!key(stored.block, &text) || !same_head(stored, text)) {
@@ -161,7 +167,7 @@ class StoreAudit {
            wrong("a key's first bytes");
   }
 
-  /// A key with its versions, newest first.
+  /// Checks a key with its versions, newest first.
   bool entry(const StoredKey<H>& stored) {
     std::string text;
     if (!version(V::of(stored.block), nullptr, &text) || !same_head(stored, text)) {
@@ -193,7 +199,7 @@ class StoreAudit {
     if (at->newer.load() != newer || at->listed > 1) {
       return wrong("a version's links");
     }
-    const uint64_t stamp = at->stamp;  // a snapshot does not see one that has not been
+    const uint64_t stamp = at->stamp;  // no snapshot would see a stamp beyond its slot's count
     if (Stamp::slot(stamp) >= slots_ || Stamp::count(stamp) > counts_[Stamp::slot(stamp)]) {
       return wrong("a version's stamp");
     }
@@ -230,7 +236,7 @@ class StoreAudit {
     return true;
   }
 
-  /// Of old versions, which belong to entries: each is in one list, once.
+  /// Checks a list of old versions: each belongs to a key, and is in one list, once.
   bool list(const V* first, const V* tail) {
     const V* last = nullptr;
     for (const V* at = first; at != nullptr; at = at->next) {
@@ -263,14 +269,14 @@ class StoreAudit {
   const Comparator* comparator_;
   HeapCheck check_;
   std::vector<Block> blocks_;
-  std::vector<uint64_t> counts_;  ///< of update transactions, by slot
-  std::string name_;
-  bool ordered_ = false;  ///< by this comparator
-  std::string last_;      ///< the key before
-  bool any_ = false;
-  std::string least_;  ///< the separator before
-  bool bounded_ = false;
-  std::unordered_set<const V*> listed_;
+  std::vector<uint64_t> counts_;         ///< update transactions, by slot
+  std::string name_;                     ///< the name of the store's comparator
+  bool ordered_ = false;                 ///< comparator_ is the store's
+  std::string last_;                     ///< the last key seen
+  bool any_ = false;                     ///< a key has been seen
+  std::string least_;                    ///< the last separator seen
+  bool bounded_ = false;                 ///< a separator has been seen
+  std::unordered_set<const V*> listed_;  ///< versions that say they are in a list
 };
 
 }  // namespace holdfast::db

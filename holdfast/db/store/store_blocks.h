@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What lies in the heap of a database (docs/guide/store.md has the picture).
+// The blocks of a store in the heap: root, slots, versions, long values. docs/guide/store.md has a
+// picture of them.
 #pragma once
 
 #include <cstddef>
@@ -16,18 +17,18 @@
 
 namespace holdfast::db {
 
-/// A version's own block holds no longer value.
+/// The longest value that a version's own block holds.
 inline constexpr size_t kMostShortValue = 4096;
 
-/// A piece of a long value; its bytes follow.
+/// A piece of a long value. The piece's bytes follow it in the block.
 template <class H>
 struct Piece {
   typename H::template Field<Piece*> next;
   typename H::template Field<uint64_t> bytes;
 };
 
-/// A long value: a chain of pieces. While no version owns it, it is in a list of the root, so that
-/// nothing is lost when the power goes between the transactions that fill or free it.
+/// A long value: a chain of pieces. A blob that no version owns is in a list of the root. So a
+/// crash between the transactions that fill or free it loses no blocks.
 template <class H>
 struct Blob {
   typename H::template Field<Piece<H>*> first;
@@ -36,33 +37,34 @@ struct Blob {
   typename H::template Field<Blob*> previous;
 };
 
-/// One value a key has or had, or the fact that it was deleted; with its key, so that who has found
-/// it has key and value side by side. The key's bytes follow, then, from the next whole word on,
-/// those of a short value. The tree's leaves point to the key in the newest one.
+/// A present or former value of a key, or its deletion. The version holds the key, too, so that a
+/// reader finds key and value side by side. The key's bytes follow it in the block. A short value
+/// follows these, from the next whole word on. The tree's leaves point to `key` of the newest
+/// version.
 template <class H>
 struct Version {
   static constexpr uint64_t kDeleted = ~uint64_t{0};
 
-  typename H::template Field<uint64_t> stamp;  ///< of the transaction that wrote it
-  typename H::template Field<Blob<H>*> blob;   ///< null: the value follows
+  typename H::template Field<uint64_t> stamp;  ///< the transaction that wrote it
+  typename H::template Field<Blob<H>*> blob;   ///< the long value; null: a short value follows
   typename H::template Field<Version*> newer;
   typename H::template Field<Version*> older;
-  typename H::template Field<Version*> next;    ///< in the list of its slot
-  typename H::template Field<uint64_t> listed;  ///< 1 in one of its slot's lists, else 0
-  // From here on as in an Entry.
-  typename H::template Field<uint64_t> bytes;  ///< of the value, or kDeleted
+  typename H::template Field<Version*> next;    ///< in a slot's list
+  typename H::template Field<uint64_t> listed;  ///< 1: in a slot's list, else 0
+  // From here on the layout is that of PackedEntry.
+  typename H::template Field<uint64_t> bytes;  ///< the value's length, or kDeleted
   KeyBlock<H> key;
 
   static Version* of(KeyBlock<H>* key) { return reinterpret_cast<Version*>(key + 1) - 1; }
   static const Version* of(const KeyBlock<H>* key) {
     return reinterpret_cast<const Version*>(key + 1) - 1;
   }
-  /// For plain loads, of a version that is no deletion and has a short value.
-  const Entry* entry() const { return reinterpret_cast<const Entry*>(&bytes); }
+  /// Returns key and value for plain loads. The version has a short value and is not a deletion.
+  const PackedEntry* entry() const { return reinterpret_cast<const PackedEntry*>(&bytes); }
   bool deleted() const { return bytes.load() == kDeleted; }
-  /// Where a short value begins, in a block whose key has so many bytes.
+  /// Returns where a short value begins, for a key of `key_bytes` bytes.
   const char* value(size_t key_bytes) const { return key.content() + whole_words(key_bytes); }
-  /// Bytes of a block.
+  /// Returns the size of a version's block.
   static size_t block_bytes(size_t key_bytes, size_t short_value_bytes) {
     return sizeof(Version) + whole_words(key_bytes) + short_value_bytes;
   }
@@ -71,7 +73,7 @@ struct Version {
   }
 };
 
-/// A Version's fields as it begins, to be stored at once.
+/// The initial values of a Version's fields, in the same layout, to be stored as one range.
 template <class H>
 struct NewVersion {
   uint64_t stamp;
@@ -84,7 +86,7 @@ struct NewVersion {
   uint64_t key_bytes = 0;
 };
 
-/// Stores all of a new version; as one range where it is short, since engines pay for each store.
+/// Stores a new version. A short one is stored as one range, because engines pay for each store.
 template <class H>
 void store_version(Version<H>* block, const NewVersion<H>& fields, const Slice& key,
                    const Slice& short_value) {
@@ -107,21 +109,21 @@ void store_version(Version<H>* block, const NewVersion<H>& fields, const Slice& 
   }
 }
 
-/// What belongs to one thread slot. A line of its own, so that writers of different keys meet
-/// nowhere.
+/// The store's state for one thread slot. It has a cache line of its own, so that writers of
+/// different keys share no line.
 template <class H>
 struct alignas(kLineBytes) Slot {
   using Link = typename H::template Field<Version<H>*>;
   typename H::template Field<uint64_t> count = 0;  ///< update transactions so far
-  // Versions that await their end, in the order in which they were replaced; and those that turned
-  // out to be needed by a snapshot.
+  // `recent`: replaced versions that reclaim has not judged yet, in the order of their replacement.
+  // `parked`: replaced versions that a view needed when they were judged.
   Link recent = nullptr;
   Link recent_tail = nullptr;
   Link parked = nullptr;
   Link parked_tail = nullptr;
 };
 
-/// The root "holdfast.db".
+/// The object of root "holdfast.db".
 template <class H>
 struct StoreRoot {
   static constexpr const char* kTypeName = "holdfast.db.Store";
@@ -140,9 +142,9 @@ struct StoreRoot {
   }
 
   Tree tree;
-  typename H::template Field<KeyBlock<H>*> comparator;  ///< its name
-  typename H::template Field<Blob<H>*> filling;         ///< values being written
-  typename H::template Field<Blob<H>*> garbage;         ///< values to be freed
+  typename H::template Field<KeyBlock<H>*> comparator;  ///< the comparator's name
+  typename H::template Field<Blob<H>*> filling;         ///< long values being written
+  typename H::template Field<Blob<H>*> garbage;         ///< long values to be freed
   typename H::template Field<uint64_t> slot_count;
   typename H::template Field<Slot<H>*> slots;
 };

@@ -5,7 +5,7 @@
 
 namespace holdfast::db {
 
-/// `most_bytes` none: as it was.
+/// Opens the feed, and makes it if `most_bytes` asks for one. Not set: the feed's limit stays.
 template <class H>
 holdfast::Status Store<H>::open_feed(std::optional<uint64_t> most_bytes) {
   const char* const kRoot = "holdfast.db.feed";
@@ -23,7 +23,7 @@ holdfast::Status Store<H>::open_feed(std::optional<uint64_t> most_bytes) {
   Status status;
   for (bool more = most_bytes.has_value(); more && status.ok();) {
     status = heap_.update(
-        [&] { more = feed_.turn(*most_bytes, root_->garbage, limits_.versions_freed); });
+        [&] { more = feed_.change_limit(*most_bytes, root_->garbage, limits_.versions_freed); });
   }
   if (status.ok()) {
     status = heap_.read([&] { feeding_ = feed_.on(); });
@@ -31,28 +31,28 @@ holdfast::Status Store<H>::open_feed(std::optional<uint64_t> most_bytes) {
   return status;
 }
 
-/// At the end of an update's body.
+/// Appends the record of an update transaction, at the end of its body.
 template <class H>
-void Store<H>::record(Versions<H>& versions) {
+void Store<H>::append_to_feed(Versions<H>& versions) {
   if (feeding_ && versions.stamp() != 0) {
-    constexpr int kDropPerWrite = 2;  // one write adds one record
+    constexpr int kDropPerWrite = 2;  // more than the one record that a write adds
     Blob<H>* const ahead = versions.record_ahead();
     if (ahead != nullptr) {
       Blobs<H>::unlink(root_->filling, ahead);
     }
     if (feed_.append(WriteBatchContents::of(versions.changes()), ahead, root_->garbage,
                      kDropPerWrite)) {
-      versions.has_made_garbage();
+      versions.set_made_garbage();
     }
   }
 }
 
-/// The record of a batch, where that is too much for one transaction.
+/// Writes the feed's record of a batch that is too large for one transaction.
 template <class H>
 Result<Blob<H>*> Store<H>::write_ahead_of_feed(const std::vector<Change>& changes) {
   WriteBatch batch;
   for (const Change& change : changes) {
-    note(&batch, change);
+    add_to_batch(&batch, change);
   }
   return write_ahead(WriteBatchContents::of(batch));
 }
@@ -85,7 +85,7 @@ holdfast::Status Store<H>::change_after(uint64_t sequence, WriteBatch* change, b
   }
   if (sequence > last) {
     return {Code::invalid_argument, "sequence " + std::to_string(sequence) +
-                                        " has not been yet; the last one is " +
+                                        " does not exist yet; the last one is " +
                                         std::to_string(last)};
   }
   if (sequence + 1 < first) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the store's iterators read. Included by store.h only.
+// Reading ahead for iterators. Included by store.h only.
 #pragma once
 
 namespace holdfast::db {
 
-/// Calls f, as the tree's scans do, along the way until it returns false.
+/// Calls f for the entries from `step` on, like the tree's scans, until f returns false.
 template <class H>
 template <class F>
 void Store<H>::visit_from(Step step, const Slice& from, F&& f) const {
@@ -25,9 +25,10 @@ void Store<H>::visit_from(Step step, const Slice& from, F&& f) const {
   }
 }
 
-/// Versions lie anywhere in the heap, so a walk would wait for each of them. Their lines are asked
-/// for side by side; on a long walk, those of a leaf before the versions of the leaf before it are
-/// looked at.
+/// The versions of neighbouring keys lie anywhere in the heap, so a walk would wait for each of
+/// them. Therefore this prefetches the versions of a group of entries together. On a long walk a
+/// group is a leaf, and the next leaf's versions are prefetched before the present leaf's are
+/// examined.
 template <class H>
 holdfast::Status Store<H>::read_ahead(Step step, const Slice& from, const View* view, size_t most,
                                       EntryBuffer* to) {
@@ -37,10 +38,11 @@ holdfast::Status Store<H>::read_ahead(Step step, const Slice& from, const View* 
     const V* version[kMost];
     int size = 0;
   };
-  // What a view sees is neither changed nor freed while the view is open, so it may stay where it
-  // lies if loads find it there. But a transaction frees at once what it has replaced of its own.
+  // While a view is open, no version that it sees is changed or freed. So entries may stay in place
+  // if plain loads find them there. Inside a transaction they may not: a transaction frees its own
+  // versions as soon as it replaces them.
   const bool in_place = plain_reads() && view != nullptr && !in_transaction();
-  const size_t usual_cost = in_place ? kLook : kLook + kUsualEntry;
+  const size_t usual_cost = in_place ? kLookCost : kLookCost + kUsualEntry;
   const int group_size = static_cast<int>(std::min(size_t{kMost}, 1 + most / usual_cost));
   const bool is_long = group_size == kMost;
   return heap_.read([&] {
@@ -77,15 +79,16 @@ holdfast::Status Store<H>::read_ahead(Step step, const Slice& from, const View* 
   });
 }
 
-/// False when there is no room for more, and perhaps not for all of these. Adds to *total what
-/// those before have cost.
+/// Adds the entries that the view shows of these keys, whose newest versions are given. *total is
+/// the cost so far; adds these entries' cost to it. Returns false once the cost has reached `most`;
+/// then some of the entries may be missing.
 template <class H>
 bool Store<H>::add_entries(std::span<const V* const> newest, const View* view, size_t most,
                            size_t* total, EntryBuffer* to) {
   const bool in_place = plain_reads() && to->in_place();
   const auto& context = *static_cast<const Context*>(H::Machine::context());
-  const Entry** at = to->extend(newest.size());
-  *total += newest.size() * kLook;
+  const PackedEntry** at = to->extend(newest.size());
+  *total += newest.size() * kLookCost;
   for (const V* const key : newest) {
     if (in_place && Versions<H>::is_plain(key, *view, context)) [[likely]] {
       *at++ = key->entry();
@@ -106,7 +109,7 @@ bool Store<H>::add_entries(std::span<const V* const> newest, const View* view, s
     if (*total > most && !to->empty()) {
       return false;
     }
-    Entry* const copy = to->room(bytes);
+    PackedEntry* const copy = to->allocate_copy(bytes);
     *copy = {content.value_bytes, content.key_bytes};
     Versions<H>::load_both(version, content, reinterpret_cast<char*>(copy + 1));
     *at++ = copy;

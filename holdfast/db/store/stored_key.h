@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keys of any bytes in a B+tree of fixed-size nodes: a node holds the first sixteen bytes, which
-// decide most comparisons, and a pointer to all of them.
+// Keys of arbitrary bytes in a B+tree of fixed-size nodes. A node holds a key's first sixteen
+// bytes, which decide most comparisons, and a pointer to the whole key.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace holdfast::db {
 
-/// The bytes follow.
+/// A key's length. The key's bytes follow it in the block.
 template <class H>
 struct KeyBlock {
   typename H::template Field<uint64_t> bytes;
@@ -43,10 +43,10 @@ KeyBlock<H>* make_key_block(const Slice& key) {
 [[noreturn]] inline void throw_damaged(const char* what) {
   throw Error(holdfast::Status(Code::corrupt, std::string(what) +
                                                   " is damaged; restore the file from a copy, or "
-                                                  "let `verify` say what else is"));
+                                                  "list the damage with `holdfast db verify`"));
 }
 
-/// Of a key in a heap, inside a transaction. Damaged lengths are not believed.
+/// Returns a key's length, inside a transaction. Throws Error(corrupt) if the length is damaged.
 template <class H>
 size_t key_bytes(const KeyBlock<H>* block) {
   const size_t bytes = block->bytes;
@@ -57,14 +57,14 @@ size_t key_bytes(const KeyBlock<H>* block) {
   return bytes;
 }
 
-/// Inside a transaction; replaces what `to` held.
+/// Copies a key to *to, inside a transaction.
 template <class H>
 void load_key(const KeyBlock<H>* block, std::string* to) {
   to->resize(key_bytes(block));
   H::Engine::load_range(to->data(), block->content(), to->size());
 }
 
-/// A key's first bytes as numbers that order as they do; a shorter key counts as followed by zeros.
+/// A key's first bytes as numbers with the same order. Zeros follow a shorter key.
 struct KeyHead {
   static constexpr size_t kBytes = 16;
 
@@ -77,7 +77,7 @@ struct KeyHead {
   KeyHead() = default;
 
   __extension__ using Wide = unsigned __int128;
-  /// As one number.
+  /// Returns both words as one number.
   Wide wide() const { return static_cast<Wide>(word[0]) << 64 | word[1]; }
 
   uint64_t word[2];
@@ -90,25 +90,26 @@ struct KeyHead {
   }
 };
 
-/// What a node holds of a key.
+/// A key in a node of the tree.
 template <class H>
 struct StoredKey {
   KeyHead head;
   KeyBlock<H>* block;
 };
 
-/// Only the address, of what a node holds of a key.
+/// Loads only the address of a key in a node.
 template <class H>
 KeyBlock<H>* load_block(const typename H::template Field<StoredKey<H>>& in_node) {
   static_assert(sizeof(in_node) == sizeof(StoredKey<H>));  // a Field is its value
   return H::Engine::load(&reinterpret_cast<const StoredKey<H>*>(&in_node)->block);
 }
+/// Stores only the address of a key in a node.
 template <class H>
 void store_block(typename H::template Field<StoredKey<H>>* in_node, KeyBlock<H>* block) {
   H::Engine::store(&reinterpret_cast<StoredKey<H>*>(in_node)->block, block);
 }
 
-/// A key to look for. `stored` is what an insert puts into the tree.
+/// A key to search for. `stored` is the form in which an insert puts it into the tree.
 template <class H>
 struct Probe {
   Slice key;
@@ -120,8 +121,8 @@ struct Probe {
       : key(k), comparator(c), bytewise(c == BytewiseComparator()), stored{KeyHead(k), nullptr} {}
   operator StoredKey<H>() const { return stored; }  // NOLINT(google-explicit-constructor)
 
-  /// Negative, zero or positive as the stored key is before, equal to, or after this one. Reads no
-  /// more of it than that takes.
+  /// Negative, zero or positive: the stored key is before, equal to, or after this one. Reads no
+  /// more of the stored key than it needs.
   int order_of(const StoredKey<H>* other) const {
     using E = typename H::Engine;
     if (bytewise) {
@@ -136,7 +137,7 @@ struct Probe {
   }
 
  private:
-  /// By all bytes; where the heads count, they are equal.
+  /// Compares the whole keys. In bytewise order the first sixteen bytes are known to be equal.
   [[gnu::noinline]] int order_of(const KeyBlock<H>* block) const {
     const size_t bytes = key_bytes(block);
     size_t known = 0;
@@ -152,7 +153,7 @@ struct Probe {
       H::Engine::load_range(near, block->content() + known, bytes - known);
       return comparator->Compare(Slice(near, bytes - known), rest);
     }
-    // Bytewise, what goes beyond the sought key by one byte decides as much as all of it.
+    // In bytewise order, one byte more than the sought key has decides as much as all bytes do.
     std::string far(bytewise ? std::min(bytes - known, rest.size() + 1) : bytes, '\0');
     H::Engine::load_range(far.data(), block->content() + known, far.size());
     return comparator->Compare(far, rest);
@@ -182,9 +183,10 @@ struct TreeKey<db::StoredKey<H>> {
     static_assert(sizeof(Field) == sizeof(Key));  // a Field is its value
     return sought.order_of(reinterpret_cast<const Key*>(&in_node));
   }
-  /// By the heads. Where a load is one instruction, it takes less time to compare all of a node's
-  /// heads than to follow a few branches that nobody can predict: the compiler makes no branch of
-  /// the sum, and no load waits for another.
+  /// Narrows a search in a node down by the keys' heads. Does extra loads to avoid unpredictable
+  /// branches: it compares all heads of the node and adds up the results. The compiler makes no
+  /// branch of the sum, and no load waits for another. If a load is one instruction, that is faster
+  /// than a search by halves.
   template <class Field>
   static PositionRange candidates(const Field* keys, SlotOrder order, const Sought& sought) {
     const int count = order.count();

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The store's data structure: keys, their versions, and when an old version is freed.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +15,16 @@
 
 namespace holdfast::db {
 
-/// Keys and their versions: what a transaction body does to a store. One object per execution of a
-/// body. Pieces of one slot's state that several bodies share are durable and transactional.
+/// The operations of one transaction body on the keys and their versions. Each execution of a body
+/// has its own object. State that outlives the body is durable and lies in the slots.
 ///
-/// Snapshot isolation. Whoever frees a block holds the fields that others may store to, and every
-/// decision about a version is tied to a field that who would change its ground stores to as well:
-/// its links. `newer` of a key's newest version is null and stands for the key: whoever gives the
-/// key another version stores it. Where it is not stored to anyway, it is promoted.
+/// Correctness under snapshot isolation. A transaction that frees a block also writes, or promotes,
+/// every field of the block that another transaction may store to. Every decision about a version
+/// depends on a field that any invalidating transaction also writes: one of the version's links.
+/// `newer` of a key's newest version is null and represents the key: a transaction that adds a
+/// version stores to it. A transaction that only reads such a field promotes it.
+///
+/// Thread safety: only the thread that runs the body.
 template <class H>
 class Versions {
   using V = Version<H>;
@@ -27,13 +32,13 @@ class Versions {
   static_assert(sizeof(NewVersion<H>) == sizeof(V));
 
  public:
-  /// What a leaf of the tree has of a key.
+  /// The field in a leaf of the tree that holds a key.
   using TreeField = typename H::template Field<StoredKey<H>>;
 
   Versions(StoreRoot<H>& root, const Comparator* comparator, Snapshots& snapshots)
       : root_(root), comparator_(comparator), snapshots_(snapshots) {}
 
-  /// The version of `key` this view sees (null: the newest), or null where there is no value.
+  /// Returns the version of `key` that the view sees (null: the newest); null if it has no value.
   const V* find(const Slice& key, const View* view) const {
     return find(root_, Probe<H>(key, comparator_), view);
   }
@@ -41,8 +46,9 @@ class Versions {
     const TreeField* const held = root.tree.find_field(probe);
     return held != nullptr ? seen(newest(*held), view) : nullptr;
   }
-  /// Of the key a leaf of the tree holds.
+  /// Returns the newest version of the key in a leaf.
   static V* newest(const TreeField& held) { return V::of(load_block<H>(held)); }
+  /// Returns the version that the view sees, given a key's newest one; null if it has no value.
   static const V* seen(const V* newest, const View* view) {
     const V* version = newest;
     while (version != nullptr && view != nullptr && !view->sees(version->stamp)) {
@@ -50,33 +56,36 @@ class Versions {
     }
     return version == nullptr || version->deleted() ? nullptr : version;
   }
-  /// How long a version's key and value are, and where a long value is.
+  /// The lengths of a version's key and value, and its long value.
   struct Content {
     size_t key_bytes;
     size_t value_bytes;
     const Blob<H>* blob;  ///< null: the value lies behind the key
 
-    /// Of what lies in the version's block.
-    size_t beside() const { return whole_words(key_bytes) + (blob == nullptr ? value_bytes : 0); }
+    /// Returns the bytes of key and value that lie in the version's own block.
+    size_t bytes_in_block() const {
+      return whole_words(key_bytes) + (blob == nullptr ? value_bytes : 0);
+    }
   };
-  /// Of a version that is no deletion. What a damaged length would lead to is not read.
+  /// Returns the content of a version that is not a deletion. Throws Error(corrupt) if a length is
+  /// damaged, before it reads anything beyond.
   static Content content(const V* version) {
     return content(version, *static_cast<const Context*>(H::Machine::context()));
   }
   static Content content(const V* version, const Context& context) {
     const Content found{version->key.bytes, version->bytes, version->blob};
     const size_t room = context.room_at(version->key.content());
-    const bool sound =
-        found.key_bytes <= room &&
-        (found.blob == nullptr ? found.value_bytes <= kMostShortValue && found.beside() <= room
-                               : Blobs<H>::holds(found.blob, found.value_bytes));
+    const bool sound = found.key_bytes <= room &&
+                       (found.blob == nullptr
+                            ? found.value_bytes <= kMostShortValue && found.bytes_in_block() <= room
+                            : Blobs<H>::holds(found.blob, found.value_bytes));
     if (!sound) [[unlikely]] {
       throw_damaged("the length of a key or a value");
     }
     return found;
   }
-  /// Whether this version is one of those that nearly all are: seen, no deletion, with a short
-  /// value right behind its key. Takes a third of what seen and content do.
+  /// Returns whether the view sees this version, and it is not a deletion and has a short value.
+  /// Nearly all versions are so, and this takes a third of the time of seen and content.
   static bool is_plain(const V* version, const View& view, const Context& context) {
     constexpr size_t kMost = sizeof(V) + 2 * kMostShortValue;
     const uint64_t lengths = version->bytes.load() | version->key.bytes.load();
@@ -93,16 +102,16 @@ class Versions {
       H::Engine::load_range(to->data(), version->value(at.key_bytes), at.value_bytes);
     }
   }
-  /// The key, and from the next whole word on the value, into room for so much.
+  /// Copies the key, and from the next whole word on the value, to `to`.
   static void load_both(const V* version, const Content& at, char* to) {
-    H::Engine::load_range(to, version->key.content(), at.beside());
+    H::Engine::load_range(to, version->key.content(), at.bytes_in_block());
     if (at.blob != nullptr) {
       Blobs<H>::load(at.blob, to + whole_words(at.key_bytes));
     }
   }
 
-  /// Has a concurrent change of `key` conflict with this transaction: what was read of it counts as
-  /// written. Inside update().
+  /// Makes a concurrent change of `key` conflict with this transaction, by promoting what was read
+  /// of the key. Inside update().
   void hold_key(const Slice& key) const {
     const Probe<H> probe(key, comparator_);
     if (const TreeField* held = root_.tree.find_field(probe)) {
@@ -112,14 +121,14 @@ class Versions {
     }
   }
 
-  /// `long_value` may be null; else it is the value, in no list any more.
+  /// Gives the key a new version. `long_value`, if not null, holds the value and is in no list.
   void put(const Slice& key, const Slice& value, Blob<H>* long_value) {
     const Slice short_value = long_value == nullptr ? value : Slice();
     V* const version = allocate_version(key.size(), short_value.size());
     NewVersion<H> fields{.stamp = stamp_, .blob = long_value, .bytes = value.size()};
     Probe<H> probe(key, comparator_);
     probe.stored.block = &version->key;
-    const auto make = [&] {  // the tree may read the key at once
+    const auto make = [&] {  // stores the version first: the tree may read its key at once
       store(version, fields, key, short_value);
       return probe.stored;
     };
@@ -129,11 +138,12 @@ class Versions {
     }
   }
 
+  /// Gives the key a deletion as its newest version.
   void erase(const Slice& key) {
     Probe<H> probe(key, comparator_);
     if (const TreeField* held = root_.tree.find_field(probe);
         held == nullptr || newest(*held)->deleted()) {
-      hold_key(key);  // a concurrent put comes before or after this, not beside it
+      hold_key(key);  // a concurrent put must conflict, to come before or after this transaction
       return;
     }
     V* const deletion = allocate_version(key.size(), 0);
@@ -144,8 +154,8 @@ class Versions {
     enlist(slot(), deletion);
   }
 
-  /// Decides on up to `most` of a slot's recently replaced versions. False when nothing is left
-  /// that can be decided now.
+  /// Frees or parks up to `most` of a slot's recently replaced versions. Returns false when none is
+  /// left that can be judged now.
   bool reclaim(Slot<H>& from, int most) {
     for (; most > 0; --most) {
       V* version = from.recent;
@@ -155,7 +165,7 @@ class Versions {
     }
     return true;
   }
-  /// Looks at a slot's parked versions anew.
+  /// Moves a slot's parked versions to its recent ones, so that reclaim judges them again.
   void unpark(Slot<H>& of) {
     V* const first = of.parked;
     if (first == nullptr) {
@@ -171,21 +181,21 @@ class Versions {
     of.parked_tail = nullptr;
   }
 
-  /// For the feed: what has been changed, in order; and that as a blob, where it was written ahead.
+  /// For the feed: this transaction's changes in order, and its record if it was written ahead.
   WriteBatch& changes() { return changes_; }
   Blob<H>* record_ahead() const { return record_ahead_; }
   void set_record_ahead(Blob<H>* blob) { record_ahead_ = blob; }
 
-  void has_made_garbage() { made_garbage_ = true; }
-  /// Of this transaction; 0 when it has written nothing.
+  void set_made_garbage() { made_garbage_ = true; }
+  /// The stamp of this transaction; 0 if it has written nothing.
   uint64_t stamp() const { return stamp_; }
-  /// Whether long values await being freed.
+  /// Returns whether this transaction has added long values to the list `garbage`.
   bool made_garbage() const { return made_garbage_; }
-  /// Whether a version was parked for a snapshot.
+  /// Returns whether this transaction has parked a version.
   bool parked() const { return parked_; }
 
  private:
-  /// Replacing a version takes two looks at earlier ones, so that lists do not grow.
+  /// A write adds at most one version to the recent ones and judges two, so the list shrinks.
   static constexpr int kReclaimPerWrite = 2;
 
   Slot<H>& slot() {
@@ -193,13 +203,13 @@ class Versions {
     return root_.slots.load()[static_cast<size_t>(context->slot)];
   }
 
-  /// Also draws the transaction's stamp.
+  /// Allocates a version's block. The transaction's first version also takes its stamp.
   V* allocate_version(size_t key_bytes, size_t short_value_bytes) {
     Slot<H>& own = slot();
     reclaim(own, kReclaimPerWrite);
     if (stamp_ == 0) {
       const int number = static_cast<const Context*>(H::Machine::context())->slot;
-      snapshots_.stamps(static_cast<size_t>(number));
+      snapshots_.announce_stamps(static_cast<size_t>(number));
       const uint64_t count = own.count + 1;
       own.count = count;
       stamp_ = Stamp::make(number, count);
@@ -211,8 +221,8 @@ class Versions {
     store_version(version, fields, key, short_value);
   }
 
-  /// Puts the version at `key`, which will be stored, before its key's newest one, and into the
-  /// tree.
+  /// Makes the version with `key` its key's newest one, and puts it into the tree. The caller
+  /// stores `fields` in it afterwards.
   void replace(TreeField* held, NewVersion<H>& fields, const StoredKey<H>& key) {
     V* const version = V::of(key.block);
     V* const old = newest(*held);
@@ -228,11 +238,12 @@ class Versions {
     if (comparator_ == BytewiseComparator()) {
       store_block<H>(held, key.block);
     } else {
-      *held = key;  // it may be the same key with other bytes
+      *held = key;  // the comparator may take different bytes for the same key
     }
   }
 
-  /// What this transaction itself wrote before, nobody has seen. Returns the version before it.
+  /// Frees a version that this transaction has written itself, which no view has seen. Returns the
+  /// version before it.
   V* replace_own(V* old, V* version) {
     V* const older = old->older;
     if (older != nullptr) {
@@ -242,6 +253,7 @@ class Versions {
     return older;
   }
 
+  /// Adds a replaced version, or a deletion, to the slot's recent ones.
   void enlist(Slot<H>& to, V* version) {
     append(to.recent, to.recent_tail, version);
     version->listed = 1;
@@ -258,7 +270,8 @@ class Versions {
     tail = version;
   }
 
-  /// Takes the first of the recent ones out of the list, if its fate can be decided.
+  /// Judges the slot's first recent version, then frees or parks it. Returns false if it cannot be
+  /// judged now.
   bool settle(Slot<H>& from, V* version) {
     const V* const newer = version->newer;
     const Verdict verdict = newer == nullptr ? snapshots_.judge_deletion(version->stamp)
@@ -280,17 +293,18 @@ class Versions {
     return true;
   }
 
+  /// Frees a version that no view needs. A deletion stays until its key has no older version.
   void release(V* version) {
     V* const newer = version->newer;
     V* const older = version->older;
     if (newer == nullptr) {
-      // The deletion of a key. It stays for as long as it hides older versions.
+      // A deletion and its key's newest version. It stays while it hides older versions.
       if (older == nullptr) {
         remove_entry(version);
       } else {
         version->listed = 0;
-        version->older.promote();  // who frees the last of them looks at `listed`
-        version->newer.promote();  // and so does who replaces it
+        version->older.promote();  // the transaction that frees the last of them reads `listed`
+        version->newer.promote();  // and so does the transaction that replaces this one
       }
       return;
     }
@@ -298,7 +312,7 @@ class Versions {
     if (older != nullptr) {
       older->newer = newer;
     }
-    version->newer.promote();  // skew: neighbours that leave at the same time conflict
+    version->newer.promote();  // makes transactions conflict that free neighbours (write skew)
     version->older.promote();
     destroy(version);
     if (older == nullptr && newer->deleted() && newer->newer.load() == nullptr &&
@@ -307,9 +321,9 @@ class Versions {
     }
   }
 
-  /// Ends a key whose only version is this deletion.
+  /// Removes a key whose only version is this deletion.
   void remove_entry(V* deletion) {
-    deletion->newer.promote();  // a put would be lost with it
+    deletion->newer.promote();  // a concurrent put of the key must conflict, or it would be lost
     std::string key;
     load_key(&deletion->key, &key);
     root_.tree.erase(Probe<H>(key, comparator_));

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Entries that an iterator has read ahead.
 #pragma once
 
 #include <algorithm>
@@ -15,9 +17,9 @@
 
 namespace holdfast::db {
 
-/// An entry as the end of a Version has it, and every copy. The key's bytes follow, and from the
-/// next whole word on those of the value.
-struct Entry {
+/// A key and a value in one range of memory: the lengths, the key, padding to a whole word, the
+/// value. The end of a Version has this layout, and so has every copy of an entry.
+struct PackedEntry {
   uint64_t value_bytes;
   uint64_t key_bytes;
 
@@ -26,38 +28,43 @@ struct Entry {
   Slice value() const { return {content() + whole_words(key_bytes), value_bytes}; }
 };
 
-/// Memory that outlives the buffer which uses it, for the next one. A page that nobody has touched
-/// yet costs as much as a hundred steps of a walk.
-struct EntryRoom {
-  std::unique_ptr<const Entry*[]> entries;
+/// An array of entry pointers that outlives the EntryBuffer that uses it, so that the next buffer
+/// can reuse it. Memory that has never been touched is expensive: the first access to a page costs
+/// as much as a hundred steps of a walk.
+struct EntryArray {
+  std::unique_ptr<const PackedEntry*[]> entries;
   size_t size = 0;
 };
 
-/// Neighbouring entries of a store: what an iterator has read ahead, copied out of the heap or left
-/// where it lies. Keeps its memory from one filling to the next; the little that a seek or a short
-/// walk reads fits into the object itself.
+/// Neighbouring entries of a store, which an iterator has read ahead. The buffer holds a pointer
+/// for each entry, into the heap or to a copy.
+///
+/// The buffer keeps its memory from one filling to the next. The few entries that a seek or a short
+/// walk reads fit into the object itself.
+///
+/// Thread safety: one thread at a time.
 class EntryBuffer {
  public:
-  /// `room` is nobody else's meanwhile.
-  explicit EntryBuffer(EntryRoom& room) : room_(room) {}
+  /// No other buffer may use `array` during this buffer's lifetime.
+  explicit EntryBuffer(EntryArray& array) : array_(array) {}
   EntryBuffer(const EntryBuffer&) = delete;
   EntryBuffer& operator=(const EntryBuffer&) = delete;
 
   bool empty() const { return begin_ == end_; }
-  /// Until something is added.
-  const Entry* const* begin() const { return begin_; }
-  const Entry* const* end() const { return end_; }
-  /// Whether p lies in memory that the next filling may change.
+  /// begin() and end() are valid until an entry is added.
+  const PackedEntry* const* begin() const { return begin_; }
+  const PackedEntry* const* end() const { return end_; }
+  /// Returns whether p points to one of the buffer's copies, which the next filling may overwrite.
   bool owns(const void* p) const {
     return std::less_equal<const void*>()(copies_, p) &&
            std::less<const void*>()(p, copies_ + capacity_);
   }
 
-  /// Whether the walk that filled it came to the store's end.
+  /// Returns whether the walk that filled the buffer reached the store's end.
   bool ended() const { return ended_; }
   void set_ended(bool ended) { ended_ = ended; }
 
-  /// With `in_place`, what is added now may stay where it lies.
+  /// Removes all entries. With `in_place`, entries added from now on may point into the heap.
   void clear(bool in_place) {
     end_ = begin_;
     used_ = 0;
@@ -66,71 +73,71 @@ class EntryBuffer {
   }
   bool in_place() const { return in_place_; }
 
-  /// Where up to so many more entries may be named. They are there after set_end.
-  const Entry** extend(size_t by) {
+  /// Returns where the caller may store up to `by` more pointers. set_end then adds those stored.
+  const PackedEntry** extend(size_t by) {
     if (static_cast<size_t>(limit_ - end_) < by) [[unlikely]] {
       reserve(by);
     }
     return end_;
   }
-  void set_end(const Entry** end) { end_ = end; }
+  void set_end(const PackedEntry** end) { end_ = end; }
 
-  /// Room for a copy with so many bytes behind its lengths.
-  Entry* room(size_t bytes) {
+  /// Returns memory for a copy with `bytes` bytes behind its lengths.
+  PackedEntry* allocate_copy(size_t bytes) {
     const size_t at = used_;
-    used_ += sizeof(Entry) + whole_words(bytes);
+    used_ += sizeof(PackedEntry) + whole_words(bytes);
     if (used_ > capacity_) [[unlikely]] {
       reserve_copies(at);
     }
-    return reinterpret_cast<Entry*>(copies_ + at);
+    return reinterpret_cast<PackedEntry*>(copies_ + at);
   }
 
  private:
-  /// A long walk soon reads as much ahead as any does: 512 entries, and some of a last leaf.
+  /// The array grows at once to its largest usual size: 512 entries, and the rest of the last leaf.
   static constexpr size_t kGrowth = 17;
 
   [[gnu::noinline]] void reserve(size_t by) {
     const auto there = static_cast<size_t>(end_ - begin_);
-    EntryRoom larger;
-    if (begin_ == near_ && there + by <= room_.size) {
-      std::swap(larger, room_);
+    EntryArray larger;
+    if (begin_ == own_entries_ && there + by <= array_.size) {
+      std::swap(larger, array_);
     } else {
       larger.size = std::max(there + by, kGrowth * static_cast<size_t>(limit_ - begin_));
-      larger.entries = std::make_unique_for_overwrite<const Entry*[]>(larger.size);
+      larger.entries = std::make_unique_for_overwrite<const PackedEntry*[]>(larger.size);
     }
     std::copy(begin_, end_, larger.entries.get());
-    room_ = std::move(larger);
-    begin_ = room_.entries.get();
+    array_ = std::move(larger);
+    begin_ = array_.entries.get();
     end_ = begin_ + there;
-    limit_ = begin_ + room_.size;
+    limit_ = begin_ + array_.size;
   }
 
-  /// Makes room for used_ bytes of copies, of which so many are there.
+  /// Makes room for used_ bytes of copies. The first `there` bytes are in use and move along.
   [[gnu::noinline]] void reserve_copies(size_t there) {
     const size_t larger = std::max(used_, 2 * capacity_);
     auto moved = std::make_unique_for_overwrite<char[]>(larger);
     std::memcpy(moved.get(), copies_, there);
-    for (const Entry** entry = begin_; entry != end_; ++entry) {
+    for (const PackedEntry** entry = begin_; entry != end_; ++entry) {
       if (owns(*entry)) {
-        *entry = reinterpret_cast<const Entry*>(moved.get() +
-                                                (reinterpret_cast<const char*>(*entry) - copies_));
+        *entry = reinterpret_cast<const PackedEntry*>(
+            moved.get() + (reinterpret_cast<const char*>(*entry) - copies_));
       }
     }
-    far_copies_ = std::move(moved);
-    copies_ = far_copies_.get();
+    more_copies_ = std::move(moved);
+    copies_ = more_copies_.get();
     capacity_ = larger;
   }
 
-  EntryRoom& room_;
-  const Entry* near_[32];
-  const Entry** begin_ = near_;
-  const Entry** end_ = near_;
-  const Entry** limit_ = std::end(near_);  ///< of the room from begin_ on
+  EntryArray& array_;
+  const PackedEntry* own_entries_[32];
+  const PackedEntry** begin_ = own_entries_;
+  const PackedEntry** end_ = own_entries_;
+  const PackedEntry** limit_ = std::end(own_entries_);  ///< the end of the array at begin_
 
-  alignas(Entry) char near_copies_[448];
-  std::unique_ptr<char[]> far_copies_;
-  char* copies_ = near_copies_;
-  size_t capacity_ = sizeof(near_copies_);
+  alignas(PackedEntry) char own_copies_[448];
+  std::unique_ptr<char[]> more_copies_;
+  char* copies_ = own_copies_;
+  size_t capacity_ = sizeof(own_copies_);
   size_t used_ = 0;
 
   bool ended_ = false;

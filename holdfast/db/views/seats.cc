@@ -19,12 +19,12 @@ View* Seats::take(size_t thread) {
     return nullptr;
   }
   Seat& seat = seats_[thread];
-  // Acquire: another thread may have left it, or have had this number.
+  // Acquire: another thread may have left the seat, or have had this thread number before.
   if (View::phase(seat.view.state_.load(std::memory_order_acquire)) != View::closed) {
     return nullptr;
   }
   if (seat.view.counts_.empty()) [[unlikely]] {
-    furnish(thread);
+    allocate_counts(thread);
   }
   seat.view.begin_use();
   if (!fence()) {
@@ -33,8 +33,9 @@ View* Seats::take(size_t thread) {
   return &seat.view;
 }
 
-/// Who looks sees the seat, or has it taken after the look.
-void Seats::furnish(size_t thread) {
+/// Allocates the seat's counts and raises used_. A concurrent look() either sees this seat or
+/// precedes its use.
+void Seats::allocate_counts(size_t thread) {
   seats_[thread].view.counts_ = View(slots_).counts_;
   size_t used = used_.load();
   while (used <= thread && !used_.compare_exchange_weak(used, thread + 1)) {
@@ -46,9 +47,10 @@ void Seats::leave(const View* view) {
   fence();
 }
 
-/// Between a store and the loads behind it. Whether it was trusted to do without.
+/// Separates the store of a seat's state from the loads behind it. Returns true if the thread was
+/// trusted to omit the fence.
 bool Seats::fence() const {
-  asm volatile("" ::: "memory");  // not moved by the compiler either
+  asm volatile("" ::: "memory");  // the compiler must keep the order in either case
   if (trust_.load() == full) [[likely]] {
     return true;
   }
@@ -56,6 +58,7 @@ bool Seats::fence() const {
   return false;
 }
 
+/// Counts a use without trust. Restores the trust after kQuiet of them without a look().
 void Seats::note_quiet(Seat& seat) const {
   if (++seat.untrusted < kQuiet || !asymmetric_) {
     return;
@@ -74,7 +77,8 @@ void Seats::look() const {
   if (trust_.load() == none) [[likely]] {
     return;
   }
-  // Who finds it ending waits here until that is over: until then some may still be trusted.
+  // A thread that finds `ending` waits here for the fence on all threads: until then, some thread
+  // may still be trusted.
   const std::lock_guard lock(ending_);
   if (trust_.load() != none) {
     trust_.store(ending);

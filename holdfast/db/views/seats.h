@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// One preallocated view per thread, for iterators: opening and closing one is a few plain stores.
 #pragma once
 
 #include <atomic>
@@ -11,35 +13,44 @@
 
 namespace holdfast::db {
 
-/// A place for each thread slot's view that is closed soon, as a seek's is: with plain stores, so
-/// that what a seek waits for is its entry and not its view.
+/// One seat per thread slot, each with one view. An iterator takes its thread's seat and leaves it
+/// soon after. Both are plain stores, so a seek waits for its entry and not for its view.
 ///
-/// Taking a seat and looking at the seats is Dekker's handshake: who takes one stores its state and
-/// then reads counts, who looks has seen a transaction return and then loads states; so is leaving
-/// one, and looking whether versions are parked. Each side needs a fence. While nobody looks, those
-/// who take seats are trusted to do without: the first look ends that with a fence of all threads'
-/// (Linux membarrier), and from then on each takes a fence of its own. A thread that has taken
-/// kQuiet seats without a look in between brings the trust back. (As in engines/parts/isolation/combining/crwwp.h.)
+/// Order. Both pairs below are Dekker's handshake, in which each side stores, fences, then loads:
 ///
-/// Why trust may come back at any time: who is trusted again reads its counts after that, so after
-/// the return of any transaction that those who found no trust have seen.
+///     take()     stores the seat's state, then its caller loads the counts of transactions
+///     look()     follows the commit of a transaction, then its caller loads the states
+///
+///     leave()    stores the seat's state, then its caller loads whether versions are parked
+///     look()     follows the store that says so, then its caller loads the states
+///
+/// Trust. A fence in take() and leave() would make every seek wait. So while no thread looks,
+/// threads with seats are trusted to omit it. The first look() ends the trust with a fence on all
+/// threads (Linux membarrier), and from then on take() and leave() fence. A thread that has taken
+/// kQuiet seats without a look() in between restores the trust. crwwp.h in
+/// engines/parts/isolation/combining does the same.
+///
+/// Trust may return at any time. A thread that is trusted again loads its counts after that. So it
+/// loads them after the commit of any transaction that look() followed while it found no trust.
 class Seats {
  public:
   explicit Seats(size_t slots);
 
-  /// Null: this thread has none, or is using it. Thread safety: one thread at a time per number.
+  /// Returns the view of this thread's seat; null if there is no such seat or it is taken. Thread
+  /// safety: one thread at a time per `thread`.
   View* take(size_t thread);
-  /// By any thread.
+  /// Ends the use of a seat's view. Any thread may call it.
   void leave(const View* view);
 
-  /// Before any of the functions below, where their answer has to be safe: who takes a seat that
-  /// they do not see taken reads its counts after this call; who leaves one that they see taken
-  /// loads afterwards what was stored before it.
+  /// Makes the answers of taken() and ask() safe; call it before them. If they see a seat as free,
+  /// the thread that takes it concurrently loads its counts after this call. If they see it as
+  /// taken, the thread that leaves it then loads everything that was stored before this call.
   void look() const;
+  /// Returns the number of seats that are taken.
   size_t taken() const;
 
   enum class Need { none, some, unknown };
-  /// Whether any view needs what this says of a view. unknown: one is being opened.
+  /// Returns whether needs(view) holds for the view of any seat. unknown: a view is being opened.
   template <class Needs>
   Need ask(Needs&& needs) const {
     const size_t used = used_.load();
@@ -53,14 +64,14 @@ class Seats {
   }
 
  private:
-  /// Enough seeks for a fence of all threads' to have paid for itself: it takes microseconds, and
-  /// each saves some nanoseconds.
+  /// After so many seeks a fence on all threads has paid for itself: it takes microseconds, and
+  /// each seek without a fence saves some nanoseconds.
   static constexpr uint64_t kQuiet = 1000;
 
   enum Trust : int { none, ending, full };
   struct alignas(128) Seat {
     View view;
-    uint64_t untrusted = 0;  ///< times taken and left without trust, by its thread
+    uint64_t untrusted = 0;  ///< times its thread has taken it without trust
   };
 
   template <class Needs>
@@ -80,16 +91,16 @@ class Seats {
     }
   }
 
-  void furnish(size_t thread);
+  void allocate_counts(size_t thread);
   bool fence() const;
   void note_quiet(Seat& seat) const;
 
   const size_t slots_;
   const bool asymmetric_;
   std::vector<Seat> seats_;
-  std::atomic<size_t> used_{0};  ///< seats from this one on have never been taken
+  std::atomic<size_t> used_{0};  ///< seats at and above this index have never been taken
   alignas(128) mutable std::atomic<int> trust_;
-  alignas(128) mutable std::atomic<bool> looked_{false};  ///< since some thread asked last
+  alignas(128) mutable std::atomic<bool> looked_{false};  ///< since note_quiet() last cleared it
   mutable std::mutex ending_;
 };
 

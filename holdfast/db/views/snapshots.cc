@@ -20,13 +20,13 @@ void raise(std::atomic<uint64_t>& to, uint64_t at_least) {
 
 }  // namespace
 
-/// Has a shard's lists, for some tens of nanoseconds.
-class Snapshots::Hold {
+/// Locks a shard's lists. Threads hold it for some tens of nanoseconds.
+class Snapshots::ShardLock {
  public:
-  /// The number of views changes by `views` with the same instruction. So a view is counted before
-  /// it reads its counts, and one that leaves is not counted any more when its owner looks what
-  /// waits for that.
-  explicit Hold(const Shard& shard, int views = 0) : shard_(shard) {
+  /// Adds `views` to the number of views with the instruction that takes the lock. So a view is
+  /// counted before its owner reads the counts. A view that closes is no longer counted when its
+  /// owner looks for versions that wait for it.
+  explicit ShardLock(const Shard& shard, int views = 0) : shard_(shard) {
     native::Backoff backoff;
     uint64_t state = shard.state.load(std::memory_order_relaxed) & ~kHeld;
     const uint64_t change = 2 * static_cast<uint64_t>(views);
@@ -35,9 +35,9 @@ class Snapshots::Hold {
       backoff.wait();
     }
   }
-  Hold(const Hold&) = delete;
-  Hold& operator=(const Hold&) = delete;
-  ~Hold() { shard_.state.store(2 * shard_.views.size(), std::memory_order_release); }
+  ShardLock(const ShardLock&) = delete;
+  ShardLock& operator=(const ShardLock&) = delete;
+  ~ShardLock() { shard_.state.store(2 * shard_.views.size(), std::memory_order_release); }
 
  private:
   static constexpr uint64_t kHeld = 1;
@@ -50,10 +50,10 @@ Snapshots::Snapshots(size_t slots)
       committed_(slots) {}
 
 View* Snapshots::open() {
-  // Any shard will do. This one's lines are near, unless the thread moves right now.
+  // Any shard is correct. The lines of this one are in a near cache, unless the thread moves now.
   const size_t here = static_cast<unsigned>(sched_getcpu()) % shards_.size();
   Shard& shard = shards_[here];
-  const Hold hold(shard, 1);
+  const ShardLock hold(shard, 1);
   if (shard.closed.empty()) {
     shard.closed.emplace_back(committed_.size()).shard_ = here;
   }
@@ -78,8 +78,8 @@ void Snapshots::close(const View* view) {
     return;
   }
   Shard& shard = shards_[view->shard_];
-  const Hold hold(shard, -1);
-  // Most are closed soon, and stand in front.
+  const ShardLock hold(shard, -1);
+  // Most views are closed soon after they were opened, and are near the front.
   const auto at = std::find_if(shard.views.begin(), shard.views.end(),
                                [&](const View& v) { return &v == view; });
   shard.closed.splice(shard.closed.begin(), shard.views, at);
@@ -100,7 +100,7 @@ void Snapshots::committed(uint64_t stamp) {
   raise(committed_[Stamp::slot(stamp)], Stamp::count(stamp));
 }
 
-void Snapshots::stamps(size_t slot) {
+void Snapshots::announce_stamps(size_t slot) {
   raise(used_slots_, slot + 1);
 }
 
@@ -109,10 +109,10 @@ Snapshots::Verdict Snapshots::judge_by(uint64_t last, Needs&& needs) const {
   if (committed_[Stamp::slot(last)].load() < Stamp::count(last)) {
     return Verdict::undecided;
   }
-  return ask(needs);  // after the load above
+  return ask(needs);  // must follow the load above
 }
 
-/// Whether any view needs what this says of a view.
+/// Returns `needed` if needs(view) holds for any view, `undecided` while a view is being opened.
 template <class Needs>
 Snapshots::Verdict Snapshots::ask(Needs&& needs) const {
   seats_.look();
@@ -122,11 +122,11 @@ Snapshots::Verdict Snapshots::ask(Needs&& needs) const {
   }
   Verdict verdict = seated == Seats::Need::some ? Verdict::needed : Verdict::reclaim;
   for (const Shard& shard : shards_) {
-    // Sequentially consistent: a snapshot not counted yet reads later.
+    // Sequentially consistent: a view that is not counted yet reads its counts later.
     if (shard.state.load() == 0) {
       continue;
     }
-    const Hold hold(shard);
+    const ShardLock hold(shard);
     for (const View& view : shard.views) {
       if (View::phase(view.state_.load()) != View::known) {
         return Verdict::undecided;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// A snapshot's view of the store: which transactions it sees.
 #pragma once
 
 #include <array>
@@ -11,8 +13,9 @@
 
 namespace holdfast::db {
 
-/// A transaction's place in its thread slot's row: slot in the low byte, number above it. Stamps of
-/// one slot are ordered; between slots a snapshot says what it sees.
+/// Identifies an update transaction: its thread slot in the low byte, and above it the number of
+/// update transactions of that slot so far. Stamps of one slot are ordered. Stamps of two slots are
+/// not; a view says which of them it sees.
 class Stamp {
  public:
   static uint64_t make(int slot, uint64_t count) {
@@ -22,12 +25,13 @@ class Stamp {
   static uint64_t count(uint64_t stamp) { return stamp >> 8; }
 };
 
-/// How many transactions of each slot a snapshot sees: those before some moment, and no others.
+/// For each thread slot, how many of its update transactions a snapshot sees. Together these are
+/// exactly the transactions that committed before some moment.
 ///
-/// Used again and again, and judged while its owner opens and closes it: `state` says which use the
-/// counts belong to, and is looked at before and after them.
+/// View objects are reused. Another thread may examine a view while its owner opens or closes it.
+/// So `state_` holds the number of the use; the other thread loads it before and after the counts.
 ///
-/// Each opening writes all of it, so no two threads' views share a pair of cache lines.
+/// Each opening writes the whole view. So the views of two threads share no pair of cache lines.
 class alignas(128) View {
  public:
   View() = default;
@@ -41,8 +45,9 @@ class alignas(128) View {
     return counts_[slot / kInRow][slot % kInRow].load(std::memory_order_acquire) >=
            Stamp::count(stamp);
   }
-  /// Memory for the only holder of a view in a seat, which stays there for the next one; else null.
-  EntryRoom* room() const { return shard_ == kInSeat ? &room_ : nullptr; }
+  /// Returns an array for the iterator that holds this view, if the view is in a seat; else null.
+  /// The array stays in the seat for the next iterator.
+  EntryArray* entry_array() const { return shard_ == kInSeat ? &entry_array_ : nullptr; }
 
  private:
   friend class Seats;
@@ -54,9 +59,9 @@ class alignas(128) View {
 
   void begin_use() const {
     state_.store(state_.load(std::memory_order_relaxed) / kUse * kUse + kUse + opening,
-                 std::memory_order_relaxed);  // the counts are stored with release
+                 std::memory_order_relaxed);  // relaxed: the counts are stored with release
   }
-  /// Within a use; only its owner changes it.
+  /// Changes the phase within a use. Only the view's owner calls it.
   void enter(Phase phase) const {
     const uint64_t use = state_.load(std::memory_order_relaxed) / kUse * kUse;
     state_.store(use + phase, std::memory_order_release);
@@ -67,10 +72,10 @@ class alignas(128) View {
 
   std::vector<Row> counts_;
   mutable std::atomic<uint64_t> state_{closed};  ///< the number of the use and its phase
-  mutable std::atomic<int> holders_{1};          ///< a snapshot, iterators; of one in a list
+  mutable std::atomic<int> holders_{1};          ///< snapshot and iterators; unused in a seat
   static constexpr size_t kInSeat = SIZE_MAX;
-  size_t shard_ = kInSeat;  ///< of Snapshots, where it is entered
-  mutable EntryRoom room_;
+  size_t shard_ = kInSeat;  ///< the shard of Snapshots whose list has the view
+  mutable EntryArray entry_array_;
 };
 
 }  // namespace holdfast::db

@@ -5,8 +5,7 @@
 
 namespace holdfast::db {
 
-/// Where what follows so many bytes begins. Words are copied faster than bytes, where both sides
-/// are aligned.
+/// Rounds `bytes` up to whole words of 8 bytes. Data that begins at a word is copied faster.
 constexpr size_t whole_words(size_t bytes) {
   return (bytes + 7) / 8 * 8;
 }
