@@ -4,16 +4,16 @@
 // figures (EuroSys 2026, section 4.1, "HTM").
 //
 // Idea      Every transaction, read-only ones included, runs in a hardware transaction that tracks
-//           loads and stores; after ten aborts of any cause it takes the global lock, to which all
+//           loads and stores. After ten aborts of any cause it takes the global lock, to which all
 //           hardware transactions subscribe.
 // Log       none
-// Begin     wait for the lock to be free; begin; load the lock, give up if it is held
+// Begin     wait until the lock is free; begin; load the lock, abort if it is held
 // Commit    hardware commit
-// Recovery  none: the heap is as it was when it was last closed (volatile_home.h)
+// Recovery  none: the heap is in the state of its last clean close (volatile_home.h)
 // Persists  nothing
 //
 // Differences from the paper
-//  - A heap file: the paper's baseline keeps its data in DRAM only. Here a clean close saves it.
+//  - The heap is a file: a clean close saves the data. The paper's baseline keeps it in DRAM only.
 #pragma once
 
 #include "holdfast/engines/parts/frame/no_durability.h"
@@ -22,6 +22,7 @@
 
 namespace holdfast {
 
+/// The engine; see Pht for the frame and Engine in engine.h for the contract.
 template <class M>
 class Htm : public Pht<M, TrackedTransactions, NoDurability> {
  public:

@@ -3,24 +3,24 @@
 // NV-HTM: Hardware transactional memory meets memory persistency (Castro, Romano, Barreto, IPDPS
 // 2018); FUR 2.3 counts it among the designs with totally ordered markers.
 //
-// Idea      As SPHT, whose predecessor it is, but every transaction has a commit marker of its own,
-//           in its thread's log, and markers become durable in the order of time stamps.
-// Area      header | what has been replayed, twice | one circular log per thread
+// Idea      As in SPHT, its successor, but every transaction has its own commit marker, in its
+//           thread's log, and markers become durable in the order of time stamps.
+// Area      header | progress of the replay, twice | one circular log per thread
 // Begin     slot := {running, clock}, fence; hardware transaction that tracks everything and
 //           subscribes to the lock. A store also appends {place, value} to the log.
 // Commit    T := clock; hardware commit; slot := {T, committed}; flush the log, fence; wait until
-// all
-//           updates with a smaller time are durable, or known to be newer; marker with T, flush,
-//           fence
+//           every other update is durable, or known to have a larger time; marker with T, flush,
+//           fence.
 // Reads     in hardware transactions as well; then wait for all updates older than their own clock
-// Recovery  replay everything that has its marker, in the order of T.
+// Recovery  Replay every transaction that has its marker, in the order of T.
 // Persists  ceil((16 N + 24) / line) + 1 pwb and 2 pfence per update of N words; none per read
 //
-// Since the wait comes before the marker is stored, what has a marker after a crash is a prefix of
-// the order of times. The replayer looks at all logs for the oldest transaction.
+// The wait comes before the marker is stored. So after a crash the transactions with a marker are a
+// prefix of the order of times. The replayer scans all logs for the oldest transaction.
 //
 // Differences from the paper
-//  - No filtering of words that are overwritten later in the logs, but for replay on its own.
+//  - The running replayer does not skip words that are overwritten later in the logs. Only replay
+//    alone can (log_replay.h).
 //  - The marker is the header in front of the records, with sizes and a checksum (24 bytes).
 //  - Two updates with the same T are ordered by thread.
 #pragma once
@@ -31,6 +31,7 @@
 
 namespace holdfast {
 
+/// The engine; see Pht for the frame and Engine in engine.h for the contract.
 template <class M>
 class NvHtm : public Pht<M, TrackedTransactions, TotalOrder> {
  public:

@@ -5,8 +5,9 @@
 
 namespace holdfast {
 
-/// NV-HTM's way to durability (nv_htm.h): a commit marker in each thread's own log, written when
-/// those of all older transactions are durable.
+/// NV-HTM's durability (nv_htm.h): each thread's own log has the transactions' commit markers. A
+/// marker is written once the markers of all older transactions are durable. The members are
+/// described at LoggedDurability.
 template <class M>
 class TotalOrder : public LoggedDurability<M> {
  public:
@@ -19,25 +20,27 @@ class TotalOrder : public LoggedDurability<M> {
 
   Status format() { return Base::format(kMagic); }
   Status recover(const char* engine, RecoveryReport& report) {
-    return Base::recover(kMagic, engine, {}, report);  // whatever has its marker
+    return Base::recover(kMagic, engine, {}, report);  // no bound: all that have their marker
   }
 
-  /// From the hardware commit to the return. Returns the bytes written to persistent memory.
+  /// The steps from the hardware commit to the return. Returns the bytes written to persistent
+  /// memory.
   uint64_t harden(Log& log, int slot, uint64_t time) {
     M& machine = this->machine_;
     this->slots_.commit(slot, time);
     const LinkedRecord record = log.record(time);
     M::phase(Phase::log_flush);
     log.write_back_payload(Site{"nv.log"});
-    // The log is complete before the marker is *stored*: a stored line may reach the medium at any
-    // time.
+    // Separates the log from the marker: the log is durable before the marker is *stored*, because
+    // a stored line may reach the medium at any time.
     machine.pfence(Site{"nv.log.fence"});
     M::phase(Phase::durability_wait);
-    // So is everything older.
+    // All older transactions are durable as well.
     this->slots_.await_durable(slot, time, true, Site{"nv.update.durability_wait"});
     M::phase(Phase::marker_flush);
     log.write_header(record, Site{"nv.marker"});
-    machine.pfence(Site{"nv.marker.fence"});  // the marker is durable before others are told so
+    // Separates the marker from park(): it is durable before other threads take it to be.
+    machine.pfence(Site{"nv.marker.fence"});
     log.advance();
     this->replayer_.logged(record);
     this->replayer_.settled(record);

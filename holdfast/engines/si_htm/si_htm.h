@@ -4,23 +4,23 @@
 // Issa, Romano, Barreto, PPoPP 2019), as described in FUR 2.2.
 //
 // Idea      Without load tracking a hardware transaction reads without limit. An update that has
-//           made its last access waits for everybody who may still see its old data before it
-//           commits; read-only transactions need no hardware transaction at all.
+//           made its last access waits, before it commits, for all transactions that may still see
+//           its old data. Read-only transactions need no hardware transaction at all.
 // Log       none
-// Begin     ACTIVE, fence, look at the lock; updates: hardware transaction that tracks stores only
-// Commit    suspend, COMPLETED, fence, resume; isolation wait: for all who are ACTIVE; hardware
+// Begin     ACTIVE, fence, check the lock; updates: hardware transaction that tracks stores only
+// Commit    suspend, COMPLETED, fence, resume; isolation wait for all that are ACTIVE; hardware
 //           commit; INACTIVE
-// Recovery  none: the heap is as it was when it was last closed (volatile_home.h)
+// Recovery  none: the heap is in the state of its last clean close (volatile_home.h)
 // Persists  nothing
 //
-// Why reads are consistent: whoever is ACTIVE before the committer's scan is waited for, and
-// finishes on old data. Whoever becomes ACTIVE later loads after that, and a load of a line in a
-// write set dooms its owner.
+// Why reads are consistent. A transaction that is ACTIVE before the committer's scan is waited for,
+// and finishes on old data. A transaction that becomes ACTIVE later loads after that, and a load of
+// a line in a write set dooms the line's owner.
 //
 // Differences from the paper
-//  - A capacity abort counts like any other (option capacity=retry, as in FUR's evaluation); the
-//    paper's takes the lock at once (capacity=lock).
-//  - A heap file: a clean close saves the data.
+//  - A capacity abort counts like any other (option capacity=retry, as in FUR's evaluation). In the
+//    paper it takes the lock at once (capacity=lock).
+//  - The heap is a file: a clean close saves the data.
 #pragma once
 
 #include "holdfast/engines/parts/frame/no_durability.h"
@@ -29,6 +29,7 @@
 
 namespace holdfast {
 
+/// The engine; see Pht for the frame and Engine in engine.h for the contract.
 template <class M>
 class SiHtm : public Pht<M, SnapshotTransactions, NoDurability> {
  public:

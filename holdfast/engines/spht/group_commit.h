@@ -7,8 +7,8 @@
 
 namespace holdfast {
 
-/// SPHT's way to durability (spht.h): logs flushed in parallel, and one global marker, which says
-/// up to which time everything is durable.
+/// SPHT's durability (spht.h): threads flush their logs in parallel, and one global marker holds
+/// the time up to which everything is durable. The members are described at LoggedDurability.
 template <class M>
 class GroupCommit : public LoggedDurability<M> {
  public:
@@ -28,21 +28,22 @@ class GroupCommit : public LoggedDurability<M> {
     return Base::recover(kMagic, engine, {.time = marked, .exact = true}, report);
   }
 
-  /// From the hardware commit to the return. Returns the bytes written to persistent memory.
+  /// The steps from the hardware commit to the return. Returns the bytes written to persistent
+  /// memory.
   uint64_t harden(Log& log, int slot, uint64_t time);
 
  private:
   using Word = typename M::template Atomic<uint64_t>;
   static constexpr uint64_t kMagic = 0x31676f6c7068706d;  // "mphplog1"
   struct alignas(2 * kLineBytes) Flushed {
-    Word time{};  ///< the marker is durable with at least this
+    Word time{};  ///< the marker is durable with at least this value
   };
 
   void flush_log(Log& log, const LinkedRecord& record);
   void raise_marker(uint64_t time);
   void leave_link(const LinkedRecord& record);
 
-  /// The marker, in persistent memory: one word, which has to change by compare and exchange.
+  /// The marker in persistent memory: one word, changed by compare-exchange.
   Word& marker() const { return *reinterpret_cast<Word*>(this->marker_word()); }
 
   Flushed* flushed_;
@@ -60,13 +61,14 @@ uint64_t GroupCommit<M>::harden(Log& log, int slot, uint64_t time) {
   this->slots_.logged(slot, time);
 
   M::phase(Phase::durability_wait);
-  // The marker must not pass a transaction whose log is not durable.
+  // The marker must not pass a transaction whose log is not durable yet.
   const bool newer = this->slots_.await_logged(slot, time, Site{"spht.update.durability_wait"});
   if (newer && !machine.skips(Site{"spht.group"})) {
-    // Group commit: it will raise the marker beyond this transaction, or wait in turn for one that
-    // does. It waits for nobody but older ones, all of which are logged. The marker's *value* says
-    // nothing: it may not be durable.
+    // Group commit: the newer transaction will raise the marker beyond this one, or wait for
+    // another that does. It waits only for older transactions, all of which are logged. The
+    // marker's *value* proves nothing, because it may not be durable.
     const bool waits = !machine.skips(Site{"spht.follow"});
+    // Acquire: the marker was durable with this value before the store that is read here.
     uint64_t flushed = flushed_->time.load(std::memory_order_acquire);
     while (waits && flushed < time) {
       flushed = machine.wait_while(flushed_->time, flushed);
@@ -83,37 +85,42 @@ uint64_t GroupCommit<M>::harden(Log& log, int slot, uint64_t time) {
   return record.extent;
 }
 
-/// The log, then its header, which in SPHT is called the log's marker. If all fits into a line, one
-/// flush. (With the global marker the order of the two would not matter.)
+/// Writes the log, then its header, which SPHT calls the log's marker. One flush suffices if
+/// everything fits into a line. (With the global marker, the order of log and header would not
+/// matter.)
 template <class M>
 void GroupCommit<M>::flush_log(Log& log, const LinkedRecord& record) {
   M& machine = this->machine_;
   log.clear_link();
   if (log.lines() > 1) {
     log.write_back_rest(Site{"spht.log"});
-    machine.pfence(Site{"spht.log.fence"});  // the log is durable before the header is stored
+    // Separates the log from the header: the log is durable before the header is stored.
+    machine.pfence(Site{"spht.log.fence"});
   }
   log.write_header(record, Site{"spht.header"});
-  machine.pfence(Site{"spht.header.fence"});  // and both before others are told so
+  // Separates log and header from logged(): both are durable before other threads rely on them.
+  machine.pfence(Site{"spht.header.fence"});
 }
 
-/// Moves the marker to `time` at least, and makes that durable.
+/// Raises the marker to at least `time`, durably.
 template <class M>
 void GroupCommit<M>::raise_marker(uint64_t time) {
   M& machine = this->machine_;
   uint64_t seen = marker().load();
   while (seen < time && !marker().compare_exchange(seen, time)) {
   }
-  // Whoever has stored the value that is there now may not have flushed it yet.
+  // The thread that stored the current value may not have flushed it yet, so this thread does.
   machine.pwb(this->marker_word(), Site{"spht.marker"});
-  machine.pfence(Site{"spht.marker.fence"});  // the marker is durable before anybody returns
+  // Separates the marker from `flushed_`: it is durable before any transaction returns by it.
+  machine.pfence(Site{"spht.marker.fence"});
+  // Relaxed: only the first guess of the compare-exchange below.
   uint64_t flushed = flushed_->time.load(std::memory_order_relaxed);
   while (flushed < time && !flushed_->time.compare_exchange(flushed, time)) {
   }
 }
 
-/// Tells the replayer where to go on from the predecessor in time. Only a hint, so it is not
-/// flushed. The predecessor's record is still there: linked_log_replayer.h says why.
+/// Links the record to its predecessor in time, for the replayer. The link is only a hint, so it is
+/// not flushed. The predecessor's record still exists: linked_log_replayer.h says why.
 template <class M>
 void GroupCommit<M>::leave_link(const LinkedRecord& record) {
   if (const auto before = this->slots_.predecessor(record)) {

@@ -1,44 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SPHT: Scalable Persistent Hardware Transactions (Castro, Baldassin, Barreto, Romano, FAST 2021),
-// the full variant, with forward log linking; FUR 2.3 summarises it.
+// the full variant, with forward log linking. FUR 2.3 summarises it.
 //
 // Idea      Hardware transactions on a private working copy log their stores, with values, into
-//           per-thread logs in persistent memory, and read the clock before they commit. Logs are
-//           flushed in parallel; one global marker says up to which time everything is durable, and
-//           one thread of a group moves it for all.
-// Area      header | marker | what has been replayed, twice | one circular log per thread
+//           per-thread logs in persistent memory, and read the clock before they commit. Threads
+//           flush their logs in parallel. One global marker holds the time up to which everything
+//           is durable, and one thread of a group raises it for all.
+// Area      header | marker | progress of the replay, twice | one circular log per thread
 // Begin     slot := {running, clock}, fence; hardware transaction that tracks everything and
 //           subscribes to the lock. A store also appends {place, value} to the log, in the same
 //           transaction: the log takes write capacity.
 // Commit    T := clock; hardware commit; slot := {T, committed}; flush the log, fence, header with
-// T,
-//           flush, fence; slot := {T, logged}; durability wait: until no other update with a
+//           T, flush, fence; slot := {T, logged}; durability wait: until no other update with a
 //           smaller time is running or has an incomplete log. If a newer one has committed
-//           meanwhile, wait until it has moved the marker, else move the marker to T, flush, fence.
-//           Link.
+//           meanwhile, wait until the marker has reached T; else raise it to T, flush, fence. Link.
 // Reads     in hardware transactions as well; then wait for all updates older than their own clock
-// Recovery  replay the transactions with T up to the marker in the order of T; discard the others.
+// Recovery  Replay the transactions with T up to the marker in the order of T; discard the others.
 // Persists  ceil((16 N + 32) / line) pwb and 1 or 2 pfence per update of N words; a group's leader
 //           1 pwb and 1 pfence more; none per read.
 //
-// Why it is durable opaque. Times agree with the order in which the hardware serialised
+// Why it is durably opaque. Times agree with the order in which the hardware serialised
 // transactions that depend on each other (logged_durability.h). The marker passes T only when all
-// logs up to T are durable: whoever has not announced a smaller time by then reads a larger one. So
-// what survives is a prefix of the order of times, whole.
+// logs up to T are durable, because a transaction that has not announced a smaller time by then
+// reads a larger one. So the survivors of a crash are a whole prefix of the order of times.
 //
 // Differences from the paper
 //  - A read-only transaction, which is declared, waits until the older updates are certain to
 //    survive, not only until their logs are durable: in between a crash may still discard them.
-//  - Followers wait for one word with what is known to be flushed, instead of one per thread.
-//  - The header carries sizes and a checksum besides T (24 bytes instead of 8), so that recovery
-//    recognises damage; positions and an epoch make what earlier laps left behind invalid.
+//  - Followers wait for one word that holds the marker's flushed value, instead of one per thread.
+//  - The header contains sizes and a checksum besides T (24 bytes instead of 8), so that recovery
+//    detects damage. Positions and an epoch invalidate the remains of earlier laps.
 //  - The lock path takes its own T under the lock, and is durable before the lock is released.
-//  - A word that is stored again replaces its entry in the log, where that is cheap to see, as in
-//  the
-//    logs of fur: the allocator's lists are transactional data here, and would fill the log.
-//  - Links are used while running; recovery sorts, as it has to look at every record before it
-//    trusts any.
+//  - A word that is stored again gets its new value in its existing log entry, where that is cheap
+//    to detect, as in FUR's logs. The allocator's lists are transactional data here, and would fill
+//    the log.
+//  - Links serve only the running replayer. Recovery sorts, because it must check every record
+//    before it trusts any.
 #pragma once
 
 #include "holdfast/engines/parts/frame/pht.h"
@@ -47,6 +45,7 @@
 
 namespace holdfast {
 
+/// The engine; see Pht for the frame and Engine in engine.h for the contract.
 template <class M>
 class Spht : public Pht<M, TrackedTransactions, GroupCommit> {
  public:

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SPHT+SI-HTM: the no-frills combination of durability with unlimited reads that FUR sets out from
+// SPHT+SI-HTM: the simple combination of durability with unlimited reads that FUR starts from
 // (EuroSys 2026, section 2.4).
 //
-// Idea      SPHT's logs, time stamps, waits and marker; SI-HTM's update transactions, with stores
-//           tracked only and an isolation wait, and read-only transactions outside of hardware.
+// Idea      SPHT's logs, time stamps, waits and marker. SI-HTM's update transactions, which track
+//           stores only and end with an isolation wait, and its read-only transactions outside of
+//           hardware transactions.
 // Area      as SPHT
-// Begin     slot := {running, clock}; ACTIVE, fence, look at the lock; hardware transaction that
+// Begin     slot := {running, clock}; ACTIVE, fence, check the lock; hardware transaction that
 //           tracks stores only. A store also appends {place, value} to the log.
 // Commit    suspend, COMPLETED, fence, resume; isolation wait; T := clock; hardware commit;
 //           INACTIVE; then as SPHT
@@ -14,15 +15,16 @@
 // Recovery  as SPHT
 // Persists  as SPHT: the log cannot be flushed inside the hardware transaction
 //
-// Why T is right. If a transaction reads or overwrites what W has stored, W's hardware commit came
-// first: before it, the access would have doomed W. W read T just before that commit, in the
+// Why T is correct. Let a transaction read or overwrite a store of W. Then W's hardware commit came
+// first, because an earlier access would have doomed W. W read T just before that commit, in the
 // transaction; the other one reads the clock after its own accesses. So times agree with the order
-// of versions, and with who read from whom. T could be taken before the isolation wait as well; but
-// all who have a larger T, and would then wait for W's log, learn from the later T that they need
-// not.
+// of versions, and with the order of reads from writes. T could also be read before the isolation
+// wait. The later T shows transactions with a larger T sooner that they need not wait for W's log.
 //
-// What it costs, and FUR avoids (2.4): W's slot shows its lower bound during the isolation wait, as
-// long as the longest reader takes, and everybody's durability wait waits for it.
+// Cost that FUR avoids (2.4): during the isolation wait, which lasts as long as the longest reader,
+// W's slot shows its lower bound, and every other durability wait waits for it.
+//
+// Differences from the papers: those of SPHT (spht.h) and SI-HTM (si_htm.h).
 #pragma once
 
 #include "holdfast/engines/parts/frame/pht.h"
@@ -31,6 +33,7 @@
 
 namespace holdfast {
 
+/// The engine; see Pht for the frame and Engine in engine.h for the contract.
 template <class M>
 class SphtSiHtm : public Pht<M, SnapshotTransactions, GroupCommit> {
  public:

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Per-thread redo logs whose transactions are ordered by time stamps (NV-HTM, SPHT), in persistent
-// memory and circular. A store appends to its thread's log at once, from within the hardware
-// transaction, so the log's lines are part of the write set; what follows the hardware commit only
-// adds the header. A transaction's records start at a cache line:
+// Per-thread redo logs, circular and in persistent memory, whose transactions are ordered by time
+// stamps (NV-HTM, SPHT). A store appends to its thread's log at once, within the hardware
+// transaction, so the log's lines are part of the write set. After the hardware commit only the
+// header is added. A transaction's records start at a cache line:
 //
 //   extent  = header payload padding link         whole lines, may wrap around the end of the log
 //   header  = time | hash : 32, padding words : 8, payload words : 24 | checksum of the payload
 //   payload = records as in redo_log.h
-//   link    = where the transaction lies that is next in time: a hint, 0 if nobody has left one
+//   link    = place of the transaction that is next in time: a hint, 0 if there is none
 //
-// The hash covers the header, the thread, the position since the engine started, which never
-// repeats, and the epoch, which every recovery increments. So what an earlier lap or an earlier run
-// has left behind is never taken for a transaction.
+// The hash covers the header, the thread, the position since the engine started, and the epoch.
+// Positions never repeat, and every recovery increments the epoch. So the remains of an earlier lap
+// or an earlier run are never taken for a transaction.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@
 
 namespace holdfast {
 
-/// A transaction in a log. Positions count bytes since the engine started and do not wrap.
+/// A transaction in a log. Positions count bytes since the engine started and never wrap.
 struct LinkedRecord {
   static constexpr uint64_t kHeaderBytes = 3 * sizeof(uint64_t);
   static constexpr uint64_t kLinkBytes = sizeof(uint64_t);
@@ -46,7 +46,8 @@ struct LinkedRecord {
 
   uint64_t end() const { return start + extent; }
   uint64_t link_position() const { return end() - kLinkBytes; }
-  /// Older in the order of replay: by time, which two threads may read at once.
+  /// True if it is older in the order of replay: by time, then by thread, because two threads may
+  /// read the same time.
   bool before(const LinkedRecord& other) const {
     return time != other.time ? time < other.time : thread < other.thread;
   }
@@ -64,7 +65,7 @@ struct LinkedRecord {
     words[1] = hash(epoch, sizes) << 32 | sizes;
     words[2] = checksum;
   }
-  /// What lies there, if the words are a header.
+  /// The record at `start`, if the words are a header.
   static std::optional<LinkedRecord> parse(int thread, uint64_t start, uint64_t epoch,
                                            const uint64_t (&words)[3]) {
     const uint64_t sizes = words[1] & 0xffff'ffff;
@@ -83,7 +84,7 @@ struct LinkedRecord {
   }
 };
 
-/// What a link says: the thread, and where in its log.
+/// A link's content: a thread, and a position in its log.
 struct LogLink {
   static constexpr int kThreadShift = 54;
   static constexpr uint64_t kPresent = uint64_t{1} << 63;
@@ -103,7 +104,7 @@ struct LogLink {
   }
 };
 
-/// Where the logs of all threads lie, and in which epoch they are.
+/// Place and epoch of all threads' logs.
 template <class M>
 struct LinkedLogArea : RedoLogArea {
   uint64_t epoch = 0;
@@ -126,27 +127,27 @@ struct LinkedLogArea : RedoLogArea {
   }
 };
 
-/// One thread's log, as its owner uses it. What an aborted transaction has written is overwritten
-/// by the next one: no header refers to it.
+/// One thread's log, for its owner. The next transaction overwrites the records of an aborted one,
+/// to which no header refers.
 template <class M>
 class LinkedLog {
  public:
   using Position = typename M::template Atomic<uint64_t>;
   using Path = typename HtmThread<M>::Path;
 
-  /// `freed` is advanced by the replayer.
+  /// The replayer advances `freed`.
   LinkedLog(M& machine, const LinkedLogArea<M>& area, int thread, const Position* freed)
       : machine_(machine), area_(area), thread_(thread), freed_(freed) {}
 
   uint64_t line() const { return machine_.line_bytes(); }
-  /// The largest extent: the replayer keeps one line, whose link may still be written.
+  /// The largest extent. The replayer keeps one line back, because its link may still be written.
   uint64_t size() const { return std::min(area_.bytes - line(), kMostPayload); }
-  /// Acquire: what is stored into freed space comes after the replayer's last load from it.
+  /// Acquire: a store into freed space comes after the replayer's last load from it.
   uint64_t free_bytes() const {
     const uint64_t used = head_ - freed_->load(std::memory_order_acquire);
     return std::min(size(), area_.bytes - used);
   }
-  /// What a transaction may take of it.
+  /// Bytes that a transaction may take.
   uint64_t room() const { return machine_.skips(Site{"pht.log.room"}) ? size() : free_bytes(); }
 
   bool empty() const { return staged_.empty(); }
@@ -159,7 +160,7 @@ class LinkedLog {
     full_ = false;
   }
 
-  /// Before a store: is there room for it? Else the transaction ends here.
+  /// Called before a store. Ends the transaction if there is no room for it.
   void storing(HtmThread<M>& t, const void* p, size_t n) {
     const RedoRecord record = record_of(t, p, n);
     if (known(record) == nullptr && !fits(record)) [[unlikely]] {
@@ -167,8 +168,8 @@ class LinkedLog {
     }
   }
 
-  /// After a store: appends the words it has changed, whole; a word that was stored before replaces
-  /// its entry, where that is cheap to see.
+  /// Called after a store. Appends the changed words, whole. A word that was stored before gets its
+  /// new value in its existing entry, where that is cheap to detect.
   void stored(HtmThread<M>& t, const void* p, size_t n) {
     const RedoRecord record = record_of(t, p, n);
     const auto* from = reinterpret_cast<const uint64_t*>(t.data + record.offset);
@@ -177,11 +178,11 @@ class LinkedLog {
       return;
     }
     if (!fits(record)) [[unlikely]] {
-      return;  // a doomed transaction, whose body goes on
+      return;  // a doomed transaction, whose body continues
     }
     append(t, record.header());
     if (record.bytes > 8) {
-      ++generation_;  // a word's earlier entry must not change behind the range that covers it
+      ++generation_;  // a word's earlier entry must not change once a later range covers it
     } else {
       seen_[slot_of(record)] = {record.offset, staged_.size(), generation_};
     }
@@ -190,7 +191,7 @@ class LinkedLog {
     }
   }
 
-  // ---- after the hardware commit
+  // ---- After the hardware commit.
 
   uint64_t lines() const { return extent() / line(); }
 
@@ -204,14 +205,14 @@ class LinkedLog {
     M::store(area_.word(thread_, head_ + extent() - LinkedRecord::kLinkBytes), uint64_t{0});
   }
 
-  /// Begins to write back what follows the first line.
+  /// Begins to write back all lines but the first.
   void write_back_rest(Site site) { write_back(line(), extent() - line(), site); }
   /// Begins to write back everything up to the end of the payload.
   void write_back_payload(Site site) {
     write_back(0, LinkedRecord::kHeaderBytes + staged_.size() * 8, site);
   }
 
-  /// Stores the header and begins to write its line back.
+  /// Stores the header and begins to write back its line.
   void write_header(const LinkedRecord& record, Site site) {
     uint64_t words[3];
     record.header(area_.epoch, words);
@@ -221,7 +222,7 @@ class LinkedLog {
     machine_.pwb(area_.word(thread_, head_), site);
   }
 
-  /// The transaction has its header: the next one starts behind it.
+  /// Moves the head past the transaction, which has its header now.
   void advance() {
     head_ += extent();
     staged_.clear();
@@ -252,7 +253,7 @@ class LinkedLog {
     return LinkedRecord::extent_of(payload, line()) <= limit_;
   }
 
-  /// The last entry of a word.
+  /// The most recent entry of a word.
   struct Seen {
     uint64_t offset = 0;
     uint64_t index = 0;  // of its value in the payload
@@ -277,7 +278,7 @@ class LinkedLog {
     staged_[index] = value;
     uint64_t* const to = area_.word(thread_, head_ + LinkedRecord::kHeaderBytes + index * 8);
     if (machine_.skips(Site{"pht.log.word"})) {
-      // the canary of a log that lacks what was stored
+      // The canary of a log without the stored words.
     } else if (t.path == Path::transaction) [[likely]] {
       t.htm->store(to, value);
     } else {
@@ -287,9 +288,9 @@ class LinkedLog {
 
   void overflow(HtmThread<M>& t) {
     if (t.path == Path::transaction && t.htm->doomed()) {
-      return;  // it will not commit; the body may be in a destructor
+      return;  // it will not commit, and its body may be in a destructor
     }
-    if (limit_ < size()) {  // the next attempt will have the whole log
+    if (limit_ < size()) {  // the next attempt waits for the whole log
       full_ = true;
       if (t.path == Path::transaction) {
         t.htm->abort();

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replay as a job of its own; included by linked_log_replayer.h.
+// Replay of linked logs on threads of its own; included by linked_log_replayer.h.
 #pragma once
 
 namespace holdfast {
 
-/// A replayer's way from one transaction to the next, through all logs.
+/// One replayer's walk from one transaction to the next, through all logs.
 template <class M>
 typename LinkedLogReplayer<M>::Walked LinkedLogReplayer<M>::walk(ReplayShard<M>& shard) const {
   struct Place {
     int thread;
     uint64_t start;
   };
-  std::vector<Place> met;  // where the way back leads along
+  std::vector<Place> met;  // the transactions to apply on the way back
   Walked walked{.next = next_, .last = last_};
   const auto apply = [&](const LinkedRecord& record) {
     logs_.payload(record, shard.words());
@@ -37,13 +37,13 @@ typename LinkedLogReplayer<M>::Walked LinkedLogReplayer<M>::walk(ReplayShard<M>&
   }
   walked.complete = nothing_left(walked.next);
   for (size_t i = met.size(); i-- > 0 && walked.complete;) {
-    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): it was there on the way
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): the walk forward has found it
     apply(logs_.record(met[i].thread, met[i].start).value());
   }
   return walked;
 }
 
-/// All parts are durable.
+/// All shards are durable. Records the progress durably, then frees the space.
 template <class M>
 void LinkedLogReplayer<M>::finish(const Walked& walked) {
   if (walked.transactions != 0) {

@@ -4,9 +4,9 @@
 
 namespace holdfast {
 
-/// The transactions of one log from `start` on, up to the bound. Behind the last of them lies what
-/// was not durable: nothing there may pass for an older transaction, else one in between is
-/// damaged.
+/// Collects the transactions of one log from `start` on, up to the bound. Behind the last of them
+/// lie records that were not durable at the crash. None of these may be a valid record within the
+/// bound. If one is, a record in between is damaged.
 template <class M>
 Status LinkedLogReplayer<M>::collect(int thread, uint64_t start, const Bound& bound,
                                      std::vector<LinkedRecord>& live) {
@@ -55,7 +55,8 @@ Status LinkedLogReplayer<M>::verify(const LinkedRecord& record) {
   return all && inside ? Status() : damaged(what + " stores outside the heap's data");
 }
 
-/// To home and working copy, which was mapped before the home changed and need not show it.
+/// Applies the records to the home and to the working copy, which was mapped before the home
+/// changed and may lack these values.
 template <class M>
 void LinkedLogReplayer<M>::apply_all(const std::vector<LinkedRecord>& live,
                                      RecoveryReport& report) {
@@ -64,12 +65,12 @@ void LinkedLogReplayer<M>::apply_all(const std::vector<LinkedRecord>& live,
         apply(record, !machine_.skips(Site{"pht.recover.working_copy"}), Site{"pht.recover.home"});
   }
   if (!live.empty()) {
-    machine_.pfence(
-        Site{"pht.recover.home.fence"});  // the home is durable before the logs are void
+    // Separates the home from the new epoch: the home is durable before the logs become invalid.
+    machine_.pfence(Site{"pht.recover.home.fence"});
   }
 }
 
-/// The same by several threads. They fence for themselves.
+/// Applies the records by several threads, each of which fences its own stores.
 template <class M>
 Status LinkedLogReplayer<M>::apply_sharded(const std::vector<LinkedRecord>& live, int replayers,
                                            RecoveryReport& report) {
@@ -89,7 +90,7 @@ Status LinkedLogReplayer<M>::apply_sharded(const std::vector<LinkedRecord>& live
   return done.status();
 }
 
-/// What the logs hold is void from now on.
+/// Begins a new epoch, which invalidates the content of all logs.
 template <class M>
 void LinkedLogReplayer<M>::begin_epoch(uint64_t last) {
   progress_.time = last;
@@ -108,7 +109,7 @@ Result<uint64_t> LinkedLogReplayer<M>::recover(const Bound& bound, RecoveryRepor
   const PhaseScope<M> scope(Phase::replay);
   auto progress = table_.read();
   if (!progress) {
-    return damaged("both tables of what has been replayed are damaged");
+    return damaged("both tables of the replay's progress are damaged");
   }
   progress_ = *progress;
   logs_.epoch = progress_.epoch;
@@ -127,7 +128,7 @@ Result<uint64_t> LinkedLogReplayer<M>::recover(const Bound& bound, RecoveryRepor
   if (bound.exact && last != bound.time && !machine_.skips(Site{"pht.recover.bound"})) {
     return damaged("the transaction that the durability marker names is not in the logs");
   }
-  // From here on bytes change. The epoch moves last, so a crash in between repeats the same stores.
+  // Only stores from here on. The epoch moves last, so recovery after a crash repeats the stores.
   if (replayers > 1 && !live.empty()) {
     if (Status status = apply_sharded(live, replayers, report); !status.ok()) {
       return status;

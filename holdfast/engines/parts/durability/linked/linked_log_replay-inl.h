@@ -4,7 +4,7 @@
 
 namespace holdfast {
 
-/// Everything that is not newer is in the logs.
+/// The time up to which all transactions are in the logs.
 template <class M>
 uint64_t LinkedLogReplayer<M>::settled_bound() const {
   if (bound_) {
@@ -12,13 +12,13 @@ uint64_t LinkedLogReplayer<M>::settled_bound() const {
   }
   uint64_t bound = 0;
   for (int t = 0; t < logs_.count; ++t) {
-    // Acquire: the logs it vouches for are seen as complete by the loads that follow.
+    // Acquire: the loads that follow see the logs complete up to this time.
     bound = std::max(bound, threads_[t].settled_time.load(std::memory_order_acquire));
   }
   return bound;
 }
 
-/// The successor of the transaction replayed last, if its link is there.
+/// The successor of the last replayed transaction, if its link is there.
 template <class M>
 std::optional<LinkedRecord> LinkedLogReplayer<M>::follow(const std::optional<LinkedRecord>& last,
                                                          const Positions& next) const {
@@ -26,8 +26,8 @@ std::optional<LinkedRecord> LinkedLogReplayer<M>::follow(const std::optional<Lin
     return {};
   }
   const auto link = LogLink::decode(logs_.link(*last));
-  // A link is stored before its owner settles, so the record may not be settled yet: then it is as
-  // if the link were not there.
+  // A transaction stores the link to itself before it settles. If its record is not settled yet,
+  // the link counts as missing.
   if (!link || link->thread >= logs_.count ||
       link->start != next[static_cast<size_t>(link->thread)] ||
       link->start >= settled_end(link->thread)) {
@@ -74,8 +74,8 @@ size_t LinkedLogReplayer<M>::replay(size_t limit) {
     }
     const bool own = record->end() <= settled_end(record->thread);
     if (!(own && record->time <= bound) && !machine_.skips(Site{"pht.replay.settled"})) {
-      // It may not be durable, or not the oldest; its owner may still want to link it. Where older
-      // ones may turn up although it has settled, nobody knows whom to wait for.
+      // It may not be durable, or not the oldest, or its owner may still link it. With a separate
+      // bound, older ones may appear although it has settled. Then there is no owner to wait for.
       blocked_on_ = own && bound_ ? std::nullopt : record;
       break;
     }
@@ -87,14 +87,15 @@ size_t LinkedLogReplayer<M>::replay(size_t limit) {
   if (done == 0) {
     return 0;
   }
-  machine_.pfence(Site{"pht.replay.home.fence"});  // the home is durable before the table says so
+  // Separates the home from the table: the home is durable before the table covers it.
+  machine_.pfence(Site{"pht.replay.home.fence"});
   persist_progress();
   counts.replayed += done;
   counts.bytes_written += bytes;
   return done;
 }
 
-/// What has been replayed is in the home, durably: the table says so, and then the space is free.
+/// The replayed transactions are durable in the home. Records that durably, then frees the space.
 template <class M>
 void LinkedLogReplayer<M>::persist_progress() {
   progress_.time = last_->time;  // NOLINT(bugprone-unchecked-optional-access): something was done
@@ -103,12 +104,12 @@ void LinkedLogReplayer<M>::persist_progress() {
   free_space();
 }
 
-/// Gives the owners what has been replayed, but for the line with the last one's link.
+/// Frees all replayed space for the logs' owners, except the line with the last transaction's link.
 template <class M>
 void LinkedLogReplayer<M>::free_space() {
   for (int t = 0; t < logs_.count; ++t) {
     const uint64_t kept = last_ && last_->thread == t ? machine_.line_bytes() : 0;
-    // Release: the owner may overwrite what was read here.
+    // Release: the owner may overwrite the space after this thread's loads from it.
     threads_[t].freed.store(next(t) - kept, std::memory_order_release);
   }
 }

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Replays linked logs (linked_log.h) to the heap's home, transaction by transaction in the order of
-// their time stamps. Two ways to find the next one:
+// Replays linked logs (linked_log.h) to the heap's home, in the order of the transactions' time
+// stamps. There are two ways to find the next transaction:
 //
-//   links   follow the link of the one replayed last (SPHT's forward linking); a missing link is
-//           made up for by
-//   scan    looking at the next transaction of every log for the oldest (NV-HTM, and all systems
-//           before SPHT)
+//   links   follow the link of the last replayed transaction (SPHT's forward linking); if the link
+//           is missing, scan
+//   scan    take the oldest among the next transactions of all logs (NV-HTM, and all systems before
+//           SPHT)
 //
-// One thread replays at a time: in the background, or whoever finds its log full, or at close.
-// While transactions run, a transaction is replayed when it is settled: durable, and done with
-// linking.
+// One thread replays at a time: the background thread, a thread that finds its log full, or the
+// thread that closes the heap. While transactions run, a transaction is replayed once it is
+// settled: durable, and done with linking.
 //
-//   batch   records to the home, pwb -> pfence -> table, pwb -> pfence -> its space is free
+//   batch   records -> home, pwb; pfence; table, pwb; pfence; its space is free
 //
-// Nothing older can turn up: the bound is the newest time of a settled transaction, and whoever
-// settles has seen that the logs of all older transactions are complete.
+// No older transaction can appear later. The bound is the newest time of a settled transaction, and
+// a transaction settles only after the logs of all older transactions are complete.
 //
-// Links. Whoever settles stores a link to itself into the record of its predecessor in time. That
-// record may have been replayed already, but then it is the one replayed last: the line with its
-// link is kept until its successor, which by then has stored the link, has been replayed as well.
+// Links. A transaction that settles stores a link to itself into the record of its predecessor in
+// time. That record may have been replayed already, but then it is the last one replayed. The line
+// with its link is kept until its successor has been replayed, which has stored the link by then.
 #pragma once
 
 #include <algorithm>
@@ -39,17 +39,21 @@
 
 namespace holdfast {
 
+/// How the replayer finds the next transaction: see above.
 enum class ReplayOrder : uint8_t { links, scan };
 
+/// Thread safety: any thread may call the functions that replay; ReplayTurn admits one at a time.
+/// recover() and format() need all other threads to be out. Replayed transactions are durable in
+/// the home at return.
 template <class M>
 class LinkedLogReplayer {
  public:
   using Word = typename M::template Atomic<uint64_t>;
 
-  /// What of the logs counts after a crash.
+  /// The part of the logs that is valid after a crash.
   struct Bound {
-    uint64_t time = std::numeric_limits<uint64_t>::max();  ///< transactions up to it
-    bool exact = false;  ///< there is, or was, a transaction with that time
+    uint64_t time = std::numeric_limits<uint64_t>::max();  ///< transactions up to it are valid
+    bool exact = false;  ///< a transaction with that time exists, or has been replayed
   };
 
   LinkedLogReplayer(M& machine, const Regions& regions, LinkedLogArea<M>& logs,
@@ -67,8 +71,8 @@ class LinkedLogReplayer {
 
   const Word* freed(int thread) const { return &threads_[thread].freed; }
   void grown(size_t bytes) { regions_.bytes = bytes; }
-  /// Where settling says nothing about older transactions: what tells up to which time none can
-  /// turn up any more.
+  /// For engines whose settled transactions say nothing about older ones: `bound` returns the time
+  /// up to which no transaction can appear any more.
   void bound_by(std::function<uint64_t()> bound) { bound_ = std::move(bound); }
   void request() { turn_.request(); }
 
@@ -77,20 +81,21 @@ class LinkedLogReplayer {
     table_.write(progress_, Site{"pht.format"}, Site{"pht.format.fence"});
   }
 
-  /// The log of a transaction is complete, header included.
-  /// Release: whoever sees this sees the record.
+  /// Announces that a transaction's log is complete, header included. Release: a thread that sees
+  /// this sees the record.
   void logged(const LinkedRecord& r) {
     threads_[r.thread].logged_end.store(r.end(), std::memory_order_release);
   }
-  /// It is durable, and nothing will be stored on its behalf any more. Release, both: who sees the
-  /// time sees the record as settled, and that those before it are logged.
+  /// Announces that a transaction is durable and that its thread stores nothing more for it.
+  /// Release, both: a thread that sees the time also sees the record settled, and all older
+  /// transactions logged.
   void settled(const LinkedRecord& r) {
     threads_[r.thread].settled_end.store(r.end(), std::memory_order_release);
     threads_[r.thread].settled_time.store(r.time, std::memory_order_release);
   }
 
-  /// Replays, or waits for those who do, until `enough()`. The caller has settled and holds nothing
-  /// that another transaction waits for.
+  /// Replays, or waits for the thread that does, until `enough()`. The caller's transaction has
+  /// settled, and it holds nothing that another transaction waits for.
   template <class Enough>
   void make_room(Enough&& enough) {
     while (!enough()) {
@@ -108,7 +113,7 @@ class LinkedLogReplayer {
     }
   }
 
-  /// One turn of the background thread. False: there was nothing to do.
+  /// One round of the background thread. Returns false if there was nothing to do.
   bool background() {
     if (!turn_.wanted() || !turn_.try_take()) {
       return false;
@@ -121,7 +126,7 @@ class LinkedLogReplayer {
     return found;
   }
 
-  /// Replays everything; no transaction is running. False: one has not settled.
+  /// Replays everything while no transaction runs. Returns false if a transaction has not settled.
   bool replay_all() {
     while (!turn_.take_or_wait()) {
     }
@@ -132,19 +137,19 @@ class LinkedLogReplayer {
     return complete;
   }
 
-  /// The same as a job of its own (log_replay.h).
+  /// The same work on threads of its own (log_replay.h).
   Result<ReplayReport> replay_alone(const ReplayOptions& options);
 
-  /// Checks everything, replays what is there up to the bound, and begins a new epoch. Returns the
-  /// newest time found.
+  /// Checks all logs, replays them up to the bound, and begins a new epoch. Returns the newest time
+  /// found.
   Result<uint64_t> recover(const Bound& bound, RecoveryReport& report, int replayers);
 
-  /// The most replayers there is room for.
+  /// The most replayers that the machine has slots for.
   int most_replayers() const { return sharded_.most(); }
 
  private:
   static constexpr size_t kBatch = 256;
-  static constexpr uint64_t kScanBytes = 4096;  ///< of a log read at a time, to look for headers
+  static constexpr uint64_t kScanBytes = 4096;  ///< read at a time in the search for headers
 
   struct alignas(2 * kLineBytes) Published {
     Word logged_end{};
@@ -154,6 +159,7 @@ class LinkedLogReplayer {
   };
 
   uint64_t& next(int t) { return next_[static_cast<size_t>(t)]; }
+  /// Acquire: pairs with settled().
   uint64_t settled_end(int t) const {
     return threads_[t].settled_end.load(std::memory_order_acquire);
   }
@@ -168,7 +174,7 @@ class LinkedLogReplayer {
 
   /// The first position of each log that has not been replayed.
   using Positions = std::vector<uint64_t>;
-  /// How far a replayer of replay_alone() came.
+  /// Result of one replayer's walk in replay_alone().
   struct Walked {
     uint64_t transactions = 0;
     bool complete = true;
@@ -176,7 +182,7 @@ class LinkedLogReplayer {
     std::optional<LinkedRecord> last;
   };
 
-  /// Acquire: what lies before is complete.
+  /// Acquire: the records before this position are complete.
   uint64_t logged_end(int t) const {
     return threads_[t].logged_end.load(std::memory_order_acquire);
   }
@@ -219,7 +225,7 @@ class LinkedLogReplayer {
   SlotStatistics<M>& statistics_;
   ReplayTurn<M> turn_;
   Published* threads_;
-  // Belong to whose turn it is.
+  // Belong to the thread that has the turn.
   ShardedReplay<M> sharded_;
   Positions next_;
   ReplayProgress progress_;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How far the logs of all threads have been replayed, in persistent memory: a table with a
-// checksum, twice, so that it changes at once.
+// The replay's progress through all threads' logs, in persistent memory: a table with a checksum,
+// stored twice so that it changes atomically.
 //
 //   table = generation | epoch | time | one position per thread | checksum
 //
-// A new table is written over one copy, then over the other one, with a fence after each. A crash
-// leaves at most one of them torn, if the first to be written is never the only one that is whole.
-// The copy with the higher generation counts.
+// A new table overwrites one copy, then the other, with a fence after each. A crash leaves at most
+// one of them torn, as long as the copy written first is never the only whole one. The copy with
+// the higher generation counts.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,15 @@
 
 namespace holdfast {
 
+/// The table's content.
 struct ReplayProgress {
   uint64_t generation = 0;
-  uint64_t epoch = 0;  ///< recoveries so far; what the logs hold of an earlier one is void
+  uint64_t epoch = 0;  ///< recoveries so far; log content of an earlier epoch is invalid
   uint64_t time = 0;   ///< of the last transaction replayed
-  std::vector<uint64_t> positions;  ///< one per thread: everything before has been replayed
+  std::vector<uint64_t> positions;  ///< one per thread: everything before it has been replayed
 };
 
-/// Bytes of one copy, in whole lines of the longest kind.
+/// Bytes of one copy, in whole lines of the longest machine line.
 constexpr size_t replay_table_bytes(int threads) {
   constexpr size_t kFixedWords = 4;
   const size_t words = kFixedWords + static_cast<size_t>(threads);
@@ -39,6 +40,7 @@ class ReplayTable {
   ReplayTable(M& machine, std::byte* base, int threads)
       : machine_(machine), base_(base), threads_(static_cast<size_t>(threads)) {}
 
+  /// Increments the generation and stores the table. Durable at return.
   void write(ReplayProgress& progress, Site site, Site fence) {
     ++progress.generation;
     std::vector<uint64_t> words{progress.generation, progress.epoch, progress.time};
@@ -48,12 +50,13 @@ class ReplayTable {
       std::byte* const to = copy(i);
       M::copy(to, words.data(), words.size() * 8);
       machine_.pwb_range(to, words.size() * 8, site);
-      // One copy is durable before the other one changes, and both before what they say is
-      // replayed may be overwritten.
+      // Separates the copies: one is durable before the other changes. The last fence separates
+      // both from the reuse of replayed space.
       machine_.pfence(fence);
     }
   }
 
+  /// Reads the newer whole copy, or nothing if both are damaged.
   std::optional<ReplayProgress> read() {
     const auto first = read(0);
     const auto second = read(1);

@@ -8,8 +8,8 @@
 
 namespace holdfast {
 
-/// Whose turn it is to replay logs: the background thread's, when asked, or that of whoever needs
-/// room.
+/// The right to replay logs, for one thread at a time: the background thread, when asked, or a
+/// thread that needs room. All functions may be called by any thread.
 template <class M>
 class ReplayTurn {
  public:
@@ -19,7 +19,7 @@ class ReplayTurn {
     uint64_t expected = 0;
     return shared_->taken.compare_exchange(expected, 1);
   }
-  /// False: somebody else has it, or had it until now.
+  /// Returns false without the turn, after waiting until the other thread has given it back.
   bool take_or_wait() {
     if (try_take()) {
       return true;
@@ -27,7 +27,7 @@ class ReplayTurn {
     machine_.wait_while(shared_->taken, uint64_t{1});
     return false;
   }
-  /// Release: the next holder sees this one's batch as done.
+  /// Release: the next holder sees this batch completed.
   void give_back() { shared_->taken.store(0, std::memory_order_release); }
 
   /// Asks the background thread for work. Relaxed, both: it is only a hint.

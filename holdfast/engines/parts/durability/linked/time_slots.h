@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How far every thread's update transaction has come, and its time stamp (SPHT, NV-HTM; FUR 2.3).
-// One line per thread:
+// Stage and time stamp of every thread's update transaction (SPHT, NV-HTM; FUR 2.3). One line per
+// thread:
 //
-//   word       time << 2 | stage
-//     parked     nothing to wait for: no update is running, or the last one is durable
+//   word         time << 2 | stage
+//     parked     no update is running, or the last one is durable: no reason to wait
 //     running    the update's time will be at least this one
 //     committed  visible, with this time; its log is not durable yet
-//     logged     its log is durable; it is not yet certain to survive
-//   notes      time and link position of the thread's last two logged transactions
+//     logged     its log is durable, but a crash may still discard the transaction
+//   notes        time and link position of the thread's last two logged transactions
 #pragma once
 
 #include <algorithm>
@@ -21,6 +21,7 @@
 
 namespace holdfast {
 
+/// The slots of all threads. A thread changes only its own slot; every thread may wait for others.
 template <class M>
 class TimeSlots {
  public:
@@ -29,17 +30,18 @@ class TimeSlots {
         slots_(slots),
         lines_(make_array<Line>(machine, static_cast<size_t>(slots))) {}
 
-  /// Relaxed, in all three: the fence behind running, and the fences of the log behind the others,
-  /// are what others may rely on; see the engines' headers.
+  /// Relaxed, both. The fence that the caller executes next orders `running`. `committed` may
+  /// become visible late: until then other threads see the lower bound, and wait. The log's fences,
+  /// or the hardware commit, order it (see the engines' headers).
   void run(int slot, uint64_t lower_bound) { set(slot, lower_bound, kRunning, kRelaxed); }
   void commit(int slot, uint64_t time) { set(slot, time, kCommitted, kRelaxed); }
-  /// Release: the log's fence, and its note, come before.
+  /// Release: the log's fence and the note come before.
   void logged(int slot, uint64_t time) { set(slot, time, kLogged, kRelease); }
-  /// Release: the marker's fence comes before; or, for a transaction that is none, its rollback.
+  /// Release: the marker's fence comes before; for an aborted transaction, its roll-back.
   void park(int slot) { set(slot, 0, kParked, kRelease); }
 
-  /// Waits until no other update with a time of at most `time` runs, or has an incomplete log.
-  /// Returns whether a newer one has committed, and is not durable yet.
+  /// Waits until no other update with a time of at most `time` runs or has an incomplete log.
+  /// Returns true if a newer one has committed and is not durable yet.
   bool await_logged(int self, uint64_t time, Site site) {
     bool newer = false;
     const int n = scan_end(site);
@@ -54,9 +56,9 @@ class TimeSlots {
     return newer;
   }
 
-  /// Waits until every other update with a time of at most `time` is durable, or gone. Of those
-  /// with the same time, an update of slot `self` waits for lower slots only, so that not both
-  /// wait.
+  /// Waits until every other update with a time of at most `time` is durable, or gone. With
+  /// `ties_by_slot`, an update with the same time is waited for only if its slot is lower than
+  /// `self`, so that two updates do not wait for each other.
   void await_durable(int self, uint64_t time, bool ties_by_slot, Site site) {
     const int n = scan_end(site);
     for (int s = 0; s < n; ++s) {
@@ -70,7 +72,8 @@ class TimeSlots {
   }
 
   /// Waits until every other update that has committed with a time of at most `time` is durable.
-  /// Who is only running is not waited for. Two with the same time have not read from each other.
+  /// Updates that are only running are not waited for. Two updates with the same time have not read
+  /// from each other.
   void await_committed(int self, uint64_t time, Site site) {
     const int n = scan_end(site);
     for (int s = 0; s < n; ++s) {
@@ -83,8 +86,8 @@ class TimeSlots {
     }
   }
 
-  /// The largest time, at most `now`, such that no update up to it is running or not durable. The
-  /// caller has read the clock before.
+  /// The largest time, at most `now`, up to which no update is running or not yet durable. The
+  /// caller has read `now` from the clock before.
   uint64_t none_before(uint64_t now) const {
     uint64_t bound = now;
     const int n = std::min(machine_.active_slots(), slots_);
@@ -97,11 +100,12 @@ class TimeSlots {
     return bound;
   }
 
-  /// For those who look for their predecessor: before logged().
+  /// Publishes the place of the own record for threads that look for their predecessor. Call it
+  /// before logged().
   void note(const LinkedRecord& r) {
     Line& line = lines_[r.thread];
-    // Only this thread writes the line: relaxed. Release afterwards: each store keeps those before
-    // it before it, so that an even, unchanged version vouches for what was loaded in between.
+    // Relaxed load: only this thread writes the line. Release stores: each store stays behind those
+    // before it. So an even, unchanged version proves that the loads in between are consistent.
     const uint64_t version = line.version.load(std::memory_order_relaxed);
     line.version.store(version + 1, std::memory_order_release);
     line.before_last.copy(line.last);
@@ -114,8 +118,9 @@ class TimeSlots {
     int thread;
     uint64_t link_position;
   };
-  /// The newest transaction older than `r`, once all older ones are logged. None: there was none in
-  /// this run, or a thread has gone on so far that it is not known any more.
+  /// The newest transaction older than `r`; the caller has waited until all older ones are logged.
+  /// Returns nothing if there was none in this run, or if a thread's notes of it have been
+  /// replaced.
   std::optional<Predecessor> predecessor(const LinkedRecord& r) const {
     std::optional<Predecessor> found;
     LinkedRecord newest;
@@ -178,7 +183,7 @@ class TimeSlots {
   template <class Done>
   uint64_t await(int s, Done&& done) {
     const Word& word = lines_[s].word;
-    uint64_t w = word.load();  // sequentially consistent: not before the caller's fence
+    uint64_t w = word.load();  // sequentially consistent: stays behind the caller's fence
     while (!done(w)) {
       w = machine_.wait_while(word, w);
     }
@@ -188,7 +193,7 @@ class TimeSlots {
   Notes read_notes(int s) const {
     const Line& line = lines_[s];
     for (;;) {
-      // Acquire, all: each load comes before the next one.
+      // Acquire, all: each load stays before the next one.
       const uint64_t version = line.version.load(std::memory_order_acquire);
       const Notes notes{line.last.time.load(std::memory_order_acquire),
                         line.last.link.load(std::memory_order_acquire),
