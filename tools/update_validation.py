@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs build/release/bench/sim_validation and puts its table into docs/inside/simulator.md, between the two marks."""
+"""Runs build/release/bench/sim_validation and replaces its table in docs/inside/sim-validation.md,
+between the two marks."""
 
 import subprocess
 from pathlib import Path
@@ -14,7 +15,7 @@ def main() -> None:
     table = subprocess.run(
         [ROOT / "build/release/bench/sim_validation"], check=True, capture_output=True, text=True
     ).stdout
-    page = ROOT / "docs/inside/simulator.md"
+    page = ROOT / "docs/inside/sim-validation.md"
     text = page.read_text()
     head, rest = text.split(BEGIN)
     _, tail = rest.split(END)
