@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one header an application includes. See README.md for a complete program. It brings the
-// default engine; a heap of another one needs that engine's header too, such as
+// The one header that an application includes. README.md has a complete program.
+//
+// It contains the default engine. A heap of another engine needs that engine's header, too, such as
 // "holdfast/engines/fur/fur.h".
 #pragma once
 
@@ -15,11 +16,12 @@
 
 namespace holdfast {
 
-/// The default engine: fastest for mixed work on one to a few threads, opaque, durable at return.
+/// The default engine: the fastest one for mixed work on one to a few threads. Its transactions are
+/// opaque, and durable when update() returns.
 using DefaultEngine = RomulusLog<NativeMachine>;
 using DefaultHeap = Heap<DefaultEngine>;
 
-/// Opens the heap in this file, or creates one there if there is no such file.
+/// Opens the heap in the file `path`, or creates it if there is no such file.
 inline Result<std::unique_ptr<DefaultHeap>> open_or_create(const std::string& path,
                                                            const NativeOptions& native = {},
                                                            const CreateOptions& options = {}) {

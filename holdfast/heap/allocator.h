@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The allocator of a heap's data region.
 #pragma once
 
 #include "holdfast/heap/layout.h"
 
 namespace holdfast {
 
-/// Leaves a transaction body when the heap must grow before the body can run again.
+/// The exception that leaves a transaction body when the heap must grow. The heap grows, then runs
+/// the body again.
 struct GrowthNeeded {
-  size_t bytes;  ///< data bytes needed in all
+  size_t bytes;  ///< total size of the data region that the body needs
 };
 
-/// The allocator of a heap: sequential code over Fields, run inside the caller's transaction. What
-/// a transaction allocates or frees is rolled back with it.
+/// Allocates and frees blocks. It is sequential code over Fields that runs inside the caller's
+/// transaction, so a rollback undoes its work, too.
 ///
-/// Cost: a few field stores per call, no search. A size class keeps its chunks for ever; freed
-/// blocks are reused by the same class on any thread (through the depot, in batches).
+/// Cost: a few field stores per call, and no search for a block that shares a chunk. A size class
+/// keeps its chunks for ever. Threads reuse freed blocks within the class, and pass them on through
+/// the depot in batches.
 ///
-/// Under snapshot isolation no promotion is needed: whoever changes a list writes what the others
-/// read of it. Heads are written by push and pop alike; a run unlinked from the middle has its link
-/// overwritten.
+/// Thread safety: the transaction's isolation. Snapshot isolation needs no promotion, because a
+/// transaction that changes a list stores to the fields that other changes of it read. A push and a
+/// pop both store to the list's head. Unlinking a run from the middle stores to the run's own link.
 template <class E>
 class Allocator {
  public:
@@ -32,13 +36,13 @@ class Allocator {
     h->arena_count = arenas;
     h->limit = limit_bytes / chunk_bytes;
     h->top = chunks;
-    h->mark = kLayoutMark;  // the rest of a new heap's data is zero, which is right for all lists
+    h->mark = kLayoutMark;  // the rest of a new heap's data is zero: all lists are empty
   }
 
   explicit Allocator(std::byte* data)
       : data_(data), header_(reinterpret_cast<DataHeader<E>*>(data)) {}
 
-  /// Throws GrowthNeeded when there is no room.
+  /// Returns a block of at least `bytes` bytes. Throws GrowthNeeded if there is no room.
   void* allocate(size_t bytes, int slot) {
     const size_t chunk = header_->chunk_bytes;
     const size_t size_class = class_of(bytes, largest_shared(chunk));
@@ -49,7 +53,8 @@ class Allocator {
     }
     ArenaClass<E>& a = arena_class(size_class, slot);
     if (void* block = allocate_listed(a, size_class)) {
-      // Rolled back, the block is in its list again: its links are not nobody's.
+      // After a rollback the block is in its list again, so its links must be restored. Only the
+      // bytes behind them are fresh.
       if (bytes > sizeof(FreeBlock<E>)) {
         E::fresh(static_cast<std::byte*>(block) + sizeof(FreeBlock<E>),
                  bytes - sizeof(FreeBlock<E>));
@@ -80,7 +85,7 @@ class Allocator {
     return header_->arenas()[static_cast<size_t>(slot) % arenas].classes[size_class];
   }
 
-  /// A block that was freed before, or null.
+  /// Returns a block that was freed before, or null.
   void* allocate_listed(ArenaClass<E>& a, size_t size_class) {
     FreeBlock<E>* block = a.active;
     uint64_t count = kBatch;
@@ -159,15 +164,15 @@ class Allocator {
     header_->free_runs = header;
   }
 
-  /// A run of n chunks: the first free run that is long enough, else new ones at the top.
+  /// Returns a run of n chunks: the first free run that is long enough, or new chunks at the top.
   ChunkHeader<E>* take_chunks(size_t n, size_t chunk) {
     Field<ChunkHeader<E>*, E>* link = &header_->free_runs;
     while (ChunkHeader<E>* run = *link) {
       const size_t length = run->detail;
       if (length >= n) {
         *link = run->next.load();
-        // Two neighbours unlinked at once would leave one of them in the list, to be handed out
-        // twice. This store makes the two transactions write the same word.
+        // Two transactions that unlink neighbours at the same time would leave one of them in the
+        // list, and another transaction would get it again. This store makes them conflict.
         run->next = nullptr;
         if (length > n) {
           give_back(run, n, length, chunk);
@@ -184,6 +189,7 @@ class Allocator {
     return reinterpret_cast<ChunkHeader<E>*>(data_ + top * chunk);
   }
 
+  /// Makes a free run of the chunks that take_chunks did not use.
   void give_back(ChunkHeader<E>* run, size_t used, size_t length, size_t chunk) {
     auto* rest =
         reinterpret_cast<ChunkHeader<E>*>(reinterpret_cast<std::byte*>(run) + used * chunk);
@@ -193,7 +199,7 @@ class Allocator {
     header_->free_runs = rest;
   }
 
-  /// Freeing something else than was allocated is caught before it can corrupt the lists.
+  /// Throws Error(misuse) if the block was not allocated with this size, before the lists change.
   void check_owned(void* block, ChunkKind kind, uint64_t detail, size_t chunk) {
     const auto offset = static_cast<size_t>(static_cast<std::byte*>(block) - data_);
     bool good = offset / chunk < header_->top;
@@ -204,8 +210,7 @@ class Allocator {
     if (!good) {
       throw Error(Status(Code::misuse,
                          "a block was freed that is not allocated with this size in this heap; "
-                         "free each object once, "
-                         "as the type (or with the size) it was made with"));
+                         "free each object once, with the type or size it was made with"));
     }
   }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Making the engine of a heap.
 #pragma once
 
 #include <memory>
@@ -7,8 +9,8 @@
 
 namespace holdfast {
 
-/// How a heap obtains its engine. An engine class stands for one algorithm; the type-erased engine
-/// (engines/common) chooses by name and brings its own describe() and make().
+/// Describes and makes the engine of a heap. An engine class implements one algorithm. AnyEngine
+/// (engines/parts/any) chooses an algorithm by name, with its own describe() and make().
 template <class E>
 struct EngineFactory {
   using Machine = typename E::Machine;
@@ -36,7 +38,8 @@ struct EngineFactory {
   }
 };
 
-/// Refuses option names the engine does not have, listing the right ones.
+/// Returns invalid_argument for an option that the engine does not have; the message lists its
+/// options.
 Status check_option_names(const Description& description, const Options& options);
 
 }  // namespace holdfast

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Field<T>: a member of a durable object.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +12,16 @@
 
 namespace holdfast {
 
-/// A durable member of type T in a heap of engine E. Behaves like a T: reading converts, assigning
-/// stores through the running transaction. T is trivially copyable, of any size.
+/// A member of type T in an object of a heap with engine E. A Field behaves like a T: reading it
+/// converts to T, and assigning to it stores through the running transaction. T is trivially
+/// copyable, of any size.
 ///
-/// Thread safety: through transactions. Assigning outside update(), or to a Field that is not in
-/// the transaction's heap, throws Error(misuse). Like a scalar, a default-constructed Field is
-/// uninitialised: give members an initial value.
+/// Thread safety: transactions isolate the accesses of threads from each other.
+///
+/// Errors: assigning outside update(), or to a Field outside of the transaction's heap, throws
+/// Error(misuse).
+///
+/// A default-constructed Field is uninitialised, like a scalar. Give members an initial value.
 template <class T, class E>
 class Field {
   static_assert(std::is_trivially_copyable_v<T>,
@@ -74,8 +80,8 @@ class Field {
     return *this = static_cast<T>(load() - by);
   }
 
-  /// Adds this field to the write set without changing it, so that under snapshot isolation a
-  /// concurrent change of it conflicts. What a read needs that a later write elsewhere relies on.
+  /// Adds this field to the write set without changing it. Under snapshot isolation, a concurrent
+  /// transaction that changes it then conflicts. Before writing A because of B, promote B.
   void promote() const { E::promote(bytes_at(&value_), kBytesOf<T>); }
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Definitions of Heap's longer members; included by heap.h.
+//
+// The longer members of Heap. Included by heap.h only.
 #pragma once
 
 #include "holdfast/heap/inspect.h"
@@ -26,7 +27,7 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::create(Machine& machine, const CreateO
       status = heap->fill(options);
     }
     if (status.ok()) {
-      // Last: a file whose creation was interrupted has no superblock and is not taken for a heap.
+      // Last: if creation is interrupted the file has no superblock, and is not taken for a heap.
       status = heap->file_.publish();
     }
     if (!status.ok()) {
@@ -39,7 +40,7 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::create(Machine& machine, const CreateO
   return heap;
 }
 
-/// Whether the medium took the content over instead of having it copied.
+/// Asks the medium to take the content over without a copy. Returns false if it cannot.
 template <class E>
 bool Heap<E>::adopt(std::byte* to, const std::byte* content, size_t n) {
   if constexpr (requires { machine_.medium().adopt(to, content, n); }) {
@@ -56,7 +57,8 @@ Status Heap<E>::fill(const CreateOptions& o) {
     if (o.content_bytes > r.bytes) {
       return {Code::invalid_argument, "the content is larger than the heap"};
     }
-    // A copy-on-write working copy need not show what its home gets from now on.
+    // A copy-on-write working copy may not show later stores to its home, so it gets the content
+    // too.
     std::byte* const copies[] = {r.home, r.twin, r.data != r.home ? r.data : nullptr};
     for (std::byte* to : copies) {
       if (to != nullptr && !adopt(to, o.content, o.content_bytes)) {
@@ -129,9 +131,9 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::open(Machine& machine, const OpenOptio
   return heap;
 }
 
-/// Maps the regions and recovers. Where the metadata looks damaged before recovery, which an
-/// interrupted transaction may explain, recovery is rehearsed first: damage leaves the file as it
-/// was.
+/// Maps the regions and recovers. Metadata may look damaged before recovery because a transaction
+/// was interrupted. Then it first rehearses recovery on private mappings, so that real damage
+/// leaves the file unchanged.
 template <class E>
 Status Heap<E>::map_and_recover(const Description* description, const Options& options) {
   Status status = file_.map_regions(description->layout);
@@ -152,7 +154,7 @@ Status Heap<E>::map_and_recover(const Description* description, const Options& o
   return announce_growth();
 }
 
-/// Recovers on private mappings, and forgets it: says what recovery would come to.
+/// Recovers on private mappings and discards them. Returns the status that recovery would have.
 template <class E>
 Status Heap<E>::rehearse(const Description* description, const Options& options) {
   Status status = file_.map_regions(description->layout, true);
@@ -166,7 +168,7 @@ Status Heap<E>::rehearse(const Description* description, const Options& options)
   return status;
 }
 
-/// On the regions as they are mapped.
+/// Makes the engine, recovers the mapped regions, and validates the metadata.
 template <class E>
 Status Heap<E>::recover(const Description* description, const Options& options) {
   const Superblock& s = file_.superblock();
@@ -177,7 +179,7 @@ Status Heap<E>::recover(const Description* description, const Options& options) 
   return status.ok() ? metadata(regions().data) : status;
 }
 
-/// Whether the allocator's metadata in this copy of the data is sound; null is.
+/// Validates the allocator's metadata in this copy of the data. Null is valid.
 template <class E>
 Status Heap<E>::metadata(std::byte* data) const {
   const Superblock& s = file_.superblock();
@@ -227,10 +229,11 @@ Status Heap<E>::add_root(std::string_view name, const RootType& type,
   return update([&] { roots().add(name, type, make()); });
 }
 
+/// Tells the allocator about all of the data region.
 template <class E>
 Status Heap<E>::announce_growth() {
   const Superblock& s = file_.superblock();
-  // A crash may have come between the growth of the file and the transaction that announced it.
+  // A crash may have come between the growth of the file and the transaction that announces it.
   const uint64_t limit = regions().bytes / s.chunk_bytes;
   if (header()->limit < limit) {
     auto announce = [&] { header()->limit = limit; };
@@ -258,7 +261,7 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::create(const std::string& path,
   if (heap) {
     (*heap)->owned_ = std::move(*machine);
   } else {
-    remove_file(path);  // what creation left behind is not a heap
+    remove_file(path);  // a failed creation leaves a file that is not a heap
   }
   return heap;
 }

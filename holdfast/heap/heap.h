@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Heap: durable objects in one file, changed by transactions.
 #pragma once
 
 #include <functional>
@@ -20,23 +22,26 @@ namespace holdfast {
 
 /// A durable heap: objects made of Field<T> in one file, changed by transactions.
 ///
-/// Contract. When update() returns ok, its changes are durable in the sense of the persistence
-/// domain the heap was opened with, and of the engine's `durability`; after a crash at any
-/// instruction the heap holds exactly the committed transactions. A Field may only be stored to
-/// inside update().
+/// Durability. When update() returns ok, its changes are durable, in the sense of the persistence
+/// domain that the heap was opened with and of the engine's `durability`. After a crash at any
+/// instruction the heap holds exactly the committed transactions. Only code inside update() may
+/// store to a Field.
 ///
-/// Bodies. A body may run several times, and on another thread (flat combining): it must assign to
-/// what it captures, never accumulate, and do nothing that cannot be repeated. An exception leaving
-/// a body rolls the transaction back and propagates to the caller; holdfast::Error is returned as a
-/// Status instead. Nesting is flat: an inner update or read is part of the outer one, and an
-/// exception leaving it dooms the outer one. update inside read is an error. Destructors and
-/// noexcept functions that touch a Field end the program if the transaction aborts there.
+/// Bodies. The engine may run a body several times, and on another thread (flat combining). So the
+/// body assigns to the variables it captures, never accumulates, and does nothing that cannot be
+/// repeated. An exception that leaves the body rolls the transaction back and propagates to the
+/// caller; a holdfast::Error is returned as a Status instead. If the transaction aborts inside a
+/// destructor or a noexcept function that touches a Field, the program ends.
 ///
-/// Thread safety: any thread may call update and read, up to max_threads at the same time; one more
-/// gets too_many_threads. The rest is for one thread. After a failed write to the medium the heap
-/// is poisoned: every call returns io_error until the heap is opened anew.
+/// Nesting is flat: an inner update or read is part of the outer transaction. An exception that
+/// leaves the inner one dooms the outer one. update inside read is an error.
 ///
-/// After fork() the child may not use the heap; it gets misuse.
+/// Thread safety. Up to max_threads threads may call update and read at any time; a further thread
+/// gets too_many_threads. Only one thread at a time may call the other functions. After fork() the
+/// child process cannot use the heap; it gets misuse.
+///
+/// Errors. After a failed write to the medium the heap is poisoned: every call returns io_error
+/// until the heap is opened again.
 template <class E>
 class Heap {
  public:
@@ -45,14 +50,14 @@ class Heap {
   template <class T>
   using Field = holdfast::Field<T, E>;
 
-  /// A new heap on the machine's medium, which must be empty.
+  /// Creates a heap on the machine's medium, which must be empty.
   static Result<std::unique_ptr<Heap>> create(Machine& machine, const CreateOptions& options);
 
-  /// Opens a heap and recovers it. Damage is reported before anything is changed.
+  /// Opens a heap and recovers it. Reports damage before it changes anything.
   static Result<std::unique_ptr<Heap>> open(Machine& machine, const OpenOptions& options = {});
 
-  /// On this computer: the same for a file. `NativeOptions` says how it is opened (domain,
-  /// read_only, ...).
+  /// Create and open a heap in a file, on the native machine. `native` says how (domain, read_only,
+  /// ...).
   template <class NativeOptions>
   static Result<std::unique_ptr<Heap>> create(const std::string& path, const CreateOptions& options,
                                               NativeOptions native);
@@ -64,8 +69,8 @@ class Heap {
   Heap& operator=(const Heap&) = delete;
   ~Heap() { static_cast<void>(close()); }
 
-  /// Brings the file up to date and ends the heap's use. Called by the destructor, which cannot
-  /// report.
+  /// Brings the file up to date and ends the use of the heap. The destructor calls it and ignores
+  /// errors.
   Status close() {
     if (closed_) {
       return {};
@@ -84,30 +89,31 @@ class Heap {
     }
   }
 
-  /// Runs body as one transaction. Returns Status for a body without result, else Result.
+  /// Runs body as one transaction. Returns a Status if the body returns void, else a Result.
   template <class F>
   auto update(F&& body) {
     return transaction<Context::Mode::update>(body);
   }
+  /// Runs body as one transaction that stores to no Field.
   template <class F>
   auto read(F&& body) {
     return transaction<Context::Mode::read>(body);
   }
 
-  /// A new object in the heap of the running update transaction. Throws Error(out_of_space) through
-  /// update() when the heap cannot grow. T's members are Fields; T's alignment is at most 64.
+  /// Makes an object in the heap of the running update transaction. If the heap cannot grow,
+  /// update() returns out_of_space. T's members are Fields; T's alignment is at most 64.
   template <class T, class... A>
   static T* make(A&&... arguments) {
     static_assert(alignof(T) <= kLineBytes && (alignof(T) <= 16 || sizeof(T) >= kLineBytes));
     void* const block = allocate(sizeof(T));
     if constexpr (sizeof...(A) == 0) {
-      return new (block) T;  // not T(): that would first zero the members, past the engine
+      return new (block) T;  // not T(): that would zero the members without the engine
     } else {
       return new (block) T(std::forward<A>(arguments)...);
     }
   }
 
-  /// Ends an object made with make<T>; null is allowed. The block is free for reuse once the
+  /// Destroys an object made with make<T>; null is allowed. The block is free for reuse once the
   /// transaction has committed.
   template <class T>
   static void destroy(T* object) {
@@ -117,19 +123,20 @@ class Heap {
     }
   }
 
-  /// Raw blocks, 16-byte aligned; 64-byte aligned from 64 bytes up. Content is not initialised.
+  /// Allocates a raw block, aligned to 16 bytes, or to 64 bytes from a size of 64 up. Its content
+  /// is not initialised.
   static void* allocate(size_t bytes) {
     const Context& c = updating();
     return Allocator<E>(c.data).allocate(bytes, c.slot);
   }
-  /// `bytes` as given to allocate.
+  /// Frees a block. `bytes` is the size that was passed to allocate.
   static void deallocate(void* block, size_t bytes) {
     const Context& c = updating();
     Allocator<E>(c.data).deallocate(block, bytes, c.slot);
   }
 
-  /// The object of root `name`, made from `arguments` if there is none yet (in a transaction of its
-  /// own).
+  /// Returns the object of root `name`. If there is no such root, makes the object from
+  /// `arguments`, in a transaction of its own.
   template <class T, class... A>
   Result<T*> root(std::string_view name, A&&... arguments) {
     auto found = find_root<T>(name);
@@ -145,12 +152,13 @@ class Heap {
     return status.ok() ? Result<T*>(object) : Result<T*>(std::move(status));
   }
 
-  /// Builds the new form of a root of an older version, inside an update transaction.
+  /// Makes the new form of a root's object from the form of an older version. The heap calls it
+  /// inside an update transaction.
   template <class T>
   using Migration = std::function<T*(void* old, uint64_t version, uint64_t bytes)>;
 
-  /// not_found: there is no such root. type_mismatch: it holds another type, or another version of
-  /// it and there is no migration.
+  /// Returns the object of root `name`. not_found: there is no such root. type_mismatch: it holds
+  /// another type, or another version of the type and there is no migration.
   template <class T>
   Result<T*> find_root(std::string_view name) {
     auto found = find_root(name, RootType::of<T>());
@@ -168,7 +176,7 @@ class Heap {
     return found.ok() ? Result<T*>(reinterpret_cast<T*>(*found)) : Result<T*>(found.status());
   }
 
-  /// Removes a root; its object stays allocated. Inside update().
+  /// Removes a root, inside update(). Its object stays allocated.
   void remove_root(std::string_view name) {
     static_cast<void>(updating());
     if (Root<E>* root = roots().find(name)) {
@@ -182,8 +190,9 @@ class Heap {
     return list;
   }
 
-  /// Walks the allocator, and compares it with the blocks `reachable` reports: what no structure
-  /// owns is a leak. Call it while no transaction runs. Reads everything; changes nothing.
+  /// Validates the allocator's metadata and compares it with the blocks that `reachable` reports: a
+  /// block that no structure owns is a leak. Call it while no transaction runs. Reads the whole
+  /// heap and changes nothing.
   Result<HeapCheck> check(const std::function<void(const BlockVisitor&)>& reachable = nullptr) {
     HeapCheck result;
     const Status status = read([&] {
@@ -192,7 +201,7 @@ class Heap {
     return status.ok() ? Result<HeapCheck>(std::move(result)) : Result<HeapCheck>(status);
   }
 
-  /// Whether p lies in this heap's data.
+  /// Returns whether p points into this heap's data.
   bool contains(const void* p) const {
     const auto* b = static_cast<const std::byte*>(p);
     return b >= regions().data && b < regions().data + regions().bytes;
@@ -203,7 +212,7 @@ class Heap {
   const Description& description() const { return *description_; }
   const Superblock& superblock() const { return file_.superblock(); }
   const RecoveryReport& recovery() const { return recovery_; }
-  /// A damaged superblock copy was found and the other one used.
+  /// Returns whether opening has found one copy of the superblock damaged and used the other.
   bool healed() const { return file_.healed(); }
 
   Statistics statistics() const {
@@ -250,7 +259,8 @@ class Heap {
   Status recover(const Description* description, const Options& options);
   Status metadata(std::byte* data) const;
   Status announce_growth();
-  /// What has to hold before a transaction may begin: cheap, and on the hot path.
+  /// Returns whether a transaction may begin. It is on the hot path; why_not_ready finds the
+  /// reason.
   bool is_ready(Context::Mode mode) {
     const bool forked = [&] {
       if constexpr (requires { machine_.forked_child(); }) {
@@ -265,7 +275,7 @@ class Heap {
   Status why_not_ready(Context::Mode mode);
   Status grow(size_t bytes);
 
-  // Of root() and find_root(), what does not depend on the type.
+  // The parts of root() and find_root() that do not depend on the type.
   using RootMigration = FunctionRef<std::byte*(const RootInfo& old)>;
   std::optional<RootInfo> describe(std::string_view name) const;
   Result<std::byte*> find_root(std::string_view name, const RootType& type,
@@ -316,12 +326,12 @@ class Heap {
 
   Status nested(Context& outer, Context::Mode mode, FunctionRef<void()> body);
 
-  std::unique_ptr<Machine> owned_;  // outlives the rest: declared first
+  std::unique_ptr<Machine> owned_;  // declared first, so that it outlives the other members
   Machine& machine_;
   HeapFile<Machine> file_;
   const Description* description_ = nullptr;
   std::unique_ptr<E> engine_;
-  Atomic<uint64_t>* growing_;  // 1 while one thread makes the heap larger
+  Atomic<uint64_t>* growing_;  // 1 while a thread makes the heap larger
   RecoveryReport recovery_;
   bool closed_ = true;
   const bool read_only_ = machine_.medium().read_only();

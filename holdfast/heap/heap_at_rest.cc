@@ -4,7 +4,7 @@
 namespace holdfast {
 
 Status AtRest::refusal() {
-  return {Code::misuse, "a heap at rest is for readers; change it through the heap itself"};
+  return {Code::misuse, "a heap at rest is read-only; change it through the open heap"};
 }
 
 void AtRest::refuse() {

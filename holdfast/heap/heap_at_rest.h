@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A heap that runs no transactions, as data: what looks at heaps without changing them is compiled
-// once against this instead of once for each engine.
+// Read access to an open heap while it runs no transactions. Code that only reads heaps is compiled
+// once, against HeapAtRest, and not once per engine.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@
 
 namespace holdfast {
 
-/// What Field needs of an engine: plain loads, and no stores.
+/// The engine of HeapAtRest's Fields: plain loads. Every change is an error.
 struct AtRest {
   template <class T>
   static T load(const T* p) {
@@ -38,22 +38,23 @@ struct AtRest {
   static void store_range(void* /*to*/, const void* /*from*/, size_t /*n*/) { refuse(); }
   static void promote(const void* /*p*/, size_t /*n*/) { refuse(); }
 
+  /// Returns misuse.
   static Status refusal();
   /// Throws Error(misuse).
   [[noreturn]] static void refuse();
 };
 
-/// The interface of Heap over the data of an open one, for readers. Objects are where that heap has
-/// them, and Fields of both hold the same bytes.
+/// The interface of Heap for readers, over the data of an open heap of any engine. Objects are at
+/// the addresses that they have in the open heap, and Fields of both heaps hold the same bytes.
 ///
-/// Thread safety: while no transaction of the open heap runs, any number of threads.
+/// Thread safety: any number of threads may read, while no transaction of the open heap runs.
 class HeapAtRest {
  public:
   using Engine = AtRest;
   template <class T>
   using Field = holdfast::Field<T, AtRest>;
 
-  /// Over an open Heap of any engine, which it refers to.
+  /// Refers to `open`, an open Heap of any engine, which must outlive this object.
   template <class H>
   explicit HeapAtRest(H& open)
       : name_(open.machine().medium().name()),
@@ -80,7 +81,7 @@ class HeapAtRest {
       return Outcome(error.status());
     }
   }
-  /// Returns misuse, as everything does that would change the heap.
+  /// Returns misuse. The functions below that would change the heap fail in the same way.
   template <class F>
   auto update(F&& /*body*/) {
     using R = std::invoke_result_t<F&>;
@@ -102,7 +103,7 @@ class HeapAtRest {
   static void* allocate(size_t /*bytes*/) { AtRest::refuse(); }
   static void deallocate(void* /*block*/, size_t /*bytes*/) { AtRest::refuse(); }
 
-  /// As Heap::find_root.
+  /// Like Heap::find_root.
   template <class T>
   Result<T*> find_root(std::string_view name) {
     auto found = find_root(name, RootType::of<T>());
@@ -111,14 +112,14 @@ class HeapAtRest {
   Result<std::vector<RootInfo>> list() {
     return read([&] { return roots().list(); });
   }
-  /// The same; throws Error when the data cannot be looked at.
+  /// Returns list(), or throws Error if the heap cannot be read.
   std::vector<RootInfo> list_roots() { return list().value(); }
-  /// As Heap::check.
+  /// Like Heap::check.
   Result<HeapCheck> check(const std::function<void(const BlockVisitor&)>& reachable = nullptr);
 
  private:
-  /// Before every read(): whether the heap can be used, which an empty transaction finds out, and
-  /// its data where plain loads find them.
+  /// Prepares a read. An empty transaction finds out whether the heap can be used. The engine then
+  /// moves the data to where plain loads find them.
   template <class H>
   static Status settle(H& open) {
     Status status = open.read([] {});

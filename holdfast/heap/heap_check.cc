@@ -23,7 +23,7 @@ void account(std::vector<Block>& blocks, HeapCheck& check) {
       ++check.leaked_blocks;
       check.leaked_bytes += block.bytes;
       check.error("leak: the block of " + std::to_string(block.bytes) + " bytes at offset " +
-                  std::to_string(block.offset) + " belongs to nobody");
+                  std::to_string(block.offset) + " has no owner");
     }
   }
 }

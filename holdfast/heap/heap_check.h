@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Verifying a heap: allocator metadata, free lists, and leaks.
 #pragma once
 
 #include <algorithm>
@@ -13,16 +15,17 @@
 
 namespace holdfast {
 
+/// A structure calls it for each block that it owns.
 using BlockVisitor = std::function<void(const void* block, size_t bytes)>;
 
-/// What a walk over a heap found.
+/// The result of verifying a heap.
 struct HeapCheck {
-  std::vector<std::string> errors;  ///< at most kMostErrors of them
+  std::vector<std::string> errors;  ///< the first kMostErrors errors
   uint64_t allocated_blocks = 0;
   uint64_t allocated_bytes = 0;
   uint64_t free_blocks = 0;
-  uint64_t free_bytes = 0;    ///< in lists and in started chunks
-  uint64_t unused_bytes = 0;  ///< never handed out
+  uint64_t free_bytes = 0;    ///< in free lists and in the fresh space of arenas
+  uint64_t unused_bytes = 0;  ///< chunks never used
   uint64_t reachable_blocks = 0;
   uint64_t leaked_blocks = 0;  ///< allocated, but no structure owns them
   uint64_t leaked_bytes = 0;
@@ -36,7 +39,7 @@ struct HeapCheck {
   }
 };
 
-/// One block of the data region, by offset.
+/// A block of the data region.
 struct Block {
   uint64_t offset = 0;
   uint64_t bytes = 0;
@@ -44,13 +47,13 @@ struct Block {
   bool reached = false;
 };
 
-/// Finds the block that begins at `offset`, or null.
+/// Returns the block that begins at `offset`, or null. `blocks` is sorted by offset.
 Block* find_block(std::vector<Block>& blocks, uint64_t offset);
 
-/// Marks what was reported as reached, then counts leaks; `blocks` is sorted by offset.
+/// Counts free, allocated and leaked blocks. A leaked block is allocated and was not reached.
 void account(std::vector<Block>& blocks, HeapCheck& check);
 
-/// The words of an ArenaClass, copied.
+/// A copy of an ArenaClass.
 struct ArenaClassWords {
   const std::byte* active;
   uint64_t active_count;
@@ -59,7 +62,8 @@ struct ArenaClassWords {
   const std::byte* fresh_end;
 };
 
-/// The cheap part, at every open: everything a transaction will follow blindly lies in range.
+/// Validates the allocator's metadata at every open. It is cheap: it checks only that all pointers
+/// and counts that transactions trust are in range.
 template <class E>
 Status check_header(std::byte* data, size_t bytes, uint64_t chunk_bytes, uint64_t arenas) {
   auto damaged = [](const char* what) {
@@ -87,7 +91,7 @@ Status check_header(std::byte* data, size_t bytes, uint64_t chunk_bytes, uint64_
     return damaged("free runs");
   }
   for (uint64_t a = 0; a < arenas; ++a) {
-    // At once: on a simulated machine every load is an event of its own.
+    // Loads all classes as one range: on a simulated machine each load is an event of its own.
     std::array<ArenaClassWords, kClasses> classes;
     static_assert(sizeof(classes) == sizeof(h->arenas()[a].classes));
     E::load_range(classes.data(), h->arenas()[a].classes, sizeof(classes));
@@ -113,7 +117,7 @@ Status check_header(std::byte* data, size_t bytes, uint64_t chunk_bytes, uint64_
   return {};
 }
 
-/// Walks chunk headers and free lists of a heap's allocator.
+/// Walks the chunk headers and free lists of an allocator that may be damaged.
 template <class E>
 class AllocatorWalk {
  public:
@@ -123,7 +127,7 @@ class AllocatorWalk {
         header_(reinterpret_cast<DataHeader<E>*>(data)),
         check_(check) {}
 
-  /// Every block, sorted by offset, the free ones marked.
+  /// Returns all blocks, sorted by offset, with the free ones marked.
   std::vector<Block> run() {
     chunk_ = header_->chunk_bytes;
     collect_chunks();
@@ -200,7 +204,7 @@ class AllocatorWalk {
     }
   }
 
-  /// Its length; a damaged or circular list is reported and not followed further.
+  /// Returns the list's length. Reports a damaged or circular list and stops there.
   uint64_t walk_list(FreeBlock<E>* block, size_t size_class, const char* list) {
     uint64_t length = 0;
     for (; block != nullptr && mark_free(block, size_class, list); block = block->next) {
@@ -243,7 +247,7 @@ class AllocatorWalk {
   std::vector<Block> blocks_;
 };
 
-/// The whole check, inside a read transaction of a quiet heap.
+/// Verifies a heap, inside a read transaction and while no other transaction runs.
 template <class E>
 HeapCheck check_heap(std::byte* data, size_t bytes,
                      const std::function<void(const BlockVisitor&)>& reachable,
@@ -271,7 +275,7 @@ HeapCheck check_heap(std::byte* data, size_t bytes,
     reachable(visit);
   } else {
     for (Block& block : blocks) {
-      block.reached = !block.free;  // nobody to ask: nothing is called a leak
+      block.reached = !block.free;  // without `reachable` no block counts as a leak
     }
   }
   account(blocks, check);

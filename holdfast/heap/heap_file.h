@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The file of a heap: superblocks, mapped regions, growth.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +13,11 @@
 
 namespace holdfast {
 
-/// The file side of a heap: superblocks, regions mapped where an engine wants them, growth.
+/// Reads and writes the superblocks, maps the regions as the engine's layout needs them, and grows
+/// the file.
 ///
-/// Not thread safe; the heap calls it while creating, opening, or holding its growth lock.
+/// Thread safety: one thread at a time. The heap calls it while it creates or opens the heap, or
+/// with its growth lock.
 template <class M>
 class HeapFile {
  public:
@@ -31,7 +35,7 @@ class HeapFile {
   const Regions& regions() const { return regions_; }
   bool healed() const { return healed_; }
 
-  /// Lays out a new file and maps it. The superblocks are not written yet: see publish().
+  /// Lays out a new file and maps it. publish() writes the superblocks afterwards.
   Status create(const CreateOptions& o, const Description& description) {
     if (machine_.medium().bytes() != 0) {
       return {Code::already_exists,
@@ -66,7 +70,7 @@ class HeapFile {
     }
   }
 
-  /// Reads and checks the superblocks. Changes nothing.
+  /// Reads and validates the superblocks. Changes nothing.
   Status read() {
     const size_t bytes = machine_.medium().bytes();
     if (bytes < kHeaderBytes) {
@@ -94,8 +98,8 @@ class HeapFile {
     return {};
   }
 
-  /// Maps the regions; in a rehearsal privately, so that recovery can be tried without touching the
-  /// medium.
+  /// Maps the regions. In a rehearsal maps them privately, so that recovery leaves the medium
+  /// unchanged.
   Status map_regions(Layout layout, bool rehearsal = false) {
     layout_ = layout;
     shared_ = rehearsal ? MapMode::copy_on_write : MapMode::shared;
@@ -130,7 +134,7 @@ class HeapFile {
     return map_segments(0, s.segments);
   }
 
-  /// Writes both superblocks, each durable before the next.
+  /// Writes both superblocks. The first is durable before the second is written.
   Status publish() {
     for (size_t copy = 0; copy < kSuperblocks; ++copy) {
       ++superblock_.sequence;
@@ -146,7 +150,7 @@ class HeapFile {
     return {};
   }
 
-  /// Makes the data region at least `bytes` long; on failure nothing has changed.
+  /// Makes the data region at least `bytes` long. On failure the heap is unchanged.
   Status grow(size_t bytes) {
     Superblock& s = superblock_;
     const uint64_t most = s.capacity / s.segment_bytes;
@@ -229,7 +233,7 @@ class HeapFile {
     return {};
   }
 
-  // Small heaps get small chunks, so that thirty size classes do not eat them up.
+  // A small heap gets small chunks, because each of thirty size classes may need chunks of its own.
   static size_t default_chunk(size_t bytes) {
     size_t chunk = kMaxChunkBytes;
     while (chunk > kMinChunkBytes && chunk * 256 > bytes) {
@@ -249,8 +253,8 @@ class HeapFile {
 
   Status map_segments(uint64_t from, uint64_t to) {
     const Superblock& s = superblock_;
-    const uint64_t step =
-        s.copies == 1 ? to - from : 1;  // with data only, segments are contiguous in the file
+    // Without second copies, segments are contiguous in the file.
+    const uint64_t step = s.copies == 1 ? to - from : 1;
     for (uint64_t i = from; i < to; i += step) {
       const size_t at = i * s.segment_bytes;
       const size_t n = step * s.segment_bytes;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Options for creating and opening a heap.
 #pragma once
 
 #include <string>
@@ -7,30 +9,31 @@
 
 namespace holdfast {
 
-/// Decided when a heap is created, and recorded in it.
+/// The properties of a new heap. The heap file records them.
 struct CreateOptions {
-  std::string engine;             ///< may be empty where the heap type already fixes it
-  Options options;                ///< the engine's
-  size_t bytes = 16 << 20;        ///< data bytes at first; rounded up to pages
-  size_t max_bytes = 8ULL << 30;  ///< address space reserved: the heap can grow to this
-  size_t growth = 0;              ///< the heap grows by multiples of this; 0: as `bytes`
-  std::byte* base = nullptr;      ///< address of the data region; null: a free one is chosen
+  std::string engine;             ///< may be empty if the heap's type fixes the engine
+  Options options;                ///< the engine's options
+  size_t bytes = 16 << 20;        ///< initial size of the data region; rounded up to pages
+  size_t max_bytes = 8ULL << 30;  ///< limit of growth; reserves so much address space
+  size_t growth = 0;              ///< the heap grows by multiples of this; 0: like `bytes`
+  std::byte* base = nullptr;      ///< address of the data region; null: the heap chooses one
   int max_threads = 64;           ///< threads that may use the heap at the same time, 1 to 256
   size_t chunk_bytes = 0;         ///< allocator's unit, a power of two from 1 to 64 KiB; 0: by size
 
-  /// Thread slots the layout has logs and arenas for; at least the machine's own number, which is
-  /// what 0 stands for. Content from a heap with more slots needs as many.
+  /// The number of thread slots with logs and arenas, at least the machine's own number. 0: the
+  /// machine's number. `content` from a heap with more slots needs as many.
   int slots = 0;
 
-  /// Content for the data region instead of an empty one: a whole data region of another heap with
-  /// the same base and chunk_bytes. What `convert` uses.
+  /// Initial content of the data region: a whole data region of another heap with the same base and
+  /// chunk_bytes. `holdfast convert` uses it. Null: an empty heap.
   const std::byte* content = nullptr;
   size_t content_bytes = 0;
 };
 
+/// How an existing heap is opened.
 struct OpenOptions {
-  std::string engine;  ///< must match the file unless empty
-  Options options;     ///< run-time options; those recorded at creation win
+  std::string engine;  ///< must be the file's engine, or empty
+  Options options;     ///< run-time options; options recorded at creation take precedence
 };
 
 }  // namespace holdfast

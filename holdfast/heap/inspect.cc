@@ -9,7 +9,7 @@
 namespace holdfast {
 namespace {
 
-/// The better of the two superblocks, as it stands in the file.
+/// Reads both superblocks from the file and chooses the valid, newer one.
 Result<Superblock> read_superblock(const native::File& file, bool* healed) {
   SuperblockBytes copies[kSuperblocks];
   auto got = file.read(copies, kHeaderBytes);

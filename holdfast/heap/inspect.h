@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Looking at a heap file from outside, without opening (locking, recovering) the heap.
+// Reading a heap file's superblocks without opening the heap, so without locking or recovery.
 #pragma once
 
 #include <string>
@@ -9,22 +9,23 @@
 
 namespace holdfast {
 
+/// Facts about a heap file.
 struct HeapFileInfo {
   Superblock superblock;
   bool healed = false;  ///< one superblock copy is damaged
   uint64_t file_bytes = 0;
-  uint64_t disk_bytes = 0;  ///< blocks really taken
-  bool in_use = false;      ///< another process (or this one) has it open for changing
+  uint64_t disk_bytes = 0;  ///< disk space that the file occupies
+  bool in_use = false;      ///< some process, perhaps this one, has it open for writing
 };
 
-/// Reads the superblocks. Also on a heap in use. Never changes the file.
+/// Reads the superblocks. Works on a heap in use. Never changes the file.
 Result<HeapFileInfo> inspect_heap_file(const std::string& path);
 
-/// The number of user threads a heap file was created for; `fallback` where it cannot be read (the
-/// real open will say why).
+/// Returns the number of user threads that a heap file was created for. Returns `fallback` if the
+/// file cannot be read; opening it then reports the reason.
 int recorded_threads(const std::string& path, int fallback);
 
-/// Deletes a file that never became a heap.
+/// Deletes the file of a heap whose creation has failed. Ignores errors.
 void remove_file(const std::string& path);
 
 }  // namespace holdfast

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The file side of heaps on this computer, compiled once: it depends on no engine.
+// HeapFile on the native machine. It depends on no engine, so it is compiled once.
 #pragma once
 
 #include "holdfast/heap/heap_file.h"

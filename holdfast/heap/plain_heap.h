@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The interface of Heap over ordinary memory: nothing is durable, isolated or rolled back. It is
-// the baseline of every comparison ("the same structure on plain memory") and the quickest place to
-// test a structure.
+// the baseline of comparisons ("the same structure on plain memory"). It is also the fastest heap
+// for testing a structure.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@
 
 namespace holdfast {
 
-/// Field without an engine: a T with Field's methods.
+/// A T with the methods of Field, without an engine.
 template <class T>
 class PlainField {
   static_assert(std::is_trivially_copyable_v<T>, "a Field holds plain bytes");
@@ -61,12 +61,15 @@ class PlainField {
   T value_;
 };
 
-/// A heap of ordinary memory, gone with the object.
+/// A heap of ordinary memory. Its content ends with the object.
 ///
-/// Thread safety: none; one thread, and one heap in use at a time. As with Heap, an Error that
-/// leaves a body is returned as a Status and other exceptions propagate; but what the body stored
-/// stays. Blocks come from slabs of one size, as in Heap, so that a comparison measures the engine
-/// and not malloc's block headers.
+/// Thread safety: none. One thread may use one heap at a time.
+///
+/// Errors: an Error that leaves a body is returned as a Status; other exceptions propagate, as with
+/// Heap. The body's stores stay in both cases.
+///
+/// Cost: blocks come from slabs with blocks of one size, as in Heap. So a comparison measures the
+/// engine and not the block headers of malloc.
 class PlainHeap {
  public:
   template <class T>
@@ -105,7 +108,7 @@ class PlainHeap {
   static void* allocate(size_t bytes) { return current().take(bytes); }
   static void deallocate(void* block, size_t bytes) { current().give(block, bytes); }
 
-  /// Finds or creates; see Heap::root.
+  /// Like Heap::root.
   template <class T, class... A>
   Result<T*> root(std::string_view name, A&&... args) {
     auto found = find_root<T>(name);
@@ -134,7 +137,7 @@ class PlainHeap {
     return static_cast<T*>(at->second.object);
   }
 
-  /// Blocks and bytes handed out and not given back, for leak checks.
+  /// The number and bytes of allocated blocks, for leak checks.
   size_t live_blocks() const { return live_blocks_; }
   size_t live_bytes() const { return live_bytes_; }
 
@@ -148,7 +151,8 @@ class PlainHeap {
     std::type_index type;
   };
 
-  /// Makes this heap the one that make and destroy find, and gives way again at the end.
+  /// Makes this heap the current one, for make and destroy. Its destructor restores the heap
+  /// before.
   class Entered {
    public:
     explicit Entered(PlainHeap* heap) : before_(std::exchange(current_, heap)) {}
@@ -232,7 +236,7 @@ class PlainHeap {
       release(block);
       return;
     }
-    // A block used after it was given back shows itself in the next check.
+    // Overwritten, so that the next check finds a use after the block was freed.
     std::memset(block, 0xdd, size);
     free_[size / 16].push_back(block);
   }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The named roots of a heap.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +15,7 @@
 
 namespace holdfast {
 
-/// A root as listed by `info` and `check`.
+/// A root, as `holdfast info` and `holdfast check` list it.
 struct RootInfo {
   std::string name;
   std::string type;
@@ -22,7 +24,7 @@ struct RootInfo {
   std::byte* object = nullptr;
 };
 
-/// What a root records about the type of its object.
+/// The type of a root's object, as the root records it.
 struct RootType {
   std::string name;
   uint64_t version = 0;
@@ -37,10 +39,11 @@ struct RootType {
   }
 };
 
-/// Why the heap in `file` has no such root.
+/// Returns not_found: the heap in `file` has no root `name`.
 Status no_root(const std::string& file, std::string_view name);
+/// Returns type_mismatch: the root's object has not the wanted type.
 Status other_root(const std::string& file, const RootInfo& root, const RootType& wanted);
-/// Why a root cannot be added.
+/// Throw Error: a root cannot be added.
 [[noreturn]] void throw_root_name();
 [[noreturn]] void throw_no_free_root();
 
@@ -53,7 +56,7 @@ inline std::string root_string(const RootText& text) {
   return {text.begin(), std::find(text.begin(), text.end(), '\0')};
 }
 
-/// The table of named roots. Every function runs inside the caller's transaction.
+/// The table of named roots. The caller calls each function inside a transaction.
 template <class E>
 class Roots {
  public:
@@ -69,7 +72,7 @@ class Roots {
     return nullptr;
   }
 
-  /// Throws Error when the name does not fit or the table is full.
+  /// Throws Error if the name is too long or the table is full.
   void add(std::string_view name, const RootType& type, std::byte* object) {
     if (name.empty() || name.size() >= sizeof(RootText)) {
       throw_root_name();

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The allocator's size classes.
 #pragma once
 
 #include <array>
@@ -8,8 +10,8 @@
 
 namespace holdfast {
 
-/// Block sizes of the allocator: 16, 32, 48, multiples of 64 to 512, then four steps per doubling
-/// to 16 KiB. Blocks of 64 bytes and more begin on a cache line.
+/// The block sizes of the allocator: 16, 32, 48, multiples of 64 up to 512, then four sizes per
+/// doubling up to 16 KiB. Blocks of 64 bytes and more begin on a cache line.
 inline constexpr auto kClassBytes = [] {
   std::array<size_t, 31> sizes{16, 32, 48};
   size_t n = 3;
@@ -26,7 +28,7 @@ inline constexpr auto kClassBytes = [] {
 inline constexpr size_t kClasses = kClassBytes.size();
 static_assert(kClassBytes.back() == 16384 && kClassBytes[11] == 640);
 
-/// The class for blocks of `bytes`; kClasses when it needs chunks of its own.
+/// Returns the class for blocks of `bytes`, or kClasses if a block needs chunks of its own.
 constexpr size_t class_of(size_t bytes, size_t largest) {
   if (bytes > largest) {
     return kClasses;
@@ -44,12 +46,12 @@ constexpr size_t class_of(size_t bytes, size_t largest) {
   return low;
 }
 
-/// Every chunk begins with one line that says what it holds; blocks follow.
+/// The first line of a chunk describes the chunk. Its blocks follow.
 inline constexpr size_t kChunkHeaderBytes = kLineBytes;
 inline constexpr size_t kMinChunkBytes = 1024;
 inline constexpr size_t kMaxChunkBytes = 65536;
 
-/// Blocks up to this size share chunks: at least three to a chunk.
+/// Returns the size of the largest blocks that share chunks: at least three fit into a chunk.
 constexpr size_t largest_shared(size_t chunk_bytes) {
   size_t largest = kClassBytes[0];
   for (const size_t size : kClassBytes) {

@@ -14,8 +14,7 @@ constexpr std::string_view kMagic = "HOLDFAST";
 constexpr size_t kEngineNameBytes = 32;
 constexpr size_t kOptionsBytes = 2048;
 
-// The fixed part, exactly as it stands in the file (little endian; checked by a static_assert
-// below).
+// The superblock's layout in the file, little endian. A static_assert below checks its size.
 struct Raw {
   char magic[8];
   uint32_t format;
@@ -162,7 +161,8 @@ Result<Superblock> choose(const SuperblockBytes& first, const SuperblockBytes& s
   if (a || b) {
     return a ? std::move(a) : std::move(b);
   }
-  // A newer format or another program's file says so in its first copy; else both are damaged.
+  // Neither copy is valid. A damaged second copy means a damaged heap. Otherwise the first copy's
+  // status tells the reason: a newer format, or a file of another program.
   const Status& why = b.status().code() == Code::corrupt ? b.status() : a.status();
   std::string message = name + ": " + why.message();
   if (why.code() == Code::corrupt) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The superblock of a heap file: format, engine, options and sizes.
 #pragma once
 
 #include <array>
@@ -16,19 +18,19 @@ inline constexpr size_t kSuperblockBytes = kPageBytes;
 inline constexpr size_t kSuperblocks = 2;
 inline constexpr size_t kHeaderBytes = kSuperblocks * kSuperblockBytes;
 
-/// What a heap file says about itself. Two copies stand at the start of the file; they are written
-/// one after the other, each made durable before the next, so one of them is whole after any crash.
-/// docs/reference/file-format.md has the byte map.
+/// The description of a heap in its file. The file begins with two copies. They are written one
+/// after the other, and the first is durable before the second is written. So one of them is whole
+/// after any crash. docs/reference/file-format.md has the byte map.
 struct Superblock {
-  uint64_t sequence = 0;  ///< the copy with the larger number is the newer
+  uint64_t sequence = 0;  ///< the copy with the larger number is the newer one
   std::array<uint8_t, 16> uuid{};
   std::string engine;
-  Options options;             ///< those given at creation; engines derive their layout from them
+  Options options;             ///< options given at creation; they decide the engine's layout
   uint64_t base = 0;           ///< address of the data region
   uint64_t segment_bytes = 0;  ///< the file grows by segments
-  uint64_t segments = 0;       ///< in use
+  uint64_t segments = 0;       ///< segments in the file
   uint64_t capacity = 0;       ///< address space reserved for the data region
-  uint64_t area_bytes = 0;     ///< engine area
+  uint64_t area_bytes = 0;     ///< size of the engine area
   uint64_t chunk_bytes = 0;    ///< allocator's unit
   uint32_t copies = 1;         ///< 2: every segment is followed by its twin; 3: by its cells
   uint32_t slots = 0;          ///< thread slots, the machine's own included; sizes logs and arenas
@@ -44,18 +46,19 @@ struct Superblock {
 
 using SuperblockBytes = std::array<std::byte, kSuperblockBytes>;
 
-/// Fails when the options do not fit.
+/// Returns the superblock's bytes. invalid_argument: the engine's name or options are too long.
 Result<SuperblockBytes> encode(const Superblock& superblock);
 
-/// Reads one copy. wrong_format: not a heap, or a newer format. corrupt: damaged.
+/// Reads one copy. wrong_format: it is not a heap, or has a newer format. corrupt: it is damaged.
 Result<Superblock> decode(const SuperblockBytes& bytes);
 
-/// Chooses between the two copies; `name` is the file, for messages. `healed` tells that one was
-/// damaged.
+/// Returns the valid copy, or the newer of two valid ones. `name` is the file, for messages.
+/// *healed: one of the copies is damaged.
 Result<Superblock> choose(const SuperblockBytes& first, const SuperblockBytes& second,
                           const std::string& name, bool* healed);
 
-/// Plausibility of everything a later step will trust, and that a file of this size can hold it.
+/// Checks that all values are plausible, and that a file of this size can hold the heap. Later
+/// steps trust them.
 Status validate(const Superblock& superblock, size_t file_bytes, const std::string& name);
 
 }  // namespace holdfast
