@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Every target does its own set-up: Debian packages that are missing, a virtual environment in .venv, the
+# Every target does its own set-up: missing Debian packages, a virtual environment in .venv, the
 # build, and the command .venv/bin/holdfast. A second run finds everything done.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
@@ -11,7 +11,7 @@ STAMPS := build/stamps
 PYTHON_ENV := $(VENV)/.ready
 COMMAND := $(VENV)/bin/holdfast
 JOBS ?= $(shell tools/jobs.sh)
-# ON: a build from scratch takes less time, one after a change more.
+# ON: a build from scratch is faster, a build after a change slower.
 UNITY ?= OFF
 # Arguments for the demo, such as DEMO="--quick".
 DEMO ?=
@@ -21,9 +21,10 @@ CTEST := ctest --output-on-failure --timeout 900 --parallel $(JOBS)
 STEADY := $(shell (( $$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 0) > 28 )) && \
   setarch -R true 2>/dev/null && echo setarch -R)
 
-.PHONY: build build-all demo test test-sanitize test-asan test-tsan test-power test-aarch64 test-long lint format wheel clean
+.PHONY: build build-all demo test test-sanitize test-asan test-tsan test-power test-aarch64 \
+  test-long lint format wheel clean
 
-# What the command needs. The rest, which takes as long again, is for tests.
+# Builds only what the command needs. The tests take as long again to build.
 build: $(COMMAND)
 	cmake --build build/release --parallel $(JOBS) --target _core _db peers
 
@@ -39,14 +40,14 @@ test: build-all
 
 test-sanitize: test-asan test-tsan
 
-# Canaries run engines with planted bugs, thousands of times: nothing for sanitizers. The simulated machine is one thread:
-# ThreadSanitizer looks at the suites that run on this computer.
+# Canaries run engines with planted bugs thousands of times, which sanitizers do not need to see.
+# The simulated machine is one thread, so ThreadSanitizer runs the native suites only.
 test-asan: SUITES := all
 test-asan: CTEST += --label-exclude '^(long|canary)$$'
 test-tsan: SUITES := native_test db_native_test
 test-tsan: CTEST += --label-regex '^(native|db_native)$$'
 
-# clang compiles what AddressSanitizer instruments in half the time; without it g++ does.
+# clang compiles code for AddressSanitizer in half the time; without clang, g++ does.
 test-asan: COMPILER = $$(tools/choose_sanitizing_compiler.sh)
 test-asan: $(STAMPS)/packages-sanitize
 
@@ -55,7 +56,7 @@ test-asan test-tsan: test-%: $(STAMPS)/packages
 	$(STEADY) cmake --build build/$* --parallel $(JOBS) --target $(SUITES)
 	$(STEADY) $(CTEST) --test-dir build/$* --no-tests=error
 
-# Cross-compiled, and run by an emulator; POWER's hardware transactions always abort there.
+# Cross-compiled, and run in an emulator, where POWER's hardware transactions always abort.
 test-power test-aarch64: test-%: $(STAMPS)/packages $(STAMPS)/packages-%
 	cmake --preset $*
 	cmake --build build/$* --parallel $(JOBS) --target native_test
@@ -97,7 +98,8 @@ $(PYTHON_ENV): requirements.txt | $(STAMPS)/packages
 	@mkdir -p $(@D) && touch $@
 
 build/release/build.ninja: CMakePresets.json $(PYTHON_ENV) | $(STAMPS)/packages
-	cmake --preset release -DHOLDFAST_PYTHON=ON -DHOLDFAST_UNITY=$(UNITY) -DPython_EXECUTABLE=$(CURDIR)/$(VENV)/bin/python \
+	cmake --preset release -DHOLDFAST_PYTHON=ON -DHOLDFAST_UNITY=$(UNITY) \
+	  -DPython_EXECUTABLE=$(CURDIR)/$(VENV)/bin/python \
 	  -DCMAKE_LIBRARY_OUTPUT_DIRECTORY=$(CURDIR)/build/release/python/holdfast
 	@touch $@
 

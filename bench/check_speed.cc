@@ -13,8 +13,8 @@
 #include <optional>
 
 #include "holdfast/check/durability/durability.h"
+#include "holdfast/check/history/legal_history.h"
 #include "holdfast/check/isolation/isolation.h"
-#include "tests/unit/check/legal_history.h"
 
 namespace holdfast::check {
 namespace {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Debian's cross compiler for little-endian POWER (POWER8 and later), and QEMU to run what it makes. QEMU has the
-# instructions of transactional memory; its transactions always abort.
+# Debian's cross compiler for little-endian POWER (POWER8 and later), and QEMU to run its programs.
+# QEMU has the instructions of transactional memory; its transactions always abort.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR ppc64le)
 set(CMAKE_C_COMPILER powerpc64le-linux-gnu-gcc)

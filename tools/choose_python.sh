@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Prints the first Python that is new enough and has both its headers (for the extension module) and
-# ensurepip (for the virtual environment). Debian's has them only with python3-dev and python3-venv; a
-# self-built one brings its own.
+# Prints the first Python that is new enough and has its headers (for the extension module) and
+# ensurepip (for the virtual environment). Debian's Python gets them from python3-dev and
+# python3-venv; a self-built one has them.
 set -euo pipefail
 
 check='
@@ -18,5 +18,5 @@ for candidate in ${PYTHON:-} python3 /usr/bin/python3 python3.13 python3.12 pyth
     exit 0
   fi
 done
-echo "No Python 3.11 or newer with headers and venv found (apt-get install python3-dev python3-venv)." >&2
+echo "No Python 3.11+ with headers and venv found: apt-get install python3-dev python3-venv" >&2
 exit 1

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes this checkout's Python package importable from the virtual environment that runs this script.
+"""Makes this checkout's Python package importable from the environment that runs this script.
 
-Two lines in a .pth file: the sources, and the folder the build leaves the extension module in. Nothing is
-copied, so an edited file or a rebuilt module is in use at once, and nothing is compiled twice. A wheel (`pip wheel .`)
-needs none of this.
+Two lines in a .pth file name the sources and the folder of the built extension modules. Nothing is
+copied, so an edited file or a rebuilt module is in use at once, and nothing is compiled twice. A
+wheel (`pip wheel .`) needs none of this.
 """
 
 import stat
@@ -15,7 +15,7 @@ COMMAND = """#!{python}
 # SPDX-License-Identifier: Apache-2.0
 from holdfast.cli import main
 
-if __name__ == "__main__":  # processes that are spawned import it
+if __name__ == "__main__":  # spawned processes import this file
     main()
 """
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs the Debian packages listed in the given files, if any is missing. Uses sudo only when not root.
+# Installs the missing ones of the Debian packages listed in the given files. Uses sudo unless root.
 set -euo pipefail
 
 wanted=$(sed -e 's/#.*//' "$@" | xargs)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Prints how many compiler processes to run: one per core, but no more than memory allows at 1.5 GB each.
+# Prints the number of compiler processes to run: one per core, at most one per 1.5 GB of memory.
 set -euo pipefail
 
 cores=$(nproc)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adds up what ctest and pytest said and prints one line, as they do. Exit status 1 if any test failed, or none ran.
+"""Adds up the results of ctest and pytest. Exit status 1 if a test failed, or if none ran.
 
     summarise_tests.py LOG [CTEST_LOG ...]
 
-LOG is what they printed. ctest runs C++ tests by the dozen and counts the dozens; in its own logs
-(Testing/Temporary/LastTest.log) stands how many tests each was.
+LOG is their output. ctest runs C++ tests in parts and counts the parts; its own logs
+(Testing/Temporary/LastTest.log) give the number of tests in each part.
 """
 
 import re
@@ -20,7 +20,7 @@ PYTEST_COUNT = re.compile(r"(\d+) (passed|failed|error|errors)\b")
 
 
 def count(text: str, ctest_logs: Iterable[str] = ()) -> tuple[int, int]:
-    """(passed, failed) over every summary line in the text, single C++ tests where a log of ctest has them."""
+    """(passed, failed) over all summary lines; single C++ tests where a log of ctest has them."""
     passed = failed = 0
     for match in CTEST.finditer(text):
         failures, total = int(match[1]), int(match[2])

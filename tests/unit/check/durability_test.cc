@@ -9,9 +9,9 @@
 #include <set>
 #include <string>
 
+#include "holdfast/check/history/legal_history.h"
 #include "holdfast/check/isolation/isolation.h"
 #include "tests/unit/check/history_builder.h"
-#include "tests/unit/check/legal_history.h"
 
 namespace holdfast::check {
 namespace {

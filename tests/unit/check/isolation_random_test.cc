@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
+#include "holdfast/check/history/legal_history.h"
 #include "holdfast/check/isolation/isolation.h"
 #include "tests/unit/check/brute_force.h"
-#include "tests/unit/check/legal_history.h"
 
 namespace holdfast::check {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes long histories that are legal, by doing what they say: threads at random speeds over one
-// multi-version store. A transaction begins, takes its snapshot, commits and is answered at four
-// moments of its own; where the history is to be opaque, the two in the middle are one.
+// Generates legal histories of any length, for tests and for the checkers' benchmark. Threads run at
+// random speeds over one multi-version store. A transaction begins, takes its snapshot, commits and
+// is answered at four moments; in an opaque history the snapshot and the commit share one moment.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ class LegalHistory {
         store_(options.objects, {{0, {}}}),
         own_(options.objects) {}
 
-  /// Once; words() are then the values in the store.
+  /// Generates the history. Call it once; words() then returns the values in the store.
   History make() {
     history_.objects = options_.objects;
     while (history_.transactions.size() < options_.transactions) {
