@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "holdfast/base/catalogue.h"
 #include "holdfast/db/engine/db_engines.h"
 #include "holdfast/heap/inspect.h"
 
@@ -31,35 +32,23 @@ std::string file_of(const std::string& name) {
   return directory ? name + "/holdfast.db" : name;
 }
 
-const DbEngine* find_engine(const std::string& name) {
-  for (const DbEngine& engine : db_engines()) {
-    if (name == engine.description->name) {
-      return &engine;
-    }
-  }
-  return nullptr;
-}
-
-holdfast::Status no_such_engine(const std::string& name) {
-  std::string known;
-  for (const DbEngine& engine : db_engines()) {
-    known += std::string(known.empty() ? "" : ", ") + engine.description->name;
-  }
-  return {Code::invalid_argument, "there is no engine '" + name + "'; there are " + known};
+holdfast::Result<const DbEngine*> find_engine(const std::string& name) {
+  return find_row("engine", name, db_engines(), Code::invalid_argument);
 }
 
 holdfast::Status not_durable(const std::string& name) {
   return {Code::unsupported, "engine " + name +
                                  " keeps nothing over a crash; a database needs one that is "
-                                 "durable, such as romulus-log"};
+                                 "durable, such as " +
+                                 Options().engine};
 }
 
 /// Returns the engine that the file's superblock names. If the superblock cannot be read, returns
 /// the default engine: opening the file with it reports the reason.
 const DbEngine& engine_of_file(const std::string& name) {
   auto info = inspect_heap_file(name);
-  const DbEngine* engine = info ? find_engine(info->superblock.engine) : nullptr;
-  return engine != nullptr ? *engine : *find_engine(Options().engine);
+  auto named = find_engine(info ? info->superblock.engine : Options().engine);
+  return named.ok() ? *named.value() : *find_engine(Options().engine).value();
 }
 
 DbEngine::Opened open_file(const Options& options, const std::string& name) {
@@ -80,10 +69,11 @@ DbEngine::Opened open_file(const Options& options, const std::string& name) {
     return holdfast::Status(Code::invalid_argument,
                             "max_threads is from 1 to " + std::to_string(kMostThreads));
   }
-  const DbEngine* engine = find_engine(options.engine);
-  if (engine == nullptr) {
-    return no_such_engine(options.engine);
+  const auto found = find_engine(options.engine);
+  if (!found.ok()) {
+    return found.status();
   }
+  const DbEngine* engine = found.value();
   if (engine->open == nullptr) {
     return not_durable(options.engine);
   }
