@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Plants every kind of bug at every labelled site of every engine, hunts for what it does, and writes
-docs/inside/planted-bugs/ENGINE.md and the summary in docs/inside/testing.md. Takes minutes for each engine on two cores.
+"""Plants every kind of bug at every labelled site of every engine and searches for violations.
+
+Writes docs/inside/planted-bugs/ENGINE.md and the summary in docs/inside/testing.md. Takes minutes
+for each engine on two cores.
 
     .venv/bin/python tools/update_planted_bugs.py [--engine E,...] [--searches N] [--sites NAME,...]
 
-A bug is hunted under a few of the settings in which its site is met: what canaries at this site need, plain ones, and
-those that take rare paths. One that is not caught is harmless for the reason that experiments/harmless.toml gives, or
-stands as `not caught`. What has a reason is hunted all the same, for a short time, so that a wrong reason shows.
+A bug is searched under a few of the settings in which its site is met: those that canaries at this
+site need, plain ones, and settings that take rare paths. A bug that is not caught is harmless for
+the reason in experiments/harmless.toml, or its entry is `not caught`. A bug with such a reason is
+searched all the same, for a short time, so that a wrong reason shows.
 """
 
 import argparse
@@ -59,7 +62,7 @@ def read_toml(path: str) -> dict[str, Any]:
 
 
 def settings(engine: dict[str, Any], canaries: list[dict[str, Any]]) -> list[Setting]:
-    """Under which bugs of the engine are hunted; each once."""
+    """The settings under which bugs of the engine are searched, each once."""
     options = {option["name"] for option in engine["options"]}
     found: dict[str, Setting] = {}
     design = {"design": "tc"} if engine.get("simulated_only") else {}
@@ -78,7 +81,14 @@ def sites(job: tuple[str, Setting]) -> dict[str, dict[str, Any]]:
     spec["params"] = {"transactions": str(least)} | spec.get("params", {})
     if "design" in spec:
         spec.setdefault("machine", "tiny")
-    small = {"engine": engine, "sites": True, "schedules": 30, "points": 30, "images": 4, "crash_recovery": 8}
+    small = {
+        "engine": engine,
+        "sites": True,
+        "schedules": 30,
+        "points": 30,
+        "images": 4,
+        "crash_recovery": 8,
+    }
     if spec.get("schedule") == "exhaustive":  # neighbours differ little
         small["schedules"] = spec["schedules"]
     return {site["name"]: site for site in core.crash(spec | small)["sites"]}
@@ -90,7 +100,9 @@ def hunt(job: tuple[str, str, list[tuple[Setting, int]]]) -> tuple[str, bool]:
     engine, mutation, hunts = job
     met = False
     for setting, searches in hunts:
-        report = core.module().hunt(setting | {"engine": engine, "mutation": mutation, "searches": searches})
+        report = core.module().hunt(
+            setting | {"engine": engine, "mutation": mutation, "searches": searches}
+        )
         if report["violations"]:
             return report["violations"][0]["name"], setting.get("rmw_orders_pwb", True)
         met = met or report["mutated"] + report["mutated_in_creation"] > 0
@@ -117,9 +129,13 @@ class Sweep:
             for mutation in row["mutations"]
         }
 
-    def hunts(self, site: dict[str, Any], mutation: str, met_in: list[Setting]) -> list[tuple[Setting, int]]:
+    def hunts(
+        self, site: dict[str, Any], mutation: str, met_in: list[Setting]
+    ) -> list[tuple[Setting, int]]:
         """Settings, and how many searches in each. What a canary says needs all of its own."""
-        needed = [needs for other, needs in self.canaries.items() if other.split("=")[0] == site["name"]]
+        needed = [
+            needs for other, needs in self.canaries.items() if other.split("=")[0] == site["name"]
+        ]
         chosen = [setting for setting in needed if setting in met_in][:1]
         chosen += [setting | UNORDERED for setting in chosen if setting | UNORDERED != setting]
         chosen += [HIDDEN] if site["kind"] == "full fence" and HIDDEN in met_in else []
@@ -145,7 +161,9 @@ class Sweep:
             for name, site in every.items():
                 pairs = list(zip(self.settings, seen, strict=True))
                 met_in = [
-                    setting for setting, one in pairs if name in one and not one[name]["only_in_creation"]
+                    setting
+                    for setting, one in pairs
+                    if name in one and not one[name]["only_in_creation"]
                 ]
                 for k in KINDS if site["kind"] != "check" else KINDS[:1]:
                     hunts = self.hunts(site, f"{name}={k}", met_in or self.settings[:1])
@@ -180,22 +198,28 @@ def write_page(engine: str, lines: dict[str, str]) -> None:
     PAGES.mkdir(exist_ok=True)
     (PAGES / f"{engine}.md").write_text(
         f"# Bugs planted in `{engine}`\n\n"
-        'What the crash explorer calls what it finds (docs/inside/testing.md, "Planted bugs"). Made by\n'
-        "`tools/update_planted_bugs.py`; reasons are in `experiments/harmless.toml`.\n\n"
-        "| site | stands there | drop | delay | swap |\n|---|---|---|---|---|\n"
+        "Each cell names the violation that the crash explorer reports when the bug is planted\n"
+        '(docs/inside/testing.md, "Planted bugs"). `tools/update_planted_bugs.py` makes this page;\n'
+        "reasons are in `experiments/harmless.toml`.\n\n"
+        "| site | operation | drop | delay | swap |\n|---|---|---|---|---|\n"
         + "".join(lines[name] + "\n" for name in sorted(lines))
     )
 
 
 def summary(names: list[str]) -> str:
     """One line per engine."""
-    lines = ["| engine | sites | bugs | caught | harmless | not caught |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| engine | sites | bugs | caught | harmless | not caught |",
+        "|---|---|---|---|---|---|",
+    ]
     for name in names:
         page = read_page(name)
         if not page:
             lines.append(f"| {name} | not swept yet | | | | |")
             continue
-        cells = [cell.strip() for line in page.values() for cell in line.split("|")[3:6] if cell.strip()]
+        cells = [
+            cell.strip() for line in page.values() for cell in line.split("|")[3:6] if cell.strip()
+        ]
         harmless = sum(cell.startswith("harmless") for cell in cells)
         missed = sum(cell in (NOT_CAUGHT, NEVER_MET) for cell in cells)
         link = f"[{name}](planted-bugs/{name}.md)"
@@ -209,7 +233,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--engine", default="", help="engines by name; default: all that are durable")
+    parser.add_argument(
+        "--engine", default="", help="engines by name; default: all that are durable"
+    )
     parser.add_argument(
         "--searches", type=int, default=3, help="searches for each bug, from cheap to thorough"
     )
