@@ -35,12 +35,10 @@ WEAK = " (weak)"
 MOST_SETTINGS = 6  # for a bug; the settings that canaries need come last, and are often slow
 
 Setting = dict[str, Any]
-# Rare paths: the lock and its failures, roll-backs, logs that wrap around, ranges of bytes.
-HIDDEN: Setting = {
-    "drain_probability": 0.05,
-    "switch_probability": 0.1,
-}  # stores stay in their buffers for long
+# Stores stay in their buffers for long.
+HIDDEN: Setting = {"drain_probability": 0.05, "switch_probability": 0.1}
 UNORDERED: Setting = {"rmw_orders_pwb": False}
+# Rare paths: the lock and its failures, roll-backs, logs that wrap around, ranges of bytes.
 SETTINGS: tuple[Setting, ...] = (
     {},
     UNORDERED,
@@ -74,7 +72,7 @@ def settings(engine: dict[str, Any], canaries: list[dict[str, Any]]) -> list[Set
 
 
 def sites(job: tuple[str, Setting]) -> dict[str, dict[str, Any]]:
-    """Labels that runs, recoveries and the making of a heap come to under a setting."""
+    """Sites that runs, recoveries and the creation of a heap meet under a setting."""
     engine, setting = job
     spec = dict(setting)
     least = spec.pop("transactions", 2)
@@ -95,8 +93,10 @@ def sites(job: tuple[str, Setting]) -> dict[str, dict[str, Any]]:
 
 
 def hunt(job: tuple[str, str, list[tuple[Setting, int]]]) -> tuple[str, bool]:
-    """The violation that a bug leads to, `not caught` or `never met`; and whether read-modify-writes
-    order write-backs where it was found."""
+    """Returns the violation that a bug leads to, `not caught` or `never met`.
+
+    The second value tells whether read-modify-writes ordered write-backs where it was found.
+    """
     engine, mutation, hunts = job
     met = False
     for setting, searches in hunts:
@@ -132,7 +132,7 @@ class Sweep:
     def hunts(
         self, site: dict[str, Any], mutation: str, met_in: list[Setting]
     ) -> list[tuple[Setting, int]]:
-        """Settings, and how many searches in each. What a canary says needs all of its own."""
+        """Settings, and the number of searches in each. A canary's setting gets all searches."""
         needed = [
             needs for other, needs in self.canaries.items() if other.split("=")[0] == site["name"]
         ]
@@ -143,12 +143,12 @@ class Sweep:
         first = [(self.canaries[mutation], 99)] if mutation in self.canaries else []
         if mutation in self.harmless:
             return first + [(setting, 1) for setting in chosen[:2]]
-        # What it takes to see one kind of bug at a site may be what it takes for the others.
+        # A setting that shows one kind of bug at a site may show the other kinds as well.
         many = max(self.searches, 4)
         return first + [(s, many if s in needed else self.searches) for s in chosen[:MOST_SETTINGS]]
 
     def run(self) -> list[tuple[str, str, list[str]]]:
-        """Per site: its name, what stands there, and a verdict for each kind of bug."""
+        """Per site: its name, its kind, and a verdict for each kind of bug."""
         with ProcessPoolExecutor(fleet.cores(), mp_context=get_context("spawn")) as pool:
             seen = list(pool.map(sites, [(self.engine, setting) for setting in self.settings]))
             every = {name: site for one in seen for name, site in one.items()}
@@ -199,8 +199,8 @@ def write_page(engine: str, lines: dict[str, str]) -> None:
     (PAGES / f"{engine}.md").write_text(
         f"# Bugs planted in `{engine}`\n\n"
         "Each cell names the violation that the crash explorer reports when the bug is planted\n"
-        '(docs/inside/testing.md, "Planted bugs"). `tools/update_planted_bugs.py` makes this page;\n'
-        "reasons are in `experiments/harmless.toml`.\n\n"
+        '(docs/inside/testing.md, "Planted bugs"). `tools/update_planted_bugs.py` makes this page;'
+        "\nreasons are in `experiments/harmless.toml`.\n\n"
         "| site | operation | drop | delay | swap |\n|---|---|---|---|---|\n"
         + "".join(lines[name] + "\n" for name in sorted(lines))
     )
@@ -223,9 +223,8 @@ def summary(names: list[str]) -> str:
         harmless = sum(cell.startswith("harmless") for cell in cells)
         missed = sum(cell in (NOT_CAUGHT, NEVER_MET) for cell in cells)
         link = f"[{name}](planted-bugs/{name}.md)"
-        lines.append(
-            f"| {link} | {len(page)} | {len(cells)} | {len(cells) - harmless - missed} | {harmless} | {missed} |"
-        )
+        counts = (len(page), len(cells), len(cells) - harmless - missed, harmless, missed)
+        lines.append(f"| {link} | {' | '.join(map(str, counts))} |")
     return "\n".join(lines)
 
 
