@@ -5,28 +5,32 @@
 
 namespace holdfast {
 
-/// The reader side of a reader-writer lock with writer preference (C-RW-WP: Calciu and others,
+/// The readers' side of a reader-writer lock with writer preference (C-RW-WP: Calciu and others,
 /// PPoPP 2013; Romulus 5.2). Writers exclude each other by other means: here by flat combining.
 ///
 /// A reader touches no line that another reader writes. The writer's phase is odd while readers are
-/// kept out; it counts, so that a reader asleep on it notices even a gap between two writers that
-/// was over before it woke.
+/// kept out. It is a count, so that a sleeping reader notices a gap between two writers even if the
+/// gap was over before it woke.
 ///
 /// The handshake is Dekker's: the reader stores its arrival and loads the phase, the writer stores
-/// the phase and scans arrivals. Each needs a store-load fence in between. While writers are rare
-/// the lock is biased towards readers (Dice and Kogan, "BRAVO", ATC 2019, biases with visible
-/// readers in the same way): the reader's fence is a light one, and the first writer takes the bias
-/// away with a heavy one. Readers that find the lock unbiased use full fences, and give the bias
-/// back after kQuietReads of them in a row without a writer between. So write-heavy work never pays
-/// for a heavy fence, and read-heavy work for hardly any fence at all.
+/// the phase and scans arrivals. Each needs a store-load fence in between.
+///
+/// While writers are rare, the lock is biased towards readers (Dice and Kogan, "BRAVO", ATC 2019,
+/// biases with visible readers in the same way). The readers' fence is then a light one, and the
+/// first writer revokes the bias with a heavy one. Readers that find the lock unbiased use full
+/// fences. After kQuietReads of them in a row without a writer in between, they restore the bias.
+/// So write-heavy work never pays for a heavy fence, and read-heavy work hardly ever for a full
+/// one.
+///
+/// Thread safety: any thread may enter and leave; one writer at a time excludes and admits.
 template <class M>
 class Crwwp {
  public:
   /// Attempts of a reader before it gives up. A writer may overtake a reader each time it wakes;
-  /// this bounds how often.
+  /// this bounds the number of times.
   static constexpr int kPatience = 4;
-  /// A heavy fence costs some microseconds, a full one some nanoseconds: after this many reads the
-  /// bias has paid for itself.
+  /// Reads after which the bias has paid for itself: a heavy fence costs some microseconds, a full
+  /// one some nanoseconds.
   static constexpr uint64_t kQuietReads = 1000;
 
   explicit Crwwp(M& machine, uint64_t quiet_reads = kQuietReads)
@@ -37,16 +41,19 @@ class Crwwp {
         bias_(make_array<Phase>(machine, 1)),
         quiet_(make_array<Quiet>(machine, static_cast<size_t>(machine.slots()))) {}
 
-  /// False when writers were faster kPatience times in a row: let the writer do the reading then.
+  /// Returns false if writers were faster kPatience times in a row. The caller should then let the
+  /// writer run its body.
   bool enter(int slot) {
     for (int patience = kPatience; patience > 0; --patience) {
       readers_.arrive_unfenced(slot);
       machine_.light_fence();
-      // All loads and stores of bias and phase are sequentially consistent. Biased: the writer that
-      // sets bias to 0 executes its heavy fence between phase and scan. Before that fence comes
-      // this arrival (the scan sees it), or after it comes the load of the phase (which is odd).
+      // All loads and stores of bias and phase are sequentially consistent. In the biased case, the
+      // writer that sets bias to 0 executes its heavy fence between phase and scan. Either this
+      // arrival comes before that fence, and the scan sees it; or the load of the phase comes after
+      // it, and the phase is odd.
       const bool biased = bias_->value.load() != 0;
       if (!biased) [[unlikely]] {
+        // Separates the arrival from the load of the phase; counterpart of exclude().
         machine_.fence(Site{"crwwp.arrive"});
       }
       const uint64_t phase = phase_->value.load();
@@ -65,22 +72,23 @@ class Crwwp {
 
   void leave(int slot) { readers_.depart(slot); }
 
-  /// Turns readers away and waits for those inside. One writer at a time.
+  /// Turns new readers away and waits for those inside. For one writer at a time.
   void exclude() {
     // Relaxed: only the writer changes the phase, and writers are ordered by their own lock.
     const uint64_t phase = phase_->value.load(std::memory_order_relaxed);
     phase_->value.store(phase + 1, std::memory_order_seq_cst);
     if (bias_->value.load() != 0) {
       bias_->value.store(0);
-      machine_.heavy_fence(Site{"crwwp.revoke"});  // the other half of the readers' light fences
+      machine_.heavy_fence(Site{"crwwp.revoke"});  // counterpart of the readers' light fences
     }
     if (!machine_.skips(Site{"crwwp.drain"})) {
       readers_.wait_for_present();
     }
   }
 
-  /// Release: whoever sees the new phase sees what the writer stored.
+  /// Admits readers again. Release: a reader that sees the new phase sees the writer's stores.
   void admit() {
+    // Relaxed: as in exclude().
     const uint64_t phase = phase_->value.load(std::memory_order_relaxed);
     phase_->value.store(phase + 1, std::memory_order_release);
   }
@@ -90,16 +98,16 @@ class Crwwp {
     typename M::template Atomic<uint64_t> value;
   };
 
-  /// A slot's reads with full fences in a row, and the phase they found. Only its own thread uses
-  /// it.
+  /// A slot's uninterrupted reads with full fences, and the phase they have found. Used only by the
+  /// slot's own thread.
   struct alignas(2 * kLineBytes) Quiet {
     typename M::template Atomic<uint64_t> phase;
     typename M::template Atomic<uint64_t> reads;
   };
 
-  /// Called by a reader that is inside: a writer that has looked at the bias already waits for this
-  /// reader, and newcomers that trust the new bias load the phase after it, so they see that
-  /// writer's odd phase.
+  /// Called by a reader that is inside. A writer that has loaded the old bias already waits for
+  /// this reader. Readers that see the new bias load the phase after it, so they see that writer's
+  /// odd phase.
   void note_quiet_read(int slot, uint64_t phase) {
     Quiet& q = quiet_[slot];
     constexpr auto kRelaxed = std::memory_order_relaxed;  // private to the slot

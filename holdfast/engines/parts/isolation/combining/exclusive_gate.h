@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How readers and the one writer keep out of each other's way. A gate has, for readers,
-//   enter(slot, shift)   false: writers keep the reader out, it should have its body combined.
-//                        shift: what to add to an address to get to the copy to read
+// Gates: they keep readers and the one writer apart. A gate has, for readers,
+//   enter(slot, shift)   returns false if writers keep the reader out; its body should then be
+//                        combined. `shift` is added to an address to reach the copy to read.
 //   leave(slot)
 // and for the writer, in this order for each batch that stores,
-//   before_stores()      nobody reads main any more
-//   committed()          main is durable: may be shown
-//   before_copy()        nobody reads the twin any more
+//   before_stores()      waits until no reader uses main
+//   committed()          main is durable and may be shown
+//   before_copy()        waits until no reader uses the twin
 //   finished()           both copies are equal
-// kShiftsLoads says whether a shift is ever other than 0.
+// kShiftsLoads is true if a shift can be other than 0.
 #pragma once
 
 #include "holdfast/engines/engine.h"
@@ -29,7 +29,7 @@ class ExclusiveGate {
   void leave(int slot) { lock_.leave(slot); }
 
   void before_stores() { lock_.exclude(); }
-  void committed() {}  // readers cannot look before finished()
+  void committed() {}  // no reader enters before finished()
   void before_copy() {}
   void finished() { lock_.admit(); }
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Flat combining (Hendler, Incze, Shavit, Tzafrir, SPAA 2010; Romulus 5.2): whoever gets the lock
-// runs everybody's announced requests as one batch, so that the cost of a batch (here: four
-// persistence fences) is shared.
+// Flat combining (Hendler, Incze, Shavit, Tzafrir, SPAA 2010; Romulus 5.2). The thread that gets
+// the lock runs all announced requests as one batch, so that they share the batch's cost (here:
+// four persistence fences).
 //
 //   requester   lock free: take it, serve a batch with the own request first.
 //               lock taken: announce the request in the own slot, wait on that slot only.
-//   combiner    serve own request, then every announced one; make the batch durable; answer.
-//   unlock      a request announced too late for the batch gets the lock handed over, so that
-//               nobody sleeps beside a free lock.
+//   combiner    serve the own request, then every announced one; make the batch durable; answer.
+//   unlock      a request announced too late for the batch receives the lock, so that no thread
+//               sleeps beside a free lock.
 //
-// No requester starves: whoever holds the lock scans all slots, so a request waits for at most the
-// running batch and the next one.
+// No requester starves: every combiner scans all slots, so a request waits for at most the running
+// batch and the next one.
 #pragma once
 
 #include <array>
@@ -21,25 +21,26 @@
 
 namespace holdfast {
 
+/// The lock and the slots. All threads may call execute() at once, each with its own slot.
 template <class M>
 class FlatCombining {
  public:
   struct Request {
     FunctionRef<void()> body;
     Context::Mode mode = Context::Mode::update;
-    std::exception_ptr error;  // what the body, or the whole batch, failed with
+    std::exception_ptr error;  // exception that left the body, or failed the whole batch
   };
 
-  /// With combine false every thread serves only itself: a plain lock, for comparison.
+  /// If `combine` is false, every thread serves only itself: a plain lock, for comparison.
   FlatCombining(M& machine, bool combine)
       : machine_(machine),
         combine_(combine),
         lock_(make_array<Word>(machine, 1)),
         slots_(make_array<Slot>(machine, static_cast<size_t>(machine.slots()))) {}
 
-  /// Returns when the request has been served, by serve(request) on this thread or on another.
-  /// serve is called by one thread at a time; it calls take_others() and answer(). What it throws
-  /// is a failure of the machine: the lock stays taken and every request of the batch gets it.
+  /// Returns when this thread or another has served the request by serve(request). One thread at a
+  /// time calls serve, which calls take_others() and answer(). An exception of serve means that the
+  /// machine has failed: the lock stays taken and every request of the batch gets the exception.
   template <class Serve>
   void execute(int slot, Request& request, Serve&& serve) {
     if (!try_lock() && served_by_another(slot, request)) {
@@ -58,7 +59,7 @@ class FlatCombining {
     unlock(slot);
   }
 
-  /// For serve: calls run(request) for every announced request but the own.
+  /// For serve: takes every other announced request and calls run(request) for it.
   template <class Run>
   void take_others(int self, Run&& run) {
     if (!combine_) {
@@ -73,7 +74,7 @@ class FlatCombining {
     }
   }
 
-  /// For serve: lets the requesters of the batch go on. Their effects are durable and visible.
+  /// For serve: wakes the requesters of the batch. Their effects are durable and visible.
   void answer() {
     for (size_t i = 0; i < taken_count_; ++i) {
       // Release: the requester sees its request's result.
@@ -95,31 +96,32 @@ class FlatCombining {
   };
   struct alignas(2 * kLineBytes) Slot {
     typename M::template Atomic<uint64_t> state;
-    Request* request = nullptr;  // written before kAnnounced, read after
+    Request* request = nullptr;  // stored before kAnnounced, loaded after
   };
 
   bool try_lock() {
-    // The load keeps a crowd from passing the line around. Sequentially consistent, see unlock().
+    // The load avoids moving the line between all waiting threads. Sequentially consistent: see
+    // unlock().
     uint64_t expected = 0;
     return lock_->value.load(std::memory_order_seq_cst) == 0 &&
            lock_->value.compare_exchange(expected, 1);
   }
 
   bool change(Slot& slot, uint64_t from, uint64_t to) {
-    // Sequentially consistent, see unlock(); the load spares idle slots a locked instruction.
+    // Sequentially consistent: see unlock(). The load saves a locked instruction for idle slots.
     return slot.state.load(std::memory_order_seq_cst) == from &&
            slot.state.compare_exchange(from, to);
   }
 
   void unlock(int self) {
     for (;;) {
-      // Announcing stores the slot, then looks at the lock; unlocking stores the lock, then looks
-      // at the slots; both sequentially consistent. So either the requester sees the free lock or
-      // the request is seen here.
+      // A requester stores its slot, then loads the lock. This thread stores the lock, then loads
+      // the slots. Both are sequentially consistent, so either the requester sees the lock free, or
+      // this thread sees the request.
       lock_->value.exchange(0);
       const int next = find_announced(self);
       if (next < 0 || !try_lock()) {
-        return;  // nobody waits, or a new combiner is at work, which will look in its turn
+        return;  // no thread waits, or a new combiner is at work, which will scan at its end
       }
       if (change(slots_[next], kAnnounced, kLeading)) {
         return;
@@ -139,27 +141,31 @@ class FlatCombining {
     return -1;
   }
 
-  /// True: served. False: this thread holds the lock and must serve itself.
+  /// Announces the request and waits. Returns true once it is served, or false if this thread holds
+  /// the lock and must serve itself.
   bool served_by_another(int self, Request& request) {
     const PhaseScope<M> waiting(Phase::lock_wait);
     Slot& slot = slots_[self];
     slot.request = &request;
     slot.state.store(kAnnounced, std::memory_order_seq_cst);
     if (try_lock()) {
-      // Requests are taken and served under the lock only, so the state cannot change any more.
+      // Acquire: pairs with answer(). Combiners change slots only under the lock, so the state is
+      // final.
       const bool served = slot.state.load(std::memory_order_acquire) == kServed;
-      slot.state.store(kIdle, std::memory_order_relaxed);  // only this thread announces here
+      // Relaxed: combiners take requests only under the lock, which this thread holds.
+      slot.state.store(kIdle, std::memory_order_relaxed);
       if (served) {
         unlock(self);
       }
       return served;
     }
     const uint64_t state = wait_for_answer(slot);
+    // Relaxed: combiners ignore kServed and kLeading as well as kIdle.
     slot.state.store(kIdle, std::memory_order_relaxed);
     return state == kServed;
   }
 
-  /// kServed or kLeading; throws MediumFailure, but never while a combiner may be using the
+  /// Returns kServed or kLeading. Throws MediumFailure, but never while a combiner may use the
   /// request, which lives on this thread's stack.
   uint64_t wait_for_answer(Slot& slot) {
     std::exception_ptr failure;
@@ -180,11 +186,13 @@ class FlatCombining {
     return state;
   }
 
+  /// Withdraws the request, or waits until the combiner that has taken it is done with it.
   uint64_t abandon(Slot& slot) {
     uint64_t state = kAnnounced;
     if (slot.state.compare_exchange(state, kIdle)) {
       return kIdle;
     }
+    // Acquire: pairs with answer().
     while ((state = slot.state.load(std::memory_order_acquire)) == kTaken) {
       machine_.pause();  // waits of the machine throw by now
     }
@@ -202,7 +210,7 @@ class FlatCombining {
   const bool combine_;
   Word* lock_;
   Slot* slots_;
-  // The running batch; under the lock.
+  // The running batch; protected by the lock.
   std::array<int, kMaxThreads> taken_{};
   size_t taken_count_ = 0;
 };

@@ -7,13 +7,15 @@
 
 namespace holdfast {
 
-/// Where readers announce themselves to a writer: one counter per machine thread, two cache lines
-/// apart, so that readers never write a line another reader writes. (Romulus 5.2; C-RW-WP calls it
-/// the read indicator.)
+/// Counters by which readers announce themselves to a writer: one per machine thread, two cache
+/// lines apart, so that no reader writes a line that another reader writes. (Romulus 5.2; C-RW-WP
+/// calls it the read indicator.)
 ///
-/// A counter is odd while its thread is inside. A flag would do for safety; a counter lets the
-/// writer tell "still the same visit" from "left and came back", so that it waits for each reader
-/// at most once however often readers return.
+/// A counter is odd while its thread is inside. A flag would be safe as well. A counter also
+/// distinguishes the same visit from a later one, so the writer waits for each reader at most once,
+/// however often the reader returns.
+///
+/// Thread safety: a thread changes only its own counter; one writer at a time waits.
 template <class M>
 class ReadIndicator {
  public:
@@ -21,30 +23,30 @@ class ReadIndicator {
       : machine_(machine),
         slots_(make_array<Slot>(machine, static_cast<size_t>(machine.slots()))) {}
 
-  /// The store-load fence of a read-only transaction: whatever the caller loads from the writer's
-  /// variables after this is loaded after the arrival is visible.
+  /// Arrives with a store-load fence: the caller's later loads of the writer's variables come after
+  /// the arrival is visible.
   void arrive(int slot) {
     auto& visits = slots_[slot].visits;
-    // Relaxed: only this thread writes its counter.
+    // Relaxed load: only this thread writes its counter.
     visits.store(visits.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
   }
 
-  /// The same without the fence: the caller sees to it.
+  /// Arrives without the fence, which the caller executes. Relaxed for that reason.
   void arrive_unfenced(int slot) {
     auto& visits = slots_[slot].visits;
     visits.store(visits.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
-  /// Release: the visitor's loads stand before it, so a writer that sees the counter even may
-  /// overwrite what was read.
+  /// Release: a writer that sees the counter even may overwrite the values the reader has loaded.
   void depart(int slot) {
     auto& visits = slots_[slot].visits;
+    // Relaxed load: as in arrive().
     visits.store(visits.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
 
-  /// Waits until everybody who is inside now has left. The caller has stored, sequentially
-  /// consistently, the variable that turns newcomers away: a visit this scan does not see arrived
-  /// after that store and so sees it.
+  /// Waits until every reader that is inside now has left. Before, the caller has stored,
+  /// sequentially consistently, the variable that turns new readers away. A reader that this scan
+  /// misses has arrived after that store, and so sees it.
   void wait_for_present() {
     const int active = machine_.active_slots();
     for (int i = 0; i < active; ++i) {

@@ -9,17 +9,17 @@
 
 namespace holdfast {
 
-/// A place in a StoreLog to come back to; by default its beginning.
+/// A position in a StoreLog to return to; by default its beginning.
 struct LogMark {
   size_t entries = 0;
   size_t words = 0;
   uint64_t bytes = 0;
 };
 
-/// A volatile log of stores to a data region: where, how long, and what was there before. Serves
-/// two ends: which ranges to copy or write back at commit, and how to undo a body that throws.
+/// A volatile log of stores to a data region: place, length, and old bytes. It tells which ranges
+/// to copy or write back at commit, and undoes the stores of a body that throws.
 ///
-/// Used by one thread at a time. Keeps its memory between transactions, so that logging does not
+/// For one thread at a time. Keeps its memory between transactions, so that logging does not
 /// allocate.
 template <class M>
 class StoreLog {
@@ -27,8 +27,8 @@ class StoreLog {
   struct Entry {
     uint64_t offset;
     uint64_t bytes;
-    uint64_t before;  // up to 8 bytes: the old bytes themselves; more: where in before_ they start
-    uint64_t after;   // whole words: what is there now, once remember_words() has run
+    uint64_t before;  // up to 8 bytes: the old bytes; more: index in before_ where they start
+    uint64_t after;   // whole words: the new value, once remember_words() has run
 
     bool whole_word() const { return bytes == sizeof(uint64_t) && offset % sizeof(uint64_t) == 0; }
   };
@@ -37,7 +37,7 @@ class StoreLog {
   /// Bytes stored, over all entries.
   uint64_t bytes() const { return bytes_; }
 
-  /// Before `n` <= 8 bytes at `offset`, now `before`, are stored over.
+  /// Call before a store to `n` <= 8 bytes at `offset`, whose old content is `before`.
   void append_word(uint64_t offset, uint64_t n, uint64_t before) {
     if (count_ == room_) [[unlikely]] {
       grow();
@@ -46,7 +46,7 @@ class StoreLog {
     bytes_ += n;
   }
 
-  /// Before any n > 0 bytes of `data` at `offset` are stored over.
+  /// Call before a store to any n > 0 bytes of `data` at `offset`.
   void append_range(const std::byte* data, uint64_t offset, uint64_t n) {
     if (n <= sizeof(uint64_t)) {
       uint64_t before = 0;
@@ -54,7 +54,7 @@ class StoreLog {
       append_word(offset, n, before);
       return;
     }
-    // Saved at the same place within a word as in the data, so that copying is word by word.
+    // Saved at the same position within a word as in the data, so that copies go word by word.
     const size_t start = before_.size();
     const size_t shift = offset % sizeof(uint64_t);
     before_.resize(start + (shift + n + sizeof(uint64_t) - 1) / sizeof(uint64_t));
@@ -62,7 +62,7 @@ class StoreLog {
     append_word(offset, n, start);
   }
 
-  /// Puts the old bytes back into `data` for everything logged since `mark`, last store first.
+  /// Restores the old bytes in `data` of all stores since `mark`, last store first.
   void restore(const LogMark& mark, std::byte* data) {
     for (size_t i = count_; i-- > mark.entries;) {
       const Entry& e = entries_[i];
@@ -80,7 +80,7 @@ class StoreLog {
     bytes_ = mark.bytes;
   }
 
-  /// Keeps the words as they are in `data` now. Reading them again later may be slow: a
+  /// Keeps the current words of `data`. Reading them again later may be slow, because a
   /// written-back line need not stay in the cache.
   void remember_words(const std::byte* data) {
     for (size_t i = 0; i < count_; ++i) {
@@ -91,7 +91,7 @@ class StoreLog {
     }
   }
 
-  /// Brings `to` up to date with `from` after remember_words(from).
+  /// Copies all logged stores from `from` to `to`, after remember_words(from).
   void copy(std::byte* to, const std::byte* from) const {
     for (size_t i = 0; i < count_; ++i) {
       const Entry& e = entries_[i];
@@ -103,7 +103,7 @@ class StoreLog {
     }
   }
 
-  /// visit(offset, bytes) for every store since `mark`, in order.
+  /// Calls visit(offset, bytes) for every store since `mark`, in order.
   template <class F>
   void for_each(const LogMark& mark, F&& visit) const {
     for (size_t i = mark.entries; i < count_; ++i) {

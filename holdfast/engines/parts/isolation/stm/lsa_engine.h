@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What engines over the lazy snapshot algorithm share: everything but what a commit does.
+// The frame of engines over the lazy snapshot algorithm: everything except the commit.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,12 @@
 
 namespace holdfast {
 
-/// Derived: commit, which also gives the stripes up, and before_answer, as SoftwareEngine says.
+/// The frame; see Engine in engine.h for the contract. Derived adds commit(), which also releases
+/// the stripes, and before_answer(); both as for SoftwareEngine.
 ///
-/// Read-only transactions keep no read set, as in TinySTM, and so cannot extend their snapshot:
-/// they begin anew when they come upon something newer. After `untracked_reads` attempts they do
-/// keep one.
+/// Read-only transactions keep no read set, as in TinySTM, so they cannot extend their snapshot.
+/// They restart when they meet a newer version. After `untracked_reads` attempts they keep a read
+/// set.
 template <class M, class Derived>
 class LsaEngine : public SoftwareEngine<M, LsaEngine<M, Derived>, LsaThread<M>, RightOfWay<M>> {
   using Base = SoftwareEngine<M, LsaEngine<M, Derived>, LsaThread<M>, RightOfWay<M>>;

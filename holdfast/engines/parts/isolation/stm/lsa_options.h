@@ -9,7 +9,7 @@ namespace holdfast {
 
 /// Options of engines over the lazy snapshot algorithm.
 struct LsaOptions {
-  uint64_t locks = uint64_t{1} << 20;  ///< words of the ownership table: upstream's default
+  uint64_t locks = uint64_t{1} << 20;  ///< words of the ownership table; TinySTM's default
   uint64_t patience = 64;              ///< aborts before a transaction takes the right of way
   uint64_t untracked_reads = 2;        ///< attempts of a read-only transaction without a read set
 
@@ -26,7 +26,7 @@ inline constexpr OptionInfo kUntrackedReadsOption = {
     "attempts of a read-only transaction without a read set, 0 to 1000000; 0: as the artefact of "
     "FUR runs stocklevel"};
 
-/// `locks` and `patience`, which software engines of other kinds have as well.
+/// Parse `locks` and `patience`, which other software engines have as well.
 Result<uint64_t> parse_locks(const Options& options);
 Result<uint64_t> parse_patience(const Options& options);
 

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One thread's transaction under the lazy snapshot algorithm (Riegel, Felber, Fetzer, DISC 2006) as
-// TinySTM has it: stripes carry versions, a transaction sees the state at a time of the version
-// clock and may move that time forward while what it has read stays as it was; stripes are owned
-// from the first store on, values are kept apart until commit.
+// One thread's transaction under the lazy snapshot algorithm (Riegel, Felber, Fetzer, DISC 2006),
+// as TinySTM implements it.
+//
+// Stripes carry versions. A transaction sees the state at one time of the version clock. It may
+// move that time forward as long as the stripes it has read are unchanged. It owns a stripe from
+// its first store there on, and keeps the stored values in its write set until commit.
 //
 //   lock word   the version of the stripe, or kOwned | slot
 //
-// Opacity: every value returned was current at time `end`, so also transactions that will abort
-// only ever see the state of one moment.
+// Opacity: every value returned was current at time `end`. So a transaction that will abort also
+// sees only the state of one moment.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +24,7 @@
 
 namespace holdfast {
 
+/// The transaction, and the memory it keeps between transactions. For one thread.
 template <class M>
 class alignas(2 * kLineBytes) LsaThread : public SoftwareContext {
  public:
@@ -39,28 +42,29 @@ class alignas(2 * kLineBytes) LsaThread : public SoftwareContext {
   Backoff backoff;
   WriteSet writes;
 
-  /// `keeps_reads`: only then can the snapshot be extended, and the transaction store.
+  /// Begins an attempt. Only with `keeps_reads` can it extend its snapshot, and store.
   void begin(Mode new_mode, bool keeps_reads) {
     prepare_context(new_mode);
     keeps_reads_ = keeps_reads;
     newest_ = 0;
     reads_.clear();
     writes.clear();
-    // Acquire: whoever took a time up to this one owned its stripes before, and is seen to, or to
-    // have released them.
+    // Acquire: a committer with a time up to this one had taken ownership of its stripes before.
+    // This thread sees them owned, or released with the new version.
     end_ = clock_.now.load(std::memory_order_acquire);
   }
 
-  /// The newest version this transaction has loaded.
+  /// The newest version among the stripes this transaction has loaded from.
   uint64_t newest() const { return newest_; }
 
   template <class T>
   T load(const T* p) {
+    // Acquire: the version is loaded before the value.
     const Lock& lock = lock_of(p);
     const uint64_t seen = lock.load(std::memory_order_acquire);
-    if (seen <= end_) [[likely]] {  // so not owned either: that bit is the highest
-      // Acquire, and written back with release: who sees a new value also sees, at its second look,
-      // that the stripe was owned.
+    if (seen <= end_) [[likely]] {  // not owned either, because that bit is the highest
+      // Acquire, because write-back stores with release: if this load returns a new value, the
+      // second load of the lock finds the stripe owned or newer.
       const T value = M::load_acquire(p);
       if (unchanged(lock, seen)) [[likely]] {
         note(lock, seen);
@@ -76,6 +80,7 @@ class alignas(2 * kLineBytes) LsaThread : public SoftwareContext {
     auto* out = static_cast<std::byte*>(to);
     for_each_stripe(data, from, n, [&](const std::byte* piece, size_t bytes) {
       const Lock& lock = lock_of(piece);
+      // Acquire: the version is loaded before the values.
       const uint64_t seen = lock.load(std::memory_order_acquire);
       bool done = false;
       if (seen <= end_) [[likely]] {
@@ -103,29 +108,30 @@ class alignas(2 * kLineBytes) LsaThread : public SoftwareContext {
     stored_bytes += n;
   }
 
-  void promote(const void* /*p*/, size_t /*n*/) {}  // what is read is validated
+  void promote(const void* /*p*/, size_t /*n*/) {}  // validation covers all reads
 
-  // ---- for the engine, between the body and the next attempt
+  // ---- For the engine, between the body and the next attempt.
 
-  /// The time of this commit. Everybody who takes a later one sees the stripes owned.
+  /// Takes the time of this commit. A transaction with a later snapshot sees the stripes owned.
   uint64_t take_time() { return clock_.now.fetch_add(1) + 1; }
 
-  /// Whether what was read is still what it was, at the time this commit takes.
+  /// True if all stripes read are unchanged at `time`, the time that this commit has taken.
   bool still_valid(uint64_t time) const { return end_ == time - 1 || valid(); }
 
-  /// Stores everything in place. The stripes are owned.
+  /// Stores the write set in place. The stripes are owned. Release: pairs with load(), see there.
   void write_back() {
     for (const WriteSet::Entry& e : writes.entries()) {
       M::store_release(e.word, value_of(e));
     }
   }
 
-  /// What the word will hold. Its stripe is owned: the bytes around a short store stay as they are.
+  /// The word's value after the transaction. Its stripe is owned, so the bytes around a short store
+  /// do not change meanwhile.
   static uint64_t value_of(const WriteSet::Entry& e) {
     return e.whole() ? e.value : e.over(M::load(e.word));
   }
 
-  /// Gives the stripes up with a new version. Release: whoever sees it sees the data.
+  /// Releases the stripes with a new version. Release: a reader of the version sees the data.
   void release(uint64_t version) {
     for (const Held& held : held_) {
       held.lock->store(version, std::memory_order_release);
@@ -133,7 +139,7 @@ class alignas(2 * kLineBytes) LsaThread : public SoftwareContext {
     held_.clear();
   }
 
-  /// Gives the stripes up as they were.
+  /// Releases the stripes with their old versions. Release: as above.
   void release_unchanged() {
     for (const Held& held : held_) {
       held.lock->store(held.version, std::memory_order_release);
@@ -150,14 +156,14 @@ class alignas(2 * kLineBytes) LsaThread : public SoftwareContext {
   };
   struct Held {
     Lock* lock;
-    uint64_t version;  ///< before
+    uint64_t version;  ///< before the transaction owned it
   };
 
   Lock& lock_of(const void* p) const {
     return table_.of(static_cast<uint64_t>(static_cast<const std::byte*>(p) - data));
   }
 
-  /// The second look. Relaxed: the acquiring load of the value keeps it behind.
+  /// The second load of the lock. Relaxed: the acquire load of the value keeps it behind that.
   bool unchanged(const Lock& lock, uint64_t seen) const {
     return lock.load(std::memory_order_relaxed) == seen ||
            machine_.skips(Site{"lsa.read.second_look"});
@@ -170,6 +176,7 @@ class alignas(2 * kLineBytes) LsaThread : public SoftwareContext {
     }
   }
 
+  /// Acquire, each load: the second load of the lock stays behind them.
   static void copy_out(std::byte* to, const void* from, size_t n) {
     for_each_word(from, n, [&](const uint64_t* word, size_t shift, size_t bytes, uint64_t) {
       const uint64_t value = M::load_acquire(word);
@@ -178,7 +185,7 @@ class alignas(2 * kLineBytes) LsaThread : public SoftwareContext {
     });
   }
 
-  /// [from, from + n) lies in one stripe, which is owned, too new, or was changing a moment ago.
+  /// Loads [from, from + n), which lies in one stripe that is owned, too new, or has just changed.
   [[gnu::noinline]] void load_slowly(void* to, const void* from, size_t n) {
     auto* const out = static_cast<std::byte*>(to);
     const Lock& lock = lock_of(from);
@@ -187,6 +194,7 @@ class alignas(2 * kLineBytes) LsaThread : public SoftwareContext {
         copy_out(out, from, n);
         return;
       }
+      // Acquire: the version is loaded before the values.
       const uint64_t seen = lock.load(std::memory_order_acquire);
       if (seen == mine_) {
         copy_own(out, from, n);
@@ -206,7 +214,7 @@ class alignas(2 * kLineBytes) LsaThread : public SoftwareContext {
     }
   }
 
-  /// From a stripe that is owned by this transaction.
+  /// Loads from a stripe that this transaction owns.
   void copy_own(std::byte* to, const void* from, size_t n) {
     for_each_word(from, n, [&](uint64_t* word, size_t shift, size_t bytes, uint64_t) {
       const WriteSet::Entry* const entry = writes.find(word);
@@ -218,25 +226,27 @@ class alignas(2 * kLineBytes) LsaThread : public SoftwareContext {
 
   void put(uint64_t* word, uint64_t bits, uint64_t mask) {
     Lock& lock = lock_of(word);
-    // Relaxed: that it is owned by this thread is something only this thread does.
+    // Relaxed: only this thread stores `mine_` there, and it sees its own store.
     if (lock.load(std::memory_order_relaxed) != mine_ && !own(lock)) {
       return;
     }
     writes.put(word, bits, mask);
   }
 
-  /// Owns the stripe, of a version within the snapshot. False: doomed already.
+  /// Takes ownership of the stripe, whose version must be within the snapshot. Returns false if the
+  /// transaction is doomed already.
   bool own(Lock& lock) {
     if (doomed) {
       return false;
     }
     for (;;) {
+      // No order is relied on: the compare-exchange below repeats the load.
       uint64_t seen = lock.load(std::memory_order_acquire);
       if ((seen & kOwned) != 0) {
         doom();
       }
-      // Newer than the snapshot: other words of the stripe could be loaded from now on without a
-      // look at its version.
+      // The version is newer than the snapshot. Once the stripe is owned, its other words are
+      // loaded without a check of the version, so the snapshot must include it.
       if (seen > end_ && !extend()) {
         doom();
       }
@@ -247,12 +257,13 @@ class alignas(2 * kLineBytes) LsaThread : public SoftwareContext {
     }
   }
 
-  /// Moves the snapshot to now, if nothing that was read has changed since.
+  /// Moves the snapshot to the current time. Returns false if a stripe that was read has changed.
   bool extend() {
     if (machine_.skips(Site{"lsa.extend"})) {
       return true;
     }
-    const uint64_t now = clock_.now.load(std::memory_order_acquire);  // before the looks
+    // Acquire, and before valid(): the loads of the locks come after it, as in begin().
+    const uint64_t now = clock_.now.load(std::memory_order_acquire);
     if (!keeps_reads_ || !valid()) {
       return false;
     }
@@ -260,13 +271,15 @@ class alignas(2 * kLineBytes) LsaThread : public SoftwareContext {
     return true;
   }
 
-  /// A stripe that is owned by this transaction has the version it was read with: own() lets no
-  /// version in that is newer than the snapshot, and all read ones are the newest within it.
+  /// True if all stripes read still have their versions. For a stripe that this transaction owns
+  /// that holds by itself: own() admits no version newer than the snapshot, and the version read is
+  /// the newest within it.
   bool valid() const {
     if (machine_.skips(Site{"lsa.validate"})) {
       return true;
     }
     for (const Read& read : reads_) {
+      // Acquire: later loads of data come after this check.
       const uint64_t seen = read.lock->load(std::memory_order_acquire);
       if (seen != read.version && seen != mine_) {
         return false;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What engines with transactions in software share: attempts until one commits, and who is told
-// what. What a transaction is, what its commit does and who gives way to whom is theirs.
+// The frame of engines with software transactions: it repeats attempts until one commits, and
+// delivers results and exceptions. The engine defines the transaction, its commit, and the order
+// among conflicting transactions.
 #pragma once
 
 #include <memory>
@@ -13,19 +14,22 @@
 
 namespace holdfast {
 
-/// Thread: a SoftwareContext with
+/// The frame; see Engine in engine.h for the contract.
+///
+/// Thread is a SoftwareContext with
 ///   writes, backoff          its write set; its Backoff
-///   release_unchanged()      gives up what an attempt that stored nothing has taken
-/// Way: RightOfWay, or what has a Claim like it.
-/// Derived:
+///   release_unchanged()      releases everything that an attempt has taken without storing
+/// Way is RightOfWay, or a class with a Claim like it.
+/// Derived has
 ///   void begin(Thread& t, Context::Mode mode, uint64_t aborts)
-///                            an attempt, after so many that were aborted
-///   bool commit(Thread& t)   publishes t.writes, which are not empty, and gives up what it has
-///                            taken. False: what was read is no longer valid; nothing has changed.
-///                            Throws Error for what cannot be committed, MediumFailure.
+///                            begins an attempt; `aborts` attempts were aborted before
+///   bool commit(Thread& t)   publishes t.writes, which are not empty, and releases everything it
+///                            has taken. Returns false, changing nothing, if a value read has
+///                            changed. Throws Error for a transaction that cannot be committed, and
+///                            MediumFailure.
 ///   void before_answer(const Thread& t)
-///                            before the caller learns what a transaction that stored nothing, or
-///                            failed, has read
+///                            called for a transaction that stored nothing, or failed, before its
+///                            caller gets values it has read
 template <class M, class Derived, class Thread, class Way>
 class SoftwareEngine : public SoftwareAccess<M, Thread> {
  public:
@@ -76,7 +80,7 @@ class SoftwareEngine : public SoftwareAccess<M, Thread> {
  protected:
   ~SoftwareEngine() = default;
 
-  /// That of the next slot.
+  /// Adds the thread of the next slot.
   void add_thread(std::unique_ptr<Thread> thread, const Regions& regions) {
     thread->data = regions.data;
     thread->capacity = regions.capacity;
@@ -97,7 +101,7 @@ class SoftwareEngine : public SoftwareAccess<M, Thread> {
 
  private:
   friend Derived;
-  /// `way`: what Way takes beside the machine. The derived class adds the threads.
+  /// `way`: arguments of Way besides the machine. The derived class adds the threads.
   template <class... WayArguments>
   explicit SoftwareEngine(M& machine, WayArguments... way)
       : machine_(machine), way_(machine, way...), statistics_(machine) {}
@@ -106,13 +110,13 @@ class SoftwareEngine : public SoftwareAccess<M, Thread> {
 
   Derived& derived() { return static_cast<Derived&>(*this); }
 
-  /// False: to be tried again.
+  /// Returns false if the attempt must be repeated.
   bool finish_update(Thread& t, const std::exception_ptr& failure) {
     if (t.doomed) {
       return false;
     }
     if (failure) [[unlikely]] {
-      // What the body has seen was consistent, and the exception tells of it.
+      // The body has read a consistent state, and the exception may reveal it.
       t.release_unchanged();
       derived().before_answer(t);
       fail(t, failure);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What transactions in software have in common, whatever their algorithm: a context that may be
-// doomed, the way from a Field to it, running a body, and who gives way to whom.
+// Isolation by software transactions: a context that may be doomed, the path from a Field to it,
+// and the order among conflicting transactions. It does not depend on the algorithm.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@
 
 namespace holdfast {
 
-/// A transaction that finds itself in conflict throws TransactionAbort out of its body. On the way
-/// the body's destructors may still load and store, and a `catch (...)` may even go on: so it
-/// remembers. Once doomed, nothing it loads needs to be consistent, its stores are dropped, and it
-/// never commits.
+/// A transaction's context that remembers whether it is doomed. A transaction that detects a
+/// conflict throws TransactionAbort out of its body. Meanwhile the body's destructors may still
+/// load and store, and a `catch (...)` may even continue. Once doomed, its loads need not be
+/// consistent, its stores are dropped, and it never commits.
 struct SoftwareContext : Context {
   bool doomed = false;
   uint64_t stored_bytes = 0;  ///< by the body
@@ -35,8 +35,8 @@ struct SoftwareContext : Context {
   }
 };
 
-/// Between two attempts. Throws MediumFailure: what the transaction ran into may be owned by one
-/// that found the medium failed, and will never let go.
+/// Pauses between two attempts. Throws MediumFailure on a failed medium: the stripe that caused the
+/// conflict may belong to a transaction that failed with the medium and never releases it.
 template <class M>
 void back_off(M& machine, Backoff& backoff, uint64_t aborts) {
   if (machine.failed()) {
@@ -46,16 +46,18 @@ void back_off(M& machine, Backoff& backoff, uint64_t aborts) {
   backoff.pause(machine, aborts);
 }
 
-/// Keeps a transaction from losing for ever. One that has aborted `patience` times takes the right
-/// of way, and nobody begins another attempt until it has committed. The attempts that are running
-/// then can cost it one more abort each; after that it is alone. Who waits holds nothing.
+/// Guarantees progress. A transaction that has aborted `patience` times takes the right of way. No
+/// thread begins another attempt until it has committed. Attempts that are already running can each
+/// cost it one more abort; after that it is alone. A waiting thread holds nothing.
+///
+/// Thread safety: any number of Claims, each used by one thread.
 template <class M>
 class RightOfWay {
  public:
   RightOfWay(M& machine, uint64_t patience)
       : machine_(machine), patience_(patience), lock_(machine) {}
 
-  /// One transaction, over all its attempts.
+  /// One transaction, over all its attempts. Releases the right of way at its end.
   class Claim {
    public:
     Claim(RightOfWay& way, Backoff& backoff) : way_(way), backoff_(backoff) {}
@@ -70,14 +72,14 @@ class RightOfWay {
     uint64_t aborts() const { return aborts_; }
     bool held() const { return held_; }
 
-    /// Before an attempt.
+    /// Call before an attempt.
     void await() {
       if (!held_) {
         way_.lock_.await_free();
       }
     }
 
-    /// After an attempt that was aborted and has cleaned up.
+    /// Call after an attempt that was aborted and has released everything.
     void aborted() {
       back_off(way_.machine_, backoff_, aborts_++);
       if (aborts_ == way_.patience_) {
@@ -100,8 +102,8 @@ class RightOfWay {
   GlobalLock<M> lock_;
 };
 
-/// In place of RightOfWay where nobody may wait for another: one that was aborted pauses, for a
-/// bounded time.
+/// Replaces RightOfWay in engines where no thread may wait for another. A thread whose attempt was
+/// aborted pauses for a bounded time.
 template <class M>
 class FreeForAll {
  public:
@@ -126,10 +128,10 @@ class FreeForAll {
   M& machine_;
 };
 
-/// The static part of an engine in software: finds the transaction in M::context(), which may also
-/// belong to another heap, and even to another engine: covers() needs only the common part of it.
+/// The static functions of a software engine. The transaction in M::context() may belong to another
+/// heap, or even to another engine; covers() needs only the common part of it.
 ///
-/// Thread: load<T>(p), load_range(to, from, n), store<T>(p, value), store_range(to, from, n),
+/// Thread has load<T>(p), load_range(to, from, n), store<T>(p, value), store_range(to, from, n) and
 /// promote(p, n).
 template <class M, class Thread>
 class SoftwareAccess {
@@ -137,7 +139,7 @@ class SoftwareAccess {
   template <class T>
   static T load(const T* p) {
     auto* const context = static_cast<Context*>(M::context());
-    // The first byte tells: no object lies half in a heap.
+    // The first byte decides: no object lies partly inside a heap.
     if (context == nullptr || !context->covers(p, 1)) [[unlikely]] {
       return M::load(p);
     }
@@ -169,7 +171,7 @@ class SoftwareAccess {
     }
   }
 
-  static void fresh(const void* /*p*/, size_t /*n*/) {}  // nothing is undone in place
+  static void fresh(const void* /*p*/, size_t /*n*/) {}  // of no use without undo in place
 
  private:
   static Thread* writing(const void* p, size_t n) {
