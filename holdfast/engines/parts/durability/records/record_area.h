@@ -17,21 +17,21 @@ inline constexpr OptionInfo kRecordsOption = {
     "transaction",
     "64"};
 
-/// `records`, rounded up to what fills a line of the longest kind.
+/// Parses `records` and rounds it up to whole lines of the longest machine line.
 Result<uint64_t> parse_records(const Options& options);
 
-/// What a transaction is told that stores to more words than there are records.
+/// Error for a transaction that stores to more words than there are records.
 Error too_few_records(uint64_t words, uint64_t records);
 
-/// Where things lie in the engine area of an engine with a RecordTable: a page with header and
-/// base, a line for each of `marks`, which mean what the engine likes, then the records.
+/// Layout of the engine area of an engine with a RecordTable: a page with header and base, a line
+/// for each of `marks`, whose meaning is the engine's, then the records.
 struct RecordArea {
   static constexpr size_t kBaseOffset = 2 * kLineBytes;
   static constexpr size_t kMarkBytes = 2 * kLineBytes;  ///< so that no two share a line anywhere
 
   RecordArea(uint64_t record_count, int mark_count);
 
-  /// What the header says: enough to notice other options, or another engine's bytes.
+  /// The header. A mismatch reveals other options, or another engine's bytes.
   AreaHeader header(uint64_t magic) const;
 
   uint64_t records;

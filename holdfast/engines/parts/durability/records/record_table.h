@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Records {main, back, number, place} beside the home, and which words have one. Common to Trinity
-// and Quadra, whose papers put such a record in the place of each word of the heap. Here a heap is
-// made of plain words, so the words that transactions store to get one from a table.
+// A table of records {main, back, number, place} beside the home, for words of the heap that
+// transactions have stored to. Common to Trinity and Quadra, whose papers put such a record in the
+// place of each word of the heap. Here a heap is made of plain words, so a word gets a record from
+// the table when a transaction first stores to it.
 //
-//   a word's durable value   as its record says, if it has one whose number is above `base`; else
-//                            what the home says
-//   store                    back := old, place, number, main := new: one line, so in this order
-//                            on the medium too. A word that has no record gets an unused one.
+//   a word's durable value   in its record if it has one whose number is above `base`, else in the
+//                            home
+//   store                    back := old, place, number, main := new. All are in one line, so they
+//                            reach the medium in this order too. A word that has no record gets an
+//                            unused one.
 //   empty                    when no record is left: all main -> home, pwb; pfence; base := newest
-//                            number, pwb; pfence: no word has a record
+//                            number, pwb; pfence; no word has a record
 //   recover                  every record above base: main or back, as the engine decides -> home,
 //                            pwb; pfence; base, pwb; pfence
 //
-// Recovery changes no record and moves base last, so a crash in between repeats it. Stores to a
-// word and to the list it is found in are made by whoever owns the word's stripe.
+// Recovery changes no record and moves base last, so recovery after a crash repeats it. Only the
+// owner of a word's stripe stores to the word's record, and to the list it is in.
 #pragma once
 
 #include <algorithm>
@@ -32,13 +34,17 @@
 
 namespace holdfast {
 
+/// The table.
+///
+/// Thread safety: in a commit, a slot's thread calls find() and claim() for stripes it owns, and
+/// take() for its slot. The other functions need that no commit is in progress.
 template <class M>
 class RecordTable {
  public:
   static constexpr uint64_t kNone = ~uint64_t{0};
 
-  /// Words of one of `stripes` are looked for in one list. A record's number is a transaction's,
-  /// with `low_bits` of the engine's below it.
+  /// All words of an entry of `stripes` share one list. A record's number is a transaction's
+  /// number, with `low_bits` bits below it for the engine.
   RecordTable(M& machine, const Regions& regions, const RecordArea& area, uint64_t magic,
               const Stripes& stripes, int low_bits)
       : machine_(machine),
@@ -62,9 +68,10 @@ class RecordTable {
   Status format();
   void grown(size_t bytes) { regions_.bytes = bytes; }
 
-  // ---- in a commit
+  // ---- In a commit.
 
-  /// The record of the word at `offset`, or kNone.
+  /// The record of the word at `offset`, or kNone. Relaxed loads: the caller owns the stripe, and
+  /// the former owner's release of it came before.
   uint64_t find(uint64_t offset) const {
     uint64_t next = heads_[stripes_.of(offset)].load(std::memory_order_relaxed);
     while (next != 0) {
@@ -77,7 +84,7 @@ class RecordTable {
     return kNone;
   }
 
-  /// Sees to it that `slot` has n unused records. False: there are too few.
+  /// Reserves n unused records for `slot`. Returns false if there are too few.
   bool take(int slot, uint64_t n) {
     auto& spare = spare_[static_cast<size_t>(slot)];
     while (spare.size() < n) {
@@ -92,13 +99,13 @@ class RecordTable {
     return true;
   }
 
-  /// Gives one of those to the word at `offset`, which has none.
+  /// Assigns a reserved record to the word at `offset`, which has none.
   uint64_t claim(int slot, uint64_t offset) {
     auto& spare = spare_[static_cast<size_t>(slot)];
     const uint64_t record = spare.back();
     spare.pop_back();
     Link& head = heads_[stripes_.of(offset)];
-    // Relaxed: whoever owned the stripe before has released it.
+    // Relaxed, all: the caller owns the stripe, and the former owner's release of it came before.
     const uint64_t next = head.load(std::memory_order_relaxed);
     links_[record].store((offset / sizeof(uint64_t) + 1) << kNextBits | next,
                          std::memory_order_relaxed);
@@ -112,21 +119,22 @@ class RecordTable {
   uint64_t* number(uint64_t record) const { return word(record, 2); }
   uint64_t* place(uint64_t record) const { return word(record, 3); }
 
-  // ---- when no commit is on its way
+  // ---- When no commit is in progress.
 
-  /// Brings all words home, so that no record is in use. No transaction up to `upto` will store to
-  /// one again. Returns the bytes stored.
+  /// Brings all words home, so that no record is in use. No transaction up to `upto` may still
+  /// store to one. Returns the bytes stored.
   uint64_t empty(uint64_t upto);
 
-  /// What recovery finds.
+  /// A record that recovery has found.
   struct Found {
     RecordWords words;
     uint64_t transaction = 0;
   };
-  /// All records above base, if header and records are such as an engine can have written. `newest`
-  /// gets the base. Changes nothing.
+  /// Collects all records above base, and stores the base in `newest`. Fails with Code::corrupt
+  /// unless header and records are valid. Changes nothing.
   Status scan(std::vector<Found>& found, uint64_t& newest);
-  /// Brings home main of those that are `committed`, and back of the others.
+  /// Brings home main of the records that are `committed`, and back of the others. Durable at
+  /// return.
   template <class F>
   void settle(const std::vector<Found>& found, uint64_t newest, F&& committed,
               RecoveryReport& report);
@@ -136,10 +144,10 @@ class RecordTable {
   struct alignas(2 * kLineBytes) Used {
     Link count{};
   };
-  static constexpr uint64_t kTaken = 4;  // at once: a line of the longest kind
+  static constexpr uint64_t kTaken = 4;  // reserved at once: a line of the longest kind
 
-  // A link: the word of the heap, plus 1, and below it the record that is next in the list, plus 1.
-  // 0: the record is of no word.
+  // A link: a word of the heap, plus 1; below it, the next record of the list, plus 1. 0: the
+  // record belongs to no word.
   static constexpr int kNextBits = 22;
   static constexpr uint64_t kNextMask = (uint64_t{1} << kNextBits) - 1;
   static_assert(kMostRecords < kNextMask && WordPlace::kBits + kNextBits < 64);
@@ -163,8 +171,8 @@ class RecordTable {
   const Stripes stripes_;
   Link* heads_;  // by stripe: the first record of its list, plus 1
   Link* links_;  // by record
-  Used* used_;   // records below this have been taken since the table was empty
-  std::vector<std::vector<uint64_t>> spare_;  // by slot: taken, and of no word yet
+  Used* used_;   // records below this have been reserved since the table was empty
+  std::vector<std::vector<uint64_t>> spare_;  // by slot: reserved, and assigned to no word yet
   HomeLines<M> lines_;                        // to be written back
 };
 

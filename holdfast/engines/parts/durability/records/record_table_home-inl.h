@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How RecordTable brings words home, while it runs and in recovery; included by record_table.h.
+// Brings words home from a RecordTable, in operation and in recovery; included by record_table.h.
 #pragma once
 
 namespace holdfast {
@@ -22,7 +22,7 @@ Status RecordTable<M>::format() {
 template <class M>
 uint64_t RecordTable<M>::empty(uint64_t upto) {
   const PhaseScope<M> scope(Phase::replay);
-  // Relaxed, all of it: nobody else uses the table now, and who did has been waited for.
+  // Relaxed, all: no other thread uses the table now, and the caller has waited for those that did.
   const uint64_t used = std::min(used_->count.load(std::memory_order_relaxed), size());
   uint64_t bytes = 0;
   for (uint64_t record = 0; record < used; ++record) {
@@ -38,8 +38,10 @@ uint64_t RecordTable<M>::empty(uint64_t upto) {
   }
   if (bytes != 0) {
     lines_.write_back(regions_.home, Site{"records.home"});
-    machine_.pfence(Site{"records.home.fence"});  // the home before base says that it is right
-    // Durable before a record is used again: what it said of another word would be gone.
+    // Separates the home from base: the home is durable before base covers it.
+    machine_.pfence(Site{"records.home.fence"});
+    // Base is durable before a record is reused, which would overwrite the value of its former
+    // word.
     persist_base(upto, Site{"records.base"}, Site{"records.base.fence"});
   }
   used_->count.store(0, std::memory_order_relaxed);
@@ -49,6 +51,7 @@ uint64_t RecordTable<M>::empty(uint64_t upto) {
   return bytes;
 }
 
+/// Stores base and makes it durable.
 template <class M>
 void RecordTable<M>::persist_base(uint64_t upto, Site site, Site fence) {
   M::store_release(base(), encode_tail(upto));
@@ -56,13 +59,13 @@ void RecordTable<M>::persist_base(uint64_t upto, Site site, Site fence) {
   machine_.pfence(fence);
 }
 
-/// What is wrong with a record, if anything.
+/// Describes the fault of an invalid record; empty if it is valid.
 template <class M>
 std::string RecordTable<M>::flaw(const Found& found) const {
   if (found.transaction >> kTailBits != 0) {
-    return "is of no transaction there can have been";
+    return "belongs to no possible transaction";
   }
-  return found.words.offset() < regions_.bytes ? "" : "is of a word outside the heap's data";
+  return found.words.offset() < regions_.bytes ? "" : "belongs to a word outside the heap's data";
 }
 
 template <class M>
@@ -75,7 +78,7 @@ Status RecordTable<M>::scan(std::vector<Found>& found, uint64_t& newest) {
   }
   newest = *base_found;
   const uint64_t from = machine_.skips(Site{"records.recover.base"}) ? 0 : newest;
-  // Many at once: on a simulated machine every access is an event of its own.
+  // Many at once, because on a simulated machine every access is a separate event.
   constexpr uint64_t kAtOnce = 64;
   std::array<RecordWords, kAtOnce> some;
   for (uint64_t first = 0; first < size(); first += kAtOnce) {
@@ -84,7 +87,7 @@ Status RecordTable<M>::scan(std::vector<Found>& found, uint64_t& newest) {
     for (uint64_t i = 0; i < n; ++i) {
       const Found one{some[i], some[i].number >> low_bits_};
       if (one.transaction <= from) {
-        continue;  // its word is home, or gave way to the one that is being stored
+        continue;  // its word is home, or a crash interrupted its reassignment to another word
       }
       if (const std::string wrong = flaw(one); !wrong.empty()) {
         return {Code::corrupt, "record " + std::to_string(first + i) + " " + wrong +
@@ -112,7 +115,7 @@ void RecordTable<M>::settle(const std::vector<Found>& found, uint64_t newest, F&
     const uint64_t offset = one.words.offset();
     M::store(reinterpret_cast<uint64_t*>(regions_.home + offset), value);
     if (!machine_.skips(Site{"records.recover.working_copy"})) {
-      // It was mapped before the home changed and need not show it.
+      // The working copy was mapped before the home changed, so it may lack this value.
       M::store(reinterpret_cast<uint64_t*>(regions_.data + offset), value);
     }
     lines_.add(offset);
@@ -129,7 +132,8 @@ void RecordTable<M>::settle(const std::vector<Found>& found, uint64_t newest, F&
                 " words home from their records, undid " + std::to_string(undone.size()) +
                 " unfinished transactions";
   lines_.write_back(regions_.home, Site{"records.recover.home"});
-  machine_.pfence(Site{"records.recover.home.fence"});  // durable before the records count no more
+  // Separates the home from base: the home is durable before base invalidates the records.
+  machine_.pfence(Site{"records.recover.home.fence"});
   persist_base(newest, Site{"records.recover.base.move"}, Site{"records.recover.base.fence"});
 }
 

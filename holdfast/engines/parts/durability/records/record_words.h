@@ -8,14 +8,14 @@
 
 namespace holdfast {
 
-/// A record of Trinity and Quadra as it stands on the medium: the value of one word of the heap,
-/// the one before it, and whose doing that was. It lies within one line, and stores to one line
+/// A record of Trinity and Quadra on the medium: the value of one word of the heap, its former
+/// value, and the transaction that stored it. It lies within one line, and stores to one line
 /// persist in program order.
 struct RecordWords {
   uint64_t main;    ///< the word's value
   uint64_t back;    ///< the value before the transaction `number`
-  uint64_t number;  ///< which transaction stored main; 0: none ever
-  uint64_t place;   ///< which word of the heap, and a tag
+  uint64_t number;  ///< of the transaction that stored main; 0: none ever
+  uint64_t place;   ///< the word's place in the heap, and a tag
 
   static constexpr size_t kBytes = 32;
 

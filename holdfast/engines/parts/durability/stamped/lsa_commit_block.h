@@ -6,7 +6,7 @@
 
 namespace holdfast {
 
-/// What a transaction that owns its stripes will store, as a block that waits for its time.
+/// Fills `block` with the stores of a transaction that owns its stripes. Sealing adds the time.
 template <class M>
 void lay_out(CommitBlock& block, const LsaThread<M>& t) {
   block.clear();

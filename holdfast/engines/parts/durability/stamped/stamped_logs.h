@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Logs of commit blocks, one per thread, whose order over all threads is that of their timestamps.
-// Common to engines whose commits take a time of a version clock while they own what they store to.
+// Logs of commit blocks, one per thread, which are ordered over all threads by their timestamps.
+// For engines whose commits take a time of a version clock while they own the stripes they change.
 //
-//   tail      one line per log: upto, start. Everything up to time `upto` is in the home, durably;
-//             the scan of the log begins at position `start`. Positions count bytes and never wrap.
-//   reclaim   oldest blocks of transactions that are complete -> home lines, pwb -> pfence ->
-//   tails,
-//             pwb -> pfence -> their space is free
-//   recover   from each start on, blocks up to the first that is none; those newer than the newest
-//             `upto`, in the order of their timestamps -> home, pwb -> pfence -> tails, pwb ->
-//             pfence -> what was none becomes empty, pwb -> pfence
+//   tail      one line per log: upto, start. Everything up to time `upto` is durable in the home;
+//             the log's scan begins at position `start`. Positions count bytes and never wrap.
+//   reclaim   oldest blocks of complete transactions -> home lines, pwb; pfence; tails, pwb;
+//             pfence; their space is free
+//   recover   from each start on, blocks up to the first invalid one; of these, blocks newer than
+//             the newest `upto`, in the order of their timestamps -> home, pwb; pfence; tails, pwb;
+//             pfence; the invalid ends become empty, pwb; pfence
 //
-// Why `upto`, and why its newest value counts for all logs: blocks are reclaimed in the order of
-// time, but the tails of several logs persist one by one. A block that is left in one log, although
-// a newer one of the same address is gone from another, must not be replayed over it. `upto` is
-// stored before `start` in the same line, so no log's scan begins behind a block that no `upto`
-// covers.
+// Why there is `upto`, and why its newest value counts for all logs. Blocks are reclaimed in the
+// order of time, but the tails of several logs persist one by one. One log may still have a block
+// while a newer block for the same address is gone from another log. Replay must not overwrite the
+// newer value. `upto` is stored before `start` in the same line. So no log's scan begins behind a
+// block that no `upto` covers.
 #pragma once
 
 #include <algorithm>
@@ -36,17 +35,21 @@
 
 namespace holdfast {
 
-/// A transaction's way through its log:
+/// The logs of one heap. A transaction calls, in this order,
 ///   make_room, announce, take a time, [write, pfence, store in place,] complete
+///
+/// Thread safety: a slot's functions are for that slot's thread; background() for any thread; the
+/// others while no transaction runs. A transaction is durable after the caller's pfence behind
+/// write(), if all earlier times are durable or may be missing (Gaps).
 template <class M>
 class StampedLogs {
  public:
   using Position = typename M::template Atomic<uint64_t>;
 
-  /// What recovery does where a time is missing.
+  /// Reaction of recovery to a missing time.
   enum class Gaps : uint8_t {
-    skip,  ///< that transaction was never visible
-    stop,  ///< what comes later may build on it
+    skip,  ///< that transaction was never visible: replay later ones
+    stop,  ///< later transactions may depend on it: discard them
   };
 
   StampedLogs(M& machine, const Regions& regions, const StampedLogsArea& area, uint64_t magic,
@@ -74,23 +77,25 @@ class StampedLogs {
   Status recover(RecoveryReport& report);
   void grown(size_t bytes) { regions_.bytes = bytes; }
 
-  // ---- the owner of a log, in a commit
+  // ---- For the owner of a log, in a commit.
 
-  /// Throws Error if the log could never hold so much.
+  /// Waits for room for a block. Throws Error if the log is too small for it.
   void make_room(int slot, size_t bytes);
 
-  /// From here to complete() or retract() nothing newer than now counts as complete. Relaxed: the
-  /// read-modify-write on the clock that follows releases it to whoever sees the time it takes.
+  /// From here to complete() or retract(), no later time counts as complete. Relaxed: the caller's
+  /// read-modify-write on the clock comes next and releases this store to every thread that sees
+  /// the time it takes.
   void announce(int slot) {
     owners_[slot].since.store(clock_.now.load(std::memory_order_relaxed) + 1,
                               std::memory_order_relaxed);
   }
-  /// The time it was: nobody needs to wait for an older one any more.
+  /// Narrows the announcement to the time taken: no thread waits for this one's older times any
+  /// more. Release: as in complete().
   void announce_time(int slot, uint64_t time) {
     owners_[slot].since.store(time, std::memory_order_release);
   }
 
-  /// Seals the block and puts it into the log; the caller fences.
+  /// Seals the block and writes it into the log. The caller fences.
   void write(int slot, CommitBlock& block, uint64_t time, Site site) {
     RedoLog<M>& log = redo_[static_cast<size_t>(slot)];
     block.seal(time, seed(slot, log.head()));
@@ -98,8 +103,8 @@ class StampedLogs {
     statistics_.at(slot).bytes_written += block.bytes();
   }
 
-  /// The block is durable, and what the engine does beside it is done. Release: whoever finds the
-  /// transaction complete sees its block and its stores.
+  /// Announces that the block is durable and the engine's other stores are done. Release: a thread
+  /// that finds the transaction complete sees its block and its stores.
   void complete(int slot, const CommitBlock& block) {
     RedoLog<M>& log = redo_[static_cast<size_t>(slot)];
     log.advance(block.bytes());
@@ -107,16 +112,17 @@ class StampedLogs {
     owners_[slot].since.store(0, std::memory_order_release);
   }
 
-  /// There is no block after all.
+  /// Takes the announcement back: there is no block.
   void retract(int slot) { owners_[slot].since.store(0, std::memory_order_release); }
 
-  /// Waits until every other transaction up to `time` is complete. Who calls saw `time` from one
-  /// whose read-modify-write on the clock came after those of all before it, and so sees what they
-  /// announced.
+  /// Waits until every other transaction up to `time` is complete. The caller has seen `time` from
+  /// a transaction whose read-modify-write on the clock came after those of all older ones. So it
+  /// sees their announcements.
   void await_complete(int self, uint64_t time, Site site) {
     const int n = machine_.skips(site) ? 0 : scan_end();
     for (int s = 0; s < n; ++s) {
       const Position& since = owners_[s].since;
+      // Acquire: pairs with complete().
       uint64_t seen = since.load(std::memory_order_acquire);
       while (s != self && seen != 0 && seen <= time) {
         seen = machine_.wait_while(since, seen);
@@ -124,9 +130,9 @@ class StampedLogs {
     }
   }
 
-  // ---- reclaiming
+  // ---- Reclaiming.
 
-  /// One turn of the background thread. False: there was nothing to do.
+  /// One round of the background thread. Returns false if there was nothing to do.
   bool background() {
     // Relaxed: only a hint.
     if (shared_->wanted.load(std::memory_order_relaxed) == 0 || !try_lock()) {
@@ -140,7 +146,7 @@ class StampedLogs {
     return found;
   }
 
-  /// Everything, when no transaction is running. False: one is.
+  /// Reclaims everything while no transaction is running. Returns false if one is.
   bool reclaim_all();
 
  private:
@@ -151,22 +157,23 @@ class StampedLogs {
     Position lock{};
     Position wanted{};
   };
-  /// Written by the owner of the log.
+  /// Stored to by the log's owner.
   struct alignas(2 * kLineBytes) Owner {
-    Position since{};  ///< at or below the time of the transaction in flight; 0: none
-    Position head{};   ///< complete blocks end here
+    Position since{};  ///< at most the time of the transaction in flight; 0: none
+    Position head{};   ///< end of the complete blocks
   };
-  /// Written by who reclaims.
+  /// Stored to by the thread that reclaims.
   struct alignas(2 * kLineBytes) Freed {
     Position position{};
   };
-  /// A walk over one log.
+  /// A position in a walk over one log, and the block there.
   struct Cursor {
     uint64_t position = 0;
     uint64_t end = 0;
-    uint64_t time = kNone;        ///< of the block there; kNone: there is none
-    std::vector<uint64_t> words;  ///< of the block there
+    uint64_t time = kNone;        ///< of the block; kNone: there is no block
+    std::vector<uint64_t> words;  ///< of the block
   };
+  /// Place of a block that recovery replays.
   struct Found {
     uint64_t time;
     int slot;
@@ -187,7 +194,7 @@ class StampedLogs {
     uint64_t expected = 0;
     return shared_->lock.compare_exchange(expected, 1);
   }
-  /// Release: the next holder sees this one's batch as done.
+  /// Release: the next holder sees this batch completed.
   void unlock() { shared_->lock.store(0, std::memory_order_release); }
 
   size_t reclaim(size_t limit);
@@ -218,7 +225,7 @@ class StampedLogs {
   Owner* owners_;
   Freed* freed_;
   std::vector<RedoLog<M>> redo_;
-  // Belong to the holder of the lock.
+  // Belong to the lock's holder.
   std::vector<Cursor> cursors_;
   std::vector<uint64_t> lines_;
 };

@@ -6,7 +6,7 @@
 namespace holdfast {
 namespace {
 
-/// Logs are cut to whole lines of the longest kind.
+/// A log's size is a multiple of the longest machine line.
 constexpr uint64_t kLogGrain = 2 * kLineBytes;
 
 size_t pages(size_t bytes) {

@@ -21,17 +21,17 @@ inline constexpr OptionInfo kStampedLogBytesOption = {
 inline constexpr OptionInfo kReclaimInBackgroundOption = {
     "background", "1", "1: reclaim log space in a thread of its own; 0: only when a log is full"};
 
-/// Where things lie in the engine area: one page with a header, a line per thread with the tail of
-/// its log, then the logs.
+/// Layout of the engine area: one page with a header, one line per thread with the tail of its log,
+/// then the logs.
 struct StampedLogsArea {
   static constexpr size_t kHeaderWords = 4;
 
   StampedLogsArea(const StampedLogOptions& options, int max_threads);
 
-  /// What the header says: enough to notice other options, or another engine's bytes.
+  /// The header's words. A mismatch reveals other options, or another engine's bytes.
   void header(uint64_t magic, uint64_t (&words)[kHeaderWords]) const;
 
-  int logs;  ///< the machine's main and background threads have slots as well
+  int logs;  ///< one per slot: the machine's main and background threads have slots as well
   uint64_t log_bytes;
   size_t tail_offset;
   size_t log_offset;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How StampedLogs get their space back; included by stamped_logs.h.
+// Reclaiming of log space; included by stamped_logs.h.
 #pragma once
 
 namespace holdfast {
@@ -15,8 +15,9 @@ void StampedLogs<M>::make_room(int slot, size_t bytes) {
   const RedoLog<M>& log = redo_[static_cast<size_t>(slot)];
   auto enough = [&] {
     const uint64_t free = log.free_bytes();
+    // Relaxed, both: `wanted` is only a hint.
     if (free < log.size() / 2 && shared_->wanted.load(std::memory_order_relaxed) == 0) {
-      shared_->wanted.store(1, std::memory_order_relaxed);  // only a hint
+      shared_->wanted.store(1, std::memory_order_relaxed);
     }
     return machine_.skips(Site{"logs.room"}) || free >= RedoLog<M>::taken(machine_, bytes);
   };
@@ -25,8 +26,8 @@ void StampedLogs<M>::make_room(int slot, size_t bytes) {
   }
   const PhaseScope<M> waiting(Phase::space_wait);
   while (!enough()) {
-    // The own blocks are all complete. Others that have announced themselves never wait for this
-    // thread, so what keeps its blocks from being the oldest ends.
+    // This thread's blocks are all complete. Transactions that have announced themselves never wait
+    // for this thread, so they end, and its blocks become the oldest.
     if (!try_lock()) {
       machine_.wait_while(shared_->lock, uint64_t{1});
       continue;
@@ -39,14 +40,15 @@ void StampedLogs<M>::make_room(int slot, size_t bytes) {
   }
 }
 
-/// Every transaction with a time up to this one is complete. Acquire, and the clock first: it was
-/// advanced by read-modify-writes, so whoever took a time up to the one seen here is seen to have
-/// announced itself before.
+/// The time up to which every transaction is complete. The clock is loaded first, with acquire, and
+/// advances by read-modify-writes. So this thread sees the announcement of every transaction with a
+/// time up to the loaded one.
 template <class M>
 uint64_t StampedLogs<M>::complete_until() const {
   uint64_t upto = clock_.now.load(std::memory_order_acquire);
   const int n = machine_.skips(Site{"logs.complete"}) ? 0 : scan_end();
   for (int s = 0; s < n; ++s) {
+    // Acquire: pairs with complete(), which stores a log's head first.
     const uint64_t since = owners_[s].since.load(std::memory_order_acquire);
     if (since != 0) {
       upto = std::min(upto, since - 1);
@@ -55,7 +57,8 @@ uint64_t StampedLogs<M>::complete_until() const {
   return upto;
 }
 
-/// Reads the block at the cursor, if there is one. `trusted`: every block up to the end is whole.
+/// Reads the block at the cursor, if there is one. `trusted`: every block up to the end is whole,
+/// so no checksum decides.
 template <class M>
 void StampedLogs<M>::look(Cursor& cursor, int slot, bool trusted) {
   cursor.time = kNone;
@@ -84,7 +87,7 @@ void StampedLogs<M>::step(Cursor& cursor, int slot, bool trusted) {
   look(cursor, slot, trusted);
 }
 
-/// The cursor at the block with the smallest time, or null.
+/// The cursor whose block has the smallest time, or null.
 template <class M>
 typename StampedLogs<M>::Cursor* StampedLogs<M>::oldest() {
   Cursor* first = nullptr;
@@ -96,14 +99,14 @@ typename StampedLogs<M>::Cursor* StampedLogs<M>::oldest() {
   return first;
 }
 
-/// Brings the oldest complete transactions home. Returns how many. The caller holds the lock.
+/// Brings the oldest complete transactions home. Returns their number. The caller holds the lock.
 template <class M>
 size_t StampedLogs<M>::reclaim(size_t limit) {
   const PhaseScope<M> scope(Phase::replay);
   const uint64_t upto = complete_until();
   for (int s = 0; s < area_.logs; ++s) {
     Cursor& cursor = cursors_[static_cast<size_t>(s)];
-    // Relaxed: only the holder of the lock writes it. Acquire: the blocks before it.
+    // Relaxed: only the lock's holder stores to it. Acquire: the blocks before the head are seen.
     cursor.position = freed_[s].position.load(std::memory_order_relaxed);
     cursor.end = owners_[s].head.load(std::memory_order_acquire);
     look(cursor, s, true);
@@ -124,10 +127,11 @@ size_t StampedLogs<M>::reclaim(size_t limit) {
     return 0;
   }
   write_back_lines(Site{"logs.home"});
-  machine_.pfence(Site{"logs.home.fence"});  // the home is durable before the tails say so
+  // Separates the home from the tails: the home is durable before the tails cover it.
+  machine_.pfence(Site{"logs.home.fence"});
   persist_tails(last, Site{"logs.tail"}, Site{"logs.tail.fence"});
   for (int s = 0; s < area_.logs; ++s) {
-    // Release: the owner may overwrite what was read here.
+    // Release: the owner may overwrite the space after this thread's loads from it.
     freed_[s].position.store(cursors_[static_cast<size_t>(s)].position, std::memory_order_release);
   }
   auto& counts = statistics_.at(machine_.self());
@@ -136,8 +140,8 @@ size_t StampedLogs<M>::reclaim(size_t limit) {
   return done;
 }
 
-/// Notes the home lines of a block, and stores its values there if they are not yet. Returns the
-/// bytes stored to the home.
+/// Collects the home lines of a block. If `store`, also stores its values there. Returns the bytes
+/// stored to the home.
 template <class M>
 uint64_t StampedLogs<M>::apply(const std::vector<uint64_t>& words, bool store,
                                bool to_working_copy) {
@@ -158,7 +162,7 @@ uint64_t StampedLogs<M>::apply(const std::vector<uint64_t>& words, bool store,
   return bytes;
 }
 
-/// Each line once, however many of the blocks touch it.
+/// Writes back each collected line once, even if several blocks touch it.
 template <class M>
 void StampedLogs<M>::write_back_lines(Site site) {
   std::sort(lines_.begin(), lines_.end());
@@ -169,14 +173,16 @@ void StampedLogs<M>::write_back_lines(Site site) {
   lines_.clear();
 }
 
-/// The tails of the logs whose cursor has moved.
+/// Stores the tails of the logs whose cursor has moved, durably.
 template <class M>
 void StampedLogs<M>::persist_tails(uint64_t upto, Site site, Site fence) {
   bool any = false;
   for (int s = 0; s < area_.logs; ++s) {
     const Cursor& cursor = cursors_[static_cast<size_t>(s)];
+    // Relaxed: only the lock's holder stores to it.
     if (cursor.position != freed_[s].position.load(std::memory_order_relaxed)) {
-      // In this order, which a line keeps: see the head of stamped_logs.h.
+      // Release, both: `upto` before `start`, an order that a line keeps on the medium
+      // (stamped_logs.h).
       M::store_release(&tail(s)[0], encode_tail(machine_.skips(Site{"logs.upto"}) ? 0 : upto));
       M::store_release(&tail(s)[1], encode_tail(cursor.position / kLineBytes));
       machine_.pwb(tail(s), site);
@@ -184,7 +190,8 @@ void StampedLogs<M>::persist_tails(uint64_t upto, Site site, Site fence) {
     }
   }
   if (any) {
-    machine_.pfence(fence);  // durable before anything behind them is overwritten
+    // Separates the tails from the reuse of the space before them.
+    machine_.pfence(fence);
   }
 }
 

@@ -19,7 +19,7 @@ Status StampedLogs<M>::format() {
   return {};
 }
 
-/// Whether a block's records lie in the heap's data.
+/// True if a block's records lie in the heap's data.
 template <class M>
 bool StampedLogs<M>::inside(const std::vector<uint64_t>& words) const {
   bool all = true;
@@ -29,8 +29,8 @@ bool StampedLogs<M>::inside(const std::vector<uint64_t>& words) const {
   return whole && all;
 }
 
-/// Finds the blocks to be replayed, oldest first, and leaves every cursor behind its log's last
-/// block. Changes nothing on the medium.
+/// Finds the blocks to replay, oldest first, and leaves every cursor behind its log's last block.
+/// Changes nothing on the medium.
 template <class M>
 Status StampedLogs<M>::scan(uint64_t& upto, std::vector<Found>& found) {
   upto = 0;
@@ -68,9 +68,10 @@ Status StampedLogs<M>::scan(uint64_t& upto, std::vector<Found>& found) {
   return {};
 }
 
-/// A block that was cut off must stay none. Were its first line left, the next block there might be
-/// cut off in turn, with just those lines on the medium that the old one lacks and that are the
-/// same in both: then a transaction that recovery has dropped would come back.
+/// Empties the position behind each log's last block, because a block that was cut off must stay
+/// invalid. Suppose its first line were left there. The next block at that place might be cut off
+/// as well, so that the medium gets exactly the lines that the old block lacks, while the others
+/// are equal in both. Then a transaction that recovery has dropped would come back.
 template <class M>
 void StampedLogs<M>::empty_ends() {
   bool any = false;
@@ -84,7 +85,8 @@ void StampedLogs<M>::empty_ends() {
     }
   }
   if (any) {
-    machine_.pfence(Site{"logs.recover.end.fence"});  // before another block is written there
+    // Separates the empty ends from new blocks at these places.
+    machine_.pfence(Site{"logs.recover.end.fence"});
   }
 }
 
@@ -103,9 +105,9 @@ Status StampedLogs<M>::recover(RecoveryReport& report) {
   if (Status status = scan(upto, found); !status.ok()) {
     return status;
   }
-  // From here on bytes change. The tails move last, so a crash in between repeats the same stores.
+  // Only stores from here on. The tails move last, so recovery after a crash repeats the stores.
   Cursor block;
-  // The working copy was mapped before the home changed and need not show it.
+  // The working copy was mapped before the home changed, so it may lack these values.
   const bool copies = !in_place() && !machine_.skips(Site{"logs.recover.working_copy"});
   for (const Found& f : found) {
     block.position = f.position;
@@ -119,10 +121,11 @@ Status StampedLogs<M>::recover(RecoveryReport& report) {
   report.text = "replayed " + std::to_string(found.size()) + " transactions from the logs";
   if (report.needed) {
     write_back_lines(Site{"logs.recover.home"});
-    machine_.pfence(Site{"logs.recover.home.fence"});  // the home before the tails
+    // Separates the home from the tails: the home is durable before the tails cover it.
+    machine_.pfence(Site{"logs.recover.home.fence"});
   }
   persist_tails(upto, Site{"logs.recover.tail"}, Site{"logs.recover.tail.fence"});
-  empty_ends();  // only now: where a log was full, that is the place of its oldest block
+  empty_ends();  // after the tails: in a full log, that place is the oldest block's
   for (int s = 0; s < area_.logs; ++s) {
     const uint64_t position = cursors_[static_cast<size_t>(s)].position;
     // Relaxed: no other thread runs yet.
