@@ -22,7 +22,7 @@
 #include "holdfast/base/checksum.h"
 #include "holdfast/base/random.h"
 #include "holdfast/engines/crafty/crafty_options.h"
-#include "holdfast/engines/parts/durability/replay/durability_markers.h"
+#include "holdfast/engines/parts/durability/replay/tail_word.h"
 
 namespace holdfast {
 

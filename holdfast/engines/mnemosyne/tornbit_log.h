@@ -7,7 +7,7 @@
 
 #include "holdfast/engines/mnemosyne/commit_record_log.h"
 #include "holdfast/engines/mnemosyne/torn_bits.h"
-#include "holdfast/engines/parts/durability/replay/durability_markers.h"
+#include "holdfast/engines/parts/durability/replay/tail_word.h"
 
 namespace holdfast::mnemosyne {
 

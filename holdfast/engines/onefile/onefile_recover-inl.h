@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "holdfast/engines/parts/durability/replay/durability_markers.h"
+#include "holdfast/engines/parts/durability/replay/tail_word.h"
 
 namespace holdfast {
 

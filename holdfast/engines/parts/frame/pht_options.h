@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "holdfast/engines/engine.h"
-#include "holdfast/engines/parts/durability/linked/linked_log_replayer.h"
+#include "holdfast/engines/parts/durability/linked/replay_order.h"
 
 namespace holdfast {
 

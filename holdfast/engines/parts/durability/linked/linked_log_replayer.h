@@ -33,14 +33,12 @@
 #include "holdfast/engines/engine.h"
 #include "holdfast/engines/parts/basics/slot_statistics.h"
 #include "holdfast/engines/parts/durability/linked/linked_log.h"
+#include "holdfast/engines/parts/durability/linked/replay_order.h"
 #include "holdfast/engines/parts/durability/linked/replay_table.h"
 #include "holdfast/engines/parts/durability/linked/replay_turn.h"
 #include "holdfast/engines/parts/durability/replay/sharded_replay.h"
 
 namespace holdfast {
-
-/// How the replayer finds the next transaction: see above.
-enum class ReplayOrder : uint8_t { links, scan };
 
 /// Thread safety: any thread may call the functions that replay; ReplayTurn admits one at a time.
 /// recover() and format() need all other threads to be out. Replayed transactions are durable in

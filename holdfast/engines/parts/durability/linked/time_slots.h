@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "holdfast/engines/parts/durability/linked/linked_log.h"
+#include "holdfast/engines/parts/durability/linked/linked_record.h"
 #include "holdfast/machine/machine.h"
 
 namespace holdfast {

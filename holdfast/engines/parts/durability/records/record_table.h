@@ -30,7 +30,7 @@
 #include "holdfast/engines/parts/basics/ownership_table.h"
 #include "holdfast/engines/parts/durability/records/record_area.h"
 #include "holdfast/engines/parts/durability/records/record_words.h"
-#include "holdfast/engines/parts/durability/replay/durability_markers.h"
+#include "holdfast/engines/parts/durability/replay/tail_word.h"
 
 namespace holdfast {
 

@@ -8,7 +8,6 @@ constexpr int kThreadShift = 48;
 constexpr uint64_t kStartMask = (uint64_t{1} << kThreadShift) - 1;
 constexpr uint64_t kAborted = uint64_t{1} << 62;
 constexpr uint64_t kSalt = uint64_t{1} << 63;
-constexpr uint64_t kTailMask = (uint64_t{1} << kTailBits) - 1;
 
 constexpr uint64_t undo_shift(uint64_t x, int k) {
   uint64_t y = x;
@@ -27,10 +26,6 @@ constexpr uint64_t unmix64(uint64_t x) {
 }
 static_assert(unmix64(mix64(1)) == 1 &&
               unmix64(mix64(0xfedcba9876543210ULL)) == 0xfedcba9876543210ULL);
-
-uint64_t tail_check(uint64_t tail) {
-  return mix64(~tail) >> kTailBits;
-}
 
 }  // namespace
 
@@ -59,15 +54,6 @@ std::optional<DurabilityMarker> MarkerWords::decode() const {
   marker.bytes = extent & ~(kAborted | kSalt);
   marker.checksum = checksum;
   return marker;
-}
-
-uint64_t encode_tail(uint64_t tail) {
-  return tail_check(tail) << kTailBits | (tail & kTailMask);
-}
-
-std::optional<uint64_t> decode_tail(uint64_t word) {
-  const uint64_t tail = word & kTailMask;
-  return encode_tail(tail) == word ? std::optional(tail) : std::nullopt;
 }
 
 }  // namespace holdfast

@@ -53,13 +53,6 @@ struct MarkerWords {
   uint64_t hash() const { return mix64(place ^ mix64(extent ^ mix64(checksum))); }
 };
 
-/// The persistent word that says how far the log has been replayed. It contains its own check bits,
-/// because a wrong tail would silently lose transactions. It is one word, because it must change at
-/// once.
-inline constexpr int kTailBits = 52;  // 140 years of a million transactions a second
-uint64_t encode_tail(uint64_t tail);
-std::optional<uint64_t> decode_tail(uint64_t word);
-
 /// The array of markers. A thread writes only slots of numbers it owns; other functions may run
 /// beside that, except for_each_at_rest() and format().
 template <class M>

@@ -25,6 +25,7 @@
 #include "holdfast/engines/parts/durability/replay/redo_log.h"
 #include "holdfast/engines/parts/durability/replay/sharded_replay.h"
 #include "holdfast/engines/parts/durability/replay/state_array.h"
+#include "holdfast/engines/parts/durability/replay/tail_word.h"
 
 namespace holdfast {
 

@@ -25,7 +25,7 @@
 
 #include "holdfast/engines/engine.h"
 #include "holdfast/engines/parts/basics/log_replay.h"
-#include "holdfast/engines/parts/durability/replay/redo_log.h"
+#include "holdfast/engines/parts/durability/replay/redo_record.h"
 #include "holdfast/engines/parts/durability/replay/written_words.h"
 
 namespace holdfast {

@@ -6,7 +6,7 @@
 //   block     = checksum bytes record* end           words of 8 bytes
 //   checksum  of the words behind it, seeded with the block's place; never 0
 //   bytes     of the records
-//   record    as in redo_log.h: header, then the words to store there
+//   record    as in redo_record.h: header, then the words to store there
 //   end       1 << 63 | timestamp
 //
 // There is no separate commit record: the transaction has committed if the checksum is right. A
@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "holdfast/engines/parts/basics/write_set.h"
-#include "holdfast/engines/parts/durability/replay/redo_log.h"
+#include "holdfast/engines/parts/durability/replay/redo_record.h"
 
 namespace holdfast {
 

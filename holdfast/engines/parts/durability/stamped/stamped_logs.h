@@ -28,8 +28,8 @@
 #include "holdfast/engines/engine.h"
 #include "holdfast/engines/parts/basics/ownership_table.h"
 #include "holdfast/engines/parts/basics/slot_statistics.h"
-#include "holdfast/engines/parts/durability/replay/durability_markers.h"
 #include "holdfast/engines/parts/durability/replay/redo_log.h"
+#include "holdfast/engines/parts/durability/replay/tail_word.h"
 #include "holdfast/engines/parts/durability/stamped/commit_block.h"
 #include "holdfast/engines/parts/durability/stamped/stamped_logs_area.h"
 
