@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hardware makes transactions durable, software isolates them: one lock around tx_start, the body
-// and tx_commit. What the hardware does for atomicity is the machine's affair (its hardware
-// design), so this engine exists only for machines that have one: simulated ones.
+// Hardware durability: the hardware makes transactions durable, software isolates them with one
+// lock around tx_start, the body and tx_commit. The machine's hardware design guarantees atomicity,
+// so this engine exists only for machines with a design: simulated ones.
 //
+// Idea      The design makes transactions atomic and durable; the engine only isolates them.
 // Area      none.
 // Store     in place. No log, no pwb, no pfence.
-// Commit    tx_commit, which takes its place among the stores; then the lock is released, so that
-//           nobody sees what is not durable yet. With option wait=1 the thread waits until its
-//           stores, and the commit among them, have left for the caches: only then is it told.
-// Rollback  tx_abort: the design restores what was there before.
-// Recovery  nothing. The design has recovered before the program starts.
+// Commit    tx_commit, which takes its place among the stores; then release the lock, so that no
+//           other thread sees data before it is durable. With option wait=1 the thread returns only
+//           when its stores, and the commit among them, have left for the caches.
+// Rollback  tx_abort: the design restores the old values.
+// Recovery  none. The design has recovered before the program starts.
 // Persists  0 per update by software.
 // Reads     take the same lock.
 #pragma once
@@ -26,6 +27,7 @@
 
 namespace holdfast {
 
+/// The engine; see Engine in engine.h for the contract. Transactions run one at a time.
 template <class M>
   requires HardwareTransactions<M>
 class Hardware {
@@ -89,8 +91,8 @@ class Hardware {
     M::copy(to, from, n);
   }
 
-  static void promote(const void* /*p*/, size_t /*n*/) {}  // one lock: reads cannot be overtaken
-  static void fresh(const void* /*p*/, size_t /*n*/) {}    // hardware does not know
+  static void promote(const void* /*p*/, size_t /*n*/) {}  // one lock: no read becomes stale
+  static void fresh(const void* /*p*/, size_t /*n*/) {}    // the hardware has no use for it
 
   Statistics statistics() const { return statistics_.sum(); }
 
@@ -175,7 +177,9 @@ class Hardware {
     release(locks);
     if (update && waits_) {
       M::phase(Phase::data_flush);
-      machine_.fence(Site{"hw.commit.wait"});  // durable before anybody is told of the commit
+      // Separates the stores and the commit from the return: they are durable before the caller
+      // knows of the commit.
+      machine_.fence(Site{"hw.commit.wait"});
     }
   }
 

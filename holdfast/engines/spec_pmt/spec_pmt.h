@@ -1,31 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SpecPMT: Speculative Logging for Resolving Crash Consistency Overhead of Persistent Memory (Ye,
-// Xu, Shen, Liao, Jin, Solihin, ASPLOS 2023), its software logging over TinySTM, as FUR (EuroSys
-// 2026, section 4) compares itself with.
+// Xu, Shen, Liao, Jin, Solihin, ASPLOS 2023): its software logging over TinySTM, the combination
+// that FUR (EuroSys 2026, section 4) compares itself with.
 //
-// Idea      Log the new values; one fence makes log and commit durable together. Data lines are not
-//           flushed when a transaction commits: the newest committed record of an address restores
-//           it after a crash.
-// Area      header | tails | one circular log of commit blocks per thread (common/stamped_logs.h)
-// Isolation TinySTM (common/lsa_thread.h), on the persistent data themselves.
+// Idea      Log the new values; one fence makes log and commit durable together. A commit does not
+//           flush data lines: after a crash, the newest committed record of an address restores it.
+// Area      header | tails | one circular log of commit blocks per thread (stamped_logs.h)
+// Isolation TinySTM (lsa_thread.h), on the persistent data itself.
 // Commit    stripes owned; time := ++clock; validate; block {checksum, records, end with time},
-//           pwb; pfence; store in place; give the stripes up.
+//           pwb; pfence; store in place; release the stripes.
 // Recovery  blocks of all logs in the order of time -> data, pwb; pfence; tails; pfence.
-// Reclaim   in the background, or by whoever finds its log full: data lines of the oldest blocks,
-//           pwb; pfence; tails, pwb; pfence.
-// Persists  ceil(block / line) pwb and 1 pfence per update; none per read: what is visible is
-//           durable.
+// Reclaim   in the background, or in a thread that finds its log full: data lines of the oldest
+//           blocks, pwb; pfence; tails, pwb; pfence.
+// Persists  ceil(block / line) pwb and 1 pfence per update; none per read: visible data is durable.
 //
 // Differences from the paper
-//  - Stores in place wait for the block to be durable. SpecPMT stores first and logs right after,
-//    so that the first store ever to an address needs its old value in a log, and so do those of
-//    transactions that abort. Over a write-back TM the values are held back anyway; that makes it
-//    redo logging with lazy write-back. FUR's artefact does the same.
-//  - FUR's artefact appends the block after the TM's commit, when the stripes have been given up:
-//    others read what may be lost, and times may contradict the order of the commits. Here the
-//    block is durable first. Nor do read-only transactions take times or log.
-//  - Space is reclaimed in the order of time, with a time below which nothing is replayed; the
+//  - Stores in place wait until the block is durable. SpecPMT stores first and logs right after. So
+//    it must log the old value before the first store ever to an address, and for transactions that
+//    abort. A write-back TM holds the values back anyway, which makes this redo logging with lazy
+//    write-back. FUR's artefact does the same.
+//  - FUR's artefact appends the block after the TM's commit, when the stripes have been released.
+//    Others then read values that may be lost, and times may contradict the order of the commits.
+//    Here the block is durable first. Read-only transactions take no times and do not log.
+//  - Space is reclaimed in the order of time, with a time below which nothing is replayed. The
 //    paper's collector keeps the newest record of each address.
 #pragma once
 
@@ -33,6 +31,7 @@
 
 namespace holdfast {
 
+/// The engine; see LoggedLsaEngine for the frame and Engine in engine.h for the contract.
 template <class M>
 class SpecPmt : public LoggedLsaEngine<M, SpecPmt<M>> {
   using Base = LoggedLsaEngine<M, SpecPmt<M>>;
@@ -55,7 +54,7 @@ class SpecPmt : public LoggedLsaEngine<M, SpecPmt<M>> {
       .area_bytes = &logged_lsa_area_bytes,
   };
 
-  /// Throws Error for options that make no sense.
+  /// Throws Error(invalid_argument) for an option that does not parse.
   SpecPmt(M& machine, const Regions& regions, const Options& options, int max_threads)
       : Base(machine, regions, options, max_threads, kMagic, StampedLogs<M>::Gaps::skip) {}
 
@@ -64,7 +63,7 @@ class SpecPmt : public LoggedLsaEngine<M, SpecPmt<M>> {
   static constexpr uint64_t kMagic = 0x31676f6c63707368;  // "hspclog1"
 
   bool commit(Thread& t);
-  void before_answer(const Thread& /*t*/) {}  // whatever was visible is durable
+  void before_answer(const Thread& /*t*/) {}  // visible data is durable
 };
 
 template <class M>
@@ -84,8 +83,8 @@ bool SpecPmt<M>::commit(Thread& t) {
   if (early) {
     t.write_back();
   }
-  // The block is durable before its values are stored where a line may be written back any time,
-  // and before anybody can read them.
+  // Separates the block from its values in place: the block is durable before a line of the data
+  // may be written back, and before any other transaction reads the values.
   machine.pfence(Site{"specpmt.record.fence"});
   M::phase(Phase::commit);
   if (!early) {

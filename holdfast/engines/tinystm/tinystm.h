@@ -2,23 +2,25 @@
 //
 // TinySTM: dynamic performance tuning of word-based software transactional memory (Felber, Fetzer,
 // Riegel, PPoPP 2008), over the lazy snapshot algorithm (Riegel, Felber, Fetzer, DISC 2006). Not
-// durable: the yardstick for what durability costs the engines built on it.
+// durable: the baseline that shows the cost of durability in the engines built on it.
 //
-// Idea      Every stripe of 32 bytes has a version; a transaction sees the state at one time of a
-//           global clock and extends that time, by validating what it has read, when it meets
-//           something newer.
-// Store     own the stripe at the first store (encounter-time locking), keep the value in a write
-//           set. Who meets an owned stripe aborts, backs off and tries again.
-// Commit    time := ++clock; validate, unless nobody else has committed; store in place; give the
-//           stripes up with `time` as their version.
-// Read-only no read set, hence no extension: what is newer than the snapshot means another attempt,
-//           from the third on with a read set.
-// Home      brought up to date by a clean close only (engines/parts/basics/volatile_home.h).
+// Idea      Every stripe of 32 bytes has a version. A transaction sees the state at one time of a
+//           global clock. When it meets a newer version, it validates the stripes it has read and
+//           moves that time forward.
+// Log       none
+// Store     Own the stripe at the first store (encounter-time locking); keep the value in a write
+//           set. A transaction that meets an owned stripe aborts, backs off and tries again.
+// Commit    time := ++clock; validate, unless no other transaction has committed; store in place;
+//           release the stripes with `time` as their version.
+// Read-only No read set, hence no extension: a version newer than the snapshot causes another
+//           attempt, from the third on with a read set.
+// Recovery  none: the heap is in the state of its last clean close (volatile_home.h)
 // Persists  nothing.
 //
-// Differences from upstream (1.0.x): owning a stripe newer than the snapshot extends the snapshot
-// at once, where upstream lets a transaction read other words of that stripe beside older ones;
-// and transactions that abort too often get the right of way instead of irrevocability.
+// Differences from upstream (1.0.x)
+//  - Owning a stripe newer than the snapshot extends the snapshot at once. Upstream lets a
+//    transaction read other words of that stripe together with older ones.
+//  - Transactions that abort too often get the right of way instead of irrevocability.
 #pragma once
 
 #include "holdfast/engines/parts/basics/volatile_home.h"
@@ -26,6 +28,7 @@
 
 namespace holdfast {
 
+/// The engine; see LsaEngine for the frame and Engine in engine.h for the contract.
 template <class M>
 class TinyStm : public LsaEngine<M, TinyStm<M>> {
   using Base = LsaEngine<M, TinyStm<M>>;
