@@ -11,13 +11,14 @@
 
 namespace holdfast::mnemosyne {
 
-/// A committed transaction that recovery finds in a log.
+/// A committed transaction that recovery has found in a log.
 struct Found {
   uint64_t time;
   int slot;
   std::vector<uint64_t> words;  ///< its CommitBlock
 };
 
+/// Seed of the checksums of a slot's blocks.
 inline uint64_t seed(int slot) {
   return mix64(static_cast<uint64_t>(slot) + 1);
 }
@@ -27,11 +28,14 @@ inline Status damaged(int slot, const std::string& what) {
                              " is damaged; the heap was left as it is, restore it from a copy"};
 }
 
-/// Logs that hold one transaction each, which is committed when there is a commit record.
+/// Logs that hold one transaction each. It is committed once its log has a commit record.
 ///
 ///   commit record   one word: 48 bits of the time, 16 of its check; 0: none
 ///
-/// Fences: block, commit record, truncation.
+/// Fences: after the block, the commit record, and the truncation.
+///
+/// Thread safety: a slot's functions are for that slot's thread; the others need all transactions
+/// to be over.
 template <class M>
 class CommitRecordLog {
  public:
@@ -47,34 +51,39 @@ class CommitRecordLog {
     }
   }
 
-  /// Makes the block durable; then it will be replayed. Returns how many bytes were written.
+  /// Writes the block and the commit record. Durable at return. Returns the bytes written.
   size_t append(int slot, const CommitBlock& block, uint64_t time) {
     machine_.store_nontemporal(log(slot), block.words(), block.bytes(), Site{"mnemosyne.log"});
-    machine_.pfence(Site{"mnemosyne.log.fence"});  // whole before a commit record calls it so
+    // Separates the block from the commit record: the block is whole before the record says so.
+    machine_.pfence(Site{"mnemosyne.log.fence"});
     const uint64_t commit = sealed(time);
     machine_.store_nontemporal(record(slot), &commit, sizeof commit, Site{"mnemosyne.commit"});
-    // The commit is durable before anything is stored in place, and before anybody can see it.
+    // Separates the commit from the stores in place: it is durable before them, and before any
+    // other transaction reads the values.
     machine_.pfence(Site{"mnemosyne.commit.fence"});
     return block.bytes() + sizeof commit;
   }
 
-  /// Nothing to be done: truncations are durable before anybody stores over what they withdraw.
+  /// Does nothing: a truncation is durable before another transaction overwrites the data it
+  /// covers.
   void before_truncation() {}
 
-  /// The transaction's data are durable where they belong: it must not be replayed any more.
+  /// Removes the commit record of a transaction whose data is durable in place. Durable at return.
+  /// Returns the bytes written.
   size_t truncate(int slot) {
     M::store(record(slot), uint64_t{0});
     machine_.pwb(record(slot), Site{"mnemosyne.truncate"});
-    // Durable before the stripes are given up: replayed later it would undo what others store.
+    // Separates the truncation from the release of the stripes: a later replay would undo the
+    // stores of other transactions.
     machine_.pfence(Site{"mnemosyne.truncate.fence"});
     return sizeof(uint64_t);
   }
 
   void finish() {}
 
-  // ---- for recovery
+  // ---- For recovery.
 
-  /// Adds what was committed to `found`. Changes nothing.
+  /// Adds the committed transactions to `found`. Changes nothing.
   Status find(std::vector<Found>& found) {
     for (int slot = 0; slot < area_.logs; ++slot) {
       const uint64_t commit = M::load(record(slot));
@@ -99,14 +108,16 @@ class CommitRecordLog {
     return {};
   }
 
-  /// After all of them are durable where they belong. They do not overlap: any order will do.
+  /// Removes all commit records, once the data of all is durable in place. In any order, because
+  /// the transactions do not overlap.
   void truncate_all(const std::vector<Found>& found) {
     for (const Found& one : found) {
       M::store(record(one.slot), uint64_t{0});
       machine_.pwb(record(one.slot), Site{"mnemosyne.recover.truncate"});
     }
     if (!found.empty()) {
-      machine_.pfence(Site{"mnemosyne.recover.truncate.fence"});  // before they are stored over
+      // Separates the truncations from later stores to the same data.
+      machine_.pfence(Site{"mnemosyne.recover.truncate.fence"});
     }
   }
 

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mnemosyne: Lightweight Persistent Memory (Volos, Tack, Swift, ASPLOS 2011): TinySTM's write-back
-// transactions with a redo log per thread in persistent memory, written around the caches and
-// truncated by each commit.
+// Mnemosyne: Lightweight Persistent Memory (Volos, Tack, Swift, ASPLOS 2011).
 //
+// Idea      TinySTM's write-back transactions with a redo log per thread in persistent memory. The
+//           log is written around the caches, and each commit truncates it.
 // Area      header | a word per log: its commit record, or its head | one log per thread
-// Isolation TinySTM (common/lsa_thread.h), on the persistent data themselves; loads look into the
-//           write set first.
+// Isolation TinySTM (lsa_thread.h), on the persistent data itself; loads look into the write set
+//           first.
 // Commit    stripes owned; time := ++clock; validate;
 //             block -> log; pfence; commit record; pfence          <- durable
-//             store in place, pwb; pfence; no commit record, pwb; pfence; give the stripes up.
-// Torn bits (option) the log is circular, each of its words tells whether it is there:
+//             store in place, pwb; pfence; remove the commit record, pwb; pfence; release the
+//             stripes.
+// Torn bits (option) the log is circular, and each of its words tells whether it was written:
 //             block -> log; pfence                                 <- durable
-//             store in place, pwb; pfence; move the head, pwb; give the stripes up.
+//             store in place, pwb; pfence; move the head, pwb; release the stripes.
 // Recovery  committed blocks, in the order of time -> data, pwb; pfence; truncate; pfence.
-// Persists  4 pfence per update, with torn bits 2; none per read: what is visible is durable.
+// Persists  4 pfence per update, with torn bits 2; none per read: visible data is durable.
 //
 // Differences from the paper
-//  - A word takes two words of log, neighbours share the first; Mnemosyne logs address, value and
-//    mask. Blocks are checked beyond what the algorithm needs, so that damage is not replayed.
-//  - Without torn bits a log is not circular: there is one transaction in it at a time.
-//  - No truncation by a helper: spec-pmt does that.
-//  - Memory is allocated by the same transactions, and does not leak in a crash.
+//  - A word takes two words of log, and neighbours share the first. Mnemosyne logs address, value
+//    and mask. Blocks have checksums beyond the algorithm's need, so that damage is not replayed.
+//  - Without torn bits a log is not circular: it holds one transaction at a time.
+//  - There is no truncation by a helper thread: spec-pmt has that.
+//  - The same transactions allocate memory, so that a crash leaks none.
 #pragma once
 
 #include <algorithm>
@@ -37,6 +38,7 @@
 
 namespace holdfast {
 
+/// The engine; see LsaEngine for the frame and Engine in engine.h for the contract.
 template <class M>
 class Mnemosyne : public LsaEngine<M, Mnemosyne<M>> {
   using Base = LsaEngine<M, Mnemosyne<M>>;
@@ -59,7 +61,7 @@ class Mnemosyne : public LsaEngine<M, Mnemosyne<M>> {
       .area_bytes = &mnemosyne_area_bytes,
   };
 
-  /// Throws Error for options that make no sense.
+  /// Throws Error(invalid_argument) for an option that does not parse.
   Mnemosyne(M& machine, const Regions& regions, const Options& options, int max_threads)
       : Mnemosyne(machine, regions, options, MnemosyneOptions::parse(options).value(),
                   max_threads) {}
@@ -92,7 +94,7 @@ class Mnemosyne : public LsaEngine<M, Mnemosyne<M>> {
   }
 
   bool commit(Thread& t);
-  void before_answer(const Thread& /*t*/) {}  // whatever was visible is durable
+  void before_answer(const Thread& /*t*/) {}  // visible data is durable
   template <class Log>
   size_t persist(Thread& t, Log& log, const CommitBlock& block, uint64_t time);
   void write_home(Thread& t);
@@ -102,7 +104,7 @@ class Mnemosyne : public LsaEngine<M, Mnemosyne<M>> {
   const MnemosyneOptions options_;
   const StampedLogsArea area_;
   Logs logs_;
-  std::vector<CommitBlock> blocks_;  ///< of each slot, kept to keep their memory
+  std::vector<CommitBlock> blocks_;  ///< one per slot, reused for their memory
 };
 
 template <class M>
@@ -124,7 +126,7 @@ bool Mnemosyne<M>::commit(Thread& t) {
   return true;
 }
 
-/// Everything that is ordered by fences. Returns the bytes written to the log.
+/// The steps that fences order. Returns the bytes written to the log.
 template <class M>
 template <class Log>
 size_t Mnemosyne<M>::persist(Thread& t, Log& log, const CommitBlock& block, uint64_t time) {
@@ -142,7 +144,8 @@ size_t Mnemosyne<M>::persist(Thread& t, Log& log, const CommitBlock& block, uint
   M::phase(Phase::data_flush);
   write_home(t);
   log.before_truncation();
-  machine.pfence(Site{"mnemosyne.home.fence"});  // durable in place before it leaves the log
+  // Separates the data from the truncation: the data is durable before it leaves the log.
+  machine.pfence(Site{"mnemosyne.home.fence"});
   M::phase(Phase::marker_flush);
   if (!machine.skips(Site{"mnemosyne.retire"})) {
     written += log.truncate(t.slot);
@@ -150,7 +153,7 @@ size_t Mnemosyne<M>::persist(Thread& t, Log& log, const CommitBlock& block, uint
   return written;
 }
 
-/// Begins to write back what was stored in place.
+/// Begins to write back the words stored in place.
 template <class M>
 void Mnemosyne<M>::write_home(Thread& t) {
   LineFilter filter;

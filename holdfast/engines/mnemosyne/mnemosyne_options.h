@@ -10,18 +10,19 @@
 
 namespace holdfast {
 
-/// Beside those of the lazy snapshot algorithm.
+/// Options in addition to those of the lazy snapshot algorithm.
 struct MnemosyneOptions {
   uint64_t log_bytes = StampedLogOptions().log_bytes;  ///< of each thread's log
   bool tornbit = false;
 
   static Result<MnemosyneOptions> parse(const Options& options);
 
-  /// One page with a header, a line per thread with the head of its log, then the logs.
+  /// Layout: one page with a header, a line per thread with its log's commit record or head, then
+  /// the logs.
   StampedLogsArea area(int max_threads) const {
     return {{.log_bytes = log_bytes, .background = false}, max_threads};
   }
-  /// Which kind of log the header stands before.
+  /// Magic number of the header, which tells the kind of the logs.
   uint64_t magic() const {
     return tornbit ? 0x3174696274736e6d   // "mnstbit1"
                    : 0x31676f6c65736e6d;  // "mnselog1"

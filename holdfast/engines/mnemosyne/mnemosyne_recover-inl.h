@@ -54,7 +54,7 @@ Status Mnemosyne<M>::recover(RecoveryReport& report) {
   if (!status.ok()) {
     return status;
   }
-  // From here on bytes change.
+  // Only stores from here on.
   if (!machine.skips(Site{"mnemosyne.recover.sort"})) {
     std::sort(found.begin(), found.end(),
               [](const auto& a, const auto& b) { return a.time < b.time; });
@@ -68,7 +68,8 @@ Status Mnemosyne<M>::recover(RecoveryReport& report) {
     });
   }
   if (!found.empty()) {
-    machine.pfence(Site{"mnemosyne.recover.home.fence"});  // in place before they leave their logs
+    // Separates the data from the truncations: the data is durable before it leaves the logs.
+    machine.pfence(Site{"mnemosyne.recover.home.fence"});
     this->clock_->now.store(found.back().time);
   }
   with_log([&](auto& log) { log.truncate_all(found); });

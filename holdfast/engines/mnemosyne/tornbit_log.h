@@ -11,17 +11,21 @@
 
 namespace holdfast::mnemosyne {
 
-/// Mnemosyne's raw word logs with torn bits: circular, and each word says in which lap it was
-/// written, so that a transaction is committed when all its words are there.
+/// Mnemosyne's raw word logs with torn bits. The logs are circular, and each word tells in which
+/// lap it was written. A transaction is committed once all words of its block have been written.
 ///
-///   head   one word: where the newest transaction begins that may have to be replayed, or the next
-///          one; in lines, with a check. Positions never wrap.
+///   head   one word, with a check: where the newest transaction begins that recovery may have to
+///          replay, or where the next one will begin. In lines. Positions never wrap.
 ///
-/// Fences: the block. Truncations have none of their own, and two rules instead:
-///  - the owner's next fence, that of its next block, makes its head durable: before anything of
-///    that block can have been stored in place;
-///  - whoever stores over what a transaction has stored writes that one's head back before its own
-///    fence between data and truncation. So of two transactions that stored to the same word the
+/// Fences: after the block. Truncations have none of their own; two rules replace them:
+///  - The owner's next fence, after its next block, makes its head durable. That is before any word
+///    of that block can be stored in place.
+///  - A transaction that overwrites the stores of another writes back the other's head, before its
+///    own fence between data and truncation. So if two transactions stored to the same word, the
+///    older one is never left in its log after the newer one has gone from its own.
+///
+/// Thread safety: a slot's functions are for that slot's thread; the others need all transactions
+/// to be over.
 ///    older one never stays in its log when the newer one is gone from its own.
 template <class M>
 class TornbitLog {
@@ -34,7 +38,7 @@ class TornbitLog {
         owners_(make_array<Owner>(machine, static_cast<size_t>(area.logs))),
         packed_(static_cast<size_t>(area.logs)) {}
 
-  /// Of blocks, in bytes.
+  /// The largest block, in bytes.
   size_t capacity() const { return area_.log_bytes / 64 * torn_bits::kPayload / 8 * 8; }
 
   void format() {
@@ -44,7 +48,7 @@ class TornbitLog {
     }
   }
 
-  /// Makes the block durable; then it will be replayed. Returns how many bytes were written.
+  /// Writes the block. Durable at return. Returns the bytes written.
   size_t append(int slot, const CommitBlock& block, uint64_t /*time*/) {
     Owner& own = owners_[slot];
     const size_t n = block.bytes() / 8;
@@ -60,15 +64,18 @@ class TornbitLog {
     if (straight < words) {
       write(slot, 0, out.data() + straight, words - straight);
     }
-    // The block is durable before anything is stored in place, and before anybody can see it.
+    // Separates the block from the stores in place: it is durable before them, and before any other
+    // transaction reads the values.
     machine_.pfence(Site{"mnemosyne.torn.fence"});
-    own.unfenced.store(0, std::memory_order_relaxed);  // a hint: one write-back more or less
+    // Relaxed: a hint; a stale value costs one write-back more.
+    own.unfenced.store(0, std::memory_order_relaxed);
     own.position += words;
     return words * 8;
   }
 
-  /// Before the fence that makes a transaction's data durable: the second rule. Relaxed: whoever
-  /// owns stripes that another one gave up sees what that one had noted before.
+  /// The second rule; call it before the fence that makes a transaction's data durable. Relaxed:
+  /// the owner of a stripe sees everything that the former owner stored before it released the
+  /// stripe.
   void before_truncation() {
     const int n = machine_.skips(Site{"mnemosyne.torn.help"}) ? 0 : scan_end();
     for (int slot = 0; slot < n; ++slot) {
@@ -78,27 +85,28 @@ class TornbitLog {
     }
   }
 
-  /// The transaction's data are durable where they belong.
+  /// Moves the head past a transaction whose data is durable in place. Returns the bytes written.
   size_t truncate(int slot) {
     Owner& own = owners_[slot];
     M::store(head(slot), encode_tail(own.position / kLineWords));
     machine_.pwb(head(slot), Site{"mnemosyne.torn.truncate"});
+    // Relaxed: the release of the stripes, which comes next, publishes it.
     own.unfenced.store(1, std::memory_order_relaxed);
     return sizeof(uint64_t);
   }
 
-  /// When no transaction runs any more.
+  /// Makes all heads durable. No transaction runs any more.
   void finish() {
     before_truncation();
     machine_.psync(Site{"mnemosyne.close.sync"});
     for (int slot = 0; slot < area_.logs; ++slot) {
-      owners_[slot].unfenced.store(0, std::memory_order_relaxed);
+      owners_[slot].unfenced.store(0, std::memory_order_relaxed);  // no other thread runs
     }
   }
 
-  // ---- for recovery
+  // ---- For recovery.
 
-  /// Adds what was committed to `found`. Changes nothing on the medium.
+  /// Adds the committed transactions to `found`. Changes nothing on the medium.
   Status find(std::vector<Found>& found) {
     for (int slot = 0; slot < area_.logs; ++slot) {
       const auto lines = decode_tail(M::load(head(slot)));
@@ -113,8 +121,9 @@ class TornbitLog {
     return {};
   }
 
-  /// After all of them are durable where they belong. Oldest first, one by one: a power failure in
-  /// between must not leave an older one without the newer ones that stored to the same words.
+  /// Truncates all logs, once the data of all transactions is durable in place. Oldest first, one
+  /// by one: a power failure in between must not leave an older transaction without the newer ones
+  /// that stored to the same words.
   void truncate_all(const std::vector<Found>& found) {
     for (const Found& one : found) {
       M::store(head(one.slot), encode_tail(owners_[one.slot].position / kLineWords));
@@ -128,12 +137,13 @@ class TornbitLog {
   static constexpr size_t kLineWords = kLineBytes / sizeof(uint64_t);
 
   struct alignas(2 * kLineBytes) Owner {
-    uint64_t position = 0;  ///< in words; of its own thread
+    uint64_t position = 0;  ///< in words; used by its own thread
     typename M::template Atomic<uint64_t> unfenced{};
   };
 
   size_t ring() const { return area_.log_bytes / 8; }
-  /// The torn bit of a word at this position. An empty log is all zeros, so laps begin with ones.
+  /// The torn bit of a word at this position. An empty log is all zeros, so the first lap writes
+  /// ones.
   uint64_t sense(uint64_t position) const {
     return position / ring() % 2 == 0 ? torn_bits::kTorn : 0;
   }
@@ -146,7 +156,7 @@ class TornbitLog {
     machine_.store_nontemporal(logs_.of(slot) + at * 8, words, n * 8, Site{"mnemosyne.torn"});
   }
 
-  /// Reads n words from a position on. False: not all of them were written in this lap.
+  /// Reads n words from a position on. Returns false if some were not written in this lap.
   bool read(int slot, uint64_t position, size_t n, std::vector<uint64_t>& words) const {
     logs_.template read<M>(slot, position % ring() * 8, n * 8, words);
     for (size_t i = 0; i < n; ++i) {
@@ -188,8 +198,9 @@ class TornbitLog {
     return {};
   }
 
-  /// Words of a transaction that was cut off look as if they were written in this lap. The next one
-  /// will be written over them, and be cut off in turn: then they would stand in for its own.
+  /// Clears the torn bits of words that look as if they were written in this lap. Such words remain
+  /// of a transaction that was cut off. The next transaction overwrites them and may be cut off as
+  /// well. Then the old words would pass for its own.
   void clean() {
     bool any = false;
     std::vector<uint64_t> log;
@@ -207,7 +218,8 @@ class TornbitLog {
       }
     }
     if (any) {
-      machine_.pfence(Site{"mnemosyne.recover.clean.fence"});  // before it is written there
+      // Separates the cleared words from new blocks at the same places.
+      machine_.pfence(Site{"mnemosyne.recover.clean.fence"});
     }
   }
 
@@ -216,7 +228,7 @@ class TornbitLog {
   const StampedLogsArea area_;
   const RedoLogArea logs_;
   Owner* owners_;
-  std::vector<std::vector<uint64_t>> packed_;  ///< of each slot, kept to keep their memory
+  std::vector<std::vector<uint64_t>> packed_;  ///< one per slot, reused for their memory
 };
 
 }  // namespace holdfast::mnemosyne
