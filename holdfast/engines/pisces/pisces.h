@@ -1,31 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pisces: A Scalable and Efficient Persistent Transactional Memory (Gu, Yu, Wang, Wang, Zang, Guan,
-// Chen, USENIX ATC 2019): snapshot isolation with two versions of what is being changed.
+// Chen, USENIX ATC 2019): snapshot isolation with two versions of the stripes being changed.
 //
-// Idea      Writers own the stripes they store to and keep the new values apart; readers take the
-//           old version at home or the owner's copy, whichever belongs to their snapshot. They
-//           never abort, and what they see is durable.
-// Area      header | a log per thread with at most one commit block (common/commit_block.h)
+// Idea      Writers own the stripes they store to, and keep the new values in copies. Readers take
+//           the old version at home or the owner's copy, whichever belongs to their snapshot.
+//           Readers never abort, and all data they see is durable.
+// Area      header | a log per thread with at most one commit block (commit_block.h)
 // Begin     active; fence; start := clock.
-// Store     own the stripe at the first store, copy it, change the copy. Somebody else's: abort.
-// Load      free: home. Own: the copy. Somebody else's: wait while it is critical; its copy if it
-//           has committed with a time up to start, else home.
+// Store     Own the stripe at the first store, copy it, change the copy. If another transaction
+//           owns it: abort.
+// Load      Free stripe: home. Own stripe: the copy. Another owner's: wait while it is critical;
+//           then its copy if it has committed with a time up to start, else home.
 // Commit    not active; block -> log, pwb; pfence; critical; fence; end := clock + 1, no longer
-//           critical; ++clock; wait until nobody is active with an older start (first committer
-//           wins: whoever could still lose an update to this one runs into its ownership); copies
-//           -> home, pwb; pfence; retire the block, pwb; pfence; give the stripes up.
+//           critical; ++clock; wait until no transaction is active with an older start; copies ->
+//           home, pwb; pfence; retire the block, pwb; pfence; release the stripes. (First committer
+//           wins: a transaction that has not seen these values, and would overwrite them, finds the
+//           stripes owned and aborts.)
 // Recovery  the blocks that are not retired -> home, pwb; pfence; retire them; pfence.
 // Persists  ceil(block / line) + lines stored to + 1 pwb and 3 pfence per update; none per read.
 //
 // Differences from the paper
-//  - Critical and end are one word of state, so that neither can be seen without the other.
-//  - The block is retired durably before its stripes are given up, so blocks that are not retired
-//    never overlap: recovery needs no order, and no persistTS to tell it. If stripes were given up
-//    first, an older block could be replayed over a newer, retired one.
-//  - A copy lies in volatile memory; only what has changed goes to the log, once, at commit.
+//  - Critical and end share one word of state, so that no thread sees one without the other.
+//  - The block is retired durably before its stripes are released. So blocks that are not retired
+//    never overlap, and recovery needs neither an order nor a persistTS. If stripes were released
+//    first, recovery could replay an older block over a newer, retired one.
+//  - Copies are in volatile memory. At commit only the changed words go to the log, once.
 //  - FUR's artefact maps words to lock words by their low address bits, uses an eighth of the table
-//    and charges one flush per word, twice; here stripes of 32 bytes, and lines as everywhere.
+//    and charges one flush per word, twice. Here stripes have 32 bytes, and flushes go by line, as
+//    in all engines.
 #pragma once
 
 #include <algorithm>
@@ -40,13 +43,15 @@
 
 namespace holdfast {
 
+/// The engine; see Engine in engine.h for the contract. Readers cost one fence, and wait only for
+/// transactions that are taking their commit time.
 template <class M>
 class Pisces : public SoftwareAccess<M, PiscesThread<M>> {
  public:
   using Machine = M;
   static constexpr Description kDescription = kPisces;
 
-  /// Throws Error for options that make no sense.
+  /// Throws Error(invalid_argument) for an option that does not parse.
   Pisces(M& machine, const Regions& regions, const Options& options, int max_threads)
       : machine_(machine),
         regions_(regions),
@@ -57,7 +62,7 @@ class Pisces : public SoftwareAccess<M, PiscesThread<M>> {
         statistics_(machine),
         blocks_(static_cast<size_t>(area_.logs)) {
     const OwnershipTable<M> table(machine, options_.locks);
-    // A changed stripe takes two words of log or more.
+    // A changed stripe takes at least two words of log.
     const uint64_t most_changed = options_.log_bytes / 16;
     for (int slot = 0; slot < std::min(area_.logs, machine.slots()); ++slot) {
       threads_.push_back(std::make_unique<Thread>(machine, table, states_, most_changed, slot));
@@ -71,7 +76,7 @@ class Pisces : public SoftwareAccess<M, PiscesThread<M>> {
   Status format();
   Status recover(RecoveryReport& report);
   void grown(size_t bytes) { regions_.bytes = bytes; }
-  Status close() { return {}; }  // nothing is left in a log between transactions
+  Status close() { return {}; }  // between transactions all logs are empty
 
   void update(FunctionRef<void()> body);
   void read(FunctionRef<void()> body);
@@ -105,7 +110,7 @@ class Pisces : public SoftwareAccess<M, PiscesThread<M>> {
   RightOfWay<M> way_;
   SlotStatistics<M> statistics_;
   std::vector<std::unique_ptr<Thread>> threads_;
-  std::vector<CommitBlock> blocks_;  ///< of each slot, kept to keep their memory
+  std::vector<CommitBlock> blocks_;  ///< one per slot, reused for their memory
 };
 
 }  // namespace holdfast

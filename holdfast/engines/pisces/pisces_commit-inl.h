@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of a Pisces transaction; included by pisces.h.
+// The steps of a Pisces transaction, from begin to commit or abort; included by pisces.h.
 #pragma once
 
 namespace holdfast {
@@ -46,7 +46,7 @@ void Pisces<M>::update(FunctionRef<void()> body) {
   statistics_.at(t.slot).bytes_stored += t.stored_bytes;
 }
 
-/// False: to be tried again.
+/// Returns false if the attempt must be repeated.
 template <class M>
 bool Pisces<M>::finish(Thread& t, const std::exception_ptr& failure) {
   if (t.doomed) {
@@ -76,7 +76,7 @@ void Pisces<M>::abandon(Thread& t, typename RightOfWay<M>::Claim& claim) {
   counts.lock_fallbacks += claim.held() && !held ? 1 : 0;
 }
 
-/// Without having changed anything.
+/// Ends a transaction that has changed nothing.
 template <class M>
 void Pisces<M>::leave(Thread& t) {
   t.release();
@@ -104,8 +104,9 @@ void Pisces<M>::commit(Thread& t) {
                            " bytes of log, and the log has " + std::to_string(area_.log_bytes) +
                            "; create the heap with a larger log_bytes, or split the transaction"));
   }
-  // From here on the transaction cannot fail, and loads nothing that others change: nobody needs to
-  // wait for it. Two committers would otherwise wait for each other.
+  // From here on the transaction cannot fail, and loads nothing that other transactions change. So
+  // no committer needs to wait for it. If it stayed active, two committers would wait for each
+  // other.
   states_.deactivate(t.slot);
   persist_block(t);
   M::phase(Phase::commit);
@@ -120,7 +121,7 @@ void Pisces<M>::commit(Thread& t) {
   write_home(t);
   M::phase(Phase::marker_flush);
   retire(t.slot);
-  // The retirement is durable before the stripes are free: see pisces.h.
+  // Separates the retirement from the release of the stripes: see pisces.h.
   machine_.pfence(Site{"pisces.retire.fence"});
   t.release();
   states_.settle(t.slot);
@@ -129,12 +130,12 @@ void Pisces<M>::commit(Thread& t) {
 template <class M>
 void Pisces<M>::persist_block(Thread& t) {
   CommitBlock& block = blocks_[static_cast<size_t>(t.slot)];
-  // The time is for people who look at the log; recovery needs none.
+  // The time only helps people who read the log; recovery needs none.
   block.seal(states_.now(), seed(t.slot));
   uint64_t* const to = log(t.slot);
   M::copy(to, block.words(), block.bytes());
   machine_.pwb_range(to, block.bytes(), Site{"pisces.log"});
-  // The block is durable before anybody can see what it says.
+  // Separates the block from publish(): it is durable before any other transaction sees its values.
   machine_.pfence(Site{"pisces.log.fence"});
   statistics_.at(t.slot).bytes_written += block.bytes() + 8;
 }
@@ -159,11 +160,12 @@ void Pisces<M>::write_home(Thread& t) {
       machine_.pwb(regions_.data + held.offset, Site{"pisces.home"});
     }
   }
-  machine_.pfence(Site{"pisces.home.fence"});  // the home is durable before the block is retired
+  // Separates the home from the retirement: the home is durable before the block is retired.
+  machine_.pfence(Site{"pisces.home.fence"});
   statistics_.at(t.slot).bytes_written += 8 * words;
 }
 
-/// Makes the block of a log one that is none; the caller fences.
+/// Invalidates the block of a log. The caller fences.
 template <class M>
 void Pisces<M>::retire(int slot) {
   if (!machine_.skips(Site{"pisces.retire.store"})) {

@@ -7,7 +7,7 @@ namespace holdfast {
 namespace {
 
 constexpr uint64_t kMagic = 0x31676f6c63736950;  // "Pisclog1"
-/// Logs are cut to whole lines of the longest kind.
+/// A log's size is a multiple of the longest machine line.
 constexpr uint64_t kLogGrain = 2 * kLineBytes;
 
 }  // namespace

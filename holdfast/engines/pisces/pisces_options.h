@@ -23,8 +23,8 @@ inline constexpr OptionInfo kPiscesOptions[] = {
     kPatienceOption,
 };
 
-/// Where things lie in the engine area: one page with a header, then a log per thread, which holds
-/// one block at most.
+/// Layout of the engine area: one page with a header, then a log per thread, which holds at most
+/// one block.
 struct PiscesArea {
   static constexpr size_t kHeaderWords = 4;
   static constexpr size_t kLogOffset = kPageBytes;
@@ -34,10 +34,10 @@ struct PiscesArea {
         log_bytes(options.log_bytes),
         bytes(kLogOffset + static_cast<size_t>(logs) * log_bytes) {}
 
-  /// What the header says: enough to notice other options, or another engine's bytes.
+  /// The header's words. A mismatch reveals other options, or another engine's bytes.
   void header(uint64_t (&words)[kHeaderWords]) const;
 
-  int logs;  ///< the machine's main and background threads have slots as well
+  int logs;  ///< one per slot: the machine's main and background threads have slots as well
   uint64_t log_bytes;
   size_t bytes;
 };
@@ -46,7 +46,7 @@ Result<size_t> pisces_area_bytes(const Options& options, int max_threads);
 
 inline constexpr Description kPisces = {
     .name = "pisces",
-    .title = "Pisces: two versions of what is being changed, readers never abort",
+    .title = "Pisces: two versions of the stripes being changed, readers never abort",
     .paper = "Pisces (USENIX ATC 2019), section 3",
     .isolation = Isolation::snapshot,
     .durability = Durability::strict,

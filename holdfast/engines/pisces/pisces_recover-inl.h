@@ -14,7 +14,8 @@ Status Pisces<M>::format() {
   return {};
 }
 
-/// The words of a log's block. False: retired, or its transaction never became visible.
+/// Reads a log's block into `words`. Returns false if it is retired, or was cut off before its
+/// transaction became visible.
 template <class M>
 bool Pisces<M>::read_block(int slot, std::vector<uint64_t>& words) const {
   words.resize(CommitBlock::kHeadBytes / 8);
@@ -59,7 +60,7 @@ Status Pisces<M>::recover(RecoveryReport& report) {
     }
     blocks.push_back(words);
   }
-  // From here on bytes change. Their order does not matter: they do not overlap.
+  // Only stores from here on, in any order, because the blocks do not overlap.
   for (const auto& block : blocks) {
     for_each_block_record(block, [&](RedoRecord record, const uint64_t* payload) {
       M::copy(regions_.data + record.offset, payload, record.bytes);
@@ -68,7 +69,8 @@ Status Pisces<M>::recover(RecoveryReport& report) {
     });
   }
   if (!blocks.empty()) {
-    machine_.pfence(Site{"pisces.recover.home.fence"});  // the home before the blocks are retired
+    // Separates the home from the retirements: the home is durable before a block is retired.
+    machine_.pfence(Site{"pisces.recover.home.fence"});
   }
   bool any = false;
   for (int slot = 0; slot < area_.logs; ++slot) {
@@ -79,8 +81,9 @@ Status Pisces<M>::recover(RecoveryReport& report) {
     }
   }
   if (any) {
-    // Before anybody stores over what they say. Those that were cut off as well: the next block may
-    // be cut off in turn, with just those lines on the medium that complete the old one.
+    // Separates the retirements from later stores to the same data and logs. Blocks that were cut
+    // off are retired too. Otherwise the next block in the log could be cut off as well, so that
+    // the medium gets exactly the lines that complete the old one.
     machine_.pfence(Site{"pisces.recover.retire.fence"});
   }
   report.transactions = blocks.size();

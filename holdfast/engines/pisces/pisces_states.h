@@ -12,13 +12,13 @@
 
 namespace holdfast {
 
-/// What the transactions of different threads know of each other.
+/// The states by which transactions of different threads coordinate, for every slot:
 ///
-/// Activity of slot s: 0, or 2 * t + 1 while a transaction of s is active whose snapshot is of time
-/// t or later.
+///   activity  0, or 2 * t + 1 while a transaction is active whose snapshot has time t or later
+///   version   (the paper's inCritical and endTS) kRunning; kCritical while the transaction takes
+///             the time of its commit; then that time, until all its values are in place
 ///
-/// Version of slot s (the paper's inCritical and endTS): kRunning, kCritical while the time of a
-/// commit is being taken, then that time, until everything is in place.
+/// Thread safety: a thread changes only its own slot; every thread may load and wait for others.
 template <class M>
 class PiscesStates {
  public:
@@ -37,55 +37,56 @@ class PiscesStates {
     }
   }
 
-  uint64_t now() const { return clock_->now.load(std::memory_order_relaxed); }
+  uint64_t now() const { return clock_->now.load(std::memory_order_relaxed); }  // callers order it
   StripeCopies<M>& copies(int slot) { return owners_[slot].copies; }
   const Word& version(int slot) const { return owners_[slot].version; }
 
-  /// Begins a transaction; the time of its snapshot.
+  /// Begins a transaction and returns the time of its snapshot.
   uint64_t activate(int slot) {
     Word& word = activity_[slot].word;
     const uint64_t early = now();
-    word.store(2 * early + 1, std::memory_order_relaxed);  // the fence orders it
-    // Visible before the time is taken: a committer whose scan misses this transaction advanced the
-    // clock before, so its version is within the snapshot (Dekker).
+    word.store(2 * early + 1, std::memory_order_relaxed);  // the fence below orders it
+    // Separates the activity from the load of the start time (Dekker). A committer whose scan
+    // misses this transaction has advanced the clock before, so its version is within the snapshot.
     machine_.fence(Site{"pisces.begin"});
-    // Acquire: what was committed up to that time is seen to be.
+    // Acquire: everything that was committed up to that time is visible.
     const uint64_t start = clock_->now.load(std::memory_order_acquire);
     if (start != early) {
-      word.store(2 * start + 1, std::memory_order_relaxed);  // fewer wait for it; none needs to
+      // Relaxed: the new value only lets fewer committers wait, and none needs to.
+      word.store(2 * start + 1, std::memory_order_relaxed);
     }
     return start;
   }
 
-  /// Release: the transaction's loads are complete before a committer stops waiting for it.
+  /// Ends the activity. Release: the transaction's loads are complete before a committer stops
+  /// waiting for it.
   void deactivate(int slot) { activity_[slot].word.store(0, std::memory_order_release); }
 
-  /// Takes the time of a commit whose block is durable. From then on whoever begins sees its copies
-  /// as the stripes' version.
+  /// Takes the time of a commit whose block is durable, and returns it. Transactions that begin
+  /// afterwards see its copies as the stripes' version.
   uint64_t publish(int slot) {
     Word& version = owners_[slot].version;
     if (!machine_.skips(Site{"pisces.critical"})) {
-      version.store(kCritical, std::memory_order_relaxed);  // the fence orders it
+      version.store(kCritical, std::memory_order_relaxed);  // the fence below orders it
     }
-    // Critical is visible before the clock is read. Else a reader whose snapshot has the time taken
-    // here, or a later one, could find this transaction still running, and take the old version.
+    // Separates critical from the load of the clock. Otherwise a reader whose snapshot includes the
+    // time taken here could find this transaction still running, and take the old version.
     machine_.fence(Site{"pisces.critical.fence"});
     const uint64_t end = now() + 1;
-    // Release, and in one word with critical: it replaces it, so none can be seen without the
-    // other.
+    // Release: the copies are visible before the time. It replaces critical in the same word, so no
+    // thread sees one without the other.
     version.store(end, std::memory_order_release);
     clock_->now.fetch_add(1);
     return end;
   }
 
-  /// Waits for every other transaction that is active with a snapshot from before `end`.
+  /// Waits for every other transaction that is active with a snapshot older than `end`.
   void await_older(int self, uint64_t end, Site site) {
     const int n = machine_.skips(site) ? 0 : std::min(machine_.active_slots(), slots_);
     for (int s = 0; s < n; ++s) {
       const Word& word = activity_[s].word;
-      // Sequentially consistent: not before the read-modify-write in publish(). Later transactions
-      // of the slot have later snapshots: reading again instead of comparing waits for none of
-      // them.
+      // Sequentially consistent: stays behind the read-modify-write in publish(). Reloading instead
+      // of comparing adds no wait, because later transactions of the slot have later snapshots.
       uint64_t seen = word.load();
       while (s != self && (seen & 1) != 0 && seen / 2 < end) {
         seen = machine_.wait_while(word, seen);
@@ -93,7 +94,8 @@ class PiscesStates {
     }
   }
 
-  /// The stripes have been given up. Release: whoever sees this sees their new content in place.
+  /// Announces that the stripes are released. Release: a thread that sees this sees their new
+  /// content in place.
   void settle(int slot) { owners_[slot].version.store(kRunning, std::memory_order_release); }
 
  private:

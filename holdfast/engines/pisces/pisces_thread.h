@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a Field does under Pisces: which of the two versions of a stripe a transaction sees.
+// A thread's transaction under Pisces, and the choice between the two versions of a stripe.
 //
 //   lock word   0, or owned : 1 | slot : 9 | attempt : 30 | number of the owner's copy : 24
 //
-// The attempt makes a word that comes back differ from the one that was there before.
+// The attempt distinguishes a lock word from an earlier one with the same slot and number.
 //
-// Why a load from the home needs no second look at the lock word: the home of a stripe changes only
-// after its owner has waited for all snapshots from before its commit. If the stripe was free when
-// this transaction, with snapshot `start`, looked, or owned by one that was still running, then
-// whoever stores to its home while this transaction is active commits with a time after `start`
-// (it read the clock after that look), and so waits for this transaction.
+// Why a load from the home needs no second load of the lock word. A stripe's home changes only
+// after its owner has waited for all snapshots older than its commit. Suppose that this
+// transaction, with snapshot `start`, found the stripe free, or owned by a transaction that was
+// still running. A transaction that stores to its home later has read the clock after that load, so
+// its time is larger than `start`. Therefore it waits for this transaction.
 #pragma once
 
 #include <cstddef>
@@ -26,14 +26,15 @@
 
 namespace holdfast {
 
+/// The transaction, and the memory it keeps between transactions. For one thread.
 template <class M>
 class alignas(2 * kLineBytes) PiscesThread : public SoftwareContext {
  public:
   using Lock = typename OwnershipTable<M>::Lock;
 
-  /// A stripe that is owned; its copy has the same number.
+  /// A stripe that the transaction owns. Its copy has the same number as this entry.
   struct Held {
-    Lock* lock;       ///< null: another copy has the lock word
+    Lock* lock;       ///< null: an earlier entry has the same lock word
     uint64_t offset;  ///< of the stripe
     uint8_t changed;  ///< a bit per word
   };
@@ -63,7 +64,7 @@ class alignas(2 * kLineBytes) PiscesThread : public SoftwareContext {
   const StripeCopy& copy(size_t number) const { return copies_.at(number); }
   bool changes_nothing() const { return changed_ == 0; }
 
-  /// Gives all stripes up. Release: whoever finds them free sees what is in place.
+  /// Releases all stripes. Release: a thread that finds them free sees the values in place.
   void release() {
     for (const Held& held : held_) {
       if (held.lock != nullptr) {
@@ -75,6 +76,7 @@ class alignas(2 * kLineBytes) PiscesThread : public SoftwareContext {
 
   template <class T>
   T load(const T* p) {
+    // Acquire: pairs with release().
     const uint64_t seen = lock_of(offset_of(p)).load(std::memory_order_acquire);
     if (seen == 0) [[likely]] {
       return M::load(p);
@@ -87,6 +89,7 @@ class alignas(2 * kLineBytes) PiscesThread : public SoftwareContext {
   void load_range(void* to, const void* from, size_t n) {
     auto* out = static_cast<std::byte*>(to);
     for_each_stripe(data, from, n, [&](const std::byte* piece, size_t bytes) {
+      // Acquire: pairs with release().
       const uint64_t seen = lock_of(offset_of(piece)).load(std::memory_order_acquire);
       if (seen == 0) [[likely]] {
         M::copy(out, piece, bytes);
@@ -112,7 +115,8 @@ class alignas(2 * kLineBytes) PiscesThread : public SoftwareContext {
     stored_bytes += n;
   }
 
-  /// Owns the stripes, as a store does: two that promote or store to one are not both committed.
+  /// Owns the stripes, as a store does. So two transactions that promote or store to a stripe do
+  /// not both commit.
   void promote(const void* p, size_t n) {
     for_each_stripe(data, p, n, [&](const std::byte* piece, size_t /*bytes*/) {
       static_cast<void>(own(stripe_of(piece)));
@@ -136,7 +140,7 @@ class alignas(2 * kLineBytes) PiscesThread : public SoftwareContext {
   uint64_t stripe_of(const void* p) const { return offset_of(p) & ~kStripeMask; }
   Lock& lock_of(uint64_t offset) const { return table_.of(offset); }
 
-  /// [from, from + n) lies in one stripe, whose lock word was `seen`, which is not 0.
+  /// Loads [from, from + n), which lies in one stripe, whose lock word was `seen`, not 0.
   [[gnu::noinline]] void load_owned(void* to, const void* from, size_t n, uint64_t seen) {
     const Lock& lock = lock_of(offset_of(from));
     while (seen != 0) {
@@ -147,24 +151,26 @@ class alignas(2 * kLineBytes) PiscesThread : public SoftwareContext {
         return;
       }
       const auto& version = states_.version(owner);
+      // Acquire: pairs with publish() and settle().
       const uint64_t state = version.load(std::memory_order_acquire);
       if (state == PiscesStates<M>::kCritical && !machine_.skips(Site{"pisces.read.critical"})) {
         machine_.wait_while(version, state);
         seen = lock.load(std::memory_order_acquire);
         continue;
       }
-      // Running, or a version from after the snapshot. That may be said of a later transaction of
-      // the owner than the one that `seen` is of; then the stripe's new content is in place.
+      // The owner is running, or its version is newer than the snapshot: take the home. The state
+      // may already be that of a later transaction of the owner. Then the stripe's new content is
+      // in place.
       if (state > start_) {
         break;
       }
       const bool found = copy_version(to, from, n, owner, seen);
-      // Relaxed: the acquiring loads of the copy keep the look behind. Unchanged, attempt included:
-      // the copies were still those of the commit.
+      // Relaxed: the acquire loads of the copy keep this second load behind them. If the lock word,
+      // attempt included, is unchanged, the copies were still those of the commit.
       const uint64_t again = lock.load(std::memory_order_relaxed);
       if (again == seen || machine_.skips(Site{"pisces.read.second_look"})) {
         if (!found) {
-          break;  // owned for another stripe that shares the word
+          break;  // the owner has another stripe under the same lock word
         }
         return;
       }
@@ -173,8 +179,8 @@ class alignas(2 * kLineBytes) PiscesThread : public SoftwareContext {
     M::copy(to, from, n);
   }
 
-  /// Copies the committed version of a stripe that another thread owns. False: there is none. What
-  /// was copied counts only if the lock word is still the same.
+  /// Copies the committed version of a stripe that another thread owns. Returns false if there is
+  /// none. The copied bytes are valid only if the lock word is unchanged afterwards.
   bool copy_version(void* to, const void* from, size_t n, int owner, uint64_t seen) {
     const StripeCopies<M>& copies = states_.copies(owner);
     const Lock& lock = lock_of(offset_of(from));
@@ -186,7 +192,7 @@ class alignas(2 * kLineBytes) PiscesThread : public SoftwareContext {
         return true;
       }
       const uint64_t next = M::load_acquire(&copy.next);
-      // A chain that is being reused may run in circles.
+      // A chain that is being reused may be circular. Relaxed: the check only ends the loop.
       if (next == 0 || lock.load(std::memory_order_relaxed) != seen) {
         return false;
       }
@@ -205,7 +211,7 @@ class alignas(2 * kLineBytes) PiscesThread : public SoftwareContext {
     });
   }
 
-  /// [at, at + n) lies in one stripe.
+  /// Stores to [at, at + n), which lies in one stripe.
   void store_piece(const std::byte* at, const void* from, size_t n) {
     const auto number = own(stripe_of(at));
     if (!number) {
@@ -227,12 +233,13 @@ class alignas(2 * kLineBytes) PiscesThread : public SoftwareContext {
     });
   }
 
-  /// The number of this transaction's copy of a stripe, which it owns from now on. None: doomed.
+  /// Owns a stripe and returns the number of its copy, or nothing if the transaction is doomed.
   std::optional<uint64_t> own(uint64_t stripe) {
     if (doomed) {
       return std::nullopt;
     }
     Lock& lock = lock_of(stripe);
+    // No order is relied on: the thread sees its own stores, and add() repeats the load.
     const uint64_t seen = lock.load(std::memory_order_acquire);
     if (seen != 0 && owner_of(seen) == slot) {
       const auto known = find_own(seen, stripe);
@@ -244,7 +251,7 @@ class alignas(2 * kLineBytes) PiscesThread : public SoftwareContext {
     return add(stripe, &lock, 0);
   }
 
-  /// `seen` says that this transaction owns the lock word.
+  /// Finds the copy of a stripe under the lock word `seen`, which this transaction owns.
   std::optional<uint64_t> find_own(uint64_t seen, uint64_t stripe) const {
     for (uint64_t number = seen & kNumberMask;;) {
       const StripeCopy& copy = copies_.at(number);
@@ -259,7 +266,8 @@ class alignas(2 * kLineBytes) PiscesThread : public SoftwareContext {
     }
   }
 
-  /// A copy of a stripe: `lock` to be taken, or, if null, already owned with copy `head`.
+  /// Makes a copy of a stripe. Takes ownership of `lock`; if it is null, the transaction owns the
+  /// lock word already, and `head` is the first copy under it.
   [[gnu::noinline]] uint64_t add(uint64_t stripe, Lock* lock, uint64_t head) {
     const uint64_t number = held_.size();
     if (number >= StripeCopies<M>::kMost) {
@@ -267,8 +275,9 @@ class alignas(2 * kLineBytes) PiscesThread : public SoftwareContext {
     }
     copies_.provide(machine_, number);
     StripeCopy& copy = copies_.at(number);
-    // Release, here and for every word of a copy: a reader who had the right to an earlier copy of
-    // this number, and sees the new one, also sees at its second look that the right has ended.
+    // Release, here and for every word of a copy. A reader may still use an earlier copy with this
+    // number. If it sees the new words, its second load of the lock word shows that the copy has
+    // been reused.
     M::store_release(&copy.offset, stripe);
     uint64_t next = 0;
     if (lock != nullptr) {
@@ -283,8 +292,8 @@ class alignas(2 * kLineBytes) PiscesThread : public SoftwareContext {
     }
     M::store_release(&copy.next, next);
     held_.push_back({lock, stripe, 0});
-    // Owned: nobody else changes the home. And it is the snapshot's version: a later one would have
-    // been put there by an owner that waits for this transaction before it lets go.
+    // The stripe is owned, so no other transaction changes its home. The home has the snapshot's
+    // version: the owner of a later version would wait for this transaction before it releases it.
     const auto* const home = reinterpret_cast<const uint64_t*>(data + stripe);
     for (size_t i = 0; i < StripeCopy::kWords; ++i) {
       M::store_release(&copy.words[i], M::load(&home[i]));
@@ -298,7 +307,7 @@ class alignas(2 * kLineBytes) PiscesThread : public SoftwareContext {
     }
   }
 
-  /// Fails the transaction even if the body goes on.
+  /// Throws, and makes the transaction fail even if the body swallows the exception.
   [[noreturn]] void refuse() {
     const Error error(Status(Code::out_of_space,
                              "the transaction stores to more than its log can hold; create the "

@@ -11,7 +11,7 @@
 
 namespace holdfast {
 
-/// The second version of a stripe: what its owner will make of it.
+/// The second version of a stripe: its content after the owner's transaction.
 struct alignas(kLineBytes) StripeCopy {
   static constexpr size_t kWords = (size_t{1} << Stripes::kStripeBits) / 8;
 
@@ -20,8 +20,8 @@ struct alignas(kLineBytes) StripeCopy {
   uint64_t words[kWords];
 };
 
-/// One thread's copies, by number. Others read them while the thread changes or reuses them, and
-/// look afterwards whether they had a right to; so copies are never given back, and never move.
+/// One thread's copies, by number. Other threads read them while the thread changes or reuses them,
+/// and check afterwards whether the copies were valid. So copies are never freed, and never move.
 template <class M>
 class StripeCopies {
  public:
@@ -29,7 +29,8 @@ class StripeCopies {
   static constexpr uint64_t kFirst = 16;  ///< copies in chunk 0; each chunk has twice those before
   static constexpr uint64_t kMost = (uint64_t{1} << kNumberBits) - kFirst;
 
-  /// Copy `number` is there. Acquire: who learns a number from a lock word finds its chunk.
+  /// Copy `number`, which exists. Acquire: a thread that learns a number from a lock word finds its
+  /// chunk.
   StripeCopy& at(uint64_t number) const {
     const int chunk = chunk_of(number);
     auto* const first =
@@ -37,13 +38,14 @@ class StripeCopies {
     return first[number - begin_of(chunk)];
   }
 
-  /// Before the owner uses `number` for the first time.
+  /// The owner calls this before it uses `number` for the first time.
   void provide(M& machine, uint64_t number) {
     auto& chunk = chunks_[chunk_of(number)];
-    if (chunk.load(std::memory_order_relaxed) == 0) {  // only the owner writes it
+    // Relaxed: only the owner stores to it.
+    if (chunk.load(std::memory_order_relaxed) == 0) {
       const size_t count = size_t{kFirst} << chunk_of(number);
       auto* const memory = machine.allocate(count * sizeof(StripeCopy), alignof(StripeCopy));
-      chunk.store(reinterpret_cast<uintptr_t>(memory), std::memory_order_release);
+      chunk.store(reinterpret_cast<uintptr_t>(memory), std::memory_order_release);  // see at()
     }
   }
 
