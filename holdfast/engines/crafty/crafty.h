@@ -1,46 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Crafty: undo logging that destroys nothing, in unmodified hardware transactions (Genç, Bond, Xu,
-// PLDI 2020). In place: no working copy, no replay.
+// Crafty: nondestructive undo logging in unmodified hardware transactions (Genç, Bond, Xu, PLDI
+// 2020). In place: no working copy, no replay.
 //
 // Idea      A hardware transaction cannot make an undo entry durable before it stores. So it runs
-//           the body, notes old values in the log, puts the old values back, and commits: now the
-//           log can be flushed. Only then a second transaction stores the new values.
+//           the body, logs the old values, puts them back, and commits. Now the log can be flushed.
+//           Only then a second hardware transaction stores the new values.
 // Area      header | a mark per thread: everything up to this number is durable | a log per thread
-// Log       hardware transaction: subscribe to the lock; each first store to a word appends
+// Log       Hardware transaction: subscribe to the lock; each first store to a word appends
 //           {place, old value} to the log; at the end keep the new values, put the old ones back,
-//           base := the last number; commit. Block's head, flush, fence.
-// Redo      hardware transaction: if the last number is still base, store the new values;
+//           base := the last number; commit. Then the block's head, flush, fence.
+// Redo      Hardware transaction: if the last number is still base, store the new values;
 //           number := last := base + 1, committed := number; commit.
-// Validate  else, a hardware transaction: run the body again, which has to store to the same words,
-//           over the same old values; number := ++last, committed := number; commit. If it does
-//           not: all over.
-// Commit    flush data and `committed`, fence: hardened. Wait until no other update with a smaller
+// Validate  Otherwise a hardware transaction runs the body again, which must store to the same
+//           words, over the same old values; number := ++last, committed := number; commit. If the
+//           body does not, the update begins again at Log.
+// Commit    Flush data and `committed`, fence: hardened. Wait until no other update with a smaller
 //           number is in Log, Redo or Validate, or not hardened. Mark := number, flush, fence.
-// Reads     one hardware transaction; then wait until every update up to the last number is marked.
-// Lock      after `retries` hardware transactions: alone; stores are held back, and logged a chunk
-//           at a time, with one fence, before they go in place; then as above.
-// Recovery  C := the newest mark. Roll back, newest first, what has a number beyond C, and what has
-//           none and a base of C at least. Fence; mark beyond everything; fence.
+// Reads     One hardware transaction; then wait until every update up to the last number is marked.
+// Lock      After `retries` hardware transactions: run alone. Stores are held back, and logged a
+//           chunk at a time, with one fence, before they go to the data in place; then as above.
+// Recovery  C := the newest mark. Roll back, newest first, records with a number beyond C, and
+//           records without a number whose base is at least C. Fence; mark beyond all; fence.
 // Persists  ceil((32 + 16 N) / line) + 1 + 1 pwb, and one per line of data; 3 pfence. 0 per read.
 //
-// Why it is durable opaque. Whoever reads or overwrites a value has a larger number than the one
-// who stored it, as `last` is loaded and stored within the transactions. A mark C is made when all
-// up to C are hardened and nobody has a record with a base below C that he may still redo: slots
-// show a lower bound from before Log on. So everything beyond C can be rolled back: it did not
-// return, and nobody who returned has seen it. A record with a number goes back to the state before
-// it. One without a number, which may or may not have been redone, has a base of C at least;
-// everything newer than its base is rolled back before it, so that its old values are right in
-// either case. What has a base below C is over: hardened, or given up for good.
+// Why it is durably opaque
+//  - Order. A transaction that reads or overwrites a value has a larger number than the transaction
+//    that stored it, because `last` is loaded and stored within the transactions.
+//  - Marks. A mark C is made when all updates up to C are hardened, and no thread has a record with
+//    a base below C that it may still redo. Slots show a lower bound from before Log on. So every
+//    update beyond C can be rolled back: it has not returned, and no transaction that has read from
+//    it has returned.
+//  - Roll-back. A record with a number restores the state before that number. A record without one,
+//    which may or may not have been redone, has a base of at least C. Everything newer than its
+//    base is rolled back before it, so its old values are correct in either case.
+//  - A record with a base below C is finished: hardened, or never to be redone.
 //
 // Differences from the paper
-//  - Numbers take the place of the clock: "has anybody stored since" is an equality, which does not
-//    depend on when hardware notices conflicts. Log loads the last number as its last act.
-//  - Durable at return: the fence behind the data, the wait, and the mark. There, a thread's next
-//    hardware transaction fences, recovery rolls back the last transactions of all threads, and a
-//    bound keeps idle ones from holding everything up.
-//  - So a log holds one record, and is never wrapped around.
-//  - A word has one entry, whatever the number of stores to it.
+//  - Numbers replace the clock. Whether others have stored since is then a test for equality, which
+//    does not depend on when hardware detects conflicts. Log loads the last number as its last
+//    step.
+//  - Durable at return: the fence behind the data, the wait, and the mark. In the paper a thread's
+//    next hardware transaction fences, recovery rolls back the last transactions of all threads,
+//    and a bound keeps idle threads from holding up the others.
+//  - A log therefore holds one record, and never wraps around.
+//  - A word has one entry, however often it is stored to.
 //  - The new values are kept in private memory, which takes no write capacity here.
 #pragma once
 
@@ -58,6 +62,8 @@
 
 namespace holdfast {
 
+/// The engine; see Engine in engine.h for the contract. Read-only transactions run in hardware as
+/// well.
 template <class M>
 class Crafty : public CraftyAccess<M> {
  public:
@@ -77,7 +83,7 @@ class Crafty : public CraftyAccess<M> {
       .area_bytes = &crafty_area_bytes,
   };
 
-  /// Throws Error for options that make no sense.
+  /// Throws Error(invalid_argument) for an option that does not parse.
   Crafty(M& machine, const Regions& regions, const Options& options, int max_threads)
       : machine_(machine),
         regions_(regions),
@@ -117,11 +123,11 @@ class Crafty : public CraftyAccess<M> {
   enum class Outcome : uint8_t {
     committed,
     logged,   ///< the record is durable and may be redone
-    aborted,  ///< by the hardware, or by whoever holds the lock
-    stale,    ///< others have stored since
+    aborted,  ///< by the hardware, or by the lock's holder
+    stale,    ///< others have stored since Log
   };
   struct alignas(2 * kLineBytes) Numbers {
-    uint64_t last = 0;  ///< of those given out; loaded and stored in hardware transactions
+    uint64_t last = 0;  ///< last number taken; loaded and stored in hardware transactions
   };
 
   UndoRecord<M> record_of(int slot) const {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread's transaction under Crafty, and how a Field's loads and stores come to it. In hardware:
-// htm_access.h, with an undo entry before the first store to a word. Under the lock stores are held
-// back until their undo entries are durable, a chunk at a time.
+// A thread's transaction under Crafty, and the path from a Field's loads and stores to it. In
+// hardware that is htm_access.h, with an undo entry before the first store to a word. Under the
+// lock, stores are held back until their undo entries are durable, a chunk at a time.
 #pragma once
 
 #include <cstring>
@@ -13,14 +13,15 @@
 
 namespace holdfast {
 
+/// One thread's transaction, and the memory it keeps between transactions.
 template <class M>
 struct alignas(2 * kLineBytes) CraftyThread : HtmThread<M> {
   using Base = HtmThread<M>;
   using Mode = Context::Mode;
   using Path = typename Base::Path;
   enum class Step : uint8_t {
-    log,       ///< note old values, in the order of the first stores
-    validate,  ///< expect these same words with the same old values
+    log,       ///< log the old values, in the order of the first stores
+    validate,  ///< expect stores to the same words, over the same old values
   };
 
   CraftyThread(M& machine, const UndoRecord<M>& undo_record, int own_slot, uint64_t chunk_words)
@@ -29,8 +30,8 @@ struct alignas(2 * kLineBytes) CraftyThread : HtmThread<M> {
   UndoRecord<M> record;
   /// Words that have an undo entry: `value` before the transaction, `engine` after it.
   WriteSet words;
-  uint64_t base = 0;      ///< the record tells of the state after this number
-  bool mismatch = false;  ///< the transaction is not what the record says any more
+  uint64_t base = 0;      ///< the record's old values were current after this number
+  bool mismatch = false;  ///< the body has deviated from the record
 
   void begin_log(Mode new_mode, Path new_path) {
     Base::begin(new_mode, new_path);
@@ -45,21 +46,21 @@ struct alignas(2 * kLineBytes) CraftyThread : HtmThread<M> {
     matched_ = 0;
     mismatch = false;
   }
-  /// Whether the body has stored to every word of the record again.
+  /// True if the body has stored to every word of the record again.
   bool all_matched() const { return matched_ == words.size(); }
 
   uint64_t offset_of(const void* p) const {
     return static_cast<uint64_t>(static_cast<const std::byte*>(p) - this->data);
   }
 
-  /// In hardware, before n bytes at p are stored.
+  /// In hardware: called before n bytes at p are stored.
   void storing(const void* p, size_t n) {
     for_each_word(p, n, [&](uint64_t* word, size_t, size_t, uint64_t) {
       step_ == Step::log ? note(word) : compare(word);
     });
   }
 
-  // ---- under the lock
+  // ---- Under the lock.
 
   bool holds_back() const { return this->path == Path::locked && !pending_.empty(); }
 
@@ -68,7 +69,7 @@ struct alignas(2 * kLineBytes) CraftyThread : HtmThread<M> {
     const auto* in = static_cast<const std::byte*>(from);
     for_each_word(to, n, [&](uint64_t* word, size_t shift, size_t bytes, uint64_t mask) {
       auto* const at = reinterpret_cast<std::byte*>(word) + shift;
-      if (words.find(word) != nullptr) {  // logged, durably
+      if (words.find(word) != nullptr) {  // its old value is in the log, durably
         this->htm->outside_store_range(at, in, bytes);
       } else {
         uint64_t bits = 0;
@@ -90,7 +91,7 @@ struct alignas(2 * kLineBytes) CraftyThread : HtmThread<M> {
     });
   }
 
-  /// Logs the words that are held back, and stores them.
+  /// Logs the words that are held back, durably, and then stores them.
   void write_chunk() {
     if (pending_.empty()) {
       return;
@@ -113,7 +114,7 @@ struct alignas(2 * kLineBytes) CraftyThread : HtmThread<M> {
       M::store(record.place() + 1, old);
     }
     record.seal(base, Site{"crafty.lock.log"});
-    // The old values are durable before they are overwritten.
+    // Separates the old values in the log from the stores in place.
     machine_.pfence(Site{"crafty.lock.log.fence"});
   }
 
@@ -123,15 +124,15 @@ struct alignas(2 * kLineBytes) CraftyThread : HtmThread<M> {
     }
     if (words.size() == record.capacity()) [[unlikely]] {
       if (this->htm->doomed()) {
-        return;  // it will not commit; the body may be in a destructor
+        return;  // it will not commit, and its body may be in a destructor
       }
       this->leave_body(too_large());
     }
     const uint64_t old = this->htm->load(word);
     words.put(word, old, ~uint64_t{0});
     record.add(offset_of(word), old);
-    // Inside the transaction: hardware knows no other stores there, so the log takes write
-    // capacity.
+    // Stored inside the transaction, because hardware offers no other stores there. So the log
+    // takes write capacity.
     this->htm->store(record.place(), offset_of(word));
     this->htm->store(record.place() + 1, old);
   }
@@ -168,10 +169,10 @@ struct alignas(2 * kLineBytes) CraftyThread : HtmThread<M> {
   uint64_t chunk_;
   Step step_ = Step::log;
   size_t matched_ = 0;  // words of the record that the body has stored to again
-  WriteSet pending_;    // under the lock: what is held back
+  WriteSet pending_;    // under the lock: the stores held back
 };
 
-/// Hides what is different under the lock.
+/// The static functions of the engine: HtmAccess, except for updates under the lock.
 template <class M>
 class CraftyAccess : public HtmAccess<CraftyThread<M>, Tracking::all> {
  public:
@@ -213,12 +214,12 @@ class CraftyAccess : public HtmAccess<CraftyThread<M>, Tracking::all> {
     }
   }
 
-  /// Every store is logged. The block may have been freed by a transaction that recovery will undo
-  /// together with this one: then its old content is somebody's again.
+  /// Does nothing: every store is logged. The block may have been freed by a transaction that
+  /// recovery will undo together with this one. Then its old content is needed again.
   static void fresh(const void* /*p*/, size_t /*n*/) {}
 
  private:
-  /// The update under the lock that [p, p + n) belongs to, or null.
+  /// The update under the lock whose heap has [p, p + n), or null.
   static Thread* locked(const void* p, size_t n) {
     auto* const context = static_cast<Context*>(M::context());
     if (context == nullptr || context->mode != Context::Mode::update || !context->covers(p, n)) {

@@ -4,8 +4,9 @@
 
 namespace holdfast {
 
-/// Runs the body alone: who takes the lock dooms every hardware transaction, and those that have
-/// committed take no number any more. They may still be hardening, which needs no lock.
+/// Runs the body alone. Taking the lock dooms every running hardware transaction, and updates that
+/// are between Log and Redo take no number any more. Updates that have taken one may still be
+/// hardening, which needs no lock.
 template <class M>
 void Crafty<M>::locked(Thread& t, FunctionRef<void()> body, Mode mode) {
   M::phase(Phase::lock_wait);
@@ -15,7 +16,7 @@ void Crafty<M>::locked(Thread& t, FunctionRef<void()> body, Mode mode) {
   t.begin_log(mode, Path::locked);
   t.base = last_number(t);
   if (mode == Mode::update) {
-    slots_.run(t.slot, t.base + 1);  // nobody commits before the lock is released
+    slots_.run(t.slot, t.base + 1);  // no other update commits before the lock is released
   }
   bool aborted = false;
   const std::exception_ptr failure = run_body<M>(t, body, aborted);
@@ -37,8 +38,8 @@ void Crafty<M>::locked(Thread& t, FunctionRef<void()> body, Mode mode) {
   lock_.release(*t.htm);
 }
 
-/// Undoes the body and rethrows what it threw. The old values are durable before the slot is
-/// parked: afterwards a newer mark may declare the record to be over.
+/// Undoes the body and rethrows its exception. The old values are durable before the slot is
+/// parked, because a newer mark may declare the record finished afterwards.
 template <class M>
 void Crafty<M>::leave_lock(Thread& t, const std::exception_ptr& failure) {
   if (machine_.failed()) {
@@ -50,6 +51,7 @@ void Crafty<M>::leave_lock(Thread& t, const std::exception_ptr& failure) {
   }
   if (!t.words.empty()) {
     write_back_data(t, Site{"crafty.roll_back"});
+    // Separates the old values in place from parking the slot.
     machine_.pfence(Site{"crafty.roll_back.fence"});
   }
   lock_.release(*t.htm);

@@ -6,7 +6,7 @@
 namespace holdfast {
 namespace {
 
-/// Logs begin at whole lines of the longest kind.
+/// Logs begin at whole lines of the longest machine line.
 constexpr size_t kLogGrain = 2 * kLineBytes;
 constexpr uint64_t kMagic = 0x3174666172436648;  // "HfCraft1"
 

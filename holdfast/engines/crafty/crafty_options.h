@@ -25,7 +25,7 @@ inline constexpr OptionInfo kCraftyOptions[] = {
     {"chunk", "64", "words that are logged with one fence under the global lock, 1 to 65536", "4"},
 };
 
-/// Where things lie in the engine area: header, a mark per thread, a log per thread.
+/// Layout of the engine area: header, a mark per thread, a log per thread.
 struct CraftyArea {
   static constexpr size_t kHeaderWords = 5;
   static constexpr size_t kMarkOffset = 2 * kLineBytes;
@@ -34,14 +34,14 @@ struct CraftyArea {
 
   CraftyArea(const CraftyOptions& options, int max_threads);
 
-  /// What the header says: enough to notice other options, or another engine's bytes.
+  /// The header's words. A mismatch reveals other options, or another engine's bytes.
   void header(uint64_t (&words)[kHeaderWords]) const;
 
-  int logs;          ///< the machine's main and background threads have slots as well
-  uint64_t entries;  ///< of a transaction, at most
+  int logs;          ///< one per slot: the machine's main and background threads have slots as well
+  uint64_t entries;  ///< most entries of a transaction
   uint64_t chunk;
   size_t log_offset;
-  size_t log_extent;  ///< of one log: the entries, and a head for each block they may come in
+  size_t log_extent;  ///< of one log: the entries, and a head for each block they may need
   size_t bytes;
 };
 

@@ -17,7 +17,7 @@ Status Crafty<M>::format() {
   return {};
 }
 
-/// Whether a record's words lie in the heap's data.
+/// True if a record's words lie in the heap's data.
 template <class M>
 bool Crafty<M>::inside(const Found& record) const {
   return std::all_of(record.entries.begin(), record.entries.end(), [&](const UndoEntry& entry) {
@@ -25,7 +25,7 @@ bool Crafty<M>::inside(const Found& record) const {
   });
 }
 
-/// Finds the newest mark, and the records that are not over, newest first. Changes nothing.
+/// Finds the newest mark, and the unfinished records, newest first. Changes nothing.
 template <class M>
 Status Crafty<M>::scan(uint64_t& newest_mark, std::vector<Found>& found) const {
   newest_mark = 0;
@@ -73,14 +73,14 @@ Status Crafty<M>::recover(RecoveryReport& report) {
   if (Status status = scan(upto, found); !status.ok()) {
     return status;
   }
-  // From here on bytes change. The mark moves last, so a crash in between repeats the same stores.
+  // Only stores from here on. The mark moves last, so recovery after a crash repeats the stores.
   LineFilter seen;
   for (const Found& record : found) {
     for (const UndoEntry& entry : record.entries) {
       M::store(reinterpret_cast<uint64_t*>(regions_.data + entry.offset), entry.old);
       report.bytes += sizeof(uint64_t);
     }
-    // Numbers that nobody knows belong to records without one, at most one each.
+    // A record without a number may have taken one that no log contains: at most one each.
     upto = std::max({upto, record.number, record.base}) + 1;
   }
   for (const Found& record : found) {
@@ -91,21 +91,22 @@ Status Crafty<M>::recover(RecoveryReport& report) {
     }
   }
   if (!found.empty()) {
-    machine_.pfence(Site{"crafty.recover.data.fence"});  // the data before the mark
-    // All records are over, and so is a torn one, should a later one complete it by chance.
+    // Separates the data from the mark.
+    machine_.pfence(Site{"crafty.recover.data.fence"});
+    // All records are finished now. So is a torn record, should a later one complete it by chance.
     write_mark(0, ++upto, Site{"crafty.recover.mark"});
     machine_.pfence(Site{"crafty.recover.mark.fence"});
   }
   report.transactions = found.size();
   report.needed = !found.empty();
   report.text = "rolled back " + std::to_string(found.size()) + " transactions from the undo logs";
-  // One more: new records have other bases than any that is there.
+  // One more, so that new records have other bases than all existing ones.
   M::store(&numbers_->last, machine_.skips(Site{"crafty.recover.numbers"}) ? 0 : upto + 1);
   return {};
 }
 
-/// A record that was given up may have the last number as its base. The mark says that it is over,
-/// so that the next open finds nothing to do.
+/// Writes a mark beyond all records. A record that was never redone may have the last number as its
+/// base; the mark declares it finished, so that the next open finds nothing to do.
 template <class M>
 Status Crafty<M>::close() {
   const uint64_t last = M::load(&numbers_->last);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The phases of a transaction in hardware, and how it becomes durable; included by crafty.h.
+// The phases of a transaction in hardware, and its way to durability; included by crafty.h.
 #pragma once
 
 namespace holdfast {
@@ -42,14 +42,14 @@ void Crafty<M>::read(FunctionRef<void()> body) {
   locked(t, body, Mode::read);
 }
 
-/// Log, then Redo or Validate, until it has committed (true), or has to begin again. Counts the
-/// hardware transactions that failed.
+/// Runs Log, then Redo or Validate. Returns true once the update has committed, or false if it must
+/// begin again. Counts the hardware transactions that failed in `tries`.
 template <class M>
 bool Crafty<M>::try_update(Thread& t, FunctionRef<void()> body, uint64_t& tries) {
-  lock_.await_free();  // a thread that waits here is parked: the holder waits for the others
-  // Nobody marks anything newer than the base this record will have until the slot is parked or
-  // hardened. No fence: Log loads the last number, so its commit makes the slot visible before
-  // anybody can commit a newer one.
+  lock_.await_free();  // the thread is parked here, else the lock's holder would wait for it
+  // Until the slot is parked or hardened, no thread writes a mark newer than the base that this
+  // record will have. No fence is needed: Log loads the last number, so its commit makes the slot
+  // visible before any thread can commit a newer number.
   if (!machine_.skips(Site{"crafty.lower"})) {
     slots_.run(t.slot, last_number(t) + 1);
   }
@@ -57,7 +57,7 @@ bool Crafty<M>::try_update(Thread& t, FunctionRef<void()> body, uint64_t& tries)
   if (logged == Outcome::committed) {
     return true;
   }
-  bool unchanged = true;  // since Log, as far as is known
+  bool unchanged = true;  // no other update since Log, as far as is known
   while (logged == Outcome::logged && tries < attempts_) {
     const Outcome outcome = unchanged ? redo(t) : validate(t, body);
     if (outcome == Outcome::committed) [[likely]] {
@@ -72,7 +72,7 @@ bool Crafty<M>::try_update(Thread& t, FunctionRef<void()> body, uint64_t& tries)
     } else if (unchanged) {
       unchanged = false;
     } else {
-      break;  // the record is not what the transaction would log now
+      break;  // the transaction would not log the same record now
     }
   }
   slots_.park(t.slot);  // the record will never be redone
@@ -111,14 +111,14 @@ typename Crafty<M>::Outcome Crafty<M>::log(Thread& t, FunctionRef<void()> body, 
   }
   M::phase(Phase::log_flush);
   t.record.seal(t.base, Site{"crafty.log"});
-  // The old values are durable before Redo can overwrite them.
+  // Separates the old values in the log from Redo's stores.
   machine_.pfence(Site{"crafty.log.fence"});
   slots_.run(t.slot, t.base + 1);
   return Outcome::logged;
 }
 
-/// Within the transaction. False: it is doomed, also where the body swallowed that, or failed on
-/// what it saw afterwards. Does not return if the body has thrown.
+/// Runs the body within the transaction. Returns false if the transaction is doomed; the body may
+/// have swallowed HtmAbort, or failed on values it saw afterwards. Throws the body's own exception.
 template <class M>
 bool Crafty<M>::run_in_hardware(Thread& t, FunctionRef<void()> body) {
   bool aborted = false;
@@ -141,7 +141,7 @@ bool Crafty<M>::run_in_hardware(Thread& t, FunctionRef<void()> body) {
   return true;
 }
 
-/// The end of Log: the transaction undoes itself, but for its log.
+/// The end of Log: undoes the transaction's stores, except those to its log.
 template <class M>
 void Crafty<M>::put_back(Thread& t) {
   const bool puts = !machine_.skips(Site{"crafty.log.put_back"});
@@ -151,7 +151,8 @@ void Crafty<M>::put_back(Thread& t) {
       t.htm->store(entry.word, entry.value);
     }
   }
-  // Last, since everybody stores there: what commits from now on is not in what the body has read.
+  // The last step, because every update stores there. Updates that commit from now on are not in
+  // the values the body has read.
   t.base = t.htm->load(&numbers_->last);
 }
 
@@ -218,8 +219,8 @@ typename Crafty<M>::Outcome Crafty<M>::validate(Thread& t, FunctionRef<void()> b
   return Outcome::committed;
 }
 
-/// The last act of a hardware transaction that stores new values, so that few others are doomed by
-/// it or doom it.
+/// Takes the next number. The last step of a hardware transaction that stores new values, so that
+/// it dooms few others and is doomed by few.
 template <class M>
 uint64_t Crafty<M>::take_number(Thread& t) {
   const uint64_t number = t.htm->load(&numbers_->last) + 1;
@@ -237,21 +238,23 @@ typename Crafty<M>::Outcome Crafty<M>::clean_up_abort(Thread& t, Outcome outcome
   return outcome;
 }
 
-/// From the commit of the new values to the return. The slot shows the base until the number is
-/// durable: before that recovery knows the base alone.
+/// The steps from the commit of the new values to the return. The slot shows the base until the
+/// number is durable, because until then recovery knows only the base.
 template <class M>
 void Crafty<M>::harden(Thread& t, uint64_t number) {
   M::phase(Phase::data_flush);
   write_back_data(t, Site{"crafty.data"});
   machine_.pwb(t.record.committed_word(), Site{"crafty.committed"});
-  // Data and number are durable before others are told so.
+  // Separates data and number from logged(): both are durable before other threads rely on them.
   machine_.pfence(Site{"crafty.data.fence"});
   slots_.logged(t.slot, number);
   M::phase(Phase::durability_wait);
   slots_.await_logged(t.slot, number, Site{"crafty.update.durability_wait"});
   M::phase(Phase::marker_flush);
   write_mark(t.slot, number, Site{"crafty.mark"});
-  machine_.pfence(Site{"crafty.mark.fence"});  // durable before anybody returns who has seen it
+  // Separates the mark from the return: it is durable before any caller that has seen the data
+  // returns.
+  machine_.pfence(Site{"crafty.mark.fence"});
   slots_.park(t.slot);
   statistics_.at(t.slot).bytes_written +=
       t.record.bytes() + (t.words.size() + 2) * sizeof(uint64_t);  // log; data, number, mark
@@ -274,7 +277,8 @@ void Crafty<M>::write_mark(int slot, uint64_t number, Site site) {
   machine_.pwb(mark(slot), site);
 }
 
-/// What the transaction has seen leaves the heap: all of it has to be certain to survive.
+/// Waits until everything that the transaction has read is certain to survive, before its result
+/// leaves the heap.
 template <class M>
 void Crafty<M>::saw(Thread& t) {
   M::phase(Phase::durability_wait);
@@ -292,7 +296,8 @@ void Crafty<M>::count(Thread& t, Mode mode) {
   }
 }
 
-/// The body has thrown, and is rolled back. The exception tells what it has read.
+/// Ends a transaction whose body threw and was rolled back. The exception may reveal what the body
+/// has read, so it waits until that is durable.
 template <class M>
 void Crafty<M>::fail(Thread& t, const std::exception_ptr& failure) {
   slots_.park(t.slot);

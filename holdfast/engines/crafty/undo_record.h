@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread's undo log in persistent memory: one record, that of its latest transaction. Each begins
-// where the last one did, since by then the last one is certain to survive, or will never be
-// redone.
+// A thread's undo log in persistent memory. It holds one record, for the thread's latest
+// transaction. Each record overwrites the one before, which by then is certain to survive, or will
+// never be redone.
 //
-//   record = blocks, one behind the other; one block, except under the lock
+//   record = blocks, one after another; a single block, except under the lock
 //   block  = committed | base | serial : 32, entries : 32 | check | entries {offset, old value}
 //
 //   base       the number of the transaction after which the old values were current
 //   committed  of the first block: the number of this transaction, or 0; carries its own check
 //   check      of base, serial, entries, thread and position
 //
-// A block whose check holds tells the truth, whatever was torn or left behind around it: its words
-// held these values after number `base`. The serial keeps blocks of different records apart.
+// A block with a valid check is true, even if torn or old bytes surround it: its words held these
+// values after number `base`. The serial distinguishes blocks of different records.
 #pragma once
 
 #include <cstddef>
@@ -32,6 +32,7 @@ struct UndoEntry {
 };
 static_assert(sizeof(UndoEntry) == CraftyArea::kEntryBytes);
 
+/// One thread's log. For that thread; find() for recovery.
 template <class M>
 class UndoRecord {
  public:
@@ -41,9 +42,9 @@ class UndoRecord {
         log_(base + area.log_offset + static_cast<size_t>(thread) * area.log_extent),
         thread_(thread) {}
 
-  // ---- writing, by the owner of the log
+  // ---- Writing, by the owner of the log.
 
-  /// Another record. What was written of the last one and never sealed is forgotten.
+  /// Begins another record. Entries of the last one that were not sealed are dropped.
   void begin() {
     entries_.clear();
     sealed_ = 0;
@@ -57,7 +58,7 @@ class UndoRecord {
 
   /// Adds an entry to the open block. The caller stores its two words to place().
   void add(uint64_t offset, uint64_t old) { entries_.push_back({offset, old}); }
-  /// Where the newest entry of the open block lies.
+  /// Place of the open block's newest entry.
   uint64_t* place() const {
     const size_t index = entries_.size() - sealed_ - 1;
     return word(at_ + CraftyArea::kBlockHeadBytes + index * sizeof(UndoEntry));
@@ -80,19 +81,19 @@ class UndoRecord {
   /// Bytes of the record so far.
   uint64_t bytes() const { return at_; }
 
-  // ---- reading, in recovery
+  // ---- Reading, in recovery.
 
   struct Found {
     uint64_t base = 0;
-    uint64_t number = 0;  ///< 0: nothing says that it has committed
+    uint64_t number = 0;  ///< 0: nothing shows that it has committed
     std::vector<UndoEntry> entries;
     bool damaged = false;
 
-    /// The order of recovery: a record without a number is newer than the state it was logged in.
+    /// Recovery's order. A record without a number is newer than the state in which it was logged.
     uint64_t age() const { return number != 0 ? 2 * number : 2 * base + 1; }
   };
 
-  /// The record that is there. Without entries: none is.
+  /// The record in the log; without entries if there is none.
   Found find() const {
     Found found;
     uint64_t first = 0;
@@ -117,7 +118,7 @@ class UndoRecord {
         found.base = base;
         if (const uint64_t committed = M::load(committed_word()); committed != 0) {
           found.number = decode_tail(committed).value_or(0);
-          found.damaged = found.number <= base;  // seal() has cleared what was there before
+          found.damaged = found.number <= base;  // seal() clears the word, so it is no old number
         }
       }
       found.entries.insert(found.entries.end(), entries.begin(), entries.end());
@@ -140,7 +141,7 @@ class UndoRecord {
   std::byte* log_;
   int thread_;
   std::vector<UndoEntry> entries_;  // of the record, as logged
-  size_t sealed_ = 0;               // of these, in blocks that are complete
+  size_t sealed_ = 0;               // entries in complete blocks
   size_t at_ = 0;                   // where the open block begins
   uint64_t serial_ = 0;
 };
