@@ -41,8 +41,8 @@
 //    does not depend on when hardware detects conflicts. Log loads the last number as its last
 //    step.
 //  - Durable at return: the fence behind the data, the wait, and the mark. In the paper a thread's
-//    next hardware transaction fences, recovery rolls back the last transactions of all threads,
-//    and a bound keeps idle threads from holding up the others.
+//    next hardware transaction fences, and recovery rolls back the last transactions of all
+//    threads. A bound keeps idle threads from holding up the others.
 //  - A log therefore holds one record, and never wraps around.
 //  - A word has one entry, however often it is stored to.
 //  - The new values are kept in private memory, which takes no write capacity here.

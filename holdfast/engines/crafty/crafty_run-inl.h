@@ -296,8 +296,8 @@ void Crafty<M>::count(Thread& t, Mode mode) {
   }
 }
 
-/// Ends a transaction whose body threw and was rolled back. The exception may reveal what the body
-/// has read, so it waits until that is durable.
+/// Ends a transaction whose body threw and was rolled back. The exception may reveal values that
+/// the body has read, so the thread waits until these are durable.
 template <class M>
 void Crafty<M>::fail(Thread& t, const std::exception_ptr& failure) {
   slots_.park(t.slot);

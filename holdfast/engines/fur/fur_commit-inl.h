@@ -46,7 +46,7 @@ void Fur<M, kTracking>::read(FunctionRef<void()> body) {
   bool aborted = false;
   const std::exception_ptr failure = run_body<M>(t, body, aborted);
   states_.deactivate(t.slot);  // release: after all loads of the body
-  // The body's result, or its exception, takes what it has read out of the heap.
+  // The body's result, or its exception, may reveal the values it has read.
   M::phase(Phase::durability_wait);
   states_.await_durable(t.slot, key, Site{"fur.read.durability_wait"});
   if (failure) {
@@ -167,8 +167,8 @@ void Fur<M, kTracking>::prepare_commit(Fur& self, Thread& t) {
     // from then on, so a reader that becomes ACTIVE too late for the scan conflicts with them.
     t.number = self.log_.take_number(t.slot);
     // A transaction that becomes doomed here still waits to the end, as printed. On hardware the
-    // last access wins. If it returned sooner, it would doom the transaction that has doomed it, be
-    // doomed by the return of that one, and so on, until one of them takes the lock.
+    // last access wins. If it returned sooner, its retry would doom the transaction that has doomed
+    // it. That one would return and doom this one, and so on, until one of them takes the lock.
     const auto stop = [&] {
       if (doomed()) {
         machine.pause();  // wait_while() returns at once when doomed, so slow the loop down

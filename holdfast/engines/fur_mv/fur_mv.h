@@ -33,7 +33,7 @@
 //  - Real time. Acknowledged updates are in every later snapshot, because D >= c before update()
 //    returns. That is one wait more than FUR has, at a point where no thread waits for this
 //    transaction. Updates without stores, and attempts that lost a conflict, wait for all up to s
-//    and advance D as well, so that every later snapshot has everything their bodies have seen.
+//    and advance D as well. So every later snapshot has everything their bodies have seen.
 //
 // Differences from the paper
 //  - FUR isolates with hardware transactions; this engine isolates with versions and stripe locks.
@@ -179,7 +179,7 @@ typename FurMv<M>::Outcome FurMv<M>::attempt(Thread& t, FunctionRef<void()> body
   const std::exception_ptr failure = run_body<M>(t, body);
   if (failure || t.writes.empty()) {
     pins_.unpin(t.slot);
-    // The body's result, or its exception, takes what it has read out of the heap.
+    // The body's result, or its exception, may reveal the values it has read.
     await_all(t, t.snapshot, Site{"furmv.no_store.durability_wait"});
     if (failure) {
       counts(t).user_aborts += 1;

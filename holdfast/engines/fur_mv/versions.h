@@ -2,9 +2,9 @@
 //
 // Old versions of the heap's words, for readers with an old snapshot.
 //
-// Every word's newest committed version is in its place. A transaction that overwrites the word
-// first saves the old value, as {word, value, number of the overwriter}, at the front of the list
-// of the word's stripe.
+// Every word's newest committed version is in its place. Every stripe has a list of saved old
+// values. A transaction that overwrites a word of the stripe first puts the old value at the front
+// of the list, as {word, value, number of the overwriter}.
 //   owner   of a stripe: number of its last overwriter << 1 | locked
 //   head    newest saved version of any word of the stripe
 // An overwriter, which holds the lock, stores in this order: version, head, owner, the words, owner

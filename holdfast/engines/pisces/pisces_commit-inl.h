@@ -130,7 +130,7 @@ void Pisces<M>::commit(Thread& t) {
 template <class M>
 void Pisces<M>::persist_block(Thread& t) {
   CommitBlock& block = blocks_[static_cast<size_t>(t.slot)];
-  // The time only helps people who read the log; recovery needs none.
+  // The time only helps human readers of the log; recovery needs none.
   block.seal(states_.now(), seed(t.slot));
   uint64_t* const to = log(t.slot);
   M::copy(to, block.words(), block.bytes());

@@ -22,8 +22,8 @@
 //
 // Why it is durably opaque. Times agree with the order in which the hardware serialised
 // transactions that depend on each other (logged_durability.h). The marker passes T only when all
-// logs up to T are durable, because a transaction that has not announced a smaller time by then
-// reads a larger one. So the survivors of a crash are a whole prefix of the order of times.
+// logs up to T are durable. A transaction that has not announced a smaller time by then reads a
+// larger one. So the survivors of a crash are a whole prefix of the order of times.
 //
 // Differences from the paper
 //  - A read-only transaction, which is declared, waits until the older updates are certain to

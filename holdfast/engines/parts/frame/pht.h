@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The frame of engines that run transactions in off-the-shelf hardware transactions, on a private
-// working copy, with a global lock to fall back to (FUR 2.1 to 2.4).
+// The frame of engines that run transactions in off-the-shelf hardware transactions (FUR 2.1 to
+// 2.4). The transactions work on a private working copy, and fall back to a global lock.
 //
 // An engine is the frame with two parts:
 //

@@ -143,8 +143,8 @@ void Pht<M, C, D>::finish(Thread& t, Mode mode, uint64_t time) {
   count(t, mode);
 }
 
-/// Ends a transaction whose body threw and was rolled back. The exception may reveal what the body
-/// has read, so it waits until that is durable.
+/// Ends a transaction whose body threw and was rolled back. The exception may reveal values that
+/// the body has read, so the thread waits until these are durable.
 template <class M, template <class> class C, template <class> class D>
 void Pht<M, C, D>::fail(Thread& t, uint64_t time, const std::exception_ptr& failure) {
   concurrency_.leave(t.slot);

@@ -57,8 +57,8 @@ class TimeSlots {
   }
 
   /// Waits until every other update with a time of at most `time` is durable, or gone. With
-  /// `ties_by_slot`, an update with the same time is waited for only if its slot is lower than
-  /// `self`, so that two updates do not wait for each other.
+  /// `ties_by_slot`, an update with the same time counts only if its slot is lower than `self`. So
+  /// two updates do not wait for each other.
   void await_durable(int self, uint64_t time, bool ties_by_slot, Site site) {
     const int n = scan_end(site);
     for (int s = 0; s < n; ++s) {

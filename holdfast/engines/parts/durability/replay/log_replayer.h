@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The log replayer (FUR 3.3) brings the heap's home up to date from the redo logs, in the order of
-// the durability markers, and so frees log space and markers. It runs in the background, in a
-// thread that finds its log full, when a heap is closed, and at recovery.
+// the durability markers. That frees log space and markers. It runs in the background, in a thread
+// that finds its log full, when a heap is closed, and at recovery.
 //
 //   batch   markers from the tail on; records -> home, pwb; pfence; tail, pwb; pfence; space and
 //           slots are free

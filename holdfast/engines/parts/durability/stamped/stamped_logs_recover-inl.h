@@ -70,8 +70,9 @@ Status StampedLogs<M>::scan(uint64_t& upto, std::vector<Found>& found) {
 
 /// Empties the position behind each log's last block, because a block that was cut off must stay
 /// invalid. Suppose its first line were left there. The next block at that place might be cut off
-/// as well, so that the medium gets exactly the lines that the old block lacks, while the others
-/// are equal in both. Then a transaction that recovery has dropped would come back.
+/// as well. If the medium then has exactly the lines that the old block lacks, and the other lines
+/// are equal in both, the old block becomes whole. A transaction that recovery has dropped would
+/// come back.
 template <class M>
 void StampedLogs<M>::empty_ends() {
   bool any = false;
