@@ -8,8 +8,8 @@
 namespace holdfast::check {
 namespace {
 
-/// Which schedule is random: some leave a thread standing for long, as others never do, and some
-/// keep stores hidden.
+/// Sets the machine's seed and, if wanted, the probabilities that go with it. With a low switch
+/// probability a thread stands still for long. With a low drain probability stores stay hidden.
 void vary(SimOptions& options, uint64_t seed, bool probabilities) {
   constexpr double kSwitch[] = {0.25, 0.08, 0.02};
   constexpr double kDrain[] = {0.4, 0.05};
@@ -73,7 +73,7 @@ void CrashExplorer::Search::draw(const Violation& violation, sim::Timeline& time
   try {
     machine.run_threads(subject_.threads(), [&](int thread) { subject_.client(thread, **heap); });
     static_cast<void>((*heap)->close());
-  } catch (const SimStuck&) {  // NOLINT(bugprone-empty-catch): it is what was to be seen
+  } catch (const SimStuck&) {  // NOLINT(bugprone-empty-catch): the timeline shows it
   }
   machine.record(nullptr);
 }
@@ -89,8 +89,8 @@ SimOptions CrashExplorer::Search::options(uint64_t seed) const {
 
 SimOptions CrashExplorer::Search::recovery_options() const {
   SimOptions o = options(1);
-  // Recovery is one thread, and no part of the schedules that are searched. Time makes no
-  // difference to it, but for a design, which works in time only.
+  // Recovery runs on one thread and is not part of the schedules that are searched. Timing does not
+  // affect it, except with a design, which works only in a timed machine.
   if (o.design.empty()) {
     o.schedule = Schedule::random;
     o.explorer = nullptr;
@@ -103,10 +103,10 @@ Moment CrashExplorer::Search::moment_of(const SimMachine& machine, const ImageSe
                                   : images.only(machine.earliest_image());
 }
 
-/// The medium before every run.
+/// Makes the heap and the image with which every run begins.
 void CrashExplorer::Search::prepare() {
   SimOptions o = recovery_options();
-  o.mutations.clear();  // bugs are looked for from a sound heap on
+  o.mutations.clear();  // runs begin on a sound heap; create() tests creation
   sim::Image image;
   {
     SimMachine machine(o);
@@ -123,7 +123,7 @@ void CrashExplorer::Search::prepare() {
   images_ = std::make_unique<ImageSet>(std::move(image), o.line_bytes);
 }
 
-void CrashExplorer::Search::learn(const SimMachine& machine) {
+void CrashExplorer::Search::report_sites(const SimMachine& machine) {
   report_.mutated += machine.mutated();
   for (SiteUse& use : machine.sites()) {
     const auto [at, added] = report_.sites.try_emplace(use.name, use);
@@ -158,7 +158,7 @@ void CrashExplorer::Search::one_schedule() {
     return;
   }
   for (const CrashPoint& point : points) {
-    images_of_point_.push_back(note(point, nullptr, plan_.images, kCrash));
+    images_of_point_.push_back(add_images(point, nullptr, plan_.images, kCrash));
   }
   recover_pending();
   judge(points);
@@ -174,13 +174,13 @@ std::vector<CrashPoint> CrashExplorer::Search::run_schedule() {
   machine.watch_images();
   auto heap = SimHeap::open(machine, {});
   if (const Status status = heap ? subject_.attach(**heap) : heap.status(); !status.ok()) {
-    learn(machine);
+    report_sites(machine);
     fail(kRun, {"heap refused", status.to_string()}, kNever, 0, 0);
     return {};
   }
   subject_.start(program_seed(), initial_);
   std::vector<CrashPoint> points = run_clients(machine, **heap, kRun, plan_.points, true);
-  learn(machine);
+  report_sites(machine);
   report_.coverage.points += points.size();
   return points;
 }
@@ -190,7 +190,7 @@ std::vector<CrashPoint> CrashExplorer::Search::run_clients(SimMachine& machine, 
                                                            bool close) {
   std::vector<CrashPoint> points;
   const uint64_t first = machine.persist_events();
-  // How many events there will be is not known yet: about as many as last time.
+  // The number of events is not known yet; it is about that of the last run.
   const uint64_t step = most_points == 0 ? 1 : usual_events_ / most_points + 1;
   const auto look = [&](uint64_t event) {
     event -= first;
@@ -211,7 +211,7 @@ std::vector<CrashPoint> CrashExplorer::Search::run_clients(SimMachine& machine, 
     fail(phase, std::move(*fault), kNever, 0, subject_.clock());
     return {};
   }
-  // Closing has crash points as well; the last one lies behind it.
+  // Closing has crash points, too. The last crash point lies behind it.
   if (const Status status = close ? heap.close() : Status(); !status.ok()) {
     fail(phase, {"close failed", status.to_string()}, kNever, 0, subject_.clock());
     return {};

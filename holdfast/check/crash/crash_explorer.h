@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cuts the power of the simulated machine before every persist event of many schedules of a small
-// program, recovers every surviving image on a fresh machine, and asks the subject's judge.
+// The crash explorer cuts the simulated machine's power before every persist event of many
+// schedules of a small program. It recovers every surviving image on a fresh machine and asks the
+// subject's judge.
 //
-// One run per schedule is enough: at each persist event the explorer notes what the medium may
-// hold (image_set.h). Afterwards each image that was not seen before, in any schedule, is recovered
-// once; what the heap then holds is judged against the history up to each moment at which that
-// image was legal. For some images the power also fails during recovery, at each of its persist
-// events, and what is recovered from that has to satisfy the same judge; for some, the program runs
-// once more on the recovered heap. Before all that, the power fails when the heap has just been
-// made.
+// One run per schedule is enough. At each persist event the explorer records the contents that the
+// medium may have (image_set.h). Afterwards it recovers each image once that it has not seen in any
+// schedule. It judges the recovered heap against the history up to each moment at which the image
+// was legal.
+//
+// For some images the power also fails during recovery, at each of its persist events. The heap
+// that is recovered from that crash must satisfy the same judge. For some images the program runs
+// once more on the recovered heap. Before all this, the power fails just after the heap was
+// created.
 #pragma once
 
 #include <cstdint>
@@ -26,60 +29,68 @@
 
 namespace holdfast::check {
 
+/// The extent of an exploration.
 struct CrashPlan {
-  bool vary = true;    ///< the machine's switch and drain probabilities by seed
-  SimOptions machine;  ///< its seed is replaced; schedule as it says
+  bool vary = true;    ///< the seed varies the machine's switch and drain probabilities
+  SimOptions machine;  ///< the explorer replaces its seed; its schedule stays
   CreateOptions heap;
-  Description promised;   ///< the engine's own, or another one to judge by
+  Description promised;   ///< the guarantees to judge by: the engine's own description, or another
   ScheduleBounds bounds;  ///< for Schedule::exhaustive
   uint64_t first_seed = 1;
-  uint64_t schedules = 100;      ///< seeds; with Schedule::exhaustive: at most so many schedules
+  uint64_t schedules = 100;      ///< number of seeds; Schedule::exhaustive: limit of schedules
   uint64_t program_seed = 0;     ///< 0: the schedule's seed draws the program, too
   uint64_t points = 0;           ///< crash points per schedule, evenly spread; 0: all
-  uint64_t only_point = kNever;  ///< just this one
-  uint64_t images = 64;          ///< most per point
-  uint64_t crash_recovery = 16;  ///< one image in so many is crashed in its recovery; 0: none
-  uint64_t recovery_images = 4;  ///< most per crash point of a recovery
-  uint64_t go_on = 16;           ///< one image in so many runs the program again; 0: none
-  uint64_t most_violations = 1;  ///< then it stops
+  uint64_t only_point = kNever;  ///< the only crash point, unless kNever
+  uint64_t images = 64;          ///< limit of images per crash point
+  uint64_t crash_recovery = 16;  ///< one image in so many also crashes in recovery; 0: none
+  uint64_t recovery_images = 4;  ///< limit of images per crash point of a recovery
+  uint64_t go_on = 16;           ///< the program runs again on one image in so many; 0: none
+  uint64_t most_violations = 1;  ///< the exploration stops after so many violations
 };
 
+/// The extent of a finished exploration.
 struct CrashCoverage {
   uint64_t schedules = 0;
-  uint64_t points = 0;           ///< crash points looked at
-  uint64_t events = 0;           ///< persist events there were
-  double legal = 0;              ///< images that were legal, summed over points
-  uint64_t explored = 0;         ///< of these, looked at
-  uint64_t images = 0;           ///< different ones, each recovered once
+  uint64_t points = 0;           ///< crash points explored
+  uint64_t events = 0;           ///< persist events in all runs
+  double legal = 0;              ///< legal images, summed over crash points
+  uint64_t explored = 0;         ///< legal images explored
+  uint64_t images = 0;           ///< different images, each recovered once
   uint64_t recovery_points = 0;  ///< crash points in recoveries
   uint64_t continued = 0;        ///< recovered heaps on which the program ran again
   uint64_t judged = 0;           ///< pairs of a moment and a recovered state
 };
 
+/// A fault, and how to reproduce it.
 struct Violation {
   Fault fault;
   std::string phase;  ///< creation, run, crash, recovery, continued
   uint64_t seed = 0;
-  std::string schedule;     ///< of Schedule::exhaustive
-  uint64_t point = kNever;  ///< persist event; kNever: no crash
-  uint64_t image = 0;       ///< its hash
+  std::string schedule;     ///< the schedule, with Schedule::exhaustive
+  uint64_t point = kNever;  ///< the persist event of the crash; kNever: no crash
+  uint64_t image = 0;       ///< the image's hash
   std::string program;
   std::string story;
 };
 
+/// The result of an exploration.
 struct CrashReport {
   CrashCoverage coverage;
   std::vector<Violation> violations;
   uint64_t mutated = 0;              ///< operations and checks that plan.machine.mutations changed
-  uint64_t mutated_in_creation = 0;  ///< the same, while the first heap was made
-  /// With plan.machine.list_sites: by name.
+  uint64_t mutated_in_creation = 0;  ///< like `mutated`, during the creation of the first heap
+  /// The sites by name, with plan.machine.list_sites.
   std::map<std::string, SiteUse> sites;
-  /// Of these, the ones that the making of the first heap came to: how often.
+  /// How often the creation of the first heap has executed each site.
   std::map<std::string, uint64_t> sites_of_creation;
 };
 
-/// Throws Error when the plan cannot be carried out (a heap too small for the subject, an option
-/// the engine does not have).
+/// Explores the crashes of a subject.
+///
+/// Thread safety: one thread, and one live simulated machine per process.
+///
+/// Errors: throws Error if the plan cannot be carried out: the heap is too small for the subject,
+/// or the engine does not have an option.
 class CrashExplorer {
  public:
   CrashExplorer(CrashPlan plan, Subject& subject);
@@ -87,8 +98,9 @@ class CrashExplorer {
 
   CrashReport explore(FunctionRef<void(double)> progress);
 
-  /// Runs the schedule of a violation once more, up to the crash if there was one, and draws what
-  /// the threads did. Not for Schedule::exhaustive, nor for a run that went on after a recovery.
+  /// Runs the schedule of a violation again, up to its crash if there was one, and draws the
+  /// threads' operations. It cannot draw a schedule of Schedule::exhaustive, nor a run on a
+  /// recovered heap.
   void draw(const Violation& violation, sim::Timeline& timeline);
 
  private:

@@ -6,14 +6,14 @@ namespace {
 
 std::string allocator_fault(const HeapCheck& check) {
   return check.errors.empty() ? std::to_string(check.leaked_blocks) + " blocks (" +
-                                    std::to_string(check.leaked_bytes) + " bytes) belong to nobody"
+                                    std::to_string(check.leaked_bytes) + " bytes) have no owner"
                               : check.errors.front();
 }
 
 }  // namespace
 
-/// A heap that somebody was told is there outlives a power failure at once, and is as good as any
-/// other. Here bugs are planted from the first store on.
+/// Crashes just after the creation of a heap: once create() has returned, the heap must survive a
+/// power failure. Mutations apply from the first store on.
 void CrashExplorer::Search::create() {
   ImageSet images({}, images_->line_bytes());
   Moment moment;
@@ -21,7 +21,7 @@ void CrashExplorer::Search::create() {
     SimMachine machine(recovery_options());
     machine.watch_images();
     auto heap = SimHeap::create(machine, plan_.heap);
-    learn(machine);
+    report_sites(machine);
     report_.mutated_in_creation = std::exchange(report_.mutated, 0);
     for (const auto& [name, use] : report_.sites) {
       report_.sites_of_creation.emplace(name, use.count);
@@ -39,13 +39,13 @@ void CrashExplorer::Search::create() {
   });
 }
 
-/// Opens a heap that was made here: a new one, or one in which everything has been set up. Returns
-/// what is certain of it once it is closed; nothing when it is not as it should be.
+/// Recovers the image of a new heap, or of one that has been set up. Returns the earliest image
+/// after the heap was closed again; nothing, and a violation, if the heap is not as expected.
 std::optional<sim::Image> CrashExplorer::Search::recover_created(const sim::Image& image,
                                                                  uint64_t hash, bool new_heap) {
   SimMachine machine(recovery_options(), image);
   auto found = open(machine, new_heap);
-  learn(machine);
+  report_sites(machine);
   if (auto* fault = std::get_if<Fault>(&found)) {
     fail(kCreation, std::move(*fault), kNever, hash, 0);
     return {};
@@ -57,13 +57,14 @@ std::optional<sim::Image> CrashExplorer::Search::recover_created(const sim::Imag
   return machine.earliest_image();
 }
 
-/// The images that are legal at a point, of a run or recovery that began with `from` (null: the
-/// base). Those that nobody has recovered yet are to be.
-std::vector<uint64_t> CrashExplorer::Search::note(const CrashPoint& point, const Pending* from,
-                                                  uint64_t most, const char* phase) {
+/// Returns the hashes of the images that are legal at a crash point. The run or recovery began with
+/// the image `from` (null: the base). Adds images that are new to pending_.
+std::vector<uint64_t> CrashExplorer::Search::add_images(const CrashPoint& point,
+                                                        const Pending* from, uint64_t most,
+                                                        const char* phase) {
   std::vector<uint64_t> hashes;
   Random random(mix64(seed_) ^ point.event);
-  // With a design, a moment says all of its image.
+  // With a design, a moment describes its whole image, and not the difference to `from`.
   const bool relative = from != nullptr && plan_.machine.design.empty();
   const ImageDelta* const delta = relative ? &from->delta : nullptr;
   const uint64_t explored = images_->enumerate(
@@ -87,7 +88,7 @@ std::vector<uint64_t> CrashExplorer::Search::note(const CrashPoint& point, const
 void CrashExplorer::Search::recover_pending() {
   for (size_t i = 0; i < pending_.size() && !enough(); ++i) {
     const Pending pending = std::move(pending_[i]);
-    recover(pending);  // which may add to pending_
+    recover(pending);  // may add to pending_
     if (plan_.go_on != 0 && pending.phase == kCrash && ++counted_ % plan_.go_on == 0) {
       to_go_on_.push_back(pending);
     }
@@ -103,8 +104,8 @@ uint32_t CrashExplorer::Search::state_index(const Subject::Words& words) {
   return at->second;
 }
 
-/// Opens the heap that an image holds and reads it; or what is wrong with it. The subject is not in
-/// a new heap yet.
+/// Opens the heap of an image, and returns its words or the fault found. In a new heap it first
+/// sets the subject up.
 std::variant<Subject::Words, Fault> CrashExplorer::Search::open(SimMachine& machine,
                                                                 bool new_heap) {
   try {
@@ -145,7 +146,7 @@ void CrashExplorer::Search::recover(const Pending& pending) {
       }
     });
     auto found = open(machine);
-    learn(machine);
+    report_sites(machine);
     if (auto* fault = std::get_if<Fault>(&found)) {
       return fail(pending.phase, std::move(*fault), pending.event, pending.hash, pending.clock);
     }
@@ -153,8 +154,8 @@ void CrashExplorer::Search::recover(const Pending& pending) {
   }
   report_.coverage.recovery_points += points.size();
   for (const CrashPoint& point : points) {
-    std::vector<uint64_t> inner = note({pending.event, pending.clock, point.moment}, &pending,
-                                       plan_.recovery_images, kRecovery);
+    std::vector<uint64_t> inner = add_images({pending.event, pending.clock, point.moment}, &pending,
+                                             plan_.recovery_images, kRecovery);
     std::vector<uint64_t>& known = nodes_[pending.hash].in_recovery;
     known.insert(known.end(), inner.begin(), inner.end());
   }
@@ -182,20 +183,20 @@ void CrashExplorer::Search::judge(const char* phase, const CrashPoint& point, ui
   }
 }
 
-/// The program once more, on the recovered heap, with crash points of its own. The thread that
-/// opened the heap does nothing else, so that what its recovery has not fenced stays so.
+/// Runs the program again on the recovered heap, with crash points of its own. The thread that
+/// opens the heap does nothing else, so that no later fence orders the stores of recovery.
 void CrashExplorer::Search::go_on(const Pending& from) {
   ++report_.coverage.continued;
   std::vector<CrashPoint> points;
   try {
     SimOptions random = options(seed_ + 1);
     if (random.schedule == Schedule::exhaustive) {
-      // What is searched in order is the first run; this one would count as one of its schedules.
+      // Only the first run is searched exhaustively; this run would count as one of its schedules.
       random.schedule = Schedule::random;
       random.explorer = nullptr;
     }
     SimMachine machine(random, images_->build(from.delta));
-    machine.watch_images();  // opening recovers
+    machine.watch_images();  // before the heap opens, because opening recovers it
     auto heap = SimHeap::open(machine, {});
     heap.status().check();
     machine.run_threads(1, [&](int) {
@@ -203,7 +204,7 @@ void CrashExplorer::Search::go_on(const Pending& from) {
       subject_.start(seed_ + 1, subject_.observe(**heap).value());
     });
     points = run_clients(machine, **heap, kContinued, kContinuedPoints, false);
-    learn(machine);
+    report_sites(machine);
   } catch (const SimStuck& stuck) {
     return fail(kContinued, {"stuck", stuck.what()}, from.event, from.hash, kNever);
   } catch (const Error& error) {
@@ -213,7 +214,8 @@ void CrashExplorer::Search::go_on(const Pending& from) {
   judged_.clear();
   for (const CrashPoint& point : points) {
     pending_.clear();
-    const std::vector<uint64_t> hashes = note(point, &from, plan_.recovery_images, kContinued);
+    const std::vector<uint64_t> hashes =
+        add_images(point, &from, plan_.recovery_images, kContinued);
     recover_pending();
     for (const uint64_t hash : hashes) {
       judge(kContinued, point, hash);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One search of the crash explorer (crash_explorer.h): runs in crash_explorer.cc, what is recovered
-// from them in crash_search.cc.
+// One search of the crash explorer (crash_explorer.h). crash_explorer.cc has the runs,
+// crash_search.cc has recovery and judging.
 #pragma once
 
 #include <functional>
@@ -20,18 +20,18 @@
 
 namespace holdfast::check {
 
-/// Where a violation was found: Violation::phase.
+/// The values of Violation::phase.
 inline constexpr const char* kCreation = "creation";
 inline constexpr const char* kRun = "run";
 inline constexpr const char* kCrash = "crash";
 inline constexpr const char* kRecovery = "recovery";
 inline constexpr const char* kContinued = "continued";
 
-/// No sound run of a small program has more; one of an engine with a planted bug may walk in
-/// circles.
+/// Limit of crash points per run. A correct run of a small program has fewer. An engine with a
+/// planted bug may loop.
 inline constexpr size_t kMostPoints = 20'000;
 
-/// Lets `look` see the persist events while it exists.
+/// Calls `look` before each persist event, during this object's lifetime.
 class EventWatch {
  public:
   EventWatch(SimMachine& machine, std::function<void(uint64_t)> look) : machine_(machine) {
@@ -45,13 +45,13 @@ class EventWatch {
   SimMachine& machine_;
 };
 
-/// Crash points of a run that goes on after a recovery.
+/// Crash points of a run on a recovered heap.
 inline constexpr uint64_t kContinuedPoints = 30;
 
-/// A crash point: the moment of the medium, and of the clients.
+/// A crash point: a persist event, and the state of clients and medium before it.
 struct CrashPoint {
   uint64_t event;
-  uint64_t clock;
+  uint64_t clock;  ///< Subject::clock()
   Moment moment;
 };
 
@@ -63,21 +63,21 @@ class CrashExplorer::Search {
   void draw(const Violation& violation, sim::Timeline& timeline);
 
  private:
-  /// A surviving image, recovered.
+  /// A surviving image that has been recovered.
   struct Node {
     uint32_t state = kNoState;          ///< index into states_
     std::vector<uint64_t> in_recovery;  ///< images of crashes during its recovery
   };
-  /// An image that is still to be recovered.
+  /// An image that has yet to be recovered.
   struct Pending {
     uint64_t hash;
     uint64_t event;
     uint64_t clock;
     ImageDelta delta;
     const char* phase;
-    bool crash_it;  ///< during its recovery as well
+    bool crash_it;  ///< also crash during its recovery
   };
-  static constexpr uint32_t kNoState = ~uint32_t{0};  ///< not recovered, or not recoverable
+  static constexpr uint32_t kNoState = ~uint32_t{0};  ///< not recovered yet, or recovery failed
 
   uint64_t program_seed() const { return plan_.program_seed == 0 ? seed_ : plan_.program_seed; }
   bool enough() const { return report_.violations.size() >= plan_.most_violations; }
@@ -87,18 +87,18 @@ class CrashExplorer::Search {
   SimOptions recovery_options() const;
   Moment moment_of(const SimMachine& machine, const ImageSet& images) const;
 
-  /// What this machine knows about sites goes into the report.
-  void learn(const SimMachine& machine);
+  /// Adds the machine's mutations and sites to the report.
+  void report_sites(const SimMachine& machine);
   void prepare();
   void create();
   std::optional<sim::Image> recover_created(const sim::Image& image, uint64_t hash, bool new_heap);
   void one_schedule();
   std::vector<CrashPoint> run_schedule();
-  /// Runs the subject's clients on the heap of `machine` and looks at its crash points.
+  /// Runs the subject's clients on `heap` and returns the crash points of the run.
   std::vector<CrashPoint> run_clients(SimMachine& machine, SimHeap& heap, const char* phase,
                                       uint64_t most_points, bool close);
-  std::vector<uint64_t> note(const CrashPoint& point, const Pending* from, uint64_t most,
-                             const char* phase);
+  std::vector<uint64_t> add_images(const CrashPoint& point, const Pending* from, uint64_t most,
+                                   const char* phase);
   void recover_pending();
   std::variant<Subject::Words, Fault> open(SimMachine& machine, bool new_heap = false);
   void recover(const Pending& pending);
@@ -115,18 +115,18 @@ class CrashExplorer::Search {
   const std::shared_ptr<sim::HostPages> pages_ = std::make_shared<sim::HostPages>();
   std::unique_ptr<ImageSet> images_;
   Subject::Words initial_;
-  std::optional<sim::Image> closed_;  ///< of a new heap that was set up and closed, what is certain
+  std::optional<sim::Image> closed_;  ///< earliest image of a new heap, set up and closed
   uint64_t seed_ = 0;
   std::unordered_map<uint64_t, Node> nodes_;
   std::map<Subject::Words, uint32_t> index_of_state_;
   std::vector<const Subject::Words*> states_;
-  // Of the running schedule.
+  // State of the present schedule.
   std::vector<std::vector<uint64_t>> images_of_point_;
   std::vector<Pending> pending_;
   std::vector<Pending> to_go_on_;
   std::set<std::pair<uint64_t, uint32_t>> judged_;
   size_t counted_ = 0;
-  uint64_t usual_events_ = 0;  ///< of the last run
+  uint64_t usual_events_ = 0;  ///< persist events of the last run
 };
 
 }  // namespace holdfast::check

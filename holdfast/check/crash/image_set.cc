@@ -14,14 +14,14 @@ namespace {
 
 using Pick = std::vector<uint32_t>;
 
-/// The lines of which there is a choice, and how many contents each has.
-struct Wheel {
-  size_t index;
-  uint32_t contents;
+/// A line with several possible contents. The picks of all such lines count like a number's digits.
+struct Digit {
+  size_t index;       ///< into Moment::choices
+  uint32_t contents;  ///< the number of possible contents
 };
 
-std::vector<Wheel> wheels(const Moment& moment, size_t line_bytes) {
-  std::vector<Wheel> all;
+std::vector<Digit> digits_of(const Moment& moment, size_t line_bytes) {
+  std::vector<Digit> all;
   for (size_t i = 0; i < moment.choices.size(); ++i) {
     const size_t contents = moment.choices[i].contents.size() / line_bytes;
     if (contents > 1) {
@@ -31,14 +31,13 @@ std::vector<Wheel> wheels(const Moment& moment, size_t line_bytes) {
   return all;
 }
 
-/// Turns the first wheel that can go on, and sets back those before it. False: all images were
-/// seen.
-bool turn(const std::vector<Wheel>& wheels, Pick& pick) {
-  for (const Wheel& wheel : wheels) {
-    if (++pick[wheel.index] < wheel.contents) {
+/// Changes `pick` to the next combination. Returns false after the last one.
+bool increment(const std::vector<Digit>& digits, Pick& pick) {
+  for (const Digit& digit : digits) {
+    if (++pick[digit.index] < digit.contents) {
       return true;
     }
-    pick[wheel.index] = 0;
+    pick[digit.index] = 0;
   }
   return false;
 }
@@ -100,7 +99,8 @@ sim::Image ImageSet::build(const ImageDelta& delta) const {
 uint64_t ImageSet::enumerate(const Moment& moment, const ImageDelta* delta, uint64_t base_hash,
                              uint64_t most, Random& random,
                              FunctionRef<void(uint64_t, const Pick&)> f) const {
-  // What a line of the moment contributes takes the place of what it contributed to the delta.
+  // An image's hash is the exclusive or of its lines' hashes. `fixed` is the part of the delta's
+  // lines that the moment does not replace.
   uint64_t fixed = base_hash ^ mix64(moment.bytes);
   std::unordered_map<uint32_t, uint64_t> before;
   if (delta != nullptr) {
@@ -131,33 +131,33 @@ uint64_t ImageSet::enumerate(const Moment& moment, const ImageDelta* delta, uint
     }
   };
 
-  const std::vector<Wheel> turning = wheels(moment, line_bytes_);
+  const std::vector<Digit> digits = digits_of(moment, line_bytes_);
   Pick pick(moment.choices.size(), 0);
   if (moment.image_count(line_bytes_) <= most) {
     do {
       show(pick);
-    } while (turn(turning, pick));
+    } while (increment(digits, pick));
     return called;
   }
   show(pick);
   Pick latest = pick;
-  for (const Wheel& wheel : turning) {
-    latest[wheel.index] = moment.choices[wheel.index].latest;
+  for (const Digit& digit : digits) {
+    latest[digit.index] = moment.choices[digit.index].latest;
   }
   show(latest);
-  for (const Wheel& wheel : turning) {
-    std::swap(pick[wheel.index], latest[wheel.index]);
+  for (const Digit& digit : digits) {
+    std::swap(pick[digit.index], latest[digit.index]);
     if (called < most) {
       show(pick);
     }
     if (called < most) {
       show(latest);
     }
-    std::swap(pick[wheel.index], latest[wheel.index]);
+    std::swap(pick[digit.index], latest[digit.index]);
   }
   for (uint64_t tries = 0; called < most && tries < 2 * most; ++tries) {
-    for (const Wheel& wheel : turning) {
-      pick[wheel.index] = static_cast<uint32_t>(random.below(wheel.contents));
+    for (const Digit& digit : digits) {
+      pick[digit.index] = static_cast<uint32_t>(random.below(digit.contents));
     }
     show(pick);
   }

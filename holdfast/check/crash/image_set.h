@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The surviving images of many crash points, each kept once. Images of one small run differ in a
-// few lines from each other and from the medium before the run, so an image is that base and the
-// lines in which it differs, and its name is a hash that is put together from the hashes of those
-// lines: whether an image is new is known before it is built.
+// The surviving images of many crash points, each kept once.
+//
+// The images of a small run differ in few lines from each other and from the medium before the run.
+// So an image is that base and the lines in which it differs. Its name is a hash, the combination
+// of the hashes of these lines. So the explorer knows whether an image is new before it builds it.
 #pragma once
 
 #include <cstddef>
@@ -18,20 +19,21 @@ namespace holdfast::check {
 
 /// An image as its difference to a base.
 struct ImageDelta {
-  size_t bytes = 0;  ///< of the medium, which may have grown
+  size_t bytes = 0;  ///< the medium's size, which may have grown
   std::vector<uint32_t> lines;
-  std::vector<std::byte> contents;  ///< line after line
+  std::vector<std::byte> contents;  ///< the lines' contents, in the order of `lines`
 };
 
-/// The medium at one moment: which images are legal.
+/// The medium at one moment: the contents that each line may have after a crash.
 struct Moment {
   size_t bytes = 0;
   std::vector<sim::LineChoices> choices;
 
-  /// How many images are legal; at most ~0.
+  /// Returns the number of legal images; ~0 if it does not fit.
   uint64_t image_count(size_t line_bytes) const;
 };
 
+/// Enumerates, names and builds images as differences to one base. Thread safety: immutable.
 class ImageSet {
  public:
   ImageSet(sim::Image base, size_t line_bytes);
@@ -39,32 +41,35 @@ class ImageSet {
   const sim::Image& base() const { return base_; }
   size_t line_bytes() const { return line_bytes_; }
 
-  /// The moment at which this image alone is legal.
+  /// Returns the moment at which only this image is legal.
   Moment only(const sim::Image& image) const;
-  /// The image `delta` of the set, as a whole.
+  /// Returns the whole image that `delta` describes.
   sim::Image build(const ImageDelta& delta) const;
 
-  /// Calls f(hash, pick) for images of the moment, each once: all if there are at most `most`, else
-  /// the two extremes, those in which one line alone is ahead or behind, and random ones. Choice i
-  /// of the moment has its pick[i]-th content. The base of the moment is `delta` (null: the set's
-  /// base), whose hash is `base_hash`. Returns how often f was called.
+  /// Calls f(hash, pick) once for each of up to `most` images of the moment. In the image, choice i
+  /// of the moment has its pick[i]-th content.
+  ///
+  /// If there are more images than `most`, it picks the two extremes, the images in which only one
+  /// line is ahead of or behind the others, and random ones. `delta` is the image with which the
+  /// run of this moment began (null: the set's base), and `base_hash` its hash. Returns the number
+  /// of calls.
   uint64_t enumerate(const Moment& moment, const ImageDelta* delta, uint64_t base_hash,
                      uint64_t most, Random& random,
                      FunctionRef<void(uint64_t hash, const std::vector<uint32_t>& pick)> f) const;
 
-  /// The image that was picked.
+  /// Returns an image of the moment that enumerate has picked.
   ImageDelta pick(const Moment& moment, const ImageDelta* delta,
                   const std::vector<uint32_t>& pick) const;
 
  private:
-  /// 0 when the line is as in the base.
+  /// Returns 0 if the line has its content of the base.
   uint64_t line_hash(uint32_t line, const std::byte* content) const;
   const std::byte* base_line(uint32_t line) const;
 
   sim::Image base_;
   size_t line_bytes_;
-  std::vector<std::byte> zero_;  ///< a line beyond the base's end
-  sim::Image padded_;            ///< the base, with its last line filled up
+  std::vector<std::byte> zero_;  ///< the content of a line beyond the base's end
+  sim::Image padded_;            ///< the base, padded to whole lines
 };
 
 }  // namespace holdfast::check

@@ -11,10 +11,11 @@
 namespace holdfast::check {
 namespace {
 
-/// No engine so far acknowledges before a transaction is durable; one that does will state a bound.
+/// How many acknowledged transactions an engine with lagging durability may lose. No engine lags so
+/// far.
 constexpr uint64_t kLagBound = 0;
 
-/// Numbers go on behind those that the objects hold.
+/// Returns the largest transaction number in the objects. The numbers of a run begin after it.
 uint32_t largest_number(const Subject::Words& words) {
   uint32_t largest = 0;
   for (const uint64_t word : words) {
@@ -34,7 +35,7 @@ RegisterSubject::RegisterSubject(const Shape& shape, std::optional<RegisterProgr
       given_(std::move(program)),
       registers_(objects(), shape.program.shared, shape.boxed) {}
 
-/// The shared ones, and a mark for every update there may be.
+/// Returns the number of objects: the shared ones, and one mark for each possible update.
 Object RegisterSubject::objects() const {
   const Object marks =
       shape_.program.marks

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The crash explorer's subject for register programs.
 #pragma once
 
 #include <memory>
@@ -10,17 +12,18 @@
 
 namespace holdfast::check {
 
-/// Register programs, judged by what they read and what was left of what they wrote.
+/// Runs register programs. Judges the values that they read, and the written values that survive.
 class RegisterSubject final : public Subject {
  public:
   struct Shape {
     ProgramShape program;
-    Object boxed = 1;  ///< of the shared objects, the last ones: behind a pointer, allocated anew
-                       ///< and freed by each write
-    int prelude = 9;   ///< updates before the first run, so that small logs have wrapped around
+    /// The last so many shared objects are behind a pointer. Each write allocates a new block for
+    /// the object and frees the old one.
+    Object boxed = 1;
+    int prelude = 9;  ///< updates before the first run, so that small logs have wrapped around
   };
 
-  /// program: run this one; else a random one for each seed.
+  /// Runs `program`, or a random program for each seed if there is none.
   explicit RegisterSubject(const Shape& shape, std::optional<RegisterProgram> program = {});
 
   int threads() const override;
@@ -47,8 +50,8 @@ class RegisterSubject final : public Subject {
   CheckedRegisters<SimHeap> registers_;
   RegisterProgram running_;
   std::unique_ptr<Recorder> recorder_;
-  Status refused_;            ///< the first operation that the heap refused
-  uint64_t known_until_ = 0;  ///< history_ is the one up to there
+  Status refused_;            ///< the first failure of an operation
+  uint64_t known_until_ = 0;  ///< the end of history_
   std::optional<History> history_;
 };
 

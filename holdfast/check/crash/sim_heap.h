@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The heap that the crash explorer works on.
 #pragma once
 
 #include "holdfast/engines/parts/any/any_engine.h"
@@ -7,7 +9,7 @@
 
 namespace holdfast {
 
-/// A heap on the simulated machine, its engine chosen by name.
+/// A heap on the simulated machine, with an engine that is chosen by name.
 using SimHeap = Heap<AnyEngine<SimMachine>>;
 
 }  // namespace holdfast

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the crash explorer runs, crashes, recovers and has judged.
+// The interface between the crash explorer and the program that it runs, crashes and judges.
 #pragma once
 
 #include <cstdint>
@@ -13,42 +13,49 @@
 
 namespace holdfast::check {
 
-/// Something that must not have happened.
+/// A violation of a guarantee.
 struct Fault {
-  std::string name;  ///< as the literature calls it
+  std::string name;  ///< its name in the literature
   std::string text;  ///< a few lines
 };
 
-/// A small concurrent program with its judge. The explorer calls set_up once, in a new heap; then,
-/// for each schedule, start, client for every thread (each in a simulated thread), and the judges;
-/// and observe on each recovered heap, attached with attach.
+/// A small concurrent program with its judge.
+///
+/// The explorer calls set_up once, in a new heap. For each schedule it calls start, then client for
+/// every thread, each in a simulated thread, and then the judges. For each recovered heap it calls
+/// attach and observe.
 class Subject {
  public:
   using Words = std::vector<uint64_t>;
 
   virtual ~Subject() = default;
 
+  /// The number of client threads.
   virtual int threads() const = 0;
+  /// Makes the subject's objects in a new heap.
   virtual Status set_up(SimHeap& heap) = 0;
+  /// Finds the subject's objects in a heap.
   virtual Status attach(SimHeap& heap) = 0;
-  /// A run begins. `seed` decides what the clients do, if anything is left to chance. `initial`:
-  /// what observe() says of the heap they start on, which runs before left behind.
+  /// Begins a run. `seed` decides everything in it that is random. `initial` is the result of
+  /// observe() on the heap before the run.
   virtual void start(uint64_t seed, const Words& initial) = 0;
+  /// Executes the operations of one client thread.
   virtual void client(int thread, SimHeap& heap) = 0;
-  /// A count that grows with every begin and every answer.
+  /// Returns a count that grows with every begin and every answer of an operation.
   virtual uint64_t clock() const = 0;
-  /// What the heap holds, in words that mean the same on every heap of this run.
+  /// Returns the heap's content, in words with the same meaning on every heap of this run.
   virtual Result<Words> observe(SimHeap& heap) = 0;
+  /// Calls visit(address, bytes) for each block that the subject owns.
   virtual void visit_blocks(const std::function<void(const void*, size_t)>& visit) = 0;
 
-  /// The run is over and nothing crashed.
+  /// Judges a run that has ended without a crash.
   virtual std::optional<Fault> judge_run(const Description& promised) = 0;
-  /// The power failed when clock() was `until`, and this was found after recovery.
+  /// Judges a crash. The power failed when clock() was `until`; recovery has found `recovered`.
   virtual std::optional<Fault> judge_crash(const Description& promised, uint64_t until,
                                            const Words& recovered) = 0;
-  /// The program of the run, for a command line, and what its clients did up to `until`; empty
-  /// before the first start.
+  /// Returns the run's program, for a command line; empty before the first start.
   virtual std::string program() const = 0;
+  /// Returns the clients' operations up to `until`; empty before the first start.
   virtual std::string story(uint64_t until) const = 0;
 };
 

@@ -73,8 +73,8 @@ void Aftermath::find_roots() {
   }
 }
 
-/// Follows `previous` to its beginning; kGarbage if that is no version, or the way leads in a
-/// circle.
+/// Follows `previous` to the first write of the chain. Returns kGarbage if the chain begins with no
+/// version, or is circular.
 WriteId Aftermath::root_of(WriteId id) {
   std::vector<WriteId> path;
   WriteId root = kUnvisited;
@@ -100,6 +100,8 @@ WriteId Aftermath::root_of(WriteId id) {
   return root;
 }
 
+/// Follows the chain of the version that was recovered in an object, and reports what cannot be
+/// there.
 void Aftermath::walk(Object object, Version version) {
   WriteId id = versions_.find(version, object);
   recovered_.push_back(id);
@@ -147,7 +149,7 @@ Aftermath::State Aftermath::state(WriteId id) const {
     return State::unknown;
   }
   const WriteId found_root = found == kInitial ? kInitial : root_[found];
-  // Chains are contiguous in the order of all versions of the object, and the initial one is first.
+  // A chain is contiguous in the order of all versions of the object. The initial chain is first.
   if (root == found_root || found_root == kInitial) {
     return State::missing;
   }
@@ -167,13 +169,13 @@ void Aftermath::imply(std::vector<uint32_t> survivors) {
   while (!survivors.empty()) {
     const uint32_t survivor = survivors.back();
     survivors.pop_back();
-    for (const Found& found : versions_.found(survivor)) {
-      if (!is_write(found.write)) {
+    for (const Observation& seen : versions_.observations(survivor)) {
+      if (!is_write(seen.write)) {
         continue;
       }
-      const uint32_t writer = versions_[found.write].transaction;
+      const uint32_t writer = versions_[seen.write].transaction;
       if (versions_.effective(writer) && !implied_[writer]) {
-        implied_[writer] = Step{writer, survivor, EdgeKind::write_read, found.object};
+        implied_[writer] = Step{writer, survivor, EdgeKind::write_read, seen.object};
         survivors.push_back(writer);
       }
     }
@@ -184,10 +186,10 @@ void Aftermath::spread_doom() {
   std::vector<std::vector<Step>> readers(versions_.transactions() + 1);
   std::vector<uint32_t> doomed;
   for (uint32_t t = 1; t <= versions_.transactions(); ++t) {
-    for (const Found& found : versions_.found(t)) {
-      if (is_write(found.write)) {
-        const uint32_t writer = versions_[found.write].transaction;
-        readers[writer].push_back({writer, t, EdgeKind::write_read, found.object});
+    for (const Observation& seen : versions_.observations(t)) {
+      if (is_write(seen.write)) {
+        const uint32_t writer = versions_[seen.write].transaction;
+        readers[writer].push_back({writer, t, EdgeKind::write_read, seen.object});
       }
     }
     if (missing_[t]) {

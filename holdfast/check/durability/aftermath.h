@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which writes a recovered image has, and which it has not, as far as that can be known: an object
-// shows its latest value only, and a blind write does not say what it replaced.
+// Derives which writes a recovered image contains and which it lacks. Not all of it can be known:
+// an object shows only its latest value, and a blind write does not tell which value it replaced.
 #pragma once
 
 #include <cstdint>
@@ -14,27 +14,29 @@
 
 namespace holdfast::check {
 
+/// The survival of each transaction of a history, given the word of each object after recovery.
 class Aftermath {
  public:
-  /// One word per object. `versions` knows the words too, and outlives this.
+  /// `recovered` has one word per object. `versions` was made with the same words, and must outlive
+  /// this object.
   Aftermath(const VersionTable& versions, std::span<const uint64_t> recovered, bool real_time);
 
-  /// Words that cannot be there at all, and values that replaced what cannot have been there.
+  /// Findings for words that no write stored, and for values that replaced an impossible value.
   const std::vector<Finding>& impossible() const { return impossible_; }
 
-  /// An object that holds what the transaction wrote, or a value that others built on it.
+  /// Returns an object that holds the transaction's write, or a later value built on it.
   std::optional<Object> shown(uint32_t transaction) const { return shown_[transaction]; }
-  /// An object where what the transaction wrote is missing for sure.
+  /// Returns an object that certainly lacks the transaction's write.
   std::optional<Object> missing(uint32_t transaction) const { return missing_[transaction]; }
 
-  /// Must have survived, since a survivor saw or overwrote what it wrote: the step that says so, or
-  /// {} for one that is shown itself. No value: nothing says so.
+  /// Returns why the transaction must have survived: the step by which a survivor read or overwrote
+  /// its write; {} if it is shown itself. No value: nothing implies its survival.
   std::optional<Step> implied(uint32_t transaction) const { return implied_[transaction]; }
-  /// Cannot have survived, since it, or one it read from, directly or not, is missing: that step,
-  /// or {} for one that is missing itself.
+  /// Returns why the transaction cannot have survived: the step by which it read from a transaction
+  /// that cannot have; {} if it is missing itself. No value: nothing rules its survival out.
   std::optional<Step> doomed(uint32_t transaction) const { return doomed_[transaction]; }
 
-  /// Adds what the survival of these implies to implied().
+  /// Adds to implied() the transactions from which these survivors have read, directly or not.
   void imply(std::vector<uint32_t> survivors);
 
  private:
@@ -52,12 +54,12 @@ class Aftermath {
 
   const VersionTable& versions_;
   const bool real_time_;
-  std::vector<WriteId> root_;       // by WriteId: where its chain of replaced versions begins
-  std::vector<Interval> interval_;  // by root: of all on such chains
-  std::vector<bool> on_chain_;      // by WriteId: the recovered value or one it was built on
+  std::vector<WriteId> root_;       // by WriteId: the first write of its chain of replaced versions
+  std::vector<Interval> interval_;  // by root: the interval of all writes on its chains
+  std::vector<bool> on_chain_;      // by WriteId: a recovered value, or a value that it is built on
   std::vector<WriteId> recovered_;  // by object
   std::vector<Finding> impossible_;
-  std::vector<std::optional<Object>> shown_;  // from here on by transaction
+  std::vector<std::optional<Object>> shown_;  // these four by transaction
   std::vector<std::optional<Object>> missing_;
   std::vector<std::optional<Step>> implied_;
   std::vector<std::optional<Step>> doomed_;

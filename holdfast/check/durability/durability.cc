@@ -46,7 +46,7 @@ class Judge {
   static Step lost(uint32_t t, Object object) { return {t, t, EdgeKind::lost, object}; }
   std::vector<Step> why_survived(uint32_t t) const;
   std::vector<Step> why_lost(uint32_t t) const;
-  /// For one that threw: the step by which it saw what is lost.
+  /// Returns the step by which a transaction that threw saw a write that is lost.
   std::optional<Step> saw_lost(uint32_t t) const;
   std::string name(uint32_t t) const { return transaction_name(t, history_); }
 
@@ -57,7 +57,7 @@ class Judge {
   std::vector<Finding> findings_;
 };
 
-/// From the transaction to a survivor that is shown.
+/// Returns the steps from the transaction to a survivor that is shown.
 std::vector<Step> Judge::why_survived(uint32_t t) const {
   std::vector<Step> steps;
   for (;;) {
@@ -74,7 +74,7 @@ std::vector<Step> Judge::why_survived(uint32_t t) const {
   }
 }
 
-/// From one that is missing to the transaction.
+/// Returns the steps from a transaction that is missing to this one.
 std::vector<Step> Judge::why_lost(uint32_t t) const {
   std::vector<Step> steps;
   for (;;) {
@@ -133,7 +133,7 @@ void Judge::check_survivors() {
 void Judge::check_acknowledged(uint64_t lag_bound) {
   std::vector<uint32_t> lost;
   for (uint32_t t = 1; t <= versions_.transactions(); ++t) {
-    // Strict: one that is lost because of what it read is a lost observation.
+    // Strict: a transaction that is lost only because of its reads is a lost observation.
     if (acknowledged(t) && updates(t) &&
         (lag_bound > 0 ? aftermath_.doomed(t).has_value() : aftermath_.missing(t).has_value())) {
       lost.push_back(t);

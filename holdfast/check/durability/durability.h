@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Judges what a crash left: the history up to it, and the word found in each object after recovery.
+// Judges a crash by the history up to it and the word in each object after recovery.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace holdfast::check {
 
-/// Violations, at most `most`, the worst first:
+/// Returns up to `most` violations, the worst first:
 ///
 ///   garbage                        a word that names no write into its object
 ///   rolled-back attempt survived   a value of an attempt that was rolled back
@@ -23,24 +23,27 @@ namespace holdfast::check {
 ///   survivors not closed under reads-from, survivors not closed under overwrites
 ///                                  a survivor read from, or overwrote, one that did not survive
 ///   lost acknowledged update       unless `promised` is none; with lagging, more than `lag_bound`
-///   lost observation               strict only: somebody was answered, be it with an exception of
-///                                  the body, who had seen what is missing
+///   lost observation               strict only: a client had seen a write that is missing, and was
+///                                  answered, perhaps with an exception of the body
 ///
-/// A write survived if it is found, or if what was found was built on it. A blind write does not
-/// say what it replaced: what it may have overwritten is given the benefit of the doubt, unless it
-/// came later, which real time tells if the engine promises to respect it (`real_time`).
-/// Linear in the history.
+/// A write survived if an object holds it, or a value that was built on it. A blind write does not
+/// tell which value it replaced. So a write that it may have overwritten is not called lost. If the
+/// engine promises to respect real time (`real_time`), a write that came later is called lost.
+///
+/// Cost: linear in the history.
 std::vector<Finding> check_durability(const History& history,
                                       const std::vector<uint64_t>& recovered_words,
                                       Durability promised, uint64_t lag_bound, size_t most = 1,
                                       bool real_time = true);
 
-/// By transaction number; [0] is the initial state. Of a history that check_durability accepts:
-/// those with whose effects, or after whose answers, it goes on. Transactions without a write
-/// survive if they were acknowledged and all they read did; so do blind writes of acknowledged
-/// transactions which others may have overwritten. A history that is to be continued drops the
-/// accesses of all others, and those of rolled-back attempts, which may have seen what is gone.
+/// By transaction number: whether the transaction survived; [0] is the initial state.
 using Survivors = std::vector<bool>;
+/// Returns the survivors of a history that check_durability accepts.
+///
+/// A transaction without a write survives if it was acknowledged and everything that it read
+/// survived. So does a blind write of an acknowledged transaction that others may have overwritten.
+/// A history that continues after the crash drops the accesses of all other transactions. It also
+/// drops the accesses of rolled-back attempts, which may have seen writes that are lost.
 Survivors survivors(const History& history, const std::vector<uint64_t>& recovered_words,
                     bool real_time = true);
 

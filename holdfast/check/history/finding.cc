@@ -8,7 +8,7 @@ std::string object_name(Object object) {
   return "x" + std::to_string(object);
 }
 
-/// The version of `object` that the transaction found first, if it looked before it wrote.
+/// Returns the version of `object` that the transaction saw first, if it read before it wrote.
 const Version* found_first(const Transaction& transaction, Object object) {
   for (const Access& access : transaction.accesses) {
     if (access.object == object) {

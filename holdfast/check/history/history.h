@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What transactions did, as far as a client could tell: who read whose value, who replaced whose
-// value, and when each began and was answered. The judges (isolation.h, durability.h) see nothing
-// else, so they know no engine.
+// A history of transactions, as clients can observe it: the values that each transaction read and
+// replaced, and when it began and was answered. The judges (isolation.h, durability.h) see nothing
+// else, so they depend on no engine.
 //
-// Every attempt of a body is a transaction of its own, with a number of its own. Each value stored
-// in a checked run names the write that stored it (Version), so each value read names its writer.
+// Every attempt of a body is a separate transaction with its own number. In a checked run, each
+// stored value names the write that stored it (Version). So each value that is read names its
+// writer.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +18,14 @@ namespace holdfast::check {
 /// An object of the history: an index below History::objects.
 using Object = uint32_t;
 
-/// Names a write: which transaction, and which of its writes, counted from 1. {0, 0} is the initial
-/// value of an object, "written" before the history begins.
+/// Names a write by its transaction and its number among the transaction's writes, counted from 1.
+/// The version {0, 0} is the initial value of an object, "written" before the history begins.
 struct Version {
   uint32_t transaction = 0;
   uint32_t write = 0;
 
   bool initial() const { return transaction == 0; }
-  /// What is stored in the object: 0 for the initial value.
+  /// Returns the word that is stored in the object; 0 for the initial value.
   uint64_t word() const { return uint64_t{transaction} << 32 | write; }
   static Version of_word(uint64_t word) {
     return {static_cast<uint32_t>(word >> 32), static_cast<uint32_t>(word)};
@@ -36,41 +37,44 @@ struct Version {
 struct Access {
   enum class Kind : uint8_t {
     read,   ///< found `version`
-    write,  ///< stored `version`, and found `replaced` there just before, in the same transaction
-    blind,  ///< stored `version` without looking at what was there
+    write,  ///< found `replaced`, then stored `version`, in the same transaction
+    blind,  ///< stored `version` without reading the object
   };
   Kind kind = Kind::read;
   Object object = 0;
   Version version;
-  Version replaced = {};  ///< of Kind::write only
-  uint64_t at = 0;        ///< when; only for people to read
+  Version replaced = {};  ///< only for Kind::write
+  uint64_t at = 0;        ///< time of the access; for display only
 
   bool writes() const { return kind != Kind::read; }
 };
 
+/// The end of a transaction.
 enum class Outcome : uint8_t {
-  committed,  ///< its caller was told so ("acknowledged")
+  committed,  ///< its caller was told that it committed ("acknowledged")
   aborted,    ///< rolled back: an attempt that was repeated, or a body that threw
-  live,       ///< running, or not answered yet, when the history ended: it may have taken effect
+  live,       ///< running or not answered when the history ended; it may have taken effect
 };
 
-/// Times are counts of events of the recorder: whole numbers that order begin and end.
+/// One attempt of a body. Times are counts of the recorder's events.
 struct Transaction {
   uint32_t number = 0;  ///< from 1; its index in History::transactions + 1
   uint32_t thread = 0;
   bool read_only = false;  ///< run by Heap::read, or without a write
   Outcome outcome = Outcome::live;
-  /// Aborted, and its caller has the exception that its body threw: that knows what the body saw.
+  /// Aborted by an exception of the body. The caller has the exception, which may tell what the
+  /// body has seen.
   bool threw = false;
-  uint64_t begin = 0;  ///< no later than anything it did
-  uint64_t end = 0;    ///< no earlier than anything it did; kForever if live
+  uint64_t begin = 0;  ///< no later than its first effect
+  uint64_t end = 0;    ///< no earlier than its last effect; kForever if live
   std::vector<Access> accesses;
 };
 inline constexpr uint64_t kForever = ~uint64_t{0};
 
+/// All transactions of a run.
 struct History {
   uint32_t objects = 0;
-  std::vector<Transaction> transactions;  ///< by number - 1
+  std::vector<Transaction> transactions;  ///< in the order of their numbers, from 1
 
   const Transaction& at(uint32_t number) const { return transactions[number - 1]; }
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Generates legal histories of any length, for tests and for the checkers' benchmark. Threads run at
-// random speeds over one multi-version store. A transaction begins, takes its snapshot, commits and
-// is answered at four moments; in an opaque history the snapshot and the commit share one moment.
+// Generates legal histories of any length, for tests and for the checkers' benchmark. Threads run
+// at random speeds over one multi-version store. A transaction begins, takes its snapshot, commits
+// and is answered at four moments; in an opaque history the snapshot and the commit share one
+// moment.
 #pragma once
 
 #include <algorithm>
@@ -16,21 +17,23 @@
 
 namespace holdfast::check {
 
+/// The properties of a generated history.
 struct LegalOptions {
   uint64_t seed = 1;
   Isolation isolation = Isolation::opaque;
   uint32_t objects = 3;
   uint32_t threads = 3;
   uint32_t transactions = 6;
-  uint32_t accesses = 4;       ///< at most, of an ordinary transaction
-  uint32_t scan_permille = 0;  ///< read-only transactions over `scan` objects
+  uint32_t accesses = 4;       ///< most accesses of an ordinary transaction
+  uint32_t scan_permille = 0;  ///< share of read-only transactions that read `scan` objects
   uint32_t scan = 100;
-  uint32_t write_percent = 50;
-  uint32_t blind_percent = 0;  ///< of the writes
+  uint32_t write_percent = 50;  ///< share of accesses that write
+  uint32_t blind_percent = 0;   ///< share of writes that are blind
   uint32_t abort_percent = 10;
-  bool stop_early = true;  ///< leaves the last ones unanswered
+  bool stop_early = true;  ///< leaves the last transactions without an answer
 };
 
+/// Generates one history.
 class LegalHistory {
  public:
   explicit LegalHistory(const LegalOptions& options)
@@ -54,8 +57,9 @@ class LegalHistory {
     return std::move(history_);
   }
 
+  /// Returns the values in the store at the end.
   std::vector<uint64_t> words() const { return words(clock_); }
-  /// The values at that moment, after make().
+  /// Returns the values in the store at a moment. Call it after make().
   std::vector<uint64_t> words(uint64_t time) const {
     std::vector<uint64_t> words;
     words.reserve(options_.objects);
@@ -143,8 +147,8 @@ class LegalHistory {
     return at->second;
   }
 
-  /// Commits, or notes by `snapshot` 0 that the attempt is rolled back: at random, or because
-  /// somebody else committed a write to the same object since the snapshot.
+  /// Commits the attempt, or sets `snapshot` to 0 to roll it back. It rolls back at random, or
+  /// because another transaction committed a write to the same object since the snapshot.
   void decide(Thread& thread, uint64_t now) {
     thread.phase = Phase::decided;
     const auto& accesses = of(thread).accesses;
@@ -172,7 +176,7 @@ class LegalHistory {
   uint64_t clock_ = 0;
   std::vector<Thread> threads_;
   std::vector<std::vector<std::pair<uint64_t, Version>>> store_;  // commit time and version
-  std::vector<Version> own_;  // by object: the latest write of whoever
+  std::vector<Version> own_;  // by object: the latest write of any transaction
   History history_;
 };
 

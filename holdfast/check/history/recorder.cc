@@ -20,8 +20,8 @@ void ClientLog::attempt() {
   }
   begun_ = true;
   writes_ = 0;
-  // An engine may fix what an attempt sees before it calls the body, so the attempt begins when the
-  // one before was last seen running.
+  // An engine may take the snapshot of an attempt before it calls the body. So the attempt begins
+  // at the last event of the attempt before it.
   Transaction next;
   next.number = ++recorder_.number_;
   next.thread = thread_;
@@ -82,7 +82,8 @@ std::vector<uint64_t> Recorder::translate(const std::vector<uint64_t>& words) co
   std::vector<uint64_t> translated;
   for (Object object = 0; object < words.size(); ++object) {
     Version v = version(object, words[object]);
-    // A number from before this history names nothing in it; wrapping around keeps it so.
+    // A number from before this history must name no transaction of it. It wraps around here, and
+    // still names none.
     v.transaction -= v.initial() ? 0 : first_number_;
     translated.push_back(v.word());
   }
@@ -92,8 +93,8 @@ std::vector<uint64_t> Recorder::translate(const std::vector<uint64_t>& words) co
 History Recorder::history(uint64_t until) const {
   History history;
   history.objects = objects_;
-  // All numbers up to the last that had begun: one in between that had not is live, like the
-  // others.
+  // The history has all numbers up to the last transaction that had begun. A lower number that had
+  // not begun stays as a live transaction.
   uint32_t begun = 0;
   for (const ClientLog& client : clients_) {
     for (const Transaction& transaction : client.transactions_) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes the history of a run down, on any machine. The recorder's memory is the host's: on the
-// simulated machine it costs no simulated time and is no scheduling point.
+// Records the history of a run, on any machine. The recorder uses the host's memory, so on the
+// simulated machine it takes no simulated time and adds no scheduling point.
 #pragma once
 
 #include <atomic>
@@ -15,24 +15,25 @@ namespace holdfast::check {
 
 class Recorder;
 
-/// What one client does, one operation after the other. A body may run on another thread than its
-/// client's (flat combining), as long as the client waits for it.
+/// The log of one client, which executes one operation after the other. Another thread may run a
+/// body (flat combining) while the client waits for it.
 class ClientLog {
  public:
   ClientLog(Recorder& recorder, uint32_t thread) : recorder_(recorder), thread_(thread) {}
 
-  /// The client is about to call update or read.
+  /// Call it before the client calls update or read.
   void invoke(bool read_only);
-  /// First thing in the body: whatever it did before was rolled back.
+  /// Call it first in the body. It ends the attempt before as rolled back.
   void attempt();
-  /// The body has loaded `word` from the object.
+  /// Records that the body has loaded `word` from the object.
   void read(Object object, uint64_t word);
-  /// The word to store in the object, in which the body has just found `replaced`.
+  /// Records a write and returns the word to store. The body has just found `replaced` in the
+  /// object.
   uint64_t write(Object object, uint64_t replaced);
-  /// The same for a body that has not looked.
+  /// Records a write of an object that the body has not read, and returns the word to store.
   uint64_t write_blindly(Object object);
-  /// update or read has returned to the client: its last attempt was committed, or rolled back for
-  /// good, with an exception of its body.
+  /// Call it when update or read has returned. The last attempt committed, or an exception of the
+  /// body rolled it back for good.
   void answer(Outcome outcome);
 
  private:
@@ -45,27 +46,30 @@ class ClientLog {
   bool read_only_ = false;
   bool begun_ = false;     ///< the operation has an attempt
   uint64_t earliest_ = 0;  ///< begin of the next attempt
-  uint32_t writes_ = 0;    ///< of the running attempt
+  uint32_t writes_ = 0;    ///< writes of the running attempt
   std::deque<Transaction> transactions_;
 };
 
-/// Thread safety: one thread per ClientLog; the rest while no client runs.
+/// Records the operations of all clients in one history.
+///
+/// Thread safety: one thread at a time per ClientLog. The functions here, except clock(), may be
+/// called while no client runs.
 class Recorder {
  public:
-  /// Transactions are numbered from first_number + 1. initial: the words the objects hold; empty:
-  /// all zero.
+  /// Transactions get numbers from first_number + 1 on. `initial` has the words of the objects;
+  /// empty: all are zero.
   Recorder(uint32_t objects, uint32_t clients, uint32_t first_number = 0,
            std::vector<uint64_t> initial = {});
 
   ClientLog& client(uint32_t thread) { return clients_[thread]; }
-  /// Counts begins, ends and accesses.
+  /// Returns the number of begins, ends and accesses so far.
   uint64_t clock() const { return clock_.load(); }
-  /// The history as it was at that moment (kForever: now): what came later has not happened, and
-  /// what was not answered yet is live.
+  /// Returns the history up to that moment (kForever: now). It lacks later events, and a
+  /// transaction that was not yet answered is live.
   History history(uint64_t until = kForever) const;
   uint32_t last_number() const { return number_.load(); }
-  /// Words as the judges of this history want them: numbered from 1, and 0 where an object holds
-  /// its initial value.
+  /// Converts words of the objects for the judges of this history: transactions are numbered from
+  /// 1, and an initial value is 0.
   std::vector<uint64_t> translate(const std::vector<uint64_t>& words) const;
 
  private:

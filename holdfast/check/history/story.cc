@@ -10,7 +10,7 @@ namespace {
 
 struct Event {
   uint64_t at;
-  int order;  ///< of what happens at one count
+  int order;  ///< orders events with the same `at`
   uint32_t thread;
   std::string text;
 };

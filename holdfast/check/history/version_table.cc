@@ -44,10 +44,10 @@ VersionTable::VersionTable(const History& history, std::span<const uint64_t> rec
       effective_[transaction.number] = true;
     }
   }
-  first_found_ = {0, 0};
+  first_observation_ = {0, 0};
   for (const Transaction& transaction : history.transactions) {
     follow(transaction);
-    first_found_.push_back(found_.size());
+    first_observation_.push_back(observations_.size());
   }
   for (Object object = 0; object < recovered.size(); ++object) {
     const WriteId id = find(Version::of_word(recovered[object]), object);
@@ -95,7 +95,7 @@ void VersionTable::follow(const Transaction& transaction) {
     if (looks && !current.written && current.found == kNotLooked &&
         version.transaction != transaction.number) {
       current.found = find(version, access.object);
-      found_.push_back({access.object, current.found});
+      observations_.push_back({access.object, current.found});
       if (is_write(current.found) && history_.at(version.transaction).outcome == Outcome::live) {
         effective_[version.transaction] = true;
       }

@@ -17,7 +17,7 @@ const Step& after(const std::vector<Step>& cycle, size_t i) {
   return cycle[(i + 1) % cycle.size()];
 }
 
-/// Whether the target of the step found in its object what the source left there.
+/// Returns whether the step's target found the source's version in the step's object.
 bool looked(const Step& step, const History& history) {
   const auto& accesses = history.at(step.to).accesses;
   return std::any_of(accesses.begin(), accesses.end(), [&step](const Access& access) {
@@ -37,7 +37,8 @@ std::string name_of_two(const Step& missed, const Step& back, const History& his
   return looked(back, history) ? "fractured read" : "read skew";
 }
 
-/// R missed T, T missed W, and R saw W: without R, T before W is a serial order.
+/// Returns whether a reader R missed T, T missed W, and R saw W. Without R, T before W is a serial
+/// order.
 bool is_read_only_anomaly(const std::vector<Step>& cycle, const History& history) {
   for (size_t i = 0; cycle.size() == 3 && i < 3; ++i) {
     const Step& first = cycle[i];

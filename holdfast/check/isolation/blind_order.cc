@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Ordering the versions of objects that have blind writes (dependency_graph.h).
 #include <algorithm>
 #include <unordered_set>
 
@@ -10,10 +12,10 @@ namespace {
 
 struct OrderedRun : Run {
   uint32_t head = 0;              ///< the transaction of the blind write; 0 for the initial run
-  std::vector<uint32_t> readers;  ///< of its last version
+  std::vector<uint32_t> readers;  ///< the readers of the run's last version
 };
 
-/// The runs of one object, the initial one first, and which pairs are known to be ordered.
+/// The runs of one object, the initial one first, and the pairs with a known order.
 struct Runs {
   Object object = 0;
   std::vector<OrderedRun> runs;
@@ -38,8 +40,8 @@ class BlindOrder {
   void put_initial_run_first(const Runs& runs);
   void order_by_time(Runs& runs);
   bool order_by_reachability(Runs& runs, const Reachability& reachability);
-  /// Returns whether that was news. The first of two contradictory orders stays: its edges
-  /// already close the cycle that rules it out.
+  /// Puts run a before run b. Returns false if their order was known before. The first of two
+  /// contradictory orders stays: its edges already close the cycle that the second one would add.
   bool put_before(Runs& runs, size_t a, size_t b);
   bool impossible(const OrderedRun& a, const OrderedRun& b, const Reachability& reachability) const;
 
@@ -47,7 +49,7 @@ class BlindOrder {
   const VersionTable& versions_;
   Graph& graph_;
   const bool real_time_;
-  std::vector<Runs> objects_;  // those with blind writes
+  std::vector<Runs> objects_;  // objects with blind writes
 };
 
 void BlindOrder::find_runs() {
@@ -77,10 +79,10 @@ void BlindOrder::find_readers() {
     }
   }
   for (uint32_t t = 1; t <= versions_.transactions(); ++t) {
-    for (const Found& found : versions_.found(t)) {
-      OrderedRun* run = found.write == kInitial ? of_initial[found.object]
-                        : is_write(found.write) ? of_version[found.write]
-                                                : nullptr;
+    for (const Observation& seen : versions_.observations(t)) {
+      OrderedRun* run = seen.write == kInitial ? of_initial[seen.object]
+                        : is_write(seen.write) ? of_version[seen.write]
+                                               : nullptr;
       if (run != nullptr) {
         run->readers.push_back(t);
       }
@@ -109,8 +111,8 @@ bool BlindOrder::put_before(Runs& runs, size_t a, size_t b) {
   return true;
 }
 
-/// All readers of the initial run's last version come before all blind writes: through one node in
-/// the middle, since both may be many.
+/// Puts all readers of the initial run's last version before all blind writes. There may be many of
+/// both, so the edges lead through one node in the middle.
 void BlindOrder::put_initial_run_first(const Runs& runs) {
   const OrderedRun& initial = runs.runs[0];
   const uint32_t middle = graph_.add_node({});
@@ -135,7 +137,8 @@ void BlindOrder::put_initial_run_first(const Runs& runs) {
   }
 }
 
-/// Of each run, only its immediate successors: as many as there are transactions at a time.
+/// Orders runs by real time. It adds only the immediate successors of each run, as many as there
+/// are transactions at a time.
 void BlindOrder::order_by_time(Runs& runs) {
   std::vector<size_t> by_begin(runs.runs.size() - 1);
   for (size_t i = 0; i < by_begin.size(); ++i) {
@@ -146,7 +149,7 @@ void BlindOrder::order_by_time(Runs& runs) {
   });
   for (size_t a = 1; a < runs.runs.size(); ++a) {
     const uint64_t end = runs.runs[a].earliest_end;
-    uint64_t next_ends = kForever;  // what begins later follows a successor of a
+    uint64_t next_ends = kForever;  // a run that begins later follows a successor of a
     auto b = std::upper_bound(
         by_begin.begin(), by_begin.end(), end,
         [&runs](uint64_t time, size_t run) { return time < runs.runs[run].latest_begin; });
@@ -159,7 +162,7 @@ void BlindOrder::order_by_time(Runs& runs) {
   }
 }
 
-/// Whether `a` before `b` would close a cycle.
+/// Returns whether a cycle would exist if `a` came before `b`.
 bool BlindOrder::impossible(const OrderedRun& a, const OrderedRun& b,
                             const Reachability& reachability) const {
   if (reachability(dependencies_.start(b.head), dependencies_.commit(a.members.back()))) {

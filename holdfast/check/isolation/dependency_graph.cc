@@ -42,22 +42,22 @@ void DependencyGraph::add_nodes() {
 }
 
 void DependencyGraph::add_reads(uint32_t transaction) {
-  for (const Found& found : versions_.found(transaction)) {
-    if (found.write == kGarbage) {
+  for (const Observation& seen : versions_.observations(transaction)) {
+    if (seen.write == kGarbage) {
       continue;
     }
-    const uint32_t replacer = this->replacer(found.write, found.object);
-    if (is_write(found.write) && versions_.effective(versions_[found.write].transaction)) {
-      graph_.add({.from = commit(versions_[found.write].transaction),
+    const uint32_t replacer = this->replacer(seen.write, seen.object);
+    if (is_write(seen.write) && versions_.effective(versions_[seen.write].transaction)) {
+      graph_.add({.from = commit(versions_[seen.write].transaction),
                   .to = start(transaction),
                   .kind = replacer == transaction ? EdgeKind::write_write : EdgeKind::write_read,
-                  .object = found.object});
+                  .object = seen.object});
     }
     if (replacer != 0 && replacer != transaction) {
       graph_.add({.from = start(transaction),
                   .to = commit(replacer),
                   .kind = EdgeKind::read_write,
-                  .object = found.object});
+                  .object = seen.object});
     }
   }
 }

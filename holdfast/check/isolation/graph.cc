@@ -28,7 +28,7 @@ void Graph::index() {
 
 namespace {
 
-/// Tarjan's algorithm with a stack of its own in place of recursion.
+/// Tarjan's algorithm, with an explicit stack instead of recursion.
 class Tarjan {
  public:
   explicit Tarjan(const Graph& graph)
@@ -50,7 +50,7 @@ class Tarjan {
   static constexpr uint32_t kNone = ~uint32_t{0};
   struct Frame {
     uint32_t node;
-    size_t next;  // of its edges
+    size_t next;  // index of its next edge
   };
 
   void enter(uint32_t n) {

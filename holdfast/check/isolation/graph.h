@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A directed graph whose edges say why, and its shortest cycles. Nodes are moments of transactions.
+// A directed graph of moments of transactions, with a reason for each edge, and its shortest
+// cycles.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@
 
 namespace holdfast::check {
 
-/// A free edge joins two moments of one transaction, or belongs to the edge before it; it is no
-/// step of its own. No free edge follows another one.
+/// A free edge joins two moments of one transaction, or belongs to the edge before it; it does not
+/// count as a step. No free edge follows another one.
 struct Edge {
   uint32_t from = 0;
   uint32_t to = 0;
@@ -21,9 +22,10 @@ struct Edge {
   Object object = 0;
 };
 
+/// The graph. Thread safety: const functions may run concurrently with each other.
 class Graph {
  public:
-  /// A moment of the transaction `owner`, 0 for none: no earlier than `begin`, no later than `end`.
+  /// A moment of transaction `owner` (0: of none), no earlier than `begin` and no later than `end`.
   struct Node {
     uint32_t owner = 0;
     uint64_t begin = 0;
@@ -32,7 +34,7 @@ class Graph {
 
   uint32_t add_node(const Node& node);
   void add(const Edge& edge) { edges_.push_back(edge); }
-  /// Call after the last add() and before from().
+  /// Sorts the edges; call it after the last add() and before from().
   void index();
 
   uint32_t nodes() const { return static_cast<uint32_t>(nodes_.size()); }
@@ -44,15 +46,15 @@ class Graph {
 
  private:
   std::vector<Node> nodes_;
-  std::vector<Edge> edges_;  // by `from` once indexed
+  std::vector<Edge> edges_;  // sorted by `from` after index()
   std::vector<size_t> first_;
 };
 
-/// Strongly connected components. Edges lead to components of the same or a lower number, so
-/// `order` lists nodes after all those they lead to, where the graph has no cycle.
+/// Strongly connected components. An edge leads to a component of the same or a lower number. So in
+/// an acyclic graph, `order` lists each node after all nodes that it leads to.
 struct Components {
-  std::vector<uint32_t> of;     ///< by node
-  std::vector<uint32_t> order;  ///< nodes, by component
+  std::vector<uint32_t> of;     ///< the component of each node
+  std::vector<uint32_t> order;  ///< nodes, sorted by component
   uint32_t count = 0;
 
   bool acyclic() const { return count == of.size(); }
@@ -60,26 +62,28 @@ struct Components {
 Components components(const Graph& graph);
 
 using Path = std::vector<Edge>;
-/// In steps: free edges do not count.
+/// Returns the number of steps; free edges do not count.
 size_t length(const Path& path);
 
-/// One cycle for each component that has any, with the fewest steps; shortest first. In components
-/// too big to search from every node within a fixed amount of work, the search starts where an edge
-/// leads back furthest in time, and the cycle may not be the very shortest.
+/// Returns a cycle with the fewest steps for each component that has a cycle, the shortest first.
+///
+/// The work per component is limited. In a component that is too large for it, the search starts at
+/// the edges that lead back furthest in time. Then the cycle may not be the shortest one.
 std::vector<Path> shortest_cycles(const Graph& graph, const Components& components);
 
-/// The shortest path from a moment of some transaction to one of a transaction that ended before
-/// the first one began, if it has less than `below` steps; empty if there is none.
+/// Returns the shortest path from a moment of a transaction to a moment of another one that ended
+/// before the first one began. Returns an empty path if there is none with less than `below` steps.
 ///
-/// That is all there is to real time. Intervals are ordered so that of two pairs a < b and c < d
-/// one always has a < d or c < b; so a cycle with two real-time edges has a shorter one with one,
-/// and no edge for real time need be stored.
+/// Such paths cover real time completely. Two pairs of intervals a < b and c < d always satisfy a <
+/// d or c < b. So for a cycle with two real-time edges there is a shorter one with one such edge.
+/// Therefore the graph stores no real-time edges.
 Path shortest_path_back_in_time(const Graph& graph, size_t below);
 
-/// Of an acyclic graph: by node, the earliest end of any moment it leads to, itself included.
+/// Returns for each node of an acyclic graph the earliest end of the nodes it leads to, including
+/// itself.
 std::vector<uint64_t> earliest_end(const Graph& graph, const Components& components);
 
-/// What a path says, without free edges.
+/// Converts a path to steps, without free edges.
 std::vector<Step> steps(const Path& path, const Graph& graph);
 
 }  // namespace holdfast::check

@@ -10,8 +10,9 @@
 namespace holdfast::check {
 namespace {
 
-/// A cycle of dependencies alone says more than one that needs real time, but for people only up to
-/// the length of the longest that has a name of its own (long fork).
+/// A cycle without real time is the stronger evidence, but a long one is hard to read. So such a
+/// cycle is preferred only up to this length: that of the longest one with its own name (long
+/// fork).
 constexpr size_t kTellingLength = 4;
 
 std::vector<Step> round_trip(const Path& path, const Graph& graph) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Judges whether transactions saw each other as an engine promises.
+// Judges whether a history has the isolation that an engine promises.
 #pragma once
 
 #include <cstddef>
@@ -12,22 +12,25 @@
 
 namespace holdfast::check {
 
-/// Violations of the promised level, at most `most`, the worst first; empty if there is an
-/// execution of that level in which everybody saw what the history says.
+/// Returns up to `most` violations of the promised level, the worst first. There is none if some
+/// execution of that level explains all values in the history.
 ///
-///   opaque     all attempts, also those rolled back and those never answered, saw the states that
-///              one serial order of what took effect passes through
-///   snapshot   all attempts read from a snapshot, and of two transactions of which neither's
-///              snapshot includes the other's commit, at most one wrote any object
-///   real_time  who began after another one was answered comes after it (strict serializability,
-///              strong snapshot isolation)
+///   opaque     all attempts, also attempts that were rolled back or never answered, saw states of
+///              one serial order of the transactions that took effect
+///   snapshot   all attempts read from a snapshot. If neither of two transactions has the other's
+///              commit in its snapshot, they wrote no common object
+///   real_time  a transaction that began after the answer of another one comes after it (strict
+///              serializability, strong snapshot isolation)
 ///
-/// First the faults that a transaction shows alone (local_faults.h), then cycles of dependencies,
-/// the shortest of each knot; or, where there are none or only long ones, the shortest that needs
-/// real time. Names: anomaly.h. A transaction never answered may have taken effect: it has if
-/// anybody saw what it wrote. Exact where writes tell what they replaced; with blind writes, a
-/// finding is still a violation, but some violations stay unseen (order_blind_writes). Linear in
-/// the history, apart from the sorting of blind writes.
+/// The faults of single transactions come first (local_faults.h). The shortest cycle of
+/// dependencies of each component follows. If there is no cycle, or only long ones, the shortest
+/// cycle that needs real time comes before them. anomaly.h has the names.
+///
+/// A transaction without an answer took effect if another one saw its write. The result is exact if
+/// writes tell which version they replaced. With blind writes every finding is a violation, but
+/// some violations are not found (order_blind_writes).
+///
+/// Cost: linear in the history, except for sorting blind writes.
 std::vector<Finding> check_isolation(const History& history, Isolation promised, bool real_time,
                                      size_t most = 1);
 

@@ -7,14 +7,14 @@
 namespace holdfast::check {
 namespace {
 
-/// Walks through one transaction after the other, and remembers by object what the present one has
-/// found and written there.
+/// Examines one transaction after the other. For each object it keeps the versions that the present
+/// transaction has found and written there.
 class Walk {
  public:
   explicit Walk(const VersionTable& versions)
       : versions_(versions), seen_(versions.history().objects) {}
 
-  /// The first fault of the transaction.
+  /// Returns the first fault of the transaction.
   std::optional<Finding> examine(const Transaction& transaction);
 
  private:
@@ -22,7 +22,7 @@ class Walk {
     uint32_t by = 0;
     bool looked = false;
     bool wrote = false;
-    Version version;  // the latest it found or wrote
+    Version version;  // the latest one that it found or wrote
   };
 
   std::optional<Finding> look(const Transaction& reader, Object object, Version version);

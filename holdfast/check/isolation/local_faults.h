@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What no transaction may see, whatever the others do: faults that need no graph, each with its own
-// name. Garbage read, aborted read (G1a), intermediate read (G1b), lost own write, future read,
-// non-repeatable read, and lost update where two transactions replaced the same version.
+// Faults that a single transaction shows, without a graph: garbage read, aborted read (G1a),
+// intermediate read (G1b), lost own write, future read, non-repeatable read. Also the lost update
+// of two transactions that replaced the same version.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@
 
 namespace holdfast::check {
 
-/// At most `most`, in the order of the history, lost updates last.
+/// Returns up to `most` faults in the order of the history, lost updates last.
 std::vector<Finding> local_faults(const VersionTable& versions, size_t most);
 
 }  // namespace holdfast::check

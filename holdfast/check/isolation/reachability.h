@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which node of an acyclic graph leads to which: a bit for each pair, and real time on top.
+// The reachability of an acyclic graph: one bit for each pair of nodes, and real time in addition.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 
 namespace holdfast::check {
 
+/// Thread safety: immutable. Memory: one bit per pair of nodes.
 class Reachability {
  public:
   Reachability(const Graph& graph, const Components& components, bool real_time)
@@ -40,7 +41,7 @@ class Reachability {
     });
   }
 
-  /// A node leads to itself.
+  /// Returns whether `from` leads to `to`, by edges or by real time. A node leads to itself.
   bool operator()(uint32_t from, uint32_t to) const {
     return (bits_[from * words_ + to / 64] >> (to % 64) & 1) != 0 ||
            earliest_end_[from] < latest_begin_[to];
@@ -49,8 +50,8 @@ class Reachability {
  private:
   size_t words_;
   std::vector<uint64_t> bits_;
-  std::vector<uint64_t> earliest_end_;  // of what the node leads to
-  std::vector<uint64_t> latest_begin_;  // of what leads to the node
+  std::vector<uint64_t> earliest_end_;  // by node: of all nodes that it leads to
+  std::vector<uint64_t> latest_begin_;  // by node: of all nodes that lead to it
 };
 
 }  // namespace holdfast::check

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The searches of graph.h: breadth first, where free edges cost nothing.
+// The searches of graph.h: breadth first; a free edge has length 0.
 #include <algorithm>
 #include <deque>
 #include <limits>
@@ -10,19 +10,19 @@
 namespace holdfast::check {
 namespace {
 
-/// Edges looked at while searching one component, all sources together: about half a second.
-/// Components of some thousand nodes are searched completely.
+/// Limit of edges examined in one component, for all sources together: about half a second. It
+/// suffices for a complete search of components of some thousand nodes.
 constexpr uint64_t kWork = 30'000'000;
 constexpr uint32_t kFar = std::numeric_limits<uint32_t>::max();
 
-/// Searches from one node at a time; remembers nothing of the search before but its memory.
+/// Searches from one node at a time. It keeps only its memory from one search to the next.
 class Search {
  public:
   Search(const Graph& graph, const Components* inside)
       : graph_(graph), inside_(inside), distance_(graph.nodes(), kFar), by_(graph.nodes()) {}
 
-  /// The shortest path of at least one edge and less than `below` steps from `source` to a node
-  /// for which done(node) holds; empty if there is none.
+  /// Returns the shortest path from `source` to a node with done(node). The path has at least one
+  /// edge and less than `below` steps; it is empty if there is none.
   template <class Done>
   Path find(uint32_t source, uint32_t below, Done done) {
     for (const uint32_t n : touched_) {
@@ -35,7 +35,7 @@ class Search {
       const auto [n, distance] = queue_.front();
       queue_.pop_front();
       if (distance != distance_[n]) {
-        continue;  // a shorter way was found after this entry was queued
+        continue;  // a shorter path was found after the node was queued
       }
       if (done(n)) {
         return path(source, n);
@@ -48,7 +48,7 @@ class Search {
   uint64_t work() const { return work_; }
 
  private:
-  struct Entry {
+  struct Queued {
     uint32_t node;
     uint32_t distance;
   };
@@ -90,11 +90,11 @@ class Search {
   std::vector<uint32_t> distance_;
   std::vector<Edge> by_;
   std::vector<uint32_t> touched_;
-  std::deque<Entry> queue_;
+  std::deque<Queued> queue_;
   uint64_t work_ = 0;
 };
 
-/// How far an edge from n leads back in time, inside n's component.
+/// Returns how far an edge from n leads back in time, inside n's component.
 uint64_t jump_back(const Graph& graph, const Components& components, uint32_t n) {
   uint64_t jump = 0;
   const uint64_t begin = graph.node(n).begin;
@@ -107,7 +107,8 @@ uint64_t jump_back(const Graph& graph, const Components& components, uint32_t n)
   return jump;
 }
 
-/// Of parallel edges the strongest: the fewer anti-dependencies a cycle has, the less excuses it.
+/// Replaces each edge of the path by the strongest parallel one. A cycle with fewer
+/// anti-dependencies violates a weaker isolation level.
 void strengthen(Path& path, const Graph& graph) {
   const auto weakness = [](EdgeKind kind) {
     return kind == EdgeKind::write_write ? 0 : kind == EdgeKind::write_read ? 1 : 2;
@@ -171,8 +172,8 @@ std::vector<Path> shortest_cycles(const Graph& graph, const Components& componen
 
 Path shortest_path_back_in_time(const Graph& graph, size_t below) {
   const auto back = [&graph](uint32_t n, uint64_t end) { return end < graph.node(n).begin; };
-  // earliest[n] after round k: the earliest end within k steps of n. Somebody gets back in time in
-  // the first round that is long enough, and that round's number is the length of the path.
+  // After round k, earliest[n] is the earliest end within k steps of n. The first round in which a
+  // node reaches back in time has the length of the path as its number.
   std::vector<uint64_t> earliest(graph.nodes());
   for (uint32_t n = 0; n < graph.nodes(); ++n) {
     earliest[n] = graph.node(n).end;

@@ -17,10 +17,10 @@ namespace {
                          " that begins at " + std::to_string(operation.begin) + " " + what));
 }
 
-/// A thread's operations in their order, none of them still under way when the next one begins.
+/// Returns a thread's operations in their order. Each one ends no later than the next one begins.
 ThreadSteps in_order(std::vector<const Operation*> operations) {
   std::sort(operations.begin(), operations.end(), [](const Operation* a, const Operation* b) {
-    return a->begin != b->begin ? a->begin < b->begin : a < b;  // all in one vector
+    return a->begin != b->begin ? a->begin < b->begin : a < b;  // both point into one vector
   });
   ThreadSteps steps;
   steps.reserve(operations.size());
@@ -54,10 +54,10 @@ std::vector<ThreadSteps> by_thread(const std::vector<Operation>& operations) {
   return all;
 }
 
-/// What concerns one key.
+/// The part of a history that concerns one key.
 struct KeyHistory {
   std::vector<ThreadSteps> threads;
-  size_t last_thread = 0;  ///< the one threads.back() belongs to
+  size_t last_thread = 0;  ///< the thread of threads.back()
   ModelState initial;
   ModelState found;
 };

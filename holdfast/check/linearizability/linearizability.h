@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Was what the clients of a structure were told, before and after a crash, explained by some
-// sequential order? Linearizability (Herlihy and Wing 1990) and, with the state found after
-// recovery, durable linearizability (Izraelevitz, Mendes and Scott 2016): what was answered took
-// effect and survives, what was not answered took effect completely or not at all.
+// Checks whether a sequential order explains the answers that the clients of a structure got,
+// before and after a crash.
 //
-// The search is Wing and Gong's (1993): try every operation that may come next, go back where
-// nothing fits; with Lowe's memory (2017) of the sets of operations and states met before. A set is
-// written as one position per thread, since threads are sequential. Where the model's keys are
-// independent each key is searched alone. What it costs depends on how many operations overlap that
-// change the state and do not show in which order: exponential in their number at worst.
+// Without a crash this is linearizability (Herlihy and Wing 1990). With the state found after
+// recovery it is durable linearizability (Izraelevitz, Mendes and Scott 2016). An operation that
+// was answered took effect and survives. An operation without an answer took effect completely or
+// not at all.
+//
+// The search is that of Wing and Gong (1993): it tries every operation that may come next, and goes
+// back where none fits. Like Lowe (2017) it remembers the sets of operations and the states that it
+// has visited. Threads are sequential, so a set is one position per thread. If the model's keys are
+// independent, each key is searched separately.
+//
+// Cost: at worst exponential in the number of overlapping operations that change the state and do
+// not show their order.
 #pragma once
 
 #include <cstdint>
@@ -22,39 +27,43 @@
 
 namespace holdfast::check {
 
-/// What one client asked and was told. Times are counts of events, as in Transaction.
+/// A client's request and its answer. Times are counts of events, as in Transaction.
 struct Operation {
   uint32_t thread = 0;
   uint64_t begin = 0;
-  /// No later than the answer. Without an answer: until when it may have taken effect, kForever or
-  /// the time of the crash; its thread's next operation ends it in any case.
+  /// The time of the answer. Without an answer: the latest time at which the operation may have
+  /// taken effect, kForever or the time of the crash. The next operation of its thread ends it in
+  /// any case.
   uint64_t end = kForever;
   Request request;
   std::optional<Response> response;  ///< none: never answered
 };
 
+/// How a history is searched.
 struct LinearizabilityOptions {
-  /// An operation that was answered before another one began comes first. Off: only within a thread
-  /// (sequential consistency), which keys do not have one by one, so the history is searched whole.
+  /// An operation that was answered before another one began comes before it. If false, only the
+  /// order within a thread counts (sequential consistency). That property does not follow from the
+  /// keys' separately, so the history is then searched as a whole.
   bool real_time = true;
-  /// Search each key alone where the model allows it and real_time is on.
+  /// Search each key separately if the model allows it and real_time is true.
   bool by_key = true;
-  /// Most pairs of a set of operations and a state that one search keeps, about 60 bytes each;
-  /// beyond, the history (or key) is undecided.
+  /// The most pairs of a set of operations and a state that one search keeps, of about 60 bytes
+  /// each. Beyond it the history, or the key, is undecided.
   uint64_t max_states = 4'000'000;
 };
 
+/// The result of a search.
 struct Linearization {
-  bool ok = false;         ///< an order was found (for every key)
-  bool undecided = false;  ///< max_states was reached and no violation found; not ok
-  /// Unless ok: the longest explanation that there is, the operations that cannot follow it, and
-  /// why.
+  bool ok = false;         ///< there is an order (for every key)
+  bool undecided = false;  ///< a search reached max_states, and none found a violation; not ok
+  /// Unless ok: the longest partial order that fits, the operations that cannot follow it, and the
+  /// reason.
   std::string text;
-  uint64_t states = 0;  ///< visited, in all searches
+  uint64_t states = 0;  ///< states visited in all searches
 };
 
-/// `final_state`, if given, is what the structure contains after all of it. Throws
-/// Error(invalid_argument) when the operations of a thread overlap.
+/// Searches for an order of the operations. `final_state`, unless null, is the structure's content
+/// after all of them. Throws Error(invalid_argument) if operations of a thread overlap.
 Linearization check_linearizable(const SequentialModel& model, const ModelState& initial,
                                  const std::vector<Operation>& operations,
                                  const ModelState* final_state,

@@ -8,7 +8,7 @@
 namespace holdfast::check {
 namespace {
 
-/// Of a node: it has been left for the only node that matters.
+/// The value of tried_ for a node at which one move suffices and was made.
 constexpr size_t kNothingElse = ~size_t{0};
 
 template <class T>
@@ -59,13 +59,14 @@ Linearization LinearizationSearch::run() {
   }
 }
 
-/// What is not in the order yet was never answered, and may have had no effect.
+/// Returns whether the order explains all answers. The operations outside of it have no answer and
+/// may have had no effect.
 bool LinearizationSearch::explained() const {
   return left_ == 0 && (final_state_ == nullptr || state_ == *final_state_);
 }
 
-/// An operation may come next unless one that is not decided yet ended before it began. That holds
-/// for those without effect as well: an order with them exists whenever one without them does.
+/// Collects the operations that may come next: no undecided operation ended before they began. This
+/// includes operations without effect, because they fit into any order that exists without them.
 void LinearizationSearch::collect_moves() {
   uint64_t first_end = kForever;
   if (options_.real_time) {
@@ -81,7 +82,7 @@ void LinearizationSearch::collect_moves() {
       moves_.push_back({static_cast<uint32_t>(t), true});
     }
   }
-  // What must be over first is the likeliest, in most histories.
+  // In most histories the operation that ends first is the likeliest.
   std::sort(moves_.begin(), moves_.end(), [this](const Move& a, const Move& b) {
     const uint64_t a_end = next(a.thread)->end;
     const uint64_t b_end = next(b.thread)->end;
@@ -122,15 +123,16 @@ bool LinearizationSearch::advance() {
   return false;
 }
 
-/// What may come next, has the right answer and with that answer changes nothing wherever it
-/// stands, may as well come now: in any explanation from here it can be moved to the front.
+/// Returns a move that can be made without trying others: an operation with the right answer that,
+/// with this answer, never changes the state. In any explanation from here it can move to the
+/// front.
 std::optional<LinearizationSearch::Move> LinearizationSearch::free_move() {
   for (const Move& move : moves_) {
     const Operation& operation = *next(move.thread)->operation;
     if (!operation.response || model_.may_change(operation.request, *operation.response)) {
       continue;
     }
-    before_ = state_;  // with another answer it might change something
+    before_ = state_;  // a copy: with another answer the operation may change it
     if (model_.apply(operation.request, before_) == *operation.response) {
       return move;
     }
@@ -171,8 +173,8 @@ bool LinearizationSearch::enter(Move move) {
   return true;
 }
 
-/// Of the present node; and remembers it. Nodes are told apart by 128 bits of digest: two taken for
-/// one could hide an explanation, never invent one.
+/// Remembers the present node and returns whether it is new. A node is identified by a digest of
+/// 128 bits. Two nodes with one digest could hide an explanation, but never invent one.
 bool LinearizationSearch::unseen() {
   return seen_.insert({digest(state_, digest(position_, 0)), digest(state_, digest(position_, 1))})
       .second;
@@ -199,7 +201,7 @@ void LinearizationSearch::leave() {
 
 LinearizationSearch::Distance LinearizationSearch::distance() const {
   Distance d{left_, 0, 0};
-  if (left_ == 0) {  // or else what was found does not matter yet
+  if (left_ == 0) {  // before that, the final state does not matter
     const ModelState& found = *final_state_;
     d.effects = effects_;
     const size_t common = std::min(state_.size(), found.size());
@@ -218,23 +220,23 @@ void LinearizationSearch::note_dead_end() {
   }
   constexpr size_t kShown = 20;
   best_ = {here, effects_, {}, position_, state_};
-  for (size_t i = levels_.size(); i-- > 0 && best_.way.size() < kShown;) {
+  for (size_t i = levels_.size(); i-- > 0 && best_.path.size() < kShown;) {
     if (levels_[i].move.takes_effect) {
-      best_.way.push_back(levels_[i].operation);
+      best_.path.push_back(levels_[i].operation);
     }
   }
-  std::reverse(best_.way.begin(), best_.way.end());
+  std::reverse(best_.path.begin(), best_.path.end());
 }
 
 std::string LinearizationSearch::finding() {
-  // Back to where it went best.
+  // Returns to the best dead end.
   position_ = best_.position;
   state_ = best_.state;
   if (best_.distance.left == 0) {
     return "the answers can be explained, but never so that what was found afterwards results.\n" +
-           describe_way() + describe_difference();
+           describe_path() + describe_difference();
   }
-  return "no order of the operations explains the answers.\n" + describe_way() + describe_rest();
+  return "no order of the operations explains the answers.\n" + describe_path() + describe_rest();
 }
 
 std::string LinearizationSearch::describe(const Operation& o) const {
@@ -245,16 +247,16 @@ std::string LinearizationSearch::describe(const Operation& o) const {
          (o.end == kForever ? "" : std::to_string(o.end)) + "]\n";
 }
 
-std::string LinearizationSearch::describe_way() const {
+std::string LinearizationSearch::describe_path() const {
   std::string text;
   const size_t effects = best_.effects;
-  const size_t shown = best_.way.size();
+  const size_t shown = best_.path.size();
   if (effects > 0) {
     text = std::string("The ") + (best_.distance.left == 0 ? "closest" : "longest") +
            " explanation puts " + std::to_string(effects) + " operations in this order" +
            (shown < effects ? " (the last " + std::to_string(shown) + "):\n" : ":\n");
   }
-  for (const Operation* operation : best_.way) {
+  for (const Operation* operation : best_.path) {
     text += describe(*operation);
   }
   return text + (effects > 0 ? "State then: " : "State at the start: ") + model_.describe(state_) +

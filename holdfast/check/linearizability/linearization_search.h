@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The search for a sequential order of operations (linearizability.h).
 #pragma once
 
 #include <compare>
@@ -14,15 +16,18 @@
 
 namespace holdfast::check {
 
-/// An operation as the search sees it: with the end that follows from its thread.
+/// An operation with its end, no later than the begin of its thread's next operation.
 struct ThreadStep {
   const Operation* operation;
   uint64_t end;
 };
-/// In the order of the thread.
+/// The operations of a thread, in order.
 using ThreadSteps = std::vector<ThreadStep>;
 
-/// One search for an order of the operations of a few threads.
+/// One search. It walks a tree of nodes: a node is a set of operations, in an order that explains
+/// their answers, and the state after them.
+///
+/// Thread safety: one thread.
 class LinearizationSearch {
  public:
   /// `final_state` may be null. The arguments must outlive the search.
@@ -33,25 +38,27 @@ class LinearizationSearch {
   Linearization run();
 
  private:
-  /// Decides the next operation of a thread: it takes effect now, or (unanswered only) never.
+  /// A decision on the next operation of a thread: it takes effect now, or never. An operation with
+  /// an answer must take effect.
   struct Move {
     uint32_t thread;
     bool takes_effect;
   };
-  /// What a move replaced in the state: words, or everything where the size changed.
+  /// The part of the state that a move has replaced: some words, or all of it if the size changed.
   struct Undo {
     std::vector<std::pair<size_t, uint64_t>> words;
     ModelState whole;
     bool resized = false;
   };
-  /// One decision on the way to the present node.
+  /// A decision on the path to the present node.
   struct Level {
     Move move;
     const Operation* operation;
     Undo undo;
   };
-  /// How far the search got, the smaller the better: first by answered operations left, then by
-  /// words of the state that are not as found and by operations that took effect.
+  /// How far a node is from an explanation; the smaller the better. It compares the number of
+  /// answered operations left, then of words that differ from the final state, then of operations
+  /// that took effect.
   struct Distance {
     size_t left = ~size_t{0};
     size_t words = 0;
@@ -61,7 +68,7 @@ class LinearizationSearch {
   struct DeadEnd {
     Distance distance = {};
     size_t effects = 0;
-    std::vector<const Operation*> way;  ///< the last operations that took effect
+    std::vector<const Operation*> path;  ///< the last operations that took effect
     std::vector<uint32_t> position;
     ModelState state;
   };
@@ -89,7 +96,7 @@ class LinearizationSearch {
   void note_dead_end();
   std::string finding();
   std::string describe(const Operation& operation) const;
-  std::string describe_way() const;
+  std::string describe_path() const;
   std::string describe_rest();
   std::string describe_difference() const;
 
@@ -98,18 +105,18 @@ class LinearizationSearch {
   const ModelState* final_state_;
   const LinearizabilityOptions& options_;
 
-  // The present node, and the way to it.
+  // The present node, and the path to it.
   std::vector<uint32_t> position_;
   ModelState state_;
   std::vector<Level> levels_;
-  std::vector<size_t> tried_;  ///< alternatives, at the first node and after each level
+  std::vector<size_t> tried_;  ///< moves tried, at the first node and after each level
   size_t left_ = 0;            ///< answered operations that are not in the order yet
-  size_t effects_ = 0;         ///< operations that are, and took effect
+  size_t effects_ = 0;         ///< operations in the order that took effect
 
   std::unordered_set<Key, KeyHash> seen_;
-  std::vector<Move> moves_;  ///< alternatives at the present node, the likeliest first
+  std::vector<Move> moves_;  ///< possible moves at the present node, the likeliest first
   ModelState before_;
-  DeadEnd best_;  ///< so far, for the finding
+  DeadEnd best_;  ///< the best dead end so far, for the finding
 };
 
 }  // namespace holdfast::check

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What clients of a structure ask and are told, and the sequential meaning of it: the specification
-// that a concurrent, crashing run is held against (check/linearizability/linearizability.h).
+// Requests to a structure, their answers, and the sequential specification of both.
+// linearizability.h checks concurrent and crashing runs against it.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace holdfast {
 
-/// One thing a client asks for. What the arguments mean follows from the workload and the kind.
+/// A client's request. The workload and the kind define the meaning of the arguments.
 struct Request {
   int kind = 0;  ///< index into WorkloadInfo::operations
   std::array<uint64_t, 3> argument = {};
@@ -21,46 +21,46 @@ struct Request {
   friend bool operator==(const Request&, const Request&) = default;
 };
 
-/// What the client is told.
+/// The answer to a request.
 using Response = std::array<uint64_t, 2>;
 
 /// The content of a structure, in the terms of its model.
 using ModelState = std::vector<uint64_t>;
 
-/// A structure as one client alone would know it. Its operations are deterministic, so that the
-/// answer to a request follows from the state.
+/// The sequential specification of a structure. Operations are deterministic: the state determines
+/// the answer to a request.
 ///
 /// Thread safety: immutable.
 class SequentialModel {
  public:
   virtual ~SequentialModel() = default;
 
-  /// Does what is asked and returns what the client is told. Throws std::out_of_range when the
-  /// request or the state is none of this structure's.
+  /// Applies the request to the state and returns the answer. Throws std::out_of_range if the
+  /// request or the state does not belong to this structure.
   virtual Response apply(const Request& request, ModelState& state) const = 0;
 
-  /// False when an operation with this answer changes no state whatever: a look at it, or an erase
-  /// that found nothing. Saying true is always right; false saves the checker a search.
+  /// Returns false if an operation with this answer changes no state: a look-up, or an erase that
+  /// found nothing. The answer true is always correct; false saves the checker a search.
   virtual bool may_change(const Request& request, const Response& response) const;
 
-  /// Whether each operation concerns one key and keys have nothing to do with each other. A history
-  /// is linearizable then if it is so key by key (Herlihy and Wing 1990: locality).
+  /// Returns whether each operation concerns one key, and keys do not affect each other. Then a
+  /// history is linearizable if the history of each key is (Herlihy and Wing 1990: locality).
   virtual bool independent_keys() const { return false; }
-  /// With independent keys: the key of a request.
+  /// Returns the key of a request. Only with independent keys.
   virtual uint64_t key(const Request& request) const { return request.argument[0]; }
-  /// With independent keys: what the state says of each key, a state of its own that apply() takes.
-  /// A key that is not mentioned has the empty state.
+  /// Splits a state into a state for each key, which apply() accepts. A key that is not in the
+  /// result has the empty state. Only with independent keys.
   virtual std::map<uint64_t, ModelState> split(const ModelState& state) const;
 
-  /// In words, for a finding: "insert(5)", "true", "{5, 7}".
+  /// Return text for a finding: "insert(5)", "true", "{5, 7}".
   virtual std::string describe(const Request& request) const = 0;
   virtual std::string describe(const Request& request, const Response& response) const = 0;
   virtual std::string describe(const ModelState& state) const = 0;
 };
 
-/// Tells one content of a large structure from another in one word, though not against an
-/// adversary: a sum of words weighted by their place. No step waits for the multiplication of
-/// another one, so that it hides behind the loads.
+/// A digest of a large structure's content in one word: the sum of the words, each weighted by its
+/// place. It is not safe against an adversary. No step waits for another step's multiplication, so
+/// that the multiplications overlap with loads.
 class PlaceDigest {
  public:
   void add(uint64_t word) {
@@ -74,7 +74,7 @@ class PlaceDigest {
   uint64_t sum_ = 0;
 };
 
-/// "[first, second, ...]", cut after so many.
+/// Returns "[first, second, ...]", with at most `most` words.
 std::string list_text(const ModelState& words, size_t most = 24);
 
 }  // namespace holdfast

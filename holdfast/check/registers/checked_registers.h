@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Registers in a heap whose every word names the write that stored it: what a RegisterProgram runs
-// on, with the recorder looking on.
+// The registers in a heap on which a RegisterProgram runs. Every word names the write that stored
+// it, and the recorder records every access.
 #pragma once
 
 #include <functional>
@@ -13,14 +13,15 @@
 
 namespace holdfast::check {
 
-/// Thrown by the body of a Body::Kind::throwing.
+/// The exception that a body of Body::Kind::throwing throws.
 struct ProgramThrow {};
 
+/// The heap's root object.
 template <class H>
 struct CheckedRoot {
   template <class T>
   using Field = typename H::template Field<T>;
-  /// A word somewhere else: each write allocates a new one and frees the old one.
+  /// A word in a block of its own. Each write allocates a new box and frees the old one.
   struct Box {
     Field<uint64_t> word;
     Field<uint64_t> object;
@@ -48,7 +49,9 @@ struct CheckedRoot {
   Field<Register*> registers;
 };
 
-/// Thread safety: execute() from any number of clients, each with its own log.
+/// An array of registers, and the execution of transactions on it.
+///
+/// Thread safety: any number of clients may call execute(), each with its own log.
 template <class H>
 class CheckedRegisters {
   using Root = CheckedRoot<H>;
@@ -59,7 +62,7 @@ class CheckedRegisters {
   CheckedRegisters(Object objects, Object shared, Object boxed)
       : objects_(objects), shared_(shared), boxed_(std::min(boxed, shared)) {}
 
-  /// In small transactions, for logs of a few entries.
+  /// Makes the registers. Its transactions are small, because logs may have few entries.
   Status set_up(H& heap) {
     auto root = heap.template root<Root>(kName);
     if (!root) {
@@ -81,6 +84,7 @@ class CheckedRegisters {
     return status;
   }
 
+  /// Finds the registers in a heap.
   Status attach(H& heap) {
     auto root = heap.template find_root<Root>(kName);
     if (!root) {
@@ -90,7 +94,7 @@ class CheckedRegisters {
     return heap.read([&] { registers_ = root_->registers; });
   }
 
-  /// Runs one transaction of the program as `log`'s client. Not ok: the heap refused.
+  /// Runs one transaction of the program as the client of `log`. Returns the heap's status.
   Status execute(H& heap, const Body& body, ClientLog& log) const {
     const bool read_only = body.read_only();
     log.invoke(read_only);
@@ -108,10 +112,10 @@ class CheckedRegisters {
     return status;
   }
 
-  /// Stores the initial value once more, in the running update.
+  /// Stores the initial value again, in the running update.
   void touch(Object object) const { store(object, 0); }
 
-  /// The words of all objects, in one snapshot.
+  /// Returns the words of all objects, read in one transaction.
   Result<std::vector<uint64_t>> observe(H& heap) const {
     std::vector<uint64_t> words(objects_);
     const Status status = heap.read([&] {
@@ -122,7 +126,7 @@ class CheckedRegisters {
     return status.ok() ? Result<std::vector<uint64_t>>(std::move(words)) : status;
   }
 
-  /// The blocks that the registers own, besides the root.
+  /// Calls visit(address, bytes) for each block of the registers, except the root.
   void visit_blocks(const std::function<void(const void*, size_t)>& visit) const {
     visit(registers_, objects_ * sizeof(Register));
     for (Object i = 0; i < objects_; ++i) {
@@ -134,7 +138,7 @@ class CheckedRegisters {
 
  private:
   static constexpr const char* kName = "registers";
-  /// What a word is taken for whose box belongs to another object: no transaction has this number.
+  /// The word read from a box that belongs to another object. No transaction has this number.
   static constexpr uint64_t kStray = ~uint64_t{0};
 
   uint64_t load(Object object) const {

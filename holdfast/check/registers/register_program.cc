@@ -22,7 +22,7 @@ char letter(RegisterStep::Kind kind) {
   return 's';
 }
 
-/// One pass over the text.
+/// Parses a program in one pass over its text.
 class Parser {
  public:
   Parser(const std::string& text, Object most) : text_(text), most_(most) {}
@@ -117,7 +117,7 @@ void write_shared(const ProgramShape& shape, Random& random, Body& body) {
 Body random_body(const ProgramShape& shape, Random& random, Object& mark) {
   Body body;
   if (random.chance(shape.reads)) {
-    // Some run as updates that store nothing, which take another way out.
+    // Some run as updates that store nothing, because engines end such updates in another way.
     body.kind = random.chance(0.15) ? Body::Kind::update : Body::Kind::automatic;
     if (random.chance(0.5)) {
       body.steps.push_back({RegisterStep::Kind::scan, 0});
@@ -195,8 +195,8 @@ Result<RegisterProgram> RegisterProgram::parse(const std::string& text, Object m
 
 namespace {
 
-/// Tries the program without each part in turn, last one first. `parts`, `drop`: how many there are
-/// in a thread, and how to take one out of it.
+/// Tries the program without each of its parts, the last one first. parts(thread) returns the
+/// number of parts, and drop(thread, i) removes one.
 template <class Parts, class Drop>
 bool leave_out(RegisterProgram& program, FunctionRef<bool(const RegisterProgram&)> fails,
                Parts&& parts, Drop&& drop) {
@@ -223,7 +223,7 @@ size_t step_count(const Thread& thread) {
   return steps;
 }
 
-/// A transaction keeps its last step: without one it is left out as a whole.
+/// A transaction keeps at least one step: leave_out removes transactions as a whole before.
 bool drop_step(Thread& thread, size_t i) {
   for (Body& body : thread) {
     if (i < body.steps.size()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small concurrent program over registers, as data, so that it can be drawn at random, made
-// smaller, printed and given back on a command line.
+// A small concurrent program over registers, as data. So it can be drawn at random, made smaller,
+// printed, and read from a command line.
 //
 //   program     = thread { "|" thread }
 //   thread      = [ transaction { ";" transaction } ]
@@ -24,44 +24,50 @@
 
 namespace holdfast::check {
 
+/// One access of a body.
 struct RegisterStep {
   enum class Kind : uint8_t { read, write, blind, scan };
   Kind kind = Kind::read;
   Object object = 0;
 };
 
+/// One transaction.
 struct Body {
   enum class Kind : uint8_t { automatic, update, throwing };
   Kind kind = Kind::automatic;
   std::vector<RegisterStep> steps;
 
-  /// Run by Heap::read.
+  /// Returns whether Heap::read runs the transaction, and not Heap::update.
   bool read_only() const;
 };
 
+/// The transactions of each thread.
 struct RegisterProgram {
   std::vector<std::vector<Body>> threads;
 
-  /// Objects that steps name: one more than the largest.
+  /// Returns the number of objects: one more than the largest that a step names.
   Object objects() const;
+  /// Returns the program in the grammar above.
   std::string text() const;
-  /// invalid_argument says what was expected where. `most`: objects there are.
+  /// Parses a program over `most` objects. invalid_argument: the message says what was expected
+  /// where.
   static Result<RegisterProgram> parse(const std::string& text, Object most);
 };
 
-/// What a random program is like.
+/// The properties of a random program.
 struct ProgramShape {
   int threads = 3;
   int transactions = 3;  ///< per thread
-  Object shared = 4;     ///< objects everybody uses
-  int writes = 2;        ///< most shared objects one update writes
+  Object shared = 4;     ///< objects that all threads use
+  int writes = 2;        ///< most shared objects that one update writes
   double reads = 0.35;   ///< share of read-only transactions
   double throws = 0.05;  ///< share of updates that roll back
-  double blind = 0;      ///< share of writes that do not look first
-  bool marks = true;     ///< each update writes an object of its own as well
+  double blind = 0;      ///< share of writes that do not read first
+  bool marks = true;     ///< each update also writes an object of its own
 };
 
-/// The program with as much left out, transactions first, then steps, as `fails` keeps saying yes.
+/// Removes transactions, then steps, from the program, as long as `fails` returns true for the
+/// rest.
 RegisterProgram shrink(RegisterProgram program, FunctionRef<bool(const RegisterProgram&)> fails);
 
 RegisterProgram random_program(const ProgramShape& shape, Random& random);
