@@ -119,7 +119,7 @@ class Crafty : public CraftyAccess<M> {
   using Thread = CraftyThread<M>;
   using Path = typename Thread::Path;
   using Mode = Context::Mode;
-  using Found = typename UndoRecord<M>::Found;
+  using LoggedRecord = typename UndoRecord<M>::LoggedRecord;
   enum class Outcome : uint8_t {
     committed,
     logged,   ///< the record is durable and may be redone
@@ -160,8 +160,8 @@ class Crafty : public CraftyAccess<M> {
   Status damaged(const std::string& what) const {
     return {Code::corrupt, what + "; the heap was left as it is, restore it from a copy"};
   }
-  Status scan(uint64_t& newest_mark, std::vector<Found>& found) const;
-  bool inside(const Found& record) const;
+  Status scan(uint64_t& newest_mark, std::vector<LoggedRecord>& found) const;
+  bool inside(const LoggedRecord& record) const;
 
   M& machine_;
   Regions regions_;

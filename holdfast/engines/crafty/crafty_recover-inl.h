@@ -19,7 +19,7 @@ Status Crafty<M>::format() {
 
 /// True if a record's words lie in the heap's data.
 template <class M>
-bool Crafty<M>::inside(const Found& record) const {
+bool Crafty<M>::inside(const LoggedRecord& record) const {
   return std::all_of(record.entries.begin(), record.entries.end(), [&](const UndoEntry& entry) {
     return entry.offset % sizeof(uint64_t) == 0 && entry.offset < regions_.bytes;
   });
@@ -27,7 +27,7 @@ bool Crafty<M>::inside(const Found& record) const {
 
 /// Finds the newest mark, and the unfinished records, newest first. Changes nothing.
 template <class M>
-Status Crafty<M>::scan(uint64_t& newest_mark, std::vector<Found>& found) const {
+Status Crafty<M>::scan(uint64_t& newest_mark, std::vector<LoggedRecord>& found) const {
   newest_mark = 0;
   for (int slot = 0; slot < area_.logs; ++slot) {
     const auto number = decode_tail(M::load(mark(slot)));
@@ -38,7 +38,7 @@ Status Crafty<M>::scan(uint64_t& newest_mark, std::vector<Found>& found) const {
   }
   const bool all = machine_.skips(Site{"crafty.recover.bound"});
   for (int slot = 0; slot < area_.logs; ++slot) {
-    Found record = record_of(slot).find();
+    LoggedRecord record = record_of(slot).find();
     if (record.entries.empty()) {
       continue;
     }
@@ -51,7 +51,7 @@ Status Crafty<M>::scan(uint64_t& newest_mark, std::vector<Found>& found) const {
   }
   if (!machine_.skips(Site{"crafty.recover.sort"})) {
     std::sort(found.begin(), found.end(),
-              [](const Found& a, const Found& b) { return a.age() > b.age(); });
+              [](const LoggedRecord& a, const LoggedRecord& b) { return a.age() > b.age(); });
   }
   return {};
 }
@@ -69,13 +69,13 @@ Status Crafty<M>::recover(RecoveryReport& report) {
         "damaged, or the options differ from those at creation");
   }
   uint64_t upto = 0;
-  std::vector<Found> found;
+  std::vector<LoggedRecord> found;
   if (Status status = scan(upto, found); !status.ok()) {
     return status;
   }
   // Only stores from here on. The mark moves last, so recovery after a crash repeats the stores.
   LineFilter seen;
-  for (const Found& record : found) {
+  for (const LoggedRecord& record : found) {
     for (const UndoEntry& entry : record.entries) {
       M::store(reinterpret_cast<uint64_t*>(regions_.data + entry.offset), entry.old);
       report.bytes += sizeof(uint64_t);
@@ -83,7 +83,7 @@ Status Crafty<M>::recover(RecoveryReport& report) {
     // A record without a number may have taken one that no log contains: at most one each.
     upto = std::max({upto, record.number, record.base}) + 1;
   }
-  for (const Found& record : found) {
+  for (const LoggedRecord& record : found) {
     for (const UndoEntry& entry : record.entries) {
       if (seen.first(entry.offset / machine_.line_bytes())) {
         machine_.pwb(regions_.data + entry.offset, Site{"crafty.recover.data"});

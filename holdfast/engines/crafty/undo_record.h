@@ -83,7 +83,7 @@ class UndoRecord {
 
   // ---- Reading, in recovery.
 
-  struct Found {
+  struct LoggedRecord {
     uint64_t base = 0;
     uint64_t number = 0;  ///< 0: nothing shows that it has committed
     std::vector<UndoEntry> entries;
@@ -94,8 +94,8 @@ class UndoRecord {
   };
 
   /// The record in the log; without entries if there is none.
-  Found find() const {
-    Found found;
+  LoggedRecord find() const {
+    LoggedRecord found;
     uint64_t first = 0;
     size_t at = 0;
     while (at + CraftyArea::kBlockHeadBytes <= area_.log_extent) {

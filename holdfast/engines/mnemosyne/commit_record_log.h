@@ -12,7 +12,7 @@
 namespace holdfast::mnemosyne {
 
 /// A committed transaction that recovery has found in a log.
-struct Found {
+struct CommittedBlock {
   uint64_t time;
   int slot;
   std::vector<uint64_t> words;  ///< its CommitBlock
@@ -84,14 +84,14 @@ class CommitRecordLog {
   // ---- For recovery.
 
   /// Adds the committed transactions to `found`. Changes nothing.
-  Status find(std::vector<Found>& found) {
+  Status find(std::vector<CommittedBlock>& found) {
     for (int slot = 0; slot < area_.logs; ++slot) {
       const uint64_t commit = M::load(record(slot));
       if (commit == 0) {
         continue;
       }
       const uint64_t time = commit & kTimeMask;
-      Found one{time, slot, std::vector<uint64_t>(CommitBlock::kHeadBytes / 8)};
+      CommittedBlock one{time, slot, std::vector<uint64_t>(CommitBlock::kHeadBytes / 8)};
       M::copy(one.words.data(), log(slot), CommitBlock::kHeadBytes);
       const size_t bytes = claimed_block_bytes(one.words[1], area_.log_bytes);
       if (commit != sealed(time) || bytes == 0) {
@@ -110,8 +110,8 @@ class CommitRecordLog {
 
   /// Removes all commit records, once the data of all is durable in place. In any order, because
   /// the transactions do not overlap.
-  void truncate_all(const std::vector<Found>& found) {
-    for (const Found& one : found) {
+  void truncate_all(const std::vector<CommittedBlock>& found) {
+    for (const CommittedBlock& one : found) {
       M::store(record(one.slot), uint64_t{0});
       machine_.pwb(record(one.slot), Site{"mnemosyne.recover.truncate"});
     }

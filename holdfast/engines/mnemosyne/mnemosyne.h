@@ -98,7 +98,7 @@ class Mnemosyne : public LsaEngine<M, Mnemosyne<M>> {
   template <class Log>
   size_t persist(Thread& t, Log& log, const CommitBlock& block, uint64_t time);
   void write_home(Thread& t);
-  Status check(const std::vector<mnemosyne::Found>& found) const;
+  Status check(const std::vector<mnemosyne::CommittedBlock>& found) const;
 
   Regions regions_;
   const MnemosyneOptions options_;

@@ -17,8 +17,8 @@ Status Mnemosyne<M>::format() {
 }
 
 template <class M>
-Status Mnemosyne<M>::check(const std::vector<mnemosyne::Found>& found) const {
-  for (const mnemosyne::Found& one : found) {
+Status Mnemosyne<M>::check(const std::vector<mnemosyne::CommittedBlock>& found) const {
+  for (const mnemosyne::CommittedBlock& one : found) {
     bool inside = true;
     const bool whole = for_each_block_record(one.words, [&](RedoRecord record, const uint64_t*) {
       inside = inside && record.offset < regions_.bytes &&
@@ -46,7 +46,7 @@ Status Mnemosyne<M>::recover(RecoveryReport& report) {
             "the header of the engine area does not fit engine mnemosyne with these options; it is "
             "damaged, or the options differ from those at creation"};
   }
-  std::vector<mnemosyne::Found> found;
+  std::vector<mnemosyne::CommittedBlock> found;
   Status status = with_log([&](auto& log) { return log.find(found); });
   if (status.ok()) {
     status = check(found);
@@ -59,7 +59,7 @@ Status Mnemosyne<M>::recover(RecoveryReport& report) {
     std::sort(found.begin(), found.end(),
               [](const auto& a, const auto& b) { return a.time < b.time; });
   }
-  for (const mnemosyne::Found& one : found) {
+  for (const mnemosyne::CommittedBlock& one : found) {
     for_each_block_record(one.words, [&](RedoRecord record, const uint64_t* payload) {
       std::byte* const to = regions_.data + record.offset;
       M::copy(to, payload, record.bytes);

@@ -107,7 +107,7 @@ class TornbitLog {
   // ---- For recovery.
 
   /// Adds the committed transactions to `found`. Changes nothing on the medium.
-  Status find(std::vector<Found>& found) {
+  Status find(std::vector<CommittedBlock>& found) {
     for (int slot = 0; slot < area_.logs; ++slot) {
       const auto lines = decode_tail(M::load(head(slot)));
       if (!lines) {
@@ -124,8 +124,8 @@ class TornbitLog {
   /// Truncates all logs, once the data of all transactions is durable in place. Oldest first, one
   /// by one: a power failure in between must not leave an older transaction without the newer ones
   /// that stored to the same words.
-  void truncate_all(const std::vector<Found>& found) {
-    for (const Found& one : found) {
+  void truncate_all(const std::vector<CommittedBlock>& found) {
+    for (const CommittedBlock& one : found) {
       M::store(head(one.slot), encode_tail(owners_[one.slot].position / kLineWords));
       machine_.pwb(head(one.slot), Site{"mnemosyne.recover.truncate"});
       machine_.pfence(Site{"mnemosyne.recover.truncate.fence"});
@@ -168,7 +168,7 @@ class TornbitLog {
     return true;
   }
 
-  Status find_in(int slot, std::vector<Found>& found) {
+  Status find_in(int slot, std::vector<CommittedBlock>& found) {
     Owner& own = owners_[slot];
     constexpr size_t kHeadWords = CommitBlock::kHeadBytes / 8;
     std::vector<uint64_t> log;
@@ -184,7 +184,7 @@ class TornbitLog {
     if (!read(slot, own.position, words, log)) {
       return {};
     }
-    Found one{0, slot, {}};
+    CommittedBlock one{0, slot, {}};
     for (size_t i = 0; i < n; ++i) {
       one.words.push_back(torn_bits::unpacked(log.data(), i));
     }

@@ -56,12 +56,12 @@ void LinkedLogReplayer<M>::finish(const Walked& walked) {
 
 template <class M>
 Result<ReplayReport> LinkedLogReplayer<M>::replay_alone(const ReplayOptions& options) {
-  while (!turn_.take_or_wait()) {
+  while (!lock_.lock_or_wait()) {
   }
   auto report = sharded_.run(
       regions_, options, [&](ReplayShard<M>& shard) { return walk(shard); },
       [&](const Walked& walked) { finish(walked); });
-  turn_.give_back();
+  lock_.unlock();
   if (report.ok()) {
     statistics_.at(machine_.self()).bytes_written += report->written;
   }

@@ -33,14 +33,14 @@
 #include "holdfast/engines/engine.h"
 #include "holdfast/engines/parts/basics/slot_statistics.h"
 #include "holdfast/engines/parts/durability/linked/linked_log.h"
+#include "holdfast/engines/parts/durability/linked/replay_lock.h"
 #include "holdfast/engines/parts/durability/linked/replay_order.h"
 #include "holdfast/engines/parts/durability/linked/replay_table.h"
-#include "holdfast/engines/parts/durability/linked/replay_turn.h"
 #include "holdfast/engines/parts/durability/replay/sharded_replay.h"
 
 namespace holdfast {
 
-/// Thread safety: any thread may call the functions that replay; ReplayTurn admits one at a time.
+/// Thread safety: any thread may call the functions that replay; ReplayLock admits one at a time.
 /// recover() and format() need all other threads to be out. Replayed transactions are durable in
 /// the home at return.
 template <class M>
@@ -62,7 +62,7 @@ class LinkedLogReplayer {
         table_(machine, table_base, logs.count),
         order_(order),
         statistics_(statistics),
-        turn_(machine),
+        lock_(machine),
         threads_(make_array<Published>(machine, static_cast<size_t>(logs.count))),
         sharded_(machine),
         next_(static_cast<size_t>(logs.count)) {}
@@ -72,7 +72,7 @@ class LinkedLogReplayer {
   /// For engines whose settled transactions say nothing about older ones: `bound` returns the time
   /// up to which no transaction can appear any more.
   void bound_by(std::function<uint64_t()> bound) { bound_ = std::move(bound); }
-  void request() { turn_.request(); }
+  void request() { lock_.request(); }
 
   void format() {
     progress_ = {0, 1, 0, std::vector<uint64_t>(next_.size())};
@@ -97,12 +97,12 @@ class LinkedLogReplayer {
   template <class Enough>
   void make_room(Enough&& enough) {
     while (!enough()) {
-      if (!turn_.take_or_wait()) {
+      if (!lock_.lock_or_wait()) {
         continue;
       }
       const size_t done = replay(kBatch);
       const std::optional<LinkedRecord> blocked = blocked_on_;
-      turn_.give_back();
+      lock_.unlock();
       if (done == 0 && blocked) {
         await_settled(*blocked);
       } else if (done == 0) {
@@ -113,25 +113,25 @@ class LinkedLogReplayer {
 
   /// One round of the background thread. Returns false if there was nothing to do.
   bool background() {
-    if (!turn_.wanted() || !turn_.try_take()) {
+    if (!lock_.wanted() || !lock_.try_lock()) {
       return false;
     }
     const bool found = replay(kBatch) > 0;
-    turn_.give_back();
+    lock_.unlock();
     if (!found) {
-      turn_.satisfied();
+      lock_.satisfied();
     }
     return found;
   }
 
   /// Replays everything while no transaction runs. Returns false if a transaction has not settled.
   bool replay_all() {
-    while (!turn_.take_or_wait()) {
+    while (!lock_.lock_or_wait()) {
     }
     while (replay(kBatch) > 0) {
     }
     const bool complete = nothing_left(next_);
-    turn_.give_back();
+    lock_.unlock();
     return complete;
   }
 
@@ -221,9 +221,9 @@ class LinkedLogReplayer {
   const ReplayOrder order_;
   std::function<uint64_t()> bound_;
   SlotStatistics<M>& statistics_;
-  ReplayTurn<M> turn_;
+  ReplayLock<M> lock_;
   Published* threads_;
-  // Belong to the thread that has the turn.
+  // Belong to the lock's holder.
   ShardedReplay<M> sharded_;
   Positions next_;
   ReplayProgress progress_;

@@ -74,7 +74,8 @@ class ReplayShard {
   }
 
  private:
-  struct Found {
+  /// A record of the transaction in words_, and its payload there.
+  struct PlacedRecord {
     RedoRecord record;
     const uint64_t* payload;
   };
@@ -123,7 +124,7 @@ class ReplayShard {
   uint64_t logged_ = 0;
   uint64_t stored_ = 0;
   std::vector<uint64_t> words_;
-  std::vector<Found> records_;
+  std::vector<PlacedRecord> records_;
 };
 
 /// Runs the threads of one replay. Call it outside run_threads; one replay at a time.

@@ -174,7 +174,7 @@ class StampedLogs {
     std::vector<uint64_t> words;  ///< of the block
   };
   /// Place of a block that recovery replays.
-  struct Found {
+  struct BlockPlace {
     uint64_t time;
     int slot;
     uint64_t position;
@@ -206,7 +206,7 @@ class StampedLogs {
   void write_back_lines(Site site);
   void persist_tails(uint64_t upto, Site site, Site fence);
 
-  Status scan(uint64_t& upto, std::vector<Found>& found);
+  Status scan(uint64_t& upto, std::vector<BlockPlace>& found);
   void empty_ends();
   bool inside(const std::vector<uint64_t>& words) const;
   static Status damaged(const std::string& what) {

@@ -32,7 +32,7 @@ bool StampedLogs<M>::inside(const std::vector<uint64_t>& words) const {
 /// Finds the blocks to replay, oldest first, and leaves every cursor behind its log's last block.
 /// Changes nothing on the medium.
 template <class M>
-Status StampedLogs<M>::scan(uint64_t& upto, std::vector<Found>& found) {
+Status StampedLogs<M>::scan(uint64_t& upto, std::vector<BlockPlace>& found) {
   upto = 0;
   for (int s = 0; s < area_.logs; ++s) {
     const auto newest = decode_tail(M::load(&tail(s)[0]));
@@ -52,10 +52,10 @@ Status StampedLogs<M>::scan(uint64_t& upto, std::vector<Found>& found) {
       found.push_back({cursor.time, s, cursor.position});
     }
   }
-  std::erase_if(found, [&](const Found& f) { return f.time <= upto; });
+  std::erase_if(found, [&](const BlockPlace& f) { return f.time <= upto; });
   if (!machine_.skips(Site{"logs.recover.sort"})) {
     std::sort(found.begin(), found.end(),
-              [](const Found& a, const Found& b) { return a.time < b.time; });
+              [](const BlockPlace& a, const BlockPlace& b) { return a.time < b.time; });
   }
   if (gaps_ == Gaps::stop && !machine_.skips(Site{"logs.recover.gap"})) {
     uint64_t next = upto + 1;
@@ -102,7 +102,7 @@ Status StampedLogs<M>::recover(RecoveryReport& report) {
     return foreign_area();
   }
   uint64_t upto = 0;
-  std::vector<Found> found;
+  std::vector<BlockPlace> found;
   if (Status status = scan(upto, found); !status.ok()) {
     return status;
   }
@@ -110,7 +110,7 @@ Status StampedLogs<M>::recover(RecoveryReport& report) {
   Cursor block;
   // The working copy was mapped before the home changed, so it may lack these values.
   const bool copies = !in_place() && !machine_.skips(Site{"logs.recover.working_copy"});
-  for (const Found& f : found) {
+  for (const BlockPlace& f : found) {
     block.position = f.position;
     block.end = f.position + area_.log_bytes;
     look(block, f.slot, true);

@@ -8,27 +8,27 @@
 
 namespace holdfast {
 
-/// The right to replay logs, for one thread at a time: the background thread, when asked, or a
+/// The lock that admits one replaying thread at a time: the background thread, when asked, or a
 /// thread that needs room. All functions may be called by any thread.
 template <class M>
-class ReplayTurn {
+class ReplayLock {
  public:
-  explicit ReplayTurn(M& machine) : machine_(machine), shared_(make_array<Shared>(machine, 1)) {}
+  explicit ReplayLock(M& machine) : machine_(machine), shared_(make_array<Shared>(machine, 1)) {}
 
-  bool try_take() {
+  bool try_lock() {
     uint64_t expected = 0;
     return shared_->taken.compare_exchange(expected, 1);
   }
-  /// Returns false without the turn, after waiting until the other thread has given it back.
-  bool take_or_wait() {
-    if (try_take()) {
+  /// Returns false without the lock, after waiting until its holder has released it.
+  bool lock_or_wait() {
+    if (try_lock()) {
       return true;
     }
     machine_.wait_while(shared_->taken, uint64_t{1});
     return false;
   }
   /// Release: the next holder sees this batch completed.
-  void give_back() { shared_->taken.store(0, std::memory_order_release); }
+  void unlock() { shared_->taken.store(0, std::memory_order_release); }
 
   /// Asks the background thread for work. Relaxed, both: it is only a hint.
   void request() {
