@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// holdfast._core: the functions of holdfast/runner for Python. Objects cross as JSON text and come
-// out as dictionaries and lists; a failed Status is raised as holdfast._core.Error with `code` and
-// `message`.
+// holdfast._core: the functions of holdfast/runner for Python.
+//
+// Arguments and results cross as JSON text; Python gets dictionaries and lists. A failed Status
+// becomes the exception holdfast._core.Error, with `code` and `message`.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
@@ -29,7 +30,7 @@ namespace nb = nanobind;
 namespace holdfast {
 namespace {
 
-/// The exception class, an attribute of the module.
+/// Returns the exception class, which is an attribute of the module.
 nb::object error_class() {
   return nb::module_::import_("holdfast._core").attr("Error");
 }
@@ -40,7 +41,8 @@ Json from_python(const nb::object& value) {
 }
 
 nb::object to_python(const Json& value) {
-  // A damaged heap may hold names that are no text; they must not keep the report from being seen.
+  // Names in a damaged heap may not be valid text. They are replaced, so that the report is
+  // readable.
   const std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
   return nb::module_::import_("json").attr("loads")(text);
 }
@@ -66,8 +68,8 @@ nb::object unlocked(F&& work) {
   return to_python(*result);
 }
 
-/// A progress callback that calls `callable` (or nothing) under the interpreter's lock and lets
-/// Python handle signals, so that Ctrl-C stops the work.
+/// A progress callback. It takes the interpreter's lock, lets Python handle signals, so that Ctrl-C
+/// stops the work, and calls `callable` unless that is None.
 class PythonProgress {
  public:
   explicit PythonProgress(nb::object callable) : callable_(std::move(callable)) {}
@@ -151,13 +153,12 @@ nb::object py_convert(const std::string& source, const std::string& target,
   return unlocked([&] { return heap_convert(source, target, json); });
 }
 
-/// class Error(Exception): args[0] is the whole text; code and message are its parts.
+/// Defines class Error(Exception). args[0] is the whole text; code and message are its parts.
 void define_error(nb::module_& module) {
   nb::object error =
       nb::steal(PyErr_NewExceptionWithDoc("holdfast._core.Error",
-                                          "An operation failed. `code` is the kind of failure in "
-                                          "words, `message` what was found and what "
-                                          "to do about it.",
+                                          "An operation failed. `code` names the kind of failure. "
+                                          "`message` says what was found and what to do about it.",
                                           PyExc_Exception, nullptr));
   if (!error.is_valid()) {
     throw nb::python_error();
@@ -182,7 +183,7 @@ NB_MODULE(_core, m) {
       "machines",
       [](const std::string& directory) { return to_python(machine_catalog(directory)); },
       nb::arg("directory") = "",
-      "The machines: native, and the simulated ones, whose descriptions lie in directory.");
+      "The machines: native, and the simulated ones described in directory.");
   m.def(
       "designs", [] { return to_python(design_catalog()); },
       "The hardware designs of simulated machines.");
@@ -190,10 +191,8 @@ NB_MODULE(_core, m) {
       "environment", [] { return to_python(environment()); },
       "Processor, kernel, compiler, commit: the context of a measurement.");
   m.def("bench", &py_bench, nb::arg("spec"), nb::arg("progress").none() = nb::none(),
-        "Measures natively; see holdfast/runner/bench/bench.h for the fields. progress(share, "
-        "text) is "
-        "called "
-        "about once a second and may raise to stop.");
+        "Measures natively; see holdfast/runner/bench/bench.h for the fields. The function calls "
+        "progress(share, text) about once a second, which may raise to stop.");
   m.def("db_bench", &py_db_bench, nb::arg("spec"), nb::arg("progress").none() = nb::none(),
         "Measures HoldfastDB and its peers; see holdfast/runner/db/db_bench.h.");
   m.def(
@@ -206,14 +205,14 @@ NB_MODULE(_core, m) {
   m.def("crash", &py_crash, nb::arg("spec"), nb::arg("progress").none() = nb::none(),
         "Crashes a small program at its persist events; see holdfast/runner/crash/crash.h.");
   m.def("hunt", &py_hunt, nb::arg("spec"),
-        "Looks for what a planted bug does; see holdfast/runner/crash/canary.h.");
+        "Searches for the effect of a planted bug; see holdfast/runner/crash/canary.h.");
   m.def("serve", &py_serve, nb::arg("spec"), nb::arg("fd"),
-        "The worker of a kill test: one record of RECORD_BYTES per operation goes to fd.");
+        "The worker of a kill test: writes one record of RECORD_BYTES per operation to fd.");
   m.def("verify", &py_verify, nb::arg("spec"), nb::arg("records"),
         nb::arg("progress").none() = nb::none(),
-        "Recovers a heap and verifies the records a worker had sent before it was killed.");
+        "Recovers a heap and verifies the records that its worker sent before it was killed.");
   m.def("info", &py_info, nb::arg("path"),
-        "What a heap file says about itself; works while it is in use.");
+        "The facts in a heap file's superblock; works while the heap is in use.");
   m.def("check", &py_check, nb::arg("path"),
         "Opens a heap and walks its allocator and structures.");
   m.def("dump", &py_dump, nb::arg("path"),

@@ -108,12 +108,13 @@ void Database::remove(Dependent* dependent) {
 
 void Database::close() {
   if (forked_child()) {
-    db_.release();  // NOLINT(bugprone-unused-return-value)  // its locks may be held for ever
+    // The database's locks may stay held for ever in the child.
+    db_.release();  // NOLINT(bugprone-unused-return-value)
     return;
   }
   const nb::gil_scoped_release release;
   gate_.close();
-  const std::lock_guard once(ending_mutex_);  // and the others wait for it
+  const std::lock_guard once(ending_mutex_);  // concurrent calls wait for the first one
   if (!ended_) {
     const std::lock_guard lock(dependents_mutex_);
     for (Dependent* dependent : dependents_) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HoldfastDB for Python. Python code never runs inside an engine's transaction: bodies work on an
-// OptimisticTransaction, whose reads are short transactions of their own and whose commit is C++
-// alone. So nobody who holds an engine's lock, or combines other threads' transactions, ever needs
-// the interpreter's lock; a body runs on its own thread, and its exceptions are nobody else's.
+// HoldfastDB for Python.
+//
+// Python code never runs inside an engine's transaction. A Python body works on an
+// OptimisticTransaction: each read is a short transaction of its own, and the commit runs only C++.
+// So a thread that holds an engine's lock, or combines other threads' transactions, never needs the
+// interpreter's lock. A body runs on its own thread, and only that thread sees its exceptions.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -23,12 +25,13 @@ namespace holdfast::bindings {
 
 namespace nb = nanobind;
 
-/// Raises the class of holdfast.errors that stands for this code.
+/// Raises the exception of holdfast.errors for this code.
 [[noreturn]] void raise(const char* code, const std::string& message);
+/// Raises the exception of a status that is not ok.
 void check(const db::Status& status);
 
-/// A key or value: bytes, str as UTF-8, or anything with a buffer. Bytes that may change meanwhile
-/// are copied, the others are the caller's.
+/// A key or value from Python: bytes, a str as UTF-8, or an object with a buffer. It copies a
+/// buffer, which may change meanwhile, and refers to the bytes of the others.
 class Bytes {
  public:
   explicit Bytes(nb::handle from);
@@ -41,16 +44,19 @@ class Bytes {
 
 nb::bytes to_python(const std::string& bytes);
 
-/// What has to end before the database does: iterators, snapshots, transactions. A forked child
-/// never drops any.
+/// An object that must end before its database: an iterator, snapshot or transaction. A forked
+/// child process drops none.
 class Dependent {
  public:
   virtual ~Dependent() = default;
-  /// Deletes what it has of the database.
+  /// Deletes the parts that belong to the database.
   virtual void drop() = 0;
 };
 
-/// An open database, shared by what was made from it.
+/// An open database. The objects that were made from it share it.
+///
+/// Thread safety: any thread may call any function, with the interpreter's lock. Calls that wait
+/// let go of the lock meanwhile.
 class Database : public std::enable_shared_from_this<Database> {
  public:
   static std::shared_ptr<Database> open(const std::string& path, const db::Options& options);
@@ -58,7 +64,8 @@ class Database : public std::enable_shared_from_this<Database> {
   Database& operator=(const Database&) = delete;
   ~Database();
 
-  /// Calls work(DB&) without the interpreter's lock; its Status, and a closed database, are raised.
+  /// Calls work(DB&) without the interpreter's lock. Raises its Status, or that the database is
+  /// closed.
   template <class Work>
   void read(Work&& work) {
     refuse_in_child();
@@ -75,7 +82,7 @@ class Database : public std::enable_shared_from_this<Database> {
     settle(answer);
     check(status);
   }
-  /// The same for what writes; waits for the writer lock, unless `holder` has it.
+  /// Calls work(DB&), which writes. Waits while another holder has the writer lock.
   template <class Work>
   void write(Work&& work, const void* holder = nullptr) {
     refuse_in_child();
@@ -90,14 +97,16 @@ class Database : public std::enable_shared_from_this<Database> {
          });
     check(status);
   }
+  /// Takes the writer lock for `holder`: other writes wait until unlock_writers.
   void lock_writers(const void* holder);
   void unlock_writers(const void* holder) { gate_.unlock_writers(holder); }
 
-  /// Inside read().
+  /// Registers a dependent, inside read().
   void add(Dependent* dependent);
-  /// Drops it, unless close has. With the interpreter's lock, which is let go of meanwhile.
+  /// Drops a dependent, unless close() has. Lets go of the interpreter's lock meanwhile.
   void remove(Dependent* dependent);
 
+  /// Waits for calls in progress, drops all dependents and closes the database.
   void close();
   bool closed() const { return !guard_.forked_child() && gate_.closed(); }
   bool forked_child() const { return guard_.forked_child(); }
@@ -109,9 +118,10 @@ class Database : public std::enable_shared_from_this<Database> {
       : path_(std::move(path)), db_(std::move(opened)), read_only_(read_only) {}
 
   void refuse_in_child() const;
-  /// Raises what an answer other than `entered` means.
+  /// Raises the exception of an answer other than `entered`.
   void settle(Gate::Answer answer) const;
-  /// Asks until the answer is not `not_yet`, seeing to signals in between; then works.
+  /// Calls ask() until its answer is not `not_yet`, and handles signals in between. Calls work() if
+  /// the answer is `entered`.
   template <class Ask, class Work>
   void wait(Ask&& ask, Work&& work) {
     for (;;) {
@@ -138,15 +148,15 @@ class Database : public std::enable_shared_from_this<Database> {
   const bool read_only_;
   const native::ForkGuard guard_;
   Gate gate_;
-  // No std::call_once: it would tie this module to thread-local words of libstdc++ in a way that
-  // keeps it from being loaded once an exception was thrown in the other module.
+  // Not std::call_once. It refers to thread-local words of libstdc++ in such a way that this module
+  // could not be loaded after the other module has thrown an exception.
   std::mutex ending_mutex_;
   bool ended_ = false;
   std::mutex dependents_mutex_;
   std::set<Dependent*> dependents_;
 };
 
-/// A state that stays readable until it is closed.
+/// A snapshot of the database, readable until it is closed.
 class Snapshot final : public Dependent {
  public:
   explicit Snapshot(std::shared_ptr<Database> database);
@@ -154,7 +164,7 @@ class Snapshot final : public Dependent {
   void drop() override;
   void close() { database_->remove(this); }
 
-  /// Calls work(DB&, const Snapshot*) as Database::read does.
+  /// Calls work(DB&, const Snapshot*), like Database::read.
   template <class Work>
   void read(Work&& work) {
     database_->read([&](db::DB& db) {

@@ -60,7 +60,7 @@ bool Entries::in_range() const {
                                    : !stop_ || at_->key().compare(*stop_) < 0);
 }
 
-db::Status Entries::fill(std::deque<Entry>* ahead) {
+db::Status Entries::fill(std::deque<KeyAndValue>* ahead) {
   if (at_ == nullptr || ended_) {
     return db::Status::OK();
   }
@@ -85,7 +85,7 @@ db::Status Entries::fill(std::deque<Entry>* ahead) {
 
 nb::object Entries::next() {
   if (ahead_.empty() && !over_) {
-    std::deque<Entry> more;
+    std::deque<KeyAndValue> more;
     database_->read([&](db::DB& /*db*/) {
       const std::lock_guard lock(mutex_);
       return fill(&more);
@@ -94,10 +94,10 @@ nb::object Entries::next() {
   }
   if (ahead_.empty()) {
     over_ = true;
-    database_->remove(this);  // its snapshot need not wait for the collector
+    database_->remove(this);  // frees its view now, not when Python collects this object
     throw nb::stop_iteration();
   }
-  const Entry entry = std::move(ahead_.front());
+  const KeyAndValue entry = std::move(ahead_.front());
   ahead_.pop_front();
   if (what_ == What::keys) {
     return to_python(entry.first);

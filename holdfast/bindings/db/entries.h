@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Walks over a database for Python.
 #pragma once
 
 #include <deque>
@@ -12,32 +14,32 @@
 
 namespace holdfast::bindings {
 
-/// Walks the entries of a snapshot between two keys. Reads ahead: what it shows is fixed, and a
-/// walk gives the interpreter's lock away once for many entries.
+/// Walks the entries of a snapshot between two keys. It reads ahead, so a walk lets go of the
+/// interpreter's lock once for many entries. The entries never change, so reading ahead is safe.
 ///
-/// Thread safety: any thread; each entry goes to one of them.
+/// Thread safety: any thread may call next(); each entry goes to one caller.
 class Entries final : public Dependent {
  public:
   enum class What { keys, values, items };
 
-  /// From `start` to before `stop` (none: to the end), or in the other direction. `snapshot` may be
-  /// null: as the database is now.
+  /// Walks from `start`, inclusive, to `stop`, exclusive, or in reverse. Without a key the range
+  /// has no limit on that side. A null `snapshot` stands for the present state.
   Entries(std::shared_ptr<Database> database, Snapshot* snapshot, std::optional<std::string> start,
           std::optional<std::string> stop, bool reverse, What what);
   ~Entries() override;
   void drop() override;
 
-  /// The next key, value or pair; throws nb::stop_iteration.
+  /// Returns the next key, value or pair. Throws nb::stop_iteration at the end.
   nb::object next();
 
  private:
-  using Entry = std::pair<std::string, std::string>;
+  using KeyAndValue = std::pair<std::string, std::string>;
   static constexpr size_t kMostAhead = 64;
   static constexpr size_t kMostBytesAhead = 256 << 10;
 
   void begin();
   bool in_range() const;
-  db::Status fill(std::deque<Entry>* ahead);
+  db::Status fill(std::deque<KeyAndValue>* ahead);
 
   std::shared_ptr<Database> database_;
   const std::optional<std::string> start_;
@@ -45,14 +47,14 @@ class Entries final : public Dependent {
   const bool reverse_;
   const What what_;
 
-  std::mutex mutex_;  ///< of what follows
+  std::mutex mutex_;  ///< guards the next four members
   db::Iterator* at_ = nullptr;
   bool begun_ = false;
   bool ended_ = false;
   size_t next_size_ = 1;
 
-  // Under the interpreter's lock.
-  std::deque<Entry> ahead_;
+  // The interpreter's lock guards these.
+  std::deque<KeyAndValue> ahead_;
   bool over_ = false;
 };
 

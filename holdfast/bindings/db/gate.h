@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Admission of calls to a database: closing, and the writer lock.
 #pragma once
 
 #include <chrono>
@@ -8,22 +10,26 @@
 
 namespace holdfast::bindings {
 
-/// Who is in a database: calls in progress, writes among them, and the one transaction that keeps
-/// other writes out. None of them needs the interpreter's lock to go on, except for the holder of
-/// the writer lock, for whom calls wait before they have taken anything.
+/// Counts the calls in progress on a database, and the writes among them. Keeps the transaction
+/// that has the writer lock and so keeps other writes out.
 ///
-/// Thread safety: any thread. Whoever waits holds nothing, the interpreter's lock included.
+/// No deadlock with the interpreter's lock: a call in progress does not need that lock to end. The
+/// holder of the writer lock may need it; but a call that waits for the holder has taken nothing.
+///
+/// Thread safety: any thread may call any function. A thread that waits here holds no lock, not
+/// even the interpreter's.
 class Gate {
  public:
+  /// own_lock: the thread itself holds the writer lock, by another holder. not_yet: ask again.
   enum class Answer { entered, closed, own_lock, not_yet };
 
-  /// For a call that writes nothing.
+  /// Admits a call that does not write.
   Answer enter() {
     const std::lock_guard lock(mutex_);
     return closed_ ? Answer::closed : entered();
   }
 
-  /// For a write; `holder` may hold the writer lock. Waits a moment for another one to let go.
+  /// Admits a write. Waits for kMoment while a holder other than `holder` has the writer lock.
   Answer enter_writing(const void* holder) {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, kMoment, [&] { return !barred(holder) || is_own(holder) || closed_; });
@@ -34,7 +40,7 @@ class Gate {
     return entered();
   }
 
-  /// The end of a call that has entered.
+  /// Ends an admitted call in its destructor.
   class Exit {
    public:
     Exit(Gate& gate, bool writing) : gate_(gate), writing_(writing) {}
@@ -47,8 +53,8 @@ class Gate {
     bool writing_;
   };
 
-  /// Takes the writer lock for `holder`: writes in progress end first, others wait. Asked for again
-  /// after not_yet, else given up.
+  /// Takes the writer lock for `holder`: other writes then wait, and writes in progress end first.
+  /// After not_yet, the caller calls it again, or gives up with unlock_writers.
   Answer lock_writers(const void* holder) {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, kMoment, [&] { return closed_ || !barred(holder) || is_own(holder); });
@@ -68,7 +74,7 @@ class Gate {
     }
   }
 
-  /// Lets nobody in any more, and waits for those who are.
+  /// Admits no more calls, and waits for the calls in progress.
   void close() {
     std::unique_lock lock(mutex_);
     closed_ = true;
@@ -81,11 +87,11 @@ class Gate {
   }
 
  private:
-  /// After it a waiter sees to signals.
+  /// A waiting thread returns after it, to handle signals.
   static constexpr std::chrono::milliseconds kMoment{50};
 
   bool barred(const void* holder) const { return holder_ != nullptr && holder_ != holder; }
-  /// Waiting for oneself would take for ever.
+  /// Returns whether this thread has the writer lock by another holder; waiting would never end.
   bool is_own(const void* holder) const {
     return barred(holder) && thread_ == std::this_thread::get_id();
   }

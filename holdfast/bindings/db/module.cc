@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// holdfast._db: what python/holdfast/database.py makes a mapping of.
+// holdfast._db: HoldfastDB for python/holdfast/database.py, which makes a mapping of it.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
@@ -72,7 +72,8 @@ void erase(Database& database, nb::handle key) {
   database.write([&](db::DB& db) { return db.Delete({}, name); });
 }
 
-/// The body is C++ alone, and may run on another thread.
+/// Removes a key and returns its value, as one transaction. The body is C++ and may run on another
+/// thread.
 nb::object pop(Database& database, nb::handle key) {
   const Bytes name(key);
   std::string value;
@@ -88,7 +89,7 @@ nb::object pop(Database& database, nb::handle key) {
   return found ? nb::object(to_python(value)) : nb::none();
 }
 
-/// Pairs of key and value; None as a value deletes.
+/// Writes pairs of key and value as one transaction. The value None deletes the key.
 void write(Database& database, const nb::iterable& changes) {
   db::WriteBatch batch;
   for (const nb::handle change : changes) {
@@ -132,7 +133,7 @@ void compact(Database& database) {
   });
 }
 
-/// Up to about `most_bytes` of changes after `sequence`, each as (its sequence, [(key, value or
+/// Returns up to about `most_bytes` of changes after `sequence`, each as (sequence, [(key, value or
 /// None), ...]).
 nb::list changes(Database& database, uint64_t sequence, size_t most_bytes) {
   std::vector<std::pair<uint64_t, db::WriteBatch>> found;
@@ -163,12 +164,12 @@ nb::list changes(Database& database, uint64_t sequence, size_t most_bytes) {
   return result;
 }
 
-/// Beside writers.
+/// Copies the database. Writers continue meanwhile.
 void backup(Database& database, const std::string& file) {
   database.read([&](db::DB& db) { return db.Checkpoint(file); });
 }
 
-/// The caller keeps writers out.
+/// Verifies the database. The caller keeps writers out.
 void verify(Database& database) {
   database.read([](db::DB& db) { return db.Verify(); });
 }
@@ -199,7 +200,7 @@ void define_database(nb::module_& m) {
 
 NB_MODULE(_db, m) {
   using namespace holdfast::bindings;  // NOLINT(google-build-using-namespace): one function
-  // A database kept in a global variable until the interpreter ends is no mistake.
+  // A program may keep a database in a global variable until the interpreter ends.
   nb::set_leak_warnings(false);
   m.doc() = "HoldfastDB: databases, snapshots, transactions and walks, for holdfast.database.";
   define_database(m);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Transactions for Python.
 #pragma once
 
 #include <memory>
@@ -10,27 +12,28 @@
 
 namespace holdfast::bindings {
 
-/// An OptimisticTransaction in Python's hands. An exclusive one holds the writer lock from before
-/// its snapshot is taken until it ends, so that its commit cannot find anything changed.
+/// An OptimisticTransaction for Python. An exclusive one takes the writer lock before its snapshot
+/// and keeps it until it ends. So no other write changes a key that it has read, and its commit
+/// succeeds.
 ///
-/// Thread safety: any thread, one call at a time inside.
+/// Thread safety: any thread may call any function; a mutex admits one call at a time.
 class Transaction final : public Dependent {
  public:
   Transaction(std::shared_ptr<Database> database, bool exclusive);
   ~Transaction() override;
   void drop() override;
 
-  /// None where there is no value.
+  /// Returns None if the key has no value.
   nb::object get(nb::handle key);
   void put(nb::handle key, nb::handle value);
   void erase(nb::handle key);
-  /// Whether it committed; false: somebody changed what was read.
+  /// Returns whether it committed. false: another transaction has changed a key that was read.
   bool commit();
-  /// Ends it, if it has not ended yet.
+  /// Ends the transaction, if it has not ended yet.
   void end();
 
  private:
-  /// Calls work(OptimisticTransaction&), as Database::read does.
+  /// Calls work(OptimisticTransaction&), like Database::read.
   template <class Work>
   void use(Work&& work) {
     database_->read([&](db::DB& /*db*/) {
