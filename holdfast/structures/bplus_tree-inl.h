@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Included by bplus_tree.h only.
+// Operations on single entries, and the check; included by bplus_tree.h.
 #pragma once
 
 namespace holdfast {
@@ -42,7 +42,6 @@ int BPlusTree<H, K, V, kPromote>::checked_height() const {
   return static_cast<int>(height);
 }
 
-/// The first leaf below a node.
 template <class H, class K, class V, bool kPromote>
 auto BPlusTree<H, K, V, kPromote>::first_leaf(void* node, int height) -> Leaf* {
   for (; height > 0; --height) {
@@ -96,7 +95,7 @@ void BPlusTree<H, K, V, kPromote>::split_and_place(Path& path, Leaf* leaf, SlotO
   SlotOrder right_order;
   for (int i = kKept; i < kSlots; ++i) {
     const int slot = order.slot(i);
-    // Skew: a put to an entry that moves would be lost with the old copy.
+    // Skew: a concurrent put to an entry that moves would be lost with the old copy.
     hold<kPromote>(leaf->value(slot));
     right->key[i - kKept] = leaf->key[slot].load();
     if constexpr (!kSet) {
@@ -116,7 +115,7 @@ void BPlusTree<H, K, V, kPromote>::split_and_place(Path& path, Leaf* leaf, SlotO
   add_child(path, separator, right);
 }
 
-/// Gives the node above the path's end a child right of the one the path leads to.
+/// Adds a child to the node above the end of the path, right of the child that the path leads to.
 template <class H, class K, class V, bool kPromote>
 void BPlusTree<H, K, V, kPromote>::add_child(Path& path, K separator, void* fresh) {
   for (; path.depth > 0; --path.depth) {
@@ -131,7 +130,7 @@ void BPlusTree<H, K, V, kPromote>::add_child(Path& path, K separator, void* fres
     if (position == kSlots) {
       right->link = fresh;
     } else {
-      constexpr int kKept = kSlots / 2;  // the key after them moves up
+      constexpr int kKept = kSlots / 2;  // the next key moves up
       const int up = order.slot(kKept);
       const K raised = node->key[up];
       right->link = node->payload[up].load();
@@ -175,8 +174,8 @@ bool BPlusTree<H, K, V, kPromote>::erase(const Sought& key) {
   if (!held) {
     return false;
   }
-  // Skew: an erase is a write of the entry; a concurrent put to it conflicts. (What is erased here
-  // is often inserted elsewhere by the same transaction, and the put would be lost.)
+  // Skew: an erase counts as a write of the entry, so a concurrent put to it conflicts. (The same
+  // transaction often inserts the erased entry elsewhere, and the put would be lost.)
   hold<kPromote>(leaf->value(order.slot(position)));
   if (order.count() > 1 || path.depth == 0) {
     leaf->order = order.removed(position).word();
@@ -186,10 +185,11 @@ bool BPlusTree<H, K, V, kPromote>::erase(const Sought& key) {
   return true;
 }
 
-/// Frees the leaf at the end of the path, whose last entry has just gone.
+/// Frees the leaf at the end of the path, whose last entry has just been erased.
 template <class H, class K, class V, bool kPromote>
 void BPlusTree<H, K, V, kPromote>::unlink_leaf(Path& path, Leaf* leaf) {
-  // Skew: an insert into this leaf, or the split or free of the next one, would be lost with it.
+  // Skew: a concurrent insert into this leaf, or a split or free of the next one, would be lost
+  // with it.
   hold<kPromote>(leaf->order, leaf->link);
   Path to_before = path;
   if (Leaf* before = leaf_before(to_before)) {
@@ -201,7 +201,7 @@ void BPlusTree<H, K, V, kPromote>::unlink_leaf(Path& path, Leaf* leaf) {
 
 template <class H, class K, class V, bool kPromote>
 void BPlusTree<H, K, V, kPromote>::remove_child(Path& path) {
-  // The root has at least two children, so this ends at a node that keeps one.
+  // Ends at a node that keeps a child, because the root has at least two children.
   for (; path.depth > 0; --path.depth) {
     Inner* node = path.node[path.depth - 1];
     const int index = path.index[path.depth - 1];
@@ -215,14 +215,14 @@ void BPlusTree<H, K, V, kPromote>::remove_child(Path& path) {
       node->order = order.removed(gone).word();
       break;
     }
-    H::destroy(node);  // nothing could be added to it without splitting the child that is gone
+    H::destroy(node);  // an insert below it would have split the child that is gone: no skew
   }
   for (int64_t height = height_; height > 0; --height) {
     auto* top = static_cast<Inner*>(root_.load());
     if (SlotOrder(top->order).count() > 0) {
       break;
     }
-    // Skew: a split of its only child, committed beside this, would be lost with this node.
+    // Skew: a concurrent split of its only child would be lost with this node.
     hold<kPromote>(top->order);
     root_ = top->link.load();
     height_ = height - 1;
@@ -243,7 +243,7 @@ template <class H, class K, class V, bool kPromote>
 void BPlusTree<H, K, V, kPromote>::free_all(void* node, int height) {
   if (height == 0) {
     auto* leaf = static_cast<Leaf*>(node);
-    // Skew: an insert, erase, split or put in this leaf, committed beside the clear, would be lost.
+    // Skew: a concurrent insert, erase, split or put in this leaf would be lost.
     hold<kPromote>(leaf->order);
     const SlotOrder order(leaf->order);
     for (int i = 0; i < order.count(); ++i) {
@@ -281,18 +281,18 @@ void BPlusTree<H, K, V, kPromote>::visit_all(void* node, int height, Visitor& vi
   }
 }
 
-/// A walk over all nodes in key order that stops at the first contradiction.
+/// A walk over all nodes in key order, which stops at the first contradiction.
 template <class H, class K, class V, bool kPromote>
 struct BPlusTree<H, K, V, kPromote>::Check {
   const char* problem = nullptr;
-  const Leaf* last = nullptr;  ///< the leaf before, whose link must lead to the next one
+  const Leaf* last = nullptr;  ///< the last leaf visited, whose link must lead to the next one
 
   bool fail(const char* what) {
     problem = what;
     return false;
   }
 
-  /// Keys of a node: ordered and within [low, high).
+  /// Checks a node's keys: ordered and within [low, high).
   template <class N>
   bool keys(const N* node, SlotOrder order, const K* low, const K* high) {
     if (!order.valid()) {
@@ -351,7 +351,6 @@ struct BPlusTree<H, K, V, kPromote>::Check {
   }
 };
 
-/// Order words, order and range of keys, no empty leaf but the root, the chain of leaves, heights.
 template <class H, class K, class V, bool kPromote>
 Status BPlusTree<H, K, V, kPromote>::check() const {
   const int64_t height = height_;

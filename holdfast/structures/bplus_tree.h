@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A B+tree for durable transactions. A node has room for 15 entries, kept unsorted, and one word
-// with their order (SlotOrder): an insert into a leaf stores three words, an erase one. With keys
-// and values of 8 bytes a node is 256 bytes, four lines.
+// with their order (SlotOrder). So an insert into a leaf stores three words, and an erase one. With
+// keys and values of 8 bytes a node has 256 bytes, four lines.
 //
 //     Node    order | link | key[15] | payload[15]
-//     leaf    link = next leaf, payload = values; of a set it has none
+//     leaf    link = next leaf, payload = values; the leaf of a set has no payload
 //     inner   link = leftmost child, payload[i] = child with the keys >= key[i]
 //
-// A leaf that becomes empty is freed, and with it inner nodes left without a child and roots left
-// with one; nodes that are merely thin are not merged. A full leaf that is appended to is left
-// full, so ascending keys fill leaves completely.
+// A leaf that becomes empty is freed, and with it inner nodes without a child, and roots with a
+// single child. Nodes with few entries are not merged. A full leaf that is appended to stays full,
+// so ascending keys fill leaves completely.
 //
-// Snapshot isolation. The order word of a leaf stands for its key range: whoever inserts or erases
-// a key there stores it, or holds it; whoever takes part of the range away (split) or gives it to
-// a neighbour (free) stores it too. So two changes of one leaf conflict, and what a path through
-// inner nodes has found stays true. Values are the exception: a put stores only the value. (Of a
-// set that is the key, where its bytes may change but not its place in the order.)
+// Snapshot isolation. The order word of a leaf stands for its key range. A transaction that inserts
+// or erases a key there stores or promotes the order word. A transaction that takes part of the
+// range away (split), or gives it to a neighbour (free), stores it as well. So two changes of one
+// leaf conflict, and a path through inner nodes stays correct. Values are the exception: a put
+// stores only the value. (In a set the value is the key, whose bytes may change, but not its place
+// in the order.)
 #pragma once
 
 #include <cstddef>
@@ -34,12 +35,15 @@
 
 namespace holdfast {
 
-/// What a tree knows of its keys. A type that points to its bytes specialises this. It is looked
-/// for by another one, which an insert converts to it, and order(in_node, sought) compares the two:
-/// negative, zero or positive as the key in a node's field is before, equal to, or after the other
-/// one. candidates(keys, order, sought) may narrow the search of a node down without looking at
-/// whole keys: those before the range are before the sought one, and those behind it after it. And
-/// the keys in inner nodes, which outlive the entries they came from, get bytes of their own.
+/// The properties of a tree's keys. A key type that points to its bytes specialises this template,
+/// which then has three more tasks:
+///  - Searches use another type, Sought, which an insert converts to a key. order(in_node, sought)
+///    compares the two: negative, zero or positive if the key in a node's field is before, equal
+///    to, or after the sought one.
+///  - candidates(keys, order, sought) may narrow down the search of a node without loading whole
+///    keys. Positions before the returned range have keys before the sought one, and those behind
+///    it keys after it.
+///  - Keys in inner nodes outlive their entries, so they get bytes of their own.
 template <class K>
 struct TreeKey {
   using Sought = K;
@@ -49,13 +53,13 @@ struct TreeKey {
   static void visit_separator(const K& /*separator*/, Visitor& /*visit*/) {}
 };
 
-/// An ordered map from K to V (both trivially copyable, K ordered by <) in a heap H; where V is
-/// void a set of keys, each its own value.
+/// An ordered map from K to V (both trivially copyable, K ordered by <) in a heap H. If V is void,
+/// it is a set of keys, each of which is its own value.
 ///
-/// Thread safety: through transactions. Every member function runs inside one: those that change
-/// the tree inside update(), the others inside read() or update(). Costs: O(log n), scans plus what
-/// they deliver; size, check and clear O(n). Entries move between nodes: keep no pointers into the
-/// tree.
+/// Thread safety: through transactions. Every member function runs inside one: functions that
+/// change the tree inside update(), the others inside read() or update(). A change is durable when
+/// its update() returns. Costs: O(log n), scans plus the entries they deliver; size, check and
+/// clear O(n). Entries move between nodes: keep no pointers into the tree.
 template <class H, class K, class V = void, bool kPromote = true>
 class BPlusTree {
   template <class T>
@@ -78,11 +82,11 @@ class BPlusTree {
   }
   bool contains(const Sought& key) const { return find_field(key) != nullptr; }
 
-  /// False, and nothing changed, when the key is there already.
+  /// Returns false, changing nothing, if the key exists.
   bool insert(const Sought& key, const Value& value) {
     return find_or_insert(key, [&] { return value; }) == nullptr;
   }
-  /// Inserts or overwrites; true when the key is new.
+  /// Inserts or overwrites. Returns true if the key is new.
   bool put(const Sought& key, const Value& value) {
     Field<Value>* const held = find_or_insert(key, [&] { return value; });
     if (held != nullptr) {
@@ -90,45 +94,49 @@ class BPlusTree {
     }
     return held == nullptr;
   }
-  /// The field of the key's value, good until the tree changes; null: the key is not there.
+  /// The field of the key's value, valid until the tree changes; null if there is no such key.
   const Field<Value>* find_field(const Sought& key) const;
   Field<Value>* find_field(const Sought& key) {
     return const_cast<Field<Value>*>(static_cast<const BPlusTree*>(this)->find_field(key));
   }
-  /// The same; where it is null, the key has been inserted with what make() returns. make may
-  /// complete `key`, and must not change the tree.
+  /// The field of the key's value; null if there was no such key, which has now been inserted with
+  /// the value that make() returns. make may complete `key`, and must not change the tree.
   template <class Make>
   Field<Value>* find_or_insert(const Sought& key, Make&& make);
+  /// Returns false, changing nothing, if there is no such key.
   bool erase(const Sought& key);
 
-  /// The entry with the smallest key >= `key`. `found` and `value` may be null.
+  /// Finds the entry with the smallest key >= `key`. Returns false if there is none. `found` and
+  /// `value` may be null.
   bool lower_bound(const Sought& key, K* found, Value* value) const {
     return first_of(found, value, [&](auto&& f) { scan(key, f); });
   }
-  /// The entry with the greatest key < `key`. `found` and `value` may be null.
+  /// Finds the entry with the greatest key < `key`. Returns false if there is none. `found` and
+  /// `value` may be null.
   bool last_before(const Sought& key, K* found, Value* value) const {
     return first_of(found, value, [&](auto&& f) { scan_back(key, f); });
   }
-  /// The entry with the greatest key. `found` and `value` may be null.
+  /// Finds the entry with the greatest key. Returns false if there is none. `found` and `value` may
+  /// be null.
   bool last(K* found, Value* value) const {
     return first_of(found, value, [&](auto&& f) { for_each_back(f); });
   }
-  /// Has a concurrent insert of `key` conflict with this transaction, also under snapshot
-  /// isolation: for who has not found it and relies on that.
+  /// Makes a concurrent insert of `key` conflict with this transaction, also under snapshot
+  /// isolation. For transactions that rely on the key's absence.
   void hold_place(const Sought& key) const { descend(key)->order.promote(); }
 
-  /// Calls f(key, value), or f(field of the value) where f takes no more, for the entries with keys
-  /// >= `from` (with `beyond`: > `from`), in key order, until it returns false. An f that takes a
-  /// Run is called with all entries of a leaf at once. f must not change the tree.
+  /// Calls f for the entries with keys >= `from` (with `beyond`: > `from`), in key order, until it
+  /// returns false. The parameters of f decide its arguments: key and value; only the field of the
+  /// value; or a Run with all entries of a leaf at once. f must not change the tree.
   template <class F>
   void scan(const Sought& from, F&& f, bool beyond = false) const;
-  /// The same from the first entry on.
+  /// Calls f as scan() does, from the first entry on.
   template <class F>
   void for_each(F&& f) const;
-  /// Backwards: those with keys < `from`, the greatest first.
+  /// Calls f as scan() does, backwards, for entries with keys < `from`, the greatest first.
   template <class F>
   void scan_back(const Sought& from, F&& f) const;
-  /// Backwards: all.
+  /// Calls f as scan() does, backwards, from the last entry on.
   template <class F>
   void for_each_back(F&& f) const;
 
@@ -139,18 +147,22 @@ class BPlusTree {
     root_ = H::template make<Leaf>();
     height_ = 0;
   }
-  /// Frees everything the tree owns; call it before destroying the tree. Nothing else may follow.
+  /// Frees everything the tree owns. Call it before destroying the tree, and call nothing after it.
   void dispose() { free_all(root_, height()); }
 
+  /// Checks order words, the order and range of keys, the chain of leaves and the heights, and that
+  /// no leaf is empty except the root.
   Status check() const;
-  /// The shape of a tree that may be damaged anywhere. take(p, n) says whether p is a block of at
-  /// least n bytes that nobody else has; see, called as scan's f, and separator(key), in order,
-  /// whether an entry and a key of an inner node are sound. Nothing is followed before that, and
-  /// the walk ends at the first false. What is wrong with the tree itself, or null; empty where one
-  /// said false.
+  /// Checks the shape of a tree that may be damaged anywhere. take(p, n) returns true if p is a
+  /// block of at least n bytes that has not been taken yet. see, called as scan's f, and
+  /// separator(key) return true if an entry, or a key of an inner node, is valid; they are called
+  /// in order. The walk follows nothing before these checks and ends at the first false.
+  /// Returns null for a valid tree, or the problem of the tree itself; empty if a callback returned
+  /// false.
   template <class Take, class See, class Separator>
   const char* audit(Take&& take, See&& see, Separator&& separator) const;
 
+  /// Calls visit(p, n) for each block of the heap that the tree owns.
   template <class Visitor>
   void visit_blocks(Visitor&& visit) const {
     visit_all(root_, height(), visit);
@@ -184,7 +196,7 @@ class BPlusTree {
   using Inner = Node<void*>;
 
  public:
-  /// Neighbouring entries of a leaf, in the order of a walk; there is at least one.
+  /// Neighbouring entries of a leaf, in the order of a walk; at least one.
   class Run {
    public:
     int size() const { return size_; }
@@ -204,11 +216,11 @@ class BPlusTree {
   };
 
  private:
-  /// A tree grows by one level when its root splits, which takes at least 8 times the entries of
-  /// the time before; a longer path means damage.
+  /// A tree grows by one level when its root splits. Each level needs at least 8 times the entries
+  /// of the one before, so a longer path means damage.
   static constexpr int kMaxHeight = 24;
 
-  /// The way from the root: node[i] was left through its child number index[i].
+  /// The path from the root: it leaves node[i] through its child number index[i].
   struct Path {
     Inner* node[kMaxHeight];
     int index[kMaxHeight];
@@ -223,16 +235,16 @@ class BPlusTree {
     return index == 0 ? node->link.load() : node->payload[order.slot(index - 1)].load();
   }
 
-  /// Whether one comparison tells all three cases. With < it would take two loads.
+  /// True if one comparison distinguishes all three cases. With <, that would take two loads.
   static constexpr bool kThreeWay = !std::is_same_v<Sought, K>;
 
-  /// Where a key is in a node, or would be: how many of the node's keys are before it.
-  struct Found {
+  /// A key's position in a node: the number of the node's keys before it.
+  struct KeyPosition {
     int position;
-    bool held;  ///< the node has the key there
+    bool held;  ///< the node has the key at this position
   };
   template <class N>
-  static Found search(const N* node, SlotOrder order, const Sought& key) {
+  static KeyPosition search(const N* node, SlotOrder order, const Sought& key) {
     if constexpr (kThreeWay) {
       auto [low, high] = TreeKey<K>::candidates(node->key, order, key);
       while (low < high) {
@@ -250,7 +262,7 @@ class BPlusTree {
       return {position, held};
     }
   }
-  /// The first position where before(key of the node) does not hold.
+  /// The first position for which before(key of the node) is false.
   template <class N, class Before>
   static int partition(const N* node, SlotOrder order, Before&& before) {
     int low = 0;
@@ -269,17 +281,17 @@ class BPlusTree {
       return partition(node, order, [&](const K& other) { return other < key; });
     }
   }
-  /// How many of the node's keys are <= key: the number of the child to follow.
+  /// The number of the node's keys that are <= key: the number of the child to follow.
   static int child_index(const Inner* node, SlotOrder order, const Sought& key) {
     if constexpr (kThreeWay) {
-      const Found found = search(node, order, key);
+      const KeyPosition found = search(node, order, key);
       return found.position + (found.held ? 1 : 0);
     } else {
       return partition(node, order, [&](const K& other) { return !(key < other); });
     }
   }
 
-  /// What comes with a new value into a leaf.
+  /// The key to be stored with a new value in a leaf.
   static K added_key(const Sought& key, const Value& value) {
     if constexpr (kSet) {
       return value;
@@ -297,7 +309,7 @@ class BPlusTree {
     node->order = order.inserted(position).word();
   }
 
-  /// The entry a walk begins with.
+  /// Stores the first entry of a walk. Returns false if there is none.
   template <class Walk>
   static bool first_of(K* found, Value* value, Walk&& walk) {
     bool any = false;

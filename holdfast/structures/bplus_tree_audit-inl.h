@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A walk over a tree that may be damaged. Included by bplus_tree.h only.
+// A walk over a tree that may be damaged; included by bplus_tree.h.
 #pragma once
 
 namespace holdfast {
@@ -11,14 +11,14 @@ struct BPlusTree<H, K, V, kPromote>::Audit {
   See& see;
   Separator& separator;
   const char* problem = nullptr;
-  const Leaf* last = nullptr;  ///< the leaf before, whose link must lead to the next one
+  const Leaf* last = nullptr;  ///< the last leaf visited, whose link must lead to the next one
 
   bool fail(const char* what) {
     problem = what;
     return false;
   }
 
-  /// The height is bounded, and no node is taken twice, so every walk ends.
+  /// Every walk ends, because the height is bounded and no node is taken twice.
   bool node(const void* at, int64_t height, bool root) {
     return height == 0 ? leaf(static_cast<const Leaf*>(at), root)
                        : inner(static_cast<const Inner*>(at), height, root);

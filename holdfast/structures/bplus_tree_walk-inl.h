@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Walks over the entries, either way. Included by bplus_tree.h only.
+// Walks over the entries, in both directions; included by bplus_tree.h.
 #pragma once
 
 #include <type_traits>
@@ -44,7 +44,7 @@ void BPlusTree<H, K, V, kPromote>::walk(const Leaf* leaf, SlotOrder order, int p
       return;
     }
     if constexpr (kThreeWay) {
-      prefetch(next_of(leaf), sizeof(Leaf));  // a walk that has left a leaf is a long one
+      prefetch(next_of(leaf), sizeof(Leaf));  // a walk beyond its first leaf tends to be long
     }
     order = SlotOrder(leaf->order);
     position = 0;
@@ -71,8 +71,8 @@ void BPlusTree<H, K, V, kPromote>::for_each(F&& f) const {
   walk(leaf, SlotOrder(leaf->order), 0, f);
 }
 
-/// The leaf before the one the path leads to, and the path to it: below the closest node that was
-/// not left through its first child. Null: there is none.
+/// The leaf before the one the path leads to, or null. It is below the closest node on the path
+/// that was not left through its first child. Changes the path to lead to it.
 template <class H, class K, class V, bool kPromote>
 auto BPlusTree<H, K, V, kPromote>::leaf_before(Path& path) -> Leaf* {
   const int height = path.depth;
@@ -87,7 +87,7 @@ auto BPlusTree<H, K, V, kPromote>::leaf_before(Path& path) -> Leaf* {
   return descend_last(child(inner, SlotOrder(inner->order), index), height, path);
 }
 
-/// The leaf before the one the path leads to, where both have the same parent; else null.
+/// The leaf before the one the path leads to, if both have the same parent; else null.
 template <class H, class K, class V, bool kPromote>
 void* BPlusTree<H, K, V, kPromote>::sibling_before(const Path& path) {
   if (path.depth == 0 || path.index[path.depth - 1] == 0) {
@@ -97,7 +97,7 @@ void* BPlusTree<H, K, V, kPromote>::sibling_before(const Path& path) {
   return child(parent, SlotOrder(parent->order), path.index[path.depth - 1] - 1);
 }
 
-/// Lengthens the path to this height by last children.
+/// Extends the path down to the leaves, always through the last child.
 template <class H, class K, class V, bool kPromote>
 auto BPlusTree<H, K, V, kPromote>::descend_last(void* node, int height, Path& path) -> Leaf* {
   for (; path.depth < height; ++path.depth) {
@@ -110,12 +110,12 @@ auto BPlusTree<H, K, V, kPromote>::descend_last(void* node, int height, Path& pa
   return static_cast<Leaf*>(node);
 }
 
-/// From the entry before `position` on. No leaf but an only one is empty.
+/// Walks backwards from the entry before `position`. No leaf is empty, except the root.
 template <class H, class K, class V, bool kPromote>
 template <class F>
 void BPlusTree<H, K, V, kPromote>::walk_back(Path& path, const Leaf* leaf, SlotOrder order,
                                              int position, F& f) {
-  void* sibling = nullptr;  // the next leaf, where it is known
+  void* sibling = nullptr;  // the next leaf of the walk, if it is known already
   for (;;) {
     if (!show(Run(leaf, order, position - 1, -1, position), f)) {
       return;

@@ -12,13 +12,13 @@
 
 namespace holdfast {
 
-/// An unordered map from K to V (both trivially copyable, K with ==) in a heap H, whose number of
-/// buckets is chosen once. The constructor stores to every bucket in one transaction: for tables
-/// too large for an engine's log, or of unknown size, HashMap grows instead.
+/// An unordered map from K to V (both trivially copyable, K with ==) in a heap H, with a fixed
+/// number of buckets. The constructor stores to every bucket in one transaction. For tables that
+/// are too large for an engine's log, or of unknown size, use HashMap, which grows.
 ///
-/// Thread safety: through transactions. Every member function runs inside one: those that change
-/// the map inside update(), the others inside read() or update(). size, check and clear cost
-/// O(buckets).
+/// Thread safety: through transactions. Every member function runs inside one: functions that
+/// change the map inside update(), the others inside read() or update(). A change is durable when
+/// its update() returns. size, check and clear cost O(buckets); the others the length of a chain.
 template <class H, class K, class V, class Hash = KeyHash<K>, bool kPromote = true>
 class FixedHashMap {
   using Chain = HashChain<H, K, V, kPromote>;
@@ -31,7 +31,7 @@ class FixedHashMap {
   static constexpr const char* kTypeName = TypeText<"holdfast.FixedHashMap", K, V, Hash>::kValue;
   static constexpr uint32_t kTypeVersion = 1;
 
-  /// `buckets` is at least 1; about as many as there will be entries.
+  /// `buckets`: at least 1; best about the number of entries to come.
   explicit FixedHashMap(uint64_t buckets)
       : count_(buckets), bucket_(static_cast<Bucket*>(H::allocate(buckets * sizeof(Bucket)))) {
     Bucket* bucket = bucket_;
@@ -45,12 +45,13 @@ class FixedHashMap {
   std::optional<V> find(const K& key) const { return Chain::find(bucket_of(key), key); }
   bool contains(const K& key) const { return Chain::locate(bucket_of(key), key) != nullptr; }
 
-  /// False, and nothing changed, when the key is there already.
+  /// Returns false, changing nothing, if the key exists.
   bool insert(const K& key, const V& value) {
     return Chain::add(bucket_of(key), key, value, false);
   }
-  /// Inserts or overwrites; true when the key is new.
+  /// Inserts or overwrites. Returns true if the key is new.
   bool put(const K& key, const V& value) { return Chain::add(bucket_of(key), key, value, true); }
+  /// Returns false, changing nothing, if there is no such key.
   bool erase(const K& key) { return Chain::erase(bucket_of(key), key); }
 
   uint64_t buckets() const { return count_; }
@@ -60,7 +61,7 @@ class FixedHashMap {
     return n;
   }
 
-  /// In no particular order; stops when f(key, value) returns false.
+  /// Calls f(key, value), in no particular order, until it returns false.
   template <class F>
   void for_each(F&& f) const {
     walk([&](const Node* node) { return f(node->key.load(), node->value.load()); });
@@ -73,28 +74,29 @@ class FixedHashMap {
       Chain::clear(bucket[i]);
     }
   }
-  /// Frees everything the map owns; call it before destroying the map. Nothing else may follow.
+  /// Frees everything the map owns. Call it before destroying the map, and call nothing after it.
   void dispose() {
     clear();
     H::deallocate(bucket_.load(), count_ * sizeof(Bucket));
   }
 
-  /// Every entry is in its bucket, and no key twice.
+  /// Checks that every entry is in its bucket, and that no key occurs twice.
   Status check() const {
     const Bucket* bucket = bucket_;
     const uint64_t n = count_;
     for (uint64_t i = 0; i < n; ++i) {
       if (!Chain::unique(bucket[i], kLongestChain)) {
-        return Status(Code::corrupt, "hash map: a key is there twice, or a chain has a cycle");
+        return Status(Code::corrupt, "hash map: a key occurs twice, or a chain has a cycle");
       }
       if (!Chain::walk(bucket[i],
                        [&](const Node* node) { return index_of(node->key.load(), n) == i; })) {
-        return Status(Code::corrupt, "hash map: an entry is in another bucket than its key's");
+        return Status(Code::corrupt, "hash map: an entry is in the wrong bucket");
       }
     }
     return {};
   }
 
+  /// Calls visit(p, n) for each block of the heap that the map owns.
   template <class Visitor>
   void visit_blocks(Visitor&& visit) const {
     visit(static_cast<const void*>(bucket_.load()), count_ * sizeof(Bucket));
@@ -107,12 +109,12 @@ class FixedHashMap {
  private:
   __extension__ using Wide = unsigned __int128;
 
-  /// Checks cost the square of a chain's length; a table this badly overfull is as good as damaged.
+  /// Checks cost the square of a chain's length. A table with longer chains counts as damaged.
   static constexpr size_t kLongestChain = size_t{1} << 20;
 
   Bucket& bucket_of(const K& key) const { return bucket_.load()[index_of(key, count_)]; }
 
-  /// The hash as a fraction of the table: no division.
+  /// Maps the hash to a fraction of the table, which needs no division.
   static uint64_t index_of(const K& key, uint64_t buckets) {
     return static_cast<uint64_t>((static_cast<Wide>(Hash()(key)) * buckets) >> 64);
   }

@@ -11,8 +11,9 @@
 
 namespace holdfast {
 
-/// The hash of a key of a durable map: the same on every run and every platform, since the place of
-/// an entry is stored. All 64 bits are well mixed. Give your own functor for other keys.
+/// The hash of a durable map's key. It is the same in every run and on every platform, because the
+/// heap stores the entry's place. All 64 bits are well mixed. For other keys, pass a functor of
+/// your own to the map.
 template <class K>
 struct KeyHash {
   static constexpr const char* kTypeName = TypeText<"holdfast::KeyHash", K>::kValue;

@@ -8,8 +8,9 @@
 
 namespace holdfast {
 
-/// What the hash maps share: an unordered chain of entries below a bucket. A bucket is the Field
-/// with the first node; all functions work on one.
+/// An unordered chain of entries below a bucket, common to the hash maps. A bucket is the Field
+/// that points to the first node. Each function works on one bucket, and costs the length of its
+/// chain.
 template <class H, class K, class V, bool kPromote>
 struct HashChain {
   template <class T>
@@ -36,7 +37,8 @@ struct HashChain {
     return node == nullptr ? std::nullopt : std::optional<V>(node->value.load());
   }
 
-  /// New entries go to the front, so two inserts of one key store the same word and conflict.
+  /// Adds an entry, or overwrites its value if `overwrite`. Returns true if the key is new. New
+  /// entries go to the front, so that two inserts of one key store to the same word and conflict.
   static bool add(Bucket& bucket, const K& key, const V& value, bool overwrite) {
     if (Node* node = locate(bucket, key); node != nullptr) {
       if (overwrite) {
@@ -55,8 +57,8 @@ struct HashChain {
         return false;
       }
       if (node->key.load() == key) {
-        // Skew: the erase of the next node stores this one's link, a put this one's value;
-        // committed beside the store to the link before it, they would be lost with the node.
+        // Skew: an erase of the next node stores this node's link, and a put stores its value.
+        // Committed beside this erase, these stores would be lost with the node.
         hold<kPromote>(node->next, node->value);
         *link = node->next.load();
         H::destroy(node);
@@ -68,7 +70,8 @@ struct HashChain {
 
   static void clear(Bucket& bucket) {
     for (Node* node = bucket; node != nullptr;) {
-      // Skew: a put or an erase, both of which store or hold the value, would be lost.
+      // Skew: puts and erases store or promote the value. Committed beside this clear, they would
+      // be lost.
       hold<kPromote>(node->value);
       Node* next = node->next;
       H::destroy(node);
@@ -77,7 +80,7 @@ struct HashChain {
     bucket = nullptr;
   }
 
-  /// Calls f(node) along the chain until it returns false; false if it did.
+  /// Calls f(node) along the chain until it returns false. Returns false if it did.
   template <class F>
   static bool walk(const Bucket& bucket, F&& f) {
     for (const Node* node = bucket; node != nullptr; node = node->next) {
@@ -88,8 +91,8 @@ struct HashChain {
     return true;
   }
 
-  /// Whether a key occurs twice. Gives up, and says so, on a chain longer than `longest`, which
-  /// means a cycle.
+  /// Returns true if no key occurs twice. Returns false for a chain longer than `longest`, too,
+  /// because that means a cycle.
   static bool unique(const Bucket& bucket, size_t longest) {
     size_t length = 0;
     return walk(bucket, [&](const Node* node) {

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A hash map that grows by a few buckets at a time (linear hashing; Litwin 1980), so that no
-// transaction ever moves the whole table. With n buckets in use, a key belongs to the bucket named
-// by the low bits of its hash, as many as number the next power of two; where that bucket is not in
-// use yet, by one bit less. Growth brings bucket n into use and moves to it the entries that belong
-// there from bucket n without its top bit.
+// transaction ever moves the whole table.
 //
-// Buckets live in segments that double in size, found through a directory in the map; memory of a
-// segment is not touched before its buckets are in use.
+// Let n buckets be in use, and p be the smallest power of two that is at least n. A key's bucket is
+// its hash modulo p. If that bucket is not in use yet, it is the hash modulo p / 2. Growth brings
+// bucket n into use, and moves the entries there that now belong to it. They come from the bucket
+// whose number is n without its top bit.
 //
-// Entries are counted in stripes, each in a line of its own, so that parallel inserts rarely meet;
-// one stripe alone tells when to grow.
+// Buckets are in segments that double in size; a directory in the map points to them. The memory of
+// a segment is not touched before its buckets are in use.
+//
+// Entries are counted in stripes, each on a line of its own, so that parallel inserts rarely
+// conflict. A single stripe decides when to grow.
 #pragma once
 
 #include <bit>
@@ -29,9 +31,9 @@ namespace holdfast {
 /// An unordered map from K to V (both trivially copyable, K with ==) in a heap H. It grows with its
 /// entries, to about one per bucket, and never shrinks.
 ///
-/// Thread safety: through transactions. Every member function runs inside one: those that change
-/// the map inside update(), the others inside read() or update(). Costs: O(1), size O(stripes);
-/// check and clear O(n).
+/// Thread safety: through transactions. Every member function runs inside one: functions that
+/// change the map inside update(), the others inside read() or update(). A change is durable when
+/// its update() returns. Costs: O(1), size O(stripes); check and clear O(n).
 template <class H, class K, class V, class Hash = KeyHash<K>, bool kPromote = true>
 class HashMap {
   using Chain = HashChain<H, K, V, kPromote>;
@@ -53,10 +55,11 @@ class HashMap {
     return Chain::locate(bucket_of(Hash()(key)), key) != nullptr;
   }
 
-  /// False, and nothing changed, when the key is there already.
+  /// Returns false, changing nothing, if the key exists.
   bool insert(const K& key, const V& value) { return add(key, value, false); }
-  /// Inserts or overwrites; true when the key is new.
+  /// Inserts or overwrites. Returns true if the key is new.
   bool put(const K& key, const V& value) { return add(key, value, true); }
+  /// Returns false, changing nothing, if there is no such key.
   bool erase(const K& key) {
     const uint64_t hash = Hash()(key);
     if (!Chain::erase(bucket_of(hash), key)) {
@@ -75,14 +78,14 @@ class HashMap {
     return n;
   }
 
-  /// In no particular order; stops when f(key, value) returns false.
+  /// Calls f(key, value), in no particular order, until it returns false.
   template <class F>
   void for_each(F&& f) const {
     walk([&](const Node* node) { return f(node->key.load(), node->value.load()); });
   }
 
   void clear();
-  /// Frees everything the map owns; call it before destroying the map. Nothing else may follow.
+  /// Frees everything the map owns. Call it before destroying the map, and call nothing after it.
   void dispose() {
     clear();
     for (int s = 0; s < segments(); ++s) {
@@ -90,8 +93,11 @@ class HashMap {
     }
   }
 
+  /// Checks that every entry is in its bucket, that no key occurs twice, that the stripes' counts
+  /// are right, and that exactly the needed segments exist.
   Status check() const;
 
+  /// Calls visit(p, n) for each block of the heap that the map owns.
   template <class Visitor>
   void visit_blocks(Visitor&& visit) const {
     for (int s = 0; s < segments(); ++s) {
@@ -115,7 +121,7 @@ class HashMap {
     Field<uint64_t> entries;
   };
 
-  /// Segment 0 holds the first kFirstSegment buckets, segment s > 0 as many as all before it.
+  /// Segment 0 holds the first kFirstSegment buckets; each later one as many as all before it.
   static uint64_t segment_size(int s) { return s == 0 ? kFirstSegment : kFirstSegment << (s - 1); }
   static uint64_t segment_start(int s) { return s == 0 ? 0 : kFirstSegment << (s - 1); }
   static int segment_number(uint64_t bucket) {
@@ -188,7 +194,7 @@ void HashMap<H, K, V, Hash, kPromote>::grow() {
   const uint64_t buckets = buckets_;
   const int s = segment_number(buckets);
   if (s == kSegments) {
-    return;  // 2^41 buckets: chains grow longer instead
+    return;  // 2^41 buckets: from here on chains grow longer
   }
   if (buckets == segment_start(s)) {
     segment_[s] = static_cast<Bucket*>(H::allocate(segment_size(s) * sizeof(Bucket)));
@@ -199,23 +205,23 @@ void HashMap<H, K, V, Hash, kPromote>::grow() {
   buckets_ = buckets + kStep;
 }
 
-/// Brings one bucket into use, and moves to it what belongs there.
+/// Brings one bucket into use, and moves the entries there that belong to it.
 template <class H, class K, class V, class Hash, bool kPromote>
 void HashMap<H, K, V, Hash, kPromote>::split(uint64_t fresh_index) {
   const uint64_t top = std::bit_floor(fresh_index);
   Bucket& old = bucket_at(fresh_index - top);
   Bucket& fresh = bucket_at(fresh_index);
-  // Skew: an insert still sees the old number of buckets and stores to the front of the old chain;
-  // committed beside the split, its entry would be in the wrong bucket.
+  // Skew: a concurrent insert still sees the old number of buckets and stores to the front of the
+  // old chain. Committed beside the split, its entry would be in the wrong bucket.
   hold<kPromote>(old);
-  // The ends of the two chains. A link is stored only where it changes; where it does not, an erase
-  // beside the split may store it, and an erase holds the link of the node it takes.
+  // The ends of the two chains. A link is stored only if it changes. An unchanged link may be
+  // stored by an erase beside the split, and an erase promotes the link of the node it frees.
   struct End {
     Bucket* link;
     const Node* now;
   };
   Node* node = old;
-  End stays{&old, node};       // NOLINT(misc-const-correctness): changed as `end`
+  End stays{&old, node};       // NOLINT(misc-const-correctness): changed through `end`
   End moves{&fresh, nullptr};  // NOLINT(misc-const-correctness): as above
   fresh = nullptr;
   while (node != nullptr) {
@@ -245,12 +251,11 @@ void HashMap<H, K, V, Hash, kPromote>::clear() {
   }
 }
 
-/// Every entry is in its bucket, no key twice, stripes count right, segments exist as needed.
 template <class H, class K, class V, class Hash, bool kPromote>
 Status HashMap<H, K, V, Hash, kPromote>::check() const {
   const uint64_t n = buckets_;
   if (n < kFirstSegment || n % kStep != 0 || segment_number(n - 1) >= kSegments) {
-    return Status(Code::corrupt, "hash map: its number of buckets is not possible");
+    return Status(Code::corrupt, "hash map: its number of buckets is impossible");
   }
   for (int s = 0; s < kSegments; ++s) {
     if ((segment_[s].load() != nullptr) != (s < segments())) {
@@ -261,19 +266,19 @@ Status HashMap<H, K, V, Hash, kPromote>::check() const {
   for (uint64_t i = 0; i < n; ++i) {
     const Bucket& bucket = bucket_at(i);
     if (!Chain::unique(bucket, kLongestChain)) {
-      return Status(Code::corrupt, "hash map: a key is there twice, or a chain has a cycle");
+      return Status(Code::corrupt, "hash map: a key occurs twice, or a chain has a cycle");
     }
     if (!Chain::walk(bucket, [&](const Node* node) {
           const uint64_t hash = Hash()(node->key.load());
           counted[hash >> 60] += 1;
           return index_of(hash, n) == i;
         })) {
-      return Status(Code::corrupt, "hash map: an entry is in another bucket than its key's");
+      return Status(Code::corrupt, "hash map: an entry is in the wrong bucket");
     }
   }
   for (int s = 0; s < kStripes; ++s) {
     if (stripe_[s].entries != counted[s]) {
-      return Status(Code::corrupt, "hash map: a stripe has counted wrong");
+      return Status(Code::corrupt, "hash map: a stripe's count is wrong");
     }
   }
   return {};

@@ -12,8 +12,9 @@ namespace holdfast {
 
 /// A sorted set of K (trivially copyable, ordered by <) as a singly linked list in a heap H.
 ///
-/// Thread safety: through transactions. Every member function runs inside one: those that change
-/// the list inside update(), the others inside read() or update(). Every operation costs O(n).
+/// Thread safety: through transactions. Every member function runs inside one: functions that
+/// change the list inside update(), the others inside read() or update(). A change is durable when
+/// its update() returns. Every operation costs O(n).
 template <class H, class K, bool kPromote = true>
 class LinkedList {
   template <class T>
@@ -39,7 +40,7 @@ class LinkedList {
     return false;
   }
 
-  /// False, and nothing changed, when the key is there already.
+  /// Returns false, changing nothing, if the key exists.
   bool insert(const K& key) {
     const Place place = seek(key);
     if (place.found) {
@@ -49,13 +50,14 @@ class LinkedList {
     return true;
   }
 
+  /// Returns false, changing nothing, if there is no such key.
   bool erase(const K& key) {
     const Place place = seek(key);
     if (!place.found) {
       return false;
     }
-    // Skew: an insert behind this node, or the erase of its neighbour, stores its link; committed
-    // beside this store to the link before it, it would be lost with the node.
+    // Skew: an insert behind this node, or an erase of its neighbour, stores its link. Committed
+    // beside this erase, that store would be lost with the node.
     hold<kPromote>(place.node->next);
     *place.link = place.node->next.load();
     H::destroy(place.node);
@@ -68,7 +70,7 @@ class LinkedList {
     return n;
   }
 
-  /// In key order; stops when f(key) returns false.
+  /// Calls f(key) in key order until it returns false.
   template <class F>
   void for_each(F&& f) const {
     const Node* node = head_;
@@ -90,7 +92,7 @@ class LinkedList {
   /// Frees everything the list owns; call it before destroying the list.
   void dispose() { clear(); }
 
-  /// Keys ascend strictly, which also rules a cycle out.
+  /// Checks that keys ascend strictly, which also excludes a cycle.
   Status check() const {
     const Node* before = nullptr;
     for (const Node* node = head_; node != nullptr; node = node->next) {
@@ -102,6 +104,7 @@ class LinkedList {
     return {};
   }
 
+  /// Calls visit(p, n) for each block of the heap that the list owns.
   template <class Visitor>
   void visit_blocks(Visitor&& visit) const {
     for (const Node* node = head_; node != nullptr; node = node->next) {
@@ -115,7 +118,7 @@ class LinkedList {
     Field<K> key;
     Field<Node*> next;
   };
-  /// The first node with a key >= the one sought, and the link that leads to it.
+  /// The first node with a key >= the sought one, and the link that leads to it.
   struct Place {
     Field<Node*>* link;
     Node* node;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A red-black tree. Nodes have no parent links: an update remembers its path on the stack, which
-// leaves fewer words to write, log and flush. A node with a key and a value of 8 bytes fills one
+// A red-black tree. Nodes have no parent links: an update keeps its path on the stack, so that
+// there are fewer words to write, log and flush. A node with a key and a value of 8 bytes fills one
 // line.
 //
-// Snapshot isolation. Links need little: a rotation writes every link it has read, so opaque
-// subtrees keep their key ranges and two changes of one place conflict by themselves. Colours are
-// different: whether a fix-up may stop depends on colours it does not write. Those, and the node
-// that is freed, are held; each place says against what.
+// Snapshot isolation. Links need little care. A rotation writes every link it has read, so
+// untouched subtrees keep their key ranges, and two changes at one place conflict by themselves.
+// Colours need promotion: whether a fix-up may stop depends on colours that it does not write.
+// These colours, and a node that is freed, are promoted; comments marked "Skew" name the concurrent
+// change.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +24,11 @@ namespace holdfast {
 
 /// An ordered map from K to V (both trivially copyable, K ordered by <) in a heap H.
 ///
-/// Thread safety: through transactions. Every member function runs inside one: those that change
-/// the tree inside update(), the others inside read() or update(). Costs: find, insert, put and
-/// erase O(log n); size, check and clear O(n) (a counter would make any two updates conflict).
-/// Erase moves entries between nodes: do not keep pointers into the tree.
+/// Thread safety: through transactions. Every member function runs inside one: functions that
+/// change the tree inside update(), the others inside read() or update(). A change is durable when
+/// its update() returns. Costs: find, insert, put and erase O(log n); size, check and clear O(n),
+/// because a counter would make any two updates conflict. Erase moves entries between nodes: keep
+/// no pointers into the tree.
 template <class H, class K, class V, bool kPromote = true>
 class RbTree {
   template <class T>
@@ -46,10 +48,11 @@ class RbTree {
   }
   bool contains(const K& key) const { return locate(key) != nullptr; }
 
-  /// False, and nothing changed, when the key is there already.
+  /// Returns false, changing nothing, if the key exists.
   bool insert(const K& key, const V& value) { return add(key, value, false); }
-  /// Inserts or overwrites; true when the key is new.
+  /// Inserts or overwrites. Returns true if the key is new.
   bool put(const K& key, const V& value) { return add(key, value, true); }
+  /// Returns false, changing nothing, if there is no such key.
   bool erase(const K& key);
 
   size_t size() const { return count(root_); }
@@ -60,13 +63,16 @@ class RbTree {
   /// Frees everything the tree owns; call it before destroying the tree.
   void dispose() { clear(); }
 
-  /// In key order; stops when f(key, value) returns false.
+  /// Calls f(key, value) in key order until it returns false.
   template <class F>
   void for_each(F&& f) const {
     each(root_, f);
   }
+  /// Checks the order of keys, that no red node has a red child, that every path has the same
+  /// number of black nodes, and that the root is black.
   Status check() const;
 
+  /// Calls visit(p, n) for each block of the heap that the tree owns.
   template <class Visitor>
   void visit_blocks(Visitor&& visit) const {
     visit_all(root_, visit);
@@ -85,10 +91,10 @@ class RbTree {
     Field<uint64_t> red;
   };
 
-  /// A tree of 2^48 nodes is at most 96 high; a longer path means damage.
+  /// A tree of 2^48 nodes has at most 96 levels; a longer path means damage.
   static constexpr int kMaxHeight = 112;
 
-  /// The way from the root: node[i] was left towards side[i].
+  /// The path from the root: it leaves node[i] towards side[i].
   struct Path {
     void push(Node* n, int towards) {
       if (depth == kMaxHeight) {
@@ -98,7 +104,7 @@ class RbTree {
       side[depth] = static_cast<uint8_t>(towards);
       depth += 1;
     }
-    Node* node[kMaxHeight + 1];  // one more: a fix-up may lengthen the path by one
+    Node* node[kMaxHeight + 1];  // one more, because a fix-up may lengthen the path by one
     uint8_t side[kMaxHeight + 1];
     int depth = 0;
   };
@@ -125,7 +131,7 @@ class RbTree {
   void fix_after_insert(Path& path);
   void fix_after_erase(Path& path);
 
-  /// Rotates top's child on `side` up over top; the caller links what is returned.
+  /// Rotates top's child on `side` above top. The caller links the returned node.
   static Node* lift(Node* top, int side) {
     Node* child = top->child[side];
     top->child[side] = child->child[1 - side].load();
@@ -139,7 +145,7 @@ class RbTree {
   }
   static void free_all(Node* node) {
     if (node != nullptr) {
-      // Skew: an insert below this node, or a put, committed beside the clear would be lost.
+      // Skew: an insert below this node, or a put, committed beside the clear, would be lost.
       hold<kPromote>(node->red, node->value);
       free_all(node->child[0]);
       free_all(node->child[1]);
@@ -191,14 +197,14 @@ bool RbTree<H, K, V, kPromote>::add(const K& key, const V& value, bool overwrite
   return true;
 }
 
-/// A red node hangs at the end of the path; its parent may be red too.
+/// Restores the colour rules. A red node hangs at the end of the path; its parent may be red too.
 template <class H, class K, class V, bool kPromote>
 void RbTree<H, K, V, kPromote>::fix_after_insert(Path& path) {
   for (int depth = path.depth; depth > 0; depth -= 2) {
     Node* parent = path.node[depth - 1];
     if (parent->red == 0) {
-      // Skew: an erase elsewhere may turn the parent red, as the sibling of its own short side,
-      // because it still sees no red child here.
+      // Skew: a concurrent erase elsewhere may turn the parent red, as the sibling of its own short
+      // side, because it does not see the red child here yet.
       hold<kPromote>(parent->red);
       return;
     }
@@ -245,7 +251,7 @@ bool RbTree<H, K, V, kPromote>::erase(const K& key) {
   }
   Node* victim = node;
   if (node->child[0] != nullptr && node->child[1] != nullptr) {
-    // The successor, which has no left child, gives its entry to this node and goes in its place.
+    // The successor, which has no left child, moves its entry to this node and is freed instead.
     path.push(node, 1);
     victim = node->child[1];
     for (Node* next = victim->child[0]; next != nullptr; next = next->child[0]) {
@@ -259,8 +265,8 @@ bool RbTree<H, K, V, kPromote>::erase(const K& key) {
   if (only == nullptr) {
     only = victim->child[1];
   }
-  // Skew: an insert below the victim, the erase of its child, a put to its entry (which may just
-  // have moved) or a change of its colour, committed beside this, would be lost with it.
+  // Skew: four concurrent changes would be lost with the victim. An insert below it, an erase of
+  // its child, a put to its entry (which may just have moved), and a change of its colour.
   hold<kPromote>(victim->red, victim->value);
   const bool was_red = victim->red != 0;
   link(path, path.depth) = only;
@@ -273,7 +279,8 @@ bool RbTree<H, K, V, kPromote>::erase(const K& key) {
   return true;
 }
 
-/// What hangs at the end of the path is black, and one black node shorter than its sibling.
+/// Restores the black heights. The subtree at the end of the path has a black root, and one black
+/// node fewer on its paths than its sibling.
 template <class H, class K, class V, bool kPromote>
 void RbTree<H, K, V, kPromote>::fix_after_erase(Path& path) {
   for (int depth = path.depth; depth > 0; --depth) {
@@ -311,8 +318,8 @@ void RbTree<H, K, V, kPromote>::fix_after_erase(Path& path) {
       parent->red = 0;
       return;
     }
-    // Skew: the whole subtree is now short, which goes up because the parent is black; an erase on
-    // the other side of the grandparent may turn it red.
+    // Skew: the whole subtree is one black node short now, which moves up because the parent is
+    // black. A concurrent erase on the other side of the grandparent may turn the parent red.
     hold<kPromote>(parent->red);
   }
 }
@@ -351,7 +358,6 @@ auto RbTree<H, K, V, kPromote>::check_below(const Node* node, const K* low, cons
   return {nullptr, left.black_height + (red == 0 ? 1 : 0)};
 }
 
-/// Order of keys, no red node below a red one, equal black height on every path, a black root.
 template <class H, class K, class V, bool kPromote>
 Status RbTree<H, K, V, kPromote>::check() const {
   const Node* root = root_;

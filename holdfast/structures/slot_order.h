@@ -5,16 +5,16 @@
 
 namespace holdfast {
 
-/// Neighbouring positions: those from begin on that are before end.
+/// Neighbouring positions: from `begin` up to, but not including, `end`.
 struct PositionRange {
   int begin;
   int end;
 };
 
-/// The order of up to 15 entries of a node in one word: how many there are, and which slot holds
-/// the first, the second, ... An entry enters or leaves a sorted node with one store to this word
-/// and no entry moves, which is what a durable transaction wants. (The idea of the permuter is from
-/// Masstree; Mao, Kohler, Morris 2012, 4.6.2.)
+/// The order of up to 15 entries of a node in one word: their number, and the slot of the first
+/// entry, of the second, and so on. An entry enters or leaves a sorted node with one store to this
+/// word, and no entry moves, so a durable transaction logs little. (The permuter of Masstree gave
+/// the idea; Mao, Kohler, Morris 2012, 4.6.2.)
 ///
 /// Bits 0-3 hold the count, bits 4+4i to 7+4i the slot at position i. Positions from the count on
 /// hold the free slots, so all 15 slots appear exactly once.
@@ -32,10 +32,11 @@ class SlotOrder {
     return static_cast<int>((word_ >> (4 + 4 * position)) & 15);
   }
 
-  /// The slot that inserted() puts to use.
+  /// The slot that inserted() uses.
   constexpr int free_slot() const { return slot(count()); }
 
-  /// With the free slot at this position and what was there one further; not when full.
+  /// The order with the free slot at `position` and later positions moved up by one. Must not be
+  /// full.
   constexpr SlotOrder inserted(int position) const {
     const int n = count();
     const uint64_t moved = word_ & below(n) & ~below(position);
@@ -43,7 +44,7 @@ class SlotOrder {
     return SlotOrder((kept | (moved << 4) | at(position, free_slot())) + 1);
   }
 
-  /// Without this position, whose slot becomes the first free one.
+  /// The order without `position`, whose slot becomes the first free one.
   constexpr SlotOrder removed(int position) const {
     const int n = count();
     const uint64_t moved = word_ & below(n) & ~below(position + 1);
@@ -51,12 +52,12 @@ class SlotOrder {
     return SlotOrder((kept | (moved >> 4) | at(n - 1, slot(position))) - 1);
   }
 
-  /// The first n positions only.
+  /// The order with only the first n positions.
   constexpr SlotOrder truncated(int n) const {
     return SlotOrder((word_ & ~uint64_t{15}) | static_cast<uint64_t>(n));
   }
 
-  /// Whether every slot appears exactly once.
+  /// True if every slot appears exactly once.
   constexpr bool valid() const {
     uint32_t seen = 0;
     for (int i = 0; i < kSlots; ++i) {
