@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long the judges take over a long history: 100,000 transactions of up to ten accesses by 16
-// threads on 1,000 objects, with rolled-back attempts and long scans, legal by construction; and
-// with one fault planted in the middle. Bar: 10 seconds for each judgement.
+// Measures how long the judges take for a long history. It has 100,000 transactions of up to ten
+// accesses, by 16 threads on 1,000 objects, with rolled-back attempts and long scans, and is legal
+// by construction. A second history has a fault planted in its middle. Bar: 10 seconds per
+// judgement.
 //
 //   check_speed [transactions=100000] [blind percent of the writes=0] [--enforce]
 #include <algorithm>
@@ -19,7 +20,7 @@
 namespace holdfast::check {
 namespace {
 
-constexpr double kBarSeconds = 10;  // of the judges' issue: 100,000 transactions
+constexpr double kBarSeconds = 10;  // for 100,000 transactions
 
 template <class Body>
 double seconds(Body body) {
@@ -42,7 +43,7 @@ LegalOptions shape(uint32_t transactions, uint32_t blind_percent, Isolation isol
   return options;
 }
 
-/// A read in the middle of the history finds the object as it was at the beginning.
+/// Plants a fault: makes a read in the middle of the history return the object's initial version.
 void plant(History& history) {
   for (size_t i = history.transactions.size() / 2; i < history.transactions.size(); ++i) {
     auto& accesses = history.transactions[i].accesses;
@@ -54,8 +55,8 @@ void plant(History& history) {
   }
 }
 
-/// Prints the time and the verdict; any but the expected one ends the program. Of no value: either
-/// will do.
+/// Prints the time and the verdict. Ends the program unless the verdict is as expected; without an
+/// expectation any verdict is accepted.
 template <class Judge>
 double judge(const char* what, std::optional<bool> expect, Judge run) {
   std::vector<Finding> findings;
@@ -91,7 +92,7 @@ double measure(uint32_t transactions, uint32_t blind_percent, Isolation isolatio
   worst = std::max(worst, judge("durability, one object lost", true, durable));
   plant(history);
   worst = std::max(worst, judge("isolation, one fault", true, isolated));
-  // Without real time the fault shows only through others, if at all.
+  // Without real time the fault shows only through other transactions, if at all.
   return std::max(worst,
                   judge("isolation, one fault, no real time", std::nullopt, isolated_in_any_time));
 }

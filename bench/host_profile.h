@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a part of a benchmark spends this computer's time.
+// A sampling profile of a part of a benchmark, by function.
 #pragma once
 
 #include <cxxabi.h>
@@ -22,18 +22,19 @@
 namespace holdfast {
 
 /// Samples the program counter once per millisecond of processor time, from construction to stop().
-/// One at a time, as the process has one SIGPROF. Functions are told apart where the program
-/// exports them (-rdynamic); what the compiler inlined counts for the caller.
+/// Only one profile may exist at a time, because the process has one SIGPROF. The profile knows the
+/// functions that the program exports (-rdynamic). Time in an inlined function counts for its
+/// caller.
 class HostProfile {
  public:
   struct Row {
     std::string name;
-    double share;  ///< of all samples
+    double share;  ///< share of all samples
   };
 
   HostProfile() {
     taken().store(0);
-    // Fibers have small stacks: the handler brings its own.
+    // Fibers have small stacks, so the handler has a stack of its own.
     stack_t stack = {};
     stack.ss_sp = stack_.data();
     stack.ss_size = stack_.size();
@@ -54,8 +55,8 @@ class HostProfile {
   HostProfile& operator=(const HostProfile&) = delete;
 
   void stop() { set_timer(0); }
-  /// By group(demangled name of the function), largest share first; "" is the name of what is not
-  /// known.
+  /// Returns the share of each group(demangled function name), the largest first. An unknown
+  /// function has the name "".
   template <class Group>
   std::vector<Row> rows(Group&& group) const {
     const size_t n = std::min(taken().load(), samples().size());
@@ -76,7 +77,7 @@ class HostProfile {
  private:
   static constexpr int kPeriodMicroseconds = 1000;
 
-  // A signal handler finds nothing but what is static.
+  // Static, because the signal handler has no pointer to this object.
   static std::array<void*, 1 << 18>& samples() {
     static std::array<void*, 1 << 18> all;
     return all;

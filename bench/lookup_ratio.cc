@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much of the speed of ordinary memory do lookups keep? The same red-black tree of 10,000 keys,
-// filled in the same order, once in a durable heap and once on plain memory; read by one pinned
-// thread, in turns of a few milliseconds, medians over the turns. Two sizes of read-only
-// transaction, because entering and leaving one is a cost of its own: one lookup each, and a
-// hundred.
+// Measures how much of the speed of ordinary memory lookups keep.
+//
+// The same red-black tree of 10,000 keys, filled in the same order, is once in a durable heap and
+// once in plain memory. One pinned thread reads them alternately, for a few milliseconds each; the
+// figures are medians. A read-only transaction has one lookup or a hundred, because entering and
+// leaving it has a cost of its own.
 //
 //   lookup_ratio [--enforce]     exit status 1 when a bar is missed
 #include <algorithm>
@@ -57,8 +58,8 @@ RbTree<H, uint64_t, uint64_t>& filled_tree(H& heap) {
   return *tree;
 }
 
-/// Looks up kLookupsPerTurn keys in transactions of `per_transaction`; the sum of the values is
-/// consumed.
+/// Looks up kLookupsPerTurn keys, `per_transaction` in each transaction, and uses the sum of the
+/// values.
 template <class H, class Tree>
 void look_up(H& heap, const Tree& tree, const std::vector<uint64_t>& keys,
              uint64_t per_transaction) {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PMDK's libpmemobj beside Holdfast: durable transactions of one thread, with real write-backs and
-// fences over a memory-backed file, in turns.
+// Compares PMDK's libpmemobj with Holdfast: durable transactions of one thread, with real
+// write-backs and fences over a memory-backed file. The two run alternately.
 //
 //   pmemobj_ratio [rounds]
 //
-// Processor time, not time, because one thread waits for nobody and other programs may run.
-// libpmemobj has no isolation; with one thread neither side pays for any, but for Holdfast's own
-// locks. Workloads are those of `holdfast bench sps` and `bench map --param structure=fixed`: the
+// The figures are processor time, because one thread waits for no other and other programs may run.
+// libpmemobj has no isolation. With one thread neither library pays for isolation, except for
+// Holdfast's own locks.
+//
+// The workloads are those of `holdfast bench sps` and `bench map --param structure=fixed`, with the
 // same sizes, key ranges and mixes. Words are added to libpmemobj's log one by one, as its class
 // p<> does.
 #include <libpmemobj.h>
@@ -28,9 +30,9 @@
 namespace holdfast {
 namespace {
 
-constexpr double kSeconds = 0.5;  // of each turn
+constexpr double kSeconds = 0.5;  // length of each turn
 constexpr uint64_t kWords = 10'000;
-constexpr uint64_t kKeys = 10'000;  // at the start; of twice as many
+constexpr uint64_t kKeys = 10'000;  // keys at the start, from a range of twice as many
 
 [[noreturn]] void fail(const char* what) {
   throw std::runtime_error(std::string(what) + ": " + pmemobj_errormsg());
@@ -41,7 +43,7 @@ void need(int result, const char* what) {
   }
 }
 
-/// A pool in memory for as long as the object lives.
+/// A pool in memory during the object's lifetime.
 class Pool {
  public:
   Pool() : file_("", Domain::pmem, "pmemobj") {
@@ -88,7 +90,7 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// Calls operation() for kSeconds of processor time; microseconds for one.
+/// Calls operation() for kSeconds of processor time. Returns the microseconds per call.
 template <class F>
 double time_of(F&& operation) {
   const double start = processor_seconds();
@@ -126,7 +128,7 @@ double swaps(uint64_t round, size_t per_transaction) {
   });
 }
 
-/// A hash map with a chain for each of a fixed number of buckets, as FixedHashMap.
+/// A hash map with a fixed number of buckets and a chain in each, like FixedHashMap.
 class HashMap {
  public:
   HashMap() : bucket_(pool_.root<PMEMoid>(kKeys * sizeof(PMEMoid))) {}
@@ -142,7 +144,7 @@ class HashMap {
       if (OID_IS_NULL(made)) {
         fail("pmemobj_tx_alloc");
       }
-      *Pool::at<Node>(made) = {key, value, OID_NULL};  // new: nothing to undo
+      *Pool::at<Node>(made) = {key, value, OID_NULL};  // a new node needs no undo record
       Pool::store(link, made);
     });
   }
@@ -170,7 +172,7 @@ class HashMap {
     PMEMoid next;
   };
 
-  /// The link that leads to the key's node, or the null one at the chain's end.
+  /// Returns the link that points to the key's node, or the null link at the chain's end.
   PMEMoid* find(uint64_t key) {
     PMEMoid* link = bucket_ + mix64(key) % kKeys;
     while (!OID_IS_NULL(*link) && Pool::at<Node>(*link)->key != key) {
@@ -202,7 +204,7 @@ double map_operations(uint64_t round, double update_per_cent) {
       map.erase(key);
     }
   });
-  return sum == 1 ? 0 : time;  // the reads are wanted
+  return sum == 1 ? 0 : time;  // uses `sum`, so that the compiler keeps the reads
 }
 
 double of_holdfast(const std::string& engine, const std::string& workload, const Json& parameters) {
@@ -250,7 +252,7 @@ void measure(const Row& row, int rounds) {
 }
 
 int run(int rounds) {
-  // Before the library looks: write-backs and fences, not msync.
+  // Makes the library use write-backs and fences, not msync. It reads the variable later.
   setenv("PMEM_IS_PMEM_FORCE", "1", 1);  // NOLINT(concurrency-mt-unsafe): one thread
   std::printf(
       "libpmemobj %d.%d, one thread, files in %s, %d rounds in turns\n"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How fast the simulated machine is on this computer: TPC-C, fur-opa, power9, 64 threads, one host
-// core. Bars: 8 million simulated memory operations per second with 8 warehouses, 4 with 64. And
-// what this computer spends its time on meanwhile.
+// Measures the speed of the simulated machine on this computer: TPC-C, fur-opa, power9, 64 threads,
+// one host core. Also prints where this computer spends the time. Bars: 8 million simulated memory
+// operations per second with 8 warehouses, 4 million with 64.
 //
 //   sim_speed [warehouses=8] [transactions per thread=200] [engine=fur-opa]
 #include <algorithm>
@@ -38,7 +38,8 @@ void print(const Json& entry) {
       entry.at("items_per_second").get<double>());
 }
 
-/// The simulator's parts by class, all that runs on it as one.
+/// Returns the part of the program that a function belongs to: the simulator's classes each, and
+/// everything that runs on the simulator as one part.
 std::string part(const std::string& function) {
   static const std::string kSimulator = "holdfast::sim::";
   const std::string name = function.substr(0, function.find_first_of("<("));

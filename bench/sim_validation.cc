@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What small probes measure on every described machine, as a Markdown table: the simulated value,
-// and what a source says about the real or modelled computer. tools/update_validation.py puts it
-// into docs/inside/simulator.md.
+// Runs small probes on every described machine and prints a Markdown table. A row has the simulated
+// value, and a source's value for the real or modelled computer. tools/update_validation.py puts
+// the table into docs/inside/simulator.md.
 #include <cstdio>
 #include <cstring>
 #include <functional>
@@ -22,7 +22,7 @@ using holdfast::MachineDescription;
 using holdfast::SimMachine;
 using Word = SimMachine::Atomic<uint64_t>;
 
-constexpr double kPicoseconds = 1e-3;  // in nanoseconds
+constexpr double kPicoseconds = 1e-3;  // one picosecond in nanoseconds
 
 struct Probe {
   const char* name;
@@ -38,7 +38,7 @@ holdfast::SimOptions options(const MachineDescription& machine, int threads) {
   return o;
 }
 
-/// Nanoseconds per step of work(steps) on one simulated thread.
+/// Returns the nanoseconds per step of work(), which has `steps` steps, on one simulated thread.
 double time_steps(SimMachine& m, uint64_t steps, const std::function<void()>& work) {
   uint64_t spent = 0;
   m.run_threads(1, [&](int) {
@@ -54,8 +54,8 @@ std::byte* medium(SimMachine& m, size_t bytes) {
   return m.medium().map(0, bytes, nullptr, holdfast::MapMode::shared).value();
 }
 
-/// A chain of dependent loads over all lines of the footprint in random order, the second time
-/// round.
+/// Follows a chain of dependent loads over all lines of the memory, in random order. Measures the
+/// second pass.
 double chase(SimMachine& m, std::byte* memory, size_t bytes) {
   const size_t line = m.line_bytes();
   std::vector<uint32_t> order(bytes / line);
@@ -135,7 +135,7 @@ double random_stores(const MachineDescription& machine) {
   });
 }
 
-/// Two threads on two cores of one socket take turns at a word.
+/// Two threads on two cores of one socket change a word alternately.
 double hand_over(const MachineDescription& machine) {
   if (machine.cores * machine.sockets < 4) {
     return -1;
@@ -217,7 +217,8 @@ constexpr Probe kProbes[] = {
     {"suspend and resume, ns", &suspend_resume},
 };
 
-/// What is known from outside the description's own numbers, or follows from several of them.
+/// Values from sources other than the description's own numbers, or that follow from several of
+/// them.
 struct Reference {
   const char* machine;
   const char* probe;

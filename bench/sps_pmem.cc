@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Durable transactions of one swap per second, one thread, with real cache-line write-backs and
-// fences (domain pmem over a memory-backed file: the instructions are executed, the memory is not
-// persistent).
+// Measures the rate of durable transactions of one swap each, on one thread, with real cache-line
+// write-backs and fences. The domain is pmem over a memory-backed file: the processor executes the
+// instructions, but the memory is not persistent.
 //
 //   sps_pmem [--enforce]     exit status 1 when a bar is missed
 #include <algorithm>
@@ -19,8 +19,8 @@
 namespace holdfast {
 namespace {
 
-/// What the medium allows: the stores, write-backs and fences of a Romulus swap in a bare loop,
-/// without transactions, readers or an interface. Swaps per second.
+/// Returns the swaps per second that the medium allows. A bare loop executes the stores,
+/// write-backs and fences of a Romulus swap, without transactions, readers or an interface.
 double bare_loop() {
   const TemporaryHeap file("", Domain::pmem, "bare");
   NativeOptions native;
@@ -73,7 +73,7 @@ double bare_loop() {
   return rates[3];
 }
 
-constexpr double kBar = 1.5e6;  // of romulus-log; fur-opa has one log flush less and must be faster
+constexpr double kBar = 1.5e6;  // for romulus-log; fur-opa has one log flush less: must be faster
 
 int run(bool enforce) {
   const Json spec = {

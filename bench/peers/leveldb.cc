@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LevelDB as it comes: default options, so compression, and a block cache of 8 MiB. A write without
-// sync reaches the system before it returns, so it survives a killed process.
+// LevelDB with default options, so with compression and a block cache of 8 MiB. A write without
+// sync reaches the operating system before it returns, so it survives a killed process.
 #include <leveldb/db.h>
 #include <leveldb/env.h>
 #include <leveldb/write_batch.h>
@@ -28,8 +28,8 @@ struct LevelDb {
 class LevelDbStore final : public LogStructuredStore<LevelDb> {
  public:
   LevelDbStore(const std::string& path, int /*threads*/) {
-    // The thread that compacts is started by the first thread that has work for it, and runs on
-    // that one's processors: not to be a pinned one.
+    // The first thread that schedules work starts the compaction thread, which runs on that
+    // thread's processors. This call makes it a thread that is not pinned.
     leveldb::Env::Default()->Schedule([](void*) {}, nullptr);
     leveldb::Options options;
     options.create_if_missing = true;

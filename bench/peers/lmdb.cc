@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LMDB. Each write is a transaction; not durable: with MDB_NOSYNC, where a killed process loses
-// nothing. Reads renew a transaction of the thread's, and see values in place, without a copy.
+// LMDB. Each write is a transaction. Without durability MDB_NOSYNC is set; a killed process then
+// loses nothing. A read renews the thread's read transaction and sees the value in place, without a
+// copy.
 #include <lmdb.h>
 
 #include <cstdio>
@@ -13,7 +14,7 @@
 namespace holdfast::store_bench {
 namespace {
 
-/// Address space, and what a file may grow to; takes no memory.
+/// The limit of the file's size. It reserves address space, but no memory.
 constexpr size_t kMapBytes = size_t{64} << 30;
 
 void check(int result) {
@@ -108,7 +109,7 @@ class LmdbClient final : public Client {
   }
 
  private:
-  /// A reader that stays would keep writers from using pages again.
+  /// Ends the read transaction: while it is open, writers cannot reuse pages.
   void rest() {
     if (reading_) {
       mdb_txn_reset(reader_);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LevelDB and RocksDB have one interface but for their namespaces and how a value is read.
+// The peer for LevelDB and RocksDB, whose interfaces differ only in the namespace and in reading
+// values.
 #pragma once
 
 #include <memory>
@@ -18,8 +19,8 @@ void check(const Status& status) {
   }
 }
 
-/// Kit names the types: DB, Iterator, Slice, WriteBatch, WriteOptions, ReadOptions, and Value, what
-/// Get fills in.
+/// Kit names the store's types: DB, Iterator, Slice, WriteBatch, WriteOptions, ReadOptions, and
+/// Value, which Kit::get fills.
 template <class Kit>
 class LogStructuredCursor final : public Cursor {
  public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RocksDB as it comes: default options, so compression, and a block cache of 8 MiB. A write without
-// sync reaches the system before it returns, so it survives a killed process.
+// RocksDB with default options, so with compression and a block cache of 8 MiB. A write without
+// sync reaches the operating system before it returns, so it survives a killed process.
 #include <rocksdb/db.h>
 #include <rocksdb/version.h>
 
@@ -11,7 +11,7 @@
 namespace holdfast::store_bench {
 namespace {
 
-/// Bytes that may stay where the store has them.
+/// A value that may stay in the store's memory, without a copy.
 class Pinned {
  public:
   rocksdb::PinnableSlice* anew() {

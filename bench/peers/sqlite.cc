@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SQLite with a write-ahead log, a table of keys and values without row numbers, one connection per
-// thread, prepared statements, and the file mapped. Durable: synchronous=FULL; not: OFF, where a
-// killed process loses nothing.
+// thread, prepared statements, and a mapped file. With durability synchronous is FULL. Without it
+// synchronous is OFF; a killed process then loses nothing.
 #include <sqlite3.h>
 
 #include <stdexcept>
@@ -27,12 +27,12 @@ class Statement {
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  /// Bytes stay the caller's until the statement has been run.
+  /// Binds bytes without a copy; they must live until the statement has been run.
   void bind(int place, std::string_view bytes) {
     sqlite3_bind_blob64(statement_, place, bytes.empty() ? "" : bytes.data(), bytes.size(),
                         SQLITE_STATIC);
   }
-  /// Whether there is a row.
+  /// Executes a step and returns whether there is a row.
   bool step() {
     const int result = sqlite3_step(statement_);
     if (result != SQLITE_ROW && result != SQLITE_DONE) {
@@ -120,7 +120,7 @@ class SqliteCursor final : public Cursor {
  private:
   bool go_on(const Statement& wanted) {
     if (at_ != &wanted) {
-      throw std::logic_error("this cursor goes on in the direction it began with");
+      throw std::logic_error("this cursor moves only in the direction in which it began");
     }
     return at_->step();
   }
@@ -173,7 +173,7 @@ class SqliteClient final : public Client {
   }
 
  private:
-  /// A write must not find this connection reading what others have replaced since.
+  /// Ends a read before a write: a connection cannot write while it reads an older state.
   void rest() {
     if (reading_) {
       get_.reset();
@@ -205,7 +205,7 @@ class SqliteStore final : public Store {
 
  private:
   std::string path_;
-  Connection keeper_;  // keeps the log from being thrown away between two clients
+  Connection keeper_;  // stays open, so that SQLite keeps the log between two clients
 };
 
 }  // namespace
