@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Does `holdfast db bench` do what its names say, on HoldfastDB and on every peer that was built?
+// Do the benchmarks of `holdfast db bench` do the work of their names, on HoldfastDB and on every
+// peer that was built?
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -51,7 +52,7 @@ TEST(DbBenchZipfian, sums_no_more_terms_than_it_must) {
   }
   EXPECT_NEAR(Zipfian::zeta(kItems) / zeta, 1, 1e-12);
   Random random(1);
-  EXPECT_LT(Zipfian(uint64_t{1} << 40).next(random), uint64_t{1} << 40);  // at once
+  EXPECT_LT(Zipfian(uint64_t{1} << 40).next(random), uint64_t{1} << 40);  // takes no time
 }
 
 TEST(DbBenchZipfian, of_one_or_two_items) {
@@ -93,7 +94,7 @@ Json run(Json spec) {
   return report.ok() ? *report : Json{{"context", {}}, {"benchmarks", Json::array()}};
 }
 
-/// The median entries by benchmark. Failures fail the test.
+/// Returns the medians of a store by benchmark. A failed benchmark fails the test.
 std::map<std::string, Json> medians(const Json& report, const std::string& store) {
   std::map<std::string, Json> found;
   for (const Json& entry : report["benchmarks"]) {
@@ -114,7 +115,8 @@ Json all_benchmarks() {
                       "seekrandom", "readwhilewriting", "deleterandom", "deleteseq"});
 }
 
-/// On two threads, each doing everything; the last benchmark of a name counts.
+/// Expects the counts of a run on two threads, each with all operations. If a name occurs twice,
+/// the last one counts.
 void expect_counts(const std::map<std::string, Json>& by_name) {
   const auto operations = [&](const std::string& name) {
     return by_name.contains(name) ? by_name.at(name)["operations_done"].get<int64_t>() : -1;

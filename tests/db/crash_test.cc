@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Does the store come back whole from every image a power cut can leave, with all acknowledged
-// writes, no old versions and no lost blocks, and does its change feed tell the same? The same
-// store, on the simulated machine.
+// Does the store recover from every image that a power cut can leave, with all acknowledged writes,
+// no old versions and no lost blocks? Does its change feed have the same writes? The store is the
+// one of HoldfastDB, on the simulated machine.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kWorkers = 2;
 constexpr int kRounds = 4;
-/// Small, so that a short value is written ahead in several transactions.
+/// Small limits: even a short value is written ahead in several transactions.
 StoreLimits limits(bool feed) {
   StoreLimits small{
       .short_value = 32, .per_transaction = 64, .pieces_freed = 1, .versions_freed = 1};
@@ -32,7 +32,7 @@ StoreLimits limits(bool feed) {
 
 using SimStore = Store<SimHeap>;
 
-/// What the outside world has seen when the power fails.
+/// The writes that each client has started and seen acknowledged when the power fails.
 struct Seen {
   int started[kWorkers] = {};
   int acknowledged[kWorkers] = {};
@@ -41,12 +41,13 @@ struct Seen {
 std::string key(int worker, const char* what) {
   return std::string(what) + " of worker " + std::to_string(worker);
 }
-/// Of the round's number; every third is long.
+/// Returns the round's value. Every third one is long.
 std::string text(int round) {
   return std::string(round % 3 == 1 ? 200 : 5, static_cast<char>('a' + round));
 }
 
-/// Each round changes three keys at once: two always hold the round's text, one comes and goes.
+/// Each round changes three keys in one batch. Two always hold the round's value; the third is
+/// deleted in every other round.
 void work(SimStore& store, int worker, Seen& seen) {
   View* view = nullptr;
   for (int round = 1; round <= kRounds; ++round) {
@@ -58,7 +59,7 @@ void work(SimStore& store, int worker, Seen& seen) {
     store.write({{left, value}, {some, value, round % 2 == 0}, {right, value}}).check();
     seen.acknowledged[worker] = round;
     if (round == 1) {
-      view = store.open_view().value();  // has old versions kept from here on
+      view = store.open_view().value();  // keeps old versions from here on
     }
     std::string old;
     EXPECT_TRUE(store.get(left, view, &old).value());
@@ -73,7 +74,7 @@ std::string present(SimStore& store, const std::string& which) {
   return found.ok() ? value : found.status().to_string();
 }
 
-/// What a follower that saw all changes has.
+/// Returns the content of a follower that has applied all changes.
 Model followed(SimStore& store) {
   struct Follower final : WriteBatch::Handler {
     void Put(const Slice& key, const Slice& value) override {
@@ -133,7 +134,7 @@ void recover_and_check(const SimImage& image, const Seen& seen, bool feed) {
 
 constexpr uint64_t kNoEvent = ~uint64_t{0};
 
-/// Runs until just before persist event `event`, and says how many there were.
+/// Runs until just before persist event `event`. Returns the number of persist events.
 uint64_t run_until(uint64_t event, const std::string& engine, uint64_t seed, bool feed, Seen& seen,
                    std::vector<SimImage>& images) {
   SimOptions options;
@@ -145,7 +146,7 @@ uint64_t run_until(uint64_t event, const std::string& engine, uint64_t seed, boo
   create.bytes = 128 << 10;
   create.max_bytes = 1 << 20;
   const Description& description = *EngineFactory<SimHeap::Engine>::describe(engine).value();
-  // Images are as large as logs.
+  // Small logs make small images.
   for (const auto& [name, value] : {std::pair("log_bytes", "16384"), {"markers", "1024"}}) {
     if (std::any_of(description.options, description.options + description.option_count,
                     [&](const OptionInfo& o) { return std::string(o.name) == name; })) {
@@ -166,7 +167,7 @@ uint64_t run_until(uint64_t event, const std::string& engine, uint64_t seed, boo
   return machine.persist_events() - before;
 }
 
-/// Cuts the power at about `points` events, evenly spread; all of them for 0.
+/// Cuts the power at about `points` events, evenly spread; at all events if 0.
 void sweep(const std::string& engine, uint64_t seed, uint64_t points, bool feed) {
   Seen whole;
   std::vector<SimImage> images;
@@ -200,7 +201,7 @@ TEST_P(DbCrash, SomePersistEventsWithAFeed) {
   sweep(GetParam(), 5, 8, true);
 }
 
-// Minutes each for the engines with logs: apart, so that all cores have something to do.
+// With logs each engine takes minutes. Separate tests keep all cores busy.
 TEST_P(DbCrash, LongEveryPersistEvent) {
   sweep(GetParam(), 2, 0, false);
 }

@@ -12,7 +12,7 @@
 
 namespace holdfast::db {
 
-/// A database in a file of its own that can be closed and opened again.
+/// A database in a temporary file, which a test can close and open again.
 class DbFile {
  public:
   explicit DbFile(const std::string& engine = "romulus-log") {
@@ -21,7 +21,7 @@ class DbFile {
     options.initial_bytes = 4 << 20;
     options.max_bytes = 64 << 20;
     options.max_threads = 8;
-    options.domain = Domain::process;  // what a test can see is the same in all of them
+    options.domain = Domain::process;  // tests observe no difference between domains
   }
 
   DB& operator*() { return *open(); }
@@ -60,7 +60,7 @@ inline void put(DB& db, const Slice& key, const Slice& value) {
 
 using Model = std::map<std::string, std::string>;
 
-/// What an iterator delivers; forwards and backwards must agree.
+/// Returns the entries that an iterator shows. Both directions must agree.
 inline Model contents(DB& db, const Snapshot* snapshot = nullptr) {
   ReadOptions options;
   options.snapshot = snapshot;
@@ -79,7 +79,7 @@ inline Model contents(DB& db, const Snapshot* snapshot = nullptr) {
   return forwards;
 }
 
-/// Every block of the heap belongs to the store, and all old versions can be freed.
+/// Expects that all old versions can be freed, and that every block of the heap has an owner.
 inline void expect_tidy(DbFile& file) {
   file->CompactRange(nullptr, nullptr);
   std::string old;
@@ -90,7 +90,7 @@ inline void expect_tidy(DbFile& file) {
   EXPECT_TRUE(status.ok()) << status.ToString();
 }
 
-/// The engines the semantic tests run on: one of each family.
+/// The engines of the semantic tests: one of each family.
 inline const char* const kEngines[] = {"undo", "romulus-log", "fur-opa", "fur-mv", "spht"};
 
 struct DbTest : ::testing::TestWithParam<const char*> {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Can bytes from outside break HoldfastDB: contents of batches, names of properties, sequence
-// numbers, options, and a file with damaged bytes? Each gets an answer or an error; a damaged file
-// is reported by Verify, whatever was damaged in the blocks of keys, versions and lists.
+// numbers, options, and a file with damaged bytes? Each must get a result or an error. Verify must
+// report any damage in the blocks of keys, versions and lists.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,7 +27,8 @@ std::string random_bytes(Random& random, size_t most) {
   return bytes;
 }
 
-/// One to eight changes: a byte or bit anew, a piece cut out or put in twice, the end cut off.
+/// Makes one to eight changes: changes a byte or a bit, removes or repeats a piece, or cuts off the
+/// end.
 std::string mutated(Random& random, std::string bytes) {
   for (uint64_t left = 1 + random.below(8); left > 0 && !bytes.empty(); --left) {
     const size_t at = random.below(bytes.size());
@@ -181,7 +182,7 @@ TEST(DbFuzz, AbsurdOptionsAreRefusedAndLeaveNoFile) {
     EXPECT_FALSE(std::filesystem::exists(file.path())) << i << ": a file was left behind";
     delete db;
   }
-  // What is only unusual works; what has no effect has none.
+  // Unusual values of options are accepted.
   DbFile file;
   file.options.write_buffer_size = kMost;
   file.options.max_open_files = -5;
@@ -205,8 +206,8 @@ struct Made {
   Model model;
 };
 
-/// A closed database with all there is in one: short, long and replaced values, deletions, keys
-/// that share their first bytes, and a change feed.
+/// Returns a closed database with everything that one can have: short, long and replaced values,
+/// deletions, keys that share their first bytes, and a change feed.
 Made make_database(DbFile& file) {
   file.options.initial_bytes = 1 << 20;
   file.options.change_feed_bytes = 1 << 16;
@@ -231,8 +232,8 @@ Made make_database(DbFile& file) {
 
 enum class Outcome : uint8_t { sound, refused, other };
 
-/// In a process of its own, which a wild pointer would end: what RepairDB says, and whether it left
-/// the model's content there. With a limit of its time, since it must not walk in circles either.
+/// Runs RepairDB in a child process, and compares the content with the model. A wild pointer would
+/// end only the child. The child has a time limit, because a walk must not be endless either.
 Outcome look(const DbFile& file, const Model& model) {
   const pid_t child = fork();
   if (child == 0) {
@@ -269,7 +270,7 @@ TEST_P(DbDamage, IsReportedOrHarmlessAndNeverACrash) {
   DbFile file(GetParam());
   const Made made = make_database(file);
   ASSERT_EQ(look(file, made.model), Outcome::sound);
-  // Words of the data that somebody stored to; but not in values, which carry no check.
+  // The words of the data that are in use, except the bytes of values, which have no checksum.
   const Superblock shape = inspect_heap_file(file.path()).value().superblock;
   std::vector<size_t> used;
   const size_t begin = shape.segment_offset(0, 0);
@@ -297,7 +298,7 @@ TEST_P(DbDamage, IsReportedOrHarmlessAndNeverACrash) {
       case 2:
         word = 0;
         break;
-      default:  // what stands somewhere else: a pointer to a wrong block
+      default:  // the content of another word, such as a pointer to a wrong block
         std::memcpy(&word, &bytes[used[random.below(used.size())]], sizeof word);
     }
     std::memcpy(&bytes[at], &word, sizeof word);

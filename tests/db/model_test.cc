@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Does the database behave as a std::map does, snapshots, restarts and all?
+// Does the database behave like a std::map, with snapshots and restarts?
 #include <cstdio>
 #include <vector>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Does a program that uses LevelDB's Env find what it expects?
+// Does Env have the operations and results that programs for LevelDB expect?
 #include "holdfast/db/env.h"
 
 #include <gtest/gtest.h>
@@ -129,8 +129,8 @@ TEST_F(EnvTest, ALockIsHeldOnceEvenWithinTheProcess) {
   ASSERT_TRUE(env_->UnlockFile(lock).ok());
 }
 
-/// What a function on another thread leaves behind. Owned by that too: it may still be in `ended`
-/// when the test goes on.
+/// The results of a function on another thread. Both threads own it: the function may still be
+/// using `ended` when the test continues.
 struct Traces {
   std::vector<int> done;
   std::promise<void> ended;
@@ -162,13 +162,13 @@ TEST_F(EnvTest, ALoggerAppendsLines) {
     const std::unique_ptr<leveldb::Logger> logger(made);
     leveldb::Log(logger.get(), "line %d", number);
   }
-  leveldb::Log(nullptr, "to nobody");
+  leveldb::Log(nullptr, "without a logger");
   std::string text;
   ASSERT_TRUE(leveldb::ReadFileToString(env_, in("log"), &text).ok());
   EXPECT_EQ(text, "line 1\nline 2\n");
 }
 
-/// What a program for LevelDB derives to look at one operation.
+/// An Env as a program for LevelDB derives it, to observe one operation.
 class CountingEnv final : public leveldb::EnvWrapper {
  public:
   using EnvWrapper::EnvWrapper;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Does a follower that applies the change feed end up with the database, and hear when it cannot?
+// Does a follower that applies the change feed get the database's content? Does it get an error
+// when changes are missing?
 #include <thread>
 #include <vector>
 
@@ -69,7 +70,7 @@ TEST_P(DbFeed, AFollowerSeesEveryTransactionOnceAndWhole) {
   EXPECT_EQ(follower.sequence, 2u);
   EXPECT_EQ(follower.state.count("a"), 0u);
   file.close();
-  file.options.change_feed_bytes.reset();  // it goes on as it was
+  file.options.change_feed_bytes.reset();  // keeps the file's setting
   put(*file, "f", "after opening again");
   ASSERT_TRUE(follower.follow(*file).ok());
   EXPECT_EQ(follower.state, contents(*file));
@@ -115,7 +116,7 @@ TEST_P(DbFeed, WhatIsNotKeptIsToldToBeTooOld) {
   for (int i = 0; i < 200; ++i) {
     put(*file, "key", std::string(100, 'v'));
   }
-  put(*file, "long", std::string(300000, 'l'));  // more than is kept, but the last one always is
+  put(*file, "long", std::string(300000, 'l'));  // over the limit; the last record always stays
   Follower follower;
   const Status status = follower.follow(*file);
   EXPECT_TRUE(status.IsNotFound()) << status.ToString();
@@ -153,7 +154,7 @@ TEST(DbFeedContents, BytesThatAreNoBatchAreRefused) {
   WriteBatch other;
   EXPECT_TRUE(WriteBatchContents::set(&other, good));
   EXPECT_EQ(WriteBatchContents::of(other), good);
-  const size_t first = good.size() - 12;  // the put
+  const size_t first = good.size() - 12;  // the length of the put
   for (size_t size = 1; size < good.size(); ++size) {
     EXPECT_EQ(WriteBatchContents::set(&other, good.substr(0, size)), size == first) << size;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Does an iterator, which reads ahead, show one state whatever is written meanwhile, and turn round
-// anywhere?
+// Does an iterator, which reads ahead, show one state while other threads write? Can it change its
+// direction at any entry?
 #include <string>
 #include <vector>
 
@@ -16,13 +16,14 @@ std::string key_of(uint64_t n) {
   return "key " + std::string(5 - digits.size(), '0') + digits;
 }
 
-/// An iterator beside a std::map's, over a database that others change between its steps.
+/// Walks an iterator and a std::map's iterator together, and changes the database between the
+/// steps.
 class Walk {
  public:
   Walk(DbFile& file, uint64_t seed, uint64_t keys, size_t most_bytes)
       : file_(file), random_(seed), keys_(keys), most_bytes_(most_bytes) {
     for (uint64_t n = 0; n < keys; ++n) {
-      change(2 * n);  // the keys between are there for Seek, and to be added
+      change(2 * n);  // the keys between them do not exist yet, for Seek and for write
     }
     state_ = now_;
     iterator_.reset(file_->NewIterator({}));
@@ -32,7 +33,7 @@ class Walk {
   void run(int legs) {
     for (int i = 0; i < legs && !::testing::Test::HasFailure(); ++i) {
       start();
-      // Long enough to cross several fillings of the buffer, or just one border to and fro.
+      // Either crosses several fillings of the buffer, or crosses one border in both directions.
       for (uint64_t left = random_.below(8) == 0 ? random_.below(2 * keys_) : random_.below(12);
            left > 0 && at_ != state_.end(); --left) {
         if (random_.below(4) == 0) {
@@ -89,7 +90,7 @@ class Walk {
     }
   }
 
-  /// What a step in one call has said.
+  /// Checks the result of NextEntry or PrevEntry.
   void expect_told(bool there) {
     ASSERT_EQ(there, at_ != state_.end());
     if (there) {
@@ -130,7 +131,7 @@ class Walk {
   const uint64_t keys_;
   const size_t most_bytes_;
   Model now_;
-  Model state_;  ///< what the iterator shows
+  Model state_;  ///< the state that the iterator shows
   std::unique_ptr<Iterator> iterator_;
   Model::const_iterator at_;
   bool forwards_ = true;
@@ -139,7 +140,7 @@ class Walk {
 };
 
 class DbIterator : public DbTest {};
-// Entries are copied out of the heap, or shown where they lie, as the engine allows.
+// With some engines entries are copied out of the heap, with others they are shown in place.
 INSTANTIATE_TEST_SUITE_P(Engines, DbIterator,
                          ::testing::Values("undo", "romulus", "romulus-log", "romulus-lr", "quadra",
                                            "fur-opa", "fur-mv", "spht", "onefile"),
@@ -201,7 +202,7 @@ TEST_P(DbIterator, OutlivesItsSnapshot) {
   file->ReleaseSnapshot(options.snapshot);
   write_all("new");
   file->CompactRange(nullptr, nullptr);
-  EXPECT_EQ(contents(*file).at(key_of(7)), "new");  // a snapshot of another state, come and gone
+  EXPECT_EQ(contents(*file).at(key_of(7)), "new");  // opens and closes a view of another state
   uint64_t n = 0;
   for (at->SeekToFirst(); at->Valid(); at->Next(), ++n) {
     ASSERT_EQ(at->key().ToString(), key_of(n));
@@ -220,7 +221,7 @@ TEST_P(DbIterator, KeepsWhatItsOwnTransactionReplaces) {
     EXPECT_TRUE(at->Valid());
     const std::string shown = at->Valid() ? at->value().ToString() : "";
     t.Put("a", "other");
-    t.Put("b", "again");  // may take the block of the first
+    t.Put("b", "again");  // may reuse the block of the first version
     if (at->Valid()) {
       EXPECT_EQ(at->value().ToString(), shown);
     }
@@ -253,7 +254,7 @@ TEST_P(DbIterator, StepsOverMoreDeletionsThanItReadsAhead) {
     all.Put(key_of(n), "x");
   }
   ASSERT_TRUE(file->Write({}, &all).ok());
-  const Snapshot* const before = file->GetSnapshot();  // keeps what is deleted in the tree
+  const Snapshot* const before = file->GetSnapshot();  // keeps deleted keys in the tree
   WriteBatch most;
   for (uint64_t n = 1; n < 2999; ++n) {
     most.Delete(key_of(n));
@@ -266,7 +267,7 @@ TEST_P(DbIterator, StepsOverMoreDeletionsThanItReadsAhead) {
   EXPECT_EQ(contents(*file), ends);
 }
 
-/// As a program for LevelDB derives one: "a" to "c", each its own value.
+/// An Iterator as a program for LevelDB derives it. The keys are "a" to "c", and each is its value.
 class Letters final : public Iterator {
  public:
   bool Valid() const override { return at_ >= 0 && at_ < 3; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Does the interface mean what LevelDB's means, on engines of every family?
+// Does the interface behave like LevelDB's, on engines of every family?
 #include <stdexcept>
 #include <vector>
 
@@ -77,7 +77,7 @@ TEST_P(DbSemantics, SnapshotsIsolate) {
   expect_tidy(file);
 }
 
-/// A snapshot pins what it shows, not what comes and goes after it.
+/// A snapshot keeps the versions that it shows, and no later ones.
 TEST_P(DbSemantics, OldVersionsAreKeptForTheirReadersOnly) {
   put(*file, "k", "0");
   const Snapshot* held = file->GetSnapshot();
@@ -103,7 +103,7 @@ TEST_P(DbSemantics, IteratorsSeeTheStateTheyWereOpenedOn) {
   at->Seek("c");
   ASSERT_TRUE(at->Valid());
   EXPECT_EQ(at->key().ToString(), "d");
-  // The caller itself writes meanwhile, and takes away the key it stands at.
+  // The caller writes between steps, and deletes the key at which the iterator is.
   EXPECT_TRUE(file->Delete({}, "d").ok());
   EXPECT_TRUE(file->Delete({}, "f").ok());
   put(*file, "e", "new");
@@ -224,7 +224,7 @@ TEST(DbOpening, CreatesAndRefusesAsAsked) {
   file.options.error_if_exists = true;
   EXPECT_TRUE(try_open(file.options, file.path()).IsInvalidArgument());
   file.options.error_if_exists = false;
-  file.options.engine = "spht";  // decided when it was made
+  file.options.engine = "spht";  // ignored: the file has its engine already
   std::string engine;
   ASSERT_TRUE(file->GetProperty("holdfast.engine", &engine));
   EXPECT_EQ(engine, "romulus-log");
@@ -333,7 +333,7 @@ class CaseBlind : public Backwards {
   }
 };
 
-/// Each version has the bytes its key was put with, whatever the order says of them.
+/// Each version keeps the bytes of its own key, although the comparator takes them for equal.
 TEST(DbOpening, AComparatorMayTakeDifferentBytesForOneKey) {
   const CaseBlind case_blind;
   DbFile file;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Does what keeps a database in service work beside its writers: copies, checks, numbers,
-// transactions without a body?
+// Do the operations for a database in service work while other threads write: checkpoints, checks,
+// properties, transactions without a body?
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -31,7 +31,7 @@ TEST_P(DbService, OptimisticTransactionsCommitOrSayThatTheyMustNot) {
     EXPECT_TRUE(t->Get("unrelated", &value).IsNotFound()) << "it began before";
     EXPECT_TRUE(t->Get("read", &value).IsNotFound()) << "own writes are seen";
     ASSERT_TRUE(t->Get("written", &value).ok());
-    EXPECT_EQ(get(*file, "written"), "(none)") << "by nobody else";
+    EXPECT_EQ(get(*file, "written"), "(none)") << "no other reader sees it";
   }
   EXPECT_EQ(get(*file, "written"), "(none)") << "without a commit nothing has happened";
   for (const char* changed : {"read", "none"}) {
@@ -126,7 +126,7 @@ TEST(DbServices, ReadOnlyChangesNothingAndKeepsWritersOut) {
   EXPECT_FALSE(std::filesystem::exists(file.path()));
 }
 
-/// Every line is a comment or a sample, as Prometheus' text format has them.
+/// Expects that every line is a comment or a sample of Prometheus' text format.
 TEST(DbServices, NumbersForPrometheus) {
   DbFile file;
   put(*file, "k", "v");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Does a snapshot show one moment of all threads, also of those that write for the first time while
-// it is opened? And may what it shows be reclaimed as soon as nobody looks at it, and no earlier?
+// Does a snapshot show one moment of all threads, even of threads that write for the first time
+// while it is opened? Can the versions that it shows be reclaimed once it is closed, and no
+// earlier?
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -26,7 +27,7 @@ std::string key(int worker) {
   return "worker " + std::to_string(worker);
 }
 
-/// A key of the worker's own, and in the same transaction one more in the number of such keys.
+/// Adds the worker's own key and increments the number of such keys, in one transaction.
 void arrive(SimStore& store, int worker) {
   const auto body = [&](Versions<SimHeap>& versions) {
     std::string number = "0";
@@ -99,7 +100,7 @@ TEST(DbSnapshotRule, WhatASnapshotStillNeedsIsKept) {
   snapshots.committed(after);
   EXPECT_EQ(snapshots.judge(before, after), Verdict::reclaim);
   View* const old = snapshots.open();
-  EXPECT_EQ(snapshots.judge(before, after), Verdict::undecided) << "who knows what it will see";
+  EXPECT_EQ(snapshots.judge(before, after), Verdict::undecided) << "its counts are unknown";
   announce(old, {0, 4, 6});
   EXPECT_EQ(snapshots.judge(before, after), Verdict::needed);
   View* const recent = snapshots.open();
@@ -119,9 +120,9 @@ TEST(DbSnapshotRule, WhatABriefViewStillNeedsIsKept) {
   const uint64_t before = Stamp::make(1, 4);
   const uint64_t after = Stamp::make(2, 7);
   snapshots.committed(after);
-  for (int use = 0; use < 3; ++use) {  // of the same seat
+  for (int use = 0; use < 3; ++use) {  // of one seat
     View* const old = snapshots.open_briefly(kThread);
-    EXPECT_EQ(snapshots.judge(before, after), Verdict::undecided) << "who knows what it will see";
+    EXPECT_EQ(snapshots.judge(before, after), Verdict::undecided) << "its counts are unknown";
     announce(old, {0, 4, 6});
     EXPECT_EQ(snapshots.judge(before, after), Verdict::needed);
     View* const another = snapshots.open_briefly(kThread);  // the seat is taken
@@ -140,15 +141,15 @@ TEST(DbSnapshotRule, WhatABriefViewStillNeedsIsKept) {
   }
 }
 
-// A reader sees the newest version, while a writer replaces it and asks whether the one before may
-// go. It rests in between, so that the reader comes to do without fences again; and the reader's
-// stores to memory far away hold those to its seat back.
+// A reader sees the newest version. Meanwhile a writer replaces it and asks whether the version
+// before can be reclaimed. The writer rests in between, so that the reader is trusted again to omit
+// fences. The reader's stores to distant memory delay its stores to the seat.
 TEST(DbSnapshotRule, NothingABriefViewShowsIsReclaimed) {
   constexpr uint64_t kVersions = 200;
   constexpr uint64_t kRest = 2500;  // views
   constexpr size_t kFar = size_t{64} << 20;
   Snapshots snapshots(2);
-  std::atomic<uint64_t> newest{1};  // as the transactions of slot 0 leave it
+  std::atomic<uint64_t> newest{1};  // the number of transactions of slot 0
   std::atomic<uint64_t> reclaimed{0};
   std::atomic<uint64_t> views{0};
   int lost = 0;
@@ -186,14 +187,14 @@ TEST(DbSnapshotRule, NothingABriefViewShowsIsReclaimed) {
   EXPECT_TRUE(snapshots.none());
 }
 
-// What a writer with a full heap waits for.
+// A writer with a full heap waits for this condition.
 TEST(DbSnapshotRule, ViewsAreBeingOpenedUntilTheirCountsAreKnown) {
   Snapshots snapshots(2);
   EXPECT_FALSE(snapshots.opening());
   for (const int thread : {1, -1}) {  // in a seat, in a list
     View* const open = snapshots.open();
     announce(open, {0, 1});
-    EXPECT_FALSE(snapshots.opening()) << "one that is open is none that is being opened";
+    EXPECT_FALSE(snapshots.opening()) << "the view is open, not being opened";
     View* const view = snapshots.open_briefly(thread);
     EXPECT_TRUE(snapshots.opening());
     announce(view, {0, 1});
@@ -207,7 +208,7 @@ TEST(DbSnapshotRule, ViewsAreBeingOpenedUntilTheirCountsAreKnown) {
   }
 }
 
-// Views are entered on the list of the processor they are opened on, and judged over all lists.
+// A view is in the list of the processor on which it was opened. Judging examines all lists.
 TEST(DbSnapshotRule, SnapshotsOfManyThreadsAreAllSeen) {
   constexpr size_t kAtOnce = 1000;
   Snapshots snapshots(2);

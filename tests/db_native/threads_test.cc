@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Do writers and readers with snapshots keep out of each other's way?
+// Do concurrent writers and readers with snapshots stay isolated from each other?
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -20,7 +20,7 @@ std::string account(uint64_t i) {
   return "account " + std::to_string(i);
 }
 
-/// An account at zero is not there, so that keys come and go.
+/// An account with a balance of zero has no key, so that keys are added and deleted.
 long balance(Transaction& t, const std::string& key) {
   std::string value;
   return t.Get(key, &value).ok() ? std::stol(value) : 0;
@@ -94,8 +94,8 @@ TEST_P(DbThreads, SnapshotsNeverShowHalfATransfer) {
   EXPECT_EQ(total(contents(*file)), long{kAccounts} * kStart);
 }
 
-/// Entries that lie at rest are shown where they lie: neither who replaces them nor who frees what
-/// nobody needs may touch them before the last of the iterators is gone.
+/// Iterators show entries in place. So until the last iterator ends, no writer may change the
+/// entries, and reclaiming may not free them.
 TEST_P(DbThreads, IteratorsOfOneSnapshotOutliveItWhileAllIsReplaced) {
   constexpr int kReaders = 3;
   constexpr int kWalks = 300;
