@@ -26,8 +26,8 @@ struct IntSetRoot {
   RbTree<H, int64_t, uint64_t> set;
 };
 
-/// The classic transactional-memory benchmark: lookups, inserts and erases of random keys. Each key
-/// carries a value that follows from it, so that a torn node shows.
+/// The classic benchmark of transactional memory: look-ups, inserts and erases of random keys. Each
+/// key's value follows from the key, so that a torn node is detected.
 template <class H>
 class IntSetRunner : public KeyedWorkload<H, IntSetRoot<H>> {
  public:
@@ -75,7 +75,7 @@ class IntSetRunner : public KeyedWorkload<H, IntSetRoot<H>> {
   KeyedModel model_{KeyedModel::Present::kept};
 };
 
-/// The same, and judges.
+/// The runner with its judge.
 template <class H>
 class IntSet final : public SmallJudge<IntSetRunner<H>> {
  public:

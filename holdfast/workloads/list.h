@@ -29,7 +29,7 @@ struct ListRoot {
   LinkedList<H, int64_t> set;
 };
 
-/// Lookups, inserts and erases in a sorted list: long read sets, small write sets.
+/// Look-ups, inserts and erases in a sorted list: long read sets, small write sets.
 template <class H>
 class ListRunner : public KeyedWorkload<H, ListRoot<H>> {
  public:
@@ -41,7 +41,7 @@ class ListRunner : public KeyedWorkload<H, ListRoot<H>> {
   const WorkloadInfo& info() const override { return static_info(); }
 
   Status set_up(int workers, uint64_t seed) override {
-    // Descending, so that every insert is at the front and set-up stays linear.
+    // Keys descend, so that every insert is at the front and set-up takes linear time.
     std::vector<int64_t> keys = this->first_keys(seed);
     std::sort(keys.begin(), keys.end(), std::greater<>());
     return this->fill(workers, keys, [this](int64_t key) { this->root_->set.insert(key); });
@@ -75,7 +75,7 @@ class ListRunner : public KeyedWorkload<H, ListRoot<H>> {
   KeyedModel model_{KeyedModel::Present::kept};
 };
 
-/// The same, and judges.
+/// The runner with its judge.
 template <class H>
 class List final : public SmallJudge<ListRunner<H>> {
  public:

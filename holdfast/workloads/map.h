@@ -13,14 +13,14 @@
 
 namespace holdfast {
 
-/// The structures a map can be over.
+/// The structures among which the parameter `structure` chooses.
 inline constexpr std::array kMapStructures = {"hash", "fixed", "rbtree", "btree"};
 
 const WorkloadInfo& map_info();
 
 template <class H, class Structure>
 struct MapRoot {
-  /// The structure's name tells one kind of map from another.
+  /// The structure's name distinguishes the kinds of map.
   static constexpr const char* kTypeName = Structure::kTypeName;
   static constexpr uint32_t kTypeVersion = Structure::kTypeVersion;
 
@@ -41,8 +41,8 @@ struct MapRoot {
   Structure map;
 };
 
-/// Finds, puts and erases of random keys. The upper half of a value is the key, the lower half
-/// random.
+/// Look-ups, puts and erases of random keys. The upper half of a value is the key, the lower half
+/// is random.
 template <class H, class Structure>
 class MapRunner : public KeyedWorkload<H, MapRoot<H, Structure>> {
  public:
@@ -98,7 +98,7 @@ class MapRunner : public KeyedWorkload<H, MapRoot<H, Structure>> {
   KeyedModel model_{KeyedModel::Present::overwritten};
 };
 
-/// The same, and judges.
+/// The runner with its judge.
 template <class H, class Structure>
 class Map final : public SmallJudge<MapRunner<H, Structure>> {
  public:
@@ -138,7 +138,7 @@ std::unique_ptr<WorkloadInstance> make_map_over(H& heap, const Parameters& param
   return std::make_unique<Workload>(heap, parameters);
 }
 
-/// The map over the structure that the parameter names.
+/// The map over the structure that the parameter `structure` names.
 template <Parts kParts, class H>
 std::unique_ptr<WorkloadInstance> make_map(H& heap, const Parameters& parameters) {
   using Instance = std::unique_ptr<WorkloadInstance>;

@@ -37,11 +37,13 @@ struct RegistersRoot {
   Field<Register*> word;
 };
 
-/// The workload for checkers: every value written is (worker + 1) << 40 | sequence, which names its
-/// transaction, so a value read tells whose it is. A scan reads all words and every worker's
-/// counter: a value from a transaction that the counters do not include is a torn snapshot and
-/// throws Error(corrupt). A scan acknowledges one transaction that it has seen, since what a
-/// read-only transaction has delivered must be durable too.
+/// A workload made for checkers. Every value written is (worker + 1) << 40 | sequence, which names
+/// its transaction, so every value read reveals its writer.
+///
+/// A scan reads all words and every worker's counter. A value whose transaction the counters do not
+/// include means a torn snapshot, and throws Error(corrupt). A scan acknowledges one transaction
+/// whose value it has read, because data that a read-only transaction has delivered must be durable
+/// too.
 template <class H>
 class RegistersRunner : public SmallWorkload<H, RegistersRoot<H>> {
   using Register = typename RegistersRoot<H>::Register;
@@ -104,7 +106,7 @@ class RegistersRunner : public SmallWorkload<H, RegistersRoot<H>> {
     return value & ((uint64_t{1} << kWorkerShift) - 1);
   }
 
-  /// A value whose transaction the counters of the same snapshot do not include; 0 when there is
+  /// A value whose transaction the counters of the same snapshot do not include; 0 if there is
   /// none.
   uint64_t first_torn() const {
     const auto& ledger = this->root_->ledger;
@@ -141,7 +143,7 @@ class RegistersRunner : public SmallWorkload<H, RegistersRoot<H>> {
   Register* word_ = nullptr;
 };
 
-/// The same, and judges.
+/// The runner with its judge.
 template <class H>
 class Registers final : public SmallJudge<RegistersRunner<H>> {
  public:

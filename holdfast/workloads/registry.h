@@ -24,7 +24,7 @@ struct WorkloadList {};
 /// Workloads of one structure each.
 using SmallWorkloads = WorkloadList<IntSetWorkload, SpsWorkload, MapWorkload, ListWorkload,
                                     BankWorkload, RingWorkload, RegistersWorkload>;
-/// Workloads that take long to compile: sources that can do without them use SmallWorkloads.
+/// Workloads that take long to compile. Sources that do not need them use SmallWorkloads.
 using LargeWorkloads = WorkloadList<TpccWorkload>;
 
 /// The workload of this name over the heap, or null if the list has none. Throws

@@ -29,8 +29,8 @@ struct SpsRoot {
   Field<Field<uint64_t>*> word;
 };
 
-/// Swap random pairs of array entries: the least work a durable transaction can do. The array stays
-/// a permutation of what it was.
+/// Swaps random pairs of array entries: the least work that a durable transaction can do. The array
+/// always stays a permutation of its initial content.
 template <class H>
 class SpsRunner : public SmallWorkload<H, SpsRoot<H>> {
  public:
@@ -69,7 +69,7 @@ class SpsRunner : public SmallWorkload<H, SpsRoot<H>> {
         word[index[i]] = last;
         word[index[i + 1]] = a;
       }
-      if (index.size() % 2 != 0) {  // an odd one out is swapped with itself
+      if (index.size() % 2 != 0) {  // the last entry of an odd number is swapped with itself
         last = word[index.back()];
         word[index.back()] = last;
       }
@@ -99,7 +99,7 @@ class SpsRunner : public SmallWorkload<H, SpsRoot<H>> {
   std::vector<Scratch> scratch_;
 };
 
-/// The same, and judges.
+/// The runner with its judge.
 template <class H>
 class Sps final : public SmallJudge<SpsRunner<H>> {
  public:

@@ -34,8 +34,8 @@ struct BankRoot {
   Field<Field<int64_t>*> account;
 };
 
-/// Transfers between two accounts, never below zero; and audits, which read every account and must
-/// always find the same total: an operation that finds another one throws Error(corrupt).
+/// Transfers between two accounts, which never go below zero, and audits. An audit reads every
+/// account, and throws Error(corrupt) unless the total is the initial one.
 template <class H>
 class BankRunner : public SmallWorkload<H, BankRoot<H>> {
  public:
@@ -79,7 +79,8 @@ class BankRunner : public SmallWorkload<H, BankRoot<H>> {
   }
 
  protected:
-  /// The digest doubles what an audit takes on plain memory: only where the answer is judged.
+  /// Computes the digest only when the answer is judged, because it doubles an audit's time on
+  /// plain memory.
   template <bool kDigest>
   OperationResult perform(int worker, const Request& request) {
     return request.kind == BankModel::kAudit ? audit<kDigest>(worker) : transfer(worker, request);
@@ -103,7 +104,7 @@ class BankRunner : public SmallWorkload<H, BankRoot<H>> {
   OperationResult audit(int worker) {
     const OperationResult result = this->reading(BankModel::kAudit, worker, [&] {
       uint64_t total = 0;
-      PlaceDigest digest;  // NOLINT(misc-const-correctness): changed where there is kDigest
+      PlaceDigest digest;  // NOLINT(misc-const-correctness): changed with kDigest
       for (int64_t i = 0; i < accounts_; ++i) {
         const auto balance = static_cast<uint64_t>(account_[i].load());
         total += balance;
@@ -148,7 +149,7 @@ class BankRunner : public SmallWorkload<H, BankRoot<H>> {
   typename H::template Field<int64_t>* account_ = nullptr;
 };
 
-/// The same, and judges.
+/// The runner with its judge.
 template <class H>
 class Bank final : public SmallJudge<BankRunner<H>> {
  public:

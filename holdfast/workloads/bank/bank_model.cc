@@ -22,7 +22,7 @@ Response BankModel::apply(const Request& request, ModelState& state) const {
   uint64_t& from = state.at(request.argument[0]);
   uint64_t& to = state.at(request.argument[1]);
   const Response before = {from, to};
-  // Signed, as the balances are, should one have been driven below zero.
+  // Signed, as the balances are, in case one has been driven below zero.
   const auto amount = static_cast<uint64_t>(
       std::min(static_cast<int64_t>(from), static_cast<int64_t>(request.argument[2])));
   from -= amount;

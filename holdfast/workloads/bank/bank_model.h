@@ -5,11 +5,11 @@
 
 namespace holdfast {
 
-/// Accounts. The state is their balances.
+/// The sequential model of a bank. The state is the balances.
 ///
-/// Requests: transfer (from, to, most), which moves at most that much and never more than there is,
-/// answered by both balances as they were before; and audit, answered by the total and the
-/// PlaceDigest of all balances.
+///   transfer (from, to, most)   moves at most that amount, and at most the balance; answers both
+///                               balances before
+///   audit                       answers the total, and the PlaceDigest of all balances
 class BankModel final : public SequentialModel {
  public:
   /// Indices into WorkloadInfo::operations of `bank`.

@@ -7,7 +7,7 @@
 namespace holdfast {
 namespace {
 
-/// Index of the first pair whose key is not below `key`.
+/// Index of the first pair whose key is at least `key`.
 size_t lower(const ModelState& state, uint64_t key) {
   size_t low = 0;
   size_t high = state.size() / 2;

@@ -5,15 +5,16 @@
 
 namespace holdfast {
 
-/// Sets and maps. The state is key, value, key, value, ... in order of the keys.
+/// The sequential model of sets and maps. The state is key, value, key, value, ... in key order.
 ///
-/// Requests: look up (key), answered by the value (0 when absent) and whether it is there; add
-/// (key, value), answered by whether the key is new; erase (key), answered by whether it was there.
+///   look up (key)      answers the value (0 if absent), and 1 if the key exists
+///   add (key, value)   answers 1 if the key is new
+///   erase (key)        answers 1 if the key existed
 class KeyedModel final : public SequentialModel {
  public:
   /// Indices into WorkloadInfo::operations of `map`, `intset` and `list`.
   enum Kind : int { kLookUp, kAdd, kErase };
-  /// What adding does to a key that is there already.
+  /// Effect of adding a key that exists already.
   enum class Present : uint8_t { kept, overwritten };
 
   explicit KeyedModel(Present present) : present_(present) {}
@@ -30,11 +31,12 @@ class KeyedModel final : public SequentialModel {
   Present present_;
 };
 
-/// Collects what a structure contains, in any order, as a state of the KeyedModel.
+/// Collects the content of a structure, in any order, as a state of the KeyedModel.
 class KeyedContent {
  public:
   void add(uint64_t key, uint64_t value) { pairs_.push_back({key, value}); }
-  /// A key found twice stays there twice: no sequential order has such a state.
+  /// Returns the state. A key that was added twice is in it twice; no sequential order has such a
+  /// state.
   ModelState state();
 
  private:

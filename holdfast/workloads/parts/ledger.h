@@ -9,9 +9,9 @@
 
 namespace holdfast {
 
-/// One durable counter per worker, each in a line of its own so that workers do not meet here. An
-/// update that advances its worker's counter can be told from one that a crash has undone: after
-/// recovery the counter is at least what was acknowledged.
+/// Durable counters of acknowledged updates, one per worker, each on a line of its own so that
+/// workers do not conflict here. An update that advances its worker's counter can be distinguished
+/// from one that a crash has undone. After recovery, the counter is at least the acknowledged one.
 template <class H>
 class Ledger {
   template <class T>
@@ -29,7 +29,7 @@ class Ledger {
   int workers() const { return static_cast<int>(workers_.load()); }
   uint64_t sequence(int worker) const { return cell_.load()[worker].sequence; }
 
-  /// Inside the update that is to be acknowledged; returns the sequence to acknowledge.
+  /// Call it inside the update that is to be acknowledged. Returns the sequence to acknowledge.
   uint64_t advance(int worker) {
     Field<uint64_t>& cell = cell_.load()[worker].sequence;
     const uint64_t next = cell + 1;
@@ -37,7 +37,7 @@ class Ledger {
     return next;
   }
 
-  /// Inside a transaction: whether the counter has reached what a client was told.
+  /// Call it inside a transaction. Fails if the counter is less than the acknowledged sequence.
   Status reached(uint64_t worker, uint64_t sequence) const {
     if (worker >= static_cast<uint64_t>(workers())) {
       return Status(Code::corrupt,

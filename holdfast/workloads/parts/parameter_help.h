@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Help texts of parameters that several workloads have.
+// Help texts of parameters that several workloads share.
 #pragma once
 
 namespace holdfast {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the small workloads share: one root, acknowledgements, set-up in batches, the choice of
-// keys.
+// The base of small workloads: one root, acknowledgements, set-up in batches, the choice of keys.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +21,18 @@ namespace holdfast {
 /// Rows per transaction while a workload is set up.
 inline constexpr uint64_t kSetUpBatch = 1000;
 
-/// `count` different numbers below `range`, in random order.
+/// Returns `count` different numbers below `range`, in random order.
 std::vector<int64_t> sample_keys(int64_t range, int64_t count, uint64_t seed);
 
-/// The parameters size and range; throws Error when they clash. Range 0 means twice the size, which
-/// keeps it steady, or with pairs the size.
+/// The parameters size and range. Throws Error(invalid_argument) if they contradict each other.
+/// Range 0 means twice the size, which keeps the size steady, or with pairs the size.
 struct KeySpace {
   int64_t size;
   int64_t range;
 };
 KeySpace key_space(const Parameters& parameters, int64_t largest);
 
-/// A percentage as a threshold for one random draw.
+/// A percentage, converted to a threshold for one random draw.
 class Chance {
  public:
   Chance(const Parameters& parameters, const char* name)
@@ -47,8 +46,9 @@ class Chance {
   uint64_t threshold_;
 };
 
-/// The base of a workload whose state hangs below one root of type Root. Root has a member `ledger`
-/// and visit_blocks, and is constructed with the number of workers and whatever the workload adds.
+/// The base of a workload whose state is below one root of type Root. Root has a member `ledger`
+/// and visit_blocks(). Its constructor takes the number of workers and the workload's further
+/// arguments.
 template <class H, class Root>
 class SmallWorkload : public WorkloadInstance {
  public:
@@ -77,7 +77,7 @@ class SmallWorkload : public WorkloadInstance {
     return bind(made.value());
   }
 
-  /// Calls row(i) for all i below count, in transactions of kSetUpBatch rows.
+  /// Calls row(i) for all i below `count`, in transactions of kSetUpBatch rows.
   template <class F>
   Status in_batches(uint64_t count, F&& row) {
     for (uint64_t first = 0; first < count; first += kSetUpBatch) {
@@ -106,8 +106,8 @@ class SmallWorkload : public WorkloadInstance {
     }
   }
 
-  /// One update operation. body() returns a Response or its first word, which is also consumed so
-  /// that no work can be dropped.
+  /// Runs one update operation. body() returns a Response, or its first word. The word is also
+  /// consumed, so that the compiler cannot drop any work.
   template <class F>
   OperationResult updating(int kind, int worker, F&& body) {
     require(worker);
@@ -129,7 +129,7 @@ class SmallWorkload : public WorkloadInstance {
     return result;
   }
 
-  /// One read-only operation, with a body as for updating().
+  /// Runs one read-only operation, with a body as for updating().
   template <class F>
   OperationResult reading(int kind, int worker, F&& body) {
     require(worker);
@@ -148,7 +148,8 @@ class SmallWorkload : public WorkloadInstance {
 
   int workers() const { return static_cast<int>(sinks_.size()); }
 
-  /// Before anything is done for a worker: beyond the announced number there is no counter for it.
+  /// Call it before anything is done for a worker: there are counters only for the announced number
+  /// of workers.
   void require(int worker) const {
     if (static_cast<size_t>(worker) >= sinks_.size()) {
       throw Error(
@@ -179,7 +180,7 @@ class SmallWorkload : public WorkloadInstance {
     sinks_ = std::vector<Sink>(static_cast<size_t>(workers.value()));
     return bound();
   }
-  /// For what a workload wants to remember of its root.
+  /// Override it to keep values of the root.
   virtual Status bound() { return {}; }
 
   static Response response_of(uint64_t word) { return {word, 0}; }
@@ -194,7 +195,7 @@ class SmallWorkload : public WorkloadInstance {
   std::vector<Sink> sinks_;
 };
 
-/// Adds to a runner of a small workload what all of them judge alike.
+/// Adds the parts of judging that are common to small workloads.
 template <class Runner>
 class SmallJudge : public Runner {
  public:
@@ -214,8 +215,8 @@ class SmallJudge : public Runner {
   }
 
  protected:
-  /// Collects what observe() returns. content() runs in one read transaction, possibly more than
-  /// once, and returns a Result.
+  /// Implements observe(). content() returns a Result and runs in one read transaction, possibly
+  /// more than once.
   template <class F>
   Result<ModelState> observing(F&& content) {
     ModelState state;
@@ -234,8 +235,8 @@ class SmallJudge : public Runner {
   }
 };
 
-/// The base of those that look up, add and erase random keys. Their parameters are size, range,
-/// update, pairs, writers and ack; Root also has a Field `range`, its second constructor argument.
+/// The base of workloads that look up, add and erase random keys. Their parameters are size, range,
+/// update, pairs, writers and ack. Root also has a Field `range`, its second constructor argument.
 template <class H, class Root>
 class KeyedWorkload : public SmallWorkload<H, Root> {
  public:
@@ -266,10 +267,10 @@ class KeyedWorkload : public SmallWorkload<H, Root> {
         pairs_(parameters.number("pairs", 0, 1) != 0),
         writers_(parameters.number("writers", 0, 1 << 20)) {}
 
-  /// What a key is added with.
+  /// The value with which a key is added.
   virtual uint64_t value_to_add(int64_t key, uint64_t random) const = 0;
 
-  /// Makes the root, and calls insert(key) for each of `keys`.
+  /// Creates the root, and calls insert(key) for each of `keys`.
   template <class F, class... A>
   Status fill(int workers, const std::vector<int64_t>& keys, F&& insert, A&&... args) {
     const Status status = this->create_root(workers, keys_.range, std::forward<A>(args)...);
@@ -285,7 +286,7 @@ class KeyedWorkload : public SmallWorkload<H, Root> {
   KeySpace keys_;
 
  private:
-  /// The key that a worker has erased and adds next, with pairs; -1: none.
+  /// With pairs: the key that a worker has erased and adds next; -1: none.
   struct alignas(kLineBytes) Erased {
     int64_t key = -1;
   };

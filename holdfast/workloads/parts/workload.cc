@@ -72,11 +72,11 @@ OperationResult WorkloadInstance::perform(int, const Request&) {
   throw Error(no_model(info()));
 }
 
-/// Throws the Error that attaching it gave.
+/// Returns the attached judge. Throws the Error of attaching it, or misuse if there is none.
 WorkloadInstance& WorkloadInstance::appointed() {
   if (judge_ == nullptr) {
-    throw Error(Status(Code::misuse, std::string("workload ") + info().name +
-                                         ": nobody was told to judge; see judged_by()"));
+    throw Error(Status(Code::misuse,
+                       std::string("workload ") + info().name + " has no judge; see judged_by()"));
   }
   if (!judge_attached_) {
     judge_->attach().check();

@@ -34,8 +34,8 @@ struct RingRoot {
 };
 
 /// A cycle of nodes whose order transactions change. One lost, doubled or half-done update breaks
-/// it in two or loses a node. Every link that is read is also stored, so snapshot isolation
-/// suffices. A walk that does not find one cycle through all nodes throws Error(corrupt).
+/// the cycle in two or loses a node. Every link that is read is also stored, so snapshot isolation
+/// suffices. A walk throws Error(corrupt) unless it finds one cycle through all nodes.
 template <class H>
 class RingRunner : public SmallWorkload<H, RingRoot<H>> {
   using Node = typename RingRoot<H>::Node;
@@ -92,7 +92,7 @@ class RingRunner : public SmallWorkload<H, RingRoot<H>> {
   }
 
  protected:
-  /// a -> b -> c -> d becomes a -> c -> b -> d.
+  /// Changes a -> b -> c -> d to a -> c -> b -> d.
   Response swap_behind(Node* a) const {
     Node* b = a->next;
     Node* c = b->next;
@@ -102,7 +102,7 @@ class RingRunner : public SmallWorkload<H, RingRoot<H>> {
     b->next = d;
     return RingModel::links(index(b), index(c), index(d));
   }
-  /// Takes the node behind a and puts it behind `to`.
+  /// Takes the node behind a, and puts it behind `to`.
   Response move_behind(Node* a, Node* to) const {
     Node* b = a->next;
     if (to == a || to == b) {
@@ -118,8 +118,8 @@ class RingRunner : public SmallWorkload<H, RingRoot<H>> {
 
   uint64_t index(const Node* node) const { return static_cast<uint64_t>(node - node_); }
 
-  /// The number of steps from node 0 back to it, and what was passed; 0 steps when one leaves the
-  /// nodes or the way is longer than there are nodes.
+  /// Returns the number of steps from node 0 back to it, and the digest of the nodes passed. 0
+  /// steps if a link leaves the nodes, or if the path is longer than their number.
   Response walk_around() const {
     const Node* node = node_;
     PlaceDigest digest;
@@ -157,7 +157,7 @@ class RingRunner : public SmallWorkload<H, RingRoot<H>> {
   Node* node_ = nullptr;
 };
 
-/// The same, and judges.
+/// The runner with its judge.
 template <class H>
 class Ring final : public SmallJudge<RingRunner<H>> {
  public:

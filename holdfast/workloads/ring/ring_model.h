@@ -5,13 +5,15 @@
 
 namespace holdfast {
 
-/// A cycle of nodes. The state is the successor of each node, so that it can also say what a broken
-/// ring looks like.
+/// The sequential model of a ring. The state is the successor of each node, so that a broken ring
+/// has a state as well.
 ///
-/// Requests: swap (a) makes a -> b -> c -> d into a -> c -> b -> d; move (a, to) takes the node
-/// behind a and puts it behind `to` (a swap when `to` is either of them). Both are answered by the
-/// three links they found, see links(). walk is answered by the steps it takes from node 0 back to
-/// it (0: it never comes back) and the PlaceDigest of the nodes on the way.
+///   swap (a)       changes a -> b -> c -> d to a -> c -> b -> d; answers the three links found
+///                  (links())
+///   move (a, to)   takes the node behind a, and puts it behind `to` (a swap if `to` is one of the
+///                  two); answers the three links found
+///   walk           answers the steps from node 0 back to it (0: it never returns), and the
+///                  PlaceDigest of the nodes passed
 class RingModel final : public SequentialModel {
  public:
   /// Indices into WorkloadInfo::operations of `ring`.

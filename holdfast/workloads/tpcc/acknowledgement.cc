@@ -6,7 +6,8 @@
 namespace holdfast::tpcc {
 namespace {
 
-constexpr uint64_t kSkipped = 0xffff;  // no order in this district, or one too far away to be named
+// No order in this district, or one too far above the base.
+constexpr uint64_t kSkipped = 0xffff;
 constexpr int kKindShift = 56;
 
 OperationResult result(Kind kind, bool read_only, uint64_t key, uint64_t second, uint64_t third,
@@ -25,7 +26,7 @@ uint64_t pair(uint32_t high, uint32_t low) {
   return uint64_t{high} << 32 | low;
 }
 
-/// The ten 16-bit fields lie in word 1 (bits 0 to 31), word 2 and word 3.
+/// The word with the 16-bit field of district d + 1: word 1 (bits 0 to 31), word 2 or word 3.
 uint64_t& field_word(uint64_t* words, size_t d) {
   return words[d < 2 ? 1 : 2 + (d - 2) / 4];
 }

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a client is told when a transaction has committed, in four words that say enough to look for
-// it after a crash. Word 0 is 1 + the kind (bits 56 to 59) and a key of tpcc_keys.h:
+// The acknowledgement that a client gets when a transaction has committed: four words, enough to
+// find the transaction's effects after a crash. Word 0 is 1 + the kind (from bit 56 on) and a key
+// (keys.h):
 //
-//   new-order     order key      customer, line count   sum of OL_AMOUNT   screen
-//   payment       history key    amount                 customer key       screen
-//   order-status  order key*     customer, line count   sum of OL_AMOUNT   screen      * number 0:
-//   no order delivery      (w, 0, carrier)     the orders delivered, 32 bits base and ten times 16
-//   bits above it stock-level   (w, d, D_NEXT_O_ID) low items         0                  0
+//                 key in word 0          word 1                 word 2              word 3
+//   new-order     order key              customer, line count   sum of OL_AMOUNT    screen
+//   payment       history key            amount                 customer key        screen
+//   order-status  order key; number 0    customer, line count   sum of OL_AMOUNT    screen
+//                 if there is no order
+//   delivery      (w, 0, carrier)        the delivered orders' numbers: 32 bits of base, and ten
+//                                        times 16 bits above it
+//   stock-level   (w, d, D_NEXT_O_ID)    low items              0                   0
 //
-// Read-only transactions acknowledge too: what they have shown must not vanish in a crash.
+// Read-only transactions acknowledge too, because a crash must not revoke data they have shown.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +32,7 @@ OperationResult acknowledge(const OrderStatusInput& input, const OrderStatusOutp
 OperationResult acknowledge(const DeliveryInput& input, const DeliveryOutput& output);
 OperationResult acknowledge(const StockLevelInput& input, const StockLevelOutput& output);
 
-/// An acknowledgement taken apart. `valid` is false when the words cannot have come from
-/// acknowledge().
+/// A decoded acknowledgement. `valid` is false if acknowledge() cannot have produced the words.
 struct Acknowledgement {
   bool valid = false;
   Kind kind = kNewOrder;

@@ -5,7 +5,7 @@
 
 namespace holdfast::tpcc {
 
-/// Calls v(block, bytes) for the nodes of a table and, where it owns them, its rows.
+/// Calls v(block, bytes) for the nodes of a table and, if it owns them, its rows.
 template <class H, class V, class Visitor>
 void visit_table(const Table<H, V>& table, bool owns_rows, Visitor&& v) {
   table.visit_blocks(v);
@@ -16,7 +16,8 @@ void visit_table(const Table<H, V>& table, bool owns_rows, Visitor&& v) {
   }
 }
 
-/// Calls v(block, bytes) for every block of the database but the root object. Inside a transaction.
+/// Calls v(block, bytes) for every block of the database, except the root object. Call it inside a
+/// transaction.
 template <class H, class Visitor>
 void visit_blocks(const Catalog<H>& catalog, Visitor&& v) {
   const auto& database = catalog.database();

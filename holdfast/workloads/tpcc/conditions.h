@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The twelve consistency conditions of clause 3.3.2, one function each. Every district is looked at
-// in a read transaction of its own, so the database must be at rest.
+// The twelve consistency conditions of clause 3.3.2, one function each. Every district is read in a
+// transaction of its own, so the database must be at rest.
 //
-// Condition 3.3.2.11 as printed (orders - new-orders = 2100) holds for the initial population; each
-// delivery adds one to the difference and to one C_DELIVERY_CNT, so what is checked is the
-// difference minus their sum.
+// Condition 3.3.2.11 as printed (orders - new-orders = 2100) holds for the initial population only.
+// Each delivery adds one to the difference and to one C_DELIVERY_CNT. So the check subtracts the
+// sum of C_DELIVERY_CNT from the difference.
 #pragma once
 
 #include <array>
@@ -19,13 +19,13 @@
 
 namespace holdfast::tpcc {
 
-/// f(row) for all rows of a table.
+/// Calls f(row) for all rows of a table.
 template <class H, class Row, class F>
 void each_row(const Table<H, Row*>& table, F&& f) {
   table.each([&](uint64_t /*key*/, Row* row) { f(*row); });
 }
 
-/// f(line) for the lines of one order.
+/// Calls f(line) for the lines of one order.
 template <class H, class F>
 void each_line(const DistrictTables<H>& tables, uint64_t order, F&& f) {
   const uint64_t end = order_line_key(order + 1, 0);
@@ -50,7 +50,8 @@ class Conditions {
                       &Conditions::condition_3_3_2_11, &Conditions::condition_3_3_2_12};
   }
 
-  /// Whether it holds where payments leave no history rows and deliveries no dates (Detail::fur).
+  /// True if the condition holds without history rows of payments and dates of deliveries
+  /// (Detail::fur).
   static bool holds_without_details(Status (Conditions::*condition)()) {
     return condition != &Conditions::condition_3_3_2_7 &&
            condition != &Conditions::condition_3_3_2_8 &&
@@ -262,7 +263,7 @@ class Conditions {
     return "(" + std::to_string(w) + ", " + std::to_string(d) + ")";
   }
 
-  /// One read transaction for `body`, which may run several times.
+  /// Runs `body` in one read transaction, possibly several times.
   template <class F>
   void look(Findings& all, const char* name, F&& body) {
     Findings found(name);
@@ -316,7 +317,7 @@ class Conditions {
            number_of(key) - 1;
   }
 
-  /// Sums of H_AMOUNT by customer_index. A customer may have paid in any district, so all are read.
+  /// Sums of H_AMOUNT by customer_index. Reads all districts, because a customer may pay in any.
   std::vector<int64_t> paid_by_customer() {
     const auto& scale = catalog_.scale();
     std::vector<int64_t> sums(size_t{scale.warehouses} * scale.districts * scale.customers);

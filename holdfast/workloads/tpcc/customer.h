@@ -8,10 +8,10 @@
 
 namespace holdfast::tpcc {
 
-/// Of the customers with this last name, sorted by first name, the one at position n/2 rounded up
-/// (clauses 2.5.2.2 and 2.6.2.2); null when there is none. Walks the namesakes twice, a handful of
-/// neighbours in one leaf, because collecting them would need memory of unknown size inside a
-/// transaction.
+/// Returns the customer at position n/2, rounded up, among the n customers with this last name,
+/// sorted by first name (clauses 2.5.2.2 and 2.6.2.2). Null if there is none. It walks these
+/// customers twice, a few neighbours in one leaf. Collecting them would need memory of unknown size
+/// inside a transaction.
 template <class H>
 Customer<H>* middle_customer(const DistrictTables<H>& tables, const Text<16>& last) {
   const int number = last_name_number(last.view());

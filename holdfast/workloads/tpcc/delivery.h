@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Delivery (clause 2.7.4): the oldest undelivered order of every district of a warehouse, in one
-// transaction. Runs in the foreground: the standard's queue belongs to its terminals, not to the
-// database.
+// Delivery (clause 2.7.4): delivers the oldest undelivered order of every district of a warehouse,
+// in one transaction. Runs in the foreground, because the standard's queue belongs to its
+// terminals, not to the database.
 #pragma once
 
 #include <array>
@@ -13,12 +13,12 @@
 namespace holdfast::tpcc {
 
 struct DeliveryOutput {
-  /// Number of the order delivered in district d + 1; 0 where there was none and the district was
+  /// Number of the order delivered in district d + 1; 0 if none waited and the district was
   /// skipped.
   std::array<uint32_t, kMaxDistricts> orders{};
 };
 
-/// Delivers one district's oldest order and returns its number; 0 when none waits.
+/// Delivers one district's oldest order and returns its number; 0 if none waits.
 template <class H>
 uint32_t deliver_oldest(const Catalog<H>& catalog, const DeliveryInput& input, uint32_t d) {
   auto& tables = catalog.tables(input.warehouse, d);
@@ -48,7 +48,7 @@ uint32_t deliver_oldest(const Catalog<H>& catalog, const DeliveryInput& input, u
   return number_of(key);
 }
 
-/// Inside update().
+/// Runs the transaction; call it inside update().
 template <class H>
 DeliveryOutput delivery(const Catalog<H>& catalog, const DeliveryInput& input) {
   DeliveryOutput output;

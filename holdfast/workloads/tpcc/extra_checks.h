@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the standard's conditions do not see: the trees themselves, the secondary indexes, the stock
-// (no condition reads it, so a new-order torn there would pass), and who owns which block.
+// Checks beyond the standard's conditions: the trees themselves, the secondary indexes, the stock,
+// and the ownership of blocks. No condition of the standard reads the stock, so a torn new-order
+// would pass there.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +31,7 @@ class ExtraChecks {
 
   ExtraChecks(H& heap, const Catalog<H>& catalog) : heap_(heap), catalog_(catalog) {}
 
-  /// Every tree keeps its own invariants.
+  /// Checks every tree's own invariants.
   Status trees() {
     Findings all("trees");
     const auto ask = [&](const char* name, const auto& table) {
@@ -53,7 +54,7 @@ class ExtraChecks {
     return all.status();
   }
 
-  /// Rows stand under their own keys, and the secondary indexes hold exactly the rows.
+  /// Checks that rows have their own keys, and that the secondary indexes contain exactly the rows.
   Status indexes() {
     Findings all("indexes");
     catalog_.each_district([&](uint32_t w, uint32_t d) {
@@ -69,7 +70,7 @@ class ExtraChecks {
     return all.status();
   }
 
-  /// S_YTD, S_ORDER_CNT and S_REMOTE_CNT are what the order lines entered since set-up add up to.
+  /// Checks that S_YTD, S_ORDER_CNT and S_REMOTE_CNT match the order lines entered since set-up.
   Status stock() {
     const auto& scale = catalog_.scale();
     std::vector<Sold> sold(size_t{scale.warehouses} * scale.items);
@@ -99,8 +100,8 @@ class ExtraChecks {
     return all.status();
   }
 
-  /// C_PAYMENT_CNT is the number of the customer's history rows, D_NEXT_O_ID and the history
-  /// numbers have no gap.
+  /// Checks that C_PAYMENT_CNT is the number of the customer's history rows, and that D_NEXT_O_ID
+  /// and the history numbers have no gaps.
   Status counts() {
     const auto& scale = catalog_.scale();
     std::vector<uint64_t> payers;
@@ -151,7 +152,7 @@ class ExtraChecks {
     return all.status();
   }
 
-  /// No block has two owners, or two lengths that overlap.
+  /// Checks that no block has two owners, and that no blocks overlap.
   Status ownership() {
     std::vector<std::pair<uintptr_t, size_t>> blocks;
     heap_

@@ -9,13 +9,13 @@
 
 namespace holdfast::tpcc {
 
-/// Collects what one check found wrong: the first few in words, the rest counted.
+/// Collects the faults that one check has found: the first few in words, the others as a number.
 class Findings {
  public:
   explicit Findings(std::string check) : check_(std::move(check)) {}
 
   void add(const std::string& text);
-  /// For a body that runs again.
+  /// Forgets all findings; for a body that may run again.
   void clear();
   void add_all(const Findings& other);
   Status status() const;
@@ -27,7 +27,7 @@ class Findings {
   uint64_t count_ = 0;
 };
 
-/// "12 is not 13", for relation " is not ".
+/// Returns "12 is not 13" for the relation " is not ".
 std::string differ(int64_t left, const char* relation, int64_t right);
 
 }  // namespace holdfast::tpcc

@@ -12,7 +12,7 @@ uint32_t Terminal::customer_number() {
   return nurand(random_, 1023, constants_.customer, 1, settings_.scale.customers);
 }
 
-/// 60 % by last name (clauses 2.5.1.2 and 2.6.1.2).
+/// Chooses 60 % of the customers by last name (clauses 2.5.1.2 and 2.6.1.2).
 CustomerChoice Terminal::customer(uint32_t warehouse, uint32_t district) {
   CustomerChoice choice{.warehouse = warehouse, .district = district};
   if (settings_.detail == Detail::standard && draw(1, 100) <= 60) {
@@ -24,8 +24,8 @@ CustomerChoice Terminal::customer(uint32_t warehouse, uint32_t district) {
   return choice;
 }
 
-/// 5 to 15 lines, 1 % of them from another warehouse, and in 1 % of the orders a last line with an
-/// item that does not exist (clause 2.4.1).
+/// Draws 5 to 15 lines, 1 % of them from another warehouse. In 1 % of the orders, the last line has
+/// an item that does not exist (clause 2.4.1).
 NewOrderInput Terminal::new_order() {
   NewOrderInput input{.warehouse = home_,
                       .district = district(),

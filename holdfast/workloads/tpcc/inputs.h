@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the terminals type in (clauses 2.4.1 to 2.8.1) and what they show. Inputs are drawn before a
-// transaction begins: its body may run several times and must see the same ones.
+// The terminals' inputs (clauses 2.4.1 to 2.8.1) and screens. Inputs are drawn before a transaction
+// begins, because its body may run several times and must see the same inputs.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace holdfast::tpcc {
 
-/// A customer asked for by number, or, when `number` is 0, by last name.
+/// A customer asked for by number or, if `number` is 0, by last name.
 struct CustomerChoice {
   uint32_t warehouse = 0;
   uint32_t district = 0;
@@ -93,8 +93,9 @@ class Terminal {
   Random& random_;
 };
 
-/// Stands for the terminal's screen: everything a transaction reads in order to show it goes in,
-/// and the sum goes into the acknowledgement, so that no compiler removes the reading.
+/// Replaces the terminal's screen. A transaction passes to it every value it reads in order to show
+/// it. The digest becomes part of the acknowledgement, so that the compiler cannot remove the
+/// reads.
 class Screen {
  public:
   template <class T>

@@ -9,8 +9,8 @@
 //   history           w:16 d:8 h:32     (the standard gives history no key; h counts per district)
 //   stock             w:16 i:32
 //
-// Numeric order is the order of the columns from left to right, so ranges ("the lines of an order",
-// "the oldest new order") are ranges of numbers.
+// Numeric order is the order of the columns from left to right. So ranges of rows ("the lines of an
+// order", "the oldest new order") are ranges of numbers.
 #pragma once
 
 #include <cstdint>
@@ -33,14 +33,14 @@ constexpr uint64_t order_key(uint32_t w, uint32_t d, uint32_t o) {
 constexpr uint64_t history_key(uint32_t w, uint32_t d, uint32_t h) {
   return district_key(w, d) << 32 | h;
 }
-/// line 0 stands before the first line, line 15 is the last possible one.
+/// Line 0 sorts before the first line; line 15 is the last possible one.
 constexpr uint64_t order_line_key(uint64_t order, uint32_t line) {
   return order << 4 | line;
 }
 constexpr uint64_t stock_key(uint32_t w, uint32_t i) {
   return uint64_t{w} << 32 | i;
 }
-/// Secondary index of one district's orders: by customer, then by order.
+/// Key in the secondary index of one district's orders: by customer, then by order.
 constexpr uint64_t order_by_customer_key(uint32_t c, uint32_t o) {
   return uint64_t{c} << 32 | o;
 }
@@ -63,12 +63,12 @@ constexpr uint32_t line_of(uint64_t key) {
   return static_cast<uint32_t>(key) & 0xf;
 }
 
-/// "(w, d, n)" for a message; of a customer, order or history key.
+/// Returns "(w, d, n)" for a message, from a customer, order or history key.
 std::string show_key(uint64_t key);
-/// "(w, d, o, line)".
+/// Returns "(w, d, o, line)".
 std::string show_line_key(uint64_t key);
 
-/// Throws Error(corrupt): a row that every consistent database has is not there.
+/// Throws Error(corrupt) for a missing row that every consistent database has.
 [[noreturn]] void throw_missing(const char* table, uint64_t key);
 
 }  // namespace holdfast::tpcc

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The initial population (clause 4.3.3.1), in transactions of at most Scale::batch_rows rows. Every
-// batch has a generator of its own, seeded from what it loads: a body that runs again writes the
+// batch has its own generator, seeded from the rows it loads, so that a repeated body writes the
 // same rows.
 #pragma once
 
@@ -14,10 +14,11 @@
 
 namespace holdfast::tpcc {
 
-/// The date of everything loaded: a constant, so that one seed gives one population.
+/// The date of all loaded rows: a constant, so that one seed gives one population.
 inline constexpr uint64_t kLoadDate = 1;
 inline constexpr int64_t kInitialPayment = 10'00;
 
+/// Loads the population. Runs update transactions; for one thread.
 template <class H>
 class Loader {
  public:
@@ -65,7 +66,7 @@ class Loader {
     heap_.update(body).check();
   }
 
-  /// body(random, n) for n = 1 to `count`, as many in one transaction as `rows_each` allows.
+  /// Calls body(random, n) for n = 1 to `count`, as many in one transaction as `rows_each` allows.
   template <class F>
   void in_batches(Stream kind, uint64_t where, uint32_t count, uint32_t rows_each, F&& body) {
     const uint32_t step = std::max(scale_.batch_rows / rows_each, 1u);
@@ -187,7 +188,7 @@ class Loader {
     district_->history.insert(history_key(w, d, c), history);
   }
 
-  /// Customers in random order, each once (as long as there are as many orders as customers).
+  /// The customers in random order, each once (as long as there are as many orders as customers).
   std::vector<uint32_t> shuffled_customers(uint64_t district) {
     std::vector<uint32_t> customers(scale_.customers);
     std::iota(customers.begin(), customers.end(), 1u);

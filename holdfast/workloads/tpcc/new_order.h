@@ -8,18 +8,19 @@
 
 namespace holdfast::tpcc {
 
-/// Leaves the body when an item does not exist: the whole order is rolled back (clause 2.4.2.3).
+/// Thrown out of the body if an item does not exist: the whole order is rolled back (clause
+/// 2.4.2.3).
 struct UnknownItem {};
 
 struct NewOrderOutput {
-  uint64_t order;  ///< its key
+  uint64_t order;  ///< key
   uint32_t customer;
   uint32_t line_count;
   int64_t amount;  ///< sum of the lines
   uint64_t screen;
 };
 
-/// Inside update().
+/// The transaction; run it inside update().
 template <class H>
 class NewOrder {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run of TPC-C can be told: how big, which mix, which warehouse a worker is at home in.
+// Options of a TPC-C run: the scale, the mix, and the home warehouse of each worker.
 #pragma once
 
 #include <array>
@@ -15,32 +15,32 @@ namespace holdfast::tpcc {
 /// The transactions, in the order of WorkloadInfo::operations.
 enum Kind : int { kNewOrder, kPayment, kOrderStatus, kDelivery, kStockLevel, kKinds };
 
-/// The size of the population; everything the standard has by default. Recorded in the heap: an
-/// opened heap keeps the size it was set up with.
+/// The size of the population; the defaults are the standard's. The heap records it: an opened heap
+/// keeps the size of its set-up.
 struct Scale {
   uint32_t warehouses = 1;
   uint32_t districts = 10;     ///< per warehouse
   uint32_t items = 100'000;    ///< and stock rows per warehouse
   uint32_t customers = 3000;   ///< per district
   uint32_t orders = 3000;      ///< per district
-  uint32_t batch_rows = 1000;  ///< rows a set-up transaction writes at most
+  uint32_t batch_rows = 1000;  ///< most rows per set-up transaction
 
   /// Initial orders above this number are not delivered yet: the last 30 %, 900 of 3000.
   uint32_t delivered() const { return orders - orders * 3 / 10; }
-  /// Last names in use: customers up to this one have one name each (clause 4.3.3.1).
+  /// Last names in use. Customers up to this number have one name each (clause 4.3.3.1).
   uint32_t last_names() const { return customers < 1000 ? customers : 1000; }
 };
 
-/// How often each transaction is chosen.
+/// The frequency of each transaction.
 struct Mix {
   std::array<uint32_t, kKinds> weights{};
-  /// FUR's figure 1: worker 0 runs only payment, whatever the weights.
+  /// FUR's figure 1: worker 0 runs only payments, whatever the weights.
   bool first_worker_pays = false;
 
   Kind choose(int worker, Random& random) const;
 };
 
-/// A name from the list in tpcc_info.cc, or "new_order:45,payment:43,...".
+/// Parses a name from the list in options.cc, or "new_order:45,payment:43,...".
 Result<Mix> parse_mix(const std::string& text);
 
 enum class Home : uint8_t {
@@ -50,12 +50,12 @@ enum class Home : uint8_t {
 };
 Result<Home> parse_home(const std::string& text);
 
-/// Which details of the transactions are run.
+/// The details of the transactions that are run.
 enum class Detail : uint8_t {
   standard,
-  /// As in the program FUR was measured with: customers are chosen by number, a payment stores five
-  /// words (no history row, no text of customers with bad credit), a delivery leaves its lines
-  /// undated. Conditions on what is left out do not hold then.
+  /// As in the program of FUR's measurements. Customers are chosen by number. A payment stores five
+  /// words: no history row, and no text of customers with bad credit. A delivery sets no dates in
+  /// its lines. Conditions on the omitted parts do not hold then.
   fur,
 };
 Result<Detail> parse_detail(const std::string& text);
@@ -68,7 +68,7 @@ struct Settings {
   Detail detail = Detail::standard;
 };
 
-/// Throws Error(invalid_argument) for a value that makes no sense.
+/// Throws Error(invalid_argument) for a parameter that does not parse.
 Settings read_settings(const Parameters& parameters);
 
 const WorkloadInfo& info();

@@ -8,15 +8,15 @@
 namespace holdfast::tpcc {
 
 struct OrderStatusOutput {
-  uint64_t order =
-      0;  ///< key of the customer's last order; 0 when there is none (small populations)
+  /// Key of the customer's last order; 0 if there is none (small populations).
+  uint64_t order = 0;
   uint32_t customer = 0;
   uint32_t line_count = 0;
   int64_t amount = 0;
   uint64_t screen = 0;
 };
 
-/// Inside read().
+/// Runs the transaction; call it inside read().
 template <class H>
 OrderStatusOutput order_status(const Catalog<H>& catalog, const OrderStatusInput& input) {
   Screen screen;

@@ -17,8 +17,8 @@ struct PaymentOutput {
   uint64_t screen;
 };
 
-/// The C_DATA of a customer with bad credit after a payment: its particulars, then what was there,
-/// cut off at 500 characters.
+/// The new C_DATA of a customer with bad credit: the payment's particulars, then the old text, cut
+/// off at 500 characters.
 inline Text<kCustomerDataChars> bad_credit_data(uint64_t customer, const PaymentInput& payment,
                                                 const Text<kCustomerDataChars>& old) {
   Text<kCustomerDataChars> data{};
@@ -27,7 +27,7 @@ inline Text<kCustomerDataChars> bad_credit_data(uint64_t customer, const Payment
   for (const int64_t part : {int64_t{number_of(customer)}, int64_t{district_of(customer)},
                              int64_t{warehouse_of(customer)}, int64_t{payment.district},
                              int64_t{payment.warehouse}, payment.amount}) {
-    to = std::to_chars(to, end, part).ptr;  // six numbers: far from the end
+    to = std::to_chars(to, end, part).ptr;  // six numbers cannot reach the end
     *to++ = ' ';
   }
   const auto rest = old.view().substr(0, static_cast<size_t>(end - to));
@@ -35,7 +35,7 @@ inline Text<kCustomerDataChars> bad_credit_data(uint64_t customer, const Payment
   return data;
 }
 
-/// Inside update().
+/// The transaction; run it inside update().
 template <class H>
 class Payment {
  public:
@@ -43,8 +43,8 @@ class Payment {
       : catalog_(catalog), input_(input) {}
 
   PaymentOutput run() {
-    // The customer is looked up first, as in FUR's program: the counters of the warehouse and the
-    // district are what payments meet on, and are held from their update to the end.
+    // The customer is looked up first, as in FUR's program. Payments conflict on the counters of
+    // warehouse and district, which are locked from their update to the end.
     auto& customer = chosen_customer(catalog_, input_.customer);
     auto& warehouse = catalog_.warehouse(input_.warehouse);
     warehouse.ytd += input_.amount;

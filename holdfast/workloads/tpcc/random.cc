@@ -9,7 +9,7 @@ namespace {
 constexpr std::array<std::string_view, 10> kSyllables = {"BAR", "OUGHT", "ABLE",  "PRI",   "PRES",
                                                          "ESE", "ANTI",  "CALLY", "ATION", "EING"};
 constexpr std::string_view kOriginal = "ORIGINAL";
-/// In ASCII order, so that the rank of a character sorts like the character.
+/// In ASCII order, so that the characters' ranks sort as the characters do.
 constexpr std::string_view kLetters =
     "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -23,9 +23,9 @@ constexpr uint32_t rank_of(char c) {
   return c >= '0' ? static_cast<uint32_t>(c - '0') + 1 : 0;  // the end of the name sorts first
 }
 
-/// Draws `per_word` characters of `alphabet` from every random word: the leading digits of the word
-/// as a fraction in base alphabet.size(). Population writes some 50 million characters per
-/// warehouse.
+/// Draws `per_word` characters of `alphabet` from every random word. They are the leading digits of
+/// the word, read as a fraction, in base alphabet.size(). That is cheap: a population writes some
+/// 50 million characters per warehouse.
 void fill(Random& random, std::string_view alphabet, size_t per_word, char* to, size_t count) {
   __extension__ using Wide = unsigned __int128;
   while (count > 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Running TPC-C: the population and the five transactions; tpcc.h adds what judges them.
+// The running part of TPC-C: the population and the five transactions. tpcc.h adds the judge.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +14,13 @@
 
 namespace holdfast {
 
+/// The running part; see WorkloadInstance for the contract.
 template <class H>
 class TpccRunner : public WorkloadInstance {
  public:
   static constexpr const char* kRootName = "tpcc";
 
-  /// Throws Error(invalid_argument) for parameters that make no sense.
+  /// Throws Error(invalid_argument) for a parameter that does not parse.
   TpccRunner(H& heap, const Parameters& parameters)
       : heap_(heap), settings_(tpcc::read_settings(parameters)) {}
 
@@ -27,7 +28,7 @@ class TpccRunner : public WorkloadInstance {
   const WorkloadInfo& info() const override { return tpcc::info(); }
 
   Status set_up(int workers, uint64_t seed) override;
-  /// The heap keeps the scale it was set up with, whatever the parameters say now.
+  /// The heap keeps the scale of its set-up, whatever the parameters are now.
   Status attach() override;
   OperationResult operation(int worker, Random& random) override;
 
@@ -48,7 +49,7 @@ class TpccRunner : public WorkloadInstance {
   H& heap_;
   tpcc::Settings settings_;
   tpcc::Catalog<H> catalog_;
-  uint64_t ticks_ = 0;  // the date where the heap has no machine, and so no second thread
+  uint64_t ticks_ = 0;  // the date if the heap has no machine, and therefore no second thread
 };
 
 template <class H>

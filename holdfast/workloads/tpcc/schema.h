@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The nine tables of TPC-C (5.11, clause 1.3) as rows of Fields, every column present. Money is in
-// cents, rates (taxes, discounts) in 1/10000, dates are ticks of the machine's clock with 0 for
-// null.
+// The nine tables of TPC-C (5.11, clause 1.3) as rows of Fields, with all columns. Money is in
+// cents, rates (taxes, discounts) in 1/10000. Dates are ticks of the machine's clock; 0 is null.
 //
-// Columns that different transactions write stand on lines of their own, because a line is what
-// hardware transactional memory conflicts on: payment adds to W_YTD and D_YTD while new-order reads
-// the taxes and counts D_NEXT_O_ID; payment changes a customer's balance while new-order reads the
-// discount. All threads share the few rows of warehouses and districts; there the lines may have
-// 128 bytes, as POWER's have: a gap before and after keeps a column from its neighbours, and from
-// the next row's, wherever a block begins.
+// Columns that different transactions write are on different lines, because hardware transactions
+// conflict by line. Payment adds to W_YTD and D_YTD, while new-order reads the taxes and increments
+// D_NEXT_O_ID. Payment changes a customer's balance, while new-order reads the discount.
 //
-// A row is constructed with its key and the other columns are assigned right after. The
-// constructors are written out because `T()` of a class without one clears its memory with plain
-// stores, behind the engine's back.
+// All threads share the few rows of warehouses and districts. POWER has lines of 128 bytes, so in
+// these rows a gap before and after a column separates it from its neighbours, and from the next
+// row, wherever a block begins.
+//
+// A row is constructed with its key, and its other columns are assigned right after. The
+// constructors are written out, because `T()` of a class without one would clear its memory with
+// plain stores, which bypass the engine.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@
 
 namespace holdfast::tpcc {
 
-/// A string of at most N characters, filled up with zero bytes to whole words.
+/// A string of at most N characters, padded with zero bytes to whole words.
 template <size_t N>
 struct Text {
   alignas(8) char bytes[(N + 7) / 8 * 8];
@@ -53,7 +53,7 @@ struct Address {
 inline constexpr uint32_t kMaxDistricts = 10;
 inline constexpr size_t kCustomerDataChars = 500;
 
-/// What makes a line of 128 bytes end before the next column, or begin after the last one.
+/// Separates columns so that no line of 128 bytes contains parts of both.
 struct Gap {
   alignas(kLineBytes) std::byte unused[kLineBytes];
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stock-level (clause 2.8.2): how many different items of a district's last orders are low on
-// stock.
+// Stock-level (clause 2.8.2): counts the different items of a district's last orders that are low
+// on stock.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,9 @@ struct StockLevelOutput {
   uint32_t low_items;
 };
 
-/// Inside read(). `low` is working space: reserve it for all lines beforehand, so that the
-/// transaction allocates nothing; it is cleared here, because a body may run again.
+/// Runs the transaction; call it inside read(). `low` is working memory. Reserve it for all lines
+/// before, so that the transaction allocates nothing. It is cleared first, because a body may run
+/// again.
 template <class H>
 StockLevelOutput stock_level(const Catalog<H>& catalog, const StockLevelInput& input,
                              std::vector<uint32_t>& low) {

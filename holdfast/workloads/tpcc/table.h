@@ -10,8 +10,8 @@
 
 namespace holdfast::tpcc {
 
-/// A table: row pointers (or plain numbers) of type V by key. Below all of them lies one type of
-/// tree, because nine kinds of tree would be compiled nine times, for every engine.
+/// A table: maps keys to row pointers, or to plain numbers, of type V. All tables use one type of
+/// tree. Nine types of tree would be compiled nine times for every engine.
 template <class H, class V>
 class Table {
   static_assert(std::is_pointer_v<V> || std::is_same_v<V, uint64_t>);
@@ -29,7 +29,7 @@ class Table {
   /// As BPlusTree::lower_bound and last_before.
   bool lower_bound(uint64_t key, uint64_t* found, V* row) const {
     uint64_t at = 0;
-    const bool any = tree_.lower_bound(key, found, &at);  // before `at` is looked at
+    const bool any = tree_.lower_bound(key, found, &at);  // stores `at` before deliver() reads it
     return deliver(any, at, row);
   }
   bool last_before(uint64_t key, uint64_t* found, V* row) const {
@@ -38,12 +38,13 @@ class Table {
     return deliver(any, at, row);
   }
 
-  /// f(key, row) in key order from `from` on, until it returns false.
+  /// Calls f(key, row) in key order from `from` on, until it returns false.
   template <class F>
   void scan(uint64_t from, F&& f) const {
     tree_.scan(from, [&](uint64_t key, uint64_t at) { return f(key, value(at)); });
   }
-  /// f(key, row) for all rows. For checks: slower than scan, and compiled once for all tables.
+  /// Calls f(key, row) for all rows. For checks: it is slower than scan(), and compiled once for
+  /// all tables.
   template <class F>
   void each(F&& f) const {
     const auto visit = [&](uint64_t key, uint64_t at) {
@@ -63,7 +64,7 @@ class Table {
  private:
   static V value(uint64_t word) {
     if constexpr (std::is_pointer_v<V>) {
-      return reinterpret_cast<V>(word);  // NOLINT(performance-no-int-to-ptr): as it was stored
+      return reinterpret_cast<V>(word);  // NOLINT(performance-no-int-to-ptr): stored by word()
     } else {
       return word;
     }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the rows live. One B+tree per table, cut by district (stock: by warehouse):
+// The place of the rows: one B+tree per table, split by district (stock: by warehouse).
 //
 //   Database            items, warehouses, districts, and the directory of partitions
 //   WarehouseTables     stock
 //   DistrictTables      customers, orders, new-orders, order-lines, history, and two secondary
-//   indexes
+//                       indexes
 //
-// Why cut: consecutive orders of different districts would be neighbours in one leaf, and leaves
-// (with the tree's own words) are what parallel writers conflict on. Cut by district, transactions
-// in different districts share nothing but the warehouse row, which the standard makes them share.
-// Each tree begins on a line of its own.
+// Why trees are split. Otherwise orders of different districts would be neighbours in one leaf, and
+// parallel writers conflict on leaves and on the tree's own words. Split by district, transactions
+// in different districts share only the warehouse row, as the standard demands. Each tree begins on
+// a line of its own.
 //
-// The directory never changes after set-up, so a Catalog, built on attach, keeps its pointers in
-// volatile memory; rows are always found through the trees.
+// The directory never changes after set-up. So a Catalog, which attach() builds, keeps its pointers
+// in volatile memory. Rows are always found through the trees.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ template <class H>
 struct DistrictTables {
   static constexpr const char* kTypeName = "tpcc.district_tables";
 
-  DistrictTables() {}  // NOLINT(modernize-use-equals-default): see tpcc_schema.h
+  DistrictTables() {}  // NOLINT(modernize-use-equals-default): see schema.h
 
   alignas(kLineBytes) Table<H, Customer<H>*> customers;
   alignas(kLineBytes) Table<H, Customer<H>*> customers_by_name;  // name_key
@@ -42,7 +42,7 @@ struct DistrictTables {
   alignas(kLineBytes) Table<H, OrderLine<H>*> order_lines;
   alignas(kLineBytes) Table<H, History<H>*> history;
 
-  /// f(tree, owns): `owns` is true where the tree's values are rows that belong to it.
+  /// Calls f(tree, owns); `owns` is true if the tree's values are rows that belong to it.
   template <class F>
   void each_table(F&& f) const {
     f(customers, true);
@@ -59,7 +59,7 @@ template <class H>
 struct WarehouseTables {
   static constexpr const char* kTypeName = "tpcc.warehouse_tables";
 
-  WarehouseTables() {}  // NOLINT(modernize-use-equals-default): see tpcc_schema.h
+  WarehouseTables() {}  // NOLINT(modernize-use-equals-default): see schema.h
 
   alignas(kLineBytes) Table<H, Stock<H>*> stock;
   std::array<typename H::template Field<DistrictTables<H>*>, kMaxDistricts> districts;
@@ -75,7 +75,7 @@ struct Database {
 
   Database() : complete(0), scale(Scale{}), constants(NurandConstants{}) {}
 
-  Field<uint32_t> complete;  // 1 once set-up is through
+  Field<uint32_t> complete;  // 1 once set-up has finished
   Field<Scale> scale;
   Field<NurandConstants> constants;
   alignas(kLineBytes) Table<H, Item<H>*> items;
@@ -84,7 +84,7 @@ struct Database {
   alignas(kLineBytes) Table<H, WarehouseTables<H>*> partitions;
 };
 
-/// The value of `key`, or a null pointer. For tables of row pointers.
+/// The row of `key`, or null. For tables of row pointers.
 template <class H, class Row>
 Row* find_row(const Table<H, Row*>& table, uint64_t key) {
   return table.find(key).value_or(nullptr);
@@ -101,12 +101,12 @@ Row& need_row(const Table<H, Row*>& table, uint64_t key, const char* name) {
 
 /// A volatile view of an opened database: the directory and the run's constants.
 ///
-/// Thread safety: immutable once loaded. The row look-ups run inside the caller's transaction.
+/// Thread safety: immutable once made. The row look-ups run inside the caller's transaction.
 template <class H>
 class Catalog {
  public:
   Catalog() = default;
-  /// Inside a transaction, after set-up.
+  /// Call it inside a transaction, after set-up.
   explicit Catalog(Database<H>& database)
       : database_(&database), scale_(database.scale), constants_(database.constants) {
     for (uint32_t w = 1; w <= scale_.warehouses; ++w) {
@@ -141,7 +141,7 @@ class Catalog {
     return need_row<H>(tables(w).stock, stock_key(w, i), "stock");
   }
 
-  /// f(w, d) for every district.
+  /// Calls f(w, d) for every district.
   template <class F>
   void each_district(F&& f) const {
     for (uint32_t w = 1; w <= scale_.warehouses; ++w) {

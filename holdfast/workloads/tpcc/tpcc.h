@@ -4,14 +4,13 @@
 // consistency conditions of the standard. Derived from TPC-C, not a TPC result: no terminals, no
 // think times, no pricing.
 //
-// Reading order: schema.h, tables.h, load.h, the five transactions,
-// runner.h, conditions.h.
+// Reading order: schema.h, tables.h, load.h, the five transactions, runner.h, conditions.h.
 //
 // Snapshot isolation. TPC-C is serialisable under it (Fekete et al., "Making Snapshot Isolation
-// Serializable", 2005), so the transactions promote nothing: what one of them reads and another
-// writes is either written by both (D_NEXT_O_ID, balances, stock, the new-order row), or the two
-// cannot form a cycle (a delivery that finds no new-order, a stock-level). What the trees need
-// below that is promoted by the trees.
+// Serializable", 2005), so the transactions promote nothing. Let one transaction read a row that
+// another writes. Either both write it (D_NEXT_O_ID, balances, stock, the new-order row), or the
+// two cannot form a cycle (a delivery that finds no new-order, a stock-level). The trees promote
+// fields of their own where they need to.
 #pragma once
 
 #include <functional>
@@ -24,7 +23,7 @@
 
 namespace holdfast {
 
-/// The whole workload: runs, and judges.
+/// The whole workload: it runs and judges.
 template <class H>
 class Tpcc final : public TpccRunner<H> {
  public:
@@ -37,7 +36,8 @@ class Tpcc final : public TpccRunner<H> {
     return heap().read([&] { visit_blocks(visit); }).ok();
   }
 
-  /// v(block, bytes) for everything the database owns but its root object. Inside a transaction.
+  /// Calls v(block, bytes) for every block that the database owns, except its root object. Call it
+  /// inside a transaction.
   template <class Visitor>
   void visit_blocks(Visitor&& v) const {
     tpcc::visit_blocks(this->catalog(), v);
@@ -96,8 +96,8 @@ Status Tpcc<H>::check() {
   return wrong.empty() ? Status() : Status(Code::corrupt, wrong);
 }
 
-/// Compares what the database owns with what the heap has handed out. Leaks can only be told where
-/// nobody else keeps anything in the heap.
+/// Compares the blocks that the database owns with those that the heap has allocated. Leaks can be
+/// found only if the heap has no other root.
 template <class H>
 Status Tpcc<H>::check_blocks() {
   if constexpr (requires { heap().list_roots(); }) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether the database still has what an acknowledgement promised. Orders may have been delivered
-// since, and balances have moved on: only what later transactions cannot take back is looked at.
+// Checks that the database still has everything an acknowledgement promised. Orders may have been
+// delivered since, and balances may have changed. So it checks only facts that later transactions
+// cannot revoke.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@
 
 namespace holdfast::tpcc {
 
-/// Inside read().
+/// Verifies acknowledgements. Use it inside read().
 template <class H>
 class Verifier {
  public:
@@ -41,7 +42,7 @@ class Verifier {
   }
 
  private:
-  /// The order with its lines, whole, and either waiting or delivered.
+  /// Checks the order and all its lines, and that it is either waiting or delivered.
   void order(const Acknowledgement& a, const char* kind) {
     const auto& tables = catalog_.tables(warehouse_of(a.key), district_of(a.key));
     const std::string name = std::string(kind) + " acknowledged order " + show_key(a.key);
