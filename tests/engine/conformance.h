@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The conformance suite: what every engine promises, whatever its algorithm, on both machines and
-// in every persistence domain. A World hands out heaps; each question is a function template over
-// the World.
+// The conformance suite: the promises of every engine, on both machines and in every persistence
+// domain. Each question is a function template over a World, which makes heaps.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,14 +18,14 @@ namespace holdfast::conformance {
 
 // World W:
 //   using H = Heap<...>;
-//   H& heap();                         created on first use with options()
-//   CreateOptions& options();          to be changed before the first heap()
-//   void reopen();                     close, open again
-//   void run(int n, f);                f(0..n-1) on n threads of the machine
-//   int threads()                      a reasonable number for concurrent tests
-//   int rounds()                       operations per thread in them
+//   H& heap();                         creates the heap at the first call, with options()
+//   CreateOptions& options();          may be changed before the first call of heap()
+//   void reopen();                     closes the heap and opens it again
+//   void run(int n, f);                runs f(0) to f(n-1) on n threads of the machine
+//   int threads()                      the number of threads for concurrent tests
+//   int rounds()                       operations per thread in concurrent tests
 //   int skew_rounds()                  attempts to provoke write skew
-//   bool finds_skew()                  they must succeed where it is allowed
+//   bool finds_skew()                  if the engine allows skew, an attempt must succeed
 //   const Description& description();
 
 template <class H>
@@ -174,7 +173,7 @@ void exception_leaving_a_nested_body_dooms_the_outer_one(W& w) {
                      throw std::logic_error("inner");
                    }));
                  } catch (const std::logic_error&) {
-                   c->cell[2].value = 1;  // swallowed, but half of a transaction must not commit
+                   c->cell[2].value = 1;  // caught here, but half of it must not commit
                  }
                })),
                std::logic_error);
@@ -238,7 +237,7 @@ void fields_of_every_size(W& w) {
         s->four = 1.5F;
         s->eight = -2.0;
         s->hundred = pattern;
-        EXPECT_EQ(s->one.load(), 200);  // own stores are seen
+        EXPECT_EQ(s->one.load(), 200);  // the transaction sees its own stores
         EXPECT_EQ(s->hundred.load(), pattern);
         EXPECT_EQ(s->three.load(), (typename S::Three{{7, 8, 9}}));
       })
@@ -348,7 +347,7 @@ void check_that_blocks_are_reused(H& heap, Node<H>* head) {
   }
 }
 
-/// A rolled-back allocation puts the block back into its list, links and all.
+/// A rolled-back allocation returns the block to its list and restores its links.
 template <class H>
 void check_that_allocations_roll_back(H& heap, Node<H>* head) {
   for (int i = 0; i < 5; ++i) {
@@ -367,8 +366,7 @@ void check_that_allocations_roll_back(H& heap, Node<H>* head) {
   }
 }
 
-/// A rolled-back free gives the block back with its old content, even if the same transaction made
-/// use of it.
+/// A rolled-back free restores the block's content, even if the same transaction reused the block.
 template <class H>
 void check_that_frees_roll_back(H& heap, Node<H>* head) {
   heap.update([&] {
@@ -408,10 +406,10 @@ void freed_blocks_are_reused_and_nothing_leaks(W& w) {
   ASSERT_NO_FATAL_FAILURE(check_that_blocks_are_reused(heap, head));
   ASSERT_NO_FATAL_FAILURE(check_that_allocations_roll_back(heap, head));
   ASSERT_NO_FATAL_FAILURE(check_that_frees_roll_back(heap, head));
-  // A leak is reported as one.
+  // check() reports a leak.
   heap.update([&] { heap.template make<Node<H>>(); }).check();
   EXPECT_EQ(heap.check(nodes_of(head)).value().leaked_blocks, 1U);
-  // Freed as something else, or from nowhere: refused before it can do harm.
+  // Freeing a block with a wrong size fails before it changes anything.
   EXPECT_EQ(heap.update([&] { heap.deallocate(head, 4000); }).code(), Code::misuse);
 }
 

@@ -65,7 +65,8 @@ void readers_see_whole_transactions(W& w) {
 
 template <class W>
 void updates_see_whole_transactions(W& w) {
-  // Also transactions that will abort must not see halves (opacity; under snapshot isolation too).
+  // Transactions that will abort must not see half of a transaction either. That is opacity, and
+  // snapshot isolation requires it, too.
   auto& heap = w.heap();
   auto* c = cells(heap);
   w.run(w.threads(), [&](int thread) {
@@ -180,7 +181,7 @@ void parallel_allocation_is_sound(W& w) {
 
 template <class W>
 void write_skew_is_found_where_it_is_allowed_and_nowhere_else(W& w) {
-  // Both withdraw when the sum allows it. Serialised, the sum never falls below zero.
+  // Both withdraw if the sum allows it. In a serial order the sum never falls below zero.
   auto& heap = w.heap();
   auto* c = cells(heap);
   bool skewed = false;
@@ -234,7 +235,7 @@ void promotion_prevents_write_skew(W& w) {
   }
 }
 
-/// Smaller than a line, so that what lies at rest has neighbours that do not.
+/// Smaller than a line, so that a box that no transaction changes shares lines with changing ones.
 template <class H>
 struct Box {
   typename H::template Field<uint64_t> word[5];
@@ -273,7 +274,7 @@ void what_is_at_rest_takes_plain_loads(W& w) {
             auto* box = H::template make<Box<H>>();
             box->fill(place);
             shelf->place[place] = box;
-            auto* scratch = H::template make<Box<H>>();  // its block is used again and again
+            auto* scratch = H::template make<Box<H>>();  // reuses one block again and again
             scratch->fill(~place);
             H::destroy(scratch);
             if (!keep) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The question of the conformance suite that asks all at once: random transactions over registers,
-// every one of them recorded, judged by the isolation the engine states and by what is left.
+// The most general question of the conformance suite. It runs random transactions over registers
+// and records all of them. It judges them by the engine's isolation and by the content after
+// reopening.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -47,7 +48,7 @@ void histories_are_what_was_promised(W& w) {
   }
   const HeapCheck walked =
       w.heap().check([&](const BlockVisitor& visit) { registers.visit_blocks(visit); }).value();
-  EXPECT_TRUE(walked.ok()) << walked.leaked_blocks << " blocks belong to nobody";
+  EXPECT_TRUE(walked.ok()) << walked.leaked_blocks << " blocks have no owner";
 }
 
 }  // namespace holdfast::conformance

@@ -55,8 +55,8 @@ std::vector<Question<W>> all_questions() {
   };
 }
 
-/// Those that a fault in an engine's loads, stores, ranges, promote or fresh would show in. Few,
-/// because they are compiled anew whenever an engine is edited.
+/// The questions that a fault in an engine's loads, stores, ranges, promote or fresh fails. There
+/// are few, because they are compiled again whenever an engine changes.
 template <class W>
 std::vector<Question<W>> access_questions() {
   return {
@@ -67,9 +67,8 @@ std::vector<Question<W>> access_questions() {
   };
 }
 
-/// Registers questions for one World; `make` builds a fresh one per test. In names of tests, '-'
-/// becomes
-/// '_': GoogleTest's filters exclude what follows a '-'.
+/// Registers questions for one World; `make` makes a new one for each test. Names of tests have '_'
+/// in place of '-', because a filter of GoogleTest excludes the text after a '-'.
 template <class W>
 void register_questions(std::string prefix, const std::vector<Question<W>>& questions,
                         const std::function<std::unique_ptr<W>()>& make) {

@@ -8,7 +8,7 @@ void register_simulated();
 void register_simulated() {
   for (const auto& row : engine_rows<SimMachine>()) {
     const std::string engine = row.description->name;
-    if (row.description->needs_design) {  // and so a timed machine
+    if (row.description->needs_design) {  // and therefore a timed machine
       for (const char* machine : {"tiny", "gem5-hercules", "power9"}) {
         register_all<SimWorld>("sim/hw/" + std::string(machine), [engine, machine] {
           return std::make_unique<SimWorld>(engine, machine, 8, Schedule::timed);
@@ -21,7 +21,7 @@ void register_simulated() {
         return std::make_unique<SimWorld>(engine, domain, 1);
       });
     }
-    // Long lines (POWER), and a few more schedules.
+    // Long lines, like POWER's, and some more schedules.
     register_all<SimWorld>("sim/" + engine + "/line128", [engine] {
       return std::make_unique<SimWorld>(engine, Domain::pmem, 7, 128);
     });
@@ -30,7 +30,7 @@ void register_simulated() {
         return std::make_unique<SimWorld>(engine, Domain::pmem, seed);
       });
     }
-    // Computers with caches and limits of their own, with all their threads.
+    // Described computers, with their caches, limits and all their threads.
     for (const char* machine : {"power9", "sapphire-rapids"}) {
       for (const Schedule schedule : {Schedule::timed, Schedule::random}) {
         const char* name = schedule == Schedule::timed ? "timed" : "random";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sync fails: nothing more is acknowledged, nothing is retried, and reopening finds everything
-// that was.
+// After a sync fails, is nothing more acknowledged or retried? Does reopening find everything that
+// was acknowledged?
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 class FailingMedium : public testing::TestWithParam<std::string> {};
 
 TEST_P(FailingMedium, PoisonsTheHeap) {
-  // Creation itself syncs a few times; every later sync is made to fail in turn.
+  // Creation syncs a few times. Then every third sync fails, each in a run of its own.
   int failures_while_running = 0;
   for (uint64_t fail_at = 5; fail_at < 60; fail_at += 3) {
     SimWorld world(GetParam(), Domain::file, fail_at);
@@ -25,7 +25,7 @@ TEST_P(FailingMedium, PoisonsTheHeap) {
       c = cells(world.heap());
     } catch (const Error& error) {
       EXPECT_EQ(error.status().code(), Code::io_error) << where;
-      continue;  // it failed before there was a heap
+      continue;  // creation failed
     }
     int64_t acknowledged[2] = {};
     bool failed[2] = {};
@@ -45,7 +45,7 @@ TEST_P(FailingMedium, PoisonsTheHeap) {
       }
     });
     if (!failed[0] && !failed[1]) {
-      continue;  // this many syncs were not needed
+      continue;  // the run had fewer syncs
     }
     ++failures_while_running;
     EXPECT_EQ(world.heap().read([] {}).code(), Code::io_error) << where;
@@ -65,10 +65,10 @@ std::vector<std::string> names() {
   std::vector<std::string> all;
   for (const auto& row : engine_rows<SimMachine>()) {
     if (row.description->needs_design) {
-      continue;  // has no domain file: tests/unit/hardware/design_crash_test.cc
+      continue;  // does not support domain file; see tests/unit/hardware/design_crash_test.cc
     }
     if (row.description->durability == Durability::none) {
-      continue;  // syncs at creation and at close only
+      continue;  // syncs only at creation and close
     }
     all.emplace_back(row.description->name);
   }

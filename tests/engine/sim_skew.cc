@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Write skew in the structures, under the engine that allows it: without promotions a schedule is
-// found that corrupts the structure, with them none is.
+// Do the structures' promotions prevent write skew, under an engine that allows it? Without
+// promotions some schedule must corrupt the structure; with them none may.
 #include <gtest/gtest.h>
 
 #include "tests/engine/sim_world.h"
@@ -13,7 +13,8 @@ namespace {
 using H = SimWorld::H;
 constexpr int kSeeds = 150;
 
-/// The first block of a size class takes a chunk from the heap, which is a conflict of its own.
+/// Allocates a block of each size class. The first one takes a chunk from the heap, which would
+/// make the transactions of a scenario conflict.
 void warm_up_arenas(SimWorld& world) {
   world.heap();
   world.run(2, [&](int) {
@@ -25,7 +26,7 @@ void warm_up_arenas(SimWorld& world) {
   });
 }
 
-/// Number of the seed that corrupts the scenario's structure, or 0.
+/// Returns a seed that corrupts the scenario's structure, or 0.
 template <class Scenario>
 int corrupting_seed() {
   for (int seed = 1; seed <= kSeeds; ++seed) {
@@ -55,9 +56,9 @@ void expect_promotions_to_matter() {
       << "this seed corrupts the structure in spite of promotions";
 }
 
-// skew::ChainMoveBesidePut is not here: this allocator hands the erased entry's block to the insert
-// of the same transaction, so that the two conflict anyway. tests/unit/structures/scenarios_test.cc
-// shows it.
+// skew::ChainMoveBesidePut is missing. The heap's allocator gives the erased entry's block to the
+// insert of the same transaction, so the two transactions conflict in any case.
+// tests/unit/structures/scenarios_test.cc has the scenario.
 TEST(Skew, ListNeighbouringErases) {
   expect_promotions_to_matter<skew::ListNeighbouringErases>();
 }

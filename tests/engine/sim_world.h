@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The conformance suite's World on the simulated machine.
 #pragma once
 
 #include <memory>
@@ -11,7 +13,7 @@
 
 namespace holdfast::conformance {
 
-/// Heaps on the simulated machine; the engine is chosen by name.
+/// Makes heaps on the simulated machine, with an engine that is chosen by name.
 class SimWorld {
  public:
   using H = Heap<AnyEngine<SimMachine>>;
@@ -30,7 +32,7 @@ class SimWorld {
     machine_.reset();
   }
 
-  /// A described computer with this many threads, in simulated time or under a random schedule.
+  /// Simulates a described computer with `threads` threads, timed or under a random schedule.
   SimWorld(std::string engine, const std::string& machine, int threads, Schedule schedule)
       : SimWorld(std::move(engine), Domain::pmem, 1) {
     const std::string file = HOLDFAST_SOURCE_DIR "/experiments/machines/" + machine + ".toml";
@@ -38,14 +40,14 @@ class SimWorld {
     sim_.schedule = schedule;
     use_design(sim_, description().needs_design ? "tc" : "");
     sim_.threads = threads;
-    // Logs and markers are sized by threads.
+    // Logs and markers grow with the number of threads.
     options_.max_bytes = 64 << 20;
   }
 
   int threads() const { return sim_.threads; }
   int rounds() const { return threads() > 4 ? 3 : 12; }
   static int skew_rounds() { return 60; }
-  /// Where FUR cannot suspend a transaction it takes its lock, which allows no skew.
+  /// If transactions cannot be suspended, FUR takes its lock, which prevents skew.
   bool finds_skew() const {
     return sim_.schedule == Schedule::random && (!sim_.machine || sim_.machine->htm.suspend);
   }
@@ -65,7 +67,7 @@ class SimWorld {
     return *heap_;
   }
 
-  /// Closes, and opens what is certain to be on the medium: nothing acknowledged may hang on luck.
+  /// Closes the heap, and opens the earliest legal image: everything acknowledged must be in it.
   void reopen() {
     heap().close().check();
     restart(machine_->earliest_image());

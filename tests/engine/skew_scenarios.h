@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pairs of concurrent transactions that corrupt a structure under snapshot isolation unless the
-// structure promotes what it must. Each scenario is templated on the heap and on whether promotions
-// work, so that a test shows both: with them nothing breaks, without them it does.
+// Pairs of concurrent transactions that corrupt a structure under snapshot isolation, unless the
+// structure promotes the right fields. Each scenario is a template over the heap and over whether
+// promotions work. So a test shows both: with promotions nothing breaks, without them it does.
 //
 //   using S = skew::ListNeighbouringErases<H, kPromote>;
-//   auto* state = skew::prepare<S>(heap);                   // root and first contents; again for
-//   each round run both at the same time, each inside heap.update:  S::first(*state)
-//   S::second(*state) Status status = skew::judge<S>(heap, *state);           // not ok: corrupted
+//   auto* state = skew::prepare<S>(heap);            root and first contents; again for each round
+//   S::first(*state); S::second(*state);             run both at the same time, each in heap.update
+//   Status status = skew::judge<S>(heap, *state);    not ok: the structure is corrupted
 //
-// No pair conflicts by accident on an engine that finds conflicts by lines of 64 bytes: keys are
-// padded where a node would share a line with what the allocator stores when it frees a block.
+// Some engines find conflicts by lines of 64 bytes. Keys are padded, so that no pair conflicts
+// there by accident: no node shares a line with the words that the allocator stores when it frees a
+// block.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@
 
 namespace holdfast::skew {
 
-/// A key of two lines: what follows it in a node starts in a line of its own.
+/// A key of two lines. The fields behind it in a node begin in a line of their own.
 struct WideKey {
   int64_t number;
   int64_t padding[15];
@@ -36,7 +37,7 @@ struct WideKey {
   bool operator==(const WideKey& other) const { return number == other.number; }
 };
 
-/// A key with something that does not count in its order.
+/// A key with a label that its order ignores.
 struct LabelledKey {
   int64_t number;
   int64_t label;
@@ -66,7 +67,7 @@ Status judge(H& heap, const typename Scenario::Structure& s) {
   return ran.ok() ? found : ran;
 }
 
-/// The keys that must be there, in any order.
+/// Expects exactly these keys, in any order.
 template <class S, class F>
 Status expect_keys(const S& s, const std::vector<int64_t>& keys, F&& key_of) {
   for (const int64_t key : keys) {
@@ -84,7 +85,8 @@ inline int64_t same_key(int64_t key) {
   return key;
 }
 
-/// 1 2 3 4: one erases 2, which stores the link of 1, the other 3, which stores the link of 2.
+/// The list is 1 2 3 4. One transaction erases 2, which stores the link of 1. The other one erases
+/// 3, which stores the link of 2.
 template <class H, bool kPromote>
 struct ListNeighbouringErases {
   using Structure = LinkedList<H, WideKey, kPromote>;
@@ -99,7 +101,7 @@ struct ListNeighbouringErases {
   static Status judge(const Structure& s) { return expect_keys(s, {1, 4}, &WideKey::of); }
 };
 
-/// 1 2 4: one erases 2, the other inserts 3 behind it.
+/// The list is 1 2 4. One transaction erases 2, the other one inserts 3 behind it.
 template <class H, bool kPromote>
 struct ListInsertBehindErase {
   using Structure = LinkedList<H, WideKey, kPromote>;
@@ -114,7 +116,7 @@ struct ListInsertBehindErase {
   static Status judge(const Structure& s) { return expect_keys(s, {1, 3, 4}, &WideKey::of); }
 };
 
-/// The same in the only chain of a hash map.
+/// Like ListNeighbouringErases, in the only chain of a hash map.
 template <class H, bool kPromote>
 struct ChainNeighbouringErases {
   struct Structure : FixedHashMap<H, WideKey, int64_t, KeyHash<WideKey>, kPromote> {
@@ -131,7 +133,7 @@ struct ChainNeighbouringErases {
   static Status judge(const Structure& s) { return expect_keys(s, {1, 4}, &WideKey::of); }
 };
 
-/// One moves the entry of 2 to key 9, the other puts to it.
+/// One transaction moves the entry of key 2 to key 9, the other one puts to it.
 template <class H, bool kPromote>
 struct ChainMoveBesidePut {
   using Structure = typename ChainNeighbouringErases<H, kPromote>::Structure;
@@ -155,7 +157,8 @@ struct ChainMoveBesidePut {
   }
 };
 
-/// One erases the root, whose successor 3 goes in its place; the other the red child 4 of 3.
+/// One transaction erases the root; its successor 3 takes the root's place. The other one erases 4,
+/// the red child of 3.
 template <class H, bool kPromote>
 struct TreeErases {
   using Structure = RbTree<H, WideKey, int64_t, kPromote>;
@@ -170,7 +173,7 @@ struct TreeErases {
   static Status judge(const Structure& s) { return expect_keys(s, {1, 3}, &WideKey::of); }
 };
 
-/// One erases the leaf 10, the other inserts 15 below it and rebalances.
+/// One transaction erases the leaf 10, the other one inserts 15 below it and rebalances.
 template <class H, bool kPromote>
 struct TreeInsertBelowErase {
   using Structure = RbTree<H, WideKey, int64_t, kPromote>;
@@ -185,7 +188,8 @@ struct TreeInsertBelowErase {
   static Status judge(const Structure& s) { return expect_keys(s, {15, 20, 30}, &WideKey::of); }
 };
 
-/// One insert splits a full leaf and moves its upper half, the other puts to an entry that moves.
+/// One transaction inserts into a full leaf, which splits and moves its upper half. The other one
+/// puts to an entry that moves.
 template <class H, bool kPromote>
 struct LeafSplitBesidePut {
   using Structure = BPlusTree<H, int64_t, int64_t, kPromote>;
@@ -202,7 +206,7 @@ struct LeafSplitBesidePut {
   }
 };
 
-/// The same in a set, where a put stores the key.
+/// Like LeafSplitBesidePut, in a set, where a put stores the key.
 template <class H, bool kPromote>
 struct LeafSplitBesidePutToSet {
   using Structure = BPlusTree<H, LabelledKey, void, kPromote>;
@@ -225,7 +229,7 @@ struct LeafSplitBesidePutToSet {
   }
 };
 
-/// One moves an entry to another key, the other puts to it.
+/// One transaction moves an entry to another key, the other one puts to it.
 template <class H, bool kPromote>
 struct MoveBesidePut {
   using Structure = BPlusTree<H, int64_t, int64_t, kPromote>;
@@ -248,17 +252,18 @@ struct MoveBesidePut {
   }
 };
 
-/// One insert makes the table grow, which splits an empty bucket; the other inserts into that
-/// bucket what belongs to the new one.
+/// One transaction inserts and makes the table grow, which splits an empty bucket. The other one
+/// inserts a key into that bucket that belongs to the new one.
 template <class H, bool kPromote>
 struct GrowthBesideInsert {
   using Structure = HashMap<H, int64_t, int64_t, KeyHash<int64_t>, kPromote>;
   static constexpr const char* kName = "hash_map.growth_beside_insert";
-  static constexpr uint64_t kBuckets = 64;  ///< of a new map; it grows when a stripe has 5 entries
+  /// The buckets of a new map, which grows when a stripe has 5 entries.
+  static constexpr uint64_t kBuckets = 64;
   static constexpr uint64_t kStep = 8;
 
-  /// The n-th key of a stripe that stays clear of the buckets that split first, or lies in one of
-  /// them and belongs to its other half.
+  /// Returns the n-th key of a stripe. With `splits`, the key is in a bucket that splits first, and
+  /// belongs to its new half. Otherwise it is in none of these buckets.
   static int64_t key(uint64_t stripe, bool splits, int n) {
     for (int64_t candidate = 0;; ++candidate) {
       const uint64_t hash = KeyHash<int64_t>()(candidate);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes on the medium are damaged at random, in superblocks, engine area and allocator metadata, on
-// images taken in the middle of running transactions. Opening must either refuse and leave the
-// image as it was, or give exactly what the undamaged image gives; what only the walk can find must
-// be found by check().
+// Is damage on the medium found? Bytes are damaged at random, in superblocks, engine area and
+// allocator metadata, on images taken while transactions run. Opening must either fail and leave
+// the image unchanged, or give the content of the undamaged image. check() must find damage that
+// only a walk can find.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ SimOptions machine_options(uint64_t seed) {
   return o;
 }
 
-/// An image of a heap whose power failed at a random event of a small run.
+/// Returns the image of a heap after a power failure at a random event of a small run.
 SimImage crashed_image(const std::string& engine, uint64_t seed) {
   Random random(seed);
   uint64_t events = 0;
@@ -157,7 +157,8 @@ TEST_P(Damage, IsReportedOrHarmless) {
     }
     Random random(seed * 1000);
     for (int i = 0; i < 120; ++i) {
-      // A third each: superblocks, the used front of the engine area, roots and allocator metadata.
+      // One third each: superblocks, the used front of the engine area, roots and allocator
+      // metadata.
       const uint64_t begins[] = {0, superblock.area_offset(), superblock.segment_offset(0, 0)};
       const uint64_t lengths[] = {kHeaderBytes, 1024,
                                   DataHeader<AnyEngine<SimMachine>>::bytes(superblock.slots)};
@@ -191,10 +192,10 @@ std::vector<std::string> engine_names() {
   std::vector<std::string> names;
   for (const auto& row : engine_rows<SimMachine>()) {
     if (row.description->needs_design) {
-      continue;  // not on the functional machine: tests/unit/hardware/design_crash_test.cc
+      continue;  // needs a timed machine; see tests/unit/hardware/design_crash_test.cc
     }
     if (row.description->durability == Durability::none) {
-      continue;  // an image in the middle of a run is refused: tests/unit/engines/volatile_engines_test.cc
+      continue;  // refuses the image of a run; see tests/unit/engines/volatile_engines_test.cc
     }
     names.emplace_back(row.description->name);
   }

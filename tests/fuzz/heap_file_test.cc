@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files that are not what they should be: every one gets a clear error and is left alone.
+// Does opening a file that is not a valid heap give a clear error and leave the file unchanged?
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
