@@ -1,32 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an engine tells its machine about the work of a thread. Natively that is an empty inline
-// function; the simulated machine adds up the time of each phase and can draw a timeline of them.
+// Phases: the steps of a transaction, as an engine reports them to its machine. Natively a report
+// is an empty inline function. The simulated machine adds up the time of each phase and can draw a
+// timeline of them.
 #pragma once
 
 #include <cstdint>
 
 namespace holdfast {
 
-/// What a thread is at. Those of FUR and their kin carry the names of FUR's figures 3, 5, 7 and 8.
+/// The step of a transaction that a thread is in. The phases of FUR and its relatives have the
+/// names of FUR's figures 3, 5, 7 and 8.
 enum class Phase : uint8_t {
   outside,          ///< in no transaction
   execute,          ///< from the call of update or read to the end of the body
-  lock_wait,        ///< for a lock, or for the thread that will serve the request
-  isolation_wait,   ///< a writer, for transactions that may see its old data
+  lock_wait,        ///< waits for a lock, or for the thread that will serve the request
+  isolation_wait,   ///< a writer waits for transactions that may see its old data
   commit,           ///< suspend, resume and commit of a hardware transaction
-  log_flush,        ///< writing the log, and until it is durable
-  data_flush,       ///< until data changed in place is durable
-  durability_wait,  ///< for others' transactions to be durable
-  marker_flush,     ///< writing what makes the transaction durable, and until it is
-  space_wait,       ///< for room in the log
-  replay,           ///< bringing the home up to date from the logs
-  combine,          ///< flat combining: running others' requests, and answering them
-  copy,             ///< bringing the second copy up to date
-  roll_back,        ///< putting old values back
-  back_off,         ///< between two attempts
-  /// Attempts that ended in an abort, and cleaning up after them. Who aborts in software enters it
-  /// itself: then everything since the thread entered `execute` was in vain.
+  log_flush,        ///< writes the log, until it is durable
+  data_flush,       ///< waits until data changed in place are durable
+  durability_wait,  ///< waits until transactions of other threads are durable
+  marker_flush,     ///< writes the record that makes the transaction durable, until it is durable
+  space_wait,       ///< waits for room in the log
+  replay,           ///< brings the home up to date from the logs
+  combine,          ///< flat combining: runs and answers requests of other threads
+  copy,             ///< brings the second copy up to date
+  roll_back,        ///< puts old values back
+  back_off,         ///< pauses between two attempts
+  /// Attempts that ended in an abort, and the clean-up after them. caught() enters this phase. An
+  /// engine that aborts in software enters it explicitly: then all work since the thread entered
+  /// `execute` counts as wasted.
   aborted,
 };
 inline constexpr int kPhases = 16;
@@ -34,7 +37,7 @@ const char* to_string(Phase phase);
 
 enum class TransactionKind : uint8_t { none, update, read };
 
-/// In phase `phase` until the end of the block, then in the former one again.
+/// Puts the calling thread into a phase until the end of the block, then back into the former one.
 template <class M>
 class PhaseScope {
  public:
@@ -47,7 +50,8 @@ class PhaseScope {
   const Phase former_;
 };
 
-/// One update or read, from its first phase, which is execute, to the end of the block.
+/// Reports one update or read of the calling thread: it begins here, in phase `execute`, and is
+/// over at the end of the block.
 template <class M>
 class TransactionScope {
  public:
