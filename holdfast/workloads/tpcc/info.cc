@@ -15,12 +15,10 @@ const WorkloadInfo& info() {
               {"mix", "standard",
                "standard, fur-ro, fur-upd, neworder, payment, orderstatus, delivery, stocklevel, "
                "orderstatus95-payment5, payment-orderstatus (worker 0 pays, the others ask), or "
-               "weights as "
-               "new_order:45,payment:43,order_status:4,delivery:4,stock_level:4"},
+               "weights as new_order:45,payment:43,order_status:4,delivery:4,stock_level:4"},
               {"home", "uniform",
                "where worker i works: uniform (any warehouse), fixed (i mod warehouses), disjoint "
-               "(i, and nothing "
-               "remote)"},
+               "(i, and nothing remote)"},
               {"detail", "standard",
                "standard, or fur: as FUR's program has it, customers by number only, five words "
                "stored per payment, no dates of deliveries (some conditions are not checked then)"},
