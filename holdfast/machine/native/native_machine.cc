@@ -66,7 +66,8 @@ NativeMachine::NativeMachine(native::File file, size_t bytes,
 
 NativeMachine::~NativeMachine() {
   if (background_ && forked_child()) {
-    // Its thread does not exist here, and its mutex may be held for ever: left to the system.
+    // The background thread does not exist in the child, and its mutex may stay locked for ever.
+    // Destroying the object would hang, so it is leaked.
     const native::Background* left = background_.release();
     static_cast<void>(left);
   }
@@ -75,7 +76,7 @@ NativeMachine::~NativeMachine() {
 }
 
 void NativeMachine::set_background(std::function<bool()> f) {
-  background_.reset();  // stops and joins the one before, which returns the slot
+  background_.reset();  // stops and joins the former thread, which returns the slot
   if (f) {
     background_ = std::make_unique<native::Background>(
         [table = slots_] { native::take_background_slot(table); }, std::move(f), processors_);
@@ -102,14 +103,15 @@ void NativeMachine::store_nontemporal(void* to, const void* from, size_t n, Site
     }
   }
   if (pwb_delay_ != 0) [[unlikely]] {
-    ticks_.spin(pwb_delay_ * lines);  // each line is as much of a write to the medium as a pwb's
+    ticks_.spin(pwb_delay_ * lines);  // each line is a write to the medium, as after a pwb
   }
 }
 
 void NativeMachine::complete_write_backs(uint64_t delay) {
   switch (domain_) {
     case Domain::process:
-      // A killed process has performed all its stores up to some instruction.
+      // Separates earlier stores from later ones for the compiler only. That is enough: a killed
+      // process has performed exactly its stores up to some instruction.
       native::compiler_barrier();
       break;
     case Domain::file:
@@ -122,7 +124,7 @@ void NativeMachine::complete_write_backs(uint64_t delay) {
       native::persist_fence(write_back_);
       break;
   }
-  if (failed()) [[unlikely]] {  // a failure to grow, in domains that have no other
+  if (failed()) [[unlikely]] {  // in domains without fdatasync, a failure to grow
     medium_.sync().throw_failure();
   }
   if (delay != 0) [[unlikely]] {
@@ -134,7 +136,7 @@ bool NativeMachine::waited_in_vain() {
   if (failed()) {
     medium_.sync().throw_failure();
   }
-  const int slot = native::find_slot(slots_.get());  // waiting is no reason to take one
+  const int slot = native::find_slot(slots_.get());  // a wait alone takes no slot
   return slot >= 0 && htm(slot).doomed();
 }
 

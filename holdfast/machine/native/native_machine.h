@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// native/: the machine that is this computer. One folder per concept: memory/, medium/, htm/,
+// threads/, support/.
 #pragma once
 
 #include <functional>
@@ -25,13 +28,13 @@
 
 namespace holdfast {
 
-/// This computer: memory operations compile to plain instructions, the medium is a file, hardware
-/// transactional memory is `soft` (soft_htm.h) or, where asked for, hardware (hardware_htm.h). What
-/// each operation means is said in machine.h; what each persistence domain survives, in
-/// docs/reference/native-machine.md.
+/// The native machine. Memory operations compile to plain instructions, and the medium is a file.
+/// Hardware transactional memory is `soft` (htm/soft_htm.h), or on request the processor's own
+/// (htm/hardware_htm.h). machine.h has the contract of each operation;
+/// docs/reference/native-machine.md says what each persistence domain survives.
 ///
-/// Thread safety: everything but set_background may be called by any thread. Several machines can
-/// be open at once. In a forked child nothing but forked_child() and the destructor may be called.
+/// Thread safety: any thread may call everything but set_background. Several machines can be open
+/// at once. In a forked child only forked_child() and the destructor may be called.
 class NativeMachine {
  public:
   template <class T>
@@ -40,14 +43,16 @@ class NativeMachine {
   using Medium = NativeMedium;
   static constexpr bool kDirectLoads = true;
 
-  /// Opens or creates the file. The message of a failure names the file and says what to do.
+  /// Opens or creates the file. A file that another process has open is Code::busy. Each message
+  /// names the file and says what to do.
   static Result<std::unique_ptr<NativeMachine>> open(const std::string& path,
                                                      const NativeOptions& options);
   ~NativeMachine();
   NativeMachine(const NativeMachine&) = delete;
   NativeMachine& operator=(const NativeMachine&) = delete;
 
-  // Memory. Relaxed: for private or already protected memory, nothing else is ordered by it.
+  // ---- MemoryOps
+  // Relaxed accesses are for private or otherwise protected memory. They order nothing else.
   template <Word T>
   static T load(const T* p) {
     return native::load_word(p);
@@ -65,12 +70,14 @@ class NativeMachine {
     native::store_word<__ATOMIC_RELEASE>(p, value);
   }
   static void copy(void* to, const void* from, size_t n) { native::copy_words(to, from, n); }
+  void* allocate(size_t bytes, size_t alignment) { return arena_.allocate(bytes, alignment); }
+  static size_t line_bytes() { return native::kNativeLineBytes; }
+
+  // ---- Threads
   static void* context() { return native::thread_state.context; }
   static void set_context(void* context) { native::thread_state.context = context; }
   static Phase phase(Phase next) { return next; }
   static void transaction(TransactionKind /*kind*/) {}
-
-  // Threads.
   int self() {
     if (native::thread_state.table == slots_.get()) [[likely]] {
       return native::thread_state.slot;
@@ -86,12 +93,14 @@ class NativeMachine {
   T wait_while(const Atomic<T>& a, std::type_identity_t<T> old) {
     native::Backoff backoff;
     for (;;) {
-      // Acquire: what was stored before the awaited value is visible to who waited.
+      // Acquire, with the storing thread's release: stores before the awaited one are visible when
+      // the wait ends.
       const T value = a.load(std::memory_order_acquire);
       if (value != old) {
         return value;
       }
-      // A PAUSE or a system call would abort it: its owner looks again, and again.
+      // A PAUSE or a system call would abort the hardware transaction. So the call returns at once,
+      // and the caller loops.
       if (in_hardware_ && native::hardware::active()) [[unlikely]] {
         return old;
       }
@@ -106,10 +115,7 @@ class NativeMachine {
   double ns_per_tick() const { return ticks_.ns_per_tick(); }
   static uint64_t entropy();
 
-  void* allocate(size_t bytes, size_t alignment) { return arena_.allocate(bytes, alignment); }
-  static size_t line_bytes() { return native::kNativeLineBytes; }
-
-  // Persistence.
+  // ---- Persistence
   void pwb(const void* p, Site /*site*/) {
     count(mine().pwb);
     native::write_back_line(write_back_, p);
@@ -124,7 +130,8 @@ class NativeMachine {
       pwb(reinterpret_cast<const void*>(line), site);
     }
   }
-  /// Around the caches in domain pmem only; elsewhere a copy (docs/reference/native-machine.md says why).
+  /// Bypasses the caches in domain pmem only; elsewhere it is a copy
+  /// (docs/reference/native-machine.md says why).
   void store_nontemporal(void* to, const void* from, size_t n, Site site);
   void pfence(Site /*site*/) {
     count(mine().pfence);
@@ -138,8 +145,8 @@ class NativeMachine {
     count(mine().fence);
     native::full_fence();
   }
-  /// A compiler barrier where heavy_fence can interrupt the other processors (membarrier), else
-  /// full.
+  /// Only a compiler barrier if heavy_fence can interrupt the other processors (membarrier), else a
+  /// full fence.
   void light_fence() const {
     if (asymmetric_) [[likely]] {
       asm volatile("" ::: "memory");
@@ -156,11 +163,14 @@ class NativeMachine {
   bool failed() const { return medium_.sync().failed(); }
   Status failure() const { return medium_.sync().failure(); }
 
-  // Hardware transactional memory.
+  // ---- HtmThread, Medium
   HtmThread& htm(int slot) { return *threads_[static_cast<size_t>(slot)]; }
   HtmCapabilities htm_capabilities() const { return htm_capabilities_; }
 
   Medium& medium() { return medium_; }
+
+  /// True in a child forked from the process that opened the machine. The heap's mappings do not
+  /// exist there.
   bool forked_child() const { return fork_guard_.forked_child(); }
 
  private:
@@ -175,21 +185,25 @@ class NativeMachine {
   NativeMachine(native::File file, size_t bytes, const native::Persistence& persistence,
                 const HtmCapabilities& htm, const NativeOptions& options);
 
-  /// Threads without a slot (-1) share the first element; theirs may miss a few.
+  /// The calling thread's counters. Threads without a slot (-1) share the first element, which may
+  /// miss some of their operations.
   Counters& mine() { return counters_[static_cast<size_t>(self()) + 1]; }
-  // Relaxed, and not one atomic step: each is written by one thread, and read to be summed.
+  // Relaxed, and not one atomic step: only one thread writes each counter, and a reader that sums
+  // them up may miss the latest steps.
   static void count(uint64_t& counter) {
     native::store_word(&counter, native::load_word(&counter) + 1);
   }
   void complete_write_backs(uint64_t delay);
+  /// A waiting thread's slow check. True if its transaction is doomed; throws MediumFailure once the
+  /// medium has failed.
   bool waited_in_vain();
 
-  // What the hot paths read.
+  // First the members that hot paths read.
   std::shared_ptr<native::SlotTable> slots_;
   native::WriteBack write_back_;
   Domain domain_;
   bool read_only_;
-  bool in_hardware_;  // transactions
+  bool in_hardware_;  // the backend is `rtm` or `power`
   const bool asymmetric_ = native::can_fence_all_threads();
   uint64_t pwb_delay_ = 0;  // in ticks
   uint64_t pfence_delay_ = 0;
