@@ -7,8 +7,8 @@
 // conflict by line. Payment adds to W_YTD and D_YTD, while new-order reads the taxes and increments
 // D_NEXT_O_ID. Payment changes a customer's balance, while new-order reads the discount.
 //
-// All threads share the few rows of warehouses and districts. In these rows, gaps before and after a
-// column separate it from its neighbours and from the next row, wherever a block begins. A gap is
+// All threads share the few rows of warehouses and districts. In these rows, gaps before and after
+// a column separate it from its neighbours and from the next row, wherever a block begins. A gap is
 // wide enough for POWER, whose lines have 128 bytes.
 //
 // A row is constructed with its key, and its other columns are assigned right after. The
