@@ -194,8 +194,8 @@ class NativeMachine {
     native::store_word(&counter, native::load_word(&counter) + 1);
   }
   void complete_write_backs(uint64_t delay);
-  /// A waiting thread's slow check. True if its transaction is doomed; throws MediumFailure once the
-  /// medium has failed.
+  /// The slow check of a waiting thread: true if its transaction is doomed. Throws MediumFailure
+  /// once the medium has failed.
   bool waited_in_vain();
 
   // First the members that hot paths read.
