@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A process dies in the middle of a transaction. Who opens the heap next finds the transactions
-// that were committed, whole, and nothing of the one that was not.
+// A process dies in the middle of a transaction. The next program that opens the heap finds every
+// committed transaction whole, and nothing of the unfinished one.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HoldfastDB, as a LevelDB program would use it, and what LevelDB does not have: a transaction over
+// HoldfastDB, used like LevelDB, and one thing that LevelDB does not have: a transaction over
 // several keys.
 #include "holdfast/db/db.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A structure of one's own: a linked list of entries with a running total. An entry that would make
-// the total negative throws, and the exception takes the whole transaction back.
+// the total negative throws, and the exception rolls the whole transaction back.
 #include <cstdio>
 #include <stdexcept>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Several threads move money between accounts while another keeps adding them up: every sum it sees
-// is the same. Any thread may call update and read.
+// Several threads move money between accounts while another one adds them up: it always sees the
+// same sum. Any thread may call update and read.
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -41,7 +41,7 @@ struct Bank {
   }
 };
 
-/// Returns how many wrong sums were seen.
+/// Adds up the accounts until no worker runs. Returns the number of wrong sums.
 int audit_while(Heap& heap, const Bank& bank, const std::atomic<int>& running) {
   int wrong = 0;
   while (running.load() > 0) {

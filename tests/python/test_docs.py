@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from style_rules import EXEMPT, tracked_files
 
 REPOSITORY = Path(__file__).resolve().parents[2]
