@@ -13,6 +13,7 @@ Status Crafty<M>::format() {
   for (int slot = 0; slot < area_.logs; ++slot) {
     write_mark(slot, 0, Site{"crafty.format"});
   }
+  // The initial state is durable before the first transaction.
   machine_.psync(Site{"crafty.format.sync"});
   return {};
 }
@@ -116,6 +117,7 @@ Status Crafty<M>::close() {
   }
   M::store(&numbers_->last, last + 1);
   write_mark(0, last + 1, Site{"crafty.close"});
+  // Separates the mark from the return.
   machine_.psync(Site{"crafty.close.sync"});
   return {};
 }

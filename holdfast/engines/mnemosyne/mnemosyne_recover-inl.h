@@ -12,6 +12,7 @@ Status Mnemosyne<M>::format() {
   M::copy(regions_.area, words, sizeof(words));
   machine.pwb(regions_.area, Site{"mnemosyne.format"});
   with_log([](auto& log) { log.format(); });
+  // The initial state is durable before the first transaction.
   machine.psync(Site{"mnemosyne.format.sync"});
   return {};
 }

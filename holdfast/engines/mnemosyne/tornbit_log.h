@@ -98,6 +98,7 @@ class TornbitLog {
   /// Makes all heads durable. No transaction runs any more.
   void finish() {
     before_truncation();
+    // Separates the heads from the return.
     machine_.psync(Site{"mnemosyne.close.sync"});
     for (int slot = 0; slot < area_.logs; ++slot) {
       owners_[slot].unfenced.store(0, std::memory_order_relaxed);  // no other thread runs
@@ -128,6 +129,7 @@ class TornbitLog {
     for (const CommittedBlock& one : found) {
       M::store(head(one.slot), encode_tail(owners_[one.slot].position / kLineWords));
       machine_.pwb(head(one.slot), Site{"mnemosyne.recover.truncate"});
+      // Separates this truncation from the next one.
       machine_.pfence(Site{"mnemosyne.recover.truncate.fence"});
     }
     clean();

@@ -10,6 +10,7 @@ Status Pisces<M>::format() {
   area_.header(words);
   M::copy(regions_.area, words, sizeof(words));
   machine_.pwb(regions_.area, Site{"pisces.format"});
+  // The initial state is durable before the first transaction.
   machine_.psync(Site{"pisces.format.sync"});
   return {};
 }

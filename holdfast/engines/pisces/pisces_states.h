@@ -33,7 +33,7 @@ class PiscesStates {
         activity_(make_array<Activity>(machine, static_cast<size_t>(slots))),
         owners_(make_array<Owner>(machine, static_cast<size_t>(slots))) {
     for (int s = 0; s < slots; ++s) {
-      owners_[s].version.store(kRunning, std::memory_order_relaxed);
+      owners_[s].version.store(kRunning, std::memory_order_relaxed);  // no other thread runs yet
     }
   }
 

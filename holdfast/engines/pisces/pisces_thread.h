@@ -181,6 +181,8 @@ class alignas(2 * kLineBytes) PiscesThread : public SoftwareContext {
 
   /// Copies the committed version of a stripe that another thread owns. Returns false if there is
   /// none. The copied bytes are valid only if the lock word is unchanged afterwards.
+  ///
+  /// Acquire, all loads of copies: the caller's second load of the lock word stays behind them.
   bool copy_version(void* to, const void* from, size_t n, int owner, uint64_t seen) {
     const StripeCopies<M>& copies = states_.copies(owner);
     const Lock& lock = lock_of(offset_of(from));

@@ -29,6 +29,7 @@ class VolatileHome {
 
   Status format() {
     set_state(kNew);
+    // The initial state is durable before the first transaction.
     machine_.psync(Site{"volatile.format.sync"});
     created_ = true;
     return {};
@@ -60,6 +61,7 @@ class VolatileHome {
   /// comparison of the whole heap.
   Status save() {
     set_state(kSaving);
+    // Separates `saving` from the first store to the home.
     machine_.pfence(Site{"volatile.saving.fence"});
     const size_t line = machine_.line_bytes();
     for (size_t at = 0; at < regions_.bytes; at += line) {
@@ -68,8 +70,10 @@ class VolatileHome {
         machine_.pwb(regions_.home + at, Site{"volatile.home"});
       }
     }
+    // Separates the home from `clean`: the home is durable before the word says so.
     machine_.pfence(Site{"volatile.home.fence"});
     set_state(kClean);
+    // Separates `clean` from the return.
     machine_.psync(Site{"volatile.clean.sync"});
     return {};
   }

@@ -162,6 +162,8 @@ class LinkedLog {
   void write_header(const LinkedRecord& record, Site site) {
     uint64_t words[3];
     record.header(area_.epoch, words);
+    // Release: the stores to the line stay in this order, the time last. Until all three are there,
+    // the hash does not match.
     for (uint64_t i = 3; i-- > 0;) {
       M::store_release(area_.word(thread_, head_ + i * 8), words[i]);
     }

@@ -174,6 +174,7 @@ Status NumberedLog<M>::format() {
   machine_.pwb(regions_.area, Site{"fur.format"});
   replayer_.format();
   markers_.format(Site{"fur.format"});
+  // The initial state is durable before the first transaction.
   machine_.psync(Site{"fur.format.sync"});
   return {};
 }

@@ -15,6 +15,7 @@ Status RecordTable<M>::format() {
     M::store(mark(i), encode_tail(0));
     machine_.pwb(mark(i), Site{"records.format"});
   }
+  // The initial state is durable before the first transaction.
   machine_.psync(Site{"records.format.sync"});
   return {};
 }
@@ -54,8 +55,10 @@ uint64_t RecordTable<M>::empty(uint64_t upto) {
 /// Stores base and makes it durable.
 template <class M>
 void RecordTable<M>::persist_base(uint64_t upto, Site site, Site fence) {
+  // Release: the store stays behind the stores to the home.
   M::store_release(base(), encode_tail(upto));
   machine_.pwb(base(), site);
+  // Separates base from the reuse of records.
   machine_.pfence(fence);
 }
 

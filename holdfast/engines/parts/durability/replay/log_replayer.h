@@ -74,6 +74,7 @@ class LogReplayer {
 
   /// One round of the background thread. Returns false if there was nothing to do.
   bool background() {
+    // Relaxed, both: `wanted` is only a hint.
     if (shared_->wanted.load(std::memory_order_relaxed) == 0 || !try_lock()) {
       return false;
     }
@@ -261,6 +262,7 @@ template <class M>
 void LogReplayer<M>::persist_tail(uint64_t tail, Site site, Site fence) {
   M::store(tail_word_, encode_tail(tail));
   machine_.pwb(tail_word_, site);
+  // Separates the tail from the reuse of the space up to it.
   machine_.pfence(fence);
   // Release: pairs with tail(). Threads may store to slots up to it from now on.
   shared_->tail.store(tail, std::memory_order_release);

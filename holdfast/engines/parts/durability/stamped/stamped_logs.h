@@ -112,7 +112,7 @@ class StampedLogs {
     owners_[slot].since.store(0, std::memory_order_release);
   }
 
-  /// Takes the announcement back: there is no block.
+  /// Takes the announcement back: there is no block. Release: as in complete().
   void retract(int slot) { owners_[slot].since.store(0, std::memory_order_release); }
 
   /// Waits until every other transaction up to `time` is complete. The caller has seen `time` from

@@ -15,6 +15,7 @@ Status StampedLogs<M>::format() {
     M::store(&tail(s)[1], encode_tail(0));
     machine_.pwb(tail(s), Site{"logs.format"});
   }
+  // The initial state is durable before the first transaction.
   machine_.psync(Site{"logs.format.sync"});
   return {};
 }
