@@ -11,7 +11,8 @@ namespace {
 
 constexpr HtmBackend kHardware = native::hardware::kBackend;
 
-/// Over the processor's own transactions, even where none of them commits.
+/// Makes a World that uses the processor's hardware transactions, even if none of them commits
+/// here.
 template <class World>
 std::unique_ptr<World> in_hardware(const std::string& engine) {
   static const RtmStandIn stand_in;

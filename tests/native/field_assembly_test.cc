@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A Field load of an engine that needs no load interposition is one mov, as on plain memory. Read
-// from the disassembly of this very program, so it needs objdump (binutils, which g++ brings
-// along).
+// Is a Field load of an engine without load interposition one mov, as on plain memory? The test
+// reads this program's disassembly, so it needs objdump (from binutils, which g++ depends on).
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -16,7 +15,7 @@
 #include "holdfast/heap/field.h"
 #include "holdfast/machine/native/native_machine.h"
 
-// Sanitizers instrument every load; the question makes sense for plain builds on x86 only.
+// Sanitizers instrument every load, so the test runs only in plain builds on x86.
 #if defined(__x86_64__) && !HOLDFAST_ADDRESS_SANITIZER && !HOLDFAST_THREAD_SANITIZER && \
     defined(__OPTIMIZE__)
 
@@ -31,7 +30,7 @@ __attribute__((noinline)) uint64_t holdfast_probe_field_load(const ProbeField& f
 namespace holdfast {
 namespace {
 
-/// Mnemonics and operands of a function of this program.
+/// Returns the mnemonics and operands of a function of this program.
 std::vector<std::string> disassemble(const std::string& function) {
   const std::string command = "objdump --no-show-raw-insn --disassemble=" + function + " /proc/" +
                               std::to_string(::getpid()) + "/exe";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Does the native machine open, lock, grow and map its file as it says, and explain what fails?
+// Does the native machine open, lock, grow and map its file as documented, and explain failures?
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -71,7 +71,7 @@ TEST(NativeFile, NoPermission) {
   ASSERT_EQ(chmod(file.path().c_str(), 0), 0);
   const pid_t child = fork();
   if (child == 0) {
-    // The superuser may open everything, so be somebody else.
+    // The superuser may open every file, so the child becomes another user.
     if (geteuid() == 0 && setuid(65534) != 0) {
       _exit(1);
     }
@@ -114,13 +114,13 @@ TEST(NativeFile, NamesTheProcessThatHoldsTheLock) {
   expect_failure(file.path(), {}, Code::busy, "process " + std::to_string(child));
   expect_failure(file.path(), {.read_only = true}, Code::busy, "process " + std::to_string(child));
   const auto looking = native::open_file(file.path(), native::Access::look);
-  ASSERT_TRUE(looking.ok());  // looking is allowed
+  ASSERT_TRUE(looking.ok());  // Access::look takes no lock
   EXPECT_TRUE(looking.value().has_writer().value());
   ::close(finish[1]);
   int status = 0;
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
-  EXPECT_NE(open(file.path()), nullptr);  // the lock went with the process
+  EXPECT_NE(open(file.path()), nullptr);  // the lock ended with the process
   ::close(ready[0]);
   ::close(ready[1]);
 }
@@ -132,7 +132,7 @@ TEST(NativeFile, ReadersKeepWritersOutButNotEachOther) {
   auto second = open(file.path(), {.read_only = true});
   expect_failure(file.path(), {}, Code::busy, "in use by this process");
   const auto looking = native::open_file(file.path(), native::Access::look);
-  EXPECT_FALSE(looking.value().has_writer().value()) << "nobody can change the file";
+  EXPECT_FALSE(looking.value().has_writer().value()) << "both have opened it read-only";
   first.reset();
   expect_failure(file.path(), {}, Code::busy, "in use by");
   second.reset();
@@ -191,7 +191,7 @@ TEST(NativeFile, ReadOnlyChangesNothing) {
   auto p = reader->medium().map(0, kPageBytes, nullptr, MapMode::shared);
   ASSERT_TRUE(p.ok());
   NativeMachine::store(reinterpret_cast<uint64_t*>(*p), uint64_t{1});
-  reader->psync(Site{});  // writes nothing
+  reader->psync(Site{});  // must not write the store to the file
   reader->medium().unmap(*p, kPageBytes);
   reader.reset();
   writer = open(file.path());
@@ -236,12 +236,12 @@ TEST(NativeFile, MapsAtTheExactAddressOrNotAtAll) {
     ASSERT_TRUE(p.ok()) << p.status().to_string();
     EXPECT_EQ(*p, base + page * kPageBytes);
   }
-  // Beyond the reservation the neighbour is not overwritten.
+  // Mapping outside of the reservation must not replace another mapping.
   auto taken = medium.map(0, kPageBytes, nullptr, MapMode::shared);
   ASSERT_TRUE(taken.ok());
   EXPECT_EQ(medium.map(0, kPageBytes, *taken, MapMode::shared).status().code(), Code::busy);
   medium.unmap(*taken, kPageBytes);
-  medium.unmap(base + kPageBytes, kPageBytes);  // reserved again, so it can be placed anew
+  medium.unmap(base + kPageBytes, kPageBytes);  // reserves the page again for another mapping
   EXPECT_TRUE(medium.map(0, kPageBytes, base + kPageBytes, MapMode::shared).ok());
   medium.unmap(base, kMiB);
   auto again = medium.reserve(kMiB, base);
@@ -269,7 +269,7 @@ TEST(NativeFile, BaseCandidatesAreDistinctAndEnd) {
     const auto at = reinterpret_cast<uintptr_t>(machine->medium().base_candidate(k));
     EXPECT_TRUE(seen.insert(at).second);
     EXPECT_EQ(at % kStep, 0U);
-    // Each has room for a heap before what lies above it.
+    // Each candidate has room for a heap below the next region in use.
     const bool high = at >= 0x5500'0000'0000 && at + kStep <= 0x5555'0000'0000;
     const bool low = at >= 0x20'0000'0000 && at + kStep <= 0x80'0000'0000;
     const bool above = at >= 0x5660'0000'0000 && at + kStep <= 0x5680'0000'0000;
@@ -288,7 +288,7 @@ TEST(NativeFile, GrowsByRealBlocks) {
   const NativeTestFile file;
   const auto machine = create(file.path());
   ASSERT_TRUE(machine->medium().grow(kMiB).ok());
-  ASSERT_TRUE(machine->medium().grow(kPageBytes).ok());  // no way back
+  ASSERT_TRUE(machine->medium().grow(kPageBytes).ok());  // does not shrink the file
   EXPECT_EQ(machine->medium().bytes(), kMiB);
   struct stat info{};
   ASSERT_EQ(stat(file.path().c_str(), &info), 0);
@@ -296,7 +296,7 @@ TEST(NativeFile, GrowsByRealBlocks) {
   EXPECT_GE(info.st_blocks * 512, static_cast<off_t>(kMiB));
 }
 
-// A limit on the size of files stands in for a full disk, in a process of its own.
+// A limit on the size of files imitates a full disk. It applies to a child process only.
 TEST(NativeFile, AGrowthThatFailsLeavesTheFileAsItWas) {
   const NativeTestFile file;
   create(file.path());
@@ -316,7 +316,7 @@ TEST(NativeFile, AGrowthThatFailsLeavesTheFileAsItWas) {
     if ((*machine)->medium().bytes() != kMiB || (*machine)->failed()) {
       _exit(3);
     }
-    _exit((*machine)->medium().grow(2 * kMiB).ok() ? 0 : 4);  // what fits still works
+    _exit((*machine)->medium().grow(2 * kMiB).ok() ? 0 : 4);  // a growth that fits succeeds
   }
   int status = 0;
   waitpid(child, &status, 0);
@@ -326,7 +326,7 @@ TEST(NativeFile, AGrowthThatFailsLeavesTheFileAsItWas) {
   EXPECT_EQ(info.st_size, static_cast<off_t>(2 * kMiB));
 }
 
-/// QEMU runs programs without the system's promises about what a forked child inherits.
+/// Returns whether the system wipes such pages at fork. QEMU does not.
 bool wipes_pages_at_fork() {
   void* const page =
       mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -359,7 +359,7 @@ TEST(NativeFile, AForkedChildKnowsItAndHasNoMappings) {
     if (!machine->forked_child()) {
       _exit(1);
     }
-    machine.reset();  // must return although its background thread is not there
+    machine.reset();  // must return although the child has no background thread
     _exit(0);
   }
   int status = 0;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // Does FUR keep its contract on this computer, with real threads and software transactions?
 #include "holdfast/engines/fur/fur.h"
 

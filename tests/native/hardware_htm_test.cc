@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Are hardware transactions offered where they commit, and nowhere else? What they do when they
-// commit can be seen only there; that all engines get on when none does, everywhere (also:
-// conformance_test.cc, "hardware").
+// Are hardware transactions offered exactly on the computers on which they commit?
+//
+// Their behaviour after a commit can be tested only on such computers. On all computers the test
+// checks that engines make progress if none commits, as conformance_test.cc ("hardware") does.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -36,7 +37,7 @@ TEST(HardwareStatus, EaxBehindAnRtmAbort) {
        {Row{0x02000001, AbortCause::explicit_abort},
         Row{0x02000003, AbortCause::explicit_abort},  // "may succeed on a retry"
         Row{0x04000001, AbortCause::other},           // cancel()
-        Row{0xff000001, AbortCause::other},           // somebody else's XABORT
+        Row{0xff000001, AbortCause::other},           // XABORT of other code
         Row{0x00000006, AbortCause::conflict}, Row{0x00000004, AbortCause::conflict},
         Row{0x0000000c, AbortCause::conflict}, Row{0x00000008, AbortCause::capacity},
         Row{0x0000000a, AbortCause::capacity}, Row{0x00000010, AbortCause::other},  // a debug trap
@@ -126,7 +127,7 @@ TEST(HtmSupport, WhatIsNotHereIsRefusedWithAReasonAndAWayOut) {
     options.create = true;
     options.domain = Domain::process;
     options.htm_backend = backend;
-    options.htm_unproven = backend != kHere;  // forcing another processor's is refused too
+    options.htm_unproven = backend != kHere;  // a foreign backend is refused even if forced
     const auto machine = NativeMachine::open(file.path(), options);
     ASSERT_EQ(machine.status().code(), Code::unsupported);
     for (const std::string& part : {std::string(to_string(backend)), support.reason,
@@ -181,7 +182,7 @@ TEST_F(Forced, ATransactionCommitsOrArrivesAgainWithACause) {
     }
     EXPECT_FALSE(htm.open());
     EXPECT_FALSE(htm.doomed());
-    htm.cancel();  // nothing is open: nothing happens
+    htm.cancel();  // does nothing without an open transaction
   }
   EXPECT_EQ(words[3], static_cast<uint64_t>(committed));
   EXPECT_EQ(committed != 0, commits());
@@ -221,7 +222,7 @@ TEST_F(Forced, LoadsAndStoresFromOutsideArePlain) {
   EXPECT_EQ(copy[4], 5u);
 }
 
-/// Where no transaction is open, suspending is nothing; what is left is the change of stacks.
+/// Without an open transaction, run_suspended only changes the stack.
 struct Counter {
   uint64_t sum = 0;
   std::vector<uint64_t> stacks;
@@ -264,10 +265,10 @@ struct Root {
   H::Field<uint64_t> value{0};
 };
 
-/// The engine gets on without a single commit in hardware, and says what happened.
+/// Engines make progress without a commit in hardware, and count the aborts.
 TEST_F(Forced, EnginesCountTheirAbortsAndTakeTheLock) {
   options_.create = false;
-  // Those that this kind of hardware serves.
+  // The engines that can use this kind of hardware.
   const std::vector<const char*> engines =
       kHere == HtmBackend::rtm ? std::vector<const char*>{"htm", "spht", "fur-tsx"}
                                : std::vector<const char*>{"htm", "spht", "fur-opa", "si-htm"};

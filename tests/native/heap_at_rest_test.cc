@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is read from a heap at rest is what its transactions left, whatever the engine.
+// Does HeapAtRest show the content that the transactions have left, with every engine?
 #include "holdfast/heap/heap_at_rest.h"
 
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ TEST_P(HeapAtRestTest, ShowsWhatTransactionsLeft) {
   HeapAtRest at_rest(world_.heap());
   work(3, 0);
   EXPECT_EQ(entries(at_rest), entries(world_.heap()));
-  work(2, 11);  // it is a view, not a copy
+  work(2, 11);  // HeapAtRest is a view, not a copy
   EXPECT_EQ(entries(at_rest), entries(world_.heap()));
   EXPECT_GT(entries(at_rest).size(), 10U);
   EXPECT_EQ(entries(at_rest).back().second, 750U);

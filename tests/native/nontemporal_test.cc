@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Do non-temporal stores of the native machine bring exactly the bytes asked for, in every domain,
-// and are they ordered by a fence?
+// Do the native machine's non-temporal stores write exactly the given bytes, in every domain? Does
+// a fence order them?
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -63,10 +63,10 @@ TEST_P(NativeNontemporal, CountsTheLines) {
     m.machine->store_nontemporal(m.words + at, source.data(), n * sizeof(uint64_t), Site{"test"});
   };
   constexpr size_t kLineWords = native::kNativeLineBytes / sizeof(uint64_t);
-  store(0, kLineWords);      // one
-  store(kLineWords - 1, 2);  // two
-  store(1, 2 * kLineWords);  // three
-  store(3, 0);               // none
+  store(0, kLineWords);      // one line
+  store(kLineWords - 1, 2);  // two lines
+  store(1, 2 * kLineWords);  // three lines
+  store(3, 0);               // no line
   const PersistCounters counted = m.machine->counters() - before;
   EXPECT_EQ(counted.nontemporal, 6u);
   EXPECT_EQ(counted.pwb, 0u);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Does each persistence domain do what it says, count it, and stop for good when the medium fails?
+// Does each persistence domain execute and count its operations? Does the machine stop for good
+// when the medium fails?
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -96,7 +97,7 @@ TEST(NativePersistence, AnOrdinaryFileIsNotPersistentMemory) {
 TEST(NativePersistence, ADomainIsDetected) {
   const Opened opened({});
   EXPECT_EQ(opened.machine->medium().domain(),
-            Domain::file);  // /tmp is on no persistent memory here
+            Domain::file);  // /tmp is not on persistent memory here
   EXPECT_FALSE(opened.machine->medium().emulated());
 }
 
@@ -132,7 +133,7 @@ TEST(NativePersistence, AFailedSyncPoisonsTheMachine) {
   EXPECT_EQ(machine.failure().code(), Code::io_error);
   EXPECT_NE(machine.failure().message().find(opened.file.path()), std::string::npos);
 
-  // The next call of the system might well succeed: it must not even be made.
+  // The next system call might succeed, so the machine must not make it.
   broken = false;
   const int before = calls;
   EXPECT_THROW(machine.pfence(Site{}), MediumFailure);
@@ -147,7 +148,7 @@ TEST(NativePersistence, AFailedSyncReachesEveryThread) {
   std::atomic<int> calls{0};
   const Opened opened({.domain = Domain::file, .sync = [&](int) {
                          errno = EIO;
-                         return ++calls == 20 ? -1 : 0;  // reported once, as Linux does
+                         return ++calls == 20 ? -1 : 0;  // Linux reports a failure once
                        }});
   std::atomic<int> failed{0};
   opened.machine->run_threads(4, [&](int) {
@@ -183,7 +184,7 @@ TEST(NativePersistence, LatencyPresets) {
   EXPECT_NE(wrong.status().message().find("pcm"), std::string::npos);
 }
 
-// A delay is a deadline on the machine's own clock: it cannot be shorter.
+// A delay ends at a deadline of the machine's own clock, so it cannot be shorter.
 TEST(NativePersistence, DelaysLastAtLeastAsLongAsAsked) {
   const Opened opened({.domain = Domain::process, .latency = {.pwb_ns = 20000, .psync_ns = 50000}});
   NativeMachine& machine = *opened.machine;

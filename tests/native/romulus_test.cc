@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Do the Romulus engines keep their promises on this computer, with real threads?
+// Do the Romulus engines keep their contract on this computer, with real threads?
 #include "holdfast/engines/romulus/romulus.h"
 
 #include <gtest/gtest.h>
@@ -144,7 +144,7 @@ TYPED_TEST(RomulusNative, ExceptionsReachTheirCallers) {
   heap.engine().compare_copies().check();
 }
 
-/// The n-th synchronisation fails with EIO, as a disk may.
+/// The n-th fdatasync fails with EIO, as with a failing disk.
 TYPED_TEST(RomulusNative, AFailedDiskReachesEveryThread) {
   const std::string path = ::testing::TempDir() + "romulus_eio_" + std::to_string(getpid());
   for (int failing = 2; failing < 10; ++failing) {

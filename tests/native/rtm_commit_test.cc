@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Do engines do the right thing inside of RTM transactions that commit? A stand-in for processors
-// on which none does: XBEGIN is replaced in memory by an illegal instruction, and a signal handler
-// lets one thread's transactions begin and commit. It cannot roll back, and keeps nobody apart:
-// that is left to hardware.
+// Do engines work correctly inside RTM transactions that commit, tested on processors on which none
+// commits?
+//
+// The test replaces XBEGIN in memory by an illegal instruction. A signal handler then lets one
+// thread's transactions begin and commit. It can neither roll back nor isolate threads from each
+// other; only hardware can.
 #include <gtest/gtest.h>
 
 #include "holdfast/base/sanitizers.h"
 #include "holdfast/machine/native/htm/htm_support.h"
 
-// Sanitizers would object to a look at the program's code.
+// Sanitizers would report the access to the program's code.
 #if defined(__x86_64__) && !HOLDFAST_ADDRESS_SANITIZER && !HOLDFAST_THREAD_SANITIZER
 #include <signal.h>
 #include <sys/mman.h>
@@ -32,7 +34,7 @@ thread_local volatile bool inside = false;
 volatile int begun = 0;
 volatile int loads_suspended = 0;
 
-// XBEGIN to the next instruction, as rtm.h has it, and what takes its place.
+// XBEGIN to the next instruction, as in rtm.h, and the instruction that replaces it.
 constexpr unsigned char kBegin[6] = {0xc7, 0xf8, 0, 0, 0, 0};
 constexpr unsigned char kIllegal[6] = {0x0f, 0x0b, 0xf8, 0, 0, 0};
 
@@ -40,14 +42,14 @@ void handle(int signal_number, siginfo_t* /*info*/, void* context) {
   auto* const registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
   const auto* const at = reinterpret_cast<const unsigned char*>(registers[REG_RIP]);
   const auto is = [at](const char* bytes, size_t n) { return std::memcmp(at, bytes, n) == 0; };
-  if (std::memcmp(at, kIllegal, sizeof kIllegal) == 0) {  // EAX stays as it is: inside
+  if (std::memcmp(at, kIllegal, sizeof kIllegal) == 0) {  // unchanged EAX means inside
     inside = true;
     begun = begun + 1;
     registers[REG_RIP] += sizeof kIllegal;
-  } else if (is("\x0f\x01\xd5", 3)) {  // xend: outside of a real transaction a fault
+  } else if (is("\x0f\x01\xd5", 3)) {  // xend: faults outside of a real transaction
     inside = false;
     registers[REG_RIP] += 3;
-  } else if (is("\x0f\x01\xd6", 3)) {  // xtest, where it is illegal: ZF, outside
+  } else if (is("\x0f\x01\xd6", 3)) {  // xtest, if illegal: ZF means outside
     constexpr greg_t kZeroFlag = 1 << 6;
     registers[REG_EFL] |= kZeroFlag;
     registers[REG_RIP] += 3;
@@ -55,15 +57,15 @@ void handle(int signal_number, siginfo_t* /*info*/, void* context) {
     loads_suspended = loads_suspended + 1;
     registers[REG_RIP] += 4;
   } else {
-    signal(signal_number, SIG_DFL);  // a mistake
+    signal(signal_number, SIG_DFL);  // an unexpected fault
   }
 }
 
-// The linker's symbols.
+// Symbols that the linker defines.
 extern "C" char executable_start asm("__executable_start");
 extern "C" char etext;
 
-/// Replaces every `from` in the program's code by `to`, which is as long.
+/// Replaces every `from` in the program's code by `to`, of the same length.
 void replace_in_code(const unsigned char (&from)[6], const unsigned char (&to)[6]) {
   auto* const first = reinterpret_cast<unsigned char*>(&executable_start);
   auto* const last = reinterpret_cast<unsigned char*>(&etext);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// RTM instructions on processors that do not have them.
 #pragma once
 
 #include "holdfast/machine/native/htm/htm_support.h"
@@ -12,9 +14,11 @@
 
 namespace holdfast {
 
-/// Forced onto a backend that the processor does not announce, transactions have to abort: QEMU's
-/// POWER and Intel processors on which RTM is turned off do that. To older and other x86 processors
-/// XBEGIN is illegal: there a signal handler does what those do. Harmless where it is not needed.
+/// Makes transactions abort if a test forces a backend that the processor does not announce.
+///
+/// QEMU's POWER, and Intel processors with RTM turned off, abort them without help. On other x86
+/// processors XBEGIN is illegal; a signal handler then imitates an abort. It has no effect
+/// elsewhere.
 class RtmStandIn {
  public:
   RtmStandIn() {
@@ -31,12 +35,12 @@ class RtmStandIn {
   static void handle(int /*signal*/, siginfo_t* /*info*/, void* context) {
     auto* const registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
     const auto* const at = reinterpret_cast<const unsigned char*>(registers[REG_RIP]);
-    if (std::memcmp(at, "\xc7\xf8", 2) == 0) {  // xbegin: to its target, with no reason in EAX
+    if (std::memcmp(at, "\xc7\xf8", 2) == 0) {  // xbegin: jumps to its target; EAX has no reason
       int32_t distance;
       std::memcpy(&distance, at + 2, sizeof distance);
       registers[REG_RAX] = 0;
       registers[REG_RIP] += 6 + distance;
-    } else if (std::memcmp(at, "\x0f\x01\xd6", 3) == 0) {  // xtest: ZF, outside
+    } else if (std::memcmp(at, "\x0f\x01\xd6", 3) == 0) {  // xtest: ZF means outside
       constexpr greg_t kZeroFlag = 1 << 6;
       registers[REG_EFL] |= kZeroFlag;
       registers[REG_RIP] += 3;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The measuring loop and the report, over a session that is nothing but a counter.
+// Do the measuring loop and the report count correctly? The session is only a counter.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -60,8 +60,8 @@ class CountingSession : public Session {
       thread.join();
     }
   }
-  // Time is the number of operations so far, in microseconds: slices end after a known number of
-  // them.
+  // The clock advances by a microsecond per operation. So a slice ends after a known number of
+  // operations.
   uint64_t now() override { return static_cast<uint64_t>(workload_.calls_.load()); }
   double nanoseconds(uint64_t ticks) const override { return static_cast<double>(ticks) * 1000; }
   std::string domain() const override { return "process"; }
@@ -85,7 +85,7 @@ TEST(RunnerSlice, CountsEveryOperationOfEveryThread) {
   EXPECT_EQ(slice.by_kind[0] + slice.by_kind[1], slice.operations);
   EXPECT_EQ(slice.rolled_back, slice.by_kind[1]);
   EXPECT_EQ(slice.statistics.update_commits, slice.operations);
-  // 10 ms of a clock that advances a microsecond per operation.
+  // The slice takes 10 ms, and the clock advances by a microsecond per operation.
   EXPECT_GE(slice.operations, 10'000U);
   EXPECT_GE(slice.seconds, 0.01);
   EXPECT_LE(slice.seconds, static_cast<double>(slice.operations) * 1e-6 + 1e-9);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The runner from end to end on real heap files: every engine, small workloads, small sizes.
+// Does the runner work from end to end on real heap files, with every engine, small workloads and
+// small sizes?
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -53,7 +54,7 @@ TEST_P(RunnerEngine, NoticesAPromiseThatWasNotKept) {
     }
   }
   ASSERT_NE(last, nullptr);
-  last->words[1] += 1'000'000;  // a transaction that never was
+  last->words[1] += 1'000'000;  // a transaction that was never run
   const std::string bytes(reinterpret_cast<const char*>(records.data()),
                           records.size() * sizeof(Record));
   const Json report = verify(spec, bytes, kQuiet).value();
@@ -83,7 +84,7 @@ TEST_P(RunnerEngine, IsMeasuredAndSimulated) {
     const Description& about = *find_native_engine(GetParam()).value()->description;
     const bool durable = about.durability != Durability::none;
     EXPECT_EQ(entry["pwb_per_update"].get<double>() > 0.0, durable);
-    // One of them lets read-modify-writes do the ordering where those do.
+    // One engine has no fence if the machine's read-modify-writes order write-backs.
     EXPECT_EQ(fences > 0.0, durable && about.fences[0] != '0');
   }
 }
@@ -126,7 +127,7 @@ TEST(RunnerBench, HeapsAreSetUpAndCheckedSideBySide) {
     }
   }
   EXPECT_EQ(checked.size(), 2 * engine_names(false).size());
-  spec["dir"] = "/nowhere/at/all";  // an error of every set-up is one error
+  spec["dir"] = "/nowhere/at/all";  // every set-up fails, and is reported as one error
   EXPECT_EQ(bench(spec, kQuiet).status().code(), Code::not_found);
 }
 

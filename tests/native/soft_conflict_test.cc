@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who wins when two software transactions meet? Interleaved by hand on one thread: a SoftThread
-// does not care which thread calls it. (Real threads: soft_stress_test.)
+// Which of two conflicting software transactions wins? The test interleaves them on one thread,
+// because any thread may call a SoftThread. soft_stress_test has real threads.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -18,7 +18,7 @@ class SoftConflict : public testing::TestWithParam<Tracking> {
     uint64_t word[8] = {};
   };
 
-  /// The transaction was doomed by someone: its next step throws, and nothing of it remains.
+  /// Expects that the transaction is doomed: its next step throws, and none of its stores remain.
   static void expect_conflict(SoftThread& t, const std::function<void()>& step) {
     EXPECT_THROW(step(), HtmAbort);
     EXPECT_EQ(t.caught(), AbortCause::conflict);
@@ -44,9 +44,9 @@ TEST_P(SoftConflict, AnOutsideLoadDoomsTheOwner) {
   EXPECT_EQ(*x_, 0u);
 }
 
-// An engine asks after a body that may have swallowed the abort; to it, explicit_abort means that
-// it aborted the transaction itself.
-TEST_P(SoftConflict, WhoAsksAndEndsItIsToldThatItWasAConflict) {
+// An engine asks for the cause after a body that may have caught the abort. The answer must not be
+// explicit_abort, which means that the engine itself has aborted the transaction.
+TEST_P(SoftConflict, CaughtReportsTheConflictOfADoomedTransaction) {
   for (const bool suspended : {false, true}) {
     a_.begin(GetParam());
     a_.store(x_, uint64_t{1});
@@ -164,7 +164,7 @@ TEST_P(SoftConflict, ADoomedTransactionLosesAllItsLinesOnlyOnce) {
   b_.begin(GetParam());
   b_.store(x_, uint64_t{2});
   c_.begin(GetParam());
-  c_.store(y_, uint64_t{3});  // a_ is doomed already and has not noticed
+  c_.store(y_, uint64_t{3});  // a_ is doomed already but has not found out yet
   b_.commit();
   c_.commit();
   expect_conflict(a_, [&] { a_.commit(); });
@@ -178,7 +178,7 @@ TEST_P(SoftConflict, ADoomedTransactionLosesAllItsLinesOnlyOnce) {
   EXPECT_EQ(*y_, 5u);
 }
 
-// Rolling back must not release a line that somebody else has taken over.
+// Rolling back must not release a line that another transaction has taken over.
 TEST_P(SoftConflict, RollingBackLeavesStolenLinesAlone) {
   a_.begin(GetParam());
   a_.store(x_, uint64_t{1});
@@ -210,7 +210,7 @@ INSTANTIATE_TEST_SUITE_P(Tracking, SoftConflict, testing::Values(Tracking::all, 
 
 class SoftTracked : public SoftConflict {};
 
-TEST_F(SoftTracked, ACommittedStoreFailsWhoHasLoaded) {
+TEST_F(SoftTracked, ACommittedStoreFailsAnEarlierLoad) {
   a_.begin(Tracking::all);
   EXPECT_EQ(a_.load(x_), 0u);
   b_.begin(Tracking::all);
@@ -221,7 +221,7 @@ TEST_F(SoftTracked, ACommittedStoreFailsWhoHasLoaded) {
   EXPECT_EQ(*y_, 0u);
 }
 
-TEST_F(SoftTracked, APlainStoreFailsWhoHasLoaded) {
+TEST_F(SoftTracked, APlainStoreFailsAnEarlierLoad) {
   a_.begin(Tracking::all);
   EXPECT_EQ(a_.load(x_), 0u);
   b_.outside_store(x_, uint64_t{1});
@@ -229,7 +229,7 @@ TEST_F(SoftTracked, APlainStoreFailsWhoHasLoaded) {
   expect_conflict(a_, [&] { a_.commit(); });
 }
 
-// Opacity: a transaction that can no longer commit does not see a mixture either.
+// Opacity: even a transaction that can no longer commit sees no mixture of states.
 TEST_F(SoftTracked, NoMixtureOfStatesIsEverLoaded) {
   a_.begin(Tracking::all);
   EXPECT_EQ(a_.load(x_), 0u);
@@ -258,21 +258,21 @@ TEST_F(SoftTracked, ALineThatWasLoadedAndIsOwnedByAnotherFailsTheCommit) {
   a_.store(y_, uint64_t{1});
   b_.begin(Tracking::all);
   b_.store(x_, uint64_t{1});
-  c_.outside_store(z_, uint64_t{1});  // the clock has moved, so commit looks
+  c_.outside_store(z_, uint64_t{1});  // advances the clock, so commit validates
   expect_conflict(a_, [&] { a_.commit(); });
   b_.commit();
   EXPECT_EQ(*x_, 1u);
   EXPECT_EQ(*y_, 0u);
 }
 
-TEST_F(SoftTracked, ADoomedOwnerFailsNobody) {
+TEST_F(SoftTracked, ADoomedOwnerFailsNoOtherTransaction) {
   a_.begin(Tracking::all);
   EXPECT_EQ(a_.load(x_), 0u);
   a_.store(y_, uint64_t{1});
   b_.begin(Tracking::all);
   b_.store(x_, uint64_t{1});
   b_.store(z_, uint64_t{1});
-  c_.outside_store(z_, uint64_t{1});  // dooms b_, which keeps x until it notices
+  c_.outside_store(z_, uint64_t{1});  // dooms b_, which owns x until it finds out
   a_.commit();
   EXPECT_EQ(*y_, 1u);
   expect_conflict(b_, [&] { b_.commit(); });
@@ -287,7 +287,8 @@ TEST_F(SoftTracked, LoadThenStoreOfOneLineCommits) {
   EXPECT_EQ(*x_, 2u);
 }
 
-// The rest of a line that is owned was not stored by us: it belongs to some snapshot like any load.
+// The transaction owns the line but has not stored its other words. A load of them must belong to
+// the snapshot, like any other load.
 TEST_F(SoftTracked, TheRestOfAnOwnLineIsCheckedAgainstTheSnapshot) {
   a_.begin(Tracking::all);
   EXPECT_EQ(a_.load(x_), 0u);

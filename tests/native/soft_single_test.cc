@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Does one thread's software transaction behave like a hardware one? (Two threads:
-// soft_conflict_test.)
+// Does one thread's software transaction behave like a hardware transaction? soft_conflict_test has
+// two threads.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -15,7 +15,7 @@
 namespace holdfast::native {
 namespace {
 
-/// Memory that begins at a line, and the transactions of one thread.
+/// Line-aligned memory, and the transactions of one thread.
 class SoftSingle : public testing::Test {
  protected:
   static constexpr size_t kLines = 64;
@@ -73,7 +73,7 @@ TEST_P(SoftSingleBoth, BytesOfOneWordAreMerged) {
   EXPECT_EQ(*x_, 0x3333111111112211u);
 }
 
-// Every offset and length within three lines, against a plain array.
+// Compares every offset and length within three lines with a plain array.
 TEST_P(SoftSingleBoth, RangesOfAnyOffsetAndLength) {
   auto* bytes = reinterpret_cast<uint8_t*>(memory_.data());
   std::vector<uint8_t> model(3 * kLineBytes);
@@ -167,7 +167,7 @@ TEST_P(SoftSingleBoth, SuspendedLoadsReturnOwnStores) {
   t_.suspend();
   EXPECT_TRUE(t_.open());
   EXPECT_EQ(t_.load(x_), 1u);
-  EXPECT_EQ(t_.load(&memory_[0].word[1]), 5u);  // same line, not stored
+  EXPECT_EQ(t_.load(&memory_[0].word[1]), 5u);  // in the same line, but not stored to
   uint64_t range[2];
   t_.load_range(range, x_, sizeof(range));
   EXPECT_EQ(range[0], 1u);
@@ -204,7 +204,7 @@ TEST_P(SoftSingleBoth, SuspendedStoreToAnOwnLineDooms) {
   EXPECT_EQ(memory_[0].word[1], 9u);
 }
 
-// Two lines that share an entry of the ownership table are owned, and released, together.
+// Two lines with one entry in the ownership table are owned, and released, together.
 TEST_P(SoftSingleBoth, LinesThatShareAnEntry) {
   const size_t apart = SoftTable::kEntries * kLineBytes;
   std::vector<std::byte> large(apart + 2 * kLineBytes);
@@ -273,7 +273,7 @@ TEST_F(SoftSingle, LoadCapacityIsCountedInLinesWhenTracked) {
   EXPECT_EQ(load_lines(Tracking::stores, 64), AbortCause::none);
 }
 
-// A structure of eight bytes may lie across two lines; it is then two pieces.
+// A structure of eight bytes may cross a line's end; the transaction then treats it as two pieces.
 TEST_F(SoftSingle, WordsWithoutAlignment) {
   struct Pair {
     uint16_t a[4];

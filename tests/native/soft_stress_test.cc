@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Does `soft` keep its promises when threads really run at the same time? Each test has an
-// invariant that holds in every legal execution. Also run under ThreadSanitizer.
+// Does `soft` keep its contract when threads run concurrently? Each test has an invariant that
+// holds in every legal execution. The tests also run under ThreadSanitizer.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -43,7 +43,7 @@ class SoftStress : public testing::TestWithParam<Tracking> {
         return aborts;
       } catch (const HtmAbort&) {
         t.caught();
-        // Give way for a growing time, so that some transaction gets through.
+        // Backs off for a growing time, so that some transaction commits.
         for (uint64_t i = 0; i < (aborts < 10 ? uint64_t{1} << aborts : 1024); ++i) {
           pause();
         }
@@ -52,7 +52,8 @@ class SoftStress : public testing::TestWithParam<Tracking> {
     }
   }
 
-  /// Pinned, since some schedulers would run all of them on one processor; starting together.
+  /// Runs f on n threads, which start together. They are pinned, because some schedulers would run
+  /// all of them on one processor.
   void run(int n, const std::function<void(int, SoftThread&)>& f) {
     std::atomic<int> ready{0};
     run_pinned(n, allowed_processors(), [&](int i) {
@@ -64,7 +65,7 @@ class SoftStress : public testing::TestWithParam<Tracking> {
     });
   }
 
-  /// Now and then lets another thread run in the middle of things, also on a single processor.
+  /// Sometimes lets another thread run at this point, even on a single processor.
   static void maybe_yield(Random& random) {
     if (random.chance(0.02)) {
       std::this_thread::yield();
@@ -76,9 +77,9 @@ class SoftStress : public testing::TestWithParam<Tracking> {
   std::vector<std::unique_ptr<SoftThread>> threads_;
 };
 
-// One writer raises all of several lines by one per transaction; a plain reader goes through them
-// in one order and then looks at them again. Visible at one instant means: having seen a commit in
-// one line, it never sees less in another.
+// One writer increments a word in each of several lines in one transaction. A reader loads them in
+// one order, then again. A commit is visible at one instant if a reader that has seen it in one
+// line sees it in every other line afterwards.
 TEST_P(SoftStress, ACommitIsVisibleToPlainLoadsAtOneInstant) {
   constexpr size_t kLines = 8;
   constexpr uint64_t kCommits = 20000;
@@ -111,7 +112,7 @@ TEST_P(SoftStress, ACommitIsVisibleToPlainLoadsAtOneInstant) {
   }
 }
 
-// The same through a suspended transaction's loads, and ranges.
+// Like the test above, with loads of a suspended transaction, and ranges.
 TEST_P(SoftStress, ACommitIsVisibleToUntrackedLoadsAtOneInstant) {
   constexpr uint64_t kCommits = 20000;
   std::atomic<bool> done{false};
@@ -149,7 +150,8 @@ TEST_P(SoftStress, NoIncrementIsLost) {
     Random random(kSeed + static_cast<uint64_t>(i));
     for (uint64_t n = 0; n < kIncrements; ++n) {
       uint64_t* counter = &memory_[random.below(4)].word[0];
-      // Rollback-only loads are not tracked: take the line first, then nobody changes it.
+      // A rollback-only transaction does not track loads. It stores to the line first, so that no
+      // other transaction changes it.
       atomically(t, GetParam(), [&] {
         uint64_t* ticket = counter + 1;
         t.store(ticket, n);
@@ -169,7 +171,7 @@ TEST_P(SoftStress, PlainStoresAndTransactionsToOneLineDoNotMix) {
   constexpr uint64_t kRounds = 20000;
   std::atomic<int> writers{2};
   run(3, [&](int i, SoftThread& t) {
-    if (i == 0) {  // both words, always equal
+    if (i == 0) {  // stores to both words, always equal values
       for (uint64_t n = 1; n <= kRounds; ++n) {
         atomically(t, GetParam(), [&] {
           t.store(&memory_[0].word[0], 2 * n);
@@ -202,8 +204,8 @@ INSTANTIATE_TEST_SUITE_P(Tracking, SoftStress, testing::Values(Tracking::all, Tr
 
 class SoftOpacity : public SoftStress {};
 
-// Transfers keep x + y constant. A tracked transaction must never see another sum, not even one
-// that will abort: the check is inside the body.
+// Transfers keep x + y constant. A tracked transaction must never see another sum, even if it will
+// abort. So the check is inside the body.
 TEST_F(SoftOpacity, TheInvariantHoldsInsideEveryTransaction) {
   constexpr uint64_t kSum = 1000;
   constexpr size_t kPairs = 4;
@@ -245,7 +247,7 @@ TEST_F(SoftOpacity, TheInvariantHoldsInsideEveryTransaction) {
   }
 }
 
-// Each thread may raise its own word if the sum over all is below a limit: serializable
+// Each thread may set its own word only if the sum of all words is below a limit. Serializable
 // transactions never exceed it.
 TEST_F(SoftOpacity, WriteSkewIsPreventedUnderContention) {
   constexpr int kRounds = 10000;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A load looks at a line's owner first and at the line afterwards. What if somebody commits exactly
-// in between? The memory is made inaccessible, so that the load itself faults, and the handler lets
-// the other transaction commit before the load goes on: the window is hit every time.
+// A load reads a line's owner first and the line afterwards. Is the load correct if another
+// transaction commits exactly in between?
 //
-// Not in ThreadSanitizer builds: the handler allocates, which is safe for a fault we provoke, but
-// reported.
+// The test makes the memory inaccessible, so that the load faults. The fault's handler lets the
+// other transaction commit, then the load continues. So every run hits the window.
+//
+// ThreadSanitizer builds leave the test out: the handler allocates, which is safe for a provoked
+// fault, but ThreadSanitizer reports it.
 #include "holdfast/base/sanitizers.h"
 
 #if !HOLDFAST_THREAD_SANITIZER
@@ -44,13 +46,13 @@ class SoftWindow : public testing::Test {
     sigaction(SIGSEGV, &action, &previous_);
   }
 
-  /// The next access to y_ runs f first.
+  /// Runs f just before the next access to y_.
   void at_next_access(std::function<void()> f) {
     inside_ = std::move(f);
     ASSERT_EQ(mprotect(page_, kPageBytes, PROT_NONE), 0);
   }
 
-  /// Another thread's transaction that stores to both lines.
+  /// Commits a transaction of another thread that stores to both lines.
   void commit_both(uint64_t value) {
     other_.begin(Tracking::all);
     other_.store(&x_, value);
@@ -70,7 +72,7 @@ class SoftWindow : public testing::Test {
     auto* at = static_cast<std::byte*>(info->si_addr);
     if (current_ == nullptr || !current_->inside_ || at < current_->page_ ||
         at >= current_->page_ + kPageBytes) {
-      signal(SIGSEGV, SIG_DFL);  // a real fault: let it happen again
+      signal(SIGSEGV, SIG_DFL);  // a real fault: it happens again and ends the test
       return;
     }
     mprotect(current_->page_, kPageBytes, PROT_READ | PROT_WRITE);
@@ -116,14 +118,16 @@ TEST_F(SoftWindow, APlainLoadThatSeesACommitSeesAllOfItAfterwards) {
   EXPECT_EQ(reader_.outside_load(&x_), 1u);
 }
 
-// The isolation wait's reason: the reader met no owner, and still sees one old and one new value.
+// This is the reason for FUR's isolation wait: the reader meets no owner, but sees one old and one
+// new value.
 TEST_F(SoftWindow, PlainLoadsAreNoSnapshot) {
   EXPECT_EQ(reader_.outside_load(&x_), 0u);
   at_next_access([this] { commit_both(1); });
   EXPECT_EQ(reader_.outside_load(y_), 1u);
 }
 
-// The owner takes its line after the look: the load does not doom it, and returns the old value.
+// The owner takes the line after the load has read the owner. The load does not doom it, and
+// returns the old value.
 TEST_F(SoftWindow, APlainLoadMayMissAnOwnerThatComesAfterItsLook) {
   at_next_access([this] {
     other_.begin(Tracking::stores);
@@ -136,7 +140,8 @@ TEST_F(SoftWindow, APlainLoadMayMissAnOwnerThatComesAfterItsLook) {
   other_.cancel();
 }
 
-// A doomed transaction returns nothing its doomer wrote, not even if it is doomed in the window.
+// A doomed transaction never returns a value of the transaction that doomed it, even if it is
+// doomed in the window.
 TEST_F(SoftWindow, ALoadDoomedInTheWindowThrows) {
   for (const Tracking tracking : {Tracking::all, Tracking::stores}) {
     t_.begin(tracking);
@@ -148,7 +153,7 @@ TEST_F(SoftWindow, ALoadDoomedInTheWindowThrows) {
   }
 }
 
-// A plain store is an owner too, for as long as it takes.
+// A plain store owns the line while it runs, too.
 TEST_F(SoftWindow, APlainStoreInTheWindowFailsATrackedLoad) {
   t_.begin(Tracking::all);
   EXPECT_EQ(t_.load(&x_), 0u);
@@ -160,8 +165,8 @@ TEST_F(SoftWindow, APlainStoreInTheWindowFailsATrackedLoad) {
   t_.caught();
 }
 
-// In the middle of publishing, a plain load of another of its lines must not doom it, nor return:
-// it is still waiting when the publication goes on.
+// While a transaction publishes, a plain load of another one of its lines must neither doom it nor
+// return. The load waits until the publication is over.
 TEST_F(SoftWindow, APublishingTransactionIsWaitedFor) {
   std::atomic<bool> publishing{false};
   std::atomic<bool> loaded{false};
@@ -171,7 +176,7 @@ TEST_F(SoftWindow, APublishingTransactionIsWaitedFor) {
       std::this_thread::yield();
     }
     EXPECT_EQ(reader_.outside_load(&x_),
-              5u);  // the new value, although not published when it began
+              5u);  // the new value, which was not published when the load began
     loaded = true;
   });
   t_.begin(Tracking::stores);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do the engines in software keep their contract on this computer, with real threads?
+//
+// Do the software engines keep their contract on this computer, with real threads?
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -81,7 +82,7 @@ using Engines =
                    Pisces<NativeMachine>, Trinity<NativeMachine>, Mnemosyne<NativeMachine>>;
 TYPED_TEST_SUITE(StmNative, Engines);
 
-/// Accounts of three bytes' distance from alignment, each moved by a range; a count beside them.
+/// Unaligned accounts, which transactions access as ranges, and a count of transfers.
 template <class E>
 class Accounts {
  public:
@@ -94,7 +95,7 @@ class Accounts {
   }
   void set(size_t i, uint64_t value) const { E::store_range(place(i), &value, sizeof value); }
 
-  /// Of all accounts, in the running transaction.
+  /// Returns the sum of all accounts, in the running transaction.
   uint64_t sum() const {
     uint64_t all = 0;
     for (size_t i = 0; i < kAccounts; ++i) {
@@ -144,7 +145,7 @@ TYPED_TEST(StmNative, MoneyIsNeitherMadeNorLost) {
   if (TypeParam::kDescription.durability == Durability::none) {
     return;
   }
-  this->stop();  // without a close
+  this->stop();  // does not close the engine
   auto& again = this->start(false);
   EXPECT_EQ(again.read(0), transfers);
   again.engine().read([&] { EXPECT_EQ(Accounts<TypeParam>(again).sum(), 0u); });

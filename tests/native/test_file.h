@@ -9,7 +9,7 @@
 
 namespace holdfast {
 
-/// A name in a directory of its own, both removed at the end.
+/// A file name in a new directory. The destructor removes both.
 class NativeTestFile {
  public:
   explicit NativeTestFile(const std::string& parent = "/tmp")

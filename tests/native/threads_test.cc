@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Slots, contexts, waiting and the background thread of the native machine.
+// Do slots, contexts, waiting and the background thread of the native machine work?
 #include <gtest/gtest.h>
 #include <sched.h>
 
@@ -123,7 +123,7 @@ TEST_F(NativeThreads, MachinesMayEndBeforeThreadsAndTheOtherWayRound) {
   outlives.join();
 }
 
-// A thread-local object that is destroyed late may ask once more.
+// The destructor of a thread-local object may call self() after the thread's slot was returned.
 TEST_F(NativeThreads, AskingDuringThreadExitGivesNone) {
   const auto machine = make(1);
   static std::atomic<int> late{-2};
@@ -204,7 +204,7 @@ TEST_F(NativeThreads, TheBackgroundThreadRunsInItsOwnSlotUntilReplaced) {
     return false;
   });
   machine->wait_while(others, uint64_t{0});
-  machine->set_background([] { return false; });  // replaces; the destructor stops it
+  machine->set_background([] { return false; });  // replaces it; the destructor stops this one
   EXPECT_EQ(calls.load(), after);
 }
 
@@ -231,14 +231,15 @@ TEST_F(NativeThreads, WaitingTakesNoSlot) {
     std::this_thread::yield();
   }
   for (int i = 0; i < 1000; ++i) {
-    std::this_thread::yield();  // let it reach its slow path
+    std::this_thread::yield();  // lets the waiter reach its slow path
   }
   EXPECT_GE(machine->self(), 0);
   word.store(1);
   waiter.join();
 }
 
-// More threads than processors, each waiting for the next: progress needs the yield.
+// There are more threads than processors, and each waits for the next one. So a waiting thread must
+// yield.
 TEST_F(NativeThreads, WaitersLetTheOnesTheyWaitForRun) {
   const auto machine = make(8);
   constexpr uint64_t kRounds = 300;

@@ -13,21 +13,20 @@
 
 namespace holdfast::conformance {
 
-/// Heaps of one engine in files of a temporary directory on this computer. E is an engine, or
-/// AnyEngine; `engine` names it.
+/// The conformance suite's World on the native machine: makes heaps in a temporary directory. E is
+/// an engine or AnyEngine; `engine` names the engine.
 template <class E>
 class NativeWorld {
  public:
   using H = Heap<E>;
   static int threads() { return 4; }
-  static int rounds() { return 60; }  // each may cost an fdatasync
+  static int rounds() { return 60; }  // each operation may cost an fdatasync
   static int skew_rounds() { return 40; }
-  static bool finds_skew() { return false; }  // real schedules need luck; simulated ones are made
+  static bool finds_skew() { return false; }  // only simulated schedules provoke it reliably
 
   NativeWorld(const std::string& engine, Domain domain) {
     options_.engine = engine;
-    // In memory where possible: thousands of fdatasyncs on a disk would take hours and test the
-    // disk.
+    // In memory if possible: thousands of fdatasyncs on a disk would take hours, and test the disk.
     const std::filesystem::path memory = "/dev/shm";
     const auto parent =
         std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
@@ -77,7 +76,7 @@ class NativeWorld {
   std::unique_ptr<H> heap_;
 };
 
-/// The questions about the access path, for an engine itself.
+/// Registers the questions about the access path, for an engine without AnyEngine.
 template <class E>
 void register_direct(const std::string& engine) {
   using World = NativeWorld<E>;
