@@ -29,9 +29,10 @@ Result<Latency> parse_latency(const std::string& name) {
   };
   static constexpr Preset kPresets[] = {
       {"none", {}},
-      // FUR (EuroSys 2026) section 4.1: 310 ns per flushed line, an Optane-like memory behind CXL.
+      // FUR (EuroSys 2026), section 4.1: 310 ns per flushed line, for Optane-like memory behind
+      // CXL.
       {"fur", {.pwb_ns = 310, .pfence_ns = 0, .psync_ns = 0}},
-      // Romulus (SPAA 2018) section 6, figure 9: delays for STT-RAM and for PCM.
+      // Romulus (SPAA 2018), section 6, figure 9: delays for STT-RAM and for PCM.
       {"stt", {.pwb_ns = 140, .pfence_ns = 200, .psync_ns = 200}},
       {"pcm", {.pwb_ns = 340, .pfence_ns = 500, .psync_ns = 500}},
   };

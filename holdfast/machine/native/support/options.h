@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// native/support/: the options of the native machine, its clock and its waiting loops.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +13,8 @@
 
 namespace holdfast {
 
-/// Delays added to persistence operations, to emulate a slower medium. Each is spun to a deadline.
+/// Delays added to persistence operations, to emulate a slower medium. The thread spins until the
+/// delay is over.
 struct Latency {
   uint64_t pwb_ns = 0;
   uint64_t pfence_ns = 0;
@@ -20,40 +23,41 @@ struct Latency {
   bool any() const { return (pwb_ns | pfence_ns | psync_ns) != 0; }
 };
 
-/// Presets by name: "none", "fur", "stt", "pcm". A wrong name lists the right ones.
+/// The preset of this name: "none", "fur", "stt" or "pcm". Code::invalid_argument, with a list of
+/// the right names, for a wrong name.
 Result<Latency> parse_latency(const std::string& name);
 
-/// Capacity of software transactions, in lines. Generous by default, since `soft` itself has no
-/// limit; smaller values imitate a given hardware.
+/// Capacity of software transactions, in lines. `soft` itself has no limit, so the defaults are
+/// large. Smaller values imitate a given hardware.
 struct SoftOptions {
   size_t store_lines = size_t{1} << 16;
   size_t load_lines = size_t{1} << 20;
 };
 
-/// Who runs hardware transactions.
+/// The implementation of hardware transactions.
 enum class HtmBackend : uint8_t {
   soft,   ///< software, on every processor
   rtm,    ///< Intel's RTM, with XSUSLDTRK where the processor has it
   power,  ///< POWER8 and POWER9
 };
 const char* to_string(HtmBackend backend);
-/// A wrong name lists the right ones.
+/// Code::invalid_argument, with a list of the right names, for a wrong name.
 Result<HtmBackend> parse_htm_backend(const std::string& name);
 
+/// How NativeMachine::open() opens a file. docs/reference/native-machine.md explains each option.
 struct NativeOptions {
-  bool create = false;                ///< the file must not exist
-  bool read_only = false;             ///< keeps writers out, changes nothing
-  std::optional<Domain> domain = {};  ///< none: pmem or eadr where the file offers it, else file
-  bool force = false;                 ///< allow pmem and eadr on an ordinary file ("emulated")
-  int max_threads = 64;
+  bool create = false;                ///< creates the file, which must not exist
+  bool read_only = false;             ///< keeps writers out and changes nothing
+  std::optional<Domain> domain = {};  ///< none: pmem or eadr if the file offers it, else file
+  bool force = false;                 ///< allows pmem and eadr on an ordinary file ("emulated")
+  int max_threads = 64;               ///< threads that can have a slot, the background thread aside
   Latency latency = {};
   SoftOptions htm = {};
   HtmBackend htm_backend = HtmBackend::soft;
-  /// For tests: takes the backend although no trial transaction commits, or the processor says
-  /// nothing of it. Its instructions must be executable.
+  /// For tests: accepts the backend even if no trial transaction commits or the processor does not
+  /// announce it. The processor must be able to execute its instructions.
   bool htm_unproven = false;
-  /// How dirty pages reach the medium in domain file; null means fdatasync. A test injects
-  /// failures.
+  /// For tests: replaces fdatasync, to inject failures. Null means fdatasync.
   std::function<int(int fd)> sync = {};
 };
 

@@ -31,7 +31,8 @@ double Ticks::ns_per_tick() const {
   if (!counter_) {
     return 1.0;
   }
-  // The two clocks are read some 50 ns apart: an error of 25 parts per million at this length.
+  // The two clocks are read some 50 ns apart. Over this interval that is an error of 25 parts per
+  // million.
   constexpr uint64_t kShortest = 2'000'000;
   uint64_t ns = monotonic_ns();
   while (ns - start_ns_ < kShortest) {

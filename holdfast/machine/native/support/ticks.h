@@ -10,13 +10,14 @@
 
 namespace holdfast::native {
 
-/// The machine's clock: the time-stamp counter where it runs at a constant rate and in step on all
-/// processors (CPUID says so; POWER's time base always does), else CLOCK_MONOTONIC in nanoseconds.
+/// The machine's clock. It is the time-stamp counter if that runs at a constant rate and in step on
+/// all processors: on x86 if CPUID says so, on POWER (the time base) always. Otherwise it is
+/// CLOCK_MONOTONIC, in nanoseconds. Thread safe.
 class Ticks {
  public:
   Ticks();
 
-  /// Read in program order: after everything before is done, before anything after begins.
+  /// Reads the clock in program order: after all earlier operations, before any later one.
   uint64_t now() const {
 #if defined(__x86_64__)
     if (counter_) [[likely]] {
@@ -33,12 +34,13 @@ class Ticks {
     return monotonic_ns();
   }
 
-  /// Measured from construction to the first call, over at least two milliseconds.
+  /// Measured between construction and this call. Spins until two milliseconds have passed since
+  /// construction.
   double ns_per_tick() const;
   uint64_t from_ns(uint64_t ns) const;
 
-  /// Returns when `ticks` have passed. A deadline, not a count of iterations: the emulated delay is
-  /// the same whatever else the processor does meanwhile.
+  /// Spins until `ticks` have passed. It watches the clock and counts no iterations, so the
+  /// emulated delay is the same whatever else the processor does.
   void spin(uint64_t ticks) const;
 
  private:
