@@ -14,7 +14,8 @@
 namespace holdfast::native {
 namespace {
 
-// Large blocks come straight from the system: zero, and taking memory only as they are touched.
+// Blocks of at least this size are mapped by the system. They are zero, and take memory only when
+// they are touched.
 constexpr size_t kMapped = size_t{64} << 10;
 
 size_t round_up(size_t n, size_t unit) {
@@ -39,7 +40,7 @@ Arena::~Arena() {
 }
 
 void* Arena::allocate(size_t bytes, size_t alignment) {
-  // Two lines: processors fetch neighbouring lines in pairs.
+  // Two lines, because processors fetch neighbouring lines in pairs.
   alignment = std::max(alignment, 2 * kLineBytes);
   if (bytes > SIZE_MAX / 2) {
     throw std::bad_alloc();
@@ -47,7 +48,7 @@ void* Arena::allocate(size_t bytes, size_t alignment) {
   bytes = round_up(std::max<size_t>(bytes, 1), alignment);
   const std::lock_guard lock(mutex_);
   blocks_.reserve(blocks_.size() + 1);
-  // A large alignment is rare, and handled like a small block: freed by free().
+  // A block with a large alignment is rare; it comes from the C library like a small one.
   const bool mapped = bytes >= kMapped && alignment <= kPageBytes;
   void* memory =
       mapped ? map_pages(round_up(bytes, kPageBytes)) : std::aligned_alloc(alignment, bytes);

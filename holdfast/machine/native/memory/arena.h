@@ -7,8 +7,8 @@
 
 namespace holdfast::native {
 
-/// Zeroed volatile memory that lives as long as this object. Blocks never share a cache line with
-/// others. Thread safe. Throws std::bad_alloc.
+/// Zeroed volatile memory that lives as long as this object. No two blocks share a cache line.
+/// Thread safe. allocate() throws std::bad_alloc.
 class Arena {
  public:
   Arena() = default;
@@ -21,7 +21,7 @@ class Arena {
  private:
   struct Block {
     void* memory;
-    size_t mapped_bytes;  // 0: from the C library
+    size_t mapped_bytes;  // 0 for a block of the C library
   };
   std::mutex mutex_;
   std::vector<Block> blocks_;

@@ -6,8 +6,8 @@
 
 namespace holdfast {
 
-/// A shared volatile word on the native machine: std::atomic with the operations both machines
-/// have.
+/// A shared volatile word on the native machine: a std::atomic that offers only the operations
+/// which both machines have. Contract: MemoryOps in machine.h.
 template <class T>
 class NativeAtomic {
  public:
@@ -22,7 +22,7 @@ class NativeAtomic {
   T exchange(T value, std::memory_order order = std::memory_order_seq_cst) {
     return value_.exchange(value, order);
   }
-  /// Strong: fails only when the value differs, which `expected` then holds.
+  /// Strong: it fails only if the value differs. `expected` then holds the value found.
   bool compare_exchange(T& expected, T desired,
                         std::memory_order order = std::memory_order_seq_cst) {
     return value_.compare_exchange_strong(expected, desired, order);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Without libatomic, whose 16-byte operations may take a lock: a process that is killed would leave
-// half of one in the file. All x86-64 processors since 2006 have CMPXCHG16B, all AArch64 ones
-// exclusive pairs, POWER8 and later LQARX.
+// The compare-exchange of 16 bytes, processor by processor.
+//
+// libatomic is not used, because its 16-byte operations may take a lock. A process killed while it
+// holds that lock would leave one of the two words changed in the file. Instead: CMPXCHG16B, which
+// all x86-64 processors since 2006 have; exclusive pairs on AArch64; LQARX on POWER8 and later.
 #include "holdfast/machine/double_word.h"
 
 #include <bit>
@@ -12,7 +14,8 @@ namespace {
 
 #if defined(__x86_64__)
 
-/// No builtin: without -mcx16 for the whole program clang makes it a call of libatomic.
+/// Inline assembly, because without -mcx16 for the whole program clang turns the builtin into a
+/// call of libatomic.
 bool exchange(DoubleWord* at, DoubleWord& expected, const DoubleWord& desired) {
   bool same;
   asm volatile("lock cmpxchg16b %1"
@@ -36,7 +39,8 @@ bool exchange(DoubleWord* at, DoubleWord& expected, const DoubleWord& desired) {
 
 #elif defined(__aarch64__)
 
-/// A pair that was loaded is known to be of one instant only once it, or another one, was stored.
+/// The two loaded words belong to one instant only if the exclusive store succeeds. So a pair is
+/// stored in any case: the new one, or the one found.
 bool exchange(DoubleWord* at, DoubleWord& expected, const DoubleWord& desired) {
   for (;;) {
     DoubleWord found;
@@ -52,7 +56,8 @@ bool exchange(DoubleWord* at, DoubleWord& expected, const DoubleWord& desired) {
                  : "r"(fresh.first), "r"(fresh.second), "r"(at)
                  : "memory");
     if (lost == 0) {
-      asm volatile("dmb ish" ::: "memory");  // later accesses stay behind the store
+      // Separates the store from later accesses of the thread.
+      asm volatile("dmb ish" ::: "memory");
       expected = found;
       return same;
     }

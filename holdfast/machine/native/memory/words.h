@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Access to shared memory in whole words. Every access is an atomic one, so that the language
-// allows the races that transactional memory lives with, and the sanitizers know it; on the
-// machines we run on a relaxed, acquire or release access is the plain instruction.
+// native/memory/: words, atomics and volatile memory of the native machine. This header: access to
+// shared memory in whole words.
+//
+// Every access is atomic. So the races that are part of transactional memory are no data races of
+// the language, and sanitizers do not report them. On x86-64 a relaxed, acquire or release access
+// is the plain instruction.
 #pragma once
 
 #include <array>
@@ -16,7 +19,7 @@
 
 namespace holdfast::native {
 
-// Memory of any type is accessed through these, hence may_alias.
+// These types access memory that holds objects of other types, hence may_alias.
 using Word1 [[gnu::may_alias]] = uint8_t;
 using Word2 [[gnu::may_alias]] = uint16_t;
 using Word4 [[gnu::may_alias]] = uint32_t;
@@ -45,11 +48,12 @@ struct WordOf<8> {
   using Value = uint64_t;
 };
 
-/// Whether a T always lies within one aligned word. A struct of eight bytes may not.
+/// True if a T always lies within one aligned word. A struct of two 4-byte members does not.
 template <class T>
 inline constexpr bool kAligned = alignof(T) >= kBytesOf<T>;
 
-/// Always inline: one call would have the loops around it keep their variables in memory.
+/// Copies one unit and advances the three variables. Always inline, because with one call left the
+/// loops around it would keep these variables in memory.
 template <class Memory, int LoadOrder, int StoreOrder>
 [[gnu::always_inline]] inline void copy_unit(std::byte*& to, const std::byte*& from, size_t& n) {
   __atomic_store_n(reinterpret_cast<Memory*>(to),
@@ -57,7 +61,7 @@ template <class Memory, int LoadOrder, int StoreOrder>
   to += sizeof(Memory), from += sizeof(Memory), n -= sizeof(Memory);
 }
 
-/// Copies in naturally aligned units of at most Unit bytes; `to` and `from` agree modulo Unit.
+/// Copies in naturally aligned units of at most Unit bytes. `to` and `from` are equal modulo Unit.
 template <size_t Unit, int LoadOrder, int StoreOrder>
 inline void copy_units(std::byte* to, const std::byte* from, size_t n) {
   const auto at = [&to] { return reinterpret_cast<uintptr_t>(to); };
@@ -80,7 +84,7 @@ inline void copy_units(std::byte* to, const std::byte* from, size_t n) {
   while (n >= Unit) {
     copy_unit<typename WordOf<Unit>::Memory, LoadOrder, StoreOrder>(to, from, n);
   }
-  // What remains is less than a unit and starts aligned to every power of two it contains.
+  // Fewer than Unit bytes remain. `to` is aligned to Unit now, so each smaller unit is aligned too.
   if constexpr (Unit > 4) {
     if (n >= 4) {
       copy_unit<Word4, LoadOrder, StoreOrder>(to, from, n);
@@ -98,7 +102,7 @@ inline void copy_units(std::byte* to, const std::byte* from, size_t n) {
   }
 }
 
-/// Copies n bytes, any alignment, no overlap, in the largest units both sides are aligned for.
+/// Copies n bytes in the largest units for which both sides are aligned. The ranges do not overlap.
 template <int LoadOrder = __ATOMIC_RELAXED, int StoreOrder = __ATOMIC_RELAXED>
 inline void copy_words(void* to, const void* from, size_t n) {
   auto* t = static_cast<std::byte*>(to);
@@ -115,7 +119,8 @@ inline void copy_words(void* to, const void* from, size_t n) {
   }
 }
 
-/// Copies n bytes around the caches, where kStoresAroundCaches; all three are multiples of 8.
+/// Copies n bytes by stores that bypass the caches; see store_around_caches. `to`, `from` and n are
+/// multiples of 8. Only where kStoresAroundCaches.
 inline void copy_around_caches(void* to, const void* from, size_t n) {
   auto* t = static_cast<Word8*>(to);
   const auto* f = static_cast<const Word8*>(from);
@@ -124,6 +129,7 @@ inline void copy_around_caches(void* to, const void* from, size_t n) {
   }
 }
 
+/// Loads *p: in one access if kAligned<T>, else in pieces.
 template <int Order = __ATOMIC_RELAXED, Word T>
 inline T load_word(const T* p) {
   if constexpr (kAligned<T>) {
@@ -138,6 +144,7 @@ inline T load_word(const T* p) {
   }
 }
 
+/// Stores to *p: in one access if kAligned<T>, else in pieces.
 template <int Order = __ATOMIC_RELAXED, Word T>
 inline void store_word(T* p, const T& value) {
   if constexpr (kAligned<T>) {
