@@ -51,9 +51,10 @@ struct Range {
 ///
 /// Thread safety. Any thread may call any function, at any time; Verify names the one exception. Up
 /// to Options::max_threads threads may use the database; a further thread gets IOError. A thread
-/// counts from its first call until it ends. Delete iterators and transactions, and release snapshots, before the database.
-/// Inside a body of Transact, use only the Transaction that the body is given. After fork() the
-/// child process cannot use the database; its calls return InvalidArgument.
+/// counts from its first call until it ends. Delete iterators and transactions, and release
+/// snapshots, before the database. Inside a body of Transact, use only the Transaction that the
+/// body is given. After fork() the child process cannot use the database; its calls return
+/// InvalidArgument.
 class DB {
  public:
   /// Opens the database `name` and stores it in *db. The caller deletes it. On failure *db is null.
