@@ -1,30 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The undo log of PMDK's libpmemobj under a reader-writer lock, which is what Romulus (SPAA 2018,
-// section 6) compares itself with: whole ranges are saved once, before the transaction changes
-// anything in them. libpmemobj leaves isolation to its user.
+// The undo log of PMDK's libpmemobj under a reader-writer lock. Romulus (SPAA 2018, section 6)
+// compares itself with this combination. libpmemobj leaves isolation to its user.
 //
-// Area      one line with generation (`epoch`) and number of entries in a word, then one log shared
-//           by all threads.
-// Entry     { offset, length, checksum } and the old bytes, a whole number of lines. The checksum
-//           covers entry, position and generation.
-// Store     where bytes are not saved yet: write an entry around the caches, pfence; number of
-//           entries + 1, pwb, pfence. Then change the data in place.
+// Idea      Save each range of bytes once, before the transaction changes anything in it.
+// Area      one line with the state word: generation (`epoch`), number of entries, check | one log
+//           for all threads, because only one thread writes
+// Entry     {offset, length, checksum} and the old bytes, a whole number of lines. The checksum
+//           covers the entry, its position and the generation.
+// Store     If bytes are not saved yet: write an entry around the caches, pfence; number of entries
+//           + 1, pwb, pfence. Then change the data in place.
 // Commit    pwb the changed lines, each once, pfence; generation + 1, no entries, pwb, psync.
-// Recovery  restore the entries; pwb, pfence; generation + 1, no entries, psync.
-// Persists  2 per range of neighbouring bytes that are saved at once, and 2 per update.
-// Reads     run beside each other, never beside a writer. Everything visible is durable.
-// Lock      C-RW-WP, or with option readers_first what Romulus took: std::shared_timed_mutex.
+// Recovery  Restore the entries; pwb, pfence; generation + 1, no entries, pwb, psync.
+// Persists  2 pfence per range of neighboring bytes that are saved at once; 1 pfence and 1 psync
+//           per update; none per read.
+// Reads     Readers run beside each other, never beside a writer. Everything visible is durable.
+// Lock      C-RW-WP. Option readers_first selects a lock as std::shared_timed_mutex, which Romulus
+//           used.
 //
 // Differences from libpmemobj
-//  - An entry counts from a word for all of them on. libpmemobj until 1.4, which Romulus measured,
-//    stores each entry's bytes, then offset and size, each with a fence: as many. Its newer log has
-//    checksums (option `checksums`), and zeroes what is behind an entry with a fence of its own.
-//  - Ranges are what Fields store (as its C++ class p<> adds them), not whole objects; option
-//    snapshot_bytes widens them.
-//  - One log, for the one writer there is, of a fixed size; not one for each of many lanes, with
+//  - One word counts all entries. libpmemobj until 1.4, which Romulus measured, stores an entry's
+//    bytes, then its offset and size, each with a fence: also two fences. Its newer log has
+//    checksums (option `checksums`), and zeroes the line behind an entry with a fence of its own.
+//  - A range has the bytes that a Field stores, as with libpmemobj's C++ class p<>, not a whole
+//    object. Option snapshot_bytes widens ranges.
+//  - One log of a fixed size serves the one writer. libpmemobj has one for each of many lanes, with
 //    extensions.
-//  - Blocks are allocated and freed by transactional stores; its allocator has a redo log of its
+//  - Transactional stores allocate and free blocks. libpmemobj's allocator has a redo log of its
 //    own, which costs less.
 #pragma once
 
@@ -39,7 +41,7 @@
 namespace holdfast {
 namespace pmdk_like {
 
-/// Bytes are saved when the transaction first stores to them.
+/// Saves bytes when the transaction first stores to them.
 class OncePerRange {
  public:
   explicit OncePerRange(const Options& options)
@@ -66,7 +68,7 @@ class OncePerRange {
     stored_.add(range, [](const Range&) {});
   }
 
-  /// No line twice.
+  /// Visits no line twice.
   template <class F>
   void for_each_stored(size_t line, F&& visit) const {
     uintptr_t seen = 0;  // lines below have been visited
@@ -81,18 +83,19 @@ class OncePerRange {
   }
 
  private:
-  /// The data begin at a page, so what is added to a range is theirs as well.
+  /// `range`, widened to multiples of snapshot_bytes. The data begin and end at pages, so the
+  /// result lies within the data.
   Range widened(const Range& range) const {
     const size_t before = reinterpret_cast<uintptr_t>(range.begin) % unit_;
     return {range.begin - before, (before + range.bytes + unit_ - 1) / unit_ * unit_};
   }
 
   const size_t unit_;
-  RangeSet saved_;   // and fresh
-  RangeSet stored_;  // part of it
+  RangeSet saved_;   // bytes with an entry, and fresh blocks
+  RangeSet stored_;  // bytes stored to, a part of saved_
 };
 
-/// Entries of whole lines, written around the caches.
+/// Appends entries of whole lines, around the caches.
 template <class M>
 class LineEntries {
  public:
@@ -103,7 +106,7 @@ class LineEntries {
 
   void append(std::byte* to, const std::byte* from, size_t n) {
     machine_.store_nontemporal(to, from, n, Site{"pmdk.entry"});
-    // The entry is durable before it counts; without a count, before its bytes are stored over.
+    // The entry is durable before it counts; without a count, before its bytes are overwritten.
     machine_.pfence(Site{"pmdk.entry.fence"});
   }
 
@@ -111,7 +114,8 @@ class LineEntries {
   void count(uint64_t* word, uint64_t value) {
     M::store(word, value);
     machine_.pwb(word, Site{"pmdk.count"});
-    machine_.pfence(Site{"pmdk.count.fence"});  // before the bytes it saves are stored over
+    // The count is durable before the saved bytes are overwritten.
+    machine_.pfence(Site{"pmdk.count.fence"});
   }
 
  private:
@@ -119,7 +123,7 @@ class LineEntries {
   const bool counted_;
 };
 
-/// Whichever lock the options ask for.
+/// The lock that the options select.
 template <class M>
 class EitherLock {
  public:

@@ -9,6 +9,7 @@
 
 namespace holdfast::pmdk_like {
 
+/// The options of pmdk-like; kOptions has their meaning.
 struct PmdkOptions {
   uint64_t snapshot_bytes = 1;
   bool checksums = false;

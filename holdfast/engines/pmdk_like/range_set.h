@@ -11,8 +11,8 @@ namespace holdfast::pmdk_like {
 
 using undo::Range;
 
-/// A set of bytes, as ranges that neither meet nor touch. Adding and looking up take logarithmic
-/// time.
+/// A set of bytes, kept as ranges that neither overlap nor touch. covers() takes logarithmic time;
+/// add() also takes time for each range that it merges.
 class RangeSet {
  public:
   void clear() { ends_.clear(); }
@@ -23,7 +23,8 @@ class RangeSet {
     return after != ends_.begin() && std::prev(after)->second >= range.end();
   }
 
-  /// Calls gap(range) for each part that is not in the set yet, in order, and adds all.
+  /// Calls gap(part) for each part of `range` that is not in the set yet, in order of address. Then
+  /// adds the range. If gap throws, the set is unchanged.
   template <class F>
   void add(const Range& range, F&& gap) {
     const std::byte* begin = range.begin;
@@ -33,7 +34,7 @@ class RangeSet {
       --next;
       begin = next->first;
     }
-    const std::byte* covered = range.begin;  // up to here there are no gaps any more
+    const std::byte* covered = range.begin;  // gaps below have been visited
     const auto first = next;
     for (; next != ends_.end() && next->first <= end; ++next) {
       if (next->first > covered) {
@@ -49,7 +50,7 @@ class RangeSet {
     ends_.emplace_hint(next, begin, last);
   }
 
-  /// visit(range), in order of address.
+  /// Calls visit(range) for every range, in order of address.
   template <class F>
   void for_each(F&& visit) const {
     for (const auto& [begin, end] : ends_) {
@@ -58,7 +59,7 @@ class RangeSet {
   }
 
  private:
-  std::map<const std::byte*, const std::byte*> ends_;  // by beginning
+  std::map<const std::byte*, const std::byte*> ends_;  // the end of each range, by its beginning
 };
 
 }  // namespace holdfast::pmdk_like

@@ -6,13 +6,14 @@
 
 namespace holdfast {
 
-/// One lock for many readers or one writer: C-RW-WP over a global lock for the writers.
+/// A lock for many readers or one writer: C-RW-WP over a global lock for the writers. Writers have
+/// the preference.
 template <class M>
 class ReaderWriterLock {
  public:
   explicit ReaderWriterLock(M& machine) : writers_(machine), readers_(machine) {}
 
-  /// For a writer.
+  /// Excludes readers and other writers.
   void lock() {
     writers_.acquire();
     readers_.exclude();
@@ -22,8 +23,9 @@ class ReaderWriterLock {
     writers_.release();
   }
 
-  /// For a reader. Writers have the preference, so one that they keep overtaking stands in line
-  /// with them: false, it keeps writers out alone. leave() wants to know.
+  /// Excludes writers. Returns true if the reader shares the lock with other readers. A reader that
+  /// writers keep overtaking waits in line with them instead. Then it holds the writers' lock:
+  /// false. Pass the result to leave().
   bool enter(int slot) {
     const bool shared = readers_.enter(slot);
     if (!shared) {

@@ -5,17 +5,17 @@
 
 namespace holdfast {
 
-/// A reader-writer lock in one word that prefers readers, as glibc's pthread_rwlock_t, and so
-/// std::shared_timed_mutex, does by default: a reader counts itself and is inside unless a writer
-/// is; a writer enters when nobody is there. Readers that come and go without a gap keep writers
-/// out for ever, and all of them write the same line.
+/// A reader-writer lock in one word that prefers readers. glibc's pthread_rwlock_t, and so
+/// std::shared_timed_mutex, does so by default. A reader counts itself, and is inside unless a
+/// writer is inside. A writer enters when the word is 0. Readers that come and go without a gap
+/// keep writers out forever. All readers write the same line.
 template <class M>
 class ReadersFirstLock {
  public:
   explicit ReadersFirstLock(M& machine)
       : machine_(machine), writers_(machine), line_(make_array<Line>(machine, 1)) {}
 
-  /// For a writer.
+  /// Excludes readers and other writers.
   void lock() {
     writers_.acquire();
     uint64_t nobody = 0;
@@ -52,7 +52,7 @@ class ReadersFirstLock {
     typename M::template Atomic<uint64_t> word{};
   };
   M& machine_;
-  GlobalLock<M> writers_;  // their queue
+  GlobalLock<M> writers_;  // keeps writers apart
   Line* line_;
 };
 

@@ -7,7 +7,7 @@
 
 namespace holdfast::romulus {
 
-/// Shared by the three engines.
+/// The options of all three Romulus engines.
 inline constexpr OptionInfo kOptions[] = {
     {"combine", "1",
      "0: every thread runs its own updates; 1: one thread runs those of all that wait"}};
@@ -23,8 +23,8 @@ using GateOf = typename Variant::template Gate<M>;
 template <class M, class Variant>
 using FrameOf = CombinedEngine<M, GateOf<M, Variant>, Writer<M, GateOf<M, Variant>>>;
 
-/// The three Romulus engines; see romulus.h. A Variant says what is different: kDescription,
-/// kFullCopy, and Gate<M>.
+/// The three Romulus engines; see romulus.h, and Engine in engines/engine.h for the contract. A
+/// Variant has the parts that differ: kDescription, kFullCopy, and Gate<M>.
 template <class M, class Variant>
 class RomulusEngine : public FrameOf<M, Variant> {
   using Frame = FrameOf<M, Variant>;
@@ -50,7 +50,7 @@ class RomulusEngine : public FrameOf<M, Variant> {
     return Frame::on_medium([&] { this->writer_.twin().finish(); });
   }
 
-  /// Whether main and twin are the same byte for byte, as they must be when no transaction runs.
+  /// Checks that main and twin are equal byte for byte, as they must be while no transaction runs.
   Status compare_copies() {
     const uint64_t bytes = this->regions_.bytes;
     const uint64_t at = this->writer_.twin().first_difference(bytes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gates of the Romulus engines: ExclusiveGate, which says what a gate is, for Romulus and
-// RomulusLog (Romulus 5.2), and this one.
+//
+// The gate of RomulusLR. Romulus and RomulusLog use ExclusiveGate (Romulus 5.2), whose header
+// explains gates.
 #pragma once
 
 #include "holdfast/engines/engine.h"
@@ -9,7 +10,7 @@
 
 namespace holdfast::romulus {
 
-/// RomulusLR: readers use whichever copy the writer is not changing, and never wait (Romulus 5.3).
+/// Readers use the copy that the writer is not changing, and never wait (Romulus 5.3).
 template <class M>
 class LeftRightGate {
  public:

@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Romulus: two copies of the data, at least one of them whole at every instant. (Correia, Felber,
-// Ramalhete, SPAA 2018.)
+// Romulus (Correia, Felber, Ramalhete, SPAA 2018): two copies of the data, main and twin.
 //
-// Area      a word {phase, used bytes, checksum}; phase says which copy is whole: IDL both, MUT the
-//           twin, CPY main. The log is volatile: it only spares copying what did not change.
-// Store     first of a batch: MUT, pwb, pfence. Every: log {where, old bytes}, change main.
-// Commit    pwb the changed lines of main, pfence; CPY, pwb, psync: durable; copy the changes to
+// Idea      At every instant at least one copy is consistent, and a state word tells which. Updates
+//           change main in place. Once main is durable, the twin is brought up to date.
+// Area      state word {phase, used bytes, checksum}. The phase tells which copy is consistent: IDL
+//           both, MUT the twin, CPY main. A volatile log keeps {place, old bytes} of each store: it
+//           limits copying to changed ranges, and undoes a body that throws.
+// Store     First of a batch: MUT, pwb, pfence. Every store: log {place, old bytes}, change main.
+// Commit    pwb the changed lines of main, pfence; CPY, pwb, psync: durable. Copy the changes to
 //           the twin, pwb, pfence; IDL.
-// Recovery  IDL nothing; MUT twin to main; CPY main to twin; pwb, pfence; IDL. The state does not
-//           change until the copies are equal, so a crash in recovery only repeats it.
-// Persists  4 fences (3 pfence, 1 psync) per batch of updates, whatever its size. None for a batch
-//           that stores nothing, 2 pfence when all its bodies threw; one more pfence when a batch
-//           more than doubles the used bytes of a heap (and passes 256 KiB), because recovery must
-//           know how much of main it may have touched.
-// Threads   updates run one at a time, combined in batches; a body that throws is undone from the
-//           log without disturbing the batch. Readers: see gates.h.
+// Recovery  IDL: nothing. MUT: copy twin to main. CPY: copy main to twin. pwb, pfence; IDL. The
+//           state does not change until the copies are equal, so a crash in recovery only repeats
+//           it.
+// Persists  3 pfence and 1 psync per batch of updates of any size; none for a batch that stores
+//           nothing; 2 pfence if all its bodies threw. One more pfence if a batch more than doubles
+//           the used bytes of a heap and passes 256 KiB: recovery must know how much of main the
+//           batch may have touched. None per read.
+// Threads   Updates run one at a time, combined in batches. A body that throws is undone from the
+//           log; the rest of the batch stands. Readers: see gates.h.
 //
-// Different from the paper: MUT waits for the first store, so updates that turn out to change
-// nothing are free and readers are kept out only while something changes; a reader that writers
-// keep overtaking has its body run by the combiner; the left-right read indicator counts visits.
+// Differences from the paper
+//  - MUT waits for the first store. So an update that changes nothing is free, and readers are kept
+//    out only while something changes.
+//  - The combiner runs the body of a reader that writers keep overtaking.
+//  - The left-right read indicator counts visits; see left_right.h.
 #pragma once
 
 #include "holdfast/engines/romulus/engine.h"
@@ -93,15 +98,15 @@ struct LoggedLeftRight {
 
 }  // namespace romulus
 
-/// Full copy of the used bytes per batch: cheapest for batches that change much of a small heap.
+/// Copies all used bytes per batch. Cheapest for batches that change a large part of a small heap.
 template <class M>
 using Romulus = romulus::RomulusEngine<M, romulus::Basic>;
 
-/// Copies only what changed. A load is a plain load.
+/// Copies only changed ranges. A load is a plain load.
 template <class M>
 using RomulusLog = romulus::RomulusEngine<M, romulus::Logged>;
 
-/// As RomulusLog, but readers never wait; a load adds an offset.
+/// As RomulusLog, but readers never wait. A load adds an offset.
 template <class M>
 using RomulusLr = romulus::RomulusEngine<M, romulus::LoggedLeftRight>;
 

@@ -11,24 +11,24 @@
 
 namespace holdfast::romulus {
 
-/// Which copy is whole (Romulus 4.3).
+/// Tells which copy is consistent (Romulus 4.3).
 enum class Phase : uint8_t {
-  idle = 1,      ///< both
-  mutating = 2,  ///< the twin: main is being changed
-  copying = 3,   ///< main: the twin is being brought up to date
+  idle = 1,      ///< both copies
+  mutating = 2,  ///< the twin, because main is being changed
+  copying = 3,   ///< main, because the twin is being brought up to date
 };
 
-/// The state of the two copies, as it stands on the medium: one word, so that it changes in one
-/// piece, with a checksum, so that a damaged one is noticed.
+/// The state of the two copies, as it is on the medium. It is one word, so that a single store
+/// changes it, and has a checksum, so that damage is noticed.
 ///
 ///   bits  0- 1  phase
-///         2-35  used: lines of main that committed transactions have ever stored to (up to 1 TiB)
-///        36-41  while mutating, log2 of the bytes the running transaction may have touched
+///         2-35  used: the lines of main below the highest committed store (up to 1 TiB)
+///        36-41  while mutating: log2 of the bytes that the running batch may have touched
 ///        42-63  checksum of the rest
 struct StateWord {
   Phase phase = Phase::idle;
   uint64_t used = 0;        ///< in bytes, a multiple of the line
-  unsigned limit_log2 = 0;  ///< mutating only
+  unsigned limit_log2 = 0;  ///< only in phase mutating
 
   static constexpr uint64_t kMaxUsed = ((uint64_t{1} << 34) - 1) * kLineBytes;
   static constexpr unsigned kMaxLimitLog2 = 63;
@@ -39,6 +39,7 @@ struct StateWord {
     return payload | checksum(payload) << kPayloadBits;
   }
 
+  /// Nothing if the word is damaged.
   static std::optional<StateWord> unpack(uint64_t word) {
     const uint64_t payload = word & ((uint64_t{1} << kPayloadBits) - 1);
     const auto phase = static_cast<Phase>(payload & 3);
@@ -54,8 +55,8 @@ struct StateWord {
   static uint64_t checksum(uint64_t payload) { return mix64(payload) >> kPayloadBits; }
 };
 
-/// The bytes a transaction may touch without a further fence: generous, so that only one that more
-/// than doubles the heap's used bytes has to raise it on the way.
+/// log2 of the bytes that a batch may touch without a further fence. The limit is generous: only a
+/// batch that more than doubles the heap's used bytes has to raise it on the way.
 inline unsigned limit_log2(uint64_t used) {
   constexpr unsigned kLeast = 18;  // 256 KiB
   const auto doubled = static_cast<unsigned>(std::bit_width(used)) + 1;

@@ -9,13 +9,14 @@
 
 namespace holdfast::romulus {
 
-/// The two copies of the data and the header that says which one is whole. The only part that knows
-/// what stands on the medium besides user data:
+/// The two copies of the data, and the header that tells which one is consistent. Only this class
+/// knows the format of the medium:
 ///
 ///   engine area   0: magic   8: StateWord   (one line; the rest of the area is unused)
-///   main, twin    byte for byte the same when idle; pointers in the twin point into main
+///   main, twin    equal byte for byte when idle; pointers in the twin point into main
 ///
-/// Beyond `used` bytes both copies are zero: nothing was ever committed there.
+/// Beyond `used` bytes both copies are zero, because nothing was ever committed there. One thread
+/// at a time may use it.
 template <class M>
 class Twin {
  public:
@@ -28,10 +29,12 @@ class Twin {
     M::store(word(0), kMagic);
     mark({.phase = Phase::idle});
     machine_.pwb(word(0), Site{"romulus.format"});
+    // The state is durable before the superblock makes the file a heap.
     machine_.psync(Site{"romulus.format.sync"});
   }
 
-  /// Makes the two copies equal again. `used` gets the number of bytes in use.
+  /// Makes the two copies equal again, durably. `used` gets the number of bytes in use. Returns
+  /// Code::corrupt, changing nothing, if the header is damaged.
   Status recover(RecoveryReport& report, uint64_t& used) {
     const auto state = StateWord::unpack(M::load(word(1)));
     if (M::load(word(0)) != kMagic || !state || state->used > regions_.bytes) {
@@ -54,28 +57,30 @@ class Twin {
     report.text =
         undo ? "undid an unfinished batch of updates" : "finished a committed batch of updates";
     // After a killed process the state may have been read from a cache. It decides which copy is
-    // overwritten, so it must be durable before the overwriting: a power cut must find it again.
+    // overwritten, so it must be durable before that. A power cut must find the same state again.
     machine_.pwb(word(1), Site{"romulus.recover.state"});
     machine_.pfence(Site{"romulus.recover.state.fence"});
     if (!machine_.skips(Site{"romulus.recover.overwrite"})) {
       overwrite(undo ? main() : twin(), undo ? twin() : main(), report.bytes);
     }
-    machine_.pfence(Site{"romulus.recover.fence"});  // equal on the medium before the state says so
+    // The copies are equal on the medium before the state says so.
+    machine_.pfence(Site{"romulus.recover.fence"});
     mark({.phase = Phase::idle, .used = used});
     finish();
     return {};
   }
 
-  /// Makes the last idle state durable; a transaction leaves that to the next one.
+  /// Makes the last idle state durable. A batch does not: it leaves that to the next one.
   void finish() {
     machine_.pwb(word(1), Site{"romulus.state.idle"});
+    // The idle state is durable before recovery, or close, returns.
     machine_.psync(Site{"romulus.state.idle.sync"});
   }
 
   void mark(const StateWord& state) { M::store_release(word(1), state.pack()); }
   void write_back_state(Site site) { machine_.pwb(word(1), site); }
 
-  /// The offset of the first byte below `bytes` in which the copies differ, or `bytes`.
+  /// The offset of the first word below `bytes` in which the copies differ, or `bytes`.
   uint64_t first_difference(uint64_t bytes) const {
     uint64_t at = 0;
     while (at < bytes && M::load(word_at(main(), at)) == M::load(word_at(twin(), at))) {
@@ -92,8 +97,9 @@ class Twin {
     return reinterpret_cast<uint64_t*>(base + offset);
   }
 
-  /// Only lines that differ are stored to, but all are written back: an equal line may be equal in
-  /// a cache only, stored by an earlier recovery that was killed.
+  /// Makes `to` equal to `from`; the caller fences. Stores only to words that differ, but writes
+  /// all lines back. A line may be equal in a cache only, stored by an earlier recovery that was
+  /// killed.
   void overwrite(std::byte* to, std::byte* from, uint64_t bytes) {
     for (uint64_t line = 0; line < bytes; line += kLineBytes) {
       for (uint64_t at = line; at < line + kLineBytes; at += sizeof(uint64_t)) {

@@ -12,20 +12,21 @@
 
 namespace holdfast::romulus {
 
-/// The writing side of all three engines: one batch at a time, by whoever holds the combiner's
-/// lock.
+/// The writing side of all three engines. It serves one batch at a time; the thread that holds the
+/// combiner's lock calls it. See CombinedEngine for the contract.
 ///
 ///   first store of the batch   MUT, pwb; keep readers out; pfence          begin()
 ///   a body ends                keep its stores, or undo them               keep(), undo()
 ///   the batch ends             pwb main; pfence; CPY, pwb; psync           commit()
 ///                              copy to the twin, pwb; pfence; IDL          finish()
 ///
-/// A batch without stores touches nothing durable. IDL is not written back: the next MUT is durable
-/// before anything else is stored, and until then CPY on the medium only means a needless copy.
+/// A batch without stores writes nothing to the medium. IDL is not written back: the next MUT is
+/// durable before anything else is stored. Until then a CPY on the medium only costs a needless
+/// copy.
 template <class M, class Gate>
 class Writer {
  public:
-  /// With full_copy the twin gets all used bytes (plain Romulus), else the stored ranges.
+  /// full_copy: the twin gets all used bytes (plain Romulus). Otherwise it gets the stored ranges.
   Writer(M& machine, const Regions& regions, Gate& gate, bool full_copy)
       : machine_(machine),
         twin_(machine, regions),
@@ -41,10 +42,10 @@ class Writer {
     return s;
   }
 
-  /// Nothing to do: new bytes are zero in both copies, and `used` grows with the stores.
+  /// Does nothing: new bytes are zero in both copies, and `used` grows with the stores.
   void grown(size_t /*bytes*/) {}
 
-  /// Called before a store to p. May throw MediumFailure, or bad_alloc before anything happened.
+  /// Call before a store to p. May throw MediumFailure; may throw bad_alloc, changing nothing.
   template <class T>
   void before_store(const T* p) {
     const uint64_t offset = prepare(bytes_at(p), kBytesOf<T>);
@@ -57,7 +58,7 @@ class Writer {
     log_.append_word(offset, kBytesOf<T>, before);
   }
 
-  /// The same for any n > 0 bytes.
+  /// Call before a store of n > 0 bytes at p. Throws as before_store() does.
   void before_store_range(const void* p, size_t n) {
     const uint64_t offset = prepare(p, n);
     if (!machine_.skips(Site{"romulus.log.range"})) {
@@ -67,7 +68,7 @@ class Writer {
 
   void start_body() { body_ = log_.end(); }
 
-  /// The body's stores are part of the batch, which has room for any.
+  /// Makes the body's stores part of the batch. Always true: a batch has room for any body.
   bool keep() {
     const uint64_t bytes = log_.bytes() - body_.bytes;
     if (bytes == 0) {
@@ -75,7 +76,7 @@ class Writer {
     }
     kept_bytes_ += bytes;
     written_bytes_ += bytes;
-    // A log that costs more than the copy it saves is given up for this batch.
+    // Copying many short ranges costs more than one long copy. Give up the log for this batch.
     full_ = full_ || kept_bytes_ > std::max<uint64_t>(used_ / 4, kPageBytes);
     if (full_) {
       write_back_logged({});
@@ -84,8 +85,8 @@ class Writer {
     return true;
   }
 
-  /// The body's stores never happened. Some may have reached the medium by themselves, so the old
-  /// bytes have to get there too.
+  /// Undoes the body's stores. Some of them may have reached the medium through evictions, so the
+  /// old bytes are written back as well.
   void undo() {
     const PhaseScope<M> scope(holdfast::Phase::roll_back);
     written_bytes_ += 2 * (log_.bytes() - body_.bytes);
@@ -96,7 +97,7 @@ class Writer {
     log_.truncate(body_);
   }
 
-  /// Makes the batch durable and visible. True when finish() must follow.
+  /// Makes the batch durable and visible. True: call finish() next.
   bool commit() {
     if (stage_ == Stage::idle) {
       return false;
@@ -108,15 +109,18 @@ class Writer {
     const PhaseScope<M> scope(holdfast::Phase::data_flush);
     log_.remember_words(twin_.main());
     write_back_logged({});
-    machine_.pfence(Site{"romulus.main.fence"});  // main durable before the state calls it whole
+    // Main is durable before the state calls it consistent.
+    machine_.pfence(Site{"romulus.main.fence"});
     M::phase(holdfast::Phase::marker_flush);
     mark({.phase = Phase::copying, .used = used_}, Site{"romulus.state.copying"});
-    machine_.psync(Site{"romulus.state.copying.sync"});  // durable before anybody learns of it
+    // The commit is durable before callers are answered, and before readers may see main.
+    machine_.psync(Site{"romulus.state.copying.sync"});
     committed_used_ = used_;
     gate_.committed();
     return true;
   }
 
+  /// Brings the twin up to date and lets readers in.
   void finish() {
     const PhaseScope<M> scope(holdfast::Phase::isolation_wait);
     gate_.before_copy();
@@ -124,12 +128,13 @@ class Writer {
     if (!machine_.skips(Site{"romulus.copy"})) {
       full_ ? copy_all() : copy_logged();
     }
-    close_batch(Site{"romulus.twin.fence"});  // the twin is durable before the state calls it whole
+    // The twin is durable before the state calls it consistent.
+    close_batch(Site{"romulus.twin.fence"});
   }
 
   bool answers_early() const { return machine_.skips(Site{"romulus.answer"}); }
 
-  /// Bytes stored by kept bodies, and to persistent memory in all, since the last call.
+  /// Bytes stored by kept bodies, and bytes written to persistent memory, since the last call.
   std::pair<uint64_t, uint64_t> take_bytes() {
     return {std::exchange(taken_bytes_, 0), std::exchange(written_bytes_, 0)};
   }
@@ -137,10 +142,11 @@ class Writer {
  private:
   enum class Stage : uint8_t {
     idle,
-    publishing,  // the state word is on its way; left in this stage by a failing medium
+    publishing,  // the state word is being made durable; a failing medium leaves the stage at this
     mutating,
   };
 
+  /// Makes sure that the batch may store n bytes at p. Returns their offset in main.
   uint64_t prepare(const void* p, size_t n) {
     const auto offset = static_cast<uint64_t>(static_cast<const std::byte*>(p) - twin_.main());
     if (stage_ != Stage::mutating) [[unlikely]] {
@@ -152,9 +158,9 @@ class Writer {
     return offset;
   }
 
-  // Out of line, so that a store in user code stays short.
+  /// The batch's first store. Out of line, so that a store in user code stays short.
   [[gnu::noinline]] void begin(uint64_t end) {
-    if (stage_ == Stage::publishing) {  // a body that swallowed the failure goes on storing
+    if (stage_ == Stage::publishing) {  // the medium failed, and the body swallowed the exception
       throw MediumFailure(machine_.failure());
     }
     publish(limit_log2(std::max(used_, end)), [&] {
@@ -170,6 +176,8 @@ class Writer {
     }
   }
 
+  /// Makes MUT durable, with a limit for the bytes to be touched. Runs meanwhile() before the
+  /// fence.
   template <class F>
   void publish(unsigned limit, F&& meanwhile) {
     const PhaseScope<M> scope(holdfast::Phase::marker_flush);
@@ -178,18 +186,20 @@ class Writer {
     mark({.phase = Phase::mutating, .used = committed_used_, .limit_log2 = limit},
          Site{"romulus.state.mutating"});
     meanwhile();
-    machine_.pfence(Site{"romulus.state.mutating.fence"});  // durable before main changes
+    machine_.pfence(Site{"romulus.state.mutating.fence"});  // MUT is durable before main changes
     stage_ = Stage::mutating;
   }
 
-  /// Ends a batch of which nothing was kept.
+  /// Ends a batch of which no body was kept.
   void cancel() {
     const PhaseScope<M> scope(holdfast::Phase::data_flush);
     used_ = committed_used_;
     gate_.committed();
-    close_batch(Site{"romulus.undo.fence"});  // main is durably restored before the state says so
+    // Main is durably restored before the state calls it consistent.
+    close_batch(Site{"romulus.undo.fence"});
   }
 
+  /// Fences, then marks both copies as consistent.
   void close_batch(Site fence) {
     machine_.pfence(fence);
     twin_.mark({.phase = Phase::idle, .used = committed_used_});
@@ -207,7 +217,8 @@ class Writer {
     written_bytes_ += sizeof(uint64_t);
   }
 
-  /// After the last store to each line, so that one write-back per line is enough.
+  /// Writes back the lines of main that were stored to since `from`. It runs after the last store
+  /// to each line, so one write-back per line is enough.
   void write_back_logged(const LogMark& from) {
     LineFilter filter;
     log_.for_each(from, [&](uint64_t offset, uint64_t n) {
@@ -241,14 +252,14 @@ class Writer {
 
   Stage stage_ = Stage::idle;
   bool full_;                    // this batch copies all used bytes
-  unsigned limit_log2_ = 0;      // what the durable MUT allows to be touched
-  uint64_t used_ = 0;            // bytes of main ever stored to, the running batch included
-  uint64_t committed_used_ = 0;  // the same without the running batch
+  unsigned limit_log2_ = 0;      // log2 of the bytes that the durable MUT lets the batch touch
+  uint64_t used_ = 0;            // high-water mark of stores to main, with the running batch
+  uint64_t committed_used_ = 0;  // the high-water mark without the running batch
   StoreLog<M> log_;
-  LogMark body_;             // where the running body began
-  uint64_t kept_bytes_ = 0;  // stored by the batch's bodies so far
-  uint64_t taken_bytes_ = 0;
-  uint64_t written_bytes_ = 0;
+  LogMark body_;                // the end of the log when the running body began
+  uint64_t kept_bytes_ = 0;     // stored by kept bodies of the running batch
+  uint64_t taken_bytes_ = 0;    // stored by earlier batches; take_bytes() returns it
+  uint64_t written_bytes_ = 0;  // written to the medium; take_bytes() returns it
 };
 
 }  // namespace holdfast::romulus

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Textbook undo logging under one lock: the simplest engine that is right, and the yardstick for
-// the others. (Gray and Reuter, "Transaction Processing", 1992, chapter 10.)
+// Textbook undo logging under one lock: the simplest correct engine, and the yardstick for the
+// others. (Gray and Reuter, "Transaction Processing", 1992, chapter 10.)
 //
-// Area      one line with the epoch, then one log shared by all threads (there is one writer).
-// Record    { offset, length, check } and the old bytes. `check` covers record, position and epoch,
-//           so a torn or outdated record ends the log by itself and no count has to be kept.
-// Store     append the record, pwb, pfence; only then change the data in place.
+// Idea      Save the old bytes of each store durably before the data change in place. Recovery puts
+//           the saved bytes back.
+// Area      one line with the epoch | one log for all threads, because only one thread writes
+// Record    {offset, length, check} and the old bytes. `check` covers the record, its position and
+//           the epoch. So a torn or outdated record ends the log by itself, and no count is stored.
+// Store     Append the record, pwb, pfence; only then change the data in place.
 // Commit    pwb the changed lines, pfence; epoch + 1 (which empties the log), pwb, psync.
-// Recovery  restore the records of the current epoch, last one first; pwb, pfence; epoch + 1,
-// psync.
-//           Restoring twice gives the same bytes, so a crash in recovery is harmless.
-// Persists  one pfence per record, plus 2 per update. Blocks allocated by the transaction itself
-// need
-//           no record: rolled back, they are free again.
-// Reads     take the same lock. Everything visible is durable, so readers never wait for
-// durability.
+// Recovery  Restore the records of the current epoch, the last one first; pwb, pfence; epoch + 1,
+//           pwb, psync. Restoring twice gives the same bytes, so a crash in recovery is harmless.
+// Persists  1 pfence per record; 1 pfence and 1 psync per update; none per read. A block that the
+//           transaction has allocated needs no record: after a rollback it is free again.
+// Reads     Readers take the same lock. Everything visible is durable, so no reader waits for
+//           durability.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ namespace undo {
 
 inline constexpr OptionInfo kOptions[] = {kLogBytesOption};
 
-/// Readers and writers alike.
+/// One lock for readers and writers.
 template <class M>
 class OneLock {
  public:
@@ -48,7 +48,7 @@ class OneLock {
   GlobalLock<M> lock_;
 };
 
-/// Each store gets a record, unless it is to a block of the transaction's own.
+/// Each store gets a record, except stores into blocks that the transaction has allocated.
 class EveryStore {
  public:
   explicit EveryStore(const Options& /*options*/) {}
@@ -87,7 +87,7 @@ class EveryStore {
   std::vector<Range> stored_;
 };
 
-/// Records one behind the other, by way of the caches.
+/// Appends records without gaps, through the caches.
 template <class M>
 class PackedRecords {
  public:
@@ -98,7 +98,8 @@ class PackedRecords {
   void append(std::byte* to, const std::byte* from, size_t n) {
     M::copy(to, from, n);
     machine_.pwb_range(to, n, Site{"undo.log"});
-    machine_.pfence(Site{"undo.log.fence"});  // the old bytes are durable before they are lost
+    // The old bytes are durable in the log before the data change.
+    machine_.pfence(Site{"undo.log.fence"});
   }
   static constexpr bool counted() { return false; }
   void count(uint64_t* /*word*/, uint64_t /*value*/) {}

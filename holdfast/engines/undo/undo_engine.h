@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What engines share that save old bytes in one log before they change data in place.
+// The frame of engines that save old bytes in one undo log before they change the data in place.
+//
+// update()  lock; body; pwb the changed lines, pfence; empty the log, durably; unlock
+// read()    the shared side of the lock around the body
+// A body that throws is rolled back from the log, while the lock is held.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +17,7 @@
 
 namespace holdfast::undo {
 
-/// Bytes of the data.
+/// A range of bytes in the heap's data.
 struct Range {
   const std::byte* begin;
   size_t bytes;
@@ -23,15 +27,23 @@ struct Range {
   bool meets(const Range& other) const { return begin < other.end() && other.begin < end(); }
 };
 
-/// A Variant says what is different:
+/// An undo engine; see Engine in engine.h for the contract. A Variant has the parts that differ:
+///
 ///   kDescription
-///   Lock<M>(machine, options)   lock(), unlock() around an update; enter(slot), leave(slot, what
-///                       enter returned) around a read
-///   Records<M>          how records get into the log; see UndoLog
-///   Ranges(options)     of a running transaction: clear(); any() stored; fresh(block) needs no
-///                       records; add(range, save) calls save(range) for what needs one before it
-///                       is stored to; for_each_stored(line, visit) calls visit(range) for what is
-///                       to be written back, in lines of that size
+///   Lock<M>(machine, options)
+///       lock(), unlock()         around an update
+///       enter(slot)              before a read; returns whether the reader shares the lock
+///       leave(slot, shared)      after a read; `shared` is the result of enter()
+///   Records<M>                   writes records into the log; see UndoLog
+///   Ranges(options)              the bytes that the running transaction has saved and stored
+///       clear()                  a transaction begins
+///       any()                    whether the transaction has stored anything
+///       fresh(block)             stores into the block need no records
+///       add(range, save)         called before a store to `range`; calls save(range) for each part
+///                                that needs a record first
+///       for_each_stored(line, visit)
+///                                calls visit(range) for all bytes to be written back; `line` is
+///                                the size of a line
 template <class M, class Variant>
 class UndoEngine {
  public:
@@ -74,7 +86,7 @@ class UndoEngine {
       run_inside(t, body);
       commit(t);
     } catch (const MediumFailure&) {
-      throw;  // the lock stays held: nothing may be stored any more, and every wait throws
+      throw;  // keeps the lock: no thread may store any more, and every wait throws
     } catch (...) {
       M::phase(Phase::roll_back);
       log_.roll_back();
@@ -126,9 +138,10 @@ class UndoEngine {
     M::copy(to, from, n);
   }
 
-  static void promote(const void* /*p*/, size_t /*n*/) {}  // writers are alone
+  static void promote(const void* /*p*/, size_t /*n*/) {}  // writers exclude each other
 
-  /// What this transaction has freed before is somebody's again after a roll-back.
+  /// A block that this transaction has freed is not fresh when it allocates the block again. A
+  /// rollback gives the block back, so its old content must be logged.
   static void fresh(const void* p, size_t n) {
     auto* const t = static_cast<Transaction*>(M::context());
     const Range block{static_cast<const std::byte*>(p), n};
@@ -151,7 +164,7 @@ class UndoEngine {
 
     UndoEngine* owner;
     typename Variant::Ranges ranges;
-    std::vector<Range> released;  // freed by this transaction
+    std::vector<Range> released;  // blocks that this transaction has freed
 
     void before_store(const void* p, size_t n) {
       ranges.add({static_cast<const std::byte*>(p), n}, [&](const Range& range) {
@@ -208,8 +221,8 @@ class UndoEngine {
     t.ranges.for_each_stored(machine_.line_bytes(), [&](const Range& range) {
       machine_.pwb_range(range.begin, range.bytes, Site{"undo.data"});
     });
-    machine_.pfence(
-        Site{"undo.data.fence"});  // data durable before the log that could undo it is emptied
+    // The data are durable before the log that could undo them is emptied.
+    machine_.pfence(Site{"undo.data.fence"});
     M::phase(Phase::marker_flush);
     statistics_.here().bytes_written += log_.finish();
   }

@@ -12,13 +12,16 @@
 
 namespace holdfast {
 
-/// The persistent log of undo records; see undo.h. Used by one thread at a time.
+/// The persistent log of undo records; see undo.h for its format. One thread at a time may use it.
 ///
-/// Records(machine, options) says how a record gets there:
-///   kUnit                      bytes that records are multiples of, and begin at
-///   append(to, from, n)        copies n bytes, durable on return
-///   counted()                  whether a record counts from count() on, or by its check alone
-///   count(word, value)         stores a word that says how many there are, durable on return
+///   first line    state word: epoch, number of records if they are counted, check
+///   records       {offset, length, check} and the old bytes, padded to kUnit
+///
+/// Records(machine, options) writes records:
+///   kUnit                      the size of a record is a multiple of this, and so is its position
+///   append(to, from, n)        copies n bytes into the log; they are durable on return
+///   counted()                  true: a record is valid from count() on. False: by its check alone
+///   count(word, value)         stores `value`, which has the number of records; durable on return
 template <class M, class Records>
 class UndoLog {
  public:
@@ -28,12 +31,14 @@ class UndoLog {
   void format() {
     epoch_ = 1;
     write_state(Site{"undo.format"});
+    // The empty log is durable before the superblock makes the file a heap.
     machine_.psync(Site{"undo.format.sync"});
   }
 
   void grown(size_t bytes) { regions_.bytes = bytes; }
 
-  /// Saves the n bytes at p, durably. Throws Error(out_of_space) when the log is full.
+  /// Saves the n bytes at p; they are durable on return. Throws Error(out_of_space) if the log is
+  /// full.
   void append(const void* p, size_t n) {
     const size_t space = taken(n);
     if (used_ + space > capacity() || starts_.size() == kMostCounted) {
@@ -57,8 +62,8 @@ class UndoLog {
     }
   }
 
-  /// Empties the log; the transaction is durable on return. Bytes of log written since the last
-  /// call.
+  /// Empties the log; the transaction is durable on return. Returns the bytes of log written since
+  /// the last call.
   size_t finish() {
     const size_t written = std::exchange(written_, 0) + sizeof(uint64_t);
     if (!machine_.skips(Site{"undo.epoch.advance"})) {
@@ -66,13 +71,14 @@ class UndoLog {
       starts_.clear();
     }
     write_state(Site{"undo.epoch"});
-    machine_.psync(Site{"undo.epoch.sync"});  // durable before anybody learns of the commit
+    // The commit is durable before the caller, or another transaction, learns of it.
+    machine_.psync(Site{"undo.epoch.sync"});
     used_ = 0;
     starts_.clear();
     return written;
   }
 
-  /// Undoes everything since the last finish().
+  /// Undoes all stores since the last finish().
   void roll_back() {
     if (used_ == 0) {
       return;
@@ -108,13 +114,14 @@ class UndoLog {
   static constexpr uint64_t kMostCounted = (uint64_t{1} << kCountBits) - 1;
   static constexpr uint64_t kValueMask = (uint64_t{1} << 48) - 1;
 
-  /// How far recovery looks for records behind the last one: it need not read a long log whole.
+  /// Recovery looks so far for records behind the last one. The bound spares it from reading all of
+  /// a long log.
   static constexpr size_t kLookAhead = 4 << 10;
   static constexpr size_t kUnit = Records::kUnit;
   static_assert(kUnit % sizeof(uint64_t) == 0 && kLineBytes % kUnit == 0);
   static size_t taken(size_t n) { return (sizeof(Record) + n + kUnit - 1) / kUnit * kUnit; }
-  /// The epoch, or epoch and number of records, and 16 bits of a checksum in one word, so that it
-  /// changes in one piece. Where records are counted, epochs may come round again.
+  /// The state word: `value` and 16 bits of a checksum, changed by a single store. `value` is the
+  /// epoch, or epoch and number of records. If records are counted, epochs may repeat.
   static uint64_t sealed(uint64_t value) { return value | (mix64(value) & ~kValueMask); }
   uint64_t state() const {
     return records_.counted() ? epoch_ << kCountBits | starts_.size() : epoch_;
@@ -128,7 +135,8 @@ class UndoLog {
     return static_cast<uint64_t>(static_cast<const std::byte*>(p) - regions_.data);
   }
 
-  /// Of the staged bytes behind the record.
+  /// The check of a record at `position`. It covers the staged old bytes, offset, length, position
+  /// and epoch.
   uint64_t record_check(const Record& record, size_t position) const {
     const uint64_t seed =
         mix64(epoch_ ^ mix64(position) ^ mix64(record.offset + mix64(record.length)));
@@ -140,8 +148,8 @@ class UndoLog {
     machine_.pwb(state_word(), site);
   }
 
-  /// Stages what could be a record of up to `most` bytes at `position`. Returns the space it takes,
-  /// or 0: there is none.
+  /// Stages the bytes at `position` as a record of up to `most` old bytes. Returns the space that
+  /// the record takes, or 0 if they cannot be a record. Does not look at the check.
   size_t look(size_t position, size_t most, Record& record) {
     if (sizeof record > capacity() - position) {
       return 0;
@@ -159,7 +167,8 @@ class UndoLog {
     return record.check == record_check(record, position);
   }
 
-  /// Finds the records of the current epoch; `count` if they are counted. Changes nothing.
+  /// Finds the records of the current epoch: `count` records if they are counted. Changes nothing
+  /// on the medium.
   Status scan(size_t count, RecoveryReport& report) {
     used_ = 0;
     starts_.clear();
@@ -187,8 +196,9 @@ class UndoLog {
                : Status();
   }
 
-  /// Whether a record of the current epoch follows behind what looks like the end. A record is
-  /// durable before the next one is begun, so a torn one is the last: the one there is damaged.
+  /// Whether a record of the current epoch follows behind the apparent end. A record is durable
+  /// before the next one is begun, so only the last record can be torn. If another record follows,
+  /// the one at the apparent end is damaged.
   bool goes_on() {
     Record record{};
     const size_t end = std::min(capacity(), used_ + kLookAhead);
@@ -201,7 +211,7 @@ class UndoLog {
   }
 
   void restore() {
-    // Last record first: the first record of an address holds what was there before the
+    // The last record first: the first record of an address has the content from before the
     // transaction.
     if (machine_.skips(Site{"undo.restore.order"})) {
       std::reverse(starts_.begin(), starts_.end());
@@ -213,7 +223,8 @@ class UndoLog {
       M::copy(to, log() + starts_[i] + sizeof record, record.length);
       machine_.pwb_range(to, record.length, Site{"undo.restore"});
     }
-    machine_.pfence(Site{"undo.restore.fence"});  // data restored before the log is emptied
+    // The data are durably restored before the log is emptied.
+    machine_.pfence(Site{"undo.restore.fence"});
   }
 
   M& machine_;
@@ -222,8 +233,8 @@ class UndoLog {
   uint64_t epoch_ = 0;
   size_t used_ = 0;                // bytes of log in use
   size_t written_ = 0;             // bytes given to records_ since the last finish()
-  std::vector<size_t> starts_;     // where its records begin
-  std::vector<std::byte> staged_;  // a record, kept to avoid an allocation per store
+  std::vector<size_t> starts_;     // positions of the records
+  std::vector<std::byte> staged_;  // one record; its memory is kept, to spare allocations
 };
 
 }  // namespace holdfast
