@@ -5,9 +5,9 @@
 
 namespace holdfast::native {
 
-/// Knows whether this is the process that made it. The mappings of a heap do not exist in a forked
-/// child; with this, one can say so instead of crashing. The kernel clears the page in a child, so
-/// asking costs a load.
+/// Tells a forked child from the process that created the object. The mappings of a heap do not
+/// exist in a forked child; the check turns a crash into an error. The kernel clears the guard's
+/// page in a child, so a check costs one load. Thread safe.
 class ForkGuard {
  public:
   ForkGuard();

@@ -21,8 +21,8 @@ void SlotTable::take_background() {
 
 void SlotTable::mark_taken(size_t slot) {
   taken_[slot] = true;
-  // Written under the mutex only. Sequentially consistent, because the next thing a thread does is
-  // to publish in its slot that it is active, and whoever scans must not miss the slot.
+  // Only stored under the mutex, so the load may be relaxed. The store is sequentially consistent:
+  // next the thread publishes in its slot that it is active, and a scanner must not miss the slot.
   if (const int end = static_cast<int>(slot) + 1; end > active_.load(std::memory_order_relaxed)) {
     active_.store(end);
   }
@@ -35,7 +35,7 @@ void SlotTable::give_back(int slot) {
 
 namespace {
 
-/// The slots a thread holds, returned when it ends.
+/// The slots that a thread holds in all machines. Returned when the thread ends.
 class SlotOwner {
  public:
   SlotOwner() = default;
@@ -61,8 +61,8 @@ class SlotOwner {
 
   void hold(const std::shared_ptr<SlotTable>& table, int slot) { held_.push_back({table, slot}); }
 
-  /// Makes room for one more, so that hold() cannot fail, and forgets machines that are gone. A
-  /// table's address cannot come back for another machine while a thread remembers it.
+  /// Makes room for one more slot, so that hold() cannot fail, and forgets machines that have
+  /// ended. A table lives while a thread remembers it, so no other machine's table has its address.
   void prepare() {
     std::erase_if(held_, [](const Held& held) { return held.table->closed(); });
     held_.reserve(held_.size() + 1);
@@ -90,7 +90,7 @@ void remember(const SlotTable* table, int slot) {
 
 int find_or_take_slot(const std::shared_ptr<SlotTable>& table) {
   if (thread_state.exiting) {
-    return -1;  // called from the destructor of some other thread-local object
+    return -1;  // the destructor of another thread-local object has called
   }
   SlotOwner& owner = slot_owner();
   int slot = owner.find(table.get());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which thread has which slot of which machine. Threads and machines end in any order, so what both
-// need is a table that both share; there is nothing global but each thread's own state.
+// Slots: which thread has which slot of which machine. Threads and machines end in any order, so
+// they share ownership of the machine's table. The only global state is that of each thread.
 #pragma once
 
 #include <atomic>
@@ -11,9 +11,9 @@
 
 namespace holdfast::native {
 
-/// The slots of one machine: slot 0 for its background thread, the others for everyone else.
-/// The first, so that with a background thread the slots in use are still the lowest, and a scan of
-/// all active slots stays short. Thread safe.
+/// The slots of one machine. Slot 0 belongs to the background thread, the others to ordinary
+/// threads. The lowest slots are in use then, even with a background thread, and a scan of all
+/// active slots stays short. Thread safe.
 class SlotTable {
  public:
   explicit SlotTable(int ordinary) : taken_(static_cast<size_t>(ordinary) + 1) {}
@@ -26,15 +26,14 @@ class SlotTable {
   void take_background();
   void give_back(int slot);
 
-  /// All slots ever taken are below this. Acquire pairs with the release in take(): who sees a
-  /// thread's state sees that thread's slot as well.
-  /// Sequentially consistent: a scan of state arrays must not read it before the scanner's own
-  /// fence.
+  /// All slots ever taken are below this number. Sequentially consistent, with the store in take():
+  /// a scan of state arrays must not load it before the scanner's own fence. A scanner that sees a
+  /// thread's state sees that thread's slot too.
   int active() const { return active_.load(); }
 
-  /// The machine is gone; threads may forget the table.
+  /// Called when the machine ends; threads may forget the table then.
   void close() { closed_.store(true, std::memory_order_relaxed); }
-  // Relaxed: it only decides when memory is freed.
+  // Relaxed, both: the flag only decides when memory is freed, and orders no other access.
   bool closed() const { return closed_.load(std::memory_order_relaxed); }
 
  private:
@@ -46,17 +45,17 @@ class SlotTable {
   std::atomic<bool> closed_{false};
 };
 
-/// Everything a thread knows by itself. Trivially destructible and constant-initialised, so that an
+/// The thread-local state of a thread. Trivially destructible and constant-initialised, so that an
 /// access is one thread-local load, without a guard.
 struct ThreadState {
   void* context = nullptr;           ///< NativeMachine::context()
-  const SlotTable* table = nullptr;  ///< of the machine used last
-  int slot = -1;                     ///< there
-  bool exiting = false;              ///< the slots have been returned
+  const SlotTable* table = nullptr;  ///< the table of the machine that the thread used last
+  int slot = -1;                     ///< the thread's slot in that table
+  bool exiting = false;              ///< the thread has returned its slots
 };
 
-// In a shared object (the Python module) the default would be a call per access. Initial-exec takes
-// a few bytes of the space the loader keeps for this.
+// In a shared object (the Python module) the default model would cost a call per access. The
+// initial-exec model takes a few bytes of the space that the loader reserves for it.
 #if defined(__PIC__) && !defined(__PIE__)
 #define HOLDFAST_TLS_MODEL [[gnu::tls_model("initial-exec")]]
 #else
@@ -65,14 +64,14 @@ struct ThreadState {
 HOLDFAST_TLS_MODEL inline constinit thread_local ThreadState thread_state;
 #undef HOLDFAST_TLS_MODEL
 
-/// The calling thread's slot in the table, taken if it has none; -1 when all are taken.
-/// What self() does when the table is not the one used last.
+/// The calling thread's slot in the table. Takes one if the thread has none; -1 if all are taken.
+/// The slow path of self(), for a table that is not the one used last.
 int find_or_take_slot(const std::shared_ptr<SlotTable>& table);
 
 /// The calling thread's slot in the table, or -1 if it has none.
 int find_slot(const SlotTable* table);
 
-/// Gives the calling thread, which must have none, the background slot.
+/// Gives the background slot to the calling thread, which has no slot yet.
 void take_background_slot(const std::shared_ptr<SlotTable>& table);
 
 }  // namespace holdfast::native

@@ -18,7 +18,7 @@ void run_on(const std::vector<int>& processors) {
   for (const int processor : processors) {
     CPU_SET(static_cast<size_t>(processor), &set);
   }
-  // May fail when the processors were taken away meanwhile; then the thread runs where it can.
+  // This fails if the processors were taken away meanwhile. The thread then runs where it can.
   pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 }
 
@@ -69,7 +69,7 @@ Background::Background(std::function<void()> prepare, std::function<bool()> f,
                        std::vector<int> processors)
     : thread_([this, prepare = std::move(prepare), f = std::move(f),
                processors = std::move(processors)] {
-        run_on(processors);  // the thread that made this one may be pinned
+        run_on(processors);  // the new thread has inherited its creator's pinning
         prepare();
         loop(f);
       }) {}
@@ -93,7 +93,7 @@ void Background::loop(const std::function<bool()>& f) {
     try {
       busy = f();
     } catch (const MediumFailure&) {
-      return;  // the machine remembers the failure, and everyone else meets it there
+      return;  // the machine remembers the failure, so other threads meet it too
     }
     std::unique_lock lock(mutex_);
     if (!busy) {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// native/threads/: threads of the native machine, their slots, and forked children. This header:
+// starting threads.
 #pragma once
 
 #include <condition_variable>
@@ -12,18 +15,19 @@
 
 namespace holdfast::native {
 
-/// The processors the calling thread may run on.
+/// The processors that the calling thread may run on.
 std::vector<int> allowed_processors();
 
-/// Runs f(0) ... f(n - 1) on n new threads, thread i on processor i modulo their number, and waits
-/// for all. The first exception to leave f is thrown again here. Pinned, because some schedulers
-/// pack threads onto one processor for as long as a benchmark lasts.
+/// Runs f(0) ... f(n - 1) on n new threads and waits for all of them. Rethrows the first exception
+/// that left an f. Thread i is pinned to processor i modulo their number, because some schedulers
+/// keep several threads on one processor for as long as a benchmark lasts.
 void run_pinned(int n, const std::vector<int>& processors, FunctionRef<void(int)> f);
 
-/// A thread that calls f over and over, and rests a little whenever f found nothing to do.
+/// A thread that calls f over and over. After a call that returns false it sleeps for 10 to 200
+/// microseconds. It ends at a MediumFailure; the destructor stops and joins it.
 class Background {
  public:
-  /// `prepare` runs first, on the new thread. It may use any of the processors.
+  /// The new thread calls `prepare` first. It may run on any of these processors.
   Background(std::function<void()> prepare, std::function<bool()> f, std::vector<int> processors);
   ~Background();
   Background(const Background&) = delete;
