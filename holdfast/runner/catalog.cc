@@ -41,7 +41,7 @@ Json describe(std::span<const OptionInfo> options) {
 Json describe(const Description& d) {
   return {{"name", d.name},
           {"title", d.title},
-          // What an engine needs of hardware transactions, `soft` provides on every processor.
+          // Every processor can run every engine: `soft` provides hardware transactions.
           {"supported", true},
           {"reason", ""},
           {"paper", d.paper},
@@ -73,7 +73,7 @@ std::string describe(const HtmDescription& htm) {
   return text;
 }
 
-/// What `bench --htm` takes here.
+/// The backends that `bench --htm` can use on this computer.
 Json htm_backends() {
   Json list = Json::array();
   for (const HtmBackend backend : {HtmBackend::soft, HtmBackend::rtm, HtmBackend::power}) {

@@ -16,9 +16,9 @@
 namespace holdfast {
 namespace {
 
-/// A turn is at most this long, so that an interrupt is noticed and disturbances are spread.
+/// The longest turn: short enough to heed an interrupt and to spread disturbances.
 constexpr double kLongestTurnSeconds = 1;
-/// Before the first turn each configuration runs this share of its time unmeasured: caches, page
+/// The share of its time that each configuration first runs unmeasured, to fill caches and page
 /// tables.
 constexpr double kWarmUpShare = 0.05;
 
@@ -134,7 +134,7 @@ std::vector<Configuration> configurations(const Plan& plan) {
   for (const int threads : plan.threads) {
     for (const std::string& engine : plan.engines) {
       if (engine == kPlain && threads != plan.threads.front()) {
-        continue;  // the baseline has one thread, whatever the others have
+        continue;  // the baseline always has one thread
       }
       Configuration c;
       c.measured.workload = plan.common.workload;
@@ -146,9 +146,10 @@ std::vector<Configuration> configurations(const Plan& plan) {
   return list;
 }
 
-/// Set-up and checks are not measured, so they go side by side, as many as there are cores. The
-/// threads are not pinned: a heap keeps to the processors of the thread that opened it. before(c)
-/// is called by this thread as each begins, and may throw. Throws the first Error of work(c).
+/// Runs work(c) for all configurations in parallel, one per core: set-up and checks are not
+/// measured. The threads are not pinned, because a heap's threads inherit the processors of the
+/// thread that opened it. This thread calls before(c) as each begins; before may throw. Throws the
+/// first Error of work(c).
 void on_all_cores(std::vector<Configuration>& list, FunctionRef<void(const Configuration&)> before,
                   FunctionRef<void(Configuration&)> work) {
   std::vector<Status> outcomes(list.size());
@@ -169,8 +170,7 @@ void on_all_cores(std::vector<Configuration>& list, FunctionRef<void(const Confi
   }
 }
 
-/// All configurations stay open side by side: each heap has its own address, and turns can
-/// alternate.
+/// All configurations stay open at once, each heap at its own address, so that turns can alternate.
 void measure(const Plan& plan, std::vector<Configuration>& list, Progress progress) {
   // Set-up and the final check count as one turn each in the progress.
   const double steps = static_cast<double>(list.size()) * (plan.turns + 2);

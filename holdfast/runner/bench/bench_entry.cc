@@ -22,7 +22,7 @@ std::vector<double> each(const std::vector<Slice>& slices, F&& value) {
   return values;
 }
 
-/// Time per operation as Google Benchmark means it: wall time, and processor time of the process.
+/// Google Benchmark's times per operation: wall time, and processor time of the process.
 void add_times(double per_second, double cpu_ns, Json& entry) {
   entry["real_time"] = per_second > 0 ? 1e9 / per_second : 0;
   entry["cpu_time"] = cpu_ns;

@@ -9,7 +9,7 @@
 
 namespace holdfast {
 
-/// What is known about one configuration when its turns are over.
+/// The results of one configuration after all its turns.
 struct Measured {
   std::string workload;
   std::string engine;
@@ -20,7 +20,7 @@ struct Measured {
   std::vector<std::string> kinds;
   std::vector<Slice> slices;
   Status status;      ///< why there is no result
-  std::string check;  ///< "ok", "skipped", or what was found
+  std::string check;  ///< "ok", "skipped", or the check's message
 
   std::string name() const {
     return workload + "/" + engine + "/threads:" + std::to_string(threads);
@@ -30,8 +30,8 @@ struct Measured {
 /// Appends the entries of Google Benchmark's "benchmarks" for one configuration.
 void append_entries(const Measured& measured, int family, Json& benchmarks);
 
-/// The engine's counters, per operation and per update transaction, as they appear in an entry;
-/// also used for simulated runs.
+/// Adds the engine's counters to an entry, per operation and per update transaction. Simulated runs
+/// use it too.
 void add_counters(const Statistics& statistics, Json& entry);
 
 }  // namespace holdfast

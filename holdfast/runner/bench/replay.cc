@@ -100,7 +100,7 @@ Turn take_turn(Session& session, const Plan& plan, const MeasuredReplay& m, uint
   return turn;
 }
 
-/// The home is what replay made of it: the working copy has gone with the session.
+/// Checks the home as the replay left it: the session has taken the working copy with it.
 void check_home(SessionSpec spec) {
   spec.open = SessionSpec::Open::open;
   const auto session = open_session(spec).value();
@@ -122,7 +122,7 @@ Json measure(const Plan& plan, MeasuredReplay m) {
   std::vector<Turn> turns;
   {
     const auto session = open_session(spec).value();
-    session->replay({}).status().check();  // what setting the workload up has logged
+    session->replay({}).status().check();  // the logs of the set-up
     for (int turn = 0; turn < plan.turns; ++turn) {
       turns.push_back(take_turn(*session, plan, m, static_cast<uint64_t>(turn) + 1));
     }

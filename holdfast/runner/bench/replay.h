@@ -6,12 +6,12 @@
 
 namespace holdfast {
 
-/// Fills logs with transactions and measures how they are replayed on this computer, by themselves.
+/// Fills logs with transactions, then measures on this computer how long their replay takes.
 ///
 /// Fields of spec, all but workload optional:
 ///   workload, params, options, bytes, max_bytes, domain, force, latency, htm, seed,
 ///   dir           as for bench; option background is 0
-///   engines       names; default: all that `engines` says `replays` of
+///   engines       names; default: all that `engines` lists with `replays`
 ///   threads       list of numbers of threads that fill the logs; default [1]
 ///   replayers     list of numbers of threads that replay them; default [1]
 ///   filter        only the newest value of each word; default false

@@ -10,7 +10,7 @@
 
 namespace holdfast {
 
-/// Logs that were filled by `threads` threads and then replayed, on whatever machine.
+/// A replay of logs that `threads` threads filled, on either machine.
 struct MeasuredReplay {
   std::string workload;
   std::string engine;
@@ -28,14 +28,14 @@ struct MeasuredReplay {
 /// words (logged), bytes_written (to the home), replay_seconds, persist.
 Json replay_entry(const MeasuredReplay& measured);
 
-/// The same where there is no result.
+/// The entry for a configuration without a result; `why` goes into error_message.
 Json failed_replay_entry(const MeasuredReplay& measured, const std::string& why);
 
-/// What to say of an engine whose log cannot be replayed by itself, if it is one: `known` can.
+/// Refuses engines without a separate replay; the message lists `known`, which have one.
 Status check_replays(const std::vector<std::string>& engines,
                      const std::vector<std::string>& known);
 
-/// What to say when some of the logs was replayed too early.
+/// The error for logs of which a part was replayed before the measurement.
 Error filled_too_far(uint64_t replayed);
 
 }  // namespace holdfast

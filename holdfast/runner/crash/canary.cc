@@ -12,8 +12,8 @@
 namespace holdfast {
 namespace {
 
-/// From cheap to thorough. Most bugs show within a few schedules of one transaction per thread;
-/// some need logs that wrap around, a crash in recovery, or transactions after it.
+/// The searches, from cheap to thorough. Most bugs show within a few schedules of one transaction
+/// per thread. Some need logs that wrap around, a crash in recovery, or transactions after it.
 Json stages() {
   const auto stage = [](int schedules, int transactions, int points, int images, int crash_recovery,
                         int go_on, int reads) {
@@ -123,7 +123,7 @@ Result<Json> hunt(const Json& spec, Progress progress) {
     const Json all = stages();
     for (size_t i = 0; i < std::min(most, all.size()); ++i) {
       Json search = all[i];
-      search.update(base);  // what is asked for goes before what the search would take
+      search.update(base);  // the caller's settings override the search's
       Json parameters = base.value("params", Json::object());
       parameters["transactions"] =
           std::to_string(std::max(least, all[i]["transactions"].get<int>()));
@@ -134,7 +134,7 @@ Result<Json> hunt(const Json& spec, Progress progress) {
       search.erase("reads");
       search["params"] = parameters;
       if (search == last) {
-        continue;  // what is asked for leaves nothing of what sets them apart
+        continue;  // with the caller's settings both searches are equal
       }
       last = search;
       progress(static_cast<double>(i) / static_cast<double>(all.size()), "hunt");

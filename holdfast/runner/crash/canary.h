@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Canaries: planted bugs that the crash explorer must catch, or it has gone blind.
+// Canaries: planted bugs that the crash explorer must find. A missed canary is a fault of the
+// explorer.
 #pragma once
 
 #include <string>
@@ -24,11 +25,11 @@ struct Canary {
 /// tree's.
 Result<std::vector<Canary>> load_canaries(const std::string& directory = {});
 
-/// Looks for a violation under a mutation, with the searches of hunt_stages() one after the other,
-/// and stops at the first; one that would repeat the one before it is left out. spec: engine,
-/// mutation, what a canary may need, and searches: how many of them at most (default: all). Returns
-/// crash()'s object of the search that found one, else of the last, with `stage` (from 1) and
-/// `stages`.
+/// Looks for a violation under a mutation. Runs searches from cheap to thorough and stops at the
+/// first that finds one; a search that would repeat the one before is left out. Fields of spec:
+/// engine, mutation, the settings in a canary's `needs`, and searches (the most to run; default
+/// all). Returns crash()'s object of the search that found a violation, else of the last one, with
+/// `stage` (from 1) and `stages`.
 Result<Json> hunt(const Json& spec, Progress progress);
 Json spec_of(const Canary& canary);
 

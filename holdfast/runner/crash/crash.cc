@@ -29,7 +29,7 @@ using check::Violation;
 constexpr size_t kHeapBytes = 16 << 10;
 constexpr size_t kMaxBytes = 1 << 20;
 constexpr check::Object kMostObjects = 1000;
-/// More than any legal run of a few transactions takes.
+/// No legal run of a few transactions takes this many steps.
 constexpr uint64_t kMaxSteps = 1'000'000;
 
 struct Job {
@@ -78,8 +78,8 @@ SimOptions machine_of(Fields& fields) {
   return o;
 }
 
-/// An engine's own options, where the user gave none the smallest ones; `times` as large for the
-/// larger transactions of structures.
+/// Completes the user's options with the engine's tiny values, `times` as large for the larger
+/// transactions of structures.
 Options tiny_options(const Description& engine, const std::map<std::string, std::string>& given,
                      uint64_t times) {
   Options options = engine_options(engine, given);
@@ -213,8 +213,9 @@ std::unique_ptr<check::Subject> subject_of(const Job& job, SimOptions& machine,
                                            transactions);
 }
 
-/// Makes the program of a violation smaller while some schedule still shows a fault of that name,
-/// and looks for a short one among those that do. Schedules of a smaller program are others.
+/// Makes the program of a violation smaller as long as some schedule still shows a fault of the
+/// same name, and prefers a short schedule. A smaller program has other schedules, so it searches
+/// anew.
 Violation minimised(const Job& job, Violation violation) {
   constexpr uint64_t kTries = 800;
   constexpr uint64_t kCandidates = 8;
@@ -224,7 +225,7 @@ Violation minimised(const Job& job, Violation violation) {
   plan.only_point = kNever;
   plan.points = 60;
   plan.images = std::min<uint64_t>(plan.images, 4);
-  plan.go_on = 0;  // what showed in a run that went on is looked for from the start
+  plan.go_on = 0;  // a fault of a run that went on is looked for from the start
   if (violation.phase != "recovery") {
     plan.crash_recovery = 0;
   }
@@ -248,7 +249,7 @@ Violation minimised(const Job& job, Violation violation) {
   return violation;
 }
 
-/// Draws the first violation, if one can be drawn. Returns why not, or nothing.
+/// Draws the first violation. Returns the reason if it cannot, else an empty text.
 std::string draw(const Job& job, const std::vector<Violation>& violations) {
   if (violations.empty()) {
     return "there was no violation to draw";
@@ -282,7 +283,7 @@ Json to_json(const CrashCoverage& c) {
           {"judged", c.judged}};
 }
 
-/// The spec that shows a violation again, and nothing else.
+/// The smallest spec that shows the violation again.
 Json replay_of(const Json& spec, const Violation& v) {
   Json replay = spec;
   replay["seed"] = v.seed;

@@ -8,41 +8,48 @@
 namespace holdfast {
 
 /// Cuts the power of a simulated machine at the persist events of a small concurrent program, and
-/// judges what is recovered (check/crash/crash_explorer.h).
+/// judges the recovered state (check/crash/crash_explorer.h).
 ///
 /// Fields of spec, all but workload and engine optional:
-///   workload      `registers`: random programs whose every value names its writer, judged by
-///                 isolation and durability checkers. Others: those with a sequential model, judged
-///                 by their clients' answers (check/linearizability/linearizability.h); the rest is refused
+///
+///   workload        `registers`: random programs in which every value names its writer, judged by
+///                   the isolation and durability checkers. Other workloads need a sequential model
+///                   and are judged by their clients' answers
+///                   (check/linearizability/linearizability.h). A workload without one is refused
 ///   engine, params, options, domain, bytes, max_bytes
-///                 as for sim; an engine's logs are tiny unless an option says otherwise, the heap
-///                 has 16 KiB (64 for a structure), and a structure a few elements. For `registers`
-///                 the params are those of crash_registers_info()
-///   program       for `registers`: this one (check/registers/register_program.h), instead of random ones
-///   machine, machines_dir, design, design_options    as for sim
-///   schedule      random (default without a design), timed, or exhaustive
-///   preemptions, drains    bounds of an exhaustive search; default 2 and 2
-///   switch_probability, drain_probability    of a random schedule; default: varied by seed
-///   seed, schedules        seeds seed ... seed + schedules - 1; default 1 and 100
-///   program_seed  the same random program in all of them; default 0: one per seed
-///   points        crash points per schedule, evenly spread; 0 (default): all. point: this one only
-///   images        most per crash point; default 16
-///   crash_recovery, go_on  one image in so many is crashed during its recovery as well, or has the
-///                 program run on; 0: none; default 64 and 64
-///   violations    to stop at; default 1
-///   isolation     judge by this level, snapshot or opaque; default: what the engine promises
-///   mutations     list of SITE=KIND (machine/sim/description/mutation.h)
-///   sites         whether to list the labelled sites that were met; default false
-///   rmw_orders_pwb         for the functional machine; default true
-///   timeline      file for a drawing of the first violation, in trace-event JSON; the object then
-///   has
-///                 timeline (path, missing: why there is none, or empty)
-///   minimise      makes the program of the first violation smaller; default true
+///                   as for sim, with small defaults: tiny logs unless an option says otherwise, a
+///                   heap of 16 KiB (64 for a structure), a structure of a few elements. For
+///                   `registers` the params are those of crash_registers_info()
+///   program         for `registers`: one program (check/registers/register_program.h) instead of
+///                   random ones
+///   machine, machines_dir, design, design_options
+///                   as for sim
+///   schedule        random (default without a design), timed, or exhaustive
+///   preemptions, drains
+///                   bounds of an exhaustive search; default 2 and 2
+///   switch_probability, drain_probability
+///                   of a random schedule; default: varied by seed
+///   seed, schedules seeds from seed to seed + schedules - 1; default 1 and 100
+///   program_seed    the same random program in all of them; default 0: one per seed
+///   points          crash points per schedule, evenly spread; 0 (default): all
+///   point           this crash point only
+///   images          most per crash point; default 16
+///   crash_recovery, go_on
+///                   one image in so many is also crashed during its recovery, or has the program
+///                   run on; 0: none; default 64 and 64
+///   violations      number at which to stop; default 1
+///   isolation       level to judge by, snapshot or opaque; default: the engine's promise
+///   mutations       list of SITE=KIND (machine/sim/description/mutation.h)
+///   sites           whether to list the labelled sites that were met; default false
+///   rmw_orders_pwb  for the functional machine; default true
+///   timeline        file for a drawing of the first violation, in trace-event JSON. The result then
+///                   has `timeline` (path; missing: the reason for no drawing, or empty)
+///   minimise        makes the program of the first violation smaller; default true
 ///
 /// Returns an object: engine, workload, domain, machine, points, schedules, images (numbers),
-/// coverage (all of check::CrashCoverage), sites[] (name, kind, count; if asked for), mutated (how
-/// often a mutation changed something), violations (each with name, phase, text, program, seed,
-/// point, image, story, and `replay`: the spec that shows it again).
+/// coverage (all of check::CrashCoverage), sites[] (name, kind, count; if asked for), mutated
+/// (number of operations that a mutation changed), violations[] (each with name, phase, text,
+/// program, seed, point, image, story, and `replay`: the spec that shows it again).
 Result<Json> crash(const Json& spec, Progress progress);
 
 /// The parameters of `registers` under crash().

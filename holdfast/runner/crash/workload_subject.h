@@ -12,8 +12,8 @@
 
 namespace holdfast {
 
-/// A workload with a sequential model as the crash explorer's subject: random operations, judged by
-/// what their clients were told and by what is left of the structure (check/linearizability/linearizability.h).
+/// A workload with a sequential model as the crash explorer's subject. It runs random operations
+/// and judges their answers and the recovered structure (check/linearizability/linearizability.h).
 class WorkloadSubject final : public check::Subject {
  public:
   /// Throws Error(unsupported) for a workload without a model.
@@ -30,7 +30,7 @@ class WorkloadSubject final : public check::Subject {
   std::optional<check::Fault> judge_run(const Description& promised) override;
   std::optional<check::Fault> judge_crash(const Description& promised, uint64_t until,
                                           const Words& recovered) override;
-  /// The operations follow from the seed.
+  /// Draws the operations from the seed.
   std::string program() const override { return {}; }
   std::string story(uint64_t until) const override;
 

@@ -59,7 +59,7 @@ void add_steps(const Json& spec, Plan& plan) {
 Plan parse(const Json& spec) {
   constexpr int64_t kMost = int64_t{1} << 40;
   Json plain = spec;
-  plain.erase("benchmarks");  // objects among them: read by add_steps
+  plain.erase("benchmarks");  // add_steps reads the objects among them
   Fields fields(plain, "db bench");
   Plan plan;
   const int64_t num = fields.number("num", 100'000, 1, kMost);
@@ -93,7 +93,7 @@ Plan parse(const Json& spec) {
   return plan;
 }
 
-/// A folder of its own for the databases, removed at the end.
+/// A new folder for the databases, removed at the end.
 class Folder {
  public:
   explicit Folder(const std::string& parent)
@@ -117,7 +117,7 @@ class Folder {
   std::string path_;
 };
 
-/// One store under measurement. Opened anew, and empty, by each step that says so.
+/// One store under measurement. A fresh step opens it again, empty.
 struct Contender {
   std::string name;
   std::string version;
@@ -166,7 +166,7 @@ std::vector<Contender> contenders(const Plan& plan, const Folder& folder, Json& 
 void take_turn(const Plan& plan, const Step& step, Contender& contender, bool first, uint64_t seed,
                Measured& measured) {
   if (!measured.status.ok()) {
-    return;  // what failed once would fail again
+    return;  // a step that failed once would fail again
   }
   Run run;
   const Status opened = run_guarded([&] {
@@ -202,11 +202,11 @@ std::vector<Measured> measure_all(const Plan& plan, std::vector<Contender>& list
   for (int round = 0; round < plan.rounds; ++round) {
     for (size_t i = 0; i < plan.steps.size(); ++i) {
       for (size_t turn = 0; turn < list.size(); ++turn) {
-        // Whoever begins a step comes after another store's whole step before, and finds the caches
-        // full of that: each store begins in its turn.
+        // The first store of a step finds the caches full of another store's data, so the stores
+        // take turns at being first.
         const size_t which = (turn + static_cast<size_t>(round)) % list.size();
         progress(done++ / turns, plan.steps[i].name + " " + list[which].name);
-        // The same keys for every store and round.
+        // Every store and round uses the same keys.
         take_turn(plan, plan.steps[i], list[which], i == 0, mix64(plan.seed) + i,
                   results[i * list.size() + which]);
       }

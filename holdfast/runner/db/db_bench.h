@@ -2,8 +2,8 @@
 //
 // `holdfast db bench`: HoldfastDB, and other key-value stores beside it, under the benchmarks of
 // LevelDB's db_bench and the workloads of YCSB. In each round every store does every step, A B C A
-// B C ..., so that a disturbance of the computer meets all of them alike; medians and spread over
-// the rounds are reported.
+// B C ..., so that a disturbance of the computer affects all of them alike. The report has medians
+// and the spread over the rounds.
 #pragma once
 
 #include "holdfast/runner/spec/json.h"
@@ -15,10 +15,10 @@ namespace holdfast {
 ///   benchmarks  list of names; an entry may also be an object, a YCSB workload by the names of its
 ///               properties (runner/db/ycsb.h); default: fillseq
 ///   num, reads, value_size  as db_bench's; reads default to num
-///   threads     default 1; each does all operations, but of YCSB's it does its share
+///   threads     default 1; each does all operations, except YCSB's, which the threads share
 ///   engines, domains, options  of HoldfastDB: one store for each pair
 ///   peers       list of names
-///   peers_dir   folder of their plug-ins; default: of this build
+///   peers_dir   folder of their plug-ins; default: this build's
 ///   sync        "default": fillsync and YCSB ask peers for durable writes, other steps do not;
 ///               "always", "never"
 ///   rounds      default 1
@@ -34,8 +34,8 @@ namespace holdfast {
 /// A step that failed has error_occurred and error_message instead.
 Result<Json> db_bench(const Json& spec, Progress progress);
 
-/// The benchmarks (name, help) and peers (name, missing: what to do where this build has no plug-in
-/// for it, else empty) there are.
+/// Lists the benchmarks (name, help) and the peers (name, missing: the remedy if this build has no
+/// plug-in for it, else empty).
 Json db_bench_catalog();
 
 }  // namespace holdfast

@@ -28,8 +28,8 @@ double megabytes_per_second(const Run& run) {
   return run.seconds > 0 ? static_cast<double>(run.bytes) / 1048576.0 / run.seconds : 0;
 }
 
-/// Time per operation as Google Benchmark means it: wall time, and processor time of the process;
-/// and as db_bench does.
+/// Times per operation: Google Benchmark's (wall time, processor time of the process), and
+/// db_bench's.
 void add_times(double per_second, double cpu_ns, double micros, Json& entry) {
   entry["real_time"] = per_second > 0 ? 1e9 / per_second : 0;
   entry["cpu_time"] = cpu_ns;
@@ -60,7 +60,7 @@ Json median_entry(const Measured& m, int family) {
   entry["items_per_second_max"] = *std::max_element(rates.begin(), rates.end());
   entry["micros_per_op_min"] = *std::min_element(micros.begin(), micros.end());
   entry["micros_per_op_max"] = *std::max_element(micros.begin(), micros.end());
-  const Run& last = m.runs.back();  // the counts are those of every round: it had the same seed
+  const Run& last = m.runs.back();  // every round has these counts: the seeds are equal
   entry["operations_done"] = last.operations;
   if (last.bytes > 0) {
     entry["megabytes_per_second"] = median(each(m, megabytes_per_second));

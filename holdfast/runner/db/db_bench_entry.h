@@ -9,7 +9,7 @@
 
 namespace holdfast::store_bench {
 
-/// What is known about one step on one store when all rounds are over.
+/// The results of one step on one store after all rounds.
 struct Measured {
   std::string benchmark;
   std::string store;

@@ -46,8 +46,8 @@ class HoldfastCursor final : public Cursor {
 
 class HoldfastClient final : public Client {
  public:
-  /// A thread's first call takes it a slot. That belongs to no operation, as little as the reader
-  /// that a client of LMDB begins or the connection that one of SQLite opens.
+  /// Takes the thread's slot, as its first call would. That is no part of an operation; nor is the
+  /// reader that a client of LMDB begins, or the connection that a client of SQLite opens.
   explicit HoldfastClient(db::DB& db) : db_(db) { db_.ReleaseSnapshot(db_.GetSnapshot()); }
 
   void put(std::string_view key, std::string_view value) override {
@@ -85,7 +85,7 @@ class HoldfastStore final : public Store {
     options.create_if_missing = true;
     options.error_if_exists = true;
     options.engine = spec.engine;
-    // Options given for other engines are not this one's.
+    // Leaves out options of other engines.
     const NativeEngine* engine = find_native_engine(spec.engine).value();
     options.engine_options = engine_options(*engine->description, spec.options);
     options.initial_bytes = kGrowth;

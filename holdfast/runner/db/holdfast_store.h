@@ -16,7 +16,8 @@ struct HoldfastSpec {
   Domain domain = Domain::file;
 };
 
-/// HoldfastDB. All its writes are durable, whatever a client was asked to be. Throws Error.
+/// Opens HoldfastDB. All its writes are durable, also those of clients that need not be. Throws
+/// Error.
 std::unique_ptr<Store> open_holdfast(const HoldfastSpec& spec, const std::string& path,
                                      int threads);
 

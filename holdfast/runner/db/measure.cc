@@ -40,7 +40,7 @@ void work(Store& store, const Step& step, bool durable, uint64_t seed, std::latc
     client = store.client(durable);
     values.emplace(seed);
   });
-  line.arrive_and_wait();  // also who failed: the others wait for all
+  line.arrive_and_wait();  // after a failure too: the other threads wait for all
   worker.cpu_start = process_cpu_seconds();
   worker.start = Clock::now();
   if (worker.status.ok()) {
@@ -55,7 +55,7 @@ void work(Store& store, const Step& step, bool durable, uint64_t seed, std::latc
   if (number < threads) {
     shared.working.fetch_sub(1);
   }
-  // Some stores throw when they close; that is no part of the measurement, but not to be hidden.
+  // A store may throw when it closes. The report shows that, though it was not measured.
   const Status closed = run_guarded([&] { client.reset(); });
   if (worker.status.ok()) {
     worker.status = closed;
@@ -99,7 +99,7 @@ Run sum_up(const std::vector<Worker>& workers, size_t measured, size_t kinds) {
       run.latency[kind] += r.latency[kind];
     }
   }
-  // Makes everything that was read an input of something the compiler cannot see through.
+  // Makes all read data an input of code the compiler cannot see.
   asm volatile("" : : "r"(consumed) : "memory");
   run.seconds = seconds(end - start);
   run.cpu_seconds = cpu_end - cpu_start;

@@ -10,11 +10,11 @@
 
 namespace holdfast::store_bench {
 
-/// What one run of a step on one store gave.
+/// The results of one run of a step on one store.
 struct Run {
   double seconds = 0;         ///< from the common start to the last measured thread's end
-  double thread_seconds = 0;  ///< summed over the measured threads, as db_bench's micros/op are
-  double cpu_seconds = 0;     ///< of the whole process meanwhile, background threads included
+  double thread_seconds = 0;  ///< summed over the measured threads, for micros/op
+  double cpu_seconds = 0;     ///< of the whole process, background threads included
   uint64_t operations = 0;
   uint64_t bytes = 0;
   uint64_t looked = 0;
@@ -36,8 +36,8 @@ struct Run {
 /// operations, not one in sixteen.
 Run measure(Store& store, const Step& step, int threads, bool durable, uint64_t seed, bool each);
 
-/// Waits until this process is idle: compactions that a store left behind are not to disturb the
-/// next one. Gives up after some seconds.
+/// Waits until this process is idle, so that compactions of one store do not disturb the next.
+/// Gives up after some seconds.
 void settle();
 
 }  // namespace holdfast::store_bench

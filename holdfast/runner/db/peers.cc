@@ -40,8 +40,8 @@ Result<Peer> Peer::load(const std::string& name, const std::string& folder) {
     return Status(Code::unsupported, why);
   }
   const std::string file = plug_in(name, folder);
-  // Local: the peers' symbols, and those of what they are linked with, stay among themselves. Never
-  // closed, because their threads may outlive a store.
+  // RTLD_LOCAL keeps the symbols of peers and their libraries apart. A plug-in is never closed,
+  // because its threads may outlive a store.
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     return Status(Code::unsupported, dlerror());  // NOLINT(concurrency-mt-unsafe): one thread

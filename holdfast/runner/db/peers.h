@@ -12,19 +12,19 @@ namespace holdfast::store_bench {
 
 struct PeerInfo {
   const char* name;
-  const char* package;  ///< of Debian, what the plug-in is built with
+  const char* package;  ///< the Debian package the plug-in is built with
 };
-/// The peers there are plug-ins for, built or not.
+/// The peers with a plug-in, built or not.
 const std::vector<PeerInfo>& peer_list();
 
-/// What to do for a peer whose plug-in is not in this build; empty: nothing.
+/// The remedy for a peer whose plug-in is not in this build; empty if it is.
 std::string why_missing(const PeerInfo& peer, const std::string& folder);
 
 /// Another key-value store, loaded from a folder of plug-ins.
 class Peer {
  public:
-  /// Code unsupported where the plug-in was not built; the message says what to install. An empty
-  /// folder stands for the one of this build.
+  /// Returns unsupported if the plug-in was not built; the message says which package to install.
+  /// An empty folder means this build's.
   static Result<Peer> load(const std::string& name, const std::string& folder);
 
   const std::string& name() const { return name_; }

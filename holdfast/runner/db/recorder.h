@@ -10,8 +10,8 @@
 
 namespace holdfast::store_bench {
 
-/// Counts and times one thread's operations. One in sixteen is timed while they are short, so that
-/// the clock costs them little; all that are long, or all (`each`).
+/// Counts and times one thread's operations. It times one in sixteen, so that
+/// the clock costs them little; of long ones, or with `each`, it times all.
 class Recorder {
  public:
   Recorder(size_t kinds, bool each) : latency(kinds), by_kind(kinds), each_(each) {}
@@ -32,7 +32,7 @@ class Recorder {
     untimed_ = each_ || ns >= kLongOperationNs ? 0 : kStride - 1;
   }
 
-  /// Uses what was read, so that reading it is not left out.
+  /// Consumes data that was read, so that the compiler keeps the read.
   void consume(std::string_view text) {
     consumed += text.size();
     if (!text.empty()) {
@@ -43,9 +43,9 @@ class Recorder {
 
   std::vector<Histogram> latency;  ///< in nanoseconds, per kind
   std::vector<uint64_t> by_kind;
-  uint64_t bytes = 0;   ///< of keys and values, where db_bench counts them
+  uint64_t bytes = 0;   ///< of keys and values, as db_bench counts
   uint64_t looked = 0;  ///< keys asked for
-  uint64_t found = 0;   ///< of these, found
+  uint64_t found = 0;   ///< keys found
   uint64_t consumed = 0;
 
  private:

@@ -13,14 +13,14 @@
 
 namespace holdfast::store_bench {
 
-/// db_bench's flags. As there, each thread does so many operations, all on the same keys.
+/// db_bench's flags. As there, each thread does that many operations, all on the same keys.
 struct Sizes {
   uint64_t num = 100'000;    ///< keys
   uint64_t reads = 100'000;  ///< of each reading thread
   size_t value_size = 100;
 };
 
-/// Bytes to store, half of them by chance and half repeated, so that they can be compressed as far
+/// Values to store. Half of the bytes are random and half repeated, so that they compress as well
 /// as db_bench's.
 class Values {
  public:
@@ -32,9 +32,9 @@ class Values {
   size_t position_ = 0;
 };
 
-/// What the threads of one run have in common.
+/// State that the threads of one run share.
 struct Shared {
-  std::atomic<int> working = 0;        ///< measured threads that are not done
+  std::atomic<int> working = 0;        ///< measured threads that still run
   std::atomic<uint64_t> next = 0;      ///< YCSB: number of the next record to insert
   std::atomic<uint64_t> inserted = 0;  ///< YCSB: records whose insertion has returned
 };
@@ -45,7 +45,7 @@ struct Task {
   Recorder& recorder;
   Shared& shared;
   int thread = 0;   ///< helpers have the last numbers
-  int threads = 1;  ///< that are measured
+  int threads = 1;  ///< measured threads
   Random random;
   Values values;
 
@@ -57,7 +57,7 @@ struct Step {
   std::string name;
   bool fresh = false;    ///< begins with an empty store
   bool durable = false;  ///< db_bench's sync
-  int helpers = 0;       ///< threads that are not measured
+  int helpers = 0;       ///< unmeasured threads
   uint64_t records = 0;  ///< Shared::next and inserted at the start
   std::vector<std::string> kinds;
   std::function<void(Task&)> body;

@@ -12,16 +12,16 @@ namespace {
 
 enum class Kind { write, read, walk, seek, remove, read_while_writing };
 
-/// What tells db_bench's benchmarks apart.
+/// The settings in which db_bench's benchmarks differ.
 struct How {
-  bool random = false;     ///< keys by chance, or else in order
-  bool fresh = false;      ///< begins with an empty store
+  bool random = false;     ///< random keys; else ascending
+  bool fresh = false;      ///< starts with an empty store
   bool durable = false;    ///< db_bench's sync
-  uint64_t share = 1;      ///< one out of so many of --num operations
+  uint64_t share = 1;      ///< the step does --num / share operations
   size_t batch = 1;        ///< entries of a write
   size_t value_size = 0;   ///< 0: --value_size
-  uint64_t hot = 1;        ///< reads go to one out of so many keys
-  bool missing = false;    ///< reads ask for keys that are not there
+  uint64_t hot = 1;        ///< reads go to one key in this many
+  bool missing = false;    ///< reads ask for absent keys
   bool backwards = false;  ///< walks from the last key
 };
 
@@ -127,7 +127,7 @@ class Runner {
     }
   }
 
-  /// An entry is an operation, as in db_bench; what is timed is the write.
+  /// An operation is an entry, as in db_bench; the time is that of the whole write.
   void put(const std::vector<Entry>& entries) {
     if (b_.batch == 1) {
       out_.operation(0, [&] { client_.put(entries[0].first, entries[0].second); });
@@ -195,7 +195,7 @@ class Runner {
   }
 
   void overwrite_until_done() {
-    // A hint when to stop; nothing is read on its strength.
+    // A hint to stop; no data depends on it.
     while (task_.shared.working.load(std::memory_order_relaxed) > 0) {
       const std::string key = key_of(task_.random.below(sizes_.num));
       out_.operation(0, [&] { client_.put(key, task_.values.next(sizes_.value_size)); });

@@ -11,7 +11,7 @@ namespace holdfast::store_bench {
 /// Entries of a batch in fillbatch, as in db_bench.
 inline constexpr size_t kBatchEntries = 1000;
 
-/// The names that step_of knows, with a line of help for each.
+/// The benchmarks that step_of knows, each with a line of help.
 struct BenchmarkInfo {
   std::string name;
   std::string help;

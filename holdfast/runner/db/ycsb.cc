@@ -15,13 +15,13 @@ enum Kind : size_t { kRead, kUpdate, kInsert, kScan, kReadModifyWrite };
 constexpr int64_t kMost = int64_t{1} << 40;
 constexpr size_t kMostValue = 64 << 20;
 
-/// Which records are asked for. Made once; what changes while it runs is the number of records.
+/// Chooses the records to ask for. The number of records grows during a run; the rest is fixed.
 class Chooser {
  public:
   explicit Chooser(const Ycsb& y) : y_(y), range_(y.records) {
     if (y.request == Ycsb::Request::zipfian) {
-      // Room for the records to come, twice as many as are expected; those that are not there yet
-      // are drawn again.
+      // Covers twice the expected number of later records; a record that does not exist yet is
+      // drawn again.
       range_ +=
           static_cast<uint64_t>(2 * y.proportions[kInsert] * static_cast<double>(y.operations));
     }
@@ -40,7 +40,7 @@ class Chooser {
         break;
     }
     for (;;) {
-      // Hashed: which records are hot must not depend on when they were inserted.
+      // Hashed, so that the hot records do not depend on the order of insertion.
       const uint64_t number = mix64(zipfian_->next(random)) % range_;
       if (number < records) {
         return number;
@@ -51,10 +51,10 @@ class Chooser {
  private:
   const Ycsb& y_;
   uint64_t range_;
-  std::unique_ptr<Zipfian> zipfian_;  ///< where some records are hotter
+  std::unique_ptr<Zipfian> zipfian_;  ///< null: all records are equally hot
 };
 
-/// What all threads of a run read and nobody writes.
+/// Read-only data of all threads of a run.
 struct Plan {
   explicit Plan(const Ycsb& y) : ycsb(y), chooser(ycsb) {
     if (!y.uniform_scan) {
@@ -76,7 +76,7 @@ struct Plan {
   std::optional<Zipfian> lengths;
 };
 
-/// This thread's part of so many.
+/// This thread's share of `count`.
 uint64_t part(uint64_t count, const Task& task) {
   const auto thread = static_cast<uint64_t>(task.thread);
   const auto threads = static_cast<uint64_t>(task.threads);
@@ -113,7 +113,7 @@ class Runner {
     while (kind + 1 < shares.size() && at >= shares[kind]) {
       at -= shares[kind++];
     }
-    while (shares[kind] == 0) {  // rounding must not choose what was given no share
+    while (shares[kind] == 0) {  // rounding must not choose a kind without a share
       --kind;
     }
     return static_cast<Kind>(kind);
@@ -147,8 +147,8 @@ class Runner {
   void insert() {
     const std::string key = plan_.key(task_.shared.next.fetch_add(1));
     out_.operation(kInsert, [&] { task_.client.put(key, value()); });
-    // With several threads the record that becomes known may be another one, still on its way: a
-    // read may then miss it, which is counted.
+    // With several threads the count may cover another thread's record that is not inserted yet. A
+    // read may then miss it; misses are counted.
     task_.shared.inserted.fetch_add(1);
   }
 

@@ -18,7 +18,7 @@ struct Ycsb {
   /// The kinds of operation, in the order of `proportions`.
   static constexpr std::array kKinds{"read", "update", "insert", "scan", "readmodifywrite"};
 
-  /// Fields by the names of YCSB's properties; see docs/guide/store.md. Throws Error(invalid_argument).
+  /// Reads fields with the names of YCSB's properties. Throws Error(invalid_argument).
   static Ycsb parse(const Json& properties);
 
   std::string name;
@@ -28,11 +28,11 @@ struct Ycsb {
   Request request = Request::uniform;
   size_t value_size = 1000;  ///< all fields of a record
   uint64_t longest_scan = 1000;
-  bool uniform_scan = true;  ///< lengths of scans, or else zipfian
-  bool hashed = true;        ///< keys in the order of a hash, or else of their insertion
+  bool uniform_scan = true;  ///< lengths of scans; else zipfian
+  bool hashed = true;        ///< keys in hash order; else in order of insertion
 };
 
-/// "<name>-load" and "<name>". An update, and so an insertion, writes all of a record.
+/// The steps "<name>-load" and "<name>". Updates and insertions write whole records.
 std::vector<Step> steps_of(const Ycsb& workload);
 
 }  // namespace holdfast::store_bench

@@ -11,7 +11,7 @@ namespace holdfast::store_bench {
 
 /// Numbers from 0 to n - 1, of which number i comes up in proportion to 1 / (i + 1)^0.99: Gray and
 /// others, "Quickly generating billion-record synthetic databases", SIGMOD 1994, figure "zipf".
-/// Making one sums at most kSummed terms, so that absurd numbers are no endless loops.
+/// The constructor sums at most kSummed terms, so that absurd sizes take no endless loop.
 class Zipfian {
  public:
   static constexpr double kTheta = 0.99;  // YCSB's constant
@@ -24,8 +24,8 @@ class Zipfian {
 
   static constexpr uint64_t kSummed = 1 << 20;
 
-  /// The sum of 1 / i^0.99 for i from 1 to n. Behind the first terms by their integral, with the
-  /// first correction of Euler and Maclaurin: the error is below 1e-12.
+  /// The sum of 1 / i^0.99 for i from 1 to n. Beyond the first terms it takes the integral with the
+  /// first Euler-Maclaurin correction: the error is below 1e-12.
   static double zeta(uint64_t n) {
     const uint64_t summed = std::min(n, kSummed);
     double sum = 0;

@@ -6,7 +6,7 @@
 
 namespace holdfast {
 
-/// The findings of a walk over a heap: ok, problems[], what was counted, roots[].
+/// The findings of a walk over a heap as JSON: ok, problems[], the counts, roots[].
 Json to_json(const HeapFindings& findings);
 
 }  // namespace holdfast

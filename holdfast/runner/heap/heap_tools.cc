@@ -43,9 +43,8 @@ Json to_json(const std::string& path, const HeapFileInfo& info) {
           {"thread_slots", s.slots}};
 }
 
-/// Opens whatever heap this is, without naming a workload, and read-only: looking at a heap does
-/// not change it; what needs recovery is recovered in memory.
-/// As long as it is open, no program can change it.
+/// Opens a heap of any engine read-only and without a workload. Recovery, if needed, happens in
+/// memory and leaves the file as it is. No other program can change the file meanwhile.
 std::unique_ptr<Session> open_any(const std::string& path, const HeapFileInfo& info) {
   SessionSpec spec;
   spec.engine = info.superblock.engine;
@@ -71,8 +70,8 @@ ConvertPlan parse(const Json& spec) {
   return plan;
 }
 
-/// What the new file has in common with the old one: stored pointers must stay right, and the
-/// allocator's metadata is part of the data.
+/// The options the new file shares with the old one: stored pointers stay valid only at the same
+/// base, and the allocator's metadata is part of the data.
 CreateOptions same_shape(const Superblock& s) {
   CreateOptions create;
   create.bytes = s.data_bytes();
@@ -84,7 +83,7 @@ CreateOptions same_shape(const Superblock& s) {
   return create;
 }
 
-/// Opens the source, copies its data, and closes it again: both heaps want the same address.
+/// Opens the source, copies its data, and closes it again: both heaps need the same address.
 std::vector<std::byte> copy_data(const std::string& path, const HeapFileInfo& info) {
   const auto session = open_any(path, info);
   const std::span<const std::byte> data = session->data();

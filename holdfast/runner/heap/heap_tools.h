@@ -9,16 +9,16 @@
 
 namespace holdfast {
 
-/// From the superblocks alone: path, uuid, engine, options, sizes, base, threads, in_use, healed.
-/// Also on a heap in use; never changes the file.
+/// Reads the superblocks alone: path, uuid, engine, options, sizes, base, threads, in_use, healed.
+/// Works on a heap in use as well. Never changes the file.
 Result<Json> heap_info(const std::string& path);
 
 /// Opens the heap read-only (recovering it in memory; the file stays as it is) and walks its
 /// allocator and every workload in it: ok, problems[], recovery, roots[], blocks and bytes by
-/// state. busy when a program has the heap open.
+/// state. Returns busy when a program has the heap open.
 Result<Json> heap_check(const std::string& path);
 
-/// heap_info, the roots and the walk's counts in one.
+/// Returns heap_info(), the roots and the walk's counts in one object.
 Result<Json> heap_dump(const std::string& path);
 
 /// Copies the heap in `source` into a new file `target` for another engine. spec: engine, options.

@@ -39,7 +39,7 @@ ServePlan parse(const Json& spec) {
   return plan;
 }
 
-/// A write to a pipe whose reader has gone must be an error, not the end of the process.
+/// Turns a write to a pipe without a reader into an error; by default it ends the process.
 class IgnoreSigpipe {
  public:
   IgnoreSigpipe() : before_(std::signal(SIGPIPE, SIG_IGN)) {}
@@ -83,12 +83,12 @@ class Server {
       const Record record = Record::of(number, workload.operation(number, random));
       done_.fetch_add(1);
       if (!write_record(fd_, record).ok()) {
-        stop_.store(true);  // the reader has gone: nobody is left to promise anything to
+        stop_.store(true);  // the reader has gone, so acknowledgements reach no client
       }
     }
   }
 
-  /// Whether one more operation fits the limits.
+  /// Returns whether the limits allow one more operation.
   bool begin_operation() {
     if (plan_.transactions > 0 && begun_.fetch_add(1) >= plan_.transactions) {
       return false;
@@ -109,7 +109,7 @@ class Server {
 
 constexpr size_t kShownFailures = 20;
 
-/// Hands every promise in `records` to the workload and counts.
+/// Has the workload verify every acknowledgement in `records`, and counts.
 void verify_records(WorkloadInstance& workload, const std::vector<Record>& records,
                     Progress progress, Json& result) {
   const auto& kinds = workload.info().operations;

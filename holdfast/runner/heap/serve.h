@@ -14,9 +14,11 @@
 namespace holdfast {
 
 /// Fields of spec: those of a session (engine, workload, params, options, path, open, bytes,
-/// max_bytes, threads, domain, force, latency, htm, seed; open defaults to create_or_open) and
-///   transactions  stop after so many operations over all threads; 0: no limit
-///   seconds       stop after so long; 0: no limit
+/// max_bytes, threads, domain, force, latency, htm, seed; open defaults to create_or_open), and
+///
+///   transactions  operations over all threads after which to stop; 0: no limit
+///   seconds       time after which to stop; 0: no limit
+///
 /// Writes a Record with kind kReady to fd once the heap is open, then one per operation, each after
 /// the operation has returned. Ends quietly when the reader closes the pipe. Returns operations,
 /// seconds, created, recovery.

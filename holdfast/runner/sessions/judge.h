@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What looks at a heap of this computer while nothing runs on it: the same for every engine.
+// Checks of a native heap at rest, compiled once for all engines.
 #pragma once
 
 #include <memory>
@@ -12,12 +12,13 @@
 
 namespace holdfast {
 
-/// The workload as judge over `heap`, which it refers to. Throws as make_workload does.
+/// Makes the workload as a judge over `heap`, which must outlive it. Throws as make_workload does.
 std::unique_ptr<WorkloadInstance> make_judge(const std::string& name, HeapAtRest& heap,
                                              const Parameters& parameters);
 
-/// The allocator, and whatever workload the roots belong to. Roots of other programs are listed as
-/// unknown: what they own cannot be told from leaks. Throws Error when the heap cannot be read.
+/// Walks the allocator, and the workload that each root belongs to. Roots of other programs are
+/// listed as unknown: the walk cannot tell their blocks from leaks. Throws Error when the heap
+/// cannot be read.
 HeapFindings walk(HeapAtRest& heap);
 
 }  // namespace holdfast

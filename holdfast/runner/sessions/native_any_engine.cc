@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of engines of builds in which sessions are compiled once for all of them.
+// The table of engines in builds that compile one session for all engines.
 #include <vector>
 
 #include "holdfast/engines/parts/any/any_engine.h"

@@ -18,8 +18,8 @@
 
 namespace holdfast {
 
-/// A heap file of engine E on this computer, with a workload. E may be AnyEngine: spec.engine names
-/// it.
+/// A heap file of engine E on this computer, with a workload. With AnyEngine as E, spec.engine
+/// names the engine.
 template <class E>
 class NativeSession final : public Session {
  public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What runs a workload is not a template: benchmarks, kill tests and simulated runs see an open
-// heap and its workload through this class, and each engine is compiled once behind it.
+// The interface of an open heap with its workload. Benchmarks and kill tests use it instead of
+// templates, so that each engine is compiled once, behind it.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ struct SessionSpec {
   enum class Open : uint8_t {
     create,          ///< the file must not exist; the workload is set up
     open,            ///< the file exists; it is recovered and the workload found in it
-    create_or_open,  ///< whichever fits
+    create_or_open,  ///< open if the file exists, else create
   };
 
   std::string engine;
@@ -49,23 +49,24 @@ struct SessionSpec {
   bool force = false;            ///< allow a domain the medium does not have (emulated)
   std::string latency = "none";  ///< preset of emulated delays
   uint64_t seed = 1;
-  HtmBackend htm = HtmBackend::soft;  ///< who runs hardware transactions
+  HtmBackend htm = HtmBackend::soft;  ///< the backend of hardware transactions
 
   /// Reads the fields engine, workload, params, options, path, open, bytes, max_bytes, threads,
-  /// domain, force, latency, htm, seed. Throws Error(invalid_argument), or Error(unsupported) where
-  /// htm names what this computer does not have.
+  /// domain, force, latency, htm, seed. Throws Error(invalid_argument), or Error(unsupported) for
+  /// an htm backend that this computer lacks.
   static SessionSpec parse(Fields& fields);
-  /// The same without engine, path, open and threads: what a benchmark's configurations share.
+  /// As parse(), without engine, path, open and threads: the fields that all configurations of a
+  /// benchmark share.
   static SessionSpec parse_common(Fields& fields);
 };
 
-/// What a walk over a heap found: in the allocator, and below each root.
+/// The findings of a walk over a heap: in the allocator, and below each root.
 struct HeapFindings {
   struct Below {
     RootInfo root;
     std::string outcome;
   };
-  HeapCheck heap;  ///< its errors are those of the roots too
+  HeapCheck heap;  ///< its errors include those of the roots
   std::vector<Below> roots;
 };
 
@@ -86,7 +87,7 @@ class Session {
   virtual void run_threads(int n, FunctionRef<void(int)> body) = 0;
   virtual uint64_t now() = 0;
   virtual double nanoseconds(uint64_t ticks) const = 0;
-  /// A line for people: the domain, and whether it is emulated.
+  /// Describes the domain in words, with "emulated" where it is.
   virtual std::string domain() const = 0;
   virtual size_t heap_bytes() const = 0;
   virtual const RecoveryReport& recovery() const = 0;
@@ -94,15 +95,15 @@ class Session {
   virtual bool created() const = 0;
   /// Walks allocator and structures.
   virtual Result<HeapFindings> check_heap() = 0;
-  /// All of the heap's data as a transaction would see it, for a caller that runs none.
+  /// All of the heap's data as a transaction would see it. Call it while no transaction runs.
   virtual std::span<const std::byte> data() const = 0;
-  /// Replays the logs; code unsupported for engines that cannot do so by itself.
+  /// Replays the logs. Returns unsupported for engines without a separate replay.
   virtual Result<ReplayReport> replay(const ReplayOptions& options) = 0;
   virtual Status close() = 0;
 };
 
-/// The options in `given` that concern this engine: those under its own prefix, and those without a
-/// prefix whose name it knows.
+/// Returns the options in `given` that concern this engine: those with its prefix, and those
+/// without a prefix whose name it knows.
 Options engine_options(const Description& engine, const std::map<std::string, std::string>& given);
 
 /// Refuses an option that none of these engines would take, listing those they have.

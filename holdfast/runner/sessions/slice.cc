@@ -14,10 +14,10 @@
 namespace holdfast {
 namespace {
 
-/// Operations between two looks at the clock while operations are short, so that the clock costs
-/// them little.
+/// Operations between two readings of the clock, while operations are short: the clock then adds
+/// little to their time.
 constexpr int kStride = 16;
-/// An operation longer than this is timed every time: then a look at the clock costs nothing.
+/// Operations longer than this are all timed: the clock's cost no longer matters.
 constexpr double kLongOperationNs = 20'000;
 
 /// The most kinds of operation a workload may have.
@@ -50,7 +50,7 @@ double process_cpu_seconds() {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-/// Lets `threads` threads leave together; yields, because there may be fewer cores than threads.
+/// Releases `threads` threads together; yields, because there may be fewer cores than threads.
 class StartLine {
  public:
   explicit StartLine(int threads) : missing_(threads) {}
@@ -71,7 +71,7 @@ void work(Session& session, Worker& worker, int number, double seconds, uint64_t
   Random random(mix64(seed) ^ mix64(static_cast<uint64_t>(number) + 1));
   worker.first = worker.last = session.now();
   int untimed = 0;
-  while (!stop.load(std::memory_order_relaxed)) {  // a hint: nothing is read on its strength
+  while (!stop.load(std::memory_order_relaxed)) {  // a hint to stop; no data depends on it
     for (; untimed > 0; --untimed) {
       worker.count(workload.operation(number, random));
     }
@@ -110,7 +110,7 @@ Slice sum_up(Session& session, std::vector<Worker>& workers) {
       slice.status = worker.status;
     }
   }
-  // Makes every acknowledgement an input of something the compiler cannot see through.
+  // Makes all acknowledgements an input of code the compiler cannot see.
   asm volatile("" : : "r"(consumed) : "memory");
   slice.seconds = session.nanoseconds(last - first) * 1e-9;
   return slice;

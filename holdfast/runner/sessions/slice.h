@@ -9,12 +9,12 @@
 
 namespace holdfast {
 
-/// What one measured stretch of time on one session gave.
+/// The results of one measured stretch of time on one session.
 struct Slice {
   double seconds = 0;      ///< from the common start to the last thread's end
   double cpu_seconds = 0;  ///< of the whole process, background threads included
   uint64_t operations = 0;
-  uint64_t rolled_back = 0;        ///< of these, rolled back on purpose
+  uint64_t rolled_back = 0;        ///< operations rolled back on purpose
   std::vector<uint64_t> by_kind;   ///< per WorkloadInfo::operations
   std::vector<Histogram> latency;  ///< in nanoseconds, per kind; a sample of the operations
   Statistics statistics;           ///< of this slice alone
@@ -24,8 +24,8 @@ struct Slice {
 };
 
 /// Runs the session's workload on `threads` pinned threads for about `seconds`. Threads start
-/// together; each stops by itself at the deadline. Results are consumed, so that nothing read-only
-/// is optimised away.
+/// together, and each stops at the deadline. Results are consumed, so that the compiler keeps
+/// read-only work.
 Slice measure_slice(Session& session, int threads, double seconds, uint64_t seed);
 
 }  // namespace holdfast

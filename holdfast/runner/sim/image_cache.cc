@@ -55,7 +55,7 @@ std::string checksum_line(const std::string& text) {
   return "check=" + hexadecimal(checksum(text.data(), text.size())) + "\n";
 }
 
-/// What the trailer of an image begins with.
+/// The first bytes of an image's trailer.
 std::string identity(const std::string& key, const std::string& sources) {
   return kMark + key + "sources=" + sources + "\n";
 }
@@ -65,7 +65,7 @@ std::string extent_text(const ImageExtent& extent, int64_t finished) {
          "\nfinished=" + std::to_string(finished) + "\n";
 }
 
-/// Why the file cannot be used, or nothing: then `extent` is set.
+/// Returns the reason for which the file cannot be used; or nothing, and sets `extent`.
 std::optional<std::string> objection(const native::File& file, const std::string& key,
                                      const std::string& sources, ImageExtent& extent) {
   struct stat status{};
@@ -96,14 +96,14 @@ std::optional<std::string> objection(const native::File& file, const std::string
       extent.offset + extent.bytes > static_cast<size_t>(at)) {
     return "its description was damaged";
   }
-  // Writing to a finished image, in whatever way, moves its time of modification.
+  // Any write to a finished image changes its time of modification.
   if (status.st_mtim.tv_sec != finished || status.st_mtim.tv_nsec != 0) {
     return "its file was changed after it was made";
   }
   return std::nullopt;
 }
 
-/// Describes the finished file, makes it durable and sets its time.
+/// Writes the finished file's trailer, makes the file durable and sets its time.
 void seal(const std::string& path, const std::string& key, const std::string& sources,
           const ImageExtent& extent) {
   const native::File file(::open(path.c_str(), O_RDWR | O_CLOEXEC), path);
@@ -124,7 +124,7 @@ void seal(const std::string& path, const std::string& key, const std::string& so
       static_cast<ssize_t>(trailer.size())) {
     fail(path, "the image cannot be written", errno);
   }
-  // Before it gets its name: a power cut must not leave a name for half an image.
+  // Before the rename: a power cut must not leave the name on half an image.
   if (fsync(file.fd()) != 0) {
     fail(path, "the image cannot be written", errno);
   }
@@ -135,7 +135,8 @@ void seal(const std::string& path, const std::string& key, const std::string& so
   }
 }
 
-/// Held by the process that builds; released with the descriptor, so also by a killed one.
+/// The lock of the process that builds. The kernel releases it with the descriptor, also when the
+/// process is killed.
 native::File lock(const std::string& path) {
   native::File file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600), path);
   if (file.fd() < 0) {
@@ -193,7 +194,7 @@ CachedImage ImageCache::get(const std::string& label, const std::string& key,
   }
   const auto start = std::chrono::steady_clock::now();
   const std::string unfinished = path + ".new";
-  std::filesystem::remove(unfinished, error);  // of a process that was killed: we hold the lock
+  std::filesystem::remove(unfinished, error);  // left by a killed process: this one holds the lock
   try {
     seal(unfinished, key, sources, build(unfinished));
   } catch (const Error& failure) {

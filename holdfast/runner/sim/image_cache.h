@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Large files that are made once and then only read: the populations of simulated runs. One file
-// per name; a page at its end says what it is an image of and when it was finished. A file that is
-// cut short, was changed after it was finished, or was made from other sources is made anew.
+// A cache of large files that are built once and then only read: the populations of simulated runs.
+// The last page of a file describes its content and the time it was finished. A file that is
+// truncated, was changed later, or was built from other sources is built again.
 #pragma once
 
 #include <cstddef>
@@ -15,24 +15,24 @@
 
 namespace holdfast {
 
-/// Where in a file the content stands.
+/// The place of the content in a file.
 struct ImageExtent {
   size_t offset = 0;
   size_t bytes = 0;
 };
 
 struct CachedImage {
-  native::File file;  ///< open for reading, and whole, whatever happens to its name
+  native::File file;  ///< open for reading; stays whole if the name is removed
   ImageExtent extent;
-  bool built = false;   ///< by this call, rather than found
-  std::string because;  ///< why it was built
+  bool built = false;   ///< by this call; else the file was there
+  std::string because;  ///< the reason for building it
   double build_seconds = 0;
 };
 
-/// Thread and process safe: processes that want the same image at the same time build it once.
+/// Thread safety: safe for threads and processes; concurrent requests for an image build it once.
 class ImageCache {
  public:
-  /// `folder` is made when needed. Empty: the folder default_folder() names.
+  /// Creates `folder` when needed. Empty: default_folder().
   explicit ImageCache(std::string folder);
 
   /// $HOLDFAST_CACHE, else $XDG_CACHE_HOME/holdfast, else $HOME/.cache/holdfast. Throws
@@ -41,12 +41,12 @@ class ImageCache {
 
   const std::string& folder() const { return folder_; }
 
-  /// Makes a file at a path that does not exist, and says where its content is.
+  /// Creates a file at a new path and returns the place of its content.
   using Build = FunctionRef<ImageExtent(const std::string& path)>;
 
-  /// The image with this content, described by `key`: lines "name=value", short enough for a page.
-  /// Its file is named after `label` and the key; `sources` identifies the program text it was
-  /// built by. Throws Error: the folder cannot be used, the disk is full, `build` threw.
+  /// Returns the image that `key` describes: lines "name=value" that fit a page. The file's name
+  /// has `label` and the key. `sources` identifies the program text that builds it. Throws Error
+  /// when the folder cannot be used, the disk is full, or `build` throws.
   CachedImage get(const std::string& label, const std::string& key, const std::string& sources,
                   Build build) const;
 

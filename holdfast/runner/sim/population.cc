@@ -18,20 +18,20 @@
 namespace holdfast {
 namespace {
 
-/// Populations are set up for so many threads at least, so that runs with fewer share them.
+/// The least number of threads of a population, so that runs with fewer threads share it.
 constexpr int kSharedThreads = 64;
-/// Address space for a population; a file takes what is used.
+/// Address space for a population; its file takes only the used part.
 constexpr size_t kMostBytes = size_t{40} << 30;
 
-/// Parameters that concern operations only, of the workload whose images are large enough to care.
-/// (That a worker needs a warehouse, home=disjoint, is checked when it runs.)
+/// Parameters that concern operations only, of the workload with the largest images. (The run
+/// checks that each worker has a warehouse under home=disjoint.)
 bool shapes_population(const std::string& workload, const std::string& parameter) {
   constexpr std::array kOperationsOnly{"mix", "home", "stock_level_orders", "detail"};
   return workload != "tpcc" || std::find(kOperationsOnly.begin(), kOperationsOnly.end(),
                                          parameter) == kOperationsOnly.end();
 }
 
-/// Fields of this engine are plain loads from memory, heap or no heap.
+/// The engine that builds populations: its loads are plain, also outside of a heap.
 using Header = DataHeader<Undo<NativeMachine>>;
 
 size_t used_bytes(const std::byte* data) {
@@ -40,8 +40,8 @@ size_t used_bytes(const std::byte* data) {
   return (used + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
-/// Returns to the disk what the heap reserved: room for growing, and the log, of which only the
-/// first line matters when no transaction runs. Where that cannot be done, it stays taken.
+/// Returns reserved blocks to the disk: the room for growth, and the log, of which only the first
+/// line matters while no transaction runs. File systems without hole punching keep them.
 void give_back(const std::string& path, const Superblock& s, const ImageExtent& extent) {
   const native::File file(::open(path.c_str(), O_RDWR | O_CLOEXEC), path);
   const auto punch = [&](size_t from, size_t end) {
@@ -64,7 +64,7 @@ ImageExtent build(const Population& p, const std::string& path) {
   spec.max_bytes = std::max(kMostBytes, p.bytes);
   spec.base = p.base;
   spec.threads = p.threads;
-  spec.domain = Domain::process;  // an image that was not finished is thrown away
+  spec.domain = Domain::process;  // an unfinished image is discarded
   spec.seed = kPopulationSeed;
   ImageExtent extent;
   {

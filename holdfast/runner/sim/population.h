@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The initial state of a workload for simulated runs, built at native speed into the file of a heap
-// (engine `undo`, so `holdfast info` and `check` read it) at the address where the simulated
-// machine will have it. It depends on the workload and its scale, and on nothing else of a run:
-// runs of all engines, domains, seeds and up to 64 threads map one file.
+// at the simulated machine's address. `holdfast info` and `check` read the file. It depends only on
+// the workload and its scale: runs of all engines, domains, seeds and up to 64 threads map one
+// file.
 #pragma once
 
 #include <cstddef>
@@ -19,20 +19,19 @@
 
 namespace holdfast {
 
-/// Every population is built with this seed: runs that differ in their seed differ in what they
-/// do, not in what they start from.
+/// The seed of every population: a run's own seed changes its operations, not its initial state.
 inline constexpr uint64_t kPopulationSeed = 1;
 
-/// What decides the bytes of a population.
+/// The values that decide the bytes of a population.
 struct Population {
   std::string workload;
-  std::map<std::string, std::string> parameters;  ///< all that the initial state depends on
-  int threads = 0;                                ///< that the workload and the heap are set up for
+  std::map<std::string, std::string> parameters;  ///< those the initial state depends on
+  int threads = 0;                                ///< of the workload and the heap
   size_t bytes = 0;                               ///< the heap's first size
-  std::byte* base = nullptr;                      ///< where the data will lie
+  std::byte* base = nullptr;                      ///< address of the data
 
   static Population of(const SessionSpec& spec, const SimOptions& options);
-  /// As lines "name=value". Two populations with the same key have the same bytes.
+  /// The values as lines "name=value". Populations with equal keys have equal bytes.
   std::string key() const;
 };
 
@@ -44,8 +43,8 @@ struct PopulationImage {
   int slots = 0;                                    ///< of that heap
 };
 
-/// Builds it where the cache has none. No simulated machine may exist in the process when it does:
-/// the population needs its address. Throws Error.
+/// Returns the population from the cache, or builds it. No simulated machine may exist in the
+/// process during a build, which needs its address range. Throws Error.
 PopulationImage open_population(const Population& population, const ImageCache& cache);
 
 }  // namespace holdfast

@@ -9,10 +9,10 @@
 
 namespace holdfast {
 
-/// Counts as they are, times in nanoseconds summed over the threads.
+/// The counters as JSON: counts, and times in nanoseconds summed over the threads.
 Json to_json(const SimCounters& counters);
 
-/// One row per finding: what, where, count, example.
+/// The findings as JSON: kind, where, count, example.
 Json to_json(const std::vector<LintRow>& rows);
 
 }  // namespace holdfast

@@ -19,14 +19,14 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// A run that needs this many steps per operation is stuck in a way the machine cannot see (a
-/// livelock).
+/// A run with more steps per operation is in a livelock, which the machine does not detect itself.
 constexpr uint64_t kMaxStepsPerOperation = 10'000'000;
-/// The same for a thread in simulated time: a step takes a tenth of a nanosecond at least.
+/// The bound for a length in simulated time: a thread's step takes at least a tenth of a
+/// nanosecond.
 constexpr uint64_t kMaxStepsPerMicrosecond = 10'000;
 
 uint64_t most_steps(const SimLength& length) {
-  // What began in time may end late, by as much as one operation.
+  // An operation that began in time may end late.
   const auto in_time = static_cast<uint64_t>(length.microseconds + 1) * kMaxStepsPerMicrosecond;
   return length.microseconds > 0 ? in_time + kMaxStepsPerOperation
                                  : kMaxStepsPerOperation * length.transactions;
@@ -60,7 +60,7 @@ CreateOptions heap_options(const SessionSpec& spec) {
   return options;
 }
 
-/// A heap that holds the image, with room to grow: an eighth at once, and as much again.
+/// A heap that holds the image, with an eighth of its size as free room and another to grow into.
 CreateOptions around(const PopulationImage& image, const SessionSpec& spec,
                      const Population& population) {
   CreateOptions options = heap_options(spec);
@@ -120,8 +120,7 @@ class World {
   SimHeap& heap() { return *heap_; }
   WorkloadInstance& workload() { return *workload_; }
 
-  /// Closes the heap and opens it again. Returns what recovery found to do, which should be
-  /// nothing.
+  /// Closes the heap and opens it again. Returns the work of recovery, which should be none.
   uint64_t reopen(const SessionSpec& spec) {
     heap_->close().check();
     workload_.reset();
@@ -130,7 +129,7 @@ class World {
     return heap_->recovery().transactions;
   }
 
-  /// After a power failure: opens the heap on a machine that holds what survived.
+  /// After a power failure: opens the heap on a machine that holds the surviving image.
   SimRecovery power_on(const SessionSpec& spec, const SimPlan& plan) {
     const SimImage image = machine_->surviving_image();
     workload_.reset();
@@ -141,7 +140,8 @@ class World {
     machine_ = std::make_unique<SimMachine>(options, image);
     SimRecovery recovery;
     const uint64_t began = machine_->timed() ? machine_->now() : 0;
-    machine_->run_threads(1, [&](int) { open(spec); });  // elsewhere nothing takes time
+    machine_->run_threads(1,
+                          [&](int) { open(spec); });  // operations outside run_threads take no time
     if (machine_->timed()) {
       recovery.simulated_seconds = static_cast<double>(machine_->now() - began) * 1e-12;
     }
@@ -166,7 +166,7 @@ class World {
   std::unique_ptr<WorkloadInstance> workload_;
 };
 
-/// One thread: its generator, which the warm-up leaves where the measured part goes on, and its
+/// One worker: its generator, which the measured part continues where the warm-up left it, and its
 /// counts. Simulated threads take turns on one host thread, so plain counters suffice.
 struct Worker {
   Random random;
@@ -214,7 +214,7 @@ std::vector<Worker> make_workers(const SessionSpec& spec, const SimRun& empty) {
   return workers;
 }
 
-/// What was found since `before`. A row's example stays the first one the machine ever saw.
+/// The findings since `before`. A row's example stays the first one since the machine began.
 std::vector<LintRow> lint_since(const std::vector<LintRow>& before, std::vector<LintRow> rows) {
   for (LintRow& row : rows) {
     for (const LintRow& old : before) {
@@ -228,7 +228,7 @@ std::vector<LintRow> lint_since(const std::vector<LintRow>& before, std::vector<
   return rows;
 }
 
-/// Runs the transactions on all workers and fills in what the machine and the engine did.
+/// Runs the transactions on all workers and fills in the counts of the machine and the engine.
 SimRun measure(World& world, std::vector<Worker>& workers, const SimLength& length) {
   SimRun run;
   SimMachine& machine = world.machine();
@@ -256,7 +256,7 @@ SimRun measure(World& world, std::vector<Worker>& workers, const SimLength& leng
   return run;
 }
 
-/// The measured part. However it ends, what was drawn by then is written.
+/// Runs the measured part. Writes the timeline up to its end, also when it fails.
 SimRun measure_and_draw(World& world, std::vector<Worker>& workers, const SimPlan& plan) {
   if (plan.timeline == nullptr) {
     return measure(world, workers, plan.measured);
@@ -269,14 +269,14 @@ SimRun measure_and_draw(World& world, std::vector<Worker>& workers, const SimPla
     return run;
   } catch (...) {
     world.machine().record(nullptr);
-    static_cast<void>(plan.timeline->write());  // what led to it is the news
+    static_cast<void>(plan.timeline->write());  // the caller reports the first error
     throw;
   }
 }
 
-/// Where the power fails, in persist events: an update has begun and is not durable.
+/// Chooses the persist event of the power failure: an update has begun and is not durable.
 constexpr uint64_t kIntoAnUpdate = 8;
-/// A workload that updates at all has begun one after so many operations per thread.
+/// Operations per thread after which a workload with updates has begun one.
 constexpr int kMostReadsInARow = 10'000;
 
 /// The workers go on until the power fails in the middle of an update.
@@ -328,7 +328,7 @@ SimRun run_simulated(const SessionSpec& spec, const SimPlan& plan) {
     run.check = world.workload().check();
     world.heap().close().check();
   } else {
-    world.machine().switch_off();  // bringing the file up to date could take longer than the run
+    world.machine().switch_off();  // closing in full could take longer than the run
   }
   return run;
 }
@@ -342,7 +342,7 @@ SimReplay run_simulated_replay(const SessionSpec& spec, const SimPlan& plan,
   empty.by_kind.resize(world.workload().info().operations.size());
   empty.done_by_kind.resize(empty.by_kind.size());
   std::vector<Worker> workers = make_workers(spec, empty);
-  world.heap().engine().replay({}).status().check();  // what setting the workload up has logged
+  world.heap().engine().replay({}).status().check();  // the logs of the set-up
   const SimRun filled = measure(world, workers, plan.measured);
   if (filled.statistics.replayed != 0) {
     throw filled_too_far(filled.statistics.replayed);

@@ -32,10 +32,10 @@ struct SimPlan {
   SimLength measured{.transactions = 1000};
   SimLength warm_up{.transactions = 100};  ///< before it, in the same way
   /// Folder of population images; empty: ImageCache::default_folder(). "off": the workload is set
-  /// up on the simulated machine itself, transaction by transaction, which takes no file but is
-  /// far slower.
+  /// up on the simulated machine itself, transaction by transaction, which needs no file but takes
+  /// far longer.
   std::string cache;
-  /// The workload's conditions afterwards, which read everything, and closing the heap.
+  /// Whether to check the workload's conditions afterwards, and to close the heap.
   bool check = true;
   /// The computer to simulate; null: the functional machine.
   std::shared_ptr<const MachineDescription> machine;
@@ -47,11 +47,11 @@ struct SimPlan {
   bool recovery = false;
   /// Looks for waste and gaps in how the measured part uses persistent memory.
   bool lint = false;
-  /// Where the measured part is drawn; null: nowhere. For one run: it is written at the end.
+  /// The timeline of the measured part, written at its end; null: none. It serves one run.
   std::shared_ptr<TimelineFile> timeline;
 };
 
-/// How the workload's initial state came about. Of the host: says nothing about the run.
+/// How the host made the workload's initial state. The run does not depend on it.
 struct SetUp {
   std::string image;        ///< file; empty: set up on the simulated machine
   std::string built;        ///< why the image had to be built; empty: it was found
@@ -66,21 +66,21 @@ struct SimRecovery {
   PersistCounters persist;
 };
 
-/// What a simulated run gave.
+/// The results of a simulated run.
 struct SimRun {
   uint64_t operations = 0;  ///< all that began
   uint64_t rolled_back = 0;
   std::vector<uint64_t> by_kind;
-  uint64_t late = 0;  ///< of these, with a length in time: those that ended after it
-  /// What was done in time: a late one counts for the part of its own time that was, from when it
-  /// last stopped waiting for a lock. Without this a short run would favour short operations, and
-  /// with waiting counted a first round of threads that queue for a lock would count too often.
+  uint64_t late = 0;  ///< with a length in time: operations that ended after it
+  /// Operations done within the time. A late one counts for the part of its own time before the
+  /// end, measured from the end of its last wait for a lock. Without the parts a short run would
+  /// favour short operations; with the waits, threads that queue for a lock would count too much.
   std::vector<double> done_by_kind;
   Statistics statistics;  ///< of the measured part
   uint64_t steps = 0;     ///< machine operations of the measured part
   uint64_t persist_events = 0;
   SimCounters counters;          ///< of the measured part, all threads
-  double simulated_seconds = 0;  ///< in which done_by_kind was done; 0 when there is no time
+  double simulated_seconds = 0;  ///< the time of done_by_kind; 0 without time
   double host_seconds = 0;       ///< of the measured part
   std::vector<LintRow> lint;     ///< of the measured part; empty if not asked for
   SetUp set_up;
@@ -97,7 +97,7 @@ struct SimRun {
 /// run changes. Whether the image was found or built makes no difference to the run.
 SimRun run_simulated(const SessionSpec& spec, const SimPlan& plan);
 
-/// What replaying filled logs gave.
+/// The results of a replay of filled logs.
 struct SimReplay {
   ReplayReport report;
   double simulated_seconds = 0;  ///< 0 when there is no time
@@ -109,9 +109,9 @@ struct SimReplay {
   Status check;
 };
 
-/// Fills the logs with plan.measured, without a warm-up, and measures how they are replayed. With
-/// plan.check the heap is closed and opened again, so that what is checked is what replay made of
-/// the home. Throws as run_simulated, and Error(out_of_space) when a log was full.
+/// Fills the logs with plan.measured, without a warm-up, and measures their replay. With plan.check
+/// the heap is closed and opened again, so that the check sees the home that the replay wrote.
+/// Throws as run_simulated, and Error(out_of_space) when a log was full.
 SimReplay run_simulated_replay(const SessionSpec& spec, const SimPlan& plan,
                                const ReplayOptions& options);
 

@@ -105,7 +105,7 @@ void check_recovery(const SimSpec& plan, const std::vector<const Description*>& 
   }
 }
 
-/// Log replay is measured instead of transactions.
+/// Completes a request that measures log replay instead of transactions.
 void prepare_replay(SimSpec& plan) {
   std::vector<std::string> known;
   for (const auto& row : engine_rows<SimMachine>()) {

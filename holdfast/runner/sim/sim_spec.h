@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a simulated run is asked for: reads and checks the JSON that simulate() takes.
+// The request for simulated runs: reads and checks the JSON that simulate() takes.
 #pragma once
 
 #include <string>

@@ -5,12 +5,12 @@
 
 namespace holdfast {
 
-/// Where and with what a measurement was made, with the names Google Benchmark uses for its
-/// "context": date, host, processor, caches, load; and kernel, compiler, build, commit, assertions.
+/// Describes the environment of a measurement, with the names of Google Benchmark's "context":
+/// date, host, processor, caches, load; and also kernel, compiler, build, commit, assertions.
 Json environment();
 
-/// Of this processor: architecture, model, and whether it has the instructions that matter here
-/// (clflush, clflushopt, clwb, rtm, tsxldtrk).
+/// Describes this processor: architecture, model, and which of the instructions that Holdfast uses
+/// it has (clflush, clflushopt, clwb, rtm, tsxldtrk).
 Json processor();
 
 }  // namespace holdfast

@@ -5,10 +5,11 @@
 
 namespace holdfast {
 
-/// Inside a handler: the exception as a Status, if it is one of this library's, of JSON's or of
-/// memory; anything else (a Python exception out of a progress callback) is thrown on.
+/// Inside a handler: converts an exception of this library, of the JSON library or of the memory
+/// allocator to a Status. Rethrows any other, such as a Python exception out of a progress
+/// callback.
 Status caught_by_entry();
-/// The same on a worker thread, where no exception may leave: all of them become a Status.
+/// Like the function above, for a worker thread, which no exception may leave: converts them all.
 Status caught_by_worker();
 
 template <class F>

@@ -13,12 +13,12 @@
 
 namespace holdfast {
 
-/// Keeps the order of insertion, so that what people read comes in the order it was written.
+/// Keeps the order of insertion, so that people read the fields in the order the code writes them.
 using Json = nlohmann::ordered_json;
 
-/// Reads the fields of a JSON object, each at most once, with a fallback for those left out. All
-/// members throw Error(invalid_argument) with a message that names the field; finish() refuses
-/// fields nobody asked for, so that a misspelt name is not silently ignored.
+/// Reads the fields of a JSON object, each at most once, with a fallback for absent ones. All
+/// members throw Error(invalid_argument) with a message that names the field. finish() refuses
+/// fields that were never read, so that a misspelt name is not silently ignored.
 class Fields {
  public:
   Fields(const Json& object, std::string what);

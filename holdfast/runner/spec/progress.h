@@ -7,8 +7,9 @@
 
 namespace holdfast {
 
-/// Called now and then, from the calling thread, with the share done (0 to 1) and what is going on.
-/// May throw to stop the work; everything is then cleaned up and the exception passes.
+/// Called from time to time on the caller's thread, with the share done (0 to 1) and a word about
+/// the current work. It may throw to stop the work, which then cleans up and lets the exception
+/// pass.
 using Progress = FunctionRef<void(double share, const std::string& text)>;
 
 }  // namespace holdfast

@@ -12,9 +12,9 @@
 
 namespace holdfast {
 
-/// What a worker tells its parent through the pipe: one record per write(2). Records are no longer
-/// than PIPE_BUF, so the kernel never mixes those of several threads nor splits one, and what was
-/// written before a SIGKILL can still be read after it.
+/// A message of a worker to its parent through the pipe: one record per write(2). Records are at
+/// most PIPE_BUF long, so the kernel neither splits a record nor mixes those of several threads.
+/// The parent can still read records that were written before a SIGKILL.
 struct Record {
   static constexpr uint32_t kReady = 0xffffffff;  ///< the heap is open; words: created, recovery ns
 
@@ -55,7 +55,7 @@ static_assert(sizeof(Record) <= PIPE_BUF);
 /// Writes one record with one write(2); io_error when the other end has gone.
 Status write_record(int fd, const Record& record);
 
-/// Takes a stream of records apart; corrupt when it does not divide evenly.
+/// Splits a stream into records; returns corrupt unless it is a whole number of them.
 Result<std::vector<Record>> parse_records(std::string_view bytes);
 
 }  // namespace holdfast

@@ -7,7 +7,7 @@
 
 namespace holdfast {
 
-/// A name for a heap file that is removed at the end, whatever happens in between.
+/// A name for a heap file. The destructor removes the file.
 class TemporaryHeap {
  public:
   /// In `folder`, or in the default one for this domain when empty. Throws Error(not_found).
@@ -22,7 +22,7 @@ class TemporaryHeap {
   std::string path_;
 };
 
-/// Memory for the domains that need no disk; a disk for `file`, which would be meaningless without.
+/// A folder in memory, or one on a disk for domain `file`, whose cost is the disk's.
 std::string default_folder(Domain domain);
 
 }  // namespace holdfast

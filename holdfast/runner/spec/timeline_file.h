@@ -19,7 +19,7 @@ class TimelineFile {
 
   const std::string& path() const { return path_; }
   sim::Timeline& timeline() { return timeline_; }
-  /// Call once, when nothing records any more.
+  /// Call once, after the recording has ended.
   Status write();
 
  private:
