@@ -23,8 +23,8 @@ bool can_fence_all_threads() {
 }
 
 void fence_all_threads() {
-  __atomic_thread_fence(
-      __ATOMIC_SEQ_CST);  // the caller itself, also should the call be interrupted
+  // Separates the caller's earlier stores from its later loads, even if the call is interrupted.
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
   static_cast<void>(membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED));
 }
 

@@ -19,7 +19,7 @@ Status not_regular(const std::string& path, mode_t mode) {
                                 : " is not an ordinary file; a heap lives in one")};
 }
 
-/// From the kernel's description of an open file, which lists its locks:
+/// Whether an open file holds a lock. `description` is its fdinfo in /proc, which lists its locks:
 /// "lock:   1: OFDLCK ADVISORY  WRITE -1 fe:00:131081 0 EOF"
 bool holds_lock(const std::filesystem::path& description) {
   std::ifstream lines(description);
@@ -31,8 +31,9 @@ bool holds_lock(const std::filesystem::path& description) {
   return false;
 }
 
-/// "process 4711", if the system shows who has the file open. The lists of locks do not: they give
-/// no process for a lock that belongs to an open file.
+/// "process 4711" if the system shows which process has locked the file, else "another process".
+/// The system's lists of locks name no process for a lock that belongs to an open file, so this
+/// searches the open files of all processes.
 std::string lock_holder(int fd) {
   namespace fs = std::filesystem;
   struct stat wanted{};
@@ -57,8 +58,8 @@ std::string lock_holder(int fd) {
   return "another process";
 }
 
-/// A lock on the whole file. It belongs to the open file and goes with it: also when the process is
-/// killed, and not when a forked child closes its copy.
+/// A lock on the whole file. It belongs to the open file and ends with it: a killed process gives
+/// it up, and a forked child that closes its copy does not.
 struct flock whole_file(short type) {
   struct flock range{};
   range.l_type = type;
@@ -86,7 +87,8 @@ Status check_regular(const File& file) {
   return S_ISREG(info.st_mode) ? Status() : not_regular(file.path(), info.st_mode);
 }
 
-/// A new file's name survives a power cut only once its directory is on the medium.
+/// Makes the name of a new file durable: it survives a power cut only once its directory is on the
+/// medium.
 Status sync_directory(const std::string& path) {
   std::string directory = std::filesystem::path(path).parent_path().string();
   if (directory.empty()) {
@@ -96,14 +98,14 @@ Status sync_directory(const std::string& path) {
   if (fd < 0) {
     return file_error(directory, "cannot be opened to make the new name durable", errno);
   }
-  // EINVAL: a file system that has nothing to synchronise.
+  // EINVAL means that the file system has nothing to synchronise.
   const int error = fsync(fd) == 0 || errno == EINVAL ? 0 : errno;
   ::close(fd);
   return error == 0 ? Status() : file_error(directory, "cannot be written to its medium", error);
 }
 
 Result<File> open_existing(const std::string& path, int flags) {
-  // Not blocking: a name can lead to a pipe.
+  // Non-blocking, because the name may be that of a pipe.
   const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     return file_error(path, "cannot be opened", errno);

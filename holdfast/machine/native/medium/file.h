@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Heap files: creating, opening and locking them.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +14,10 @@ namespace holdfast::native {
 
 struct FileSize {
   uint64_t bytes;
-  uint64_t disk_bytes;  ///< blocks really taken
+  uint64_t disk_bytes;  ///< bytes in allocated blocks
 };
 
-/// An open file; closed with the object, which also gives up its lock.
+/// An open file. The destructor closes it, which also releases its lock.
 class File {
  public:
   File() = default;
@@ -32,9 +34,9 @@ class File {
   const std::string& path() const { return path_; }
 
   Result<FileSize> size() const;
-  /// The file's first n bytes, or as many as there are.
+  /// Reads the first n bytes, or fewer if the file is shorter. Returns how many it has read.
   Result<size_t> read(void* to, size_t n) const;
-  /// Whether it is open for changing elsewhere. Asks, and takes no lock.
+  /// True if another opening may change the file. Asks about the lock and does not take it.
   Result<bool> has_writer() const;
 
  private:
@@ -42,17 +44,22 @@ class File {
   std::string path_;
 };
 
-/// Makes a new file (mode 0600), locks it, and makes its name durable.
+/// Creates a file (mode 0600) and locks it for changes. Its name is durable at return. After an
+/// error the file does not exist. Code::already_exists if it existed before.
 Result<File> create_file(const std::string& path);
 
-/// change: nobody else may read or change it. read: nobody may change it. look: no lock, so also
-/// one that is in use.
-enum class Access : uint8_t { change, read, look };
-/// Opens an existing file. Code::busy, naming the process where that can be told, when it is in use
-/// in a way that excludes this access.
+/// How a file is opened, and what other openings may do meanwhile.
+enum class Access : uint8_t {
+  change,  ///< others may only look
+  read,    ///< others may read and look
+  look,    ///< takes no lock, so it works on a file in use
+};
+/// Opens an existing file. Code::busy if another opening excludes this access; the message names
+/// the process if the system shows it.
 Result<File> open_file(const std::string& path, Access access);
 
-/// "path: what happened (the system's words). What to do."
+/// The Status for a failed system call with this errno. The message names the path. For a known
+/// cause it says what to do; otherwise it gives `what` and the system's reason.
 Status file_error(const std::string& path, const std::string& what, int error);
 
 }  // namespace holdfast::native

@@ -22,8 +22,9 @@ std::string hex(const void* p) {
   return text;
 }
 
-/// Exact or not at all when an address is given. It goes to the kernel as a hint: a free range is
-/// taken as with MAP_FIXED_NOREPLACE, and a sanitizer may turn down what its shadow needs.
+/// Maps at exactly this address, or fails with EEXIST; null means anywhere. The address goes to the
+/// kernel as a hint, not as MAP_FIXED_NOREPLACE, so that a sanitizer can refuse a range that its
+/// shadow memory needs. A free range is taken in either way.
 void* map_at(std::byte* address, size_t n, int protection, int flags, int fd, size_t offset) {
   void* p = mmap(address, n, protection, flags, fd, static_cast<off_t>(offset));
   if (p != MAP_FAILED && address != nullptr && p != address) {
@@ -62,33 +63,35 @@ Status NativeMedium::grow(size_t n) {
   if (n <= old) {
     return {};
   }
-  // Real blocks: a hole would kill the process at a store once the disk is full.
+  // Real blocks, because a store to a hole in the file would kill the process once the disk is
+  // full.
   int error = 0;
   do {
     error = posix_fallocate(file_.fd(), static_cast<off_t>(old), static_cast<off_t>(n - old));
   } while (error == EINTR);
   if (error != 0) {
     const int restored = ftruncate(file_.fd(), static_cast<off_t>(old));
-    (void)restored;  // a longer file is harmless: bytes_ stands
+    (void)restored;  // a longer file does no harm, since bytes_ is unchanged
     const Status status = native::file_error(name(), "cannot grow", error);
     return {status.code(), status.message() + " (growing from " + std::to_string(old) + " to " +
                                std::to_string(n) + " bytes)"};
   }
   if (domain() != Domain::process) {
     try {
-      sync_.wait_durable();  // the new length, before anything refers to it
+      sync_.wait_durable();  // makes the new length durable before anything refers to it
     } catch (const MediumFailure& failure) {
       return failure.status();
     }
   }
-  bytes_.store(n, std::memory_order_release);
+  bytes_.store(n, std::memory_order_release);  // after the growth; see bytes()
   return {};
 }
 
 std::byte* NativeMedium::base_candidate(int k) const {
-  // Places where neither the kernel nor the loader puts anything by itself. The first is below the
-  // position-independent programs, and application memory for AddressSanitizer and ThreadSanitizer
-  // too; so is the third, above them. Of the others each sanitizer has one for its shadow.
+  // Ranges in which neither the kernel nor the loader places anything by itself. The first lies
+  // below position-independent programs, the third above them; AddressSanitizer and ThreadSanitizer
+  // leave both to applications. Each of the two sanitizers uses one of the other two ranges for its
+  // shadow memory.
   struct Window {
     uintptr_t begin;
     uintptr_t end;

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// native/medium/: the file behind a heap, its mappings, and the instructions that make stores
+// durable.
 #pragma once
 
 #include <atomic>
@@ -15,7 +18,8 @@
 
 namespace holdfast {
 
-/// The file a heap lives in, and its mappings. See "Medium" in machine.h. Thread safe.
+/// The file behind a heap, and its mappings. Contract: Medium in machine.h. Thread safe. Errors
+/// name the file. Mappings do not exist in forked children.
 class NativeMedium {
  public:
   NativeMedium(native::File file, size_t bytes, native::Persistence persistence,
@@ -24,14 +28,14 @@ class NativeMedium {
   NativeMedium(const NativeMedium&) = delete;
   NativeMedium& operator=(const NativeMedium&) = delete;
 
+  // Acquire, with the release in grow(): a thread that sees the new size finds the file that long.
   size_t bytes() const { return bytes_.load(std::memory_order_acquire); }
-  /// Makes the file at least n bytes long. On failure it is as long as before.
   Status grow(size_t n);
 
   Result<std::byte*> reserve(size_t n, std::byte* address = nullptr);
   std::byte* base_candidate(int k) const;
   Result<std::byte*> map(size_t offset, size_t n, std::byte* address, MapMode mode);
-  /// A part of a reserved range becomes reserved again; a whole one is given up.
+  /// A part of a reserved range becomes a reservation again. A whole reserved range is given up.
   void unmap(std::byte* p, size_t n);
 
   bool read_only() const { return read_only_; }

@@ -16,8 +16,8 @@ MediumSync::MediumSync(int fd, std::string path, std::function<int(int)> sync)
       sync_(sync ? std::move(sync) : std::function<int(int)>(&fdatasync)) {}
 
 void MediumSync::wait_durable() {
-  // Release, with the acquire below: what this thread stored is in memory when a call begins that
-  // counts this request.
+  // Release, with the acquire below: before a call that counts this request begins, the stores of
+  // this thread are in memory.
   const uint64_t mine = asked_.fetch_add(1, std::memory_order_release) + 1;
   const std::lock_guard lock(mutex_);
   if (failed()) {
@@ -47,7 +47,7 @@ void MediumSync::throw_failure() const {
 }
 
 void MediumSync::fail(Status why) {
-  // Written once, before the flag.
+  // failure_ is written once. The release orders it before the flag; see failed().
   if (!failed()) {
     failure_ = std::move(why);
     failed_.store(true, std::memory_order_release);

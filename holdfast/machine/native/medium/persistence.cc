@@ -11,8 +11,9 @@
 namespace holdfast::native {
 namespace {
 
-// Filled with MAP_SHARED_VALIDATE only where the file system can promise that a page fault has made
-// all metadata durable, so that write-back alone makes a store durable.
+/// Whether the file can be mapped with MAP_SYNC. The kernel accepts that flag only if the file
+/// system makes all metadata durable at a page fault. A write-back alone then makes a store
+/// durable.
 bool map_sync_works(int fd) {
   void* p = mmap(nullptr, kPageBytes, PROT_READ, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
   if (p == MAP_FAILED) {
@@ -22,8 +23,8 @@ bool map_sync_works(int fd) {
   return true;
 }
 
-/// The region a persistent memory device belongs to says what its persistence domain is; its
-/// directory in sysfs is somewhere above the block device's.
+/// Whether the file's persistent memory device reports caches in its persistence domain. The
+/// device's region reports it, in a sysfs directory somewhere above that of the block device.
 bool domain_is_cpu_cache(int fd) {
   struct stat info{};
   if (fstat(fd, &info) != 0) {
@@ -110,8 +111,8 @@ Result<Persistence> choose_persistence(const std::string& path, const Offer& off
     }
   }
 #if defined(__x86_64__)
-  // A locked instruction drains stores and completes CLWB and CLFLUSHOPT (Intel SDM), but says
-  // nothing about dirty pages of a file.
+  // A locked instruction drains stores and completes CLWB and CLFLUSHOPT (Intel SDM). It does
+  // nothing for the dirty pages of a file.
   p.rmw_orders_pwb = p.domain != Domain::file;
 #endif
   p.description = describe(p);

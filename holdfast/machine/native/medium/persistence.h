@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What survives on a given file, and how it is made to.
+// The choice of a persistence domain: what a file and the system offer, and what the machine does.
 #pragma once
 
 #include <string>
@@ -11,25 +11,25 @@
 
 namespace holdfast::native {
 
-/// What the file and the system offer.
+/// The abilities of a file and of the system.
 struct Offer {
   bool map_sync = false;   ///< MAP_SYNC mappings work: the file is on persistent memory (DAX)
-  bool cpu_cache = false;  ///< the system says that caches are in the persistence domain
+  bool cpu_cache = false;  ///< the system says that caches belong to the persistence domain
 };
 Offer examine(int fd);
 
-/// How a machine makes stores durable, fixed when it is opened.
+/// The way in which a machine makes stores durable. Fixed when the machine is opened.
 struct Persistence {
   Domain domain = Domain::file;
-  WriteBack write_back = WriteBack::none;
-  bool map_sync = false;
-  bool emulated = false;
-  bool rmw_orders_pwb = false;
-  std::string description;
+  WriteBack write_back = WriteBack::none;  ///< none, except in domain pmem
+  bool map_sync = false;                   ///< shared mappings are MAP_SYNC
+  bool emulated = false;                   ///< pmem or eadr without the hardware for it
+  bool rmw_orders_pwb = false;             ///< see Persistence in machine.h
+  std::string description;                 ///< a line for people
 };
 
-/// Chooses the domain if the options leave it open; refuses pmem and eadr where the file does not
-/// offer them, unless forced.
+/// Chooses the domain if the options leave it open: eadr or pmem if offered, else file.
+/// Code::unsupported for pmem or eadr that the file does not offer, unless forced.
 Result<Persistence> choose_persistence(const std::string& path, const Offer& offer,
                                        const NativeOptions& options);
 

@@ -40,7 +40,7 @@ WriteBack detect_write_back() {
       return WriteBack::clflushopt;
     }
   }
-  return WriteBack::clflush;  // every 64-bit x86 has it
+  return WriteBack::clflush;  // all 64-bit x86 processors have it
 #elif defined(__aarch64__)
   return WriteBack::dc_cvac;
 #elif defined(__powerpc64__)

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Instructions for persistence: write-backs, non-temporal stores, fences.
 #pragma once
 
 #include <cstddef>
@@ -6,30 +8,31 @@
 
 namespace holdfast::native {
 
-/// What the instructions below write back, and hardware transactions track.
+/// The line that the instructions below write back, and that hardware transactions track.
 #if defined(__powerpc64__)
 inline constexpr size_t kNativeLineBytes = 128;
 #else
 inline constexpr size_t kNativeLineBytes = 64;
 #endif
 
-/// The instruction that writes a cache line back to memory. The last two are POWER's: DCBST, and
-/// from POWER10 on (ISA 3.1) the one that is meant for persistent memory.
+/// The instruction that writes a cache line back to memory. On POWER it is DCBST; from POWER10 on
+/// (ISA 3.1) it is DCBSTPS, which is meant for persistent memory.
 enum class WriteBack : uint8_t { none, clflush, clflushopt, clwb, dc_cvac, dcbst, dcbstps };
 
 const char* to_string(WriteBack instruction);
 
-/// The best this processor has: CLWB keeps the line cached, CLFLUSHOPT does not, CLFLUSH is also
-/// ordered with every store.
+/// The best instruction that this processor has. CLWB keeps the line cached; CLFLUSHOPT does not;
+/// CLFLUSH does not either, and is ordered with every store.
 WriteBack detect_write_back();
 
-/// A barrier for the compiler only: what was stored before stays before.
+/// A barrier for the compiler only: it moves no memory access across. No instruction.
 inline void compiler_barrier() {
   asm volatile("" ::: "memory");
 }
 
-/// The instruction was detected at run time; the switch is on a member that never changes, so the
-/// branch is predicted. Every case is a compiler barrier, for the line's other words as well.
+/// Begins to write back the line of p, and does not wait. Each case is a compiler barrier for all
+/// words of the line. `instruction` was detected at run time and never changes, so the processor
+/// predicts the branch.
 inline void write_back_line(WriteBack instruction, const void* p) {
   auto* line = static_cast<volatile char*>(const_cast<void*>(p));
   switch (instruction) {
@@ -51,7 +54,7 @@ inline void write_back_line(WriteBack instruction, const void* p) {
     case WriteBack::dcbst:
       asm volatile("dcbst 0,%0" ::"r"(line) : "memory");
       return;
-    case WriteBack::dcbstps:  // dcbf with L = 6, which older assemblers do not know
+    case WriteBack::dcbstps:  // dcbf with L = 6; older assemblers do not know it
       asm volatile(".long 0x7cc000ac | (%0 << 11)" ::"r"(line) : "memory");
       return;
 #endif
@@ -61,24 +64,25 @@ inline void write_back_line(WriteBack instruction, const void* p) {
   }
 }
 
-/// Whether the processor has stores that go around the caches without a write-back of their own.
-/// AArch64's STNP is only a hint: the line may stay in a cache and needs its DC CVAC.
+/// True if the processor has stores that bypass the caches and need no write-back. STNP of AArch64
+/// is only a hint: the line may stay in a cache, so it still needs DC CVAC.
 #if defined(__x86_64__)
 inline constexpr bool kStoresAroundCaches = true;
 #else
 inline constexpr bool kStoresAroundCaches = false;
 #endif
 
-/// MOVNTI: into a write-combining buffer, without reading the line; a cached copy goes. Ordered
-/// with other stores by persist_fence and by locked instructions only, which empty these buffers
-/// (Intel SDM 3A 12.3.1). A compiler barrier. Sanitizers do not see the access.
+/// MOVNTI: stores to a write-combining buffer, without reading the line, and evicts a cached copy.
+/// Only persist_fence and locked instructions order it with other stores, because they empty these
+/// buffers (Intel SDM 3A 12.3.1). A compiler barrier. Sanitizers do not see the access.
 inline void store_around_caches([[maybe_unused]] void* to, [[maybe_unused]] uint64_t value) {
 #if defined(__x86_64__)
   asm volatile("movnti %1, (%0)" ::"r"(to), "r"(value) : "memory");
 #endif
 }
 
-/// Completes the write-backs, by that instruction, and stores before it.
+/// Separates the write-backs (made by `instruction`) and stores before it from all stores after it:
+/// the former are complete when it is.
 inline void persist_fence([[maybe_unused]] WriteBack instruction) {
 #if defined(__x86_64__)
   asm volatile("sfence" ::: "memory");
@@ -95,8 +99,9 @@ inline void persist_fence([[maybe_unused]] WriteBack instruction) {
 #endif
 }
 
-/// Stores before it are visible to others before loads after it are performed. A locked instruction
-/// on the stack is the cheapest such fence on x86, and orders write-backs too (Intel SDM 3A 9.2.5).
+/// Separates stores from later loads: the stores are visible to other threads before the loads are
+/// performed. On x86 a locked instruction on the stack is the cheapest such fence; it orders
+/// write-backs too (Intel SDM 3A 9.2.5).
 inline void full_fence() {
 #if defined(__x86_64__)
   asm volatile("lock; orl $0, -4(%%rsp)" ::: "memory", "cc");
