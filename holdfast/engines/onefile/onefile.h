@@ -1,26 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // OneFile PTM-LF: A Wait-free Persistent Transactional Memory (Ramalhete, Correia, Felber, Cohen,
-// DSN 2019), its lock-free form. A thread that stops anywhere, for ever, keeps nobody from
-// committing.
+// DSN 2019), its lock-free form.
 //
+// Idea      Every word has a cell {value, sequence}, which one compare-exchange changes. Any thread
+//           can finish a transaction that is being made durable, from its redo log. So a thread
+//           that stops forever, at any step, keeps no other thread from committing.
 // Area      header, base | newest: {sequence, slot, entries, check} of the newest transaction | a
 //           redo log per thread, {value, place} for each word
-// Cells     {value, sequence} for each word of the data (onefile_cells.h), changed by
-//           compare-exchange of both. The data get the values at close and recovery.
-// Begin     finish the newest transaction if it is pending (entries != 0); start at its sequence.
-// Load      the cell; abort if its sequence is above start.
-// Commit    write the log, pwb; compare-exchange newest, from what start was: pending. Then finish:
-//           pwb newest; every cell with a smaller sequence := {value, sequence}; pwb the cells;
-//           compare-exchange newest, entries := 0: over.
-// Help      copy the other's log; if newest is still the same, what was copied is whole: finish.
-// Recovery  the log of newest, if it is pending and the log still its own -> cells; cells above
-//           base -> data; pwb, pfence; base := newest, which is over; pwb, pfence.
-// Persists  N stores in whole words: ceil(16 N / line) + 1 + lines of the cells pwb, and 2 + N
-//           compare-exchanges, which are the fences where they order write-backs; 3 pfence where
-//           they do not. Nothing per read-only transaction, unless it helps.
+// Cells     lie beside the data (onefile_cells.h). The data get the values at close and recovery.
+// Begin     finish the newest transaction if it is pending (entries != 0); start := its sequence
+// Load      the cell; abort if its sequence is above start
+// Commit    write the log, pwb; compare-exchange newest, from its value at the start: pending. Then
+//           finish: pwb newest; every cell with a smaller sequence := {value, sequence}; pwb the
+//           cells; compare-exchange newest, entries := 0: over.
+// Help      copy the other thread's log; if newest is still the same, the copy is complete: finish
+// Recovery  If newest is pending and its log still belongs to it: log -> cells. Cells above base ->
+//           data; pwb, pfence; base := newest, which is over; pwb, pfence.
+// Persists  For N stores to whole words: ceil(16 N / line) + 1 pwb, and one per line of cells; 2 +
+//           N compare-exchanges. These are the fences if they order write-backs; otherwise 3
+//           pfence. Nothing per read-only transaction, unless it helps.
 //
-// Differences from the paper: docs/reference/engines/onefile.md.
+// Differences from the paper
+//  - Cells lie beside the data, not in their place, so structures need no code for cells.
+//  - newest tells whether its transaction is over, and log entries carry their transaction's
+//    sequence. The paper has a request per thread beside its log.
+//  - Recovery applies the log before transactions run.
+//  - The wait-free form is not implemented. More: docs/reference/engines/onefile.md.
 #pragma once
 
 #include <memory>
@@ -34,6 +40,8 @@
 
 namespace holdfast {
 
+/// The engine; see Engine in engine.h for the contract. All threads may update and read at once.
+/// Progress is lock-free: if an attempt fails, another transaction has committed.
 template <class M>
 class OneFile : public SoftwareEngine<M, OneFile<M>, onefile::Thread<M>, FreeForAll<M>> {
   using Base = SoftwareEngine<M, OneFile<M>, onefile::Thread<M>, FreeForAll<M>>;
@@ -57,7 +65,7 @@ class OneFile : public SoftwareEngine<M, OneFile<M>, onefile::Thread<M>, FreeFor
       .area_bytes = &onefile::area_bytes,
   };
 
-  /// Throws Error for options that make no sense.
+  /// Throws Error for an invalid option.
   OneFile(M& machine, const Regions& regions, const Options& options, int max_threads)
       : Base(machine),
         regions_(regions),
@@ -79,8 +87,8 @@ class OneFile : public SoftwareEngine<M, OneFile<M>, onefile::Thread<M>, FreeFor
   friend Base;
   using Change = typename Thread::Change;
 
-  /// What entries say of the transaction they are of. In 2^23 transactions it comes again; a log
-  /// that recovery looks at has been overwritten by the next two at most.
+  /// The tag that a log entry carries for its transaction. It repeats after 2^23 transactions. That
+  /// is enough: at most the next two transactions have overwritten a log that recovery looks at.
   static uint64_t tag_of(uint64_t sequence) {
     return sequence % (uint64_t{1} << WordPlace::kTagBits);
   }
@@ -97,23 +105,24 @@ class OneFile : public SoftwareEngine<M, OneFile<M>, onefile::Thread<M>, FreeFor
   // ---- transactions
   void begin(Thread& t, Context::Mode mode, uint64_t aborts);
   bool commit(Thread& t);
-  void before_answer(const Thread& /*t*/) {}  // what is older than a start is durable
+  void before_answer(const Thread& /*t*/) {}  // everything up to t.start is durable
 
   DoubleWord load_newest() const;
   DoubleWord finished_newest(Thread& t);
   void write_log(const Thread& t, uint64_t sequence);
   void help(Thread& t, const DoubleWord& pending);
   void finish(Thread& t, const DoubleWord& pending);
+  /// Orders earlier write-backs before the next compare-exchange, unless that does so itself.
   void order_write_backs(Site site) {
     if (!this->machine_.rmw_orders_pwb()) {
       this->machine_.pfence(site);
     }
   }
 
-  // ---- at rest: onefile_recover.h
+  // ---- while no transaction runs: onefile_recover-inl.h
   struct Found {
     DoubleWord newest;
-    std::vector<Change> pending;  ///< of its log, if that is still its own
+    std::vector<Change> pending;  ///< entries of newest's log, if that still belongs to it
     std::vector<Change> above;    ///< values of cells above base
   };
   Status scan(Found& found) const;
@@ -127,14 +136,15 @@ class OneFile : public SoftwareEngine<M, OneFile<M>, onefile::Thread<M>, FreeFor
   HomeLines<M> home_;
 };
 
-/// Sees to it that what the transaction may see is durable.
+/// Makes everything durable that the transaction may see, and starts it there.
 template <class M>
 void OneFile<M>::begin(Thread& t, Context::Mode mode, uint64_t /*aborts*/) {
   const DoubleWord newest = finished_newest(t);
   t.begin(mode, newest, onefile::sequence_of(newest));
 }
 
-/// The newest transaction, which is over. Each turn but the first follows on a commit of somebody.
+/// Returns the newest transaction after making sure that it is over. The loop repeats only if
+/// another transaction has committed meanwhile.
 template <class M>
 DoubleWord OneFile<M>::finished_newest(Thread& t) {
   for (;;) {
@@ -146,7 +156,8 @@ DoubleWord OneFile<M>::finished_newest(Thread& t) {
   }
 }
 
-/// Both words of one instant, as far as it matters: of one transaction `second` changes once.
+/// Returns a consistent pair: `second` changes once per transaction. Acquire: the loads keep their
+/// order, and the log of a pending transaction is visible.
 template <class M>
 DoubleWord OneFile<M>::load_newest() const {
   for (;;) {
@@ -158,6 +169,8 @@ DoubleWord OneFile<M>::load_newest() const {
   }
 }
 
+/// Returns false, changing nothing but the log, if another transaction has committed since the
+/// start.
 template <class M>
 bool OneFile<M>::commit(Thread& t) {
   M& machine = this->machine_;
@@ -170,7 +183,8 @@ bool OneFile<M>::commit(Thread& t) {
   const uint64_t sequence = onefile::sequence_of(t.start) + 1;
   M::phase(Phase::log_flush);
   write_log(t, sequence);
-  order_write_backs(Site{"onefile.log.fence"});  // whoever sees it pending may need the log
+  // The log is durable before newest is pending: recovery, or a helper, may need it from then on.
+  order_write_backs(Site{"onefile.log.fence"});
   M::phase(Phase::commit);
   const DoubleWord mine =
       onefile::newest_word(sequence, static_cast<uint64_t>(t.slot), t.changes.size());
@@ -178,7 +192,7 @@ bool OneFile<M>::commit(Thread& t) {
   if (machine.skips(Site{"onefile.commit.start"})) {
     expected = load_newest();
   }
-  // Nobody has committed since the start: what was read is as it was.
+  // Succeeds if no transaction has committed since the start. Then all values read are unchanged.
   if (!compare_exchange(machine, newest(), expected, mine)) {
     return false;
   }
@@ -186,9 +200,12 @@ bool OneFile<M>::commit(Thread& t) {
   return true;
 }
 
-/// Release stores, behind whatever let this thread know that the transaction whose entries it
-/// overwrites was over: who copies a new one sees that, too. The place first, and so first on the
-/// medium: with its tag it says that the entry is that transaction's no more.
+/// Writes the log and writes it back. Release stores: they follow the load that showed this thread
+/// that the transaction whose entries it overwrites is over. So a helper that copies a new entry
+/// sees that as well.
+///
+/// The place is stored first, and so reaches the medium first. From then on its tag says that the
+/// entry no longer belongs to the overwritten transaction.
 template <class M>
 void OneFile<M>::write_log(const Thread& t, uint64_t sequence) {
   DoubleWord* const entries = log(static_cast<uint64_t>(t.slot));
@@ -210,8 +227,9 @@ void OneFile<M>::write_log(const Thread& t, uint64_t sequence) {
   this->statistics_.at(t.slot).bytes_written += bytes;
 }
 
-/// Its owner overwrites the log only when the transaction is over. So if it is still pending after
-/// the copy was made, all of the copy is its own.
+/// Finishes another thread's pending transaction. The owner overwrites the log only when the
+/// transaction is over. So if it is still pending after the copy, the copy is complete. Acquire:
+/// the entries are loaded before newest is loaded again.
 template <class M>
 void OneFile<M>::help(Thread& t, const DoubleWord& pending) {
   const PhaseScope<M> scope(Phase::data_flush);
@@ -227,14 +245,15 @@ void OneFile<M>::help(Thread& t, const DoubleWord& pending) {
   }
 }
 
-/// Brings the pending transaction, whose changes t has, to its end. Any number of threads may be at
-/// it, and each does all of it: who says that it is over has itself made it durable.
+/// Finishes the pending transaction; t has its changes. Any number of threads may do so at once,
+/// and each does all of it. So the thread that declares the transaction over has made it durable
+/// itself.
 template <class M>
 void OneFile<M>::finish(Thread& t, const DoubleWord& pending) {
   M& machine = this->machine_;
   const uint64_t sequence = onefile::sequence_of(pending);
-  // Durable before a cell changes: recovery would not look at the log of a transaction that the
-  // medium knows nothing of, and some of its values would be there.
+  // newest is durable before a cell changes. Otherwise the medium could have some of the
+  // transaction's values, while recovery does not know that it must look at its log.
   machine.pwb(newest(), Site{"onefile.newest"});
   order_write_backs(Site{"onefile.newest.fence"});
   M::phase(Phase::data_flush);
@@ -248,8 +267,9 @@ void OneFile<M>::finish(Thread& t, const DoubleWord& pending) {
       machine.pwb(cell, Site{"onefile.cell"});
     }
   }
-  order_write_backs(Site{"onefile.cell.fence"});  // durable before the log may be overwritten,
-                                                  // before anybody sees the values, or is answered
+  // The cells are durable before the transaction is over: before its log may be overwritten, other
+  // transactions see the values, or the caller is answered.
+  order_write_backs(Site{"onefile.cell.fence"});
   DoubleWord expected = pending;
   compare_exchange(machine, newest(), expected, onefile::over(pending));
   this->statistics_.at(t.slot).bytes_written += t.changes.size() * sizeof(DoubleWord);

@@ -9,9 +9,9 @@
 
 namespace holdfast::onefile {
 
-/// The cells {value, sequence} of the data's words. A word's cell is found by its address and stays
-/// its own for ever, whatever is allocated there. Sequences only grow; 0: no transaction has ever
-/// stored to the word, and its value is in the data.
+/// The cells {value, sequence} of the data's words. A word's address determines its cell, for any
+/// object that is allocated there. Sequences only grow. Sequence 0: no transaction has ever stored
+/// to the word, and its value is in the data. All threads may load and store at once.
 template <class M>
 class Cells {
  public:
@@ -28,25 +28,27 @@ class Cells {
     uint64_t value;
     uint64_t sequence;
   };
-  /// The word at `offset`. Two loads, between which the cell may change: then the sequence is not
-  /// below that of the value. Whoever takes no sequence above one that was over when it began has
-  /// both from one cell.
+  /// Loads the word at `offset` with two loads. If the cell changes in between, the sequence is
+  /// newer than the value. A transaction rejects sequences above its start, and transactions up to
+  /// its start are over. So an accepted pair belongs together.
   Seen load(uint64_t offset) const {
     const DoubleWord* const cell = at(offset);
-    const uint64_t value = M::load_acquire(&cell->first);  // so the sequence is loaded after it
+    const uint64_t value = M::load_acquire(&cell->first);  // acquire: the sequence is loaded later
     const uint64_t sequence = M::load(&cell->second);
     if (sequence == 0) [[unlikely]] {
-      // The data change only while no transaction runs.
+      // A plain load is enough: the data change only while no transaction runs.
       return {M::load(reinterpret_cast<const uint64_t*>(data_ + offset)), 0};
     }
     return {value, sequence};
   }
 
-  /// Gives the word at `offset` the value of transaction `sequence`, unless it has one of that or a
-  /// newer transaction. Whoever else tries to store the same now fails or has succeeded. Tries at
-  /// most three times: of all unfinished transactions only one may store to cells.
+  /// Gives the word at `offset` the value of transaction `sequence`, unless it has a value of that
+  /// or of a newer transaction. If several threads store the same value, exactly one succeeds.
+  /// Tries at most three times, because only one unfinished transaction at a time may store to
+  /// cells.
   void store(M& machine, uint64_t offset, uint64_t value, uint64_t sequence) const {
     DoubleWord* const cell = at(offset);
+    // Relaxed: sequences only grow, and the compare-exchange fails on a wrong pair and corrects it.
     DoubleWord found = {M::load(&cell->first), M::load(&cell->second)};
     while (found.second < sequence || machine.skips(Site{"onefile.apply.check"})) {
       if (compare_exchange(machine, cell, found, {value, sequence})) {

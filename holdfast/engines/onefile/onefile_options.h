@@ -13,9 +13,11 @@ namespace holdfast::onefile {
 
 inline constexpr OptionInfo kOptions[] = {kLogBytesOption};
 
-/// The newest transaction, as it stands in a DoubleWord: `first` is sequence << kSlotBits | thread
-/// slot. `second` is a check << kEntryBits | the entries that the slot's log has for it while it is
-/// pending, 0 once it is over.
+/// The newest transaction is a DoubleWord:
+///
+///   first    sequence << kSlotBits | thread slot
+///   second   check << kEntryBits | entries: the number of its log's entries while it is pending, 0
+///            once it is over
 inline constexpr int kSlotBits = 10;
 inline constexpr int kEntryBits = 24;
 static_assert(kMaxThreads + 2 <= 1 << kSlotBits);
@@ -30,15 +32,16 @@ inline uint64_t slot_of(const DoubleWord& newest) {
 inline uint64_t entries_of(const DoubleWord& newest) {
   return newest.second % (uint64_t{1} << kEntryBits);
 }
+/// The same transaction, no longer pending.
 inline DoubleWord over(const DoubleWord& newest) {
   return newest_word(sequence_of(newest), slot_of(newest), 0);
 }
 
-/// What a transaction is told that meets a cell with a sequence nobody was given.
+/// The error of a transaction that meets a cell with a sequence that was never given out.
 Error damaged_cell();
 
-/// Where things lie in the engine area: a page with header, base and the newest transaction, then
-/// the logs, 16 bytes for each word a transaction stores to.
+/// The layout of the engine area: a page with header, base and the newest transaction, then the
+/// logs, with 16 bytes for each word that a transaction stores to.
 struct Area {
   static constexpr size_t kBaseOffset = 2 * kLineBytes;
   static constexpr size_t kNewestOffset = 4 * kLineBytes;

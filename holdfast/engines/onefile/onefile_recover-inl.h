@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What OneFile does while no transaction runs; included by onefile.h.
+// OneFile's functions that need no transaction to run: format, recovery, settle. Included by
+// onefile.h.
 #pragma once
 
 #include <algorithm>
@@ -23,6 +24,7 @@ Status OneFile<M>::format() {
   M::store(&newest()->first, none.first);
   M::store(&newest()->second, none.second);
   machine.pwb(newest(), Site{"onefile.format"});
+  // The engine area is durable before the superblock makes the file a heap.
   machine.psync(Site{"onefile.format.sync"});
   return {};
 }
@@ -48,7 +50,8 @@ Status OneFile<M>::recover(RecoveryReport& report) {
   return {};
 }
 
-/// Without a transaction since the last time it finds nothing to do.
+/// Brings the values of all cells into the data. Does nothing if no transaction has run since the
+/// last call.
 template <class M>
 Status OneFile<M>::settle() {
   const PhaseScope<M> scope(Phase::replay);
@@ -61,7 +64,7 @@ Status OneFile<M>::settle() {
   return status;
 }
 
-/// Looks at all that bring_home() will trust. Changes nothing.
+/// Checks everything that bring_home() trusts. Changes nothing.
 template <class M>
 Status OneFile<M>::scan(Found& found) const {
   AreaHeader header;
@@ -87,8 +90,8 @@ Status OneFile<M>::scan(Found& found) const {
   return sequence == *home ? Status() : scan_cells(found, *home);
 }
 
-/// An entry with another tag is of a later attempt of the same thread, which began when the newest
-/// transaction was over, and so durable.
+/// Reads the log of newest, unless an entry has another tag. Such an entry is from a later attempt
+/// of the same thread. That attempt began when newest was over, and so durable.
 template <class M>
 Status OneFile<M>::scan_log(Found& found) const {
   const M& machine = this->machine_;
@@ -116,9 +119,10 @@ Status OneFile<M>::scan_log(Found& found) const {
   return {};
 }
 
+/// Finds the cells with a sequence above `above`.
 template <class M>
 Status OneFile<M>::scan_cells(Found& found, uint64_t above) const {
-  // Many at once: on a simulated machine every access is an event of its own.
+  // Copies many cells at once: on a simulated machine every access is an event of its own.
   constexpr uint64_t kAtOnce = 64;
   std::array<DoubleWord, kAtOnce> some;
   const uint64_t words = regions_.bytes / sizeof(uint64_t);
@@ -127,7 +131,7 @@ Status OneFile<M>::scan_cells(Found& found, uint64_t above) const {
     M::copy(some.data(), cells_.at(first * sizeof(uint64_t)), n * sizeof(DoubleWord));
     for (uint64_t i = 0; i < n; ++i) {
       if (some[i].second <= above) {
-        continue;  // its value is home
+        continue;  // the data have its value
       }
       if (some[i].second > onefile::sequence_of(found.newest)) {
         return {Code::corrupt, "the cell of word " + std::to_string(first + i) +
@@ -140,8 +144,9 @@ Status OneFile<M>::scan_cells(Found& found, uint64_t above) const {
   return {};
 }
 
-/// Changes nothing that tells what there is to do before all of it is durable: a crash on the way
-/// repeats it.
+/// Applies the pending log to the cells, and brings the found values into the data. base and
+/// newest, which tell what is to be done, change after all of it is durable. So recovery after a
+/// crash on the way repeats it.
 template <class M>
 void OneFile<M>::bring_home(const Found& found) {
   M& machine = this->machine_;
@@ -149,21 +154,23 @@ void OneFile<M>::bring_home(const Found& found) {
     cells_.store(machine, change.offset, change.value, onefile::sequence_of(found.newest));
     machine.pwb(cells_.at(change.offset), Site{"onefile.recover.cell"});
   }
-  for (const auto* changes : {&found.above, &found.pending}) {  // the newest last
+  for (const auto* changes : {&found.above, &found.pending}) {  // the newest values last
     for (const Change& change : *changes) {
       M::store(reinterpret_cast<uint64_t*>(regions_.data + change.offset), change.value);
       home_.add(change.offset);
     }
   }
   home_.write_back(regions_.data, Site{"onefile.home"});
+  // Cells and data are durable before base and newest say so.
   machine.pfence(Site{"onefile.home.fence"});
   M::store(base(), encode_tail(onefile::sequence_of(found.newest)));
   machine.pwb(base(), Site{"onefile.base"});
   if (!machine.skips(Site{"onefile.recover.over"})) {
-    // Its log may not be its own any more, and nobody may help with it.
+    // Its log may belong to a later attempt by now, so no thread may help with it.
     M::store(&newest()->second, onefile::over(found.newest).second);
     machine.pwb(newest(), Site{"onefile.over"});
   }
+  // base and newest are durable before recovery, or close, returns.
   machine.pfence(Site{"onefile.base.fence"});
 }
 

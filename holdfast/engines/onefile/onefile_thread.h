@@ -13,12 +13,13 @@
 
 namespace holdfast::onefile {
 
-/// One thread's transaction. It sees the state that transaction `start` left: any word with a newer
-/// sequence dooms it, so every value it returns is of that one moment (opacity).
+/// One thread's transaction. It sees the state after transaction `start`. A word with a newer
+/// sequence dooms it, so all values that it returns belong to one state (opacity). Only its own
+/// thread uses it.
 template <class M>
 class alignas(2 * kLineBytes) Thread : public SoftwareContext {
  public:
-  /// newest: see OneFile. Its first word is enough here.
+  /// `newest`: the first word of OneFile's newest transaction.
   Thread(M& machine, const Cells<M>& cells, const uint64_t* newest, int own_slot)
       : backoff(static_cast<uint64_t>(own_slot)),
         machine_(machine),
@@ -35,7 +36,7 @@ class alignas(2 * kLineBytes) Thread : public SoftwareContext {
     uint64_t offset;
     uint64_t value;
   };
-  std::vector<Change> changes;  ///< of the transaction, its own or another's, that is being applied
+  std::vector<Change> changes;  ///< of the transaction being finished, its own or another's
 
   void begin(Mode new_mode, const DoubleWord& newest, uint64_t sequence) {
     prepare_context(new_mode);
@@ -75,11 +76,11 @@ class alignas(2 * kLineBytes) Thread : public SoftwareContext {
     stored_bytes += n;
   }
 
-  void promote(const void* /*p*/, size_t /*n*/) {}  // nothing commits in between
-  void release_unchanged() {}                       // nothing is taken before the commit
+  void promote(const void* /*p*/, size_t /*n*/) {}  // a commit in between fails this one anyway
+  void release_unchanged() {}                       // nothing is owned before the commit
 
-  /// What the words will hold, into `changes`. False: bytes around a short store are too new.
-  /// Throws Error, as load() does, for a cell that is damaged.
+  /// Fills `changes` with the new value of each word. Returns false if the bytes around a short
+  /// store are newer than the start. Throws Error, as load() does, for a damaged cell.
   bool collect() {
     changes.clear();
     for (const WriteSet::Entry& e : writes.entries()) {
@@ -118,8 +119,10 @@ class alignas(2 * kLineBytes) Thread : public SoftwareContext {
     return seen.value;
   }
 
-  /// A sequence was that of the newest transaction before it was in a cell. If it is above that
-  /// now, bytes on the medium are damaged, and the transaction would begin anew for ever.
+  /// Throws Error if no transaction can have had this sequence. A transaction is the newest one
+  /// before its sequence is in a cell. So a sequence above the newest transaction's is damage, on
+  /// which the transaction would restart forever. This needs newest to be loaded after the cell, as
+  /// machines with total store order do.
   void check(uint64_t sequence) const {
     if (sequence > M::load_acquire(newest_) >> kSlotBits) {
       throw damaged_cell();
@@ -135,7 +138,7 @@ class alignas(2 * kLineBytes) Thread : public SoftwareContext {
   M& machine_;
   Cells<M> cells_;
   const uint64_t* newest_;
-  uint64_t sequence_ = 0;  // of `start`
+  uint64_t sequence_ = 0;  // the sequence of `start`
 };
 
 }  // namespace holdfast::onefile

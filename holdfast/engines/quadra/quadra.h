@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Quadra: Efficient Algorithms for Persistent Transactional Memory (Ramalhete, Correia, Felber,
-// PPoPP 2021). Two copies of a word in one line of persistent memory, as in Trinity, and one fence:
-// the records of a batch say themselves whether it is durable.
+// PPoPP 2021).
 //
-// Area      header, base | records (common/record_table.h)
-// Store     log {where, old bytes}, change the working copy. Readers are kept out.
-// Commit    of a batch of updates (common/combined_engine.h): every word's record back := old,
-//           number, how many records the batch has, main := new, sealed; pwb; psync.
-// Recovery  only the newest batch is in doubt. If as many of its records are sealed as it has, it
-//           was durable; else its records go back to `back`.
-// Persists  lines of records pwb and 1 psync per batch; none per read, nor for a batch that stores
-//           nothing. 2 pfence more whenever the records have run out.
+// Idea      As in Trinity, the old and the new value of a word are in one line of persistent
+//           memory. One fence is enough: each record of a batch has a seal, and the number of
+//           records in the batch. So the records alone tell whether the batch is durable.
+// Area      header, base | records (parts/durability/records/record_table.h)
+// Store     log {place, old bytes}, change the working copy. Readers are kept out.
+// Commit    of a batch (parts/frame/combined_engine.h): for every word's record, back := old,
+//           number, number of records in the batch, main := new, sealed; pwb; psync.
+// Recovery  Only the newest batch is in doubt. It was durable if all its records are sealed. Else
+//           `back` of its records goes home. `main` of all other records goes home.
+// Persists  pwb of the records' lines and 1 psync per batch; none per read, or for a batch that
+//           stores nothing. 2 more pfence whenever the records have run out.
 //
-// What is the paper's and what is ours: docs/reference/engines/quadra.md.
+// Differences from the paper
+//  - Words that transactions store to have records, in a table. The paper has a record in the place
+//    of each word.
+//  - The seal, the count, and the single writer are ours; see docs/reference/engines/quadra.md.
 #pragma once
 
 #include "holdfast/engines/parts/frame/combined_engine.h"
@@ -23,6 +28,7 @@
 
 namespace holdfast {
 
+/// The engine; see Engine in engine.h for the contract.
 template <class M>
 class Quadra : public CombinedEngine<M, ExclusiveGate<M>, quadra::Writer<M, ExclusiveGate<M>>> {
   using Base = CombinedEngine<M, ExclusiveGate<M>, quadra::Writer<M, ExclusiveGate<M>>>;
@@ -44,7 +50,7 @@ class Quadra : public CombinedEngine<M, ExclusiveGate<M>, quadra::Writer<M, Excl
       .area_bytes = &quadra::area_bytes,
   };
 
-  /// Throws Error for options that make no sense.
+  /// Throws Error for an invalid option.
   Quadra(M& machine, const Regions& regions, const Options& options, int /*max_threads*/)
       : Base(machine, regions, option_number(options, "combine", 1, 0, 1).value() == 1,
              quadra::area(options).value()) {}

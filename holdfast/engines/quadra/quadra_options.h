@@ -10,7 +10,7 @@ inline constexpr OptionInfo kOptions[] = {
     {"combine", "1",
      "0: every thread runs its own updates; 1: one thread runs those of all that wait"}};
 
-/// No marks: the records say themselves what is durable.
+/// The layout of the engine area. It has no marks: the records tell what is durable.
 Result<RecordArea> area(const Options& options);
 Result<size_t> area_bytes(const Options& options, int max_threads);
 

@@ -13,15 +13,16 @@
 
 namespace holdfast::quadra {
 
-/// The writing side: one batch at a time, by whoever holds the combiner's lock.
+/// The writing side. It serves one batch at a time; the thread that holds the combiner's lock calls
+/// it. See CombinedEngine for the contract.
 ///
 ///   first store of the batch   keep readers out
 ///   every store                log the old bytes, for a body that throws; change the working copy
 ///   a body ends                note its words, or undo its stores               keep(), undo()
 ///   the batch ends             write its records; psync; let readers in         commit()
 ///
-/// A record's number is that of its batch, times two, plus one once main is in place: it is sealed.
-/// Its tag is how many records the batch has.
+/// A record's number is twice the number of its batch. Once main is in place, 1 is added: the
+/// record is sealed. Its tag is the number of records in the batch.
 template <class M, class Gate>
 class Writer {
   using Table = RecordTable<M>;
@@ -40,9 +41,10 @@ class Writer {
   Status format() { return table_.format(); }
   Status recover(RecoveryReport& report);
   void grown(size_t bytes) { table_.grown(bytes); }
+  /// Brings all words home, so that all records are unused. Called between batches.
   void empty_table() { written_bytes_ += table_.empty(number_); }
 
-  /// Called before a store to p. May throw bad_alloc before anything happened.
+  /// Call before a store to p. May throw bad_alloc, changing nothing.
   template <class T>
   void before_store(const T* p) {
     const uint64_t offset = prepare(p);
@@ -52,15 +54,15 @@ class Writer {
     log_.append_word(offset, sizeof(T), before);
   }
 
-  /// The same for any n > 0 bytes.
+  /// Call before a store of n > 0 bytes at p. Throws as before_store() does.
   void before_store_range(const void* p, size_t n) {
     log_.append_range(regions_.data, prepare(p), n);
   }
 
   void start_body() {}
 
-  /// The body's stores are part of the batch. False: then there would be more words than records.
-  /// Throws Error when it has more by itself.
+  /// Makes the body's stores part of the batch. Returns false if the batch would then have more
+  /// words than there are records. Throws Error if the body alone has more.
   bool keep() {
     if (log_.bytes() == 0) {
       return true;
@@ -85,7 +87,7 @@ class Writer {
     return true;
   }
 
-  /// The body's stores never happened. None is on the medium.
+  /// Undoes the body's stores. None of them is on the medium.
   void undo() {
     const PhaseScope<M> scope(Phase::roll_back);
     if (!machine_.skips(Site{"quadra.undo"})) {
@@ -94,21 +96,22 @@ class Writer {
     log_.truncate({});
   }
 
-  /// Makes the batch durable and visible.
+  /// Makes the batch durable and visible. True: the batch stored something.
   bool commit();
   void finish() {}
 
   bool answers_early() const { return machine_.skips(Site{"quadra.answer"}); }
 
-  /// Bytes stored by kept bodies, and to persistent memory in all, since the last call.
+  /// Bytes stored by kept bodies, and bytes written to persistent memory, since the last call.
   std::pair<uint64_t, uint64_t> take_bytes() {
     return {std::exchange(kept_bytes_, 0), std::exchange(written_bytes_, 0)};
   }
 
  private:
   static constexpr uint64_t kMagic = 0x3161'7264'6175'7168;  // "hquadra1"
-  static constexpr int kPool = 0;  // unused records are the writer's, whoever that is
+  static constexpr int kPool = 0;  // one slot's pool serves all writers, as they are serial
 
+  /// Keeps readers out from the batch's first store on. Returns the offset of p.
   uint64_t prepare(const void* p) {
     if (!storing_) [[unlikely]] {
       const PhaseScope<M> waiting(Phase::isolation_wait);
@@ -122,6 +125,7 @@ class Writer {
     return static_cast<uint64_t>(static_cast<const std::byte*>(p) - regions_.data);
   }
 
+  /// Calls f(word) for each word that the running body has stored to.
   template <class F>
   void for_each_stored_word(F&& f) {
     log_.for_each({}, [&](uint64_t offset, uint64_t n) {
@@ -139,11 +143,11 @@ class Writer {
   const Regions regions_;
   Gate& gate_;
   Table table_;
-  uint64_t number_ = 0;   // of the last batch that is durable, or on its way
+  uint64_t number_ = 0;   // the last batch that is durable, or being committed
   bool storing_ = false;  // readers are kept out
-  StoreLog<M> log_;       // of the running body
-  WriteSet words_;        // of the batch's kept bodies; the values are in the working copy
-  WriteSet added_;        // by the body that is being kept
+  StoreLog<M> log_;       // stores of the running body
+  WriteSet words_;        // words of the batch's kept bodies; the values are in the working copy
+  WriteSet added_;        // words that the body being kept adds
   uint64_t kept_bytes_ = 0;
   uint64_t written_bytes_ = 0;
 };
@@ -162,8 +166,8 @@ bool Writer<M, Gate>::commit() {
       write_record(e);
     }
     write_back_records();
-    // Durable before readers see it, before anybody is told, and before the next batch: only the
-    // newest one is ever in doubt.
+    // The batch is durable before readers see it, before callers are answered, and before the next
+    // batch. So only the newest batch is ever in doubt.
     machine_.psync(Site{"quadra.record.sync"});
     words_.clear();
   }
@@ -172,7 +176,8 @@ bool Writer<M, Gate>::commit() {
   return any;
 }
 
-/// Finds the words' records, after making room for those that have none.
+/// Finds the record of each word, and takes unused records for words without one. Empties the table
+/// if too few are left.
 template <class M, class Gate>
 void Writer<M, Gate>::look_up() {
   uint64_t missing = 0;
@@ -189,12 +194,13 @@ void Writer<M, Gate>::look_up() {
   }
 }
 
-/// One line, and a chain of release stores: so the medium shows a beginning of this chain.
+/// Writes one record. It lies in one line, and its stores form a chain of release stores. So the
+/// medium shows a beginning of this chain:
 ///
-///   a record that was used   {old, -, n} -> back -> open -> count -> main -> sealed. Up to open it
-///                            says what it said before, as back only repeats main.
-///   an unused one            -> place and count -> back -> open -> main -> sealed. Up to open it
-///                            says nothing, as its number is not above base.
+///   a record in use   {old, -, n} -> back -> open -> count -> main -> sealed. Until open its
+///                     meaning is unchanged, because back only repeats main.
+///   an unused one     place and count -> back -> open -> main -> sealed. Until open it has no
+///                     meaning, because its number is not above base.
 template <class M, class Gate>
 void Writer<M, Gate>::write_record(WriteSet::Entry& e) {
   const uint64_t offset = offset_of(e.word);
@@ -225,6 +231,7 @@ void Writer<M, Gate>::write_record(WriteSet::Entry& e) {
   M::store_release(table_.number(e.engine), open | kSealed);
 }
 
+/// Writes back each line of the batch's records about once. The caller fences.
 template <class M, class Gate>
 void Writer<M, Gate>::write_back_records() {
   LineFilter filter;
@@ -236,8 +243,8 @@ void Writer<M, Gate>::write_back_records() {
   written_bytes_ += words_.size() * RecordWords::kBytes;
 }
 
-/// The newest batch is durable if as many sealed records are there as it has; all older ones were,
-/// before it stored anything.
+/// Decides whether the newest batch is durable: it is if all its records are there and sealed. All
+/// older batches were durable before the newest one stored anything.
 template <class M, class Gate>
 Status Writer<M, Gate>::recover(RecoveryReport& report) {
   std::vector<typename Table::Found> found;

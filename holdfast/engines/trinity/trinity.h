@@ -3,27 +3,29 @@
 // Trinity: Efficient Algorithms for Persistent Transactional Memory (Ramalhete, Correia, Felber,
 // PPoPP 2021), over a software transactional memory with a lock per stripe.
 //
-// Idea      Three copies of a word: one in volatile memory, which transactions work on, and in one
-//           line of persistent memory `main` and `back`, with the number of the transaction that
-//           stored main. Stores to one line persist in program order, so no fence is needed between
-//           saving the old value and storing the new one.
-// Area      header, base | a line per thread: the number of its last durable transaction | records
-//           (common/record_table.h)
-// Isolation TinySTM's (common/lsa_thread.h), on the working copy.
-// Commit    stripes owned; number := ++clock; validate; every word's record back := old, number,
-//           main := new, pwb; pfence; thread's line := number, pwb; psync; store in the working
-//           copy; give the stripes up.
-// Recovery  records whose number is above that of their thread's line go back to `back`: such a
-//           transaction was not durable, and nobody has seen it.
-// Persists  lines of records + 1 pwb, 1 pfence and 1 psync per update; none per read: what is
-//           visible is durable. 2 pfence more whenever the records have run out.
+// Idea      There are three copies of a word. Transactions work on the copy in volatile memory. One
+//           line of persistent memory has `main` and `back`, with the number of the transaction
+//           that stored main. Stores to one line persist in program order, so no fence is needed
+//           between saving the old value and storing the new one.
+// Area      header, base | marks, one per thread: the number of its last durable transaction |
+//           records (parts/durability/records/record_table.h)
+// Isolation TinySTM (parts/isolation/stm/lsa_thread.h), on the working copy.
+// Commit    stripes owned; number := ++clock; validate; for every word's record, back := old,
+//           number, main := new, pwb; pfence; thread's mark := number, pwb; psync; store in the
+//           working copy; release the stripes.
+// Recovery  If a record's number is above its thread's mark, the transaction was not durable, and
+//           no other transaction has seen it: `back` goes home. Else `main` goes home.
+// Persists  pwb of the records' lines and of the mark, 1 pfence and 1 psync per update; none per
+//           read, because everything visible is durable. 2 more pfence whenever the records have
+//           run out.
 //
 // Differences from the paper
-//  - Words that transactions store have records, in a table that is emptied into the home when it
-//    is full. The paper's are the words themselves, everywhere: memory for all, time for none.
-//  - Numbers come from the version clock, so that one word, `base`, tells which records are empty.
-//    The paper's threads count for themselves.
-//  - Values are held back until the commit, not stored in place from the first store on.
+//  - Words that transactions store to have records, in a table that is emptied into the home when
+//    it is full. In the paper each word of the heap is a record, which takes memory for all words,
+//    and no time to empty a table.
+//  - Numbers come from the version clock, so that one word, `base`, tells which records are unused.
+//    In the paper each thread counts for itself.
+//  - Values are held back until the commit. The paper stores them in place from the first store on.
 #pragma once
 
 #include "holdfast/engines/parts/basics/line_filter.h"
@@ -34,6 +36,7 @@
 
 namespace holdfast {
 
+/// The engine; see Engine in engine.h for the contract.
 template <class M>
 class Trinity : public LsaEngine<M, Trinity<M>> {
   using Base = LsaEngine<M, Trinity<M>>;
@@ -57,11 +60,11 @@ class Trinity : public LsaEngine<M, Trinity<M>> {
       .area_bytes = &trinity::area_bytes,
   };
 
-  /// Throws Error for options that make no sense.
+  /// Throws Error for an invalid option.
   Trinity(M& machine, const Regions& regions, const Options& options, int max_threads)
       : Base(machine, regions, LsaOptions::parse(options).value()),
         table_(machine, regions, trinity::area(options, max_threads).value(), kMagic,
-               // A list for each lock word, which guards it.
+               // One list per lock word, so that the owner of the word owns the list.
                Stripes(static_cast<int>(std::bit_width(this->lsa_options_.locks - 1))), kSlotBits),
         commits_(machine),
         emptying_(machine) {}
@@ -80,7 +83,8 @@ class Trinity : public LsaEngine<M, Trinity<M>> {
   static constexpr int kSlotBits = 10;
   static_assert(kMaxThreads + 2 <= 1 << kSlotBits);
 
-  /// A commit that has all the records it needs, which are not emptied before it is over.
+  /// Lasts for one commit. The commit has all the records that it needs, and the table is not
+  /// emptied before it is over.
   class Inside {
    public:
     Inside(Trinity& engine, Thread& t) : engine_(engine), slot_(t.slot) { engine.enter(t); }
@@ -94,7 +98,7 @@ class Trinity : public LsaEngine<M, Trinity<M>> {
   };
 
   bool commit(Thread& t);
-  void before_answer(const Thread& /*t*/) {}  // whatever was visible is durable
+  void before_answer(const Thread& /*t*/) {}  // everything visible is durable
 
   void enter(Thread& t);
   uint64_t look_up(Thread& t) const;
@@ -107,10 +111,11 @@ class Trinity : public LsaEngine<M, Trinity<M>> {
   }
 
   Table table_;
-  Crwwp<M> commits_;        // commits are its readers, whoever empties the table is its writer
-  GlobalLock<M> emptying_;  // of the writers
+  Crwwp<M> commits_;  // commits are its readers; a thread that empties the table is its writer
+  GlobalLock<M> emptying_;  // keeps those writers apart
 };
 
+/// The stripes are owned. Returns false, changing nothing, if the transaction is no longer valid.
 template <class M>
 bool Trinity<M>::commit(Thread& t) {
   M& machine = this->machine_;
@@ -126,8 +131,8 @@ bool Trinity<M>::commit(Thread& t) {
     t.write_back();
     t.release(time);
   }
-  machine.pfence(
-      Site{"trinity.record.fence"});  // all records are durable before one of them counts
+  // All records are durable before the mark makes one of them count.
+  machine.pfence(Site{"trinity.record.fence"});
   mark_durable(t.slot, time);
   M::phase(Phase::commit);
   if (!early) {
@@ -137,6 +142,7 @@ bool Trinity<M>::commit(Thread& t) {
   return true;
 }
 
+/// Writes the old and the new value of each word, and writes the lines back. The caller fences.
 template <class M>
 void Trinity<M>::write_records(Thread& t, uint64_t time) {
   M& machine = this->machine_;
@@ -146,8 +152,8 @@ void Trinity<M>::write_records(Thread& t, uint64_t time) {
     if (is_new) {
       e.engine = table_.claim(t.slot, offset_of(t, e));
     }
-    // A chain of release stores: each keeps its predecessors before it. Until the number is there
-    // the record says what it said before, or nothing: then its number is not above base.
+    // A chain of release stores: each keeps its predecessors before it. Until the number is stored,
+    // the record keeps its meaning, or has none because its number is not above base.
     if (!machine.skips(Site{"trinity.back"})) {
       M::store_release(table_.back(e.engine), M::load(e.word));
     }
@@ -172,22 +178,25 @@ void Trinity<M>::write_records(Thread& t, uint64_t time) {
   this->statistics_.at(t.slot).bytes_written += t.writes.size() * RecordWords::kBytes;
 }
 
+/// Stores the thread's mark; the transaction is durable on return.
 template <class M>
 void Trinity<M>::mark_durable(int slot, uint64_t time) {
   M::phase(Phase::marker_flush);
   uint64_t* const mark = table_.mark(slot);
   M::store_release(mark, encode_tail(time));
   this->machine_.pwb(mark, Site{"trinity.number"});
-  this->machine_.psync(Site{"trinity.number.sync"});  // durable before anybody sees the values
+  // The mark is durable before other transactions see the values, and before the caller returns.
+  this->machine_.psync(Site{"trinity.number.sync"});
   this->statistics_.at(slot).bytes_written += sizeof(uint64_t);
 }
 
-/// Throws Error when there can never be as many records.
+/// Begins a commit and takes the records that it needs. Throws Error if the transaction has more
+/// words than there are records.
 template <class M>
 void Trinity<M>::enter(Thread& t) {
   for (;;) {
     while (!commits_.enter(t.slot)) {
-      // Whoever empties the table is overtaking for the fourth time.
+      // Threads that empty the table have overtaken this one four times. Try again.
     }
     if (table_.take(t.slot, look_up(t))) {
       return;
@@ -200,7 +209,7 @@ void Trinity<M>::enter(Thread& t) {
   }
 }
 
-/// How many words have no record. Who owns their stripes asks.
+/// Finds the record of each word; returns the number of words without one. The stripes are owned.
 template <class M>
 uint64_t Trinity<M>::look_up(Thread& t) const {
   uint64_t missing = 0;
@@ -211,13 +220,15 @@ uint64_t Trinity<M>::look_up(Thread& t) const {
   return missing;
 }
 
-/// Unless another thread has, so that `slot` gets the records it wants.
+/// Empties the table and takes `wanted` records for `slot`. If another thread has emptied the table
+/// meanwhile, so that there are enough, only takes the records.
 template <class M>
 void Trinity<M>::empty_table(int slot, uint64_t wanted) {
   emptying_.acquire();
   commits_.exclude();
   if (wanted == 0 || !table_.take(slot, wanted)) {
-    // Every number up to the clock's is that of a commit that is over, or came to nothing.
+    // No commit is in progress. So every number up to the clock's belongs to a commit that is over
+    // or has failed.
     const uint64_t bytes = table_.empty(this->clock_->now.load());
     this->statistics_.at(slot).bytes_written += bytes;
     table_.take(slot, wanted);

@@ -9,7 +9,8 @@ namespace holdfast::trinity {
 inline constexpr OptionInfo kOptions[] = {kRecordsOption, kLocksOption, kPatienceOption,
                                           kUntrackedReadsOption};
 
-/// A mark for every slot: the machine's main and background threads have slots as well.
+/// The layout of the engine area. There is a mark for every slot; the machine's main and background
+/// threads have slots as well.
 Result<RecordArea> area(const Options& options, int max_threads);
 Result<size_t> area_bytes(const Options& options, int max_threads);
 
