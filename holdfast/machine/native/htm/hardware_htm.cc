@@ -2,11 +2,11 @@
 #include "holdfast/machine/native/htm/hardware_htm.h"
 
 #if defined(__powerpc64__)
-// holdfast_call_suspended(f, a, b, stack): on `stack`, suspended, f(a, b). ELFv2.
+// holdfast_call_suspended(f, a, b, stack): suspends, runs f(a, b) on `stack`, resumes. ELFv2.
 //
-// Between tsr. 0 and tsr. 1 nothing is loaded from the frame of this function, which the
-// transaction has stored to and, doomed, no longer has: what is needed later stays in r31, which f
-// keeps.
+// Between tsr. 0 and tsr. 1 it loads nothing from its own frame. The transaction has stored to that
+// frame, and loses these stores when it is doomed. The stack pointer is kept in r31, which f
+// preserves.
 asm(R"(
         .text
         .p2align 4
@@ -46,16 +46,16 @@ extern "C" void holdfast_call_suspended(void (*f)(void*, void*), void* a, void* 
 namespace holdfast::native {
 namespace {
 
-/// Suspended code of the engines calls a few functions deep and keeps nothing large on its stack.
+/// Enough, because suspended code of the engines nests few calls and has no large local objects.
 [[maybe_unused]] constexpr size_t kStackBytes = size_t{64} << 10;
-/// The caller's part of the first frame: 32 bytes in ELFv2, and a line to spare.
+/// Room above the first frame: it stores into its caller's header, 32 bytes in ELFv2.
 [[maybe_unused]] constexpr size_t kHeaderBytes = 4 * kLineBytes;
 
 }  // namespace
 
 void HardwareThread::prepare_to_suspend() {
 #if defined(__powerpc64__)
-  stack_ = std::make_unique<std::byte[]>(kStackBytes);  // zeroed, so that all its pages are there
+  stack_ = std::make_unique<std::byte[]>(kStackBytes);  // zeroing makes all its pages present
 #endif
 }
 

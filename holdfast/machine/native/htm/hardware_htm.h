@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hardware transactions of one thread: RTM on x86-64, the POWER8 and POWER9 kind on POWER. Which
-// instructions: rtm.h, power_tm.h.
+// Hardware transactions of one thread: RTM on x86-64 (rtm.h), transactional memory of POWER8 and
+// POWER9 on POWER (power_tm.h).
 //
-// How an abort arrives. The processor puts registers and memory back as they were at begin(), and
-// goes on there: begin() returns a second time, with the cause. Nothing is thrown, nobody catches;
-// what the engine's attempt had in its frame is as it was, and what the body had built (vectors,
-// exceptions in flight) never was. The caller's frame must still be there: begin() is inlined into
-// it, and the engine commits in the function that began.
+// How an abort arrives. The processor restores registers and memory as they were at begin() and
+// continues there: begin() returns a second time, with the cause. Nothing is thrown or caught. The
+// frame of the engine's attempt is as it was at begin(). Objects that the body has built since then
+// (vectors, exceptions in flight) have never existed. The frame that called begin() must still
+// exist. Therefore begin() is inlined, and the engine commits in the function that has begun.
 //
-// While a transaction is suspended (POWER) stores are not rolled back, and a store to a line that
-// the transaction has accessed dooms it; once it is doomed, loads of what it had stored give what
-// was there before. The C++ stack is full of both kinds, so suspended code runs on a stack of its
-// own, and takes two references: see suspended().
+// Suspended code on POWER. Stores made while a transaction is suspended are not rolled back, and a
+// store to a line that the transaction has accessed dooms it. Once the transaction is doomed, loads
+// of locations that it has stored to return the old values. The C++ stack is full of such lines, so
+// suspended code runs on a stack of its own and takes two references: see suspended().
 #pragma once
 
 #include <cassert>
@@ -32,16 +32,18 @@
 
 namespace holdfast::native {
 
-/// See "Hardware transactional memory" in machine.h. Loads and stores are plain instructions:
-/// acquire and release, which cost nothing on x86 and keep engines' arguments about program order
-/// true on POWER.
+/// The transactions of one thread in hardware. Contract: HtmThread in machine.h. Only that thread
+/// calls it.
+///
+/// Loads and stores are plain instructions, with orders acquire and release. These cost nothing on
+/// x86, and keep the engines' arguments about program order true on POWER.
 class HardwareThread {
  public:
   HardwareThread() = default;
   HardwareThread(const HardwareThread&) = delete;
   HardwareThread& operator=(const HardwareThread&) = delete;
 
-  /// Called once, where transactions will be suspended.
+  /// Allocates the stack for suspended code. Called once, if transactions will be suspended.
   void prepare_to_suspend();
 
   [[gnu::always_inline]] AbortCause begin(Tracking tracking) {
@@ -78,8 +80,9 @@ class HardwareThread {
   }
 
   /// Runs f(a, b) while the transaction is suspended, on a stack that no transaction has touched. f
-  /// stores only to lines that the transaction has neither loaded nor stored to. What it loads of
-  /// the transaction's own stores counts only if the transaction is not doomed afterwards.
+  /// stores only to lines that the transaction has neither loaded nor stored to. A value that f
+  /// loads from the transaction's own stores is valid only if the transaction is not doomed
+  /// afterwards.
   void suspended(void (*f)(void* a, void* b), void* a, void* b);
 
   template <Word T>
@@ -98,16 +101,17 @@ class HardwareThread {
   }
 
  private:
-  /// An engine now looks for readers that its stores might tear. A store that still waits in the
-  /// store buffer has not got its line yet, and would not be doomed by a reader that comes after
-  /// the look: so the stores come first. Fences are allowed inside transactions.
+  /// Separates the transaction's stores from the engine's following look for readers. A store that
+  /// waits in the store buffer does not own its line yet. A reader that comes after the look would
+  /// not doom the transaction then, and could see half of its stores. Fences are allowed inside
+  /// transactions.
   static void order_stores() { full_fence(); }
 
   template <uint8_t kCode>
   [[noreturn]] static void leave() {
-    assert(hardware::active());  // outside, the instruction does nothing
+    assert(hardware::active());  // outside a transaction the instruction does nothing
     hardware::abort<kCode>();
-    hardware::resume();  // suspended, it had only been doomed
+    hardware::resume();  // reached only while suspended, where the instruction only dooms
     __builtin_unreachable();
   }
 

@@ -25,14 +25,15 @@ AbortCause rtm_cause(uint32_t eax) {
   if ((eax & kAbort) != 0) {
     return cause_of_code(eax >> kCodeShift, AbortCause::other);
   }
-  // Both may be set; a conflict may pass, and only a lone capacity abort says "too large".
+  // Both bits may be set. Conflict comes first: a conflict may not occur again, and only a capacity
+  // bit alone means that the transaction is too large.
   if ((eax & kConflict) != 0) {
     return AbortCause::conflict;
   }
   if ((eax & kCapacity) != 0) {
     return AbortCause::capacity;
   }
-  // A debug trap, a nested transaction; or no bit at all: an interrupt, a page fault, an
+  // A debug trap or a nested transaction. Or no bit is set: an interrupt, a page fault, or an
   // instruction that RTM does not allow. EAX does not tell which.
   return AbortCause::other;
 }
@@ -47,7 +48,7 @@ AbortCause power_cause(uint64_t texasr) {
   constexpr int kTranslationInvalidation = 14;
   constexpr int kAbort = 31;
   constexpr int kCodeShift = 56;
-  if (bit(kAbort)) {  // tabort.: ours, or the kernel's, which takes the processor away
+  if (bit(kAbort)) {  // tabort., by the engine, or by the kernel before it runs another thread
     return cause_of_code(texasr >> kCodeShift, AbortCause::interrupt);
   }
   if (bit(kFootprintOverflow)) {

@@ -7,17 +7,18 @@
 
 namespace holdfast::native {
 
-/// What our own aborts leave in the failure status, to be told from the system's. Even, because the
-/// lowest bit of POWER's failure code says "persistent"; below 0xd0, where Linux' own codes begin
-/// (its asm/tm.h).
+/// The code of abort() in the failure status. It tells the engine's aborts from those of the
+/// system. Codes are even, because the lowest bit of POWER's failure code means "persistent". They
+/// are below 0xd0, where the codes of Linux begin (asm/tm.h).
 inline constexpr uint8_t kExplicitAbort = 2;
-/// cancel(): an exception of the user's is about to leave the body. No abort the engine asked for.
+/// The code of cancel(): an exception of the user is about to leave the body.
 inline constexpr uint8_t kCancelAbort = 4;
 
-/// The cause in EAX behind an aborted RTM transaction (Intel SDM 1, 16.3.5).
+/// The cause that EAX holds after an RTM transaction has aborted (Intel SDM 1, 16.3.5).
 AbortCause rtm_cause(uint32_t eax);
 
-/// The cause in POWER's Transaction EXception And Status Register (Power ISA 2.07, book II 5.4).
+/// The cause that POWER's Transaction EXception And Status Register holds (Power ISA 2.07, book II
+/// 5.4).
 AbortCause power_cause(uint64_t texasr);
 
 }  // namespace holdfast::native

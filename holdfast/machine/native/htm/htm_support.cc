@@ -18,18 +18,18 @@ std::string none_committed() {
 
 #if defined(__x86_64__) || defined(__powerpc64__)
 
-/// How many of kTrials transactions commit that store to `line` and do what `middle` says.
+/// Runs kTrials transactions that store to `line` and call `middle`. Returns how many commit.
 template <class F>
 int count_commits(Tracking tracking, F&& middle) {
   alignas(2 * kLineBytes) static uint64_t line[2 * kLineBytes / sizeof(uint64_t)];
-  store_word(line, uint64_t{1});  // the page is there: a fault would abort
+  store_word(line, uint64_t{1});  // makes the page present; a page fault would abort
   int commits = 0;
   for (int i = 0; i < kTrials; ++i) {
     if (hardware::begin(tracking).inside) {
       store_word(line, load_word(line) + 1);
       middle();
       hardware::end();
-      ++commits;  // outside, so that it counts
+      ++commits;  // after the transaction, so that no abort rolls it back
     }
   }
   return commits;
@@ -76,7 +76,7 @@ HtmSupport look() {
 
 #endif
 
-/// Where the backend belongs to another processor.
+/// The answer for a backend of another processor.
 HtmSupport elsewhere(HtmBackend backend) {
   HtmSupport support;
   support.reason =
@@ -143,7 +143,7 @@ Result<HtmCapabilities> choose_htm(const NativeOptions& options) {
                       "; use htm soft, which runs on every processor, or a simulated machine "
                       "(holdfast sim)");
   }
-  if (forced && !support.present) {  // whatever the instructions are: nothing commits
+  if (forced && !support.present) {  // all that the instructions could do; no transaction commits
     support.untracked_loads = backend == HtmBackend::power;
     support.suspend = backend == HtmBackend::power;
     support.suspend_loads = backend == HtmBackend::rtm;

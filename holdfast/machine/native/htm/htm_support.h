@@ -9,18 +9,18 @@
 
 namespace holdfast::native {
 
-/// What this computer's hardware transactions can do. `present` means that transactions really
-/// commit: a processor may announce them and abort each one, because microcode or the system has
-/// turned them off.
+/// The hardware transactions that a backend offers on this computer. `present` means that
+/// transactions commit. A processor may announce them and abort each one, because microcode or the
+/// system has turned them off.
 struct HtmSupport {
   bool present = false;
   bool untracked_loads = false;  ///< rollback-only transactions
   bool suspend = false;
   bool suspend_loads = false;
-  std::string reason;  ///< if not present: why
+  std::string reason;  ///< why it is not present
 };
 
-/// What is looked at on x86-64: bits of CPUID leaf 7, and how many trial transactions committed.
+/// The evidence on x86-64: bits of CPUID leaf 7, and how many trial transactions have committed.
 struct RtmProbe {
   bool announced = false;           ///< EBX[11], RTM
   bool always_aborts = false;       ///< EDX[11], RTM_ALWAYS_ABORT
@@ -29,7 +29,7 @@ struct RtmProbe {
   int commits_with_suspension = 0;  ///< of kTrials that execute XSUSLDTRK and XRESLDTRK
 };
 
-/// On POWER: what the kernel says in AT_HWCAP2, and trials.
+/// The evidence on POWER: bits of AT_HWCAP2, which the kernel sets, and trial transactions.
 struct PowerProbe {
   bool announced = false;         ///< PPC_FEATURE2_HTM
   bool cannot_suspend = false;    ///< PPC_FEATURE2_HTM_NO_SUSPEND
@@ -38,17 +38,17 @@ struct PowerProbe {
   int commits_suspended = 0;      ///< of kTrials that are suspended once
 };
 
-/// An interrupt can abort any of them, but not all.
+/// The number of trial transactions of each kind. An interrupt can abort some of them, but not all.
 inline constexpr int kTrials = 64;
 
 HtmSupport judge(const RtmProbe& probe);
 HtmSupport judge(const PowerProbe& probe);
 
-/// What `backend` can do here. Looked at once.
+/// The support for `backend` on this computer. Only the first call runs trials. Thread safe.
 const HtmSupport& htm_support(HtmBackend backend);
 
-/// The capabilities of what the options ask for; `unsupported`, with what is missing and what to
-/// use instead, where it is not there.
+/// The capabilities of the backend that the options select. If it is missing, Code::unsupported
+/// with the reason and an alternative.
 Result<HtmCapabilities> choose_htm(const NativeOptions& options);
 
 }  // namespace holdfast::native

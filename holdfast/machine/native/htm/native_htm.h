@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// native/htm/: hardware transactions of the native machine, run in software (soft_*.h) or by the
+// processor (hardware_*.h, rtm.h, power_tm.h).
 #pragma once
 
 #include "holdfast/machine/native/htm/hardware_htm.h"
@@ -6,11 +9,11 @@
 
 namespace holdfast::native {
 
-/// The transactions of one thread, in software or in hardware, as the machine was opened; see
-/// "Hardware transactional memory" in machine.h. Called by that thread only.
+/// The transactions of one thread, in software or in hardware, as the machine was opened. Contract:
+/// HtmThread in machine.h. Only that thread calls it.
 ///
-/// Which of the two is asked at every access, by a pointer that `soft` needs anyway: a branch that
-/// always goes the same way.
+/// Every access asks which of the two it is, by a pointer that `soft` needs anyway. This is one
+/// branch that always goes the same way.
 class alignas(2 * kLineBytes) HtmThread : private SoftThread {
  public:
   HtmThread(SoftShared& shared, int slot, bool suspends) : SoftThread(shared, slot) {
@@ -38,12 +41,13 @@ class alignas(2 * kLineBytes) HtmThread : private SoftThread {
     HardwareThread::abort();
   }
   AbortCause caught() { return in_software() ? SoftThread::caught() : hardware_.caught(); }
-  /// In hardware this does not return when a transaction is open: begin() does, with cause other.
+  /// In hardware, if a transaction is open, this does not return: begin() does, with cause `other`.
   void cancel() { in_software() ? SoftThread::cancel() : HardwareThread::cancel(); }
   bool open() const { return in_software() ? SoftThread::open() : HardwareThread::open(); }
   bool doomed() const { return in_software() ? SoftThread::doomed() : HardwareThread::doomed(); }
 
-  /// Suspends, calls F(a, b), resumes; run_suspended() in engines/common says what f may do.
+  /// Suspends, calls F(a, b), resumes. The rules for F are those of run_suspended()
+  /// (engines/parts/isolation/htm/suspended.h).
   template <auto F, class A, class B>
   void suspended(A& a, B& b) {
     if (in_software()) [[likely]] {
@@ -71,7 +75,7 @@ class alignas(2 * kLineBytes) HtmThread : private SoftThread {
     in_software() ? SoftThread::store_range(to, from, n) : HardwareThread::store_range(to, from, n);
   }
 
-  // From outside: coherence dooms whoever must be doomed.
+  // Accesses from outside. In hardware the coherence protocol dooms the transactions in conflict.
   template <Word T>
   T outside_load(const T* p) {
     return in_software() ? SoftThread::outside_load(p) : HardwareThread::load(p);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For processors of which no transactional memory is known. Never called: no backend but `soft` is
-// offered there.
+// Hardware transactions on processors without any. These functions are never called, because such
+// processors offer only the backend `soft`.
 #pragma once
 
 #include <cstdint>

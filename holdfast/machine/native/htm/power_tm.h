@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// POWER's transactional memory, instruction by instruction (Power ISA 2.07, book II chapter 5).
+// The transactional memory of POWER, instruction by instruction (Power ISA 2.07, book II chapter
+// 5).
 #pragma once
 
 #include <cstdint>
@@ -14,16 +15,16 @@ namespace holdfast::native::hardware {
 inline constexpr HtmBackend kBackend = HtmBackend::power;
 inline constexpr bool kSuspends = true;
 
-/// Where begin() has arrived: inside a transaction, or behind one that was rolled back.
+/// Result of begin(): inside a transaction, or after one that was rolled back.
 struct Arrival {
   bool inside;
   uint64_t status;
   AbortCause cause() const { return power_cause(status); }
 };
 
-/// A failure goes on behind tbegin., with the registers of that moment but for CR0, whose EQ says
-/// so. Inlined, since what is stored while suspended is not rolled back: a frame that had been left
-/// could come back with somebody else's words in it.
+/// After a failure execution continues behind tbegin. with the registers of that moment, except
+/// CR0: its EQ bit tells of the failure. Always inlined. Stores made while suspended are not rolled
+/// back, so a frame that had been left could come back with words of another function in it.
 [[gnu::always_inline]] inline Arrival begin(Tracking tracking) {
   uint64_t failed;
   if (tracking == Tracking::stores) {  // a rollback-only transaction
@@ -45,7 +46,7 @@ inline void end() {
   asm volatile("tend. 0" ::: "cr0", "memory");
 }
 
-/// Outside of a transaction it does nothing.
+/// Does nothing outside a transaction.
 template <uint8_t kCode>
 inline void abort() {
   asm volatile("tabort. %0" ::"r"(uint64_t{kCode}) : "cr0", "memory");
@@ -60,7 +61,8 @@ inline uint64_t state() {
 inline bool active() {
   return (state() & 6) != 0;
 }
-/// While suspended; otherwise who is doomed does not get to ask, or goes back any moment.
+/// True if the transaction is suspended and doomed. A doomed transaction that is not suspended
+/// cannot ask: it rolls back at any moment.
 inline bool doomed() {
   return (state() & 14) == 10;
 }

@@ -15,19 +15,19 @@ namespace holdfast::native::hardware {
 inline constexpr HtmBackend kBackend = HtmBackend::rtm;
 inline constexpr bool kSuspends = false;
 
-/// Where begin() has arrived: inside a transaction, or behind one that was rolled back.
+/// Result of begin(): inside a transaction, or after one that was rolled back.
 struct Arrival {
   bool inside;
   uint64_t status;
   AbortCause cause() const { return rtm_cause(static_cast<uint32_t>(status)); }
 };
 
-/// Loads and stores are tracked, whatever is asked for.
+/// Tracks loads and stores, whatever the argument is.
 [[gnu::always_inline]] inline Arrival begin(Tracking /*tracking*/) {
   constexpr uint32_t kInside = ~uint32_t{0};
   uint32_t eax = kInside;  // NOLINT(misc-const-correctness): changed by an abort
-  // An abort goes on at the label, with EAX changed and nothing else: to the compiler, a plain
-  // instruction with one result.
+  // After an abort execution continues at the label, with only EAX changed. To the compiler this is
+  // one instruction with one result.
   asm volatile("xbegin 1f\n1:" : "+a"(eax)::"memory");
   return {eax == kInside, eax};
 }
@@ -36,7 +36,7 @@ inline void end() {
   asm volatile("xend" ::: "memory");
 }
 
-/// Outside of a transaction it does nothing.
+/// Does nothing outside a transaction.
 template <uint8_t kCode>
 inline void abort() {
   asm volatile("xabort %0" ::"i"(kCode) : "memory");
@@ -48,7 +48,7 @@ inline bool active() {
   return inside;
 }
 
-/// Who is doomed does not get to ask.
+/// Always false: a doomed transaction has rolled back before it can ask.
 inline bool doomed() {
   return false;
 }

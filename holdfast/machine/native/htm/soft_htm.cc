@@ -10,8 +10,8 @@
 namespace holdfast::native {
 namespace {
 
-/// Calls f(to, from, n) for the pieces of [from, from + n) that lie in one line of `shared`, which
-/// is either the source or the destination.
+/// Calls f(to, from, n) for each piece of the copy that lies in one line of `shared`. `shared` is
+/// the source or the destination.
 template <class F>
 void by_line(void* to, const void* from, size_t n, const void* shared, F&& f) {
   auto* t = static_cast<std::byte*>(to);
@@ -32,17 +32,19 @@ SoftThread::SoftThread(SoftShared& shared, int slot)
       status_(&shared.statuses[static_cast<size_t>(slot)]),
       me_(static_cast<uint64_t>(slot) + 1),
       shared_(shared) {
-  // A slot passes from thread to thread through SlotTable's mutex, which orders this object.
+  // A slot passes from one thread to another through SlotTable's mutex. The mutex orders the two
+  // threads' accesses to this object.
   running_ = soft_status::kRunning;
 }
 
 AbortCause SoftThread::begin(Tracking tracking) {
   assert(mode_ == Mode::closed);
   running_ += soft_status::kIncarnation;
-  // Relaxed: others look at the word only after they have seen us own an entry, which is released
-  // later. Plain store: no pin can be held on a transaction that has released its lines.
+  // Relaxed: other threads look at the word only after they have seen this transaction own an
+  // entry, and taking the entry releases. A store, not an exchange: no pin can be held on a
+  // transaction that has released its lines.
   status_->word.store(running_, std::memory_order_relaxed);
-  // Acquire: what commits up to this version have published is visible to our loads.
+  // Acquire: loads of this transaction see the stores of all commits up to this version.
   snapshot_ = shared_.clock.load(std::memory_order_acquire);
   mode_ = tracking == Tracking::all ? Mode::all : Mode::stores;
   return AbortCause::none;
@@ -59,9 +61,10 @@ void SoftThread::suspend() {
   order_stores();
 }
 
-/// An engine now looks for readers that its stores might tear. Either it sees such a reader, or the
-/// reader, who has announced itself with a full fence, sees our ownership: store-load order on this
-/// side. On x86 the locked instruction that took each line was that fence.
+/// Separates the taking of the transaction's lines from the engine's following look for readers
+/// that its stores might tear. A reader announces itself, then executes a full fence. So either the
+/// engine sees the reader, or the reader sees the ownership. On x86 the locked instruction that
+/// took each line has been the full fence on this side.
 void SoftThread::order_stores() {
 #if defined(__x86_64__)
   compiler_barrier();
@@ -72,7 +75,7 @@ void SoftThread::order_stores() {
 
 void SoftThread::track(Tracking tracking) {
   if (mode_ == Mode::aborted) {
-    throw HtmAbort();  // the body swallowed the first one
+    throw HtmAbort();  // the body has caught the first one
   }
   check_alive();
   assert(mode_ == Mode::all || mode_ == Mode::stores);
@@ -100,7 +103,7 @@ void SoftThread::abort() {
 
 AbortCause SoftThread::caught() {
   if (mode_ != Mode::closed && mode_ != Mode::aborted) {
-    cause_ = alive() ? AbortCause::other : AbortCause::conflict;  // nothing has thrown so far
+    cause_ = alive() ? AbortCause::other : AbortCause::conflict;  // no operation has thrown yet
   }
   cancel();
   return cause_;
@@ -115,23 +118,26 @@ void SoftThread::cancel() {
 
 void SoftThread::commit() {
   if (mode_ == Mode::aborted) {
-    throw HtmAbort();  // the body swallowed the first one
+    throw HtmAbort();  // the body has caught the first one
   }
   assert(mode_ == Mode::all || mode_ == Mode::stores);
   if (owned_.empty()) {
-    // All that was loaded was consistent as of snapshot_: the transaction took place then. Nobody
-    // can have doomed it, since that goes through an entry we own.
+    // All loads belong to the state at snapshot_, so the transaction took place then. No thread can
+    // have doomed it, because that needs an entry that this transaction owns.
     finish(Mode::closed);
     return;
   }
-  // Acquire and release: commits form one chain through the clock. Of two transactions that each
-  // loaded what the other stores, the later in the chain sees that the earlier owns it, and fails.
+  // Acquire and release: commits form one chain through the clock. Suppose that each of two
+  // transactions has loaded a word that the other stores. The later one in the chain then sees that
+  // the earlier one owns the line, and fails.
   const uint64_t version = shared_.clock.fetch_add(1, std::memory_order_acq_rel) + 1;
-  // Nobody else has committed since the snapshot when the clock stood still: nothing to check.
+  // If the clock has not moved, no other transaction has committed since the snapshot, and there is
+  // nothing to validate.
   if (mode_ == Mode::all && version != snapshot_ + 1 && !validate()) {
     fail(AbortCause::conflict);
   }
-  // The instant. Acquire: a doomer's view. Release: from here on our ownership means "wait".
+  // The instant of the commit. Acquire: with the exchange of a thread that dooms this transaction.
+  // Release: a thread that sees CLOSING knows that ownership now means "wait".
   uint64_t expected = running_;
   if (!status_->word.compare_exchange_strong(
           expected, soft_status::with_state(running_, soft_status::kClosing),
@@ -147,14 +153,15 @@ void SoftThread::commit() {
 
 void SoftThread::release_with(uint64_t version) {
   for (const uint32_t entry : owned_) {
-    // Release: who sees the line free sees what was published. A store, since nobody takes a line
-    // from a transaction that has not been doomed.
+    // Release: a thread that sees the line free sees the published bytes. A store, not an exchange:
+    // no thread takes a line from a transaction that is not doomed.
     entries_[entry].store(soft_entry::released(version), std::memory_order_release);
   }
 }
 
 void SoftThread::finish(Mode mode) {
-  // Release: no use of this incarnation's entries is left. The next incarnation's word follows.
+  // Release: all accesses to this incarnation's entries come before. begin() stores the next
+  // incarnation's word afterwards.
   status_->word.store(soft_status::with_state(running_, soft_status::kIdle),
                       std::memory_order_release);
   writes_.clear();
@@ -172,8 +179,10 @@ void SoftThread::fail(AbortCause cause) {
 
 void SoftThread::roll_back() {
   if (!owned_.empty()) {
-    // Whoever has doomed us may be taking a line just now, and is given the few instructions that
-    // takes. Then nobody can begin to: only running and doomed transactions can be pinned.
+    // A thread that has doomed this transaction may be taking a line just now. Its pin lasts for a
+    // few instructions, which this loop waits for. In state CLOSING no thread can pin the
+    // transaction any more, because only running and doomed transactions can be pinned. Relaxed
+    // loads: the exchange below acquires.
     Backoff backoff;
     uint64_t word = status_->word.load(std::memory_order_relaxed);
     for (;;) {
@@ -182,7 +191,7 @@ void SoftThread::roll_back() {
         word = status_->word.load(std::memory_order_relaxed);
         continue;
       }
-      // Acquire: the entries as the last doomer left them.
+      // Acquire: the entries are as the last doomer has left them. Release: as in commit().
       if (status_->word.compare_exchange_weak(
               word, soft_status::with_state(running_, soft_status::kClosing),
               std::memory_order_acq_rel, std::memory_order_relaxed)) {
@@ -191,9 +200,12 @@ void SoftThread::roll_back() {
     }
     for (const uint32_t index : owned_) {
       SoftEntry& entry = entries_[index];
+      // Relaxed: the exchange above has acquired, and no other thread changes an entry of this
+      // transaction in state CLOSING.
       const uint64_t value = entry.load(std::memory_order_relaxed);
       if (soft_entry::owner(value) == me_) {
-        // Nothing was published, so the old version stands. Stolen ones are left alone.
+        // Nothing was published, so the old version stays. Entries that other threads have taken
+        // are left alone.
         entry.store(soft_entry::unowned(value), std::memory_order_release);
       }
     }
@@ -259,7 +271,7 @@ void SoftThread::load_untracked(void* to, const void* from, size_t n) {
   if (soft_entry::owner(value) != 0) {
     value = settle(entry, value);
   }
-  // Acquire: orders the next look at an entry after this load.
+  // Acquire: the next look at an entry comes after this load.
   copy_words<__ATOMIC_ACQUIRE>(to, from, n);
   if (soft_entry::owner(value) == me_) {
     overlay_own(to, from, n);
@@ -286,8 +298,8 @@ void SoftThread::load_tracked(void* to, const void* from, size_t n) {
       continue;
     }
     copy_words<__ATOMIC_ACQUIRE>(to, from, n);
-    // Relaxed, after an acquiring load: had a commit published into these bytes, we would see here
-    // that it owned the line.
+    // Relaxed, because the loads before it acquire: if a commit had published into these bytes, the
+    // entry would show its ownership here.
     if (entry.load(std::memory_order_relaxed) != value) {
       continue;
     }
@@ -301,7 +313,7 @@ void SoftThread::load_tracked(void* to, const void* from, size_t n) {
 }
 
 void SoftThread::overlay_own(void* to, const void* from, size_t n) {
-  // Not found when another line of ours shares the entry.
+  // Not found if another line of this transaction shares the entry.
   if (const SoftLine* own = writes_.find(line_of(from)); own != nullptr) {
     own->overlay(to, offset_of(from), n);
   }
@@ -312,8 +324,8 @@ bool SoftThread::validate() {
     SoftEntry& entry = entries_[read.entry];
     uint64_t value = entry.load(std::memory_order_acquire);
     const uint64_t owner = soft_entry::owner(value);
-    // Owned by someone else: on hardware that store would have doomed us, so it wins here as well,
-    // unless its transaction is doomed itself and only has not noticed.
+    // Another thread owns the line. On hardware its store would have doomed this transaction, so it
+    // wins here too, unless its transaction is doomed itself and has not found out yet.
     if (owner != 0 && owner != me_) {
       if (owner == soft_entry::kPlain || soft_status::state(shared_.statuses[owner - 1].word.load(
                                              std::memory_order_acquire)) != soft_status::kDoomed) {
@@ -329,8 +341,9 @@ bool SoftThread::validate() {
 }
 
 void SoftThread::extend() {
-  // Acquire, and before the check: whoever commits with a version up to this one owned its lines
-  // before it took the version, so the check sees the ownership or the new version.
+  // Acquire, and before the validation: a transaction that commits with a version up to this one
+  // owned its lines before it took the version. So validate() sees the ownership or the new
+  // version.
   const uint64_t now = shared_.clock.load(std::memory_order_acquire);
   if (!validate()) {
     fail(AbortCause::conflict);
@@ -355,17 +368,18 @@ SoftLine* SoftThread::acquire(uintptr_t line) {
   }
   SoftLine* added = writes_.add(line);
   const size_t index = SoftTable::index(line);
-  owned_.push_back(static_cast<uint32_t>(index));  // before owning it, since this can throw
+  owned_.push_back(static_cast<uint32_t>(index));  // before taking the entry, since this can throw
   SoftEntry& entry = entries_[index];
   uint64_t value = entry.load(std::memory_order_acquire);
   for (;;) {
     value = settle(entry, value);
     if (soft_entry::owner(value) == me_) {
-      owned_.pop_back();  // another line of ours shares the entry
+      owned_.pop_back();  // another line of this transaction shares the entry
       return added;
     }
-    // Acquire: the line as its last owner left it. Release: whoever sees us own it sees our status
-    // word. Sequentially consistent, as the reader's side of the argument in suspend() needs.
+    // Acquire: the line is as its last owner has left it. Release: a thread that sees the ownership
+    // sees this transaction's status word. Sequentially consistent, because on x86 order_stores()
+    // relies on this instruction as its full fence.
     if (entry.compare_exchange_weak(value, value | me_, std::memory_order_seq_cst,
                                     std::memory_order_acquire)) {
       return added;
@@ -388,15 +402,17 @@ void SoftThread::store_plain(void* to, const void* from, size_t n) {
       break;
     }
   }
-  // Release, as in publish(): who sees the store sees the ownership.
+  // Release, as in publish(): a thread that sees the store sees the ownership.
   copy_words<__ATOMIC_RELAXED, __ATOMIC_RELEASE>(to, from, n);
-  // A new version fails the tracked transactions that have loaded the line. Taken while the line is
-  // owned, like a commit's.
+  // The new version fails tracked transactions that have loaded the line. It is taken while the
+  // line is owned, as in commit(), with the same orders.
   const uint64_t version = shared_.clock.fetch_add(1, std::memory_order_acq_rel) + 1;
   entry.store(soft_entry::released(version), std::memory_order_release);
 }
 
-/// A plain store to a line of our own suspended transaction is a conflict with it, as on POWER.
+/// A plain store to a line of the thread's own suspended transaction is a conflict with it, as on
+/// POWER. Dooms the transaction and frees the entry. Acquire and release, as in evict(); relaxed on
+/// failure, since then another thread has doomed it or taken the entry.
 void SoftThread::give_up_own(SoftEntry& entry, uint64_t value) {
   uint64_t expected = running_;
   status_->word.compare_exchange_strong(expected,
@@ -420,14 +436,15 @@ uint64_t SoftThread::settle(SoftEntry& entry, uint64_t value) {
   }
 }
 
-/// Dooms the owner that `value` names, if it still owns the entry and is running or doomed already,
-/// and frees the entry. False: it is closing, or things have changed; look again.
+/// Dooms the owner that `value` names, if it still owns the entry and is running or already doomed,
+/// and frees the entry. Returns false if the owner is closing or the entry has changed; the caller
+/// then looks again.
 bool SoftThread::evict(SoftEntry& entry, uint64_t value) {
   std::atomic<uint64_t>& status = shared_.statuses[soft_entry::owner(value) - 1].word;
   uint64_t word = status.load(std::memory_order_acquire);
-  // Looking at the entry again ties the word to the ownership: if the owner is still in the word's
-  // incarnation when the exchange below succeeds, it was so at this second look, and owned the
-  // entry. The look comes after the load of the word, which acquires.
+  // The second look at the entry ties the status word to the ownership. It comes after the load of
+  // the word, which acquires. If the exchange below succeeds, the owner is still in the word's
+  // incarnation. So it was in that incarnation at the second look, and owned the entry.
   if (entry.load(std::memory_order_acquire) != value) {
     return false;
   }
@@ -440,8 +457,8 @@ bool SoftThread::evict(SoftEntry& entry, uint64_t value) {
           std::memory_order_acq_rel, std::memory_order_relaxed)) {
     return false;
   }
-  // Pinned: the owner cannot release the entry and come back with it. Failure means that another
-  // doomer was faster.
+  // The owner is pinned, so it cannot release the entry and own it again. If the exchange fails,
+  // another thread that has doomed the owner was faster.
   entry.compare_exchange_strong(value, soft_entry::unowned(value), std::memory_order_acq_rel,
                                 std::memory_order_relaxed);
   status.fetch_sub(soft_status::kPin, std::memory_order_release);

@@ -2,38 +2,48 @@
 //
 // `soft`: transactional memory in software, with the interface and the semantics of hardware TM.
 //
-// Stores    are buffered, and take ownership of their line in a shared table at once. The requester
-//           wins: whoever stores to, or loads from, a line of a running transaction dooms it and
-//           goes on. (Acquiring at commit would be too late: it tears a reader that starts between
-//           an engine's scan for readers and the publication.)
-// Loads     of a tracked transaction are invisible: they are checked against a version clock, as in
-//           TL2 (Dice, Shalev, Shavit, DISC 2006) with extension of the snapshot (Riegel, Felber,
-//           Fetzer, DISC 2006), so that every load belongs to one consistent state and a
-//           transaction whose loads were overwritten fails at a later load or at commit.
-//           Rollback-only and suspended loads are not tracked and behave like plain ones.
-// Commit    takes a version, checks what was loaded, turns its status word from RUNNING to CLOSING,
-//           publishes the buffered bytes and releases the lines with the new version.
-// Doom      is noticed at the next load, store, resume or commit, which throws HtmAbort. A load
-//           looks after it has read, so a doomed transaction returns no value that its doomer
-//           wrote.
+// Stores   A store is buffered, and the transaction takes ownership of the line in a shared table
+//          at once. The requester wins: an access of another thread to a line of a running
+//          transaction dooms that transaction and continues. (Taking ownership at commit would be
+//          too late. It would tear a reader that starts between an engine's scan for readers and
+//          the publication.)
+// Loads    Tracked loads write nothing shared. They are checked against a version clock, as in TL2
+//          (Dice, Shalev, Shavit, DISC 2006), with extension of the snapshot (Riegel, Felber,
+//          Fetzer, DISC 2006). So all loads belong to one consistent state, and a transaction whose
+//          loads were overwritten fails at a later load or at commit. Rollback-only and suspended
+//          loads are not tracked and behave like plain ones.
+// Commit   The transaction takes a version, validates its loads, changes its status word from
+//          RUNNING to CLOSING, publishes the buffered bytes, and releases the lines with the new
+//          version.
+// Doom     The next load, store, resume or commit finds that the transaction is doomed, and throws
+//          HtmAbort. A load checks after it has read. So a doomed transaction returns no value that
+//          its doomer has written.
 //
-// A commit becomes visible to plain loads at one instant, the change of the status word, although
-// its stores reach memory one by one. A plain load (outside_load) looks at the line's entry first:
-//   - unowned: it loads. Should a transaction take the line, commit and publish between look and
-//     load, then the load returns the old value and counts as performed at the look, or the new one
-//     and counts as performed at the load, after the commit. No third value: a word is published
-//     whole.
-//   - owned by a running transaction: it dooms it first. It will never publish.
-//   - owned by a closing transaction: it waits for the release.
-// Let a thread see y new, and load x, which the same transaction T changed, afterwards. T owned x
-// before it published y. The load of y acquires what the store of y released, so the look at x sees
-// T's ownership, and waits, or something later than T. It cannot return the old x.
+// Why a commit is visible to plain loads at one instant. The stores reach memory one by one; the
+// instant is the change of the status word. A plain load (outside_load) first looks at the entry of
+// the line:
 //
-// What this does not give is a snapshot: loads before the instant and loads after it see both
-// states, exactly as on hardware. A reader that loads x, then (T begins, stores x and y, commits) y
-// has met no owner on its way. That is why FUR must wait, with its stores done and its lines owned,
-// for every reader that was active then (FUR 2.1, "isolation wait"): readers that began before are
-// waited for, and readers that come later meet the ownership.
+//   unowned        It loads. A transaction may take the line, commit and publish between look and
+//                  load. If the load returns the old value, it counts as performed at the look. If
+//                  it returns the new value, it counts as performed at the load, after the commit.
+//                  There is no third value, because a word is published whole.
+//   owner RUNNING  It dooms the owner first, which then never publishes.
+//   owner CLOSING  It waits for the release.
+//
+// Suppose a thread sees the new y, and then loads x, which the same transaction T has changed. T
+// owned x before it published y. The load of y acquires the release of that store. So the look at x
+// sees the ownership of T, and waits, or it sees something later than T. It cannot return the old
+// x.
+//
+// This is no snapshot. Loads before the instant see the old state and loads after it the new one,
+// exactly as on hardware. A reader may load x, then T begins, stores x and y and commits, then the
+// reader loads y: it has met no owner. Therefore FUR waits, with its stores done and its lines
+// owned, for each reader that is active then (FUR 2.1, "isolation wait"). Readers that began before
+// are waited for, and readers that come later meet the ownership.
+//
+// Memory orders. Each look at an entry acquires, and each change of an entry releases. So a thread
+// that sees an owner sees the owner's status word, and a thread that sees a line free sees what its
+// last owner has published. Accesses that need another order have the argument beside them.
 #pragma once
 
 #include <memory>
@@ -49,9 +59,9 @@
 
 namespace holdfast::native {
 
-/// What the software transactions of one machine share.
+/// The state that the software transactions of one machine share.
 struct SoftShared {
-  /// `used`: false where another backend runs the transactions. Then there is no table.
+  /// `used` is false if another backend runs the transactions. There is no table then.
   SoftShared(int slot_count, SoftOptions limits, bool used = true)
       : table(used),
         options(limits),
@@ -66,9 +76,12 @@ struct SoftShared {
   alignas(2 * kLineBytes) std::atomic<uint64_t> clock{0};
 };
 
-/// The transactions of one thread; see "Hardware transactional memory" in machine.h. Called by that
-/// thread only. Costs: a plain load two machine loads and a branch; a store to a new line one
-/// compare-exchange; a commit with stores two atomic read-modify-writes, without stores none.
+/// The software transactions of one thread. Contract: HtmThread in machine.h. Only that thread
+/// calls it.
+///
+/// Cost: a plain load is two machine loads and a branch. A store to a new line is one
+/// compare-exchange. A commit with stores is two atomic read-modify-writes; one without stores has
+/// none.
 class alignas(2 * kLineBytes) SoftThread {
  public:
   SoftThread(SoftShared& shared, int slot);
@@ -91,7 +104,7 @@ class alignas(2 * kLineBytes) SoftThread {
     if constexpr (kAligned<T>) {
       if (mode_ == Mode::stores && is_free(bytes_at(p))) [[likely]] {
         const T value = load_word<__ATOMIC_ACQUIRE>(p);
-        if (alive()) [[likely]] {  // after the load; ordered by its acquire
+        if (alive()) [[likely]] {  // the acquire orders this check after the load
           return value;
         }
       } else if (mode_ == Mode::all) {
@@ -117,12 +130,12 @@ class alignas(2 * kLineBytes) SoftThread {
   void load_range(void* to, const void* from, size_t n);
   void store_range(void* to, const void* from, size_t n);
 
-  /// The hottest path of engines whose readers run outside of transactions.
+  /// The hottest path of engines whose readers run outside transactions.
   template <Word T>
   T outside_load(const T* p) {
     if constexpr (kAligned<T>) {
-      // Acquire, both: the look at the entry sees what was stored before the line was released, and
-      // what is loaded orders the next look (see the top of this file).
+      // Acquire, both. The look at the entry makes the stores before the line's release visible.
+      // The load of the word orders the next look after it (see the top of this file).
       if (is_free(bytes_at(p))) [[likely]] {
         return load_word<__ATOMIC_ACQUIRE>(p);
       }
@@ -141,16 +154,16 @@ class alignas(2 * kLineBytes) SoftThread {
   void outside_store_range(void* to, const void* from, size_t n);
 
  protected:
-  /// Whether this is the backend that runs the thread's transactions.
+  /// True if `soft` is the machine's backend.
   bool in_software() const { return entries_ != nullptr; }
 
  private:
   enum class Mode : uint8_t {
     closed,
-    all,     // running, loads tracked
+    all,     // running, loads are tracked
     stores,  // running, rollback-only
     suspended,
-    aborted,  // rolled back; waiting for caught()
+    aborted,  // rolled back, until caught()
   };
   static constexpr uintptr_t kNoLine = 0;
 
@@ -159,18 +172,19 @@ class alignas(2 * kLineBytes) SoftThread {
   bool is_free(const void* p) const {
     return soft_entry::owner(entry_of(p).load(std::memory_order_acquire)) == 0;
   }
-  /// Whether nobody has doomed the running transaction. Relaxed: whoever took a line away doomed us
-  /// before, and we looked at the line's entry, or at what was published, with acquire.
+  /// True if no thread has doomed the running transaction. Relaxed: a thread that takes a line away
+  /// dooms this transaction first. This thread has looked at the line's entry, or loaded what was
+  /// published, with acquire; so it sees the doom as well.
   bool alive() const { return status_->word.load(std::memory_order_relaxed) == running_; }
 
-  /// The common case of load_tracked, out of line to keep callers small.
+  /// The common case of load_tracked. Not inlined, to keep callers small.
   template <Word T>
   [[gnu::noinline]] T load_tracked_word(const T* p) {
     const uintptr_t index = SoftTable::index(line_of(bytes_at(p)));
     const uint64_t seen = entries_[index].load(std::memory_order_acquire);
     if (soft_entry::owner(seen) == 0 && soft_entry::version(seen) <= snapshot_) [[likely]] {
       const T value = load_word<__ATOMIC_ACQUIRE>(p);
-      // Relaxed, and see load_tracked.
+      // Relaxed, because the load before it acquires; load_tracked has the argument.
       if (entries_[index].load(std::memory_order_relaxed) == seen) [[likely]] {
         remember(index, soft_entry::version(seen));
         check_alive();
@@ -182,25 +196,27 @@ class alignas(2 * kLineBytes) SoftThread {
     return std::bit_cast<T>(raw);
   }
 
-  // These handle bytes of one line.
+  // The next five handle bytes of one line.
   void load_tracked(void* to, const void* from, size_t n);
   void load_untracked(void* to, const void* from, size_t n);
   void overlay_own(void* to, const void* from, size_t n);
   void store_buffered(void* to, const void* from, size_t n);
   void store_plain(void* to, const void* from, size_t n);
 
-  /// Makes sure that no other transaction owns the line of this entry: dooms it or waits for it.
-  /// Returns the entry's value, unowned or ours.
+  /// Makes sure that no other transaction owns the entry: dooms the owner, or waits for it. Returns
+  /// the entry's value, which is unowned or owned by this transaction.
   uint64_t settle(SoftEntry& entry, uint64_t value);
   bool evict(SoftEntry& entry, uint64_t value);
+  /// Takes ownership of a line for this transaction, and returns its new buffer.
   SoftLine* acquire(uintptr_t line);
-  void own(SoftEntry& entry);
   void give_up_own(SoftEntry& entry, uint64_t value);
 
+  /// True if no entry in the read set has changed since it was noted.
   bool validate();
+  /// Moves the snapshot's time to the present, or fails the transaction.
   void extend();
-  /// Notes a tracked load. An entry is noted once: a second version of it would not be consistent
-  /// with the snapshot, and does not get here.
+  /// Notes a tracked load. An entry is noted once: a load that finds a second version of it is not
+  /// consistent with the snapshot, and does not get here.
   void remember(size_t entry, uint64_t version) {
     const auto index = static_cast<uint32_t>(entry);
     if (!reads_.contains(index)) {
@@ -222,22 +238,22 @@ class alignas(2 * kLineBytes) SoftThread {
   static void order_stores();
   void finish(Mode mode);
 
-  // First line: all that the fast paths need.
+  // The first line has all members that the fast paths need.
   SoftEntry* const entries_;
   SoftStatus* const status_;
-  uint64_t running_ = 0;           // the status word of the current incarnation, not doomed
-  uintptr_t last_line_ = kNoLine;  // the line stored to last, while running
-  SoftLine* last_ = nullptr;
-  const uint64_t me_;  // as an owner
+  uint64_t running_ = 0;           // the status word of this incarnation while it is not doomed
+  uintptr_t last_line_ = kNoLine;  // the line of the latest store, while running
+  SoftLine* last_ = nullptr;       // and its buffer
+  const uint64_t me_;              // this thread as an owner in entries
   Mode mode_ = Mode::closed;
-  Mode resumed_ = Mode::closed;  // the mode to go back to
+  Mode resumed_ = Mode::closed;  // the mode to return to after suspension
   AbortCause cause_ = AbortCause::none;
 
   SoftShared& shared_;
-  uint64_t snapshot_ = 0;  // all tracked loads so far are consistent as of this version
+  uint64_t snapshot_ = 0;  // all tracked loads so far belong to the state at this version
   SoftWriteSet writes_;
   SoftReadSet reads_;
-  std::vector<uint32_t> owned_;  // entries we have acquired
+  std::vector<uint32_t> owned_;  // entries that this transaction has acquired
 };
 
 }  // namespace holdfast::native

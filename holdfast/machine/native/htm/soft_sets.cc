@@ -38,7 +38,7 @@ void SoftMap::clear() {
     return;
   }
   used_ = 0;
-  if (++epoch_ == 0) {  // the number wrapped: slots of long ago would look current
+  if (++epoch_ == 0) {  // the number has wrapped around, so old slots would look current
     slots_.assign(slots_.size(), Slot());
     epoch_ = 1;
   }
@@ -57,7 +57,7 @@ void SoftLine::publish() const {
   for (size_t word = 0; word < kLineBytes; word += 8) {
     const uint64_t stored = (mask >> word) & 0xff;
     for (size_t at = 0; stored >> at != 0;) {
-      // The largest aligned unit at `at` that lies within the word and was stored whole.
+      // Find the largest aligned unit at `at` that lies within the word and was stored whole.
       size_t unit = at == 0 ? 8 : at & -at;
       while (unit > 0 && ((stored >> at) & bits(0, unit)) != bits(0, unit)) {
         unit /= 2;
@@ -66,8 +66,8 @@ void SoftLine::publish() const {
         ++at;
         continue;
       }
-      // Release: a plain load that sees one of these stores must see the ownership of all lines of
-      // the transaction, which was taken before (see soft_htm.h).
+      // Release: a plain load that sees one of these stores must see the transaction's ownership of
+      // all its lines, which it took before (see soft_htm.h).
       copy_words<__ATOMIC_RELAXED, __ATOMIC_RELEASE>(memory + word + at, data + word + at, unit);
       at += unit;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The private bookkeeping of a software transaction: what it has stored and what it has loaded.
+// The private bookkeeping of a software transaction: its write set and its read set.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace holdfast::native {
 
-/// A map from line or entry numbers to small indices, emptied in constant time: a slot counts only
-/// if it carries the current epoch. Open addressing, at most half full.
+/// A map from numbers of lines or entries to small indices. clear() takes constant time: a slot
+/// counts only if it carries the current epoch. Open addressing, at most half full.
 class SoftMap {
  public:
   static constexpr uint32_t kNone = ~uint32_t{0};
@@ -31,7 +31,7 @@ class SoftMap {
     }
   }
 
-  /// The key must not be there yet.
+  /// The map must not have the key yet.
   void insert(uint64_t key, uint32_t value);
   void clear();
 
@@ -43,7 +43,7 @@ class SoftMap {
   };
   static constexpr size_t kInitial = 64;
 
-  // The multiplier is 2^64 divided by the golden ratio (Knuth 6.4): neighbouring keys spread.
+  // The multiplier is 2^64 divided by the golden ratio (Knuth 6.4); it spreads neighbouring keys.
   size_t start(uint64_t key) const {
     return ((key * 0x9e3779b97f4a7c15ULL) >> 32) & (slots_.size() - 1);
   }
@@ -55,7 +55,7 @@ class SoftMap {
   uint32_t epoch_ = 1;
 };
 
-/// The stores of a transaction to one line: the bytes, and a bit per byte that was stored.
+/// The stores of a transaction to one line: the bytes, and a bit for each byte that was stored.
 struct alignas(kLineBytes) SoftLine {
   std::byte data[kLineBytes];
   uintptr_t line = 0;
@@ -70,10 +70,11 @@ struct alignas(kLineBytes) SoftLine {
     __builtin_memcpy(data + offset, from, n);
     mask |= bits(offset, n);
   }
-  /// Replaces those of the n bytes at `to`, which begin at `offset` of the line, that were stored.
+  /// `to` holds the line's n bytes from `offset` on, as they are in memory. Replaces the bytes that
+  /// the transaction has stored.
   void overlay(void* to, size_t offset, size_t n) const;
-  /// Stores the bytes to memory, in the largest aligned units that were stored whole: a word that
-  /// was stored as one becomes visible as one.
+  /// Stores the bytes to memory, in the largest aligned units that were stored whole. So a word
+  /// that was stored in one piece becomes visible in one piece.
   void publish() const;
 };
 
@@ -84,7 +85,7 @@ class SoftWriteSet {
     const uint32_t i = map_.find(line);
     return i == SoftMap::kNone ? nullptr : &lines_[i];
   }
-  /// The line must not be there yet. Invalidates pointers to other lines.
+  /// The set must not have the line yet. Invalidates pointers to other lines.
   SoftLine* add(uintptr_t line);
   const std::vector<SoftLine>& lines() const { return lines_; }
   void clear();
@@ -94,7 +95,7 @@ class SoftWriteSet {
   std::vector<SoftLine> lines_;
 };
 
-/// Entries a tracked transaction has loaded through, each with the version it saw.
+/// The entries of the lines that a tracked transaction has loaded, each with the version seen.
 class SoftReadSet {
  public:
   struct Record {

@@ -8,20 +8,21 @@
 
 namespace holdfast::native {
 
-/// One word per thread says what its transaction is doing: { incarnation:53 | pins:9 | state:2 }.
-/// Other threads change it in two ways only, both conditional on the incarnation: RUNNING becomes
-/// DOOMED, and a doomed transaction is pinned while its lines are taken away from it.
+/// The status word of a thread's transaction: { incarnation:53 | pins:9 | state:2 }. The
+/// incarnation counts the thread's transactions. Other threads change the word in two ways only,
+/// and only if the incarnation is still the one they have seen: RUNNING becomes DOOMED, and a
+/// doomed transaction is pinned while a thread takes a line away from it.
 ///
-/// Why pins: an entry of the ownership table names the owner but not its incarnation. Between
-/// dooming a transaction and taking its line the thread could roll back, begin again and acquire
-/// the same line at the same version, and the innocent new transaction would lose it unawares. A
-/// pinned transaction cannot leave its incarnation.
+/// Why pins. An entry of the ownership table names the owner but not its incarnation. Suppose a
+/// thread dooms a transaction and is about to take its line. Without a pin the owner could roll
+/// back, begin again and acquire the same line at the same version. The new transaction would then
+/// lose the line without being doomed. A pinned transaction cannot leave its incarnation.
 namespace soft_status {
 
 inline constexpr uint64_t kIdle = 0;
 inline constexpr uint64_t kRunning = 1;
 inline constexpr uint64_t kDoomed = 2;
-/// Committed and publishing, or rolled back and releasing: either way the lines come free soon.
+/// Committed and publishing, or rolled back and releasing. Either way its lines soon become free.
 inline constexpr uint64_t kClosing = 3;
 inline constexpr uint64_t kStateMask = 3;
 inline constexpr uint64_t kPin = 4;

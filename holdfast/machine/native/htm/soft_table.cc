@@ -16,7 +16,7 @@ SoftTable::SoftTable(bool used) {
   if (memory == MAP_FAILED) {
     throw std::bad_alloc();
   }
-  entries_ = static_cast<SoftEntry*>(memory);  // zero bytes are unowned entries of version 0
+  entries_ = static_cast<SoftEntry*>(memory);  // zeroed: unowned entries of version 0
 }
 
 SoftTable::~SoftTable() {

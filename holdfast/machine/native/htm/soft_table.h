@@ -9,8 +9,8 @@
 
 namespace holdfast::native {
 
-/// An entry of the ownership table: { version:52 | owner:12 }. The owner is a slot + 1, or kPlain
-/// while a plain store is performed; 0 means unowned. The version is the commit that last changed a
+/// An entry of the ownership table: { version:52 | owner:12 }. The owner is a slot + 1; kPlain
+/// during a plain store; 0 if unowned. The version is that of the latest commit or plain store to a
 /// line of this entry; it stays readable while the entry is owned. 52 bits last 14 years at ten
 /// million commits per second.
 namespace soft_entry {
@@ -42,10 +42,13 @@ inline uintptr_t line_of(const void* p) {
   return reinterpret_cast<uintptr_t>(p) / kLineBytes;
 }
 
-/// One entry per line, found by the low bits of the line number: neighbouring lines have
-/// neighbouring entries, so the table costs a reader an eighth of its cache footprint, and no
-/// multiplication. Lines 64 MiB apart share an entry, which can only cause needless conflicts.
-/// The size is a constant because a load's fast path masks with it. Pages appear when touched.
+/// The ownership table: an entry of 8 bytes for each line, found by the low bits of the line
+/// number.
+///
+/// Neighbouring lines have neighbouring entries. So a reader needs an eighth of its footprint in
+/// the cache for the table, and no multiplication to find an entry. Lines 64 MiB apart share an
+/// entry, which can only cause needless conflicts. The size is a constant, because the fast path of
+/// a load masks with it. The system provides a page when it is touched.
 class SoftTable {
  public:
   static constexpr size_t kEntries = size_t{1} << 20;
@@ -56,7 +59,7 @@ class SoftTable {
   SoftTable& operator=(const SoftTable&) = delete;
 
   static size_t index(uintptr_t line) { return line & (kEntries - 1); }
-  /// Null if it is not used.
+  /// Null if the table is not used.
   SoftEntry* entries() const { return entries_; }
 
  private:
