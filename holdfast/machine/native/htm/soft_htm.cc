@@ -122,8 +122,8 @@ void SoftThread::commit() {
   }
   assert(mode_ == Mode::all || mode_ == Mode::stores);
   if (owned_.empty()) {
-    // All loads belong to the state at snapshot_, so the transaction took place then. No thread can
-    // have doomed it, because that needs an entry that this transaction owns.
+    // All tracked loads belong to the state at snapshot_, so the transaction took place then. No
+    // thread can have doomed it, because that needs an entry that this transaction owns.
     finish(Mode::closed);
     return;
   }

@@ -11,11 +11,14 @@ namespace holdfast::sim {
 /// Simulated time in picoseconds.
 using Time = uint64_t;
 
-/// Who acts next in virtual time: the agent with the smallest (time, number). Every slot has two
-/// agents, its store buffer and its thread. At one instant buffers act before threads, lower slots
-/// before higher ones: so a thread that waits for its buffer's last store finds it gone.
+/// The agents that will act in virtual time; the one with the smallest (time, number) acts next.
 ///
-/// A winner tree: the first is at the root, and a change climbs only as far as it matters.
+/// Each slot has two agents, its store buffer and its thread. At one instant buffers act before
+/// threads, and lower slots before higher ones. So a thread that waits until its buffer's last
+/// store leaves finds the buffer empty.
+///
+/// A winner tree: the next agent is at the root, and a change climbs only while it changes a
+/// winner.
 class AgentQueue {
  public:
   static constexpr uint64_t kNobody = ~uint64_t{0};
@@ -29,11 +32,12 @@ class AgentQueue {
     return static_cast<int>(is_buffer(agent) ? agent : agent - slots_);
   }
 
-  /// Time and agent as one number, ordered as the rule says.
+  /// Time and agent as one number. Smaller keys act first.
   static uint64_t key(Time time, size_t agent) { return time << 8 | agent; }
   static Time time(uint64_t key) { return key >> 8; }
   static size_t agent(uint64_t key) { return key & 0xff; }
 
+  /// The key of the next agent, or kNobody.
   uint64_t first() const { return tree_[1]; }
   bool contains(size_t agent) const { return tree_[agent + 2 * slots_] != kNobody; }
   void put(size_t agent, Time at) { set(agent, key(at, agent)); }

@@ -55,7 +55,7 @@ void clear_pages(void* begin, size_t n) noexcept {
     std::memset(begin, 0, n);
     return;
   }
-  // Whole pages only: what shares a page with the ends is somebody else's.
+  // Only whole pages are given up, because other data may share the pages at both ends.
   const auto from = reinterpret_cast<uintptr_t>(begin);
   const uintptr_t first = (from + kPageBytes - 1) / kPageBytes * kPageBytes;
   const uintptr_t last = (from + n) / kPageBytes * kPageBytes;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A crash search makes tens of thousands of small machines, one after the other. To map the tables
-// of each anew, fault their pages in and unmap them took more time than what ran on them.
+// Memory of the host that simulated machines reuse. A crash search makes tens of thousands of small
+// machines, one after the other. To map, fault in and unmap the tables of each took more time than
+// the programs that ran on them.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +10,9 @@
 
 namespace holdfast::sim {
 
-/// Zeroed memory of the host that simulated machines hand on to the next one. Who gives memory back
-/// has made it zero again, which is cheap for who knows what it wrote. Not for several threads.
+/// A pool of zeroed mappings, which one simulated machine gives back and the next one takes. The
+/// machine that gives a mapping back has made it zero again; this is cheap, because it knows where
+/// it has written. One thread at a time.
 class HostPages {
  public:
   HostPages() = default;
@@ -18,11 +20,10 @@ class HostPages {
   HostPages(const HostPages&) = delete;
   HostPages& operator=(const HostPages&) = delete;
 
-  /// A mapping of exactly this kind and length that was given back, else a new one
-  /// (zeroed_array.h).
+  /// Returns a mapping of exactly this length and kind: from the pool, or a new one (map_zeroed).
   void* take(size_t bytes, bool huge);
-  /// The mapping that was given back at this address; null when there is none of this length, and
-  /// then none of another length stays there.
+  /// Returns the pool's mapping at this address, or null if it has none of this length. Unmaps one
+  /// of another length at the address.
   void* take_at(const void* address, size_t bytes);
   void give_back(void* pages, size_t bytes, bool huge) noexcept;
 
@@ -35,8 +36,8 @@ class HostPages {
   std::vector<Mapping> free_;
 };
 
-/// Makes memory of a mapping zero again: in place where that is less work than to give up its pages
-/// and fault them in again.
+/// Makes n bytes of a mapping zero again. A short range is zeroed in place, which costs less than
+/// to give up its pages and fault them in again.
 void clear_pages(void* begin, size_t n) noexcept;
 
 }  // namespace holdfast::sim

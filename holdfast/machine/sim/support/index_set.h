@@ -6,8 +6,8 @@
 
 namespace holdfast::sim {
 
-/// A set of small numbers with constant-time insert, erase and choice of the i-th. The order
-/// follows only from the operations, so choosing by a seeded number is deterministic.
+/// A set of small numbers. insert(), erase() and at() take constant time. The order of the members
+/// depends only on the operations so far, so a choice by a seeded random number is deterministic.
 class IndexSet {
  public:
   explicit IndexSet(size_t limit) : position_(limit, -1) { members_.reserve(limit); }
@@ -43,7 +43,7 @@ class IndexSet {
 
  private:
   std::vector<int> members_;
-  std::vector<int> position_;  ///< in members_, or -1
+  std::vector<int> position_;  ///< by number: its index in members_, or -1
 };
 
 }  // namespace holdfast::sim

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// sim/support/: small data structures of the simulated machine. This header: words with byte masks.
 #pragma once
 
 #include <algorithm>
@@ -16,16 +18,18 @@ static_assert(std::endian::native == std::endian::little, "byte masks assume lit
 
 inline constexpr size_t kWordBytes = 8;
 
-/// Some bytes of one aligned 8-byte word: the unit everything inside the simulated machine works
-/// in. Partially overlapping accesses then need no special case: bytes outside the mask are left
-/// alone.
+/// Some bytes of one aligned 8-byte word. The simulated machine uses this unit for all accesses, so
+/// that accesses which overlap in part need no special case.
 struct MaskedWord {
-  uintptr_t address = 0;  ///< multiple of 8
-  uint64_t value = 0;     ///< in place; bytes outside the mask are zero
-  uint64_t mask = 0;      ///< 0xff for every byte that is meant
+  uintptr_t address = 0;  ///< a multiple of 8
+  uint64_t value = 0;     ///< each byte at its place in the word; zero outside the mask
+  uint64_t mask = 0;      ///< 0xff for each byte that belongs to the access
 
+  /// `below` with the bytes of this access replaced.
   uint64_t over(uint64_t below) const { return (below & ~mask) | value; }
 };
+
+/// The mask of `size` bytes from byte `offset` on.
 
 inline uint64_t byte_mask(size_t offset, size_t size) {
   const uint64_t ones = size >= kWordBytes ? ~uint64_t{0} : (uint64_t{1} << (8 * size)) - 1;
@@ -38,8 +42,8 @@ inline uint64_t read_word(uintptr_t address) {
   return value;
 }
 
-/// A whole word is not read first: of a page that was mapped from a file and is only ever written
-/// to, a read would bring in the page as it was, and its neighbours.
+/// Stores the bytes to memory. A whole word is not read first: the page may be mapped from a file,
+/// and a read would load the file's page and its neighbours, though the program only writes there.
 inline void write_word(const MaskedWord& word) {
   const bool whole = word.mask == ~uint64_t{0};
   const uint64_t value = whole ? word.value : word.over(read_word(word.address));
@@ -60,7 +64,7 @@ T from_bits(uint64_t bits) {
   return value;
 }
 
-/// Calls f(address, size) for the pieces of [address, address + size) that lie in one word each.
+/// Calls f(address, size) for each piece of [address, address + size) that lies in one word.
 template <class F>
 void for_each_piece(uintptr_t address, size_t size, F&& f) {
   while (size > 0) {

@@ -9,7 +9,7 @@
 
 namespace holdfast::sim {
 
-/// Disjoint half-open ranges [begin, end) of numbers, for address space.
+/// A set of disjoint ranges [begin, end) of numbers, for address space.
 class RangeSet {
  public:
   bool overlaps(size_t begin, size_t end) const {
@@ -17,13 +17,13 @@ class RangeSet {
     return it != ranges_.end() && it->first < end;
   }
 
-  /// One range holds all of [begin, end).
+  /// True if one range holds all of [begin, end).
   bool contains(size_t begin, size_t end) const {
     const auto it = first_ending_after(begin);
     return it != ranges_.end() && it->first <= begin && end <= it->second;
   }
 
-  /// The ranges, which may lie side by side, leave no gap in [begin, end).
+  /// True if the ranges leave no gap in [begin, end). Several ranges side by side may cover it.
   bool covers(size_t begin, size_t end) const {
     for (auto it = first_ending_after(begin); begin < end; ++it) {
       if (it == ranges_.end() || it->first > begin) {
@@ -34,10 +34,10 @@ class RangeSet {
     return true;
   }
 
-  /// Must not overlap.
+  /// The new range must not overlap another.
   void insert(size_t begin, size_t end) { ranges_[begin] = end; }
 
-  /// Removes [begin, end) from all ranges, calling f(begin, end) for each piece removed.
+  /// Removes [begin, end) from all ranges. Calls f(begin, end) for each piece removed.
   template <class F>
   void erase(size_t begin, size_t end, F&& f) {
     auto it = first_ending_after(begin);
@@ -54,7 +54,8 @@ class RangeSet {
     }
   }
 
-  /// The highest place for n within [low, high) that no range overlaps.
+  /// The beginning of the highest n free numbers in [low, high); nothing if there are not so many
+  /// in one piece.
   std::optional<size_t> highest_gap(size_t low, size_t high, size_t n) const {
     size_t top = high;
     for (auto it = ranges_.rbegin(); it != ranges_.rend() && top > low; ++it) {

@@ -20,7 +20,7 @@ void* map_zeroed(size_t bytes, bool huge) {
                                                std::generic_category().message(errno)));
   }
   if (huge) {
-    madvise(pages, bytes, MADV_HUGEPAGE);  // a wish: without huge pages it is only slower
+    madvise(pages, bytes, MADV_HUGEPAGE);  // if it fails, the table is only slower
   }
   return pages;
 }

@@ -8,20 +8,21 @@
 
 namespace holdfast::sim {
 
-/// Zeroed pages that cost nothing until touched. Throws Error when there is no address space.
-/// `huge`: in huge pages where the host has them; faster for tables that are looked up at random
-/// all over, and more memory for those that are used here and there.
+/// Maps zeroed pages, which take no memory until they are touched. Throws Error(out_of_space) if
+/// there is no address space. `huge` asks for huge pages, if the host has them. They make random
+/// look-ups all over a table faster; a table that is used only here and there takes more memory.
 void* map_zeroed(size_t bytes, bool huge = false);
 void unmap_zeroed(void* pages, size_t bytes) noexcept;
 
-/// A flat table of n zeroed entries, indexed by line or page: one load on the hot path, and memory
-/// only for what was touched.
+/// A flat table of n zeroed entries, indexed by line or page. A look-up is one load, and only the
+/// touched part of the table takes memory.
 template <class T>
 class ZeroedArray {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
 
  public:
-  /// With `pages` the memory comes from there and goes back: the owner clears what it has written.
+  /// With `pages`, the memory comes from that pool and goes back to it. The owner must clear the
+  /// entries that it has written before it destroys the table.
   explicit ZeroedArray(size_t n, bool huge = false, HostPages* pages = nullptr)
       : bytes_(n * sizeof(T)),
         huge_(huge),
@@ -43,6 +44,7 @@ class ZeroedArray {
   T* data() { return entries_; }
   const T* data() const { return entries_; }
 
+  /// True if the memory goes back to a pool.
   bool is_handed_on() const { return pages_ != nullptr; }
   /// Makes n entries zero again.
   void clear(size_t first, size_t n) { clear_pages(entries_ + first, n * sizeof(T)); }
@@ -50,7 +52,7 @@ class ZeroedArray {
  private:
   size_t bytes_;
   bool huge_;
-  HostPages* pages_;  ///< null: the memory is its own
+  HostPages* pages_;  ///< the pool; null if the table owns its memory
   T* entries_;
 };
 
