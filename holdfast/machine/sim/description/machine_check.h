@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Could there be such a machine? What no single number of a description can say.
+// Checks whether a described machine is possible: rules that relate several values of a
+// description. Ranges of single values are in machine_keys.h.
 #pragma once
 
 #include <optional>
@@ -11,12 +12,12 @@
 namespace holdfast::sim {
 
 struct MachineProblem {
-  std::string table;  ///< of the description; empty for the values above all tables
+  std::string table;  ///< a table of the description; empty for the values above all tables
   std::string key;
   std::string reason;
 };
 
-/// The first thing that is impossible about the machine, or nothing.
+/// Returns the first rule that the machine breaks, or nothing.
 std::optional<MachineProblem> find_problem(const MachineDescription& machine);
 
 }  // namespace holdfast::sim

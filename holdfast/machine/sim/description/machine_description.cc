@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/machine/sim/description/machine_description.h"
 
-// The TOML library, whose templates this file alone pays for. Its parser asserts what only
-// well-formed text keeps ("[ # comment" does not), and assumes it where assertions are off; a file
-// must be able to be wrong without ending the program, so its assertions throw.
+// The TOML library. Only this file includes it, because its templates are slow to compile. Its
+// parser asserts conditions that malformed text breaks ("[ # comment" does), and assumes them where
+// assertions are off. A malformed file must not end the program, so the assertions throw here.
 #undef NDEBUG
 #include <optional>
 #include <stdexcept>
@@ -42,7 +42,7 @@ std::string brief(double value) {
   return out.str();
 }
 
-/// Puts values of one file into a description. Every member throws Error for a file that is wrong.
+/// Reads the values of one file into a description. Each member throws Error if the file is wrong.
 class DescriptionReader {
  public:
   DescriptionReader(const toml::table& root, const std::string& source)
@@ -54,7 +54,7 @@ class DescriptionReader {
     read_table<CoreDescription>("core", kCoreKeys, machine.core, Need::always);
     read_table<CacheDescription>("l1", kCacheKeys, machine.l1, Need::always);
     read_table<CacheDescription>("l2", kCacheKeys, machine.l2, Need::optional);
-    machine.llc.cores = machine.cores;  // unless the file says otherwise, which is then an error
+    machine.llc.cores = machine.cores;  // the default if the file has no llc.cores
     read_table<CacheDescription>("llc", kCacheKeys, machine.llc, Need::optional);
     read_table<MemoryDescription>("dram", kMemoryKeys, machine.dram, Need::always);
     read_table<MemoryDescription>("medium", kMemoryKeys, machine.medium, Need::always);
@@ -82,7 +82,7 @@ class DescriptionReader {
     throw Error(Status(Code::invalid_argument, source_ + where + ": " + reason));
   }
 
-  /// The line of a key, or that of its table, or 0.
+  /// The line of a key in the file, else the line of its table, else 0.
   uint32_t line_of(const std::string& table, const std::string& key) const {
     const toml::table* in = table.empty() ? &root_ : root_[table].as_table();
     if (in == nullptr) {
@@ -149,7 +149,7 @@ class DescriptionReader {
     }
   }
 
-  /// Keys that may be left out only while something else is left out, too.
+  /// Refuses a missing key that another value of the file makes necessary.
   void check_needed(const MachineDescription& m) const {
     const HtmDescription& htm = m.htm;
     const bool count_stores = htm.present && htm.stores == HtmTracking::count;
@@ -182,7 +182,7 @@ class DescriptionReader {
 
   void check_range(const toml::node& node, const std::string& where, double value, double least,
                    double most) const {
-    // Negated, so that not-a-number is refused as well.
+    // Negated, so that not-a-number is refused too.
     if (!(value >= least && value <= most)) {
       refuse(node.source().begin.line, where + ": " + brief(value) + " is not between " +
                                            brief(least) + " and " + brief(most));
@@ -255,11 +255,11 @@ class DescriptionReader {
   const std::string& source_;
 };
 
-/// The value of "key = text", or the text itself where TOML makes nothing of it.
+/// Parses "key = text". A text that is no TOML value becomes a string.
 toml::table parse_change(const std::string& key, const std::string& text) {
   try {
     toml::table parsed = toml::parse(key + " = " + text);
-    if (parsed.size() == 1 && parsed.contains(key)) {  // and not several lines
+    if (parsed.size() == 1 && parsed.contains(key)) {  // false for a text of several lines
       return parsed;
     }
   } catch (const toml::parse_error&) {      // NOLINT(bugprone-empty-catch): no TOML, so a text
@@ -268,8 +268,8 @@ toml::table parse_change(const std::string& key, const std::string& text) {
   return toml::table{{key, text}};
 }
 
-/// Only where the file has a value, or could have one in a table it has, so that a slip of the pen
-/// is found here, with its own name, or by the reader.
+/// Applies changes to a parsed file. A change must name a value at the top or in a table that the
+/// file has. So a misspelled table is found here, and a misspelled key by the reader.
 void change(toml::table& root, const std::string& source, const MachineChanges& changes) {
   for (const auto& [name, text] : changes) {
     const size_t dot = name.find('.');

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a simulated computer is made of, in numbers. A description is read from a file in
-// experiments/machines, where every number names its source.
+// sim/description/: descriptions of simulated computers, and the options and planted bugs of a run.
+// This header: a description's values, and reading them from a file.
 //
-// The file is TOML. Values of MachineDescription stand above all tables; [core], [l1], [dram],
-// [medium] and [persistence] must be there; [l2], [llc] and [htm] may be left out, and the machine
-// has none then. Keys are the names of the members. All keys of a table must be given, except
-// these, which stand for what many machines do not have:
-//     sockets = 1, smt = 1; with more than one: transfer_remote_ns and core.smt_speed are needed
-//     cores = 1 (in [llc]: all of a socket), inclusive = false
-//     row_bytes = 0; with rows: row_hit_ns is needed
-//     store_lines, load_lines: needed if tracked by "count" (the latter unless the two share)
-//     loads_and_stores_share, smt_splits, rollback_only, suspend, suspend_load_tracking = false;
-//     with one of the last two: suspend_resume_ns and suspend_resume_full_ns are needed
+// Files are in experiments/machines; each number there names its source. They are TOML, and keys
+// are the names of the members below. docs/reference/machine-descriptions.md explains each key.
+//
+// The values of MachineDescription stand above all tables. [core], [l1], [dram], [medium] and
+// [persistence] must exist. [l2], [llc] and [htm] may be missing; the machine then has no such
+// part. A table that exists must have all its keys, except these:
+//
+//   sockets, smt             1 if missing; with several sockets, transfer_remote_ns is needed; with
+//                            several threads per core, core.smt_speed
+//   cores                    1 if missing; in [llc] all cores of a socket
+//   inclusive                false if missing
+//   row_bytes                0 if missing; with rows, row_hit_ns is needed
+//   store_lines, load_lines  needed if tracked by "count"; load_lines only if the two do not share
+//   loads_and_stores_share, smt_splits, rollback_only, suspend, suspend_load_tracking
+//                            false if missing; with one of the last two, suspend_resume_ns and
+//                            suspend_resume_full_ns are needed
 #pragma once
 
 #include <cstddef>
@@ -26,104 +32,107 @@
 
 namespace holdfast {
 
-/// One level of cache. Absent when bytes is 0.
+/// One level of cache. Absent if bytes is 0.
 struct CacheDescription {
-  size_t bytes = 0;  ///< of one cache; the number of sets may be any number
-  int ways = 0;
-  int cores = 1;           ///< that share one cache; a last level may be several slices
-  double hit_cycles = 0;   ///< from the core's request to its value, levels above included
-  bool inclusive = false;  ///< evicting a line here removes it from the levels above
+  size_t bytes = 0;        ///< size of one cache; the number of sets may be any number
+  int ways = 0;            ///< associativity
+  int cores = 1;           ///< cores that share one cache; a last level may be several slices
+  double hit_cycles = 0;   ///< from the core's request to its value, upper levels included
+  bool inclusive = false;  ///< an eviction here removes the line from the upper levels
 };
 
 struct CoreDescription {
   double ghz = 1;
-  /// Of one memory operation with the instructions around it that a program would need.
+  /// Cycles and instructions of one memory operation, with the instructions around it that a
+  /// program needs.
   double cycles_per_operation = 1;
   double instructions_per_operation = 3;
-  /// A thread's speed when its core runs another one as well, 1 = as fast as alone.
+  /// Speed of a thread while its core also runs another; 1: as fast as alone.
   double smt_speed = 1;
   int window = 192;           ///< instructions in flight (re-order buffer), per core
   int misses = 10;            ///< outstanding L1 misses (MSHRs, line fill buffers), per core
   int store_buffer = 56;      ///< entries per thread
-  double pause_cycles = 10;   ///< a hint in a back-off loop
-  double atomic_cycles = 18;  ///< a locked read-modify-write beyond its load
+  double pause_cycles = 10;   ///< cost of pause() in a back-off loop
+  double atomic_cycles = 18;  ///< cost of an atomic read-modify-write beyond its load
 };
 
-/// A memory device behind its controller: DRAM, or persistent memory.
+/// A memory device with its controller: DRAM, or persistent memory.
 struct MemoryDescription {
-  int channels = 1;          ///< of the whole machine, all sockets together
-  int banks = 16;            ///< per channel
+  int channels = 1;          ///< channels of the whole machine, all sockets together
+  int banks = 16;            ///< banks per channel
   size_t row_bytes = 0;      ///< row buffer of a bank; 0: none
-  double read_ns = 0;        ///< the bank is busy with a read of a row that is not open
-  double row_hit_ns = 0;     ///< with a read of the open row
-  double write_ns = 0;       ///< with a write
-  double bus_ns = 0;         ///< the channel is busy with one line
-  double turnaround_ns = 0;  ///< between reading and writing
-  double path_ns = 0;        ///< to the controller and back, controller included
+  double read_ns = 0;        ///< time a bank is busy with a read of a row that is not open
+  double row_hit_ns = 0;     ///< time a bank is busy with a read of the open row
+  double write_ns = 0;       ///< time a bank is busy with a write
+  double bus_ns = 0;         ///< time the channel is busy with one line
+  double turnaround_ns = 0;  ///< time between reading and writing
+  double path_ns = 0;        ///< time to the controller and back, controller included
   int read_queue = 64;       ///< entries per channel
   int write_queue = 64;      ///< entries per channel: the write-pending queue
-  double drain_high = 0.85;  ///< part of the write queue at which writing begins in earnest
-  double drain_low = 0.5;    ///< ... and at which it ends
-  int drain_batch = 16;      ///< writes at least, once begun
+  double drain_high = 0.85;  ///< fill level of the write queue at which writing gets priority
+  double drain_low = 0.5;    ///< fill level at which that ends
+  int drain_batch = 16;      ///< fewest writes once begun
   bool forwards = true;      ///< a read of a line in the write queue is served from there
-  bool merges = true;        ///< a write of a line in the write queue replaces it
+  bool merges = true;        ///< a write of a line in the write queue replaces that entry
 };
 
+/// The write-back instruction.
+
 enum class WriteBackKind : uint8_t {
-  keep,      ///< CLWB: the line stays, clean
+  keep,      ///< CLWB: the line stays in the caches, clean
   evict,     ///< CLFLUSHOPT: the line leaves the caches
-  serial,    ///< CLFLUSH: the line leaves, and the instruction waits for it
-  emulated,  ///< the thread spins for write_back_ns per line, as papers without the medium do
-  /// The same for write-backs that are asynchronous: a line takes write_back_ns in the background,
-  /// a thread's lines one after the other, and its next fence waits for what is left of that.
+  serial,    ///< CLFLUSH: the line leaves the caches, and the instruction waits for it
+  emulated,  ///< the thread spins for write_back_ns per line, as in papers without the medium
+  /// As emulated, but in the background: the lines of a thread take write_back_ns one after the
+  /// other, and its next fence waits for the rest.
   delayed,
 };
 
-/// Nothing moves: only its time is modelled.
+/// True for write-backs that move no line; only their time is modelled.
 constexpr bool is_emulated(WriteBackKind kind) {
   return kind == WriteBackKind::emulated || kind == WriteBackKind::delayed;
 }
 
 struct PersistenceDescription {
-  bool eadr = false;  ///< caches are inside the persistence domain
+  bool eadr = false;  ///< the caches are inside the persistence domain
   WriteBackKind write_back = WriteBackKind::keep;
-  double write_back_ns = 0;  ///< spent by the thread itself in one pwb; delayed: in the background
-  double fence_ns = 0;       ///< of pfence and psync beyond what they wait for
+  double write_back_ns = 0;    ///< time one pwb takes its thread; delayed: in the background
+  double fence_ns = 0;         ///< time of pfence and psync beyond the operations they wait for
   bool rmw_orders_pwb = true;  ///< an atomic read-modify-write orders write-backs (x86)
 };
 
-/// Where a transaction's lines are remembered, and so what makes it too large.
+/// The place where a transaction's lines are tracked. It decides when a transaction is too large.
 enum class HtmTracking : uint8_t {
-  count,  ///< a table of so many lines
-  l1,     ///< in L1: a line that leaves it ends the transaction
-  llc,    ///< in the last level
+  count,  ///< a table with a number of lines
+  l1,     ///< L1; a line that leaves it dooms the transaction
+  llc,    ///< the last level; a line that leaves it dooms the transaction
 };
 
 struct HtmDescription {
   bool present = false;
   HtmTracking stores = HtmTracking::count;
   HtmTracking loads = HtmTracking::count;
-  size_t store_lines = 0;  ///< count: lines per core (or per thread, see below); others: 0
+  size_t store_lines = 0;  ///< with count: lines per thread; per core with smt_*; else 0
   size_t load_lines = 0;
   bool loads_and_stores_share = false;  ///< one table of store_lines lines for both
-  bool smt_shares = false;              ///< the limits are a core's, for its threads together
-  bool smt_splits = false;              ///< the same, and each has an equal part of them
+  bool smt_shares = false;              ///< the threads of a core share the limits
+  bool smt_splits = false;              ///< each running thread of a core has an equal part of them
   double begin_cycles = 0;
   double commit_cycles = 0;
   double abort_cycles = 0;
-  double suspend_resume_ns = 0;        ///< of both together, one thread running
+  double suspend_resume_ns = 0;        ///< suspend and resume together, with one running thread
   double suspend_resume_full_ns = 0;   ///< with all hardware threads running; linear in between
-  bool rollback_only = false;          ///< transactions that track stores only
-  bool suspend = false;                ///< full suspend
-  bool suspend_load_tracking = false;  ///< XSUSLDTRK: suspends load tracking only
+  bool rollback_only = false;          ///< transactions that track stores only exist
+  bool suspend = false;                ///< full suspend exists
+  bool suspend_load_tracking = false;  ///< load tracking alone can be suspended (XSUSLDTRK)
   double interrupt_us = 0;             ///< mean time between interrupts of a thread; 0: none
 };
 
-/// A machine to simulate. Times in the units their names say.
+/// A computer to simulate.
 struct MachineDescription {
   std::string name;
   std::string title;
-  int cores = 1;  ///< of one socket
+  int cores = 1;  ///< cores of one socket
   int sockets = 1;
   int smt = 1;  ///< hardware threads of a core
   size_t line_bytes = 64;
@@ -131,8 +140,8 @@ struct MachineDescription {
   CacheDescription l1;
   CacheDescription l2;
   CacheDescription llc;
-  double transfer_ns = 0;         ///< of a line from another core's private cache, same socket
-  double transfer_remote_ns = 0;  ///< from another socket
+  double transfer_ns = 0;         ///< a line from another core's private cache, same socket
+  double transfer_remote_ns = 0;  ///< a line from another socket
   MemoryDescription dram;
   MemoryDescription medium;
   PersistenceDescription persistence;
@@ -141,15 +150,16 @@ struct MachineDescription {
   int hardware_threads() const { return cores * sockets * smt; }
 };
 
-/// Values in the place of those of a file: "core.ghz" or "transfer_ns" and the value as TOML has
-/// it, except that texts need no quotation marks.
+/// Values that replace those of a file: a key such as "core.ghz" or "transfer_ns", and its value in
+/// TOML. Texts need no quotation marks.
 using MachineChanges = std::map<std::string, std::string>;
 
-/// Reads a description. `source` is what messages call it. Text that is not TOML, unknown keys,
-/// missing values and impossible geometry are invalid_argument: "source:line: key: reason".
+/// Reads a description from text. `source` names it in messages. Code::invalid_argument, with the
+/// message "source:line: key: reason", for text that is not TOML, unknown keys, missing values, and
+/// impossible machines.
 Result<MachineDescription> parse_machine(const std::string& toml, const std::string& source,
                                          const MachineChanges& changes = {});
-/// The same from a file, which may also be not_found, permission_denied or io_error.
+/// Reads a description from a file. Errors as above; also not_found, permission_denied, io_error.
 Result<MachineDescription> load_machine(const std::string& path,
                                         const MachineChanges& changes = {});
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The keys of a machine description: what each is called in the file, where it goes, and the range
-// beyond which it is a slip of the pen rather than a machine. This list is the file format.
+// The keys of a machine description: the name in the file, the member, and the range of values. A
+// value outside its range is taken for a mistake. This list is the file format.
 #pragma once
 
 #include <cstddef>
@@ -20,16 +20,16 @@ struct Key {
   std::variant<int T::*, size_t T::*, double T::*, bool T::*, std::string T::*, WriteBackKind T::*,
                HtmTracking T::*>
       member;
-  double least = 0;  ///< of a number
+  double least = 0;  ///< least and greatest value of a number
   double most = 0;
   Need need = Need::always;
 };
 
-inline constexpr double kMostNs = 1e6;  ///< a millisecond: no memory is that slow
+inline constexpr double kMostNs = 1e6;  ///< a millisecond; no memory is that slow
 inline constexpr double kMostCycles = 1e6;
 inline constexpr double kMostBytes = 1ull << 36;
 inline constexpr double kMostEntries = 65536;
-/// Worker threads the simulator runs at most; main and the background thread come on top.
+/// The most worker threads that the simulator runs. Main and the background thread are extra.
 inline constexpr int kMostThreads = 126;
 
 inline constexpr Key<MachineDescription> kMachineKeys[] = {

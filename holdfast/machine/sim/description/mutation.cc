@@ -66,7 +66,7 @@ Mutator::Known& Mutator::known(Site site, SiteKind kind) {
   if (!is_new) {
     return known_[found->second];
   }
-  // The same label may stand at several addresses, one per object file.
+  // A label may have several addresses, one per object file.
   const auto same = std::find_if(known_.begin(), known_.end(), [&](const Known& k) {
     return k.use.kind == kind && k.use.name == site.name;
   });

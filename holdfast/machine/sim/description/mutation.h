@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Planted bugs: the simulated machine changes what happens at a labelled place of an engine, so
-// that one can see whether the judges of holdfast/check notice. An operation with an empty label is
-// never changed.
+// Planted bugs: the simulated machine changes the operations at a labelled site of an engine, to
+// test whether the judges of holdfast/check notice. An operation with an empty label is never
+// changed.
 #pragma once
 
 #include <array>
@@ -19,20 +19,23 @@
 
 namespace holdfast {
 
-/// What becomes of the operations at a site. Of a non-temporal store its bytes arrive all the same,
-/// through the caches; what is changed is their write-back. Whatever a thread still holds back when
-/// it ends, or the power fails, has not happened.
+/// The change to the operations at a site. A mutated non-temporal store still stores its bytes, but
+/// through the caches; its write-back is changed. An operation that a thread holds back when it
+/// ends, or when the power fails, never happens.
 enum class MutationKind : uint8_t {
-  drop,   ///< It does not happen. A check (Machine::skips) is left out.
-  delay,  ///< A write-back happens right after its thread's next fence of any kind, which therefore
-          ///< does not cover it. A fence happens right before its thread's next labelled fence:
-          ///< what it kept apart is together. Means nothing for a check.
-  swap,   ///< It happens right after its thread's next labelled operation at another site (a run of
-          ///< operations at one site moves as a whole). Means nothing for a check.
+  /// The operation does not happen. A check (Machine::skips) is left out.
+  drop,
+  /// A write-back happens right after its thread's next fence of any kind, so that fence does not
+  /// cover it. A fence happens right before its thread's next labelled fence, so it no longer
+  /// separates the operations between the two. No effect on a check.
+  delay,
+  /// The operation happens right after its thread's next labelled operation at another site.
+  /// Several operations in a row at one site move as a whole. No effect on a check.
+  swap,
 };
 const char* to_string(MutationKind kind);
 
-/// Written "undo.log.fence=drop".
+/// A change at one site. In text: "undo.log.fence=drop".
 struct Mutation {
   std::string site;
   MutationKind kind = MutationKind::drop;
@@ -40,7 +43,7 @@ struct Mutation {
 Result<Mutation> parse_mutation(const std::string& text);
 std::string to_string(const Mutation& mutation);
 
-/// What stands at a label.
+/// The kind of operation that a site labels.
 enum class SiteKind : uint8_t {
   write_back,  ///< pwb, pwb_range, store_nontemporal
   fence,       ///< pfence, psync
@@ -49,7 +52,7 @@ enum class SiteKind : uint8_t {
 };
 const char* to_string(SiteKind kind);
 
-/// A label that was met, and how often.
+/// A site that the program has reached, and how often.
 struct SiteUse {
   std::string name;
   SiteKind kind = SiteKind::check;
@@ -58,30 +61,31 @@ struct SiteUse {
 
 namespace sim {
 
-/// A persistence operation as the program asks for it.
+/// A persistence operation that the program requests.
 struct SiteOperation {
   enum class Kind : uint8_t {
     pwb,
     pwb_range,
     store_nontemporal,
-    copy,  ///< the program never asks for it: what a mutation leaves of store_nontemporal
+    copy,  ///< the stores of a mutated store_nontemporal; no program requests it
     pfence,
     psync,
     fence,
     heavy_fence,
   };
   Kind kind = Kind::pwb;
-  const void* p = nullptr;  ///< pwb, pwb_range; where store_nontemporal stores
-  size_t n = 0;             ///< all but pwb and fences
+  const void* p = nullptr;  ///< the address to write back or to store to; unused by fences
+  size_t n = 0;             ///< bytes; unused by pwb and fences
   Site site = {};
-  const void* from = nullptr;  ///< store_nontemporal
+  const void* from = nullptr;  ///< the source of store_nontemporal and copy
 
   bool fences() const { return kind >= Kind::pfence; }
   bool labelled() const { return site.name[0] != '\0'; }
 };
 
-/// Stands between the program's persistence operations and the machine's. Knows nothing of other
-/// threads: a mutation moves operations of one thread among themselves.
+/// Applies mutations: it stands between the persistence operations that the program requests and
+/// those that the machine performs. A mutation moves operations of one thread only among
+/// themselves. Not thread safe; the simulated machine calls it from one host thread.
 class Mutator {
  public:
   using Perform = FunctionRef<void(const SiteOperation&)>;
@@ -89,15 +93,17 @@ class Mutator {
   Mutator(std::vector<Mutation> mutations, size_t slots)
       : mutations_(std::move(mutations)), held_(slots) {}
 
-  /// The thread of this slot asks for `asked`; what happens now instead goes to perform().
+  /// The thread of this slot requests the operation `asked`. Calls perform() for each operation
+  /// that happens now.
   void submit(int slot, const SiteOperation& asked, Perform perform);
+  /// Machine::skips.
   bool skips(Site site);
-  /// The thread is gone, and what was held back with it.
+  /// The thread has ended. Drops the operations that it holds back.
   void forget(int slot) { held_[static_cast<size_t>(slot)] = {}; }
 
-  /// Labels met so far, by name.
+  /// The sites that the program has reached so far, by name.
   std::vector<SiteUse> sites() const;
-  /// Operations dropped or moved, and checks left out, so far.
+  /// The operations dropped or moved, and the checks left out, so far.
   uint64_t changed() const { return changed_; }
 
  private:
@@ -105,7 +111,7 @@ class Mutator {
     SiteUse use;
     std::optional<MutationKind> mutation;
   };
-  /// Held back by one thread.
+  /// The operations that one thread holds back.
   struct Held {
     std::vector<SiteOperation> write_backs;  ///< delayed to after the next fence
     std::vector<SiteOperation> fences;       ///< delayed to the next labelled fence
@@ -119,7 +125,7 @@ class Mutator {
 
   std::vector<Mutation> mutations_;
   std::vector<Known> known_;
-  /// From the address of a label, which is a literal, to its index in known_; by kind.
+  /// By kind: from the address of a label, which is a literal, to its index in known_.
   std::array<std::unordered_map<const char*, size_t>, 4> index_;
   std::vector<Held> held_;  ///< by slot
   uint64_t changed_ = 0;

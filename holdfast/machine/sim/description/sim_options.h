@@ -23,11 +23,11 @@ class ScheduleExplorer;  // holdfast/machine/sim/threads/scheduler.h
 
 inline constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
-/// Who goes next on the simulated machine.
+/// The rule that chooses the thread or store buffer that acts next.
 enum class Schedule : uint8_t {
-  random,      ///< seeded coin flips before every operation; no notion of time
-  timed,       ///< the thread whose virtual clock is lowest; needs a machine description
-  exhaustive,  ///< as an explorer says, who tries all schedules of a small program
+  random,      ///< seeded coin flips before every operation; operations take no time
+  timed,       ///< the lowest virtual clock; needs a machine description
+  exhaustive,  ///< a ScheduleExplorer's choice, which tries all schedules of a small program
 };
 
 inline const char* to_string(Schedule schedule) {
@@ -35,65 +35,69 @@ inline const char* to_string(Schedule schedule) {
   return kNames[static_cast<size_t>(schedule)];
 }
 
-/// What a simulated machine is made of. Every choice it makes follows from these values: the same
-/// options and the same program give the same run, bit for bit.
+/// The parameters of a simulated machine. They determine every choice that it makes: equal options
+/// and an equal program give an equal run, bit for bit.
 struct SimOptions {
-  /// Most workers of one run_threads. The caller of run_threads and the background thread have
+  /// The most workers of one run_threads. The caller of run_threads and the background thread have
   /// slots of their own.
   int threads = 4;
   uint64_t seed = 1;
   Domain domain = Domain::pmem;
   Schedule schedule = Schedule::random;
-  /// For Schedule::exhaustive. Its bounds and its progress are its own; the seed decides nothing.
+  /// Makes the choices of Schedule::exhaustive. It has its own bounds and progress; the seed has no
+  /// effect.
   std::shared_ptr<ScheduleExplorer> explorer = nullptr;
-  /// The computer to simulate; null for the functional machine. With one, line_bytes, store_buffer,
-  /// rmw_orders_pwb and the htm limits below are its own.
+  /// The computer to simulate; null for the functional machine. A description overrides line_bytes,
+  /// store_buffer, rmw_orders_pwb and the htm limits below.
   std::shared_ptr<const MachineDescription> machine = nullptr;
-  /// Length of a cache line, 64 or 128: the grain of conflicts and of persistence.
+  /// Bytes of a cache line, 64 or 128: the unit of conflicts and of persistence.
   size_t line_bytes = 64;
-  /// Address space for volatile memory and mapped media together; nothing is used until touched.
+  /// Address space for volatile memory and mapped media together. It takes memory only when
+  /// touched.
   size_t arena_bytes = size_t{64} << 30;
-  /// An atomic read-modify-write (also a sequentially consistent store and fence()) completes the
-  /// thread's write-backs, as on x86. Off: only pfence and psync do.
+  /// If true, an atomic read-modify-write, a sequentially consistent store and fence() complete the
+  /// thread's write-backs, as on x86. If false, only pfence and psync do.
   bool rmw_orders_pwb = true;
   /// Entries of a thread's store buffer; 0 makes memory sequentially consistent.
   size_t store_buffer = 56;
   /// Capacity of one hardware transaction, in lines.
   size_t htm_store_lines = 64;
   size_t htm_load_lines = 1024;
-  bool htm_lines_together = false;  ///< htm_store_lines for lines loaded and stored together
-  /// Chance that another thread runs before a machine operation.
+  bool htm_lines_together = false;  ///< htm_store_lines limits loaded and stored lines together
+  /// Probability that another thread runs before a machine operation.
   double switch_probability = 0.25;
-  /// Chance that the oldest entry of some store buffer becomes visible before a machine operation.
+  /// Probability that the oldest entry of some store buffer becomes visible before a machine
+  /// operation.
   double drain_probability = 0.4;
-  /// Operations after which one run_threads is declared stuck. With count_main_events, so many
-  /// outside, and the next write-back or fence throws Error(misuse): what opens or closes a heap
-  /// walks in circles.
+  /// The number of operations after which one run_threads is taken to be stuck (SimStuck). With
+  /// count_main_events the limit holds outside run_threads too, for code that opens or closes a
+  /// heap in an endless loop: the next write-back or fence throws Error(misuse).
   uint64_t max_steps = 2'000'000'000;
-  /// The medium cannot grow beyond this many bytes: a full disk.
+  /// The medium cannot grow beyond this many bytes, like a full disk.
   size_t medium_limit = size_t{32} << 30;
   /// Makes the hardware design for atomic durability; null: none. use_design()
   /// (holdfast/hardware/designs.h) sets it by name. Needs a timed schedule and domain pmem or eadr.
   /// With a design there are no hardware transactions.
   std::function<std::unique_ptr<HardwareDesign>()> make_design = {};
-  /// The name under which the design saves its state in an image; empty: none, or "custom".
+  /// The name under which the design saves its state in an image. Empty without a design; if
+  /// make_design is set without a name, the machine uses "custom".
   std::string design = {};
   /// Nothing reaches the medium; shared mappings are private.
   bool read_only = false;
-  /// Number (from 1) of the psync that fails, and with it the medium. In domain `file` a pfence
-  /// counts as well.
+  /// The number (from 1) of the psync that fails, and with it the medium. In domain `file` pfences
+  /// count too.
   uint64_t fail_sync_at = kNever;
-  /// Counts persist events outside run_threads too, so that crash_at() can hit them.
+  /// Counts persist events outside run_threads too, so that crash_at() can stop there.
   bool count_main_events = false;
-  /// Planted bugs. One that names a site the program never comes to changes nothing: see
+  /// Planted bugs. One at a site that the program never reaches has no effect; see
   /// SimMachine::mutated().
   std::vector<Mutation> mutations = {};
-  /// Notes the labelled sites the program comes to, for SimMachine::sites().
+  /// Notes the labelled sites that the program reaches, for SimMachine::sites().
   bool list_sites = false;
   /// Looks for waste and gaps in the program's use of persistent memory: SimMachine::lint_report().
   bool lint = false;
-  /// Memory of the host for tables, from machine to machine of those that live one after the other;
-  /// null: its own. Changes nothing that can be seen but the time it takes.
+  /// Memory of the host for the machine's tables, which it hands on to the next machine; null: its
+  /// own memory. It changes how long the host takes and nothing else.
   std::shared_ptr<sim::HostPages> pages = nullptr;
 };
 
