@@ -2,6 +2,8 @@
 #include "holdfast/engines/parts/frame/pht_options.h"
 
 #include "holdfast/base/random.h"
+#include "holdfast/engines/parts/basics/log_replay.h"
+#include "holdfast/engines/parts/durability/linked/replay_table.h"
 
 namespace holdfast {
 namespace {
