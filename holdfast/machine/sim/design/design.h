@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hardware designs for atomic durability: what a processor or memory controller could do so that a
-// program's transactions survive a power failure without logging in software. A design is a class
-// with hooks; the simulated machine calls them. docs/inside/hardware-designs.md says which hook serves
-// which need, and how to add one.
+// sim/design/: the interface between the simulated machine and hardware designs. A hardware design
+// is support in the processor or the memory controller that makes a program's transactions survive
+// a power failure without a log in software. It is a class with hooks, which the simulated machine
+// calls. docs/inside/hardware-designs.md lists which hook serves which design, and how to add one.
 //
-// The rules of values. The arena holds the newest value of every byte. The medium holds what was
-// written to it: by persist(), or when the caches write a dirty line back, whose bytes go there
-// then. What the design holds (buffers, logs) it holds as bytes of its own. So the simulation
-// knows when a design loses something: a line that no cache and no design holds must read from the
-// medium as it is in the arena, which is checked at every fill.
+// Values. The arena holds the newest value of every byte. The medium changes only by a write: by
+// persist(), or by the caches when they write a dirty line back, with its bytes of that moment. A
+// design holds its content (buffers, logs) as bytes of its own. So the simulator finds a loss: a
+// line that no cache and no design holds is read from the medium, and each such fill compares its
+// bytes with the arena.
 //
-// The rules of time. Hooks that can make the program wait return when that is over: `now` means
-// done, a later time means "not yet", and the hook is called again at that time (except abort,
-// which is over at the time it returns). Hooks are called in the order of time per thread, and
-// nearly so over all threads.
+// Time. A hook that can make the program wait returns a time. `now` means that it is done. A later
+// time means "not yet", and the hook is called again at that time. abort() is the exception: it is
+// over at the time it returns. Calls are in the order of time for each thread, and nearly so over
+// all threads.
+//
+// Thread safety: the simulated machine calls all hooks from one host thread.
 #pragma once
 
 #include <cstddef>
@@ -37,13 +39,13 @@ namespace holdfast {
 using sim::Level;
 using sim::Time;
 
-/// A cache line of persistent memory: its number in the arena, and its first byte on the medium.
+/// A cache line of persistent memory.
 struct DesignLine {
-  uint32_t line;
-  uint64_t offset;
+  uint32_t line;    ///< its number in the arena
+  uint64_t offset;  ///< of its first byte on the medium
 };
 
-/// One cache's copy of a line.
+/// The copy of a line in one cache.
 struct CachedLine {
   Level level;
   DesignLine at;
@@ -53,7 +55,7 @@ struct CachedLine {
 
 /// A transaction between tx_start and tx_commit or tx_abort.
 struct DesignTransaction {
-  uint64_t id = 0;  ///< from 1, in the order of their beginnings
+  uint64_t id = 0;  ///< from 1, in the order in which transactions begin
   int slot = 0;     ///< of the thread
   int core = 0;
 };
@@ -62,86 +64,90 @@ struct DesignTransaction {
 struct DesignStore {
   const DesignTransaction& tx;
   DesignLine at;
-  size_t word;              ///< byte of the line where the word begins
-  uint64_t value;           ///< in place; bytes outside the mask are zero
-  uint64_t mask;            ///< 0xff for every byte that is meant
+  size_t word;              ///< offset of the word in the line
+  uint64_t value;           ///< each byte at its place in the word; zero outside the mask
+  uint64_t mask;            ///< 0xff for each byte that is stored
   const std::byte* before;  ///< the line's bytes before the store
 };
 
-/// How a line that missed all caches is served.
+/// The design's answer to a line that has missed all caches.
 struct DesignFill {
-  bool supplied = false;             ///< the design had it: no read of the medium
-  Time done = 0;                     ///< supplied: when it is there
-  const std::byte* bytes = nullptr;  ///< supplied: the line, which the arena is compared with
-  Time start = 0;                    ///< otherwise: when the medium is asked
+  bool supplied = false;             ///< the design holds the line, so the medium is not read
+  Time done = 0;                     ///< if supplied: the time at which the line arrives
+  const std::byte* bytes = nullptr;  ///< if supplied: the line, to compare with the arena
+  Time start = 0;                    ///< else: the time at which the medium is asked
 };
 
-/// What a design may ask of the machine and have done. Times are picoseconds.
+/// The machine, as a design uses it. Times are in picoseconds. Buffers are line_bytes() long.
 class DesignContext {
  public:
   virtual const MachineDescription& machine() const = 0;
-  virtual int cores() const = 0;  ///< the service core of main and background included
+  virtual int cores() const = 0;  ///< with the service core of main and background
   virtual size_t line_bytes() const = 0;
-  virtual Time cycles(double n) const = 0;    ///< their length
-  virtual uint64_t instructions() const = 0;  ///< of all threads so far
-  virtual bool caches_survive() const = 0;    ///< domain eADR
+  virtual Time cycles(double n) const = 0;    ///< the duration of n cycles
+  virtual uint64_t instructions() const = 0;  ///< executed by all threads so far
+  virtual bool caches_survive() const = 0;    ///< true in domain eadr
   virtual bool persistent(uint32_t line) const = 0;
 
-  // Values. Buffers are line_bytes() long.
+  // ---- Values
   virtual const std::byte* newest(uint32_t line) const = 0;
   virtual void medium_bytes(uint64_t offset, std::byte* to) const = 0;
-  /// The medium holds these bytes from now on. A persist event: the power may fail just before,
-  /// and then the call does not return.
+  /// Writes these bytes to the medium. This is a persist event: if the power fails just before, the
+  /// call does not return.
   virtual void persist(uint64_t offset, const std::byte* bytes) = 0;
-  /// For abort: the arena's newest bytes are these again. No cache may hold the line; the design
-  /// or the medium does, with these bytes.
+  /// For abort(): makes these bytes the newest ones in the arena again. No cache may hold the line;
+  /// the design or the medium must hold it with these bytes.
   virtual void restore(uint32_t line, const std::byte* bytes) = 0;
-  /// The same by stores of the core: it gets the line for writing, and has it dirty. Returns when.
+  /// For abort(): does this by stores of the core, which gets the line for writing and then has it
+  /// dirty. Returns the time at which that is done.
   virtual Time rewrite(int core, uint32_t line, const std::byte* bytes, Time now) = 0;
-  /// Lines the transaction has stored to, in that order, with their bytes before its first store.
-  /// The simulator remembers them; hardware does not.
+  /// Calls f for the lines that the transaction has stored to, in that order, with their bytes
+  /// before its first store. The simulator remembers these bytes; hardware would not.
   virtual void for_each_before(const DesignTransaction& tx,
                                FunctionRef<void(DesignLine, const std::byte* before)> f) const = 0;
 
-  // Traffic: takes queue entries, banks and bus of the medium's controller. A write returns when it
-  // is accepted. Lines of the design's own region of the medium are numbered from 0.
+  // ---- Traffic
+  // These take queue entries, banks and bus of the medium's controller. They return the time at
+  // which a read is done, or at which a write is accepted. Lines of the design's own region of the
+  // medium are numbered from 0.
   virtual Time read(uint32_t line, Time now) = 0;
   virtual Time write(uint32_t line, Time now) = 0;
   virtual Time read_own(uint64_t own_line, Time now) = 0;
   virtual Time write_own(uint64_t own_line, Time now) = 0;
-  /// Volatile memory of the design's, with the DRAM's controller.
+  /// Volatile memory of the design, behind the controller of the DRAM.
   virtual Time read_dram(uint64_t own_line, Time now) = 0;
   virtual Time write_dram(uint64_t own_line, Time now) = 0;
 
-  // Caches.
-  /// Eight flags of the design, which go with the line through the caches. leaving() is called for
-  /// lines that have some.
+  // ---- Caches
+  /// Eight flags of the design, which go with the line through the caches. leaving() is called only
+  /// for lines with flags.
   virtual void set_flags(uint32_t line, uint8_t flags) = 0;
   virtual uint8_t flags(uint32_t line) = 0;
   virtual void invalidate(uint32_t line) = 0;
-  /// As the instruction does (clwb); returns when memory accepted it.
+  /// Writes the line back as CLWB does. Returns the time at which memory accepts it.
   virtual Time write_back(uint32_t line, Time now) = 0;
-  /// Copies of persistent lines that are dirty or have flags: first one on its way to memory (as
-  /// of the last level), then last level, L2, L1.
+  /// Calls f for the copies of persistent lines that are dirty or have flags. First comes a line on
+  /// its way to memory (reported as of the last level), then the last level, L2, L1.
   virtual void for_each_cached(FunctionRef<void(const CachedLine&)> f) = 0;
 
-  /// Calls tick() at this time, or at the first thing that happens in the memory system after it;
-  /// nothing that could tell the difference happens in between. The earliest request counts.
+  /// Calls tick() at this time, or just before the first later event that could tell the
+  /// difference. The earliest of several requests counts.
   virtual void wake_at(Time time) = 0;
 
  protected:
   ~DesignContext() = default;
 };
 
-/// What is there after the power failed, apart from what the medium holds.
+/// The state that survives a power failure besides the medium.
 struct SurvivingState {
-  /// Lines that are written to the medium with the last energy, in this order.
+  /// Lines that the machine writes to the medium with its last energy, in this order: offset and
+  /// bytes.
   std::vector<std::pair<uint64_t, std::vector<std::byte>>> lines;
   /// The design's own non-volatile state, in a form that its recover() reads.
   std::vector<std::byte> state;
 };
 
-/// What recovery sees and does, at power-on, before any program runs.
+/// The medium during the design's recovery, at power-on, before any program runs.
 class RecoveryMedium {
  public:
   virtual uint64_t bytes() const = 0;
@@ -152,84 +158,91 @@ class RecoveryMedium {
   ~RecoveryMedium() = default;
 };
 
+/// The result of a design's recovery.
 struct DesignRecovery {
   bool needed = false;        ///< the machine had lost its power with this design
   bool consistent = true;     ///< the medium holds exactly the committed transactions
-  uint64_t transactions = 0;  ///< completed
-  uint64_t discarded = 0;     ///< not committed
+  uint64_t transactions = 0;  ///< transactions that recovery has completed
+  uint64_t discarded = 0;     ///< transactions that had not committed
   uint64_t lines_written = 0;
   std::string text;
 };
 
-/// What a design asks to be told. All else costs nothing.
+/// The optional hooks that a design uses. The others cost nothing.
 struct DesignWishes {
-  bool every_store = false;        ///< store() for each store of a transaction, not only the first
+  bool every_store = false;        ///< store() for each store of a transaction after the first
   bool victims = false;            ///< victim() for every full set
   bool commit_waits = false;       ///< tx_commit stops the thread until commit() is done
-  uint64_t tick_instructions = 0;  ///< tick() also every so many instructions (of all threads)
+  uint64_t tick_instructions = 0;  ///< tick() after each so many instructions of all threads; or 0
 };
 
+/// A hardware design: hooks that the simulated machine calls. All but recover() have a default.
 class HardwareDesign {
  public:
   virtual ~HardwareDesign() = default;
 
   virtual DesignWishes wishes() const { return {}; }
-  /// Changes the machine to what the design needs (cache sizes, latencies), before it is built.
+  /// Changes the description to the machine that the design needs (cache sizes, latencies), before
+  /// the machine is built.
   virtual void adapt(MachineDescription& /*machine*/) const {}
-  /// Once, before all other hooks. The context outlives the design.
+  /// Called once, before all other hooks. The context outlives the design.
   virtual void attach(DesignContext& context) { context_ = &context; }
 
-  // Transactions. Events of a thread come in the order in which they leave its store buffer.
+  // ---- Transactions
+  // Events of a thread come in the order in which they leave its store buffer.
   virtual void begin(const DesignTransaction& /*tx*/, Time /*now*/) {}
-  /// The transaction is durable when this returns `now`. Stores behind it wait.
+  /// The transaction is durable when this returns `now`. The thread's later stores wait until then.
   virtual Time commit(const DesignTransaction& /*tx*/, Time now) { return now; }
-  /// Must put the bytes from before the transaction back: restore() or rewrite(). Not asked again:
-  /// the thread goes on at the time returned. This one rewrites them from the simulator's memory,
+  /// Puts back the bytes from before the transaction, by restore() or rewrite(). Called once; the
+  /// thread continues at the time returned. The default rewrites them from the simulator's memory,
   /// at the cost of the stores.
   virtual Time abort(const DesignTransaction& tx, Time now);
 
-  // Stores to persistent memory. The line is in the core's L1, for writing.
+  // ---- Stores to persistent memory
+  // The line is in the core's L1, for writing.
   /// The transaction's first store to this line.
   virtual Time first_store(const DesignStore& /*store*/, Time now) { return now; }
-  /// Any later one; only with every_store.
+  /// A later store of the transaction to this line. Only with every_store.
   virtual Time store(const DesignStore& /*store*/, Time now) { return now; }
-  /// A store outside transactions, to a line that has flags: its flags from now on.
+  /// A store outside transactions to a line that has flags. Returns its new flags.
   virtual uint8_t outside_store(DesignLine /*at*/, uint8_t flags) { return flags; }
 
-  // Caches and memory.
-  /// The line missed all caches.
+  // ---- Caches and memory
+  /// The line has missed all caches.
   virtual DesignFill fill(DesignLine /*at*/, int /*core*/, Time now) {
     return {false, 0, nullptr, now};
   }
-  /// A line with flags leaves a cache for the level below (from LLC: for memory). May change both;
-  /// with dirty = false its content goes no further.
+  /// A line with flags leaves a cache for the level below, or the last level for memory. The hook
+  /// may change `dirty` and `flags`. With dirty = false the line's content goes no further.
   virtual void leaving(Level /*from*/, DesignLine /*at*/, bool& /*dirty*/, uint8_t& /*flags*/,
                        Time /*now*/) {}
-  /// A dirty line is about to be written to the medium. False: the content is dropped.
+  /// A dirty line is about to be written to the medium. If the hook returns false, the content is
+  /// dropped.
   virtual bool memory_write(DesignLine /*at*/, Time /*now*/) { return true; }
-  /// Which way of a full set makes room; only with victims. Ways stand in the order of their last
-  /// use; flags are in their meta (LineBits::kFlags).
+  /// Returns the way of a full set that makes room. Only with `victims`. The ways stand in the
+  /// order of their last use; their flags are in `meta` (LineBits::kFlags). The default is the last
+  /// way.
   virtual size_t victim(Level /*level*/, const sim::CacheArray::Way* /*set*/, size_t ways,
                         uint32_t /*line*/) {
     return ways - 1;
   }
 
-  // Background.
+  // ---- Background
   virtual void tick(Time /*now*/) {}
-  /// Everything home, now: the pages may be unmapped. Returns when that is done. Called with no
-  /// transaction open.
+  /// Brings all content of the design to the medium, because pages may be unmapped next. Returns
+  /// the time at which that is done. Called with no transaction open.
   virtual Time settle(Time now) { return now; }
 
-  // Power.
-  /// The power fails at this instant; changes nothing. By default, where caches survive, their
-  /// dirty lines do.
+  // ---- Power
+  /// Reports the state that survives if the power fails at this instant. Changes nothing. By
+  /// default, if the caches survive, their dirty lines do.
   virtual void power_failure(SurvivingState& surviving) const;
-  /// At power-on: brings the medium up to date from what survived. May be interrupted between two
-  /// writes and is then called again with the same state, so it must be idempotent.
+  /// At power-on: brings the medium up to date from the surviving state. It may be interrupted
+  /// between two writes and is then called again with the same state, so it must be idempotent.
   virtual DesignRecovery recover(std::span<const std::byte> state,
                                  RecoveryMedium& medium) const = 0;
 
-  /// What the design counted.
+  /// The design's own counters, by name.
   virtual std::vector<std::pair<const char*, uint64_t>> counters() const { return {}; }
 
  protected:

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The image that a machine with a hardware design leaves behind: the bytes of the medium, then the
-// design's non-volatile state, then a trailer of 64 bytes that says so:
+// The image that survives on a machine with a hardware design: the bytes of the medium, then the
+// design's non-volatile state, then a trailer of 64 bytes:
+//
 //     magic (8), medium bytes (8), state bytes (8), name of the design (32, zero-padded), check (8)
-// A machine that is switched on with such an image lets its design recover first.
+//
+// A machine that starts with such an image first lets its design recover.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +18,10 @@
 
 namespace holdfast {
 
-/// Writes the surviving lines to the image of the medium and appends state and trailer.
+/// Writes the surviving lines to the image of the medium, and appends state and trailer.
 sim::Image add_surviving(sim::Image image, const std::string& design, const SurvivingState& s);
 
-/// The part of such an image that is the medium, for recovery.
+/// The medium part of an image, as recovery uses it.
 class ImageMedium final : public RecoveryMedium {
  public:
   explicit ImageMedium(sim::Image& image) : image_(image) {}
@@ -36,11 +38,12 @@ struct PowerOn {
   DesignRecovery recovery;
 };
 
-/// Whether some design's state is at the end of the image.
+/// True if the image ends with the state of a design.
 bool has_design_state(const sim::Image& image);
 
-/// What the design makes of the image. Throws Error(wrong_format) when the image was left behind
-/// by another design, or by one and `design` is null; Error(corrupt) when its check does not fit.
+/// Lets the design recover an image. An image without a design's state is returned unchanged.
+/// Throws Error(wrong_format) if the state is that of another design, or if `design` is null;
+/// Error(corrupt) if its check does not match.
 PowerOn power_on(const sim::Image& image, const HardwareDesign* design, const std::string& name);
 
 }  // namespace holdfast

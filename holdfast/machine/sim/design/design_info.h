@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The facts about a hardware design: its name, its options, and how to make one. Each design has one
+// The facts about a hardware design: its name, its options, and its factory. Each design has one
 // such row; holdfast/hardware/designs.h lists them.
 #pragma once
 
@@ -13,14 +13,15 @@
 
 namespace holdfast {
 
-/// A line of the table of designs.
+/// A row of the table of designs.
 struct DesignInfo {
   const char* name;
   const char* title;
   const char* source;    ///< the paper
   const char* survives;  ///< the content of the medium after a power failure, in words
   std::span<const OptionInfo> options;
-  /// The caller has checked the options' names; this function checks their values.
+  /// Makes the design. The caller has checked the names of the options; this function checks their
+  /// values.
   Result<std::unique_ptr<HardwareDesign>> (*make)(const Options& options);
 };
 
