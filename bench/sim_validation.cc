@@ -2,7 +2,7 @@
 //
 // Runs small probes on every described machine and prints a Markdown table. A row has the simulated
 // value, and a source's value for the real or modelled computer. tools/update_validation.py puts
-// the table into docs/inside/simulator.md.
+// the table into docs/inside/sim-validation.md.
 #include <cstdio>
 #include <cstring>
 #include <functional>

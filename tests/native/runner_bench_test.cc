@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "holdfast/runner/bench/bench_entry.h"
-#include "holdfast/runner/sessions/slice.h"
+#include "holdfast/runner/sessions/measurement.h"
 
 namespace holdfast {
 namespace {
@@ -60,7 +60,7 @@ class CountingSession : public Session {
       thread.join();
     }
   }
-  // The clock advances by a microsecond per operation. So a slice ends after a known number of
+  // The clock advances by a microsecond per operation. So a measurement ends after a known number of
   // operations.
   uint64_t now() override { return static_cast<uint64_t>(workload_.calls_.load()); }
   double nanoseconds(uint64_t ticks) const override { return static_cast<double>(ticks) * 1000; }
@@ -79,22 +79,22 @@ class CountingSession : public Session {
 
 TEST(RunnerSlice, CountsEveryOperationOfEveryThread) {
   CountingSession session;
-  const Slice slice = measure_slice(session, 3, 0.01, 1);
-  ASSERT_TRUE(slice.status.ok()) << slice.status.to_string();
-  EXPECT_EQ(slice.operations, static_cast<uint64_t>(session.workload_.calls_.load()));
-  EXPECT_EQ(slice.by_kind[0] + slice.by_kind[1], slice.operations);
-  EXPECT_EQ(slice.rolled_back, slice.by_kind[1]);
-  EXPECT_EQ(slice.statistics.update_commits, slice.operations);
-  // The slice takes 10 ms, and the clock advances by a microsecond per operation.
-  EXPECT_GE(slice.operations, 10'000U);
-  EXPECT_GE(slice.seconds, 0.01);
-  EXPECT_LE(slice.seconds, static_cast<double>(slice.operations) * 1e-6 + 1e-9);
+  const Measurement measurement = measure(session, 3, 0.01, 1);
+  ASSERT_TRUE(measurement.status.ok()) << measurement.status.to_string();
+  EXPECT_EQ(measurement.operations, static_cast<uint64_t>(session.workload_.calls_.load()));
+  EXPECT_EQ(measurement.by_kind[0] + measurement.by_kind[1], measurement.operations);
+  EXPECT_EQ(measurement.rolled_back, measurement.by_kind[1]);
+  EXPECT_EQ(measurement.statistics.update_commits, measurement.operations);
+  // The measurement takes 10 ms, and the clock advances by a microsecond per operation.
+  EXPECT_GE(measurement.operations, 10'000U);
+  EXPECT_GE(measurement.seconds, 0.01);
+  EXPECT_LE(measurement.seconds, static_cast<double>(measurement.operations) * 1e-6 + 1e-9);
 }
 
 TEST(RunnerSlice, ReportsOnlyWhatHappenedInIt) {
   CountingSession session;
-  (void)measure_slice(session, 1, 0.01, 1);
-  const Slice second = measure_slice(session, 1, 0.01, 2);
+  (void)measure(session, 1, 0.01, 1);
+  const Measurement second = measure(session, 1, 0.01, 2);
   EXPECT_LT(second.operations, 12'000U);
   EXPECT_EQ(second.statistics.update_commits, second.operations);
 }
@@ -102,8 +102,8 @@ TEST(RunnerSlice, ReportsOnlyWhatHappenedInIt) {
 TEST(RunnerSlice, StopsAllThreadsWhenOneFails) {
   CountingSession session;
   session.workload_.fails_after_ = 500;
-  const Slice slice = measure_slice(session, 2, 1000, 1);
-  EXPECT_EQ(slice.status.code(), Code::out_of_space);
+  const Measurement measurement = measure(session, 2, 1000, 1);
+  EXPECT_EQ(measurement.status.code(), Code::out_of_space);
 }
 
 Measured measured_with(const std::vector<uint64_t>& operations) {
@@ -113,19 +113,19 @@ Measured measured_with(const std::vector<uint64_t>& operations) {
   m.threads = 2;
   m.kinds = {"add", "look"};
   for (const uint64_t n : operations) {
-    Slice slice;
-    slice.seconds = 1;
-    slice.cpu_seconds = 2;
-    slice.operations = n;
-    slice.by_kind = {n, 0};
-    slice.latency.resize(2);
-    slice.statistics.update_commits = n;
-    slice.statistics.persist.pwb = 3 * n;
-    slice.statistics.persist.pfence = n;
-    slice.statistics.persist.psync = n;
-    slice.statistics.bytes_stored = 8 * n;
-    slice.statistics.bytes_written = 24 * n;
-    m.slices.push_back(slice);
+    Measurement measurement;
+    measurement.seconds = 1;
+    measurement.cpu_seconds = 2;
+    measurement.operations = n;
+    measurement.by_kind = {n, 0};
+    measurement.latency.resize(2);
+    measurement.statistics.update_commits = n;
+    measurement.statistics.persist.pwb = 3 * n;
+    measurement.statistics.persist.pfence = n;
+    measurement.statistics.persist.psync = n;
+    measurement.statistics.bytes_stored = 8 * n;
+    measurement.statistics.bytes_written = 24 * n;
+    m.measurements.push_back(measurement);
   }
   return m;
 }

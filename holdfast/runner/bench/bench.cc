@@ -100,12 +100,12 @@ void open_configuration(const Plan& plan, Configuration& c) {
 }
 
 void take_turn(const Plan& plan, Configuration& c, double seconds, uint64_t seed, bool keep) {
-  Slice slice =
-      measure_slice(*c.session, c.measured.threads, seconds, mix64(plan.common.seed) + seed);
-  if (!slice.status.ok()) {
-    c.measured.status = slice.status;
+  Measurement measurement =
+      measure(*c.session, c.measured.threads, seconds, mix64(plan.common.seed) + seed);
+  if (!measurement.status.ok()) {
+    c.measured.status = measurement.status;
   } else if (keep) {
-    c.measured.slices.push_back(std::move(slice));
+    c.measured.measurements.push_back(std::move(measurement));
   }
 }
 

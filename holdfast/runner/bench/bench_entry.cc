@@ -13,11 +13,11 @@ double ratio(uint64_t part, uint64_t whole) {
 }
 
 template <class F>
-std::vector<double> each(const std::vector<Slice>& slices, F&& value) {
+std::vector<double> each(const std::vector<Measurement>& measurements, F&& value) {
   std::vector<double> values;
-  values.reserve(slices.size());
-  for (const Slice& slice : slices) {
-    values.push_back(value(slice));
+  values.reserve(measurements.size());
+  for (const Measurement& measurement : measurements) {
+    values.push_back(value(measurement));
   }
   return values;
 }
@@ -30,26 +30,29 @@ void add_times(double per_second, double cpu_ns, Json& entry) {
   entry["items_per_second"] = per_second;
 }
 
-double cpu_ns(const Slice& slice) {
-  return slice.operations == 0 ? 0
-                               : slice.cpu_seconds * 1e9 / static_cast<double>(slice.operations);
+double cpu_ns(const Measurement& measurement) {
+  return measurement.operations == 0
+             ? 0
+             : measurement.cpu_seconds * 1e9 / static_cast<double>(measurement.operations);
 }
 
 Json head(const Measured& m, int family, const char* run_type) {
   return {{"name", m.name()},     {"family_index", family}, {"per_family_instance_index", 0},
-          {"run_name", m.name()}, {"run_type", run_type},   {"repetitions", m.slices.size()},
+          {"run_name", m.name()}, {"run_type", run_type},   {"repetitions", m.measurements.size()},
           {"threads", m.threads}, {"workload", m.workload}, {"engine", m.engine}};
 }
 
 Json kind_entry(const Measured& m, size_t kind, double operations) {
   Histogram latency;
   uint64_t count = 0;
-  for (const Slice& slice : m.slices) {
-    latency += slice.latency[kind];
-    count += slice.by_kind[kind];
+  for (const Measurement& measurement : m.measurements) {
+    latency += measurement.latency[kind];
+    count += measurement.by_kind[kind];
   }
-  const auto rates = each(m.slices, [&](const Slice& slice) {
-    return slice.seconds > 0 ? static_cast<double>(slice.by_kind[kind]) / slice.seconds : 0;
+  const auto rates = each(m.measurements, [&](const Measurement& measurement) {
+    return measurement.seconds > 0
+               ? static_cast<double>(measurement.by_kind[kind]) / measurement.seconds
+               : 0;
   });
   return {{"operation", m.kinds[kind]},
           {"items_per_second", median(rates)},
@@ -64,20 +67,21 @@ Json median_entry(const Measured& m, int family) {
   entry["name"] = m.name() + "_median";
   entry["aggregate_name"] = "median";
   entry["aggregate_unit"] = "time";
-  entry["iterations"] = m.slices.size();
-  const auto rates = each(m.slices, [](const Slice& slice) { return slice.per_second(); });
-  add_times(median(rates), median(each(m.slices, cpu_ns)), entry);
+  entry["iterations"] = m.measurements.size();
+  const auto rates =
+      each(m.measurements, [](const Measurement& measurement) { return measurement.per_second(); });
+  add_times(median(rates), median(each(m.measurements, cpu_ns)), entry);
   entry["items_per_second_min"] = *std::min_element(rates.begin(), rates.end());
   entry["items_per_second_max"] = *std::max_element(rates.begin(), rates.end());
   Statistics statistics;
   Histogram latency;
   double operations = 0;
   uint64_t rolled_back = 0;
-  for (const Slice& slice : m.slices) {
-    statistics += slice.statistics;
-    operations += static_cast<double>(slice.operations);
-    rolled_back += slice.rolled_back;
-    for (const Histogram& h : slice.latency) {
+  for (const Measurement& measurement : m.measurements) {
+    statistics += measurement.statistics;
+    operations += static_cast<double>(measurement.operations);
+    rolled_back += measurement.rolled_back;
+    for (const Histogram& h : measurement.latency) {
       latency += h;
     }
   }
@@ -121,19 +125,19 @@ void add_counters(const Statistics& s, Json& entry) {
 }
 
 void append_entries(const Measured& m, int family, Json& benchmarks) {
-  if (!m.status.ok() || m.slices.empty()) {
+  if (!m.status.ok() || m.measurements.empty()) {
     Json entry = head(m, family, "iteration");
     entry["error_occurred"] = true;
     entry["error_message"] = m.status.ok() ? "nothing was measured" : m.status.to_string();
     benchmarks.push_back(entry);
     return;
   }
-  for (size_t i = 0; i < m.slices.size(); ++i) {
-    const Slice& slice = m.slices[i];
+  for (size_t i = 0; i < m.measurements.size(); ++i) {
+    const Measurement& measurement = m.measurements[i];
     Json entry = head(m, family, "iteration");
     entry["repetition_index"] = i;
-    entry["iterations"] = slice.operations;
-    add_times(slice.per_second(), cpu_ns(slice), entry);
+    entry["iterations"] = measurement.operations;
+    add_times(measurement.per_second(), cpu_ns(measurement), entry);
     benchmarks.push_back(entry);
   }
   benchmarks.push_back(median_entry(m, family));

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "holdfast/runner/sessions/slice.h"
+#include "holdfast/runner/sessions/measurement.h"
 #include "holdfast/runner/spec/json.h"
 
 namespace holdfast {
@@ -18,7 +18,7 @@ struct Measured {
   double set_up_seconds = 0;
   size_t heap_bytes = 0;
   std::vector<std::string> kinds;
-  std::vector<Slice> slices;
+  std::vector<Measurement> measurements;
   Status status;      ///< why there is no result
   std::string check;  ///< "ok", "skipped", or the check's message
 

@@ -70,9 +70,9 @@ constexpr std::array kBenchmarks{
     Benchmark{"deleterandom", "deletes in random order", Kind::remove, {.random = true}},
 };
 
-class Runner {
+class StepRunner {
  public:
-  Runner(const Benchmark& benchmark, const Sizes& sizes, Task& task)
+  StepRunner(const Benchmark& benchmark, const Sizes& sizes, Task& task)
       : kind_(benchmark.kind),
         b_(benchmark.how),
         sizes_(sizes),
@@ -250,7 +250,7 @@ Step step_of(const std::string& name, const Sizes& sizes) {
                 : found->kind == Kind::walk   ? "step"
                 : found->kind == Kind::seek   ? "seek"
                                               : "get"};
-  step.body = [found, sizes](Task& task) { Runner(*found, sizes, task).run(); };
+  step.body = [found, sizes](Task& task) { StepRunner(*found, sizes, task).run(); };
   return step;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "holdfast/runner/sessions/slice.h"
+#include "holdfast/runner/sessions/measurement.h"
 
 #include <algorithm>
 #include <array>
@@ -88,40 +88,40 @@ void work(Session& session, Worker& worker, int number, double seconds, uint64_t
   }
 }
 
-Slice sum_up(Session& session, std::vector<Worker>& workers) {
-  Slice slice;
+Measurement sum_up(Session& session, std::vector<Worker>& workers) {
+  Measurement measurement;
   const size_t kinds = workers.front().latency.size();
-  slice.by_kind.resize(kinds);
-  slice.latency.resize(kinds);
+  measurement.by_kind.resize(kinds);
+  measurement.latency.resize(kinds);
   uint64_t first = UINT64_MAX;
   uint64_t last = 0;
   uint64_t consumed = 0;
   for (Worker& worker : workers) {
     first = std::min(first, worker.first);
     last = std::max(last, worker.last);
-    slice.operations += worker.operations;
-    slice.rolled_back += worker.rolled_back;
+    measurement.operations += worker.operations;
+    measurement.rolled_back += worker.rolled_back;
     consumed += worker.consumed;
     for (size_t kind = 0; kind < kinds; ++kind) {
-      slice.by_kind[kind] += worker.by_kind[kind];
-      slice.latency[kind] += worker.latency[kind];
+      measurement.by_kind[kind] += worker.by_kind[kind];
+      measurement.latency[kind] += worker.latency[kind];
     }
-    if (slice.status.ok()) {
-      slice.status = worker.status;
+    if (measurement.status.ok()) {
+      measurement.status = worker.status;
     }
   }
   // Makes all acknowledgements an input of code the compiler cannot see.
   asm volatile("" : : "r"(consumed) : "memory");
-  slice.seconds = session.nanoseconds(last - first) * 1e-9;
-  return slice;
+  measurement.seconds = session.nanoseconds(last - first) * 1e-9;
+  return measurement;
 }
 
 }  // namespace
 
-Slice measure_slice(Session& session, int threads, double seconds, uint64_t seed) {
+Measurement measure(Session& session, int threads, double seconds, uint64_t seed) {
   const size_t kinds = session.workload().info().operations.size();
   if (kinds > kMaxKinds) {
-    Slice refused;
+    Measurement refused;
     refused.status =
         Status(Code::unsupported,
                "a workload may have at most " + std::to_string(kMaxKinds) + " kinds of operation");
@@ -143,10 +143,10 @@ Slice measure_slice(Session& session, int threads, double seconds, uint64_t seed
       stop.store(true);
     }
   });
-  Slice slice = sum_up(session, workers);
-  slice.cpu_seconds = process_cpu_seconds() - cpu_before;
-  slice.statistics = session.statistics() - before;
-  return slice;
+  Measurement measurement = sum_up(session, workers);
+  measurement.cpu_seconds = process_cpu_seconds() - cpu_before;
+  measurement.statistics = session.statistics() - before;
+  return measurement;
 }
 
 }  // namespace holdfast

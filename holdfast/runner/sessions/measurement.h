@@ -10,14 +10,14 @@
 namespace holdfast {
 
 /// The results of one measured stretch of time on one session.
-struct Slice {
+struct Measurement {
   double seconds = 0;      ///< from the common start to the last thread's end
   double cpu_seconds = 0;  ///< of the whole process, background threads included
   uint64_t operations = 0;
   uint64_t rolled_back = 0;        ///< operations rolled back on purpose
   std::vector<uint64_t> by_kind;   ///< per WorkloadInfo::operations
   std::vector<Histogram> latency;  ///< in nanoseconds, per kind; a sample of the operations
-  Statistics statistics;           ///< of this slice alone
+  Statistics statistics;           ///< of this measurement alone
   Status status;                   ///< why a worker stopped early
 
   double per_second() const { return seconds > 0 ? static_cast<double>(operations) / seconds : 0; }
@@ -26,6 +26,6 @@ struct Slice {
 /// Runs the session's workload on `threads` pinned threads for about `seconds`. Threads start
 /// together, and each stops at the deadline. Results are consumed, so that the compiler keeps
 /// read-only work.
-Slice measure_slice(Session& session, int threads, double seconds, uint64_t seed);
+Measurement measure(Session& session, int threads, double seconds, uint64_t seed);
 
 }  // namespace holdfast
