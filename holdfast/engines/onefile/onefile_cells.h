@@ -34,7 +34,8 @@ class Cells {
   Seen load(uint64_t offset) const {
     const DoubleWord* const cell = at(offset);
     const uint64_t value = M::load_acquire(&cell->first);  // acquire: the sequence is loaded later
-    const uint64_t sequence = M::load(&cell->second);
+    // acquire: check() in onefile_thread.h compares the sequence with `newest`, loaded later
+    const uint64_t sequence = M::load_acquire(&cell->second);
     if (sequence == 0) [[unlikely]] {
       // A plain load is enough: the data change only while no transaction runs.
       return {M::load(reinterpret_cast<const uint64_t*>(data_ + offset)), 0};

@@ -121,8 +121,7 @@ class alignas(2 * kLineBytes) Thread : public SoftwareContext {
 
   /// Throws Error if no transaction can have had this sequence. A transaction is the newest one
   /// before its sequence is in a cell. So a sequence above the newest transaction's is damage, on
-  /// which the transaction would restart forever. This needs newest to be loaded after the cell, as
-  /// machines with total store order do.
+  /// which the transaction would restart forever. Cells::load() orders this load behind the cell's.
   void check(uint64_t sequence) const {
     if (sequence > M::load_acquire(newest_) >> kSlotBits) {
       throw damaged_cell();
