@@ -11,21 +11,21 @@
 
 namespace holdfast::sim {
 
-/// The certain bytes of those parts of a medium that were taken over from elsewhere: bytes that
-/// stay where they are, and over them the lines that have changed since. A run that changes one
-/// line in each of a million pages then costs lines, not pages.
+/// The certain bytes of the parts of a medium that were adopted from files. The bytes stay in the
+/// file; this object holds only the lines that have changed since. So a run that changes one line
+/// in each of a million pages takes memory for lines, not for pages.
 class AdoptedContent {
  public:
   /// For a medium of at most `limit` bytes.
   AdoptedContent(size_t limit, size_t line_bytes);
 
-  /// From `offset`, a page, up to the next range, the medium holds the bytes of `file` from
-  /// `content` on. `file` outlives this object.
+  /// From `offset` (the beginning of a page) to the next added range, the medium holds the bytes of
+  /// `file` from `content` on. `file` outlives this object.
   void add(size_t offset, const FileContent& file, const std::byte* content);
 
-  /// word.address is an offset within an added range.
+  /// Changes bytes. word.address is an offset in an added range.
   void store(const MaskedWord& word);
-  /// [offset, offset + n) lies within one added page.
+  /// Copies the present bytes to `to`. [offset, offset + n) lies in one added page.
   void copy(size_t offset, size_t n, std::byte* to) const;
 
  private:
@@ -38,8 +38,8 @@ class AdoptedContent {
 
   size_t line_bytes_;
   std::map<size_t, Piece> pieces_;  ///< by offset
-  /// Place in lines_ of a line that has changed. A flat table would cost a page of its own for
-  /// almost every line, as far apart as they are.
+  /// By line that has changed: its place in lines_. Not a flat table, because the lines are far
+  /// apart, so that almost every line would take a page of the table.
   std::unordered_map<size_t, size_t> places_;
   ZeroedArray<std::byte> lines_;
 };

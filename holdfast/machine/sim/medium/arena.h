@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The arena: the fixed range of host addresses in which all memory of the simulated machine lies.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +12,9 @@
 
 namespace holdfast::sim {
 
-/// Where all memory of the simulated machine lies, so that cache lines, conflicts and images do not
-/// depend on the host's address layout. Plain, AddressSanitizer and ThreadSanitizer builds leave
-/// this range free; executables start at 0x5555'0000'0000.
+/// The address of the arena. It is fixed, so that cache lines, conflicts and images do not depend
+/// on the host's address layout. Plain, AddressSanitizer and ThreadSanitizer builds leave this
+/// range free; executables begin at 0x5555'0000'0000.
 inline constexpr uintptr_t kArenaBase = 0x5510'0000'0000;
 inline constexpr size_t kArenaMaxBytes = size_t{128} << 30;
 
@@ -20,12 +22,13 @@ inline bool in_arena(const void* p) {
   return reinterpret_cast<uintptr_t>(p) - kArenaBase < kArenaMaxBytes;
 }
 
-/// The fixed range of host addresses: an eighth for volatile memory (a bump allocator), the rest
-/// address space for mapped pieces of the medium. One arena exists per process at a time.
+/// The memory of one simulated machine. An eighth of the range is volatile memory, given out by a
+/// bump allocator. The rest is address space for mapped pieces of the medium. One arena can exist
+/// in a process at a time.
 class Arena {
  public:
-  /// Throws Error(busy) when the range is taken, most likely by another simulated machine. With
-  /// `pages` the range stays mapped afterwards, for the next arena.
+  /// Throws Error(busy) if the range is taken, most likely by another simulated machine. With
+  /// `pages`, the range stays mapped after the arena's end, for the next arena.
   explicit Arena(size_t bytes, HostPages* pages = nullptr);
   ~Arena();
   Arena(const Arena&) = delete;
@@ -33,22 +36,24 @@ class Arena {
 
   std::byte* base() const { return reinterpret_cast<std::byte*>(kArenaBase); }
   std::byte* persistent_base() const { return base() + volatile_bytes_; }
-  /// The same for an arena of this size that need not exist.
+  /// persistent_base() of an arena of this size, which need not exist.
   static std::byte* persistent_base(size_t bytes);
   size_t bytes() const { return bytes_; }
 
-  /// Zeroed volatile memory, never given back. Throws Error(out_of_space).
+  /// Zeroed volatile memory, which lives as long as the arena. Throws Error(out_of_space).
   std::byte* allocate(size_t n, size_t alignment);
 
-  /// Address space in the persistent part: at `address`, or from the top down where it is null.
+  /// Reserves address space in the persistent part: at `address`, or the highest free range if it
+  /// is null. Code::busy if the range is taken; Code::out_of_space if there is none.
   Result<std::byte*> reserve(size_t n, std::byte* address);
-  /// Whether all of the range was reserved in one piece.
+  /// True if one reservation holds the whole range.
   bool reserved(const std::byte* p, size_t n) const {
     return reserved_.contains(offset(p), offset(p) + n);
   }
   void release(const std::byte* p, size_t n);
-  /// Makes pages zero again. `foreign`: others were mapped over them, which are dropped. Whatever
-  /// was written of the persistent part must be cleared in the end.
+  /// Makes pages zero again. With `foreign`, pages of a file were mapped over some of them; these
+  /// are dropped. Before the arena ends, all of its persistent part that was stored to must be
+  /// cleared.
   void clear(size_t begin, size_t end, bool foreign = false);
 
   size_t offset(const std::byte* p) const { return reinterpret_cast<uintptr_t>(p) - kArenaBase; }
@@ -58,7 +63,7 @@ class Arena {
 
   size_t bytes_;
   size_t volatile_bytes_;
-  HostPages* pages_;  ///< null: the range is its own
+  HostPages* pages_;  ///< null if the arena unmaps its range at its end
   size_t allocated_ = 0;
   RangeSet reserved_;  ///< offsets from the base
 };

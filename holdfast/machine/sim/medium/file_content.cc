@@ -38,7 +38,7 @@ Result<std::shared_ptr<const FileContent>> FileContent::open(int fd, const std::
   if (fstat(own, &status) != 0) {
     return failed(path, "cannot be examined", errno);
   }
-  // Beyond the end of the file a mapping exists, but touching it ends the program.
+  // A mapping may extend beyond the end of the file, but an access there would kill the program.
   if (status.st_size < 0 || static_cast<size_t>(status.st_size) < offset + bytes) {
     return Status(Code::corrupt, path + ": the file is shorter than its content");
   }
@@ -80,8 +80,9 @@ Status FileContent::map_over(std::byte* to, const std::byte* from, size_t n) con
     return failed(path_, "cannot be mapped copy-on-write", errno);
   }
 #ifdef MADV_POPULATE_READ
-  // Page faults belong to set-up, not into what is measured. A wish, like all advice. Of more than
-  // this a run touches a small part, and mapping all of it would take longer than the run.
+  // Takes the page faults now, in the set-up, and not during the measurement; a failure does no
+  // harm. A run touches only a small part of larger content, and populating all of that would take
+  // longer than the run.
   if (n <= kMostPopulated) {
     madvise(to, n, MADV_POPULATE_READ);
   }

@@ -10,13 +10,14 @@
 
 namespace holdfast::sim {
 
-/// A range of a file that nobody changes any more, whose pages simulated machines map
-/// copy-on-write: however often it is mapped, and by however many processes, a page takes memory of
-/// its own only where it is stored to.
+/// A range of a file that does not change any more. Simulated machines map its pages copy-on-write.
+/// So a page takes memory of its own only when it is stored to, however many machines and processes
+/// map it.
 class FileContent {
  public:
-  /// [offset, offset + bytes), multiples of the page, of an open file, whose descriptor it
-  /// duplicates; `path` is for messages.
+  /// Opens [offset, offset + bytes) of an open file; both are multiples of the page size.
+  /// Duplicates the descriptor. `path` names the file in messages. Errors: invalid_argument,
+  /// not_found, io_error; corrupt if the file is shorter.
   static Result<std::shared_ptr<const FileContent>> open(int fd, const std::string& path,
                                                          size_t offset, size_t bytes);
   ~FileContent();
@@ -25,17 +26,17 @@ class FileContent {
 
   const std::byte* data() const { return data_; }
   size_t bytes() const { return bytes_; }
-  /// Whether [p, p + n) lies within data().
+  /// True if [p, p + n) lies in data().
   bool holds(const std::byte* p, size_t n) const {
     return n <= bytes_ && !std::less<>()(p, data_) && p - data_ <= ptrdiff_t(bytes_ - n);
   }
 
-  /// Copies [from, from + n), which this holds, without touching the mapping: pages that are only
-  /// ever read once need not count as memory of this process. Throws Error(io_error).
+  /// Copies [from, from + n), a part of data(). It reads the file and not the mapping, so that
+  /// pages which are read only once do not count as memory of this process. Throws Error(io_error).
   void read(std::byte* to, const std::byte* from, size_t n) const;
 
-  /// Replaces the pages at `to` by copy-on-write pages that show [from, from + n), which this
-  /// holds. Everything is page-aligned.
+  /// Replaces the pages at `to` by copy-on-write pages with the content [from, from + n), a part of
+  /// data(). All three are multiples of the page size.
   Status map_over(std::byte* to, const std::byte* from, size_t n) const;
 
  private:

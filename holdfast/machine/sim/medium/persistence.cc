@@ -9,7 +9,7 @@
 namespace holdfast::sim {
 namespace {
 
-/// The index of the line among the contents, which it joins if it is new.
+/// The index of the line in `contents`. Appends the line if it is new.
 uint32_t add_if_new(std::vector<std::byte>& contents, const std::vector<std::byte>& line) {
   uint32_t index = 0;
   for (size_t at = 0; at < contents.size(); at += line.size(), ++index) {
@@ -289,7 +289,7 @@ Image Persistence::latest_image() const {
 
 std::vector<Persistence::Choice> Persistence::legal(const Dirty& dirty) {
   std::vector<Choice> choices{{}};
-  size_t older = 0;  // non-temporal stores before the prefix's last one, which it would not lose
+  size_t older = 0;  // non-temporal stores before the last store of the prefix; that one is kept
   for (size_t i = 1; i <= dirty.stores.size(); ++i) {
     const uint64_t number = dirty.stores[i - 1].number;
     if (i < dirty.stores.size() && dirty.stores[i].number == number) {
@@ -327,7 +327,7 @@ void Persistence::apply(const Dirty& dirty, const Choice& before, const Choice& 
   }
 }
 
-/// The line is in the image what is certain of it.
+/// Gives the line its certain content in the image.
 void Persistence::restore(uint32_t line, std::byte* image) const {
   const size_t offset = line * line_bytes_;
   std::memset(image + offset, 0, line_bytes_);
@@ -360,8 +360,8 @@ uint64_t Persistence::for_each_image(uint64_t limit, FunctionRef<bool(const Imag
   for (const Dirty& dirty : dirty_) {
     choices.push_back(legal(dirty));
   }
-  // An odometer with one wheel per dirty line; turning a wheel applies a few stores, and its
-  // overflow puts the certain line back.
+  // An odometer with one wheel for each dirty line. A step of a wheel applies a few stores. A wheel
+  // that overflows restores the line's certain content.
   std::vector<size_t> wheel(dirty_.size(), 0);
   for (uint64_t seen = 0; seen < limit;) {
     ++seen;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What would survive a power cut. The rule (Px86-like): stores to one line persist in the order in
-// which they became visible; a line may persist at any moment after a store to it; only a
-// write-back followed by a fence makes that certain. So a legal image is, for each line
-// independently, the fenced value plus some prefix of the stores since. Non-temporal stores wait in
-// a write-combining buffer, which empties in no order: of those in the prefix any may be missing.
+// The content of the medium, and what of it survives a power failure.
+//
+// The rules are those of Px86. Stores to one line persist in the order in which they become
+// visible. A line may persist at any moment after a store to it. Only a write-back followed by a
+// fence makes that certain. So a legal image holds, for each line independently, the certain
+// content and a prefix of the stores since. Non-temporal stores wait in a write-combining buffer,
+// which empties in no order: any of those in the prefix may be missing.
 #pragma once
 
 #include <cstddef>
@@ -23,22 +25,23 @@ namespace holdfast::sim {
 
 using Image = std::vector<std::byte>;
 
-/// A write-back that has left the store buffer but is not fenced: the stores to `line` up to
-/// `upto`.
+/// A write-back that has left the store buffer but is not fenced yet. It covers the stores to
+/// `line` up to number `upto`.
 struct WriteBack {
   uint32_t line;
   uint64_t upto;
 };
 
-/// What one line of the medium may hold if the power fails now. `contents` are different from each
-/// other, line_bytes each, one after the other; the first is what is certain.
+/// The possible contents of one line of the medium if the power fails now. `contents` holds them
+/// one after the other, line_bytes each, all different. The first one is the certain content.
 struct LineChoices {
   uint32_t line;
   std::vector<std::byte> contents;
-  uint32_t latest = 0;  ///< index of the content with all stores
+  uint32_t latest = 0;  ///< the index of the content with all stores
 };
 
-/// The medium: its certain contents, and for every dirty line the stores that may be lost.
+/// The medium: its certain content, and for each dirty line the stores that may be lost. Offsets
+/// are bytes on the medium.
 class Persistence {
  public:
   Persistence(Domain domain, size_t line_bytes, size_t limit, const Image& image,
@@ -47,83 +50,91 @@ class Persistence {
 
   size_t bytes() const { return bytes_; }
   void grow(size_t bytes) { bytes_ = bytes; }
-  /// [offset, offset + n), whole pages never stored to, certainly holds the bytes of `file`, which
-  /// outlives this object, from `content` on. Takes memory for lines that are stored to only.
+  /// The certain content of [offset, offset + n) becomes the bytes of `file` from `content` on. The
+  /// range is whole pages that were never stored to, and `file` outlives this object. Only lines
+  /// that are stored to later take memory.
   void adopt(size_t offset, size_t n, const FileContent& file, const std::byte* content);
 
-  /// A store to byte offset word.address became visible; `same_instant`: together with the one
-  /// before, as the stores of one hardware transaction do. No image parts those within a line.
+  /// A store to offset word.address became visible. With `same_instant` it became visible together
+  /// with the store before it, as those of one hardware transaction do. No image separates such
+  /// stores within a line.
   void stored(const MaskedWord& word, bool same_instant = false);
-  /// The same for a non-temporal store, in domain pmem: it is a write-back as well.
+  /// A non-temporal store became visible, in domain pmem. It counts as a write-back too.
   void stored_around_caches(const MaskedWord& word, std::vector<WriteBack>& pending);
-  /// A write-back of the line at this offset leaves the store buffer of a thread.
+  /// A write-back of the line at this offset leaves a thread's store buffer. `pending` are the
+  /// thread's write-backs that are not fenced yet.
   void wrote_back(size_t offset, std::vector<WriteBack>& pending);
-  /// That thread's fence completes: what its write-backs covered is certain.
+  /// A fence of that thread completes: the stores that its write-backs cover become certain.
   void fenced(std::vector<WriteBack>& pending);
-  /// A cache has written the line at this offset back, with all that was stored so far.
+  /// A cache has written back the line at this offset, with all stores so far.
   void reached(size_t offset);
-  /// All that was stored so far is certain (fdatasync).
+  /// All stores so far become certain (fdatasync).
   void synced();
-  /// These bytes, of whole words, are certain. With a hardware design nothing else gets here: a
-  /// store alone is not tracked as something that may persist.
+  /// Makes these bytes certain; n is a multiple of the word size. With a hardware design this is
+  /// the only way to the medium, because a store alone does not persist there.
   void put(size_t offset, const std::byte* bytes, size_t n);
 
-  /// Copies what is visible of [offset, offset + n) to `to`, which is zero.
+  /// Copies the visible content of [offset, offset + n) to `to`, which is zeroed.
   void read_latest(size_t offset, size_t n, std::byte* to) const;
-  /// The same for what is certain.
+  /// Copies the certain content of [offset, offset + n) to `to`, which is zeroed.
   void copy_certain(size_t offset, size_t n, std::byte* to) const;
 
-  /// What the modelled caches and queues had written to the medium, and what is certain besides.
+  /// The image with the bytes that the modelled caches and queues had written to the medium, and
+  /// all certain ones.
   Image surviving_image() const;
-  /// Every line as old, or as new, as is legal; or each line's prefix drawn at random.
+  /// The legal image with no store that may be lost, with all of them, or with a choice drawn at
+  /// random for each line.
   Image earliest_image() const;
   Image latest_image() const;
   Image sample_image(Random& random) const;
-  /// Calls f with legal images, the earliest first, until all were seen, `limit` were, or f returns
-  /// false; returns how many. The image is valid during the call.
+  /// Calls f with legal images, the earliest first, until it has seen all of them or `limit`, or f
+  /// returns false. Returns how many. The image is valid during the call of f.
   uint64_t for_each_image(uint64_t limit, FunctionRef<bool(const Image&)> f) const;
   /// The number of legal images, at most kNever.
   uint64_t image_count() const;
   size_t dirty_lines() const { return dirty_.size(); }
 
-  /// From now on the lines that are stored to are remembered, for choices().
+  /// From now on, remembers the lines that are stored to, for choices().
   void watch();
-  /// The legal images, line by line: every line stored to since watch(), in the order of the first
-  /// store to each, with what it may hold. Any combination is legal; all other lines are as they
-  /// were.
+  /// The legal images, line by line: each line stored to since watch(), in the order of the first
+  /// store to each, with its possible contents. Any combination of them is a legal image. All other
+  /// lines have not changed.
   std::vector<LineChoices> choices() const;
 
  private:
-  /// Where the certain bytes of a page are.
+  /// The place of a page's certain bytes: nowhere (they are zero), certain_, or adopted_.
   enum class Page : uint8_t { zero, own, adopted };
+  /// A store that is not certain yet.
   struct Store {
-    MaskedWord word;  ///< address: offset on the medium
-    uint64_t number;  ///< of the instant, over the whole medium, for write-backs to refer to
+    MaskedWord word;  ///< its address is an offset on the medium
+    uint64_t number;  ///< of its instant, over the whole medium; write-backs refer to it
   };
+  /// A line with stores that are not certain yet.
   struct Dirty {
     uint32_t line;
     std::vector<Store> stores;
-    uint64_t reached = 0;          ///< stores up to this number were written back
-    std::vector<uint64_t> around;  ///< numbers of the non-temporal stores
+    uint64_t reached = 0;          ///< a cache has written back the stores up to this number
+    std::vector<uint64_t> around;  ///< the numbers of the non-temporal stores
   };
-  /// What an image may hold of a dirty line: the first `length` stores, without some of the
-  /// non-temporal ones: bit i of `lost` is around[from + i].
+  /// A possible content of a dirty line: the first `length` stores, without some of the
+  /// non-temporal ones. If bit i of `lost` is set, store around[from + i] is missing.
   struct Choice {
     uint32_t length;
     uint32_t from;
     uint32_t lost;
   };
-  /// Of more non-temporal stores to one line, unfenced, the older ones are taken to be in order: a
-  /// line has eight words, and the buffer empties when it is full.
+  /// The most non-temporal stores to a line that may be missing. Older ones are taken to persist in
+  /// order: a line has eight words, and the write-combining buffer empties when it is full.
   static constexpr size_t kMostLost = 8;
 
   bool certain_at_once() const { return domain_ == Domain::process || domain_ == Domain::eadr; }
   void make_certain(const MaskedWord& word);
   void touched(size_t offset);
   void make_certain(uint32_t line, uint64_t upto);
-  /// Each differs from the others by some store; nothing comes first, everything last.
+  /// The possible contents of a dirty line. The first has no store, the last has all; no two have
+  /// the same stores.
   static std::vector<Choice> legal(const Dirty& dirty);
-  /// The line's bytes in the image, which are those of `before` (or certain, for length 0), become
+  /// Changes the line's bytes in the image from those of `before` (length 0: the certain ones) to
   /// those of `choice`.
   void apply(const Dirty& dirty, const Choice& before, const Choice& choice,
              std::byte* image) const;
@@ -135,16 +146,16 @@ class Persistence {
   size_t line_bytes_;
   size_t limit_;
   size_t bytes_;
-  ZeroedArray<std::byte> certain_;           ///< of the machine's own pages
+  ZeroedArray<std::byte> certain_;           ///< the certain bytes of own pages
   ZeroedArray<Page> page_;                   ///< by page
-  std::unique_ptr<AdoptedContent> adopted_;  ///< null until something is
-  ZeroedArray<uint32_t> index_;              ///< by line: index into dirty_ + 1, or 0 when clean
+  std::unique_ptr<AdoptedContent> adopted_;  ///< null until adopt() is called
+  ZeroedArray<uint32_t> index_;              ///< by line: index in dirty_ + 1, or 0 if clean
   std::vector<Dirty> dirty_;
-  std::vector<std::vector<Store>> spare_;  ///< emptied lists, for reuse
-  uint64_t number_ = 0;                    ///< of the latest instant
+  std::vector<std::vector<Store>> spare_;  ///< empty lists, for reuse
+  uint64_t number_ = 0;                    ///< the number of the latest instant
   bool watched_ = false;
-  std::vector<uint32_t> touched_;  ///< lines stored to since watch()
-  std::vector<bool> is_touched_;   ///< by line, as far as needed
+  std::vector<uint32_t> touched_;  ///< the lines stored to since watch()
+  std::vector<bool> is_touched_;   ///< by line; grows as needed
 };
 
 }  // namespace holdfast::sim

@@ -120,7 +120,8 @@ bool SimMedium::adopt(std::byte* to, const std::byte* content, size_t n) {
   }
   file.map_over(to, content, n).check();
   foreign_.insert(at, at + n);
-  // The medium's side, run by run: segments with twins between them are not contiguous there.
+  // Tell the medium, one contiguous run at a time: segments that have twins between them are not
+  // contiguous there.
   for (size_t done = 0; done < n;) {
     const uint32_t first = page_[(at + done) / kPageBytes];
     size_t length = kPageBytes;

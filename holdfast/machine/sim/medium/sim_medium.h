@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// sim/medium/: the simulated medium, what of it survives a power failure, and where memory lies.
 #pragma once
 
 #include <cstddef>
@@ -18,63 +20,67 @@
 
 namespace holdfast::sim {
 
-/// The simulated medium: a byte range that grows, mapped piece by piece into the arena. A page of
-/// the medium may be mapped shared in one place at a time; copy-on-write mappings are copies.
+/// The simulated medium: a byte range that can grow, and its mappings in the arena. Contract:
+/// Medium in machine.h. A page of the medium may be mapped shared in one place at a time. A
+/// copy-on-write mapping is a copy, made when the page is mapped.
 ///
-/// Thread safety: any simulated thread; the operations are instants without a scheduling point.
+/// Thread safety: any simulated thread. The operations are no scheduling points and take no time.
 class SimMedium {
  public:
   SimMedium(const SimOptions& options, Arena& arena, Persistence& persistence);
   ~SimMedium();
 
   size_t bytes() const { return persistence_.bytes(); }
-  /// Makes the medium n bytes long; it never shrinks.
+  /// Makes the medium at least n bytes long; it never shrinks.
   Status grow(size_t n);
   Result<std::byte*> reserve(size_t n, std::byte* address) { return arena_.reserve(n, address); }
-  /// Every 8 GiB from the beginning of the persistent part of the arena.
+  /// One candidate every 8 GiB, from the beginning of the persistent part of the arena.
   std::byte* base_candidate(int k) const;
   Result<std::byte*> map(size_t offset, size_t n, std::byte* address, MapMode mode);
   void unmap(std::byte* p, size_t n);
-  /// Called before anything is unmapped: what only caches hold must reach the medium by then.
+  /// Sets a function that each unmap() calls first. It brings content that only caches hold to the
+  /// medium.
   void before_unmap(std::function<void()> f) { before_unmap_ = std::move(f); }
 
-  /// Content that adopt() may take over.
+  /// Offers content of a file that adopt() may take over.
   void offer(std::shared_ptr<const FileContent> content) {
     contents_.push_back(std::move(content));
   }
-  /// Makes mapped pages never stored to, and what they show of the medium, hold [content, content +
-  /// n) as if that had been there at power-on: without a copy, a store, or an event. False, and
-  /// nothing done, unless that is all of whole pages of what was offered.
+  /// Gives mapped pages, and the part of the medium behind them, the content [content, content +
+  /// n), as if it had been there at power-on. No byte is copied; there is no store and no persist
+  /// event. The pages were never stored to. Returns false, changing nothing, unless the range is
+  /// whole pages of offered content and whole mapped pages.
   bool adopt(std::byte* to, const std::byte* content, size_t n);
   bool read_only() const { return options_.read_only; }
   Domain domain() const { return options_.domain; }
   std::string description() const;
   static const char* name() { return "simulated heap"; }
 
-  /// Where an arena address lies on the medium; false for volatile memory.
+  /// Sets `offset` to the place of an arena address on the medium. Returns false for volatile
+  /// memory.
   bool find(uintptr_t address, uint64_t& offset) const {
     const uint32_t page = page_[(address - kArenaBase) / kPageBytes];
     offset = (uint64_t{page} - 1) * kPageBytes + address % kPageBytes;
     return page != 0;
   }
 
-  /// The medium has failed: it neither grows nor is mapped any more.
+  /// The medium has failed. From now on grow() and map() return this Status.
   void fail(const Status& why) { failure_ = why; }
 
  private:
   Status check_range(size_t offset, size_t n, MapMode mode) const;
-  /// Of pages that are not mapped any more: arena offsets.
+  /// Forgets the pages of an arena range that is no longer mapped, and clears its memory.
   void forget(size_t begin, size_t end);
 
   const SimOptions& options_;
   Arena& arena_;
   Persistence& persistence_;
   Status failure_;
-  /// By page of the arena: page of the medium + 1 where it is mapped shared, else 0.
+  /// By page of the arena: the page of the medium + 1 if it is mapped shared there, else 0.
   ZeroedArray<uint32_t> page_;
-  ZeroedArray<uint8_t> shared_;  ///< by page of the medium: mapped shared
-  RangeSet mapped_;              ///< offsets in the arena
-  RangeSet foreign_;             ///< offsets in the arena: pages of contents_
+  ZeroedArray<uint8_t> shared_;  ///< by page of the medium: 1 if it is mapped shared
+  RangeSet mapped_;              ///< mapped ranges, as offsets in the arena
+  RangeSet foreign_;             ///< the mapped ranges that are pages of contents_
   std::vector<std::shared_ptr<const FileContent>> contents_;
   std::function<void()> before_unmap_;
 };

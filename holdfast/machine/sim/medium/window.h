@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// How far the loads of one hardware thread overlap in simulated time (docs/inside/sim-time.md, "A
+// core").
 #pragma once
 
 #include <algorithm>
@@ -12,13 +15,14 @@
 
 namespace holdfast::sim {
 
-/// What one hardware thread has in flight: its share of the re-order buffer and of the miss
-/// registers. Loads overlap until the window is full, no miss register is free, or an address
-/// depends on a load that has not returned.
+/// The loads and stores that one hardware thread has in flight: its share of the core's re-order
+/// buffer (the window) and of its miss registers. Loads overlap until the window is full, no miss
+/// register is free, or an address depends on a load that has not returned.
 ///
-/// A simulated program does not tell which load an address came from. It shows, though: where an
-/// address lies in the object another load's value points to (at most kObjectBytes beyond it), it
-/// is taken to depend on that load. Indices and offsets computed from values are not recognised.
+/// The program does not say which load an address came from. The window guesses: an address at most
+/// kObjectBytes beyond the value of a load in flight is taken to depend on that load, because the
+/// value looks like a pointer to the object around the address. Indices and offsets computed from
+/// values are not recognised.
 class Window {
  public:
   static constexpr uint64_t kObjectBytes = 4096;
@@ -29,9 +33,10 @@ class Window {
     limit_ = std::clamp<size_t>(misses, 1, kMostMisses);
   }
 
-  /// When a load of this address can start, at `now` or later.
+  /// Returns the time, `now` or later, at which a load of this address can start. `instruction` is
+  /// its number in the thread's instructions.
   [[gnu::always_inline]] Time issue(uintptr_t address, uint64_t instruction, Time now) {
-    // The latest first: once one has returned, those before it have as well.
+    // The latest hit first: once one has returned, all before it have returned too.
     for (size_t i = 1; i <= kRecent; ++i) {
       const Hit& hit = recent_[(next_ - i) % kRecent];
       if (hit.done <= now) {
@@ -56,13 +61,14 @@ class Window {
     return now;
   }
 
-  /// A load returned `value` from L1.
+  /// A load returns `value` from L1 at `done`.
   void hit(uint64_t value, Time done) {
     recent_[next_++ % kRecent] = {done, value};
     last_done_ = std::max(last_done_, done);
   }
   bool misses_in_flight() const { return misses_ != 0; }
-  /// When a line that L1 has already made room for is really there; 0: it is.
+  /// L1 has made room for the line. Returns the time at which the line arrives; 0 if it has
+  /// arrived.
   Time arrival(uint32_t line) const {
     Time done = 0;
     if ((lines_ & bit(line)) != 0) {
@@ -72,7 +78,7 @@ class Window {
     }
     return done;
   }
-  /// A load of a line on its way, which an earlier miss has asked for, returned `value`.
+  /// A load hits a line that is on its way since an earlier miss, and returns `value` at `done`.
   void merged(uint64_t value, Time done) {
     if (next_merged_ % kMerged == 0) {
       merged_values_ = {};
@@ -84,9 +90,9 @@ class Window {
     merged_values_.add(value);
     last_merged_done_ = std::max(last_merged_done_, done);
   }
-  /// A load or store at `now` needs its line from elsewhere until `done`; with no miss register
-  /// free it begins when one is, and ends so much later. Returns that end. A store (`in_window`
-  /// false) holds a register but no place in the window.
+  /// A load or store at `now` misses, and its line would arrive at `done`. If no miss register is
+  /// free, it begins when one becomes free, and ends later by that delay. Returns the time at which
+  /// the line arrives. A store (`in_window` false) takes a register but no place in the window.
   Time miss(uint32_t line, uint64_t instruction, Time now, Time done, bool in_window) {
     drop_done(now);
     if (misses_ == limit_) {
@@ -103,7 +109,7 @@ class Window {
     last_miss_done_ = std::max(last_miss_done_, in_window ? done : 0);
     return done;
   }
-  /// The value of the load that missed last.
+  /// The value of the latest load that missed.
   void missed_value(uint64_t value) {
     if (misses_ != 0) {
       in_flight_[misses_ - 1].value = value;
@@ -111,9 +117,10 @@ class Window {
     }
   }
 
-  /// When the last of the loads so far returns; it may be in the past.
+  /// The time at which all loads so far have returned; it may be in the past.
   Time loads_done() const { return std::max({last_done_, last_merged_done_, last_miss_done_}); }
-  /// When everything in flight has returned, not before `now`; nothing is in flight then.
+  /// Returns the time, `now` or later, at which all loads have returned, and drops what is done by
+  /// then.
   Time drain(Time now) {
     now = std::max(now, loads_done());
     drop_done(now);
@@ -136,9 +143,10 @@ class Window {
   static constexpr size_t kRecent = 4;
   static constexpr size_t kMerged = 8;
 
-  /// A set of values, small and coarse, that answers for nearly all addresses that none of them
-  /// points to the object there: a bit for the block of each, and that of an address is its own or
-  /// the one before.
+  /// A filter over values: false from may_point_to() means that no value points to the object
+  /// around the address, and this is the answer for nearly all addresses. It has one bit for the 4
+  /// KiB block of each value. An address depends on a value in its own block or in the block
+  /// before.
   class Pointers {
    public:
     void add(uint64_t value) {
@@ -183,7 +191,7 @@ class Window {
     sum_up();
   }
 
-  /// What is asked of all misses in flight at each load, kept in one place.
+  /// Recomputes the summary of all misses in flight, so that a load need not look at each miss.
   void sum_up() {
     earliest_ = full_at_ = ~Time{0};
     lines_ = 0;
@@ -204,19 +212,19 @@ class Window {
   size_t window_ = 1;
   size_t limit_ = 1;
   size_t misses_ = 0;
-  Time earliest_ = ~Time{0};     ///< no miss returns before
-  uint64_t full_at_ = ~Time{0};  ///< the instruction for which the window is full behind a miss
-  uint64_t lines_ = 0;           ///< of misses, a bit each
+  Time earliest_ = ~Time{0};     ///< no miss in flight returns before this time
+  uint64_t full_at_ = ~Time{0};  ///< the first instruction that does not fit behind a miss
+  uint64_t lines_ = 0;           ///< a bit for each line in flight: a filter
   Pointers missed_values_;
-  Pointers merged_values_;  ///< perhaps with some from before
+  Pointers merged_values_;  ///< may still have values that are no longer in merged_
   size_t next_ = 0;
   Time last_done_ = 0;
   size_t next_merged_ = 0;
   Time last_merged_done_ = 0;
   Time last_miss_done_ = 0;
-  std::array<Hit, kRecent> recent_{};          ///< the last hits
-  std::array<Hit, kMerged> merged_{};          ///< the last loads of lines on their way
-  std::array<Load, kMostMisses> in_flight_{};  ///< misses; the first misses_ of them
+  std::array<Hit, kRecent> recent_{};          ///< the latest hits
+  std::array<Hit, kMerged> merged_{};          ///< the latest loads of lines on their way
+  std::array<Load, kMostMisses> in_flight_{};  ///< the first misses_ entries are misses in flight
 };
 
 }  // namespace holdfast::sim
