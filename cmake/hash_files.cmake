@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # cmake -DFOLDER=... -DPATTERNS=a/*.h,b/*.h -DNAME=kName -DOUTPUT=x.h -P hash_files.cmake
+# Patterns also match in sub-folders.
 # Writes a header with one constant: a hash over the names and contents of the files.
 string(REPLACE "," ";" PATTERNS "${PATTERNS}")
 list(TRANSFORM PATTERNS PREPEND "${FOLDER}/")
-file(GLOB files RELATIVE ${FOLDER} ${PATTERNS})
+file(GLOB_RECURSE files RELATIVE ${FOLDER} ${PATTERNS})
 list(SORT files)
 set(all "")
 foreach(file ${files})

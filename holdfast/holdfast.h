@@ -10,8 +10,8 @@
 #include <string>
 
 #include "holdfast/engines/romulus/romulus.h"
+#include "holdfast/heap/file/native_heap_file.h"
 #include "holdfast/heap/heap.h"
-#include "holdfast/heap/native_heap_file.h"
 #include "holdfast/machine/native/native_machine.h"
 
 namespace holdfast {

@@ -3,7 +3,7 @@
 // The longer members of Heap. Included by heap.h only.
 #pragma once
 
-#include "holdfast/heap/inspect.h"
+#include "holdfast/heap/file/inspect.h"
 
 namespace holdfast {
 

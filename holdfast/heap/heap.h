@@ -14,8 +14,8 @@
 #include "holdfast/engines/engine.h"
 #include "holdfast/heap/allocator.h"
 #include "holdfast/heap/engine_factory.h"
+#include "holdfast/heap/file/heap_file.h"
 #include "holdfast/heap/heap_check.h"
-#include "holdfast/heap/heap_file.h"
 #include "holdfast/heap/roots.h"
 
 namespace holdfast {

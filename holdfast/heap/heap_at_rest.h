@@ -16,9 +16,9 @@
 #include "holdfast/base/bytes.h"
 #include "holdfast/base/status.h"
 #include "holdfast/heap/field.h"
+#include "holdfast/heap/file/superblock.h"
 #include "holdfast/heap/heap_check.h"
 #include "holdfast/heap/roots.h"
-#include "holdfast/heap/superblock.h"
 
 namespace holdfast {
 

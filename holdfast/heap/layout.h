@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "holdfast/heap/field.h"
-#include "holdfast/heap/size_classes.h"
+#include "holdfast/heap/file/size_classes.h"
 
 namespace holdfast {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "holdfast/base/random.h"
-#include "holdfast/heap/inspect.h"
+#include "holdfast/heap/file/inspect.h"
 #include "tests/db/db_file.h"
 
 namespace holdfast::db {

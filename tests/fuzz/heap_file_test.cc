@@ -12,8 +12,8 @@
 
 #include "holdfast/engines/fur/fur.h"
 #include "holdfast/engines/undo/undo.h"
+#include "holdfast/heap/file/inspect.h"
 #include "holdfast/heap/heap.h"
-#include "holdfast/heap/inspect.h"
 #include "holdfast/machine/native/native_machine.h"
 
 namespace holdfast {

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "holdfast/heap/file/native_heap_file.h"
 #include "holdfast/heap/heap.h"
-#include "holdfast/heap/native_heap_file.h"
 #include "holdfast/machine/native/native_machine.h"
 #include "tests/engine/conformance_suite.h"
 

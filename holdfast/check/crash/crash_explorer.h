@@ -23,7 +23,7 @@
 
 #include "holdfast/base/function_ref.h"
 #include "holdfast/check/crash/subject.h"
-#include "holdfast/heap/heap_options.h"
+#include "holdfast/heap/file/heap_options.h"
 #include "holdfast/machine/sim/threads/scheduler.h"
 #include "holdfast/machine/sim/threads/timeline.h"
 

@@ -12,7 +12,7 @@
 
 #include "holdfast/base/catalogue.h"
 #include "holdfast/db/engine/db_engines.h"
-#include "holdfast/heap/inspect.h"
+#include "holdfast/heap/file/inspect.h"
 
 namespace holdfast::db {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "holdfast/db/engine/heap_db.h"
-#include "holdfast/heap/heap_options.h"
+#include "holdfast/heap/file/heap_options.h"
 
 namespace holdfast::db {
 

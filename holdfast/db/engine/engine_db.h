@@ -10,7 +10,7 @@
 #include "holdfast/db/engine/db_engines.h"
 #include "holdfast/db/engine/heap_db.h"
 #include "holdfast/db/store/store.h"
-#include "holdfast/heap/native_heap_file.h"
+#include "holdfast/heap/file/native_heap_file.h"
 #include "holdfast/machine/native/native_machine.h"
 
 namespace holdfast::db {

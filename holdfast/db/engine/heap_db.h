@@ -8,7 +8,7 @@
 
 #include "holdfast/db/db.h"
 #include "holdfast/engines/engine.h"
-#include "holdfast/heap/superblock.h"
+#include "holdfast/heap/file/superblock.h"
 
 namespace holdfast::db {
 

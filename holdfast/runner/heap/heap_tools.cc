@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "holdfast/heap/inspect.h"
+#include "holdfast/heap/file/inspect.h"
 #include "holdfast/runner/heap/heap_report.h"
 #include "holdfast/runner/heap/serve.h"
 #include "holdfast/runner/sessions/engine_table.h"

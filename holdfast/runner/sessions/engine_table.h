@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "holdfast/engines/engine.h"
-#include "holdfast/heap/heap_options.h"
+#include "holdfast/heap/file/heap_options.h"
 #include "holdfast/runner/sessions/session.h"
 #include "holdfast/workloads/catalogue.h"
 

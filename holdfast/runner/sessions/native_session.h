@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "holdfast/heap/file/native_heap_file.h"
 #include "holdfast/heap/heap.h"
-#include "holdfast/heap/native_heap_file.h"
 #include "holdfast/machine/native/native_machine.h"
 #include "holdfast/runner/sessions/engine_table.h"
 #include "holdfast/runner/sessions/judge.h"

@@ -7,7 +7,7 @@
 #include <array>
 
 #include "holdfast/engines/undo/undo.h"
-#include "holdfast/heap/inspect.h"
+#include "holdfast/heap/file/inspect.h"
 #include "holdfast/heap/layout.h"
 #include "holdfast/machine/native/medium/file.h"
 #include "holdfast/machine/native/native_machine.h"

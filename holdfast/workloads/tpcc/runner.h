@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "holdfast/workloads/parts/workload.h"
-#include "holdfast/workloads/tpcc/acknowledgement.h"
-#include "holdfast/workloads/tpcc/load.h"
+#include "holdfast/workloads/tpcc/data/load.h"
+#include "holdfast/workloads/tpcc/transactions/acknowledgement.h"
 
 namespace holdfast {
 

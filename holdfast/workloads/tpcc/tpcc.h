@@ -4,7 +4,7 @@
 // consistency conditions of the standard. Derived from TPC-C, not a TPC result: no terminals, no
 // think times, no pricing.
 //
-// Reading order: schema.h, tables.h, load.h, the five transactions, runner.h, conditions.h.
+// Reading order: data/schema.h, data/tables.h, data/load.h, transactions/, runner.h, check/.
 //
 // Snapshot isolation. TPC-C is serialisable under it (Fekete et al., "Making Snapshot Isolation
 // Serializable", 2005), so the transactions promote nothing. Let one transaction read a row that
@@ -16,10 +16,10 @@
 #include <functional>
 #include <string>
 
-#include "holdfast/workloads/tpcc/conditions.h"
-#include "holdfast/workloads/tpcc/extra_checks.h"
+#include "holdfast/workloads/tpcc/check/conditions.h"
+#include "holdfast/workloads/tpcc/check/extra_checks.h"
+#include "holdfast/workloads/tpcc/check/verify.h"
 #include "holdfast/workloads/tpcc/runner.h"
-#include "holdfast/workloads/tpcc/verify.h"
 
 namespace holdfast {
 

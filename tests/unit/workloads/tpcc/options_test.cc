@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Are mixes and sizes understood, and nonsense refused?
-#include "holdfast/workloads/tpcc/options.h"
+#include "holdfast/workloads/tpcc/data/options.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <string>
 
-#include "holdfast/workloads/tpcc/inputs.h"
+#include "holdfast/workloads/tpcc/data/inputs.h"
 
 namespace holdfast::tpcc {
 namespace {

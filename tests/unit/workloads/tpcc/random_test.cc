@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Do the random data have the shapes that clauses 2.1.6 and 4.3.2 ask for?
-#include "holdfast/workloads/tpcc/random.h"
+#include "holdfast/workloads/tpcc/data/random.h"
 
 #include <gtest/gtest.h>
 

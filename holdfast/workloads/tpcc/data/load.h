@@ -10,7 +10,7 @@
 #include <numeric>
 #include <vector>
 
-#include "holdfast/workloads/tpcc/tables.h"
+#include "holdfast/workloads/tpcc/data/tables.h"
 
 namespace holdfast::tpcc {
 

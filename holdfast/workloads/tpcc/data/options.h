@@ -8,7 +8,7 @@
 #include <string>
 
 #include "holdfast/workloads/parts/workload.h"
-#include "holdfast/workloads/tpcc/schema.h"
+#include "holdfast/workloads/tpcc/data/schema.h"
 
 namespace holdfast::tpcc {
 

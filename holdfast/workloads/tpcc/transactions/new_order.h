@@ -3,8 +3,8 @@
 // New-order (clause 2.4.2): enters an order of 5 to 15 lines.
 #pragma once
 
-#include "holdfast/workloads/tpcc/inputs.h"
-#include "holdfast/workloads/tpcc/tables.h"
+#include "holdfast/workloads/tpcc/data/inputs.h"
+#include "holdfast/workloads/tpcc/data/tables.h"
 
 namespace holdfast::tpcc {
 

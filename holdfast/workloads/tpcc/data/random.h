@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "holdfast/base/random.h"
-#include "holdfast/workloads/tpcc/schema.h"
+#include "holdfast/workloads/tpcc/data/schema.h"
 
 namespace holdfast::tpcc {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "holdfast/workloads/tpcc/findings.h"
+#include "holdfast/workloads/tpcc/check/findings.h"
 
 namespace holdfast::tpcc {
 

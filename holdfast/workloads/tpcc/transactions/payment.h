@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "holdfast/workloads/tpcc/customer.h"
+#include "holdfast/workloads/tpcc/transactions/customer.h"
 
 namespace holdfast::tpcc {
 

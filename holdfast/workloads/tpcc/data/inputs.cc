@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "holdfast/workloads/tpcc/inputs.h"
+#include "holdfast/workloads/tpcc/data/inputs.h"
 
 namespace holdfast::tpcc {
 

@@ -18,11 +18,11 @@
 
 #include <cstdint>
 
-#include "holdfast/workloads/tpcc/delivery.h"
-#include "holdfast/workloads/tpcc/new_order.h"
-#include "holdfast/workloads/tpcc/order_status.h"
-#include "holdfast/workloads/tpcc/payment.h"
-#include "holdfast/workloads/tpcc/stock_level.h"
+#include "holdfast/workloads/tpcc/transactions/delivery.h"
+#include "holdfast/workloads/tpcc/transactions/new_order.h"
+#include "holdfast/workloads/tpcc/transactions/order_status.h"
+#include "holdfast/workloads/tpcc/transactions/payment.h"
+#include "holdfast/workloads/tpcc/transactions/stock_level.h"
 
 namespace holdfast::tpcc {
 

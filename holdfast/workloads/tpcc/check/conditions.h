@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "holdfast/workloads/tpcc/findings.h"
-#include "holdfast/workloads/tpcc/tables.h"
+#include "holdfast/workloads/tpcc/check/findings.h"
+#include "holdfast/workloads/tpcc/data/tables.h"
 
 namespace holdfast::tpcc {
 

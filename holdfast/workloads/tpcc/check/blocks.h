@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "holdfast/workloads/tpcc/tables.h"
+#include "holdfast/workloads/tpcc/data/tables.h"
 
 namespace holdfast::tpcc {
 

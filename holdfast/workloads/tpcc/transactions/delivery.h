@@ -7,8 +7,8 @@
 
 #include <array>
 
-#include "holdfast/workloads/tpcc/inputs.h"
-#include "holdfast/workloads/tpcc/tables.h"
+#include "holdfast/workloads/tpcc/data/inputs.h"
+#include "holdfast/workloads/tpcc/data/tables.h"
 
 namespace holdfast::tpcc {
 

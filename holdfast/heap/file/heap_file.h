@@ -7,9 +7,9 @@
 #include <string>
 
 #include "holdfast/base/random.h"
-#include "holdfast/heap/heap_options.h"
-#include "holdfast/heap/size_classes.h"
-#include "holdfast/heap/superblock.h"
+#include "holdfast/heap/file/heap_options.h"
+#include "holdfast/heap/file/size_classes.h"
+#include "holdfast/heap/file/superblock.h"
 
 namespace holdfast {
 

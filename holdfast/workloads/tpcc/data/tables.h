@@ -20,11 +20,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "holdfast/workloads/tpcc/keys.h"
-#include "holdfast/workloads/tpcc/options.h"
-#include "holdfast/workloads/tpcc/random.h"
-#include "holdfast/workloads/tpcc/schema.h"
-#include "holdfast/workloads/tpcc/table.h"
+#include "holdfast/workloads/tpcc/data/keys.h"
+#include "holdfast/workloads/tpcc/data/options.h"
+#include "holdfast/workloads/tpcc/data/random.h"
+#include "holdfast/workloads/tpcc/data/schema.h"
+#include "holdfast/workloads/tpcc/data/table.h"
 
 namespace holdfast::tpcc {
 

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "holdfast/workloads/tpcc/blocks.h"
-#include "holdfast/workloads/tpcc/conditions.h"
+#include "holdfast/workloads/tpcc/check/blocks.h"
+#include "holdfast/workloads/tpcc/check/conditions.h"
 
 namespace holdfast::tpcc {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "holdfast/heap/superblock.h"
+#include "holdfast/heap/file/superblock.h"
 
 #include <algorithm>
 #include <cstring>

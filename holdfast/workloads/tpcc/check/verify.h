@@ -7,8 +7,8 @@
 
 #include <string>
 
-#include "holdfast/workloads/tpcc/acknowledgement.h"
-#include "holdfast/workloads/tpcc/conditions.h"
+#include "holdfast/workloads/tpcc/check/conditions.h"
+#include "holdfast/workloads/tpcc/transactions/acknowledgement.h"
 
 namespace holdfast::tpcc {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "holdfast/workloads/tpcc/options.h"
+#include "holdfast/workloads/tpcc/data/options.h"
 
 namespace holdfast::tpcc {
 

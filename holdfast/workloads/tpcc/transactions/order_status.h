@@ -3,7 +3,7 @@
 // Order-status (clause 2.6.2): a customer's balance and last order.
 #pragma once
 
-#include "holdfast/workloads/tpcc/customer.h"
+#include "holdfast/workloads/tpcc/transactions/customer.h"
 
 namespace holdfast::tpcc {
 

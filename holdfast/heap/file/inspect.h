@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "holdfast/heap/superblock.h"
+#include "holdfast/heap/file/superblock.h"
 
 namespace holdfast {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "holdfast/workloads/tpcc/random.h"
+#include "holdfast/workloads/tpcc/data/random.h"
 
 #include <array>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "holdfast/workloads/tpcc/options.h"
+#include "holdfast/workloads/tpcc/data/options.h"
 
 #include <charconv>
 #include <numeric>
 #include <string_view>
 
-#include "holdfast/workloads/tpcc/keys.h"
+#include "holdfast/workloads/tpcc/data/keys.h"
 
 namespace holdfast::tpcc {
 namespace {

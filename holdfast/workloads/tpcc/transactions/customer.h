@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "holdfast/workloads/tpcc/inputs.h"
-#include "holdfast/workloads/tpcc/tables.h"
+#include "holdfast/workloads/tpcc/data/inputs.h"
+#include "holdfast/workloads/tpcc/data/tables.h"
 
 namespace holdfast::tpcc {
 

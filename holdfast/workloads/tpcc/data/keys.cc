@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "holdfast/workloads/tpcc/keys.h"
+#include "holdfast/workloads/tpcc/data/keys.h"
 
 #include "holdfast/base/status.h"
 

@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "holdfast/workloads/tpcc/keys.h"
-#include "holdfast/workloads/tpcc/options.h"
-#include "holdfast/workloads/tpcc/random.h"
+#include "holdfast/workloads/tpcc/data/keys.h"
+#include "holdfast/workloads/tpcc/data/options.h"
+#include "holdfast/workloads/tpcc/data/random.h"
 
 namespace holdfast::tpcc {
 

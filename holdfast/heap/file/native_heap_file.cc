@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "holdfast/heap/native_heap_file.h"
+#include "holdfast/heap/file/native_heap_file.h"
 
 namespace holdfast {
 

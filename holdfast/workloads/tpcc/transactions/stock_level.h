@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "holdfast/workloads/tpcc/inputs.h"
-#include "holdfast/workloads/tpcc/tables.h"
+#include "holdfast/workloads/tpcc/data/inputs.h"
+#include "holdfast/workloads/tpcc/data/tables.h"
 
 namespace holdfast::tpcc {
 

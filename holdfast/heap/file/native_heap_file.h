@@ -3,7 +3,7 @@
 // HeapFile on the native machine. It depends on no engine, so it is compiled once.
 #pragma once
 
-#include "holdfast/heap/heap_file.h"
+#include "holdfast/heap/file/heap_file.h"
 #include "holdfast/machine/native/native_machine.h"
 
 namespace holdfast {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "holdfast/workloads/tpcc/acknowledgement.h"
+#include "holdfast/workloads/tpcc/transactions/acknowledgement.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "holdfast/heap/inspect.h"
+#include "holdfast/heap/file/inspect.h"
 
 #include <filesystem>
 #include <system_error>
