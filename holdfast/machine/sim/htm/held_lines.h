@@ -8,17 +8,18 @@
 
 namespace holdfast::sim {
 
-/// Most slots a transaction's line can record: workers, main and background together.
+/// The most slots that a held line can record: workers, main and background.
 inline constexpr int kMaxSlots = 128;
 
-/// The lines that open hardware transactions hold, with who has read and who will write each. A
-/// hash table: these are few of all lines, and asked about at most accesses that miss a cache, so a
-/// table of all lines would be one more miss of the host each time.
+/// The lines that open hardware transactions hold, with the readers and the writer of each.
+///
+/// A hash table, because these are few of all lines. Most accesses that miss a cache ask for a line
+/// here, and a table of all lines would cost one more cache miss of the host each time.
 class HeldLines {
  public:
   struct Holders {
-    std::array<uint64_t, kMaxSlots / 64> readers{};  ///< a bit per slot
-    uint16_t writer = 0;                             ///< slot + 1
+    std::array<uint64_t, kMaxSlots / 64> readers{};  ///< a bit for each slot
+    uint16_t writer = 0;                             ///< slot + 1; 0: none
 
     bool has_reader(int slot) const {
       const auto bit = static_cast<unsigned>(slot);
@@ -27,7 +28,7 @@ class HeldLines {
     bool empty() const { return writer == 0 && readers == decltype(readers){}; }
   };
 
-  /// Null: nobody holds the line. The pointer is good until the next change.
+  /// Null if no transaction holds the line. The pointer is valid until the next change.
   const Holders* find(uint32_t line) const {
     for (uint32_t at = first_[line % kBuckets]; at != 0; at = entries_[at - 1].next) {
       if (entries_[at - 1].line == line) {
@@ -77,7 +78,7 @@ class HeldLines {
     return entries_[at - 1].holders;
   }
 
-  /// Takes a holder off a line that is held.
+  /// Changes the holders of a held line by f; removes the line if none is left.
   template <class F>
   void change(uint32_t line, F&& f) {
     uint32_t* link = &first_[line % kBuckets];
@@ -96,9 +97,9 @@ class HeldLines {
 
   static constexpr size_t kBuckets = 4096;
 
-  std::array<uint32_t, kBuckets> first_{};  ///< index into entries_ + 1; 0: none
+  std::array<uint32_t, kBuckets> first_{};  ///< by bucket: index in entries_ + 1; 0: empty
   std::vector<Entry> entries_;
-  uint32_t free_ = 0;  ///< a list of entries not in use, likewise
+  uint32_t free_ = 0;  ///< the list of unused entries: index in entries_ + 1; 0: empty
 };
 
 }  // namespace holdfast::sim

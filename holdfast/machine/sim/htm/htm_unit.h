@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hardware transactional memory: who has read and who will write which line.
+// sim/htm/: hardware transactional memory of the simulated machine. This header: transactions, the
+// lines that they hold, and conflicts.
 #pragma once
 
 #include <cstddef>
@@ -14,62 +15,64 @@
 
 namespace holdfast::sim {
 
-/// One thread's transaction.
+/// The transaction of one thread.
 struct Transaction {
   bool open = false;
   bool suspended = false;
-  /// HtmAbort was thrown and caught() not called yet: stores are dropped, loads are raw.
+  /// Between the throw of HtmAbort and caught(): stores are dropped, loads return memory's content.
   bool unwinding = false;
   Tracking tracking = Tracking::all;
   AbortCause doom = AbortCause::none;
   std::vector<uint32_t> read_lines;
   std::vector<uint32_t> written_lines;
   SpeculativeWords words;
-  size_t in_both = 0;  ///< written lines that were read first and keep that entry of a common table
+  size_t in_both = 0;  ///< lines read first and then written; in a common table they keep one entry
 
   bool doomed() const { return doom != AbortCause::none; }
-  /// Accesses are transactional now.
+  /// True if the thread's accesses belong to the transaction now.
   bool active() const { return open && !suspended && !unwinding; }
 };
 
-/// Told what becomes of transactions, whoever caused it.
+/// Learns of the fate of transactions.
 class HtmListener {
  public:
   virtual void on_doomed(int slot) = 0;
-  /// The transaction gives up the lines it holds: it was aborted, or has committed.
+  /// The transaction gives up the lines that it holds, because it was doomed or has committed.
   virtual void on_released(int slot, const Transaction& tx, bool aborted) = 0;
 
  protected:
   ~HtmListener() = default;
 };
 
-/// What makes a transaction too large.
+/// The capacity of transactions.
 struct HtmLimits {
-  size_t loads = 0;       ///< lines read and not written, of one group
-  size_t stores = 0;      ///< lines written
+  size_t loads = 0;       ///< lines read and not written, per group
+  size_t stores = 0;      ///< lines written, per group
   bool together = false;  ///< one table of `stores` lines for both
 };
 
-/// Conflicts are found eagerly, line by line, and the requester wins: whoever touches a line last
-/// dooms the transactions that stand in the way. A doomed transaction gives up its lines and
-/// speculative values at once; its thread learns of it at its next operation.
+/// The transactions of all threads, and the rules of conflicts. Conflicts are found line by line
+/// and at once, and the requester wins: the latest access to a line dooms the transactions in
+/// conflict with it. A doomed transaction gives up its lines and speculative values at once; its
+/// thread finds out at its next operation.
 class HtmUnit {
  public:
   HtmUnit(size_t slots, const HtmLimits& limits, HtmListener& listener);
 
-  /// Slots of one group share the limits, of which the group has one part of `parts`; at first each
-  /// is a group of its own. With no transaction open.
+  /// Puts a slot into a group. The slots of a group share the limits, divided by `parts`. Initially
+  /// each slot has a group of its own. No transaction may be open.
   void set_group(int slot, int group, int parts = 1);
 
   Transaction& transaction(int slot) { return transactions_[static_cast<size_t>(slot)]; }
 
   void begin(int slot, Tracking tracking);
-  /// The transaction is over: committed, or doomed and caught.
+  /// The transaction has committed, or was doomed and its thread has called caught().
   void end(int slot);
   void doom(int slot, AbortCause cause);
 
-  /// An access that belongs to no transaction. One of them, by a thread with an open transaction,
-  /// is a suspended access: its own read set does not mind; a store to its own write set dooms it.
+  // Accesses outside transactions. A suspended access of a thread with an open transaction is one
+  // of them: it does not conflict with the thread's own read set; a store to its own write set
+  // dooms its transaction.
   void plain_load(int slot, uint32_t line) {
     if (const Holders* holders = held_.find(line)) {
       evict_writer(slot, *holders);
@@ -77,9 +80,9 @@ class HtmUnit {
   }
   void plain_store(int slot, uint32_t line);
 
-  /// A load by an active transaction; may doom it for capacity.
+  /// A load by an active transaction. May doom it for capacity.
   void transactional_load(int slot, uint32_t line);
-  /// A transactional store leaves the store buffer; may doom the transaction for capacity.
+  /// A transactional store leaves the store buffer. May doom the transaction for capacity.
   void transactional_store(int slot, uint32_t line);
   bool owns(int slot, uint32_t line) const {
     const Holders* holders = held_.find(line);
@@ -89,16 +92,17 @@ class HtmUnit {
     const Holders* holders = held_.find(line);
     return holders != nullptr && holders->has_reader(slot);
   }
-  /// Somebody asks for the line to write it: all other transactions that hold it are doomed.
+  /// The thread of this slot asks for the line for writing. Dooms all other transactions that hold
+  /// it.
   void request_exclusive(int slot, uint32_t line) {
     if (const Holders* holders = held_.find(line)) {
       evict_others(slot, *holders);
     }
   }
-  /// Some transaction holds the line.
+  /// True if some transaction holds the line.
   bool tracked(uint32_t line) const { return held_.find(line) != nullptr; }
-  /// The place where some slots' transactions remembered the line is gone: dooms its readers, its
-  /// writer, among them, for capacity.
+  /// A cache that tracked the line has lost it. Dooms for capacity those of its readers, or its
+  /// writer, whose slots are `concerned`.
   void lost(uint32_t line, bool readers, bool writer, FunctionRef<bool(int slot)> concerned);
 
  private:
@@ -110,7 +114,8 @@ class HtmUnit {
     size_t parts = 1;
   };
 
-  // By value: whoever is doomed gives up its lines.
+  // Holders are passed by value, because a doomed transaction gives up its lines and so changes
+  // held_.
   void evict_writer(int slot, Holders holders);
   void evict_others(int slot, Holders holders);
   template <class F>

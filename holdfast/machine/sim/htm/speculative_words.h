@@ -11,7 +11,7 @@
 
 namespace holdfast::sim {
 
-/// The values a running transaction will publish, by word. Nobody else can see them.
+/// The values that a running transaction will publish, by word. Other threads cannot see them.
 class SpeculativeWords {
  public:
   SpeculativeWords() : table_(64, 0) {}
@@ -34,6 +34,7 @@ class SpeculativeWords {
     }
   }
 
+  /// The word's value as the transaction sees it, where memory holds `value`.
   uint64_t over(uintptr_t address, uint64_t value) const {
     const uint32_t at = table_[place(address)];
     return at == 0 ? value : words_[at - 1].over(value);
@@ -65,8 +66,8 @@ class SpeculativeWords {
     }
   }
 
-  std::vector<MaskedWord> words_;  ///< in the order of first stores
-  std::vector<uint32_t> table_;    ///< index into words_ + 1; a power of two of places
+  std::vector<MaskedWord> words_;  ///< in the order of the first store to each
+  std::vector<uint32_t> table_;    ///< index in words_ + 1, or 0; its size is a power of two
 };
 
 }  // namespace holdfast::sim
