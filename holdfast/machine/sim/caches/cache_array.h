@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The tags of one set-associative cache.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +10,7 @@
 
 namespace holdfast::sim {
 
-/// Which set of a cache a line belongs to: line % sets.
+/// Computes the set of a cache that a line belongs to: line % sets.
 class SetIndex {
  public:
   explicit SetIndex(size_t sets)
@@ -20,7 +22,7 @@ class SetIndex {
     if (mask_ != kNoMask) [[likely]] {
       return line & mask_;
     }
-    // Without a division (Lemire, Kaser, Kurz 2019), exact for 32-bit numbers.
+    // The remainder without a division (Lemire, Kaser, Kurz 2019); exact for 32-bit numbers.
     const uint64_t low = reciprocal_ * line;
     return static_cast<size_t>((static_cast<Wide>(low) * sets_) >> 64);
   }
@@ -30,26 +32,27 @@ class SetIndex {
   static constexpr uint32_t kNoMask = ~uint32_t{0};
 
   size_t sets_;
-  uint32_t mask_;  ///< where the number of sets is a power of two
+  uint32_t mask_;  ///< sets - 1 if the number of sets is a power of two, else kNoMask
   uint64_t reciprocal_;
 };
 
-/// The tags of one set-associative cache with least-recently-used replacement; any number of sets.
-/// The ways of a set stand in the order of their last use, so that most lookups end at the first.
+/// The tags of one set-associative cache with least-recently-used replacement and any number of
+/// sets. The ways of a set stand in the order of their last use, so most look-ups end at the first.
 class CacheArray {
  public:
   static constexpr uint32_t kNoLine = ~uint32_t{0};
 
   struct Way {
     uint32_t line = kNoLine;
-    uint32_t meta = 0;  ///< the owner's bits
+    uint32_t meta = 0;  ///< bits of the class that uses the array (LineBits)
   };
 
-  /// storage: sets * ways of them, free, which outlive this.
+  /// `storage` has sets * ways free ways, and outlives this object.
   CacheArray(size_t sets, size_t ways, Way* storage)
       : index_(sets), sets_(sets), ways_(ways), array_(storage) {}
 
-  /// The line's way, now the most recently used of its set; null when it is not here.
+  /// Finds the line's way and makes it the most recently used of its set. Null if the line is
+  /// absent.
   Way* use(uint32_t line) {
     Way* set = set_of(line);
     if (set[0].line == line) {
@@ -64,7 +67,7 @@ class CacheArray {
     return nullptr;
   }
 
-  /// The line's way, without using it.
+  /// Finds the line's way and leaves the order of use alone. Null if the line is absent.
   Way* peek(uint32_t line) {
     Way* set = set_of(line);
     for (size_t i = 0; i < ways_; ++i) {
@@ -75,23 +78,23 @@ class CacheArray {
     return nullptr;
   }
 
-  /// Tells the host that the line's set will be looked at.
+  /// Prefetches the line's set on the host.
   void prefetch(uint32_t line) {
     const Way* set = set_of(line);
     __builtin_prefetch(set);
     __builtin_prefetch(set + ways_ - 1);
   }
 
-  /// What of the line's set has not been used for longest; kNoLine while the set is not full.
+  /// The least recently used line of this line's set; kNoLine if the set is not full.
   uint32_t last(uint32_t line) { return set_of(line)[ways_ - 1].line; }
 
-  /// Puts in a line that is not here and returns what it displaced: the least recently used way, or
-  /// kNoLine. The new line is the first of its set.
+  /// Inserts an absent line as the most recently used of its set. Returns the displaced way, which
+  /// was the least recently used one; its line is kNoLine if the set was not full.
   Way insert(uint32_t line, uint32_t meta) {
     Way* set = set_of(line);
     size_t place = ways_ - 1;
     while (place > 0 && set[place].line == kNoLine && set[place - 1].line == kNoLine) {
-      --place;  // free ways stand last
+      --place;  // free ways come last
     }
     const Way victim = set[place];
     to_front(set, place);
@@ -99,7 +102,8 @@ class CacheArray {
     return victim;
   }
 
-  /// The same, where choose(ways of the full set, their number) names the way to displace.
+  /// Inserts an absent line. If the set is full, choose(set, ways) returns the index of the way to
+  /// displace.
   template <class Choose>
   Way insert(uint32_t line, uint32_t meta, Choose&& choose) {
     Way* set = set_of(line);
@@ -113,7 +117,7 @@ class CacheArray {
     return victim;
   }
 
-  /// Removes the line and returns its bits; 0 when it was not here.
+  /// Removes the line and returns its bits; 0 if it was absent.
   uint32_t remove(uint32_t line) {
     Way* way = peek(line);
     if (way == nullptr) {
@@ -152,7 +156,7 @@ class CacheArray {
     set[0] = way;
   }
 
-  static constexpr size_t kFewWays = 8;  ///< are moved sooner than memmove is called
+  static constexpr size_t kFewWays = 8;  ///< up to this many, a loop is faster than memmove
 
   SetIndex index_;
   size_t sets_;

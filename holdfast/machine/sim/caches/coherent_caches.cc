@@ -16,7 +16,8 @@ size_t sets(const CacheDescription& cache, size_t line_bytes) {
   return cache.bytes / line_bytes / static_cast<size_t>(cache.ways);
 }
 
-/// A level that is absent is a copy of the one above, so that the others need not know.
+/// Replaces an absent level by a copy of the one above, so that the rest of the code has three
+/// levels in any case.
 const CacheDescription& or_above(const CacheDescription& cache, const CacheDescription& above) {
   return cache.bytes != 0 ? cache : above;
 }
@@ -25,7 +26,7 @@ size_t ways(const CacheDescription& cache, size_t line_bytes) {
   return sets(cache, line_bytes) * static_cast<size_t>(cache.ways);
 }
 
-/// How many caches there are. The service core has an L1 and an L2 more.
+/// The numbers of caches. `domains` counts the L2 of the service core; `cores` does not count it.
 struct Numbers {
   explicit Numbers(const MachineDescription& machine)
       : cores(static_cast<size_t>(machine.cores) * static_cast<size_t>(machine.sockets)),
@@ -119,7 +120,7 @@ CoherentCaches::CoherentCaches(const MachineDescription& machine, size_t lines, 
   }
 }
 
-// ---- where a line comes from
+// ---- the source of a line
 
 CoherentCaches::Outcome CoherentCaches::from_socket(size_t domain, int socket, Time now) const {
   return socket == socket_of(domain) ? Outcome{now + transfer_time_, Level::peer}
@@ -136,7 +137,7 @@ CoherentCaches::Outcome CoherentCaches::from_nearest(size_t domain, uint64_t dom
   return best;
 }
 
-/// What it takes to get the line into this domain, which has no copy.
+/// Finds the source of the line for this domain, which has no copy, and the time of the transfer.
 CoherentCaches::Outcome CoherentCaches::fetch(size_t domain, uint32_t line, const Record& record,
                                               Time now) {
   if (record.owner != 0) {
@@ -169,7 +170,7 @@ CoherentCaches::Outcome CoherentCaches::load(int core, uint32_t line, Time now) 
   if (way != nullptr) {
     outcome = {start + l2_time_, Level::l2};
     if (cores_per_domain_ > 1) {
-      // What a sibling holds for writing it shares now.
+      // A sibling that owned the line for writing now shares it.
       for_each_core(domain, [&](int sibling) {
         if (CacheArray::Way* theirs = l1_[static_cast<size_t>(sibling)].peek(line)) {
           way->meta |= theirs->meta & LineBits::kDirty;
@@ -217,7 +218,8 @@ CoherentCaches::Outcome CoherentCaches::own(int core, uint32_t line, Time now) {
     prefetch_eviction(domain, line);
     outcome = fetch(domain, line, record, start);
   } else if (record.owner == domain + 1) {
-    // In L1 and alone with it, but not known to be: a transaction had the line.
+    // If the line is in L1 and no sibling has it, this core is the only holder without the bit
+    // kOwned. It missed that bit because a transaction held the line at the fill.
     outcome = in_l1 && !sibling_has(core, line) ? Outcome{start + l1_time_, Level::l1}
                                                 : Outcome{start + l2_time_, Level::l2};
   } else if (others != 0) {
@@ -261,7 +263,7 @@ CoherentCaches::Outcome CoherentCaches::own(int core, uint32_t line, Time now) {
 
 // ---- fills and evictions
 
-/// Tells the host what the line's fill of this L2 will look at once it has made room.
+/// Prefetches, on the host, the data that the eviction for this line's fill of the L2 will use.
 void CoherentCaches::prefetch_eviction(size_t domain, uint32_t line) {
   const uint32_t victim = l2_[domain].last(line);
   if (victim != CacheArray::kNoLine) {
@@ -368,7 +370,7 @@ Time CoherentCaches::to_memory(uint32_t line, uint32_t meta, Time now) {
   return (meta & LineBits::kDirty) != 0 ? client_.write_memory(line, now) : now;
 }
 
-// ---- taking copies away
+// ---- removing copies
 
 uint32_t CoherentCaches::take_from_l1(int core, uint32_t line) {
   const uint32_t bits = l1_[static_cast<size_t>(core)].remove(line);
@@ -390,7 +392,8 @@ uint32_t CoherentCaches::take_from_domain(size_t domain, uint32_t line, Record& 
   return bits;
 }
 
-/// The owner keeps its copy for reading. True: it was dirty, and memory does not have it.
+/// The owner keeps its copy for reading. Returns true if the copy was dirty, so that memory does
+/// not have its content.
 bool CoherentCaches::make_shared(size_t domain, uint32_t line, Record& record) {
   bool dirty = false;
   const auto share = [&](CacheArray::Way* way) {
@@ -424,13 +427,14 @@ bool CoherentCaches::dirty_in_llcs(uint32_t line, uint32_t llcs) {
   return dirty;
 }
 
-/// The domain becomes the only one with the line. What is dirty in last levels moves up with the
-/// right to store: an old version left there could be written over the new one. An inclusive last
-/// level above its own domains never does that.
+/// The domain becomes the only one with the line. If a last level has the line dirty, the dirty
+/// data move up with the right to store. Otherwise the last level could later write its old version
+/// over the new one. An inclusive last level above this domain keeps its data. Returns true if
+/// dirty data move up.
 bool CoherentCaches::moves_up(size_t domain, uint32_t line, Record& record) {
   const uint32_t own = own_llc(domain);
   if (!dirty_in_llcs(line, inclusive_ ? record.llcs & ~own : record.llcs)) {
-    return false;  // clean copies stay where they are
+    return false;  // clean copies stay
   }
   take_from_llcs(line, record, own);
   if (!inclusive_ && (record.llcs & own) != 0) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Private L1s and L2s, last-level caches, and a MESI directory over them. Values are not here: only
-// who holds which line with what right, and what an access costs for it.
+// sim/caches/: caches with their directory, and memory controllers, in simulated time. This header:
+// private L1s and L2s, last-level caches, and a MESI directory over them. They hold no values; they
+// know which cache holds which line with which right, and how long an access takes.
 #pragma once
 
 #include <algorithm>
@@ -19,65 +20,71 @@
 
 namespace holdfast::sim {
 
-/// Where an access found its line.
+/// The place where an access found its line. `peer`: another cache in the same socket.
 enum class Level : uint8_t { l1, l2, llc, peer, remote_peer, dram, medium };
 inline constexpr size_t kLevels = 7;
 const char* to_string(Level level);
 
-/// What the caches ask and tell. `line` is an index into the arena.
+/// The memory system, as the caches use it. `line` is the number of a line in the arena.
 class CacheClient {
  public:
-  /// The line is read from, or written to, memory; returns when it is there or accepted.
+  /// Reads the line from memory. Returns the time at which it arrives, and sets the level.
   virtual Time read_memory(uint32_t line, Time now, Level& level) = 0;
+  /// Writes the line to memory. Returns the time at which memory accepts it.
   virtual Time write_memory(uint32_t line, Time now) = 0;
-  /// A line with these transaction bits left this core's L1 (a mask of the core's threads).
+  /// A line has left this core's L1. The masks name the threads of the core whose transactions have
+  /// read or written it.
   virtual void left_l1(int core, uint32_t line, uint32_t readers, uint32_t writers) = 0;
-  /// A line left a last-level cache, and so all caches of these L2s (a mask).
+  /// A line has left a last-level cache, and all caches of these L2s (a mask).
   virtual void left_llc(uint32_t line, uint64_t l2s) = 0;
-  /// Some transaction has read or written the line: nobody may take it without asking.
+  /// True if some transaction has read or written the line. No core may then own the line silently.
   virtual bool tracked(uint32_t line) = 0;
-  /// A line with flags of a hardware design leaves a cache of this level for the one below (LLC:
-  /// memory). Returns its bits from there on; without kDirty, its content goes no further.
+  /// A line with flags of a hardware design leaves a cache of this level for the level below, or
+  /// the last level for memory. Returns its new bits; without kDirty its content goes no further.
   virtual uint32_t leaving(Level from, uint32_t line, uint32_t meta, Time now);
-  /// Which way of a full set makes room for the line. Asked only if the design wants to choose.
+  /// Returns the way of a full set that makes room for the line. Called only if the design chooses
+  /// victims.
   virtual size_t victim(Level level, const CacheArray::Way* set, size_t ways, uint32_t line);
 
  protected:
   ~CacheClient() = default;
 };
 
-/// Bits of a way in L1. In L2 and the last level only kDirty and the design's flags are used.
+/// Bits of a way in L1. L2 and the last level use only kDirty and the design's flags.
 struct LineBits {
-  static constexpr uint32_t kOwned = 1;  ///< this core may write: nobody else has a copy
+  static constexpr uint32_t kOwned = 1;  ///< this core may write, because no other has a copy
   static constexpr uint32_t kDirty = 2;
-  static constexpr uint32_t kDesign = 4;  ///< the design knows: its transaction has stored here
-  static constexpr int kReadShift = 8;    ///< from here, one bit per thread of the core:
-  static constexpr int kWriteShift = 16;  ///< in its transaction's read set, write set
+  static constexpr uint32_t kDesign = 4;  ///< the design's transaction has stored here before
+  static constexpr int kReadShift = 8;    ///< from here, a bit for each thread of the core:
+  static constexpr int kWriteShift = 16;  ///< the line is in its read set, or in its write set
   static constexpr uint32_t reader(int smt) { return uint32_t{1} << (kReadShift + smt); }
   static constexpr uint32_t writer(int smt) { return uint32_t{1} << (kWriteShift + smt); }
   static constexpr uint32_t kReaders = 0xffu << kReadShift;
   static constexpr uint32_t kWriters = 0xffu << kWriteShift;
-  /// Flags of the hardware design. They go with the line: up with fills, down with what is dirty.
+  /// Flags of the hardware design. They go with the line: up with fills, down with dirty data.
   static constexpr int kFlagShift = 24;
   static constexpr uint32_t kFlags = 0xffu << kFlagShift;
-  /// What a way below has to know of one above.
+  /// The bits that a line takes along to the level below.
   static constexpr uint32_t kContent = kDirty | kFlags;
-  /// The bits of a copy after one from a level above came down onto it: what is dirty is newer.
+  /// The bits of a copy after one from the level above has replaced it. A dirty copy is newer.
   static uint32_t merged(uint32_t below, uint32_t above) {
     return (above & kDirty) != 0 ? (below & ~kContent) | (above & kContent) : below;
   }
 };
 
-/// The caches of all cores, and one core more: the service core of main and background.
+/// The caches of all cores, and of one more core: the service core of main and background.
 ///
-/// A domain is the set of cores behind one L2. Rights belong to domains: one owns a line (E or M),
-/// or several share it (S). An L2 holds what its L1s hold. The last level is inclusive (filled with
-/// every fill, takes the line from above when it evicts it) or takes what L2s evict.
+/// A domain is the set of cores behind one L2. Rights belong to domains: one domain owns a line (E
+/// or M), or several share it (S). An L2 holds all lines of its L1s. The last level is of one of
+/// two kinds. An inclusive one is filled by every fill, and an eviction there removes the line from
+/// the levels above. Any other one is filled by evictions of L2s.
+///
+/// Calls come in the order of simulated time, or nearly so. Times are picoseconds.
 class CoherentCaches {
  public:
   struct Outcome {
-    Time done;
-    Level level;
+    Time done;    ///< the time at which the access is complete
+    Level level;  ///< the place where it found the line
   };
 
   CoherentCaches(const MachineDescription& machine, size_t lines, CacheClient& client);
@@ -86,60 +93,61 @@ class CoherentCaches {
   size_t l2_of(int core) const { return domain_of(core); }
   int service_core() const { return cores() - 1; }
   Time l1_time() const { return l1_time_; }
-  /// The soonest that a core's request can take effect in another core's L1.
+  /// The least time after which a core's request can take effect in another core's L1.
   Time lookahead() const { return cores_per_domain_ > 1 ? l2_time_ : transfer_time_; }
 
-  /// The line in this core's L1, or null. The pointer is good until the next call.
+  /// The line's way in this core's L1, or null. The pointer is valid until the next call.
   CacheArray::Way* in_l1(int core, uint32_t line) {
     return l1_[static_cast<size_t>(core)].use(line);
   }
   bool peek_l1(int core, uint32_t line) {
     return l1_[static_cast<size_t>(core)].peek(line) != nullptr;
   }
-  /// Tells the host that the line missed this core's L1, and what will be looked at next.
+  /// The line has missed this core's L1. Prefetches, on the host, the data that load() and own()
+  /// use next.
   void prefetch(int core, uint32_t line) {
     const size_t domain = domain_of(core);
     __builtin_prefetch(&records_[line]);
     l2_[domain].prefetch(line);
   }
-  /// A load that missed L1: brings the line there.
+  /// A load has missed L1. Brings the line there.
   Outcome load(int core, uint32_t line, Time now);
-  /// Makes the core the line's only holder, for a store.
+  /// Makes the core the only holder of the line, for a store.
   Outcome own(int core, uint32_t line, Time now);
-  /// Writes the line back to memory if any cache has it dirty; returns when memory accepted it (or,
-  /// clean, when that was clear). evict: it leaves all caches.
+  /// Writes the line back to memory if a cache has it dirty. Complete when memory has accepted it,
+  /// or when the line is known to be clean. With `evict` the line leaves all caches.
   Outcome write_back(uint32_t line, bool evict, Time now);
   bool dirty(uint32_t line);
 
-  /// Takes transaction bits of one thread off a line in its core's L1.
+  /// Clears transaction bits of one thread on a line in its core's L1.
   void clear_bits(int core, uint32_t line, uint32_t bits);
-  /// A transaction is about to store to the line: what is dirty in L1 goes one level down first, so
-  /// that an abort can fall back on it.
+  /// A transaction is about to store to the line. If the line is dirty in L1, its content first
+  /// goes one level down, so that an abort finds it there.
   void save_below(int core, uint32_t line);
-  /// The line, written by an aborted transaction, is worthless in this core's L1.
+  /// Drops the line from this core's L1: an aborted transaction has written it.
   void drop_l1(int core, uint32_t line);
 
-  // Hardware designs.
-  /// With a design, flags are looked for; choosing: it picks victims.
+  // ---- Hardware designs
+  /// From now on lines may have flags. With `choosing` the design chooses victims.
   void attach_design(bool choosing) {
     with_design_ = true;
     choosing_ = choosing;
   }
-  /// The flags of the line, wherever it is cached.
+  /// Sets or reads the flags of the line in all caches.
   void set_flags(uint32_t line, uint32_t flags);
   uint32_t flags_of(uint32_t line);
-  /// Every copy is gone, its content with it.
+  /// Drops all copies of the line with their content.
   void invalidate(uint32_t line);
-  /// f(level, line, bits) for every copy that is dirty or has flags, last level first.
+  /// Calls f(level, line, bits) for each copy that is dirty or has flags, the last level first.
   void for_each_marked(FunctionRef<void(Level level, uint32_t line, uint32_t meta)> f);
 
  private:
-  /// Exact: whose bit is not set need not be searched.
+  /// The directory's record of a line. It is exact: a cache whose bit is not set has no copy.
   struct alignas(32) Record {
-    uint64_t sharers;  ///< domains with a copy in L2, and perhaps above
-    Time busy;         ///< ownership is on its way until then
-    uint32_t llcs;     ///< last-level caches with a copy
-    uint8_t owner;     ///< domain + 1 that holds it exclusively
+    uint64_t sharers;  ///< the domains with a copy in L2, and perhaps in L1s
+    Time busy;         ///< until then the line is on its way to its owner
+    uint32_t llcs;     ///< the last-level caches with a copy
+    uint8_t owner;     ///< the domain + 1 that owns the line; 0: none
   };
 
   static bool has(uint64_t mask, size_t i) { return (mask >> i & 1) != 0; }
@@ -178,7 +186,7 @@ class CoherentCaches {
   void for_each_copy(uint32_t line, F&& f);
 
   CacheClient& client_;
-  ZeroedArray<CacheArray::Way> ways_;  ///< of all caches
+  ZeroedArray<CacheArray::Way> ways_;  ///< the storage of all caches
   std::vector<CacheArray> l1_;
   std::vector<CacheArray> l2_;
   std::vector<LastLevelArray> llc_;
@@ -212,7 +220,7 @@ void CoherentCaches::for_each_core(size_t domain, F&& f) {
   }
 }
 
-/// f(way) for every copy of the line, the ones nearest to memory first.
+/// Calls f(way) for each copy of the line, those nearest to memory first.
 template <class F>
 void CoherentCaches::for_each_copy(uint32_t line, F&& f) {
   const Record& record = records_[line];

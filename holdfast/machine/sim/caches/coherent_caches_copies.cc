@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of CoherentCaches that looks at all copies of a line: write-backs, the ends of
-// transactions, hardware designs.
+// The part of CoherentCaches that works on all copies of a line: write-backs, ends of transactions,
+// hardware designs.
 #include <bit>
 
 #include "holdfast/machine/sim/caches/coherent_caches.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The tags of a last-level cache.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +10,10 @@
 
 namespace holdfast::sim {
 
-/// A CacheArray for a last level: many ways, of which most accesses only replace the least recently
-/// used one. The ways of a set stand in the order of their last use around a ring, whose first
-/// takes the place of the last: so that touches one of the set's lines on the host, not all.
+/// A CacheArray for a last level, which has many ways. Most accesses there only replace the least
+/// recently used way. The ways of a set form a ring in the order of their last use. A new first way
+/// takes the place of the last one, so a replacement touches one cache line of the host, not the
+/// whole set.
 class LastLevelArray {
  public:
   using Way = CacheArray::Way;
@@ -18,7 +21,8 @@ class LastLevelArray {
   LastLevelArray(size_t sets, size_t ways, Way* storage)
       : index_(sets), ways_(ways), array_(storage), first_(sets, 0) {}
 
-  /// The line's way, now the most recently used of its set; null when it is not here.
+  /// Finds the line's way and makes it the most recently used of its set. Null if the line is
+  /// absent.
   Way* use(uint32_t line) {
     const Set set = set_of(line);
     const size_t i = position(set, line);
@@ -29,7 +33,7 @@ class LastLevelArray {
     return &at(set, 0);
   }
 
-  /// The line's way, without using it.
+  /// Finds the line's way and leaves the order of use alone. Null if the line is absent.
   Way* peek(uint32_t line) {
     const Set set = set_of(line);
     for (Way* way = set.ways; way < set.ways + ways_; ++way) {
@@ -40,13 +44,13 @@ class LastLevelArray {
     return nullptr;
   }
 
-  /// Tells the host that something will be put into the line's set.
+  /// Prefetches, on the host, the place of the next insertion into the line's set.
   void prefetch(uint32_t line) {
     const Set set = set_of(line);
     __builtin_prefetch(&at(set, ways_ - 1));
   }
 
-  /// As CacheArray's.
+  /// As in CacheArray.
   Way insert(uint32_t line, uint32_t meta) {
     const Set set = set_of(line);
     set.first = static_cast<uint16_t>((set.first == 0 ? ways_ : set.first) - 1);
@@ -71,7 +75,7 @@ class LastLevelArray {
     return in_order_[place];
   }
 
-  /// Removes the line and returns its bits; 0 when it was not here.
+  /// Removes the line and returns its bits; 0 if it was absent.
   uint32_t remove(uint32_t line) {
     const Set set = set_of(line);
     size_t i = position(set, line);
@@ -101,14 +105,14 @@ class LastLevelArray {
  private:
   struct Set {
     Way* ways;
-    uint16_t& first;  ///< where the most recently used way stands
+    uint16_t& first;  ///< the index of the most recently used way
   };
 
   Set set_of(uint32_t line) {
     const size_t number = index_.of(line);
     return {array_ + number * ways_, first_[number]};
   }
-  /// The i-th most recently used.
+  /// The i-th most recently used way.
   Way& at(const Set& set, size_t i) const {
     const size_t place = set.first + i;
     return set.ways[place < ways_ ? place : place - ways_];
@@ -133,7 +137,7 @@ class LastLevelArray {
   size_t ways_;
   Way* array_;
   std::vector<uint16_t> first_;  ///< by set
-  std::vector<Way> in_order_;    ///< of a set, for who chooses
+  std::vector<Way> in_order_;    ///< a set in the order of last use, as choose() sees it
 };
 
 }  // namespace holdfast::sim

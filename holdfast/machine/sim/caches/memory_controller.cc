@@ -1,32 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rules.
+// The rules of the memory controller. The numbers are cited in the code.
+//
 //  1. Half of path_ns is the way to the controller, the other half the way back. Channels are
-//     independent. Lines go round the channels, rows (of a channel's lines) round its banks.
-//  2. A read holds its bank for read_ns (row_hit_ns if the bank's last access was to the same row),
-//     then the bus for bus_ns; a write holds the bus for the first bus_ns of its write_ns.
-//  3. A bank rests for turnaround_ns between a read and a write; so does the bus before a write
+//     independent. Consecutive lines lie on consecutive channels, and consecutive rows (of a
+//     channel's lines) on consecutive banks.
+//  2. A read takes its bank for read_ns, or for row_hit_ns if the bank's last access was to the
+//     same row. Then it takes the bus for bus_ns. A write takes its bank for write_ns, and the bus
+//     for the first bus_ns of that.
+//  3. A bank rests for turnaround_ns between a read and a write. So does the bus before a write
 //     that follows a read.
-//  4. A read holds an entry of the read queue until its value has left; when all are held it waits
-//     for the first to be free.
-//  5. A write holds an entry of the write queue until its bank has finished; when all are held
-//     writes are accepted as entries become free, in the order of calls. Accepted is persistent.
-//  6. A write of a line in the queue whose write has not begun merges with it, at once. A read of
-//     a line in the queue is served from there: path_ns. Without `forwards` it makes the bank write
-//     its older entries first.
-//  7. Idle-time writes: while more than drain_low of the entries wait, a bank with nothing to do
-//     begins its oldest write; of several such banks, that with the oldest. At or below the low
-//     mark writes stay: they are safe, and may yet merge or be read.
-//  8. A read goes before all waiting writes, behind reads of its bank that came earlier and behind
-//     the write in service. It takes the bus before writes too; these catch up afterwards.
-//  9. A drain begins when drain_high of the entries are in use. Its quota is fixed then: down to
-//     drain_low waiting, at least drain_batch. A read that comes during a drain waits for those of
-//     the drain's writes that are its bank's. Writes that come later do not prolong its wait.
-// 10. A full queue makes the controller look ahead to the next free entry, and book writes beyond
-//     `now`. A later call still goes before them (rule 8); they move to the end of the bank's
-//     work, but acceptance times already told are not taken back.
-// 11. A bank remembers its last four bookings, the bus all transfers of queued reads: a request
-//     that comes too early takes the first gap it fits in.
+//  4. A read holds an entry of the read queue until its value has left. If all entries are held, it
+//     waits until the first becomes free.
+//  5. A write holds an entry of the write queue until its bank has finished. If all entries are
+//     held, writes are accepted as entries become free, in the order of calls. An accepted write is
+//     persistent.
+//  6. If a write of the line is in the queue and has not begun, a new write of the line merges with
+//     it at once. A read of a line in the queue is served from there in path_ns. Without `forwards`
+//     the read instead makes the bank first write its older entries.
+//  7. Idle-time writes: while more than drain_low of the entries wait, an idle bank begins its
+//     oldest write. If several banks are idle, the one with the oldest write begins. At or below
+//     drain_low, writes stay in the queue: they are persistent, and may still merge or be read.
+//  8. A read goes before all waiting writes, but behind earlier reads of its bank and behind the
+//     write in service. It takes the bus before writes too; these catch up afterwards.
+//  9. A drain begins when drain_high of the entries are in use. Its quota is fixed at that moment:
+//     down to drain_low waiting entries, and at least drain_batch writes. A read that comes during
+//     a drain waits for the drain's writes to its bank. Later writes do not prolong its wait.
+// 10. If the queue is full, the controller looks ahead to the next free entry and books writes
+//     beyond `now`. A later call still goes before them (rule 8). They then move to the end of the
+//     bank's work, but acceptance times that were returned before do not change.
+// 11. A bank remembers its last four bookings, and the bus all transfers of queued reads. A request
+//     that comes with an earlier `now` takes the first gap that it fits in.
 #include "holdfast/machine/sim/caches/memory_controller.h"
 
 #include <algorithm>
@@ -42,11 +46,11 @@ namespace {
 
 constexpr Time kNever = ~Time{0};
 constexpr uint16_t kNone = Bank::kNone;
-constexpr uint64_t kMostBanks = 1024;  ///< of one channel, a power of two
+constexpr uint64_t kMostBanks = 1024;  ///< per channel; a power of two
 
 }  // namespace
 
-/// One channel: bus, banks, queues. Times here are the controller's.
+/// One channel: bus, banks, queues. Its times are those at the controller.
 class MemoryController::Channel {
  public:
   Channel(const Timing& timing, size_t banks)
@@ -142,11 +146,11 @@ class MemoryController::Channel {
   struct Entry {
     uint64_t line = 0;
     Time accepted = 0;
-    Time finish = 0;  ///< 0: waiting
+    Time finish = 0;  ///< 0 while the write waits
     uint64_t row = 0;
-    uint64_t number = 0;     ///< in the order of acceptance
-    uint16_t next = kNone;   ///< of its bank's waiting writes, or of the unused entries
-    uint16_t chain = kNone;  ///< of its hash chain, newest first
+    uint64_t number = 0;     ///< counts acceptances
+    uint16_t next = kNone;   ///< next of the bank's waiting writes, or of the unused entries
+    uint16_t chain = kNone;  ///< next of the hash chain, which begins with the newest
   };
 
   // --- the table of queued lines
@@ -155,6 +159,7 @@ class MemoryController::Channel {
     return (line * 0x9e3779b97f4a7c15) >> hash_shift_;  // Fibonacci hashing
   }
 
+  /// The entry of a write of this line that is in the queue at `now`, or kNone.
   uint16_t find(uint64_t line, Time now) const {
     for (uint16_t i = chains_[chain_of(line)]; i != kNone; i = entries_[i].chain) {
       const Entry& entry = entries_[i];
@@ -166,6 +171,7 @@ class MemoryController::Channel {
     return kNone;
   }
 
+  /// The entry of the newest write of this line, if that has not begun at `now`; else kNone.
   uint16_t unbegun(uint64_t line, Time now) const {
     for (uint16_t i = chains_[chain_of(line)]; i != kNone; i = entries_[i].chain) {
       const Entry& entry = entries_[i];
@@ -196,7 +202,7 @@ class MemoryController::Channel {
     ++waiting_;
   }
 
-  /// Entries whose bank has finished by t are free.
+  /// Frees the entries whose bank has finished by t.
   void release(Time t) {
     while (!finishes_.empty() && finishes_.front().at <= t) {
       const auto i = static_cast<uint16_t>(finishes_.front().tag);
@@ -212,7 +218,7 @@ class MemoryController::Channel {
     }
   }
 
-  /// The queue is full; returns when an entry becomes free, and frees it.
+  /// The queue is full. Frees the entry that becomes free first, and returns that time (rule 10).
   Time next_free() {
     if (finishes_.empty()) {
       begin_next();
@@ -227,7 +233,8 @@ class MemoryController::Channel {
 
   // --- from the queue to the banks
 
-  /// When the bank's oldest waiting write could begin; never, when there is none.
+  /// Updates ready_: the time at which the bank's oldest waiting write could begin; never if there
+  /// is none.
   void refresh_ready(size_t bank) {
     const uint16_t oldest = banks_[bank].oldest;
     if (oldest == kNone) {
@@ -241,7 +248,7 @@ class MemoryController::Channel {
     order_[bank] = entries_[oldest].number * kMostBanks + bank;
   }
 
-  /// Begins the writes whose time is before t.
+  /// Begins all writes that rules 7 and 9 let begin before t.
   void pump(Time t) {
     while ((waiting_ > timing_.low || draining_) && next_ready_ < t) {
       const size_t bank = next_bank();
@@ -260,8 +267,8 @@ class MemoryController::Channel {
     begin(bank, bus_.free_for_write(std::max(ready_[bank], eligible_)));
   }
 
-  /// The bank that can begin a write first; of several, the one with the oldest. Two loops without
-  /// branches, two banks at a time: this is where a saturated controller spends its time.
+  /// The bank that can begin a write first; of several, the one with the oldest write. Two loops
+  /// without branches, two banks at a time, because a saturated controller spends its time here.
   size_t next_bank() {
     if (chosen_ != kNone) {
       return chosen_;
@@ -274,7 +281,7 @@ class MemoryController::Channel {
       odd = std::min(odd, ready_[i + 1]);
     }
     const Time time = std::max(std::min(even, odd), eligible_);
-    const auto order = [&](size_t i) {  // all ones for a bank that is not ready
+    const auto order = [&](size_t i) {  // all bits are ones for a bank that is not ready
       return order_[i] | (uint64_t{0} - uint64_t{ready_[i] > time});
     };
     even = odd = kNever;
@@ -325,7 +332,7 @@ class MemoryController::Channel {
     }
   }
 
-  /// The bank writes as far as this entry; returns when that begins.
+  /// Makes the bank write its entries up to this one. Returns the time at which this one begins.
   Time write_out(uint16_t entry, size_t bank, Time t) {
     while (entries_[entry].finish == 0) {
       begin(bank, bus_.free_for_write(std::max(ready_[bank], t)));
@@ -336,22 +343,22 @@ class MemoryController::Channel {
   const Timing& timing_;
   Bus bus_;
   std::vector<Bank> banks_;
-  std::vector<Time> ready_;      ///< by bank, see refresh_ready; an even number
-  std::vector<uint64_t> order_;  ///< by bank: its oldest waiting write's number, and its own
-  Moments finishes_;             ///< of entries whose write has begun
-  std::vector<Entry> entries_;
-  std::vector<uint16_t> chains_;
+  std::vector<Time> ready_;       ///< by bank, see refresh_ready(); padded to an even length
+  std::vector<uint64_t> order_;   ///< by bank: the number of its oldest waiting write, and the bank
+  Moments finishes_;              ///< the ends of the writes that have begun
+  std::vector<Entry> entries_;    ///< the write queue
+  std::vector<uint16_t> chains_;  ///< the table of queued lines: the heads of its hash chains
   int hash_shift_;
-  uint16_t unused_ = 0;
+  uint16_t unused_ = 0;  ///< the first unused entry
   size_t used_ = 0;
-  size_t waiting_ = 0;  ///< of the used: not yet begun
+  size_t waiting_ = 0;  ///< the used entries whose write has not begun
   uint64_t accepted_count_ = 0;
-  Time now_ = 0;             ///< of the call being served
-  Time next_ready_ = 0;      ///< no write can begin before
-  uint16_t chosen_ = kNone;  ///< what next_bank() found, until something it looked at changes
-  Time eligible_ = 0;        ///< since when rule 7 or 9 lets writes begin
+  Time now_ = 0;             ///< `now` of the present call
+  Time next_ready_ = 0;      ///< no write can begin before this time
+  uint16_t chosen_ = kNone;  ///< the last result of next_bank() while it is valid
+  Time eligible_ = 0;        ///< the time since which rule 7 or 9 lets writes begin
   bool draining_ = false;
-  size_t quota_ = 0;
+  size_t quota_ = 0;  ///< writes that the drain still has to begin
   Time drain_begin_ = 0;
   DrainHistory drains_;
 };

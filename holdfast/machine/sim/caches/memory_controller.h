@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// A memory controller with its device, in simulated time.
 #pragma once
 
 #include <cstddef>
@@ -11,38 +13,41 @@
 namespace holdfast::sim {
 
 struct MemoryCounters {
-  uint64_t reads = 0;
-  uint64_t writes = 0;     ///< reads and writes asked for; what follows is part of these
-  uint64_t forwarded = 0;  ///< reads served from the write queue
-  uint64_t merged = 0;     ///< writes that replaced one in the queue: the medium never sees these
+  uint64_t reads = 0;      ///< all reads
+  uint64_t writes = 0;     ///< all writes
+  uint64_t forwarded = 0;  ///< the reads served from the write queue
+  uint64_t merged = 0;     ///< the writes that replaced one in the queue, so that one never happens
   uint64_t row_hits = 0;
-  Time reads_waited = 0;      ///< for an entry, a bank or the bus, all reads together
-  Time writes_waited = 0;     ///< for an entry of the write queue
-  uint64_t highest_fill = 0;  ///< of one channel's write queue
+  Time reads_waited = 0;      ///< wait of all reads for an entry, a bank or the bus
+  Time writes_waited = 0;     ///< wait of all writes for an entry of the write queue
+  uint64_t highest_fill = 0;  ///< the most entries in use in one channel's write queue
 };
 
-/// A memory controller with its device: every request is told at once when it will be served. The
-/// rules are at the top of memory_controller.cc. Calls come almost in the order of `now`; one that
-/// comes some hundred nanoseconds too early is fitted in where there was room.
+/// A memory controller with its device. Each request learns at once when it will be served. The
+/// rules are at the top of memory_controller.cc.
+///
+/// Calls come almost in the order of `now`. If a call has an earlier `now` than the one before, by
+/// some hundred nanoseconds, it gets the first gap that was left at its time.
 class MemoryController {
  public:
-  /// Throws Error(invalid_argument) when the description cannot be built.
+  /// Throws Error(invalid_argument) for an impossible description.
   MemoryController(const MemoryDescription& description, size_t line_bytes);
   ~MemoryController();
   MemoryController(const MemoryController&) = delete;
   MemoryController& operator=(const MemoryController&) = delete;
 
-  /// A read of this line leaves for the controller at `now`; returns when its value is back.
+  /// A read of this line leaves for the controller at `now`. Returns the time at which its value is
+  /// back.
   Time read(uint64_t line, Time now);
-  /// A write of this line leaves for the controller at `now`; returns when the write queue has
-  /// taken it: from then on it survives a power failure.
+  /// A write of this line leaves for the controller at `now`. Returns the time at which the write
+  /// queue accepts it; from then on it survives a power failure.
   Time write(uint64_t line, Time now);
 
-  /// Orders everything out that is in the write queues at `now`, as a drain that reads wait for,
-  /// and returns when the last of it is on the medium. Times here and in queued() are the
-  /// controller's: no path is added.
+  // Times of the next two are those at the controller: they include no path.
+  /// Drains all writes that are in the write queues at `now`; reads wait for this drain. Returns
+  /// the time at which the last of them is on the medium.
   Time drained(Time now);
-  /// Is this line in the write queue (waiting, or on its way to the medium) at `now`?
+  /// True if a write of this line is in the write queue at `now`, waiting or in service.
   bool queued(uint64_t line, Time now);
 
   const MemoryCounters& counters() const { return counters_; }
@@ -55,19 +60,19 @@ class MemoryController {
     Time write = 0;
     Time bus = 0;
     Time turnaround = 0;
-    Time path_there = 0;  ///< the two halves of the path
-    Time path_back = 0;
+    Time path_there = 0;  ///< to the controller
+    Time path_back = 0;   ///< from the controller
     size_t read_queue = 0;
     size_t write_queue = 0;
-    size_t high = 0;  ///< entries in use
-    size_t low = 0;   ///< entries that wait
+    size_t high = 0;  ///< the number of used entries at which a drain begins
+    size_t low = 0;   ///< the number of waiting entries at which writing ends
     size_t batch = 0;
     bool rows = false;
     bool forwards = false;
     bool merges = false;
   };
 
-  /// Division by a number that is a power of two in most machines.
+  /// Division by a number that is a power of two on most machines.
   class Divisor {
    public:
     explicit Divisor(uint64_t by = 1);
@@ -79,7 +84,8 @@ class MemoryController {
     int shift_;
   };
 
-  /// Where a line is: lines go round the channels, rows of a channel's lines round its banks.
+  /// The place of a line. Consecutive lines lie on consecutive channels; consecutive rows of a
+  /// channel's lines lie on consecutive banks.
   struct Place {
     size_t channel;
     size_t bank;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the requests to a memory controller compete for. The rules named here are those at the top
-// of memory_controller.cc.
+// The resources that requests to a memory controller compete for: banks and the bus. The rules are
+// at the top of memory_controller.cc.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace holdfast::sim {
 
-/// A few moments, kept in order. Nearly all arrive at the end.
+/// A queue of a few moments in the order of time. Nearly all insertions are at the end.
 class Moments {
  public:
   struct Moment {
@@ -47,20 +47,21 @@ class Moments {
   size_t tail_ = 0;
 };
 
-/// What a bank has to do: reads at fixed times, and one run of writes that a read may push aside.
+/// The bookings of a bank: reads at fixed times, and one run of writes that a read may push aside.
 class Bank {
  public:
   static constexpr uint16_t kNone = 0xffff;
   uint64_t open_row = ~uint64_t{0};
-  uint16_t oldest = kNone;  ///< waiting writes, a list through the controller's entries
+  uint16_t oldest = kNone;  ///< ends of the list of waiting writes, through the channel's entries
   uint16_t newest = kNone;
 
+  /// The time from which on the bank is free for a write.
   Time free_for_write(Time turnaround) const {
     return std::max(run_end_, count_ == 0 ? 0 : fixed_[count_ - 1].end + turnaround);
   }
 
-  /// A write takes the bank at `start`. The run before it matters only to requests before its end,
-  /// and none is expected before `now`.
+  /// A write takes the bank at `start`. No request before `now` is expected, so an earlier run
+  /// matters only if it ends after `now`.
   void write(Time start, Time length, Time now, Time turnaround) {
     if (run_end_ > now) {
       const bool adjacent = count_ == 0 || fixed_[count_ - 1].end <= run_end_;
@@ -74,8 +75,8 @@ class Bank {
     run_end_ = start + length;
   }
 
-  /// A read takes the bank for `length` as soon after `t` as it may; returns when. Writes that
-  /// begin by `hard` go first, later ones afterwards.
+  /// A read takes the bank for `length`, at `t` or as soon afterwards as possible. Returns that
+  /// time. Writes that begin by `hard` go before the read, later ones after it.
   Time read(Time t, Time hard, Time length, Time write_length, Time turnaround) {
     if (run_end_ == 0 || run_end_ + turnaround <= t) {
       return place(t, length);
@@ -111,7 +112,7 @@ class Bank {
     Time end;
   };
 
-  /// The first moment from t on at which the bank has `length` to spare.
+  /// The first time from t on at which the bank is free for `length`.
   Time gap(Time t, Time length) const {
     if (count_ == 0 || t >= fixed_[count_ - 1].end) {
       return t;
@@ -139,7 +140,7 @@ class Bank {
     }
     if (count_ == fixed_.size()) {
       if (i == 0) {
-        return;  // older than all that is remembered
+        return;  // older than all remembered bookings
       }
       --i;
       for (size_t k = 0; k < i; ++k) {
@@ -161,17 +162,18 @@ class Bank {
   Time run_begin_ = 0;
   Time run_end_ = 0;
   size_t count_ = 0;
-  std::array<Span, 4> fixed_{};
+  std::array<Span, 4> fixed_{};  ///< the last bookings that cannot move (rule 11)
 };
 
-/// The bus of a channel. Reads have fixed times; writes get what is left, without looking for a gap
-/// that would hold one whole: what they take from a read's time the next write pays back.
+/// The bus of a channel. Reads have fixed times. Writes use the remaining time; they do not look
+/// for a gap that is long enough. If a write overlaps a read's transfer, the next write waits for
+/// as long.
 class Bus {
  public:
   Bus(Time line, Time turnaround, size_t reads)
       : line_(line), turnaround_(turnaround), reads_(reads) {}
 
-  /// When a read that comes at t gets an entry of the read queue.
+  /// Returns the time at which a read that comes at t gets an entry of the read queue.
   Time admit(Time t, size_t capacity) {
     while (!reads_.empty() && reads_.front().at + line_ <= t) {
       forget_first();
@@ -183,7 +185,7 @@ class Bus {
     return t;
   }
 
-  /// The value is there at t; returns when its transfer begins.
+  /// The value of a read is ready at t. Returns the time at which its transfer begins.
   Time read(Time t) {
     if (reads_.empty() || t >= solid_from_) {
       const Time after = reads_.empty() ? 0 : reads_.back().at + line_;
@@ -209,7 +211,7 @@ class Bus {
     return t;
   }
 
-  /// When a write that may begin at t finds the bus.
+  /// Returns the time at which a write that may begin at t gets the bus.
   Time free_for_write(Time t) {
     for (;;) {
       const Time start = std::max(t, writes_free_ + (after_read_ ? turnaround_ : 0));
@@ -239,19 +241,19 @@ class Bus {
 
   Time line_;
   Time turnaround_;
-  Moments reads_;         ///< beginnings of the transfers of reads that hold an entry
-  size_t charged_ = 0;    ///< of these, known to the writes
-  Time solid_from_ = 0;   ///< from here to the last transfer there is no gap
-  Time writes_free_ = 0;  ///< all that is known is done by then
+  Moments reads_;         ///< the beginnings of the transfers of reads that hold an entry
+  size_t charged_ = 0;    ///< so many of them are counted in writes_free_
+  Time solid_from_ = 0;   ///< from here to the end of the last transfer there is no gap
+  Time writes_free_ = 0;  ///< the end of all writes, and of all reads counted
   bool after_read_ = false;
 };
 
-/// When drains were under way: reads that come late want to know.
+/// The times of the latest drains, for reads that come with an earlier `now`.
 class DrainHistory {
  public:
   void add(Time begin, Time end) { past_[next_++ % past_.size()] = {begin, end}; }
 
-  /// The end of the drain at t, or t.
+  /// The end of the drain that was under way at t; t if there was none.
   Time end_at(Time t) const {
     for (size_t back = 1; back <= past_.size(); ++back) {
       const Drain& drain = past_[(next_ - back) % past_.size()];
