@@ -61,7 +61,8 @@ FiberStack::~FiberStack() {
 void FiberStack::excuse_leaks([[maybe_unused]] const void* stack_pointer,
                               [[maybe_unused]] const void* caught_exceptions) {
 #if HOLDFAST_ADDRESS_SANITIZER
-  // A copy of the stack, reachable for ever, keeps everything reachable that it points to.
+  // A copy of the stack stays reachable for ever, and with it everything that it points to. A copy,
+  // because the stack itself is used again.
   struct Copy {
     Copy* next;
     const void* caught_exceptions;
@@ -89,7 +90,7 @@ void FiberStack::reset() {
 #endif
 }
 
-/// The half of a switch that runs after the jump, on the fiber that was switched to.
+/// The second half of a switch, which runs on the target fiber.
 struct Fiber::Arrival {
   static void note(transfer_t from, [[maybe_unused]] Fiber& self) {
     auto& previous = *static_cast<Fiber*>(from.data);
@@ -101,11 +102,11 @@ struct Fiber::Arrival {
   }
 
   static void enter(transfer_t from) {
-    // The first switch to a fiber passes the previous one; its target is kept beside it.
+    // The jump passes the previous fiber, so switch_to() leaves the target in `target`.
     Fiber& self = *target;
     note(from, self);
     self.entry_(self.argument_);
-    std::terminate();  // a fiber's entry switches away for good
+    std::terminate();  // an entry does not return
   }
 
   static inline thread_local Fiber* target = nullptr;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Fibers: threads of control that share one host thread.
 #pragma once
 
 #include <cstddef>
 
 namespace holdfast::sim {
 
-/// A stack of 256 KB between guard pages.
+/// A stack of 256 KiB between two guard pages.
 class FiberStack {
  public:
   FiberStack();
@@ -15,11 +17,10 @@ class FiberStack {
 
   void* bottom() const;
   static constexpr size_t kBytes = size_t{256} << 10;
-  /// Makes the stack fit for a new fiber.
+  /// Prepares the stack for a new fiber.
   void reset();
-  /// The fiber on it, whose stack pointer this is, will never be unwound, nor will the exceptions
-  /// it is handling be freed. What it owned is lost on purpose: a leak checker is told to look
-  /// elsewhere.
+  /// The fiber on this stack will never be unwound, and the exceptions that it handles will not be
+  /// freed. Tells a leak checker that this loss is intended.
   void excuse_leaks(const void* stack_pointer, const void* caught_exceptions);
 
  private:
@@ -27,10 +28,10 @@ class FiberStack {
 };
 
 /// A thread of control that runs until it switches to another one. The host thread that calls
-/// switch_to first is a fiber too: one that was never started.
+/// switch_to first is a fiber too, without start().
 ///
-/// Each switch swaps the C++ runtime's record of exceptions in flight: two fibers inside `catch`
-/// would otherwise exchange them.
+/// Each switch also swaps the C++ runtime's record of exceptions being handled. Otherwise two
+/// fibers inside `catch` would confuse their exceptions.
 class Fiber {
  public:
   Fiber() = default;
@@ -38,9 +39,10 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  /// Prepares to run entry(argument) on `stack`; entry must end by switching away for good.
+  /// Prepares to run entry(argument) on `stack`. entry does not return; it ends with a switch to
+  /// another fiber.
   void start(FiberStack& stack, void (*entry)(void*), void* argument);
-  /// Continues `to`; returns when somebody switches back to this fiber.
+  /// Runs `to`. Returns when a fiber switches back to this one.
   void switch_to(Fiber& to);
   /// Forgets a fiber that will not run again; its stack is not unwound.
   void abandon();
@@ -55,10 +57,10 @@ class Fiber {
   void* context_ = nullptr;
   void (*entry_)(void*) = nullptr;
   void* argument_ = nullptr;
-  /// What __cxa_get_globals() points to: exceptions being handled, and how many are in flight.
+  /// The content of __cxa_get_globals(): exceptions being handled, and how many are uncaught.
   void* caught_exceptions_ = nullptr;
   unsigned uncaught_exceptions_ = 0;
-  /// For the sanitizers: where the stack is, their shadow of it, their name for the fiber.
+  /// For the sanitizers: the stack, their shadow of it, and their handle of the fiber.
   const void* stack_bottom_ = nullptr;
   size_t stack_bytes_ = 0;
   void* shadow_stack_ = nullptr;

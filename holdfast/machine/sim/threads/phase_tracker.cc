@@ -26,11 +26,11 @@ Phase PhaseTracker::enter(Phase next, uint64_t now) {
   close_phase(now);
   phase_ = next;
   if (next == Phase::execute && !attempting_) {
-    attempt_since_ = now;  // one in software begins here; the hardware says when its own begin
+    attempt_since_ = now;  // a software attempt begins here; begin_attempt() begins a hardware one
     before_attempt_ = of_kind();
   } else if (next == Phase::aborted && transaction_ != TransactionKind::none && !attempting_) {
-    attempts_ += attempts_ == 0 ? 2 : 1;         // there will be another one
-    attempt_in_vain(AbortCause::conflict, now);  // the only cause that software finds
+    attempts_ += attempts_ == 0 ? 2 : 1;         // counts this attempt and the next one
+    attempt_in_vain(AbortCause::conflict, now);  // software aborts only because of conflicts
   }
   return former;
 }
@@ -41,7 +41,7 @@ void PhaseTracker::start_phase(uint64_t now) {
   stores_since_ = counters_.stores;
 }
 
-/// Counts what happened since the last change, and draws it.
+/// Counts time and accesses since the last change of phase, and adds slices to the timeline.
 void PhaseTracker::close_phase(uint64_t now) {
   if (timed_) {
     of_kind().phase_time[static_cast<size_t>(phase_)] += now - since_;
@@ -62,7 +62,7 @@ void PhaseTracker::close_phase(uint64_t now) {
       attempt.outcome = Outcome::aborted;
       attempt.cause = cause_;
       timeline_->add(attempt);
-      cause_ = AbortCause::none;  // its end is the first change of phase after the abort
+      cause_ = AbortCause::none;  // the attempt ends with the first change of phase after the abort
     }
   }
   start_phase(now);

@@ -8,22 +8,22 @@
 
 namespace holdfast::sim {
 
-/// What one simulated thread is at: adds up the time per phase, and tells the timeline, if there is
-/// one. Time is the thread's clock, or machine steps where there is no time; then nothing is added
-/// up.
+/// Follows the phases of one simulated thread. It adds up the time of each phase, and adds slices
+/// to the timeline if there is one. Times are the thread's clock. On a functional machine they are
+/// machine steps, which are not added up.
 class PhaseTracker {
  public:
   PhaseTracker(int slot, SimCounters& counters) : slot_(slot), counters_(counters) {}
 
-  /// Null: record nothing.
+  /// Sets the timeline; null: none.
   void record(Timeline* timeline) { timeline_ = timeline; }
 
-  /// A run begins, or ends: whatever is still open then will never be finished.
+  /// A run begins, or ends. A transaction that is open at the end counts as unfinished.
   void start(uint64_t now, bool timed);
   void stop(uint64_t now);
 
   Phase phase() const { return phase_; }
-  /// When the thread last stopped waiting for a lock; 0: it never has.
+  /// The time at which the thread last stopped waiting for a lock; 0 if it never has.
   uint64_t lock_wait_end() const { return lock_wait_end_; }
   TransactionKind transaction() const { return transaction_; }
 
@@ -31,10 +31,11 @@ class PhaseTracker {
   void begin_transaction(TransactionKind kind, uint64_t now);
   void end_transaction(uint64_t now);
 
-  /// A hardware transaction begins. The attempt is as old as the phase the thread is in.
+  /// A hardware transaction begins. The attempt counts from the beginning of the present phase.
   void begin_attempt();
   void end_attempt() { attempting_ = false; }
-  /// All of the attempt's time was in vain, and what follows until the next phase is clearing up.
+  /// All time of the attempt counts as phase `aborted`. The clean-up that follows is in that phase
+  /// too, until the next phase begins.
   void abort_attempt(AbortCause cause, uint64_t now);
 
   /// The power fails.
@@ -59,17 +60,17 @@ class PhaseTracker {
   Phase phase_ = Phase::outside;
   uint64_t since_ = 0;
   uint64_t lock_wait_end_ = 0;
-  uint64_t loads_since_ = 0;  ///< the thread's, when the phase began
+  uint64_t loads_since_ = 0;  ///< the thread's counts when the phase began
   uint64_t stores_since_ = 0;
 
   TransactionKind transaction_ = TransactionKind::none;
   uint64_t transaction_since_ = 0;
-  int exceptions_ = 0;  ///< in flight when the transaction began
+  int exceptions_ = 0;  ///< the number in flight when the transaction began
   uint32_t attempts_ = 0;
 
   bool attempting_ = false;
   uint64_t attempt_since_ = 0;
-  AbortCause cause_ = AbortCause::none;  ///< in phase aborted
+  AbortCause cause_ = AbortCause::none;  ///< of the attempt, while in phase aborted
   SimCounters::OfKind before_attempt_{};
 };
 

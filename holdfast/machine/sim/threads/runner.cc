@@ -9,7 +9,7 @@
 namespace holdfast::sim {
 namespace {
 
-/// Between two looks of the runner itself, so that time passes: a nanosecond.
+/// A nanosecond: the time between two looks of a thread that waits in the runner itself.
 constexpr Time kPoll = 1000;
 
 }  // namespace
@@ -97,7 +97,7 @@ void Runner::start() {
   if (!runnable_.empty()) {
     running_ = true;
     horizon_ = 0;
-    go_on(main);  // comes back when all is done
+    go_on(main);  // returns when all threads have ended
   }
   if (halted_ == Halt::deadlock || halted_ == Halt::step_limit) {
     failure_ = std::make_exception_ptr(Stuck(explain(halted_)));
@@ -118,7 +118,7 @@ void Runner::stop() {
     main.clock = std::max(main.clock, thread->clock);
     if (thread->slot != kMainSlot) {
       thread->state = SimThread::State::idle;
-      thread->write_backs.clear();  // a thread that ended fences nothing any more
+      thread->write_backs.clear();  // no fence of this thread can follow
       if (halted_ != Halt::none && thread->fiber.started()) {
         thread->fiber.excuse_leaks(*thread->stack);
       }
@@ -156,7 +156,7 @@ void Runner::preempt(SimThread& thread, bool yielding) {
   }
 }
 
-/// Lets everybody act whose turn comes before the thread's own.
+/// Lets all agents act that come before the thread.
 void Runner::take_turns(SimThread& thread) {
   if (steps_ >= step_limit_) {
     halt(Halt::step_limit);
@@ -171,7 +171,7 @@ void Runner::take_turns(SimThread& thread) {
       queue_.put(queue_.thread(thread.slot), thread.clock);
       queue_.remove(agent);
       switch_to(thread, *threads_[static_cast<size_t>(slot)]);
-      return;  // whoever came back here found this thread to be the first
+      return;  // the agent that switched back has found this thread to be the first
     }
   }
   set_horizon(thread);
@@ -184,7 +184,7 @@ void Runner::leave(int slot, Time time) {
   buffer_acts_ = false;
   SimThread& thread = *threads_[static_cast<size_t>(slot)];
   if (thread.state == SimThread::State::idle) {
-    thread.clock = std::max(thread.clock, time);  // it ended; its last store leaves only now
+    thread.clock = std::max(thread.clock, time);  // it has ended, but its store leaves only now
   }
 }
 
@@ -199,14 +199,15 @@ void Runner::schedule_buffer(const SimThread& thread) {
   }
 }
 
-/// Up to then the thread runs on without asking; never for long, so that one that runs in circles
-/// is noticed.
+/// Until horizon_ the thread runs on without asking. At most a millisecond, so that a thread in an
+/// endless loop meets the step limit.
 void Runner::set_horizon(const SimThread& thread) {
   constexpr Time kMillisecond = 1'000'000'000;
   horizon_ = std::min(AgentQueue::time(queue_.first()), thread.clock + kMillisecond);
 }
 
-/// `from` cannot go on for now: finds somebody who can, which may be `from` again.
+/// `from` cannot continue now. Lets other agents act until a thread can run, which may be `from`
+/// again.
 void Runner::go_on(SimThread& from) {
   for (;;) {
     if (workers_left_ == 0 && !background_alive_ && buffered_.empty()) {
@@ -222,7 +223,7 @@ void Runner::go_on(SimThread& from) {
   }
 }
 
-/// True: a thread was switched to, and `from` is back.
+/// Returns true if it has switched to a thread and `from` runs again; false after a drain.
 bool Runner::act(SimThread& from, const Choice& choice) {
   if (choice.kind == Choice::Kind::drain) {
     buffers_.leave_oldest(choice.slot);
@@ -301,7 +302,8 @@ void Runner::run_background() {
       if (background_once_) {
         break;
       }
-      // Asleep only if nobody wrote since it began to look: a wake-up cannot be missed.
+      // The thread sleeps only if no store has become visible since its call began. So it misses no
+      // wake-up.
       if (!background_result_ && seen == writes_by_others_ && wanted()) {
         block(self, SimThread::State::asleep);
       } else {
@@ -322,14 +324,14 @@ void Runner::finish(SimThread& thread) {
   thread.state = SimThread::State::idle;
   runnable_.erase(thread.slot);
   go_on(thread);
-  std::terminate();  // nobody switches to a finished fiber
+  std::terminate();  // no thread switches to a finished fiber
 }
 
 void Runner::halt(Halt why) {
-  // Nothing may be left on this stack: it is never unwound. The main thread does the talking.
+  // This stack is never unwound, so it must own nothing. The main thread throws the exception.
   halted_ = why;
   switch_to(*current_thread, *threads_[kMainSlot]);
-  std::terminate();  // an abandoned fiber does not come back
+  std::terminate();  // no thread switches to an abandoned fiber
 }
 
 std::string Runner::explain(Halt why) const {

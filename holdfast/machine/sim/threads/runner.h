@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// sim/threads/: threads of the simulated machine: fibers, schedules, store buffers, counters and
+// timelines. This header: running threads, in the order that a schedule says.
 #pragma once
 
 #include <algorithm>
@@ -20,18 +23,18 @@ inline constexpr int kMainSlot = 0;
 inline constexpr int kBackgroundSlot = 1;
 inline constexpr int kFirstWorker = 2;
 
-/// What the runner asks of the memory system.
+/// The memory system, as the runner uses it.
 class StoreBufferOwner {
  public:
-  /// The oldest entry of this thread's store buffer becomes visible.
+  /// Makes the oldest entry of this thread's store buffer visible.
   virtual void leave_oldest(int slot) = 0;
 
  protected:
   ~StoreBufferOwner() = default;
 };
 
-/// Thrown out of run_threads (or a wait outside it) when no thread can ever go on, or the step
-/// limit was reached. what() names every thread's last operations, the seed and the step.
+/// Thrown by run_threads, or by a wait outside it, if no thread can ever continue or the step limit
+/// is reached. what() tells the latest operations of every thread, the seed and the step.
 class Stuck : public std::exception {
  public:
   explicit Stuck(std::string report) : report_(std::move(report)) {}
@@ -41,8 +44,11 @@ class Stuck : public std::exception {
   std::string report_;
 };
 
-/// Runs simulated threads as fibers on the calling thread, one at a time, in the order a Scheduler
-/// says.
+/// Runs simulated threads as fibers on the calling host thread, one at a time. A Scheduler chooses
+/// the order; on a timed machine virtual time does.
+///
+/// Thread safety: only the host thread that made it uses it. "The current thread" is a simulated
+/// one.
 class Runner {
  public:
   using Threads = std::vector<std::unique_ptr<SimThread>>;
@@ -51,32 +57,37 @@ class Runner {
          std::unique_ptr<Scheduler> scheduler);
 
   bool running() const { return running_; }
-  /// So many operations outside run() since the last one as one run may have.
+  /// True after more than max_steps operations outside run(), if count_main_events is set.
   bool idle_too_long() const {
     return !running_ && options_.count_main_events && steps_ - idle_since_ > options_.max_steps;
   }
   uint64_t steps() const { return steps_; }
 
-  /// Runs work(0) ... work(n-1), and background over and over beside them, until all have ended and
-  /// all store buffers are empty. Rethrows the first exception that left a worker. False: halted.
+  /// Runs work(0) ... work(n - 1), and background over and over beside them. Returns when all have
+  /// ended and all store buffers are empty, or with false after halt(). Rethrows the first
+  /// exception that left a thread. Throws Stuck.
   bool run(int n, FunctionRef<void(int)> work, const std::function<bool()>* background);
-  /// Runs background once, alone; returns what it returned. For a caller outside run() that waits.
+  /// Runs one call of background alone and returns its result. For a caller outside run() that
+  /// waits.
   bool run_once(const std::function<bool()>& background);
 
-  /// During run(): waits until the background thread has returned from its current call, then ends
-  /// it; starts another.
+  /// During run(): waits until the background thread has returned from its present call, then ends
+  /// the thread.
   void stop_background();
+  /// During run(): starts a background thread.
   void start_background(const std::function<bool()>& background);
 
-  /// The current thread is about to perform an operation: others may go first.
+  /// A scheduling point: the current thread is about to perform an operation, and others may act
+  /// first.
   void point(SimThread& thread, Op op, uintptr_t address) {
     thread.trace.note(op, address, ++steps_);
     if (thread.clock >= horizon_) {
       give_way(thread, op == Op::pause);
     }
   }
-  /// As point(), for an operation nobody else may notice. If is_private() says so, a thread may be
-  /// up to the lookahead beyond the others: nothing they do reaches it sooner.
+  /// As point(), for an operation that may concern no other thread. If is_private() returns true,
+  /// the thread may run ahead of the others by up to the lookahead, because no action of theirs can
+  /// reach it sooner.
   template <class F>
   void point_unless(SimThread& thread, Op op, uintptr_t address, F&& is_private) {
     thread.trace.note(op, address, ++steps_);
@@ -85,8 +96,8 @@ class Runner {
       give_way(thread, false);
     }
   }
-  /// Timed: the thread passes time and touches nothing, so it need not wait for its turn; for long
-  /// it does, so that one that only does this is noticed.
+  /// Timed: the thread only passes time, so it need not wait for its turn. After a microsecond it
+  /// does wait, so that a thread which does nothing else meets the step limit.
   void point_alone(SimThread& thread, Op op) {
     constexpr Time kMicrosecond = 1'000'000;
     thread.trace.note(op, 0, ++steps_);
@@ -94,30 +105,31 @@ class Runner {
       give_way(thread, true);
     }
   }
-  /// Timed: the thread is beyond what is_private() is asked for.
+  /// Timed: true if the thread is so far ahead that point_unless() does not ask is_private().
   bool far_ahead(const SimThread& thread) const {
     return thread.clock >= horizon_ && thread.clock - horizon_ >= lookahead_;
   }
   void set_lookahead(Time lookahead) { lookahead_ = lookahead; }
-  /// Timed: the current thread's clock moves on to `time`, and everybody who acts until then does.
+  /// Timed: moves the current thread's clock forward to `time`, and lets all agents act that come
+  /// before it.
   void wait_until(SimThread& thread, Time time) {
     thread.clock = std::max(thread.clock, time);
     take_turns(thread);
   }
-  /// Timed: the instant of what happens now.
+  /// Timed: the time of the present action, of a thread or of a store buffer.
   Time now() const { return buffer_acts_ ? buffer_time_ : current_thread->clock; }
   bool timed() const { return timed_; }
   /// Stops the current thread until wake().
   void block(SimThread& thread, SimThread::State how);
   void wake(SimThread& thread);
-  /// The store buffer of a thread became empty, or no longer is.
+  /// The store buffer of a thread has become empty or non-empty, or its oldest entry has changed.
   void buffer_changed(const SimThread& thread) {
     thread.buffer.empty() ? buffered_.erase(thread.slot) : buffered_.insert(thread.slot);
     if (timed_ && running_) {
       schedule_buffer(thread);
     }
   }
-  /// Something became visible: the background thread, should it sleep, has a look.
+  /// A store of this slot has become visible. Wakes the background thread if it sleeps.
   void written(int slot) {
     if (slot != kBackgroundSlot) {
       ++writes_by_others_;
@@ -128,9 +140,10 @@ class Runner {
     }
   }
 
-  /// Ends run() at once: every thread is abandoned where it stands, its stack freed without
-  /// unwinding.
+  /// Ends run() at once. Every thread is abandoned at its present operation; its stack is freed
+  /// without unwinding.
   [[noreturn]] void halt() { halt(Halt::by_caller); }
+  /// The text of a Stuck: `why`, and the state and the latest operations of each thread.
   std::string report(const std::string& why) const;
 
  private:
@@ -169,7 +182,7 @@ class Runner {
   IndexSet buffered_;
   std::vector<Body> bodies_;
 
-  // Virtual time. The running thread is not in the queue; until `horizon_` nobody else acts.
+  // Virtual time. The running thread is not in the queue. Before `horizon_` no other agent acts.
   bool timed_;
   AgentQueue queue_;
   Time horizon_ = kNever;

@@ -38,7 +38,7 @@ size_t ScheduleExplorer::choose(size_t options) {
   }
   const Decision& decision = trail_[position_++];
   if (decision.options != options) {
-    diverged_ = true;  // for next() to tell: no exception may leave a thread that has ended
+    diverged_ = true;  // next() throws; an exception here could leave a thread that has ended
     return 0;
   }
   return decision.taken;
@@ -68,7 +68,7 @@ uint64_t threshold(double probability) {
   return static_cast<uint64_t>(std::clamp(probability, 0.0, 1.0) * 0x1p32);
 }
 
-/// The members in the order of their slots: an IndexSet's own order depends on its history.
+/// The members in the order of their slots. The order of an IndexSet depends on its history.
 std::vector<int> sorted(const IndexSet& set) {
   std::vector<int> slots;
   slots.reserve(set.size());
@@ -105,8 +105,8 @@ Choice RandomScheduler::next(const Agents& agents) {
 // ---- exhaustive
 
 Choice ExhaustiveScheduler::next(const Agents& agents) {
-  // Whoever was just told to run has done nothing since: asking again would find each schedule
-  // twice.
+  // A thread that was just chosen has done nothing since. Another choice here would find each
+  // schedule twice.
   const bool first_point = agents.current >= 0 && agents.current == fresh_;
   fresh_ = -1;
   if (first_point && !agents.yielding) {
@@ -123,7 +123,7 @@ Choice ExhaustiveScheduler::next(const Agents& agents) {
   return follow(options_[explorer_->choose(options_.size()) % options_.size()], agents);
 }
 
-/// Nobody is interrupted: everything is possible and nothing counts.
+/// The current thread cannot continue. All agents are options, and none counts against the bounds.
 void ExhaustiveScheduler::list_all(const Agents& agents) {
   for (const int slot : sorted(agents.runnable)) {
     options_.push_back({{Choice::Kind::run, slot}});
@@ -143,8 +143,8 @@ void ExhaustiveScheduler::list_for_running(const Agents& agents) {
   list_drains(agents, true);
 }
 
-/// A thread that pauses waits for somebody. The next one runs, round and round; and once all have
-/// paused, stores become visible, so that every loop of pauses comes to an end.
+/// A thread that pauses waits for another one, so the next one in the order of slots runs. Once all
+/// have paused, stores become visible, so that every loop of pauses ends.
 void ExhaustiveScheduler::list_for_yielding(const Agents& agents) {
   if (++pauses_ > agents.runnable.size() && !agents.buffered.empty()) {
     list_drains(agents, false);
@@ -164,8 +164,9 @@ void ExhaustiveScheduler::list_for_yielding(const Agents& agents) {
   list_drains(agents, false);
 }
 
-/// One buffer after the other is free where drains are; to turn to another in between counts. Else
-/// ends of threads with full buffers would multiply the schedules for little.
+/// Where drains are free, it is also free to empty one buffer after another. To change to another
+/// buffer before one is empty counts. Otherwise threads that end with full buffers would multiply
+/// the schedules and find little.
 void ExhaustiveScheduler::list_drains(const Agents& agents, bool counted) {
   const bool midway = draining_ >= 0 && agents.buffered.contains(draining_);
   for (const int slot : sorted(agents.buffered)) {

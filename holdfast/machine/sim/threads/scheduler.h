@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Schedulers of functional machines: random, exhaustive within bounds, delay-bounded.
 #pragma once
 
 #include <cstddef>
@@ -14,44 +16,45 @@
 
 namespace holdfast {
 
-/// How far an exhaustive search goes: choices of one schedule that cost something.
+/// The bounds of an exhaustive search: how many of these choices one schedule may contain.
 struct ScheduleBounds {
-  int preemptions = 2;  ///< switches away from a thread that could go on
-  int drains = 2;       ///< stores made visible while a thread could go on, or between another's
-  /// Instead of both: threads take turns, each until it ends, waits or is delayed, at most so often
-  /// in a schedule; then its turn comes last (delay bounding: Emmi, Qadeer and Rakamaric, POPL
-  /// 2011). Far fewer schedules, so that longer programs can be searched.
+  int preemptions = 2;  ///< switches away from a thread that can continue
+  int drains = 2;       ///< stores made visible while a thread can continue, or between the stores
+                        ///< of another buffer
+  /// If set, it replaces the other two. Threads then take turns: a turn lasts until the thread
+  /// ends, waits, or is delayed. A schedule may contain this many delays. A delayed thread gets its
+  /// next turn last (delay bounding: Emmi, Qadeer and Rakamaric, POPL 2011). There are far fewer
+  /// such schedules, so longer programs can be searched.
   std::optional<int> delays = {};
 };
 
-/// Hands out the schedules of a small program one after the other, until there are no more. The
-/// program runs from the beginning each time, on a fresh machine, and must do the same whenever the
-/// schedule is the same.
+/// Enumerates the schedules of a small program. The program runs from its beginning for each
+/// schedule, on a fresh machine. Its actions must depend on the schedule only.
 ///
 ///   auto explorer = std::make_shared<ScheduleExplorer>(ScheduleBounds{});
 ///   while (explorer->next()) {
 ///     SimMachine machine({.schedule = Schedule::exhaustive, .explorer = explorer});
-///     ... the program; one that shows a bug is told by text() ...
+///     ... run the program; if it shows a bug, report text() ...
 ///   }
 ///
-/// All schedules within the bounds are found, each once (with several delays some twice). What
-/// preemptions and drains do not count: who goes on when a thread has ended or waits, and which
-/// stores become visible then; and that a thread that pauses lets the next one run.
+/// It finds all schedules within the bounds, each once (with several delays some twice). These
+/// choices do not count against the bounds: which thread continues after one has ended or waits;
+/// which stores become visible at that point; and that a thread which pauses lets the next one run.
 class ScheduleExplorer {
  public:
   explicit ScheduleExplorer(const ScheduleBounds& bounds) : bounds_(bounds) {}
 
-  /// Prepares the next run. False: there was none left. Throws Error(misuse) when the run before
-  /// did not follow its script, because its program depends on something else than the schedule.
+  /// Prepares the next run. Returns false if no schedule is left. Throws Error(misuse) if the run
+  /// before has not followed its script, because the program depends on more than the schedule.
   bool next();
-  /// Handed out so far.
+  /// The number of schedules so far.
   uint64_t schedules() const { return schedules_; }
-  /// The choices of the current schedule: which of how many, where there was more than one, and how
-  /// often in a row.
+  /// The choices of the present schedule as "taken/options", with " xN" for N equal ones in a row.
+  /// Points with one option are left out.
   std::string text() const;
 
-  // For the scheduler of the machine that runs.
-  /// Which of so many possibilities the script takes at this point.
+  // ---- For the machine's scheduler
+  /// The script's choice, below `options`, at this point.
   size_t choose(size_t options);
   bool may_preempt() const { return preemptions_ > 0; }
   bool may_drain() const { return drains_ > 0; }
@@ -68,9 +71,9 @@ class ScheduleExplorer {
   };
 
   ScheduleBounds bounds_;
-  std::vector<Decision> trail_;  ///< the script, and what the run added to it
+  std::vector<Decision> trail_;  ///< the script, and the decisions that the run has added to it
   size_t position_ = 0;
-  int preemptions_ = 0;  ///< left in this run
+  int preemptions_ = 0;  ///< left in this run, as are the next two
   int drains_ = 0;
   int delays_ = 0;
   uint64_t schedules_ = 0;
@@ -79,12 +82,12 @@ class ScheduleExplorer {
 
 namespace sim {
 
-/// Who could act next. Threads and the oldest entries of their store buffers are agents alike.
+/// The agents that can act next: threads, and store buffers with their oldest entries.
 struct Agents {
-  const IndexSet& runnable;  ///< threads that can run, by slot
-  const IndexSet& buffered;  ///< threads whose store buffer holds something
-  int current;               ///< the thread that asks, or -1 when it cannot go on
-  bool yielding;             ///< it would rather let others go first
+  const IndexSet& runnable;  ///< the threads that can run, by slot
+  const IndexSet& buffered;  ///< the threads whose store buffer is not empty
+  int current;               ///< the thread at the scheduling point; -1 if it cannot continue
+  bool yielding;             ///< the thread is in pause(): others should run first
 };
 
 struct Choice {
@@ -93,11 +96,11 @@ struct Choice {
   int slot;
 };
 
-/// Decides what happens next, before every machine operation. Asked again after each drain.
+/// Chooses the next agent, before every machine operation and again after each drain.
 class Scheduler {
  public:
   virtual ~Scheduler() = default;
-  /// At least one agent exists. `stay` only if current >= 0.
+  /// There is at least one agent. Returns `stay` only if current >= 0.
   virtual Choice next(const Agents& agents) = 0;
 };
 
@@ -109,7 +112,7 @@ class RandomScheduler final : public Scheduler {
 
  private:
   Random random_;
-  uint64_t switch_below_;  ///< out of 2^32
+  uint64_t switch_below_;  ///< thresholds for random numbers below 2^32
   uint64_t drain_below_;
 };
 
@@ -135,15 +138,18 @@ class ExhaustiveScheduler final : public Scheduler {
 
   std::shared_ptr<ScheduleExplorer> explorer_;
   std::vector<Option> options_;
-  /// Threads that were switched away from at a scheduling point: they go on behind it.
+  /// Threads that were preempted at a scheduling point. They continue with the operation after it.
   std::vector<bool> parked_;
-  int fresh_ = -1;     ///< was told to run and comes to its first scheduling point: no choice there
-  int draining_ = -1;  ///< whose buffer the last choice was
-  size_t pauses_ = 0;  ///< since a store last became visible
+  /// A thread that was just chosen and has not reached its first scheduling point. There is no
+  /// choice at that point.
+  int fresh_ = -1;
+  int draining_ = -1;  ///< the slot whose buffer was chosen last; else -1
+  size_t pauses_ = 0;  ///< pauses since a store last became visible
 };
 
-/// Follows the script of a ScheduleExplorer whose bounds count delays. Round and round by slot;
-/// when a thread ends or waits, all stores in buffers become visible first.
+/// Follows the script of a ScheduleExplorer whose bounds count delays. Threads take turns in the
+/// order of their slots. When a thread ends or waits, all buffered stores become visible before the
+/// next turn.
 class DelayBoundedScheduler final : public Scheduler {
  public:
   explicit DelayBoundedScheduler(std::shared_ptr<ScheduleExplorer> explorer)
@@ -152,10 +158,10 @@ class DelayBoundedScheduler final : public Scheduler {
 
  private:
   std::shared_ptr<ScheduleExplorer> explorer_;
-  int turn_ = -1;  ///< who ran last
+  int turn_ = -1;  ///< the slot that ran last
 };
 
-/// The one that options.schedule says, for a machine with so many slots.
+/// The scheduler for options.schedule, for a machine with this many slots.
 std::unique_ptr<Scheduler> make_scheduler(const SimOptions& options, size_t slots);
 
 }  // namespace sim

@@ -10,34 +10,35 @@
 
 namespace holdfast {
 
-/// The values of TransactionKind.
+/// The number of values of TransactionKind.
 inline constexpr size_t kTransactionKinds = 3;
 
-/// What one simulated hardware thread did, or all of them together. Times in picoseconds.
+/// Counters of one simulated hardware thread, or of all together. Times are in picoseconds.
 struct SimCounters {
   uint64_t loads = 0;
   uint64_t stores = 0;
   uint64_t atomics = 0;
   uint64_t instructions = 0;
-  /// Loads by where they found their line, and what stores and atomics had to fetch likewise.
+  /// By the place where a line was found: loads, and fetches for stores and atomics.
   std::array<uint64_t, sim::kLevels> load_from{};
   std::array<uint64_t, sim::kLevels> own_from{};
-  uint64_t stolen = 0;  ///< a line fetched for a store was taken away before the store left
+  uint64_t stolen = 0;  ///< lines fetched for a store and taken away before the store left
   uint64_t medium_reads = 0;
   uint64_t medium_writes = 0;
   uint64_t dram_reads = 0;
   uint64_t dram_writes = 0;
-  uint64_t nontemporal = 0;  ///< of the medium_writes: lines, or parts, that went around the caches
-  uint64_t stall_load = 0;   ///< a load waited for another's value, the window or a miss register
+  uint64_t nontemporal = 0;   ///< medium_writes of lines, or parts, that bypassed the caches
+  uint64_t stall_load = 0;    ///< loads waited for another load, the window or a miss register
   uint64_t stall_buffer = 0;  ///< the store buffer was full
-  uint64_t stall_fence = 0;  ///< waiting for the store buffer and write-backs at fences and atomics
-  uint64_t blocked = 0;      ///< in wait_while
+  uint64_t stall_fence = 0;   ///< fences and atomics waited for the store buffer and write-backs
+  uint64_t blocked = 0;       ///< in wait_while
   uint64_t htm_begins = 0;
   uint64_t htm_commits = 0;
   std::array<uint64_t, kAbortCauses> htm_aborts{};
-  /// Per kind of transaction: time per engine phase, all of which adds up to the time of the run,
-  /// and the loads and stores of phase execute, which are the body's and its engine's for them. All
-  /// of an attempt that ended in an abort of its hardware transaction counts as `aborted`.
+  /// The counters of one kind of transaction. phase_time has the time of each phase; all of them
+  /// add up to the time of the run. The loads and stores are those of phase `execute`: of the body,
+  /// and of the engine for it. All time of an attempt whose hardware transaction aborted counts as
+  /// `aborted`.
   struct OfKind {
     std::array<uint64_t, kPhases> phase_time{};
     uint64_t execute_loads = 0;

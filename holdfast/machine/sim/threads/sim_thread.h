@@ -19,7 +19,7 @@ class SimMachine;
 
 namespace holdfast::sim {
 
-/// Everything the machine knows about one of its hardware threads.
+/// The state of one hardware thread of the simulated machine.
 struct SimThread {
   enum class State : uint8_t { idle, runnable, waiting, asleep };
 
@@ -29,12 +29,12 @@ struct SimThread {
   SimMachine& machine;
   int slot;
   State state = State::idle;
-  uint64_t clock = 0;       ///< virtual time; stands still on the functional machine
+  uint64_t clock = 0;       ///< virtual time; of no meaning on the functional machine
   void* context = nullptr;  ///< Machine::context()
   Transaction* tx = nullptr;
   Trace trace;
   StoreBuffer buffer;
-  std::vector<WriteBack> write_backs;  ///< issued, left the buffer, not fenced
+  std::vector<WriteBack> write_backs;  ///< have left the buffer, but are not fenced yet
   PersistCounters counters;
   SimCounters stats;
   PhaseTracker phases;
@@ -43,7 +43,8 @@ struct SimThread {
   std::unique_ptr<FiberStack> stack;
 };
 
-/// The simulated thread that runs now: the machine's only slot outside itself.
+/// The simulated thread that runs now; null without a machine. This is the only global state of the
+/// simulated machine.
 inline constinit thread_local SimThread* current_thread = nullptr;
 
 }  // namespace holdfast::sim

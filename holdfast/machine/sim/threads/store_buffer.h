@@ -11,32 +11,30 @@
 
 namespace holdfast::sim {
 
-/// What waits in a store buffer. A transactional store takes ownership of its line when it leaves;
-/// a write-back covers what is visible in its line when it leaves. Two mark where a transaction of
-/// the hardware design begins and commits. A non-temporal store goes around the caches.
+/// The kinds of entries of a store buffer.
 enum class EntryKind : uint8_t {
   store,
-  transactional,
-  write_back,
-  tx_begin,
-  tx_commit,
-  nontemporal,
+  transactional,  ///< takes ownership of its line when it leaves
+  write_back,     ///< covers the stores that are visible in its line when it leaves
+  tx_begin,       ///< marks the beginning of a transaction of the hardware design
+  tx_commit,      ///< marks its commit
+  nontemporal,    ///< bypasses the caches
 };
 
-/// A store that needs its line.
+/// True for a store that needs its line in the core's L1.
 inline bool is_store(EntryKind kind) {
   return kind <= EntryKind::transactional;
 }
 
 struct Entry {
-  MaskedWord word;  ///< write_back: only the address
+  MaskedWord word;  ///< a write_back uses only the address
   EntryKind kind = EntryKind::store;
-  uint64_t leave = 0;    ///< timed: when it may leave
-  bool retried = false;  ///< timed: its line was taken away once already
+  uint64_t leave = 0;    ///< timed: the time from which on it may leave
+  bool retried = false;  ///< timed: its line was taken away once before
 };
 
-/// One thread's stores that no other thread sees yet: first in, first out (total store order), with
-/// forwarding to the thread's own loads.
+/// The stores of one thread that other threads do not see yet. They leave in order (total store
+/// order), and the thread's own loads see them.
 class StoreBuffer {
  public:
   explicit StoreBuffer(size_t capacity)
@@ -58,7 +56,7 @@ class StoreBuffer {
   const Entry& back() const { return ring_[(tail_ - 1) & mask_]; }
   void pop() { --filter_[bucket(ring_[head_++ & mask_].word.address)]; }
 
-  /// `value` of the word at `address` as the owner of the buffer sees it.
+  /// The word at `address`, whose visible value is `value`, as the buffer's thread sees it.
   uint64_t forward(uintptr_t address, uint64_t value) const {
     if (filter_[bucket(address)] == 0) {
       return value;
@@ -72,7 +70,7 @@ class StoreBuffer {
     return value;
   }
 
-  /// All these bytes of the word come from one entry.
+  /// True if all these bytes of the word come from one entry.
   bool covers(uintptr_t address, uint64_t mask) const {
     if (filter_[bucket(address)] == 0) {
       return false;
@@ -86,8 +84,8 @@ class StoreBuffer {
     return false;
   }
 
-  /// An aborted transaction's stores vanish; what was stored before or while suspended stays, in
-  /// order.
+  /// Drops the stores of an aborted transaction. Other stores, made before it or while it was
+  /// suspended, stay in order.
   void drop_transactional() {
     const size_t end = tail_;
     tail_ = head_;
@@ -115,7 +113,8 @@ class StoreBuffer {
   size_t mask_;
   size_t head_ = 0;
   size_t tail_ = 0;
-  /// Entries per hash of the address: most loads look no further.
+  /// The number of entries by hash of their address. For most loads it is 0, and they need not
+  /// search.
   std::array<uint16_t, kBuckets> filter_{};
 };
 

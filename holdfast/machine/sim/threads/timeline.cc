@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Trace-event format:
-// https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
-// ("Trace Event Format"). Complete events ("X") with ts and dur in microseconds, instant events
-// ("i"), and metadata ("M") that names process and threads.
+// Writes timelines in the Trace Event Format
+// (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU): complete
+// events ("X") with ts and dur in microseconds, instant events ("i"), and metadata ("M") that names
+// process and threads.
 #include "holdfast/machine/sim/threads/timeline.h"
 
 #include <algorithm>
@@ -82,7 +82,7 @@ void Timeline::add(const Slice& slice) {
   }
 }
 
-/// Puts the events after each other.
+/// Writes one event after another.
 class Timeline::Writer {
  public:
   Writer(const Timeline& timeline, std::ostream& out) : timeline_(timeline), out_(out) {}
@@ -124,7 +124,7 @@ class Timeline::Writer {
     return out_;
   }
 
-  /// Thousandths of what viewers show as a microsecond, from the beginning.
+  /// The time since the origin, in thousandths of the microseconds that viewers show.
   uint64_t shown(uint64_t time) const {
     const uint64_t passed = std::max(time, timeline_.origin_) - timeline_.origin_;
     return timeline_.timed_ ? (passed + 500) / 1000 : passed * 1000;
@@ -143,7 +143,8 @@ class Timeline::Writer {
 };
 
 void Timeline::write(std::ostream& out) const {
-  // Outer slices before inner ones that begin at the same time: viewers nest them in this order.
+  // Outer slices come before inner ones that begin at the same time, because viewers nest slices in
+  // the order of the file.
   std::vector<const Slice*> sorted;
   std::set<int> slots;
   for (const Slice& s : slices_) {

@@ -12,15 +12,15 @@
 
 namespace holdfast::sim {
 
-/// What simulated threads did when, for people to look at: written as trace-event JSON, which
-/// https://ui.perfetto.dev and chrome://tracing open. One track per thread; on it transactions, in
-/// them aborted attempts, in those and beside them phases.
+/// A record of the activities of simulated threads, for people. It is written as trace-event JSON,
+/// which https://ui.perfetto.dev and chrome://tracing open. Each thread has a track, with its
+/// transactions; transactions contain aborted attempts and phases, and attempts contain phases.
 ///
-/// Memory is bounded: after `limit` slices further ones are only counted. The file says so, in
-/// otherData.note and by an event "timeline full" where the gap begins.
+/// Memory is bounded: slices beyond `limit` are only counted. The file then has a note in
+/// otherData.note, and an event "timeline full" at the time of the first missing slice.
 class Timeline {
  public:
-  /// A slice takes 32 bytes here and some 110 in the file, which viewers still open at this size.
+  /// A slice takes 32 bytes here and some 110 in the file. Viewers still open a file of this size.
   static constexpr size_t kLimit = 1'000'000;
 
   enum class Kind : uint8_t { transaction, attempt, phase };
@@ -37,24 +37,24 @@ class Timeline {
   struct Slice {
     uint64_t begin = 0;  ///< picoseconds, or machine steps
     uint64_t end = 0;
-    uint32_t attempts = 0;  ///< of a transaction: hardware transactions begun
+    uint32_t attempts = 0;  ///< for a transaction: its attempts
     int16_t slot = 0;
     Kind kind = Kind::phase;
-    Phase phase = Phase::outside;                         ///< of a phase
-    TransactionKind transaction = TransactionKind::none;  ///< of a transaction
+    Phase phase = Phase::outside;                         ///< for a phase
+    TransactionKind transaction = TransactionKind::none;  ///< for a transaction
     Outcome outcome = Outcome::none;
-    AbortCause cause = AbortCause::none;  ///< of an attempt
+    AbortCause cause = AbortCause::none;  ///< for an attempt
   };
   struct Crash {
     uint64_t at = 0;
-    int slot = 0;  ///< of the thread whose operation met it
+    int slot = 0;  ///< the thread whose operation met the power failure
   };
 
-  /// `process` is what the viewer calls the whole, such as "power9 / fur-opa / tpcc".
+  /// `process` is the title in viewers, such as "power9 / fur-opa / tpcc".
   explicit Timeline(std::string process, size_t limit = kLimit)
       : process_(std::move(process)), limit_(limit) {}
 
-  /// Where the file's time begins, and what it counts: picoseconds, or steps.
+  /// Sets the origin and the unit of times: picoseconds if `timed`, else machine steps.
   void begin(uint64_t origin, bool timed) { origin_ = origin, timed_ = timed; }
   void add(const Slice& slice);
   void crashed(int slot, uint64_t at) { crash_ = Crash{at, slot}; }
@@ -63,8 +63,8 @@ class Timeline {
   const std::optional<Crash>& crash() const { return crash_; }
   uint64_t left_out() const { return left_out_; }
 
-  /// Times are rounded to nanoseconds, all in the same way, so that slices stay nested. Without
-  /// time, one machine step is shown as a microsecond.
+  /// Writes the JSON. All times are rounded to nanoseconds in the same way, so slices stay nested.
+  /// On a functional machine one machine step is shown as a microsecond.
   void write(std::ostream& out) const;
 
  private:

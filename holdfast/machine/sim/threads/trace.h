@@ -7,6 +7,7 @@
 
 namespace holdfast::sim {
 
+/// The operations of the simulated machine, as reports name them.
 enum class Op : uint8_t {
   none,
   load,
@@ -27,7 +28,7 @@ enum class Op : uint8_t {
 };
 const char* to_string(Op op);
 
-/// The last few operations of a thread, for the report when nothing moves any more.
+/// The latest operations of a thread, for the report of a Stuck.
 class Trace {
  public:
   struct Step {
@@ -40,7 +41,7 @@ class Trace {
   void note(Op op, uintptr_t address, uint64_t number) {
     steps_[next_++ % kKept] = {address, number << 8 | static_cast<uint64_t>(op)};
   }
-  /// The i-th oldest of the kept operations; Op::none when there were fewer.
+  /// The i-th oldest of the kept operations; Op::none if there were fewer.
   Step kept(size_t i) const {
     const Packed& step = steps_[(next_ + i) % kKept];
     return {static_cast<Op>(step.number_and_op & 0xff), step.address, step.number_and_op >> 8};

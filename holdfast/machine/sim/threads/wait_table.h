@@ -8,8 +8,8 @@
 
 namespace holdfast::sim {
 
-/// Which slots wait for a write to which line. Asked at every visible store, so the common answer
-/// (nobody) is one load.
+/// The slots that wait for a store to a line. Each store that becomes visible asks, so the common
+/// answer (none) takes one load.
 class WaitTable {
  public:
   void add(int slot, uint32_t line) {
@@ -26,9 +26,10 @@ class WaitTable {
     }
   }
 
+  /// False if no slot waits for the line. A filter: true may be wrong.
   bool maybe(uint32_t line) const { return filter_[line % kBuckets] != 0; }
 
-  /// Removes those that wait for this line and calls f(slot) for each.
+  /// Removes the slots that wait for this line, and calls f(slot) for each.
   template <class F>
   void take(uint32_t line, F&& f) {
     for (size_t i = 0; i < waiting_.size();) {
