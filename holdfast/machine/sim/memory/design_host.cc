@@ -12,7 +12,8 @@
 namespace holdfast::sim {
 namespace {
 
-/// Far from the lines of the arena, so that the design's own lines merge with none of them.
+/// The number of the design's first own line, far from the lines of the arena. So no write of an
+/// own line merges with one of the arena.
 constexpr uint64_t kOwnLines = uint64_t{1} << 40;
 
 [[noreturn]] void misuse(const char* what) {
@@ -57,7 +58,7 @@ std::optional<DesignLine> DesignHost::on_medium(uint32_t line) const {
 DesignLine DesignHost::medium_line(uint32_t line) const {
   const std::optional<DesignLine> at = on_medium(line);
   if (!at) {
-    misuse("a line that is on no medium, asked of the hardware design");
+    misuse("the hardware design was asked for a line that does not lie on the medium");
   }
   return *at;
 }
@@ -120,7 +121,7 @@ void DesignHost::close(PerThread& t) {
   --open_on_core_[static_cast<size_t>(t.tx.core)];
 }
 
-/// Keeps count of how long an entry has been asked to wait. Returns `ready`.
+/// Adds the time that an entry has waited to `counter`. Returns `ready`.
 Time DesignHost::waited(PerThread& t, Time ready, Time now, Time& counter) {
   if (ready > now) {
     t.asked_since = t.asked_since == 0 ? now : t.asked_since;
@@ -138,7 +139,8 @@ Time DesignHost::admit_store(const SimThread& thread, const MaskedWord& word, Ti
   const uint32_t line = line_of(word.address);
   const int core = timing_.core(thread.slot);
   CacheArray::Way* way = timing_.caches().in_l1(core, line);
-  // The bit says that the core's transaction has stored here; with two, it does not say which.
+  // The bit means that a transaction of the core has stored to the line. If the core has two, it
+  // does not tell which.
   const bool known = way != nullptr && (way->meta & LineBits::kDesign) != 0 &&
                      open_on_core_[static_cast<size_t>(core)] == 1;
   if (t.open && known && !wishes_.every_store) {
@@ -156,7 +158,7 @@ Time DesignHost::admit_store(const SimThread& thread, const MaskedWord& word, Ti
     return now;
   }
   pump(now);
-  // The design may have moved things about.
+  // The tick may have moved the line in the cache, so look it up again.
   return transactional_store(t, timing_.caches().in_l1(core, line), *at, word, now);
 }
 
@@ -216,12 +218,14 @@ Time DesignHost::fill(uint32_t line, int core, Time now) {
   return timing_.medium_controller().read(line, fill.start);
 }
 
-/// What no cache holds, the design supplies or the medium has.
+/// Throws Error(corrupt) if the bytes of a fill are not the newest ones. No cache holds the line,
+/// so the design or the medium must have these.
 void DesignHost::check_fill(DesignLine at, const std::byte* bytes) const {
   if (!power_.power_is_gone() && std::memcmp(bytes, newest(at.line), options_.line_bytes) != 0) {
     throw Error(Status(Code::corrupt, "the hardware design lost stores to the line at byte " +
                                           std::to_string(at.offset) +
-                                          " of the medium: nobody holds their values"));
+                                          " of the medium: neither a cache, nor the design, nor "
+                                          "the medium has their values"));
   }
 }
 
@@ -278,7 +282,8 @@ void DesignHost::pump(Time now) {
   ticking_ = false;
 }
 
-/// Before pages of the medium are unmapped: caches and design give back what they hold of it.
+/// Pages of the medium are about to be unmapped. The design and the caches write their content to
+/// the medium.
 void DesignHost::settle() {
   if (power_.power_is_gone()) {
     return;
@@ -315,7 +320,7 @@ Image DesignHost::with_design(Image image) const {
   return add_surviving(std::move(image), options_.design, surviving_ ? *surviving_ : surviving());
 }
 
-// ---- what the design asks for
+// ---- the design's requests (DesignContext)
 
 int DesignHost::cores() const {
   return timing_.caches().cores();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What stands between the memory system and a hardware design: it keeps track of transactions and
-// of the lines they have stored to, calls the design's hooks, and does what the design asks for.
+// The host of a hardware design: it stands between the memory system and the design. It tracks
+// transactions and the lines that they have stored to, calls the design's hooks, and serves the
+// design's requests.
 #pragma once
 
 #include <algorithm>
@@ -19,72 +20,76 @@
 
 namespace holdfast {
 
-/// Of all threads; what the design itself counts comes on top.
+/// Counters of all threads. The design has further ones of its own.
 struct DesignCounters {
-  uint64_t transactions = 0;  ///< committed
+  uint64_t transactions = 0;  ///< committed transactions
   uint64_t aborts = 0;
-  uint64_t first_stores = 0;  ///< line and transaction
+  uint64_t first_stores = 0;  ///< first stores of a transaction to a line
   uint64_t stores = 0;        ///< calls of store()
-  uint64_t fills = 0;         ///< misses that the design served
-  uint64_t dropped = 0;       ///< write-backs to the medium that the design did without
-  uint64_t written_back = 0;  ///< lines the caches wrote to the medium
-  uint64_t writes = 0;        ///< lines the design wrote to the medium, its own region included
-  uint64_t reads = 0;         ///< and read from there
-  Time commit_waits = 0;      ///< of commits, in store buffers
-  Time store_waits = 0;       ///< of stores
+  uint64_t fills = 0;         ///< misses that the design has served
+  uint64_t dropped = 0;       ///< write-backs whose content the design has dropped
+  uint64_t written_back = 0;  ///< lines that the caches have written to the medium
+  uint64_t writes = 0;        ///< lines that the design has written, its own region included
+  uint64_t reads = 0;         ///< lines that the design has read, its own region included
+  Time commit_waits = 0;      ///< time that commits have waited in store buffers
+  Time store_waits = 0;       ///< time that stores have waited in store buffers
 };
 
 namespace sim {
 
 class TimedMemory;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
-/// The memory system, as far as the host needs it.
+/// The memory system, as the host uses it.
 class DesignPower {
  public:
+  /// A persist event is about to happen. Does not return if the power fails here.
   virtual void design_persist_event() = 0;
   virtual bool power_is_gone() const = 0;
-  /// The arena's bytes of a line have changed.
+  /// The design has changed the arena's bytes of a line.
   virtual void design_changed(uint32_t line) = 0;
 
  protected:
   ~DesignPower() = default;
 };
 
+/// Runs one hardware design inside the memory system.
 class DesignHost final : private DesignContext {
  public:
   DesignHost(HardwareDesign& design, const SimOptions& options, TimedMemory& timing,
              const SimMedium& medium, Persistence& persistence, Runner::Threads& threads,
              DesignPower& power);
 
-  // The program's side: in program order.
+  // ---- Called in program order
   void issue_begin(const SimThread& thread);
-  /// The thread's transaction ends here.
+  /// tx_commit or tx_abort of the thread.
   void issue_end(const SimThread& thread);
   bool commit_waits() const { return wishes_.commit_waits; }
 
-  // The store buffer's side: in the order in which entries leave. Each returns `now` when the entry
-  // may go, or when to ask again.
+  // ---- Called in the order in which entries leave the store buffer
+  /// Returns `now` if the entry may leave, else the time at which to ask again.
   Time admit(const SimThread& thread, const Entry& entry, Time now) {
     return entry.kind == EntryKind::store ? admit_store(thread, entry.word, now)
                                           : admit_marker(thread, entry.kind, now);
   }
-  /// The store buffer is empty. Returns when the thread may go on.
+  /// Aborts the thread's transaction; its store buffer is empty. Returns the time at which the
+  /// thread continues.
   Time abort(const SimThread& thread, Time now);
 
-  // The caches' side.
+  // ---- Called by the caches; see CacheClient
   Time fill(uint32_t line, int core, Time now);
   Time write_memory(uint32_t line, Time now);
   uint32_t leaving(Level from, uint32_t line, uint32_t meta, Time now);
   size_t victim(Level level, const CacheArray::Way* set, size_t ways, uint32_t line) {
     return design_.victim(level, set, ways, line);
   }
-  /// A pwb of a machine that only emulates the medium's latency: the content goes, at no cost.
+  /// A pwb on a machine that only emulates the medium's latency: writes the line's content to the
+  /// medium, at no cost.
   void write_content(uint32_t line);
 
-  // Power.
-  /// What survives is decided now and does not change any more.
+  // ---- Power
+  /// The power fails now. Records the surviving state, which does not change any more.
   void power_failed() { surviving_ = surviving(); }
-  /// The image with what survives of the design.
+  /// Adds the design's surviving state to an image of the medium.
   Image with_design(Image image) const;
   void settle();
   void forget_threads();
@@ -98,10 +103,10 @@ class DesignHost final : private DesignContext {
   };
   struct PerThread {
     DesignTransaction tx;
-    bool issued = false;  ///< the program is between tx_start and tx_commit
-    bool open = false;    ///< the store buffer's entries belong to tx
-    Time asked_since = 0;
-    std::unordered_map<uint32_t, size_t> known;  ///< line to index in before
+    bool issued = false;   ///< the program is between tx_start and tx_commit
+    bool open = false;     ///< the entries that leave the store buffer belong to tx
+    Time asked_since = 0;  ///< the time since which the oldest entry waits; 0: it does not
+    std::unordered_map<uint32_t, size_t> known;  ///< by line stored to: its index in `before`
     std::vector<Before> before;
   };
 
@@ -116,7 +121,8 @@ class DesignHost final : private DesignContext {
   void pump(Time now);
   uint32_t line_of(uintptr_t address) const;
   std::optional<DesignLine> on_medium(uint32_t line) const;
-  /// Of a line that is on a medium: only those are filled and written back.
+  /// The line's place on the medium. Throws Error(misuse) for volatile memory: only lines of the
+  /// medium are filled and written back here.
   DesignLine medium_line(uint32_t line) const;
   void check_fill(DesignLine at, const std::byte* bytes) const;
   SurvivingState surviving() const;
@@ -158,12 +164,12 @@ class DesignHost final : private DesignContext {
   Runner::Threads& sim_threads_;
   DesignPower& power_;
   std::vector<PerThread> threads_;  ///< by slot
-  std::vector<int> open_on_core_;   ///< transactions
+  std::vector<int> open_on_core_;   ///< by core: its open transactions
   uint64_t last_id_ = 0;
-  Time due_ = ~Time{0};  ///< of the next tick
+  Time due_ = ~Time{0};  ///< the time of the next tick
   uint64_t due_instructions_ = ~uint64_t{0};
   bool ticking_ = false;
-  std::optional<DesignLine> evicting_;  ///< left the caches, not yet on the medium
+  std::optional<DesignLine> evicting_;  ///< a line that has left the caches for the medium
   std::optional<SurvivingState> surviving_;
   DesignCounters counters_;
 };

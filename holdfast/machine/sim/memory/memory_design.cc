@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of MemorySystem that transactions of a hardware design take.
+// The part of MemorySystem for transactions of a hardware design.
 #include "holdfast/machine/sim/memory/memory_system.h"
 
 namespace holdfast::sim {
 namespace {
 
-/// Markers in the store buffer name no word: this address is volatile memory, and their masks are
-/// empty.
+/// The word of a marker in the store buffer. Its address is volatile memory and its mask is empty,
+/// so it stores nothing.
 constexpr MaskedWord kNoWord = {kArenaBase, 0, 0};
 
 }  // namespace
@@ -52,7 +52,8 @@ void MemorySystem::tx_abort() {
   runner_.wait_until(thread, design.abort(thread, thread.clock));
 }
 
-/// Whether the oldest entry of the thread's store buffer may leave; if not, its time is set.
+/// Returns whether the oldest entry of the thread's store buffer may leave. If not, sets the time
+/// at which it asks again. With `now_or_never` the thread waits until it may.
 bool MemorySystem::design_admits(SimThread& thread, bool now_or_never) {
   Entry& front = thread.buffer.front();
   if (front.kind == EntryKind::write_back) {
@@ -69,7 +70,7 @@ bool MemorySystem::design_admits(SimThread& thread, bool now_or_never) {
       runner_.buffer_changed(thread);
       return false;
     }
-    thread.clock = ready;  // it is the current thread, and waits here
+    thread.clock = ready;  // the thread is the current one, and waits here
   }
 }
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of MemorySystem that changes two words at once.
+// The part of MemorySystem for the compare-exchange of 16 bytes.
 #include "holdfast/machine/sim/memory/memory_system.h"
 
 namespace holdfast {
 namespace sim {
 
-/// As read_modify_write. What is more, write-backs before it are complete before it stores, not
-/// only when it is over, as Px86 has it (Raad, Wickerson, Neiger and Vafeiadis, POPL 2020):
-/// algorithms that use this operation as their only fence publish with it what must be durable.
+/// As read_modify_write(), with one difference: the thread's earlier write-backs are complete
+/// before it stores, not only when it is over. This is the rule of Px86 (Raad, Wickerson, Neiger
+/// and Vafeiadis, POPL 2020). Algorithms that have this operation as their only fence need it: they
+/// publish, by the store, data that must be durable.
 bool MemorySystem::compare_exchange(DoubleWord* at, DoubleWord& expected,
                                     const DoubleWord& desired) {
   SimThread& thread = *current_thread;
@@ -49,7 +50,7 @@ bool MemorySystem::compare_exchange(DoubleWord* at, DoubleWord& expected,
       enqueue(thread, {second, desired.second, kWhole}, kind);
       leave_all(thread);
     } else {
-      // With the first word, before anybody can look: one store, one persist event.
+      // With the first word, before another thread can act: one store, one persist event.
       if (lint_ != nullptr) [[unlikely]] {
         lint_->stored(thread, second);
       }

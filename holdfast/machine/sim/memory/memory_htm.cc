@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The transactional and the failing half of MemorySystem.
+// The part of MemorySystem for hardware transactions and for failures.
 #include <utility>
 
 #include "holdfast/machine/sim/memory/memory_system.h"
@@ -89,7 +89,7 @@ void MemorySystem::resume(SimThread& thread) {
   if (!thread.tx->open || !(thread.tx->suspended || thread.tx->unwinding)) {
     misuse("resume without a suspended hardware transaction");
   }
-  // What it costs it costs for a doomed one as well: this is how its thread gets back.
+  // A doomed transaction pays for resume too, because its thread returns to it before it aborts.
   if (timed_ != nullptr) {
     timed_->suspend_or_resume(thread);
   }
@@ -125,7 +125,7 @@ void MemorySystem::commit(SimThread& thread) {
   uint64_t offset;
   for (const MaskedWord& word : words) {
     if (medium_.find(word.address, offset)) {
-      persist_event();  // one for all: they become visible at one instant
+      persist_event();  // one event for all stores, which become visible at one instant
       break;
     }
   }
@@ -190,14 +190,14 @@ void MemorySystem::freeze(const Status& why) {
   frozen_ = true;
   failure_ = why;
   medium_.fail(why);
-  // Nobody sleeps through it.
+  // Wake all waiting threads, so that they learn of the failure.
   waiters_.take_all([&](int slot) { runner_.wake(*threads_[static_cast<size_t>(slot)]); });
 }
 
 void MemorySystem::crash() {
   crash_at_ = kNever;
   if (options_.domain == Domain::process) {
-    // Only the process dies: what its threads have stored reaches memory all the same.
+    // Only the process dies, so all stores of its threads still reach memory.
     for (const auto& thread : threads_) {
       leave_all(*thread);
     }

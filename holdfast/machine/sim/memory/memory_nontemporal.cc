@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of MemorySystem that non-temporal stores take. They become visible in the order of the
-// store buffer, like all stores, though real ones are weakly ordered: what is modelled is what they
-// cost, and what of them may be lost.
+// The part of MemorySystem for non-temporal stores. It models their cost, and which of them a power
+// failure may lose. It does not model their weak order: they become visible in the order of the
+// store buffer, like all stores.
 #include <algorithm>
 #include <cstring>
 
@@ -10,8 +10,9 @@
 
 namespace holdfast::sim {
 
-/// Not with a hardware design, which has to see every store to a line, nor on a machine that only
-/// emulates the medium's latency: there they are stores and write-backs.
+/// True if a non-temporal store to this address bypasses the caches. Otherwise it is a store and a
+/// write-back: outside domain pmem; with a hardware design, which must see every store to a line;
+/// and on a machine that only emulates the medium's latency.
 bool MemorySystem::goes_around_caches(uintptr_t address) const {
   uint64_t offset;
   return options_.domain == Domain::pmem && design_ == nullptr &&
@@ -57,8 +58,8 @@ void MemorySystem::store_nontemporal(void* to, const void* from, size_t n, Site 
   }
 }
 
-/// The word leaves the store buffer. Its line counts as written back: the next fence makes it
-/// certain.
+/// The word leaves the store buffer. It counts as written back: the thread's next fence makes it
+/// certain to survive.
 void MemorySystem::publish_around_caches(SimThread& thread, const MaskedWord& word) {
   const uint32_t line = line_of(word.address);
   if (timed_ != nullptr) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of MemorySystem that makes stores durable: write-backs, fences, persist events.
+// The part of MemorySystem for durability: write-backs, fences, persist events.
 #include <string>
 
 #include "holdfast/machine/sim/memory/memory_system.h"

@@ -77,7 +77,7 @@ uintptr_t MemorySystem::checked(const void* p) {
 
 // ---- loads and stores
 
-/// The word that these bytes lie in.
+/// Loads the word that these bytes lie in, on a timed machine.
 [[gnu::always_inline]] inline uint64_t MemorySystem::load_timed(SimThread& thread,
                                                                 uintptr_t address, size_t size) {
   TimedMemory& timed = *timed_;
@@ -125,7 +125,8 @@ uint64_t MemorySystem::load(uintptr_t address, size_t size) {
     ++thread.stats.loads;
     runner_.point(thread, Op::load, address);
     if (!thread.tx->open) [[likely]] {
-      // Nearly all loads of a crash search: what is left where there is no time and no transaction.
+      // Nearly all loads of a crash search: no time and no transaction. It is visible() without the
+      // steps that these need.
       htm_.plain_load(thread.slot, line_of(address));
       word = thread.buffer.forward(address - start, read_word(address - start));
     } else {
@@ -135,7 +136,7 @@ uint64_t MemorySystem::load(uintptr_t address, size_t size) {
   return word >> (8 * start) & byte_mask(0, size);
 }
 
-/// A load of bytes in two words or more.
+/// Loads bytes of two or more words.
 uint64_t MemorySystem::load_pieces(uintptr_t address, size_t size) {
   uint64_t bits = 0;
   size_t done = 0;
@@ -146,7 +147,7 @@ uint64_t MemorySystem::load_pieces(uintptr_t address, size_t size) {
   return bits;
 }
 
-/// A word as this thread sees it now.
+/// The word as the thread sees it now.
 uint64_t MemorySystem::visible(SimThread& thread, uintptr_t word) {
   const Transaction& tx = *thread.tx;
   const bool active = tx.active();
@@ -161,7 +162,7 @@ uint64_t MemorySystem::visible(SimThread& thread, uintptr_t word) {
   return thread.buffer.forward(word, own_write ? tx.words.over(word, value) : value);
 }
 
-/// The line is loaded. True: the thread's open transaction has written it.
+/// The thread loads the line. Returns true if its open transaction has written the line.
 bool MemorySystem::touch(SimThread& thread, uint32_t line) {
   if (timed_ != nullptr) {
     return timed_->load(thread, line);
@@ -198,7 +199,8 @@ void MemorySystem::store(uintptr_t address, size_t size, uint64_t bits) {
 void MemorySystem::copy(void* to, const void* from, size_t n) {
   const auto target = reinterpret_cast<uintptr_t>(to);
   const auto source = reinterpret_cast<uintptr_t>(from);
-  // Outside run_threads memory is up to date and nobody looks on: only the medium must hear of it.
+  // Outside run_threads memory is up to date and there are no other threads. Only stores to the
+  // medium must take the usual path.
   const bool alone = !runner_.running() && !current_thread->tx->open;
   uint64_t unused;
   const bool persistent = in_arena(to) && medium_.find(target, unused);
@@ -249,7 +251,7 @@ uint64_t MemorySystem::read_modify_write(uintptr_t address, size_t size,
     const uint64_t mask = byte_mask(offset, size);
     const EntryKind kind = tx.active() ? EntryKind::transactional : EntryKind::store;
     enqueue(thread, {word, fresh << (8 * offset) & mask, mask}, kind);
-    leave_all(thread);  // at this instant: nobody may come between the load and the store
+    leave_all(thread);  // at once: no other thread may act between the load and the store
   }
   if (options_.rmw_orders_pwb) {
     complete_write_backs(thread);
@@ -296,7 +298,8 @@ void MemorySystem::make_room(SimThread& thread) {
   thread.stats.stall_buffer += thread.clock - start;
 }
 
-/// The current thread's buffer empties; in a timed run this takes as long as it takes.
+/// Empties the current thread's buffer. In a timed run the thread waits until all entries may
+/// leave.
 void MemorySystem::drain(SimThread& thread) {
   const uint64_t start = thread.clock;
   while (timed_ != nullptr && !thread.buffer.empty()) {
@@ -318,7 +321,7 @@ void MemorySystem::leave_oldest(int slot, bool now_or_never) {
     const bool transactional = thread.buffer.front().kind == EntryKind::transactional;
     const bool ready = timed_->acquire(thread, thread.buffer.front(), runner_.now(), now_or_never);
     if (transactional && thread.tx->doomed()) {
-      return;  // it was dropped with the rest of its transaction
+      return;  // the entry was dropped with the rest of its transaction
     }
     if (!ready) {
       runner_.buffer_changed(thread);
@@ -330,13 +333,13 @@ void MemorySystem::leave_oldest(int slot, bool now_or_never) {
   }
   const Entry entry = thread.buffer.front();
   uint64_t offset = 0;
-  // The event comes first: a crash just before it finds the entry still in the buffer.
+  // The persist event comes first, so that a crash just before it finds the entry in the buffer.
   if (entry.kind != EntryKind::transactional && medium_.find(entry.word.address, offset)) {
     persist_event();
   }
   thread.buffer.pop();
   if (timed_ != nullptr && !thread.buffer.empty()) {
-    // Behind a store that had to wait for its line again.
+    // The present entry may have left late, because it waited for its line again.
     Entry& next = thread.buffer.front();
     next.leave = std::max(next.leave, runner_.now());
   }
@@ -368,7 +371,7 @@ void MemorySystem::leave_oldest(int slot, bool now_or_never) {
       break;
     case EntryKind::tx_begin:
     case EntryKind::tx_commit:
-      break;  // the design has heard of it
+      break;  // the design has learned of it in design_admits()
   }
 }
 

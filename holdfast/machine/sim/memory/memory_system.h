@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What happens to a memory operation of the current thread: scheduling point, store buffer,
-// hardware transactional memory, persistence, waiters. Reading order: load, store, leave, publish.
+// sim/memory/: the memory system of the simulated machine. It takes each memory operation of the
+// current thread through its steps: scheduling point, store buffer, hardware transactions,
+// persistence, waiters. Reading order in memory_system.cc: load, store, leave_oldest, publish.
 #pragma once
 
 #include <cstddef>
@@ -24,42 +25,46 @@
 
 namespace holdfast::sim {
 
+/// The memory system of one machine. Its sources: memory_system.cc (loads, stores, store buffers),
+/// memory_persist.cc, memory_htm.cc, memory_nontemporal.cc, memory_double_word.cc,
+/// memory_design.cc.
+///
+/// Thread safety: one host thread. Operations belong to the current simulated thread.
 class MemorySystem final : private StoreBufferOwner, private HtmListener, private DesignPower {
  public:
-  /// design: null for a machine without one; needs a timed machine.
+  /// `design` is null for a machine without one. A design needs a timed machine.
   MemorySystem(const SimOptions& options, const Arena& arena, SimMedium& medium,
                Persistence& persistence, Runner::Threads& threads, Runner& runner,
                HardwareDesign* design);
 
   StoreBufferOwner& as_buffer_owner() { return *this; }
-  /// The address of a shared word; throws Error(misuse) when it is not in the machine's memory.
+  /// The address of a shared word. Throws Error(misuse) if it is not in the machine's memory.
   static uintptr_t checked(const void* p);
 
-  // Operations of the current thread on the arena.
+  // ---- Operations of the current thread on the arena
   uint64_t load(uintptr_t address, size_t size);
   void store(uintptr_t address, size_t size, uint64_t bits);
   void copy(void* to, const void* from, size_t n);
-  /// memory_nontemporal.cc.
   void store_nontemporal(void* to, const void* from, size_t n, Site site);
-  /// change(old, fresh) returns whether to store `fresh`. Returns the old value.
+  /// change(old, fresh) sets `fresh` and returns whether to store it. Returns the old value.
   uint64_t read_modify_write(uintptr_t address, size_t size,
                              FunctionRef<bool(uint64_t old, uint64_t& fresh)> change);
-  /// memory_double_word.cc.
   bool compare_exchange(DoubleWord* at, DoubleWord& expected, const DoubleWord& desired);
-  /// Empties the store buffer; what follows a sequentially consistent store.
+  /// Empties the thread's store buffer, as after a sequentially consistent store.
   void store_load_fence();
   void pwb(uintptr_t address);
   void pfence();
   void psync();
   void fence();
-  /// The asymmetric pair. Functional: light is nothing, heavy makes every thread's stores so far
-  /// visible. Timed: both are full fences, as on a computer without a way to interrupt the others.
+  /// The asymmetric pair. On the functional machine the light fence does nothing, and the heavy one
+  /// makes the stores of all threads visible. On a timed machine both are full fences, as on a
+  /// computer where a thread cannot interrupt the others.
   void light_fence();
   void heavy_fence();
-  /// Blocks until a store to the line of `address` becomes visible. False: without having waited,
-  /// because the thread's transaction is doomed.
+  /// Blocks the thread until a store to the line of `address` becomes visible. Returns false
+  /// without waiting if the thread's transaction is doomed.
   bool wait(uintptr_t address);
-  /// The current thread's loads so far return before it goes on.
+  /// The current thread waits until its loads so far have returned.
   void await_loads() {
     if (timed_ != nullptr) {
       timed_->await_loads(*current_thread);
@@ -70,10 +75,10 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   /// Private computation of the current thread.
   void work(uint64_t cycles);
 
-  /// Operations between these take time, if the machine is timed.
+  /// From start_run() to end_run() operations take time, if the machine is timed.
   void start_run(int workers);
-  /// With a hardware design operations in between take time as well: it has no other state than
-  /// that of its buffers and caches.
+  /// With a hardware design, operations take time after the run too, because the design's only
+  /// state is that of its buffers and of the caches.
   void end_run() {
     if (timed_ != nullptr && !frozen_) {
       timed_->send_all_combined();
@@ -82,16 +87,16 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   }
   TimedMemory* timing() { return timing_.get(); }
 
-  /// Who wants to hear of stores and of fences that complete; null: nobody.
+  /// Sets the lint, which learns of stores and of fences that complete.
   void attach(PersistLint* lint) { lint_ = lint; }
 
-  // Transactions of the hardware design; memory_design.cc.
+  // ---- Transactions of the hardware design
   void tx_start();
   void tx_commit();
   void tx_abort();
   const DesignHost* design() const { return design_.get(); }
 
-  // Hardware transactional memory.
+  // ---- Hardware transactions; see HtmThread in machine.h
   void begin(SimThread& thread, Tracking tracking);
   void suspend(SimThread& thread);
   void resume(SimThread& thread);
@@ -101,16 +106,18 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   AbortCause caught(SimThread& thread);
   void cancel(SimThread& thread);
 
-  // Failure.
+  // ---- Failure
   const Status& failure() const { return failure_; }
+  /// Throws MediumFailure if the medium has failed.
   void check_failure() const;
   uint64_t persist_events() const { return events_; }
   void crash_at(uint64_t event) { crash_at_ = event; }
   void before_persist_event(std::function<void(uint64_t)> look) { look_ = std::move(look); }
   bool crashed() const { return crashed_; }
-  /// No thread but the caller exists any more: their transactions and buffers are gone.
+  /// The simulated threads have ended. Drops their transactions and store buffers.
   void forget_threads();
-  /// The medium keeps what it has; everything that could wait throws from now on.
+  /// The medium has failed: its content does not change any more, and all fences and waits throw
+  /// MediumFailure.
   void freeze(const Status& why);
 
  private:
@@ -159,15 +166,15 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   Runner& runner_;
   HtmUnit htm_;
   std::unique_ptr<TimedMemory> timing_;  ///< null: the functional machine
-  TimedMemory* timed_ = nullptr;         ///< the same during a run, else null
+  TimedMemory* timed_ = nullptr;         ///< timing_ during a run, else null
   std::unique_ptr<DesignHost> design_;   ///< null: none
-  PersistLint* lint_ = nullptr;          ///< null: nobody looks on
+  PersistLint* lint_ = nullptr;          ///< null: none
   WaitTable waiters_;
   int line_shift_;
   Status failure_;
   bool frozen_ = false;
   bool crashed_ = false;
-  bool no_events_ = false;  ///< what happens now is no persist event
+  bool no_events_ = false;  ///< changes of the medium are no persist events now
   uint64_t events_ = 0;
   uint64_t crash_at_ = kNever;
   std::function<void(uint64_t)> look_;  ///< called before each persist event; may be empty

@@ -76,7 +76,7 @@ void PersistLint::asked(const SimThread& thread, const SiteOperation& operation)
       own.something_to_order = false;
       break;
     case SiteOperation::Kind::store_nontemporal:
-    case SiteOperation::Kind::copy:  // the memory system tells of these store by store
+    case SiteOperation::Kind::copy:  // the memory system reports each of their stores
     case SiteOperation::Kind::fence:
     case SiteOperation::Kind::heavy_fence:
       break;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Watches how a program uses persistent memory, and notes what is likely waste or a gap. Looks at
-// operations in the order in which the program asks for them, over all threads, not at what store
-// buffers make of it.
+// The lint of persistence: it watches how a program uses persistent memory, and notes likely waste
+// and gaps. It sees operations in the order in which the program requests them, over all threads.
+// The effect of store buffers is left out.
 #pragma once
 
 #include <cstddef>
@@ -20,29 +20,33 @@ namespace holdfast {
 
 struct SimOptions;
 
+/// The kinds of findings. "Where" is LintRow::where.
 enum class LintKind : uint8_t {
-  /// When a transaction was over, a line that its thread had stored to (not as a replayer) had not
-  /// been written back since by anybody. Where: the phase of the store. Domain pmem only.
+  /// A transaction has ended, and no thread has written back a line since the transaction's thread
+  /// stored to it (replayers excepted). Where: the phase of the store. Domain pmem only.
   not_written_back,
-  /// It had, but no fence of who wrote it back had followed. Where: the write-back's site.
+  /// As above, but the line was written back, and the writing thread has executed no fence since.
+  /// Where: the site of the write-back. Domain pmem only.
   not_fenced,
-  /// Nobody had stored to the line since it was written back last. Where: the site. Domain pmem
-  /// only.
+  /// A write-back of a line that no thread has stored to since its last write-back. Where: the
+  /// site. Domain pmem only.
   redundant_write_back,
-  /// A pfence or psync, and the thread had neither stored to persistent memory nor written anything
+  /// A pfence or psync of a thread that has neither stored to persistent memory nor written a line
   /// back since its last one. Where: the site.
   empty_fence,
-  /// A worker stored to persistent memory outside a transaction, though not in phase replay and not
-  /// before the machine's first transaction, which would be format or recovery. Where: the phase.
+  /// A worker's store to persistent memory outside a transaction. Stores in phase replay do not
+  /// count, nor those before the machine's first transaction (format and recovery). Where: the
+  /// phase.
   stray_store,
 };
 const char* to_string(LintKind kind);
 
+/// All findings of one kind at one place.
 struct LintRow {
   LintKind kind = LintKind::not_written_back;
   std::string where;
   uint64_t count = 0;
-  uint64_t example = 0;  ///< where on the medium the first one was; 0 for fences
+  uint64_t example = 0;  ///< the offset on the medium of the first one; 0 for fences
 };
 
 namespace sim {
@@ -50,30 +54,32 @@ namespace sim {
 class SimMedium;
 struct SimThread;
 
-/// Does not see stores of hardware transactions to persistent memory, which no engine here makes,
-/// and says nothing about lines where a hardware design takes care of them.
+/// The lint. It says nothing about lines on a machine with a hardware design, which takes care of
+/// them.
 class PersistLint {
  public:
   PersistLint(const SimOptions& options, const SimMedium& medium, size_t slots);
 
   void stored(const SimThread& thread, uintptr_t address);
+  /// The thread requests an operation.
   void asked(const SimThread& thread, const SiteOperation& operation);
-  /// The thread asks for the line of this address to be written back.
+  /// The thread begins to write back the line of this address.
   void write_back(const SimThread& thread, uintptr_t address, Site site);
   /// The thread's write-backs so far are durable.
   void completed(const SimThread& thread);
-  /// A transaction of the thread begins, or, with kind none, is over. `failed`: with the medium.
+  /// A transaction of the thread begins, or with kind `none` is over. `failed`: the medium has
+  /// failed.
   void transaction(const SimThread& thread, TransactionKind kind, bool failed);
   void forget(int slot) { threads_[static_cast<size_t>(slot)] = {}; }
 
   std::vector<LintRow> report() const;
 
  private:
-  /// Moments at which something last happened to a line; 0: never.
+  /// The moments at which a line was last stored to and so on; 0: never.
   struct Line {
     uint64_t stored = 0;
     uint64_t written_back = 0;
-    uint64_t durable = 0;   ///< what was stored up to then is
+    uint64_t durable = 0;   ///< stores up to this moment are durable
     const char* site = "";  ///< of the last write-back
   };
   struct OwnStore {
@@ -81,9 +87,9 @@ class PersistLint {
     Phase phase = Phase::outside;
   };
   struct PerThread {
-    std::map<uint64_t, OwnStore> stores;                 ///< by line; since the transaction began
-    std::vector<std::pair<uint64_t, uint64_t>> pending;  ///< line and moment of write-backs
-    bool something_to_order = false;
+    std::map<uint64_t, OwnStore> stores;                 ///< by line: since the transaction began
+    std::vector<std::pair<uint64_t, uint64_t>> pending;  ///< lines and moments of write-backs
+    bool something_to_order = false;                     ///< the next fence has something to order
   };
 
   PerThread& of(const SimThread& thread);
@@ -91,7 +97,7 @@ class PersistLint {
 
   const SimMedium& medium_;
   const size_t line_bytes_;
-  const bool lines_;  ///< write-backs mean something
+  const bool lines_;  ///< write-backs have an effect: domain pmem, no design
   uint64_t now_ = 0;
   bool transaction_seen_ = false;
   std::unordered_map<uint64_t, Line> line_;

@@ -15,9 +15,12 @@ namespace holdfast::sim {
 class MemorySystem;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 struct SimThread;
 
-/// The transactional memory of one simulated hardware thread, used by that thread. As on real
-/// hardware, every access of a thread with an open, not suspended transaction is transactional, the
-/// "outside" ones and Atomic operations included: they are all the same instruction.
+/// The hardware transactions of one simulated thread. Contract: HtmThread in machine.h. Only that
+/// thread uses it.
+///
+/// As on real hardware, all accesses of a thread with an open transaction belong to the
+/// transaction, unless it is suspended. This includes outside_load() and Atomic operations, because
+/// all of these are the same instructions.
 class SimHtmThread {
  public:
   SimHtmThread(MemorySystem& memory, SimThread& thread) : memory_(memory), thread_(thread) {}

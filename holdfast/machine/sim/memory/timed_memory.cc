@@ -59,7 +59,7 @@ void TimedMemory::start_run(int workers) {
     const int slot = kFirstWorker + worker;
     place(slot, core, worker / cores, sharers);
     if (interrupt_period_ != 0) {
-      // Spread evenly, so that not all threads are interrupted at once.
+      // Spread evenly, so that the threads are not interrupted at the same time.
       of(*threads_[static_cast<size_t>(slot)]).next_interrupt =
           now + interrupt_period_ * (static_cast<Time>(worker) + 1) / static_cast<Time>(workers);
     }
@@ -93,7 +93,7 @@ void TimedMemory::place(int slot, int core, int smt, int sharers) {
 
 // ---- loads
 
-/// The hardware transactions hear of an access that the bits in L1 do not answer.
+/// Reports a load to the hardware transactions.
 void TimedMemory::consult(SimThread& thread, uint32_t line) {
   const Transaction& tx = *thread.tx;
   if (tx.unwinding) {
@@ -106,6 +106,7 @@ void TimedMemory::consult(SimThread& thread, uint32_t line) {
   }
 }
 
+/// Sets the bits of the thread's transaction on the line's way in L1.
 void TimedMemory::mark(SimThread& thread, uint32_t line, CacheArray::Way& way) {
   const Transaction& tx = *thread.tx;
   if (tx.open && !tx.doomed()) {
@@ -115,7 +116,7 @@ void TimedMemory::mark(SimThread& thread, uint32_t line, CacheArray::Way& way) {
   }
 }
 
-/// A load that the bits in L1 do not settle.
+/// A load that misses L1, or whose bits there do not rule out a conflict.
 bool TimedMemory::load_asking(SimThread& thread, uint32_t line, CacheArray::Way* way) {
   PerThread& t = of(thread);
   consult(thread, line);
@@ -137,6 +138,7 @@ bool TimedMemory::load_asking(SimThread& thread, uint32_t line, CacheArray::Way*
 
 // ---- stores
 
+/// Gets the line for writing, and dooms the transactions in conflict.
 CoherentCaches::Outcome TimedMemory::own(SimThread& thread, uint32_t line, Time now) {
   PerThread& t = of(thread);
   htm_.request_exclusive(thread.slot, line);
@@ -170,8 +172,8 @@ void TimedMemory::leaves_around_caches(SimThread& thread, uint32_t line, Time no
   if (t.combined_words != 0 && t.combined_line != line) {
     send_combined(thread, now);
   }
-  // Before the copies go, and with them the lines that transactions are remembered in: who loses
-  // its transaction loses it to a conflict.
+  // This comes before the copies are removed, because caches track the lines of transactions. A
+  // transaction on this line must be doomed for conflict, not for capacity.
   htm_.plain_store(thread.slot, line);
   actor_ = &thread;
   t.combined_line = line;

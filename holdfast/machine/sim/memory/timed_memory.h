@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What time memory operations take: the cores' windows, the caches, the memory controllers, and the
-// cost of transactions. Values stay where they are; MemorySystem asks here when an operation of a
-// timed run begins, ends, or leaves a store buffer.
+// The time that memory operations take: the cores' windows, the caches, the memory controllers, and
+// the costs of transactions. It holds no values. MemorySystem calls it when an operation of a timed
+// run begins, ends, or leaves a store buffer.
 #pragma once
 
 #include <algorithm>
@@ -22,23 +22,26 @@ namespace holdfast::sim {
 
 class DesignHost;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
+/// The timing of one machine. It advances the clocks of threads. docs/inside/sim-time.md has the
+/// rules, machine descriptions the numbers.
 class TimedMemory final : private CacheClient {
  public:
   TimedMemory(const MachineDescription& machine, const Arena& arena, const SimMedium& medium,
               Persistence& persistence, HtmUnit& htm, Runner::Threads& threads);
 
-  /// Workers 0 ... n-1 begin at the same instant, one per core while there are cores, then the
-  /// second threads of the cores, and so on. Main and background have the service core.
+  /// Places the workers, which all begin at the same instant: one on each core while there are
+  /// cores, then a second one on each, and so on. Main and background run on the service core.
   void start_run(int workers);
 
-  // Loads: issue() before the operation's scheduling point, load() at it, loaded() with the value.
+  // ---- Loads
+  // Order of calls: issue() before the scheduling point, load() at it, loaded() with the value.
   void issue(SimThread& thread, uintptr_t address) {
     const Time start = of(thread).window.issue(address, thread.stats.instructions, thread.clock);
     thread.stats.stall_load += start - thread.clock;
     thread.clock = start;
   }
-  /// Consults the hardware transactions where it must, and brings the line to L1. True: the
-  /// thread's own open transaction has written the line.
+  /// Brings the line to L1, and reports the load to the hardware transactions if the bits in L1 do
+  /// not rule out a conflict. Returns true if the thread's open transaction has written the line.
   bool load(SimThread& thread, uint32_t line) {
     const PerThread& t = of(thread);
     CacheArray::Way* way = caches_.in_l1(t.core, line);
@@ -47,7 +50,8 @@ class TimedMemory final : private CacheClient {
     }
     return load_settled(thread, line, way->meta);
   }
-  /// The load concerns nobody else: a hit in L1 that the bits there, `meta`, settle.
+  /// True if the load concerns no other thread: it hits L1, and the line's bits there (`meta`) rule
+  /// out a conflict.
   bool settled(SimThread& thread, uint32_t line, uint32_t& meta) {
     const PerThread& t = of(thread);
     const CacheArray::Way* way = caches_.in_l1(t.core, line);
@@ -58,21 +62,23 @@ class TimedMemory final : private CacheClient {
     meta = way->meta;
     return settles(t, *thread.tx, meta);
   }
-  /// load() of such a line, if nothing has happened since.
+  /// load() of a settled() line, if no other agent has acted since.
   bool load_settled(SimThread& thread, uint32_t line, uint32_t meta) {
     PerThread& t = of(thread);
     found_in_l1(thread, t, line);
     ++thread.stats.load_from[0];
     return thread.tx->open && (meta & t.writer_bit) != 0;
   }
-  /// Others take their turns before the thread loads this line.
+  /// Other agents will act before the thread loads this line. Prefetches, on the host, the data of
+  /// the load.
   void expect(const SimThread& thread, uint32_t line) {
     const PerThread& t = of(thread);
     if (!caches_.peek_l1(t.core, line)) {
       prefetch(t, line);
     }
   }
-  /// The load's line is on its way; but if its bytes stand in the store buffer, it need not wait.
+  /// True if the load waits for a line on its way. It need not wait if the store buffer has all its
+  /// bytes; forwarded() says so.
   bool waits_for_line(const SimThread& thread) const { return of(thread).merged; }
   void forwarded(SimThread& thread) {
     PerThread& t = of(thread);
@@ -89,13 +95,15 @@ class TimedMemory final : private CacheClient {
     operation(thread);
   }
 
-  // Stores: enter() when one enters the buffer, returns when it may leave; acquire() when it wants
-  // to; left() when it does.
+  // ---- Stores
+  // Order of calls: enter() when the store enters the buffer, acquire() when it is about to leave,
+  // left() when it has left.
+  /// Returns the time from which on the store may leave.
   Time enter(SimThread& thread, uint32_t line) {
     PerThread& t = of(thread);
     operation(thread);
-    // It retires, and may leave then, behind the loads before it: a lock is not released earlier
-    // than what it protects was read.
+    // A store retires behind the loads before it, and leaves only then. Otherwise the release of a
+    // lock could leave before the loads that the lock protects.
     Time ready = std::max(thread.clock, t.window.loads_done());
     if (!owned(t, line)) {
       ready = std::max(ready, own(thread, line, thread.clock).done);
@@ -105,7 +113,7 @@ class TimedMemory final : private CacheClient {
   }
   Time enter_write_back(SimThread& thread);
   Time enter_nontemporal(SimThread& thread);
-  /// Entering concerns nobody else: the line is the core's already.
+  /// True if the entry of the store concerns no other thread: the core owns the line already.
   bool enters_quietly(SimThread& thread, uint32_t line) {
     const PerThread& t = of(thread);
     if (!owned(t, line)) {
@@ -114,65 +122,68 @@ class TimedMemory final : private CacheClient {
     }
     return !thread.buffer.full();
   }
-  /// False: the line was taken away meanwhile; `entry.leave` is the new time. With `now_or_never`,
-  /// or the second time, the line is taken back at once.
+  /// The core gets the line for a store that is about to leave. If the line was taken away
+  /// meanwhile, fetches it again, sets `entry.leave` to the new time and returns false. With
+  /// `now_or_never`, and the second time, the store leaves at once.
   bool acquire(SimThread& thread, Entry& entry, Time now, bool now_or_never) {
     const auto line = static_cast<uint32_t>((entry.word.address - kArenaBase) >> line_shift_);
     return owned(of(thread), line) || acquire_again(thread, entry, line, now, now_or_never);
   }
-  /// Tells the hardware transactions; the line is dirty now.
+  /// Marks the line dirty, and reports the store to the hardware transactions.
   void left(SimThread& thread, EntryKind kind, uint32_t line);
-  /// A word leaves for memory: no cache keeps its line.
+  /// A non-temporal word leaves the store buffer. Removes the line from all caches.
   void leaves_around_caches(SimThread& thread, uint32_t line, Time now);
-  /// It is in its thread's write-combining buffer now. There is one, of a line; it goes to memory
-  /// when it is full, when another line needs it, and at fences that wait for write-backs.
+  /// The word has reached its thread's write-combining buffer, which holds one line. The buffer
+  /// goes to memory when it is full, when another line needs it, and at fences that wait for
+  /// write-backs.
   void left_around_caches(SimThread& thread, uintptr_t address, Time now);
+  /// Sends the write-combining buffers of all threads to memory.
   void send_all_combined();
   bool stores_around_caches() const { return !is_emulated(write_back_); }
-  /// An atomic read-modify-write gets its line; the thread goes on when it has.
+  /// An atomic read-modify-write. The thread waits for its loads and for the line.
   void atomic(SimThread& thread, uint32_t line);
 
   void pause(SimThread& thread) { thread.clock += ps(machine_.core.pause_cycles); }
-  /// Private computation.
   void work(SimThread& thread, uint64_t cycles);
-  /// The instruction itself.
+  /// The cost of one operation with the instructions around it.
   void operation(SimThread& thread) {
     thread.clock += of(thread).operation;
     thread.stats.instructions += instructions_per_operation_;
   }
 
-  // Persistence.
-  /// A pwb: what the thread spends on the instruction.
+  // ---- Persistence
+  /// The cost of the instruction pwb.
   void pwb(SimThread& thread);
   /// A write-back leaves the store buffer.
   void write_back(SimThread& thread, uint32_t line, Time now);
-  /// A fence waits for the thread's loads and write-backs. The store buffer is empty.
+  /// A fence: the thread waits for its loads, and if asked for its write-backs. Its store buffer is
+  /// empty.
   void fence(SimThread& thread, bool waits_for_write_backs);
-  /// The thread needs the values of its loads before it can go on.
+  /// The thread waits until its loads have returned.
   void await_loads(SimThread& thread) { thread.clock = of(thread).window.drain(thread.clock); }
   bool pwb_waits() const { return write_back_ == WriteBackKind::serial; }
   void persist_fence(SimThread& thread) { thread.clock += persist_fence_; }
 
-  // Hardware transactions.
+  // ---- Hardware transactions
   void begin(SimThread& thread);
   void suspend_or_resume(SimThread& thread) { thread.clock += switch_tracking_; }
-  /// Waits for the loads, like an atomic (and so does the store buffer, before).
+  /// Waits for the thread's loads, as an atomic does. Its store buffer is empty.
   void commit(SimThread& thread) {
     await_loads(thread);
     thread.clock += ps(machine_.htm.commit_cycles);
   }
   void aborted(SimThread& thread) { thread.clock += ps(machine_.htm.abort_cycles); }
-  /// An interrupt of this thread fell into its running transaction.
+  /// True if an interrupt of this thread has come during its running transaction.
   bool interrupted(const SimThread& thread) const {
     return thread.clock >= of(thread).next_interrupt;
   }
-  /// The transaction of this slot holds these lines no longer.
+  /// The transaction of this slot gives up its lines.
   void released(int slot, const Transaction& tx, bool aborted);
 
-  /// From now on the hardware design takes part in what happens to persistent lines.
+  /// From now on reads and writes of persistent lines go through the hardware design.
   void attach(DesignHost& design) { design_ = &design; }
   int core(int slot) const { return per_[static_cast<size_t>(slot)].core; }
-  /// Whose access the caches and memories are at work for.
+  /// The thread whose access the caches and memories serve now.
   SimThread& actor() { return actor_ != nullptr ? *actor_ : *threads_.front(); }
 
   CoherentCaches& caches() { return caches_; }
@@ -184,37 +195,38 @@ class TimedMemory final : private CacheClient {
   }
 
  private:
-  /// What every load needs stands first.
+  /// The state of one thread. The members that every load needs come first.
   struct alignas(64) PerThread {
     int core = 0;
     uint32_t reader_bit = 0;
     uint32_t writer_bit = 0;
     uint32_t others_writers = 0;  ///< writer bits of the core's other threads
     Time operation = 1;
-    Time done = 0;            ///< when the load under way returns
-    Level level = Level::l1;  ///< where it found its line
-    bool merged = false;      ///< it waits for a line on its way
+    Time done = 0;            ///< the time at which the present load returns
+    Level level = Level::l1;  ///< the place where the present load has found its line
+    bool merged = false;      ///< the present load waits for a line on its way
     Time next_interrupt = ~Time{0};
     Time cycle = 1;
-    Time last_leave = 0;  ///< of the youngest store in the buffer
+    Time last_leave = 0;  ///< the time at which the youngest store in the buffer may leave
     Window window;
     int smt = 0;
     double cycle_exact = 1;
     Time write_backs_done = 0;
-    uint32_t combined_words = 0;  ///< bits; 0: the write-combining buffer is empty
+    uint32_t combined_words = 0;  ///< the words in the write-combining buffer, a bit each
     uint32_t combined_line = 0;
-    Time combined_ready = 0;  ///< no cache has the line any more
+    Time combined_ready = 0;  ///< the time from which on no cache has the line
   };
 
   PerThread& of(const SimThread& thread) { return per_[static_cast<size_t>(thread.slot)]; }
   const PerThread& of(const SimThread& thread) const {
     return per_[static_cast<size_t>(thread.slot)];
   }
+  /// True if the line's bits in L1 rule out a conflict, and a tracked load need not be noted.
   static bool settles(const PerThread& t, const Transaction& tx, uint32_t meta) {
     return (meta & t.others_writers) == 0 && (!tx.active() || tx.tracking == Tracking::stores ||
                                               (meta & (t.reader_bit | t.writer_bit)) != 0);
   }
-  /// A load's line is in L1, or on its way there for an earlier access of this thread.
+  /// The load's line is in L1, or on its way there for an earlier access of this thread.
   void found_in_l1(const SimThread& thread, PerThread& t, uint32_t line) const {
     t.level = Level::l1;
     t.done = thread.clock + caches_.l1_time();
@@ -226,7 +238,7 @@ class TimedMemory final : private CacheClient {
     }
   }
   void place(int slot, int core, int smt, int sharers);
-  /// Before others take their turns, so that the host's own misses overlap with their work.
+  /// Called before other agents act, so that the host's own cache misses overlap with their work.
   void prefetch(const PerThread& t, uint32_t line) { caches_.prefetch(t.core, line); }
   bool owned(const PerThread& t, uint32_t line) {
     const CacheArray::Way* way = caches_.in_l1(t.core, line);
@@ -268,7 +280,7 @@ class TimedMemory final : private CacheClient {
   Time switch_tracking_ = 0;
   Time interrupt_period_ = 0;
   int line_shift_;
-  SimThread* actor_ = nullptr;  ///< whose access reaches memory: not always the running thread's
+  SimThread* actor_ = nullptr;  ///< see actor(); not always the running thread
 };
 
 }  // namespace holdfast::sim
