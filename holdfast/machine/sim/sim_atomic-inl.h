@@ -7,14 +7,17 @@
 
 namespace holdfast {
 
-/// A shared word of the simulated machine, in memory from allocate(). Under total store order every
-/// load is an acquire and every store a release; a sequentially consistent store and every
-/// read-modify-write also empty the thread's store buffer.
+/// A shared word of the simulated machine, in memory from allocate(). Contract: MemoryOps in
+/// machine.h.
+///
+/// Memory orders. Under total store order every load is an acquire and every store a release. A
+/// sequentially consistent store and every read-modify-write also empty the thread's store buffer.
+/// So the functions ignore all other orders.
 template <Word T>
 class SimAtomic {
  public:
   SimAtomic() = default;
-  /// Initial value, before any other thread can see the word.
+  /// Sets the initial value, before another thread can see the word.
   SimAtomic(T value) : value_(value) {}  // NOLINT(google-explicit-constructor)
 
   T load(std::memory_order = std::memory_order_seq_cst) const {
@@ -74,7 +77,7 @@ T SimMachine::wait_while(const SimAtomic<T>& word, std::type_identity_t<T> old) 
   for (bool waited = false;; waited = true) {
     const T value = word.load();
     if (waited) {
-      memory().await_loads();  // nobody guesses when a wait ends: the line must be there
+      memory().await_loads();  // no processor predicts the end of a wait, so the line must arrive
     }
     if (sim::to_bits(value) != sim::to_bits(old) ||
         !wait_for_change(word.address(), sizeof(T), sim::to_bits(old))) {

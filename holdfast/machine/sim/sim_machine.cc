@@ -7,14 +7,14 @@
 namespace holdfast {
 namespace {
 
-/// What the description of a computer decides.
+/// Sets the options that a machine description determines.
 void take_over(const MachineDescription& machine, SimOptions& options) {
   options.line_bytes = machine.line_bytes;
   options.store_buffer = static_cast<size_t>(machine.core.store_buffer);
   options.rmw_orders_pwb = machine.persistence.rmw_orders_pwb;
   const auto lines = [&](HtmTracking tracking, size_t count) {
-    // Lines remembered in a cache are limited by the cache: by its evictions where there are any,
-    // by its size on the functional machine.
+    // The cache limits the lines that it tracks: by its evictions on a timed machine, by its size
+    // on the functional machine.
     const bool timed = options.schedule == Schedule::timed;
     const size_t cache = tracking == HtmTracking::l1 ? machine.l1.bytes : machine.llc.bytes;
     return tracking == HtmTracking::count ? count
@@ -34,7 +34,7 @@ std::unique_ptr<HardwareDesign> design_of(const SimOptions& options) {
   return options.make_design ? options.make_design() : nullptr;
 }
 
-/// A design may change the machine it works on.
+/// Checks the options for a design, and lets the design adapt the machine description.
 void fit(const HardwareDesign& design, SimOptions& options) {
   if (options.schedule != Schedule::timed || options.machine == nullptr) {
     refuse("a hardware design needs a timed run and the description of a computer");
@@ -148,7 +148,7 @@ void SimMachine::run_threads(int n, FunctionRef<void(int)> work) {
   end_of_run([&] { runner_.run(n, work, background_ ? &background_ : nullptr); });
 }
 
-/// Whatever way the threads ended, nothing of them stays behind.
+/// Runs threads. Cleans up after them in whichever way they end.
 template <class F>
 void SimMachine::end_of_run(F&& run) {
   try {
@@ -170,14 +170,14 @@ void SimMachine::end_of_run(F&& run) {
   forget_threads();
 }
 
-/// Where a thread's phases begin and end: at its clock, or at a step where there is no time.
+/// The present time for phases: the thread's clock, or the step on a functional machine.
 uint64_t SimMachine::moment(const sim::SimThread& thread) const {
   return timed() ? thread.clock : runner_.steps();
 }
 
 void SimMachine::start_phases() {
   for (const auto& thread : threads_) {
-    if (thread->slot != sim::kMainSlot) {  // main may be in a transaction, and waits meanwhile
+    if (thread->slot != sim::kMainSlot) {  // main waits meanwhile, perhaps inside a transaction
       thread->phases.start(moment(*thread), timed());
     }
   }
@@ -251,14 +251,14 @@ bool SimMachine::wait_for_change(uintptr_t address, size_t size, uint64_t bits) 
   return runner_.running() ? memory_.wait(address) : wait_outside_run(address, size, bits);
 }
 
-/// Nobody but the background thread could change the word.
+/// Outside run_threads only the background thread can change the word, so it runs once.
 bool SimMachine::wait_outside_run(uintptr_t address, size_t size, uint64_t bits) {
   memory_.check_failure();
   if (htm(self()).doomed()) {
     return false;
   }
   if (!run_background_once() && memory_.load(address, size) == bits) {
-    throw SimStuck(runner_.report("deadlock: a wait outside run_threads that nobody can end"));
+    throw SimStuck(runner_.report("deadlock: a wait outside run_threads that no thread can end"));
   }
   return true;
 }
@@ -319,7 +319,8 @@ inline void SimMachine::perform(const sim::SiteOperation& operation) {
   }
 }
 
-// One branch where nothing is mutated; the switch is known at compile time then.
+// Without mutations this costs one branch: it is inlined, so the switch is resolved at compile
+// time.
 inline void SimMachine::submit(const sim::SiteOperation& operation) {
   if (runner_.idle_too_long()) [[unlikely]] {
     throw Error(Status(Code::misuse, "no end after " + std::to_string(options_.max_steps) +
@@ -336,7 +337,7 @@ void SimMachine::pwb(const void* p, Site site) {
   submit({sim::SiteOperation::Kind::pwb, p, 0, site});
 }
 void SimMachine::pwb_range(const void* p, size_t n, Site site) {
-  // What an engine with a planted bug asks for may have any size.
+  // An engine with a planted bug may request any size.
   if (n > options_.medium_limit) {
     throw Error(Status(Code::misuse, "a write-back of " + std::to_string(n) +
                                          " bytes, more than the medium can have"));

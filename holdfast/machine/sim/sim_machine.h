@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The simulated machine: a second implementation of the Machine concept, on one host thread,
-// deterministic. What it models, and what not yet, is in docs/inside/simulator.md.
+// sim/: the simulated machine, a deterministic implementation of the Machine concept on one host
+// thread. docs/inside/simulator.md says what it models and what it leaves out. Its parts: memory/,
+// threads/, caches/, htm/, medium/, design/, description/, support/.
 #pragma once
 
 #include <cstddef>
@@ -30,20 +31,22 @@ namespace holdfast {
 template <Word T>
 class SimAtomic;
 
-/// Thrown when simulated threads can never go on; what() is the report.
+/// Thrown if no simulated thread can ever continue; what() is the report.
 using SimStuck = sim::Stuck;
 using SimImage = sim::Image;
 
 /// A machine whose threads are fibers, whose schedule follows from a seed, and whose power can fail
-/// before any chosen persist event. `image` is what its medium holds at power-on.
+/// before any chosen persist event. machine.h has the contract of each operation.
 ///
-/// One lives in a process at a time (the constructor throws Error(busy) otherwise), used from the
-/// thread that made it. Outside run_threads operations execute directly and become visible at once.
+/// Thread safety: one machine can exist in a process at a time (else the constructor throws
+/// Error(busy)). Only the host thread that made it uses it.
 ///
-/// After a crash (crashed()), the medium is frozen: stores no longer reach it, failed() is true,
-/// and fences and waits throw MediumFailure, so that a heap on it can be destroyed but not used.
-/// The stacks of threads that were running are freed without unwinding: what they owned on the
-/// host's heap leaks.
+/// Outside run_threads operations execute directly, and stores become visible at once.
+///
+/// After a crash (crashed()) the medium is frozen: stores no longer reach it, failed() is true, and
+/// fences and waits throw MediumFailure. So a heap on the machine can be destroyed but not used.
+/// The stacks of threads that were running are freed without unwinding; memory that they owned on
+/// the host's heap leaks.
 class SimMachine {
  public:
   template <class T>
@@ -52,12 +55,15 @@ class SimMachine {
   using Medium = sim::SimMedium;
   static constexpr bool kDirectLoads = false;
 
+  /// `image` is the content of the medium at power-on. Throws Error(invalid_argument) for options
+  /// that do not fit together; also as power_on() in design/design_image.h.
   explicit SimMachine(const SimOptions& options = {}, const SimImage& image = {});
   ~SimMachine();
   SimMachine(const SimMachine&) = delete;
   SimMachine& operator=(const SimMachine&) = delete;
 
-  // Memory. Outside the arena (a thread's own stack or heap) these are plain accesses.
+  // ---- MemoryOps
+  // Outside the arena (a thread's stack or the host's heap) these are plain accesses.
   template <Word T>
   static T load(const T* p) {
     if (!sim::in_arena(bytes_at(p))) {
@@ -65,7 +71,7 @@ class SimMachine {
     }
     return sim::from_bits<T>(memory().load(reinterpret_cast<uintptr_t>(p), kBytesOf<T>));
   }
-  /// Loads take place in order anyway.
+  /// A plain load, because loads are in order on this machine.
   template <Word T>
   static T load_acquire(const T* p) {
     return load(p);
@@ -78,7 +84,7 @@ class SimMachine {
       memory().store(reinterpret_cast<uintptr_t>(p), sizeof(T), sim::to_bits(value));
     }
   }
-  /// Stores become visible in order anyway (total store order).
+  /// A plain store, because stores become visible in order on this machine (total store order).
   template <Word T>
   static void store_release(T* p, std::type_identity_t<T> value) {
     store(p, value);
@@ -92,7 +98,7 @@ class SimMachine {
   static Phase phase(Phase next);
   static void transaction(TransactionKind kind);
 
-  // Threads.
+  // ---- Threads, volatile memory
   int self() const { return sim::current_thread->slot; }
   int slots() const { return static_cast<int>(threads_.size()); }
   int active_slots() const { return active_slots_; }
@@ -102,14 +108,14 @@ class SimMachine {
   T wait_while(const SimAtomic<T>& word, std::type_identity_t<T> old);
   void pause();
   void work(uint64_t cycles);
-  /// Timed: the thread's virtual clock in picoseconds; otherwise operations executed so far, over
-  /// all threads.
+  /// The thread's virtual clock in picoseconds. On a functional machine, the operations of all
+  /// threads so far.
   uint64_t now();
   uint64_t entropy() const { return mix64(options_.seed); }
   void* allocate(size_t n, size_t alignment) { return arena_.allocate(n, alignment); }
   size_t line_bytes() const { return options_.line_bytes; }
 
-  // Persistence.
+  // ---- Persistence
   void pwb(const void* p, Site site = {});
   void pwb_range(const void* p, size_t n, Site site = {});
   void store_nontemporal(void* to, const void* from, size_t n, Site site = {});
@@ -118,75 +124,76 @@ class SimMachine {
   void fence(Site site = {});
   void light_fence();
   void heavy_fence(Site site = {});
-  /// Never in domain `file`, where only syncs make anything durable.
+  /// False in domain `file`, where only pfence and psync make stores durable.
   bool rmw_orders_pwb() const { return options_.rmw_orders_pwb && options_.domain != Domain::file; }
   bool skips(Site site) const { return mutator_ != nullptr && mutator_->skips(site); }
   PersistCounters counters() const;
   bool failed() const { return !memory_.failure().ok(); }
   Status failure() const { return memory_.failure(); }
 
-  // Hardware transactional memory.
+  // ---- HtmThread
   HtmThread& htm(int slot) { return htm_threads_[static_cast<size_t>(slot)]; }
   HtmCapabilities htm_capabilities() const;
 
-  // A hardware design for atomic durability (SimOptions::design). What is stored to persistent
-  // memory between tx_start and tx_commit survives a power failure together or not at all; when
-  // that is certain, and what is rolled back, the design says. Error(unsupported) without one.
+  // ---- HardwareTransactions: of the hardware design (SimOptions::make_design)
+  // The design decides when a commit is durable, and what is rolled back. Without a design these
+  // throw Error(unsupported).
   const std::string& design() const { return options_.design; }
   void tx_start() { memory_.tx_start(); }
-  /// Takes its place among the thread's stores: later ones become visible after the commit.
   void tx_commit() { memory_.tx_commit(); }
-  /// The transaction's stores are undone, also in memory.
   void tx_abort() { memory_.tx_abort(); }
 
   Medium& medium() { return medium_; }
 
-  // What only a simulated machine has.
+  // ---- Only on simulated machines
   const SimOptions& options() const { return options_; }
   bool timed() const { return runner_.timed(); }
-  /// Machine operations so far, over all threads.
+  /// Machine operations of all threads so far.
   uint64_t steps() const { return runner_.steps(); }
-  /// When the current thread last stopped waiting for a lock, by now(); 0: it never has.
+  /// The time, by now(), at which the current thread last stopped waiting for a lock; 0 if never.
   uint64_t lock_wait_end() const { return sim::current_thread->phases.lock_wait_end(); }
-  /// What all threads did so far, or one of them (by slot).
+  /// The counters of all threads together, or of the thread with this slot.
   SimCounters statistics() const;
   SimCounters statistics(int slot) const { return threads_.at(static_cast<size_t>(slot))->stats; }
-  /// From now on threads' phases go into the timeline, which must outlive that; null: no more.
+  /// From now on the phases of threads go into this timeline, until record(nullptr). It must live
+  /// until then.
   void record(sim::Timeline* timeline);
   std::byte* arena_base() const { return arena_.base(); }
   std::byte* persistent_base() const { return arena_.persistent_base(); }
   /// Persist events so far: stores that became visible on the medium, write-backs that left a store
   /// buffer, fences that completed. Outside run_threads they count only with count_main_events.
   uint64_t persist_events() const { return memory_.persist_events(); }
-  /// The power fails just before persist event number `event` (the first is 0): run_threads returns
-  /// and crashed() is true. Outside run_threads, Error(io_error) is thrown instead.
+  /// Makes the power fail just before persist event number `event` (the first is 0). run_threads
+  /// then returns, and crashed() is true. Outside run_threads the operation throws Error(io_error).
   void crash_at(uint64_t event) { memory_.crash_at(event); }
   bool crashed() const { return memory_.crashed(); }
-  /// For who is done with the machine and what is on it: fences and waits throw MediumFailure from
-  /// now on, and closing a heap ends at once instead of bringing its file up to date.
+  /// Ends the use of the machine: from now on fences and waits throw MediumFailure. So closing a
+  /// heap does not bring its file up to date, and takes no time.
   void switch_off() {
     memory_.freeze(Status(Code::misuse, "the simulated machine was switched off"));
   }
-  /// Calls look(event) just before each persist event, where crash_at(event) would cut the power,
-  /// so that one run shows the images of all its crash points. It may look at images and must do no
-  /// machine operation.
+  /// Calls look(event) just before each persist event, at the crash point of crash_at(event). So
+  /// one run shows the images of all its crash points. look() may use the functions for images
+  /// below, and must not execute a machine operation.
   void before_persist_event(std::function<void(uint64_t event)> look) {
     memory_.before_persist_event(std::move(look));
   }
 
-  /// The labelled sites the program came to so far, by name. Empty without list_sites.
+  /// The labelled sites that the program has reached so far, by name. Empty without list_sites.
   std::vector<SiteUse> sites() const;
-  /// What looked wasteful or wrong so far, most frequent first within a kind. Empty without lint.
+  /// The findings of the lint so far, by kind, the most frequent first. Empty without lint.
   std::vector<LintRow> lint_report() const;
-  /// How many operations SimOptions::mutations has changed so far.
+  /// The number of operations that SimOptions::mutations has changed so far.
   uint64_t mutated() const { return mutator_ == nullptr ? 0 : mutator_->changed(); }
 
-  /// What the medium holds if the power fails now (after a crash: then), by the modelled caches and
-  /// queues; on the functional machine, which has none, the earliest image.
+  // ---- Images
+  // They are those of a power failure now, or after a crash, of that failure.
+  /// The image by the modelled caches and queues. On the functional machine, which has none, it is
+  /// the earliest image.
   SimImage surviving_image() const { return persistence_.surviving_image(); }
-  /// What it may hold by the rules of the domain, whatever the caches do.
-  /// With a hardware design there is one image only, which holds the design's own state as well:
-  /// a machine with the same design recovers from it when it is made.
+  /// Legal images by the rules of the domain, whatever the caches do; see Persistence in
+  /// medium/persistence.h. With a hardware design there is only one image, which also holds the
+  /// design's state; a machine with the same design recovers from it at power-on.
   SimImage earliest_image() const { return whole(persistence_.earliest_image()); }
   SimImage latest_image() const { return whole(persistence_.latest_image()); }
   SimImage sample_image(Random& random) const { return whole(persistence_.sample_image(random)); }
@@ -195,12 +202,12 @@ class SimMachine {
     return persistence_.for_each_image(limit,
                                        [&](const SimImage& image) { return f(whole(image)); });
   }
-  /// The legal images as choices, line by line, for those who look at many moments of one run:
-  /// remembered from watch_images() on, where the medium is as base. Without a hardware design.
+  /// The legal images as choices, line by line, for callers that look at many moments of one run.
+  /// The choices are those of lines stored to since watch_images(). Without a hardware design only.
   void watch_images() { persistence_.watch(); }
   size_t medium_bytes() const { return persistence_.bytes(); }
   std::vector<sim::LineChoices> image_choices() const { return persistence_.choices(); }
-  /// What the hardware design did at power-on, and since.
+  /// The result of the hardware design's recovery at power-on, and its counters since.
   const DesignRecovery& design_recovery() const { return power_on_.recovery; }
   DesignCounters design_counters() const;
   HardwareDesign* hardware_design() { return design_.get(); }
@@ -223,7 +230,8 @@ class SimMachine {
   static void plain_store(T* p, T value) {
     __atomic_store(p, &value, __ATOMIC_RELAXED);
   }
-  /// Waits until the word may differ from `bits`. False: the caller's transaction is doomed.
+  /// Waits until the word may differ from `bits`. Returns false if the thread's transaction is
+  /// doomed.
   bool wait_for_change(uintptr_t address, size_t size, uint64_t bits);
   bool wait_outside_run(uintptr_t address, size_t size, uint64_t bits);
   void submit(const sim::SiteOperation& operation);
@@ -247,11 +255,11 @@ class SimMachine {
   sim::MemorySystem memory_;
   sim::Runner runner_;
   std::vector<sim::SimHtmThread> htm_threads_;
-  std::unique_ptr<sim::Mutator> mutator_;   ///< null: every operation happens as asked for
-  std::unique_ptr<sim::PersistLint> lint_;  ///< null: nobody looks on
+  std::unique_ptr<sim::Mutator> mutator_;   ///< null: operations are neither changed nor listed
+  std::unique_ptr<sim::PersistLint> lint_;  ///< null: no lint
   std::function<bool()> background_;
   int active_slots_ = 1;
-  bool abandoned_ = false;  ///< threads were left where they stood: none can run any more
+  bool abandoned_ = false;  ///< threads were abandoned in a run, so no further run is possible
 };
 
 namespace sim {
