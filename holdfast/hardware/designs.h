@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The registry of hardware designs. The simulated machine knows none of them by name: use_design()
-// hands it a factory.
+// hardware/: hardware designs for atomic durability, one folder each, and their registry. The
+// simulated machine knows no design by name; use_design() gives it a factory.
 #pragma once
 
 #include <memory>
@@ -16,16 +16,16 @@ namespace holdfast {
 /// All designs. To add one, write a folder in holdfast/hardware and one line in designs.cc.
 std::span<const DesignInfo> hardware_designs();
 
-/// Returns not_found for an unknown name; the message lists the names there are.
+/// Code::not_found, with a list of the right names, for an unknown name.
 Result<const DesignInfo*> find_design(const std::string& name);
 
-/// Returns not_found for an unknown name and invalid_argument for a wrong option; the message lists
-/// what there is.
+/// Makes a design. Code::not_found for an unknown name and Code::invalid_argument for a wrong
+/// option; the message lists the right ones.
 Result<std::unique_ptr<HardwareDesign>> make_design(const std::string& name,
                                                     const Options& options);
 
-/// Gives the machine to be made this design; an empty name means none. Throws Error as make_design
-/// reports it.
+/// Sets the hardware design of a machine that will be made with `options`. An empty name means
+/// none. Throws the errors of make_design() as Error.
 void use_design(SimOptions& options, const std::string& name, const Options& design_options = {});
 
 }  // namespace holdfast

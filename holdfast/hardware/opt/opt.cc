@@ -8,7 +8,7 @@ DesignInfo opt_info() {
           .title = "nothing: the volatile program, for comparison",
           .source = "Hercules (ACM TECS 2023), section 5",
           .survives =
-              "what the caches had written back by chance; on eADR, all that was stored: "
+              "lines that the caches had written back by chance; on eADR, all stores: "
               "no transaction is atomic",
           .options = {},
           .make = [](const Options&) -> Result<std::unique_ptr<HardwareDesign>> {
@@ -18,7 +18,7 @@ DesignInfo opt_info() {
 
 DesignRecovery OptDesign::recover(std::span<const std::byte>, RecoveryMedium&) const {
   return {.consistent = false,
-          .text = "opt makes nothing durable: what is on the medium is undefined"};
+          .text = "opt makes nothing durable: the content of the medium is undefined"};
 }
 
 }  // namespace holdfast

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OPT: no durability at all, and no cost. The program runs as on a machine without a design, with
-// the same instructions (tx_start, tx_commit), so that the other designs can be compared with it
-// (Hercules 5). What is on the medium after a power failure is whatever the caches had written
-// back by then.
+// OPT: no durability and no cost, for comparison (Hercules 5). The program runs as on a machine
+// without a design, with the same instructions (tx_start, tx_commit) as for the other designs.
+// After a power failure the medium holds the lines that the caches had written back by chance.
 #pragma once
 
 #include "holdfast/machine/sim/design/design_info.h"
@@ -12,6 +11,7 @@ namespace holdfast {
 
 DesignInfo opt_info();
 
+/// The design "opt": no hook does anything.
 class OptDesign final : public HardwareDesign {
  public:
   DesignRecovery recover(std::span<const std::byte> state, RecoveryMedium& medium) const override;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The end and the beginning of a TC: its options, what survives, recovery.
+// The part of TransactionCache for options, power failure and recovery.
 //
-// The state is a sequence of 64-bit words, then bytes: number of entries, bytes per line, and for
-// each entry { offset on the medium, transaction, number, committed } and its line.
+// Format of the surviving state: two 64-bit words {number of entries, bytes per line}, then for
+// each entry four words {offset on the medium, transaction, number, committed} and the bytes of its
+// line.
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -15,8 +16,9 @@ namespace {
 
 // Hercules (ACM TECS 2023), table 2: side-path TC, 4 KB, FIFO, 40/50 cycles read/write.
 constexpr OptionInfo kBytes = {"bytes", "4096", "size of one core's TC"};
-constexpr OptionInfo kRead = {"read_cycles", "40", "of one entry; also to probe all TCs"};
-constexpr OptionInfo kWrite = {"write_cycles", "50", "of one entry"};
+constexpr OptionInfo kRead = {"read_cycles", "40",
+                              "cycles to read an entry; also to probe all TCs"};
+constexpr OptionInfo kWrite = {"write_cycles", "50", "cycles to write an entry"};
 constexpr OptionInfo kProbe = {"probe_first", "1",
                                "0: a miss asks PM and the TCs at the same time"};
 constexpr OptionInfo kOptions[] = {kBytes, kRead, kWrite, kProbe};
@@ -52,7 +54,7 @@ void append(std::vector<std::byte>& to, const void* from, size_t n) {
   to.insert(to.end(), bytes, bytes + n);
 }
 
-/// The entries in the order of their numbers.
+/// Reads the entries of a surviving state, in the order of their numbers.
 std::vector<Saved> read_state(std::span<const std::byte> state, size_t& line_bytes) {
   const std::byte* at = state.data();
   const auto next = [&] {
@@ -92,7 +94,7 @@ DesignInfo tc_info() {
 
 void TransactionCache::power_failure(SurvivingState& surviving) const {
   if (context().caches_survive()) {
-    // What a transaction stored is in its TC; the rest, caches write back.
+    // The stores of transactions are in TCs. The caches write all other dirty lines back.
     context().for_each_cached([&](const CachedLine& cached) {
       const DesignLine at = cached.at;
       if (cached.dirty && (cached.flags & kHeld) == 0 && !present_.contains(at.line)) {

@@ -32,7 +32,7 @@ Time TransactionCache::put(const DesignStore& store, Time now) {
     }
     entry = active(core, store.tx.id, store.at.line);
   }
-  if (entry != nullptr) {  // the log's copy is out of date, and comes before this one anyway
+  if (entry != nullptr) {  // the copy in the log is older, so it is dropped
     erase(core, std::find_if(core.fifo.begin(), core.fifo.end(),
                              [&](const Entry& e) { return e.number == entry->number; }));
   }
@@ -61,6 +61,7 @@ void TransactionCache::merge(Entry& entry, const DesignStore& store, Time now) c
   entry.spilled = 0;
 }
 
+/// The transaction's active entry of this line, or null.
 TransactionCache::Entry* TransactionCache::active(Core& core, uint64_t tx, uint32_t line) {
   for (auto entry = core.fifo.rbegin(); entry != core.fifo.rend(); ++entry) {
     if (entry->tx == tx && entry->at.line == line && !entry->committed) {
@@ -70,17 +71,20 @@ TransactionCache::Entry* TransactionCache::active(Core& core, uint64_t tx, uint3
   return nullptr;
 }
 
-/// All entries are taken. Returns `now` if one is free now, else when to ask again.
+/// All entries of the TC are in use. Returns `now` if it has freed one, else the time at which to
+/// ask again.
 Time TransactionCache::make_room(Core& core, Time now) {
   const auto occupies = [](const Entry& e) { return !e.logged; };
   const auto oldest = std::find_if(core.fifo.begin(), core.fifo.end(), occupies);
   if (!oldest->committed) {
     return spill(core, *oldest, now);
   }
-  // It drains; or it waits for another TC, which does.
+  // The oldest entry is draining, or it waits for an entry of another TC that is draining.
   return (core.draining ? &core : next_to_finish())->accepted;
 }
 
+/// Moves an active entry to the log. Returns `now` when that is done, else the time at which to ask
+/// again.
 Time TransactionCache::spill(Core& core, Entry& entry, Time now) {
   if (entry.spilled == 0) {
     const Time start = std::max(now, entry.written) + read_time_;
@@ -152,6 +156,7 @@ Time TransactionCache::abort(const DesignTransaction& tx, Time now) {
 
 // ---- caches and memory
 
+/// The newest entry of this line in any TC or log, or null.
 TransactionCache::Entry* TransactionCache::newest(uint32_t line) {
   if (!present_.contains(line)) {
     return nullptr;
@@ -198,9 +203,9 @@ bool TransactionCache::memory_write(DesignLine at, Time) {
   return false;
 }
 
-// ---- from the TC to PM
+// ---- drains: from the TC to PM
 
-/// Another TC has older bytes of the line: they go first.
+/// True if another entry has older committed bytes of the line, which must drain first.
 bool TransactionCache::older_elsewhere(const Entry& entry) const {
   if (present_.at(entry.at.line) == 1) {
     return false;
@@ -247,6 +252,7 @@ void TransactionCache::finish_drain(Core& core) {
   start_drains(core.accepted);
 }
 
+/// The TC whose drain finishes first, or null.
 TransactionCache::Core* TransactionCache::next_to_finish() {
   Core* next = nullptr;
   for (Core& core : cores_) {

@@ -3,28 +3,32 @@
 // TC: a persistent transaction cache beside each core's L1 (Lai, Zhao, Wang: "Leave the Cache
 // Hierarchy Operation as It Is", DAC 2017; sizes as in Hercules, ACM TECS 2023, table 2).
 //
-// State     per core, 4 KB of non-volatile memory (STT-RAM): a FIFO of lines, each {line, bytes,
-//           transaction, active or committed}. Reading one takes 40 cycles, writing one 50, and
-//           writes are pipelined.
-// Store     goes to L1 as ever, and into the core's TC: the transaction's entry of this line, or a
-//           new one. No free entry: the store waits until the oldest committed entry is in PM.
-// Evictions the last level drops what a transaction stored: TC or PM has it. A miss asks the TCs,
-//           40 cycles, then PM.
-// Commit    when the last write to the TC is done, the entries are marked committed, at one
-//           instant. They are read and written to PM one after the other, each when the write
-//           queue has accepted the one before.
-// Abort     the entries are freed, cached copies invalidated; the last committed bytes come from a
-//           TC or PM.
-// Too large with the FIFO full of active entries, the oldest is written to a log in PM (the line,
-//           and a line with its address) and its place reused. Committed, such a line is read from
-//           the log and written home.
-// Crash     TC and log survive. Recovery writes committed entries to PM in FIFO order and forgets
-//           active ones.
+// Idea       Each core has a TC: 4 KB of non-volatile memory (STT-RAM), a FIFO of entries {line,
+//            bytes, transaction, active or committed}. It holds the stores of transactions until
+//            they are in persistent memory (PM). Reading an entry takes 40 cycles, writing one 50;
+//            writes are pipelined.
+// Store      A store goes to L1 as usual, and into the core's TC: to the transaction's entry of
+//            this line, or to a new entry. If no entry is free, the store waits until the oldest
+//            committed entry is in PM.
+// Evictions  The last level drops lines that a transaction has stored to, because a TC or PM has
+//            them. A miss first probes the TCs (40 cycles), then reads PM.
+// Commit     When the last write to the TC is done, the transaction's entries become committed, at
+//            one instant. They then drain to PM one after the other; each is written when the
+//            write queue has accepted the one before.
+// Abort      The entries are freed and the cached copies invalidated. The last committed bytes
+//            come from a TC or from PM.
+// Too large  If the FIFO is full of active entries, the oldest is spilled: it is written to a log
+//            in PM (the line, and a line with its address), and its place is used again. Once
+//            committed, it is read from the log and written home.
+// Recovery   TCs and log survive a crash. Recovery writes the committed entries to PM in FIFO
+//            order, and drops the active ones.
 //
-// Our own decisions, where the papers say nothing: the probe comes before the read of PM and not
-// beside it; the fallback log (the original copies on write when the TC is about 90 % full); a line
-// with older committed bytes in another core's TC drains after these; a dirty line that was stored
-// to outside transactions goes into the newest entry of this line where there is one, else to PM.
+// Differences: decisions of this implementation, where the papers say nothing.
+//   - The probe comes before the read of PM, not beside it.
+//   - The log for large transactions. (The original copies on write when the TC is about 90 % full.)
+//   - A line that has older committed bytes in another core's TC drains after these.
+//   - A dirty line that was stored to outside transactions goes into the newest entry of this line,
+//     or to PM if there is none.
 #pragma once
 
 #include <deque>
@@ -43,6 +47,7 @@ struct TransactionCacheOptions {
   bool probe_first = true;
 };
 
+/// The design "tc". Hooks: see design.h.
 class TransactionCache final : public HardwareDesign {
  public:
   explicit TransactionCache(const TransactionCacheOptions& options) : options_(options) {}
@@ -67,25 +72,26 @@ class TransactionCache final : public HardwareDesign {
   std::vector<std::pair<const char*, uint64_t>> counters() const override;
 
  private:
-  static constexpr uint8_t kHeld = 1;  ///< flag: a TC or PM has this line's newest bytes
+  static constexpr uint8_t kHeld = 1;  ///< line flag: a TC or PM has the line's newest bytes
 
   struct Entry {
     DesignLine at;
     uint64_t tx;
-    uint64_t number;  ///< in the order of all puts
+    uint64_t number;  ///< counts the entries of all cores
     bool committed = false;
-    Time written = 0;     ///< when the TC has it
-    Time spilled = 0;     ///< when the log will have it; 0: not on its way
-    bool logged = false;  ///< in the log, no longer in the TC
+    Time written = 0;     ///< the time at which the TC has the bytes
+    Time spilled = 0;     ///< the time at which the log has the bytes; 0: no spill has begun
+    bool logged = false;  ///< the entry is in the log and no longer in the TC
     uint64_t log_line = 0;
     std::vector<std::byte> bytes;
   };
+  /// The TC of one core.
   struct Core {
     std::deque<Entry> fifo;
-    size_t used = 0;        ///< entries in the TC itself
-    bool draining = false;  ///< entry `drains` is on its way to PM,
-    uint64_t drains = 0;
-    Time accepted = 0;  ///< which has it then
+    size_t used = 0;        ///< entries in the TC itself, not in the log
+    bool draining = false;  ///< an entry is on its way to PM
+    uint64_t drains = 0;    ///< its number
+    Time accepted = 0;      ///< the time at which the write queue accepts it
   };
 
   Core& of(const DesignTransaction& tx) { return cores_[static_cast<size_t>(tx.core)]; }
@@ -104,11 +110,11 @@ class TransactionCache final : public HardwareDesign {
   Core* next_to_finish();
 
   TransactionCacheOptions options_;
-  size_t capacity_ = 0;  ///< of one TC, in lines
+  size_t capacity_ = 0;  ///< lines in one TC
   Time read_time_ = 0;
   Time write_time_ = 0;
   std::vector<Core> cores_;
-  std::unordered_map<uint32_t, uint32_t> present_;  ///< line to the number of its entries
+  std::unordered_map<uint32_t, uint32_t> present_;  ///< by line: how many entries it has
   uint64_t last_number_ = 0;
   uint64_t log_lines_ = 0;
   uint64_t puts_ = 0;
