@@ -25,7 +25,7 @@
 //
 // Differences: decisions of this implementation, where the papers say nothing.
 //   - The probe comes before the read of PM, not beside it.
-//   - The log for large transactions. (The original copies on write when the TC is about 90 % full.)
+//   - Large transactions use a log. (The original copies on write when the TC is about 90 % full.)
 //   - A line that has older committed bytes in another core's TC drains after these.
 //   - A dirty line that was stored to outside transactions goes into the newest entry of this line,
 //     or to PM if there is none.
