@@ -38,9 +38,11 @@ Result<MachineDescription> find_machine(const std::string& name_or_path,
   }
   const std::vector<std::string> names = machine_names(directory);
   if (const auto found = find_row("simulated machine", name_or_path, names); !found.ok()) {
-    return Status(Code::not_found, found.status().message() + " (in " +
-                                       machines_directory(directory) + "); a path must end in " +
-                                       kExtension);
+    const std::string where = names.empty()
+                                  ? "; " + machines_directory(directory) + " has no descriptions"
+                                  : std::string();
+    return Status(Code::not_found,
+                  found.status().message() + where + "; a path must end in " + kExtension);
   }
   return load_machine(machines_directory(directory) + "/" + name_or_path + kExtension, changes);
 }
