@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Addresses and sizes of objects as bytes. Fields may hold pointers, and generic code that moves a
+// field's bytes uses these functions. So a lint that looks for a forgotten * (a pointer to a
+// pointer that becomes a void*, or the size of a pointer) has nothing to report in any other place.
 #pragma once
 
 #include <cstddef>
 
 namespace holdfast {
 
-// Fields may hold pointers. Code that moves a field's bytes, whatever its type, says so with these:
-// a tool that looks for a forgotten * where a pointer to a pointer becomes a void*, or where the
-// size of a pointer is taken, finds it nowhere else.
-
-/// An object's address, for code that handles its bytes.
+/// The address of an object, for code that handles its bytes.
 template <class T>
 const void* bytes_at(const T* p) {
   return static_cast<const void*>(p);
@@ -19,7 +19,7 @@ void* bytes_at(T* p) {
   return static_cast<void*>(p);
 }
 
-/// An object's size, where it may be a pointer.
+/// The size of a T, which may be a pointer.
 template <class T>
 inline constexpr size_t kBytesOf = sizeof(T);  // NOLINT(bugprone-sizeof-expression): see above
 

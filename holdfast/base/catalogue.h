@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Look-up by name in a registry, and the one error for an unknown name. Every list a user can
-// choose from (engines, designs, workloads, machines, domains, benchmarks) is searched through these
-// functions, so that each refusal lists the right names.
+// Look-up by name in a registry, and the one error for an unknown name. All lists that a user can
+// choose from (engines, designs, workloads, machines, domains, benchmarks) are searched through
+// these functions, so that each error lists the right names.
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@
 
 namespace holdfast {
 
-/// The name of a row: the row itself where it is text, the to_string() of an enumerator, else its
-/// `name`, else its description's.
+/// The name of a row: a text itself, the to_string() of an enumerator, else the member `name`, else
+/// the name of its description. A pointer stands for the row that it points to.
 template <class Row>
 std::string_view row_name(const Row& row) {
   if constexpr (std::convertible_to<const Row&, std::string_view>) {
@@ -34,7 +34,7 @@ std::string_view row_name(const Row& row) {
   }
 }
 
-/// All names for a message: "a, b, c"; "none" for an empty list.
+/// The names of all rows for a message: "a, b, c"; "none" for an empty list.
 template <class Rows>
 std::string row_names(const Rows& rows) {
   std::string all;
@@ -44,7 +44,7 @@ std::string row_names(const Rows& rows) {
   return all.empty() ? "none" : all;
 }
 
-/// "there is no <kind> '<name>'; there are <names>".
+/// The error "there is no <kind> '<name>'; there are <names>".
 template <class Rows>
 Status unknown_name(std::string_view kind, std::string_view name, const Rows& rows,
                     Code code = Code::not_found) {
@@ -53,8 +53,8 @@ Status unknown_name(std::string_view kind, std::string_view name, const Rows& ro
   return {code, std::move(text)};
 }
 
-/// Returns a pointer to the row of this name, or unknown_name(). Rows that are pointers are returned
-/// as they are. The result is valid as long as `rows`.
+/// Returns a pointer to the row with this name, or unknown_name(). Rows that are pointers are
+/// returned as they are. The pointer is valid as long as `rows`.
 template <class Rows>
 auto find_row(std::string_view kind, std::string_view name, const Rows& rows,
               Code code = Code::not_found) {

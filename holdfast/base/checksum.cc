@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/base/checksum.h"
 
-#define XXH_INLINE_ALL  // nothing to link, and short inputs are inlined
+#define XXH_INLINE_ALL  // no library to link, and short inputs are inlined
 #include <xxhash.h>
 
 namespace holdfast {

@@ -10,8 +10,9 @@ namespace holdfast {
 template <class Signature>
 class FunctionRef;
 
-/// A non-owning reference to something callable: two words, no allocation. The callable must
-/// outlive the call it is passed to, as a transaction body always does.
+/// A reference to a callable that it does not own: two words, no allocation. The callable must live
+/// as long as the FunctionRef is used. A body that a caller passes to update() or read() always
+/// does.
 template <class R, class... Args>
 class FunctionRef<R(Args...)> {
  public:

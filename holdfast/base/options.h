@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Options by name: engines, hardware designs and workloads describe theirs with the same row and
-// read their values with the same functions.
+// Options by name. Engines, hardware designs and workloads describe their options by the same row
+// type, and read the values by the same functions.
 #pragma once
 
 #include <concepts>
@@ -16,30 +16,33 @@
 
 namespace holdfast {
 
-/// Values by name, as given on the command line ("log_entries=4096"). A heap file records the
-/// options that decide its layout.
+/// Values by name, as in "log_entries=4096" on the command line. A heap file records the options
+/// that determine its layout.
 using Options = std::map<std::string, std::string>;
 
 /// One option of an engine, a design or a workload.
 struct OptionInfo {
   const char* name;
-  const char* fallback;
+  const char* fallback;  ///< the value if the option is not given
   const char* help;
-  /// The value crash tests use, so that logs fill and wrap around; null: the fallback.
+  /// The value for crash tests, so small that logs fill and wrap around; null: the fallback.
   const char* tiny = nullptr;
-  /// Of a workload: the possible values, where each gives the workload's root another type.
+  /// For a workload's option: its possible values, if each gives the workload's root another type.
   std::span<const char* const> root_types = {};
 };
 
-/// Returns ok if `known` has every name in `given`, else invalid_argument:
+/// Ok if `known` has every name in `given`. Otherwise Code::invalid_argument with the message
 /// "<owner> has no <kind> '<name>'; it has <names>".
 Status check_option_names(std::string_view owner, std::string_view kind,
                           std::span<const OptionInfo> known, const Options& given);
 
-/// "<what>=<text> is not <expected>", as invalid_argument.
+/// The error "<what>=<text> is not <expected>", with Code::invalid_argument.
 Status wrong_value(std::string_view what, std::string_view text, std::string_view expected);
 
-/// Reads a whole number in [low, high]. `what` names it for the error, such as "option retries".
+// The functions below return wrong_value() for a malformed or out-of-range value; the message names
+// the range.
+
+/// Reads a whole number in [low, high]. `what` names it in the error, such as "option retries".
 Result<int64_t> parse_integer(std::string_view what, std::string_view text, int64_t low,
                               int64_t high);
 Result<uint64_t> parse_unsigned(std::string_view what, std::string_view text, uint64_t low,
@@ -47,11 +50,10 @@ Result<uint64_t> parse_unsigned(std::string_view what, std::string_view text, ui
 /// Reads a finite number in [low, high].
 Result<double> parse_real(std::string_view what, std::string_view text, double low, double high);
 
-/// Reads the option `name`, or returns `fallback` where it is not given. A malformed or
-/// out-of-range value is an error that names the range.
+/// Reads the option `name`, or returns `fallback` if it is not given.
 Result<uint64_t> option_number(const Options& options, const std::string& name, uint64_t fallback,
                                uint64_t low, uint64_t high);
-/// Reads the option `info` describes; its own fallback is checked as well.
+/// Reads the option that `info` describes, or its fallback, which is checked too.
 Result<uint64_t> option_number(const Options& options, const OptionInfo& info, uint64_t low,
                                uint64_t high);
 

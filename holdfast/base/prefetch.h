@@ -6,12 +6,12 @@
 
 namespace holdfast {
 
-/// Asks for the cache lines of [p, p + bytes) ahead of their use, so that they come side by side
-/// and not one after the other. A hint to the computer the program runs on: it reads nothing, so
-/// any address will do, and a simulated machine does not notice.
+/// Asks for the cache lines of [p, p + bytes) before their use, so that their misses overlap. It is
+/// a hint to the host computer. It reads nothing, so any address is allowed, and it has no effect
+/// on a simulated machine.
 inline void prefetch(const void* p, size_t bytes) {
   constexpr size_t kLine = 64;
-  const auto begin = reinterpret_cast<uintptr_t>(p);  // of a null pointer there is no second line
+  const auto begin = reinterpret_cast<uintptr_t>(p);  // an integer, because p + at may not exist
   for (size_t at = 0; at < bytes; at += kLine) {
     __builtin_prefetch(reinterpret_cast<const void*>(begin + at));
   }

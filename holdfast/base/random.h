@@ -5,7 +5,8 @@
 
 namespace holdfast {
 
-/// SplitMix64 (Steele, Lea, Flood 2014): turns any seed into a well-mixed stream; also a hash.
+/// A step of SplitMix64 (Steele, Lea, Flood 2014): a hash that mixes all bits of x well. Applied
+/// again and again it gives a stream of random numbers for any seed.
 constexpr uint64_t mix64(uint64_t x) {
   x += 0x9e3779b97f4a7c15ULL;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -13,8 +14,8 @@ constexpr uint64_t mix64(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// xoshiro256** (Blackman and Vigna). The same seed gives the same numbers on every platform,
-/// which std::uniform_int_distribution does not promise.
+/// The random number generator xoshiro256** (Blackman and Vigna). A seed gives the same numbers on
+/// every platform; std::uniform_int_distribution does not promise that. One thread at a time.
 class Random {
  public:
   explicit Random(uint64_t seed) {
@@ -35,17 +36,18 @@ class Random {
     return result;
   }
 
-  /// Uniform in [0, bound); bound > 0. The bias of the multiply-shift is below 2^-32 for
+  /// A number in [0, bound), uniform; bound > 0. The bias of the multiply-shift is below 2^-32 for
   /// the bounds used here.
   uint64_t below(uint64_t bound) {
     return static_cast<uint64_t>((static_cast<Wide>(next()) * bound) >> 64);
   }
 
-  /// Uniform in [low, high], both ends included.
+  /// A number in [low, high], uniform, both ends included.
   int64_t between(int64_t low, int64_t high) {
     return low + static_cast<int64_t>(below(static_cast<uint64_t>(high - low) + 1));
   }
 
+  /// True with this probability.
   bool chance(double probability) {
     return static_cast<double>(next() >> 11) * 0x1.0p-53 < probability;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which sanitizer compiles this: g++ defines macros, clang answers questions.
+// Macros that tell with which sanitizer the program is compiled. g++ defines macros of its own;
+// clang has __has_feature.
 #pragma once
 
 #if defined(__has_feature)

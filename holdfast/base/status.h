@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// base/: small tools that all other rooms use: errors, options, look-up by name, random numbers,
+// checksums. This header: errors as values (Status, Result) and as an exception (Error).
 #pragma once
 
 #include <exception>
@@ -9,11 +12,11 @@
 
 namespace holdfast {
 
-/// What kind of failure a Status reports; the message says the rest.
+/// The kind of failure that a Status reports. Its message has the details.
 enum class Code {
   ok,
-  invalid_argument,  ///< the caller asked for something that cannot be
-  misuse,            ///< a rule of the programming interface was broken
+  invalid_argument,  ///< the caller has asked for something impossible
+  misuse,            ///< the caller has broken a rule of the programming interface
   not_found,
   already_exists,
   permission_denied,
@@ -23,16 +26,16 @@ enum class Code {
   out_of_space,  ///< heap, log or disk is full
   too_many_threads,
   type_mismatch,  ///< a root holds another type, size or version
-  io_error,       ///< the medium failed; the heap accepts nothing more until reopened
+  io_error,       ///< the medium has failed; the heap refuses all calls until it is opened again
   unsupported,    ///< this computer or this build cannot do it
 };
 
 const char* to_string(Code code);
 
-/// The outcome of an operation that is expected to fail at times. The message names the
-/// file or object, what was found, and what to do about it.
+/// The outcome of an operation that is expected to fail at times. The message names the file or
+/// object, the problem, and a remedy.
 ///
-/// An ok status is a null pointer, so that returning one costs nothing on the hot path.
+/// Cost: an ok Status is a null pointer, so returning one is free.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -53,7 +56,7 @@ class [[nodiscard]] Status {
   /// "<code>: <message>", or "ok".
   std::string to_string() const;
 
-  /// Throws Error unless ok: for callers who prefer exceptions.
+  /// Throws Error unless ok, for callers that prefer exceptions.
   void check() const {
     if (!ok()) [[unlikely]] {
       raise();
@@ -70,8 +73,8 @@ class [[nodiscard]] Status {
   std::unique_ptr<Failure> failure_;
 };
 
-/// A Status as an exception. Thrown where no value can be returned (a Field operator, make<T>
-/// inside a transaction) and by Result::value().
+/// A Status as an exception. Thrown by functions that cannot return one (a Field operator, make<T>
+/// inside a transaction), and by Result::value().
 class Error : public std::exception {
  public:
   explicit Error(Status status);
@@ -83,7 +86,7 @@ class Error : public std::exception {
   std::string what_;
 };
 
-/// Either a value or the Status that says why there is none.
+/// A value, or the Status of the failure to produce it.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -94,7 +97,7 @@ class [[nodiscard]] Result {
   explicit operator bool() const { return ok(); }
   const Status& status() const { return status_; }
 
-  /// The value; throws Error when there is none.
+  /// The value. Throws Error if there is none, as do * and ->.
   T& value() & {
     status_.check();
     return *value_;  // NOLINT(bugprone-unchecked-optional-access): check() throws without one

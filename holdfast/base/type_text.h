@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names of types as heap files record them: the same whichever compiler wrote the program.
+// Names of types as heap files record them. They do not depend on the compiler of the program.
 #pragma once
 
 #include <array>
@@ -22,15 +22,15 @@ struct Literal {
   char characters[N] = {};
 };
 
-/// How a heap file spells T. A type may say it itself (`static constexpr const char* kTypeName`),
-/// and a class template should: without that the compiler's text is used, which for template
-/// arguments differs from one compiler to the next.
+/// The name of T in a heap file. A type can define it (`static constexpr const char* kTypeName`),
+/// and a class template should. Otherwise the name is the compiler's text, which for template
+/// arguments differs between compilers.
 template <class T>
 class TypeSpelling {
   static constexpr std::string_view text() {
     if constexpr (requires { T::kTypeName; }) {
       return T::kTypeName;
-    } else if constexpr (std::is_same_v<T, short>) {  // here compilers differ; these are g++'s
+    } else if constexpr (std::is_same_v<T, short>) {  // compilers differ; these are g++'s texts
       return "short int";
     } else if constexpr (std::is_same_v<T, unsigned short>) {
       return "short unsigned int";
@@ -53,8 +53,8 @@ class TypeSpelling {
   static constexpr std::string_view kValue = text();
 };
 
-/// "name<K, V>" at compile time: the kTypeName of a structure. It leaves the heap type out, so that
-/// a file converted to another engine still opens.
+/// The text "name<K, V>" at compile time, for the kTypeName of a structure. The heap type is left
+/// out, so that a file opens after its conversion to another engine.
 template <Literal kName, class... T>
 class TypeText {
   static constexpr size_t kLength =
