@@ -75,8 +75,8 @@ SimOptions checked(SimOptions options, const HardwareDesign* design) {
   return options;
 }
 
-sim::Runner::Threads make_threads(SimMachine& machine, const SimOptions& options) {
-  sim::Runner::Threads threads;
+sim::ThreadRunner::Threads make_threads(SimMachine& machine, const SimOptions& options) {
+  sim::ThreadRunner::Threads threads;
   for (int slot = 0; slot < options.threads + sim::kFirstWorker; ++slot) {
     threads.push_back(std::make_unique<sim::SimThread>(machine, slot, options.store_buffer));
   }

@@ -24,7 +24,7 @@
 #include "holdfast/machine/sim/memory/memory_system.h"
 #include "holdfast/machine/sim/memory/persist_lint.h"
 #include "holdfast/machine/sim/memory/sim_htm_thread.h"
-#include "holdfast/machine/sim/threads/runner.h"
+#include "holdfast/machine/sim/threads/thread_runner.h"
 
 namespace holdfast {
 
@@ -251,9 +251,9 @@ class SimMachine {
   sim::Arena arena_;
   sim::Persistence persistence_;
   sim::SimMedium medium_;
-  sim::Runner::Threads threads_;
+  sim::ThreadRunner::Threads threads_;
   sim::MemorySystem memory_;
-  sim::Runner runner_;
+  sim::ThreadRunner runner_;
   std::vector<sim::SimHtmThread> htm_threads_;
   std::unique_ptr<sim::Mutator> mutator_;   ///< null: operations are neither changed nor listed
   std::unique_ptr<sim::PersistLint> lint_;  ///< null: no lint

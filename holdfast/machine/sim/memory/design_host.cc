@@ -23,8 +23,8 @@ constexpr uint64_t kOwnLines = uint64_t{1} << 40;
 }  // namespace
 
 DesignHost::DesignHost(HardwareDesign& design, const SimOptions& options, TimedMemory& timing,
-                       const SimMedium& medium, Persistence& persistence, Runner::Threads& threads,
-                       DesignPower& power)
+                       const SimMedium& medium, Persistence& persistence,
+                       ThreadRunner::Threads& threads, DesignPower& power)
     : design_(design),
       options_(options),
       wishes_(design.wishes()),

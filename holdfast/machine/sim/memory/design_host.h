@@ -16,7 +16,7 @@
 #include "holdfast/machine/sim/design/design.h"
 #include "holdfast/machine/sim/medium/persistence.h"
 #include "holdfast/machine/sim/medium/sim_medium.h"
-#include "holdfast/machine/sim/threads/runner.h"
+#include "holdfast/machine/sim/threads/thread_runner.h"
 
 namespace holdfast {
 
@@ -56,7 +56,7 @@ class DesignPower {
 class DesignHost final : private DesignContext {
  public:
   DesignHost(HardwareDesign& design, const SimOptions& options, TimedMemory& timing,
-             const SimMedium& medium, Persistence& persistence, Runner::Threads& threads,
+             const SimMedium& medium, Persistence& persistence, ThreadRunner::Threads& threads,
              DesignPower& power);
 
   // ---- Called in program order
@@ -161,7 +161,7 @@ class DesignHost final : private DesignContext {
   TimedMemory& timing_;
   const SimMedium& medium_;
   Persistence& persistence_;
-  Runner::Threads& sim_threads_;
+  ThreadRunner::Threads& sim_threads_;
   DesignPower& power_;
   std::vector<PerThread> threads_;  ///< by slot
   std::vector<int> open_on_core_;   ///< by core: its open transactions

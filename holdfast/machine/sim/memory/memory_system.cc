@@ -8,8 +8,8 @@
 namespace holdfast::sim {
 
 MemorySystem::MemorySystem(const SimOptions& options, const Arena& arena, SimMedium& medium,
-                           Persistence& persistence, Runner::Threads& threads, Runner& runner,
-                           HardwareDesign* design)
+                           Persistence& persistence, ThreadRunner::Threads& threads,
+                           ThreadRunner& runner, HardwareDesign* design)
     : options_(options),
       medium_(medium),
       persistence_(persistence),

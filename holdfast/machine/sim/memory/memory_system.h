@@ -20,7 +20,7 @@
 #include "holdfast/machine/sim/memory/design_host.h"
 #include "holdfast/machine/sim/memory/persist_lint.h"
 #include "holdfast/machine/sim/memory/timed_memory.h"
-#include "holdfast/machine/sim/threads/runner.h"
+#include "holdfast/machine/sim/threads/thread_runner.h"
 #include "holdfast/machine/sim/threads/wait_table.h"
 
 namespace holdfast::sim {
@@ -34,7 +34,7 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
  public:
   /// `design` is null for a machine without one. A design needs a timed machine.
   MemorySystem(const SimOptions& options, const Arena& arena, SimMedium& medium,
-               Persistence& persistence, Runner::Threads& threads, Runner& runner,
+               Persistence& persistence, ThreadRunner::Threads& threads, ThreadRunner& runner,
                HardwareDesign* design);
 
   StoreBufferOwner& as_buffer_owner() { return *this; }
@@ -162,8 +162,8 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   const SimOptions& options_;
   SimMedium& medium_;
   Persistence& persistence_;
-  Runner::Threads& threads_;
-  Runner& runner_;
+  ThreadRunner::Threads& threads_;
+  ThreadRunner& runner_;
   HtmUnit htm_;
   std::unique_ptr<TimedMemory> timing_;  ///< null: the functional machine
   TimedMemory* timed_ = nullptr;         ///< timing_ during a run, else null

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "holdfast/machine/sim/medium/sim_medium.h"
-#include "holdfast/machine/sim/threads/runner.h"
+#include "holdfast/machine/sim/threads/thread_runner.h"
 
 namespace holdfast {
 

@@ -18,7 +18,7 @@ Time nanoseconds(double ns) {
 
 TimedMemory::TimedMemory(const MachineDescription& machine, const Arena& arena,
                          const SimMedium& medium, Persistence& persistence, HtmUnit& htm,
-                         Runner::Threads& threads)
+                         ThreadRunner::Threads& threads)
     : machine_(machine),
       medium_(medium),
       persistence_(persistence),

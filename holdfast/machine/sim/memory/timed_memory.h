@@ -15,8 +15,8 @@
 #include "holdfast/machine/sim/description/machine_description.h"
 #include "holdfast/machine/sim/htm/htm_unit.h"
 #include "holdfast/machine/sim/medium/sim_medium.h"
-#include "holdfast/machine/sim/medium/window.h"
-#include "holdfast/machine/sim/threads/runner.h"
+#include "holdfast/machine/sim/memory/window.h"
+#include "holdfast/machine/sim/threads/thread_runner.h"
 
 namespace holdfast::sim {
 
@@ -27,7 +27,7 @@ class DesignHost;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is 
 class TimedMemory final : private CacheClient {
  public:
   TimedMemory(const MachineDescription& machine, const Arena& arena, const SimMedium& medium,
-              Persistence& persistence, HtmUnit& htm, Runner::Threads& threads);
+              Persistence& persistence, HtmUnit& htm, ThreadRunner::Threads& threads);
 
   /// Places the workers, which all begin at the same instant: one on each core while there are
   /// cores, then a second one on each, and so on. Main and background run on the service core.
@@ -265,7 +265,7 @@ class TimedMemory final : private CacheClient {
   const SimMedium& medium_;
   Persistence& persistence_;
   HtmUnit& htm_;
-  Runner::Threads& threads_;
+  ThreadRunner::Threads& threads_;
   CoherentCaches caches_;
   MemoryController dram_;
   MemoryController medium_controller_;

@@ -12,7 +12,7 @@
 #include <set>
 #include <tuple>
 
-#include "holdfast/machine/sim/threads/runner.h"
+#include "holdfast/machine/sim/threads/thread_runner.h"
 
 namespace holdfast::sim {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "holdfast/machine/sim/threads/runner.h"
+#include "holdfast/machine/sim/threads/thread_runner.h"
 
 #include <sstream>
 #include <utility>
@@ -14,8 +14,8 @@ constexpr Time kPoll = 1000;
 
 }  // namespace
 
-Runner::Runner(const SimOptions& options, Threads& threads, StoreBufferOwner& buffers,
-               std::unique_ptr<Scheduler> scheduler)
+ThreadRunner::ThreadRunner(const SimOptions& options, Threads& threads, StoreBufferOwner& buffers,
+                           std::unique_ptr<Scheduler> scheduler)
     : options_(options),
       threads_(threads),
       buffers_(buffers),
@@ -29,7 +29,8 @@ Runner::Runner(const SimOptions& options, Threads& threads, StoreBufferOwner& bu
   }
 }
 
-bool Runner::run(int n, FunctionRef<void(int)> work, const std::function<bool()>* background) {
+bool ThreadRunner::run(int n, FunctionRef<void(int)> work,
+                       const std::function<bool()>* background) {
   work_ = &work;
   background_ = background;
   background_once_ = false;
@@ -45,7 +46,7 @@ bool Runner::run(int n, FunctionRef<void(int)> work, const std::function<bool()>
   return halted_ == Halt::none;
 }
 
-bool Runner::run_once(const std::function<bool()>& background) {
+bool ThreadRunner::run_once(const std::function<bool()>& background) {
   background_ = &background;
   background_once_ = true;
   background_result_ = false;
@@ -56,7 +57,7 @@ bool Runner::run_once(const std::function<bool()>& background) {
   return background_result_;
 }
 
-void Runner::stop_background() {
+void ThreadRunner::stop_background() {
   if (current_thread->slot == kBackgroundSlot) {
     throw Error(Status(Code::misuse, "the background thread cannot replace itself"));
   }
@@ -72,24 +73,24 @@ void Runner::stop_background() {
   background_stops_ = false;
 }
 
-void Runner::start_background(const std::function<bool()>& background) {
+void ThreadRunner::start_background(const std::function<bool()>& background) {
   background_ = &background;
   prepare(kBackgroundSlot);
   background_alive_ = true;
 }
 
-void Runner::prepare(int slot) {
+void ThreadRunner::prepare(int slot) {
   SimThread& thread = *threads_[static_cast<size_t>(slot)];
   if (!thread.stack) {
     thread.stack = std::make_unique<FiberStack>();
   }
   thread.context = nullptr;
   thread.state = SimThread::State::runnable;
-  thread.fiber.start(*thread.stack, &Runner::enter, &bodies_[static_cast<size_t>(slot)]);
+  thread.fiber.start(*thread.stack, &ThreadRunner::enter, &bodies_[static_cast<size_t>(slot)]);
   wake(thread);
 }
 
-void Runner::start() {
+void ThreadRunner::start() {
   SimThread& main = *threads_[kMainSlot];
   step_limit_ = options_.max_steps < kNever - steps_ ? steps_ + options_.max_steps : kNever;
   halted_ = Halt::none;
@@ -105,7 +106,7 @@ void Runner::start() {
   stop();
 }
 
-void Runner::stop() {
+void ThreadRunner::stop() {
   running_ = false;
   idle_since_ = steps_;
   horizon_ = kNever;
@@ -130,14 +131,14 @@ void Runner::stop() {
   }
 }
 
-void Runner::give_way(SimThread& thread, bool yielding) {
+void ThreadRunner::give_way(SimThread& thread, bool yielding) {
   if (!running_) {
     return;
   }
   timed_ ? take_turns(thread) : preempt(thread, yielding);
 }
 
-void Runner::preempt(SimThread& thread, bool yielding) {
+void ThreadRunner::preempt(SimThread& thread, bool yielding) {
   if (steps_ >= step_limit_) {
     halt(Halt::step_limit);
   }
@@ -157,7 +158,7 @@ void Runner::preempt(SimThread& thread, bool yielding) {
 }
 
 /// Lets all agents act that come before the thread.
-void Runner::take_turns(SimThread& thread) {
+void ThreadRunner::take_turns(SimThread& thread) {
   if (steps_ >= step_limit_) {
     halt(Halt::step_limit);
   }
@@ -177,7 +178,7 @@ void Runner::take_turns(SimThread& thread) {
   set_horizon(thread);
 }
 
-void Runner::leave(int slot, Time time) {
+void ThreadRunner::leave(int slot, Time time) {
   buffer_time_ = time;
   buffer_acts_ = timed_;
   buffers_.leave_oldest(slot);
@@ -188,7 +189,7 @@ void Runner::leave(int slot, Time time) {
   }
 }
 
-void Runner::schedule_buffer(const SimThread& thread) {
+void ThreadRunner::schedule_buffer(const SimThread& thread) {
   const size_t agent = queue_.buffer(thread.slot);
   if (thread.buffer.empty()) {
     queue_.remove(agent);
@@ -201,14 +202,14 @@ void Runner::schedule_buffer(const SimThread& thread) {
 
 /// Until horizon_ the thread runs on without asking. At most a millisecond, so that a thread in an
 /// endless loop meets the step limit.
-void Runner::set_horizon(const SimThread& thread) {
+void ThreadRunner::set_horizon(const SimThread& thread) {
   constexpr Time kMillisecond = 1'000'000'000;
   horizon_ = std::min(AgentQueue::time(queue_.first()), thread.clock + kMillisecond);
 }
 
 /// `from` cannot continue now. Lets other agents act until a thread can run, which may be `from`
 /// again.
-void Runner::go_on(SimThread& from) {
+void ThreadRunner::go_on(SimThread& from) {
   for (;;) {
     if (workers_left_ == 0 && !background_alive_ && buffered_.empty()) {
       switch_to(from, *threads_[kMainSlot]);
@@ -224,7 +225,7 @@ void Runner::go_on(SimThread& from) {
 }
 
 /// Returns true if it has switched to a thread and `from` runs again; false after a drain.
-bool Runner::act(SimThread& from, const Choice& choice) {
+bool ThreadRunner::act(SimThread& from, const Choice& choice) {
   if (choice.kind == Choice::Kind::drain) {
     buffers_.leave_oldest(choice.slot);
     return false;
@@ -233,7 +234,7 @@ bool Runner::act(SimThread& from, const Choice& choice) {
   return true;
 }
 
-bool Runner::act_first(SimThread& from) {
+bool ThreadRunner::act_first(SimThread& from) {
   const uint64_t first = queue_.first();
   const size_t agent = AgentQueue::agent(first);
   if (queue_.is_buffer(agent)) {
@@ -245,7 +246,7 @@ bool Runner::act_first(SimThread& from) {
   return true;
 }
 
-void Runner::switch_to(SimThread& from, SimThread& to) {
+void ThreadRunner::switch_to(SimThread& from, SimThread& to) {
   if (timed_) {
     set_horizon(to);
   }
@@ -255,13 +256,13 @@ void Runner::switch_to(SimThread& from, SimThread& to) {
   }
 }
 
-void Runner::block(SimThread& thread, SimThread::State how) {
+void ThreadRunner::block(SimThread& thread, SimThread::State how) {
   thread.state = how;
   runnable_.erase(thread.slot);
   go_on(thread);
 }
 
-void Runner::wake(SimThread& thread) {
+void ThreadRunner::wake(SimThread& thread) {
   thread.state = SimThread::State::runnable;
   runnable_.insert(thread.slot);
   if (timed_) {
@@ -271,12 +272,12 @@ void Runner::wake(SimThread& thread) {
   }
 }
 
-void Runner::enter(void* body) {
+void ThreadRunner::enter(void* body) {
   const auto [runner, slot] = *static_cast<Body*>(body);
   slot == kBackgroundSlot ? runner->run_background() : runner->run_worker(slot);
 }
 
-void Runner::run_worker(int slot) {
+void ThreadRunner::run_worker(int slot) {
   try {
     (*work_)(slot - kFirstWorker);
   } catch (...) {
@@ -292,7 +293,7 @@ void Runner::run_worker(int slot) {
   finish(*threads_[static_cast<size_t>(slot)]);
 }
 
-void Runner::run_background() {
+void ThreadRunner::run_background() {
   SimThread& self = *threads_[kBackgroundSlot];
   try {
     const auto wanted = [&] { return workers_left_ > 0 && !background_stops_; };
@@ -320,27 +321,27 @@ void Runner::run_background() {
   finish(self);
 }
 
-void Runner::finish(SimThread& thread) {
+void ThreadRunner::finish(SimThread& thread) {
   thread.state = SimThread::State::idle;
   runnable_.erase(thread.slot);
   go_on(thread);
   std::terminate();  // no thread switches to a finished fiber
 }
 
-void Runner::halt(Halt why) {
+void ThreadRunner::halt(Halt why) {
   // This stack is never unwound, so it must own nothing. The main thread throws the exception.
   halted_ = why;
   switch_to(*current_thread, *threads_[kMainSlot]);
   std::terminate();  // no thread switches to an abandoned fiber
 }
 
-std::string Runner::explain(Halt why) const {
+std::string ThreadRunner::explain(Halt why) const {
   return report(why == Halt::deadlock
                     ? "deadlock: every thread waits for another"
                     : "no end after " + std::to_string(options_.max_steps) + " steps");
 }
 
-std::string Runner::report(const std::string& why) const {
+std::string ThreadRunner::report(const std::string& why) const {
   static constexpr const char* kStates[] = {"ended", "runnable", "waiting", "asleep"};
   std::ostringstream out;
   out << why << "; seed " << options_.seed << ", step " << steps_ << '\n' << std::hex;

@@ -49,12 +49,12 @@ class Stuck : public std::exception {
 ///
 /// Thread safety: only the host thread that made it uses it. "The current thread" is a simulated
 /// one.
-class Runner {
+class ThreadRunner {
  public:
   using Threads = std::vector<std::unique_ptr<SimThread>>;
 
-  Runner(const SimOptions& options, Threads& threads, StoreBufferOwner& buffers,
-         std::unique_ptr<Scheduler> scheduler);
+  ThreadRunner(const SimOptions& options, Threads& threads, StoreBufferOwner& buffers,
+               std::unique_ptr<Scheduler> scheduler);
 
   bool running() const { return running_; }
   /// True after more than max_steps operations outside run(), if count_main_events is set.
@@ -149,7 +149,7 @@ class Runner {
  private:
   enum class Halt : uint8_t { none, by_caller, deadlock, step_limit };
   struct Body {
-    Runner* runner;
+    ThreadRunner* runner;
     int slot;
   };
 
