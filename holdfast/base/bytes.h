@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Addresses and sizes of objects as bytes. Fields may hold pointers, and generic code that moves a
-// field's bytes uses these functions. So a lint that looks for a forgotten * (a pointer to a
-// pointer that becomes a void*, or the size of a pointer) has nothing to report in any other place.
+// field's bytes uses these functions. A lint looks for a forgotten *: a pointer to a pointer that
+// becomes a void*, or the size of a pointer. It has nothing to report in any other place.
 #pragma once
 
 #include <cstddef>

@@ -12,10 +12,10 @@
 // Each part begins with the rules for all its operations: thread safety, errors, cost. The comment
 // above an expression is the contract of that operation. uint64_t stands for any Word.
 //
-// Cost on the simulated machine. Before an access to shared memory, a fence, a write-back, a wait,
-// a step of a hardware transaction, and pause, work and now, the machine may let other threads run:
-// these operations are *scheduling points*. On a timed machine they also take virtual time. The
-// other operations do neither.
+// Cost on the simulated machine. Some operations are *scheduling points*: before them the machine
+// may let other threads run, and on a timed machine they take virtual time. These are accesses to
+// shared memory, fences, write-backs, waits, the steps of hardware transactions, and pause, work
+// and now. All other operations do neither.
 //
 // docs/glossary.md defines the terms.
 #pragma once
@@ -66,8 +66,8 @@ concept MemoryOps = requires(
   M::store(p, value);
 
   /// Stores to *p after all earlier loads and stores of the thread. For markers: stores to one line
-  /// persist in the order in which they become visible, so whatever precedes the marker in its line
-  /// is on the medium before the marker is.
+  /// persist in the order in which they become visible. So earlier stores to the marker's line are
+  /// on the medium before the marker is.
   M::store_release(p, value);
 
   /// Copies n bytes, word by word, with relaxed loads and stores. Any alignment; the ranges do not
@@ -222,8 +222,8 @@ concept Persistence = requires(M& m, const void* p, void* to, const void* from, 
   /// It says nothing about the medium.
   m.fence(site);
 
-  /// An asymmetric pair of fences. Where each of two threads needs a full fence between a store and
-  /// a load (as in Dekker's algorithm), the frequent one may use light_fence if the other one uses
+  /// An asymmetric pair of fences, for two threads that each need a full fence between a store and
+  /// a load (as in Dekker's algorithm). The frequent one may use light_fence if the other one uses
   /// heavy_fence. The light fence is free or a full fence; the heavy one takes microseconds.
   m.light_fence();
   m.heavy_fence(site);

@@ -2,9 +2,10 @@
 //
 // The part of TransactionCache for options, power failure and recovery.
 //
-// Format of the surviving state: two 64-bit words {number of entries, bytes per line}, then for
-// each entry four words {offset on the medium, transaction, number, committed} and the bytes of its
-// line.
+// Format of the surviving state:
+//
+//     number of entries (8), bytes per line (8)
+//     for each entry: offset on the medium (8), transaction (8), number (8), committed (8), line
 #include <algorithm>
 #include <cstring>
 #include <set>

@@ -10,9 +10,9 @@
 namespace holdfast::native {
 
 /// An entry of the ownership table: { version:52 | owner:12 }. The owner is a slot + 1; kPlain
-/// during a plain store; 0 if unowned. The version is that of the latest commit or plain store to a
-/// line of this entry; it stays readable while the entry is owned. 52 bits last 14 years at ten
-/// million commits per second.
+/// during a plain store; 0 if unowned. The version tells the latest commit or plain store to a line
+/// of this entry; it stays readable while the entry is owned. 52 bits last 14 years at ten million
+/// commits per second.
 namespace soft_entry {
 
 inline constexpr int kVersionShift = 12;

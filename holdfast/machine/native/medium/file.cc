@@ -105,7 +105,7 @@ Status sync_directory(const std::string& path) {
 }
 
 Result<File> open_existing(const std::string& path, int flags) {
-  // Non-blocking, because the name may be that of a pipe.
+  // Non-blocking, because the name may lead to a pipe.
   const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     return file_error(path, "cannot be opened", errno);

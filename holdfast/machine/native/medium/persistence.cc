@@ -24,7 +24,7 @@ bool map_sync_works(int fd) {
 }
 
 /// Whether the file's persistent memory device reports caches in its persistence domain. The
-/// device's region reports it, in a sysfs directory somewhere above that of the block device.
+/// device's region reports it, in a sysfs directory somewhere above the block device's directory.
 bool domain_is_cpu_cache(int fd) {
   struct stat info{};
   if (fstat(fd, &info) != 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Slots: which thread has which slot of which machine. Threads and machines end in any order, so
-// they share ownership of the machine's table. The only global state is that of each thread.
+// they share ownership of the machine's table. The only global state is thread-local.
 #pragma once
 
 #include <atomic>

@@ -42,7 +42,7 @@ struct PowerOn {
 bool has_design_state(const sim::Image& image);
 
 /// Lets the design recover an image. An image without a design's state is returned unchanged.
-/// Throws Error(wrong_format) if the state is that of another design, or if `design` is null;
+/// Throws Error(wrong_format) if the state belongs to another design, or if `design` is null;
 /// Error(corrupt) if its check does not match.
 PowerOn power_on(const sim::Image& image, const HardwareDesign* design, const std::string& name);
 

@@ -13,8 +13,8 @@ inline constexpr int kMaxSlots = 128;
 
 /// The lines that open hardware transactions hold, with the readers and the writer of each.
 ///
-/// A hash table, because these are few of all lines. Most accesses that miss a cache ask for a line
-/// here, and a table of all lines would cost one more cache miss of the host each time.
+/// A hash table, because these are few of all lines. Most accesses that miss a cache look here, and
+/// a table of all lines would cost the host one more cache miss each time.
 class HeldLines {
  public:
   struct Holders {

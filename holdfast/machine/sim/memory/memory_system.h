@@ -77,8 +77,8 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
 
   /// From start_run() to end_run() operations take time, if the machine is timed.
   void start_run(int workers);
-  /// With a hardware design, operations take time after the run too, because the design's only
-  /// state is that of its buffers and of the caches.
+  /// With a hardware design, operations take time after the run too, because the design has no
+  /// other state than its buffers and the caches.
   void end_run() {
     if (timed_ != nullptr && !frozen_) {
       timed_->send_all_combined();

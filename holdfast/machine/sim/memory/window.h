@@ -19,10 +19,10 @@ namespace holdfast::sim {
 /// buffer (the window) and of its miss registers. Loads overlap until the window is full, no miss
 /// register is free, or an address depends on a load that has not returned.
 ///
-/// The program does not say which load an address came from. The window guesses: an address at most
-/// kObjectBytes beyond the value of a load in flight is taken to depend on that load, because the
-/// value looks like a pointer to the object around the address. Indices and offsets computed from
-/// values are not recognised.
+/// The program does not say which load an address came from, so the window guesses. An address at
+/// most kObjectBytes beyond the value of a load in flight is taken to depend on that load: the
+/// value looks like a pointer to the object there. Indices and offsets computed from values are not
+/// recognised.
 class Window {
  public:
   static constexpr uint64_t kObjectBytes = 4096;
