@@ -325,7 +325,8 @@ bool SoftThread::validate() {
     uint64_t value = entry.load(std::memory_order_acquire);
     const uint64_t owner = soft_entry::owner(value);
     // Another thread owns the line. On hardware its store would have doomed this transaction, so it
-    // wins here too, unless its transaction is doomed itself and has not found out yet.
+    // wins here too, unless its transaction is doomed itself and has not found out yet. Acquire,
+    // with the exchange in evict().
     if (owner != 0 && owner != me_) {
       if (owner == soft_entry::kPlain || soft_status::state(shared_.statuses[owner - 1].word.load(
                                              std::memory_order_acquire)) != soft_status::kDoomed) {
@@ -452,6 +453,8 @@ bool SoftThread::evict(SoftEntry& entry, uint64_t value) {
   if (state != soft_status::kRunning && state != soft_status::kDoomed) {
     return false;
   }
+  // Acquire and release: the exchanges in commit() and roll_back() read from this one. Relaxed on
+  // failure, because the caller looks again.
   if (!status.compare_exchange_strong(
           word, soft_status::with_state(word, soft_status::kDoomed) + soft_status::kPin,
           std::memory_order_acq_rel, std::memory_order_relaxed)) {
@@ -461,6 +464,7 @@ bool SoftThread::evict(SoftEntry& entry, uint64_t value) {
   // another thread that has doomed the owner was faster.
   entry.compare_exchange_strong(value, soft_entry::unowned(value), std::memory_order_acq_rel,
                                 std::memory_order_relaxed);
+  // Release, with the acquire in roll_back(): the entry is free before the pin is gone.
   status.fetch_sub(soft_status::kPin, std::memory_order_release);
   return true;
 }
