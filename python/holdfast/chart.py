@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chart of the demo: one workload on several engines, and what each engine pays for durability."""
+"""The chart of the demo: one workload on several engines, with each one's cost of durability."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast import plots
+
 # The five types of transaction in colours that colour-blind readers can tell apart (Okabe and Ito).
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 _COST_COLOUR = "#7f8c9a"
-# A largest value of more than so many times the smallest is drawn on a logarithmic scale.
+# A largest value of more than so many times the smallest has a logarithmic scale.
 _DWARFED = 30
 
 
@@ -18,7 +20,7 @@ class EngineBar:
     """One engine's measurement, per second and per committed update transaction."""
 
     engine: str
-    total: float  # transactions per second; the median, and so not quite the sum of the medians by type
+    total: float  # transactions per second: the median, not quite the sum of medians by type
     per_second: dict[str, float]  # by type of transaction
     fences: float
     write_backs: float
@@ -27,11 +29,7 @@ class EngineBar:
 
 def draw(path: Path, bars: Sequence[EngineBar], title: str, notes: Sequence[str]) -> None:
     """Writes a PNG. The engines stand in the order given, the first on top."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
+    pyplot = plots.pyplot()
     figure, (speed, *costs) = pyplot.subplots(
         1,
         4,
@@ -57,7 +55,9 @@ def _draw_speed(axes, bars: Sequence[EngineBar]) -> None:
     left = [0.0] * len(bars)
     for index, kind in enumerate(kinds):
         widths = [bar.per_second.get(kind, 0.0) for bar in bars]
-        axes.barh(range(len(bars)), widths, 0.62, left, color=_COLOURS[index % len(_COLOURS)], label=kind)
+        axes.barh(
+            range(len(bars)), widths, 0.62, left, color=_COLOURS[index % len(_COLOURS)], label=kind
+        )
         left = [a + b for a, b in zip(left, widths, strict=True)]
     widest = max(left, default=0.0) or 1.0
     for row, (right, bar) in enumerate(zip(left, bars, strict=True)):
@@ -66,7 +66,11 @@ def _draw_speed(axes, bars: Sequence[EngineBar]) -> None:
     axes.set_title("transactions per second, by type", fontsize=10, loc="left")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.legend(
-        loc="upper center", bbox_to_anchor=(0.5, -0.09), ncols=max(len(kinds), 1), fontsize=8, frameon=False
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.09),
+        ncols=max(len(kinds), 1),
+        fontsize=8,
+        frameon=False,
     )
     _tidy(axes)
 
@@ -81,7 +85,9 @@ def _draw_cost(axes, label: str, values: Sequence[float]) -> None:
     axes.barh(range(len(values)), values, 0.62, color=_COST_COLOUR)
     for row, value in enumerate(values):
         text = f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
-        axes.annotate(text, (value, row), (4, 0), textcoords="offset points", va="center", fontsize=9)
+        axes.annotate(
+            text, (value, row), (4, 0), textcoords="offset points", va="center", fontsize=9
+        )
     if logarithmic:
         decades = math.log10(widest / smallest) + 0.5
         axes.set_xscale("log")

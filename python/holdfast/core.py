@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C++ core, with errors.Failure in the place of its exceptions. Everything is plain dictionaries and lists;
-the fields are documented in the headers of holdfast/runner."""
+"""The functions of the C++ core, with errors.Failure in place of its exceptions.
+
+Arguments and results are JSON values; the headers of holdfast/runner document their fields.
+specs.py, catalog.py, results.py and findings.py give them types.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from holdfast import errors
+from holdfast import cache_folder, errors
+from holdfast.shapes import Json
 
-# Called now and then with the share done (0 to 1) and what is going on.
+# Takes the share done (0 to 1) and a text about the work; called now and then.
 Progress = Callable[[float, str], None]
 
 
@@ -21,106 +25,92 @@ def module() -> Any:
     return _core
 
 
-def engines() -> list[dict[str, Any]]:
+def engines() -> list[Json]:
     return _call("engines")
 
 
-def is_durable(engine: dict[str, Any]) -> bool:
-    """Whether an engine, an entry of engines(), promises anything over a crash."""
-    return engine["durability"] != "none"
-
-
-def why_no_htm(backend: str) -> str:
-    """What to say to who asks for hardware transactions that this computer has not got; empty where it has them."""
-    (native,) = (entry for entry in machines() if entry["name"] == "native")
-    for entry in native["htm_backends"]:
-        if entry["name"] == backend:
-            way_out = "use --htm soft, or a simulated computer (holdfast sim)"
-            return "" if entry["supported"] else f"no {backend} here: {entry['reason']}; {way_out}"
-    known = ", ".join(entry["name"] for entry in native["htm_backends"])
-    return f"no hardware transactions '{backend}'; there are {known}"
-
-
-def not_durable(name: str) -> str:
-    """What to say to somebody who wants to crash an engine that promises nothing."""
-    return f"engine {name} keeps nothing over a crash; choose one with durability strict (`holdfast engines`)"
-
-
-def workloads() -> list[dict[str, Any]]:
+def workloads() -> list[Json]:
     return _call("workloads")
 
 
-def machines() -> list[dict[str, Any]]:
+def machines() -> list[Json]:
     return _call("machines", _machines_directory())
 
 
-def designs() -> list[dict[str, Any]]:
+def designs() -> list[Json]:
     return _call("designs")
 
 
-def bench(spec: dict[str, Any], progress: Progress | None = None) -> dict[str, Any]:
+def bench(spec: Json, progress: Progress | None = None) -> Json:
     """Measures on this computer; returns Google Benchmark's schema."""
     return _call("bench", spec, progress)
 
 
-def db_bench(spec: dict[str, Any], progress: Progress | None = None) -> dict[str, Any]:
+def db_bench(spec: Json, progress: Progress | None = None) -> Json:
     """Measures HoldfastDB and other key-value stores on this computer."""
     return _call("db_bench", spec, progress)
 
 
-def db_bench_catalog() -> dict[str, Any]:
+def db_bench_catalog() -> Json:
     """The benchmarks and peers of db_bench."""
     return _call("db_bench_catalog")
 
 
-def replay(spec: dict[str, Any], progress: Progress | None = None) -> dict[str, Any]:
-    """Fills logs and measures on this computer how they are replayed. Simulated: sim, with `replayers`."""
+def replay(spec: Json, progress: Progress | None = None) -> Json:
+    """Fills logs and measures their replay on this computer. Simulated replay: sim."""
     return _call("replay", spec, progress)
 
 
-def sim(spec: dict[str, Any], progress: Progress | None = None) -> dict[str, Any]:
-    """The same on a simulated machine."""
-    return _call("sim", _with_machines(spec), progress)
+def sim(spec: Json, progress: Progress | None = None) -> Json:
+    """Runs on a simulated machine; returns the schema of bench. With `replayers`: log replay."""
+    report = _call("sim", _with_machines(spec), progress)
+    for entry in report["benchmarks"]:
+        if image := entry.get("host_image", {}).get("path"):
+            cache_folder.mark_used(Path(image))
+    return report
 
 
-def crash(spec: dict[str, Any], progress: Progress | None = None) -> dict[str, Any]:
-    """Cuts the power of a simulated machine at the persist events of a small program, and judges what is recovered."""
+def crash(spec: Json, progress: Progress | None = None) -> Json:
+    """Cuts a simulated machine's power at the persist events of a small program.
+
+    Judges what is recovered, and reports the violations.
+    """
     return _call("crash", _with_machines(spec), progress)
 
 
-def info(path: str) -> dict[str, Any]:
+def info(path: str) -> Json:
     return _call("info", path)
 
 
-def check(path: str) -> dict[str, Any]:
+def check(path: str) -> Json:
     return _call("check", path)
 
 
-def dump(path: str) -> dict[str, Any]:
+def dump(path: str) -> Json:
     return _call("dump", path)
 
 
-def convert(source: str, target: str, engine: str, options: dict[str, str]) -> dict[str, Any]:
+def convert(source: str, target: str, engine: str, options: dict[str, str]) -> Json:
     return _call("convert", source, target, {"engine": engine, "options": options})
 
 
-def verify(spec: dict[str, Any], records: bytes) -> dict[str, Any]:
-    """Opens a heap after a crash and looks for everything the acknowledgement records promise."""
+def verify(spec: Json, records: bytes) -> Json:
+    """Opens a heap after a crash and checks every promise of the acknowledgement records."""
     return _call("verify", spec, records)
 
 
-def serve(spec: dict[str, Any], fd: int) -> dict[str, Any]:
-    """Runs a workload until killed or done, with an acknowledgement record per operation written to fd."""
+def serve(spec: Json, fd: int) -> Json:
+    """Runs a workload until it is done or killed; writes a record per operation to `fd`."""
     return _call("serve", spec, fd)
 
 
 def _machines_directory() -> str:
-    """The machine descriptions of an installed wheel; in a source tree the core knows its own, hence nothing."""
+    """The machine descriptions of an installed wheel. Empty in a source tree: the core has its."""
     directory = Path(__file__).parent / "machines"
     return str(directory) if directory.is_dir() else ""
 
 
-def _with_machines(spec: dict[str, Any]) -> dict[str, Any]:
+def _with_machines(spec: Json) -> Json:
     if spec.get("machine", "sim") != "sim" and _machines_directory():
         return spec | {"machines_dir": _machines_directory()}
     return spec

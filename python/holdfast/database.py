@@ -4,8 +4,9 @@
     with holdfast.open("my.db") as db:
         db["key"] = "value"
 
-Keys and values are bytes-like, or str, which is stored as UTF-8; what comes back is always bytes. A write is durable
-when it returns. Any thread may use a database; every call lets other Python threads run meanwhile.
+Keys and values are bytes-like, or str, which is stored as UTF-8. Values that come back are always
+bytes. A write is durable when it returns. Any thread may use a database; every call lets other
+Python threads run meanwhile.
 """
 
 import os
@@ -18,7 +19,7 @@ from holdfast.database_views import Items, Keys, Values, Walk
 Bytes = bytes | bytearray | memoryview | str
 T = TypeVar("T")
 
-# After so many attempts that somebody else was in the way of, transact takes the writer lock.
+# After so many attempts that another writer stood in the way of, transact takes the writer lock.
 _OPTIMISTIC_ATTEMPTS = 8
 
 # So many bytes of changes are read ahead.
@@ -47,12 +48,15 @@ def open(
     max_bytes: int = 8 << 30,
     max_threads: int = 64,
 ) -> "Database":
-    """Opens the database in this file, or makes it where there is no file (unless create=False). One process at a
-    time may change it; any number may read it with read_only=True while nobody does.
+    """Opens the database in this file. Makes it if there is no file, unless create=False.
 
-    `domain` is what an acknowledged write survives: "process" a killed process, "file" a power cut, too (the
-    default on ordinary disks). `change_feed_bytes` turns the change feed on, off (0), or leaves it as it was. The
-    options after it are decided when the file is made; see holdfast/db/options.h.
+    One process at a time may have it open for writing. Any number may have it open with
+    read_only=True, while no process has it open for writing.
+
+    `domain` says which failures an acknowledged write survives: "process" a killed process, "file"
+    a power cut as well (the default on ordinary disks). `change_feed_bytes` turns the change feed
+    on, off (0), or leaves it as it was. The options after it take effect when the file is made;
+    holdfast/db/options.h describes them.
     """
     name = os.fspath(path)
     if (read_only or not create) and not os.path.exists(name):
@@ -66,7 +70,9 @@ def open(
                 "domain": domain,
                 "change_feed_bytes": change_feed_bytes,
                 "engine": engine,
-                "engine_options": {key: str(value) for key, value in (engine_options or {}).items()},
+                "engine_options": {
+                    key: str(value) for key, value in (engine_options or {}).items()
+                },
                 "initial_bytes": initial_bytes,
                 "max_bytes": max_bytes,
                 "max_threads": max_threads,
@@ -76,7 +82,7 @@ def open(
 
 
 class _Reader(Mapping[bytes, bytes]):
-    """What a database and a snapshot share: reading, in the order of the keys' bytes."""
+    """Reading, of a database and of a snapshot, in the order of the keys' bytes."""
 
     def __init__(self, database: Any, snapshot: Any) -> None:
         self._native = database
@@ -116,8 +122,11 @@ class _Reader(Mapping[bytes, bytes]):
         prefix: Bytes | None = None,
         reverse: bool = False,
     ) -> Keys:
-        """The keys from start up to, but not including, stop, or those that begin with prefix. A view as of a dict,
-        whose iterators each see the state of the moment they were made, whatever is written meanwhile."""
+        """The keys from start up to, but not including, stop, or those that begin with prefix.
+
+        A view like a dict's. Each of its iterators sees the state at the moment it was made;
+        later writes do not show.
+        """
         return Keys(self, self._walk(start, stop, prefix, reverse))
 
     def values(
@@ -145,8 +154,10 @@ class _Reader(Mapping[bytes, bytes]):
 
 
 class Snapshot(_Reader):
-    """The database as it was when this was made, until close() or the end of its `with` block. What others
-    overwrite meanwhile is kept for it."""
+    """The database as it was when this was made, until close() or the end of its `with` block.
+
+    Values that writers overwrite meanwhile are kept for it.
+    """
 
     def __init__(self, database: Any) -> None:
         super().__init__(database, native().Snapshot(database))
@@ -162,7 +173,10 @@ class Snapshot(_Reader):
 
 
 class Transaction:
-    """What a body works with: reads see the database as it was when the body began, with the body's own writes."""
+    """The argument of a body.
+
+    Reads see the database as it was when the body began, and the body's own writes.
+    """
 
     def __init__(self, database: Any, exclusive: bool) -> None:
         self._native = native().Transaction(database, exclusive)
@@ -186,7 +200,7 @@ class Transaction:
     __setitem__ = put
 
     def delete(self, key: Bytes) -> None:
-        """A key that is not there is no error."""
+        """Deletes a key. A missing key is no error."""
         self._native.delete(key)
 
     def __delitem__(self, key: Bytes) -> None:
@@ -243,7 +257,7 @@ class Database(_Reader, MutableMapping[bytes, bytes]):
     __setitem__ = put
 
     def delete(self, key: Bytes) -> None:
-        """A key that is not there is no error, unlike with `del db[key]`."""
+        """Deletes a key. A missing key is no error, unlike with `del db[key]`."""
         self._native.delete(key)
 
     def __delitem__(self, key: Bytes) -> None:
@@ -274,23 +288,29 @@ class Database(_Reader, MutableMapping[bytes, bytes]):
         return self.transact(body)
 
     def update(self, *others: Any, **more: Bytes) -> None:
-        """All of it at once, as one write."""
+        """Takes the arguments of dict.update, and puts all entries in one write."""
         self.write(dict(*others, **more).items())
 
     def write(self, changes: Iterable[tuple[Bytes, Bytes | None]]) -> None:
-        """Puts pairs of key and value, and deletes the keys whose value is None: all of them or, on a failure, none."""
+        """Puts pairs of key and value, and deletes the keys whose value is None.
+
+        Does all of it or, on a failure, nothing.
+        """
         self._native.write(changes)
 
     def clear(self) -> None:
-        """In several writes."""
+        """Deletes all keys, in several writes."""
         walk = iter(self.keys())
         while batch := [(key, None) for _, key in zip(range(1000), walk, strict=False)]:
             self._native.write(batch)
 
     def transact(self, body: Callable[[Transaction], T]) -> T:
-        """Runs body(transaction) and makes its writes durable, all or none; returns what it returned. The body runs
-        again when somebody has meanwhile changed what it read, so it does nothing that cannot be repeated. An
-        exception that leaves it reaches the caller, and nothing is written. Serialisable."""
+        """Runs body(transaction) and makes its writes durable, all or none; returns its result.
+
+        Transactions are serialisable. The body runs again if another writer has meanwhile changed
+        a key it read, so it must do nothing that cannot be repeated. An exception that leaves it
+        reaches the caller, and nothing is written.
+        """
         for attempt in range(_OPTIMISTIC_ATTEMPTS + 1):
             transaction = Transaction(self._native, exclusive=attempt == _OPTIMISTIC_ATTEMPTS)
             try:
@@ -302,13 +322,16 @@ class Database(_Reader, MutableMapping[bytes, bytes]):
         raise AssertionError("a write got past the writer lock")
 
     def transaction(self) -> _Exclusive:
-        """`with db.transaction() as t:` is the same for a body that runs once. It takes the writer lock: other
-        writers of this database wait until the block ends, readers go on and do not see it. An exception rolls it
-        back. Write through `t` alone inside."""
+        """A transaction that runs once: `with db.transaction() as t:`.
+
+        It takes the writer lock. Other writers of this database wait until the block ends; readers
+        go on and do not see its writes. An exception rolls it back. Inside the block, write through
+        `t` alone.
+        """
         return _Exclusive(self._native)
 
     def snapshot(self) -> Snapshot:
-        """`with db.snapshot() as s:` reads one state, whatever is written meanwhile."""
+        """Reads of one state: `with db.snapshot() as s:`. Later writes do not show."""
         return Snapshot(self._native)
 
     def _known(self, name: str) -> str:
@@ -317,43 +340,62 @@ class Database(_Reader, MutableMapping[bytes, bytes]):
         return value
 
     def property(self, name: str) -> str | None:
-        """Such as "holdfast.stats"; see DB::GetProperty in holdfast/db/db.h. None for names it does not know."""
+        """The text of a property such as "holdfast.stats"; None for an unknown name.
+
+        DB::GetProperty in holdfast/db/db.h lists the names.
+        """
         return self._native.property(name)
 
     def statistics(self) -> dict[str, int]:
-        """Counters since the database was opened and sizes, by name. property("holdfast.prometheus") has the same as
-        text, with explanations."""
-        samples = (line for line in self._known("holdfast.prometheus").splitlines() if line[0] != "#")
+        """Sizes, and counters since the database was opened, by name.
+
+        property("holdfast.prometheus") returns them as text, with explanations.
+        """
+        samples = (
+            line for line in self._known("holdfast.prometheus").splitlines() if line[0] != "#"
+        )
         return {name.partition("{")[0].removeprefix("holdfast_db_"): int(number)
                 for name, number in (sample.rsplit(" ", 1) for sample in samples)}  # fmt: skip
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Makes a database of the present state in a new file, while writers go on; whole and durable, or not there."""
+        """Copies the present state into a new file, while writers go on.
+
+        The new file is a whole and durable database, or does not exist.
+        """
         self._native.backup(os.fspath(path))
 
     def verify(self) -> None:
-        """Walks everything, with writers kept waiting; raises DamagedError where something is wrong."""
+        """Walks the whole file while writers wait. Raises DamagedError if it finds damage."""
         if self.read_only:
             self._native.verify()
         else:
             with self.transaction():
                 self._native.verify()
 
-    def changes_since(self, sequence: int) -> Iterator[tuple[int, list[tuple[bytes, bytes | None]]]]:
-        """The update transactions after number `sequence`, in the order of their commits: their numbers, and what
-        `write` takes. A follower starts with a copy made after it read `sequence`, applies what followed, and asks
-        again from the last number it saw. SequenceTooOldError: that is not kept any more."""
+    def changes_since(
+        self, sequence: int
+    ) -> Iterator[tuple[int, list[tuple[bytes, bytes | None]]]]:
+        """The update transactions after number `sequence`, in the order of their commits.
+
+        Yields each one's number, and its changes as `write` takes them. A follower reads
+        `sequence`, makes a copy, and then applies the changes since that number. Later it asks
+        again from the last number it saw. Raises SequenceTooOldError if changes after `sequence`
+        are no longer kept.
+        """
         while changes := self._native.changes(sequence, _CHANGES_AT_ONCE):
             yield from changes
             sequence = changes[-1][0]
 
     def compact(self) -> None:
-        """Frees what no snapshot needs any more."""
+        """Frees old versions that no snapshot needs."""
         self._native.compact()
 
     def close(self) -> None:
-        """Waits for calls in progress; later ones, those of iterators and snapshots too, raise ClosedError. Writes
-        that have returned are durable with or without it."""
+        """Waits for calls in progress, then closes.
+
+        Later calls raise ClosedError, also those of iterators and snapshots. Writes that have
+        returned are durable with or without close().
+        """
         self._native.close()
 
     def __enter__(self) -> "Database":

@@ -14,14 +14,14 @@ def as_bytes(key: Any) -> bytes:
 
 
 def after_prefix(prefix: bytes) -> bytes | None:
-    """The first key after all those that begin with prefix; None: there is none."""
+    """The first key after all those that begin with prefix; None if there is none."""
     shorter = prefix.rstrip(b"\xff")
     return shorter[:-1] + bytes((shorter[-1] + 1,)) if shorter else None
 
 
 @dataclass(frozen=True)
 class Walk:
-    """Which keys, and in which direction."""
+    """A range of keys, and a direction."""
 
     database: Any
     snapshot: Any
@@ -30,7 +30,9 @@ class Walk:
     reverse: bool
 
     @classmethod
-    def of(cls, database: Any, snapshot: Any, start: Any, stop: Any, prefix: Any, reverse: bool) -> "Walk":
+    def of(
+        cls, database: Any, snapshot: Any, start: Any, stop: Any, prefix: Any, reverse: bool
+    ) -> "Walk":
         if prefix is not None:
             if start is not None or stop is not None:
                 raise TypeError("prefix stands alone, without start and stop")

@@ -1,49 +1,66 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a measurement was made on. Printed with every measurement and kept in its JSON."""
+"""The computer a measurement is made on. Printed with every measurement and kept in its JSON."""
 
 import os
 import platform
 import subprocess
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import holdfast
 
 
-def describe() -> dict[str, Any]:
-    """CPU, kernel, memory, clock, versions: plain values, JSON-ready. Sizes in bytes."""
-    return {
-        "date": datetime.now(UTC).astimezone().isoformat(timespec="seconds"),
-        "host": platform.node(),
-        "cpu": _cpu_model(),
-        "cores": len(os.sched_getaffinity(0)),
-        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "kernel": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "hypervisor": _has_cpu_flag("hypervisor"),
-        "write_back": _write_back_instruction(),
-        "clock_source": _first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        "governor": _first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        "python": platform.python_version(),
-        "version": holdfast.__version__,
-        "commit": _commit(),
-    }
+@dataclass(frozen=True)
+class Environment:
+    date: str
+    host: str
+    cpu: str
+    cores: int
+    memory_bytes: int
+    kernel: str
+    hypervisor: bool
+    write_back: str
+    clock_source: str
+    governor: str
+    python: str
+    version: str
+    commit: str
+
+    def summary(self) -> list[str]:
+        """Three lines for people."""
+        guest = ", virtual machine" if self.hypervisor else ""
+        memory = self.memory_bytes / 2**30
+        governor = f", governor {self.governor}" if self.governor else ""
+        return [
+            f"{self.cpu}, {self.cores} cores{guest}, {memory:.0f} GiB, {self.kernel}",
+            f"write-back by {self.write_back}, clock {self.clock_source}{governor}",
+            f"holdfast {self.version} ({self.commit}), {self.date}",
+        ]
 
 
-def summary(environment: dict[str, Any]) -> list[str]:
-    """The same in two or three lines for people."""
-    guest = ", virtual machine" if environment["hypervisor"] else ""
-    memory = environment["memory_bytes"] / 2**30
-    governor = f", governor {environment['governor']}" if environment["governor"] else ""
-    return [
-        f"{environment['cpu']}, {environment['cores']} cores{guest}, {memory:.0f} GiB, {environment['kernel']}",
-        f"write-back by {environment['write_back']}, clock {environment['clock_source']}{governor}",
-        f"holdfast {environment['version']} ({environment['commit']}), {environment['date']}",
-    ]
+def describe() -> Environment:
+    return Environment(
+        date=datetime.now(UTC).astimezone().isoformat(timespec="seconds"),
+        host=platform.node(),
+        cpu=_cpu_model(),
+        cores=len(os.sched_getaffinity(0)),
+        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        kernel=f"{platform.system()} {platform.release()} {platform.machine()}",
+        hypervisor=_has_cpu_flag("hypervisor"),
+        write_back=_write_back_instruction(),
+        clock_source=_first_line(
+            "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+        ),
+        governor=_first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        python=platform.python_version(),
+        version=holdfast.__version__,
+        commit=_commit(),
+    )
 
 
 def file_system(path: Path) -> str:
-    """Type of the file system the path lies on, such as ext4 or tmpfs; "unknown" where /proc does not say."""
+    """The type of the path's file system, such as ext4; "unknown" where /proc does not say."""
     path = path.resolve()
     best, kind = -1, "unknown"
     try:
@@ -51,9 +68,9 @@ def file_system(path: Path) -> str:
     except OSError:
         return kind
     for line in mounts:
-        _, where, what, *_ = line.split()
-        if path.is_relative_to(where) and len(where) > best:
-            best, kind = len(where), what
+        _, folder, type_, *_ = line.split()
+        if path.is_relative_to(folder) and len(folder) > best:
+            best, kind = len(folder), type_
     return kind
 
 
@@ -93,7 +110,7 @@ def _first_line(path: str) -> str:
 
 
 def _commit() -> str:
-    """The checkout's commit, with "+changes" when files differ from it; "release" outside a checkout."""
+    """The checkout's commit, with "+changes" if files differ; "release" outside a checkout."""
     root = Path(holdfast.__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return "release"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong, as exceptions that know their exit status."""
+"""Failures, as exceptions that know their exit status."""
 
 EXIT_CHECK_FAILED = 1
 EXIT_BAD_USAGE = 2
@@ -23,7 +23,7 @@ class OutOfSpace(Failure):
 
 
 class BadUsage(Failure):
-    """The request cannot be: a wrong name, a missing file, a heap open elsewhere."""
+    """The request cannot be met: a wrong name, a missing file, a heap that is open elsewhere."""
 
     exit_status = EXIT_BAD_USAGE
 
@@ -44,6 +44,7 @@ _BY_CODE = {
     "too many threads": BadUsage,
     "i/o error": Failure,
 }
+_BY_NAME = {kind.__name__: kind for kind in (Failure, CheckFailed, OutOfSpace, BadUsage)}
 
 
 def from_code(code: str, message: str) -> Failure:
@@ -52,13 +53,18 @@ def from_code(code: str, message: str) -> Failure:
 
 
 def from_text(text: str) -> Failure:
-    """The same from "<code>: <message>", as results carry it."""
+    """The failure that "<code>: <message>" stands for, the form that results carry."""
     code, _, message = text.partition(": ")
     return from_code(code, message) if code in _BY_CODE else Failure(text)
 
 
+def from_name(kind: str, message: str) -> Failure:
+    """The failure of another process, which sent the name of its class."""
+    return _BY_NAME.get(kind, Failure)(message)
+
+
 class DatabaseError(Failure):
-    """What holdfast.open and a database raise; the classes below are the cases a program may want to tell apart."""
+    """Raised by holdfast.open and databases. Subclasses are the cases a program may tell apart."""
 
 
 class NotADatabaseError(DatabaseError, CheckFailed):
@@ -66,7 +72,7 @@ class NotADatabaseError(DatabaseError, CheckFailed):
 
 
 class DamagedError(DatabaseError, CheckFailed):
-    """Bytes in the file contradict each other. A copy is what helps then."""
+    """Bytes in the file contradict each other. Restore the database from a copy."""
 
 
 class MissingError(DatabaseError, BadUsage, FileNotFoundError):
@@ -86,15 +92,15 @@ class ClosedError(DatabaseError, BadUsage, ValueError):
 
 
 class FullError(DatabaseError, OutOfSpace):
-    """The database, a log or the disk is full. What was tried has changed nothing."""
+    """The database, a log or the disk is full. The failed call has changed nothing."""
 
 
 class SequenceTooOldError(DatabaseError, BadUsage):
-    """A follower asks for changes that are not kept any more: it starts anew from a copy."""
+    """A follower asks for changes that are no longer kept: it must start anew from a copy."""
 
 
 class MisuseError(DatabaseError, BadUsage):
-    """A request that cannot be."""
+    """A request that cannot be met, such as a read through a closed snapshot."""
 
 
 _DATABASE_ERRORS = {
@@ -111,5 +117,5 @@ _DATABASE_ERRORS = {
 
 
 def database_error(code: str, message: str) -> DatabaseError:
-    """What a database raises for a code of holdfast/base/status.h, or one of its own."""
+    """The exception for a code of holdfast/base/status.h, or one of the database's own."""
     return _DATABASE_ERRORS.get(code, MisuseError)(message)

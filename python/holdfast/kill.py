@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a workload in a child process, kills it, and has another process verify what it had promised."""
+"""Runs a workload in a child process and kills it; another process verifies its promises."""
 
 import json
 import os
@@ -9,34 +9,38 @@ import struct
 import subprocess
 import sys
 import time
-from typing import Any
 
 from holdfast import errors
+from holdfast.findings import Verification
+from holdfast.shapes import decode
+from holdfast.specs import SessionSpec
 
 # struct Record of holdfast/runner/spec/record.h: kind, worker, committed, read only, four words.
 RECORD = struct.Struct("<IHBB4Q")
 READY = 0xFFFFFFFF
-# One read takes what a pipe holds by default.
+# One read takes as much as a pipe holds by default.
 _CHUNK = 1 << 16
 
 
 class Worker:
-    """A child running a workload. What it acknowledged arrives through a pipe and outlives it.
+    """A child that runs a workload. Its acknowledgements arrive through a pipe and outlive it.
 
     Use as a context manager: the child never outlives the block.
     """
 
-    def __init__(self, spec: dict[str, Any]) -> None:
+    def __init__(self, spec: SessionSpec) -> None:
         self._reader, writer = os.pipe()
-        command = [sys.executable, "-m", "holdfast.worker", "serve", json.dumps(spec), str(writer)]
         self._process = subprocess.Popen(
-            command, pass_fds=(writer,), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            [*_command("serve", spec), str(writer)],
+            pass_fds=(writer,),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
         )
         os.close(writer)
         self._bytes = bytearray()
         self._said = ""
         self.ended = False  # the pipe is closed: no more acknowledgements will come
-        self.ready: tuple[bool, float] | None = None  # (created, seconds to open), once it has said so
+        self.ready: tuple[bool, float] | None = None  # (created, seconds to open) once reported
 
     def __enter__(self) -> "Worker":
         return self
@@ -46,7 +50,7 @@ class Worker:
 
     @property
     def records(self) -> bytes:
-        """All whole records so far. A record is one write of less than PIPE_BUF, so none is ever cut."""
+        """All whole records so far. A record is one write of less than PIPE_BUF: none is cut."""
         return bytes(self._bytes)
 
     @property
@@ -55,7 +59,7 @@ class Worker:
         return len(self._bytes) // RECORD.size - (1 if self.ready else 0)
 
     def pump(self, timeout: float | None) -> int:
-        """Waits up to `timeout` seconds (None: as long as it takes) and takes what is there; returns bytes."""
+        """Waits up to `timeout` seconds (None: for ever) for bytes; returns how many it took."""
         if self.ended or not select.select([self._reader], [], [], timeout)[0]:
             return 0
         chunk = os.read(self._reader, _CHUNK)
@@ -69,7 +73,10 @@ class Worker:
         return len(chunk)
 
     def wait_for(self, acknowledged: int, timeout: float) -> bool:
-        """Pumps until so many operations are acknowledged, or False: the worker ended or time is up."""
+        """Pumps until so many operations are acknowledged.
+
+        Returns False if the worker ended or the time is up.
+        """
         deadline = time.monotonic() + timeout
         while self.acknowledged < acknowledged or self.ready is None:
             left = deadline - time.monotonic()
@@ -79,7 +86,7 @@ class Worker:
         return True
 
     def kill(self) -> bool:
-        """SIGKILL, then reads what is left in the pipe. False when the worker had already ended by itself."""
+        """Sends SIGKILL, then reads the rest of the pipe. False if the worker had ended before."""
         alive = self._process.poll() is None
         if alive:
             self._process.send_signal(signal.SIGKILL)
@@ -89,7 +96,7 @@ class Worker:
         return alive and self._process.returncode == -signal.SIGKILL
 
     def failure(self) -> str:
-        """What the worker said on standard error, for a worker that ended by itself."""
+        """The worker's last words on standard error, or its exit status."""
         return self._said
 
     def _close(self) -> None:
@@ -101,11 +108,13 @@ class Worker:
 
     def _how_it_ended(self) -> str:
         status = self._process.returncode
-        return signal.strsignal(-status) or f"signal {-status}" if status < 0 else f"exit status {status}"
+        if status < 0:
+            return signal.strsignal(-status) or f"signal {-status}"
+        return f"exit status {status}"
 
 
 def by_kind(records: bytes) -> dict[int, int]:
-    """How many operations of each kind are acknowledged."""
+    """The number of acknowledged operations of each kind."""
     counts: dict[int, int] = {}
     for offset in range(0, len(records), RECORD.size):
         (kind,) = struct.unpack_from("<I", records, offset)
@@ -114,23 +123,28 @@ def by_kind(records: bytes) -> dict[int, int]:
     return counts
 
 
-def verify(spec: dict[str, Any], records: bytes) -> dict[str, Any]:
-    """Recovers and checks in a process of its own. The result's `ok` says what it found; a heap that could
-    not be opened is a Failure."""
-    command = [sys.executable, "-m", "holdfast.worker", "verify", json.dumps(spec)]
-    done = subprocess.run(command, input=records, capture_output=True, check=False)
+def verify(spec: SessionSpec, records: bytes) -> Verification:
+    """Recovers and checks in a process of its own; the result's `ok` is the verdict.
+
+    Raises CheckFailed for a heap that cannot be opened.
+    """
+    done = subprocess.run(_command("verify", spec), input=records, capture_output=True, check=False)
     if done.returncode in (0, errors.EXIT_CHECK_FAILED) and done.stdout:
-        return json.loads(done.stdout)
+        return decode(Verification, json.loads(done.stdout))
     said = done.stderr.decode(errors="replace").strip() or f"exit status {done.returncode}"
     raise errors.CheckFailed(f"the heap could not be verified after the kill: {said}")
 
 
-def verify_interrupted(spec: dict[str, Any], records: bytes, seconds: float) -> bool:
-    """Starts the same verification and kills it after `seconds`, most likely while it recovers. False when
-    it had ended before."""
-    command = [sys.executable, "-m", "holdfast.worker", "verify", json.dumps(spec)]
+def verify_interrupted(spec: SessionSpec, records: bytes, seconds: float) -> bool:
+    """Starts the same verification and kills it after `seconds`, most likely in the recovery.
+
+    Returns False if it had ended before.
+    """
     process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        _command("verify", spec),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         process.communicate(records, timeout=seconds)
@@ -139,3 +153,7 @@ def verify_interrupted(spec: dict[str, Any], records: bytes, seconds: float) -> 
         process.kill()
         process.communicate()
         return True
+
+
+def _command(verb: str, spec: SessionSpec) -> list[str]:
+    return [sys.executable, "-m", "holdfast.worker", verb, json.dumps(spec.json())]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where heap files go, and what a flush to that place costs."""
+"""Folders for heap files, and the cost of a flush there."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ _SHARED_MEMORY = Path("/dev/shm")
 
 
 def memory_backed(needed_bytes: int) -> Path | None:
-    """A folder in memory with so much room, or None. In a container it is often only 64 MiB."""
+    """A folder in memory with so much room, or None. Containers often have only 64 MiB."""
     usable = _SHARED_MEMORY.is_dir() and os.access(_SHARED_MEMORY, os.W_OK)
     roomy = usable and shutil.disk_usage(_SHARED_MEMORY).free >= needed_bytes
     return _SHARED_MEMORY if roomy else None

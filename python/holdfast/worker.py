@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process that is killed, and the one that looks at what it left: `python -m holdfast.worker serve|verify`.
+"""The process that a kill test kills, and the one that verifies the heap afterwards.
 
-Kept apart from the command line so that it starts fast and shares no memory with whoever kills it.
+Apart from the command line, so that it starts fast and shares no memory with the test.
 
-    serve SPEC FD     runs a workload and writes one acknowledgement record per operation to pipe FD
-    verify SPEC       opens the heap, and checks it against the records on standard input
+    python -m holdfast.worker serve SPEC FD     runs a workload; one acknowledgement record per
+                                                operation goes to pipe FD
+    python -m holdfast.worker verify SPEC       opens the heap and checks it against the records
+                                                on standard input
 
-SPEC is JSON; its fields are in holdfast/runner/heap/serve.h. Both print a JSON result on standard output.
+SPEC is JSON; holdfast/runner/heap/serve.h documents it. Both print a JSON result.
 """
 
 import json

@@ -3,20 +3,23 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 import fake_core
 import holdfast
+from holdfast import fleet
 from holdfast.cli import app
+from local_pool import LocalPool
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="session", autouse=True)
 def cache(tmp_path_factory: pytest.TempPathFactory):
-    """Populations of simulated runs go to a folder of the tests, not to the user's."""
+    """Sends populations of simulated runs to a folder of the tests, not to the user's."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("HOLDFAST_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
@@ -29,15 +32,19 @@ def repository() -> Path:
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> fake_core.FakeCore:
-    """A core that answers at once and remembers what it was asked."""
+    """A core that answers at once and remembers its calls. All jobs run in this process."""
     core = fake_core.FakeCore()
     monkeypatch.setattr(holdfast, "_core", core, raising=False)
+    monkeypatch.setattr(fleet, "Pool", LocalPool)
     return core
 
 
 @pytest.fixture
 def invoke():
-    """Runs the command line in this process: invoke("bench", "bank") -> result with exit_code, stdout, stderr."""
+    """Runs the command line in this process: invoke("bench", "bank").
+
+    Returns a result with exit_code, stdout and stderr.
+    """
     return lambda *arguments: CliRunner().invoke(app, [str(a) for a in arguments])
 
 
@@ -47,7 +54,9 @@ def command(tmp_path: Path):
 
     def run(*arguments: object, status: int = 0) -> subprocess.CompletedProcess:
         line = [sys.executable, "-m", "holdfast", *map(str, arguments)]
-        done = subprocess.run(line, capture_output=True, text=True, cwd=tmp_path, check=False, timeout=600)
+        done = subprocess.run(
+            line, capture_output=True, text=True, cwd=tmp_path, check=False, timeout=600
+        )
         assert done.returncode == status, f"{line}\n{done.stdout}\n{done.stderr}"
         return done
 
@@ -56,21 +65,9 @@ def command(tmp_path: Path):
 
 @pytest.fixture
 def command_json(command):
-    """The same for a verb with --json: returns what it printed as JSON."""
-    return lambda *arguments, status=0: json.loads(command(*arguments, "--json", "-", status=status).stdout)
+    """Runs the real command with --json; returns the JSON that it printed."""
 
+    def run(*arguments: object, status: int = 0) -> Any:
+        return json.loads(command(*arguments, "--json", "-", status=status).stdout)
 
-@pytest.fixture(scope="session")
-def engine_names() -> list[str]:
-    """The real engines that run on this computer."""
-    from holdfast import core
-
-    return [entry["name"] for entry in core.engines() if not entry["simulated_only"]]
-
-
-@pytest.fixture(scope="session")
-def durable_engine_names() -> list[str]:
-    """Those that promise something over a crash."""
-    from holdfast import core
-
-    return [e["name"] for e in core.engines() if not e["simulated_only"] and core.is_durable(e)]
+    return run

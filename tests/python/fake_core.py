@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stand-in for holdfast._core: fixed answers in the shapes of holdfast/runner, for testing the command line alone."""
+"""A stand-in for holdfast._core: fixed answers in the shapes of holdfast/runner."""
 
 from typing import Any
 
@@ -76,12 +76,19 @@ def violation(spec: dict[str, Any], seed: int) -> dict[str, Any]:
         "image": 99,
         "story": "thread 0",
         "replay": spec
-        | {"program": program, "seed": seed, "schedules": 1, "point": 12, "points": 0, "minimise": False},
+        | {
+            "program": program,
+            "seed": seed,
+            "schedules": 1,
+            "point": 12,
+            "points": 0,
+            "minimise": False,
+        },
     }
 
 
 class FakeCore:
-    """Attributes may be replaced by a test; `calls` remembers names and arguments."""
+    """A test may replace attributes. `calls` has the name and arguments of each call."""
 
     Error = Error
 
@@ -95,7 +102,7 @@ class FakeCore:
 
     def engines(self) -> list[dict[str, Any]]:
         return [
-            engine("undo", options=[]),
+            engine("steady", options=[]),
             engine("swift", replays=True),
             engine("odd", supported=False, reason="no such chip"),
         ]
@@ -143,7 +150,12 @@ class FakeCore:
                 "htm": "none",
                 "domains": domains,
             },
-            {"name": "ruin", "supported": False, "reason": "ruin.toml:3: l1.ways", "title": "a mistake"},
+            {
+                "name": "ruin",
+                "supported": False,
+                "reason": "ruin.toml:3: l1.ways",
+                "title": "a mistake",
+            },
         ]
 
     def designs(self) -> list[dict[str, Any]]:
@@ -164,7 +176,7 @@ class FakeCore:
         self._called("bench", spec)
         if progress:
             progress(0.5, "half")
-        rates = {"plain": 4000.0, "undo": 1000.0, "swift": 2000.0, "odd": 1.0}
+        rates = {"plain": 4000.0, "steady": 1000.0, "swift": 2000.0, "odd": 1.0}
         entries = [entry(name, n, rates[name]) for n in spec["threads"] for name in spec["engines"]]
         context = {
             "date": "today",
@@ -198,7 +210,12 @@ class FakeCore:
                 read = {"looked": 100, "found": 63}
                 entries.append(
                     entry(store, 1, rate)
-                    | {"benchmark": name, "store": store, "iterations": spec["rounds"], "survives": "process"}
+                    | {
+                        "benchmark": name,
+                        "store": store,
+                        "iterations": spec["rounds"],
+                        "survives": "process",
+                    }
                     | {f"micros_per_op{end}": 1e6 / rate * by for end, by in _ENDS.items()}
                     | {"p90_ns": 1000.0, "p999_ns": 9000.0}
                     | (read if name.startswith("read") else {"megabytes_per_second": 47.2})
@@ -218,7 +235,9 @@ class FakeCore:
         keys = ("num", "reads", "value_size", "threads", "rounds", "seed")
         context = {key: spec[key] for key in keys} | {"dir": spec.get("dir", "/dev/shm")}
         context |= {"stores": [{"name": name, "version": "1.23"} for name in stores]}
-        missing = [{"store": "lmdb", "reason": "not built: install liblmdb-dev and run `make` again"}]
+        missing = [
+            {"store": "lmdb", "reason": "not built: install liblmdb-dev and run `make` again"}
+        ]
         context |= {"missing": missing if "lmdb" in spec["peers"] else []}
         return {"context": context, "benchmarks": entries + self.extra_entries}
 
@@ -242,8 +261,15 @@ class FakeCore:
             for name in spec["engines"]
             for replayers in spec["replayers"]
         ]
-        context = {"machine": machine, "seed": spec["seed"], "domain": spec.get("domain", "pmem")}
+        context = self._context(spec, machine)
         return {"context": context, "benchmarks": entries + self.extra_entries}
+
+    def _context(self, spec: dict[str, Any], machine: str) -> dict[str, Any]:
+        names = ("seed", "params", "options")
+        return {name: spec[name] for name in names} | {
+            "machine": machine,
+            "domain": spec.get("domain", "pmem"),
+        }
 
     def sim(self, spec: dict[str, Any], progress: Any = None) -> dict[str, Any]:
         self._called("sim", spec)
@@ -259,20 +285,22 @@ class FakeCore:
         if spec["lint"]:
             more["lint"] = self.lint
         entries = [entry(name, n, 1.0) | more for n in spec["threads"] for name in spec["engines"]]
-        return {
-            "context": {"machine": "sim", "seed": spec["seed"], "domain": spec.get("domain", "pmem")},
-            "benchmarks": entries,
-        }
+        return {"context": self._context(spec, "sim"), "benchmarks": entries}
 
     def crash(self, spec: dict[str, Any], progress: Any = None) -> dict[str, Any]:
-        """Stops at the first of `bad_seeds`, pairs of engine and seed; 10 points and 20 images a schedule."""
+        """Stops at the first of `bad_seeds`, pairs of engine and seed.
+
+        A schedule has 10 points and 20 images.
+        """
         self._called("crash", spec)
         if progress:
             progress(0.5, "half")
         name, seeds = spec["engine"], range(spec["seed"], spec["seed"] + spec["schedules"])
         bad = next((seed for seed in seeds if (name, seed) in self.bad_seeds), None)
         schedules = len(seeds) if bad is None else bad - seeds[0] + 1
-        coverage = dict.fromkeys(("persist_events", "legal", "recovery_points", "continued", "judged"), 7)
+        coverage = dict.fromkeys(
+            ("persist_events", "legal", "recovery_points", "continued", "judged"), 7
+        )
         return {
             "engine": name,
             "workload": spec["workload"],

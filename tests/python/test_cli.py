@@ -47,10 +47,10 @@ def test_listing_says_why_an_engine_is_not_supported(fake, invoke):
     [
         (("nonsense",), ("demo", "convert")),
         (("bench", "nonsense"), ("bank", "ring")),
-        (("bench", "bank", "--engine", "nonsense"), ("undo", "swift", "plain")),
+        (("bench", "bank", "--engine", "nonsense"), ("steady", "swift", "plain")),
         (("bench", "bank", "--param", "nonsense=1"), ("accounts",)),
         (("bench", "bank", "--option", "nonsense=1"), ("log_entries", "swift.log_entries")),
-        (("bench", "bank", "--engine", "undo", "--option", "log_entries=1"), ("there are none",)),
+        (("bench", "bank", "--engine", "steady", "--option", "log_entries=1"), ("there are none",)),
         (("sim", "bank", "--machine", "nonsense"), ("sim",)),
         (("sim", "bank", "--machine", "native"), ("sim",)),
     ],
@@ -83,15 +83,13 @@ def test_bad_usage_is_exit_status_2(fake, invoke, arguments):
 
 
 def test_bench_passes_on_what_it_is_told(fake, invoke):
-    line = (
-        "bench bank --engine swift,undo,swift --threads 1,2 --seconds 0.5 --domain pmem --force --latency stt"
-    )
+    line = "bench bank --engine swift,steady,swift --threads 1,2 --seconds 0.5 --domain pmem --force --latency stt"
     more = "--htm rtm --param accounts=7 --option swift.log_entries=64 --seed 9"
     result = invoke(*line.split(), *more.split())
     assert result.exit_code == 0, result.stderr
     ((verb, (spec,)),) = fake.calls
     assert verb == "bench"
-    assert spec["engines"] == ["swift", "undo"]
+    assert spec["engines"] == ["swift", "steady"]
     assert spec["threads"] == [1, 2]
     assert spec["params"] == {"accounts": "7"}
     assert spec["options"] == {"swift.log_entries": "64"}
@@ -148,14 +146,16 @@ def test_sim_prints_counts_and_repeats_what_it_was_told(fake, invoke):
 
 
 def test_sim_passes_its_set_up_on(fake, invoke):
-    result = invoke("sim", "ring", "--warm-up", "0", "--cache", "off", "--no-check", "--jobs", "1")
+    result = invoke(
+        "sim", "ring", "--engine", "swift", "--warm-up", "0", "--cache", "off", "--no-check"
+    )
     assert result.exit_code == 0
     ((_, (spec,)),) = fake.calls
     assert (spec["warm_up"], spec["cache"], spec["check"]) == (0, "off", False)
 
 
 def test_sim_runs_for_a_time_on_a_changed_machine(fake, invoke):
-    result = invoke("sim", "ring", "--duration", "250", "--set", "core.ghz=2", "--jobs", "1")
+    result = invoke("sim", "ring", "--engine", "swift", "--duration", "250", "--set", "core.ghz=2")
     assert result.exit_code == 0 and "250 microseconds of simulated time" in result.stdout
     ((_, (spec,)),) = fake.calls
     assert spec["duration_us"] == 250 and spec["set"] == {"core.ghz": "2"}
@@ -230,7 +230,10 @@ def test_convert_strips_the_engine_from_options_and_keeps_existing_files(fake, i
     heap, target = tmp_path / "heap", tmp_path / "new"
     heap.touch()
     assert (
-        invoke("convert", heap, target, "--engine", "swift", "--option", "swift.log_entries=8").exit_code == 0
+        invoke(
+            "convert", heap, target, "--engine", "swift", "--option", "swift.log_entries=8"
+        ).exit_code
+        == 0
     )
     assert fake.calls[-1] == (
         "convert",
@@ -238,11 +241,13 @@ def test_convert_strips_the_engine_from_options_and_keeps_existing_files(fake, i
     )
     target.touch()
     assert invoke("convert", heap, target, "--engine", "swift").exit_code == 2
-    assert invoke("convert", heap, tmp_path / "other", "--engine", "swift,undo").exit_code == 2
+    assert invoke("convert", heap, tmp_path / "other", "--engine", "swift,steady").exit_code == 2
 
 
 def test_sim_runs_each_seed_and_says_which(fake, invoke):
-    result = invoke("sim", "ring", "--engine", "swift", "--seed", "3,4", "--jobs", "1", "--json", "-")
+    result = invoke(
+        "sim", "ring", "--engine", "swift", "--seed", "3,4", "--jobs", "1", "--json", "-"
+    )
     assert result.exit_code == 0, result.stderr
     assert [spec["seed"] for _, (spec,) in fake.calls] == [3, 4]
     names = [entry["name"] for entry in json.loads(result.stdout)["benchmarks"]]
@@ -254,7 +259,12 @@ def test_sim_prints_what_the_lint_found(fake, invoke):
     assert "found nothing" in invoke("sim", "ring", "--engine", "swift", "--lint").stdout
     fake.lint = [
         {"what": "redundant write-back", "where": "swift.data", "count": 1234, "example": 4096},
-        {"what": "fence with nothing to order", "where": "swift.fence", "count": 7, "example": None},
+        {
+            "what": "fence with nothing to order",
+            "where": "swift.fence",
+            "count": 7,
+            "example": None,
+        },
     ]
     result = invoke("sim", "ring", "--engine", "swift", "--lint", "--json", "-")
     assert [spec["lint"] for _, (spec,) in fake.calls] == [False, True, True]

@@ -50,7 +50,12 @@ def contents(path):
         ("two.tsv", "k\tv\na\t1\n\nb\t2\n", (), {b"a": b"1", b"b": b"2"}),
         ("bom.csv", "\ufeffk,v\r\nä,ö\r\n", ("--key", "k"), {"ä".encode(): "ö".encode()}),
         ("many.csv", "id,name,age\n1,ada,36\n", (), {b"1": b'{"name": "ada", "age": "36"}'}),
-        ("many.csv", "id,name,age\n1,ada,36\n", ("--key", "name", "--value", "age"), {b"ada": b"36"}),
+        (
+            "many.csv",
+            "id,name,age\n1,ada,36\n",
+            ("--key", "name", "--value", "age"),
+            {b"ada": b"36"},
+        ),
         ("over.csv", "k,v\na,1\na,2\n", (), {b"a": b"2"}),
         (
             "two.jsonl",
@@ -97,7 +102,9 @@ def test_load_understands_tables(db, rows, path, name, content, arguments, expec
         ("x.csv", None, (), ("cannot read", "No such file")),
     ],
 )
-def test_load_says_which_line_is_wrong_and_what_to_do(db, rows, tmp_path, name, content, arguments, expected):
+def test_load_says_which_line_is_wrong_and_what_to_do(
+    db, rows, tmp_path, name, content, arguments, expected
+):
     source = rows(name, content) if content is not None else tmp_path / name
     result = db("load", source, *arguments, status=2)
     told = " ".join(result.stderr.split())
@@ -106,7 +113,9 @@ def test_load_says_which_line_is_wrong_and_what_to_do(db, rows, tmp_path, name, 
 
 
 def test_load_reads_in_batches_and_reports_in_json(db, rows, path):
-    lines = "".join(json.dumps({"key": f"{i:05}", "value": "v" * (i % 50)}) + "\n" for i in range(2500))
+    lines = "".join(
+        json.dumps({"key": f"{i:05}", "value": "v" * (i % 50)}) + "\n" for i in range(2500)
+    )
     result = db("load", rows("x.jsonl", lines), "--json", "-")
     assert json.loads(result.stdout) == {"path": str(path), "entries": 2500}
     assert len(contents(path)) == 2500
@@ -118,14 +127,17 @@ def test_what_dump_writes_load_reads(db, invoke, path, tmp_path, form, coding):
     chance = random.Random(3)
     alphabet = b'\0\n\r\t\\,"x\x7f\xe2\x82\xac\xff'
     kept = {
-        bytes(chance.choices(alphabet, k=i % 9)): bytes(chance.choices(alphabet, k=i % 7)) for i in range(150)
+        bytes(chance.choices(alphabet, k=i % 9)): bytes(chance.choices(alphabet, k=i % 7))
+        for i in range(150)
     }
     with holdfast.open(path, domain="process") as database:
         database.update(kept)
     target = tmp_path / f"out.{form}"
     db("dump", target, "--bytes", coding)
     copy = tmp_path / "copy.db"
-    assert invoke("db", "load", copy, target, "--bytes", coding, "--domain", "process").exit_code == 0
+    assert (
+        invoke("db", "load", copy, target, "--bytes", coding, "--domain", "process").exit_code == 0
+    )
     assert contents(copy) == kept
 
 
@@ -155,8 +167,13 @@ def test_scan_lists_ranges_in_order(db, path):
         database.update({"a": "1", "b1": "2", "b2": "tab\t", "c": b"\xff"})
     assert db("scan").stdout == "a\t1\nb1\t2\nb2\ttab\\t\nc\t\\xff\n"
     assert db("scan", "--prefix", "b", "--keys").stdout == "b1\nb2\n"
-    assert db("scan", "--start", "b", "--stop", "c", "--reverse", "--limit", "1", "--keys").stdout == "b2\n"
-    assert json.loads(db("scan", "--limit", "1", "--json", "-").stdout) == [{"key": "a", "value": "1"}]
+    assert (
+        db("scan", "--start", "b", "--stop", "c", "--reverse", "--limit", "1", "--keys").stdout
+        == "b2\n"
+    )
+    assert json.loads(db("scan", "--limit", "1", "--json", "-").stdout) == [
+        {"key": "a", "value": "1"}
+    ]
     assert "stands alone" in db("scan", "--prefix", "b", "--stop", "c", status=2).stderr
 
 

@@ -10,7 +10,9 @@ from holdfast import errors
 from holdfast.cli.db import ycsb
 
 # What programs that read db_bench's output look for.
-_LINE = re.compile(r"^(\S+) +: +([0-9.]+) micros/op;(?: +([0-9.]+) MB/s)?(?: \((\d+) of (\d+) found\))?")
+_LINE = re.compile(
+    r"^(\S+) +: +([0-9.]+) micros/op;(?: +([0-9.]+) MB/s)?(?: \((\d+) of (\d+) found\))?"
+)
 
 
 def told(result):
@@ -22,26 +24,34 @@ def asked(fake):
 
 
 def test_flags_become_what_the_core_is_asked(invoke, fake):
-    line = (
-        "--benchmarks=fillseq,readrandom --num=5000 --reads 100 --value_size=32 --threads 2 --db /somewhere"
-    )
-    ours = "--engine undo,swift --domain process,file --option swift.log_entries=8 --rounds 4 --seed 9 --sync"
+    line = "--benchmarks=fillseq,readrandom --num=5000 --reads 100 --value_size=32 --threads 2 --db /somewhere"
+    ours = "--engine steady,swift --domain process,file --option swift.log_entries=8 --rounds 4 --seed 9 --sync"
     result = invoke("db", "bench", *line.split(), *ours.split())
     assert result.exit_code == 0, result.output
     spec = asked(fake)
     assert spec["benchmarks"] == ["fillseq", "readrandom"]
     assert (spec["num"], spec["reads"], spec["value_size"], spec["threads"]) == (5000, 100, 32, 2)
-    assert (spec["engines"], spec["domains"]) == (["undo", "swift"], ["process", "file"])
+    assert (spec["engines"], spec["domains"]) == (["steady", "swift"], ["process", "file"])
     assert (spec["options"], spec["rounds"], spec["seed"]) == ({"swift.log_entries": "8"}, 4, 9)
-    assert (spec["dir"], spec["sync"], spec["each"], spec["peers"]) == ("/somewhere", "always", False, [])
+    assert (spec["dir"], spec["sync"], spec["each"], spec["peers"]) == (
+        "/somewhere",
+        "always",
+        False,
+        [],
+    )
 
 
 def test_lines_are_those_of_db_bench(invoke, fake):
-    result = invoke("db", "bench", "--benchmarks", "fillseq,readrandom", "--engine", "undo", "--histogram")
+    result = invoke(
+        "db", "bench", "--benchmarks", "fillseq,readrandom", "--engine", "steady", "--histogram"
+    )
     lines = [found.groups() for text in result.stdout.splitlines() if (found := _LINE.match(text))]
-    assert lines == [("fillseq", "1.000", "47.2", None, None), ("readrandom", "1.000", None, "63", "100")]
+    assert lines == [
+        ("fillseq", "1.000", "47.2", None, None),
+        ("readrandom", "1.000", None, "63", "100"),
+    ]
     assert (
-        "fillseq      :       1.000 micros/op;   47.2 MB/s [holdfast/undo/file, writes survive"
+        "fillseq      :       1.000 micros/op;   47.2 MB/s [holdfast/steady/file, writes survive"
         in result.stdout
     )
     assert "P99.9: 9.000" in result.stdout and asked(fake)["each"]
@@ -49,12 +59,21 @@ def test_lines_are_those_of_db_bench(invoke, fake):
 
 def test_peers_run_beside_it_and_where_one_wins_is_said(invoke, fake):
     result = invoke(
-        "db", "bench", "--benchmarks", "fillseq,readseq", "--engine", "undo", "--peers", "--json", "-"
+        "db",
+        "bench",
+        "--benchmarks",
+        "fillseq,readseq",
+        "--engine",
+        "steady",
+        "--peers",
+        "--json",
+        "-",
     )
     assert result.exit_code == 0, result.output
     assert asked(fake)["peers"] == ["leveldb", "lmdb"] and asked(fake)["rounds"] == 3
     assert re.search(
-        r"readseq +a peer wins: leveldb .* at 2 times the rate of holdfast/undo/file", result.stderr
+        r"readseq +a peer wins: leveldb .* at 2 times the rate of holdfast/steady/file",
+        result.stderr,
     )
     assert re.search(
         r"fillseq +HoldfastDB wins: .* at 2 times the rate of the best peer, leveldb", result.stderr
@@ -81,7 +100,9 @@ def test_peers_run_beside_it_and_where_one_wins_is_said(invoke, fake):
     ],
 )
 def test_bad_input_is_told(invoke, fake, arguments, expected):
-    result = invoke("db", "bench", "--benchmarks", "fillseq", "--engine", "undo", *arguments.split())
+    result = invoke(
+        "db", "bench", "--benchmarks", "fillseq", "--engine", "steady", *arguments.split()
+    )
     assert result.exit_code == 2
     for words in expected:
         assert words in told(result)
@@ -89,9 +110,14 @@ def test_bad_input_is_told(invoke, fake, arguments, expected):
 
 def test_a_store_that_failed_makes_the_verb_fail(invoke, fake):
     fake.extra_entries = [
-        {"name": "x", "run_type": "iteration", "error_occurred": True, "error_message": "corrupt: bad"}
+        {
+            "name": "x",
+            "run_type": "iteration",
+            "error_occurred": True,
+            "error_message": "corrupt: bad",
+        }
     ]
-    result = invoke("db", "bench", "--benchmarks", "fillseq", "--engine", "undo")
+    result = invoke("db", "bench", "--benchmarks", "fillseq", "--engine", "steady")
     assert result.exit_code == 1 and "bad" in result.output
 
 
@@ -108,8 +134,12 @@ def test_a_store_that_failed_makes_the_verb_fail(invoke, fake):
 )
 def test_the_six_workloads_are_there(letter, shares, request_):
     found = ycsb.read(letter)
-    assert found["name"] == f"ycsb-{letter}" and found["requestdistribution"] == request_
-    kinds = {name.removesuffix("proportion"): v for name, v in found.items() if name.endswith("proportion")}
+    assert found.name == f"ycsb-{letter}" and found.requestdistribution == request_
+    kinds = {
+        name.removesuffix("proportion"): share
+        for name, share in found.json().items()
+        if name.endswith("proportion")
+    }
     assert {kind: share for kind, share in kinds.items() if share} == shares
 
 
@@ -125,12 +155,13 @@ def test_property_files_are_read_as_java_reads_them():
         measurement.type=histogram
         workload=site.ycsb.workloads.CoreWorkload
     """
-    assert ycsb.parse(text, "x") == {
-        "recordcount": 20,
-        "readproportion": 0.25,
-        "updateproportion": 0.75,
-        "requestdistribution": "latest",
-    }
+    assert ycsb.parse(text, "x", "mine") == ycsb.Workload(
+        name="mine",
+        recordcount=20,
+        readproportion=0.25,
+        updateproportion=0.75,
+        requestdistribution="latest",
+    )
 
 
 @pytest.mark.parametrize(
@@ -149,13 +180,15 @@ def test_property_files_are_read_as_java_reads_them():
 )
 def test_property_files_that_are_wrong(text, expected):
     with pytest.raises(errors.BadUsage) as caught:
-        ycsb.parse(text, "x")
+        ycsb.parse(text, "x", "mine")
     assert expected in str(caught.value)
 
 
 def test_what_the_command_line_says_goes_before_the_file(invoke, fake):
     assert (
-        invoke("db", "bench", "--ycsb", "a", "--num", "30", "--reads", "40", "--engine", "undo").exit_code
+        invoke(
+            "db", "bench", "--ycsb", "a", "--num", "30", "--reads", "40", "--engine", "steady"
+        ).exit_code
         == 0
     )
     (workload,) = asked(fake)["benchmarks"]
@@ -189,5 +222,7 @@ def test_all_workloads_of_ycsb_run(invoke, tmp_path):
 
 
 def test_the_real_command(command):
-    done = command("db", "bench", "--benchmarks", "fillseq,readseq", "--num", "100", "--domain", "process")
+    done = command(
+        "db", "bench", "--benchmarks", "fillseq,readseq", "--num", "100", "--domain", "process"
+    )
     assert len([text for text in done.stdout.splitlines() if _LINE.match(text)]) == 2

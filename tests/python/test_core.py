@@ -7,23 +7,23 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
+import sample
 from holdfast import kill, torture
 
 _BANK = ("--param", "accounts=64")
+_BOTH = ",".join(sample.BOTH)
 
 
 @pytest.fixture
-def heap(tmp_path, engine_names):
+def heap(tmp_path):
     """A closed heap with a bank in it, made by a worker that stopped by itself."""
-    return _make_heap(tmp_path / "bank.heap", "undo")
-
-
-def _make_heap(path, engine):
-    spec = torture.specification(engine, "bank", path, 1, "process")
-    with kill.Worker({**spec, "transactions": 50}) as worker:
+    path = tmp_path / "bank.heap"
+    spec = torture.specification(sample.FIRST, "bank", path, 1, "process")
+    with kill.Worker(replace(spec, transactions=50)) as worker:
         while not worker.ended:
             worker.pump(None)
         assert worker.acknowledged == 50, worker.failure()
@@ -43,30 +43,35 @@ def test_every_workload_of_the_first_release_is_there(command_json):
     assert {"tpcc", "intset", "sps", "map", "list", "bank", "ring", "registers"} <= names
 
 
-def test_bench_measures_every_engine(command_json, engine_names):
+def test_bench_measures_every_engine(command_json):
     report = command_json(
         "bench", "bank", *_BANK, "--threads", "1,2", "--seconds", "0.05", "--repetitions", "2"
     )
     medians = [entry for entry in report["benchmarks"] if entry["run_type"] == "aggregate"]
     assert {(entry["engine"], entry["threads"]) for entry in medians} == {
-        (e, n) for e in engine_names for n in (1, 2)
+        (e, n) for e in sample.NATIVE for n in (1, 2)
     }
     assert all(entry["items_per_second"] > 0 and entry["check"] == "ok" for entry in medians)
-    assert {"date", "num_cpus", "cpu", "kernel", "commit", "domain", "options"} <= set(report["context"])
+    assert {"date", "num_cpus", "cpu", "kernel", "commit", "domain", "options"} <= set(
+        report["context"]
+    )
 
 
 def test_bench_on_emulated_persistent_memory_says_so(command):
-    arguments = ("bench", "sps", "--engine", "undo", "--seconds", "0.05", "--domain", "pmem")
+    arguments = ("bench", "sps", "--engine", sample.FIRST, "--seconds", "0.05", "--domain", "pmem")
     assert "force" in command(*arguments, status=2).stderr
     assert "emulated" in command(*arguments, "--force").stdout
 
 
 def test_simulated_runs_at_once_are_the_runs_one_by_one(command_json):
-    arguments = ("sim", "bank", *_BANK, "--engine", "undo,fur-opa", "--machine", "tiny", "--threads", "1,2")
+    arguments = ("sim", "bank", *_BANK, "--engine", _BOTH, "--machine", "tiny", "--threads", "1,2")
     arguments += ("--transactions", "20", "--seed", "1,2")
     reports = [command_json(*arguments, "--jobs", jobs)["benchmarks"] for jobs in ("1", "2")]
     reports = [
-        [{key: value for key, value in entry.items() if not key.startswith("host_")} for entry in report]
+        [
+            {key: value for key, value in entry.items() if not key.startswith("host_")}
+            for entry in report
+        ]
         for report in reports
     ]
     assert len(reports[0]) == 8
@@ -79,7 +84,7 @@ def test_sim_is_deterministic(command_json):
         "bank",
         *_BANK,
         "--engine",
-        "undo,romulus-log",
+        _BOTH,
         "--threads",
         "3",
         "--transactions",
@@ -91,7 +96,10 @@ def test_sim_is_deterministic(command_json):
     built = [entry["host_image"]["built"] != "" for report in reports for entry in report]
     assert not any(built[1:])  # the first may have been, by whichever test came first
     reports = [
-        [{name: value for name, value in entry.items() if not name.startswith("host_")} for entry in report]
+        [
+            {name: value for name, value in entry.items() if not name.startswith("host_")}
+            for entry in report
+        ]
         for report in reports
     ]
     assert reports[0] == reports[1]
@@ -104,14 +112,20 @@ def test_wrong_values_are_refused_by_the_core(command):
     assert "soft, rtm, power" in command("bench", "bank", "--htm", "tsx", status=2).stderr
 
 
-def test_transactional_memory_that_is_not_here_is_refused_with_a_way_out(command, command_json, tmp_path):
+def test_transactional_memory_that_is_not_here_is_refused_with_a_way_out(
+    command, command_json, tmp_path
+):
     (native,) = (entry for entry in command_json("machines") if entry["name"] == "native")
     backends = {entry["name"]: entry for entry in native["htm_backends"]}
     assert backends["soft"]["supported"]
     absent = [name for name, entry in backends.items() if not entry["supported"]]
     assert absent  # no processor is Intel's and POWER
     for name in absent:
-        for verb in (["bench", "bank"], ["bench", "replay"], ["demo", "--quick", "--out", str(tmp_path)]):
+        for verb in (
+            ["bench", "bank"],
+            ["bench", "replay"],
+            ["demo", "--quick", "--out", str(tmp_path)],
+        ):
             text = " ".join(command(*verb, "--htm", name, status=2).stderr.split())
             assert backends[name]["reason"] in text
             assert "htm soft" in text and "holdfast sim" in text
@@ -119,23 +133,23 @@ def test_transactional_memory_that_is_not_here_is_refused_with_a_way_out(command
 
 def test_info_check_and_dump_of_a_heap(command_json, heap):
     facts = command_json("info", heap)
-    assert facts["engine"] == "undo"
+    assert facts["engine"] == sample.FIRST
     report = command_json("check", heap)
     assert report["ok"] and not report["problems"]
     assert command_json("dump", heap)
 
 
-def test_info_of_a_heap_in_use(command_json, command, tmp_path, engine_names):
+def test_info_of_a_heap_in_use(command_json, command, tmp_path):
     path = tmp_path / "busy.heap"
-    spec = torture.specification("undo", "bank", path, 1, "process")
+    spec = torture.specification(sample.FIRST, "bank", path, 1, "process")
     with kill.Worker(spec) as worker:
         assert worker.wait_for(1, 60), worker.failure()
-        assert command_json("info", path)["engine"] == "undo"
+        assert command_json("info", path)["engine"] == sample.FIRST
         assert command_json("info", path)["in_use"]
         for verb in (
             ["check", path],
             ["dump", path],
-            ["convert", path, tmp_path / "copy", "--engine", "romulus"],
+            ["convert", path, tmp_path / "copy", "--engine", sample.REPLAYED],
         ):
             message = command(*verb, status=2).stderr
             assert "in use by process" in " ".join(message.split())
@@ -143,14 +157,16 @@ def test_info_of_a_heap_in_use(command_json, command, tmp_path, engine_names):
 
 def test_convert_keeps_the_bank(command, command_json, heap, tmp_path):
     target = tmp_path / "converted.heap"
-    command("convert", heap, target, "--engine", "romulus-log")
-    assert command_json("info", target)["engine"] == "romulus-log"
+    command("convert", heap, target, "--engine", sample.REPLAYED)
+    assert command_json("info", target)["engine"] == sample.REPLAYED
     assert command_json("check", target)["ok"]
-    spec = torture.specification("romulus-log", "bank", target, 1, "process")
-    assert kill.verify({**spec, "open": "open"}, b"")["ok"]
+    spec = torture.specification(sample.REPLAYED, "bank", target, 1, "process")
+    assert kill.verify(replace(spec, open="open"), b"").ok
 
 
-@pytest.mark.parametrize("content", [b"", b"not a heap at all", bytes(1 << 16), b"\x7fELF" + bytes(8192)])
+@pytest.mark.parametrize(
+    "content", [b"", b"not a heap at all", bytes(1 << 16), b"\x7fELF" + bytes(8192)]
+)
 def test_other_files_are_refused_and_left_alone(command, tmp_path, content):
     path = tmp_path / "other"
     path.write_bytes(content)
@@ -178,7 +194,7 @@ def test_an_interrupt_ends_a_benchmark_without_leftovers(tmp_path):
         "bench",
         "bank",
         "--engine",
-        "undo",
+        sample.FIRST,
         "--seconds",
         "600",
         "--dir",
@@ -199,17 +215,28 @@ def test_an_interrupt_ends_a_benchmark_without_leftovers(tmp_path):
 
 def test_json_on_standard_output_is_json_alone(command):
     json.loads(
-        command("bench", "bank", *_BANK, "--engine", "undo", "--seconds", "0.05", "--json", "-").stdout
+        command(
+            "bench", "bank", *_BANK, "--engine", sample.FIRST, "--seconds", "0.05", "--json", "-"
+        ).stdout
     )
 
 
-_RACE = ("--param", "prelude=0", "--program", "r1 | w1 w0 w4", "--crash-recovery", "0", "--go-on", "0")
+_RACE = (
+    "--param",
+    "prelude=0",
+    "--program",
+    "r1 | w1 w0 w4",
+    "--crash-recovery",
+    "0",
+    "--go-on",
+    "0",
+)
 
 
 def test_crash_finds_nothing_in_sound_engines(command_json):
-    report = command_json("crash", "--engine", "undo,fur-opa", "--schedules", "12", "--points", "30")
+    report = command_json("crash", "--engine", _BOTH, "--schedules", "12", "--points", "30")
     assert report["violations"] == []
-    assert [one["engine"] for one in report["engines"]] == ["undo", "fur-opa"]
+    assert [one["engine"] for one in report["engines"]] == list(sample.BOTH)
     assert all(one["schedules"] == 12 and one["images"] > 100 for one in report["engines"])
 
 
@@ -231,14 +258,18 @@ def test_crash_finds_the_race_of_fur_as_printed_with_any_number_of_jobs(command_
     assert one == two
     assert one["violations"][0]["name"] == "lost observation"
     seed = str(one["violations"][0]["seed"])
-    fixed = command_json("crash", "--engine", "fur-opa", *_RACE, "--seed", seed, "--schedules", "40")
+    fixed = command_json(
+        "crash", "--engine", "fur-opa", *_RACE, "--seed", seed, "--schedules", "40"
+    )
     assert fixed["violations"] == []
 
 
 def test_crash_draws_a_violation(command_json, tmp_path):
     drawing = tmp_path / "crash.json"
     planted = ("--mutate", "undo.epoch.sync=drop", "--schedules", "20")
-    command_json("crash", "--engine", "undo", *planted, "--no-minimise", "--timeline", str(drawing), status=1)
+    command_json(
+        "crash", "--engine", "undo", *planted, "--no-minimise", "--timeline", str(drawing), status=1
+    )
     names = {event["name"] for event in json.loads(drawing.read_text())["traceEvents"]}
     assert {"update", "power failure"} <= names
 
@@ -250,7 +281,10 @@ def test_crash_says_what_is_wrong_with_a_request(command):
         (("--schedule", "nonsense"), "exhaustive"),
         (("--delays", "1"), "delays are for"),
         (("--engine", "undo", "--mutate", "undo.log.fence=nonsense"), "swap"),
-        (("--engine", "undo", "--mutate", "undo.log.fnce=drop", "--schedules", "1"), "undo.log.fence?"),
+        (
+            ("--engine", "undo", "--mutate", "undo.log.fnce=drop", "--schedules", "1"),
+            "undo.log.fence?",
+        ),
         (("sps",), "intset"),
     ):
         assert expected in command("crash", *arguments, status=2).stderr
@@ -268,4 +302,6 @@ def test_lint_shows_what_engines_leave_unwritten_and_changes_nothing_else(comman
     assert gaps["undo"] == gaps["fur-opa"] == []
     # The last store of a Romulus commit, the state word's, need not last: recovery would copy once more.
     assert gaps["romulus-log"][0]["where"] == "copy" and gaps["romulus-log"][0]["count"] > 0
-    assert all(set(row) == {"what", "where", "count", "example"} for rows in lint.values() for row in rows)
+    assert all(
+        set(row) == {"what", "where", "count", "example"} for rows in lint.values() for row in rows
+    )

@@ -58,7 +58,7 @@ def test_everything_said_reaches_the_core(fake, invoke):
 def test_by_itself_it_searches_registers_on_every_engine(fake, invoke):
     assert invoke("crash", *_HERE).exit_code == 0
     specs = _specs(fake)
-    assert {spec["engine"] for spec in specs} == {"undo", "swift", "odd"}
+    assert {spec["engine"] for spec in specs} == {"steady", "swift", "odd"}
     first = specs[0]
     assert (first["workload"], first["machine"], first["points"], first["minimise"]) == (
         "registers",
@@ -71,39 +71,58 @@ def test_by_itself_it_searches_registers_on_every_engine(fake, invoke):
 
 def test_seeds_are_divided_and_each_is_searched_once(fake, invoke):
     result = invoke(
-        "crash", "--engine", "undo,swift", "--schedules", "25", "--seed", "3", "--json", "-", *_HERE
+        "crash",
+        "--engine",
+        "steady,swift",
+        "--schedules",
+        "25",
+        "--seed",
+        "3",
+        "--json",
+        "-",
+        *_HERE,
     )
     assert result.exit_code == 0, result.stderr
-    for engine in ("undo", "swift"):
+    for engine in ("steady", "swift"):
         parts = [spec for spec in _specs(fake) if spec["engine"] == engine]
         assert len(parts) > 1
-        seeds = [seed for part in parts for seed in range(part["seed"], part["seed"] + part["schedules"])]
+        seeds = [
+            seed for part in parts for seed in range(part["seed"], part["seed"] + part["schedules"])
+        ]
         assert seeds == list(range(3, 28))
     report = json.loads(result.stdout)
-    assert report["engine"] == "undo,swift"
+    assert report["engine"] == "steady,swift"
     assert (report["points"], report["schedules"], report["images"]) == (500, 50, 1000)
     assert report["violations"] == []
-    undo, swift = report["engines"]
-    assert undo["coverage"]["explored"] == swift["coverage"]["explored"] == 750
-    assert undo["sites"][0]["count"] == 3 * len(parts)
+    steady, swift = report["engines"]
+    assert steady["coverage"]["explored"] == swift["coverage"]["explored"] == 750
+    assert steady["sites"][0]["count"] == 3 * len(parts)
     assert "1,500 / 42" not in result.stderr and "750 / 21" in result.stderr, "a line per engine"
 
 
 def test_an_exhaustive_search_stays_whole(fake, invoke):
-    arguments = ("--engine", "undo", "--schedule", "exhaustive", "--schedules", "500")
+    arguments = ("--engine", "steady", "--schedule", "exhaustive", "--schedules", "500")
     assert invoke("crash", *arguments, *_HERE).exit_code == 0
     assert [spec["schedules"] for spec in _specs(fake)] == [500]
 
 
 def test_a_violation_is_exit_status_1_and_ends_the_search_of_its_engine(fake, invoke):
-    fake.bad_seeds = {("undo", 5), ("undo", 77), ("swift", 100)}
-    result = invoke("crash", "--engine", "undo,swift", "--json", "-", *_HERE)
+    fake.bad_seeds = {("steady", 5), ("steady", 77), ("swift", 100)}
+    result = invoke("crash", "--engine", "steady,swift", "--json", "-", *_HERE)
     assert result.exit_code == 1
     report = json.loads(result.stdout)
-    assert [(v["engine"], v["seed"]) for v in report["violations"]] == [("undo", 5), ("swift", 100)]
+    assert [(v["engine"], v["seed"]) for v in report["violations"]] == [
+        ("steady", 5),
+        ("swift", 100),
+    ]
     assert [one["schedules"] for one in report["engines"]] == [5, 100]
-    assert max(spec["seed"] for spec in _specs(fake) if spec["engine"] == "undo") < 77
-    for text in ("lost update", "T1 was answered and is gone", "w0 w1 | s", "before persist event 12"):
+    assert max(spec["seed"] for spec in _specs(fake) if spec["engine"] == "steady") < 77
+    for text in (
+        "lost update",
+        "T1 was answered and is gone",
+        "w0 w1 | s",
+        "before persist event 12",
+    ):
         assert text in result.stderr
     for found in report["violations"]:
         assert f"again: {found['replay']}" in result.stderr
@@ -114,9 +133,9 @@ def test_a_violation_is_exit_status_1_and_ends_the_search_of_its_engine(fake, in
     "line",
     [
         _EVERYTHING,
-        "crash --engine undo",
-        "crash bank --engine undo --param accounts=3",
-        "crash --engine undo --schedule exhaustive --program 'w0; x w1 | s' --schedules 9",
+        "crash --engine steady",
+        "crash bank --engine steady --param accounts=3",
+        "crash --engine steady --schedule exhaustive --program 'w0; x w1 | s' --schedules 9",
     ],
 )
 def test_the_command_of_a_violation_is_the_spec_the_core_gave(fake, invoke, line):
@@ -140,13 +159,13 @@ def test_the_command_of_a_violation_is_the_spec_the_core_gave(fake, invoke, line
     ("arguments", "expected"),
     [
         (("nonsense",), ("bank", "ring")),
-        (("--engine", "nonsense"), ("undo", "swift")),
+        (("--engine", "nonsense"), ("steady", "swift")),
         (("--machine", "native"), ("sim", "abacus")),
         (("--option", "nonsense=1"), ("log_entries",)),
         (("--param", "nonsense"), ("name=value",)),
         (("--points", "some"), ("all", "number")),
         (("--points", "0"), ("all", "number")),
-        (("--points", "3", "--point", "3"), ("one of them",)),
+        (("--points", "3", "--point", "3"), ("give one",)),
         (("--schedules", "0"), ("--schedules",)),
     ],
 )
@@ -158,15 +177,17 @@ def test_bad_usage_is_exit_status_2_before_anything_runs(fake, invoke, arguments
 
 
 def test_a_site_nobody_came_to_is_bad_usage(fake, invoke):
-    result = invoke("crash", "--engine", "undo,swift", "--mutate", "swift.lgo.fence=drop", *_HERE)
+    result = invoke("crash", "--engine", "steady,swift", "--mutate", "swift.lgo.fence=drop", *_HERE)
     assert result.exit_code == 2
-    assert "did you mean swift.log.fence?" in result.stderr and "undo.log.fence" in result.stderr
+    assert "did you mean swift.log.fence?" in result.stderr and "steady.log.fence" in result.stderr
 
 
-@pytest.mark.parametrize(("code", "status"), [("invalid argument", 2), ("out of space", 2), ("i/o error", 3)])
+@pytest.mark.parametrize(
+    ("code", "status"), [("invalid argument", 2), ("out of space", 2), ("i/o error", 3)]
+)
 def test_failures_of_the_core_have_their_exit_status(fake, invoke, code, status):
     fake.failing = fake_core.Error(code, "what was found")
-    result = invoke("crash", "--engine", "undo", *_HERE)
+    result = invoke("crash", "--engine", "steady", *_HERE)
     assert result.exit_code == status
     assert "what was found" in result.stderr
     assert ("log_bytes" in result.stderr) == (code == "out of space")

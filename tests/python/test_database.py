@@ -12,9 +12,7 @@ import threading
 import pytest
 
 import holdfast
-
-# One of each way to commit: a lock, flat combining, left-right, transactions with a wait, versions.
-_ENGINES = ("undo", "romulus-log", "romulus-lr", "fur-opa", "fur-mv")
+import sample
 
 
 @pytest.fixture
@@ -97,7 +95,9 @@ def test_ranges_and_prefixes_in_both_directions(db):
     limits = [None, *keys, b"aa", b"d"]
     for start in limits:
         for stop in limits:
-            inside = [k for k in keys if (start is None or start <= k) and (stop is None or k < stop)]
+            inside = [
+                k for k in keys if (start is None or start <= k) and (stop is None or k < stop)
+            ]
             assert list(db.keys(start, stop)) == inside
             assert list(db.values(start, stop, reverse=True)) == inside[::-1]
             assert list(reversed(db.items(start, stop))) == [(k, k) for k in inside[::-1]]
@@ -132,7 +132,9 @@ def test_snapshots_and_iterators_show_one_state(db):
     walk = iter(db.items())
     first = next(walk)
     with db.snapshot() as before:
-        db.write([*((str(i), None) for i in range(100, 300)), *((str(i), "new") for i in range(100))])
+        db.write(
+            [*((str(i), None) for i in range(100, 300)), *((str(i), "new") for i in range(100))]
+        )
         assert len(before) == 300 and set(before.values()) == {b"old"} and before["299"] == b"old"
         assert [first, *walk] == list(before.items())
         assert len(db) == 100 and set(db.values()) == {b"new"} and "299" not in db
@@ -141,7 +143,7 @@ def test_snapshots_and_iterators_show_one_state(db):
     assert db.property("holdfast.open-snapshots") == "0"
 
 
-@pytest.mark.parametrize("engine", _ENGINES)
+@pytest.mark.parametrize("engine", sample.DURABLE)
 def test_everything_is_there_after_opening_again(open_database, engine):
     with open_database(engine=engine) as db:
         db["big"] = os.urandom(3 << 20)
@@ -256,7 +258,7 @@ def test_a_transaction_block_keeps_other_writers_waiting(db):
     assert order == ["block", *["others"] * len(writes)]
 
 
-@pytest.mark.parametrize("engine", _ENGINES)
+@pytest.mark.parametrize("engine", sample.DURABLE)
 def test_transactions_of_many_threads_are_serial(open_database, engine):
     db = open_database(engine=engine)
 
@@ -276,7 +278,7 @@ def test_transactions_of_many_threads_are_serial(open_database, engine):
     assert db["n"] == b"200"
 
 
-@pytest.mark.parametrize("engine", _ENGINES)
+@pytest.mark.parametrize("engine", sample.DURABLE)
 def test_a_long_read_body_and_committers_let_each_other_go_on(open_database, engine):
     """The body keeps reading until others have committed hundreds of times: whoever kept the interpreter's lock in a
     begin, a commit or a wait, or made a committer wait for the body, would stop the test for good."""
@@ -327,7 +329,12 @@ def test_after_close_everything_says_so(open_database):
     with pytest.raises(holdfast.ClosedError), db.transaction() as t:
         t["k"] = "v"
         db.close()
-    for use in (lambda: t.get("k"), lambda: t.put("k", "v"), lambda: list(walk), lambda: snapshot["1"]):
+    for use in (
+        lambda: t.get("k"),
+        lambda: t.put("k", "v"),
+        lambda: list(walk),
+        lambda: snapshot["1"],
+    ):
         with pytest.raises(holdfast.ClosedError):
             use()
     snapshot.close()
@@ -366,7 +373,7 @@ def test_errors_say_what_is_the_matter(open_database, tmp_path):
     with pytest.raises(holdfast.MisuseError, match="nonsense"):
         holdfast.open(tmp_path / "new", engine="nonsense")
     with pytest.raises(holdfast.MisuseError, match="keeps nothing"):
-        holdfast.open(tmp_path / "new", engine="htm")
+        holdfast.open(tmp_path / "new", engine=sample.VOLATILE)
     assert not (tmp_path / "new").exists()
 
 
@@ -415,13 +422,14 @@ def test_a_forked_child_is_told_to_open_anew_and_ends_in_peace(tmp_path):
     done = _python(
         """
 import os, sys, holdfast
-db = holdfast.open(sys.argv[1], domain="process", engine="fur-opa", max_bytes=1 << 26)
+db = holdfast.open(sys.argv[1], domain="process", engine=sys.argv[2], max_bytes=1 << 26)
 db["k"] = "v"
 snapshot, walk, t = db.snapshot(), iter(db), db.transaction()
 with t as block:
     child = os.fork()
     if child == 0:
-        for use in (lambda: db["k"], lambda: db.put("k", "w"), lambda: snapshot["k"], lambda: next(walk)):
+        read, write = lambda: db["k"], lambda: db.put("k", "w")
+        for use in (read, write, lambda: snapshot["k"], lambda: next(walk)):
             try:
                 use()
             except holdfast.MisuseError as error:
@@ -435,6 +443,7 @@ with t as block:
 print(db["k"], snapshot["k"], list(walk))
 """,
         tmp_path / "fork.db",
+        sample.REPLAYED,
     )
     assert done.stdout == "b'parent' b'v' [b'k']\n", done.stderr
 

@@ -42,7 +42,9 @@ def mutated(chance, content):
         at = chance.randint(0, len(content))
         kind = chance.randrange(4)
         if kind == 0:
-            content = content[:at] + chance.choice(_BITS) * chance.choice((1, 1, 1, 50)) + content[at:]
+            content = (
+                content[:at] + chance.choice(_BITS) * chance.choice((1, 1, 1, 50)) + content[at:]
+            )
         elif kind == 1:
             content = content[:at] + bytes([chance.randrange(256)]) + content[at + 1 :]
         elif kind == 2:
@@ -63,7 +65,13 @@ def outcome(content, form, key=None, value=None, as_text=Bytes.text):
 @pytest.mark.parametrize("form", list(Format))
 def test_tables_and_lines_that_are_wrong_are_told(form):
     chance = random.Random(f"rows {form}")
-    good = _LINES if form is Format.jsonl else _TABLE.replace(b",", b"\t") if form is Format.tsv else _TABLE
+    good = (
+        _LINES
+        if form is Format.jsonl
+        else _TABLE.replace(b",", b"\t")
+        if form is Format.tsv
+        else _TABLE
+    )
     read_at_all = told = 0
     for _ in range(3000):
         content = mutated(chance, good)
@@ -114,7 +122,9 @@ def test_what_dump_writes_load_reads(form):
         stream = io.StringIO(newline="")
         write = writer(stream, form)
         for key, value in entries:
-            write(Bytes.escape.encode_bytes(key.encode()), Bytes.escape.encode_bytes(value.encode()))
+            write(
+                Bytes.escape.encode_bytes(key.encode()), Bytes.escape.encode_bytes(value.encode())
+            )
         found = outcome(stream.getvalue().encode(), form, "key", "value", Bytes.escape)
         assert found == [(key.encode(), value.encode()) for key, value in entries]
 
@@ -230,7 +240,9 @@ def test_verbs_refuse_files_that_are_none(invoke, tmp_path, verb):
         file.write_bytes(content)
         result = invoke("db", verb, file, *rest)
         assert result.exit_code in (1, 2, 3), (verb, result.output)
-        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        assert result.exception is None or isinstance(result.exception, SystemExit), (
+            result.exception
+        )
         assert file.read_bytes() == content
 
 

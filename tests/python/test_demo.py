@@ -5,10 +5,13 @@ import json
 
 import pytest
 
+import sample
 
-@pytest.mark.parametrize("engine", ["fur-opa", "romulus-log"])
-def test_demo(command, tmp_path, engine, durable_engine_names):
-    text = command("demo", "--quick", "--engine", engine, "--domain", "process", "--out", "out").stdout
+
+@pytest.mark.parametrize("engine", sample.BOTH)
+def test_demo(command, tmp_path, engine):
+    arguments = ("--engine", engine, "--domain", "process", "--out", "out")
+    text = command("demo", "--quick", *arguments).stdout
     for word in ("SIGKILL", "Recovered in", "3.3.2.12: ok", "not a power cut", "not a TPC result"):
         assert word in text
     assert "FAILED" not in text
@@ -16,7 +19,7 @@ def test_demo(command, tmp_path, engine, durable_engine_names):
     killed = report["kill"]
     assert killed["ok"] and killed["by_operation"]["new_order"] > 0
     assert killed["verified"] == killed["acknowledged"] > 0
-    assert {entry["engine"] for entry in report["compare"]["benchmarks"]} == set(durable_engine_names)
+    assert {entry["engine"] for entry in report["compare"]["benchmarks"]} == set(sample.DURABLE)
     assert (tmp_path / "out/demo.png").read_bytes().startswith(b"\x89PNG")
 
 

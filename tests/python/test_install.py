@@ -31,9 +31,7 @@ def _run(*command: object, **arguments) -> str:
 def prefix(tmp_path_factory) -> Path:
     """An installed tree that was moved after it was installed."""
     folder = tmp_path_factory.mktemp("install")
-    _run(
-        "cmake", "--install", BUILD, "--component", "development", "--prefix", folder / "first"
-    )
+    _run("cmake", "--install", BUILD, "--component", "development", "--prefix", folder / "first")
     (folder / "first").rename(folder / "moved")
     return folder / "moved"
 
@@ -41,7 +39,9 @@ def prefix(tmp_path_factory) -> Path:
 def test_internal_headers_stay_at_home(prefix):
     installed = {str(path.relative_to(prefix / "include")) for path in prefix.rglob("*.h")}
     assert {"holdfast/holdfast.h", "holdfast/db/db.h", "holdfast/db/c.h"} <= installed
-    strangers = [name for name in installed if name.split("/")[1] in {"check", "runner", "bindings"}]
+    strangers = [
+        name for name in installed if name.split("/")[1] in {"check", "runner", "bindings"}
+    ]
     assert strangers == []
     assert not any(name.startswith("holdfast/machine/sim/") for name in installed)
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from holdfast import core, errors, fleet
-from holdfast.lab import cells, claims, figures, pool
+from holdfast.lab import cells, claims, figures, runs
 from holdfast.lab.cache import Cache
 
 _STORES = """
@@ -86,23 +86,31 @@ def test_stores_of_a_panel_run_side_by_side_and_once(tmp_path):
     panel = _figure(tmp_path, _STORES).panel("read")
     wanted = list(panel.cells())
     outcomes = dict(
-        zip(((c.engine, c.x) for c in wanted), pool.run_all(wanted, 2, Cache(tmp_path / "kept")), strict=True)
+        zip(
+            ((c.engine, c.x) for c in wanted),
+            runs.run_all(wanted, 2, Cache(tmp_path / "kept")),
+            strict=True,
+        )
     )
     assert len(list((tmp_path / "kept").glob("*.json"))) == 1, "one run for both stores"
     for engine in panel.engines:
         entry = outcomes[engine, 1].entry
-        assert entry["benchmark"] == "readseq" and f"/{engine}/" in entry["store"]
-        assert entry["items_per_second"] > 0 and entry["repetitions"] == 3
+        assert entry.benchmark == "readseq" and f"/{engine}/" in entry.store
+        assert entry.items_per_second > 0 and entry.json["repetitions"] == 3
         assert (
-            outcomes[engine, 4096].reason == f"takes 4096 cores of this computer, which has {fleet.cores()}"
+            outcomes[engine, 4096].reason
+            == f"takes 4096 cores of this computer, which has {fleet.cores()}"
         )
 
 
 def test_stores_that_are_not_there_are_not_run(tmp_path):
     panel = _figure(tmp_path, _STORES.replace('"undo"', '"berkeley"')).panel("read")
     outcomes = _of_one_thread(panel, tmp_path)
-    assert outcomes["berkeley"].state == "not run" and "berkeley was not there" in outcomes["berkeley"].reason
-    assert outcomes["romulus-log"].entry["items_per_second"] > 0
+    assert (
+        outcomes["berkeley"].state == "not run"
+        and "berkeley was not there" in outcomes["berkeley"].reason
+    )
+    assert outcomes["romulus-log"].entry.items_per_second > 0
 
 
 def test_a_peer_that_is_not_built_takes_no_run_away(tmp_path, monkeypatch):
@@ -112,44 +120,53 @@ def test_a_peer_that_is_not_built_takes_no_run_away(tmp_path, monkeypatch):
     monkeypatch.setattr(core, "db_bench_catalog", lambda: catalog)
     panel = _figure(tmp_path, _STORES.replace('"undo"', '"lmdb"')).panel("read")
     outcomes = _of_one_thread(panel, tmp_path)
-    assert outcomes["lmdb"].state == "not run" and outcomes["lmdb"].reason == "lmdb is not built: install it"
-    assert outcomes["romulus-log"].entry["items_per_second"] > 0
+    assert (
+        outcomes["lmdb"].state == "not run"
+        and outcomes["lmdb"].reason == "lmdb is not built: install it"
+    )
+    assert outcomes["romulus-log"].entry.items_per_second > 0
     (cell,) = (cell for cell in panel.cells() if cell.engine == "romulus-log" and cell.x == 1)
-    assert cell.spec["engines"] == ["romulus-log"], "with lmdb it is another run"
+    assert cell.spec.engines == ["romulus-log"], "with lmdb it is another run"
 
 
 def _of_one_thread(panel: figures.Panel, tmp_path) -> dict[str, cells.Outcome]:
     wanted = [cell for cell in panel.cells() if cell.x == 1]
-    outcomes = pool.run_all(wanted, 1, Cache(tmp_path / "kept"))
+    outcomes = runs.run_all(wanted, 1, Cache(tmp_path / "kept"))
     return {cell.engine: outcome for cell, outcome in zip(wanted, outcomes, strict=True)}
 
 
 def test_the_axis_of_stores_is_threads(tmp_path):
     with pytest.raises(errors.BadUsage, match="kind db it must be threads"):
-        _figure(tmp_path, _STORES.replace('machine = "native"', 'machine = "native"\naxis = "params.num"'))
+        _figure(
+            tmp_path,
+            _STORES.replace('machine = "native"', 'machine = "native"\naxis = "params.num"'),
+        )
 
 
 def test_engines_are_measured_in_turns_on_this_computer(tmp_path):
     wanted = list(_figure(tmp_path, _BENCH).panel("swaps").cells())
-    outcomes = pool.run_all(wanted, 2, Cache(tmp_path / "kept"))
+    outcomes = runs.run_all(wanted, 2, Cache(tmp_path / "kept"))
     assert len(list((tmp_path / "kept").glob("*.json"))) == 2, "one run for each number of swaps"
     rates = {(c.engine, c.x): outcome.entry for c, outcome in zip(wanted, outcomes, strict=True)}
     for (engine, swaps), entry in rates.items():
-        assert entry["engine"] == engine and entry["repetitions"] >= 5
-        assert entry["domain"].startswith("pmem"), "what was asked for, emulated or not"
-        assert entry["fences_per_update"] >= (2 * swaps if engine == "pmdk-like" else 1)
+        assert entry.engine == engine and entry.json["repetitions"] >= 5
+        assert entry.json["domain"].startswith("pmem"), "the domain asked for, emulated or not"
+        assert entry.fences_per_update >= (2 * swaps if engine == "pmdk-like" else 1)
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
         (('"pmdk-like"]', '"perpetuum"]'), "engine perpetuum does not exist yet"),
-        (("threads = 1", "threads = 4096"), f"takes 4096 cores of this computer, which has {fleet.cores()}"),
+        (
+            ("threads = 1", "threads = 4096"),
+            f"takes 4096 cores of this computer, which has {fleet.cores()}",
+        ),
     ],
 )
 def test_what_this_computer_cannot_measure_is_not_run(tmp_path, change, reason):
     panel = _figure(tmp_path, _BENCH.replace(*change)).panel("swaps")
-    outcomes = pool.run_all(list(panel.cells()), 1, Cache(tmp_path / "kept"))
+    outcomes = runs.run_all(list(panel.cells()), 1, Cache(tmp_path / "kept"))
     assert {(outcome.state, outcome.reason) for outcome in outcomes} == {("not run", reason)}
 
 
@@ -179,7 +196,13 @@ def test_recovery_takes_longer_where_there_is_more_to_copy(tmp_path):
     ],
 )
 def test_where_there_is_nothing_to_recover_it_says_so(change, said):
-    spec = {"workload": "map", "engines": ["undo"], "threads": [1], "transactions": 5, "recovery": True}
+    spec = {
+        "workload": "map",
+        "engines": ["undo"],
+        "threads": [1],
+        "transactions": 5,
+        "recovery": True,
+    }
     try:
         report = core.sim(spec | change)
         text = report["benchmarks"][0]["error_message"]

@@ -20,7 +20,9 @@ def without_source(text: str) -> list[str]:
     for number, line in enumerate(lines):
         above = lines[number - 1].strip() if number else ""
         # Letters, so that an empty comment does not count.
-        commented = re.search(r"#.*[A-Za-z]", _TEXT.sub("", line)) or re.match(r"#.*[A-Za-z]", above)
+        commented = re.search(r"#.*[A-Za-z]", _TEXT.sub("", line)) or re.match(
+            r"#.*[A-Za-z]", above
+        )
         if _ASSIGNMENT.match(line) and not commented:
             found.append(f"{number + 1}: {line}")
     return found

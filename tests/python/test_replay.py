@@ -8,14 +8,18 @@ from holdfast.lab import figures
 
 
 def test_bench_replay_is_a_verb_of_two_words(fake, invoke):
-    line = (
-        "bench replay bank --engine swift --threads 1,8 --replayers 1,2 --filter --transactions 50 --seed 9"
+    line = "bench replay bank --engine swift --threads 1,8 --replayers 1,2 --filter --transactions 50 --seed 9"
+    result = invoke(
+        *line.split(), "--param", "accounts=7", "--option", "swift.log_entries=64", "--json", "-"
     )
-    result = invoke(*line.split(), "--param", "accounts=7", "--option", "swift.log_entries=64", "--json", "-")
     assert result.exit_code == 0, result.stderr
     ((verb, (spec,)),) = fake.calls
     assert verb == "replay"
-    assert (spec["workload"], spec["engines"], spec["params"]) == ("bank", ["swift"], {"accounts": "7"})
+    assert (spec["workload"], spec["engines"], spec["params"]) == (
+        "bank",
+        ["swift"],
+        {"accounts": "7"},
+    )
     assert (spec["threads"], spec["replayers"], spec["filter"]) == ([1, 8], [1, 2], True)
     assert (spec["transactions"], spec["seed"]) == (50, 9)
     assert len(json.loads(result.stdout)["benchmarks"]) == 4
@@ -27,7 +31,12 @@ def test_on_a_simulated_machine_it_is_a_simulated_run(fake, invoke):
     result = invoke("bench", "replay", "bank", "--machine", "abacus", "--replayers", "3")
     assert result.exit_code == 0, result.stderr
     ((verb, (spec,)),) = fake.calls
-    assert (verb, spec["machine"], spec["engines"], spec["replayers"]) == ("sim", "abacus", ["swift"], [3])
+    assert (verb, spec["machine"], spec["engines"], spec["replayers"]) == (
+        "sim",
+        "abacus",
+        ["swift"],
+        [3],
+    )
     assert "100 us" in result.stdout
 
 
@@ -39,9 +48,9 @@ def test_bench_goes_on_as_a_verb_of_one_word(fake, invoke):
 
 
 def test_an_engine_without_such_a_log_is_told_from_those_that_have_one(fake, invoke):
-    result = invoke("bench", "replay", "bank", "--engine", "swift,undo")
+    result = invoke("bench", "replay", "bank", "--engine", "swift,steady")
     assert result.exit_code == 2
-    assert "engine undo keeps no redo log" in result.stderr and "swift" in result.stderr
+    assert "engine steady keeps no redo log" in result.stderr and "swift" in result.stderr
     assert not fake.calls
 
 
@@ -49,8 +58,8 @@ def test_cells_of_figure_10_ask_for_one_replayer():
     figure = figures.load(Path(__file__).parents[2] / "experiments/figures/fur-10.toml")
     specs = [cell.spec for cell in figure.cells()]
     assert {cell.kind for cell in figure.cells()} == {"replay"}
-    assert all(spec["replayers"] == [1] and spec["filter"] is False for spec in specs)
-    assert all(spec["params"]["stores"] == "20" for spec in specs), "1 to 20 stores (FUR 4.5)"
+    assert all(spec.replayers == [1] and spec.filter is False for spec in specs)
+    assert all(spec.params["stores"] == "20" for spec in specs), "1 to 20 stores (FUR 4.5)"
 
 
 _SMALL = ("--threads", 2, "--transactions", 60, "--param", "entries=3000", "--param", "stores=20")
@@ -79,8 +88,12 @@ def test_filtering_leaves_out_what_was_overwritten(command_json):
         )["benchmarks"][0]
 
     plain, filtered, again = run(), run("--filter"), run("--filter")
-    assert filtered["words"] == plain["words"] and filtered["bytes_written"] < plain["bytes_written"]
-    assert filtered["simulated_seconds"] == again["simulated_seconds"], "simulated time repeats itself"
+    assert (
+        filtered["words"] == plain["words"] and filtered["bytes_written"] < plain["bytes_written"]
+    )
+    assert filtered["simulated_seconds"] == again["simulated_seconds"], (
+        "simulated time repeats itself"
+    )
 
 
 def test_a_log_that_is_too_small_is_an_error_that_says_what_to_do(command):

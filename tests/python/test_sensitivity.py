@@ -43,7 +43,9 @@ def _run(mix: str, engine: str, threads: int, duration_us: float = 200, **change
 
 def _wait_ns(entry: dict) -> float:
     """The mean durability wait of an update."""
-    return entry["machine_counters"]["update"]["phase_ns"]["durability wait"] / entry["update_commits"]
+    return (
+        entry["machine_counters"]["update"]["phase_ns"]["durability wait"] / entry["update_commits"]
+    )
 
 
 def test_dearer_suspension_costs_writers_and_no_reader():
@@ -64,7 +66,9 @@ def test_hardware_transactions_collapse_on_shared_cores_for_lack_of_capacity_onl
 
 def test_the_durability_wait_of_spht_follows_the_flushes():
     # What remains without any is waiting for transactions that began earlier and have not committed yet.
-    none, usual, dear = (_run("payment", "spht", 8, persistence__write_back_ns=ns) for ns in (0, 310, 3100))
+    none, usual, dear = (
+        _run("payment", "spht", 8, persistence__write_back_ns=ns) for ns in (0, 310, 3100)
+    )
     assert _wait_ns(none) < 0.8 * _wait_ns(usual)
     assert _wait_ns(dear) > 3 * _wait_ns(usual)
     assert none["items_per_second"] > usual["items_per_second"] > dear["items_per_second"]

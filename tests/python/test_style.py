@@ -44,7 +44,9 @@ def _files() -> list[Path]:
         found = [REPOSITORY / line for line in listing.stdout.splitlines()]
     else:
         found = list(REPOSITORY.rglob("*"))
-    return sorted(p for p in found if p.is_file() and not _SKIPPED & set(p.relative_to(REPOSITORY).parts))
+    return sorted(
+        p for p in found if p.is_file() and not _SKIPPED & set(p.relative_to(REPOSITORY).parts)
+    )
 
 
 def _sources() -> list[Path]:
@@ -61,7 +63,9 @@ def test_there_are_sources():
 
 def test_every_source_names_its_licence():
     missing = [
-        _name(path) for path in _sources() if _SPDX not in "".join(path.read_text().splitlines(True)[:3])
+        _name(path)
+        for path in _sources()
+        if _SPDX not in "".join(path.read_text().splitlines(True)[:3])
     ]
     assert not missing
 
@@ -70,7 +74,11 @@ def test_no_file_is_too_long():
     def most(path: Path) -> int:
         return _MOST_LINES_OF_A_TEST if _name(path).startswith("tests/") else _MOST_LINES
 
-    long = {_name(path): n for path in _sources() if (n := len(path.read_text().splitlines())) > most(path)}
+    long = {
+        _name(path): n
+        for path in _sources()
+        if (n := len(path.read_text().splitlines())) > most(path)
+    }
     assert not long
 
 
@@ -103,7 +111,11 @@ def _listed_engines() -> list[str]:
 
 def test_every_engine_has_its_page():
     assert _listed_engines()
-    missing = [name for name in _listed_engines() if not (REPOSITORY / f"docs/reference/engines/{name}.md").is_file()]
+    missing = [
+        name
+        for name in _listed_engines()
+        if not (REPOSITORY / f"docs/reference/engines/{name}.md").is_file()
+    ]
     assert not missing
 
 
@@ -115,7 +127,9 @@ def test_every_engine_stands_in_the_readme():
 @pytest.mark.parametrize(("example", "comment"), [("visits.cc", "//"), ("visits.py", "#")])
 def test_the_readme_shows_the_example_that_is_built_and_run(example, comment):
     """ctest runs the one in C++, test_examples.py both in turn."""
-    program = (REPOSITORY / "examples" / example).read_text().removeprefix(f"{comment} {_SPDX}\n").strip()
+    program = (
+        (REPOSITORY / "examples" / example).read_text().removeprefix(f"{comment} {_SPDX}\n").strip()
+    )
     assert program in (REPOSITORY / "README.md").read_text()
     assert len([line for line in program.splitlines() if line.strip()]) <= 15
 

@@ -5,15 +5,17 @@ import json
 
 import pytest
 
-_ONE = ("sim", "bank", "--engine", "fur-opa", "--threads", "2", "--transactions", "20")
+import sample
+
+_ONE = ("sim", "bank", "--engine", sample.FIRST, "--threads", "2", "--transactions", "20")
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("--engine", "undo,swift", "--threads", "2"), ("one engine", "undo, swift")),
+        (("--engine", "steady,swift", "--threads", "2"), ("one engine", "steady, swift")),
         (("--threads", "2"), ("one engine",)),  # all engines
-        (("--engine", "undo", "--threads", "1,2"), ("one number of threads", "1, 2")),
+        (("--engine", "steady", "--threads", "1,2"), ("one number of threads", "1, 2")),
     ],
 )
 def test_a_timeline_is_of_one_run(fake, invoke, tmp_path, arguments, expected):
@@ -25,13 +27,13 @@ def test_a_timeline_is_of_one_run(fake, invoke, tmp_path, arguments, expected):
 
 
 def test_the_path_is_handed_down(fake, invoke):
-    invoke("sim", "bank", "--engine", "undo", "--threads", "1", "--timeline", "t.json")
+    invoke("sim", "bank", "--engine", "steady", "--threads", "1", "--timeline", "t.json")
     ((_, (spec,)),) = fake.calls
     assert spec["timeline"] == "t.json"
 
 
 def test_without_the_option_nothing_is_asked_for(fake, invoke):
-    invoke("sim", "bank", "--engine", "undo", "--threads", "1")
+    invoke("sim", "bank", "--engine", "steady", "--threads", "1")
     ((_, (spec,)),) = fake.calls
     assert "timeline" not in spec
 
@@ -54,8 +56,10 @@ def test_a_run_is_drawn(command, tmp_path, machine):
         if event["name"] == "thread_name"
     }
     assert {"worker 0", "worker 1"} <= set(names.values())
-    (process,) = [event["args"]["name"] for event in trace["traceEvents"] if event["name"] == "process_name"]
-    assert process == f"{machine} / fur-opa / bank / 2 threads"
+    (process,) = [
+        event["args"]["name"] for event in trace["traceEvents"] if event["name"] == "process_name"
+    ]
+    assert process == f"{machine} / {sample.FIRST} / bank / 2 threads"
     outer = [event for event in trace["traceEvents"] if event.get("cat") == "transaction"]
     # The measured part alone: no warm-up, no check afterwards.
     assert sum(event["args"]["outcome"] in ("committed", "read-only") for event in outer) == 40

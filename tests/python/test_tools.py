@@ -26,7 +26,9 @@ def test_summary_counts_the_tests_in_each_part(repository):
     count = runpy.run_path(str(repository / "tools/summarise_tests.py"))["count"]
     good = "[==========] 12 tests from 3 test suites ran. (5 ms total)\n[  PASSED  ] 12 tests.\n[  PASSED  ] 1 test.\n"
     bad = "[  PASSED  ] 9 tests.\n[  FAILED  ] 3 tests, listed below:\n[  FAILED  ] Some.Test\n"
-    assert count("100% tests passed, 0 tests failed out of 3\n7 passed in 1.00s\n", [good, good]) == (
+    assert count(
+        "100% tests passed, 0 tests failed out of 3\n7 passed in 1.00s\n", [good, good]
+    ) == (
         26 + 7,
         0,
     )
@@ -53,7 +55,9 @@ def test_the_chosen_python_has_headers(repository):
         [str(repository / "tools/choose_python.sh")], capture_output=True, text=True, check=True
     )
     script = "import sysconfig, pathlib; print((pathlib.Path(sysconfig.get_path('include')) / 'Python.h').exists())"
-    found = subprocess.run([done.stdout.strip(), "-c", script], capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [done.stdout.strip(), "-c", script], capture_output=True, text=True, check=True
+    )
     assert found.stdout.strip() == "True"
 
 
@@ -66,7 +70,7 @@ def test_the_command_of_a_checkout_may_start_processes(repository, tmp_path):
         "sim",
         "bank",
         "--engine",
-        "undo,fur-opa",
+        ",".join(sample.BOTH),
         "--transactions",
         "5",
         "--cache",
@@ -74,7 +78,9 @@ def test_the_command_of_a_checkout_may_start_processes(repository, tmp_path):
         "--jobs",
         "2",
     ]
-    done = subprocess.run([sys.executable, str(command), *line], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, str(command), *line], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 

@@ -1,40 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does every engine keep what it acknowledged when its process is killed, again and again, on one heap file?"""
+"""Does every engine keep its acknowledgements when its process is killed over and over?"""
 
 import os
 import shutil
+from dataclasses import replace
 
 import pytest
 
-from holdfast import core, errors, kill, torture
+import sample
+from holdfast import catalog, errors, kill, torture
 
-_ENGINES = (
-    "undo",
-    "pmdk-like",
-    "romulus",
-    "romulus-log",
-    "romulus-lr",
-    "fur-opa",
-    "fur-si",
-    "fur-mv",
-    "fur-tsx",
-    "spht",
-    "spht-si-htm",
-    "nv-htm",
-    "spec-pmt",
-    "mnemosyne",
-    "dudetm",
-    "trinity",
-    "quadra",
-    "onefile",
-    "pisces",
-    "crafty",
-)
 _WORKLOADS = ("bank", "ring", "map", "registers")
 
 
 def _seed() -> int:
-    """New each time; printed by pytest when a test fails, and settable to replay it."""
+    """A new seed each time. Pytest prints it when a test fails; HOLDFAST_SEED replays it."""
     seed = int(os.environ.get("HOLDFAST_SEED") or int.from_bytes(os.urandom(4)))
     print(f"HOLDFAST_SEED={seed}")
     return seed
@@ -49,31 +29,30 @@ def _torture(folder, engine: str, workload: str, kills: int) -> torture.Tally:
     return tally
 
 
-def test_no_engine_is_forgotten(durable_engine_names):
-    assert sorted(durable_engine_names) == sorted(_ENGINES)
-
-
 def test_an_engine_that_keeps_nothing_is_refused(tmp_path, capsys):
-    with pytest.raises(errors.BadUsage, match="htm keeps nothing over a crash"):
-        torture.specification("htm", "bank", tmp_path / "heap", 2, "process")
-    assert torture.main(["--engine", "htm", "--kills", "1"]) == errors.EXIT_BAD_USAGE
+    name = sample.VOLATILE
+    with pytest.raises(errors.BadUsage, match=f"{name} keeps nothing over a crash"):
+        torture.specification(name, "bank", tmp_path / "heap", 2, "process")
+    assert torture.main(["--engine", name, "--kills", "1"]) == errors.EXIT_BAD_USAGE
     assert "keeps nothing over a crash" in capsys.readouterr().err
 
 
 def test_transactions_that_are_not_here_are_refused(tmp_path, capsys):
-    (native,) = (entry for entry in core.machines() if entry["name"] == "native")
-    # No processor has Intel's and POWER's.
-    absent = next(entry for entry in native["htm_backends"] if not entry["supported"])
+    (native,) = (machine for machine in catalog.machines() if machine.native)
+    # No processor has the transactions of both Intel and POWER.
+    absent = next(one for one in native.htm_backends if not one.supported)
+    heap = tmp_path / "heap"
     with pytest.raises(errors.BadUsage, match="use --htm soft") as caught:
-        torture.specification("fur-opa", "bank", tmp_path / "heap", 2, "process", absent["name"])
-    assert absent["reason"] in str(caught.value)
-    assert torture.main(["--engine", "fur-opa", "--kills", "1", "--htm", "tsx"]) == errors.EXIT_BAD_USAGE
+        torture.specification(sample.REPLAYED, "bank", heap, 2, "process", absent.name)
+    assert absent.reason in str(caught.value)
+    arguments = ["--engine", sample.REPLAYED, "--kills", "1", "--htm", "tsx"]
+    assert torture.main(arguments) == errors.EXIT_BAD_USAGE
     assert "there are soft, rtm, power" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("engine", _ENGINES)
+@pytest.mark.parametrize("engine", sample.DURABLE)
 def test_twenty_kills(tmp_path, engine):
-    """Spread over workloads, so that each engine meets each of them."""
+    """Spreads the kills over the workloads, so that each engine meets each of them."""
     for workload in _WORKLOADS:
         folder = tmp_path / workload
         folder.mkdir()
@@ -81,47 +60,50 @@ def test_twenty_kills(tmp_path, engine):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("engine", _ENGINES)
+@pytest.mark.parametrize("engine", sample.DURABLE)
 @pytest.mark.parametrize("workload", _WORKLOADS)
 def test_two_hundred_kills(tmp_path, engine, workload):
     _torture(tmp_path, engine, workload, 200 // len(_WORKLOADS))
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("engine", _ENGINES)
+@pytest.mark.parametrize("engine", sample.DURABLE)
 def test_kills_with_flushes_to_the_file(tmp_path, engine):
     spec = torture.specification(engine, "bank", tmp_path / "heap", 2, "file")
     assert torture.torture(spec, 20, _seed()).kills == 20
 
 
-# ----- is the harness itself any good? It must notice a heap that lost something.
+# ---- the harness itself: it must notice a heap that lost something
 
 
 def test_a_heap_that_went_back_in_time_is_noticed(tmp_path):
     path = tmp_path / "heap"
-    spec = torture.specification("undo", "registers", path, 1, "process")
+    spec = torture.specification(sample.FIRST, "registers", path, 1, "process")
+    reopened = replace(spec, open="open")
     with kill.Worker(spec) as worker:
         assert worker.wait_for(100, 60), worker.failure()
         assert worker.kill()
-    assert kill.verify({**spec, "open": "open"}, worker.records)["ok"]
+    assert kill.verify(reopened, worker.records).ok
     shutil.copyfile(path, tmp_path / "old")
-    with kill.Worker({**spec, "seed": 2}) as later:
+    with kill.Worker(replace(spec, seed=2)) as later:
         assert later.wait_for(100, 60), later.failure()
         assert later.kill()
-    assert kill.verify({**spec, "open": "open"}, later.records)["ok"]
+    assert kill.verify(reopened, later.records).ok
     shutil.copyfile(tmp_path / "old", path)
-    result = kill.verify({**spec, "open": "open"}, later.records)
-    assert not result["ok"] and result["failure_count"] > 0
+    result = kill.verify(reopened, later.records)
+    assert not result.ok and result.failure_count > 0
 
 
 def test_a_worker_that_cannot_run_is_reported(tmp_path):
-    spec = torture.specification("undo", "bank", tmp_path / "no" / "such" / "folder", 1, "process")
+    spec = torture.specification(
+        sample.FIRST, "bank", tmp_path / "no" / "such" / "folder", 1, "process"
+    )
     with pytest.raises(errors.CheckFailed, match="ended or hung by itself"):
         torture.torture(spec, 1, seed=1)
 
 
 def test_acknowledgements_outlive_the_worker_and_are_whole(tmp_path):
-    spec = torture.specification("undo", "bank", tmp_path / "heap", 2, "process")
+    spec = torture.specification(sample.FIRST, "bank", tmp_path / "heap", 2, "process")
     with kill.Worker(spec) as worker:
         assert worker.wait_for(1000, 60), worker.failure()
         assert worker.kill()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `holdfast`: one module per verb, all the same shape.
 
-Exit status: 0 success, 1 a check failed, 2 bad usage, 3 internal error.
+Exit status: 0 success, 1 a check failed, 2 bad usage, 3 internal error, 130 interrupted.
 """
 
 from typing import Any
@@ -13,6 +13,8 @@ import holdfast
 from holdfast.cli import (
     bench,
     bench_replay,
+    cache,
+    cache_clear,
     check,
     convert,
     crash,
@@ -30,7 +32,7 @@ from holdfast.cli import (
 
 
 class Verbs(TyperGroup):
-    """Lists the verbs there are when asked for one that is not."""
+    """Lists the right verbs when asked for a wrong one."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         command = super().get_command(ctx, cmd_name)
@@ -39,14 +41,14 @@ class Verbs(TyperGroup):
         return command
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """A verb may have two words, the first of which is a verb, too."""
+        """Finds verbs of two words, the first of which is a verb as well."""
         both = " ".join(args[:2])
         if both in self.commands and len(args) > 1:
             return both, self.commands[both], args[2:]
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """In the order they were added: what a newcomer needs first stands first."""
+        """In the order they were added: a newcomer needs the first ones first."""
         return list(self.commands)
 
 
@@ -91,6 +93,8 @@ for _verb in (
     check,
     dump,
     convert,
+    cache,
+    cache_clear,
 ):
     app.command(name=_verb.__name__.rpartition(".")[2].replace("_", " "))(_verb.run)
 

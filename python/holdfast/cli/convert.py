@@ -14,8 +14,12 @@ from holdfast.cli.verb import verb
 @verb
 def run(
     heap: HeapPath,
-    target: Annotated[Path, typer.Argument(metavar="NEW", help="The file to write; must not exist.")],
-    engine: Annotated[str, typer.Option("--engine", metavar="E", help="The engine the new file is for.")],
+    target: Annotated[
+        Path, typer.Argument(metavar="NEW", help="The file to write; must not exist.")
+    ],
+    engine: Annotated[
+        str, typer.Option("--engine", metavar="E", help="The engine of the new file.")
+    ],
     option: options.EngineOptions = None,
     json_file: options.Json = None,
 ) -> None:

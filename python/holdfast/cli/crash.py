@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 import difflib
-from typing import Annotated, Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 
-from holdfast import core, errors, fleet
+from holdfast import catalog, core, errors, findings, fleet
 from holdfast.cli import bench, crash_report, options, output
 from holdfast.cli.verb import verb
+from holdfast.findings import CrashReport
+from holdfast.shapes import decode
+from holdfast.specs import CrashSpec
 
 _USUAL = crash_report.USUAL
 
@@ -17,7 +22,8 @@ def run(
     workload: Annotated[
         str,
         typer.Argument(
-            metavar="[WORKLOAD]", help="`registers` (random programs), or map, intset, list, bank, ring."
+            metavar="[WORKLOAD]",
+            help="`registers` (random programs), or a workload with a sequential model.",
         ),
     ] = "registers",
     engine: options.Engines = "all",
@@ -29,8 +35,8 @@ def run(
         typer.Option(
             "--schedule",
             metavar="S",
-            help="`random`; `timed`, with a described --machine; or `exhaustive`, within --preemptions and --drains, "
-            "or --delays. Default: random, with a design timed.",
+            help="`random`; `timed`, with a described --machine; or `exhaustive`, within "
+            "--preemptions and --drains, or --delays. Default: random, with a design timed.",
         ),
     ] = _USUAL["schedule"],
     schedules: Annotated[
@@ -39,15 +45,20 @@ def run(
     points: Annotated[
         str,
         typer.Option(
-            "--points", metavar="all|N", help="Crash points of each schedule: all, or about so many."
+            "--points",
+            metavar="all|N",
+            help="Crash points of each schedule: all, or about so many.",
         ),
     ] = "all",
     point: Annotated[
-        int | None, typer.Option("--point", metavar="N", min=0, help="Crash only before this persist event.")
+        int | None,
+        typer.Option("--point", metavar="N", min=0, help="Crash only before this persist event."),
     ] = None,
     images: Annotated[
         int,
-        typer.Option("--images", metavar="N", min=1, help="Most surviving images looked at for each point."),
+        typer.Option(
+            "--images", metavar="N", min=1, help="Most surviving images looked at for each point."
+        ),
     ] = _USUAL["images"],
     crash_recovery: Annotated[
         int,
@@ -61,7 +72,10 @@ def run(
     go_on: Annotated[
         int,
         typer.Option(
-            "--go-on", metavar="N", min=0, help="On one image in N the program runs once more; 0: none."
+            "--go-on",
+            metavar="N",
+            min=0,
+            help="On one image in N the program runs once more; 0: none.",
         ),
     ] = _USUAL["go_on"],
     program: Annotated[
@@ -69,9 +83,9 @@ def run(
         typer.Option(
             "--program",
             metavar="TEXT",
-            help="For `registers`, this program, such as 'r0 w1; s | b2': threads apart by |, transactions by ;, and "
-            "steps: r0 reads word 0, w0 reads and writes it, b0 only writes it, s scans all words. "
-            "x before them: the transaction throws at its end.",
+            help="For `registers`, this program, such as 'r0 w1; s | b2': | separates threads and "
+            "; transactions. Steps: r0 reads word 0, w0 reads and writes it, b0 only writes it, s "
+            "scans all words. After an x the transaction throws at its end.",
         ),
     ] = _USUAL["program"],
     program_seed: Annotated[
@@ -88,22 +102,32 @@ def run(
         typer.Option(
             "--mutate",
             metavar="SITE=KIND",
-            help="Plant a bug at a labelled site, such as undo.log.fence=drop: drop, delay or swap. May be repeated; "
-            "a wrong site lists the right ones.",
+            help="Plant a bug at a labelled site, such as ENGINE.log.fence=drop: drop, delay or "
+            "swap. May be repeated; a wrong site lists the right ones.",
         ),
     ] = None,
     weak_rmw: Annotated[
         bool,
-        typer.Option("--weak-rmw", help="Atomic read-modify-writes order no write-backs (on x86 they do)."),
+        typer.Option(
+            "--weak-rmw", help="Atomic read-modify-writes order no write-backs (on x86 they do)."
+        ),
     ] = False,
     preemptions: Annotated[
         int,
-        typer.Option("--preemptions", metavar="N", min=0, help="Most in a schedule of an exhaustive search."),
+        typer.Option(
+            "--preemptions",
+            metavar="N",
+            min=0,
+            help="Most in a schedule of an exhaustive search.",
+        ),
     ] = _USUAL["preemptions"],
     drains: Annotated[
         int,
         typer.Option(
-            "--drains", metavar="N", min=0, help="Most early stores in a schedule of an exhaustive search."
+            "--drains",
+            metavar="N",
+            min=0,
+            help="Most early stores in a schedule of an exhaustive search.",
         ),
     ] = _USUAL["drains"],
     delays: Annotated[
@@ -112,8 +136,8 @@ def run(
             "--delays",
             metavar="N",
             min=0,
-            help="In an exhaustive search, instead: threads take turns, and a schedule delays the running one at most "
-            "so often.",
+            help="In an exhaustive search, instead: threads take turns, and a schedule delays the "
+            "running one at most so often.",
         ),
     ] = None,
     domain: bench.Domain = _USUAL["domain"],
@@ -122,24 +146,28 @@ def run(
         typer.Option(
             "--param",
             metavar="NAME=VALUE",
-            help="A parameter of the workload, `threads`, or `transactions` of each thread; may be repeated; a wrong "
-            "name lists the right ones.",
+            help="A parameter of the workload, `threads`, or `transactions` of each thread; may be "
+            "repeated; a wrong name lists the right ones.",
         ),
     ] = None,
     option: options.EngineOptions = None,
     seed: Annotated[
         int,
-        typer.Option("--seed", metavar="N", min=0, help="Seed of the first schedule; the next has N + 1."),
+        typer.Option(
+            "--seed", metavar="N", min=0, help="Seed of the first schedule; the next has N + 1."
+        ),
     ] = 1,
     minimise: Annotated[
-        bool, typer.Option("--minimise/--no-minimise", help="Make the program of a violation smaller.")
+        bool,
+        typer.Option("--minimise/--no-minimise", help="Make the program of a violation smaller."),
     ] = True,
     timeline: Annotated[
         str,
         typer.Option(
             "--timeline",
             metavar="FILE",
-            help="Draw the first violation, thread by thread, as trace-event JSON for ui.perfetto.dev.",
+            help="Draw the first violation, thread by thread, as trace-event JSON for "
+            "ui.perfetto.dev.",
         ),
     ] = "",
     jobs: Annotated[
@@ -148,100 +176,102 @@ def run(
             "--jobs",
             metavar="N",
             min=1,
-            help="Processes; default: one per core of this computer. What is found does not depend on it.",
+            help="Processes; default: one per core of this computer. The findings do not depend "
+            "on it.",
         ),
     ] = None,
     json_file: options.Json = None,
 ) -> None:
-    """Cut the power at every persist event of small concurrent runs, and judge what is recovered.
+    """Cut the power at every persist event of small concurrent runs, and judge the recovery.
 
-    An engine's search ends at its first violation: an acknowledged update lost, half a transaction, an impossible read.
+    An engine's search ends at its first violation: an acknowledged update lost, half a
+    transaction, an impossible read.
 
     Exit status 1 then; the command that shows it again is printed.
     """
     given = options.assignments(option, "option")
     if workload != "registers":
         options.workload(workload)
-    if not machine.endswith(".toml"):
-        options.choose(machine, [m for m in core.machines() if m["name"] != "native"], "simulated machine")
+    options.check_machine(machine)
     if points != "all" and not (points.isdecimal() and int(points) > 0):
         raise errors.BadUsage(f"--points {points}: `all`, or a number from 1")
     if point is not None and points != "all":
-        raise errors.BadUsage("--point is one crash point, --points is how many: give one of them")
-    engines = options.engines(
-        engine if not design or engine != "all" else "hw", given, simulated=True, durable=True
+        raise errors.BadUsage("--point is one crash point, --points a number of them: give one")
+    chosen = catalog.design_engine() if design and engine == "all" else engine
+    engines = options.engines(chosen, given, simulated=True, durable=True)
+    spec = CrashSpec(
+        workload=workload,
+        machine=machine,
+        design=design,
+        design_options=options.assignments(design_option, "design option"),
+        schedule=schedule,
+        schedules=schedules,
+        points=0 if points == "all" else int(points),
+        point=point,
+        images=images,
+        crash_recovery=crash_recovery,
+        go_on=go_on,
+        program=program,
+        program_seed=program_seed,
+        mutations=list(mutate or ()),
+        rmw_orders_pwb=not weak_rmw,
+        preemptions=preemptions,
+        drains=drains,
+        delays=delays,
+        domain=domain or None,
+        params=options.assignments(param, "parameter"),
+        options=given,
+        seed=seed,
+        minimise=minimise,
     )
-    spec: dict[str, Any] = {
-        "workload": workload,
-        "machine": machine,
-        "design": design,
-        "design_options": options.assignments(design_option, "design option"),
-        "schedule": schedule,
-        "schedules": schedules,
-        "points": 0 if points == "all" else int(points),
-        "images": images,
-        "crash_recovery": crash_recovery,
-        "go_on": go_on,
-        "program": program,
-        "program_seed": program_seed,
-        "mutations": list(mutate or ()),
-        "rmw_orders_pwb": not weak_rmw,
-        "preemptions": preemptions,
-        "drains": drains,
-        "params": options.assignments(param, "parameter"),
-        "options": given,
-        "seed": seed,
-        "minimise": minimise,
-    }
-    if domain:
-        spec["domain"] = domain
-    if point is not None:
-        spec["point"] = point
-    if delays is not None:
-        spec["delays"] = delays
     console = output.people(json_file)
     with output.progress(console, f"crash {workload}") as progress:
         reports = _search(spec, engines, jobs or fleet.cores(), progress)
-    drawn = _draw(reports, timeline) if timeline else ""
-    for report in reports:
-        for violation in report["violations"]:
-            violation["replay"] = crash_report.command(violation["replay"])
     crash_report.print_coverage(console, reports)
     crash_report.print_violations(console, reports)
-    if drawn:
-        console.print(drawn)
-    output.write_json(json_file, crash_report.together(reports))
-    found = sum(len(report["violations"]) for report in reports)
+    if timeline:
+        console.print(_draw(reports, timeline))
+    output.write_json(json_file, findings.together([_with_commands(one) for one in reports]))
+    found = sum(len(report.violations) for report in reports)
     if found:
-        raise errors.CheckFailed(f"{found} violation{'s' if found > 1 else ''} of what the engines promise")
+        some = "violation" if found == 1 else "violations"
+        raise errors.CheckFailed(f"{found} {some} of the engines' promises")
 
 
-def _draw(reports: list[crash_report.Report], path: str) -> str:
-    """Runs the first violation once more, with its timeline; says where it is, or why it is not."""
-    for violation in [violation for report in reports for violation in report["violations"]]:
-        drawn = core.crash(violation["replay"] | {"timeline": path})["timeline"]
-        return (
-            f"no timeline: {drawn['missing']}" if drawn["missing"] else f"timeline: {escape(drawn['path'])}"
-        )
+def _with_commands(report: CrashReport) -> CrashReport:
+    """The report for --json, where `replay` is a command line."""
+    commands = [crash_report.command(violation.replay) for violation in report.violations]
+    return findings.replayed(report, commands)
+
+
+def _draw(reports: Sequence[CrashReport], path: str) -> str:
+    """Runs the first violation once more and draws it. Returns the file, or why there is none."""
+    for violation in [violation for report in reports for violation in report.violations]:
+        spec = replace(violation.replay, timeline=path)
+        drawn = decode(findings.Picture, core.crash(spec.json())["timeline"])
+        if drawn.missing:
+            return f"no timeline: {drawn.missing}"
+        return f"timeline: {escape(drawn.path)}"
     return "no timeline: there is no violation to draw"
 
 
 def _search(
-    spec: dict[str, Any], engines: list[str], jobs: int, progress: core.Progress
-) -> list[crash_report.Report]:
+    spec: CrashSpec, engines: Sequence[str], jobs: int, progress: core.Progress
+) -> list[CrashReport]:
     try:
         reports = fleet.crash(spec, engines, jobs, progress)
     except errors.OutOfSpace as failure:
         raise errors.BadUsage(
-            f"{failure}; logs are tiny here, that they wrap around: give --option log_bytes=N, or a smaller --param"
+            f"{failure}; logs are tiny here, so that they wrap around: give --option "
+            "log_bytes=N, or a smaller --param"
         ) from None
-    _check_mutations(spec["mutations"], reports)
+    _check_mutations(spec.mutations, reports)
     return reports
 
 
-def _check_mutations(mutations: list[str], reports: list[crash_report.Report]) -> None:
-    """A mutation at a site that nobody came to proves nothing: most likely it is misspelt."""
-    sites = sorted({site["name"] for report in reports for site in report["sites"]})
+def _check_mutations(mutations: Sequence[str], reports: Sequence[CrashReport]) -> None:
+    """Raises BadUsage for a site that no run met: it proves nothing, and is likely misspelt."""
+    sites = sorted({site.name for report in reports for site in report.sites})
     for mutation in mutations:
         name = mutation.partition("=")[0]
         if name not in sites:

@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 
-from holdfast import core, environment, errors
+from holdfast import catalog, environment, errors
 from holdfast.cli import bench, demo_compare, demo_kill, options, output
 from holdfast.cli.verb import verb
+from holdfast.shapes import encode
 
 # A population of one warehouse with everything the standard asks for; and one for tests.
 _FULL = {"warehouses": "1"}
@@ -16,26 +17,32 @@ _SMALL = {"warehouses": "1", "items": "2000", "customers": "60", "orders": "60"}
 @verb
 def run(
     engine: Annotated[
-        str, typer.Option("--engine", metavar="E", help="The engine that is killed.")
+        str, typer.Option("--engine", metavar="E", help="The engine whose process is killed.")
     ] = "fur-opa",
-    domain: Annotated[str, typer.Option("--domain", metavar="D", help="auto, file or process.")] = "auto",
+    domain: Annotated[
+        str, typer.Option("--domain", metavar="D", help="auto, file or process.")
+    ] = "auto",
     htm: bench.Htm = "soft",
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Heap file, chart and JSON go here.")
+        Path, typer.Option("--out", metavar="DIR", help="Folder for heap file, chart and JSON.")
     ] = Path("out"),
-    seconds: Annotated[float, typer.Option("--seconds", min=0.1, help="Time before the kill.")] = 15.0,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=0.1, help="Time before the kill.")
+    ] = 15.0,
     compare_seconds: Annotated[
         float, typer.Option("--compare-seconds", min=0.1, help="Time per engine.")
     ] = 2.0,
-    quick: Annotated[bool, typer.Option("--quick", help="A small population and short runs.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small population and short runs.")
+    ] = False,
     seed: options.Seed = 1,
     json_file: options.Json = None,
 ) -> None:
-    """The main job: TPC-C on a durable heap file, killed in mid-run, recovered, checked; then every engine."""
+    """The main job: TPC-C on a durable heap file, killed, recovered, checked; then every engine."""
     (chosen,) = options.engines(engine, {}, durable=True)[:1]
     if domain not in ("auto", "file", "process"):
         raise errors.BadUsage(f"no domain '{domain}' for the demo; there are auto, file, process")
-    if reason := core.why_no_htm(htm):
+    if reason := catalog.why_no_htm(htm):
         raise errors.BadUsage(reason)
     if quick:
         seconds, compare_seconds = min(seconds, 2.0), min(compare_seconds, 0.5)
@@ -45,14 +52,21 @@ def run(
     described = environment.describe()
     output.print_environment(console, described)
 
-    plan = demo_kill.Plan(chosen, domain, htm, out, seconds, population, described["cores"], seed)
+    plan = demo_kill.Plan(chosen, domain, htm, out, seconds, population, described.cores, seed)
     killed = demo_kill.run(console, plan)
     compared = demo_compare.run(console, plan, compare_seconds)
-    report = {"environment": described, "kill": killed, "compare": compared}
+    report = {
+        "environment": encode(described),
+        "kill": killed.as_json(),
+        "compare": compared.report.json,
+    }
     output.write_json(str(out / "demo.json"), report)
     output.write_json(json_file, report)
-    console.print(
-        f"\nThe chart is {out / 'demo.png'}, the figures {out / 'demo.json'}, the heap {killed['path']}."
-    )
-    if not killed["ok"]:
-        raise errors.CheckFailed("the recovered heap does not hold everything that was acknowledged")
+    chart = f"The chart is {compared.chart}"
+    if compared.chart is None:
+        chart = f"There is no chart: {compared.advice}"
+    console.print(f"\n{chart}; the figures are {out / 'demo.json'}, the heap is {killed.path}.")
+    if not killed.verification.ok:
+        raise errors.CheckFailed(
+            "the recovered heap does not hold everything that was acknowledged"
+        )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from rich.markup import escape
 
-from holdfast import core
+from holdfast import catalog
 from holdfast.cli import options, output
 from holdfast.cli.verb import verb
 
@@ -9,14 +9,14 @@ from holdfast.cli.verb import verb
 @verb
 def run(json_file: options.Json = None) -> None:
     """List the hardware designs for durability that simulated machines can have."""
-    entries = core.designs()
+    entries = catalog.designs()
     console = output.people(json_file)
-    columns = ("design", "what it is", "survives a power failure")
-    rows = [(e["name"], e["title"], e["survives"]) for e in entries]
+    columns = ("design", "description", "survives a power failure")
+    rows = [(e.name, e.title, e.survives) for e in entries]
     console.print(output.table("Hardware designs", columns, rows, left=len(columns)))
     for entry in entries:
-        console.print(f"[bold]{escape(entry['name'])}[/]  {escape(entry['source'])}")
-        for option in entry["options"]:
-            text = f"{option['name']}={option['fallback']}"
-            console.print(f"    {escape(text):<30} {escape(option['help'])}")
-    output.write_json(json_file, entries)
+        console.print(f"[bold]{escape(entry.name)}[/]  {escape(entry.source)}")
+        for option in entry.options:
+            text = f"{option.name}={option.fallback}"
+            console.print(f"    {escape(text):<30} {escape(option.help)}")
+    output.write_json(json_file, catalog.json_of(entries))

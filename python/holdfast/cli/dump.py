@@ -7,7 +7,7 @@ from holdfast.cli.verb import verb
 
 @verb
 def run(heap: HeapPath, json_file: options.Json = None) -> None:
-    """Print what is in a heap: superblocks, roots, allocator, blocks."""
+    """Print the contents of a heap: superblocks, roots, allocator, blocks."""
     contents = core.dump(existing(heap))
     print_facts(output.people(json_file), contents)
     output.write_json(json_file, contents)

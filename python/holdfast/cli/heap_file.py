@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the verbs that look into a heap file share."""
+"""Parts that the verbs for heap files share."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from holdfast import errors
+from holdfast import errors, units
 from holdfast.cli import output
 
 HeapPath = Annotated[Path, typer.Argument(metavar="HEAP", help="A heap file.")]
@@ -21,7 +21,7 @@ def existing(heap: Path) -> str:
 
 
 def print_facts(console: Console, facts: dict[str, Any], indent: int = 0) -> None:
-    """Nested objects as indented lines, lists of objects as tables."""
+    """Prints an object of any shape: inner objects indented, lists of objects as tables."""
     for name, value in facts.items():
         label = " " * indent + name.replace("_", " ")
         if isinstance(value, dict):
@@ -30,9 +30,8 @@ def print_facts(console: Console, facts: dict[str, Any], indent: int = 0) -> Non
         elif isinstance(value, list) and value and isinstance(value[0], dict):
             columns = list(value[0])
             rows = [[_text(column, row.get(column)) for column in columns] for row in value]
-            console.print(
-                output.table(label, [c.replace("_", " ") for c in columns], rows, left=len(columns))
-            )
+            heads = [column.replace("_", " ") for column in columns]
+            console.print(output.table(label, heads, rows, left=len(columns)))
         else:
             console.print(f"{escape(label):<24} {escape(_text(name, value))}")
 
@@ -44,5 +43,5 @@ def _text(name: str, value: Any) -> str:
         if name in ("base", "base_address", "address"):
             return f"0x{value:x}"
         if "bytes" in name and value >= 1024:
-            return f"{value:,} ({output.bytes_text(value)})"
-    return value if isinstance(value, str) else output.number(value)
+            return f"{value:,} ({units.bytes_text(value)})"
+    return value if isinstance(value, str) else units.number(value)

@@ -7,7 +7,10 @@ from holdfast.cli.verb import verb
 
 @verb
 def run(heap: HeapPath, json_file: options.Json = None) -> None:
-    """Say what a heap file is: format, engine, sizes, roots, what survives what. Also while it is in use."""
+    """Describe a heap file: format, engine, sizes, roots, the failures its data survives.
+
+    Works while the file is in use.
+    """
     facts = core.info(existing(heap))
     print_facts(output.people(json_file), facts)
     output.write_json(json_file, facts)

@@ -4,41 +4,42 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from holdfast import core, environment
+from holdfast import catalog, environment
+from holdfast.catalog import Machine
 from holdfast.cli import options, output
 from holdfast.cli.verb import verb
 
 _SHOWN = ("name", "title", "supported", "reason")
-_COLUMNS = ("machine", "what it is", "here", "cores x smt", "line", "HTM")
+_COLUMNS = ("machine", "description", "here", "cores x smt", "line", "HTM")
 
 
 @verb
 def run(json_file: options.Json = None) -> None:
-    """List the machines: this computer and what it supports, and the simulated ones."""
-    entries = core.machines()
+    """List the machines: this computer with its abilities, and the simulated ones."""
+    entries = catalog.machines()
     console = output.people(json_file)
     output.print_environment(console, environment.describe())
     for entry in entries:
-        if entry["name"] == "native":
+        if entry.native:
             _print_native(console, entry)
-    rows = [_row(entry) for entry in entries if entry["name"] != "native"]
+    rows = [_row(entry) for entry in entries if not entry.native]
     console.print(output.table("Simulated machines", _COLUMNS, rows, left=len(_COLUMNS)))
-    output.write_json(json_file, entries)
+    output.write_json(json_file, catalog.json_of(entries))
 
 
-def _row(entry: dict[str, Any]) -> tuple[str, ...]:
+def _row(entry: Machine) -> tuple[str, ...]:
     """The functional machine has no cores and no lines of its own."""
-    cores = f"{entry['cores']} x {entry['smt']}" if "cores" in entry else "-"
-    line = str(entry.get("line_bytes", "-"))
-    here = "yes" if entry["supported"] else f"no: {entry['reason']}"
-    htm = entry.get("htm", "-")
-    return (entry["name"], entry["title"], here, cores, line, htm if htm in ("none", "-") else "yes")
+    cores = f"{entry.cores} x {entry.smt}" if entry.cores else "-"
+    line = str(entry.line_bytes or "-")
+    here = "yes" if entry.supported else f"no: {entry.reason}"
+    htm = entry.htm if entry.htm in ("none", "-") else "yes"
+    return (entry.name, entry.title, here, cores, line, htm)
 
 
-def _print_native(console: Console, entry: dict[str, Any]) -> None:
-    here = "" if entry["supported"] else f" [red](not here: {escape(entry.get('reason', ''))})[/]"
-    console.print(f"[bold]{escape(entry['name'])}[/]  {escape(entry.get('title', ''))}{here}")
-    for name, value in entry.items():
+def _print_native(console: Console, entry: Machine) -> None:
+    here = "" if entry.supported else f" [red](not here: {escape(entry.reason)})[/]"
+    console.print(f"[bold]{escape(entry.name)}[/]  {escape(entry.title)}{here}")
+    for name, value in entry.json.items():
         if name not in _SHOWN:
             _print_property(console, name, value)
 
@@ -49,7 +50,8 @@ def _print_property(console: Console, name: str, value: Any) -> None:
     if isinstance(value, list) and value and isinstance(value[0], dict):
         for entry in value:
             others = "; ".join(_text(v) for k, v in entry.items() if k != "name" and v != "")
-            console.print(f"    {escape(label)} {escape(str(entry['name'])):<12} {escape(others)}")
+            name_ = escape(str(entry["name"]))
+            console.print(f"    {escape(label)} {name_:<12} {escape(others)}")
     else:
         console.print(f"    {escape(label):<20} {escape(_text(value))}")
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options several verbs share, and how their text becomes values."""
+"""Options that several verbs share, and the parsing of their text."""
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from holdfast import core, errors
+from holdfast import catalog, errors
+from holdfast.catalog import Listed, Workload
 
 Json = Annotated[
     str | None,
@@ -14,7 +15,9 @@ Json = Annotated[
 ]
 Params = Annotated[
     list[str] | None,
-    typer.Option("--param", metavar="NAME=VALUE", help="A parameter of the workload; may be repeated."),
+    typer.Option(
+        "--param", metavar="NAME=VALUE", help="A parameter of the workload; may be repeated."
+    ),
 ]
 EngineOptions = Annotated[
     list[str] | None,
@@ -24,10 +27,19 @@ EngineOptions = Annotated[
         help="An option of the engines, or of one; may be repeated.",
     ),
 ]
-Engines = Annotated[str, typer.Option("--engine", metavar="E,...", help="Engines by name, or `all`.")]
-Machine = Annotated[str, typer.Option("--machine", metavar="M", help="A name `holdfast machines` lists.")]
+Engines = Annotated[
+    str, typer.Option("--engine", metavar="E,...", help="Engines by name, or `all`.")
+]
+Machine = Annotated[
+    str, typer.Option("--machine", metavar="M", help="A name `holdfast machines` lists.")
+]
 Design = Annotated[
-    str, typer.Option("--design", metavar="D", help="A name `holdfast designs` lists, for engine `hw`.")
+    str,
+    typer.Option(
+        "--design",
+        metavar="D",
+        help="A name `holdfast designs` lists, for the engine of hardware designs.",
+    ),
 ]
 DesignOptions = Annotated[
     list[str] | None,
@@ -60,10 +72,12 @@ def whole_numbers(text: str, what: str) -> list[int]:
     return numbers
 
 
-def choose(given: str, known: Iterable[dict[str, Any]], what: str, extra: Sequence[str] = ()) -> list[str]:
-    """Names from a comma-separated list; an unknown one is an error that lists the right ones. `all`
-    stands for the known names, `extra` ones are understood besides."""
-    names = [entry["name"] for entry in known]
+def choose(given: str, known: Iterable[Listed], what: str, extra: Sequence[str] = ()) -> list[str]:
+    """The names in a list with commas. Raises BadUsage, with the right names, for a wrong one.
+
+    `all` stands for the known names. The names in `extra` are right as well.
+    """
+    names = [entry.name for entry in known]
     if given == "all":
         return names
     wanted = [name.strip() for name in given.split(",")]
@@ -77,14 +91,21 @@ def check_names(given: dict[str, str], known: Iterable[str], what: str) -> None:
     names = list(known)
     for name in given:
         if name not in names:
-            raise errors.BadUsage(f"no {what} '{name}'; there are {', '.join(names) if names else 'none'}")
+            there = ", ".join(names) if names else "none"
+            raise errors.BadUsage(f"no {what} '{name}'; there are {there}")
 
 
-def workload(name: str) -> dict[str, Any]:
+def workload(name: str) -> Workload:
     """The listing's entry of a workload."""
-    entries = core.workloads()
+    entries = catalog.workloads()
     choose(name, entries, "workload")
-    return next(entry for entry in entries if entry["name"] == name)
+    return next(entry for entry in entries if entry.name == name)
+
+
+def check_machine(name: str, extra: Sequence[str] = ()) -> None:
+    """Raises BadUsage unless this is a simulated machine, or a description of one."""
+    if not name.endswith(".toml"):
+        choose(name, catalog.simulated_machines(), "simulated machine", extra)
 
 
 def engines(
@@ -94,21 +115,24 @@ def engines(
     simulated: bool = False,
     durable: bool = False,
 ) -> list[str]:
-    """Checks engine names and, against those, the names of options. Engines that only a simulated machine has
-    must be named, and only there. `durable`: `all` leaves out engines that keep nothing over a crash, and
-    naming one is an error."""
-    entries = core.engines()
-    usual = [entry for entry in entries if not entry.get("simulated_only")]
+    """The names of engines; checks them, and the names of options against those engines.
+
+    An engine that only simulated machines have must be named, and is right only if `simulated`.
+    With `durable`, `all` leaves out engines that keep nothing over a crash, and none may be named.
+    """
+    entries = catalog.engines()
+    usual = [entry for entry in entries if not entry.simulated_only]
     if durable:
-        usual = [entry for entry in usual if core.is_durable(entry)]
+        usual = [entry for entry in usual if entry.durable]
         for entry in entries:
-            if entry["name"] in given.split(",") and not core.is_durable(entry):
-                raise errors.BadUsage(core.not_durable(entry["name"]))
-    chosen = choose(given, entries if simulated and given != "all" else usual, "engine", extra)
-    known = []
+            if entry.name in given.split(",") and not entry.durable:
+                raise errors.BadUsage(catalog.not_durable(entry.name))
+    known = entries if simulated and given != "all" else usual
+    chosen = choose(given, known, "engine", extra)
+    names: list[str] = []
     for entry in entries:
-        if entry["name"] in chosen:
-            names = [option["name"] for option in entry["options"]]
-            known += names + [f"{entry['name']}.{name}" for name in names]
-    check_names(options, dict.fromkeys(known), "option")
+        if entry.name in chosen:
+            names += entry.option_names
+            names += [f"{entry.name}.{name}" for name in entry.option_names]
+    check_names(options, dict.fromkeys(names), "option")
     return chosen

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Printing: tables and notes for people, JSON for programs.
 
-`--json -` leaves standard output to the JSON alone; everything for people then goes to standard error.
+`--json -` leaves standard output to the JSON; tables and notes then go to standard error.
 """
 
 import json
@@ -16,20 +16,24 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from holdfast import core, environment, errors
+from holdfast import core, errors
+from holdfast.environment import Environment
+from holdfast.units import number
 
 # A table in a pipe or a log file keeps its columns instead of being folded to 80 characters.
 _PLAIN_WIDTH = 160
 
 
 def people(json_file: str | None) -> Console:
-    """Where tables and notes go, given what `--json` said."""
+    """The console for tables and notes, given the value of `--json`."""
     stream = sys.stderr if json_file == "-" else sys.stdout
-    return Console(file=stream, highlight=False, width=None if stream.isatty() else _PLAIN_WIDTH)
+    width = None if stream.isatty() else _PLAIN_WIDTH
+    return Console(file=stream, highlight=False, width=width)
 
 
 def error(message: str) -> None:
-    Console(file=sys.stderr, highlight=False, soft_wrap=True).print(f"[bold red]error:[/] {escape(message)}")
+    console = Console(file=sys.stderr, highlight=False, soft_wrap=True)
+    console.print(f"[bold red]error:[/] {escape(message)}")
 
 
 def write_json(json_file: str | None, value: Any) -> None:
@@ -46,14 +50,18 @@ def write_json(json_file: str | None, value: Any) -> None:
         raise errors.BadUsage(f"cannot write {json_file}: {failure.strerror}") from None
 
 
-def print_environment(console: Console, described: dict[str, Any]) -> None:
-    for line in environment.summary(described):
+def print_environment(console: Console, described: Environment) -> None:
+    for line in described.summary():
         console.print(f"[dim]{escape(line)}[/]")
 
 
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> Table:
-    """The first `left` columns are names, the others numbers."""
-    result = Table(title=escape(title), title_justify="left", title_style="bold", header_style="bold")
+def table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1
+) -> Table:
+    """A table whose first `left` columns are names, and whose others are numbers."""
+    result = Table(
+        title=escape(title), title_justify="left", title_style="bold", header_style="bold"
+    )
     for index, column in enumerate(columns):
         if index < left:
             result.add_column(column, overflow="fold")
@@ -64,37 +72,9 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], lef
     return result
 
 
-def number(value: Any) -> str:
-    """Three significant digits or whole thousands, a dash for what was not measured."""
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int) or abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
-
-
-def bytes_text(value: float) -> str:
-    """A size with a binary unit."""
-    for unit in ("B", "KiB", "MiB"):
-        if value < 1024:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1024
-    return f"{value:.1f} GiB"
-
-
-def duration(seconds: float) -> str:
-    """A time with the unit that suits it."""
-    for limit, scale, unit in ((1e-6, 1e9, "ns"), (1e-3, 1e6, "us"), (1.0, 1e3, "ms")):
-        if seconds < limit:
-            return f"{seconds * scale:.3g} {unit}"
-    return f"{seconds:.1f} s"
-
-
 @contextmanager
 def progress(console: Console, title: str) -> Iterator[core.Progress]:
-    """A bar that vanishes when the work is done. Yields what takes the share done and a text."""
+    """Shows a bar until the work is done. Yields a function for the share done and a text."""
     columns = (
         TextColumn("{task.fields[title]}"),
         BarColumn(bar_width=32),
@@ -102,6 +82,7 @@ def progress(console: Console, title: str) -> Iterator[core.Progress]:
         TimeElapsedColumn(),
         TextColumn("{task.description}"),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    hidden = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
         task = bar.add_task("", total=1.0, title=title)
         yield lambda share, text: bar.update(task, completed=share, description=escape(text))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import time
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -7,11 +9,13 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from holdfast import core, environment, errors, fleet
+from holdfast import catalog, environment, errors, fleet, plots, units
 from holdfast.cli import options, output
 from holdfast.cli.verb import verb
 from holdfast.lab import claims, reproduce
 from holdfast.lab.claims import Verdict
+from holdfast.lab.reproduce import Reproduction, Selection
+from holdfast.shapes import Json
 
 _COLOURS = {claims.GREEN: "green", claims.RED: "red", claims.NOT_RUN: "yellow"}
 
@@ -21,57 +25,69 @@ def run(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME]...", help="Papers, figures, claims: fur, fur-7, F6, F6a. Default: everything."
+            metavar="[NAME]...",
+            help="Papers, figures, claims: fur, fur-7, F6, F6a. Default: everything.",
         ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer points, shorter runs.")] = False,
     machine: Annotated[
         str,
-        typer.Option("--machine", metavar="M", help="Run the figures on this simulated computer instead."),
+        typer.Option(
+            "--machine", metavar="M", help="Run the figures on this simulated computer instead."
+        ),
     ] = "",
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", min=1, help="Runs at a time; default: one per core of this computer."),
+        typer.Option(
+            "--jobs", min=1, help="Runs at a time; default: one per core of this computer."
+        ),
     ] = None,
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where figures and data are written.")
+        Path, typer.Option("--out", metavar="DIR", help="Folder for figures and data.")
     ] = Path("out/reproduce"),
     listing: Annotated[
         bool, typer.Option("--list", help="List figures and claims, and run nothing.")
     ] = False,
     json_file: options.Json = None,
 ) -> None:
-    """Run figures of papers, draw them, and judge the papers' claims by them. Interrupted, it goes on where it was."""
+    """Run figures of papers, draw them, and judge the papers' claims by them.
+
+    An interrupted reproduction goes on where it stopped.
+    """
     if machine and not machine.endswith(".toml"):
-        options.choose(
-            machine, [m for m in core.machines() if m["name"] not in ("native", "sim")], "described machine"
-        )
+        described = [m for m in catalog.simulated_machines() if m.name != "sim"]
+        options.choose(machine, described, "described machine")
     selection = reproduce.select(names or [], quick, machine)
     console = output.people(json_file)
     if listing:
         _list(console, selection)
         output.write_json(json_file, _as_json(selection))
         return
-    output.print_environment(console, environment.describe())
+    facts = environment.describe()
+    output.print_environment(console, facts)
     start = time.monotonic()
     with output.progress(console, "reproduce") as progress:
         done = reproduce.run(
             selection,
             jobs or fleet.cores(),
             tell=lambda done, of, name: progress(done / of, f"{done} of {of} runs, last {name}"),
+            say=console.print,
         )
         pictures = reproduce.write(done, out, lambda name: progress(1.0, f"drawing {name}"))
     _print_figures(console, selection, done)
     _print_claims(console, done.verdicts)
     cached = sum(outcome.cached for _, outcome in done.outcomes)
     console.print(
-        f"{len(done.outcomes)} cells, {cached} of them known from before, in {time.monotonic() - start:.0f} s; "
-        f"{len(pictures) // 2} figures and their data are in {escape(str(out))}"
+        f"{len(done.outcomes)} cells, {cached} of them known from before, in "
+        f"{time.monotonic() - start:.0f} s; {len(pictures) // 2} figures and their data are in "
+        f"{escape(str(out))}"
     )
+    if advice := plots.missing():
+        console.print(f"[yellow]There are no pictures: {advice}[/]")
     output.write_json(
         json_file,
         {
-            "context": environment.describe() | {"quick": quick, "machine": machine},
+            "context": asdict(facts) | {"quick": quick, "machine": machine},
             "claims": [verdict.as_json() for verdict in done.verdicts],
             "groups": claims.by_group(done.verdicts),
             "figures": [str(picture) for picture in pictures],
@@ -82,7 +98,7 @@ def run(
         raise errors.CheckFailed(f"{len(failed)} of {len(done.outcomes)} cells failed:\n{told}")
 
 
-def _as_json(selection: reproduce.Selection) -> dict:
+def _as_json(selection: Selection) -> Json:
     return {
         "figures": [
             {
@@ -94,38 +110,47 @@ def _as_json(selection: reproduce.Selection) -> dict:
             for figure in selection.figures.values()
         ],
         "claims": [
-            {"id": claim.id, "sentence": claim.sentence, "figure": claim.figure, "paper": claim.value}
+            {
+                "id": claim.id,
+                "sentence": claim.sentence,
+                "figure": claim.figure,
+                "paper": claim.value,
+            }
             for claim in selection.claims
         ],
     }
 
 
-def _list(console: Console, selection: reproduce.Selection) -> None:
-    listed = _as_json(selection)
-    rows = [(f["id"], f["reference"], f["title"], f["cells"]) for f in listed["figures"]]
+def _list(console: Console, selection: Selection) -> None:
+    rows = [
+        (figure.id, figure.reference, figure.title, len(list(figure.cells())))
+        for figure in selection.figures.values()
+    ]
     console.print(output.table("figures", ("figure", "of", "title", "cells"), rows, left=3))
-    claimed = [(c["id"], c["figure"], c["sentence"], _value(c["paper"])) for c in listed["claims"]]
-    console.print(output.table("claims", ("claim", "figure", "statement", "paper"), claimed, left=3))
+    claimed = [(c.id, c.figure, c.sentence, _value(c.value)) for c in selection.claims]
+    columns = ("claim", "figure", "statement", "paper")
+    console.print(output.table("claims", columns, claimed, left=3))
 
 
-def _print_figures(console: Console, selection: reproduce.Selection, done: reproduce.Reproduction) -> None:
+def _print_figures(console: Console, selection: Selection, done: Reproduction) -> None:
     rows = []
     for figure in selection.figures.values():
-        states = [outcome.state for cell, outcome in done.outcomes if cell.figure == figure.id]
-        why = dict.fromkeys(
-            outcome.reason for cell, outcome in done.outcomes if cell.figure == figure.id and outcome.reason
-        )
+        outcomes = [outcome for cell, outcome in done.outcomes if cell.figure == figure.id]
+        states = [outcome.state for outcome in outcomes]
+        why = dict.fromkeys(outcome.reason for outcome in outcomes if outcome.reason)
         counts = [states.count(state) for state in ("ok", "not run", "failed")]
         rows.append((figure.id, figure.title, "; ".join(list(why)[:3]), *counts))
     columns = ("figure", "title", "not run because", "cells run", "not run", "failed")
     console.print(output.table("figures", columns, rows, left=3))
 
 
-def _print_claims(console: Console, verdicts: list[Verdict]) -> None:
+def _print_claims(console: Console, verdicts: Sequence[Verdict]) -> None:
     if not verdicts:
         return
-    rows = [
-        (
+    columns = ("claim", "statement", "verdict", "reason", "paper", "measured", "tolerance")
+    table = output.table("claims", columns, [], left=4)
+    for verdict in verdicts:
+        table.add_row(
             verdict.claim.id,
             verdict.claim.sentence,
             f"[{_COLOURS[verdict.verdict]}]{verdict.verdict}[/]",
@@ -134,12 +159,6 @@ def _print_claims(console: Console, verdicts: list[Verdict]) -> None:
             _value(verdict.measured),
             verdict.claim.tolerance,
         )
-        for verdict in verdicts
-    ]
-    columns = ("claim", "statement", "verdict", "reason", "paper", "measured", "tolerance")
-    table = output.table("claims", columns, [], left=4)
-    for row in rows:
-        table.add_row(*row)
     console.print(table)
     groups = claims.by_group(verdicts)
     for wanted in (claims.GREEN, claims.RED, claims.NOT_RUN):
@@ -151,4 +170,4 @@ def _print_claims(console: Console, verdicts: list[Verdict]) -> None:
 def _value(value: float | bool | None) -> str:
     if isinstance(value, bool):
         return "holds" if value else "does not"
-    return output.number(value)
+    return units.number(value)

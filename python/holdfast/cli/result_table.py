@@ -1,170 +1,165 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables of `bench`, `sim` and `demo`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 
-from holdfast import results
+from holdfast import results, units
 from holdfast.cli import output
+from holdfast.results import Entry, MachineCounters, ReplayEntry, Report
 
 PLAIN = "plain"
-# What `costs` gives, as heads of columns.
+# The columns of _costs().
 _COSTS = ("aborts/tx", "fences/update", "pwb/update", "bytes/byte")
 
 
-def print_report(console: Console, report: dict[str, Any], title: str) -> None:
-    """One line per configuration, and one table by kind of operation if there are several."""
-    entries = results.medians(report)
-    with_plain = any(entry["engine"] == PLAIN for entry in entries)
+def print_report(console: Console, report: Report, title: str) -> None:
+    """One line per configuration, and a table by kind of operation if there are several kinds."""
+    entries: list[Entry] = report.medians()
+    with_plain = any(entry.engine == PLAIN for entry in entries)
     columns = ["engine", "threads", "tx/s", "spread %", "p50", "p99", *_COSTS]
     if with_plain:
         columns.append("of plain")
     rows = []
     for entry in entries:
-        row = [entry["engine"], entry["threads"], entry["items_per_second"], results.spread(entry)]
-        row += [_latency(entry.get("p50_ns")), _latency(entry.get("p99_ns"))]
-        row += costs(entry)
+        row: list[Any] = [entry.engine, entry.threads, entry.items_per_second, entry.spread]
+        row += [_latency(entry.p50_ns), _latency(entry.p99_ns), *_costs(entry)]
         if with_plain:
-            row.append(_percent(results.ratio_to(entry, report, PLAIN)))
+            row.append(_percent(results.ratio_to(entry, entries, PLAIN)))
         rows.append(row)
     if rows:
         console.print(output.table(title, columns, rows))
     _print_kinds(console, entries)
-    for entry in results.failures(report):
-        console.print(f"[red]{escape(entry['name'])}: {escape(entry['error_message'])}[/]")
+    print_failures(console, report)
 
 
-def print_environment(console: Console, report: dict[str, Any]) -> None:
-    """The computer and the setting a report was measured in. Completes the report's context."""
-    output.print_environment(console, results.add_environment(report))
+def print_failures(console: Console, report: Report) -> None:
+    for entry in report.failures():
+        console.print(f"[red]{escape(entry.name)}: {escape(entry.error_message)}[/]")
+
+
+def print_environment(console: Console, report: Report) -> None:
+    """Prints the computer and the setting of a report, and completes the report's context."""
+    output.print_environment(console, report.add_environment())
     print_setting(console, report)
 
 
-def print_setting(console: Console, report: dict[str, Any]) -> None:
-    context = report["context"]
-    parts = [f"domain {context.get('domain_text') or context.get('domain', 'none')}"]
+def print_setting(console: Console, report: Report) -> None:
+    context = report.context
+    parts = [f"domain {context.domain_text or context.domain}"]
     for name in ("machine", "htm", "latency", "seed", "library_build_type", "compiler"):
-        if context.get(name) not in (None, "", "none"):
-            parts.append(f"{name.removeprefix('library_').replace('_', ' ')} {context[name]}")
-    for name in ("params", "options"):
-        parts += [f"{key}={value}" for key, value in (context.get(name) or {}).items()]
+        if (value := getattr(context, name)) not in (None, "", "none"):
+            parts.append(f"{name.removeprefix('library_').replace('_', ' ')} {value}")
+    for values in (context.params, context.options):
+        parts += [f"{key}={value}" for key, value in values.items()]
     console.print(f"[dim]{escape('; '.join(parts))}[/]")
-    if context.get("assertions"):
+    if context.assertions:
         console.print("[dim]assertions are on, as always[/]")
-    if context.get("cpu_scaling_enabled"):
+    if context.cpu_scaling_enabled:
         console.print("[yellow]the processor's clock frequency is not fixed; results vary[/]")
 
 
-def costs(entry: results.Entry) -> list[Any]:
+def _costs(entry: Entry) -> list[float | None]:
     """Aborts per transaction, fences and write-backs per update, bytes written per byte stored."""
-    if entry["engine"] == PLAIN:
-        return [None] * 4
-    updates = entry["update_commits"] > 0
+    if entry.engine == PLAIN:
+        return [None] * len(_COSTS)
+    updates = entry.update_commits > 0
     return [
-        results.aborts_per_commit(entry),
-        entry["fences_per_update"] if updates else None,
-        entry["pwb_per_update"] if updates else None,
-        entry["bytes_written_per_byte_stored"] if entry["bytes_stored"] else None,
+        entry.aborts_per_commit,
+        entry.fences_per_update if updates else None,
+        entry.pwb_per_update if updates else None,
+        entry.bytes_written_per_byte_stored if entry.bytes_stored else None,
     ]
 
 
-def _print_kinds(console: Console, entries: list[results.Entry]) -> None:
-    kinds = list(dict.fromkeys(o["operation"] for entry in entries for o in entry.get("operations", ())))
+def _print_kinds(console: Console, entries: Sequence[Entry]) -> None:
+    kinds = list(dict.fromkeys(o.operation for entry in entries for o in entry.operations))
     if len(kinds) < 2:
         return
     rows = []
     for entry in entries:
-        rates = {o["operation"]: o["items_per_second"] for o in entry["operations"]}
-        rows.append([entry["engine"], entry["threads"], *(rates.get(kind) for kind in kinds)])
-    console.print(output.table("Transactions per second, by kind", ["engine", "threads", *kinds], rows))
+        rates = {o.operation: o.items_per_second for o in entry.operations}
+        rows.append([entry.engine, entry.threads, *(rates.get(kind) for kind in kinds)])
+    columns = ["engine", "threads", *kinds]
+    console.print(output.table("Transactions per second, by kind", columns, rows))
 
 
 def _latency(nanoseconds: float | None) -> str:
-    return output.duration(nanoseconds * 1e-9) if nanoseconds else "-"
+    return units.duration(nanoseconds * 1e-9) if nanoseconds else "-"
 
 
 def _percent(ratio: float | None) -> str:
     return "-" if ratio is None else f"{100 * ratio:.0f} %"
 
 
-def print_simulated(console: Console, report: dict[str, Any], title: str) -> None:
+def print_simulated(console: Console, report: Report, title: str) -> None:
     """Counts, and times where the machine has a notion of time."""
-    timed = any(entry["simulated_seconds"] for entry in results.medians(report))
-    seeds = any("seed" in entry for entry in results.medians(report))
+    entries: list[Entry] = report.medians()
+    timed = any(entry.simulated_seconds for entry in entries)
+    seeds = any(entry.seed is not None for entry in entries)
+    recovered = any(entry.recovery for entry in entries)
     columns = ["engine", "threads", *(["seed"] if seeds else []), "transactions"]
     columns += ["tx/s simulated", *_OUTCOMES] if timed else _COSTS
-    recovered = any("recovery" in entry for entry in results.medians(report))
     columns += [*(["recovery"] if recovered else []), "operations", "host M/s", "check"]
     rows = []
-    for entry in results.medians(report):
-        operations = entry["simulated_memory_operations"]
-        row = [entry["engine"], entry["threads"], *([entry["seed"]] if seeds else []), entry["iterations"]]
-        row += [f"{entry['items_per_second']:,.0f}", *_outcomes(entry)] if timed else costs(entry)
-        row += [_duration(entry["recovery"]["seconds"])] if recovered else []
-        rows.append([*row, operations, f"{operations / entry['host_seconds'] / 1e6:.1f}", entry["check"]])
+    for entry in entries:
+        operations = entry.simulated_memory_operations
+        row: list[Any] = [entry.engine, entry.threads, *([entry.seed] if seeds else [])]
+        row.append(entry.iterations)
+        row += [f"{entry.items_per_second:,.0f}", *_outcomes(entry)] if timed else _costs(entry)
+        row += [_duration(entry.recovery.seconds if entry.recovery else 0)] if recovered else []
+        speed = f"{operations / entry.host_seconds / 1e6:.1f}"
+        rows.append([*row, operations, speed, entry.check])
     if rows:
         console.print(output.table(title, columns, rows))
-    for entry in results.failures(report):
-        console.print(f"[red]{escape(entry['name'])}: {escape(entry['error_message'])}[/]")
+    print_failures(console, report)
 
 
 def _duration(seconds: float) -> str:
-    """Nothing where the machine has no notion of time."""
-    return output.duration(seconds) if seconds else "-"
+    """A dash where the machine has no notion of time."""
+    return units.duration(seconds) if seconds else "-"
 
 
 _OUTCOMES = ["HTM commits", "conflict", "capacity", "fences/update", "pwb/update"]
 
 
-def _outcomes(entry: dict[str, Any]) -> list[int]:
-    htm = entry["machine_counters"]["htm"]
-    aborts = htm["aborts"]
-    return [htm["commits"], aborts["conflict"], aborts["capacity"], *costs(entry)[1:3]]
+def _outcomes(entry: Entry) -> list[Any]:
+    assert isinstance(entry.machine_counters, MachineCounters)
+    htm = entry.machine_counters.htm
+    return [htm.commits, htm.aborts["conflict"], htm.aborts["capacity"], *_costs(entry)[1:3]]
 
 
-def print_replays(console: Console, report: dict[str, Any], title: str) -> None:
+def print_replays(console: Console, report: Report, title: str) -> None:
     """Log replay: one line per configuration."""
-    columns = [
-        "engine",
-        "filled by",
-        "replayers",
-        "filter",
-        "transactions",
-        "words",
-        "time",
-        "tx/s",
-        "spread %",
-    ]
-    columns += ["written", "pwb/tx", "check"]
-    rows = []
-    for entry in results.medians(report):
-        transactions = max(entry["iterations"], 1)
-        seconds = entry["replay_seconds"]
-        row = [entry["engine"], entry["threads"], entry["replayers"], entry["filter"], entry["iterations"]]
-        row += [entry["words"], _duration(seconds), entry.get("items_per_second")]
-        row += [results.spread(entry), output.bytes_text(entry["bytes_written"])]
-        rows.append([*row, entry["persist"]["pwb"] / transactions, entry["check"]])
-    if rows:
-        console.print(output.table(title, columns, rows))
-    for entry in results.failures(report):
-        console.print(f"[red]{escape(entry['name'])}: {escape(entry['error_message'])}[/]")
-
-
-def print_lint(console: Console, report: dict[str, Any]) -> None:
-    """What the lint of persistence found, configuration by configuration."""
-    entries = results.medians(report)
-    seeds = any("seed" in entry for entry in entries)
-    columns = ["engine", "finding", "where", "threads", *(["seed"] if seeds else []), "count", "first at"]
+    columns = ["engine", "filled by", "replayers", "filter", "transactions", "words", "time"]
+    columns += ["tx/s", "spread %", "written", "pwb/tx", "check"]
+    entries: list[ReplayEntry] = report.medians()
     rows = []
     for entry in entries:
-        for row in entry["lint"]:
-            place = "-" if row["example"] is None else f"{row['example']:#x}"
-            seed = [entry["seed"]] if seeds else []
-            rows.append(
-                [entry["engine"], row["what"], row["where"], entry["threads"], *seed, row["count"], place]
-            )
+        row: list[Any] = [entry.engine, entry.threads, entry.replayers, entry.filter]
+        row += [entry.iterations, entry.words, _duration(entry.replay_seconds)]
+        row += [entry.items_per_second, entry.spread, units.bytes_text(entry.bytes_written)]
+        rows.append([*row, entry.persist.pwb / max(entry.iterations, 1), entry.check])
+    if rows:
+        console.print(output.table(title, columns, rows))
+    print_failures(console, report)
+
+
+def print_lint(console: Console, report: Report) -> None:
+    """The findings about the use of persistent memory, configuration by configuration."""
+    entries: list[Entry] = report.medians()
+    seeds = any(entry.seed is not None for entry in entries)
+    columns = ["engine", "finding", "where", "threads", *(["seed"] if seeds else [])]
+    columns += ["count", "first at"]
+    rows = []
+    for entry in entries:
+        for found in entry.lint:
+            place = "-" if found.example is None else f"{found.example:#x}"
+            row: list[Any] = [entry.engine, found.what, found.where, entry.threads]
+            rows.append([*row, *([entry.seed] if seeds else []), found.count, place])
     if rows:
         console.print(output.table("Use of persistent memory", columns, rows, left=3))
     else:

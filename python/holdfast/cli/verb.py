@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every verb shares: how it ends."""
+"""The end of every verb: exit status and messages."""
 
 import functools
 import sys
@@ -12,12 +12,12 @@ import typer
 from holdfast import errors
 from holdfast.cli import output
 
-# These carry an exit status of their own and are typer's to handle.
+# Typer handles these: they carry an exit status of their own. Ctrl-C ends with 130.
 _PASS = (typer.Exit, typer.Abort, typer.BadParameter, KeyboardInterrupt, BrokenPipeError)
 
 
 def verb(function: Callable[..., None]) -> Callable[..., None]:
-    """Turns failures into a message on standard error and the exit status that belongs to them."""
+    """Turns a failure into a message on standard error and its exit status."""
 
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from rich.markup import escape
 
-from holdfast import core
+from holdfast import catalog
 from holdfast.cli import options, output
 from holdfast.cli.verb import verb
 
@@ -9,14 +9,15 @@ from holdfast.cli.verb import verb
 @verb
 def run(json_file: options.Json = None) -> None:
     """List the workloads, with their operations and parameters."""
-    entries = core.workloads()
+    entries = catalog.workloads()
     console = output.people(json_file)
-    rows = [(w["name"], w["title"], ", ".join(w["operations"])) for w in entries]
-    console.print(output.table("Workloads", ("workload", "what it does", "operations"), rows, left=3))
+    columns = ("workload", "description", "operations")
+    rows = [(w.name, w.title, ", ".join(w.operations)) for w in entries]
+    console.print(output.table("Workloads", columns, rows, left=3))
     for entry in entries:
-        if entry["parameters"]:
-            console.print(f"[bold]{escape(entry['name'])}[/]")
-        for parameter in entry["parameters"]:
-            text = f"--param {parameter['name']}={parameter['fallback']}"
-            console.print(f"    {escape(text):<36} {escape(parameter['help'])}")
-    output.write_json(json_file, entries)
+        if entry.parameters:
+            console.print(f"[bold]{escape(entry.name)}[/]")
+        for parameter in entry.parameters:
+            text = f"--param {parameter.name}={parameter.fallback}"
+            console.print(f"    {escape(text):<36} {escape(parameter.help)}")
+    output.write_json(json_file, catalog.json_of(entries))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The laboratory: figures and claims of papers, as data, run on simulated machines.
 
-Reading order: figures.py (what is run), cells.py (one run), pool.py and cache.py (how all are run), metrics.py and
-formula.py (what is read out of them), claims.py (verdicts), draw.py and report.py (what people see), reproduce.py.
+Reading order: figures.py (the runs of a figure), cells.py (one run), kinds.py (the kinds of runs),
+runs.py and cache.py (running all of them), metrics.py and formula.py (reading values out of them),
+claims.py (verdicts), draw.py and report.py (pictures and files), reproduce.py (the whole way).
 """

@@ -1,29 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of cells by content: what was run, on what machine description, with which version of the program. What is
-found was run by exactly this, so an interrupted reproduction goes on where it stopped."""
+"""Results of cells, kept in the cache folder by their content.
+
+The content is the request, the machine's description, and the version of the program. So a result
+that is found was made by exactly this run, and an interrupted reproduction goes on where it
+stopped. cache_folder.py bounds the space.
+"""
 
 import hashlib
 import json
 import os
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from holdfast import core, errors
+from holdfast import cache_folder, core, errors
 from holdfast.lab.cells import Cell
-
-
-def default_folder() -> Path:
-    """Beside the populations: $HOLDFAST_CACHE, else the user's cache folder."""
-    if chosen := os.environ.get("HOLDFAST_CACHE"):
-        return Path(chosen) / "cells"
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "holdfast" / "cells"
+from holdfast.shapes import Json
 
 
 @cache
 def version() -> str:
-    """A hash over the extension module: engines, workloads and the simulator are all in there."""
+    """A hash over the extension module, which has the engines, workloads and the simulator."""
     path = getattr(core.module(), "__file__", None)
     return hashlib.sha256(Path(path).read_bytes()).hexdigest() if path else "no file"
 
@@ -38,7 +34,7 @@ def _description(machine: str) -> str:
     try:
         return path.read_text()
     except OSError:
-        return ""  # running the cell will say what is wrong
+        return ""  # the run of the cell reports the mistake
 
 
 def _machines() -> Path:
@@ -48,23 +44,27 @@ def _machines() -> Path:
 
 class Cache:
     def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder or default_folder()
+        self._folder = folder or cache_folder.results_folder()
 
     def key(self, cell: Cell) -> str:
-        what = {
+        content = {
             "job": cell.job,
-            "machine": _description(cell.spec["machine"]),
+            "machine": _description(cell.spec.machine),
             "version": version(),
         }
-        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:32]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
-    def get(self, key: str) -> dict[str, Any] | None:
+    def get(self, key: str) -> Json | None:
+        """The result; None if it is not there, or was cut short by a full disk."""
+        path = self._folder / f"{key}.json"
         try:
-            return json.loads((self._folder / f"{key}.json").read_text())
+            entry = json.loads(path.read_text())
         except (OSError, json.JSONDecodeError):
-            return None  # not there, or cut short by a full disk: run it again
+            return None
+        cache_folder.mark_used(path)
+        return entry
 
-    def put(self, key: str, entry: dict[str, Any]) -> None:
+    def put(self, key: str, entry: Json) -> None:
         path = self._folder / f"{key}.json"
         unfinished = path.with_suffix(f".{os.getpid()}.new")
         try:

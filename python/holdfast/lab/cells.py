@@ -1,10 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cell: one run of one engine at one point of a panel, with one seed."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
+from holdfast import core
 from holdfast.lab.kinds import KINDS
+from holdfast.results import Measured
+from holdfast.shapes import Json, decode
+from holdfast.specs import Assigned, Spec
+
+
+@dataclass
+class CellSpec(Spec):
+    """A cell's request to its kind. The fields are those of sim/simulate.h, and `latency`."""
+
+    workload: str
+    engines: list[str]
+    threads: list[int]
+    machine: str
+    seed: int
+    domain: str | None = None
+    set: Assigned = field(default_factory=dict)
+    params: Assigned = field(default_factory=dict)
+    options: Assigned = field(default_factory=dict)
+    check: bool = False
+    duration_us: float = 0.0
+    warm_up_us: float = 0.0
+    replayers: list[int] | None = None
+    filter: bool | None = None
+    recovery: bool | None = None
+    latency: str | None = None
 
 
 @dataclass(frozen=True)
@@ -15,48 +40,49 @@ class Cell:
     x: int | float | str
     seed: int
     kind: str  # of KINDS
-    spec: dict[str, Any]  # what its kind runs
+    spec: CellSpec
 
     @property
     def name(self) -> str:
         return f"{self.figure}/{self.panel}/{self.engine} at {self.x}"
 
     @property
-    def job(self) -> dict[str, Any]:
-        """What a process needs to run it."""
-        return {"kind": self.kind, "spec": self.spec}
+    def job(self) -> Json:
+        """The argument of run(), for another process."""
+        return {"kind": self.kind, "spec": self.spec.json()}
 
     @property
     def native(self) -> bool:
         return KINDS[self.kind].native
 
     def population(self) -> tuple:
-        """Cells with the same one share an image of their initial state, which the first of them builds."""
+        """Equal for cells that share an image of their initial state; the first one builds it."""
         of_operations = {"mix", "home", "stock_level_orders", "detail"}
-        shaping = sorted((k, v) for k, v in self.spec["params"].items() if k not in of_operations)
-        return (self.spec["workload"], *shaping)
+        shaping = sorted((k, v) for k, v in self.spec.params.items() if k not in of_operations)
+        return (self.spec.workload, *shaping)
 
     def cannot_run(self) -> str:
         return KINDS[self.kind].cannot_run(self.engine, self.spec)
 
-    def own(self, entry: dict[str, Any]) -> dict[str, Any]:
+    def own(self, entry: Json) -> Measured:
+        """The cell's part of an entry that run() returned."""
         return KINDS[self.kind].own(entry, self.engine)
 
     def cost(self) -> float:
-        """Simulated thread time: what the host's time is roughly proportional to."""
-        return self.spec["threads"][0] * (self.spec["duration_us"] + self.spec["warm_up_us"])
+        """Simulated thread time, to which the host's time is roughly proportional."""
+        return self.spec.threads[0] * (self.spec.duration_us + self.spec.warm_up_us)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a cell: an entry of core.sim's report, or why there is none."""
+    """The entry of a cell, or the reason why there is none."""
 
     state: str  # "ok", "not run", "failed"
-    entry: dict[str, Any] | None = None
+    entry: Measured | None = None
     reason: str = ""
     cached: bool = False
 
 
-def run(job: dict[str, Any]) -> dict[str, Any]:
-    """The entry of a Cell's job, run in this process. Raises Failure."""
-    return KINDS[job["kind"]].run(job["spec"])
+def run(job: Json, progress: core.Progress | None = None) -> Json:
+    """Runs a Cell's job in this process; returns its entry. Raises Failure."""
+    return KINDS[job["kind"]].run(decode(CellSpec, job["spec"]), progress)

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Claims of papers as data, experiments/claims/PAPER.toml and PAPER_PART.toml, and their verdicts.
 
-One statement per claim; F6a, F6b, ... are the parts of F6, which is green only if all of them are. The tolerance says
-how measured and paper's value are compared:
+One statement per claim; F6a, F6b, ... are the parts of F6, which is green only if all of them are.
+The tolerance says how the measured value is compared with the paper's:
 
     factor 1.5          within a factor of 1.5, either way
-    at most factor 1.5  not more than 1.5 times the paper's value: for what the paper calls negligible
+    at most factor 1.5  not more than 1.5 times the paper's value: for values that the paper calls
+                        negligible
     at least factor 1.5 not less than the paper's value divided by 1.5
     holds               the formula is a comparison and true
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from holdfast.lab.figures import Figure
 from holdfast.lab.files import Table, experiments, read
 from holdfast.lab.formula import Formula, FormulaError, NotRun
 from holdfast.lab.results import Results
+from holdfast.shapes import Json
 
 GREEN, RED, NOT_RUN = "green", "red", "not run"
 _TOLERANCE = re.compile(r"(at most |at least |)factor (\d+(?:\.\d+)?)|holds")
@@ -38,7 +41,7 @@ class Claim:
     formula: Formula
     value: float | bool
     tolerance: str
-    known: str  # why it does not hold here, as far as measured; only for reds
+    known: str  # the reason why it does not hold here, as far as measured; only for reds
 
     @property
     def group(self) -> str:
@@ -46,7 +49,10 @@ class Claim:
 
     def needs(self) -> set[tuple[str, str]]:
         """The figures and panels its formula reads."""
-        return {(figure or self.figure, panel or self.panel) for _, figure, panel, _ in self.formula.needs}
+        return {
+            (figure or self.figure, panel or self.panel)
+            for _, figure, panel, _ in self.formula.needs
+        }
 
 
 @dataclass(frozen=True)
@@ -56,7 +62,7 @@ class Verdict:
     verdict: str
     reason: str = ""
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Json:
         claim = self.claim
         return {
             "id": claim.id,
@@ -74,12 +80,13 @@ class Verdict:
 
 
 def load(figures: dict[str, Figure], path: Path | None = None) -> list[Claim]:
-    """Every claim is checked against the figures it reads."""
+    """Reads all claims and checks each against the figures it reads."""
     paths = [path] if path else sorted((experiments() / "claims").glob("*.toml"))
     claims: dict[str, Claim] = {}
     for path in paths:
         root = Table(read(path), str(path))
-        for claim in [claim for values in root.get("of", list) for claim in _claims_of(values, str(path))]:
+        headings = root.get("of", list)
+        for claim in [claim for values in headings for claim in _claims_of(values, str(path))]:
             if claim.id in claims:
                 raise errors.BadUsage(f"{path}: claim {claim.id} is there twice")
             claims[claim.id] = claim
@@ -102,14 +109,16 @@ def judge(claim: Claim, results: Results) -> Verdict:
         raise errors.BadUsage(f"claim {claim.id}: {wrong}") from None
     if isinstance(measured, bool) != (claim.tolerance == "holds"):
         raise errors.BadUsage(
-            f"claim {claim.id}: tolerance '{claim.tolerance}' does not fit what its formula gives, {measured}"
+            f"claim {claim.id}: tolerance '{claim.tolerance}' does not fit the value of its "
+            f"formula, {measured}"
         )
     if _within(measured, claim):
         return Verdict(claim, measured, GREEN)
-    return Verdict(claim, measured, RED, "; ".join([text for text in (*notes, claim.known) if text]))
+    reasons = [text for text in (*notes, claim.known) if text]
+    return Verdict(claim, measured, RED, "; ".join(reasons))
 
 
-def by_group(verdicts: list[Verdict]) -> dict[str, str]:
+def by_group(verdicts: Sequence[Verdict]) -> dict[str, str]:
     """Red if a part is, else not run if a part is not, else green."""
     groups: dict[str, str] = {}
     order = [GREEN, NOT_RUN, RED]
@@ -151,10 +160,13 @@ def _claim(values: Any, heading: dict[str, str], source: str) -> Claim:
         raise errors.BadUsage(f"{table.where}: {wrong}") from None
     table.finish()
     if not _ID.fullmatch(texts["id"]):
-        raise errors.BadUsage(f"{table.where}: an id is like F6a: capitals, a number, letters of its part")
+        raise errors.BadUsage(
+            f"{table.where}: an id is like F6a: capitals, a number, letters of its part"
+        )
     if not _TOLERANCE.fullmatch(tolerance):
         raise errors.BadUsage(
-            f"{table.where}: tolerance '{tolerance}' is none of factor N, at most factor N, at least factor N, holds"
+            f"{table.where}: tolerance '{tolerance}' is none of factor N, at most factor N, at "
+            "least factor N, holds"
         )
     if isinstance(value, bool) != (tolerance == "holds"):
         raise errors.BadUsage(f"{table.where}: 'holds' goes with true, factors with a number")
@@ -166,8 +178,9 @@ def _check_names(claim: Claim, figures: dict[str, Figure], source: str) -> None:
         where = f"{source}, claim {claim.id}"
         in_figure = figures.get(figure or claim.figure)
         if in_figure is None:
+            there = ", ".join(figures)
             raise errors.BadUsage(
-                f"{where}: there is no figure '{figure or claim.figure}'; there are {', '.join(figures)}"
+                f"{where}: there is no figure '{figure or claim.figure}'; there are {there}"
             )
         in_panel = in_figure.panel(panel or claim.panel)
         if engine not in in_panel.engines:

@@ -5,12 +5,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from holdfast import plots
 from holdfast.lab import metrics, style
 from holdfast.lab.claims import GREEN, NOT_RUN, Verdict
 from holdfast.lab.figures import Figure, Panel
 from holdfast.lab.results import Results
+from holdfast.results import Entry
 
-# A logarithmic scale from such a factor on: of what the panel shows, and of an axis that is not numbers of threads.
+# A logarithmic scale from such a factor on: between the panel's values, and between points of an
+# axis that is not numbers of threads.
 _MANY_TIMES = 100
 _FAR_APART = 30
 
@@ -24,17 +27,16 @@ _NAMES = {
 
 
 def draw(path: Path, figure: Figure, results: Results, verdicts: Sequence[Verdict]) -> list[Path]:
-    """Writes path.png and path.svg."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = figure.id  # the same results give the same file
-    from matplotlib import pyplot
-
+    """Writes path.png and path.svg. The same results give the same files."""
+    pyplot = plots.pyplot(**{"svg.hashsalt": figure.id})
     height = max(len(panel.rows) for panel in figure.panels)
     width = len(figure.panels)
     drawing, grid = pyplot.subplots(
-        height, width, figsize=(5.2 * width + 1.2, 3.1 * height + 1.4), layout="constrained", squeeze=False
+        height,
+        width,
+        figsize=(5.2 * width + 1.2, 3.1 * height + 1.4),
+        layout="constrained",
+        squeeze=False,
     )
     for column, panel in enumerate(figure.panels):
         for row in range(height):
@@ -93,7 +95,7 @@ def _plot(axes: Any, panel: Panel, row: str, results: Results) -> None:
 
 
 def _positions(panel: Panel) -> dict[Any, float]:
-    """Numbers stand where they are, names side by side."""
+    """Places on the axis: numbers at their values, names side by side."""
     if all(isinstance(x, int | float) for x in panel.values):
         return {x: float(x) for x in panel.values}
     return {x: float(i) for i, x in enumerate(panel.values)}
@@ -104,24 +106,24 @@ def _lines(axes: Any, panel: Panel, results: Results) -> None:
     for engine in panel.engines:
         points = results.points(panel, engine, panel.metric)
         missing = results.missing(panel, engine)
-        name = style.label(engine) + (" (not run)" if not points else " (incomplete)" if missing else "")
+        state = " (not run)" if not points else " (incomplete)" if missing else ""
         xs = [where[p.x] for p in points]
-        colour = style.colour(engine)
+        look = style.look(engine)
         axes.plot(
             xs,
             [p.mean for p in points],
-            color=colour,
-            marker=style.marker(engine),
+            color=look.colour,
+            marker=look.marker,
             markersize=5,
             linewidth=1.4,
-            label=name,
+            label=look.label + state,
         )
         if len(panel.seeds) > 1 and points:
-            axes.fill_between(
-                xs, [p.least for p in points], [p.most for p in points], color=colour, alpha=0.18, linewidth=0
-            )
+            low, high = [p.least for p in points], [p.most for p in points]
+            axes.fill_between(xs, low, high, color=look.colour, alpha=0.18, linewidth=0)
     points = [p for engine in panel.engines for p in results.points(panel, engine, panel.metric)]
-    highest, lowest = max((p.most for p in points), default=1), min((p.least for p in points), default=0)
+    highest = max((p.most for p in points), default=1)
+    lowest = min((p.least for p in points), default=0)
     if 0 < lowest <= highest / _MANY_TIMES:
         axes.set_yscale("log")
     else:
@@ -157,13 +159,13 @@ def _stacks(axes: Any, panel: Panel, results: Results, parts: Any, ylabel: str) 
             at = group + (number - (len(ran) - 1) / 2) * width
             bottom = 0.0
             for name, colour, value in parts(entry):
-                new = name if value > 0 and name not in named else None
+                new = name.replace("_", " ") if value > 0 and name not in named else None
                 named |= {name} if new else set()
-                axes.bar(at, value, width * 0.92, bottom, color=colour, label=new and new.replace("_", " "))
+                axes.bar(at, value, width * 0.92, bottom, color=colour, label=new)
                 bottom += value
             axes.annotate(
-                style.label(engine), (at, 0), (0, -3), textcoords="offset points", rotation=90, fontsize=5,
-                ha="center", va="top",
+                style.look(engine).label, (at, 0), (0, -3), textcoords="offset points",
+                rotation=90, fontsize=5, ha="center", va="top",
             )  # fmt: skip
     axes.set_xticks(range(len(chosen)), [str(x) for x in chosen], fontsize=8)
     axes.tick_params(axis="x", length=0, pad=32)
@@ -173,22 +175,23 @@ def _stacks(axes: Any, panel: Panel, results: Results, parts: Any, ylabel: str) 
         axes.legend(fontsize=6, framealpha=0.7, edgecolor="none")
 
 
-def _outcome_parts(entry: metrics.Entry) -> list[tuple[str, str, float]]:
-    htm = entry["machine_counters"]["htm"]
-    aborts = entry["aborts"]
-    software = 0 if htm["begins"] else entry["update_commits"]
+def _outcome_parts(entry: Entry) -> list[tuple[str, str, float]]:
+    htm = metrics.counters(entry).htm
+    aborts = entry.aborts
+    software = 0 if htm.begins else entry.update_commits
     other = sum(count for cause, count in aborts.items() if cause not in ("conflict", "capacity"))
     counts = [
-        htm["commits"],
+        htm.commits,
         software,
-        entry["lock_fallbacks"],
+        entry.lock_fallbacks,
         aborts["conflict"],
         aborts["capacity"],
         other,
     ]
     total = sum(counts) or 1
     return [
-        (name, colour, count / total) for (name, colour), count in zip(style.OUTCOMES, counts, strict=True)
+        (name, colour, count / total)
+        for (name, colour), count in zip(style.OUTCOMES, counts, strict=True)
     ]
 
 
@@ -199,10 +202,10 @@ def _beside_the_paper(axes: Any, panel: Panel, results: Results) -> None:
     sides = 2 if any(panel.paper.values()) else 1
     width = 0.85 / (sides * len(names))
     for number, metric in enumerate(names):
-        colour = style.colour(str(number))
+        colour = style.colour_of(number)
         measured = {point.x: point.mean for point in results.points(panel, engine, metric)}
         both = (("here", measured, ""), ("paper", panel.paper.get(metric, {}), "///"))
-        for side, (who, values, hatch) in enumerate(both[:sides]):
+        for side, (source, values, hatch) in enumerate(both[:sides]):
             at = (sides * number + side - (sides * len(names) - 1) / 2) * width
             heights = [values.get(str(x), values.get(x, 0)) for x in panel.values]
             bars = axes.bar(
@@ -212,7 +215,7 @@ def _beside_the_paper(axes: Any, panel: Panel, results: Results) -> None:
                 color=colour,
                 alpha=0.5 if hatch else 1,
                 hatch=hatch,
-                label=f"{_NAMES.get(metric, metric)}, {who}",
+                label=f"{_NAMES.get(metric, metric)}, {source}",
             )
             axes.bar_label(bars, [f"{h:,.0f}" for h in heights], fontsize=6)
     axes.set_yscale("symlog", linthresh=1)
@@ -221,7 +224,7 @@ def _beside_the_paper(axes: Any, panel: Panel, results: Results) -> None:
 
 
 def _note_claims(axes: Any, verdicts: Sequence[Verdict]) -> None:
-    """The paper's headline values beside what was measured, in the panel they are about."""
+    """Notes the paper's headline values and the measured ones in the panel they are about."""
     lines = []
     for verdict in verdicts:
         if isinstance(verdict.claim.value, bool):
@@ -231,6 +234,6 @@ def _note_claims(axes: Any, verdicts: Sequence[Verdict]) -> None:
         lines.append(f"{verdict.claim.id}: paper {verdict.claim.value:g}, here {measured}{mark}")
     if lines:
         axes.annotate(
-            "\n".join(lines), (1, 1), (-2, -2), xycoords="axes fraction", textcoords="offset points",
-            ha="right", va="bottom", fontsize=6, color="#333333",
+            "\n".join(lines), (1, 1), (-2, -2), xycoords="axes fraction",
+            textcoords="offset points", ha="right", va="bottom", fontsize=6, color="#333333",
         )  # fmt: skip

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of papers as data: experiments/figures/*.toml (docs/reference/reproduce.md has the format).
+"""Figures of papers as data: experiments/figures/*.toml (docs/reference/reproduce.md).
 
-A figure has panels; a panel has one series per engine along one axis (threads, a value of the machine, a parameter of
-the workload, an option of the engine); every point of a series is a cell per seed.
+A figure has panels; a panel has one series per engine along one axis (threads, a value of the
+machine, a parameter of the workload, an option of the engine). Every point of a series is a cell
+per seed.
 """
 
 from collections.abc import Iterator
@@ -10,18 +11,36 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from holdfast import core, errors
-from holdfast.lab.cells import Cell
+from holdfast import catalog, errors
+from holdfast.lab.cells import Cell, CellSpec
 from holdfast.lab.files import Table, experiments, read
 from holdfast.lab.kinds import KINDS
+from holdfast.specs import Assigned
 
-ROWS = ("throughput", "outcomes", "overhead.update", "overhead.read", "time.update", "time.read", "bars")
+ROWS = (
+    "throughput",
+    "outcomes",
+    "overhead.update",
+    "overhead.read",
+    "time.update",
+    "time.read",
+    "bars",
+)
 Value = int | float | str
 
 
 @dataclass(frozen=True)
+class Variant:
+    """A point of the axis "variant": several changes under one name."""
+
+    set: Assigned
+    params: Assigned
+    options: Assigned
+
+
+@dataclass(frozen=True)
 class Panel:
-    """One set of axes, and what has to be run for it."""
+    """One set of axes, and the runs for it."""
 
     figure: str
     id: str
@@ -37,57 +56,68 @@ class Panel:
     seeds: tuple[int, ...]
     duration_us: float
     warm_up_us: float
-    thread_time_us: float  # measured, of all threads together, at least: few threads run and warm up longer
+    thread_time_us: float  # measured, of all threads together, at least: few threads run longer
     latency: str  # kind bench: a preset of emulated delays
-    replayers: int  # kind replay: threads that replay what `threads` have logged in duration_us
+    replayers: int  # kind replay: threads that replay the logs of `threads` in duration_us
     filter: bool
-    params: dict[str, str] = field(default_factory=dict)
-    options: dict[str, str] = field(default_factory=dict)
-    changes: dict[str, str] = field(default_factory=dict)  # of the machine's description
-    variants: dict[str, dict[str, dict[str, str]]] = field(
-        default_factory=dict
-    )  # set, params, options by name
+    params: Assigned = field(default_factory=dict)
+    options: Assigned = field(default_factory=dict)
+    changes: Assigned = field(default_factory=dict)  # of the machine's description
+    variants: dict[str, Variant] = field(default_factory=dict)
     rows: tuple[str, ...] = ("throughput",)
     metric: str = "tput"  # drawn in row throughput
     unit: str = ""
-    paper: dict[str, dict[str, float]] = field(default_factory=dict)  # metric: axis value: paper's value
+    # The paper's values, by metric and point of the axis.
+    paper: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def cells(self) -> Iterator[Cell]:
         for engine in self.engines:
             for x in self.values:
                 for seed in self.seeds:
-                    yield Cell(self.figure, self.id, engine, x, seed, self.kind, self._spec(engine, x, seed))
+                    spec = self._spec(engine, x, seed)
+                    yield Cell(self.figure, self.id, engine, x, seed, self.kind, spec)
 
-    def _spec(self, engine: str, x: Value, seed: int) -> dict[str, Any]:
-        spec: dict[str, Any] = {
-            "workload": self.workload,
-            "engines": [engine],
-            "threads": [self.threads],
-            "machine": self.machine,
-            "domain": self.domain,
-            "set": dict(self.changes),
-            "params": dict(self.params),
-            "options": dict(self.options),
-            "seed": seed,
-            "check": False,
-        } | KINDS[self.kind].more(self)
-        if self.axis == "threads":
-            spec["threads"] = [x]
-        elif self.axis == "machine":
-            spec["machine"] = x
-        elif self.axis == "variant":
-            for group, values in self.variants[str(x)].items():
-                spec[group] |= values
-        else:
-            group, _, name = self.axis.partition(".")
-            spec[group][name] = _text(x)
+    def _spec(self, engine: str, x: Value, seed: int) -> CellSpec:
+        kind = KINDS[self.kind]
+        fields = {"engines": [engine]} | kind.more(self)
+        spec = CellSpec(
+            workload=self.workload,
+            threads=[self.threads],
+            machine=self.machine,
+            domain=self.domain,
+            set=dict(self.changes),
+            params=dict(self.params),
+            options=dict(self.options),
+            seed=seed,
+            **fields,
+        )
+        spec = self._at(spec, x)
         longer = 1.0
         if self.thread_time_us and self.duration_us:
-            longer = max(1.0, self.thread_time_us / (self.duration_us * spec["threads"][0]))
-        spec |= {"duration_us": longer * self.duration_us, "warm_up_us": longer * self.warm_up_us}
-        if not KINDS[self.kind].native:  # else the run is for all engines
-            spec["options"] = _own_options(spec["options"], engine)
-        return spec
+            longer = max(1.0, self.thread_time_us / (self.duration_us * spec.threads[0]))
+        spec = replace(
+            spec, duration_us=longer * self.duration_us, warm_up_us=longer * self.warm_up_us
+        )
+        if kind.native:  # one run for all engines
+            return spec
+        return replace(spec, options=catalog.own_options(spec.options, engine))
+
+    def _at(self, spec: CellSpec, x: Value) -> CellSpec:
+        """The spec at a point of the axis."""
+        if self.axis == "threads":
+            return replace(spec, threads=[x])
+        if self.axis == "machine":
+            return replace(spec, machine=str(x))
+        if self.axis == "variant":
+            variant = self.variants[str(x)]
+            return replace(
+                spec,
+                set=spec.set | variant.set,
+                params=spec.params | variant.params,
+                options=spec.options | variant.options,
+            )
+        group, _, name = self.axis.partition(".")
+        return replace(spec, **{group: getattr(spec, group) | {name: _text(x)}})
 
 
 @dataclass(frozen=True)
@@ -103,16 +133,15 @@ class Figure:
         for panel in self.panels:
             if panel.id == name:
                 return panel
-        raise errors.BadUsage(
-            f"figure {self.id} has no panel '{name}'; it has {', '.join(panel.id for panel in self.panels)}"
-        )
+        there = ", ".join(panel.id for panel in self.panels)
+        raise errors.BadUsage(f"figure {self.id} has no panel '{name}'; it has {there}")
 
     def cells(self) -> Iterator[Cell]:
         for panel in self.panels:
             yield from panel.cells()
 
     def on_machine(self, machine: str) -> "Figure":
-        """The same on another simulated computer."""
+        """The same figure on another simulated computer."""
         return replace(self, panels=tuple(replace(panel, machine=machine) for panel in self.panels))
 
 
@@ -138,9 +167,13 @@ def load(path: Path, quick: bool = False) -> Figure:
     panels = table.get("panel", list)
     table.finish()
     if head["id"] != path.stem:
-        raise errors.BadUsage(f"{path}: its id is '{head['id']}', which must be the name of the file")
+        raise errors.BadUsage(
+            f"{path}: its id is '{head['id']}', which must be the name of the file"
+        )
     made = tuple(
-        _panel(head["id"], _merged(_merged(common, panel), _hurried(hurry, panel, quick)), str(path))
+        _panel(
+            head["id"], _merged(_merged(common, panel), _hurried(hurry, panel, quick)), str(path)
+        )
         for panel in panels
     )
     names = [panel.id for panel in made]
@@ -165,7 +198,10 @@ def _merged(base: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
 
 
 def _hurried(hurry: dict[str, Any], panel: dict[str, Any], quick: bool) -> dict[str, Any]:
-    """What --quick changes: for all panels, then for this one. An axis that is not threads keeps its values."""
+    """The changes of --quick: those for all panels, then those for this one.
+
+    An axis that is not threads keeps its values.
+    """
     own = panel.get("quick", {})
     merged = _merged(hurry, own) if quick else {}
     if "axis" in panel and "values" not in own:
@@ -189,7 +225,7 @@ def _panel(figure: str, values: dict[str, Any], source: str) -> Panel:
         name: _variant(inner, f"{table.where}, variant {name}")
         for name, inner in table.get("variants", dict, {}).items()
     }
-    time = None if KINDS[kind].timed else 0.0  # what stands for one that is left out
+    time = None if KINDS[kind].timed else 0.0  # for a value that is left out
     panel = Panel(
         figure=figure,
         id=table.get("id", str),
@@ -229,11 +265,12 @@ def _panel(figure: str, values: dict[str, Any], source: str) -> Panel:
     return panel
 
 
-def _variant(values: Any, where: str) -> dict[str, dict[str, str]]:
+def _variant(values: Any, where: str) -> Variant:
     table = Table(values, where)
     groups = {name: _flat(table.get(name, dict, {})) for name in ("set", "params", "options")}
     table.finish()
-    return {name: {key: _text(v) for key, v in group.items()} for name, group in groups.items()}
+    texts = {name: {key: _text(v) for key, v in group.items()} for name, group in groups.items()}
+    return Variant(**texts)
 
 
 def _flat(tables: dict[str, Any]) -> dict[str, Any]:
@@ -249,14 +286,3 @@ def _flat(tables: dict[str, Any]) -> dict[str, Any]:
 
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _own_options(options: dict[str, str], engine: str) -> dict[str, str]:
-    """Of options for several engines those this one has: "name" for whoever has it, "engine.name" for one."""
-    entry = next((entry for entry in core.engines() if entry["name"] == engine), None)
-    if entry is None:
-        return options
-    known = {option["name"] for option in entry["options"]}
-    own = {key: value for key, value in options.items() if key in known}
-    prefix = f"{engine}."
-    return own | {key.removeprefix(prefix): value for key, value in options.items() if key.startswith(prefix)}

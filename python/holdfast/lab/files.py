@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the descriptions of experiments lie, and reading them."""
+"""The folder of the descriptions of experiments, and reading them."""
 
 import tomllib
 from collections.abc import Collection
@@ -10,7 +10,7 @@ from holdfast import errors
 
 
 def experiments() -> Path:
-    """The folder with figures/ and claims/: in an installed wheel part of the package, else of the source tree."""
+    """The folder with figures/ and claims/: in an installed wheel a part of the package."""
     packaged = Path(__file__).parents[1] / "experiments"
     return packaged if packaged.is_dir() else Path(__file__).parents[3] / "experiments"
 
@@ -25,7 +25,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 class Table:
-    """A table of a file, whose keys are asked for one by one; what nobody asked for is a slip of the pen."""
+    """A table of a file, whose keys are asked for one by one. finish() refuses all other keys."""
 
     def __init__(self, values: Any, where: str) -> None:
         if not isinstance(values, dict):
@@ -43,9 +43,8 @@ class Table:
         value = self.values[key]
         if not isinstance(value, kind) or (isinstance(value, bool) and kind in (int, float)):
             kinds = kind if isinstance(kind, tuple) else (kind,)
-            raise errors.BadUsage(
-                f"{self.where}: {key} must be {' or '.join(_WORDS[k] for k in kinds)}, not {value!r}"
-            )
+            right = " or ".join(_WORDS[k] for k in kinds)
+            raise errors.BadUsage(f"{self.where}: {key} must be {right}, not {value!r}")
         return value
 
     def one_of(self, key: str, right: Collection[str], fallback: str | None = None) -> str:
@@ -56,7 +55,9 @@ class Table:
             )
         return value
 
-    def list_of(self, key: str, kind: type | tuple[type, ...], fallback: list | None = None) -> list:
+    def list_of(
+        self, key: str, kind: type | tuple[type, ...], fallback: list | None = None
+    ) -> list:
         values = self.get(key, list, fallback)
         if not all(isinstance(value, kind) and not isinstance(value, bool) for value in values):
             raise errors.BadUsage(f"{self.where}: {key} has values of the wrong kind: {values}")
@@ -65,8 +66,9 @@ class Table:
     def finish(self) -> None:
         for key in self.values:
             if key not in self._known:
+                known = ", ".join(sorted(self._known))
                 raise errors.BadUsage(
-                    f"{self.where}: there is no key '{key}'; the keys are {', '.join(sorted(self._known))}"
+                    f"{self.where}: there is no key '{key}'; the keys are {known}"
                 )
 
 

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formulas over results, such as `max(tput["fur-si"] / tput["spht"])`.
+"""Formulas over results, such as `max(tput["one"] / tput["other"])`.
 
-A metric's name with an engine in brackets is a series: one number per point of the panel's axis; with a panel before
-the engine it is that panel's, and with a figure before both that figure's. Arithmetic and comparisons work point by
-point; points only one side has are left out. Numbers and series mix. Functions:
+A metric's name with an engine in brackets is a series: one number per point of the panel's axis.
+A panel before the engine, and a figure before both, choose another panel and figure. Arithmetic and
+comparisons work point by point; points that only one side has are left out. Numbers and series mix.
+Functions:
 
     peak(s, ...), max(...)      the largest value of series and numbers; min(...) the smallest
     mean(s)                     over the axis
     at(s, x)                    the value at one point; where(s) the point of the largest value
-    upto(s, x), beyond(s, x)    the points up to x, and those after it; only(s, x, ...) the named ones
+    upto(s, x), beyond(s, x)    the points up to x, and those after it
+    only(s, x, ...)             the named points
     all(s), any(s)              of a series of truths
     first(s), last(s)           the value at the smallest and at the largest point
 
@@ -34,7 +36,7 @@ class NotRun(Exception):
 
 
 class Series:
-    """Values by point, in the order of the axis. Knows what it stands for, for messages."""
+    """Values by point, in the order of the axis. The name is for messages."""
 
     def __init__(self, values: dict[Point, Number], name: str = "") -> None:
         self.values, self.name = values, name
@@ -46,7 +48,12 @@ class Series:
 # metric, figure or None, panel or None, engine -> series
 Lookup = Callable[[str, str | None, str | None, str], Series]
 
-_BINARY = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
+_BINARY = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
 _COMPARE = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
@@ -60,7 +67,9 @@ class Formula:
     def __init__(self, text: str) -> None:
         self.text = text
         try:
-            self._tree = ast.parse(f"({text})", mode="eval").body  # in brackets: it may run over lines
+            self._tree = ast.parse(
+                f"({text})", mode="eval"
+            ).body  # in brackets: it may run over lines
         except (SyntaxError, ValueError) as error:
             raise FormulaError(f"'{text}' is no formula: {error}") from None
         self.needs: list[tuple[str, str | None, str | None, str]] = []
@@ -69,12 +78,12 @@ class Formula:
             raise FormulaError(f"'{text}' is a {kind}{hint}")
 
     def evaluate(self, lookup: Lookup) -> tuple[Number, list[str]]:
-        """The value, and where a comparison did not hold. Raises NotRun or FormulaError."""
+        """The value, and notes on comparisons that do not hold. Raises NotRun or FormulaError."""
         walker = _Walker(lookup)
         return walker.walk(self._tree), walker.notes
 
     def _check(self, node: ast.AST) -> str:
-        """What the node stands for: "series", "single" or "text". Refuses what makes no sense."""
+        """Returns "series", "single" or "text". Raises FormulaError for a node without a sense."""
         match node:
             case ast.Subscript():
                 self.needs.append(_subscript(node))
@@ -96,7 +105,8 @@ class Formula:
                 if {self._check(side) for side in sides} != {"single"}:
                     what = "and/or" if isinstance(node, ast.BoolOp) else "not"
                     raise FormulaError(
-                        f"'{ast.unparse(node)}': {what} takes single values; reduce a series with all or any"
+                        f"'{ast.unparse(node)}': {what} takes single values; reduce a series with "
+                        "all or any"
                     )
                 return "single"
         raise FormulaError(f"'{ast.unparse(node)}' is nothing a formula may have")
@@ -121,8 +131,10 @@ class Formula:
 
 def _subscript(node: ast.Subscript) -> tuple[str, str | None, str | None, str]:
     inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    texts = [part.value for part in inner if isinstance(part, ast.Constant) and isinstance(part.value, str)]
-    if not isinstance(node.value, ast.Name) or len(texts) != len(inner) or not 1 <= len(texts) <= 3:
+    constants = [part.value for part in inner if isinstance(part, ast.Constant)]
+    texts = [constant for constant in constants if isinstance(constant, str)]
+    named = isinstance(node.value, ast.Name) and len(texts) == len(inner)
+    if not named or not 1 <= len(texts) <= 3:
         raise FormulaError(
             f'\'{ast.unparse(node)}\': write metric["engine"], metric["panel", "engine"] or '
             'metric["figure", "panel", "engine"]'
@@ -143,13 +155,15 @@ class _Walker:
             case ast.Subscript():
                 return self._lookup(*_subscript(node))
             case ast.BinOp():
-                return _pointwise(_BINARY[type(node.op)], self.walk(node.left), self.walk(node.right))
+                return _pointwise(
+                    _BINARY[type(node.op)], self.walk(node.left), self.walk(node.right)
+                )
             case ast.UnaryOp(op=ast.Not()):
                 return not self.walk(node.operand)
             case ast.UnaryOp():
                 return _pointwise(operator.sub, 0, self.walk(node.operand))
             case ast.BoolOp():
-                # All of them, so that every note is made and every missing cell is found.
+                # No short cut, so that every note is made and every missing cell is found.
                 truths = [bool(self.walk(value)) for value in node.values]
                 return all(truths) if isinstance(node.op, ast.And) else any(truths)
             case ast.Compare():
@@ -174,7 +188,9 @@ class _Walker:
         try:
             result = _FUNCTIONS[name].apply(*arguments)
         except TypeError:  # such as points that are texts, compared with a number
-            raise FormulaError(f"'{ast.unparse(node)}': {name} makes no sense on this axis") from None
+            raise FormulaError(
+                f"'{ast.unparse(node)}': {name} makes no sense on this axis"
+            ) from None
         if name == "all" and result is False:
             wrong = [str(x) for x, truth in arguments[0].values.items() if not truth]
             self.notes.append("not at " + ", ".join(wrong))
@@ -188,7 +204,11 @@ def _brief(value: Any) -> str:
 def _pointwise(function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
     try:
         if isinstance(left, Series) and isinstance(right, Series):
-            common = {x: function(left.values[x], right.values[x]) for x in left.values if x in right.values}
+            common = {
+                x: function(left.values[x], right.values[x])
+                for x in left.values
+                if x in right.values
+            }
             if not common:
                 raise NotRun("the two series have no point in common")
             return Series(common)
@@ -223,9 +243,8 @@ def _at(series: Series, x: Point) -> Number:
 class _Function:
     apply: Callable[..., Any]
     arguments: str  # in words
-    shape: tuple[str, ...] = (
-        "series",
-    )  # a kind each: series, point (a number or a text), or value (a series or a number)
+    # A kind for each argument: series, point (a number or a text), or value (a series or a number).
+    shape: tuple[str, ...] = ("series",)
     more: bool = False  # any number of the last one
     gives: str = "single"
 
@@ -234,7 +253,9 @@ class _Function:
         if self.more and len(given) > len(shape):
             shape += shape[-1:] * (len(given) - len(shape))
         fits = {"series": {"series"}, "point": {"single", "text"}, "value": {"series", "single"}}
-        return len(given) == len(shape) and all(a in fits[b] for a, b in zip(given, shape, strict=True))
+        return len(given) == len(shape) and all(
+            a in fits[b] for a, b in zip(given, shape, strict=True)
+        )
 
 
 _SOME = {"arguments": "series and numbers", "shape": ("value",), "more": True}
@@ -248,7 +269,9 @@ _FUNCTIONS: dict[str, _Function] = {
     "mean": _Function(lambda s: sum(s.values.values()) / len(s.values), **_ONE),
     "at": _Function(_at, **_PART),
     "where": _Function(lambda s: max(s.values, key=lambda x: s.values[x]), **_ONE),
-    "upto": _Function(lambda s, x: _part(s, lambda point: point <= x, f"up to {x}"), **_PART, gives="series"),
+    "upto": _Function(
+        lambda s, x: _part(s, lambda point: point <= x, f"up to {x}"), **_PART, gives="series"
+    ),
     "beyond": _Function(
         lambda s, x: _part(s, lambda point: point > x, f"beyond {x}"), **_PART, gives="series"
     ),

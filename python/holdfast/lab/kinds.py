@@ -1,40 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a cell can be: all that kinds of cells differ in (docs/reference/reproduce.md, "A figure")."""
+"""The kinds of cells, and all that differs between them (docs/reference/reproduce.md)."""
 
-from typing import Any
+from __future__ import annotations
 
-from holdfast import core, errors, fleet, results
+from typing import TYPE_CHECKING, Any
+
+from holdfast import catalog, core, errors, fleet, results
 from holdfast.lab import metrics
+from holdfast.results import Entry, Measured, Report, StoreEntry
+from holdfast.shapes import Json
+from holdfast.specs import BenchSpec, StoreSpec
 
-Spec = dict[str, Any]
-Entry = dict[str, Any]
+if TYPE_CHECKING:
+    from holdfast.lab.cells import CellSpec
 
 
 class Kind:
-    """What all kinds answer."""
+    """The questions that every kind answers."""
 
-    native = (
-        False  # measures this computer: all engines of a panel in one run, in turns, and nothing beside it
-    )
+    native = False  # measures this computer: a panel's engines in one run, and nothing beside it
     timed = True  # needs a duration and a warm-up
     axes: tuple[str, ...]
     columns: tuple[str, ...]
 
-    def more(self, panel: Any) -> Spec:
-        """What of a panel goes into the specs of its cells, beyond what all kinds have."""
+    def more(self, panel: Any) -> Json:
+        """Fields of the specs of a panel's cells, beyond those that all kinds have."""
         return {}
 
-    def cannot_run(self, engine: str, spec: Spec) -> str:
-        """Why this version of holdfast cannot run the cell; empty if it can try."""
+    def cannot_run(self, engine: str, spec: CellSpec) -> str:
+        """The reason why this version of holdfast cannot run the cell; empty if it can try."""
         raise NotImplementedError
 
-    def run(self, spec: Spec) -> Entry:
-        """In this process. Raises Failure."""
+    def run(self, spec: CellSpec, progress: core.Progress | None = None) -> Json:
+        """Runs in this process; returns an entry. Raises Failure."""
         raise NotImplementedError
 
-    def own(self, entry: Entry, engine: str) -> Entry:
-        """The engine's part of an entry that several cells share."""
-        return entry
+    def own(self, entry: Json, engine: str) -> Measured:
+        """The engine's part of an entry, which several cells may share."""
+        return results.entry_of(entry)
 
 
 class Sim(Kind):
@@ -58,13 +61,13 @@ class Sim(Kind):
         "amplification",
     )
 
-    def cannot_run(self, engine: str, spec: Spec) -> str:
-        return "" if _engine(engine) else f"engine {engine} does not exist yet"
+    def cannot_run(self, engine: str, spec: CellSpec) -> str:
+        return "" if catalog.find_engine(engine) else f"engine {engine} does not exist yet"
 
-    def run(self, spec: Spec) -> Entry:
-        entry = core.sim(spec)["benchmarks"][0]
-        if entry.get("error_occurred"):
-            raise errors.Failure(entry["error_message"])
+    def run(self, spec: CellSpec, progress: core.Progress | None = None) -> Json:
+        report = Report(core.sim(spec.json(), progress))
+        _raise_failures(report)
+        entry = report.json["benchmarks"][0]
         entry.pop("host_image", None)  # names a folder of this computer
         return entry
 
@@ -74,25 +77,22 @@ class Replay(Sim):
 
     columns = ("tput", "replayed", "replay_words", "replay_written", "replay_pwb")
 
-    def more(self, panel: Any) -> Spec:
+    def more(self, panel: Any) -> Json:
         return {"replayers": [panel.replayers], "filter": panel.filter}
 
-    def cannot_run(self, engine: str, spec: Spec) -> str:
-        if reason := super().cannot_run(engine, spec):
-            return reason
-        return (
-            ""
-            if _engine(engine)["replays"]
-            else f"engine {engine} keeps no redo log that could be replayed by itself"
-        )
+    def cannot_run(self, engine: str, spec: CellSpec) -> str:
+        found = catalog.find_engine(engine)
+        if found is None or found.replays:
+            return super().cannot_run(engine, spec)
+        return f"engine {engine} keeps no redo log that could be replayed by itself"
 
 
 class Recovery(Sim):
-    """A run, then the power fails, and the heap is opened again."""
+    """A run, then a power failure, then the opening of the heap."""
 
     columns = (*Sim.columns, "recovery_us")
 
-    def more(self, panel: Any) -> Spec:
+    def more(self, panel: Any) -> Json:
         return {"recovery": True}
 
 
@@ -103,49 +103,66 @@ class Bench(Kind):
     axes = ("threads", "params", "options")
     columns = ("tput", "update_commits", "read_commits", "pwb", "fences", "amplification")
 
-    def more(self, panel: Any) -> Spec:
+    def more(self, panel: Any) -> Json:
         return {"engines": list(panel.engines), "latency": panel.latency}
 
-    def cannot_run(self, engine: str, spec: Spec) -> str:
-        missing = next((name for name in spec["engines"] if not _engine(name)), None)
-        return _too_many_threads(spec) or (f"engine {missing} does not exist yet" if missing else "")
+    def cannot_run(self, engine: str, spec: CellSpec) -> str:
+        known = {entry.name for entry in catalog.engines()}
+        missing = next((name for name in spec.engines if name not in known), None)
+        reason = f"engine {missing} does not exist yet" if missing else ""
+        return _too_many_threads(spec) or reason
 
-    def run(self, spec: Spec) -> Entry:
-        asked = ("workload", "engines", "threads", "domain", "params", "options", "latency", "seed", "check")
-        turns = {"seconds": spec["duration_us"] / 1e6, "repetitions": 5, "force": True}
-        report = core.bench({key: spec[key] for key in asked} | turns)
-        for entry in results.failures(report):
-            raise errors.Failure(entry["error_message"])
-        return {"engines": {entry["engine"]: entry for entry in results.medians(report)}}
+    def run(self, spec: CellSpec, progress: core.Progress | None = None) -> Json:
+        asked = BenchSpec(
+            workload=spec.workload,
+            engines=spec.engines,
+            threads=spec.threads,
+            domain=spec.domain,
+            params=spec.params,
+            options=spec.options,
+            latency=spec.latency,
+            seed=spec.seed,
+            check=spec.check,
+            seconds=spec.duration_us / 1e6,
+            repetitions=5,
+            force=True,
+        )
+        report = Report(core.bench(asked.json(), progress))
+        _raise_failures(report)
+        entries: list[Entry] = report.medians()
+        return {"engines": {entry.engine: entry.json for entry in entries}}
 
-    def own(self, entry: Entry, engine: str) -> Entry:
-        return entry["engines"][engine]
+    def own(self, entry: Json, engine: str) -> Measured:
+        return results.entry_of(entry["engines"][engine])
 
 
 class Stores(Kind):
-    """Key-value stores on this computer. `workload` names the benchmark, `params` are num, value_size and rounds."""
+    """Key-value stores on this computer.
+
+    `workload` names the benchmark; `params` are num, value_size and rounds.
+    """
 
     native = True
     timed = False
     axes = ("threads",)
     columns = ("tput",)
 
-    def more(self, panel: Any) -> Spec:
-        # A store that is missing takes nobody else's run away, and once it is there all run anew.
+    def more(self, panel: Any) -> Json:
+        # The others run without a store that is missing. Once it is there, all run anew.
         return {"engines": [name for name in panel.engines if not _why_missing(name)]}
 
-    def cannot_run(self, engine: str, spec: Spec) -> str:
+    def cannot_run(self, engine: str, spec: CellSpec) -> str:
         return _why_missing(engine) or _too_many_threads(spec)
 
-    def run(self, spec: Spec) -> Entry:
-        report = core.db_bench(_of_db_bench(spec))
-        for entry in results.failures(report):
-            raise errors.Failure(entry["error_message"])
-        measured = [entry for entry in results.medians(report) if entry["benchmark"] == spec["workload"]]
-        return {"stores": {_store(entry["store"]): entry for entry in measured}}
+    def run(self, spec: CellSpec, progress: core.Progress | None = None) -> Json:
+        report = Report(core.db_bench(_store_spec(spec).json(), progress))
+        _raise_failures(report)
+        entries: list[StoreEntry] = report.medians()
+        measured = [entry for entry in entries if entry.benchmark == spec.workload]
+        return {"stores": {_engine_of(entry.store): entry.json for entry in measured}}
 
-    def own(self, entry: Entry, engine: str) -> Entry:
-        return entry["stores"][engine]
+    def own(self, entry: Json, engine: str) -> Measured:
+        return results.entry_of(entry["stores"][engine])
 
 
 KINDS: dict[str, Kind] = {
@@ -157,50 +174,55 @@ KINDS: dict[str, Kind] = {
 }
 
 
-def _too_many_threads(spec: Spec) -> str:
-    threads = spec["threads"][0]
-    return (
-        f"takes {threads} cores of this computer, which has {fleet.cores()}"
-        if threads > fleet.cores()
-        else ""
+def _raise_failures(report: Report) -> None:
+    for failed in report.failures():
+        raise errors.Failure(failed.error_message)
+
+
+def _too_many_threads(spec: CellSpec) -> str:
+    threads, cores = spec.threads[0], fleet.cores()
+    if threads <= cores:
+        return ""
+    return f"takes {threads} cores of this computer, which has {cores}"
+
+
+def _store_spec(spec: CellSpec) -> StoreSpec:
+    peers = [name for name in spec.engines if name in _peers()]
+    params = {name: int(value) for name, value in spec.params.items()}
+    num = params.get("num", 100_000)
+    fills = spec.workload.startswith("fill")
+    return StoreSpec(
+        benchmarks=[spec.workload] if fills else ["fillrandom", spec.workload],
+        num=num,
+        reads=num,
+        value_size=params.get("value_size", 100),
+        rounds=params.get("rounds", 3),
+        threads=spec.threads[0],
+        engines=[name for name in spec.engines if name not in peers],
+        domains=[spec.domain or "pmem"],
+        options={},
+        peers=peers,
+        sync="default",
+        each=False,
+        seed=spec.seed,
     )
 
 
-def _engine(name: str) -> dict[str, Any] | None:
-    return next((entry for entry in core.engines() if entry["name"] == name), None)
-
-
-def _of_db_bench(spec: Spec) -> Spec:
-    peers = [name for name in spec["engines"] if name in _peers()]
-    params = {"num": 100_000, "value_size": 100, "rounds": 3} | {k: int(v) for k, v in spec["params"].items()}
-    benchmark = spec["workload"]
-    return params | {
-        "benchmarks": [benchmark] if benchmark.startswith("fill") else ["fillrandom", benchmark],
-        "reads": params["num"],
-        "threads": spec["threads"][0],
-        "engines": [name for name in spec["engines"] if name not in peers],
-        "domains": [spec["domain"]],
-        "options": {},
-        "peers": peers,
-        "sync": "default",
-        "each": False,
-        "seed": spec["seed"],
-    }
-
-
 def _peers() -> dict[str, str]:
-    """Other key-value stores by name, and why this build has not got them; empty where it has."""
-    return {peer["name"]: peer["missing"] for peer in core.db_bench_catalog()["peers"]}
+    """Other key-value stores: the reason why this build does not have each; empty if it does."""
+    return {peer.name: peer.missing for peer in catalog.stores().peers}
 
 
 def _why_missing(store: str) -> str:
-    """Why this build has not got an engine or peer; empty where it has."""
+    """The reason why this build does not have an engine or peer; empty if it does."""
     if reason := _peers().get(store):
         return f"{store} is {reason}"
-    known = {entry["name"] for entry in core.engines()} | set(_peers())
-    return "" if store in known else f"{store} was not there when holdfast was built (docs/guide/store.md)"
+    known = {entry.name for entry in catalog.engines()} | set(_peers())
+    if store in known:
+        return ""
+    return f"{store} was not there when holdfast was built (docs/guide/store.md)"
 
 
-def _store(name: str) -> str:
+def _engine_of(store: str) -> str:
     """The engine of "holdfast/ENGINE/...", or the peer."""
-    return name.split("/")[1] if "/" in name else name
+    return store.split("/")[1] if "/" in store else store

@@ -4,12 +4,12 @@
 import csv
 import json
 from pathlib import Path
-from typing import Any
 
 from holdfast.lab import metrics
 from holdfast.lab.figures import Figure, Panel
 from holdfast.lab.kinds import KINDS
 from holdfast.lab.results import Results
+from holdfast.shapes import Json
 
 _HEAD = ("figure", "panel", "engine", "machine", "x", "seed", "state", "reason")
 
@@ -21,26 +21,29 @@ def write_csv(path: Path, figure: Figure, results: Results) -> None:
         writer = csv.writer(file)
         writer.writerow([*_HEAD, *columns])
         for cell in figure.cells():
-            outcome = results.outcome(figure.panel(cell.panel), cell.engine, cell.x, cell.seed)
-            own = KINDS[cell.kind].columns if outcome.entry else ()
-            values = [metrics.value(outcome.entry, name) if name in own else "" for name in columns]
-            head = (figure.id, cell.panel, cell.engine, cell.spec["machine"], cell.x, cell.seed)
+            panel = figure.panel(cell.panel)
+            outcome = results.outcome(panel, cell.engine, cell.x, cell.seed)
+            entry = outcome.entry
+            own = KINDS[cell.kind].columns if entry else ()
+            values = [
+                metrics.value(entry, name) if entry and name in own else "" for name in columns
+            ]
+            head = (figure.id, cell.panel, cell.engine, cell.spec.machine, cell.x, cell.seed)
             writer.writerow([*head, outcome.state, outcome.reason, *values])
 
 
 def write_json(path: Path, figure: Figure, results: Results) -> None:
-    panels = [_panel(panel, results) for panel in figure.panels]
     value = {
         "id": figure.id,
         "title": figure.title,
         "reference": figure.reference,
         "notes": figure.notes,
-        "panels": panels,
+        "panels": [_panel(panel, results) for panel in figure.panels],
     }
     path.write_text(json.dumps(value, indent=1) + "\n")
 
 
-def _panel(panel: Panel, results: Results) -> dict[str, Any]:
+def _panel(panel: Panel, results: Results) -> Json:
     cells = []
     for cell in panel.cells():
         outcome = results.outcome(panel, cell.engine, cell.x, cell.seed)
@@ -51,8 +54,14 @@ def _panel(panel: Panel, results: Results) -> dict[str, Any]:
                 "seed": cell.seed,
                 "state": outcome.state,
                 "reason": outcome.reason,
-                "spec": cell.spec,
-                "entry": outcome.entry,
+                "spec": cell.spec.json(),
+                "entry": outcome.entry.json if outcome.entry else None,
             }
         )
-    return {"id": panel.id, "title": panel.title, "axis": panel.axis, "paper": panel.paper, "cells": cells}
+    return {
+        "id": panel.id,
+        "title": panel.title,
+        "axis": panel.axis,
+        "paper": panel.paper,
+        "cells": cells,
+    }

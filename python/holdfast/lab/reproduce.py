@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs figures and judges claims; everything but talking to people."""
+"""Runs figures and judges claims, without a word to people."""
 
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast import errors
-from holdfast.lab import claims, draw, figures, pool, report
+from holdfast import errors, plots
+from holdfast.lab import claims, draw, figures, report, runs
 from holdfast.lab.cache import Cache
 from holdfast.lab.cells import Cell, Outcome
 from holdfast.lab.claims import Claim, Verdict
@@ -17,7 +17,7 @@ from holdfast.lab.results import Results
 
 @dataclass(frozen=True)
 class Selection:
-    """What was asked for: the figures to run, and the claims to judge."""
+    """The figures to run, and the claims to judge."""
 
     figures: dict[str, Figure]
     claims: list[Claim]
@@ -37,7 +37,7 @@ class Reproduction:
 
 
 def select(names: Sequence[str], quick: bool = False, machine: str = "") -> Selection:
-    """Papers, figures, claims and groups of claims by name; nothing stands for everything."""
+    """Papers, figures, claims and groups of claims by name; no name stands for everything."""
     all_figures = figures.load_all(quick)
     all_claims = claims.load(all_figures)
     if names:
@@ -48,38 +48,52 @@ def select(names: Sequence[str], quick: bool = False, machine: str = "") -> Sele
         if not names or {claim.id, claim.group, claim.paper, claim.figure} & set(names)
     ]
     by_claims = {
-        figure for claim in wanted for figure, _ in claim.needs() if {claim.id, claim.group} & set(names)
+        figure
+        for claim in wanted
+        for figure, _ in claim.needs()
+        if {claim.id, claim.group} & set(names)
     }
     chosen = {
         name: figure.on_machine(machine) if machine else figure
         for name, figure in all_figures.items()
         if not names or {name, figure.paper} & set(names) or name in by_claims
     }
-    # A claim is judged when all it reads is there.
+    # A claim is judged when all figures it reads are there.
     judged = [claim for claim in wanted if all(figure in chosen for figure, _ in claim.needs())]
     return Selection(chosen, judged)
 
 
 def run(
-    selection: Selection, jobs: int, cache: Cache | None = None, tell: pool.Tell = lambda done, of, name: None
+    selection: Selection,
+    jobs: int,
+    cache: Cache | None = None,
+    tell: runs.Tell = lambda done, of, name: None,
+    say: Callable[[str], None] = lambda text: None,
 ) -> Reproduction:
     cells = selection.cells()
-    outcomes = list(zip(cells, pool.run_all(cells, jobs, cache or Cache(), tell), strict=True))
-    results = Results(selection.figures, outcomes)
-    return Reproduction(results, [claims.judge(claim, results) for claim in selection.claims], outcomes)
+    outcomes = runs.run_all(cells, jobs, cache or Cache(), tell, say)
+    paired = list(zip(cells, outcomes, strict=True))
+    results = Results(selection.figures, paired)
+    return Reproduction(
+        results, [claims.judge(claim, results) for claim in selection.claims], paired
+    )
 
 
 def write(
     reproduction: Reproduction, folder: Path, say: Callable[[str], None] = lambda text: None
 ) -> list[Path]:
-    """Figures, data and claims into the folder; returns the pictures."""
+    """Writes figures, data and claims into the folder; returns the pictures.
+
+    There are no pictures where there is nothing to draw with (plots.missing()).
+    """
     pictures = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for figure in reproduction.results.figures.values():
             say(figure.id)
             own = [v for v in reproduction.verdicts if v.claim.figure == figure.id]
-            pictures += draw.draw(folder / figure.id, figure, reproduction.results, own)
+            if not plots.missing():
+                pictures += draw.draw(folder / figure.id, figure, reproduction.results, own)
             report.write_csv(folder / f"{figure.id}.csv", figure, reproduction.results)
             report.write_json(folder / f"{figure.id}.json", figure, reproduction.results)
         text = json.dumps({"claims": [v.as_json() for v in reproduction.verdicts]}, indent=1)
@@ -89,13 +103,16 @@ def write(
     return pictures
 
 
-def _check(names: Sequence[str], all_figures: dict[str, Figure], all_claims: list[Claim]) -> None:
+def _check(
+    names: Sequence[str], all_figures: dict[str, Figure], all_claims: Sequence[Claim]
+) -> None:
     papers = dict.fromkeys(figure.paper for figure in all_figures.values())
     groups = dict.fromkeys(claim.group for claim in all_claims)
     ids = [claim.id for claim in all_claims]
     for name in names:
         if name not in (*papers, *all_figures, *groups, *ids):
             raise errors.BadUsage(
-                f"nothing is called '{name}'; papers: {', '.join(papers)}; figures: {', '.join(all_figures)}; "
-                f"claims: {', '.join(groups)} and their parts, such as {ids[0] if ids else 'none'}"
+                f"nothing is called '{name}'; papers: {', '.join(papers)}; "
+                f"figures: {', '.join(all_figures)}; claims: {', '.join(groups)} and their parts, "
+                f"such as {ids[0] if ids else 'none'}"
             )

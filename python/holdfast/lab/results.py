@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outcomes of cells, put together again: values by figure, panel, engine, point and seed."""
+"""Outcomes of cells, by figure, panel, engine, point and seed."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from holdfast import errors
 from holdfast.lab import metrics
 from holdfast.lab.cells import Cell, Outcome
-from holdfast.lab.figures import Figure, Panel
+from holdfast.lab.figures import Figure, Panel, Value
 from holdfast.lab.formula import NotRun, Series
 
 
@@ -15,26 +15,28 @@ from holdfast.lab.formula import NotRun, Series
 class Point:
     """One point of a series over its seeds."""
 
-    x: int | float | str
+    x: Value
     mean: float
     least: float
     most: float
 
 
 class Results:
-    def __init__(self, figures: dict[str, Figure], outcomes: list[tuple[Cell, Outcome]]) -> None:
+    def __init__(
+        self, figures: dict[str, Figure], outcomes: Sequence[tuple[Cell, Outcome]]
+    ) -> None:
         self.figures = figures
         self._of: dict[tuple, dict[tuple, Outcome]] = {}
         for cell, outcome in outcomes:
             panel = self._of.setdefault((cell.figure, cell.panel), {})
             panel[(cell.engine, cell.x, cell.seed)] = outcome
 
-    def outcome(self, panel: Panel, engine: str, x: Any, seed: int) -> Outcome:
+    def outcome(self, panel: Panel, engine: str, x: Value, seed: int) -> Outcome:
         nothing = Outcome("not run", reason="it was not asked for")
         return self._of.get((panel.figure, panel.id), {}).get((engine, x, seed), nothing)
 
     def missing(self, panel: Panel, engine: str) -> str:
-        """Why a series is not complete; empty if it is."""
+        """The reason why a series is not complete; empty if it is."""
         for x in panel.values:
             for seed in panel.seeds:
                 outcome = self.outcome(panel, engine, x, seed)
@@ -45,17 +47,18 @@ class Results:
         return ""
 
     def points(self, panel: Panel, engine: str, metric: str) -> list[Point]:
-        """Those there are: a point needs all its seeds."""
+        """The points that have all their seeds."""
         points = []
         for x in panel.values:
-            outcomes = [self.outcome(panel, engine, x, seed) for seed in panel.seeds]
-            if all(outcome.entry is not None for outcome in outcomes):
-                values = [metrics.value(outcome.entry, metric) for outcome in outcomes]
+            entries = [self.outcome(panel, engine, x, seed).entry for seed in panel.seeds]
+            there = [entry for entry in entries if entry is not None]
+            if len(there) == len(entries):
+                values = [metrics.value(entry, metric) for entry in there]
                 points.append(Point(x, sum(values) / len(values), min(values), max(values)))
         return points
 
     def series(self, metric: str, figure: str, panel: str, engine: str) -> Series:
-        """For formulas: complete, or NotRun says why not."""
+        """A complete series, for formulas. Raises NotRun, with the reason, for another one."""
         found = self.figures[figure].panel(panel) if figure in self.figures else None
         if found is None:
             raise errors.BadUsage(f"there is no figure '{figure}'")

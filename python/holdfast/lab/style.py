@@ -1,53 +1,59 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How engines and stacked parts look in figures: the same everywhere, and for colour-blind readers (Okabe and Ito)."""
+"""The look of engines and stacked parts in figures, for colour-blind readers (Okabe and Ito).
 
+An engine looks the same in every figure: as experiments/figures/looks/engines.toml says, or by its
+place in the list of engines.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+from holdfast import catalog
 from holdfast.lab import metrics
+from holdfast.lab.files import Table, experiments, read
 
-# Name in the papers, colour, marker.
-_ENGINES = {
-    "fur-si": ("FUR-SI", "#D55E00", "o"),
-    "fur-opa": ("FUR-opa", "#E69F00", "s"),
-    "fur-mv": ("FUR-MV", "#8C510A", "P"),
-    "spht": ("SPHT", "#0072B2", "^"),
-    "spht-si-htm": ("SPHT+SI-HTM", "#56B4E9", "v"),
-    "pisces": ("Pisces", "#009E73", "D"),
-    "spec-pmt": ("SpecPMT", "#CC79A7", "X"),
-    "tinystm": ("TinySTM", "#999933", "h"),
-    "htm": ("HTM", "#000000", "x"),
-    "si-htm": ("SI-HTM", "#777777", "+"),
-    "nv-htm": ("NV-HTM", "#44AA99", "<"),
-    "dudetm": ("DudeTM", "#882255", ">"),
-    "trinity": ("Trinity", "#332288", "1"),
-    "quadra": ("Quadra", "#117733", "2"),
-    "fur-tsx": ("FUR on TSX", "#B35806", "p"),
-    "crafty": ("Crafty", "#AA4466", "3"),
-    "romulus": ("Romulus", "#D55E00", "o"),
-    "romulus-log": ("RomulusLog", "#0072B2", "s"),
-    "romulus-lr": ("RomulusLR", "#56B4E9", "^"),
-    "mnemosyne": ("Mnemosyne", "#CC79A7", "X"),
-    "pmdk-like": ("PMDK's scheme", "#E69F00", "D"),
-    "onefile": ("OneFile", "#009E73", "v"),
-    "undo": ("undo log", "#777777", "+"),
-    "leveldb": ("LevelDB", "#000000", "x"),
-}
-_OTHER_COLOURS = ("#AA4499", "#661100", "#6699CC")
+# The numbers of both have no common factor, so twenty engines in a row all look different.
+_COLOURS = ("#AA4499", "#661100", "#6699CC", "#117733", "#DDCC77")
+_MARKERS = ("o", "s", "^", "D")
 
 
-def label(engine: str) -> str:
-    return _ENGINES[engine][0] if engine in _ENGINES else engine
+@dataclass(frozen=True)
+class Look:
+    label: str
+    colour: str
+    marker: str
 
 
-def colour(engine: str) -> str:
-    if engine in _ENGINES:
-        return _ENGINES[engine][1]
-    return _OTHER_COLOURS[sum(engine.encode()) % len(_OTHER_COLOURS)]
+def look(engine: str) -> Look:
+    """The look of an engine, or of a store."""
+    return _chosen().get(engine) or _derived(engine)
 
 
-def marker(engine: str) -> str:
-    return _ENGINES[engine][2] if engine in _ENGINES else "."
+def colour_of(number: int) -> str:
+    """A colour for the n-th of several series that are no engines."""
+    return _COLOURS[number % len(_COLOURS)]
 
 
-# What an attempt can end in, from the bottom of a bar to its top.
+@cache
+def _chosen() -> dict[str, Look]:
+    path = experiments() / "figures" / "looks" / "engines.toml"
+    if not path.is_file():
+        return {}
+    looks = {}
+    for name, values in read(path).items():
+        table = Table(values, f"{path}, {name}")
+        looks[name] = Look(*(table.get(key, str) for key in ("label", "colour", "marker")))
+        table.finish()
+    return looks
+
+
+def _derived(engine: str) -> Look:
+    names = [entry.name for entry in catalog.engines()]
+    place = names.index(engine) if engine in names else len(names)
+    return Look(engine, colour_of(place), _MARKERS[place % len(_MARKERS)])
+
+
+# The ends of an attempt, from the bottom of a bar to its top.
 OUTCOMES = (
     ("commit in hardware", "#009E73"),
     ("commit in software", "#66C2A5"),
@@ -57,10 +63,14 @@ OUTCOMES = (
     ("abort: other", "#999999"),
 )
 
-PHASES = dict(
-    zip(
-        ("execute", *metrics.OVERHEAD),
-        ("#000000", "#E69F00", "#F0E442", "#56B4E9", "#44AA99", "#0072B2", "#CC79A7", "#882255"),
-        strict=True,
-    )
+_PHASE_COLOURS = (
+    "#000000",
+    "#E69F00",
+    "#F0E442",
+    "#56B4E9",
+    "#44AA99",
+    "#0072B2",
+    "#CC79A7",
+    "#882255",
 )
+PHASES = dict(zip(("execute", *metrics.OVERHEAD), _PHASE_COLOURS, strict=True))

@@ -8,7 +8,8 @@ import typer
 from holdfast.cli.db import bench, entries, service, transfer
 
 app = typer.Typer(
-    help="The key-value store: load, dump, look, change, verify, back up, measure.", no_args_is_help=True
+    help="The key-value store: load, dump, look, change, verify, back up, measure.",
+    no_args_is_help=True,
 )
 
 for _verb in (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How bytes are written where only text can be: on the command line, in CSV and in JSON."""
+"""Bytes as text: on the command line, in CSV and in JSON."""
 
 import base64
 import binascii
@@ -19,7 +19,7 @@ _ESCAPED = re.compile(r"\\(x[0-9a-fA-F]{2}|[\\nrt])|\\", re.DOTALL)
 
 
 def _escape(character: str) -> str:
-    """As it is, but for backslashes, control characters, and bytes that are not UTF-8 (surrogates stand for them)."""
+    """Escapes backslashes, control characters, and the surrogates of bytes that are not UTF-8."""
     number = ord(character)
     if 0xDC80 <= number <= 0xDCFF:
         return f"\\x{number - 0xDC00:02x}"
@@ -32,10 +32,10 @@ def _unescape(text: str) -> bytes:
     parts, at = [], 0
     for match in _ESCAPED.finditer(text):
         parts.append(text[at : match.start()].encode())
-        what = match[1]
-        if what is None:
+        escape = match[1]
+        if escape is None:
             raise ValueError("a backslash that begins no escape; \\\\ stands for one")
-        parts.append(bytes.fromhex(what[1:]) if what[0] == "x" else _PLAIN[what])
+        parts.append(bytes.fromhex(escape[1:]) if escape[0] == "x" else _PLAIN[escape])
         at = match.end()
     return b"".join([*parts, text[at:].encode()])
 
@@ -76,11 +76,12 @@ _CODINGS = {
     ),
     Bytes.hex: Coding(bytes.hex, bytes.fromhex),
     Bytes.base64: Coding(
-        lambda content: base64.b64encode(content).decode(), lambda text: base64.b64decode(text, validate=True)
+        lambda content: base64.b64encode(content).decode(),
+        lambda text: base64.b64decode(text, validate=True),
     ),
 }
 
 AsText = Annotated[
     Bytes,
-    typer.Option("--bytes", help="How keys and values are written as text; `text` is UTF-8."),
+    typer.Option("--bytes", help="The encoding of keys and values as text; `text` is UTF-8."),
 ]

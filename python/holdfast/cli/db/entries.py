@@ -14,12 +14,14 @@ from holdfast.cli.db.file import Domain, File, changing, reading
 from holdfast.cli.verb import verb
 
 Key = Annotated[str, typer.Argument(metavar="KEY", help="As --bytes says.")]
-Limit = Annotated[int | None, typer.Option("--limit", min=0, metavar="N", help="At most so many entries.")]
+Limit = Annotated[
+    int | None, typer.Option("--limit", min=0, metavar="N", help="At most so many entries.")
+]
 
 
 @verb
 def get(file: File, key: Key, as_text: AsText = Bytes.text) -> None:
-    """Print the value of a key. Exit status 1 if there is none. With --bytes text: the bytes as they are."""
+    """Print the value of a key, with --bytes text as it is. Exit status 1 if there is none."""
     with reading(file) as database:
         value = database.get(as_text.decode_text(key, "KEY"))
     if value is None:
@@ -34,11 +36,13 @@ def get(file: File, key: Key, as_text: AsText = Bytes.text) -> None:
 def put(
     file: File,
     key: Key,
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="As --bytes says; - reads standard input.")],
+    value: Annotated[
+        str, typer.Argument(metavar="VALUE", help="As --bytes says; - reads standard input.")
+    ],
     as_text: AsText = Bytes.text,
     domain: Domain = None,
 ) -> None:
-    """Set the value of a key, durably; makes the database if there is none."""
+    """Set the value of a key, durably. Makes the database if there is none."""
     content = sys.stdin.buffer.read() if value == "-" else as_text.decode_text(value, "VALUE")
     with changing(file, domain, create=True) as database:
         database[as_text.decode_text(key, "KEY")] = content
@@ -55,9 +59,15 @@ def delete(file: File, key: Key, as_text: AsText = Bytes.text, domain: Domain = 
 @verb
 def scan(
     file: File,
-    start: Annotated[str | None, typer.Option("--start", metavar="KEY", help="From this key on.")] = None,
-    stop: Annotated[str | None, typer.Option("--stop", metavar="KEY", help="Up to before this key.")] = None,
-    prefix: Annotated[str | None, typer.Option("--prefix", metavar="P", help="Keys that begin so.")] = None,
+    start: Annotated[
+        str | None, typer.Option("--start", metavar="KEY", help="From this key on.")
+    ] = None,
+    stop: Annotated[
+        str | None, typer.Option("--stop", metavar="KEY", help="Up to before this key.")
+    ] = None,
+    prefix: Annotated[
+        str | None, typer.Option("--prefix", metavar="P", help="Keys that begin so.")
+    ] = None,
     limit: Limit = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="From the last to the first.")] = False,
     keys: Annotated[bool, typer.Option("--keys", help="Keys alone.")] = False,
@@ -68,13 +78,17 @@ def scan(
     if prefix is not None and (start is not None or stop is not None):
         raise errors.BadUsage("--prefix stands alone, without --start and --stop")
     given = {"start": start, "stop": stop, "prefix": prefix}
-    limits = {n: as_text.decode_text(text, f"--{n}") for n, text in given.items() if text is not None}
+    limits = {
+        n: as_text.decode_text(text, f"--{n}") for n, text in given.items() if text is not None
+    }
     with reading(file) as database:
         entries = [
             (as_text.encode_bytes(key), "" if keys else as_text.encode_bytes(value))
             for key, value in itertools.islice(database.items(**limits, reverse=reverse), limit)
         ]
-    output.write_json(json_file, [{"key": k} if keys else {"key": k, "value": v} for k, v in entries])
+    output.write_json(
+        json_file, [{"key": k} if keys else {"key": k, "value": v} for k, v in entries]
+    )
     stream = sys.stderr if json_file == "-" else sys.stdout
     for key, value in entries:
         print(key if keys else f"{key}\t{value}", file=stream)

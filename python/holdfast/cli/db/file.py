@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the verbs of `holdfast db` share: the file, opened as the verb needs it."""
+"""The database file of the verbs of `holdfast db`, opened as the verb needs it."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,13 +12,15 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="A database file.")]
 Domain = Annotated[
     str | None,
     typer.Option(
-        "--domain", metavar="D", help="What a write survives: process, file, pmem or eadr. Default: the most."
+        "--domain",
+        metavar="D",
+        help="The failures that a write survives: process, file, pmem or eadr. Default: the most.",
     ),
 ]
 
 
 def reading(file: Path) -> holdfast.Database:
-    """Changes nothing, recovers in memory what a crash left."""
+    """Opens it without changing it; what a crash left behind is recovered in memory."""
     return holdfast.open(file, read_only=True)
 
 

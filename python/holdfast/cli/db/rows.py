@@ -11,7 +11,7 @@ from typing import Any, TextIO
 from holdfast import errors
 from holdfast.cli.db.coding import Bytes
 
-# Of a row, in characters; values may be long, and `dump` writes what `load` reads.
+# The longest cell of a row, in characters: `load` reads every value that `dump` writes.
 _LONGEST_CELL = 1 << 31
 
 
@@ -31,17 +31,17 @@ _ENDINGS = {
 
 
 def format_of(name: str, given: Format | None) -> Format:
-    """What was asked for, or what the name ends in."""
+    """The format asked for, or that of the name's ending."""
     found = given or _ENDINGS.get(Path(name).suffix.lower())
     if found is None:
         raise errors.BadUsage(
-            f"{name} does not say what it is; give --format {', '.join(f.value for f in Format)}"
+            f"{name} does not say its format; give --format {', '.join(f.value for f in Format)}"
         )
     return found
 
 
 class Numbered:
-    """Lines, and how many there have been; bytes that are not UTF-8 are told by line."""
+    """Lines as text, and their count so far. Raises BadUsage for a line that is not UTF-8."""
 
     def __init__(self, lines: Iterable[bytes], name: str) -> None:
         self._lines = lines
@@ -65,9 +65,16 @@ class Numbered:
 def read(
     lines: Numbered, form: Format, key: str | None, value: str | None, as_text: Bytes
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Keys and values. The key is in column `key` (by default the first one, in JSON "key"), the value in column
-    `value`; without it in the only other column, or it is a JSON object of all the others."""
-    records = _objects(lines) if form is Format.jsonl else _table(lines, "\t" if form is Format.tsv else ",")
+    """Keys and values.
+
+    The key is in column `key`: by default the first one, in JSON "key". The value is in column
+    `value`: by default the only other one, else a JSON object of all others.
+    """
+    records = (
+        _objects(lines)
+        if form is Format.jsonl
+        else _table(lines, "\t" if form is Format.tsv else ",")
+    )
     for record in records:
         name = key or ("key" if form is Format.jsonl else next(iter(record)))
         others = {column: cell for column, cell in record.items() if column != name}
@@ -78,7 +85,7 @@ def read(
         content = others if chosen is None else record[chosen]
         yield (
             as_text.decode_text(_text(record[name]), f"line {lines.line}, '{name}',"),
-            # An object made here is JSON text, whatever the bytes of cells are written as.
+            # An object made here is JSON text, whatever the encoding of the cells.
             Bytes.text.decode_text(_text(content), f"line {lines.line}")
             if chosen is None
             else as_text.decode_text(_text(content), f"line {lines.line}, '{chosen}',"),
@@ -126,7 +133,7 @@ def _objects(lines: Numbered) -> Iterator[dict[str, Any]]:
 
 
 def writer(stream: TextIO, form: Format) -> Callable[[str, str], None]:
-    """Takes keys and values that `read` gives back."""
+    """A function that writes a key and a value, for `read`."""
     if form is Format.jsonl:
         return lambda key, value: print(
             json.dumps({"key": key, "value": value}, ensure_ascii=False), file=stream

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What keeps a database in service."""
+"""The service of a database: statistics, verification, backup."""
 
 import sys
 from pathlib import Path
@@ -22,7 +22,7 @@ def stats(
     ] = False,
     json_file: options.Json = None,
 ) -> None:
-    """Say how much is in a database and what it is made for. Reads all keys."""
+    """Print the sizes of a database, and its engine. Reads all keys."""
     with reading(file) as database:
         if prometheus:
             sys.stdout.write(database.property("holdfast.prometheus") or "")
@@ -50,9 +50,14 @@ def verify(file: File) -> None:
 @verb
 def backup(
     file: File,
-    target: Annotated[Path, typer.Argument(metavar="NEW", help="The file to write; must not exist.")],
+    target: Annotated[
+        Path, typer.Argument(metavar="NEW", help="The file to write; must not exist.")
+    ],
 ) -> None:
-    """Copy a database that no program has open; one that has it open calls backup (DB::Checkpoint) itself."""
+    """Copy a database that no program has open.
+
+    A program that has it open calls backup (DB::Checkpoint) itself.
+    """
     with reading(file) as database:
         database.backup(target)
     output.people(None).print(f"{escape(str(file))} -> {escape(str(target))}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole databases in and out."""
+"""Loading and dumping whole databases."""
 
 import sys
 from collections.abc import Iterator
@@ -23,7 +23,9 @@ from holdfast.cli.verb import verb
 _BATCH_ENTRIES = 1000
 _BATCH_BYTES = 1 << 20
 
-As = Annotated[Format | None, typer.Option("--format", help="Default: what the file's name ends in.")]
+As = Annotated[
+    Format | None, typer.Option("--format", help="Default: by the ending of the file's name.")
+]
 
 
 @verb
@@ -35,21 +37,27 @@ def load(
     form: As = None,
     key: Annotated[
         str | None,
-        typer.Option("--key", metavar="COLUMN", help="Column of the key. Default: the first; in JSON `key`."),
+        typer.Option(
+            "--key", metavar="COLUMN", help="Column of the key. Default: the first; in JSON `key`."
+        ),
     ] = None,
     value: Annotated[
         str | None,
         typer.Option(
             "--value",
             metavar="COLUMN",
-            help="Column of the value. Default: the only other one; else all others as a JSON object.",
+            help="Column of the value. Default: the only other one; else all others as a JSON "
+            "object.",
         ),
     ] = None,
     as_text: AsText = Bytes.text,
     domain: Domain = None,
     json_file: options.Json = None,
 ) -> None:
-    """Put the rows of a table into a database, which is made if there is none. Known keys get the new values."""
+    """Put the rows of a table into a database, which is made if there is none.
+
+    Known keys get the new values.
+    """
     chosen = format_of(source, form)
     console = output.people(json_file)
     with (
@@ -57,12 +65,16 @@ def load(
         changing(file, domain, create=True) as database,
         output.progress(console, "load") as progress,
     ):
-        loaded = _load(database, Numbered(stream, source), size, progress, (chosen, key, value, as_text))
+        loaded = _load(
+            database, Numbered(stream, source), size, progress, (chosen, key, value, as_text)
+        )
     console.print(f"{loaded:,} entries loaded into {escape(str(file))}")
     output.write_json(json_file, {"path": str(file), "entries": loaded})
 
 
-def _load(database: holdfast.Database, lines: Numbered, size: int, progress: Any, how: tuple) -> int:
+def _load(
+    database: holdfast.Database, lines: Numbered, size: int, progress: Any, how: tuple
+) -> int:
     loaded = 0
     batch: list[tuple[bytes, bytes]] = []
 
@@ -84,13 +96,15 @@ def _load(database: holdfast.Database, lines: Numbered, size: int, progress: Any
         write()
     except errors.BadUsage as failure:
         write()
-        raise errors.BadUsage(f"{failure}; the {loaded:,} entries before it have been loaded") from None
+        raise errors.BadUsage(
+            f"{failure}; the {loaded:,} entries before it have been loaded"
+        ) from None
     return loaded
 
 
 @contextmanager
 def _opened(source: str) -> Iterator[tuple[BinaryIO, int]]:
-    """A stream of bytes, and how many there are; 0: nobody knows."""
+    """A stream of bytes, and their number; 0 if it is unknown."""
     if source == "-":
         yield sys.stdin.buffer, 0
         return
@@ -134,7 +148,7 @@ def _made(target: str) -> Any:
 
 
 def _utf8(stream: TextIO) -> TextIO:
-    """Whatever the locale says."""
+    """The stream with UTF-8, whatever the locale."""
     if hasattr(stream, "reconfigure"):
         stream.reconfigure(encoding="utf-8", newline="")
     return stream

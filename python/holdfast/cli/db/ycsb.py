@@ -4,29 +4,56 @@
 import difflib
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
 
 from holdfast import errors
 from holdfast.lab import files
+from holdfast.specs import Spec
 
 LETTERS = "abcdef"
+_ASSIGNMENT = re.compile(r"([^=:\s]*)\s*[=:]?\s*(.*)")
 _MOST = 1 << 40  # as in holdfast/runner/db/ycsb.cc
 
-_WHOLE = ("recordcount", "operationcount", "fieldcount", "fieldlength", "maxscanlength")
-_SHARES = tuple(f"{kind}proportion" for kind in ("read", "update", "insert", "scan", "readmodifywrite"))
+
+@dataclass(frozen=True)
+class Workload(Spec):
+    """The properties by their names in YCSB; the core has defaults for those that are None."""
+
+    name: str
+    recordcount: int | None = None
+    operationcount: int | None = None
+    fieldcount: int | None = None
+    fieldlength: int | None = None
+    maxscanlength: int | None = None
+    readproportion: float | None = None
+    updateproportion: float | None = None
+    insertproportion: float | None = None
+    scanproportion: float | None = None
+    readmodifywriteproportion: float | None = None
+    requestdistribution: str | None = None
+    scanlengthdistribution: str | None = None
+    insertorder: str | None = None
+
+    def proportions(self) -> list[float]:
+        """Those that are given."""
+        found = [getattr(self, name) for name in _KNOWN if name.endswith("proportion")]
+        return [share for share in found if share is not None]
+
+
+_KNOWN = tuple(field.name for field in fields(Workload) if field.name != "name")
 _CHOICES = {
     "requestdistribution": ("uniform", "zipfian", "latest"),
     "scanlengthdistribution": ("uniform", "zipfian"),
     "insertorder": ("hashed", "ordered"),
 }
-# Which class of YCSB runs it, and what a store with one value for each key cannot tell apart.
+# The class of YCSB that runs the workload, and settings without effect on a store that has one
+# value for each key.
 _WITHOUT_EFFECT = ("workload", "readallfields", "writeallfields", "table", "threadcount")
-_KNOWN = (*_WHOLE, *_SHARES, *_CHOICES)
 
 
-def read(given: str) -> dict[str, Any]:
-    """The properties of a file, or of workload a to f, with a name; for the field `benchmarks` of core.db_bench."""
+def read(given: str) -> Workload:
+    """The workload of a property file, or one of YCSB's own, a to f."""
     path = Path(given)
     if len(given) == 1 and given in LETTERS and not path.exists():
         path = files.experiments() / "ycsb" / f"workload{given}.properties"
@@ -37,33 +64,38 @@ def read(given: str) -> dict[str, Any]:
         raise errors.BadUsage(f"{path} cannot be read: {failure.strerror}{hint}") from None
     except UnicodeDecodeError:
         raise errors.BadUsage(f"{path} is not a property file: it is no text") from None
-    return {"name": f"ycsb-{path.stem.removeprefix('workload')}", **parse(text, str(path))}
+    return parse(text, str(path), f"ycsb-{path.stem.removeprefix('workload')}")
 
 
-def parse(text: str, where: str) -> dict[str, Any]:
-    """What the lines say, with values of the right kind. Properties of other parts of YCSB, whose names have
-    a dot, are passed over; a name nobody knows is a slip of the pen."""
-    values: dict[str, Any] = {}
-    for number, name, value in _assignments(text):
+def parse(text: str, where: str, name: str) -> Workload:
+    """The workload of a property file's text.
+
+    Properties of other parts of YCSB, whose names have a dot, are passed over. Raises BadUsage for
+    any other unknown name.
+    """
+    workload = Workload(name)
+    for number, key, value in _assignments(text):
         place = f"{where}: line {number}"
-        if name in _WITHOUT_EFFECT or "." in name:
+        if key in _WITHOUT_EFFECT or "." in key:
             continue
-        if name not in _KNOWN:
-            near = difflib.get_close_matches(name, _KNOWN, 1)
+        if key not in _KNOWN:
+            near = difflib.get_close_matches(key, _KNOWN, 1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_KNOWN)}"
-            raise errors.BadUsage(f"{place}: no property '{name[:40]}'; {hint}")
-        values[name] = _value(name, value, place)
-    if all(values.get(share, 0) == 0 for share in _SHARES) and any(share in values for share in _SHARES):
+            raise errors.BadUsage(f"{place}: no property '{key[:40]}'; {hint}")
+        workload = replace(workload, **{key: _value(key, value, place)})
+    shares = workload.proportions()
+    if shares and not any(shares):
         raise errors.BadUsage(f"{where}: all proportions are zero")
-    return values
+    return workload
 
 
-def _value(name: str, value: str, place: str) -> Any:
+def _value(name: str, value: str, place: str) -> str | int | float:
     if name in _CHOICES:
         if value not in _CHOICES[name]:
-            raise errors.BadUsage(f"{place}: {name} is {' or '.join(_CHOICES[name])}, not '{value[:40]}'")
+            right = " or ".join(_CHOICES[name])
+            raise errors.BadUsage(f"{place}: {name} is {right}, not '{value[:40]}'")
         return value
-    if name in _WHOLE:
+    if not name.endswith("proportion"):
         if not re.fullmatch(r"[0-9]{1,13}", value) or not 1 <= int(value) <= _MOST:
             raise errors.BadUsage(
                 f"{place}: {name} is a whole number from 1 to {_MOST:,}, not '{value[:40]}'"
@@ -75,8 +107,10 @@ def _value(name: str, value: str, place: str) -> Any:
 
 
 def _assignments(text: str) -> Iterator[tuple[int, str, str]]:
-    """Line, name and value, as java.util.Properties reads them: a name ends at =, : or a space, and a backslash
-    at a line's end goes on in the next one."""
+    """Line, name and value, as java.util.Properties reads them.
+
+    A name ends at =, : or a space. A line that ends with a backslash goes on in the next one.
+    """
     held, first = "", 0
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip()
@@ -87,6 +121,7 @@ def _assignments(text: str) -> Iterator[tuple[int, str, str]]:
         if held.endswith("\\"):
             held = held[:-1]
             continue
-        name, value = re.fullmatch(r"([^=:\s]*)\s*[=:]?\s*(.*)", held).groups()  # type: ignore[union-attr]
-        yield first, name, value
+        match = _ASSIGNMENT.fullmatch(held)
+        assert match is not None
+        yield first, match[1], match[2]
         held = ""

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engines, workloads, machines and hardware designs of the core, as typed entries."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast import core
+from holdfast.shapes import Json, decode
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of an engine or a design, or a parameter of a workload."""
+
+    name: str
+    fallback: str
+    help: str
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Every entry has these fields; `json` is the entry as the core wrote it."""
+
+    json: Json
+    name: str
+    title: str
+    supported: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Engine(Listed):
+    paper: str = ""
+    isolation: str = ""
+    durability: str = ""
+    fences: str = ""
+    log: str = ""
+    simulated_only: bool = False
+    needs_design: bool = False  # runs on a simulated machine with a hardware design
+    replays: bool = False  # its logs can be replayed on their own
+    options: list[Option] = field(default_factory=list)
+
+    @property
+    def durable(self) -> bool:
+        """True if the engine promises anything over a crash."""
+        return self.durability != "none"
+
+    @property
+    def option_names(self) -> list[str]:
+        return [option.name for option in self.options]
+
+
+@dataclass(frozen=True)
+class Workload(Listed):
+    operations: list[str] = field(default_factory=list)
+    parameters: list[Option] = field(default_factory=list)
+
+    @property
+    def parameter_names(self) -> list[str]:
+        return [parameter.name for parameter in self.parameters]
+
+
+@dataclass(frozen=True)
+class HtmBackend:
+    """One way to run hardware transactions on this computer."""
+
+    name: str
+    supported: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Machine(Listed):
+    """This computer, or a simulated one. The functional machine has no cores and no line size."""
+
+    cores: int | None = None
+    smt: int | None = None
+    line_bytes: int | None = None
+    htm: str = "-"
+    htm_backends: list[HtmBackend] = field(default_factory=list)
+
+    @property
+    def native(self) -> bool:
+        return self.name == "native"
+
+
+@dataclass(frozen=True)
+class Design(Listed):
+    source: str = ""
+    survives: str = ""
+    options: list[Option] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    name: str
+    help: str
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Another key-value store. `missing` says why this build does not have it, or is empty."""
+
+    name: str
+    missing: str
+
+
+@dataclass(frozen=True)
+class StoreCatalog:
+    benchmarks: list[Benchmark]
+    peers: list[Peer]
+
+
+def engines() -> list[Engine]:
+    return [decode(Engine, entry) for entry in core.engines()]
+
+
+def design_engine() -> str:
+    """The engine that runs with a hardware design."""
+    return next(engine.name for engine in engines() if engine.needs_design)
+
+
+def find_engine(name: str) -> Engine | None:
+    return next((engine for engine in engines() if engine.name == name), None)
+
+
+def workloads() -> list[Workload]:
+    return [decode(Workload, entry) for entry in core.workloads()]
+
+
+def machines() -> list[Machine]:
+    return [decode(Machine, entry) for entry in core.machines()]
+
+
+def simulated_machines() -> list[Machine]:
+    return [machine for machine in machines() if not machine.native]
+
+
+def designs() -> list[Design]:
+    return [decode(Design, entry) for entry in core.designs()]
+
+
+def stores() -> StoreCatalog:
+    """The benchmarks and peers of `holdfast db bench`."""
+    return decode(StoreCatalog, core.db_bench_catalog())
+
+
+def json_of(entries: Iterable[Listed]) -> list[Any]:
+    return [entry.json for entry in entries]
+
+
+def why_no_htm(backend: str) -> str:
+    """The reason why this computer cannot run such transactions, and a way out; empty if it can."""
+    (native,) = (machine for machine in machines() if machine.native)
+    for one in native.htm_backends:
+        if one.name == backend:
+            way_out = "use --htm soft, or a simulated computer (holdfast sim)"
+            return "" if one.supported else f"no {backend} here: {one.reason}; {way_out}"
+    known = ", ".join(one.name for one in native.htm_backends)
+    return f"no hardware transactions '{backend}'; there are {known}"
+
+
+def not_durable(name: str) -> str:
+    """The refusal to crash an engine that promises nothing over a crash."""
+    return (
+        f"engine {name} keeps nothing over a crash; choose one with durability strict "
+        "(`holdfast engines`)"
+    )
+
+
+def own_options(
+    options: dict[str, str], engine: str, known: Iterable[Engine] | None = None
+) -> dict[str, str]:
+    """The options that this engine takes, out of options for several engines.
+
+    "name" is for every engine that has it, "engine.name" for one; the latter goes first.
+    """
+    entries = engines() if known is None else known
+    entry = next((one for one in entries if one.name == engine), None)
+    if entry is None:
+        return options
+    own = {key: value for key, value in options.items() if key.startswith(f"{engine}.")}
+    general = {
+        key: value
+        for key, value in options.items()
+        if key in entry.option_names and f"{engine}.{key}" not in own
+    }
+    return general | own

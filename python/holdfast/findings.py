@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports of crash searches and of verifications, as dataclasses.
+
+The fields are documented in holdfast/runner/crash/crash.h and holdfast/runner/heap/serve.h.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from holdfast.results import Recovery
+from holdfast.shapes import Json, decode
+from holdfast.specs import CrashSpec
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A broken promise. `replay` is the request that shows it again."""
+
+    json: Json
+    name: str
+    phase: str
+    text: str
+    program: str
+    point: int | None
+    story: str
+    replay: CrashSpec
+
+
+@dataclass(frozen=True)
+class Site:
+    """A labelled place in an engine, and how often the runs met it."""
+
+    json: Json
+    name: str
+    count: int
+
+
+@dataclass(frozen=True)
+class CrashReport:
+    """The search of one engine."""
+
+    json: Json
+    engine: str
+    workload: str
+    domain: str
+    machine: str
+    points: int
+    schedules: int
+    images: int
+    coverage: dict[str, float]
+    mutated: int
+    violations: list[Violation]
+    sites: list[Site] = field(default_factory=list)
+
+    def with_part(self, part: "CrashReport") -> "CrashReport":
+        """The report of two parts of one search."""
+        counts = {site.name: site.count for site in part.sites}
+        known = {site.name for site in self.sites}
+        sites = [replace(s, count=s.count + counts.get(s.name, 0)) for s in self.sites]
+        return replace(
+            self,
+            points=self.points + part.points,
+            schedules=self.schedules + part.schedules,
+            images=self.images + part.images,
+            mutated=self.mutated + part.mutated,
+            coverage={name: value + part.coverage[name] for name, value in self.coverage.items()},
+            sites=[*sites, *(site for site in part.sites if site.name not in known)],
+            violations=[*self.violations, *part.violations],
+        )
+
+    def as_json(self) -> Json:
+        """The core's object, with the sums of all parts."""
+        sums = {
+            "points": self.points,
+            "schedules": self.schedules,
+            "images": self.images,
+            "coverage": self.coverage,
+            "mutated": self.mutated,
+            "violations": [violation.json for violation in self.violations],
+        }
+        if "sites" in self.json:
+            sums["sites"] = [site.json | {"count": site.count} for site in self.sites]
+        return self.json | sums
+
+
+@dataclass(frozen=True)
+class Picture:
+    """The drawing of a violation. `missing` says why there is none, or is empty."""
+
+    path: str
+    missing: str
+
+
+@dataclass(frozen=True)
+class HeapCheck:
+    """The walk of a heap's allocator and structures."""
+
+    json: Json
+    ok: bool
+    problems: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Verification:
+    """A heap, opened after a kill and compared with the acknowledgements."""
+
+    json: Json
+    ok: bool
+    recovery: Recovery
+    open_seconds: float
+    acknowledged: int
+    verified: int
+    failures: list[str]
+    failure_count: int
+    check: str
+    heap_check: HeapCheck
+    by_operation: dict[str, int] = field(default_factory=dict)
+
+
+def crash_report(json: Json) -> CrashReport:
+    return decode(CrashReport, json)
+
+
+def together(reports: Sequence[CrashReport]) -> Json:
+    """One object for all engines; for one engine, its own."""
+    if len(reports) == 1:
+        return reports[0].as_json()
+    first = reports[0]
+    return {
+        "engine": ",".join(report.engine for report in reports),
+        "workload": first.workload,
+        "domain": first.domain,
+        "machine": first.machine,
+        "points": sum(report.points for report in reports),
+        "schedules": sum(report.schedules for report in reports),
+        "images": sum(report.images for report in reports),
+        "violations": [
+            {"engine": report.engine} | violation.json
+            for report in reports
+            for violation in report.violations
+        ],
+        "engines": [report.as_json() for report in reports],
+    }
+
+
+def replayed(report: CrashReport, commands: Sequence[str]) -> CrashReport:
+    """The report with a command line in place of each violation's request."""
+    violations = [
+        replace(violation, json=violation.json | {"replay": command})
+        for violation, command in zip(report.violations, commands, strict=True)
+    ]
+    return replace(report, violations=violations)
