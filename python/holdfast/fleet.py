@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many simulated runs at once, each in a process of its own, as many at a time as asked for.
+"""Runs of the core in processes of their own, which Ctrl-C ends at once.
 
-The report is the one that a single process would have made.
+Simulated runs go side by side, as many at a time as asked for. The report is the one that a single
+process would have made.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,15 +12,20 @@ from pathlib import Path
 from holdfast import cache_folder, catalog, core, findings, pool, results
 from holdfast.pool import Job, Pool, cores
 from holdfast.shapes import Json
-from holdfast.specs import CrashSpec, ReplaySpec, SimSpec
+from holdfast.specs import CrashSpec, ReplaySpec, SimSpec, Spec
 
-__all__ = ["cores", "crash", "sim", "single_runs"]
+__all__ = ["alone", "cores", "crash", "sim", "single_runs"]
 
 _Spec = SimSpec | ReplaySpec
 
 
 def silent(share: float, text: str) -> None:
     """A progress callback that shows nothing."""
+
+
+def alone(task: str, spec: Spec, progress: core.Progress = silent) -> results.Report:
+    """Measures this computer, with nothing of ours beside it: `bench`, `replay` or `db_bench`."""
+    return results.Report(_all_of(task, [spec.json()], 1, progress)[0])
 
 
 def single_runs(spec: _Spec, seeds: Sequence[int]) -> list[Json]:

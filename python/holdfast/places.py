@@ -18,6 +18,18 @@ def memory_backed(needed_bytes: int) -> Path | None:
     return _SHARED_MEMORY if roomy else None
 
 
+def temporary_heaps(pid: int, folder: str = "") -> list[Path]:
+    """Heap files and folders that the core made for a process, in its own folders or in this one.
+
+    The names are those of holdfast/runner/spec/temporary_heap.cc and runner/db/db_bench.cc.
+    """
+    folders = {Path(os.environ.get("TMPDIR") or "/var/tmp"), _SHARED_MEMORY}
+    if folder:
+        folders.add(Path(folder))
+    names = (f"holdfast-{pid}-*", f"holdfast-db-bench-{pid}")
+    return [path for place in folders for name in names for path in place.glob(name)]
+
+
 def flush_seconds(folder: Path, tries: int = 25) -> float:
     """Median time of writing one page and fdatasync in this folder."""
     times = []

@@ -3,7 +3,7 @@
 
 A process holds one simulated machine, so jobs that run side by side need processes of their own.
 A job that ends its process, such as one that meets a broken invariant, ends no other job. The pool
-may kill a worker at any instant, because a worker leaves nothing half done behind. Ctrl-C
+may kill a worker at any instant, and removes the temporary heaps of a worker that is dead. Ctrl-C
 therefore ends a pool at once, while the core would hear it only between two configurations.
 
     with Pool(2) as pool:
@@ -17,6 +17,7 @@ import contextlib
 import json
 import os
 import selectors
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,7 +27,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast import errors
+from holdfast import errors, places
 from holdfast.shapes import Json
 
 _COMMAND = (sys.executable, "-m", "holdfast.pool_worker")
@@ -152,6 +153,7 @@ class _Worker:
         self._errors: Any = None
         self._unread = bytearray()
         self._verdict = ""
+        self._folder = ""  # for heaps of the job
         self.key: Hashable = None
         self.busy = False
         self.begun = 0.0
@@ -165,6 +167,7 @@ class _Worker:
         if self._process is None or self._process.poll() is not None:
             self._start()
         self.key, self.busy, self.begun = key, True, time.monotonic()
+        self._folder = job.spec.get("dir", "")
         with contextlib.suppress(OSError):  # the process has died: read() will find that
             self._process.stdin.write(job.line())
             self._process.stdin.flush()
@@ -201,9 +204,10 @@ class _Worker:
             self._process.kill()
 
     def bury(self) -> None:
-        """Waits for the end of a killed or ended process and frees what it used."""
+        """Waits for the end of a killed or ended process, and frees its files and pipes."""
         if self._process is not None:
             self._process.wait()
+            self._remove_heaps()
             with contextlib.suppress(OSError):  # unsent bytes
                 self._process.stdin.close()
             self._process.stdout.close()
@@ -217,6 +221,13 @@ class _Worker:
         self._process = subprocess.Popen(
             self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors
         )
+
+    def _remove_heaps(self) -> None:
+        for path in places.temporary_heaps(self._process.pid, self._folder):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
 
     def _obituary(self) -> str:
         status = self._process.wait()

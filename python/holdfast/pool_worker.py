@@ -30,6 +30,9 @@ def _cell(spec: Json, progress: core.Progress) -> Json:
 
 
 TASKS: dict[str, Callable[[Json, core.Progress], Json]] = {
+    "bench": core.bench,
+    "replay": core.replay,
+    "db_bench": core.db_bench,
     "sim": core.sim,
     "crash": core.crash,
     "cell": _cell,

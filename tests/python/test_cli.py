@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does the command line understand what it is told, and say the right thing with the right exit status?"""
+"""Does the command line understand its arguments, and end with the right message and status?"""
 
 import json
 
@@ -82,9 +82,11 @@ def test_bad_usage_is_exit_status_2(fake, invoke, arguments):
     assert result.stderr
 
 
-def test_bench_passes_on_what_it_is_told(fake, invoke):
-    line = "bench bank --engine swift,steady,swift --threads 1,2 --seconds 0.5 --domain pmem --force --latency stt"
-    more = "--htm rtm --param accounts=7 --option swift.log_entries=64 --seed 9"
+def test_bench_passes_its_arguments_to_the_core(fake, invoke):
+    line = "bench bank --engine swift,steady,swift --threads 1,2 --seconds 0.5 --domain pmem"
+    more = (
+        "--force --latency stt --htm rtm --param accounts=7 --option swift.log_entries=64 --seed 9"
+    )
     result = invoke(*line.split(), *more.split())
     assert result.exit_code == 0, result.stderr
     ((verb, (spec,)),) = fake.calls
@@ -121,7 +123,7 @@ def test_json_goes_to_a_file(fake, invoke, tmp_path):
     assert invoke("bench", "bank", "--json", tmp_path / "no" / "folder").exit_code == 2
 
 
-def test_sim_prints_counts_and_repeats_what_it_was_told(fake, invoke):
+def test_sim_prints_counts_and_passes_its_arguments_to_the_core(fake, invoke):
     result = invoke(
         "sim",
         "ring",
@@ -254,7 +256,7 @@ def test_sim_runs_each_seed_and_says_which(fake, invoke):
     assert [name.rpartition("/")[2] for name in names] == ["seed:3", "seed:4"]
 
 
-def test_sim_prints_what_the_lint_found(fake, invoke):
+def test_sim_prints_the_findings_of_the_lint(fake, invoke):
     assert "lint" not in invoke("sim", "ring", "--engine", "swift", "--jobs", "1").stdout
     assert "found nothing" in invoke("sim", "ring", "--engine", "swift", "--lint").stdout
     fake.lint = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does `holdfast db` put in and take out what it is told, and say what is wrong with the rest?"""
+"""Does `holdfast db` load, change and print entries, and explain wrong input?"""
 
 import json
 import random
@@ -16,7 +16,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def db(invoke, path):
-    """Runs `holdfast db VERB FILE ...` in this process and checks its exit status; returns what it did."""
+    """Runs `holdfast db VERB FILE ...` in this process and checks its exit status."""
 
     def run(verb, *arguments, status=0):
         changes = ("--domain", "process") if verb in ("load", "put", "delete") else ()
@@ -102,7 +102,7 @@ def test_load_understands_tables(db, rows, path, name, content, arguments, expec
         ("x.csv", None, (), ("cannot read", "No such file")),
     ],
 )
-def test_load_says_which_line_is_wrong_and_what_to_do(
+def test_load_names_the_wrong_line_and_the_remedy(
     db, rows, tmp_path, name, content, arguments, expected
 ):
     source = rows(name, content) if content is not None else tmp_path / name
@@ -123,7 +123,7 @@ def test_load_reads_in_batches_and_reports_in_json(db, rows, path):
 
 @pytest.mark.parametrize("form", ["csv", "tsv", "jsonl"])
 @pytest.mark.parametrize("coding", ["escape", "hex", "base64"])
-def test_what_dump_writes_load_reads(db, invoke, path, tmp_path, form, coding):
+def test_load_reads_the_output_of_dump(db, invoke, path, tmp_path, form, coding):
     chance = random.Random(3)
     alphabet = b'\0\n\r\t\\,"x\x7f\xe2\x82\xac\xff'
     kept = {
@@ -141,7 +141,7 @@ def test_what_dump_writes_load_reads(db, invoke, path, tmp_path, form, coding):
     assert contents(copy) == kept
 
 
-def test_dump_of_bytes_that_are_no_text_says_what_to_use(db, path):
+def test_dump_of_bytes_that_are_no_text_names_the_option(db, path):
     with holdfast.open(path, domain="process") as database:
         database["ok"] = b"\xff"
     assert "--bytes escape" in db("dump", status=2).stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does `holdfast db bench` know flags of db_bench and files of YCSB, print lines alike, and say who is ahead?"""
+"""Does `holdfast db bench` take db_bench's flags and YCSB's files, and name the winners?"""
 
 import json
 import re
@@ -9,7 +9,7 @@ import pytest
 from holdfast import errors
 from holdfast.cli.db import ycsb
 
-# What programs that read db_bench's output look for.
+# The pattern that programs look for in db_bench's output.
 _LINE = re.compile(
     r"^(\S+) +: +([0-9.]+) micros/op;(?: +([0-9.]+) MB/s)?(?: \((\d+) of (\d+) found\))?"
 )
@@ -23,10 +23,11 @@ def asked(fake):
     return next(arguments[0] for name, arguments in fake.calls if name == "db_bench")
 
 
-def test_flags_become_what_the_core_is_asked(invoke, fake):
-    line = "--benchmarks=fillseq,readrandom --num=5000 --reads 100 --value_size=32 --threads 2 --db /somewhere"
-    ours = "--engine steady,swift --domain process,file --option swift.log_entries=8 --rounds 4 --seed 9 --sync"
-    result = invoke("db", "bench", *line.split(), *ours.split())
+def test_flags_reach_the_core(invoke, fake):
+    line = "--benchmarks=fillseq,readrandom --num=5000 --reads 100 --value_size=32 --threads 2"
+    ours = "--db /somewhere --engine steady,swift --domain process,file --rounds 4 --seed 9 --sync"
+    option = "--option swift.log_entries=8"
+    result = invoke("db", "bench", *line.split(), *ours.split(), *option.split())
     assert result.exit_code == 0, result.output
     spec = asked(fake)
     assert spec["benchmarks"] == ["fillseq", "readrandom"]
@@ -41,7 +42,7 @@ def test_flags_become_what_the_core_is_asked(invoke, fake):
     )
 
 
-def test_lines_are_those_of_db_bench(invoke, fake):
+def test_lines_look_like_db_bench(invoke, fake):
     result = invoke(
         "db", "bench", "--benchmarks", "fillseq,readrandom", "--engine", "steady", "--histogram"
     )
@@ -99,7 +100,7 @@ def test_peers_run_beside_it_and_where_one_wins_is_said(invoke, fake):
         ("--option x=1", ("no option 'x'",)),
     ],
 )
-def test_bad_input_is_told(invoke, fake, arguments, expected):
+def test_bad_input_is_reported(invoke, fake, arguments, expected):
     result = invoke(
         "db", "bench", "--benchmarks", "fillseq", "--engine", "steady", *arguments.split()
     )
@@ -184,7 +185,7 @@ def test_property_files_that_are_wrong(text, expected):
     assert expected in str(caught.value)
 
 
-def test_what_the_command_line_says_goes_before_the_file(invoke, fake):
+def test_the_command_line_goes_before_the_file(invoke, fake):
     assert (
         invoke(
             "db", "bench", "--ycsb", "a", "--num", "30", "--reads", "40", "--engine", "steady"

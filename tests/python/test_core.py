@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does the command do on real heaps what it says? One process per call, as a user would."""
+"""Does the command keep its word on real heaps? One process per call, as for a user."""
 
 import json
 import shlex
@@ -94,7 +94,7 @@ def test_sim_is_deterministic(command_json):
     )
     reports = [command_json(*arguments)["benchmarks"] for _ in range(2)]
     built = [entry["host_image"]["built"] != "" for report in reports for entry in report]
-    assert not any(built[1:])  # the first may have been, by whichever test came first
+    assert not any(built[1:])  # an earlier test may have built the first one
     reports = [
         [
             {name: value for name, value in entry.items() if not name.startswith("host_")}
@@ -119,7 +119,7 @@ def test_transactional_memory_that_is_not_here_is_refused_with_a_way_out(
     backends = {entry["name"]: entry for entry in native["htm_backends"]}
     assert backends["soft"]["supported"]
     absent = [name for name, entry in backends.items() if not entry["supported"]]
-    assert absent  # no processor is Intel's and POWER
+    assert absent  # no processor has the transactions of both Intel and POWER
     for name in absent:
         for verb in (
             ["bench", "bank"],
@@ -200,7 +200,7 @@ def test_an_interrupt_ends_a_benchmark_without_leftovers(tmp_path):
         "--dir",
         str(tmp_path),
     ]
-    # What a shell runs in the background is told to ignore interrupts, and would pass that on.
+    # A shell makes its background commands ignore interrupts, and they would pass that on.
     start = ["env", "--default-signal=INT", *line]
     with subprocess.Popen(start, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
@@ -274,7 +274,7 @@ def test_crash_draws_a_violation(command_json, tmp_path):
     assert {"update", "power failure"} <= names
 
 
-def test_crash_says_what_is_wrong_with_a_request(command):
+def test_crash_explains_a_wrong_request(command):
     for arguments, expected in (
         (("--program", "w0 z1"), "character 4"),
         (("--param", "nonsense=1"), "prelude"),
@@ -290,7 +290,7 @@ def test_crash_says_what_is_wrong_with_a_request(command):
         assert expected in command("crash", *arguments, status=2).stderr
 
 
-def test_lint_shows_what_engines_leave_unwritten_and_changes_nothing_else(command_json):
+def test_lint_shows_unwritten_lines_and_changes_nothing_else(command_json):
     line = ("sim", "bank", *_BANK, "--engine", "undo,fur-opa,romulus-log", "--transactions", "50")
     plain, linted = command_json(*line)["benchmarks"], command_json(*line, "--lint")["benchmarks"]
     lint = {entry["engine"]: entry.pop("lint") for entry in linted}
@@ -300,7 +300,8 @@ def test_lint_shows_what_engines_leave_unwritten_and_changes_nothing_else(comman
         }
     gaps = {engine: [row for row in rows if "not" in row["what"]] for engine, rows in lint.items()}
     assert gaps["undo"] == gaps["fur-opa"] == []
-    # The last store of a Romulus commit, the state word's, need not last: recovery would copy once more.
+    # The last store of a commit sets the state word. It need not last: without it, recovery
+    # copies once more.
     assert gaps["romulus-log"][0]["where"] == "copy" and gaps["romulus-log"][0]["count"] > 0
     assert all(
         set(row) == {"what", "where", "count", "example"} for rows in lint.values() for row in rows

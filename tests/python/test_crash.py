@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does `crash` pass on what it is told, put reports together, and print commands that say the same again?"""
+"""Does `crash` pass on its arguments, merge reports, and print commands that repeat a finding?"""
 
 import json
 import shlex
@@ -8,14 +8,12 @@ import pytest
 
 import fake_core
 
-# The fake core cannot follow into other processes.
-_HERE = ("--jobs", "1")
-
 _EVERYTHING = (
-    "crash registers --engine swift --machine abacus --design moat --design-option depth=4 --schedule timed "
-    "--schedules 7 --points 30 --images 5 --crash-recovery 2 --go-on 3 --program-seed 8 "
-    "--mutate swift.log.fence=drop --mutate swift.log.fence=swap --weak-rmw --preemptions 4 --drains 1 "
-    "--domain eadr --param reads=60 --param prelude=0 --option swift.log_entries=8 --seed 11 --no-minimise"
+    "crash registers --engine swift --machine abacus --design moat --design-option depth=4 "
+    "--schedule timed --schedules 7 --points 30 --images 5 --crash-recovery 2 --go-on 3 "
+    "--program-seed 8 --mutate swift.log.fence=drop --mutate swift.log.fence=swap --weak-rmw "
+    "--preemptions 4 --drains 1 --domain eadr --param reads=60 --param prelude=0 "
+    "--option swift.log_entries=8 --seed 11 --no-minimise"
 )
 
 
@@ -25,7 +23,7 @@ def _specs(fake):
 
 
 def test_everything_said_reaches_the_core(fake, invoke):
-    result = invoke(*shlex.split(_EVERYTHING), "--program", "w0; s | x w1", *_HERE)
+    result = invoke(*shlex.split(_EVERYTHING), "--program", "w0; s | x w1")
     assert result.exit_code == 0, result.stderr
     assert _specs(fake) == [
         {
@@ -56,7 +54,7 @@ def test_everything_said_reaches_the_core(fake, invoke):
 
 
 def test_by_itself_it_searches_registers_on_every_engine(fake, invoke):
-    assert invoke("crash", *_HERE).exit_code == 0
+    assert invoke("crash").exit_code == 0
     specs = _specs(fake)
     assert {spec["engine"] for spec in specs} == {"steady", "swift", "odd"}
     first = specs[0]
@@ -80,7 +78,6 @@ def test_seeds_are_divided_and_each_is_searched_once(fake, invoke):
         "3",
         "--json",
         "-",
-        *_HERE,
     )
     assert result.exit_code == 0, result.stderr
     for engine in ("steady", "swift"):
@@ -102,13 +99,13 @@ def test_seeds_are_divided_and_each_is_searched_once(fake, invoke):
 
 def test_an_exhaustive_search_stays_whole(fake, invoke):
     arguments = ("--engine", "steady", "--schedule", "exhaustive", "--schedules", "500")
-    assert invoke("crash", *arguments, *_HERE).exit_code == 0
+    assert invoke("crash", *arguments).exit_code == 0
     assert [spec["schedules"] for spec in _specs(fake)] == [500]
 
 
 def test_a_violation_is_exit_status_1_and_ends_the_search_of_its_engine(fake, invoke):
     fake.bad_seeds = {("steady", 5), ("steady", 77), ("swift", 100)}
-    result = invoke("crash", "--engine", "steady,swift", "--json", "-", *_HERE)
+    result = invoke("crash", "--engine", "steady,swift", "--json", "-")
     assert result.exit_code == 1
     report = json.loads(result.stdout)
     assert [(v["engine"], v["seed"]) for v in report["violations"]] == [
@@ -138,18 +135,18 @@ def test_a_violation_is_exit_status_1_and_ends_the_search_of_its_engine(fake, in
         "crash --engine steady --schedule exhaustive --program 'w0; x w1 | s' --schedules 9",
     ],
 )
-def test_the_command_of_a_violation_is_the_spec_the_core_gave(fake, invoke, line):
+def test_the_command_of_a_violation_repeats_the_spec_of_the_core(fake, invoke, line):
     words = shlex.split(line)
     engine = words[words.index("--engine") + 1]
     fake.bad_seeds = {(engine, 13 if "--seed" in words else 6)}
-    shown = invoke(*words, *_HERE, "--json", "-")
+    shown = invoke(*words, "--json", "-")
     assert shown.exit_code == 1
     (found,) = json.loads(shown.stdout)["violations"]
     wanted = fake_core.violation(_specs(fake)[-1], found["seed"])["replay"]
     fake.calls.clear()
     command = shlex.split(found["replay"])
     assert command[0] == "holdfast"
-    again = invoke(*command[1:], *_HERE)
+    again = invoke(*command[1:])
     assert again.exit_code == 1
     assert _specs(fake) == [wanted]
     assert f"again: {found['replay']}" in again.stdout, "and it says so again"
@@ -176,8 +173,8 @@ def test_bad_usage_is_exit_status_2_before_anything_runs(fake, invoke, arguments
     assert not fake.calls
 
 
-def test_a_site_nobody_came_to_is_bad_usage(fake, invoke):
-    result = invoke("crash", "--engine", "steady,swift", "--mutate", "swift.lgo.fence=drop", *_HERE)
+def test_a_site_that_no_run_met_is_bad_usage(fake, invoke):
+    result = invoke("crash", "--engine", "steady,swift", "--mutate", "swift.lgo.fence=drop")
     assert result.exit_code == 2
     assert "did you mean swift.log.fence?" in result.stderr and "steady.log.fence" in result.stderr
 
@@ -187,7 +184,7 @@ def test_a_site_nobody_came_to_is_bad_usage(fake, invoke):
 )
 def test_failures_of_the_core_have_their_exit_status(fake, invoke, code, status):
     fake.failing = fake_core.Error(code, "what was found")
-    result = invoke("crash", "--engine", "steady", *_HERE)
+    result = invoke("crash", "--engine", "steady")
     assert result.exit_code == status
     assert "what was found" in result.stderr
     assert ("log_bytes" in result.stderr) == (code == "out of space")

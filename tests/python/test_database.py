@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is a database in Python an ordered mapping, durable and transactional, and safe to use the way Python programs do?"""
+"""Is a database in Python an ordered, durable, transactional mapping, safe in Python programs?"""
 
 import gc
 import os
@@ -17,7 +17,7 @@ import sample
 
 @pytest.fixture
 def open_database(tmp_path):
-    """Opens the test's one database; what is left open is closed in the end."""
+    """Opens the test's one database; closes all that are still open at the end."""
     opened = []
 
     def open_it(**options):
@@ -36,7 +36,7 @@ def db(open_database):
 
 
 def run_threads(*functions):
-    """Runs all of them at once; raises what they raise."""
+    """Runs all of them at once; raises the exception that one of them raises."""
     failures = []
 
     def guarded(function):
@@ -155,7 +155,7 @@ def test_everything_is_there_after_opening_again(open_database, engine):
         assert dict(db) == kept
 
 
-def test_a_transaction_that_somebody_got_ahead_of_runs_again(db):
+def test_a_transaction_that_another_writer_overtook_runs_again(db):
     db["n"] = "1"
     runs = []
 
@@ -280,8 +280,11 @@ def test_transactions_of_many_threads_are_serial(open_database, engine):
 
 @pytest.mark.parametrize("engine", sample.DURABLE)
 def test_a_long_read_body_and_committers_let_each_other_go_on(open_database, engine):
-    """The body keeps reading until others have committed hundreds of times: whoever kept the interpreter's lock in a
-    begin, a commit or a wait, or made a committer wait for the body, would stop the test for good."""
+    """The body keeps reading until others have committed hundreds of times.
+
+    The test would stop for good if a begin, a commit or a wait kept the interpreter's lock, or if a
+    committer waited for the body.
+    """
     db = open_database(engine=engine)
     db.update({"a": "500", "b": "500"})
     commits = [0, 0]
@@ -305,7 +308,7 @@ def test_a_long_read_body_and_committers_let_each_other_go_on(open_database, eng
     assert dict(db) == {b"a": b"200", b"b": b"800"}
 
 
-def test_what_was_made_from_a_database_keeps_it_alive(tmp_path):
+def test_iterators_and_snapshots_keep_their_database_alive(tmp_path):
     path = tmp_path / "forgotten.db"
 
     def make():
@@ -342,7 +345,7 @@ def test_after_close_everything_says_so(open_database):
     assert "k" not in open_database()
 
 
-def test_errors_say_what_is_the_matter(open_database, tmp_path):
+def test_errors_explain_themselves(open_database, tmp_path):
     with pytest.raises(FileNotFoundError):
         open_database(create=False)
     db = open_database()
@@ -398,10 +401,11 @@ def test_an_interrupt_ends_a_wait_for_the_writer_lock(db):
     holder = threading.Thread(target=hold)
     holder.start()
     started.wait()
-    # Ignored, if a shell started the tests in the background.
+    # Interrupts are ignored if a shell started the tests in the background.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        # The signal comes while the main thread waits, or just before; it waits for ever otherwise.
+        # The signal comes while the main thread waits, or just before. Without it the thread
+        # would wait for ever.
         with pytest.raises(KeyboardInterrupt):
             threading.Thread(target=lambda: os.kill(os.getpid(), signal.SIGINT)).start()
             while True:
@@ -418,7 +422,7 @@ def _python(script, *arguments):
     return subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
 
 
-def test_a_forked_child_is_told_to_open_anew_and_ends_in_peace(tmp_path):
+def test_a_forked_child_must_open_anew_and_ends_in_peace(tmp_path):
     done = _python(
         """
 import os, sys, holdfast
@@ -448,7 +452,7 @@ print(db["k"], snapshot["k"], list(walk))
     assert done.stdout == "b'parent' b'v' [b'k']\n", done.stderr
 
 
-def test_a_killed_process_leaves_what_it_was_told_is_there(tmp_path):
+def test_a_killed_process_leaves_its_acknowledged_writes(tmp_path):
     script = """
 import sys, holdfast
 db = holdfast.open(sys.argv[1], domain="process", max_bytes=1 << 26)

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Can what people feed to `holdfast db` break it? Tables, JSON lines and property files that are wrong in every way get
-an error that names the line, or are read; nothing else. Seeds are fixed."""
+"""Can wrong input break `holdfast db`?
+
+Tables, JSON lines and property files with mistakes of every kind are read, or get an error that
+names the line. Seeds are fixed.
+"""
 
 import io
 import random
@@ -55,7 +58,7 @@ def mutated(chance, content):
 
 
 def outcome(content, form, key=None, value=None, as_text=Bytes.text):
-    """Entries, or the text of the error; any other exception fails the test."""
+    """Returns entries, or the text of a Failure. Any other exception fails the test."""
     try:
         return list(read(Numbered(io.BytesIO(content), "in"), form, key, value, as_text))
     except errors.BadUsage as error:
@@ -63,7 +66,7 @@ def outcome(content, form, key=None, value=None, as_text=Bytes.text):
 
 
 @pytest.mark.parametrize("form", list(Format))
-def test_tables_and_lines_that_are_wrong_are_told(form):
+def test_wrong_tables_and_lines_are_reported(form):
     chance = random.Random(f"rows {form}")
     good = (
         _LINES
@@ -103,13 +106,13 @@ def test_tables_and_lines_that_are_wrong_are_told(form):
         (b"", Format.csv, []),
     ],
 )
-def test_what_once_went_wrong(content, form, expected):
+def test_inputs_that_once_failed(content, form, expected):
     found = outcome(content, form)
     assert expected in found if isinstance(expected, str) else found == expected
 
 
 @pytest.mark.parametrize("form", list(Format))
-def test_what_dump_writes_load_reads(form):
+def test_load_reads_the_output_of_dump(form):
     chance = random.Random(f"round trip {form}")
     for _ in range(30):
         entries = [
@@ -129,7 +132,7 @@ def test_what_dump_writes_load_reads(form):
         assert found == [(key.encode(), value.encode()) for key, value in entries]
 
 
-def test_property_files_that_are_wrong_are_told():
+def test_wrong_property_files_are_reported():
     chance = random.Random("properties")
     names = [
         "recordcount",
@@ -186,7 +189,7 @@ def test_property_files_that_are_wrong_are_told():
     assert told > 500
 
 
-def test_the_core_refuses_what_a_property_file_cannot_say(tmp_path):
+def test_the_core_refuses_requests_that_no_property_file_makes(tmp_path):
     for absurd in (
         {"recordcount": 1 << 41},
         {"recordcount": 0},
@@ -195,7 +198,7 @@ def test_the_core_refuses_what_a_property_file_cannot_say(tmp_path):
         {"readproportion": 1e300},
         {"readproportion": 0.0, "updateproportion": 0.0},
         {"requestdistribution": "pareto"},
-        {"nobody": 1},
+        {"unknown": 1},
     ):
         spec = {
             "benchmarks": [{"name": "ycsb-x", **absurd}],
@@ -211,7 +214,7 @@ def test_the_core_refuses_what_a_property_file_cannot_say(tmp_path):
     "verb", ["get", "put", "delete", "scan", "stats", "verify", "load", "dump", "backup"]
 )
 def test_verbs_refuse_files_that_are_none(invoke, tmp_path, verb):
-    """Exit status 2, or 1 where there is no file; a message, and the file as it was."""
+    """Expects exit status 2, or 1 for a missing file, a message, and an unchanged file."""
     chance = random.Random(verb)
     table = tmp_path / "table.csv"
     table.write_text("k,v\na,1\n")
@@ -247,10 +250,13 @@ def test_verbs_refuse_files_that_are_none(invoke, tmp_path, verb):
 
 
 def test_the_store_opens_after_an_error_in_the_core(tmp_path):
-    """In a process of its own: the two modules share libstdc++, whose thread-local words an exception makes."""
+    """Runs in a process of its own.
+
+    The two modules share libstdc++, and the first exception makes its thread-local words.
+    """
     program = (
         "import holdfast; from holdfast import core, errors\n"
-        "try: core.db_bench({'nobody': 1}, lambda *_: None)\n"
+        "try: core.db_bench({'unknown': 1}, lambda *_: None)\n"
         "except errors.BadUsage: pass\n"
         f"holdfast.open({str(tmp_path / 'db')!r}, domain='process').close()\n"
     )

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+import sample
 from holdfast import core, errors, fleet
 from holdfast.lab import cells, claims, figures, runs
 from holdfast.lab.cache import Cache
@@ -18,7 +19,7 @@ reference = "nowhere"
 [common]
 kind = "db"
 machine = "native"
-engines = ["romulus-log", "undo"]
+engines = ["ONE", "OTHER"]
 values = [1, 4096]
 params = { num = 300 }
 
@@ -27,6 +28,9 @@ id = "read"
 title = "reads"
 workload = "readseq"
 """
+
+_ONE, _OTHER = sample.BOTH
+_STORES = _STORES.replace("ONE", _ONE).replace("OTHER", _OTHER)
 
 _BENCH = """
 id = "figure"
@@ -104,13 +108,13 @@ def test_stores_of_a_panel_run_side_by_side_and_once(tmp_path):
 
 
 def test_stores_that_are_not_there_are_not_run(tmp_path):
-    panel = _figure(tmp_path, _STORES.replace('"undo"', '"berkeley"')).panel("read")
+    panel = _figure(tmp_path, _STORES.replace(f'"{_OTHER}"', '"berkeley"')).panel("read")
     outcomes = _of_one_thread(panel, tmp_path)
     assert (
         outcomes["berkeley"].state == "not run"
         and "berkeley was not there" in outcomes["berkeley"].reason
     )
-    assert outcomes["romulus-log"].entry.items_per_second > 0
+    assert outcomes[_ONE].entry.items_per_second > 0
 
 
 def test_a_peer_that_is_not_built_takes_no_run_away(tmp_path, monkeypatch):
@@ -118,15 +122,15 @@ def test_a_peer_that_is_not_built_takes_no_run_away(tmp_path, monkeypatch):
     for peer in catalog["peers"]:
         peer["missing"] = "not built: install it" if peer["name"] == "lmdb" else ""
     monkeypatch.setattr(core, "db_bench_catalog", lambda: catalog)
-    panel = _figure(tmp_path, _STORES.replace('"undo"', '"lmdb"')).panel("read")
+    panel = _figure(tmp_path, _STORES.replace(f'"{_OTHER}"', '"lmdb"')).panel("read")
     outcomes = _of_one_thread(panel, tmp_path)
     assert (
         outcomes["lmdb"].state == "not run"
         and outcomes["lmdb"].reason == "lmdb is not built: install it"
     )
-    assert outcomes["romulus-log"].entry.items_per_second > 0
-    (cell,) = (cell for cell in panel.cells() if cell.engine == "romulus-log" and cell.x == 1)
-    assert cell.spec.engines == ["romulus-log"], "with lmdb it is another run"
+    assert outcomes[_ONE].entry.items_per_second > 0
+    (cell,) = (cell for cell in panel.cells() if cell.engine == _ONE and cell.x == 1)
+    assert cell.spec.engines == [_ONE], "with lmdb it is another run"
 
 
 def _of_one_thread(panel: figures.Panel, tmp_path) -> dict[str, cells.Outcome]:
@@ -164,7 +168,7 @@ def test_engines_are_measured_in_turns_on_this_computer(tmp_path):
         ),
     ],
 )
-def test_what_this_computer_cannot_measure_is_not_run(tmp_path, change, reason):
+def test_a_cell_that_this_computer_cannot_measure_is_not_run(tmp_path, change, reason):
     panel = _figure(tmp_path, _BENCH.replace(*change)).panel("swaps")
     outcomes = runs.run_all(list(panel.cells()), 1, Cache(tmp_path / "kept"))
     assert {(outcome.state, outcome.reason) for outcome in outcomes} == {("not run", reason)}
@@ -191,14 +195,14 @@ def test_recovery_takes_longer_where_there_is_more_to_copy(tmp_path):
     ("change", "said"),
     [
         ({"params": {"update": "0"}}, "does not update"),
-        ({"engines": ["tinystm"]}, "not durable"),
-        ({"replayers": [1], "engines": ["spht"]}, "not after log replay"),
+        ({"engines": [sample.VOLATILE]}, "not durable"),
+        ({"replayers": [1], "engines": [sample.REPLAYED]}, "not after log replay"),
     ],
 )
 def test_where_there_is_nothing_to_recover_it_says_so(change, said):
     spec = {
         "workload": "map",
-        "engines": ["undo"],
+        "engines": [_ONE],
         "threads": [1],
         "transactions": 5,
         "recovery": True,
@@ -214,8 +218,8 @@ def test_where_there_is_nothing_to_recover_it_says_so(change, said):
 def test_the_command_shows_recoveries(tmp_path, invoke):
     out = tmp_path / "out.json"
     result = invoke(
-        "sim", "map", "--engine", "romulus-log", "--transactions", "20", "--param", "size=50", "--recovery",
-        "--json", str(out),
+        "sim", "map", "--engine", _ONE, "--transactions", "20", "--param", "size=50",
+        "--recovery", "--json", str(out),
     )  # fmt: skip
     assert result.exit_code == 0 and "recovery" in result.output
     assert json.loads(out.read_text())["benchmarks"][0]["check"] == "ok"

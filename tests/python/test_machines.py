@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does every number of a machine description name its source, and does the listing show the machines?"""
+"""Does every number of a machine description name its source, and is every machine listed?"""
 
 import re
 import tomllib
@@ -31,8 +31,8 @@ def without_source(text: str) -> list[str]:
 def test_the_ten_machines_are_there():
     names = {path.stem for path in _FILES}
     assert names >= {
-        "power9", "power9-pm", "haswell-e5-2699v3", "broadwell-e5-2683v4", "skylake-c5", "gem5-hercules",
-        "champsim-ehou", "sapphire-rapids", "cxl-pm", "tiny",
+        "power9", "power9-pm", "haswell-e5-2699v3", "broadwell-e5-2683v4", "skylake-c5",
+        "gem5-hercules", "champsim-ehou", "sapphire-rapids", "cxl-pm", "tiny",
     }  # fmt: skip
 
 
@@ -47,7 +47,10 @@ def test_a_file_is_called_as_its_machine(path):
 
 
 def test_a_missing_source_is_seen():
-    text = '# Licence\n\n[l1]\nbytes = 1 # data sheet\n# paper\nways = 2\nhit_cycles = 3\nname = "a # b"\ncores = 4 #\n'
+    text = (
+        "# Licence\n\n[l1]\nbytes = 1 # data sheet\n# paper\nways = 2\nhit_cycles = 3\n"
+        'name = "a # b"\ncores = 4 #\n'
+    )
     assert without_source(text) == ["7: hit_cycles = 3", '8: name = "a # b"', "9: cores = 4 #"]
 
 

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Log replay: what `bench replay` asks the core for, and what the real core answers."""
+"""Does `bench replay` ask the core for the right replays, and does the real core make them?"""
 
 import json
 from pathlib import Path
 
+import sample
 from holdfast.lab import figures
 
 
 def test_bench_replay_is_a_verb_of_two_words(fake, invoke):
-    line = "bench replay bank --engine swift --threads 1,8 --replayers 1,2 --filter --transactions 50 --seed 9"
+    line = "bench replay bank --engine swift --threads 1,8 --replayers 1,2 --filter"
+    line += " --transactions 50 --seed 9"
     result = invoke(
         *line.split(), "--param", "accounts=7", "--option", "swift.log_entries=64", "--json", "-"
     )
@@ -47,7 +49,7 @@ def test_bench_goes_on_as_a_verb_of_one_word(fake, invoke):
     assert "--replayers" not in invoke("bench", "--help").stdout
 
 
-def test_an_engine_without_such_a_log_is_told_from_those_that_have_one(fake, invoke):
+def test_an_engine_without_such_a_log_is_refused(fake, invoke):
     result = invoke("bench", "replay", "bank", "--engine", "swift,steady")
     assert result.exit_code == 2
     assert "engine steady keeps no redo log" in result.stderr and "swift" in result.stderr
@@ -62,18 +64,19 @@ def test_cells_of_figure_10_ask_for_one_replayer():
     assert all(spec.params["stores"] == "20" for spec in specs), "1 to 20 stores (FUR 4.5)"
 
 
+_ONE, _OTHER = sample.REPLAYED, sample.OTHER_REPLAYED
 _SMALL = ("--threads", 2, "--transactions", 60, "--param", "entries=3000", "--param", "stores=20")
 
 
-def test_the_real_core_replays_and_checks_what_it_replayed(command_json):
+def test_the_real_core_replays_and_checks_the_workload(command_json):
     for machine in ("native", "tiny"):
         report = command_json(
-            "bench", "replay", "sps", "--engine", "fur-opa,spht", "--machine", machine, "--replayers", "1,2",
-            "--repetitions", 1, *_SMALL,
+            "bench", "replay", "sps", "--engine", f"{_ONE},{_OTHER}", "--machine", machine,
+            "--replayers", "1,2", "--repetitions", 1, *_SMALL,
         )  # fmt: skip
         entries = report["benchmarks"]
         assert [(e["engine"], e["replayers"]) for e in entries] == [
-            ("fur-opa", 1), ("fur-opa", 2), ("spht", 1), ("spht", 2)
+            (_ONE, 1), (_ONE, 2), (_OTHER, 1), (_OTHER, 2)
         ]  # fmt: skip
         for entry in entries:
             assert (entry["iterations"], entry["check"]) == (120, "ok")
@@ -81,10 +84,10 @@ def test_the_real_core_replays_and_checks_what_it_replayed(command_json):
         assert len({entry["words"] for entry in entries}) == 1, "the same transactions"
 
 
-def test_filtering_leaves_out_what_was_overwritten(command_json):
+def test_filtering_leaves_out_overwritten_values(command_json):
     def run(*more):
         return command_json(
-            "bench", "replay", "sps", "--engine", "spht", "--machine", "tiny", *_SMALL, *more
+            "bench", "replay", "sps", "--engine", _OTHER, "--machine", "tiny", *_SMALL, *more
         )["benchmarks"][0]
 
     plain, filtered, again = run(), run("--filter"), run("--filter")
@@ -96,9 +99,10 @@ def test_filtering_leaves_out_what_was_overwritten(command_json):
     )
 
 
-def test_a_log_that_is_too_small_is_an_error_that_says_what_to_do(command):
+def test_a_log_that_is_too_small_is_an_error_with_a_remedy(command):
     done = command(
-        "bench", "replay", "sps", "--engine", "fur-si", "--option", "log_bytes=65536", "--threads", 2,
-        "--transactions", 3000, "--param", "entries=3000", "--param", "stores=20", status=3,
+        "bench", "replay", "sps", "--engine", _ONE, "--option", "log_bytes=65536",
+        "--threads", 2, "--transactions", 3000, "--param", "entries=3000", "--param", "stores=20",
+        status=3,
     )  # fmt: skip
     assert "log_bytes" in done.stderr and "fewer transactions" in done.stderr

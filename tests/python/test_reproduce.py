@@ -105,7 +105,7 @@ def test_options_go_to_engines_that_have_them(toy):
     assert by_engine["undo"] == {"undo.nonsense": "1"}  # named for it: the core will refuse it
 
 
-def test_quick_changes_what_it_says(tmp_path):
+def test_quick_changes_the_values_it_names(tmp_path):
     one, two = figures.load(_file(tmp_path, _FIGURE), quick=True).panels
     assert one.values == (2,) and one.duration_us == 5 and one.warm_up_us == 2
     assert two.values == (10, 20, 40) and two.seeds == (7,)
@@ -154,7 +154,7 @@ def test_a_wrong_figure_is_refused_with_its_reason(tmp_path, old, new, said):
     assert str(path) in str(caught.value)
 
 
-def test_every_figure_can_be_built_and_names_what_there_is():
+def test_every_figure_can_be_built_and_names_existing_things():
     workloads = {entry.name: entry for entry in catalog.workloads()}
     stores = catalog.stores()
     benchmarks = {entry.name for entry in stores.benchmarks}
@@ -184,12 +184,12 @@ def test_every_figure_can_be_built_and_names_what_there_is():
                         assert set(cell.spec.options) <= options(cell.spec.engines), cell.name
 
 
-def test_every_claim_reads_a_figure_there_is():
+def test_every_claim_reads_an_existing_figure():
     everything = claims.load(figures.load_all())
     groups = {claim.group for claim in everything if claim.paper == "fur"}
     assert groups == {f"F{number}" for number in range(1, 14)}
     assert all(claim.sentence.endswith(".") for claim in everything)
-    # What --quick leaves out of a figure must not leave a claim without any point to look at.
+    # A claim must keep a point to look at when --quick leaves points out.
     quick = figures.load_all(quick=True)
     assert claims.load(quick)
 
@@ -293,7 +293,7 @@ def test_formulas_that_make_no_sense_are_refused_unrun(text, said):
         ('max(upto(tput["a"], "eight"))', "upto makes no sense on this axis"),
     ],
 )
-def test_what_only_results_show_is_told_then(text, said):
+def test_mistakes_that_only_results_show_are_reported_then(text, said):
     with pytest.raises(FormulaError, match=said):
         Formula(text).evaluate(_lookup)
 
@@ -308,7 +308,7 @@ def test_what_only_results_show_is_told_then(text, said):
         ('at(tput["a"], 8) > 1 and peak(tput["gone"]) > 1', "gone"),
     ],
 )
-def test_what_is_missing_is_not_run(text, said):
+def test_a_formula_with_missing_results_is_not_run(text, said):
     with pytest.raises(NotRun, match=said):
         Formula(text).evaluate(_lookup)
 
@@ -466,7 +466,7 @@ def _cell(seed, engine="undo", kind="sim"):
     return Cell("f", "p", engine, 1, seed, kind, spec)
 
 
-def test_what_was_run_is_not_run_again(tmp_path, worker):
+def test_a_cell_with_a_kept_result_is_not_run_again(tmp_path, worker):
     command, asked = worker
     cache = Cache(tmp_path / "cells")
     first = runs.run_all([_cell(1), _cell(2), _cell(1)], 2, cache, command=command)
@@ -514,7 +514,7 @@ def test_an_engine_that_ends_its_process_ends_no_other(tmp_path, worker):
     assert told[-1] == (5, 5)
 
 
-def test_an_interrupt_keeps_what_was_done(tmp_path, worker):
+def test_an_interrupt_keeps_finished_cells(tmp_path, worker):
     command, asked = worker
     cache = Cache(tmp_path / "cells")
 
@@ -533,7 +533,7 @@ def test_an_interrupt_keeps_what_was_done(tmp_path, worker):
     assert set(asked()) == set(range(20, 30))
 
 
-def test_what_cannot_be_run_is_not_run(tmp_path, worker):
+def test_a_cell_that_cannot_be_run_is_not_run(tmp_path, worker):
     command, asked = worker
     outcomes = runs.run_all(
         [_cell(1, engine="perpetuum"), _cell(1, kind="replay")], 1, Cache(tmp_path), command=command
@@ -593,7 +593,7 @@ def test_a_tiny_figure_from_end_to_end(laboratory, invoke):
     assert (out / "toy-1.svg").read_bytes() == svg
 
 
-def test_a_cell_that_fails_is_told_and_fails_the_command(laboratory, invoke):
+def test_a_cell_that_fails_is_reported_and_fails_the_command(laboratory, invoke):
     path = laboratory / "experiments/figures/toy-1.toml"
     path.write_text(path.read_text().replace("core.ghz = 2", "core.nonsense = 2"))
     result = invoke("reproduce", "--quick", "--out", laboratory / "out")
@@ -610,7 +610,7 @@ def test_listing_runs_nothing(laboratory, invoke):
     assert not (laboratory / "out").exists()
 
 
-def test_a_name_nobody_knows_lists_the_right_ones(laboratory, invoke):
+def test_an_unknown_name_lists_the_right_ones(laboratory, invoke):
     result = invoke("reproduce", "toy-2")
     assert result.exit_code == 2
     for part in ("'toy-2'", "papers: toy", "figures: toy-1", "claims: T1, T2", "such as T1a"):
@@ -629,7 +629,7 @@ def test_a_claim_brings_the_figures_it_reads():
     assert [claim.id for claim in selection.claims] == ["F1d"]
 
 
-def test_drawings_and_tables_take_what_is_incomplete(toy, tmp_path):
+def test_drawings_and_tables_take_incomplete_figures(toy, tmp_path):
     outcomes = [(cell, Outcome("failed", reason="no luck")) for cell in toy.cells()]
     results = Results({"toy-1": toy}, outcomes)
     for path in draw.draw(tmp_path / "toy-1", toy, results, []):

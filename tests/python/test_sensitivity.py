@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Do simulated results follow from what they should follow from? TPC-C on power9, each of its numbers changed in turn.
+"""Does each number of a machine's description have the effect it should have? TPC-C on power9.
 
-A small database, so that this takes seconds: as many customers per district as at full size, for trees as deep, and few
-of everything else. Every thread of a few has a warehouse of its own.
+The database is small, so that this takes seconds. It has as many customers per district as at full
+size, for trees as deep, and few of all other rows. Up to eight threads have a warehouse each.
 """
 
 from holdfast import core
@@ -65,7 +65,8 @@ def test_hardware_transactions_collapse_on_shared_cores_for_lack_of_capacity_onl
 
 
 def test_the_durability_wait_of_spht_follows_the_flushes():
-    # What remains without any is waiting for transactions that began earlier and have not committed yet.
+    # Without flushes a transaction still waits for those that began earlier and have not
+    # committed yet.
     none, usual, dear = (
         _run("payment", "spht", 8, persistence__write_back_ns=ns) for ns in (0, 310, 3100)
     )

@@ -27,15 +27,16 @@ _SPDX = "SPDX-License-Identifier: Apache-2.0"
 _MOST_LINES = 500
 _MOST_LINES_OF_A_TEST = 700
 
-# What an engine, the heap, a structure or a workload may not name: it asks the machine instead.
+# Engines, the heap, structures and workloads must not name these: they ask the machine instead.
 _MACHINE_ONLY = re.compile(
-    r"\bstd::(atomic|thread|jthread|mutex|condition_variable|this_thread|chrono)\b|\bthread_local\b|\b_mm_\w+|__builtin_ia32"
+    r"\bstd::(atomic|thread|jthread|mutex|condition_variable|this_thread|chrono)\b|\bthread_local\b"
+    r"|\b_mm_\w+|__builtin_ia32"
 )
 _SEAM_FOLDERS = ("engines", "heap", "structures", "workloads")
 
 
 def _files() -> list[Path]:
-    """Files of the project: what git knows or would know, or everything where there is no git."""
+    """The files that git tracks or would track; without git, all files."""
     listing = subprocess.run(
         ["git", "-C", str(REPOSITORY), "ls-files", "--cached", "--others", "--exclude-standard"],
         capture_output=True, text=True, check=False,
@@ -87,7 +88,7 @@ def test_readme_is_short():
 
 
 @pytest.mark.parametrize("folder", _SEAM_FOLDERS)
-def test_what_stands_above_the_machine_asks_the_machine(folder):
+def test_code_above_the_machine_uses_only_the_machine(folder):
     """Comments may name these things; code may not."""
     found = []
     for path in sorted((REPOSITORY / "holdfast" / folder).rglob("*.[hc]*")):
@@ -126,7 +127,7 @@ def test_every_engine_stands_in_the_readme():
 
 @pytest.mark.parametrize(("example", "comment"), [("visits.cc", "//"), ("visits.py", "#")])
 def test_the_readme_shows_the_example_that_is_built_and_run(example, comment):
-    """ctest runs the one in C++, test_examples.py both in turn."""
+    """Ctest runs the program in C++, test_examples.py both in turn."""
     program = (
         (REPOSITORY / "examples" / example).read_text().removeprefix(f"{comment} {_SPDX}\n").strip()
     )

@@ -8,6 +8,8 @@ import zipfile
 
 import pytest
 
+import sample
+
 
 def test_summary_adds_up_ctest_and_pytest(repository, tmp_path):
     count = runpy.run_path(str(repository / "tools/summarise_tests.py"))["count"]
@@ -24,7 +26,10 @@ def test_summary_adds_up_ctest_and_pytest(repository, tmp_path):
 
 def test_summary_counts_the_tests_in_each_part(repository):
     count = runpy.run_path(str(repository / "tools/summarise_tests.py"))["count"]
-    good = "[==========] 12 tests from 3 test suites ran. (5 ms total)\n[  PASSED  ] 12 tests.\n[  PASSED  ] 1 test.\n"
+    good = (
+        "[==========] 12 tests from 3 test suites ran. (5 ms total)\n"
+        "[  PASSED  ] 12 tests.\n[  PASSED  ] 1 test.\n"
+    )
     bad = "[  PASSED  ] 9 tests.\n[  FAILED  ] 3 tests, listed below:\n[  FAILED  ] Some.Test\n"
     assert count(
         "100% tests passed, 0 tests failed out of 3\n7 passed in 1.00s\n", [good, good]
@@ -54,7 +59,10 @@ def test_the_chosen_python_has_headers(repository):
     done = subprocess.run(
         [str(repository / "tools/choose_python.sh")], capture_output=True, text=True, check=True
     )
-    script = "import sysconfig, pathlib; print((pathlib.Path(sysconfig.get_path('include')) / 'Python.h').exists())"
+    script = (
+        "import sysconfig, pathlib; "
+        "print((pathlib.Path(sysconfig.get_path('include')) / 'Python.h').exists())"
+    )
     found = subprocess.run(
         [done.stdout.strip(), "-c", script], capture_output=True, text=True, check=True
     )
@@ -62,7 +70,7 @@ def test_the_chosen_python_has_headers(repository):
 
 
 def test_the_command_of_a_checkout_may_start_processes(repository, tmp_path):
-    """Those import the script they were started by."""
+    """Its worker processes start although the command is a script of another folder."""
     text = runpy.run_path(str(repository / "tools/install_development.py"))["COMMAND"]
     command = tmp_path / "holdfast"
     command.write_text(text.format(python=sys.executable))
@@ -95,9 +103,9 @@ def test_the_wheel_works_by_itself(repository, tmp_path):
         "import holdfast, sys; from holdfast import core; "
         "assert holdfast.__file__.startswith(sys.path[0]); print(len(core.engines()))"
     )
-    # -S keeps the checkout's .pth out; the command line's own dependencies are not needed for this.
+    # -S keeps the checkout's .pth out; this needs none of the command line's dependencies.
     done = subprocess.run(
-        [sys.executable, "-S", "-c", f"import sys; sys.path.insert(0, {str(unpacked)!r}); {script}"],
+        [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = [{str(unpacked)!r}]; {script}"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

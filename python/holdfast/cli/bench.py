@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast import core, errors, places, results
+from holdfast import errors, fleet, places, results
 from holdfast.cli import options, output, result_table
 from holdfast.cli.verb import verb
 from holdfast.results import Report
@@ -102,7 +102,7 @@ def run(
     for entry in entries:
         one = replace(spec, workload=entry.name, dir=directory and str(directory))
         with output.progress(console, f"bench {entry.name}") as progress:
-            reports.append(Report(core.bench(one.json(), progress)))
+            reports.append(fleet.alone("bench", one, progress))
         if len(reports) == 1:
             result_table.print_environment(console, reports[0])
         title = f"{entry.name}: {seconds:g} s per configuration"

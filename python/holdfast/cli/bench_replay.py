@@ -4,10 +4,9 @@ from typing import Annotated
 
 import typer
 
-from holdfast import catalog, core, errors, fleet
+from holdfast import catalog, errors, fleet
 from holdfast.cli import bench, options, output, result_table
 from holdfast.cli.verb import verb
-from holdfast.results import Report
 from holdfast.specs import ReplaySpec
 
 # FUR 4.5 and SPHT: transactions of 1 to 20 stores to random places.
@@ -100,7 +99,7 @@ def run(
                 htm=htm,
                 dir=directory and str(directory),
             )
-            report = Report(core.replay(spec.json(), progress))
+            report = fleet.alone("replay", spec, progress)
         else:
             spec = replace(spec, machine=machine)
             report = fleet.sim(spec, [seed], fleet.cores(), progress, console.print)

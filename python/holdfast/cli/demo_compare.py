@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from holdfast import catalog, chart, core, environment, places, plots
+from holdfast import catalog, chart, environment, fleet, places, plots
 from holdfast.cli import bench, demo_kill, output, result_table
 from holdfast.environment import Environment
 from holdfast.results import Entry, Report
@@ -47,7 +47,7 @@ def run(console: Console, plan: demo_kill.Plan, seconds: float) -> Comparison:
         seed=plan.seed,
     )
     with output.progress(console, "comparing") as progress:
-        report = Report(core.bench(spec.json(), progress))
+        report = fleet.alone("bench", spec, progress)
     described = report.add_environment()
     result_table.print_setting(console, report)
     title = f"TPC-C, one warehouse, {plan.threads} threads, {seconds:g} s per engine"

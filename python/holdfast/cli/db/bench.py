@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from holdfast import catalog, core, errors
+from holdfast import catalog, errors, fleet
 from holdfast.cli import options, output
 from holdfast.cli.bench import finish
 from holdfast.cli.db import bench_lines, ycsb
@@ -114,7 +114,7 @@ def bench(
     )
     console = output.people(json_file)
     with output.progress(console, "db bench") as progress:
-        report = Report(core.db_bench(spec.json(), progress))
+        report = fleet.alone("db_bench", spec, progress)
     output.print_environment(console, report.add_environment())
     compared = bench_lines.comparison(report.medians())
     _print(console, report, compared, histogram)
