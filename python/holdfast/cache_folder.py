@@ -138,7 +138,8 @@ def _items(kind: str, paths: Iterator[Path]) -> Iterator[Item]:
 
 
 def _is_image(path: Path) -> bool:
-    with path.open("rb") as file:
+    """Reads the file without a change of its time of use, which only a file's owner can do."""
+    with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOATIME), "rb") as file:
         if file.seek(0, os.SEEK_END) < _PAGE_BYTES:
             return False
         file.seek(-_PAGE_BYTES, os.SEEK_END)

@@ -67,9 +67,12 @@ def sim(
             for entry in report["benchmarks"]:
                 entry["seed"] = run["seed"]
                 entry["name"] += f"/seed:{run['seed']}"
-    for report in reports[1:]:  # every engine was given its own
-        reports[0]["context"].setdefault("options", {}).update(report["context"]["options"])
-    return results.merged([results.Report(report) for report in reports])
+    merged = results.merged([results.Report(report) for report in reports])
+    given: dict[str, str] = {}
+    for report in reports:  # every engine was given its own
+        given |= report["context"]["options"]
+    merged.json["context"] = merged.json["context"] | {"options": given}
+    return merged
 
 
 def crash(

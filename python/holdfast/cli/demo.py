@@ -3,6 +3,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from holdfast import catalog, environment, errors
 from holdfast.cli import bench, demo_compare, demo_kill, options, output
@@ -65,7 +66,8 @@ def run(
     chart = f"The chart is {compared.chart}"
     if compared.chart is None:
         chart = f"There is no chart: {compared.advice}"
-    console.print(f"\n{chart}; the figures are {out / 'demo.json'}, the heap is {killed.path}.")
+    text = f"{chart}; the figures are {out / 'demo.json'}, the heap is {killed.path}."
+    console.print("\n" + escape(text))
     if not killed.verification.ok:
         raise errors.CheckFailed(
             "the recovered heap does not hold everything that was acknowledged"

@@ -83,7 +83,7 @@ def run(
         f"{escape(str(out))}"
     )
     if advice := plots.missing():
-        console.print(f"[yellow]There are no pictures: {advice}[/]")
+        console.print(f"[yellow]There are no pictures: {escape(advice)}[/]")
     output.write_json(
         json_file,
         {
