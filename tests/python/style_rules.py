@@ -32,6 +32,9 @@ FORBIDDEN_WORDS = ("whoever", "nobody")
 # Files with text of others, or with examples of broken rules.
 EXEMPT = {"LICENSE", "tests/python/style_rules.py", "tests/python/test_style_rules.py"}
 
+# Folders that tools make.
+_MADE = {".git", "build", "out", ".venv", "__pycache__", ".pytest_cache", ".ruff_cache"}
+
 _C_SUFFIXES = {".h", ".cc", ".c"}
 _HASH_SUFFIXES = {".cmake", ".sh", ".properties", ".txt", ".yaml", ".yml", ".clang-tidy"}
 _HASH_SUFFIXES |= {".clang-format", ".gitignore"}
@@ -394,15 +397,28 @@ def check_file(path: Path, name: str | None = None) -> list[Break]:
 
 
 def tracked_files(paths: Iterable[Path] = ()) -> list[Path]:
-    """The project's files below `paths`, or all: those git tracks or would track."""
-    limits = [str(path.resolve()) for path in paths]
+    """The project's files below `paths`, or all: those git tracks or would track.
+
+    Without git, those that no tool has made.
+    """
+    limits = [path.resolve() for path in paths] or [REPOSITORY]
     listing = subprocess.run(
-        ["git", "-C", str(REPOSITORY), "ls-files", "--cached", "--others", "--exclude-standard"]
-        + (["--", *limits] if limits else []),
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    found = {REPOSITORY / line for line in listing.stdout.splitlines()}
-    return sorted(path for path in found if path.is_file())
+        ["git", "-C", str(REPOSITORY), "ls-files", "--cached", "--others", "--exclude-standard"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listing.returncode == 0 and listing.stdout:
+        found = {REPOSITORY / line for line in listing.stdout.splitlines()}
+    else:
+        found = set(REPOSITORY.rglob("*"))
+    return sorted(
+        path
+        for path in found
+        if path.is_file()
+        and not _MADE & set(path.relative_to(REPOSITORY).parts)
+        and any(path.is_relative_to(limit) for limit in limits)
+    )
 
 
 def check(paths: Iterable[Path] = ()) -> list[Break]:

@@ -2,12 +2,13 @@
 """Does every file keep the rules of the house?"""
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+import style_rules
+from style_rules import REPOSITORY
+
 _SOURCES = {".h", ".cc", ".py", ".sh", ".cmake", ".toml", ".in"}
 _NAMED = {
     "CMakeLists.txt",
@@ -20,7 +21,6 @@ _NAMED = {
     "packages-sanitize.txt",
     "requirements.txt",
 }
-_SKIPPED = {".git", "build", "out", ".venv", "__pycache__", ".pytest_cache"}
 _SPDX = "SPDX-License-Identifier: Apache-2.0"
 
 # A file may be this long, and the numbers may only sink: split the file rather than raise one.
@@ -35,23 +35,12 @@ _MACHINE_ONLY = re.compile(
 _SEAM_FOLDERS = ("engines", "heap", "structures", "workloads")
 
 
-def _files() -> list[Path]:
-    """The files that git tracks or would track; without git, all files."""
-    listing = subprocess.run(
-        ["git", "-C", str(REPOSITORY), "ls-files", "--cached", "--others", "--exclude-standard"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if listing.returncode == 0 and listing.stdout:
-        found = [REPOSITORY / line for line in listing.stdout.splitlines()]
-    else:
-        found = list(REPOSITORY.rglob("*"))
-    return sorted(
-        p for p in found if p.is_file() and not _SKIPPED & set(p.relative_to(REPOSITORY).parts)
-    )
-
-
 def _sources() -> list[Path]:
-    return [path for path in _files() if path.suffix in _SOURCES or path.name in _NAMED]
+    return [
+        path
+        for path in style_rules.tracked_files()
+        if path.suffix in _SOURCES or path.name in _NAMED
+    ]
 
 
 def _name(path: Path) -> str:
@@ -81,6 +70,12 @@ def test_no_file_is_too_long():
         if (n := len(path.read_text().splitlines())) > most(path)
     }
     assert not long
+
+
+def test_lines_are_short_and_sentences_are_plain():
+    """`python tests/python/style_rules.py FOLDER` shows the breaks of a folder."""
+    if found := style_rules.check():
+        pytest.fail("\n".join(map(str, found)), pytrace=False)
 
 
 def test_readme_is_short():
