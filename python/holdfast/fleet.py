@@ -119,7 +119,9 @@ def _until_violation(
     Once a part has found a violation, later parts of its engine are not begun.
     """
     done: dict[int, findings.CrashReport] = {}
-    with Pool(jobs, tell=_shares(len(parts), lambda: len(done), progress)) as workers:
+    tell = _shares(len(parts), lambda: len(done), progress)
+    workers: Pool[int]
+    with Pool(jobs, tell=tell) as workers:
         for number, part in enumerate(parts):
             workers.submit(number, Job("crash", part.json()))
         while workers.busy:
@@ -146,6 +148,7 @@ def _all_of(task: str, specs: list[Json], jobs: int, progress: core.Progress) ->
     """The values of all jobs, in the order of the specs. Raises the first failure."""
     done: dict[int, Json] = {}
     tell = _shares(len(specs), lambda: len(done), progress)
+    workers: Pool[int]
     with Pool(min(jobs, len(specs)), tell=tell) as workers:
         for number, spec in enumerate(specs):
             workers.submit(number, Job(task, spec))

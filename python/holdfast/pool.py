@@ -25,7 +25,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from holdfast import errors, places
 from holdfast.shapes import Json
@@ -34,8 +34,10 @@ _COMMAND = (sys.executable, "-m", "holdfast.pool_worker")
 # One read takes as much as a pipe holds by default.
 _CHUNK = 1 << 16
 
+K = TypeVar("K", bound=Hashable)
+
 # Takes a job's key, the share it has done (0 to 1), and a text.
-Tell = Callable[[Hashable, float, str], None]
+Tell = Callable[[Any, float, str], None]
 
 
 def cores() -> int:
@@ -69,7 +71,7 @@ class Answer:
         return self.value
 
 
-class Pool:
+class Pool(Generic[K]):
     """Up to `processes` workers, started when there is work for them.
 
     `limit_s` bounds the time of a job; the worker of a longer one is killed. `tell` hears the
@@ -86,9 +88,9 @@ class Pool:
     ) -> None:
         self._limit_s, self._tell = limit_s, tell
         self._workers = [_Worker(command) for _ in range(processes)]
-        self._waiting: deque[tuple[Hashable, Job]] = deque()
+        self._waiting: deque[tuple[K, Job]] = deque()
 
-    def __enter__(self) -> "Pool":
+    def __enter__(self) -> "Pool[K]":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -97,10 +99,10 @@ class Pool:
         for worker in self._workers:
             worker.bury()
 
-    def submit(self, key: Hashable, job: Job) -> None:
+    def submit(self, key: K, job: Job) -> None:
         self._waiting.append((key, job))
 
-    def withdraw(self, unwanted: Callable[[Hashable], bool]) -> None:
+    def withdraw(self, unwanted: Callable[[K], bool]) -> None:
         """Drops the jobs whose keys are unwanted, except those that have begun."""
         self._waiting = deque(one for one in self._waiting if not unwanted(one[0]))
 
@@ -109,7 +111,7 @@ class Pool:
         """True while there is an answer to come."""
         return bool(self._waiting) or any(worker.busy for worker in self._workers)
 
-    def next(self) -> tuple[Hashable, Answer]:
+    def next(self) -> tuple[K, Answer]:
         """Waits for the next job to end; returns its key and answer."""
         while True:
             self._hand_out()
@@ -154,7 +156,7 @@ class _Worker:
         self._unread = bytearray()
         self._verdict = ""
         self._folder = ""  # for heaps of the job
-        self.key: Hashable = None
+        self.key: Any = None
         self.busy = False
         self.begun = 0.0
         self.answer: Answer | None = None
@@ -163,7 +165,7 @@ class _Worker:
     def pipe(self) -> int:
         return self._process.stdout.fileno()
 
-    def begin(self, key: Hashable, job: Job) -> None:
+    def begin(self, key: Any, job: Job) -> None:
         if self._process is None or self._process.poll() is not None:
             self._start()
         self.key, self.busy, self.begun = key, True, time.monotonic()
@@ -192,9 +194,10 @@ class _Worker:
                 self.answer = Answer(message["value"])
         return progress
 
-    def take(self) -> tuple[Hashable, Answer]:
+    def take(self) -> tuple[Any, Answer]:
         """The job that ended. The worker is free then."""
         key, answer = self.key, self.answer
+        assert answer is not None
         self.key, self.busy, self.answer = None, False, None
         return key, answer
 

@@ -27,8 +27,8 @@ def run(
         ),
     ] = "registers",
     engine: options.Engines = "all",
-    machine: options.Machine = _USUAL["machine"],
-    design: options.Design = _USUAL["design"],
+    machine: options.Machine = _USUAL.machine,
+    design: options.Design = _USUAL.design,
     design_option: options.DesignOptions = None,
     schedule: Annotated[
         str,
@@ -38,7 +38,7 @@ def run(
             help="`random`; `timed`, with a described --machine; or `exhaustive`, within "
             "--preemptions and --drains, or --delays. Default: random, with a design timed.",
         ),
-    ] = _USUAL["schedule"],
+    ] = _USUAL.schedule,
     schedules: Annotated[
         int, typer.Option("--schedules", metavar="N", min=1, help="Most schedules for each engine.")
     ] = 100,
@@ -59,7 +59,7 @@ def run(
         typer.Option(
             "--images", metavar="N", min=1, help="Most surviving images looked at for each point."
         ),
-    ] = _USUAL["images"],
+    ] = _USUAL.images,
     crash_recovery: Annotated[
         int,
         typer.Option(
@@ -68,7 +68,7 @@ def run(
             min=0,
             help="One image in N loses power again as it recovers; 0: none.",
         ),
-    ] = _USUAL["crash_recovery"],
+    ] = _USUAL.crash_recovery,
     go_on: Annotated[
         int,
         typer.Option(
@@ -77,7 +77,7 @@ def run(
             min=0,
             help="On one image in N the program runs once more; 0: none.",
         ),
-    ] = _USUAL["go_on"],
+    ] = _USUAL.go_on,
     program: Annotated[
         str,
         typer.Option(
@@ -87,7 +87,7 @@ def run(
             "; transactions. Steps: r0 reads word 0, w0 reads and writes it, b0 only writes it, s "
             "scans all words. After an x the transaction throws at its end.",
         ),
-    ] = _USUAL["program"],
+    ] = _USUAL.program,
     program_seed: Annotated[
         int,
         typer.Option(
@@ -96,7 +96,7 @@ def run(
             min=0,
             help="Draw one random program from N for all seeds; 0: one per seed.",
         ),
-    ] = _USUAL["program_seed"],
+    ] = _USUAL.program_seed,
     mutate: Annotated[
         list[str] | None,
         typer.Option(
@@ -120,7 +120,7 @@ def run(
             min=0,
             help="Most in a schedule of an exhaustive search.",
         ),
-    ] = _USUAL["preemptions"],
+    ] = _USUAL.preemptions,
     drains: Annotated[
         int,
         typer.Option(
@@ -129,7 +129,7 @@ def run(
             min=0,
             help="Most early stores in a schedule of an exhaustive search.",
         ),
-    ] = _USUAL["drains"],
+    ] = _USUAL.drains,
     delays: Annotated[
         int | None,
         typer.Option(
@@ -140,7 +140,7 @@ def run(
             "running one at most so often.",
         ),
     ] = None,
-    domain: bench.Domain = _USUAL["domain"],
+    domain: bench.Domain = _USUAL.domain,
     param: Annotated[
         list[str] | None,
         typer.Option(

@@ -3,6 +3,7 @@
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.markup import escape
@@ -11,28 +12,33 @@ from holdfast.cli import output
 from holdfast.findings import CrashReport, Violation
 from holdfast.specs import CrashSpec
 
-# Defaults of the command line, by field of the spec; the options have the same names.
-USUAL = {
-    "machine": "sim",
-    "design": "",
-    "schedule": "",
-    "program": "",
-    "program_seed": 0,
-    "points": 0,
-    "images": 16,
-    "crash_recovery": 64,
-    "go_on": 64,
-    "domain": "",
-    "preemptions": 2,
-    "drains": 2,
-}
+
+@dataclass(frozen=True)
+class Usual:
+    """Defaults of the command line. The options have the names of the spec's fields."""
+
+    machine: str = "sim"
+    design: str = ""
+    schedule: str = ""
+    program: str = ""
+    program_seed: int = 0
+    points: int = 0
+    images: int = 16
+    crash_recovery: int = 64
+    go_on: int = 64
+    domain: str = ""
+    preemptions: int = 2
+    drains: int = 2
+
+
+USUAL = Usual()
 
 
 def command(spec: CrashSpec) -> str:
     """The command line of a spec, without options that have their default."""
     words = ["holdfast", "crash", spec.workload, "--engine", spec.engine or ""]
     given = spec.json()
-    for name, usual in USUAL.items():
+    for name, usual in vars(USUAL).items():
         if given.get(name, usual) != usual:
             words += [f"--{name.replace('_', '-')}", str(given[name])]
     for text in spec.mutations:

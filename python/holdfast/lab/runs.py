@@ -66,6 +66,7 @@ def _run(
 ) -> dict[str, Answer]:
     groups = _by_population(to_run)
     known: dict[str, Answer] = {}
+    workers: Pool[str]
     with Pool(jobs, **({"limit_s": LIMIT_S} | pool)) as workers:
         for group in groups.values():
             first = group.pop()
