@@ -106,7 +106,7 @@ def clear(
     older_than_days: float = 0.0,
     kinds: Collection[str] = tuple(KINDS),
 ) -> list[Item]:
-    """Deletes all files of these kinds whose last use is so long ago; returns them."""
+    """Deletes files of these kinds, last used at least that many days ago; returns them."""
     _sweep(folder or default_folder())
     latest = time.time() - older_than_days * 86400 if older_than_days else float("inf")
     return [

@@ -11,7 +11,7 @@ from holdfast import plots
 # The five types of transaction in colours that colour-blind readers can tell apart (Okabe and Ito).
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 _COST_COLOUR = "#7f8c9a"
-# A largest value of more than so many times the smallest has a logarithmic scale.
+# The scale is logarithmic if the largest value is more than this many times the smallest.
 _DWARFED = 30
 
 

@@ -19,10 +19,10 @@ from holdfast.database_views import Items, Keys, Values, Walk
 Bytes = bytes | bytearray | memoryview | str
 T = TypeVar("T")
 
-# After so many attempts that another writer stood in the way of, transact takes the writer lock.
+# Attempts that other writers may spoil before transact takes the writer lock.
 _OPTIMISTIC_ATTEMPTS = 8
 
-# So many bytes of changes are read ahead.
+# The bytes of changes that are read ahead.
 _CHANGES_AT_ONCE = 1 << 20
 
 

@@ -54,8 +54,8 @@ def sim(
 ) -> results.Report:
     """Runs every configuration with every seed. Raises the first failure.
 
-    With several seeds an entry's name ends in its seed. `say` hears what the limit of the cache
-    folder made of the images.
+    With several seeds an entry's name ends in its seed. `say` receives a line if the limit of the
+    cache folder deletes images.
     """
     runs = single_runs(spec, seeds)
     try:

@@ -73,7 +73,7 @@ class Worker:
         return len(chunk)
 
     def wait_for(self, acknowledged: int, timeout: float) -> bool:
-        """Pumps until so many operations are acknowledged.
+        """Pumps until that many operations are acknowledged.
 
         Returns False if the worker ended or the time is up.
         """

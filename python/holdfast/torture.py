@@ -20,11 +20,11 @@ from holdfast import catalog, errors, kill
 from holdfast.findings import Verification
 from holdfast.specs import SessionSpec
 
-# A worker that gives no sign for so long is taken to hang.
+# A worker without an acknowledgement for this time is taken to hang.
 _PATIENCE_SECONDS = 120
 # Kill points are spread evenly over the logarithm, so that early ones are as likely as late ones.
 _MOST_ACKNOWLEDGEMENTS = 20_000
-# One round in so many also kills the recovery, up to this many times in a row.
+# This share of the rounds also kills the recovery, at most this many times in a row.
 _RECOVERY_KILLS_ONE_IN = 3
 _MOST_RECOVERY_KILLS = 3
 

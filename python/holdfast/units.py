@@ -31,7 +31,7 @@ def bytes_text(value: float) -> str:
 
 
 def parse_bytes(text: str, name: str) -> int:
-    """A size such as 512M, 2GiB or 1000; `name` says in the failure whose size it is."""
+    """A size such as 512M, 2GiB or 1000; `name` names it in the failure."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise errors.BadUsage(f"{name} '{text}' is no size such as 512M or 2GiB")

@@ -47,7 +47,7 @@ def run(
         typer.Option(
             "--points",
             metavar="all|N",
-            help="Crash points of each schedule: all, or about so many.",
+            help="Crash points of each schedule: all, or about N.",
         ),
     ] = "all",
     point: Annotated[

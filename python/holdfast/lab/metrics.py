@@ -60,7 +60,7 @@ _KINDS = ("update", "read")
 
 
 class _NotMeasured(Exception):
-    """The entry lacks what the metric is made of."""
+    """The entry lacks a value that the metric needs."""
 
 
 def value(entry: Measured, name: str) -> float:

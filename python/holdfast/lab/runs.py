@@ -26,7 +26,8 @@ def run_all(
 ) -> list[Outcome]:
     """The outcome of every cell, in their order. Cells that ask for the same run share it.
 
-    `say` hears what the limit of the cache folder made of the files; `pool` goes to the Pool.
+    `say` receives a line if the limit of the cache folder deletes files; `pool` has arguments of
+    the Pool.
     """
     keys = [cache.key(cell) for cell in cells]
     refused = [cell.cannot_run() for cell in cells]  # one of those that share a run may be

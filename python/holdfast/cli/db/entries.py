@@ -15,7 +15,7 @@ from holdfast.cli.verb import verb
 
 Key = Annotated[str, typer.Argument(metavar="KEY", help="As --bytes says.")]
 Limit = Annotated[
-    int | None, typer.Option("--limit", min=0, metavar="N", help="At most so many entries.")
+    int | None, typer.Option("--limit", min=0, metavar="N", help="At most N entries.")
 ]
 
 

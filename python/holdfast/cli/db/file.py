@@ -20,7 +20,7 @@ Domain = Annotated[
 
 
 def reading(file: Path) -> holdfast.Database:
-    """Opens it without changing it; what a crash left behind is recovered in memory."""
+    """Opens the file without changing it. Recovery after a crash happens in memory."""
     return holdfast.open(file, read_only=True)
 
 

@@ -19,7 +19,7 @@ from holdfast.cli.db.file import Domain, File, changing, reading
 from holdfast.cli.db.rows import Format, Numbered, format_of, read, writer
 from holdfast.cli.verb import verb
 
-# One durable write takes so many entries, or bytes.
+# The entries, or bytes, of one durable write.
 _BATCH_ENTRIES = 1000
 _BATCH_BYTES = 1 << 20
 
