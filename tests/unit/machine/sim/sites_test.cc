@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "holdfast/machine/sim/sim_machine.h"
+#include "holdfast/runner/crash/canary.h"
 #include "tests/unit/engines/engine_rows.h"
 #include "tests/unit/hardware/design_fixture.h"
 
@@ -350,16 +351,12 @@ bool excused(const std::string& engine, const std::string& label) {
 // ---- the list of planted bugs
 
 TEST(SimSites, EveryCanaryNamesALabelOfItsEngine) {
-  std::string text;
-  for (const auto& file : std::filesystem::directory_iterator(
-           std::filesystem::path(HOLDFAST_SOURCE_DIR) / "experiments/canaries")) {
-    text += content(file.path());
-  }
-  const std::regex row(R"re(\{ engine = "([^"]+)", mutation = "([^"]+)")re");
+  const std::vector<Canary> canaries = load_canaries().value();
+  ASSERT_FALSE(canaries.empty());
   std::map<std::string, Names> sites;
-  for (std::sregex_iterator at(text.begin(), text.end(), row), end; at != end; ++at) {
-    const std::string engine = (*at)[1];
-    const Mutation mutation = parse_mutation((*at)[2]).value();
+  for (const Canary& canary : canaries) {
+    const std::string& engine = canary.engine;
+    const Mutation mutation = parse_mutation(canary.mutation).value();
     EXPECT_EQ(labels_in_source(engine).count(mutation.site), 1u) << engine << ": " << mutation.site;
     EXPECT_FALSE(excused(engine, mutation.site)) << engine << " never meets " << mutation.site;
     sites[engine].insert(mutation.site);
