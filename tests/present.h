@@ -6,7 +6,7 @@
 
 namespace holdfast {
 
-// What is there, as a test says; where nothing is, the test fails with std::bad_optional_access.
+// Returns the value of an optional. An empty one fails the test with std::bad_optional_access.
 
 template <class T>
 T& present(std::optional<T>& o) {

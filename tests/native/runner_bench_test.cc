@@ -60,7 +60,7 @@ class CountingSession : public Session {
       thread.join();
     }
   }
-  // The clock advances by a microsecond per operation. So a measurement ends after a known number of
+  // The clock advances by a microsecond per operation. So a measurement ends after a known count of
   // operations.
   uint64_t now() override { return static_cast<uint64_t>(workload_.calls_.load()); }
   double nanoseconds(uint64_t ticks) const override { return static_cast<double>(ticks) * 1000; }

@@ -42,7 +42,8 @@ namespace holdfast {
 ///   mutations       list of SITE=KIND (machine/sim/description/mutation.h)
 ///   sites           whether to list the labelled sites that were met; default false
 ///   rmw_orders_pwb  for the functional machine; default true
-///   timeline        file for a drawing of the first violation, in trace-event JSON. The result then
+///   timeline        file for a drawing of the first violation, in trace-event JSON. The result
+///                   then
 ///                   has `timeline` (path; missing: the reason for no drawing, or empty)
 ///   minimise        makes the program of the first violation smaller; default true
 ///

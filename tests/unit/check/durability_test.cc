@@ -355,7 +355,7 @@ TEST(CheckDurabilityRandom, NeverBlamesBlindWritesForNothing) {
   }
 }
 
-/// What did not survive is taken out, and a last transaction sees the image.
+/// Removes the transactions that did not survive. A last transaction then sees the image.
 History after_crash(History h, const std::vector<uint64_t>& words, uint64_t now) {
   const Survivors all = survivors(h, words);
   for (Transaction& t : h.transactions) {

@@ -200,7 +200,7 @@ TEST(CheckIsolationRandom, NeverBlamesBlindWritesForNothing) {
   const Tally tally = compare_many(4'000, 50);
   EXPECT_GT(tally.legal, 1'000);
   EXPECT_GT(tally.illegal, 1'000);
-  // What only shows when all orders of blind writes have been tried.
+  // This only shows when all orders of blind writes have been tried.
   EXPECT_LE(tally.unseen * 100, tally.illegal);
   RecordProperty("illegal", tally.illegal);
   RecordProperty("unseen", tally.unseen);

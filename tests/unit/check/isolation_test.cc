@@ -278,7 +278,7 @@ TEST(CheckIsolation, ManyBlindWritesInALongRow) {
   expect_both(text + "9000-9001 r0=2998", "stale read: 2999 3001");
 }
 
-// What people read.
+// The text for people.
 
 TEST(CheckIsolation, TheTextSaysWhoSawWhat) {
   const History h = history("1-3 w0=0\n 4-5 w0=1 w1=0\n 1-9 aborted r0=0 r1=2\n 4- live r1=2");

@@ -108,7 +108,7 @@ TEST(CheckLinearizableMap, OldAndForeignValuesAreFound) {
   };
   EXPECT_TRUE(judge(kMap, {5, 7}, after_put(8)).ok);
   EXPECT_FALSE(judge(kMap, {5, 7}, after_put(7)).ok) << "overwritten before";
-  EXPECT_FALSE(judge(kMap, {5, 7}, after_put(9)).ok) << "nobody put that";
+  EXPECT_FALSE(judge(kMap, {5, 7}, after_put(9)).ok) << "no client put that";
 }
 
 /// The answer never came, so both ends are right, but only one at a time.
@@ -384,7 +384,7 @@ TEST(CheckLinearizable, AHundredThousandOperationsAreJudged) {
     const Linearization good = check_linearizable(kSet, {}, played.operations, &played.final_state);
     EXPECT_TRUE(good.ok) << good.text;
     EXPECT_LT(good.states, 1000000U) << keys << " keys";
-    // One answer in the middle is wrong: nobody ever stored that value.
+    // One answer in the middle is wrong: no client ever stored that value.
     size_t victim = 50000;
     while (played.operations[victim].request.kind != KeyedModel::kLookUp) {
       ++victim;

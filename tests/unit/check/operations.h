@@ -45,7 +45,7 @@ inline Request walk() {
   return {RingModel::kWalk, {}};
 }
 
-/// What an audit or a walk of this state is told.
+/// The answer of an audit or a walk of this state.
 inline Response seen(const SequentialModel& model, const Request& request, ModelState state) {
   return model.apply(request, state);
 }

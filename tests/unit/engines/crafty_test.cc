@@ -132,7 +132,7 @@ TEST(CraftyPhases, WhoseRedoComesTooLateIsValidatedAndNeedsNoLock) {
       EXPECT_EQ(w.heap.read(worker * 4 * kLineWords), 5u);
     }
   }
-  EXPECT_GT(runs, 20 * 15 + 50) << "nobody was validated";
+  EXPECT_GT(runs, 20 * 15 + 50) << "no transaction was validated";
 }
 
 TEST(CraftyPhases, IncrementsThatCollideAreAllThere) {

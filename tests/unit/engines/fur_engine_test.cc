@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is particular to FUR, apart from crashes? (htm_engine_test.cc has what it shares.)
+// Does FUR keep its own rules, apart from crashes? (htm_engine_test.cc tests the shared ones.)
 #include "holdfast/engines/fur/fur.h"
 #include "tests/unit/engines/htm_engine_fixture.h"
 

@@ -31,7 +31,7 @@ inline size_t record_word(uint64_t id) {
   return (2 * kGroups + id) * kLineWords;
 }
 
-/// What callers were told before the crash.
+/// The answers callers got before the crash.
 struct Acknowledged {
   std::vector<uint64_t> updates;
   std::vector<uint64_t> seen;  ///< by read-only transactions that returned

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fur-mv promises beyond what every engine does: readers that wait for nobody.
+// Does fur-mv keep its promises beyond every engine's: readers that never wait?
 #include "holdfast/engines/fur_mv/fur_mv.h"
 
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ TEST(FurMv, AReaderWaitsInNoPhaseHoweverManyUpdatesRun) {
   auto time = [&](TransactionKind kind, size_t phase) {
     return counters.of_kind[static_cast<size_t>(kind)].phase_time[phase];
   };
-  // Updates wait, in several phases. What readers do is the body, and nothing else.
+  // Updates wait, in several phases. Readers only execute their bodies.
   EXPECT_GT(time(TransactionKind::update, static_cast<size_t>(Phase::durability_wait)), 0U);
   EXPECT_GT(time(TransactionKind::read, static_cast<size_t>(Phase::execute)), 0U);
   for (size_t phase = 0; phase < kPhases; ++phase) {
@@ -80,7 +80,7 @@ TEST(FurMv, AReaderWaitsInNoPhaseHoweverManyUpdatesRun) {
 /// While one reader's body runs, updates overwrite what it is about to read, hundreds of times.
 TEST(FurMv, ALongReaderKeepsItsSnapshotAndHoldsUpNobody) {
   SimMachine machine(machine_with(2));
-  // One version at a time: they are reused as soon as nobody needs them.
+  // One version at a time: they are reused as soon as no reader needs them.
   Heap heap = make_heap(machine, {{"versions", "1"}, {"log_bytes", "512"}, {"markers", "16"}});
   heap.format().check();
   heap.recover().check();

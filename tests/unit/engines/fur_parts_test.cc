@@ -96,7 +96,7 @@ TEST(FurRedoLog, VolatileLogListsAWordOnce) {
   EXPECT_EQ(log.add(8, 8), VolatileLog::Outcome::added) << "forgotten with its transaction";
 }
 
-/// Markers, logs and a home on a simulated machine, with nobody working on a number.
+/// Markers, logs and a home on a simulated machine, while no thread works on a number.
 class FurReplayer : public testing::Test {
  protected:
   static constexpr uint64_t kMarkers = 8;

@@ -106,7 +106,7 @@ TYPED_TEST(FurRecovery, ACrashInRecoveryIsRecoveredFrom) {
               static_cast<unsigned long long>(points), static_cast<unsigned long long>(replayed));
 }
 
-/// What a heap with a known set of live transactions looks like on the medium.
+/// The medium of a heap with a known set of live transactions.
 template <class E>
 SimImage with_live_transactions(std::vector<uint64_t>& words) {
   SimMachine machine(sim_options(1));

@@ -17,7 +17,7 @@ namespace holdfast {
 
 inline constexpr size_t kLineWords = kLineBytes / sizeof(uint64_t);
 
-/// What a body of a test throws.
+/// The exception that bodies of tests throw.
 struct Refused {};
 
 /// For engines that run transactions in hardware.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What does Mnemosyne cost, and do its torn bits tell what is there? tests/crash asks what
-// survives.
+// Does Mnemosyne cost what its page says, and do its torn bits show the end of a log? tests/crash
+// tests what survives.
 #include "holdfast/engines/mnemosyne/mnemosyne.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 
 using Heap = EngineFixture<Mnemosyne<SimMachine>>;
 constexpr size_t kLineWords = kLineBytes / sizeof(uint64_t);
-/// Of a block, beside its records: checksum, length, time.
+/// A block's words beside its records: checksum, length, time.
 constexpr size_t kFrameBytes = CommitBlock::kFrameBytes;
 
 EngineFixtureShape shape(bool tornbit, const char* log_bytes = "8192") {
@@ -52,7 +52,7 @@ class OneHeap {
     f();
     return machine_.counters() - before;
   }
-  /// Of n words in places of their own, every second word of the heap.
+  /// Transactions of n words in places of their own, every second word of the heap.
   PersistCounters cost_of(size_t n) {
     return cost([&] {
       heap_.engine().update([&] {
@@ -230,8 +230,8 @@ struct Moment {
   bool told;  ///< of the second update
 };
 
-/// One thread stores 1 to word 0, and is told; then another one 2 to words 0 and 50. What a power
-/// failure may leave from then on; `first` is the thread that begins.
+/// One thread stores 1 to word 0 and returns; then another one 2 to words 0 and 50. The test checks
+/// what a power failure may leave from then on; `first` is the thread that begins.
 std::vector<Moment> one_after_the_other(int first, const std::vector<Mutation>& mutations) {
   SimOptions options = sim_options();
   options.mutations = mutations;

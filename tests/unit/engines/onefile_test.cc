@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does OneFile cost what its page says, does a thread that stops keep nobody from committing, and
+// Does OneFile cost what its page says, do threads commit beside one that has stopped, and
 // is what somebody has seen durable?
 #include "holdfast/engines/onefile/onefile.h"
 
@@ -269,7 +269,7 @@ TEST(OneFileRecovery, ALogThatWasOverwrittenIsNotApplied) {
   EXPECT_EQ(after.heap.read(30), 0u) << "nor does anybody help with it";
 }
 
-/// Of the transaction before, at any moment of the attempt that overwrites its log.
+/// The log of the transaction before, at any moment of the attempt that overwrites it.
 TEST(OneFileRecovery, ALogThatIsBeingOverwrittenIsNotApplied) {
   std::vector<SimImage> images;
   {
@@ -421,7 +421,7 @@ TEST(OneFileProgress, AThreadThatStopsAnywhereKeepsNobodyFromCommitting) {
       for (size_t i = 1; i < 4; ++i) {
         ASSERT_EQ(heap.read(5 * i), sum) << "stopped before event " << n;
       }
-      // What it was at may have been finished by others.
+      // Other threads may have finished its work.
       ASSERT_GE(sum, first + others);
       ASSERT_LE(sum, first + others + (stopped ? 1 : 0));
       helped += sum - first - others;
@@ -432,7 +432,7 @@ TEST(OneFileProgress, AThreadThatStopsAnywhereKeepsNobodyFromCommitting) {
   }
 }
 
-/// Whoever goes on where another has stopped makes durable what it then sees.
+/// A thread that continues another's work makes durable what it then sees.
 TEST(OneFileProgress, WhatAReaderHasSeenOfAStoppedThreadIsDurable) {
   bool stopped = true;
   std::map<uint64_t, int> seen;
@@ -487,7 +487,7 @@ TEST(OneFileProgress, HelpersThatComeLateStoreNothingOld) {
 }
 
 /// A block that was freed and given to somebody else is still made of the same cells, whose
-/// sequences have gone on: whoever reads it by an old pointer begins anew.
+/// sequences have gone on: a reader with an old pointer begins anew.
 TEST(OneFileProgress, AnOldPointerLeadsToNothingNew) {
   SimOptions o = options();
   o.drain_probability = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is particular to htm, si-htm, spht, spht-si-htm and nv-htm, apart from crashes?
+// Do htm, si-htm, spht, spht-si-htm and nv-htm keep their own rules, apart from crashes?
 // (htm_engine_test.cc has what they share.)
 #include "holdfast/engines/htm/htm.h"
 #include "holdfast/engines/nv_htm/nv_htm.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What spht, spht-si-htm and nv-htm find in their logs: links, lapsed epochs, damage.
+// Do spht, spht-si-htm and nv-htm read their logs right: links, lapsed epochs, damage?
 #include <gtest/gtest.h>
 
 #include "holdfast/engines/nv_htm/nv_htm.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Trinity and Quadra share: is the table of records right when it runs full, when power fails,
+// Trinity and Quadra share a table of records: is it right when it runs full, when power fails,
 // and when damaged? (trinity_test.cc and quadra_test.cc ask what each of them costs.)
 #include <gtest/gtest.h>
 

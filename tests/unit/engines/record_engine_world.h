@@ -38,8 +38,8 @@ struct RecordWorld {
     heap.recover().check();
   }
 
-  /// What a transaction persists that stores to every third of the words from `first` on, n of
-  /// them.
+  /// The persistence operations of a transaction that stores to every third word from `first` on, n
+  /// of them.
   PersistCounters cost(size_t first, size_t n, uint64_t value) {
     const PersistCounters before = machine.counters();
     heap.engine().update([&] {

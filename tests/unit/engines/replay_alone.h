@@ -70,7 +70,7 @@ class FilledLogs {
     return heap_.engine().replay({replayers, filter});
   }
 
-  /// What transactions see.
+  /// The values that transactions see.
   std::vector<uint64_t> seen() { return copy(heap_.regions().data); }
   std::vector<uint64_t> home() { return copy(heap_.regions().home); }
 

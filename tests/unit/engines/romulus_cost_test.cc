@@ -57,7 +57,7 @@ struct RecoveryCost {
   uint64_t bytes = 0;  ///< as reported
 };
 
-/// Of a heap of so many bytes, of which so many were stored to before the power failed in the last
+/// A heap of so many bytes, of which so many were stored to before the power failed in the last
 /// update, in phase MUT or CPY.
 template <class E>
 RecoveryCost recovery_cost(size_t heap_bytes, size_t used, romulus::Phase phase) {
@@ -107,7 +107,7 @@ TYPED_TEST(RomulusCost, RecoveryIsBoundedByWhatIsUsed) {
     std::printf("%d KiB used: CPY copies %d KiB, MUT %d KiB\n", static_cast<int>(used >> 10),
                 static_cast<int>(copied.bytes >> 10), static_cast<int>(undone.bytes >> 10));
   }
-  // The same in a heap of any size.
+  // The cost is equal in a heap of any size.
   for (const auto phase : {romulus::Phase::copying, romulus::Phase::mutating}) {
     const auto small = recovery_cost<TypeParam>(kMiB, 16 * kPageBytes, phase);
     const auto large = recovery_cost<TypeParam>(16 * kMiB, 16 * kPageBytes, phase);

@@ -20,7 +20,7 @@ constexpr size_t kSums[] = {70, 93};  // words that count all transactions
 constexpr size_t kUndone = 110;       // set only by bodies that throw
 constexpr size_t kBytes = kPageBytes;
 
-/// What the outside world has seen when the power fails.
+/// The answers that clients have when the power fails.
 struct Seen {
   uint64_t acknowledged[kWorkers] = {};
   uint64_t read = 0;  // largest sum any reader was shown

@@ -149,7 +149,7 @@ TEST(RomulusCrwwp, ReadersAndWriterExcludeEachOtherAndReadersLosePatience) {
   EXPECT_GT(refused, 0u);  // else the way out for starving readers is untested
 }
 
-/// The same for the two sides: the side readers are on does not change under them.
+/// Also holds for the two sides: the readers' side does not change under them.
 TEST(RomulusLeftRight, TheWriterWaitsForReadersOfTheSideItChanges) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

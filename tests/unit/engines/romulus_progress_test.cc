@@ -23,7 +23,7 @@
 namespace holdfast {
 namespace {
 
-/// Of the running test, which makes thousands of machines.
+/// Counts of the running test, which makes thousands of machines.
 std::shared_ptr<sim::HostPages> pages;
 
 class Progress : public ::testing::Test {
@@ -36,7 +36,7 @@ using RomulusLogProgress = Progress;
 using UndoProgress = Progress;
 using FlatCombiningProgress = Progress;
 
-/// Of the thread that asks, or of another one.
+/// The state of the thread that asks, or of another one.
 uint64_t operations(const SimMachine& machine, int slot) {
   return machine.statistics(slot).memory_operations();
 }
@@ -47,7 +47,7 @@ constexpr uint64_t kLoads = 1;  // in a reader's body
 /// Arrive: load and store the own counter. Look at the side. Depart: load and store the counter.
 constexpr uint64_t kReaderSteps = 5;
 
-/// What all schedules of one update beside readers show of the first of them.
+/// The results of all schedules of one update beside readers, seen by the first of them.
 struct Passes {
   std::set<uint64_t> steps;  ///< of one read-only transaction
   /// How far writer and other reader were, in steps, while neither of them moved.
@@ -269,7 +269,7 @@ TYPED_TEST_SUITE(RomulusProgress, Engines);
 
 /// Once published, a request is overtaken at most twice by each other thread: once in the batch
 /// that is running (whose combiner has passed the slot), and once in the next one, which serves it.
-/// That holds whoever combines and however many readers come and go.
+/// That holds for any combiner and any number of readers.
 constexpr int kBypassesByOne = 2;
 
 struct Crowd {

@@ -102,7 +102,7 @@ TYPED_TEST(RomulusThreads, ReadersNeverSeeHalfATransaction) {
   EXPECT_EQ(reads, 300u * 16);
 }
 
-/// Who was told of a commit, by whatever means, must see it.
+/// A thread that learns of a commit, by any means, must see it.
 TYPED_TEST(RomulusThreads, AnAcknowledgedUpdateIsVisible) {
   uint64_t told = 0;
   this->schedules(

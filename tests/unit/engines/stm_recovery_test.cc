@@ -258,7 +258,7 @@ void expect_a_torn_block_stays_dropped(const std::vector<Mutation>& mutations,
     whole = machine.earliest_image();
   }
   const size_t area = E::kDescription.area_bytes(shape<E>(false).options, 3).value();
-  // Of the lines that differ from an empty area, all but the header and the first of the block.
+  // The lines that differ from an empty area, all but the header and the first of the block.
   std::vector<size_t> lines;
   for (size_t line = 2 * kPageBytes; line < area; line += kLineBytes) {
     if (std::any_of(whole.begin() + static_cast<std::ptrdiff_t>(line),

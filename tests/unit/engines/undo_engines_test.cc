@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What do the undo logs save, restore and cost? tests/crash asks what survives.
+// Do the undo logs save, restore and cost what they should? tests/crash tests what survives.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -17,7 +17,7 @@ namespace holdfast {
 namespace {
 
 constexpr size_t kLineWords = kLineBytes / sizeof(uint64_t);
-/// What an entry of libpmemobj's ulog holds beside the old bytes.
+/// The parts of an entry of libpmemobj's ulog beside the old bytes.
 constexpr size_t kEntryHeader = 24;
 constexpr size_t kEpochBytes = sizeof(uint64_t);
 
@@ -239,7 +239,7 @@ TEST_P(PmdkLikeLocks, AReaderNeverSeesHalfAnUpdate) {
   }
 }
 
-/// Of two readers one is always inside: each leaves when the other has entered once more. How many
+/// One of two readers is always inside: each leaves when the other has entered once more. How many
 /// of their 40 turns were over when the writer got in.
 uint64_t turns_before_the_writer(const Options& options, uint64_t seed) {
   using Word = SimMachine::Atomic<uint64_t>;

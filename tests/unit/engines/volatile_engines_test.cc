@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What engines without durability promise: the state of the last clean close, whole, or a refusal.
+// Engines without durability promise the state of the last clean close, whole, or a refusal.
 #include <gtest/gtest.h>
 
 #include <algorithm>

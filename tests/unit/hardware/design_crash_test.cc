@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is left after a power failure: with `tc` exactly the committed transactions, at whatever
+// The state after a power failure: with `tc` exactly the committed transactions, at whatever
 // instant it fails; with `opt` what caches and chance have left. And engine hw on both.
 #include <gtest/gtest.h>
 

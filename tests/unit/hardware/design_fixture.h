@@ -19,7 +19,7 @@ inline MachineDescription tiny() {
   return load_machine(std::string(HOLDFAST_SOURCE_DIR) + "/experiments/machines/tiny.toml").value();
 }
 
-/// The same with room for everything: nothing is evicted.
+/// A tiny machine with room for everything: nothing is evicted.
 inline MachineDescription roomy() {
   MachineDescription m = tiny();
   m.l1.bytes = m.l2.bytes = m.llc.bytes = 1 << 20;

@@ -9,7 +9,7 @@
 namespace holdfast::design_test {
 namespace {
 
-/// What happened, as counts.
+/// The events, as counts.
 struct Calls {
   uint64_t begins = 0;
   uint64_t commits = 0;

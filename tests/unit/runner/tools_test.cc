@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the runner does with heaps and lists besides running workloads: one thread, no concurrency.
+// The runner's tools for heaps and lists, besides running workloads: one thread, no concurrency.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What only the B+tree has: search by order, scans, leaves that come and go, the order word.
+// The B+tree's own features: search by order, scans, leaves that come and go, the order word.
+#include "holdfast/structures/bplus_tree.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +14,6 @@
 
 #include "holdfast/base/random.h"
 #include "holdfast/heap/plain_heap.h"
-#include "holdfast/structures/bplus_tree.h"
 #include "tests/present.h"
 
 namespace holdfast::testing {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the structure tests share: a durable structure beside its model, and the comparison of the
+// Shared by the structure tests: a durable structure beside its model, and the comparison of the
 // two.
 #pragma once
 
@@ -92,7 +92,7 @@ struct LinkedListKind {
 };
 
 /// Everything at once: invariants, contents, size, and that the structure owns exactly the blocks
-/// the heap has given out (`others` of them belong to nobody below the structure).
+/// the heap has given out (`others` of them have no owner below the structure).
 template <class Kind, class S>
 ::testing::AssertionResult same(const S& structure, const Model& model, size_t live_blocks,
                                 size_t others) {

@@ -3,7 +3,7 @@
 // Snapshot isolation at its worst, on one thread: transactions that run "at the same time" all see
 // the state from before any of them, and one is refused only if it stores to, or promotes, a byte
 // that an earlier one of them has stored to or promoted. No engine is as permissive: they conflict
-// by lines, and often by accident. What survives here needs no luck.
+// by lines, and often by accident. Surviving here needs no luck.
 #pragma once
 
 #include <array>
@@ -122,7 +122,7 @@ class SnapshotHeap {
   }
 
   size_t live_blocks() const { return live_.size(); }
-  /// What no correct structure does: blocks freed twice, and stores to blocks freed at the same
+  /// Faults no correct structure has: blocks freed twice, and stores to blocks freed at the same
   /// time.
   const std::vector<std::string>& violations() const { return violations_; }
 

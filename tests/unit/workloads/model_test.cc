@@ -138,7 +138,7 @@ constexpr int kThreads = 3;
 constexpr int kOperations = 6;  ///< of each thread
 constexpr uint64_t kSeeds = 20;
 
-/// What clients did on an engine of the simulated machine.
+/// The clients' operations on an engine of the simulated machine.
 struct Session {
   std::vector<Operation> operations;
   ModelState initial;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does the simulated compare-exchange of 16 bytes change both words at one instant, for other
 // threads, for hardware transactions and for what survives, and does it order write-backs?
+#include "holdfast/machine/double_word.h"
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -8,7 +10,6 @@
 #include <set>
 #include <vector>
 
-#include "holdfast/machine/double_word.h"
 #include "holdfast/machine/sim/sim_machine.h"
 
 namespace holdfast {
@@ -120,7 +121,7 @@ TEST(SimDoubleWord, NoImageOfARunTearsIt) {
   }
 }
 
-/// What was written back before it is durable before what it stores can be.
+/// Earlier write-backs are durable before the words it stores can be.
 TEST(SimDoubleWord, OrdersWriteBacksBeforeItWhereReadModifyWritesDo) {
   for (const bool orders : {true, false}) {
     OneMedium m({.threads = 1, .rmw_orders_pwb = orders});

@@ -61,7 +61,7 @@ TEST(SimExhaustive, CountsOfATinyProgram) {
   EXPECT_EQ(explore({9, 9}, 0, two).schedules, 6u) << "there are no more";
 }
 
-// The same in turns: the first thread may be delayed before either of its operations, and with a
+// These in turns: the first thread may be delayed before either of its operations, and with a
 // second delay the other one gives way again before either of its own.
 TEST(SimExhaustive, CountsOfATinyProgramInTurns) {
   const auto two = [](SimMachine&, Word* words, int, uint64_t*) {

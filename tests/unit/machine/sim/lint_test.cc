@@ -261,7 +261,7 @@ SimOptions options_for(const std::string& engine) {
   return o;
 }
 
-/// What an engine shows in a run of every kind of transaction, and how often.
+/// The findings of an engine in a run of every kind of transaction, with counts.
 Findings findings(const std::string& engine, Options engine_options = {},
                   const std::string& mutation = "") {
   SimOptions o = options_for(engine);

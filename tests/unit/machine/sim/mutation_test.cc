@@ -48,7 +48,7 @@ struct TwoLines {
     store(b);
   }
 
-  /// What the two lines may hold after a power failure now.
+  /// The possible values of the two lines after a power failure now.
   Pairs images() const {
     Pairs pairs;
     machine.for_each_image(kNever, [&](const SimImage& image) {

@@ -549,7 +549,7 @@ TEST(SimNontemporal, R05_AnEmulatedMediumCostsItsSpin) {
   EXPECT_EQ(b.m.statistics().nontemporal, 0u);
 }
 
-// 6. What the write queue has taken survives; what waits to be combined is lost.
+// 6. Lines in the write queue survive; lines that wait to be combined are lost.
 TEST(SimNontemporal, R06_TheSurvivingImageHasWhatWasSent) {
   TimedBench b;
   const auto survives = [&](size_t line) {

@@ -182,7 +182,7 @@ void run_and_recover(const std::string& engine, uint64_t seed, Options options, 
   }
 }
 
-/// What only Romulus needs: a batch so large that it is copied whole; and what Quadra needs as
+/// Romulus alone needs this: a batch so large that it is copied whole; and Quadra needs as
 /// well: reads in such numbers that the lock comes to trust readers.
 void run_at_length(const std::string& engine, Names& met) {
   SimMachine machine(options_for(engine, 1));
@@ -203,7 +203,7 @@ void run_at_length(const std::string& engine, Names& met) {
   note(machine, met);
 }
 
-/// What only Trinity needs: a table that runs full under commits of others, and commits in such
+/// Trinity alone needs this: a table that runs full under commits of others, and commits in such
 /// numbers that the lock comes to trust them, before the table is emptied.
 void run_many_commits(const std::string& engine, Names& met) {
   SimMachine machine(options_for(engine, 1));
@@ -225,7 +225,7 @@ void run_many_commits(const std::string& engine, Names& met) {
   note(machine, met);
 }
 
-/// What only OneFile needs: a machine on which atomics order no write-backs, and images in which
+/// OneFile alone needs this: a machine on which atomics order no write-backs, and images in which
 /// some lines are further than others.
 void run_with_weak_atomics(const std::string& engine, uint64_t seed, Names& met) {
   SimOptions weak = options_for(engine, seed);
@@ -254,7 +254,7 @@ void run_with_weak_atomics(const std::string& engine, uint64_t seed, Names& met)
   }
 }
 
-/// What only software transactions need: others change what they have read and not stored to.
+/// Software transactions alone need this: others change words they have read and not stored to.
 void run_with_stale_reads(const std::string& engine, uint64_t seed, Names& met) {
   SimMachine machine(options_for(engine, seed));
   RowHeap heap(machine, row_of(engine), small_logs(engine));
@@ -325,7 +325,7 @@ const std::vector<NotMet> kNotMet = {
     {"romulus", "leftright.*", "its readers take the reader-writer lock"},
     {"romulus-log", "leftright.*", "its readers take the reader-writer lock"},
     {"romulus-lr", "crwwp.*", "its readers are wait-free"},
-    {"htm", "pht.begin", "announces nothing: nobody waits for its durability"},
+    {"htm", "pht.begin", "announces nothing: no thread waits for its durability"},
     {"nv-htm", "pht.recover.bound", "has no global marker: whatever has its own counts"},
     {"fur-tsx", "pht.recover.bound", "has no global marker: whatever has its own counts"},
     {"fur-tsx", "pht.read.durability_wait", "waits for those that have committed only"},

@@ -101,7 +101,7 @@ TEST(SimThreads, DeadlockIsReportedWithLastOperationsSeedAndStep) {
       words[1 - i].load();
       machine.wait_while(words[i], uint64_t{0});
     });
-    FAIL() << "nobody noticed";
+    FAIL() << "no thread noticed";
   } catch (const SimStuck& stuck) {
     const std::string report = stuck.what();
     EXPECT_NE(report.find("deadlock"), std::string::npos) << report;
@@ -252,7 +252,7 @@ uint64_t racy_outcome(uint64_t seed) {
 TEST(SimThreads, SameSeedSameResultOtherSeedOtherResult) {
   EXPECT_EQ(racy_outcome(5), racy_outcome(5));
   EXPECT_NE(racy_outcome(5), racy_outcome(6));
-  // The same in every build type. Changing how the machine chooses changes this number, and every
+  // Equal in every build type. Changing how the machine chooses changes this number, and every
   // seed anybody has written down.
   EXPECT_EQ(racy_outcome(5), 18354915466540402335u);
 }

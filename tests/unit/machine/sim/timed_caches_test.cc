@@ -169,7 +169,7 @@ TEST(SimTimedCaches, R08_ACleanLineComesFromTheNearestCopy) {
   EXPECT_EQ(b.m.statistics().dram_reads, 1u);
 }
 
-// 9. A store to a shared line asks the others to give it up; one to a line nobody else has does
+// 9. A store to a shared line asks the others to give it up; one to an unshared line does
 // not.
 TEST(SimTimedCaches, R09_AStoreToASharedLineIsAnUpgrade) {
   TimedBench b;
@@ -417,7 +417,7 @@ TEST(SimTimedCaches, R20_AMachineWithoutALastLevel) {
   EXPECT_EQ(b.m.statistics().dram_writes, 65u) << "shared lines are clean, so memory has it";
 }
 
-// 21. What is dirty in another socket's last level moves with the right to write it.
+// 21. A dirty line in another socket's last level moves with the right to write it.
 TEST(SimTimedCaches, R21_ALineMovesFromAnotherLastLevel) {
   TimedBench b;
   const auto sweep = [&](int core) {
@@ -434,7 +434,7 @@ TEST(SimTimedCaches, R21_ALineMovesFromAnotherLastLevel) {
   sweep(0);
   b.on(2, [&] {
     EXPECT_EQ(b.latency(b.line(0)), kRemote) << "dirty";
-    EXPECT_EQ(b.store_latency(b.line(0)), 1) << "nobody else has it";
+    EXPECT_EQ(b.store_latency(b.line(0)), 1) << "no other core has it";
     EXPECT_EQ(b.latency(b.line(1)), kRemote) << "clean";
     EXPECT_EQ(b.store_latency(b.line(1)), 1 + kRemote) << "the other last level kept it";
   });

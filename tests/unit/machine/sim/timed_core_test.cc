@@ -392,8 +392,8 @@ TEST(SimTimedCore, R14_WorkTakesTimeAndCountsInstructions) {
   });
 }
 
-// 15. Who waits for a word costs the host nothing, and goes on a transfer after the store was
-// visible.
+// 15. A thread that waits for a word costs the host nothing, and goes on a transfer after the store
+// was visible.
 TEST(SimTimedCore, R15_AHandOverTakesOneTransfer) {
   TimedBench b;
   constexpr Time kLong = 1'000'000;
@@ -441,7 +441,7 @@ TEST(SimTimedCore, R16_AStolenLineIsFetchedAgainOnce) {
   }
 }
 
-// 17. What a store buffer does on its own counts for its thread, whoever is running then.
+// 17. A store buffer's own work counts for its thread, also while another one runs.
 TEST(SimTimedCore, R17_CountersBelongToTheThreadThatAsked) {
   TimedBench b;
   b.on(0, [&] { b.store_latency(b.medium_line(0)); });
@@ -470,7 +470,7 @@ TEST(SimTimedCore, R18_ARunEndsWhenTheLastStoreHasLeft) {
   EXPECT_EQ((b.m.now() - start) / kNs, kOp + kDram);
 }
 
-// 21. What the caches had evicted survives a power failure, what they still hold does not; by the
+// 21. Lines that the caches evicted survive a power failure, lines they hold do not; by the
 // rules of the domain both may.
 TEST(SimTimedCore, R21_TheSurvivingImageIsWhatTheCachesWroteBack) {
   SimOptions o;

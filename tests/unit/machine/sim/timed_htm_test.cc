@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Do the simulated machine's hardware transactions have the capacity, the conflicts and the cost
-// that the description of the machine says? Numbered, one rule each. (What they do to values is in
-// sim_htm_test.cc.)
+// that the description of the machine says? Numbered, one rule each. (htm_test.cc
+// tests their effect on values.)
 #include <gtest/gtest.h>
 
 #include "holdfast/engines/fur/fur.h"
@@ -200,7 +200,7 @@ TEST(SimTimedHtm, R06_ThreadsOfACoreHavePartsOfItsCapacity) {
   EXPECT_EQ(two_on_a_core(false, 8, 9, true, true), (Two{AbortCause::none, AbortCause::capacity}));
 }
 
-// 7. What one thread does in L1 can end a transaction of the other thread of the core.
+// 7. One thread's work in L1 can end a transaction of the other thread of the core.
 TEST(SimTimedHtm, R07_ASiblingDisplacesLinesFromTheSharedL1) {
   TimedBench b(tracking_machine(HtmTracking::l1, HtmTracking::l1, false));
   AbortCause cause{};
@@ -266,8 +266,8 @@ AbortCause meet(const Meeting& meeting, Tracking tracking = Tracking::all) {
 }
 
 // 8. Conflicts with accesses of other threads, in transactions and outside: found through a shared
-// L1, from another core and another socket, and also when the line has left the caches. Whoever
-// asks last wins.
+// L1, from another core and another socket, and also when the line has left the caches. The
+// last requester wins.
 TEST(SimTimedHtm, R08_TheRequesterWinsWhereverTheLineIs) {
   for (const int other : {kSibling, 1, 2}) {
     for (int bits = 0; bits < 16; ++bits) {
@@ -321,7 +321,7 @@ TEST(SimTimedHtm, R10_DoomedWhileSuspended) {
   }
 }
 
-// 11. After the end, whichever way, nobody remembers the lines.
+// 11. After the end, either way, no cache remembers the lines.
 TEST(SimTimedHtm, R11_NothingIsTrackedAfterCommitOrAbort) {
   for (const int other : {kSibling, 1}) {
     for (const bool commits : {true, false}) {
@@ -401,7 +401,7 @@ TEST(SimTimedHtm, R13_AnInterruptAborts) {
   });
 }
 
-// 14. What it costs.
+// 14. The costs.
 TEST(SimTimedHtm, R14_TheCostOfBeginCommitAndAbort) {
   MachineDescription machine = round_machine();
   machine.htm.begin_cycles = 11;

@@ -16,7 +16,7 @@ using sim::Level;
 using sim::Time;
 
 inline constexpr Time kNs = 1000;
-// What round_machine() takes, in cycles.
+// The latencies of round_machine(), in cycles.
 inline constexpr Time kL1 = 4;
 inline constexpr Time kL2 = 14;
 inline constexpr Time kLlc = 40;
@@ -87,7 +87,7 @@ class TimedBench {
     return *reinterpret_cast<SimMachine::Atomic<uint64_t>*>(line(i));
   }
 
-  /// Runs f alone, on this core. What it leaves in caches stays for the next.
+  /// Runs f alone, on this core. The caches keep its lines for the next.
   template <class F>
   void on(int core, F&& f) {
     m.run_threads(core + 1, [&](int i) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A heap for tests of the TPC-C workload: ordinary memory with roll-back, where every body runs
-// twice, the first time in vain. What depends on a body running once shows up at once.
+// twice, the first time in vain. A dependence on a single run of the body shows up at once.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@
 
 namespace holdfast::tpcc_test {
 
-/// What Field<T> needs of an engine, plus the undo log of the running transaction.
+/// The interface Field<T> needs of an engine, plus the undo log of the running transaction.
 class UndoEngine {
  public:
   template <class T>
