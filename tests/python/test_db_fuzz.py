@@ -176,7 +176,8 @@ def test_wrong_property_files_are_reported():
             for _ in range(chance.randint(1, 4))
         ]
         try:
-            found = ycsb.parse(chance.choice(("\n", "\r\n", "\\\n")).join(lines), "file")
+            text = chance.choice(("\n", "\r\n", "\\\n")).join(lines)
+            found = ycsb.parse(text, "file", "mine").json()
         except errors.BadUsage as error:
             told += 1
             assert str(error).startswith("file:") and len(str(error)) < 400
