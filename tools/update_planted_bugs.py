@@ -9,14 +9,13 @@ for each engine on two cores.
 
 A bug is searched under a few of the settings in which its site is met: those that canaries at this
 site need, plain ones, and settings that take rare paths. A bug that is not caught is harmless for
-the reason in experiments/harmless.toml, or its entry is `not caught`. A bug with such a reason is
-searched all the same, for a short time, so that a wrong reason shows.
+the reason in checks.toml beside the engine, or its entry is `not caught`. A bug with such a reason
+is searched all the same, for a short time, so that a wrong reason shows.
 """
 
 import argparse
 import json
 import sys
-import tomllib
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -55,16 +54,13 @@ SETTINGS: tuple[Setting, ...] = (
 )
 
 
-def read_toml(path: str) -> dict[str, Any]:
-    return tomllib.loads((ROOT / path).read_text())
-
-
-def settings(engine: dict[str, Any], canaries: list[dict[str, Any]]) -> list[Setting]:
+def settings(engine: dict[str, Any], needed: list[Setting]) -> list[Setting]:
     """The settings under which bugs of the engine are searched, each once."""
     options = {option["name"] for option in engine["options"]}
     found: dict[str, Setting] = {}
-    design = {"design": "tc"} if engine.get("simulated_only") else {}
-    for setting in [*SETTINGS, *(row.get("needs", {}) for row in canaries)]:
+    durable = (row["name"] for row in core.designs() if row["durable"])
+    design = {"design": next(durable)} if engine.get("simulated_only") else {}
+    for setting in [*SETTINGS, *needed]:
         if set(setting.get("options", {})) <= options:
             setting = design | setting
             found.setdefault(json.dumps(setting, sort_keys=True), setting)
@@ -115,19 +111,11 @@ class Sweep:
     def __init__(self, engine: dict[str, Any], searches: int, only: set[str]):
         self.engine = engine["name"]
         self.searches = searches
-        files = sorted((ROOT / "experiments/canaries").glob("*.toml"))
-        rows = [row for file in files for row in tomllib.loads(file.read_text())["canary"]]
-        self.canaries = {
-            row["mutation"]: row.get("needs", {}) for row in rows if row["engine"] == self.engine
-        }
-        self.settings = settings(engine, [row for row in rows if row["engine"] == self.engine])
+        known = core.module().planted_bugs()[self.engine]
+        self.canaries: dict[str, Setting] = known["canaries"]
+        self.harmless: dict[str, str] = known["harmless"]
+        self.settings = settings(engine, list(self.canaries.values()))
         self.only = only
-        self.harmless = {
-            mutation: row["reason"]
-            for row in read_toml("experiments/harmless.toml")["harmless"]
-            if self.engine in row.get("engines", [self.engine])
-            for mutation in row["mutations"]
-        }
 
     def hunts(
         self, site: dict[str, Any], mutation: str, met_in: list[Setting]
@@ -200,7 +188,7 @@ def write_page(engine: str, lines: dict[str, str]) -> None:
         f"# Bugs planted in `{engine}`\n\n"
         "Each cell names the violation that the crash explorer reports when the bug is planted\n"
         '(docs/inside/testing.md, "Planted bugs"). `tools/update_planted_bugs.py` makes this page;'
-        "\nreasons are in `experiments/harmless.toml`.\n\n"
+        "\nreasons are in `checks.toml` beside the engine.\n\n"
         "| site | operation | drop | delay | swap |\n|---|---|---|---|---|\n"
         + "".join(lines[name] + "\n" for name in sorted(lines))
     )

@@ -206,6 +206,9 @@ NB_MODULE(_core, m) {
         "Crashes a small program at its persist events; see holdfast/runner/crash/crash.h.");
   m.def("hunt", &py_hunt, nb::arg("spec"),
         "Searches for the effect of a planted bug; see holdfast/runner/crash/canary.h.");
+  m.def(
+      "planted_bugs", [] { return to_python(planted_bug_catalog().value()); },
+      "Canaries and harmless bugs of each engine; see holdfast/runner/crash/canary.h.");
   m.def("serve", &py_serve, nb::arg("spec"), nb::arg("fd"),
         "The worker of a kill test: writes one record of RECORD_BYTES per operation to fd.");
   m.def("verify", &py_verify, nb::arg("spec"), nb::arg("records"),

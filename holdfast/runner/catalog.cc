@@ -163,6 +163,7 @@ Json design_catalog() {
                     {"reason", ""},
                     {"source", info.source},
                     {"survives", info.survives},
+                    {"durable", info.durable},
                     {"options", describe(info.options)}});
   }
   return list;

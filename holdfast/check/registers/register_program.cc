@@ -25,6 +25,8 @@ char letter(RegisterStep::Kind kind) {
 /// Parses a program in one pass over its text.
 class Parser {
  public:
+  static constexpr uint64_t kMostTimes = 10'000;
+
   Parser(const std::string& text, Object most) : text_(text), most_(most) {}
 
   RegisterProgram program() {
@@ -32,10 +34,7 @@ class Parser {
     do {
       program.threads.emplace_back();
       do {
-        Body body = transaction();
-        if (!body.steps.empty() || body.kind != Body::Kind::automatic) {
-          program.threads.back().push_back(std::move(body));
-        }
+        part(program.threads.back());
       } while (take(';'));
     } while (take('|'));
     if (at_ != text_.size()) {
@@ -45,6 +44,21 @@ class Parser {
   }
 
  private:
+  void part(std::vector<Body>& thread) {
+    const bool enclosed = take('(');
+    const Body body = transaction();
+    uint64_t count = 1;
+    if (enclosed) {
+      if (!take(')')) {
+        fail("a step or ')'");
+      }
+      count = times();
+    }
+    if (!body.steps.empty() || body.kind != Body::Kind::automatic) {
+      thread.insert(thread.end(), count, body);
+    }
+  }
+
   Body transaction() {
     Body body;
     if (take('u')) {
@@ -53,37 +67,64 @@ class Parser {
       body.kind = Body::Kind::throwing;
     }
     for (;;) {
+      RegisterStep step;
       if (take('r')) {
-        body.steps.push_back({RegisterStep::Kind::read, object()});
+        step = {RegisterStep::Kind::read, object()};
       } else if (take('w')) {
-        body.steps.push_back({RegisterStep::Kind::write, object()});
+        step = {RegisterStep::Kind::write, object()};
       } else if (take('b')) {
-        body.steps.push_back({RegisterStep::Kind::blind, object()});
+        step = {RegisterStep::Kind::blind, object()};
       } else if (take('s')) {
-        body.steps.push_back({RegisterStep::Kind::scan, 0});
+        step = {RegisterStep::Kind::scan, 0};
       } else {
         return body;
       }
+      body.steps.insert(body.steps.end(), times(), step);
     }
+  }
+
+  /// The count behind a star; 1 where there is none.
+  uint64_t times() {
+    if (!take('*')) {
+      return 1;
+    }
+    skip_blanks();
+    const size_t first = at_;
+    const uint64_t count = number(kMostTimes + 1);
+    if (count == 0 || count > kMostTimes) {
+      at_ = first;
+      fail("a count from 1 to " + std::to_string(kMostTimes));
+    }
+    return count;
   }
 
   Object object() {
-    uint64_t number = 0;
     const size_t first = at_;
-    while (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])) != 0) {
-      number = std::min<uint64_t>(number * 10 + static_cast<uint64_t>(text_[at_++] - '0'), most_);
-    }
-    if (at_ == first || number >= most_) {
+    const uint64_t found = number(most_);
+    if (at_ == first || found >= most_) {
       at_ = first;
       fail("an object from 0 to " + std::to_string(most_ - 1));
     }
-    return static_cast<Object>(number);
+    return static_cast<Object>(found);
   }
 
-  bool take(char c) {
+  /// Reads digits; 0 where there is none, and `most` for a larger number.
+  uint64_t number(uint64_t most) {
+    uint64_t value = 0;
+    while (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])) != 0) {
+      value = std::min(value * 10 + static_cast<uint64_t>(text_[at_++] - '0'), most);
+    }
+    return value;
+  }
+
+  void skip_blanks() {
     while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) {
       ++at_;
     }
+  }
+
+  bool take(char c) {
+    skip_blanks();
     if (at_ == text_.size() || text_[at_] != c) {
       return false;
     }

@@ -4,10 +4,12 @@
 // printed, and read from a command line.
 //
 //   program     = thread { "|" thread }
-//   thread      = [ transaction { ";" transaction } ]
+//   thread      = [ part { ";" part } ]
+//   part        = transaction | "(" transaction ")" "*" count
 //   transaction = [ "u" | "x" ] { step }     u: an update even without a write; x: an update whose
 //                                            body throws at its end, so that it is rolled back
-//   step        = ( "r" | "w" | "b" ) object    read; write after a read; write blindly
+//   step        = operation [ "*" count ]
+//   operation   = ( "r" | "w" | "b" ) object    read; write after a read; write blindly
 //               | "s"                            scan: read all shared objects
 //
 //   w0 w1 ; s | w1 b2 | r0 r1

@@ -10,6 +10,7 @@ DesignInfo opt_info() {
           .survives =
               "lines that the caches had written back by chance; on eADR, all stores: "
               "no transaction is atomic",
+          .durable = false,
           .options = {},
           .make = [](const Options&) -> Result<std::unique_ptr<HardwareDesign>> {
             return std::unique_ptr<HardwareDesign>(std::make_unique<OptDesign>());

@@ -89,6 +89,7 @@ DesignInfo tc_info() {
           .title = "persistent transaction cache beside each L1",
           .source = "TC (DAC 2017), sizes as in Hercules (ACM TECS 2023), table 2",
           .survives = "the transaction caches and their log in PM: every committed transaction",
+          .durable = true,
           .options = kOptions,
           .make = make_tc};
 }

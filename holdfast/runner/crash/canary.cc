@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/runner/crash/canary.h"
 
-#include <toml++/toml.h>
-
 #include <algorithm>
-#include <filesystem>
-#include <sstream>
+#include <iterator>
+#include <utility>
 
+#include "holdfast/engines/parts/any/any_engine.h"
+#include "holdfast/machine/sim/sim_machine.h"
 #include "holdfast/runner/crash/crash.h"
 
 namespace holdfast {
@@ -26,71 +26,17 @@ Json stages() {
           stage(600, 3, 40, 4, 64, 64, 60)};
 }
 
-Json to_json(const toml::node& node) {
-  if (const auto* table = node.as_table()) {
-    Json object = Json::object();
-    for (const auto& [key, value] : *table) {
-      object[std::string(key.str())] = to_json(value);
-    }
-    return object;
-  }
-  if (const auto text = node.value<std::string>(); text && node.is_string()) {
-    return *text;
-  }
-  if (const auto flag = node.value<bool>(); flag && node.is_boolean()) {
-    return *flag;
-  }
-  if (const auto number = node.value<int64_t>(); number && node.is_integer()) {
-    return *number;
-  }
-  return node.value<double>().value_or(0);
-}
-
-std::string text_of(const toml::table& row, const char* name, const std::string& where) {
-  const auto text = row[name].value<std::string>();
-  if (!text) {
-    throw Error(Status(Code::invalid_argument, where + ": a canary needs `" + name + "`, a text"));
-  }
-  return *text;
-}
-
-/// In the order of their names.
-std::vector<std::filesystem::path> files_in(const std::string& directory) {
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-    if (entry.path().extension() == ".toml") {
-      files.push_back(entry.path());
-    }
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
-void load_file(const std::string& file, std::vector<Canary>& all) {
-  try {
-    const toml::table root = toml::parse_file(file);
-    const toml::array* rows = root["canary"].as_array();
-    for (size_t i = 0; rows != nullptr && i < rows->size(); ++i) {
-      const toml::table& row = *(*rows)[i].as_table();
-      const std::string where = file + ":" + std::to_string(row.source().begin.line);
-      all.push_back({text_of(row, "engine", where), text_of(row, "mutation", where),
-                     text_of(row, "bug", where),
-                     row.contains("needs") ? to_json(*row.get("needs")) : Json::object()});
-    }
-  } catch (const toml::parse_error& error) {
-    std::ostringstream text;
-    text << file << ":" << error.source().begin.line << ": " << error.description();
-    throw Error(Status(Code::invalid_argument, text.str()));
-  }
-}
-
 }  // namespace
 
-Result<std::vector<Canary>> load_canaries(const std::string& directory) {
+Result<std::vector<Canary>> load_canaries() {
   return guarded([&] {
     std::vector<Canary> all;
-    for (const auto& file : files_in(directory.empty() ? HOLDFAST_CANARIES : directory)) {
-      load_file(file.string(), all);
+    auto checks = load_engine_checks().value();
+    for (const auto& row : engine_rows<SimMachine>()) {
+      if (row.description->durability != Durability::none) {
+        auto& canaries = checks[row.description->name].canaries;
+        std::move(canaries.begin(), canaries.end(), std::back_inserter(all));
+      }
     }
     return all;
   });
@@ -99,8 +45,31 @@ Result<std::vector<Canary>> load_canaries(const std::string& directory) {
 Json spec_of(const Canary& canary) {
   Json spec = canary.needs;
   spec["engine"] = canary.engine;
-  spec["mutation"] = canary.mutation;
+  if (!canary.mutation.empty()) {
+    spec["mutation"] = canary.mutation;
+  }
   return spec;
+}
+
+Result<Json> planted_bug_catalog() {
+  return guarded([&] {
+    Json all = Json::object();
+    const auto engines = load_engine_checks().value();
+    for (const auto& [engine, checks] : engines) {
+      Json canaries = Json::object();
+      for (const Canary& canary : checks.canaries) {
+        if (!canary.mutation.empty()) {
+          canaries[canary.mutation] = canary.needs;
+        }
+      }
+      Json harmless = Json::object();
+      for (const HarmlessBug& bug : checks.harmless) {
+        harmless[bug.mutation] = bug.reason;
+      }
+      all[engine] = {{"canaries", canaries}, {"harmless", harmless}};
+    }
+    return all;
+  });
 }
 
 Result<Json> hunt(const Json& spec, Progress progress) {

@@ -4,26 +4,17 @@
 // explorer.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "holdfast/base/status.h"
+#include "holdfast/runner/crash/engine_checks.h"
 #include "holdfast/runner/spec/json.h"
 #include "holdfast/runner/spec/progress.h"
 
 namespace holdfast {
 
-/// A row of experiments/canaries/*.toml; docs/inside/testing.md says what the fields mean.
-struct Canary {
-  std::string engine;
-  std::string mutation;
-  std::string bug;
-  Json needs;  ///< an object
-};
-
-/// The rows of all files in a directory; an error says where one is wrong. Empty: the source
-/// tree's.
-Result<std::vector<Canary>> load_canaries(const std::string& directory = {});
+/// The canaries of all durable engines, in the order of the registry.
+Result<std::vector<Canary>> load_canaries();
 
 /// Looks for a violation under a mutation. Runs searches from cheap to thorough and stops at the
 /// first that finds one; a search that would repeat the one before is left out. Fields of spec:
@@ -32,5 +23,9 @@ Result<std::vector<Canary>> load_canaries(const std::string& directory = {});
 /// `stage` (from 1) and `stages`.
 Result<Json> hunt(const Json& spec, Progress progress);
 Json spec_of(const Canary& canary);
+
+/// An object by engine: canaries (an object from mutation to needs) and harmless (from mutation to
+/// reason).
+Result<Json> planted_bug_catalog();
 
 }  // namespace holdfast

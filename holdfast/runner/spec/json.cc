@@ -33,6 +33,14 @@ std::string Fields::text(const std::string& name, const std::string& fallback) {
   return value->get<std::string>();
 }
 
+std::string Fields::required_text(const std::string& name) {
+  std::string value = text(name, "");
+  if (value.empty()) {
+    throw Error(Status(Code::invalid_argument, what_ + " needs '" + name + "', a text"));
+  }
+  return value;
+}
+
 int64_t Fields::number(const std::string& name, int64_t fallback, int64_t low, int64_t high) {
   const Json* value = find(name);
   if (value == nullptr) {
@@ -122,6 +130,17 @@ std::map<std::string, std::string> Fields::map(const std::string& name) {
     result[key] = item.is_string() ? item.get<std::string>() : item.dump();
   }
   return result;
+}
+
+Json Fields::object(const std::string& name) {
+  const Json* value = find(name);
+  if (value == nullptr) {
+    return Json::object();
+  }
+  if (!value->is_object()) {
+    refuse(name, "an object");
+  }
+  return *value;
 }
 
 void Fields::finish() const {

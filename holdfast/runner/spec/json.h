@@ -24,6 +24,8 @@ class Fields {
   Fields(const Json& object, std::string what);
 
   std::string text(const std::string& name, const std::string& fallback);
+  /// A text that must be there and not empty.
+  std::string required_text(const std::string& name);
   int64_t number(const std::string& name, int64_t fallback, int64_t low, int64_t high);
   double real(const std::string& name, double fallback, double low, double high);
   bool flag(const std::string& name, bool fallback);
@@ -32,6 +34,9 @@ class Fields {
   std::vector<int> numbers(const std::string& name, int fallback, int low, int high);
   /// An object whose values become text as on a command line (true, 12, 0.5, abc).
   std::map<std::string, std::string> map(const std::string& name);
+  /// An object as it is; an empty one where it is left out.
+  Json object(const std::string& name);
+  bool has(const std::string& name) { return find(name) != nullptr; }
 
   void finish() const;
 

@@ -32,6 +32,15 @@ TEST(CheckProgram, ReadsWhatPeopleWrite) {
   EXPECT_EQ(program.objects(), 3U);
 }
 
+TEST(CheckProgram, RepeatsStepsAndTransactions) {
+  const auto text = [](const char* program) {
+    return RegisterProgram::parse(program, 3).value().text();
+  };
+  EXPECT_EQ(text("w0*3 b1 | s*2"), "w0 w0 w0 b1 | s s");
+  EXPECT_EQ(text("(x b0 * 2) * 2 ; w1 | (u)*2"), "x b0 b0 ; x b0 b0 ; w1 | u  ; u ");
+  EXPECT_EQ(text("(w0)"), "w0");
+}
+
 TEST(CheckProgram, SaysWhatItExpectedWhere) {
   const auto refuse = [](const char* text) {
     const auto result = RegisterProgram::parse(text, 3);
@@ -42,6 +51,9 @@ TEST(CheckProgram, SaysWhatItExpectedWhere) {
   EXPECT_NE(refuse("w3").find("an object from 0 to 2"), std::string::npos);
   EXPECT_NE(refuse("w").find("an object from 0 to 2"), std::string::npos);
   EXPECT_NE(refuse("w99999999999999999999999").find("an object"), std::string::npos);
+  EXPECT_NE(refuse("w1*0").find("a count from 1 to 10000 at character 4"), std::string::npos);
+  EXPECT_NE(refuse("w1*99999999999999999999999").find("a count"), std::string::npos);
+  EXPECT_NE(refuse("(w1 ; w1)*2").find("')' at character 5"), std::string::npos);
 }
 
 TEST(CheckProgram, ShrinksToWhatIsNeeded) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any engine of the table, without a heap, and a short program that takes it through all its paths:
-// for tests that ask something of every engine there is.
+// Any engine of the registry, without a heap, and a short program that takes it through its paths:
+// for tests that ask something of every engine.
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,6 +16,8 @@
 
 #include "holdfast/engines/parts/any/any_engine.h"
 #include "holdfast/machine/sim/sim_machine.h"
+#include "holdfast/runner/crash/engine_checks.h"
+#include "tests/unit/hardware/design_fixture.h"
 
 namespace holdfast::engine_rows_test {
 
@@ -71,6 +74,15 @@ class RowHeap {
     const uint64_t block[4] = {value, value, value, value};
     engine_->store_range(word(i), block, sizeof block);
   }
+  /// In a transaction of its own.
+  void write(size_t i, uint64_t value) {
+    engine_->update([&] { set(i, value); });
+  }
+  uint64_t read(size_t i) {
+    uint64_t value = 0;
+    engine_->read([&] { value = get(i); });
+    return value;
+  }
   Status recover() {
     RecoveryReport report;
     return engine_->recover(report);
@@ -115,31 +127,71 @@ inline void mixed_transactions(RowHeap& heap, int worker, int n) {
   }
 }
 
-/// Options that make an engine's logs small, so that it has to reuse them.
-inline Options small_logs(const std::string& engine) {
-  if (engine == "undo" || engine == "pmdk-like") {
-    return {{"log_bytes", "4096"}};
+/// The options given, and for all others the smallest values, so that logs fill and wrap around.
+inline Options with_tiny(const Description& engine, Options options) {
+  for (size_t i = 0; i < engine.option_count; ++i) {
+    if (engine.options[i].tiny != nullptr) {
+      options.try_emplace(engine.options[i].name, engine.options[i].tiny);
+    }
   }
-  if (engine.substr(0, 4) == "spht" || engine == "nv-htm" || engine == "fur-tsx" ||
-      engine == "crafty") {
-    return {{"log_bytes", "512"}};
+  return options;
+}
+
+/// Those of the options that the engine knows.
+inline Options known_options(const Description& engine, Options options) {
+  std::erase_if(options, [&](const auto& option) {
+    const auto is_it = [&](const OptionInfo& info) { return option.first == info.name; };
+    return std::none_of(engine.options, engine.options + engine.option_count, is_it);
+  });
+  return options;
+}
+
+/// A machine for the engine: a functional one, or, for an engine that needs a design, a timed one
+/// with the plainest design.
+inline SimOptions machine_for(const Description& engine, uint64_t seed) {
+  SimOptions o = engine.needs_design
+                     ? design_test::options(design_test::tiny(), design_test::volatile_design())
+                     : SimOptions{};
+  o.threads = RowHeap::kThreads;
+  o.seed = seed;
+  return o;
+}
+
+/// Facts that stand beside the engine.
+inline const EngineChecks& checks_of(const std::string& engine) {
+  static const auto all = load_engine_checks().value();
+  return all.at(engine);
+}
+
+/// For parameters of tests: the names of all engines, or of those that `chosen` is true for.
+inline std::vector<std::string> engine_names(
+    bool (*chosen)(const EngineRow<SimMachine>&) = [](const EngineRow<SimMachine>&) {
+      return true;
+    }) {
+  std::vector<std::string> names;
+  for (const EngineRow<SimMachine>& row : engine_rows<SimMachine>()) {
+    if (chosen(row)) {
+      names.emplace_back(row.description->name);
+    }
   }
-  if (engine == "spec-pmt" || engine == "dudetm" || engine == "pisces" || engine == "mnemosyne") {
-    return {{"log_bytes", "512"}, {"locks", "64"}};
+  return names;
+}
+
+/// The first engine of the registry that `chosen` is true for.
+template <class F>
+const EngineRow<SimMachine>& first_row(F&& chosen) {
+  for (const EngineRow<SimMachine>& row : engine_rows<SimMachine>()) {
+    if (chosen(row)) {
+      return row;
+    }
   }
-  if (engine == "trinity") {
-    return {{"records", "16"}, {"locks", "64"}};
-  }
-  if (engine == "quadra") {
-    return {{"records", "16"}};
-  }
-  if (engine == "onefile") {
-    return {{"log_bytes", "512"}};
-  }
-  if (engine == "fur-mv") {
-    return {{"log_bytes", "512"}, {"markers", "8"}, {"versions", "1"}};
-  }
-  return engine.substr(0, 3) == "fur" ? Options{{"log_bytes", "512"}, {"markers", "8"}} : Options{};
+  throw std::invalid_argument("no engine of this kind");
+}
+
+/// An engine's name as part of a test's, which may have no hyphen.
+inline std::string test_name(std::string engine) {
+  std::replace(engine.begin(), engine.end(), '-', '_');
+  return engine;
 }
 
 }  // namespace holdfast::engine_rows_test

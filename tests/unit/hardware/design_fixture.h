@@ -4,6 +4,7 @@
 // to them directly.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -25,6 +26,19 @@ inline MachineDescription roomy() {
   m.l1.bytes = m.l2.bytes = m.llc.bytes = 1 << 20;
   m.core.store_buffer = 128;
   return m;
+}
+
+/// The first design of the registry under which committed transactions survive a power failure.
+inline std::string durable_design() {
+  const auto designs = hardware_designs();
+  return std::find_if(designs.begin(), designs.end(), [](const auto& d) { return d.durable; })
+      ->name;
+}
+/// The first design under which they do not.
+inline std::string volatile_design() {
+  const auto designs = hardware_designs();
+  return std::find_if(designs.begin(), designs.end(), [](const auto& d) { return !d.durable; })
+      ->name;
 }
 
 inline SimOptions options(const MachineDescription& machine, const std::string& design,

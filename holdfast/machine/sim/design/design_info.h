@@ -19,6 +19,7 @@ struct DesignInfo {
   const char* title;
   const char* source;    ///< the paper
   const char* survives;  ///< the content of the medium after a power failure, in words
+  bool durable;          ///< a committed transaction survives a power failure
   std::span<const OptionInfo> options;
   /// Makes the design. The caller has checked the names of the options; this function checks their
   /// values.

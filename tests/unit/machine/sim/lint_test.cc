@@ -1,25 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the lint of persistence find planted waste and gaps, and only those? What does each engine
-// show?
+// Does the lint of persistence find planted waste and gaps, and only those?
 #include <gtest/gtest.h>
 
-#include <map>
-#include <set>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "holdfast/machine/sim/sim_machine.h"
-#include "tests/unit/engines/engine_rows.h"
-#include "tests/unit/hardware/design_fixture.h"
 
 namespace holdfast {
 namespace {
-
-using engine_rows_test::mixed_transactions;
-using engine_rows_test::row_of;
-using engine_rows_test::RowHeap;
-using engine_rows_test::small_logs;
 
 using Update = TransactionScope<SimMachine>;
 constexpr size_t kLineWords = kLineBytes / sizeof(uint64_t);
@@ -245,159 +233,6 @@ TEST(SimLint, NobodyAskedForIt) {
   SimMachine machine;
   machine.pfence(Site{"fence"});
   EXPECT_TRUE(machine.lint_report().empty());
-}
-
-// ---- engines
-
-using Finding = std::pair<LintKind, std::string>;
-using Findings = std::map<Finding, uint64_t>;
-
-SimOptions options_for(const std::string& engine) {
-  SimOptions o = engine == "hw" ? design_test::options(design_test::tiny(), "opt") : SimOptions{};
-  o.threads = RowHeap::kThreads;
-  o.seed = 3;
-  o.rmw_orders_pwb = false;
-  o.lint = true;
-  return o;
-}
-
-/// The findings of an engine in a run of every kind of transaction, with counts.
-Findings findings(const std::string& engine, Options engine_options = {},
-                  const std::string& mutation = "") {
-  SimOptions o = options_for(engine);
-  if (!mutation.empty()) {
-    o.mutations = {parse_mutation(mutation).value()};
-  }
-  for (const auto& [name, value] : small_logs(engine)) {
-    engine_options.emplace(name, value);
-  }
-  SimMachine machine(o);
-  RowHeap heap(machine, row_of(engine), engine_options);
-  heap.engine().format().check();
-  heap.recover().check();
-  machine.run_threads(RowHeap::kThreads, [&](int i) { mixed_transactions(heap, i, 4); });
-  EXPECT_TRUE(mutation.empty() || machine.mutated() > 0) << engine << ' ' << mutation;
-  Findings all;
-  for (const LintRow& row : machine.lint_report()) {
-    all[{row.kind, row.where}] = row.count;
-  }
-  return all;
-}
-
-/// As the engines' pages say. Romulus leaves its idle state to the next batch, which is another
-/// thread's at times, and may be on its way already.
-const std::set<Finding> kIdleState = {
-    {LintKind::not_written_back, "copy"},
-    {LintKind::not_written_back, "data flush"},
-    {LintKind::not_fenced, "romulus.state.mutating"},
-};
-const std::map<std::string, std::set<Finding>> kShown = {
-    {"undo", {{LintKind::redundant_write_back, "undo.data"}}},
-    {"pmdk-like", {}},
-    {"romulus", kIdleState},
-    {"romulus-log", kIdleState},
-    {"romulus-lr", kIdleState},
-    {"fur-opa", {}},
-    {"fur-si", {}},
-    {"fur-mv", {}},
-    {"fur-tsx", {}},
-    {"htm", {}},
-    {"si-htm", {}},
-    {"spht", {{LintKind::not_written_back, "marker flush"}}},  // links are hints
-    {"spht-si-htm", {{LintKind::not_written_back, "marker flush"}}},
-    {"nv-htm", {}},
-    {"tinystm", {}},
-    {"spec-pmt",
-     {{LintKind::not_written_back, "commit"}, {LintKind::redundant_write_back, "logs.home"}}},
-    {"mnemosyne", {}},
-    {"dudetm", {}},
-    {"trinity", {}},
-    {"quadra", {}},
-    {"onefile",  // that a transaction is over need not be durable; helpers write back the same
-                 // lines
-     {{LintKind::not_written_back, "data flush"},
-      {LintKind::redundant_write_back, "onefile.newest"},
-      {LintKind::redundant_write_back, "onefile.cell"}}},
-    {"pisces", {}},
-    {"crafty", {}},
-    {"hw", {}},
-};
-
-TEST(SimLintEngines, EachShowsWhatItsPageSays) {
-  for (const auto& row : engine_rows<SimMachine>()) {
-    const std::string engine = row.description->name;
-    const auto expected = kShown.find(engine);
-    ASSERT_NE(expected, kShown.end())
-        << "say in docs/reference/engines/" << engine << ".md what it shows";
-    std::set<Finding> shown;
-    for (const auto& [finding, count] : findings(engine)) {
-      shown.insert(finding);
-    }
-    EXPECT_EQ(shown, expected->second) << engine;
-  }
-}
-
-TEST(SimLintEngines, ADroppedWriteBackShows) {
-  struct Case {
-    const char* engine;
-    const char* site;
-    const char* phase;  ///< of the stores it should have covered
-    Options options;
-  };
-  const Options locked = {{"retries", "0"}};
-  for (const Case& c : std::vector<Case>{
-           {"undo", "undo.log", "log flush", {}},
-           {"undo", "undo.data", "execute", {}},
-           {"undo", "undo.restore", "roll back", {}},
-           {"undo", "undo.epoch", "marker flush", {}},
-           {"pmdk-like", "undo.data", "execute", {}},
-           {"pmdk-like", "undo.restore", "roll back", {}},
-           {"pmdk-like", "undo.epoch", "marker flush", {}},
-           {"romulus", "romulus.main", "execute", {}},
-           {"romulus", "romulus.twin.all", "copy", {}},
-           {"romulus-log", "romulus.main", "execute", {}},
-           {"romulus-log", "romulus.twin", "copy", {}},
-           {"romulus-lr", "romulus.main", "execute", {{"combine", "0"}}},
-           {"romulus-lr", "romulus.twin", "copy", {}},
-           {"fur-opa", "fur.log", "log flush", {}},
-           {"fur-opa", "fur.marker", "marker flush", {}},
-           {"fur-opa", "fur.lock.log", "log flush", locked},
-           {"fur-opa", "fur.lock.marker", "marker flush", locked},
-           {"fur-si", "fur.log", "log flush", {}},
-           {"fur-si", "fur.marker", "marker flush", {}},
-           {"spht", "spht.header", "log flush", {}},
-           {"spht-si-htm", "spht.header", "log flush", {}},
-           {"spht", "spht.log", "log flush", {}},  // its last line also holds the link
-           {"nv-htm", "nv.marker", "marker flush", {}},
-           {"spec-pmt", "specpmt.record", "log flush", {}},
-           {"mnemosyne", "mnemosyne.home", "commit", {}},
-           {"mnemosyne", "mnemosyne.truncate", "marker flush", {}},
-           {"mnemosyne", "mnemosyne.torn.truncate", "marker flush", {{"tornbit", "1"}}},
-           {"dudetm", "dudetm.log", "log flush", {}},
-           {"trinity", "trinity.record", "log flush", {}},
-           {"trinity", "trinity.number", "marker flush", {}},
-           {"quadra", "quadra.record", "log flush", {}},
-           {"onefile", "onefile.log", "log flush", {}},
-           {"onefile", "onefile.cell", "data flush", {}},
-           {"crafty", "crafty.log", "commit", {}},
-           {"crafty", "crafty.data", "commit", {}},
-           {"crafty", "crafty.mark", "marker flush", {}},
-           {"crafty", "crafty.lock.log", "log flush", locked},
-           {"pisces", "pisces.log", "log flush", {}},
-           {"pisces", "pisces.home", "data flush", {}},
-           {"pisces", "pisces.retire", "marker flush", {}},
-       }) {
-    const Finding finding = {LintKind::not_written_back, c.phase};
-    const Findings mutant = findings(c.engine, c.options, std::string(c.site) + "=drop");
-    const auto found = mutant.find(finding);
-    std::string shown;
-    for (const auto& [other, count] : mutant) {
-      shown += std::string(to_string(other.first)) + " at " + other.second + '\n';
-    }
-    ASSERT_NE(found, mutant.end()) << c.engine << ' ' << c.site << " shows only\n" << shown;
-    Findings sound = findings(c.engine, c.options);
-    EXPECT_GT(found->second, sound[finding]) << c.engine << ' ' << c.site;
-  }
 }
 
 }  // namespace

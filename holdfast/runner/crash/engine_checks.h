@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Facts about engines that the checks need: planted bugs that must be caught, settings that take
+// rare paths, findings that are expected. They stand beside the engine, in checks.toml of its
+// folder; a part that engines share may have a checks.toml as well. docs/inside/testing.md has the
+// tables and fields.
+//
+// A row holds for the engines of its folder, or for those that its `engines` names. A row about a
+// label that stands in its own folder's headers holds for every engine that includes the header. So
+// a row of a part holds for all engines that are built from the part. A row of the engine's own
+// folder goes before one that comes with a part.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "holdfast/base/options.h"
+#include "holdfast/base/status.h"
+#include "holdfast/machine/phase.h"
+#include "holdfast/machine/sim/memory/persist_lint.h"
+#include "holdfast/runner/spec/json.h"
+
+namespace holdfast {
+
+/// A planted bug that the crash explorer must catch: a mutation of a site, or, with an empty
+/// `mutation`, a setting of the engine's options that is wrong.
+struct Canary {
+  std::string engine;
+  std::string mutation;
+  std::string setting;  ///< names the wrong setting
+  std::string bug;
+  Json needs;  ///< an object: what the search needs beyond the usual
+};
+
+/// A planted bug that changes nothing a crash can show.
+struct HarmlessBug {
+  std::string mutation;
+  std::string reason;
+};
+
+/// A finding of the lint that is no mistake.
+struct ExpectedFinding {
+  LintKind kind = LintKind::not_written_back;
+  std::string where;
+  std::string reason;
+};
+
+/// A setting that takes rare paths: a full log, the lock, no background thread.
+struct EngineVariant {
+  std::string name;
+  Options options;
+  bool rmw_orders_pwb = true;
+  std::string transactions;  ///< per thread, in the crash search
+};
+
+/// A write-back, and the phase of the stores that it covers.
+struct CoveredPhase {
+  std::string site;
+  Phase phase = Phase::execute;
+  Options options;
+};
+
+/// The phases of one transaction of one thread: it stores to the words `stores`, or loads `loads`.
+struct PhaseOrder {
+  std::vector<int> stores;
+  std::vector<int> loads;
+  std::vector<Phase> phases;
+  Options options;
+};
+
+/// A label that no run comes to, or no hunt for planted bugs.
+struct UnreachedLabel {
+  std::string label;
+  std::string reason;
+  bool by_hunts_only = false;
+};
+
+struct EngineChecks {
+  std::vector<Canary> canaries;
+  std::vector<HarmlessBug> harmless;
+  std::vector<ExpectedFinding> findings;
+  std::vector<EngineVariant> variants;
+  std::vector<CoveredPhase> phases;
+  std::vector<PhaseOrder> orders;
+  std::vector<UnreachedLabel> unreached;
+
+  /// True if no run, or for `hunts` no hunt, comes to the label.
+  bool is_unreached(const std::string& label, bool hunts = false) const;
+};
+
+/// The checks of every engine of the registry, by name. Reads all checks.toml below `directory`;
+/// empty: holdfast/engines of the source tree. Errors name file and line: invalid_argument for an
+/// unknown table, field, engine or label, and for two rows about one thing.
+Result<std::map<std::string, EngineChecks>> load_engine_checks(
+    const std::filesystem::path& directory = {});
+
+}  // namespace holdfast

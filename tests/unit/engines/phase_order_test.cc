@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Do an engine's transactions go through the phases that checks.toml beside it lists, without gaps?
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/unit/engines/timeline_world.h"
+
+namespace holdfast::timeline_test {
+namespace {
+
+using engine_rows_test::checks_of;
+
+class EnginePhases : public testing::TestWithParam<std::string> {};
+
+void run_one(World& w, const PhaseOrder& order) {
+  w.run(1, [&](int) {
+    const auto body = [&] {
+      for (const int word : order.loads) {
+        w.heap.get(static_cast<size_t>(word));
+      }
+      for (const int word : order.stores) {
+        w.heap.set(static_cast<size_t>(word), 7);
+      }
+    };
+    order.stores.empty() ? w.heap.engine().read(body) : w.heap.engine().update(body);
+  });
+}
+
+std::string text(const std::vector<Phase>& phases) {
+  std::string all;
+  for (const Phase phase : phases) {
+    all.append(all.empty() ? "" : ", ").append(to_string(phase));
+  }
+  return all;
+}
+
+TEST_P(EnginePhases, AreInTheOrderBesideTheEngine) {
+  for (const PhaseOrder& order : checks_of(GetParam()).orders) {
+    const auto& row = engine_rows_test::row_of(GetParam());
+    World w(row, power9(3), engine_rows_test::with_tiny(*row.description, order.options));
+    run_one(w, order);
+    EXPECT_EQ(text(w.order(kSlotOfWorker0)), text(order.phases));
+    const auto transactions = w.slices(Kind::transaction, kSlotOfWorker0);
+    ASSERT_EQ(transactions.size(), 1u);
+    const bool update = !order.stores.empty();
+    EXPECT_EQ(transactions[0].transaction,
+              update ? TransactionKind::update : TransactionKind::read);
+    EXPECT_EQ(transactions[0].outcome, update ? Outcome::committed : Outcome::read_only);
+    EXPECT_LE(transactions[0].attempts, 1u) << "an abort";
+    // One after the other, without gaps: so they add up.
+    uint64_t at = transactions[0].begin;
+    for (const Slice& s : w.slices(Kind::phase, kSlotOfWorker0)) {
+      EXPECT_EQ(s.begin, at);
+      at = s.end;
+    }
+    EXPECT_EQ(at, transactions[0].end);
+  }
+}
+
+std::vector<std::string> names() {
+  std::vector<std::string> all = engine_rows_test::engine_names();
+  std::erase_if(all, [](const std::string& engine) { return checks_of(engine).orders.empty(); });
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, EnginePhases, testing::ValuesIn(names()),
+                         [](const auto& test) { return engine_rows_test::test_name(test.param); });
+
+}  // namespace
+}  // namespace holdfast::timeline_test
