@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A hash map that grows by a few buckets at a time (linear hashing; Litwin 1980), so that no
-// transaction ever moves the whole table.
+// transaction ever moves the whole table. Such a transaction would fill the log and conflict with
+// all others.
 //
 // Let n buckets be in use, and p be the smallest power of two that is at least n. A key's bucket is
 // its hash modulo p. If that bucket is not in use yet, it is the hash modulo p / 2. Growth brings
@@ -12,7 +13,8 @@
 // a segment is not touched before its buckets are in use.
 //
 // Entries are counted in stripes, each on a line of its own, so that parallel inserts rarely
-// conflict. A single stripe decides when to grow.
+// conflict. An insert grows the table if its own stripe's count times the number of stripes exceeds
+// the buckets. This estimates the number of entries and reads no other stripe.
 #pragma once
 
 #include <bit>
@@ -29,11 +31,17 @@
 namespace holdfast {
 
 /// An unordered map from K to V (both trivially copyable, K with ==) in a heap H. It grows with its
-/// entries, to about one per bucket, and never shrinks.
+/// entries, to about one per bucket, and never shrinks. At 2^41 buckets growth ends, and chains get
+/// longer.
+///
+/// A Hash must return the same 64 bits for a key in every run and on every platform, because the
+/// heap stores the entry's place. All bits must be well mixed: the low ones choose the bucket, the
+/// top four the stripe. kPromote protects the map from write skew under snapshot isolation; only
+/// tests pass false.
 ///
 /// Thread safety: through transactions. Every member function runs inside one: functions that
-/// change the map inside update(), the others inside read() or update(). A change is durable when
-/// its update() returns. Costs: O(1), size O(stripes); check and clear O(n).
+/// change or construct the map inside update(), the others inside read() or update(). A change is
+/// durable when its update() returns. Costs: O(1), size O(stripes); check and clear O(n).
 template <class H, class K, class V, class Hash = KeyHash<K>, bool kPromote = true>
 class HashMap {
   using Chain = HashChain<H, K, V, kPromote>;
@@ -84,6 +92,7 @@ class HashMap {
     walk([&](const Node* node) { return f(node->key.load(), node->value.load()); });
   }
 
+  /// Erases all entries. The buckets stay.
   void clear();
   /// Frees everything the map owns. Call it before destroying the map, and call nothing after it.
   void dispose() {

@@ -18,6 +18,7 @@ struct SpsRoot {
       : ledger(workers),
         entries(count),
         word(static_cast<Field<uint64_t>*>(H::allocate(count * sizeof(Field<uint64_t>)))) {}
+  /// Calls visit(block, bytes) for the ledger's blocks and the array, and not for the root object.
   template <class Visitor>
   void visit_blocks(Visitor&& visit) const {
     ledger.visit_blocks(visit);
@@ -29,8 +30,19 @@ struct SpsRoot {
   Field<Field<uint64_t>*> word;
 };
 
-/// Swaps random pairs of array entries: the least work that a durable transaction can do. The array
-/// always stays a permutation of its initial content.
+/// Swaps random pairs of array entries: the least work that a durable transaction can do. So the
+/// cost of the engine shows, and not that of a structure: a swap is two loads and two stores.
+///
+///   entries  words of a new array; an existing heap keeps its own number
+///   swaps    swaps per transaction (1 by default, so two entries)
+///   stores   n > 0: instead of swaps, each transaction stores to 1 to n entries, at random
+///   ack      1: each transaction also counts in its worker's durable ledger. Without it nothing is
+///            acknowledged, and a kill test has nothing to verify.
+///
+/// The indexes are drawn before the transaction: its body may run again and must then do the same.
+/// An entry may be drawn twice. The array still stays a permutation of its initial content.
+///
+/// Up to as many workers may run at once as set_up() announced; others get invalid_argument.
 template <class H>
 class SpsRunner : public SmallWorkload<H, SpsRoot<H>> {
  public:
@@ -99,7 +111,8 @@ class SpsRunner : public SmallWorkload<H, SpsRoot<H>> {
   std::vector<Scratch> scratch_;
 };
 
-/// The runner with its judge.
+/// The runner with its judge. check() does not notice the loss of whole transactions, because any
+/// subset of swaps gives a permutation. Only the ledger shows that.
 template <class H>
 class Sps final : public SmallJudge<SpsRunner<H>> {
  public:

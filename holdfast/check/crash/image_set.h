@@ -3,8 +3,9 @@
 // The surviving images of many crash points, each kept once.
 //
 // The images of a small run differ in few lines from each other and from the medium before the run.
-// So an image is that base and the lines in which it differs. Its name is a hash, the combination
-// of the hashes of these lines. So the explorer knows whether an image is new before it builds it.
+// So an image is that base and the lines in which it differs; this saves memory. Its name is a hash
+// that combines the hashes of these lines and the medium's size. So the explorer knows whether an
+// image is new before it builds it.
 #pragma once
 
 #include <cstddef>
@@ -24,16 +25,21 @@ struct ImageDelta {
   std::vector<std::byte> contents;  ///< the lines' contents, in the order of `lines`
 };
 
-/// The medium at one moment: the contents that each line may have after a crash.
+/// The medium at one moment: the contents that each line may have after a crash. A line without
+/// choices has its content from the start of the run, or zeros beyond the medium's end at that
+/// time.
 struct Moment {
   size_t bytes = 0;
   std::vector<sim::LineChoices> choices;
 
-  /// Returns the number of legal images; ~0 if it does not fit.
+  /// Returns the number of legal images, the product of the lines' numbers of contents; ~0 if it
+  /// does not fit. Two combinations may give equal images, and both count.
   uint64_t image_count(size_t line_bytes) const;
 };
 
-/// Enumerates, names and builds images as differences to one base. Thread safety: immutable.
+/// Enumerates, names and builds images as differences to one base.
+///
+/// Thread safety: immutable, so threads may call it concurrently. Each thread needs its own Random.
 class ImageSet {
  public:
   ImageSet(sim::Image base, size_t line_bytes);
@@ -41,7 +47,8 @@ class ImageSet {
   const sim::Image& base() const { return base_; }
   size_t line_bytes() const { return line_bytes_; }
 
-  /// Returns the moment at which only this image is legal.
+  /// Returns the moment at which only this image is legal: with a hardware design each crash point
+  /// has one image. The moment describes the whole image, so pass a null `delta` with it.
   Moment only(const sim::Image& image) const;
   /// Returns the whole image that `delta` describes.
   sim::Image build(const ImageDelta& delta) const;
@@ -49,10 +56,14 @@ class ImageSet {
   /// Calls f(hash, pick) once for each of up to `most` images of the moment. In the image, choice i
   /// of the moment has its pick[i]-th content.
   ///
-  /// If there are more images than `most`, it picks the two extremes, the images in which only one
-  /// line is ahead of or behind the others, and random ones. `delta` is the image with which the
-  /// run of this moment began (null: the set's base), and `base_hash` its hash. Returns the number
-  /// of calls.
+  /// If there are more images than `most`, it picks these, in this order, until it has `most`:
+  ///   the two extremes, every line at its earliest or every line at its latest content (always);
+  ///   the images in which only one line is ahead of or behind the others;
+  ///   random ones. It tries 2 * most times and skips repetitions, so it may end before `most`.
+  ///
+  /// `delta` is the image with which the run of this moment began, and `base_hash` the hash under
+  /// which it was enumerated. For a run that began with the set's base pass null and 0. Returns the
+  /// number of calls.
   uint64_t enumerate(const Moment& moment, const ImageDelta* delta, uint64_t base_hash,
                      uint64_t most, Random& random,
                      FunctionRef<void(uint64_t hash, const std::vector<uint32_t>& pick)> f) const;

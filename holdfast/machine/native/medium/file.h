@@ -12,12 +12,16 @@
 
 namespace holdfast::native {
 
+/// Files are sparse: blocks that were never written are not allocated, so disk_bytes may be less.
 struct FileSize {
   uint64_t bytes;
   uint64_t disk_bytes;  ///< bytes in allocated blocks
 };
 
 /// An open file. The destructor closes it, which also releases its lock.
+///
+/// A lock belongs to one opening: two openings exclude each other within a process too. A forked
+/// child shares its parent's lock. It ends when both have closed the file.
 class File {
  public:
   File() = default;
@@ -36,7 +40,8 @@ class File {
   Result<FileSize> size() const;
   /// Reads the first n bytes, or fewer if the file is shorter. Returns how many it has read.
   Result<size_t> read(void* to, size_t n) const;
-  /// True if another opening may change the file. Asks about the lock and does not take it.
+  /// True if another opening has the file locked for changes. Readers do not count. Asks about the
+  /// lock and does not take it.
   Result<bool> has_writer() const;
 
  private:
@@ -44,18 +49,20 @@ class File {
   std::string path_;
 };
 
-/// Creates a file (mode 0600) and locks it for changes. Its name is durable at return. After an
-/// error the file does not exist. Code::already_exists if it existed before.
+/// Creates an empty file (mode 0600) and locks it for changes. Its name is durable at return; later
+/// content is not. Code::already_exists, leaving the file alone, if it existed before. After any
+/// other error no file exists.
 Result<File> create_file(const std::string& path);
 
 /// How a file is opened, and what other openings may do meanwhile.
 enum class Access : uint8_t {
   change,  ///< others may only look
   read,    ///< others may read and look
-  look,    ///< takes no lock, so it works on a file in use
+  look,    ///< takes no lock, so it works on a file in use; the content may change meanwhile
 };
-/// Opens an existing file. Code::busy if another opening excludes this access; the message names
-/// the process if the system shows it.
+/// Opens an existing file. Code::busy at once, without a wait, if another opening excludes this
+/// access; the message names the process if the system shows it. Code::not_found if the file is
+/// missing, and Code::invalid_argument for a directory or a pipe.
 Result<File> open_file(const std::string& path, Access access);
 
 /// The Status for a failed system call with this errno. The message names the path. For a known

@@ -2,7 +2,8 @@
 //
 // sim/caches/: caches with their directory, and memory controllers, in simulated time. This header:
 // private L1s and L2s, last-level caches, and a MESI directory over them. They hold no values; they
-// know which cache holds which line with which right, and how long an access takes.
+// know which cache holds which line with which right, and how long an access takes. The values are
+// in the simulated memory.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +38,8 @@ class CacheClient {
   virtual void left_l1(int core, uint32_t line, uint32_t readers, uint32_t writers) = 0;
   /// A line has left a last-level cache, and all caches of these L2s (a mask).
   virtual void left_llc(uint32_t line, uint64_t l2s) = 0;
-  /// True if some transaction has read or written the line. No core may then own the line silently.
+  /// True if some transaction has read or written the line. No core may then own the line silently:
+  /// a store to an owned line asks no other core, so a conflict would be missed.
   virtual bool tracked(uint32_t line) = 0;
   /// A line with flags of a hardware design leaves a cache of this level for the level below, or
   /// the last level for memory. Returns its new bits; without kDirty its content goes no further.
@@ -76,8 +78,12 @@ struct LineBits {
 ///
 /// A domain is the set of cores behind one L2. Rights belong to domains: one domain owns a line (E
 /// or M), or several share it (S). An L2 holds all lines of its L1s. The last level is of one of
-/// two kinds. An inclusive one is filled by every fill, and an eviction there removes the line from
-/// the levels above. Any other one is filled by evictions of L2s.
+/// two kinds. An inclusive one is filled by every fill. An eviction there removes the line from the
+/// levels above, and their dirty content goes to memory. Any other one is filled by evictions of
+/// L2s, and its own evictions leave the copies above in place.
+///
+/// The directory knows at most 64 L2s, one of them the service core's, and 32 last-level caches.
+/// With more, the constructor throws Error(invalid_argument).
 ///
 /// Calls come in the order of simulated time, or nearly so. Times are picoseconds.
 class CoherentCaches {
@@ -93,10 +99,13 @@ class CoherentCaches {
   size_t l2_of(int core) const { return domain_of(core); }
   int service_core() const { return cores() - 1; }
   Time l1_time() const { return l1_time_; }
-  /// The least time after which a core's request can take effect in another core's L1.
+  /// The least time after which a core's request can take effect in another core's L1. The
+  /// scheduler may let a core run ahead of the others by less. Cores that share an L2 reach each
+  /// other through it; other cores need a transfer.
   Time lookahead() const { return cores_per_domain_ > 1 ? l2_time_ : transfer_time_; }
 
-  /// The line's way in this core's L1, or null. The pointer is valid until the next call.
+  /// The line's way in this core's L1, or null. Counts as a use of the line, unlike peek_l1(). The
+  /// pointer is valid until the next call.
   CacheArray::Way* in_l1(int core, uint32_t line) {
     return l1_[static_cast<size_t>(core)].use(line);
   }
@@ -114,8 +123,9 @@ class CoherentCaches {
   Outcome load(int core, uint32_t line, Time now);
   /// Makes the core the only holder of the line, for a store.
   Outcome own(int core, uint32_t line, Time now);
-  /// Writes the line back to memory if a cache has it dirty. Complete when memory has accepted it,
-  /// or when the line is known to be clean. With `evict` the line leaves all caches.
+  /// Writes the line back to memory if a cache has it dirty. Complete when memory has accepted it
+  /// (level medium), or when the line is known to be clean (level llc). With `evict` the line
+  /// leaves all caches. Otherwise all copies stay, clean.
   Outcome write_back(uint32_t line, bool evict, Time now);
   bool dirty(uint32_t line);
 
@@ -124,7 +134,8 @@ class CoherentCaches {
   /// A transaction is about to store to the line. If the line is dirty in L1, its content first
   /// goes one level down, so that an abort finds it there.
   void save_below(int core, uint32_t line);
-  /// Drops the line from this core's L1: an aborted transaction has written it.
+  /// Drops the line from this core's L1: an aborted transaction has written it. L2 has the content
+  /// from before the transaction, because save_below() put it there.
   void drop_l1(int core, uint32_t line);
 
   // ---- Hardware designs
