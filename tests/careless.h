@@ -3,12 +3,12 @@
 
 namespace holdfast {
 
-/// Runs f as a careless body would, which catches whatever comes, an abort too, and goes on.
+/// Runs f like a careless body: it catches every exception, an abort too, and continues.
 template <class F>
 void careless(F&& f) {
   try {
     f();
-  } catch (...) {  // NOLINT(bugprone-empty-catch): what a body should not do is what is tested
+  } catch (...) {  // NOLINT(bugprone-empty-catch): the test does what no body should do
   }
 }
 

@@ -7,8 +7,8 @@
 
 namespace holdfast {
 
-/// RUN_ALL_TESTS(), but a filter that selects nothing is a failure: ctest runs every test by its
-/// name, and a name that is not its own filter (a '-' excludes) would pass without having run.
+/// RUN_ALL_TESTS(), but a filter that selects no test is a failure. ctest runs every test with its
+/// name as the filter. A name with a '-' would exclude tests instead, and pass without having run.
 inline int run_tests() {
   const int result = RUN_ALL_TESTS();
   if (!testing::GTEST_FLAG(list_tests) &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A heap file with the bank workload on it, as a worker process would leave it.
+// A heap file with the bank workload on it, in the state in which a worker process leaves it.
 #pragma once
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ inline Json bank_spec(const std::string& engine, const std::string& path) {
           {"threads", 2},     {"domain", "process"}, {"bytes", 4 << 20}};
 }
 
-/// Runs a worker and collects what it acknowledges.
+/// Runs a worker and collects its acknowledgements.
 inline std::string serve_and_read(Json spec, uint64_t transactions) {
   int ends[2];
   EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);

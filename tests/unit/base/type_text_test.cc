@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A heap file made by one compiler's program opens in another's: what is expected here is written
-// out, and this test is compiled by both.
+// A program of one compiler opens a heap file made by another compiler's. So this test spells the
+// expected texts out, and both compilers compile it.
 #include "holdfast/base/type_text.h"
 
 #include <gtest/gtest.h>

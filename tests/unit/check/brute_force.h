@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a tiny history is legal, by trying every order: of the transactions, or of their
-// snapshots and commits. Knows nothing of dependencies.
+// Decides whether a tiny history is legal by trying every order of its transactions, or of their
+// snapshots and commits. It knows nothing of dependencies.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class BruteForce {
         phase_(history.transactions.size(), 0) {}
 
   bool legal() {
-    // Those never answered may have taken effect, each for itself.
+    // Each unanswered transaction may or may not have taken effect.
     std::vector<size_t> live;
     for (size_t i = 0; i < history_.transactions.size(); ++i) {
       if (history_.transactions[i].outcome == Outcome::live) {
@@ -49,7 +49,7 @@ class BruteForce {
  private:
   using State = std::vector<Version>;
 
-  /// Tries every transaction that may come next; `state` is what has been committed.
+  /// Tries every transaction that may come next; `state` has the effects of those committed so far.
   bool search(const State& state) {
     if (std::all_of(phase_.begin(), phase_.end(), [](int phase) { return phase == 2; })) {
       return true;
@@ -75,7 +75,7 @@ class BruteForce {
       if (applied_[i] && access.writes()) {
         Version& version = state[access.object];
         if (version.transaction != i + 1 && version != snapshot_[i][access.object]) {
-          return false;  // somebody else committed a write since: first committer wins
+          return false;  // another one has committed a write since: first committer wins
         }
         version = access.version;
       }
@@ -114,7 +114,7 @@ class BruteForce {
   const bool real_time_;
   std::vector<bool> applied_;
   std::vector<State> snapshot_;
-  std::vector<int> phase_;  // 0 to come, 1 has its snapshot, 2 done
+  std::vector<int> phase_;  // 0: to come, 1: has its snapshot, 2: done
 };
 
 }  // namespace holdfast::check

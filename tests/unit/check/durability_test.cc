@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hand-written histories and what a crash left of them: for each fault one image that has it and a
-// neighbour that has not. At the end, random ones against brute force.
+// Hand-written histories, and images that a crash left of them: for each fault one image that has
+// it, and a neighbour that has not. Random histories at the end are compared with brute force.
 #include "holdfast/check/durability/durability.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,8 @@
 namespace holdfast::check {
 namespace {
 
-/// "T" or "T.N" for each object, as in check_history_builder.h; "T" is T's only or first write.
+/// An image from "T" or "T.N" for each object, as in history_builder.h; "T" is T's only or first
+/// write.
 std::vector<uint64_t> image(const std::string& text) {
   std::istringstream words(text);
   std::vector<uint64_t> result;
@@ -98,7 +99,7 @@ TEST(CheckDurability, HalfATransactionThatOthersBuiltOn) {
   // T2 replaced T1's x0, so T1 survived; its x1 is missing.
   EXPECT_EQ(verdict("1-2 w0=0 w1=0\n 3-4 w0=1", "2 0"), "half a transaction: 1");
   EXPECT_EQ(verdict("1-2 w0=0 w1=0\n 3-4 w0=1\n 5-6 w1=1", "2 3"), "");
-  // Blind, but nothing was ever stored in x1 before.
+  // The writes are blind, but no other transaction ever stored to x1.
   EXPECT_EQ(verdict("1- live b0 b1", "1 0"), "half a transaction: 1");
 }
 
@@ -137,9 +138,9 @@ TEST(CheckDurability, LostObservationOfAnException) {
   EXPECT_EQ(verdict("1- live w0=0\n 2-3 threw w0=1", "0"), "lost observation: 1 2");
   EXPECT_EQ(verdict("1- live w0=0\n 2-3 threw w0=0", "0"), "");
   EXPECT_EQ(verdict("1- live w0=0\n 2-3 threw b0", "0"), "");
-  // Its own writes are gone, and it may look at them.
+  // Its own writes were rolled back; it may have read them before.
   EXPECT_EQ(verdict("1- live w0=0\n 2-3 threw w1=0 r1=2", "0 0"), "");
-  // Through somebody who has not been answered.
+  // Through an unanswered transaction: T3 saw T2, which had seen T1.
   EXPECT_EQ(verdict("1- live w0=0\n 2- live r0=1 w1=0\n 3-4 threw r1=2", "0 0"),
             "lost observation: 2 3");
   EXPECT_EQ(survived("1-2 w0=0\n 3-4 threw r0=1", "1"), "10");
@@ -215,8 +216,9 @@ TEST(CheckDurability, TheTextSaysWhatIsMissing) {
       "  x0 holds what T3 wrote, or a later value\n");
 }
 
-// Brute force. Without blind writes an object's word names its whole past, so it says which of its
-// writers survived; an image is right if one set of survivors fits all objects.
+// Brute force. Without blind writes the word of an object determines all its earlier values, so it
+// tells which of the object's writers survived. An image is right if one set of survivors fits all
+// objects.
 
 bool chain(const History& h, Object object, uint64_t word, std::set<uint32_t>& writers) {
   Version at = Version::of_word(word);
@@ -292,7 +294,7 @@ LegalOptions tiny(uint64_t seed, uint32_t blind_percent) {
   return options;
 }
 
-/// Words of the history, or what was there before or after them.
+/// Replaces a word by another one of the history, or by one from before or after the history.
 void disturb(std::vector<uint64_t>& words, const History& h, Random& random) {
   const Object object = static_cast<Object>(random.below(words.size()));
   std::vector<uint64_t> candidates = {0};
@@ -341,7 +343,7 @@ TEST(CheckDurabilityRandom, NeverBlamesBlindWritesForNothing) {
       const auto findings = check_durability(h, maker.words(), promised, 0);
       ASSERT_TRUE(findings.empty()) << "seed " << seed << "\n" << to_string(findings[0], h);
     }
-    // The store as it was earlier: a prefix of the commits, which lagging allows.
+    // An earlier state of the store: a prefix of the commits, which lagging allows.
     for (uint64_t time = 0; time < maker.clock(); ++time) {
       const auto findings = check_durability(h, maker.words(time), Durability::lagging, 99);
       ASSERT_TRUE(findings.empty()) << "seed " << seed << ", at " << time << "\n"
@@ -384,7 +386,7 @@ TEST(CheckDurabilityRandom, TheHistoryGoesOnWithTheSurvivors) {
     const LegalOptions options = tiny(seed, seed % 2 == 0 ? 0 : 50);
     LegalHistory maker(options);
     History h = maker.make();
-    // Attempts that were rolled back may have seen what a crash took back; that was legal then.
+    // Rolled-back attempts may have seen values that the crash took back; that was legal then.
     for (Transaction& t : h.transactions) {
       if (t.outcome == Outcome::aborted) {
         t.accesses.clear();

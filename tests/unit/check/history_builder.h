@@ -3,12 +3,12 @@
 // Histories as text, one transaction per line, numbered from 1:
 //
 //   1-4            r0=0 w1=0 b2       begin-end, then accesses in order
-//   2-9 aborted    r0=1 w0=1          read x0 from T1; replaced in x0 what T1 left
+//   2-9 aborted    r0=1 w0=1          read x0 from T1; replaced T1's value of x0
 //   5-  live       r1=1.2 w1=3        read write 2 of T1; T3's last write of x1
-//   7-9 threw      r0=1               rolled back by an exception that its caller has got
+//   7-9 threw      r0=1               rolled back; its caller got the exception
 //
-// r reads, w writes and names what it replaced, b writes blindly. "0" is the initial value, "T.N"
-// write N of T, and "T" T's last write of that object.
+// r reads; w writes and names the version it replaced; b writes blindly. "0" is the initial value,
+// "T.N" is write N of T, and "T" is T's last write of that object.
 #pragma once
 
 #include <map>
@@ -24,7 +24,7 @@
 
 namespace holdfast::check {
 
-/// "lost update: 2 3": its name, and the transactions of its steps in order.
+/// "lost update: 2 3": the name of the finding, and the transactions of its steps in order.
 inline std::string name_and_transactions(const Finding& finding) {
   std::set<uint32_t> who;
   for (const Step& step : finding.steps) {
@@ -40,7 +40,7 @@ inline std::string name_and_transactions(const Finding& finding) {
 struct AccessText {
   Access::Kind kind;
   Object object;
-  std::string version;  // what it found; empty for b
+  std::string version;  // the version it found; empty for b
 };
 
 inline AccessText parse_access(const std::string& word) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Are the images that the crash explorer looks at exactly the legal ones, each once?
+// Does the crash explorer look at exactly the legal images, at each once?
 #include "holdfast/check/crash/image_set.h"
 
 #include <gtest/gtest.h>
@@ -103,12 +103,12 @@ TEST(CheckImageSet, AnImageOfARecoveryIsNamedLikeOneOfTheRun) {
   Random random(1);
   set.enumerate(first, nullptr, 0, 20, random, [&](uint64_t hash, const auto& pick) {
     const ImageDelta delta = set.pick(first, nullptr, pick);
-    // A recovery that stores nothing has one image: the one it began with.
+    // A recovery that stores nothing has one image: the one it started from.
     const Moment idle{first.bytes, {}};
     uint64_t inner = 0;
     set.enumerate(idle, &delta, hash, 20, random, [&](uint64_t h, const auto&) { inner = h; });
     EXPECT_EQ(inner, hash);
-    // One that puts a line back to what it was has the image without that line.
+    // A recovery that restores a line's old content has the image without that line.
     if (!delta.lines.empty()) {
       const size_t at = delta.lines[0] * size_t{64};
       Moment undone{first.bytes, {{delta.lines[0], {}}}};

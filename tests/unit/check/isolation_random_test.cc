@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The judge against brute force: on tiny histories both must say the same, legal or not.
+// Do the judge and brute force agree on tiny histories, legal or not?
 #include <gtest/gtest.h>
 
 #include <map>
@@ -48,7 +48,8 @@ LegalOptions tiny(uint64_t seed, Isolation isolation, uint32_t blind_percent) {
   return options;
 }
 
-/// Any version of the object; mostly one that others may see, now and then of another object.
+/// A random version of the object: mostly one that others may see, now and then one of another
+/// object.
 Version any_version(const History& history, const Transaction& reader, Object object,
                     Random& random) {
   std::vector<Version> versions = {{}};
@@ -70,13 +71,13 @@ Version any_version(const History& history, const Transaction& reader, Object ob
   return versions[random.below(versions.size())];
 }
 
-/// One change that may or may not make the history illegal.
+/// Makes one change, which may or may not make the history illegal.
 void corrupt(History& history, Random& random) {
   Transaction& t = history.transactions[random.below(history.transactions.size())];
   switch (random.below(6)) {
     case 0: {
       const uint64_t length = t.end - t.begin;
-      if (t.end != kForever) {  // elsewhere in time
+      if (t.end != kForever) {  // another place in time
         t.begin = random.below(30);
         t.end = t.begin + std::min<uint64_t>(length, 1 + random.below(10));
       }
@@ -100,7 +101,7 @@ void corrupt(History& history, Random& random) {
 struct Tally {
   int legal = 0;
   int illegal = 0;
-  int unseen = 0;  // illegal, and the judge passed it
+  int unseen = 0;  // illegal, but the judge accepted it
   std::map<std::string, int> names;
 };
 
@@ -118,10 +119,11 @@ bool writes(const Transaction& writer, Object object) {
   });
 }
 
-/// A cycle is one, and each step is true as far as the two transactions alone can tell.
+/// Checks that the steps form a cycle, and that each step is true as far as its two transactions
+/// tell.
 void examine_steps(const Finding& finding, const History& history, bool real_time) {
   if (finding.text.find("has all of") == std::string::npos) {
-    return;  // the fault of one transaction
+    return;  // a fault of a single transaction
   }
   const auto& steps = finding.steps;
   ASSERT_GE(steps.size(), 2u);
@@ -139,7 +141,8 @@ void examine_steps(const Finding& finding, const History& history, bool real_tim
   }
 }
 
-/// Judges the history both ways, under all four promises.
+/// Judges the history with and without real time, under both isolations, and compares with brute
+/// force.
 void compare(const History& history, bool exact, Tally& tally) {
   for (const Isolation isolation : {Isolation::opaque, Isolation::snapshot}) {
     if (isolation == Isolation::snapshot && history.transactions.size() > 5) {
@@ -200,7 +203,7 @@ TEST(CheckIsolationRandom, NeverBlamesBlindWritesForNothing) {
   const Tally tally = compare_many(4'000, 50);
   EXPECT_GT(tally.legal, 1'000);
   EXPECT_GT(tally.illegal, 1'000);
-  // This only shows when all orders of blind writes have been tried.
+  // Only a search of all orders of blind writes would find the unseen ones.
   EXPECT_LE(tally.unseen * 100, tally.illegal);
   RecordProperty("illegal", tally.illegal);
   RecordProperty("unseen", tally.unseen);
@@ -225,7 +228,7 @@ TEST(CheckIsolationRandom, LegalHistoriesPass) {
   }
 }
 
-/// In a longer history, a reader that is answered a version too late, or a torn one, stands out.
+/// In a longer history the judge finds a read that saw a version replaced long before.
 TEST(CheckIsolationRandom, OneWrongValueAmongManyIsFound) {
   int found = 0;
   int planted = 0;

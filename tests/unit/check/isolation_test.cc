@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hand-written histories: for each anomaly one that has it and a neighbour that has not.
+// Hand-written histories: for each anomaly one that has it, and a neighbour that has not.
 #include "holdfast/check/isolation/isolation.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(CheckIsolation, NothingIsWrongWithNothing) {
   expect_both("1-2 r0=0", "");
 }
 
-// Faults that a transaction shows alone.
+// Faults that a single transaction shows.
 
 TEST(CheckIsolation, GarbageRead) {
   expect_both("1-2 w0=0\n 3-4 r0=1.2", "garbage read: 2");       // no second write
@@ -142,7 +142,7 @@ TEST(CheckIsolation, FracturedRead) {
 }
 
 TEST(CheckIsolation, ReadSkew) {
-  // T3 missed T1, which T2 had replaced or read, and saw T2.
+  // T3 saw T2, but missed T1, whose write T2 had replaced or read.
   expect_both("1-3 w0=0\n 4-5 w0=1 w1=0\n 1-9 r0=0 r1=2", "read skew: 1 2 3");
   expect_both("1-3 w0=0\n 4-5 r0=1 w1=0\n 1-9 r0=0 r1=2", "read skew: 1 2 3");
   expect_both("1-3 w0=0\n 4-5 r0=1 w1=0\n 1-9 r0=1 r1=0", "");
@@ -164,7 +164,7 @@ TEST(CheckIsolation, AFork) {
 }
 
 TEST(CheckIsolation, AntiDependencyCycle) {
-  // A read-only anomaly but for the write of the transaction that sees it.
+  // It would be a read-only anomaly, but the transaction that sees it writes.
   EXPECT_EQ(verdict("1-9 r1=0 r0=2 w3=0\n 1-9 w0=0 w2=0\n 1-9 r2=0 w1=0", kOpaque),
             "anti-dependency cycle: 1 2 3");
   EXPECT_EQ(verdict("1-9 r1=0 r0=2 w3=0\n 1-9 w0=0 w2=0\n 1-9 r2=2 w1=0", kOpaque), "");
@@ -173,7 +173,7 @@ TEST(CheckIsolation, AntiDependencyCycle) {
 TEST(CheckIsolation, StaleRead) {
   expect_both("1-2 w0=0\n 3-4 r0=0", "stale read: 1 2");
   expect_both("1-2 w0=0\n 3-4 r0=0", "", false);
-  expect_both("1-3 w0=0\n 3-4 r0=0", "");  // neither before the other
+  expect_both("1-3 w0=0\n 3-4 r0=0", "");  // neither comes before the other
   expect_both("1-9 w0=0\n 1-2 r0=1 w1=0\n 3-4 r0=0", "stale read: 1 2 3");
 }
 
@@ -181,7 +181,7 @@ TEST(CheckIsolation, RealTimeOrderViolation) {
   expect_both("3-4 w0=0\n 1-2 r0=1", "real-time order violation: 1 2");
   expect_both("3-4 w0=0\n 1-2 r0=1", "", false);
   expect_both("2-4 w0=0\n 1-2 r0=1", "");
-  // Write skew through time: T1 missed T2, which missed T3, which was answered before T1.
+  // Write skew through real time: T1 missed T2, which missed T3, which was answered before T1.
   const std::string far = "3-9 r0=0\n 1-9 r1=0 w0=0\n 1-2 w1=0";
   EXPECT_EQ(verdict(far, kOpaque), "real-time order violation: 1 2 3");
   EXPECT_EQ(verdict(far, kSnapshot), "");
@@ -202,7 +202,7 @@ TEST(CheckIsolation, TheShortestCycleOfAKnotIsReported) {
 }
 
 TEST(CheckIsolation, UnlessThatIsFarShorter) {
-  // T6 is stale; without real time, that shows through five others only.
+  // T6 is stale; without real time only a cycle through five others shows that.
   const std::string row =
       "1-2 w0=0 w1=0\n 3-4 r1=1 w2=0\n 5-6 r2=2 w3=0\n 7-8 r3=3 w4=0\n"
       " 9-10 r4=4 w5=0\n 11-12 r5=5 ";
@@ -211,7 +211,7 @@ TEST(CheckIsolation, UnlessThatIsFarShorter) {
   expect_both(row + "r0=1", "");
 }
 
-// Attempts that did not take effect, or may have.
+// Attempts that did not take effect, and attempts that may have.
 
 TEST(CheckIsolation, RolledBackAttemptsSawConsistentStates) {
   const std::string zombie = "1-3 w0=0 w1=0\n 1-4 aborted r0=0 r1=1";
@@ -221,8 +221,8 @@ TEST(CheckIsolation, RolledBackAttemptsSawConsistentStates) {
   expect_both("1-2 w0=0\n 3-4 aborted r0=0", "stale read: 1 2");
 }
 
-TEST(CheckIsolation, WritesOfRolledBackAttemptsAreNobodys) {
-  // With its write counted T2 would be in a write skew with T1, and in a lost update with T3.
+TEST(CheckIsolation, WritesOfRolledBackAttemptsDoNotCount) {
+  // If its write counted, T2 would be in a write skew with T1, and in a lost update with T3.
   expect_both("1-3 r1=0 w0=0\n 2-4 aborted r0=0 w1=0\n 2-5 w1=0", "");
   EXPECT_EQ(verdict("1-3 r1=0 w0=0\n 2-4 r0=0 w1=0", kOpaque), "write skew: 1 2");
 }
@@ -232,8 +232,8 @@ TEST(CheckIsolation, AnUnansweredWriterTookEffectIfItWasSeen) {
   expect_both("1- live w0=0 w1=0\n 2-4 r0=1 r1=0", "fractured read: 1 2");
   expect_both("1- live w0=0 w1=0\n 2-4 r0=0 r1=0", "");
   expect_both("1- live w0=0\n 2-4 r0=1\n 5-6 r0=0", "stale read: 1 2 3");
-  expect_both("1- live w0=0\n 2-4 w0=0", "");                             // T1 need not have
-  expect_both("1- live w0=0\n 2-4 w0=0\n 2-4 r0=1", "lost update: 1 2");  // T1 has
+  expect_both("1- live w0=0\n 2-4 w0=0", "");                             // T1 may have no effect
+  expect_both("1- live w0=0\n 2-4 w0=0\n 2-4 r0=1", "lost update: 1 2");  // T1 took effect
 }
 
 // Blind writes.
@@ -264,7 +264,7 @@ TEST(CheckIsolation, BlindWritesAreOrderedByWhatReadersForce) {
 }
 
 TEST(CheckIsolation, ReadSkewThroughABlindWrite) {
-  // T2 missed T1's x0, and yet overwrote its x1, for T3 came later than both and saw T2.
+  // T2 missed T1's x0 but overwrote its x1: T3 came later than both and saw T2.
   expect_both("1-3 w0=0 b1\n 2-4 r0=0 b1\n 5-6 r1=2", "read skew: 1 2");
   expect_both("1-3 w0=0 b1\n 2-4 r0=0 b1\n 5-6 r1=1", "");
 }
@@ -280,7 +280,7 @@ TEST(CheckIsolation, ManyBlindWritesInALongRow) {
 
 // The text for people.
 
-TEST(CheckIsolation, TheTextSaysWhoSawWhat) {
+TEST(CheckIsolation, TheTextSaysWhichTransactionSawWhichVersion) {
   const History h = history("1-3 w0=0\n 4-5 w0=1 w1=0\n 1-9 aborted r0=0 r1=2\n 4- live r1=2");
   const auto findings = check_isolation(h, kOpaque, true);
   ASSERT_EQ(findings.size(), 1u);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Does the checker of operations accept what some sequential order explains, and nothing else?
+// Does the checker of operations accept exactly the histories that some sequential order explains?
 #include "holdfast/check/linearizability/linearizability.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ const KeyedModel kSet(KeyedModel::Present::kept);
 const KeyedModel kMap(KeyedModel::Present::overwritten);
 const BankModel kBank;
 const RingModel kRing;
-constexpr Response kFound1 = {1, kTrue};  ///< the value of a key of a set is 1 here
+constexpr Response kFound1 = {1, kTrue};  ///< a key of a set has the value 1
 constexpr Response kAbsent = {0, kFalse};
 constexpr LinearizabilityOptions kNoRealTime = {.real_time = false};
 constexpr LinearizabilityOptions kTwoStates = {.max_states = 2};
@@ -111,7 +111,7 @@ TEST(CheckLinearizableMap, OldAndForeignValuesAreFound) {
   EXPECT_FALSE(judge(kMap, {5, 7}, after_put(9)).ok) << "no client put that";
 }
 
-/// The answer never came, so both ends are right, but only one at a time.
+/// The answer never came: both final states are right, but only one of them at a time.
 TEST(CheckLinearizableUnanswered, MayHaveTakenEffectOrNot) {
   const Operations crashed = {{0, 1, kForever, add(5, 1), std::nullopt}};
   EXPECT_TRUE(judge(kSet, {}, crashed, ModelState{5, 1}).ok);
@@ -224,7 +224,8 @@ TEST(CheckLinearizableRing, AWalkOfABrokenRingNeverComesBack) {
 }
 
 TEST(CheckLinearizable, SequentialConsistencyIsSearchedOverAllKeys) {
-  // Dekker's question: each key alone has an order that keeps the threads' own, both together none.
+  // Dekker's question: for each key alone an order respects the order of each thread; for both
+  // together none does.
   const Operations dekker = {{0, 1, 2, add(1, 1), {{kTrue}}},
                              {0, 3, 4, look_up(2), kAbsent},
                              {1, 1, 2, add(2, 1), {{kTrue}}},
@@ -245,7 +246,7 @@ TEST(CheckLinearizable, BeyondTheLimitItIsUndecidedAndNotOk) {
   EXPECT_FALSE(result.ok);
   EXPECT_TRUE(result.undecided);
   EXPECT_TRUE(mentions(result, "gave up after 2 states")) << result.text;
-  // A violation of one key is one, whatever became of the others.
+  // A violation of one key counts, even if other keys stay undecided.
   Operations bad = good;
   bad.push_back({1, 1, 2, look_up(6), kFound1});
   const Linearization violated = judge(kSet, {}, bad, kTwoStates);
@@ -299,7 +300,7 @@ const Game kGames[] = {{"set", &kSet, {0, 1}, &draw_keyed},
                        {"bank", &kBank, {2, 2, 2}, &draw_bank},
                        {"ring", &kRing, {1, 2, 3, 0}, &draw_ring}};
 
-/// Makes the history say something else, which may or may not still be explained.
+/// Changes the history. Some order may or may not still explain it.
 void disturb(Played& played, Random& random) {
   const size_t n = played.operations.size();
   Operation& a = played.operations[random.below(n)];
@@ -324,7 +325,7 @@ void disturb(Played& played, Random& random) {
   }
 }
 
-/// False when a thread's operations overlap, or nothing tells which came first.
+/// Returns false if a thread's operations overlap, or if their order is not determined.
 bool well_formed(const std::vector<Operation>& operations) {
   for (const Operation& a : operations) {
     for (const Operation& b : operations) {
@@ -371,7 +372,7 @@ TEST(CheckLinearizable, AgreesWithBruteForce) {
   }
 }
 
-/// Long histories are judged without going back much, so that they take seconds.
+/// The checker rarely goes back in long histories, so they take seconds.
 TEST(CheckLinearizable, AHundredThousandOperationsAreJudged) {
   for (const uint64_t keys : {8U, 1000U}) {
     Random random(9);

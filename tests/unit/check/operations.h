@@ -50,9 +50,9 @@ inline Response seen(const SequentialModel& model, const Request& request, Model
   return model.apply(request, state);
 }
 
-/// Clients that take turns as the dice say. Each operation takes effect at one moment between its
-/// begin and its end, so the history is linearizable; power fails after so many operations, with
-/// some not answered.
+/// Plays clients that take turns at random. Each operation takes effect at one moment between its
+/// begin and its end, so the history is linearizable. The power fails after so many answers, and
+/// leaves some operations unanswered.
 struct Played {
   std::vector<Operation> operations;
   ModelState final_state;
@@ -90,13 +90,13 @@ inline Played play(const SequentialModel& model, const ModelState& initial, uint
   return played;
 }
 
-/// The same question answered without wit: every order of every subset that has all answered
-/// operations. For up to six of them.
+/// Answers the checker's question by brute force: tries every order of every subset that contains
+/// all answered operations. For up to six operations.
 inline bool explained_by_brute_force(const SequentialModel& model, const ModelState& initial,
                                      const std::vector<Operation>& operations,
                                      const ModelState* final_state, bool real_time) {
   const size_t n = operations.size();
-  // An unanswered operation is over when its thread asks for something else.
+  // An unanswered operation ends when its thread begins the next one.
   std::vector<uint64_t> end;
   for (const Operation& o : operations) {
     end.push_back(o.end);

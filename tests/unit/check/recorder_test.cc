@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the recorder write down what clients did, and what was known of it at an earlier moment?
+// Does the recorder write down the actions of clients, and for an earlier moment only the answers
+// known then?
 #include "holdfast/check/history/recorder.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +43,7 @@ TEST(CheckRecorder, AnAttemptBeginsWhenTheOneBeforeWasLastSeen) {
   recorder.client(0).read(0, word);
   recorder.client(0).answer(Outcome::committed);
   const History history = recorder.history();
-  // Its snapshot may be older than its body, so real time puts nothing before it.
+  // The snapshot may be older than the body, so real time orders no transaction before it.
   EXPECT_LT(history.at(3).begin, history.at(2).end);
   EXPECT_EQ(history.at(1).end, history.at(3).accesses[0].at - 1);
 }
