@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state after a power failure: with `tc` exactly the committed transactions, at whatever
-// instant it fails; with `opt` what caches and chance have left. And engine hw on both.
+// Does a machine with a hardware design keep its promise after a power failure? With `tc` exactly
+// the committed transactions survive, at whatever instant the power fails. With `opt` the lines
+// survive that caches and chance have written back. Also tests engine hw on both.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -19,8 +20,8 @@ using Engine = Hardware<SimMachine>;
 constexpr size_t kLines = 24;
 using Lines = std::array<uint64_t, kLines>;
 
-/// Transaction n, in the order of the lock, from the state before: it moves the contents of some
-/// lines about and counts itself in line 0. Which lines follows from n.
+/// Transaction n in the order of the lock: moves the contents of some lines about, and counts
+/// itself in line 0. The number n determines the lines.
 template <class Get, class Set>
 void move_about(uint64_t n, Get&& get, Set&& set) {
   Random random(n);
@@ -34,7 +35,7 @@ void move_about(uint64_t n, Get&& get, Set&& set) {
   }
 }
 
-/// Every state a prefix of the transactions leads to.
+/// The states after each prefix of the transactions.
 std::vector<Lines> prefixes(uint64_t transactions) {
   std::vector<Lines> states{Lines{}};
   for (uint64_t n = 1; n <= transactions; ++n) {
@@ -47,7 +48,7 @@ std::vector<Lines> prefixes(uint64_t transactions) {
 
 struct History {
   uint64_t started = 0;
-  uint64_t acknowledged = 0;  ///< the latest that a client was told of
+  uint64_t acknowledged = 0;  ///< the latest one that was acknowledged to a client
 };
 
 constexpr int kThreads = 3;
@@ -57,7 +58,7 @@ EngineFixtureShape shape(bool wait) {
   return {.options = {{"wait", wait ? "1" : "0"}}, .bytes = kPageBytes, .max_threads = 8};
 }
 
-/// Some transactions are aborted, which leaves no trace.
+/// Runs transactions of which some abort, which leaves no trace.
 void clients(EngineFixture<Engine>& heap, History& history, int threads, uint64_t rounds) {
   heap.machine().run_threads(threads, [&](int worker) {
     for (uint64_t round = 0; round < rounds; ++round) {
@@ -132,7 +133,7 @@ void sweep(const SimOptions& o, bool wait) {
     ASSERT_GE(lines[0], wait ? crashed.history.acknowledged : 0) << "event " << event;
     ASSERT_LE(lines[0], crashed.history.started) << "event " << event;
     ASSERT_EQ(lines, states[lines[0]]) << "event " << event;
-    if (event % 16 == 0) {  // the recovered machine works
+    if (event % 16 == 0) {  // checks that the recovered machine works
       History more;
       clients(heap, more, 1, 5);
       ASSERT_EQ(lines_of(heap), states[lines_of(heap)[0]]);
@@ -160,8 +161,8 @@ TEST(SimDesignCrash, TcOnAMachineWhoseCachesSurvive) {
   sweep(o, true);
 }
 
-// Two threads share each core and its TC, of fewer entries than one of their transactions needs;
-// each keeps to its own lines, so no lock is needed.
+// Two threads share each core and its TC, which has fewer entries than one of their transactions
+// needs. Each thread uses its own lines, so no lock is needed.
 TEST(SimDesignCrash, ThreadsOfOneCoreShareATc) {
   SimOptions o = options(tiny(), "tc", {{"bytes", "256"}});
   o.threads = 8;
@@ -232,7 +233,7 @@ TEST(SimDesignCrash, OptKeepsAllThatWasStoredWhereCachesSurvive) {
   SimOptions o = options(tiny(), "opt");
   o.domain = Domain::eadr;
   size_t kept_before = 0;
-  for (uint64_t event = 0; event < 90; ++event) {  // before a store, or an eviction
+  for (uint64_t event = 0; event < 90; ++event) {  // fails before a store, or before an eviction
     DesignMachine m(o);
     m->crash_at(m->persist_events() + event);
     m.run([&] {
@@ -265,7 +266,7 @@ TEST(SimDesignCrash, ClosingAHeapBringsEverythingToTheMedium) {
         for (uint64_t i = 0; i < 50; ++i) {
           heap.write(i, i + 1);
         }
-        // Mapped again on the same machine.
+        // Below, the heap is mapped again on the same machine.
       }
       EngineFixture<Engine> again(machine, shape(true));
       EXPECT_EQ(again.read(49), 50u);
@@ -299,7 +300,7 @@ struct Cells {
   Cell cell[8];
 };
 
-/// Every cell counts the transactions.
+/// Checks that all cells agree, and returns their value: every cell counts the transactions.
 int64_t cells_agree(H& heap) {
   auto* cells = heap.root<Cells>("cells").value();
   int64_t first = 0;

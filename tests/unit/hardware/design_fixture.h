@@ -74,14 +74,14 @@ class DesignMachine {
     SimMachine::store(word(line, i), value);
   }
   uint64_t get(size_t line, size_t i = 0) const { return SimMachine::load(word(line, i)); }
-  /// As it is in a machine that starts with this image.
+  /// The word's value in an image.
   static uint64_t in_image(const SimImage& image, size_t line, size_t i = 0) {
     uint64_t value;
     std::memcpy(&value, image.data() + 64 * line + 8 * i, sizeof(value));
     return value;
   }
 
-  /// On one worker thread.
+  /// Runs `f` on one worker thread.
   template <class F>
   void run(F&& f) {
     machine_.run_threads(1, [&](int) { f(); });
@@ -110,7 +110,7 @@ class DesignMachine {
     }
     return ~uint64_t{0};
   }
-  /// All that drains has drained.
+  /// Waits until the design has drained everything that it drains.
   void settle() { machine_.hardware_design()->settle(machine_.now()); }
 
  private:

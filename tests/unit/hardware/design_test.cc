@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Are the hooks of a hardware design called when they should be, and only then?
+// Does the machine call the hooks of a hardware design when it should, and only then?
 #include <gtest/gtest.h>
 
 #include <set>
@@ -9,7 +9,7 @@
 namespace holdfast::design_test {
 namespace {
 
-/// The events, as counts.
+/// The numbers of events.
 struct Calls {
   uint64_t begins = 0;
   uint64_t commits = 0;
@@ -24,7 +24,7 @@ struct Calls {
   std::vector<Time> ticks;
 };
 
-/// Counts, and does what the test wants of it.
+/// A design that counts its events and behaves as the test asks.
 class Counting final : public HardwareDesign {
  public:
   explicit Counting(Calls& calls) : calls_(calls) {}
@@ -217,7 +217,7 @@ TEST(SimDesign, TicksComeAtTheTimeAskedFor) {
     m->fence();
     before = m->now();
     m->work(400);
-    m.get(1);  // reaches memory too early
+    m.get(1);  // an access to memory before the time
     m->fence();
     EXPECT_TRUE(calls.ticks.empty());
     m->work(400);
@@ -241,7 +241,7 @@ TEST(SimDesign, TicksComeByInstructionsToo) {
   EXPECT_EQ(calls.ticks.size(), 5u);
 }
 
-/// Commits when its time has come.
+/// A design whose commit takes 300 ns.
 class Slow final : public HardwareDesign {
  public:
   explicit Slow(bool waits) : waits_(waits) {}
@@ -274,7 +274,7 @@ TEST(SimDesign, ACommitHoldsUpLaterStoresAndTheThreadOnlyIfItWaits) {
       const uint64_t back = m->now() - start;
       SimMachine::store(flag, uint64_t{2});
       m->work(250);
-      static_cast<void>(m->now());  // everybody has acted up to here
+      static_cast<void>(m->now());  // all threads and buffers have acted up to this time
       EXPECT_EQ(*flag, waits ? 2u : 1u) << "as others see it";
       m->fence();
       const uint64_t done = m->now() - start;

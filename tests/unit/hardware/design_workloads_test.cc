@@ -45,8 +45,8 @@ class SimDesignWorkload : public testing::TestWithParam<Case> {
     return Parameters::make(*info, GetParam().parameters).value();
   }
 
-  /// Runs some operations on a new heap; returns the image then, or after the power failed at
-  /// `crash`, counted from the first operation. `events` is set to the number of events.
+  /// Runs some operations on a new heap. Returns the image at the end, or after the power failed at
+  /// event `crash`, counted from the first operation. Sets `events` to the number of events.
   static SimImage run(const SimOptions& o, uint64_t crash, uint64_t& events) {
     SimMachine machine(o);
     CreateOptions create;
@@ -72,7 +72,7 @@ class SimDesignWorkload : public testing::TestWithParam<Case> {
       EXPECT_TRUE(workload->check().ok()) << workload->check().to_string();
       heap->close().check();
       workload.reset();
-      heap.reset();  // with its pages, caches give back what they hold
+      heap.reset();  // unmaps its pages, so the caches write their lines back
     }
     return machine.earliest_image();
   }

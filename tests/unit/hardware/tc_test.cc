@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does design `tc` take exactly as long as its rules say, and write exactly what they say?
+// Does design `tc` take exactly as long, and write exactly as much, as its rules say?
 #include <gtest/gtest.h>
 
 #include "tests/unit/hardware/design_fixture.h"
@@ -7,13 +7,13 @@
 namespace holdfast::design_test {
 namespace {
 
-// At 1 GHz: a TC reads in 40 ns and writes in 50; a write needs 5 ns to the controller (tiny.toml,
-// path_ns 10), so that a line is on its way to the medium for 45 ns.
+// At 1 GHz a TC reads in 40 ns and writes in 50. A write needs 5 ns to the controller (tiny.toml:
+// path_ns 10), so a line takes 45 ns more to reach the medium.
 constexpr uint64_t kNs = 1000;
 constexpr uint64_t kPut = 50;
 constexpr uint64_t kDrain = 45;
 
-/// All these lines are in L1, to be written.
+/// Brings these lines into L1 with the right to store.
 void own_lines(DesignMachine& m, size_t lines) {
   for (size_t line = 0; line < lines; ++line) {
     m.set(line, 0);
@@ -46,7 +46,7 @@ TEST(SimTc, AFullTcStallsAStoreUntilItsOldestEntryIsOnTheMedium) {
       m->tx_commit();
       m->fence();
     });
-    // It comes to the buffer's end at the instant of the commit.
+    // The store reaches the end of the buffer at the instant of the commit.
     EXPECT_EQ(m->design_counters().store_waits, kDrain * kNs) << entries;
     EXPECT_EQ(m.count("spills"), 0u);
   }
@@ -99,7 +99,7 @@ TEST(SimTc, WithTheProbeBesideTheMediumAMissCostsNoMore) {
   EXPECT_EQ(times[1], times[0] + 40);
 }
 
-/// Loads enough other lines for `line` to leave all caches of the core.
+/// Loads so many other lines that `line` leaves all caches of the core.
 void push_out(DesignMachine& m, size_t from = 100) {
   for (size_t line = from; line < from + 40; ++line) {
     m.get(line);
@@ -110,7 +110,7 @@ void push_out(DesignMachine& m, size_t from = 100) {
 TEST(SimTc, AMissIsServedFromTheNewestEntryWhileTheTransactionRuns) {
   DesignMachine m(options(tiny(), "tc"));
   m.run([&] {
-    m.transaction(0, 1, 1);  // committed: on its way to the medium
+    m.transaction(0, 1, 1);  // committed, and on its way to the medium
     m->tx_start();
     m.set(0, 2);
     m->fence();
@@ -150,7 +150,7 @@ TEST(SimTc, OneCoresEntryServesAnother) {
   EXPECT_EQ(m->design_counters().fills, 1u);
 }
 
-// Two elements of 256 bytes are swapped: eight lines, each written once.
+// Swaps two elements of 256 bytes: eight lines, each written once.
 TEST(SimTc, SwappingTwoElementsOfFourLinesWritesExactlyEightLines) {
   for (const bool evictions : {false, true}) {
     DesignMachine m(options(evictions ? tiny() : roomy(), "tc"));
@@ -234,8 +234,8 @@ TEST(SimTc, ATransactionLargerThanTheTcSpillsToALogAndComesHome) {
     m.settle();
     EXPECT_EQ(m.count("spills"), 6u);
     EXPECT_EQ(m.count("drained"), 10u);
-    // Six lines with their addresses to the log and ten lines home; six (and what the loads
-    // missed) back from the log.
+    // Writes: six lines with their addresses go to the log, and ten lines go home. Reads: six lines
+    // come back from the log, plus those that the loads missed.
     EXPECT_EQ(m->design_counters().writes, 6 * 2 + 10u);
     EXPECT_GE(m->design_counters().reads, 6u);
     const SimImage image = m->earliest_image();
@@ -252,8 +252,8 @@ TEST(SimTc, AStoreToASpilledLineReplacesWhatTheLogHas) {
     m.set(0, 1);
     m.set(1, 2);
     m.set(2, 3);     // line 0 goes to the log
-    m.set(0, 4, 1);  // and comes back: line 1 goes
-    m.set(1, 5, 1);  // line 2
+    m.set(0, 4, 1);  // line 0 comes back, and line 1 goes
+    m.set(1, 5, 1);  // line 1 comes back, and line 2 goes
     m->tx_commit();
     m->fence();
   });
@@ -304,7 +304,7 @@ TEST(SimTc, OlderBytesInAnotherCoresTcAreOnTheMediumFirst) {
       turn->store(1);
     } else {
       m->wait_while(*turn, uint64_t{0});
-      m.transaction(29, 1, 2);  // would drain first
+      m.transaction(29, 1, 2);  // would drain first if it did not wait
       m->fence();
     }
   });
@@ -329,7 +329,7 @@ TEST(SimTc, RecoveryCanBeInterruptedAndRepeated) {
   for (size_t line = 0; line < 12; ++line) {
     EXPECT_EQ(DesignMachine::in_image(whole.image, line), line < 4 ? 1u : 2u);
   }
-  // Some lines are written already: the result is the same.
+  // An interrupted recovery has written some lines already. The result is the same.
   for (size_t done = 0; done < 12; ++done) {
     SimImage partly = image;
     std::copy_n(whole.image.begin(), 64 * done, partly.begin());
