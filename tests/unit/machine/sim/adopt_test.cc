@@ -21,7 +21,7 @@ constexpr size_t kWordsPerPage = kPageBytes / sizeof(uint64_t);
 
 class SimAdopt : public testing::Test {
  protected:
-  /// A file whose word i, from page 1 on, is i + 1000; page 0 is not content.
+  /// Makes a file whose page 0 is not content. Word i of the content is i + 1000.
   std::shared_ptr<const FileContent> make_content(size_t pages) {
     std::vector<uint64_t> words((pages + 1) * kWordsPerPage);
     for (size_t i = kWordsPerPage; i < words.size(); ++i) {
@@ -83,7 +83,7 @@ TEST_F(SimAdopt, StoresFollowTheRulesOfTheMedium) {
                                      content->bytes()));
   SimMachine::store(data + 3, uint64_t{7});
   SimMachine::store(data + 4, uint64_t{8});
-  SimMachine::store(data + kWordsPerPage, uint64_t{9});  // another line, on the other page
+  SimMachine::store(data + kWordsPerPage, uint64_t{9});  // another line, on another page
   EXPECT_EQ(word_of(machine.earliest_image(), 3), 1003U);
   EXPECT_EQ(word_of(machine.latest_image(), 3), 7U);
   std::vector<std::vector<uint64_t>> seen;
@@ -92,7 +92,8 @@ TEST_F(SimAdopt, StoresFollowTheRulesOfTheMedium) {
         {word_of(image, 2), word_of(image, 3), word_of(image, 4), word_of(image, kWordsPerPage)});
     return true;
   });
-  // Three prefixes of one line times two of the other; neighbours keep their content throughout.
+  // Three prefixes of one line times two of the other. The words beside them keep their content in
+  // all images.
   const uint64_t old = 1000 + kWordsPerPage;
   EXPECT_EQ(seen, (std::vector<std::vector<uint64_t>>{{1002, 1003, 1004, old},
                                                       {1002, 7, 1004, old},
@@ -105,12 +106,12 @@ TEST_F(SimAdopt, StoresFollowTheRulesOfTheMedium) {
   EXPECT_EQ(word_of(machine.earliest_image(), 3), 7U);
   EXPECT_EQ(word_of(machine.earliest_image(), 4), 8U);
   EXPECT_EQ(word_of(machine.earliest_image(), kWordsPerPage), old);
-  SimMachine::store(data + 3, uint64_t{70});  // over a line that has changed before
+  SimMachine::store(data + 3, uint64_t{70});  // overwrites a line that changed before
   machine.pwb(data + 3);
   machine.pfence();
   EXPECT_EQ(word_of(machine.earliest_image(), 3), 70U);
   EXPECT_EQ(word_of(machine.earliest_image(), 5), 1005U);
-  // The file, and with it every other run, is not touched.
+  // The file is unchanged, and so are all other runs that use it.
   EXPECT_EQ(std::memcmp(reopen(2)->data(), content->data(), content->bytes()), 0);
   EXPECT_EQ(words(const_cast<std::byte*>(content->data()))[3], 1003U);
 }
@@ -213,7 +214,8 @@ TEST_F(SimAdopt, MemoryIsTakenForWhatIsStoredTo) {
     machine.pwb(words(at) + page * kWordsPerPage);
   }
   machine.pfence();
-  // 256 pages and lines, and their entries in the simulator's tables: far from the content's size.
+  // Memory for 256 pages and lines, and for their entries in the simulator's tables: much less than
+  // the content.
   EXPECT_LT(anonymous_bytes(), before + (16 << 20));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Is a machine description read as it is written, and is a wrong one refused with the place and the
+// Is a machine description read as written, and is a wrong one refused with the place and the
 // reason?
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@
 namespace holdfast {
 namespace {
 
-/// A small complete description; every table is one string, so that a test can change a line.
+/// A small complete description. Every table is one string, so that a test can change a line.
 class Text {
  public:
   Text() {
@@ -61,7 +61,7 @@ class Text {
   Result<MachineDescription> parse() const { return parse_machine(str(), "test.toml"); }
   MachineDescription value() const { return parse().value(); }
 
-  /// The number of the line that begins like this.
+  /// Returns the number of the line with this beginning.
   size_t line(const std::string& beginning) const {
     const std::string all = "\n" + str();
     const size_t at = all.find("\n" + beginning);
@@ -88,7 +88,7 @@ class Text {
   };
 };
 
-/// The description is refused, and the message has all the parts.
+/// Expects that the description is refused, with a message that has all the parts.
 void expect_refused(const Text& text, const std::vector<std::string>& parts) {
   const Result<MachineDescription> result = text.parse();
   ASSERT_FALSE(result.ok()) << "accepted: " << text.str();
@@ -136,7 +136,7 @@ TEST(SimDescription, NaturalDefaults) {
   EXPECT_EQ(m.smt, 1);
   EXPECT_EQ(m.core.smt_speed, 1);
   EXPECT_EQ(m.l1.cores, 1);
-  EXPECT_EQ(m.llc.cores, 4);  // all of a socket
+  EXPECT_EQ(m.llc.cores, 4);  // all cores of a socket
   EXPECT_EQ(m.dram.row_bytes, 0u);
   EXPECT_FALSE(m.htm.suspend || m.htm.suspend_load_tracking || m.htm.rollback_only);
   EXPECT_FALSE(m.htm.loads_and_stores_share);
@@ -405,7 +405,7 @@ TEST(SimDescriptionFiles, RoundNumbers) {
   EXPECT_EQ(tiny.l2.bytes / tiny.line_bytes, 8u);
 }
 
-/// Nanoseconds of a load that misses everywhere, from the core.
+/// Nanoseconds of a load that misses in all caches, from the core.
 double load_ns(const MachineDescription& m, const MemoryDescription& memory) {
   return m.llc.hit_cycles / m.core.ghz + memory.path_ns + memory.read_ns + memory.bus_ns;
 }
@@ -417,7 +417,7 @@ TEST(SimDescriptionFiles, LoadsTakeWhatTheSourcesSay) {
   EXPECT_NEAR(load_ns(machine("broadwell-e5-2683v4"), machine("broadwell-e5-2683v4").dram), 92, 1);
   EXPECT_NEAR(load_ns(machine("skylake-c5"), machine("skylake-c5").dram), 90, 1);
   EXPECT_NEAR(load_ns(machine("cxl-pm"), machine("cxl-pm").medium), 200, 1);
-  // gem5's controller and device: 10 + 150 + 14.2 + 3.3 + 10 ns past the last level.
+  // gem5's controller and device take 10 + 150 + 14.2 + 3.3 + 10 ns past the last level.
   const MachineDescription hercules = machine("gem5-hercules");
   EXPECT_NEAR(load_ns(hercules, hercules.medium) - hercules.llc.hit_cycles / hercules.core.ghz,
               187.5, 0.5);
@@ -435,7 +435,7 @@ TEST(SimDescriptionFiles, PeakWriteRates) {
 
 TEST(SimDescriptionFiles, AreFoundByNameAndByPath) {
   EXPECT_EQ(find_machine(directory() + "/tiny.toml").value().name, "tiny");
-  EXPECT_EQ(find_machine("tiny").value().name, "tiny");  // of the source tree
+  EXPECT_EQ(find_machine("tiny").value().name, "tiny");  // the one of the source tree
   const Status wrong = find_machine("power8", directory()).status();
   EXPECT_EQ(wrong.code(), Code::not_found);
   for (const char* part : {"power8", "power9, power9-pm", "tiny", ".toml"}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the simulated compare-exchange of 16 bytes change both words at one instant, for other
-// threads, for hardware transactions and for what survives, and does it order write-backs?
+// Does the simulated compare-exchange of 16 bytes change both words at one instant: for other
+// threads, for hardware transactions and for the images after a crash? Does it order write-backs?
 #include "holdfast/machine/double_word.h"
 
 #include <gtest/gtest.h>
@@ -97,7 +97,7 @@ TEST(SimDoubleWord, NoImageTearsIt) {
   }
 }
 
-/// Nor at any moment of a run: both words are one persist event.
+/// No image at any moment of a run tears it: both words are one persist event.
 TEST(SimDoubleWord, NoImageOfARunTearsIt) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     OneMedium m({.threads = 3, .seed = seed});
@@ -121,7 +121,7 @@ TEST(SimDoubleWord, NoImageOfARunTearsIt) {
   }
 }
 
-/// Earlier write-backs are durable before the words it stores can be.
+/// Earlier write-backs are durable before the words that it stores.
 TEST(SimDoubleWord, OrdersWriteBacksBeforeItWhereReadModifyWritesDo) {
   for (const bool orders : {true, false}) {
     OneMedium m({.threads = 1, .rmw_orders_pwb = orders});

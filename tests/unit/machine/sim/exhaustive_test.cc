@@ -21,7 +21,7 @@ struct Explored {
 };
 
 /// Runs program(machine, words, worker, result) on two threads under every schedule. An outcome is
-/// what the two left in result[0] and result[1].
+/// the pair of values that the threads left in result[0] and result[1].
 template <class F>
 Explored explore(const ScheduleBounds& bounds, size_t store_buffer, F&& program) {
   Explored explored;
@@ -48,8 +48,9 @@ Explored explore(const ScheduleBounds& bounds, size_t store_buffer, F&& program)
 
 using Outcomes = std::set<std::pair<uint64_t, uint64_t>>;
 
-// Two threads of two operations. Counted by hand: with no preemption, who begins; with one, also
-// whether the beginner is interrupted between its two; with two, all six interleavings.
+// Two threads of two operations, counted by hand. Without a preemption the schedules differ in the
+// first thread. With one, they also differ in whether that thread is interrupted between its
+// operations. With two there are all six interleavings.
 TEST(SimExhaustive, CountsOfATinyProgram) {
   const auto two = [](SimMachine&, Word* words, int, uint64_t*) {
     words[0].fetch_add(1);
@@ -61,8 +62,8 @@ TEST(SimExhaustive, CountsOfATinyProgram) {
   EXPECT_EQ(explore({9, 9}, 0, two).schedules, 6u) << "there are no more";
 }
 
-// These in turns: the first thread may be delayed before either of its operations, and with a
-// second delay the other one gives way again before either of its own.
+// The program of the last test in turns. The first thread may be delayed before either of its
+// operations. With a second delay, the other thread gives way again before either of its own.
 TEST(SimExhaustive, CountsOfATinyProgramInTurns) {
   const auto two = [](SimMachine&, Word* words, int, uint64_t*) {
     words[0].fetch_add(1);
@@ -73,7 +74,8 @@ TEST(SimExhaustive, CountsOfATinyProgramInTurns) {
   EXPECT_EQ(explore({.delays = 2}, 0, two).schedules, 7u);
 }
 
-// As many schedules as there are operations, and no more, to find what one switch decides.
+// The search finds a bug that one switch decides with about as many schedules as a thread has
+// operations.
 TEST(SimExhaustive, OneDelayFindsALostUpdateInALongProgram) {
   const auto add = [](SimMachine&, Word* words, int i, uint64_t* result) {
     for (uint64_t k = 0; k < 50; ++k) {
@@ -88,7 +90,7 @@ TEST(SimExhaustive, OneDelayFindsALostUpdateInALongProgram) {
   EXPECT_EQ(found.outcomes, (Outcomes{{1, 2}, {2, 1}, {1, 1}}));
 }
 
-// Every interleaving of three operations with three: 6 over 3, and all of them differ.
+// Every interleaving of three operations with three: "6 choose 3" schedules, all different.
 TEST(SimExhaustive, AllInterleavingsEachOnce) {
   const auto trace = [](SimMachine&, Word* words, int i, uint64_t* result) {
     for (int k = 0; k < 3; ++k) {
@@ -108,10 +110,10 @@ void store_then_load(SimMachine& machine, Word* words, int i, uint64_t* result, 
   result[i] = words[i == 0 ? kFar : 0].load(kRelaxed);
 }
 
-// The litmus test "store buffering". Counted by hand, nothing bounded allowed: one of two begins
-// and ends with its store buffered. Then either that becomes visible and the other runs (its own
-// store becomes visible at the end: one schedule), or the other runs at once and two buffers empty
-// in either order (two schedules).
+// The litmus test "store buffering", counted by hand without preemptions and drains. One of two
+// threads begins, and ends with its store buffered. Either that store becomes visible first and the
+// other thread runs; its own store becomes visible at the end (one schedule). Or the other thread
+// runs at once, and the two buffers empty in either order (two schedules).
 TEST(SimExhaustive, StoreBuffersShowBothOldValues) {
   const auto sb = [](SimMachine& m, Word* words, int i, uint64_t* result) {
     store_then_load(m, words, i, result, false);
@@ -146,8 +148,8 @@ TEST(SimExhaustive, StoresNeverOvertakeEachOther) {
   EXPECT_EQ(explore({4, 4}, 8, mp).outcomes, (Outcomes{{0, 0}, {0, 1}, {1, 1}}));
 }
 
-// A drain while a thread goes on counts: without one, no store becomes visible between two loads of
-// a thread that is not interrupted.
+// A drain beside a running thread counts. With a bound of no drains, no store becomes visible
+// between two loads of a thread that is not interrupted.
 TEST(SimExhaustive, DrainsCount) {
   const auto twice = [](SimMachine&, Word* words, int i, uint64_t* result) {
     if (i == 0) {
@@ -161,10 +163,11 @@ TEST(SimExhaustive, DrainsCount) {
   EXPECT_EQ(explore({0, 1}, 8, twice).outcomes, (Outcomes{{0, 0}, {0, 1}, {1, 1}}));
 }
 
-// Two threads of two stores, nothing bounded allowed. Counted by hand: one of two begins; none, one
-// or both of its stores become visible before the other begins; what is left empties buffer by
-// buffer, in two orders if there are two: 2 x (2 + 2 + 1). One drain allows to turn from one buffer
-// to the other and back, and to interrupt the second thread's run.
+// Two threads of two stores, counted by hand without preemptions and drains. One of two threads
+// begins. None, one or both of its stores become visible before the other thread begins. The
+// remaining stores empty buffer by buffer, in two orders if two buffers have some: 2 x (2 + 2 + 1).
+// One drain also allows to turn from one buffer to the other and back, and to interrupt the run of
+// the second thread.
 TEST(SimExhaustive, BuffersOfEndedThreadsEmptyOneAfterTheOther) {
   const auto stores = [](SimMachine&, Word* words, int i, uint64_t*) {
     words[static_cast<size_t>(i) * kFar].store(1, kRelaxed);
@@ -215,7 +218,7 @@ TEST(SimExhaustive, FindsTheDeadlockOfTwoLocks) {
   EXPECT_EQ(explore({3, 2}, 8, ordered).stuck, 0u);
 }
 
-// A loop of pauses ends, also when what it waits for is in the buffer of a thread that has ended.
+// A loop of pauses ends, even if the store it waits for is in the buffer of an ended thread.
 TEST(SimExhaustive, PausesLetOthersRun) {
   const auto spin = [](SimMachine& machine, Word* words, int i, uint64_t* result) {
     if (i == 0) {

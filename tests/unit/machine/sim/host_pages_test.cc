@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Machines that hand their host memory on: does nothing of one machine reach the next?
+// Machines hand their host memory on. Does the next machine see nothing of the last one?
 #include "holdfast/machine/sim/support/host_pages.h"
 
 #include <gtest/gtest.h>
@@ -58,12 +58,12 @@ struct Outcome {
   uint64_t events;
   uint64_t steps;
   std::array<uint64_t, kAbortCauses> aborts;
-  uint64_t seen;  ///< a digest of all that was loaded
+  uint64_t seen;  ///< a digest of all loaded values
   bool operator==(const Outcome&) const = default;
 };
 
-/// Stores, write-backs and transactions of three threads on volatile and persistent memory, cut off
-/// by a power failure now and then, on a machine that is not tidied up.
+/// Runs stores, write-backs and transactions of three threads on volatile and persistent memory.
+/// Now and then a power failure cuts the run off. The machine is left as it is.
 Outcome run(SimOptions options, uint64_t seed, const SimImage& image) {
   options.seed = seed;
   SimMachine machine(options, image);
@@ -127,7 +127,7 @@ TEST_P(SimHostPages, NothingReachesTheNextMachine) {
     with.push_back(run(shared, seed, image));
     image = seed % 7 == 0 ? SimImage() : with.back().latest;
   }
-  shared.pages = nullptr;  // and the range of addresses with it
+  shared.pages = nullptr;  // gives the range of addresses back, too
   image = {};
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     const Outcome alone = run(own, seed, image);

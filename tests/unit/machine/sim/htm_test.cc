@@ -16,8 +16,8 @@ namespace {
 
 constexpr size_t kLineWords = kLineBytes / sizeof(uint64_t);
 
-/// Two threads that take turns at points a test names. The turn is a variable of the host, so that
-/// waiting for it is no access to the simulated memory.
+/// Lets two threads take turns at points that a test names. The turn is a variable of the host, so
+/// a wait for it does not access the simulated memory.
 class Turns {
  public:
   explicit Turns(SimMachine& machine) : machine_(machine) {}
@@ -90,7 +90,7 @@ TEST_P(SimHtmConflict, RequesterWins) {
   machine.run_threads(2, [&](int i) {
     if (i == 1) {
       turns.wait_for(1);
-      perform(machine, c.access, line + 3);  // another word of the line
+      perform(machine, c.access, line + 3);  // another word of the same line
       turns.reach(2);
       return;
     }
@@ -139,7 +139,7 @@ std::vector<Conflict> conflicts() {
 
 INSTANTIATE_TEST_SUITE_P(AllKinds, SimHtmConflict, testing::ValuesIn(conflicts()));
 
-/// Runs one transaction on one thread; returns its cause, none when it committed.
+/// Runs one transaction on one thread. Returns the cause of its abort; `none` if it committed.
 AbortCause attempt(SimMachine& machine, Tracking tracking, const std::function<void()>& body) {
   SimMachine::HtmThread& htm = machine.htm(machine.self());
   try {
@@ -196,7 +196,8 @@ TEST(SimHtm, StoresBecomeVisibleAtOneInstant) {
         return;
       }
       for (int k = 0; k < 20; ++k) {
-        // Both orders: a commit that published word by word would be caught between its words.
+        // The loads run in both orders: they would catch a commit between its words if it published
+        // word by word.
         const uint64_t early = SimMachine::load(k % 2 == 0 ? words : other);
         const uint64_t late = SimMachine::load(k % 2 == 0 ? other : words);
         ASSERT_GE(late, early) << "seed " << seed;
@@ -206,7 +207,7 @@ TEST(SimHtm, StoresBecomeVisibleAtOneInstant) {
   }
 }
 
-TEST(SimHtm, NobodySeesASpeculativeValueButItsThreadAlsoWhileSuspended) {
+TEST(SimHtm, OnlyItsThreadSeesASpeculativeValueAlsoWhileSuspended) {
   SimMachine machine({.threads = 2});
   auto* word = make_array<uint64_t>(machine, 4 * kLineWords);
   uint64_t* other = word + 2 * kLineWords;
@@ -348,7 +349,7 @@ TEST(SimHtm, AWaiterWhoseTransactionIsDoomedWakesUp) {
     if (i == 1) {
       turns.wait_for(1);
       for (int k = 0; k < 20; ++k) {
-        machine.pause();  // the other one blocks
+        machine.pause();  // lets the other thread block
       }
       SimMachine::load(line);
       return;
@@ -368,7 +369,7 @@ TEST(SimHtm, AWaiterWhoseTransactionIsDoomedWakesUp) {
   });
 }
 
-TEST(SimHtm, ACommitWakesThoseWhoWaitForItsWords) {
+TEST(SimHtm, ACommitWakesThreadsThatWaitForItsWords) {
   SimMachine machine({.threads = 2});
   auto* word = make_array<SimMachine::Atomic<uint64_t>>(machine, 1);
   machine.run_threads(2, [&](int i) {
@@ -377,7 +378,7 @@ TEST(SimHtm, ACommitWakesThoseWhoWaitForItsWords) {
       return;
     }
     for (int k = 0; k < 50; ++k) {
-      machine.pause();  // the other one blocks
+      machine.pause();  // lets the other thread block
     }
     EXPECT_EQ(attempt(machine, Tracking::all, [&] { word->store(4); }), AbortCause::none);
   });

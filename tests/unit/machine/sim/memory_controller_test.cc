@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the memory controller serve every request at the picosecond its rules say? The rules are at
-// the top of memory_controller.cc.
+// Does the memory controller serve every request at the picosecond that its rules say? The rules
+// are at the top of memory_controller.cc.
 #include "holdfast/machine/sim/caches/memory_controller.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,8 @@ constexpr Time kTurn = 1'666;
 constexpr Time kThere = 10'000;  // half of the path
 constexpr Time kIdle = 2 * kThere + kRead + kBus;
 
-/// Persistent memory behind gem5's NVM interface, with a time for row hits that shows.
+/// Persistent memory behind gem5's NVM interface. Row hits take a time of their own, so that tests
+/// see them.
 MemoryDescription device() {
   MemoryDescription d;
   d.banks = 16;
@@ -39,19 +40,19 @@ MemoryDescription device() {
   return d;
 }
 
-/// Without the low mark: a write begins as soon as its bank is idle.
+/// A device without the low mark: a write begins as soon as its bank is idle.
 MemoryDescription eager() {
   MemoryDescription d = device();
   d.drain_low = 0;
   return d;
 }
 
-/// The first line of a row, one row to each k: four lines to a row, sixteen banks.
+/// The first line of a row. A row has four lines, and there are sixteen banks.
 uint64_t line_of(uint64_t bank, uint64_t row) {
   return (row * 16 + bank) * 4;
 }
 
-/// n writes at `now`, all to different rows of one bank.
+/// Writes n lines at `now`, all to different rows of one bank.
 void fill_bank(MemoryController& memory, uint64_t bank, uint64_t n, Time now) {
   for (uint64_t i = 0; i < n; ++i) {
     memory.write(line_of(bank, 1000 + i), now);
@@ -124,7 +125,7 @@ TEST(SimMemoryController, RowHitOvertakesOnTheBus) {
   memory.read(line_of(0, 0), 0);
   memory.read(line_of(1, 0), 1'000'000);  // its transfer begins at 1'160'000
   EXPECT_EQ(memory.read(line_of(0, 0), 1'000'000), 1'000'000 + 2 * kThere + kHit + kBus);
-  // One that would be in the middle of that transfer goes after it.
+  // A read whose transfer would begin in the middle of that transfer goes after it.
   const Time now = 1'160'000 - kHit - kThere + 1;
   EXPECT_EQ(memory.read(line_of(0, 0), now), 1'160'000 + 2 * kBus + kThere);
 }
@@ -145,7 +146,7 @@ TEST(SimMemoryController, BankRestsBetweenWriteAndRead) {
   const Time after = kThere + kWrite + kTurn;
   EXPECT_EQ(memory.read(line_of(0, 1), 1), after + kRead + kBus + kThere);
 
-  for (const Time late : {Time{0}, Time{1}}) {  // exactly when it has rested; a picosecond before
+  for (const Time late : {Time{0}, Time{1}}) {  // exactly at the end of the rest, and 1 ps before
     MemoryController rested(eager(), kLine);
     rested.write(line_of(0, 0), 0);
     const Time now = after - kThere - late;
@@ -197,7 +198,8 @@ TEST(SimMemoryController, EntryIsFreeWhenTheBankHasFinishedAndNotBefore) {
   }
 }
 
-/// When the last of 10,000 writes of consecutive lines, all offered at once, is accepted.
+/// Offers 10,000 writes of consecutive lines at once. Returns the time when the last one is
+/// accepted.
 Time stream(MemoryController& memory) {
   Time last = 0;
   for (uint64_t i = 0; i < 10'000; ++i) {
@@ -276,7 +278,7 @@ TEST(SimMemoryController, ReadsOfQueuedLinesAreForwarded) {
   EXPECT_EQ(memory.read(0, 0), 2 * kThere) << "waiting";
   EXPECT_EQ(memory.read(0, kWrite - 1), kWrite - 1 + 2 * kThere) << "in service";
   EXPECT_EQ(memory.counters().forwarded, 2u);
-  // On the medium: a bank read of the row the write has left open.
+  // The line is on the medium now: the bank reads the row that the write left open.
   EXPECT_EQ(memory.read(0, kWrite), kThere + kWrite + kTurn + kHit + kBus + kThere);
   EXPECT_EQ(memory.counters().forwarded, 2u);
 }
@@ -371,7 +373,7 @@ TEST(SimMemoryController, LinesGoRoundTheChannels) {
 
 TEST(SimMemoryController, EarlyReadTakesTheGapBeforeLaterOnes) {
   MemoryController memory(device(), kLine);
-  memory.read(line_of(0, 0), 300'000);  // has the bank from 310'000 to 460'000
+  memory.read(line_of(0, 0), 300'000);  // occupies the bank from 310'000 to 460'000
   EXPECT_EQ(memory.read(line_of(0, 1), 0), kIdle);
   MemoryController exact(device(), kLine);
   exact.read(line_of(0, 0), 300'000);
@@ -386,8 +388,8 @@ TEST(SimMemoryController, EarlyRequestsDoNotQueueBehindTheFuture) {
   for (uint64_t i = 0; i < 1'000; ++i) {
     memory.write(line_of(i, i / 16), 1'000'000);
   }
-  // The writes keep the banks busy until 7.2 us. A read waits for its bank's part of one drain:
-  // a write in service and 23 / 16 of the quota, rounded up.
+  // The writes keep the banks busy until 7.2 us. A read waits for its bank's part of one drain: a
+  // write in service, and 23 / 16 of the quota, rounded up.
   const Time during = 2'000'000;
   EXPECT_LE(memory.read(line_of(3, 500), during), during + 4 * kWrite + kTurn + kIdle);
   EXPECT_EQ(memory.read(line_of(4, 500), 700'000), 700'000 + kIdle) << "before all of them";
@@ -419,11 +421,11 @@ TEST(SimMemoryController, ReadsAndWritesShareTheBus) {
   constexpr Time kSteps = 2'000;
   Time accepted = 0;
   for (Time i = 0; i < kSteps; ++i) {  // every 20 ns one read and two writes: 30 ns of bus
-    memory.read(line_of(i % 8, i), (i ^ 1) * 20'000);  // every other one comes early
+    memory.read(line_of(i % 8, i), (i ^ 1) * 20'000);  // every other read comes early
     memory.write(line_of(8 + i % 8, i), i * 20'000);
     accepted = memory.write(line_of(8 + (i + 4) % 8, 100'000 + i), i * 20'000);
   }
-  // While reads come writes have half of the bus, afterwards all of it.
+  // While reads come, writes have half of the bus; afterwards they have all of it.
   const Time writes_left = 2 * kSteps - kSteps - 64;
   const Time expected = kSteps * 20'000 + writes_left * 10'000;
   EXPECT_GE(accepted, expected - expected / 100);
@@ -451,7 +453,7 @@ TEST(SimMemoryController, QueuedFromAcceptance) {
   EXPECT_FALSE(memory.queued(6, accepted));
 }
 
-/// A digest of a random run with times that jump back by up to 400 ns.
+/// Returns a digest of a random run, with times that jump back by up to 400 ns.
 uint64_t random_run(const MemoryDescription& d, uint64_t seed) {
   MemoryController memory(d, kLine);
   Random random(seed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is the simulated memory total store order: store buffers that forward, drain in order, and
-// nothing else?
+// Does the simulated memory keep total store order, with store buffers that forward and drain in
+// order, and nothing else?
 #include <gtest/gtest.h>
 
 #include <array>
@@ -111,7 +111,7 @@ TEST(SimMemory, LoadsAreForwardedFromOwnStoresAlsoWhereTheyOverlapInPart) {
   EXPECT_EQ(SimMachine::load(word), 0x3333'3333'1111'2211u);
 }
 
-TEST(SimMemory, AStoreIsSeenByNobodyElseUntilItLeavesTheBuffer) {
+TEST(SimMemory, OtherThreadsSeeAStoreOnlyOnceItHasLeftTheBuffer) {
   SimMachine machine({.threads = 2, .drain_probability = 0});
   auto* word = make_array<uint64_t>(machine, 1);
   auto* turn = make_array<uint64_t>(machine, 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do non-temporal stores of the simulated machine persist, and cost, what a copy around the caches
-// does? In time, numbered, one rule each.
+// Do non-temporal stores of the simulated machine persist and cost as a copy around the caches
+// does? The tests of time are numbered, one rule each.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -41,7 +41,7 @@ struct OneMedium {
   }
   void plain(size_t word, uint64_t value) { SimMachine::store(words + word, value); }
 
-  /// All legal images; samples and choices must agree with them.
+  /// All legal images. Checks that samples and choices are among them.
   template <size_t N>
   std::set<Words<N>> images() {
     std::set<Words<N>> all;
@@ -62,7 +62,7 @@ struct OneMedium {
   uint64_t* words = nullptr;
 };
 
-// ---- what survives
+// ---- persistence
 
 TEST(SimNontemporal, CertainAfterTheFenceOnly) {
   for (int how = 0; how < 4; ++how) {
@@ -159,7 +159,8 @@ TEST(SimNontemporal, OfManyUnfencedStoresToALineTheOldOnesAreInOrder) {
   for (uint64_t i = 1; i <= 12; ++i) {
     m.around(i % kLineWords, i);
   }
-  // A prefix of k ends with a store that is there, and may miss any of at most 8 before it.
+  // A prefix of k stores ends with a store that is in the image. It may miss any of at most 8
+  // stores before that.
   EXPECT_EQ(m.machine.image_count(), 1u + 511u + 3u * 256u);
 }
 
@@ -204,7 +205,7 @@ TEST(SimNontemporal, InOtherDomainsItIsAStore) {
   }
 }
 
-// ---- what others see
+// ---- visibility to other threads
 
 TEST(SimNontemporal, TheThreadItselfSeesItAtOnceAndOthersInOrder) {
   bool alone = false;
@@ -377,7 +378,7 @@ TEST(SimNontemporal, AHardwareDesignSeesAStore) {
     EXPECT_EQ(d->design_counters().first_stores, 1u);
     EXPECT_EQ(d->statistics().nontemporal, 0u);
   }
-  // Outside its transactions as well, fenced is durable.
+  // A fenced store outside the design's transactions is durable, too.
   const uint64_t value = 3;
   SimImage image;
   {
@@ -396,7 +397,7 @@ void copy_lines(TimedBench& b, size_t first, size_t n) {
   b.m.store_nontemporal(b.medium_line(first), values.data(), n * kLineBytes);
 }
 
-// 1. The line is not read, and a large copy moves half of what stores and write-backs move.
+// 1. The line is not read, and a large copy moves half the lines of stores and their write-backs.
 TEST(SimNontemporal, R01_ALargeCopyMovesHalfTheLines) {
   constexpr size_t kLines = 1024;  // four times the last level
   TimedBench b;
@@ -420,8 +421,8 @@ TEST(SimNontemporal, R01_ALargeCopyMovesHalfTheLines) {
   EXPECT_EQ(through.nontemporal, 0u);
 }
 
-// 2. Words leave one per cycle; the line goes to the write queue with its last one, as a write-back
-// would.
+// 2. Words leave one per cycle. With its last word the line goes to the write queue, like a
+// write-back.
 TEST(SimNontemporal, R02_AFenceWaitsUntilTheWriteQueueHasIt) {
   TimedBench b;
   b.on(0, [&] {
@@ -471,8 +472,8 @@ TEST(SimNontemporal, R03_WordsOfALineAreCombined) {
   EXPECT_EQ(b.m.statistics().nontemporal - before, 1u) << "the end of the run does";
 }
 
-// 3. ... where the fence waits for write-backs.
-TEST(SimNontemporal, R03_WhoEmptiesTheBuffer) {
+// 3. psync empties the buffer. Fences and atomics do so on machines where they order write-backs.
+TEST(SimNontemporal, R03_WhichOperationsEmptyTheBuffer) {
   for (const bool x86 : {true, false}) {
     MachineDescription machine = round_machine();
     machine.persistence.rmw_orders_pwb = x86;
@@ -500,7 +501,7 @@ TEST(SimNontemporal, R03_WhoEmptiesTheBuffer) {
 TEST(SimNontemporal, R04_CachedCopiesGo) {
   for (const bool dirty : {false, true}) {
     TimedBench b;
-    for (const int holder : {0, 1, 2}) {  // itself, another core, another socket
+    for (const int holder : {0, 1, 2}) {  // the same core, another core, another socket
       const auto line = static_cast<size_t>(holder);
       b.on(holder, [&] {
         dirty ? static_cast<void>(b.store_latency(b.medium_line(line)))
@@ -566,7 +567,7 @@ TEST(SimNontemporal, R06_TheSurvivingImageHasWhatWasSent) {
     EXPECT_EQ(survives(1), 1u) << "a full fence, where these order write-backs";
     b.m.store_nontemporal(b.medium_line(2), &value, sizeof(value));
     b.m.work(1000);
-    SimMachine::load(b.line(0));  // it has left the store buffer by then
+    SimMachine::load(b.line(0));  // by then the word has left the store buffer
     b.m.now();
     EXPECT_EQ(SimMachine::load(b.medium_line(2)), 1u);
     EXPECT_EQ(survives(2), 0u);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is what may survive a power cut on the simulated machine exactly what its persistence domain
-// allows?
+// Are the images that may survive a power cut on the simulated machine exactly those that its
+// persistence domain allows?
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -220,7 +220,7 @@ TEST(SimPersist, ACrashStopsJustBeforeItsEventAndFreezesTheMedium) {
     const uint64_t stored = (event + 2) / 3;
     const Pairs expected = fenced == stored ? Pairs{{fenced, 0}} : Pairs{{fenced, 0}, {stored, 0}};
     EXPECT_EQ(all_images(machine, 0, 1), expected) << "event " << event;
-    SimMachine::store(words, uint64_t{77});  // say, of a destructor
+    SimMachine::store(words, uint64_t{77});  // as a destructor might
     EXPECT_TRUE(machine.failed());
     EXPECT_THROW(machine.psync(), MediumFailure);
     EXPECT_EQ(all_images(machine, 0, 1), expected) << "the medium is frozen";
@@ -229,8 +229,8 @@ TEST(SimPersist, ACrashStopsJustBeforeItsEventAndFreezesTheMedium) {
 }
 
 TEST(SimPersist, WhatCrashedThreadsOwnedIsNotHeldAgainstThem) {
-  // Their stacks are not unwound. Under AddressSanitizer this fails at exit if the leak is not
-  // excused.
+  // The stacks of crashed threads are not unwound. Under AddressSanitizer this test fails at exit
+  // if that leak is not excused.
   SimMachine machine({.threads = 2});
   uint64_t* words = map_all(machine);
   machine.crash_at(5);

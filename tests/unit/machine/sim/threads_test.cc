@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the simulated machine run threads, let them wait, and notice when none can go on?
+// Does the simulated machine run threads, let them wait, and notice when no thread can continue?
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -80,7 +80,7 @@ TEST(SimThreads, WaitWhileWakesOnTheWrite) {
     SimMachine machine({.threads = 3, .seed = seed});
     auto* word = make_array<Word64>(machine, 1);
     machine.run_threads(3, [&](int i) {
-      // A ring: each passes the token on twenty times.
+      // A ring: each thread passes the token on twenty times.
       for (uint64_t round = 0; round < 20; ++round) {
         uint64_t seen;
         while ((seen = word->load()) % 3 != static_cast<uint64_t>(i)) {
@@ -124,13 +124,13 @@ TEST(SimThreads, LivelockIsReported) {
                SimStuck);
 }
 
-TEST(SimThreads, WaitOutsideRunThreadsThatNobodyCanEndIsReported) {
+TEST(SimThreads, AWaitWithoutEndOutsideRunThreadsIsReported) {
   SimMachine machine;
   auto* word = make_array<Word64>(machine, 1);
   EXPECT_THROW(machine.wait_while(*word, uint64_t{0}), SimStuck);
 }
 
-/// Two workers ask a background thread, which answers by copying a number.
+/// Two workers ask the background thread, which answers by copying a number.
 void ask_and_answer(uint64_t seed) {
   SimMachine machine({.threads = 2, .seed = seed});
   auto* asked = make_array<Word64>(machine, 16);
@@ -202,7 +202,7 @@ TEST(SimThreads, ExceptionsInTwoCatchBlocksAtOnceDoNotMix) {
       try {
         throw std::runtime_error(mine);
       } catch (const std::runtime_error&) {
-        machine.pause();  // others throw and catch meanwhile
+        machine.pause();  // other threads throw and catch meanwhile
         machine.pause();
         try {
           throw;
@@ -252,8 +252,8 @@ uint64_t racy_outcome(uint64_t seed) {
 TEST(SimThreads, SameSeedSameResultOtherSeedOtherResult) {
   EXPECT_EQ(racy_outcome(5), racy_outcome(5));
   EXPECT_NE(racy_outcome(5), racy_outcome(6));
-  // Equal in every build type. Changing how the machine chooses changes this number, and every
-  // seed anybody has written down.
+  // The outcome is equal in every build type. A change of the machine's choices changes this
+  // number, and the meaning of every seed that was written down.
   EXPECT_EQ(racy_outcome(5), 18354915466540402335u);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do the simulated caches take the time their rules say, to the picosecond, and do they hold and
-// lose the lines they should? Numbered, one rule each.
+// Do the simulated caches take the time that their rules say, to the picosecond? Do they hold and
+// lose the lines that they should? Numbered, one rule each.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -11,7 +11,7 @@
 namespace holdfast {
 namespace {
 
-/// Cycles per hop of a pointer chase round `lines` lines, after one round to warm up.
+/// Returns the cycles per hop of a pointer chase round `lines` lines, after one round to warm up.
 double chase(TimedBench& b, size_t lines, size_t hops) {
   b.on(0, [&] {
     for (size_t i = 0; i < lines; ++i) {
@@ -34,7 +34,7 @@ double chase(TimedBench& b, size_t lines, size_t hops) {
   return taken / static_cast<double>(hops);
 }
 
-// 1. A dependent load is ready after exactly the hit time of the level its footprint fits in.
+// 1. A dependent load is ready after exactly the hit time of the level that its footprint fits in.
 TEST(SimTimedCaches, R01_ADependentLoadTakesTheHitTimeOfItsLevel) {
   TimedBench b;
   EXPECT_EQ(chase(b, 16, 16), kL1) << "all of L1: 2 sets of 8";
@@ -42,14 +42,14 @@ TEST(SimTimedCaches, R01_ADependentLoadTakesTheHitTimeOfItsLevel) {
   EXPECT_EQ(chase(b, 256, 256), kLlc) << "all of the last level, which takes what L2 evicts";
 }
 
-// 1. ... and one line more than a level holds goes round it, because the replacement is LRU.
+// 1. With one line more than a level holds, the full set always misses, because replacement is LRU.
 TEST(SimTimedCaches, R01_AFootprintOneLineTooLargeMissesInTheSetItOverflows) {
   TimedBench b;
-  // 17 lines: the even set has nine lines and misses always, the odd one has eight.
+  // 17 lines: the even set has nine lines and always misses, the odd set has eight.
   EXPECT_EQ(chase(b, 17, 17), (9.0 * kL2 + 8.0 * kL1) / 17);
 }
 
-// 2. Beyond the caches: last level, then path, bank and bus of the controller.
+// 2. A load beyond the caches takes the last level, then path, bank and bus of the controller.
 TEST(SimTimedCaches, R02_AMissTakesTheLastLevelAndTheController) {
   TimedBench b;
   double dram = 0;
@@ -64,7 +64,7 @@ TEST(SimTimedCaches, R02_AMissTakesTheLastLevelAndTheController) {
   EXPECT_EQ(b.m.statistics().medium_reads, 1u);
 }
 
-// 3. The least recently used way goes.
+// 3. The least recently used way is replaced.
 TEST(SimTimedCaches, R03_TheNinthLineOfASetDisplacesTheLeastRecentlyUsed) {
   TimedBench b;
   b.on(0, [&] {
@@ -80,7 +80,7 @@ TEST(SimTimedCaches, R03_TheNinthLineOfASetDisplacesTheLeastRecentlyUsed) {
   });
 }
 
-// 4. Any number of sets: three here.
+// 4. The number of sets may be any number; here it is three.
 TEST(SimTimedCaches, R04_SetsNeedNotBeAPowerOfTwo) {
   MachineDescription machine = round_machine();
   machine.l1.bytes = size_t{3} * 8 * 64;
@@ -99,11 +99,11 @@ TEST(SimTimedCaches, R04_SetsNeedNotBeAPowerOfTwo) {
   });
 }
 
-/// Line 0 is used over and over while 16 others fill its set of the last level. A load that hits in
-/// L1 is no use of the last level.
+/// Uses line 0 again and again while 16 others fill its set of the last level. A load that hits in
+/// L1 does not count as a use of the last level.
 Level level_after_filling_the_last_level(bool inclusive, bool dirty, uint64_t& writes) {
   MachineDescription machine = round_machine();
-  // L2's set does not overflow.
+  // L2 is large enough that its set does not overflow.
   machine.l2 = {.bytes = 16384, .ways = 32, .hit_cycles = static_cast<double>(kL2)};
   machine.llc.inclusive = inclusive;
   TimedBench b(machine);
@@ -123,7 +123,7 @@ Level level_after_filling_the_last_level(bool inclusive, bool dirty, uint64_t& w
   return found;
 }
 
-// 5. An inclusive last level takes the line from the caches above when it evicts it ...
+// 5. An inclusive last level removes a line that it evicts from the caches above.
 TEST(SimTimedCaches, R05_AnInclusiveLastLevelInvalidatesTheLevelsAbove) {
   uint64_t writes = 0;
   EXPECT_EQ(level_after_filling_the_last_level(true, false, writes), Level::dram);
@@ -132,14 +132,14 @@ TEST(SimTimedCaches, R05_AnInclusiveLastLevelInvalidatesTheLevelsAbove) {
   EXPECT_EQ(writes, 1u) << "the dirty line in L1 is pulled along";
 }
 
-// 6. ... one that is not inclusive does not.
+// 6. A last level that is not inclusive does not.
 TEST(SimTimedCaches, R06_OtherwiseTheLevelsAboveKeepTheirLine) {
   uint64_t writes = 0;
   EXPECT_EQ(level_after_filling_the_last_level(false, true, writes), Level::l1);
   EXPECT_EQ(writes, 0u);
 }
 
-// 7. A line another core has dirty comes from there, in the time of the distance.
+// 7. A line that is dirty in another core's cache comes from there, in the time of the distance.
 TEST(SimTimedCaches, R07_ADirtyLineIsTransferred) {
   TimedBench b;
   b.on(0, [&] {
@@ -169,7 +169,7 @@ TEST(SimTimedCaches, R08_ACleanLineComesFromTheNearestCopy) {
   EXPECT_EQ(b.m.statistics().dram_reads, 1u);
 }
 
-// 9. A store to a shared line asks the others to give it up; one to an unshared line does
+// 9. A store to a shared line asks the other caches to give it up. A store to an unshared line does
 // not.
 TEST(SimTimedCaches, R09_AStoreToASharedLineIsAnUpgrade) {
   TimedBench b;
@@ -186,7 +186,7 @@ TEST(SimTimedCaches, R09_AStoreToASharedLineIsAnUpgrade) {
   b.on(0, [&] { EXPECT_EQ(b.store_latency(b.line(0)), kOperation + kRemote) << "far copy"; });
 }
 
-// 10. Two cores behind one L2.
+// 10. Two cores may share an L2.
 TEST(SimTimedCaches, R10_APairSharesItsL2) {
   MachineDescription machine = round_machine();
   machine.l2.cores = 2;
@@ -202,7 +202,7 @@ TEST(SimTimedCaches, R10_APairSharesItsL2) {
   b.on(2, [&] { EXPECT_EQ(b.latency(b.line(0)), kRemote) << "the pair as a whole owned it"; });
 }
 
-// 11. Two cores that increment one word pass its line to and fro, once each time.
+// 11. Two cores that increment one word pass its line to and fro, once for each increment.
 TEST(SimTimedCaches, R11_PingPongTakesATransferEachTime) {
   TimedBench b;
   constexpr uint64_t kTimes = 50;
@@ -219,8 +219,8 @@ TEST(SimTimedCaches, R11_PingPongTakesATransferEachTime) {
   EXPECT_LE(end, kDram + (2 * kTimes - 1) * kPeer + kAtomic + 1);
 }
 
-// 12. The grain is the line: neighbours in one of 128 bytes disturb each other, in two of 64 do
-// not.
+// 12. Cores disturb each other by lines: neighbouring words do in one line of 128 bytes, but not in
+// two lines of 64.
 TEST(SimTimedCaches, R12_FalseSharingHasTheGrainOfTheLine) {
   for (const size_t line_bytes : {size_t{64}, size_t{128}}) {
     MachineDescription machine = round_machine();
@@ -238,11 +238,11 @@ TEST(SimTimedCaches, R12_FalseSharingHasTheGrainOfTheLine) {
   }
 }
 
-// 13. A second access to a line that is on its way is ready when the line is, not at a hit's time.
-TEST(SimTimedCaches, R13_ALineOnItsWayServesNobodyEarlier) {
+// 13. A second access to a line on its way is ready when the line arrives, not after a hit's time.
+TEST(SimTimedCaches, R13_ALineOnItsWayServesNoAccessEarlier) {
   TimedBench b;
-  // A list whose nodes are one line each, a key and the pointer to the next. Outside run_threads,
-  // no cache learns of it.
+  // A list whose nodes are one line each: a key and the pointer to the next. It is built outside
+  // run_threads, so no cache learns of it.
   constexpr size_t kNodes = 8;
   for (size_t i = 0; i < kNodes; ++i) {
     SimMachine::store(b.line(300 + i) + 1, reinterpret_cast<uint64_t>(b.line(301 + i)));
@@ -260,7 +260,7 @@ TEST(SimTimedCaches, R13_ALineOnItsWayServesNobodyEarlier) {
   });
 }
 
-// 13. ... nor does a store to it leave earlier.
+// 13. A store to a line on its way does not leave earlier, either.
 TEST(SimTimedCaches, R13_AStoreToALineOnItsWayWaits) {
   TimedBench b;
   b.on(0, [&] {
@@ -279,8 +279,8 @@ TEST(SimTimedCaches, R13_AStoreToALineOnItsWayWaits) {
 
 struct WroteBack {
   Level then{};               ///< where the next load found the line
-  uint64_t writes = 0;        ///< that reached the medium
-  uint64_t writes_again = 0;  ///< after a second write-back, with no store in between
+  uint64_t writes = 0;        ///< writes that reached the medium
+  uint64_t writes_again = 0;  ///< the same after a second write-back, with no store in between
   double instruction = 0;     ///< cycles of the pwb itself
   double fenced = 0;          ///< cycles of the fence behind it
 };
@@ -304,7 +304,7 @@ WroteBack write_back(WriteBackKind kind) {
   return result;
 }
 
-// 14. CLWB: the line stays and is clean; the fence waits for the write queue to take it.
+// 14. CLWB: the line stays and is clean. The fence waits until the write queue has accepted it.
 TEST(SimTimedCaches, R14_KeepLeavesACleanLine) {
   const WroteBack r = write_back(WriteBackKind::keep);
   EXPECT_EQ(r.then, Level::l1);
@@ -314,7 +314,7 @@ TEST(SimTimedCaches, R14_KeepLeavesACleanLine) {
   EXPECT_EQ(r.fenced, kAccept);
 }
 
-// 15. CLFLUSHOPT: the same, and the next access misses.
+// 15. CLFLUSHOPT: like CLWB, but the line leaves the caches and the next access misses.
 TEST(SimTimedCaches, R15_EvictTakesTheLineFromAllCaches) {
   const WroteBack r = write_back(WriteBackKind::evict);
   EXPECT_EQ(r.then, Level::medium);
@@ -323,7 +323,7 @@ TEST(SimTimedCaches, R15_EvictTakesTheLineFromAllCaches) {
   EXPECT_EQ(r.fenced, kAccept);
 }
 
-// 16. CLFLUSH: the instruction waits, the fence has nothing left to do.
+// 16. CLFLUSH: the instruction waits, and the fence has nothing left to wait for.
 TEST(SimTimedCaches, R16_SerialWaitsInTheInstruction) {
   const WroteBack r = write_back(WriteBackKind::serial);
   EXPECT_EQ(r.then, Level::medium);
@@ -331,7 +331,7 @@ TEST(SimTimedCaches, R16_SerialWaitsInTheInstruction) {
   EXPECT_EQ(r.fenced, 0);
 }
 
-// 17. Emulated: the thread spins, nothing moves.
+// 17. Emulated: the thread spins, and nothing moves.
 TEST(SimTimedCaches, R17_EmulatedSpins) {
   const WroteBack r = write_back(WriteBackKind::emulated);
   EXPECT_EQ(r.then, Level::l1);
@@ -340,7 +340,7 @@ TEST(SimTimedCaches, R17_EmulatedSpins) {
   EXPECT_EQ(r.fenced, 0);
 }
 
-// 17. Delayed: the same time in the background, and the fence waits for what is left of it.
+// 17. Delayed: the same time passes in the background, and the fence waits for the rest of it.
 TEST(SimTimedCaches, R17_DelayedIsWaitedForByTheFence) {
   const WroteBack r = write_back(WriteBackKind::delayed);
   EXPECT_EQ(r.then, Level::l1);
@@ -366,7 +366,7 @@ TEST(SimTimedCaches, R17_DelayedLinesFollowEachOtherAndOverlapWork) {
   });
 }
 
-// 18. A write-back by one core takes the line from where it is dirty, also another core's L1.
+// 18. A write-back by one core finds the dirty line anywhere, also in another core's L1.
 TEST(SimTimedCaches, R18_AWriteBackFindsTheDirtyCopyAnywhere) {
   TimedBench b;
   b.on(0, [&] { b.store_latency(b.medium_line(0)); });
@@ -383,7 +383,8 @@ TEST(SimTimedCaches, R18_AWriteBackFindsTheDirtyCopyAnywhere) {
   EXPECT_EQ(b.m.statistics().medium_writes, 1u) << "clean everywhere";
 }
 
-// 19. A dirty line that leaves the last level is written to memory, each time it was dirtied once.
+// 19. A dirty line that leaves the last level is written to memory, once for each time it became
+// dirty.
 TEST(SimTimedCaches, R19_AnEvictedDirtyLineReachesMemory) {
   TimedBench b;
   constexpr size_t kMany = 1024;  // four times the last level
@@ -402,7 +403,8 @@ TEST(SimTimedCaches, R19_AnEvictedDirtyLineReachesMemory) {
   EXPECT_EQ(b.m.statistics().dram_writes, kMany) << "clean lines are dropped";
 }
 
-// 20. Without a last level an evicted dirty line of L2 goes to memory, and transfers pass it on.
+// 20. Without a last level, a dirty line that L2 evicts goes to memory, and transfers between cores
+// pass the dirty data on.
 TEST(SimTimedCaches, R20_AMachineWithoutALastLevel) {
   MachineDescription machine = round_machine();
   machine.llc = {};
@@ -417,13 +419,13 @@ TEST(SimTimedCaches, R20_AMachineWithoutALastLevel) {
   EXPECT_EQ(b.m.statistics().dram_writes, 65u) << "shared lines are clean, so memory has it";
 }
 
-// 21. A dirty line in another socket's last level moves with the right to write it.
+// 21. A dirty line in another socket's last level moves together with the right to store.
 TEST(SimTimedCaches, R21_ALineMovesFromAnotherLastLevel) {
   TimedBench b;
   const auto sweep = [&](int core) {
     b.on(core, [&] {
       for (size_t i = 0; i < 64; ++i) {
-        b.touch(b.line(64 + i));  // L2 of the core has nothing else then
+        b.touch(b.line(64 + i));  // then the core's L2 holds only these
       }
     });
   };
@@ -449,11 +451,12 @@ TEST(SimTimedCaches, R21_ALineMovesFromAnotherLastLevel) {
   EXPECT_EQ(b.m.statistics().dram_writes, 2u) << "each line once";
 }
 
-// 21. A line written by two sockets in turn is written to memory once when all has been evicted.
+// 21. A line that two sockets wrote in turn is written to memory once, after all caches have
+// evicted it.
 TEST(SimTimedCaches, R21_AnOldCopyInAnotherLastLevelIsNotWritten) {
   TimedBench b;
   b.on(0, [&] { b.store_latency(b.line(0)); });
-  b.on(1, [&] { b.touch(b.line(0)); });  // the last level of socket 0 has the dirty line now
+  b.on(1, [&] { b.touch(b.line(0)); });  // now the last level of socket 0 has the dirty line
   b.on(2, [&] {
     b.touch(b.line(0));
     b.store_latency(b.line(0));
@@ -468,7 +471,7 @@ TEST(SimTimedCaches, R21_AnOldCopyInAnotherLastLevelIsNotWritten) {
   EXPECT_EQ(b.m.statistics().dram_writes, 1u);
 }
 
-/// Memory that knows what it is missing.
+/// A memory that knows which lines are newer in the caches.
 class Ledger final : public sim::CacheClient {
  public:
   Time read_memory(uint32_t line, Time now, Level&) override {
@@ -483,10 +486,10 @@ class Ledger final : public sim::CacheClient {
   void left_llc(uint32_t, uint64_t) override {}
   bool tracked(uint32_t) override { return false; }
 
-  std::set<uint32_t> dirty;  ///< lines that were stored to and not written since
+  std::set<uint32_t> dirty;  ///< lines with stores that were not written yet
 };
 
-/// Loads, stores and write-backs at random; small caches, so that everything is displaced often.
+/// Random loads, stores and write-backs on small caches, which evict often.
 void stress(MachineDescription machine, uint64_t seed) {
   machine.l1.bytes = size_t{2} * 2 * 64;
   machine.l1.ways = 2;
@@ -535,8 +538,8 @@ void stress(MachineDescription machine, uint64_t seed) {
   }
 }
 
-// 22. Whatever happens: one owner at most, who is alone; dirty data is written once, never lost and
-// never made up.
+// 22. A line has at most one owner, and then no other holder. Dirty data is written once, is never
+// lost, and is never invented.
 TEST(SimTimedCaches, R22_DirtyDataIsNeitherLostNorInvented) {
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     for (const bool inclusive : {false, true}) {

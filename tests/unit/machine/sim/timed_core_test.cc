@@ -17,7 +17,7 @@ size_t at(Level level) {
   return static_cast<size_t>(level);
 }
 
-// 1. Loads that do not depend on each other overlap, as many as there are miss registers.
+// 1. Loads that do not depend on each other overlap, up to the number of miss registers.
 TEST(SimTimedCore, R01_IndependentLoadsOverlapUpToTheMissRegisters) {
   const auto loads = [](size_t n) {
     TimedBench b;
@@ -38,7 +38,7 @@ TEST(SimTimedCore, R01_IndependentLoadsOverlapUpToTheMissRegisters) {
   EXPECT_EQ(loads(12), kDram + kOp + kDram) << "... the twelfth when the second is";
 }
 
-// 2. Loads whose address is the value of another one do not.
+// 2. Loads whose address is the value of another load do not overlap with it.
 TEST(SimTimedCore, R02_DependentLoadsDoNotOverlap) {
   TimedBench b;
   for (size_t i = 0; i < 4; ++i) {
@@ -56,7 +56,7 @@ TEST(SimTimedCore, R02_DependentLoadsDoNotOverlap) {
   });
 }
 
-// 3. A load may not run further ahead of an older miss than the re-order buffer holds.
+// 3. A load may not run further ahead of an older miss than the re-order buffer allows.
 TEST(SimTimedCore, R03_TheReorderBufferLimitsHowFarALoadRunsAhead) {
   MachineDescription machine = round_machine();
   machine.core.window = 16;
@@ -80,7 +80,7 @@ TEST(SimTimedCore, R03_TheReorderBufferLimitsHowFarALoadRunsAhead) {
   });
 }
 
-// 4. The store buffer holds so many entries; the next store waits for the oldest to leave.
+// 4. If the store buffer is full, the next store waits until the oldest one leaves.
 TEST(SimTimedCore, R04_AFullStoreBufferStallsTheThread) {
   MachineDescription machine = round_machine();
   machine.core.store_buffer = 4;
@@ -101,7 +101,8 @@ TEST(SimTimedCore, R04_AFullStoreBufferStallsTheThread) {
   });
 }
 
-// 5. Stores ask for their lines when they enter: the misses overlap, the stores leave in order.
+// 5. Stores ask for their lines when they enter. So their misses overlap; the stores leave in
+// order.
 TEST(SimTimedCore, R05_StoresFetchTheirLinesAtTheSameTime) {
   const auto stores = [](int misses) {
     MachineDescription machine = round_machine();
@@ -123,7 +124,7 @@ TEST(SimTimedCore, R05_StoresFetchTheirLinesAtTheSameTime) {
   EXPECT_EQ(stores(1), kOp + 8 * kDram);
 }
 
-// 5. ... behind the loads before them: retirement is in order.
+// 5. A store leaves after the loads before it, because retirement is in order.
 TEST(SimTimedCore, R05_AStoreLeavesBehindOlderLoads) {
   MachineDescription machine = round_machine();
   machine.core.store_buffer = 4;
@@ -141,7 +142,8 @@ TEST(SimTimedCore, R05_AStoreLeavesBehindOlderLoads) {
   });
 }
 
-// 5. A load of what the buffer holds has its value at once; of its neighbour, when the line comes.
+// 5. A load of a word in the store buffer has its value at once. A load of the next word has it
+// when the line arrives.
 TEST(SimTimedCore, R05_TheStoreBufferForwards) {
   for (const size_t word : {size_t{0}, size_t{1}}) {
     TimedBench b;
@@ -158,7 +160,7 @@ TEST(SimTimedCore, R05_TheStoreBufferForwards) {
   }
 }
 
-// 6. A store whose line is there waits behind an older one whose line is not.
+// 6. A store that has its line waits behind an older store that does not.
 TEST(SimTimedCore, R06_StoresLeaveInOrder) {
   TimedBench b;
   b.on(0, [&] { b.store_latency(b.line(1)); });
@@ -185,7 +187,7 @@ TEST(SimTimedCore, R06_StoresLeaveInOrder) {
       << "a cycle later, and then the other thread had the line";
 }
 
-// 7. A fence waits for loads and for the store buffer, and for nothing else.
+// 7. A fence waits for loads and for the own store buffer, and for nothing else.
 TEST(SimTimedCore, R07_AFenceWaitsForWhatItMust) {
   TimedBench b;
   b.on(0, [&] {
@@ -219,7 +221,7 @@ struct Ordered {
   double psync = 0;
 };
 
-/// A store and its write-back, and then one of the three.
+/// Measures each of the three operations behind a store and its write-back.
 Ordered behind_a_write_back(bool rmw_orders) {
   MachineDescription machine = round_machine();
   machine.persistence.rmw_orders_pwb = rmw_orders;
@@ -243,8 +245,9 @@ Ordered behind_a_write_back(bool rmw_orders) {
   return result;
 }
 
-// 8. Write-backs are waited for by psync, and by fences and atomics where these order them.
-TEST(SimTimedCore, R08_WhoWaitsForWriteBacks) {
+// 8. psync waits for write-backs. Fences and atomics do so on machines where they order
+// write-backs.
+TEST(SimTimedCore, R08_WhichOperationsWaitForWriteBacks) {
   const Ordered x86 = behind_a_write_back(true);
   EXPECT_EQ(x86.fence, kOp + kAccept);
   EXPECT_EQ(x86.atomic, kOp + kAccept + kAtomic + kOp);
@@ -255,7 +258,7 @@ TEST(SimTimedCore, R08_WhoWaitsForWriteBacks) {
   EXPECT_EQ(power.psync, kOp + kAccept);
 }
 
-// 9. Write-backs of one thread overlap; psync has a cost of its own on top.
+// 9. Write-backs of one thread overlap. psync has a cost of its own on top.
 TEST(SimTimedCore, R09_WriteBacksOverlap) {
   MachineDescription machine = round_machine();
   machine.persistence.fence_ns = 7;
@@ -274,7 +277,8 @@ TEST(SimTimedCore, R09_WriteBacksOverlap) {
   });
 }
 
-// 10. psync waits until the write queue has taken the lines: full, that is when a write is done.
+// 10. psync waits until the write queue has accepted the lines. If the queue is full, it accepts a
+// line when an earlier write is done.
 TEST(SimTimedCore, R10_PsyncWaitsForTheWriteQueueToAccept) {
   MachineDescription machine = round_machine();
   machine.medium.banks = 1;
@@ -301,7 +305,8 @@ TEST(SimTimedCore, R10_PsyncWaitsForTheWriteQueueToAccept) {
   });
 }
 
-// 11. Inside the persistence domain of caches a write-back is nothing, and a fence is a fence.
+// 11. If the persistence domain includes the caches, a write-back does nothing, and psync is only a
+// fence.
 TEST(SimTimedCore, R11_WithEadrOnlyTheStoreBufferIsWaitedFor) {
   TimedBench b(round_machine(), Domain::eadr);
   b.on(0, [&] {
@@ -318,7 +323,7 @@ TEST(SimTimedCore, R11_WithEadrOnlyTheStoreBufferIsWaitedFor) {
   EXPECT_EQ(b.m.statistics().medium_writes, 0u);
 }
 
-// 12. An atomic waits for all before it, and nothing overtakes it.
+// 12. An atomic waits for all operations before it, and none overtakes it.
 TEST(SimTimedCore, R12_AtomicsSerialise) {
   TimedBench b;
   b.on(0, [&] {
@@ -345,7 +350,7 @@ TEST(SimTimedCore, R12_AtomicsSerialise) {
   });
 }
 
-// 13. Two threads of a core: each slower, with half the window and half the miss registers.
+// 13. Two threads of a core are slower, each with half the window and half the miss registers.
 TEST(SimTimedCore, R13_ThreadsOfACoreShareIt) {
   constexpr int kCores = 4;
   const auto beside_others = [](int threads, auto&& f) {
@@ -392,8 +397,8 @@ TEST(SimTimedCore, R14_WorkTakesTimeAndCountsInstructions) {
   });
 }
 
-// 15. A thread that waits for a word costs the host nothing, and goes on a transfer after the store
-// was visible.
+// 15. A waiting thread costs the host nothing. It continues one transfer after the store became
+// visible.
 TEST(SimTimedCore, R15_AHandOverTakesOneTransfer) {
   TimedBench b;
   constexpr Time kLong = 1'000'000;
@@ -415,8 +420,8 @@ TEST(SimTimedCore, R15_AHandOverTakesOneTransfer) {
   EXPECT_EQ(b.m.statistics(sim::kFirstWorker + 1).blocked / kNs, visible - kOp);
 }
 
-// 16. A line stolen before its store left is fetched again, once; then the store leaves whatever
-// happens.
+// 16. If another core takes a line before the store has left, the line is fetched again, once. Then
+// the store leaves, even if the line is taken again.
 TEST(SimTimedCore, R16_AStolenLineIsFetchedAgainOnce) {
   for (const uint64_t thieves : {uint64_t{1}, uint64_t{2}}) {
     TimedBench b;
@@ -430,8 +435,8 @@ TEST(SimTimedCore, R16_AStolenLineIsFetchedAgainOnce) {
           b.m.fence();
         });
       } else {
-        // The first comes while the store waits behind a miss; the second while its line is on its
-        // way back.
+        // The first thief comes while the store waits behind a miss, the second while the line is
+        // on its way back.
         b.m.work(static_cast<uint64_t>(i) * 100);
         SimMachine::load(b.line(1));
       }
@@ -441,7 +446,7 @@ TEST(SimTimedCore, R16_AStolenLineIsFetchedAgainOnce) {
   }
 }
 
-// 17. A store buffer's own work counts for its thread, also while another one runs.
+// 17. The work of a store buffer counts for its thread, also while another thread runs.
 TEST(SimTimedCore, R17_CountersBelongToTheThreadThatAsked) {
   TimedBench b;
   b.on(0, [&] { b.store_latency(b.medium_line(0)); });
@@ -462,7 +467,7 @@ TEST(SimTimedCore, R17_CountersBelongToTheThreadThatAsked) {
   EXPECT_EQ(b.m.statistics(sim::kFirstWorker + 1).medium_writes, 0u);
 }
 
-// 18. A run ends when its last store has left, and the next begins after that.
+// 18. A run ends when its last store has left. The next run begins after that.
 TEST(SimTimedCore, R18_ARunEndsWhenTheLastStoreHasLeft) {
   TimedBench b;
   const Time start = b.m.now();
@@ -470,8 +475,8 @@ TEST(SimTimedCore, R18_ARunEndsWhenTheLastStoreHasLeft) {
   EXPECT_EQ((b.m.now() - start) / kNs, kOp + kDram);
 }
 
-// 21. Lines that the caches evicted survive a power failure, lines they hold do not; by the
-// rules of the domain both may.
+// 21. The surviving image has the lines that the caches evicted, and lacks those that they still
+// held. The rules of the domain allow both kinds to survive.
 TEST(SimTimedCore, R21_TheSurvivingImageIsWhatTheCachesWroteBack) {
   SimOptions o;
   o.threads = 1;

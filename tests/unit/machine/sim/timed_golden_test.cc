@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is a timed run the same, bit for bit, every time and in every build type?
 //
-// TO UPDATE after a change of the timing model that is meant: run
+// TO UPDATE after an intended change of the timing model: run
 //     unit_test --gtest_filter='SimTimedGolden.*'
-// and copy what stands behind "Which is" over kTiny and kPower9, with a word in the commit message
-// on which rule changed. Numbers that change without such a reason are a bug.
+// and copy the text behind "Which is" over kTiny and kPower9. Name the changed rule in the commit
+// message. If the numbers change without such a reason, that is a bug.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -31,8 +31,9 @@ MachineDescription described(const char* name) {
       .value();
 }
 
-/// One round of everything: loads near and far, a transaction on shared persistent lines, a log
-/// record written back, a shared counter, and now and then a hand-over.
+/// One round of all operations: loads near and far, and a transaction on shared persistent lines.
+/// Then the thread writes a log record back, updates a shared counter, and now and then hands a
+/// line over.
 void round(TimedBench& b, Random& random, int worker, int k) {
   uint64_t sum = 0;
   for (int i = 0; i < 6; ++i) {

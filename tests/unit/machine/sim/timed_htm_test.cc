@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do the simulated machine's hardware transactions have the capacity, the conflicts and the cost
-// that the description of the machine says? Numbered, one rule each. (htm_test.cc
-// tests their effect on values.)
+// Do the simulated machine's hardware transactions have the capacity, the conflicts and the costs
+// of the machine's description? Numbered, one rule each. (htm_test.cc tests their effect on
+// values.)
 #include <gtest/gtest.h>
 
 #include "holdfast/engines/fur/fur.h"
@@ -11,10 +11,10 @@
 namespace holdfast {
 namespace {
 
-constexpr size_t kSet = 2;      ///< lines of one L1 set are so far apart
-constexpr size_t kLlcSet = 16;  ///< ... of one L2 set and one set of the last level
+constexpr size_t kSet = 2;      ///< distance of lines of one L1 set
+constexpr size_t kLlcSet = 16;  ///< distance of lines of one set of L2 and of the last level
 constexpr int kSibling = 4;     ///< the worker that shares a core with worker 0
-constexpr Time kSoon = 10'000;  ///< cycles: when everybody's beginning is over
+constexpr Time kSoon = 10'000;  ///< cycles until all threads have begun
 
 template <class F>
 AbortCause attempt(TimedBench& b, Tracking tracking, F&& body) {
@@ -29,7 +29,7 @@ AbortCause attempt(TimedBench& b, Tracking tracking, F&& body) {
   return AbortCause::none;
 }
 
-/// A transaction alone on the machine: loads so many lines, then stores to so many others.
+/// Runs a transaction alone on the machine: it loads `loads` lines, then stores to `stores` others.
 AbortCause touching(const MachineDescription& machine, size_t loads, size_t stores,
                     size_t stride = 1, Tracking tracking = Tracking::all) {
   TimedBench b(machine);
@@ -55,7 +55,7 @@ MachineDescription tracking_machine(HtmTracking loads, HtmTracking stores, bool 
   return machine;
 }
 
-// 1. Tables of so many lines: exactly as many fit.
+// 1. A table holds exactly its number of lines.
 TEST(SimTimedHtm, R01_TablesHoldExactlyTheirLines) {
   const MachineDescription machine = round_machine();
   EXPECT_EQ(touching(machine, 0, 16), AbortCause::none);
@@ -100,7 +100,7 @@ TEST(SimTimedHtm, R02_OneTableForLoadsAndStores) {
   });
 }
 
-// 3. Remembered in L1: the ninth line of a set is one too many, other sets do not matter.
+// 3. Tracked in L1: the ninth line of a set is one too many. Other sets do not matter.
 TEST(SimTimedHtm, R03_TrackingInL1EndsWithTheNinthLineOfASet) {
   const MachineDescription both = tracking_machine(HtmTracking::l1, HtmTracking::l1, false);
   EXPECT_EQ(touching(both, 0, 8, kSet), AbortCause::none);
@@ -116,7 +116,7 @@ TEST(SimTimedHtm, R03_TrackingInL1EndsWithTheNinthLineOfASet) {
   EXPECT_EQ(touching(stores, 16, 9, kSet), AbortCause::capacity);
 }
 
-// 4. Remembered in the last level: what leaves it is lost.
+// 4. Tracked in the last level: a line that leaves it is lost.
 TEST(SimTimedHtm, R04_TrackingInTheLastLevelEndsWithItsSets) {
   const MachineDescription inclusive = tracking_machine(HtmTracking::llc, HtmTracking::llc, true);
   EXPECT_EQ(touching(inclusive, 16, 0, kLlcSet), AbortCause::none);
@@ -130,7 +130,7 @@ TEST(SimTimedHtm, R04_TrackingInTheLastLevelEndsWithItsSets) {
   EXPECT_EQ(touching(victim, 25, 0, kLlcSet), AbortCause::capacity);
 }
 
-// 5. ... of its own last level, not another socket's.
+// 5. Only the socket's own last level counts, not another socket's.
 TEST(SimTimedHtm, R05_AnotherSocketsLastLevelDoesNotMatter) {
   TimedBench b(tracking_machine(HtmTracking::llc, HtmTracking::llc, true));
   AbortCause cause{};
@@ -151,7 +151,8 @@ TEST(SimTimedHtm, R05_AnotherSocketsLastLevelDoesNotMatter) {
   EXPECT_EQ(cause, AbortCause::none);
 }
 
-/// Two threads of one core, at the same time, each storing to so many lines.
+/// Runs transactions of two threads of one core at the same time; each stores to its number of
+/// lines.
 std::pair<AbortCause, AbortCause> two_on_a_core(bool shares, size_t first, size_t second,
                                                 bool one_table = false, bool splits = false) {
   MachineDescription machine = round_machine();
@@ -177,7 +178,7 @@ std::pair<AbortCause, AbortCause> two_on_a_core(bool shares, size_t first, size_
   return {causes[0], causes[1]};
 }
 
-// 6. The threads of a core share its tables where the description says so.
+// 6. The threads of a core share its tables if the description says so.
 TEST(SimTimedHtm, R06_ThreadsOfACoreShareItsCapacity) {
   using Two = std::pair<AbortCause, AbortCause>;
   EXPECT_EQ(two_on_a_core(true, 8, 8), (Two{AbortCause::none, AbortCause::none}));
@@ -190,7 +191,7 @@ TEST(SimTimedHtm, R06_ThreadsOfACoreShareItsCapacity) {
   EXPECT_EQ(two_on_a_core(false, 16, 17), (Two{AbortCause::none, AbortCause::capacity}));
 }
 
-// 6. Or each has its part, whatever the other needs.
+// 6. If it says that they split them, each thread has its part, whatever the other one needs.
 TEST(SimTimedHtm, R06_ThreadsOfACoreHavePartsOfItsCapacity) {
   using Two = std::pair<AbortCause, AbortCause>;
   EXPECT_EQ(two_on_a_core(false, 8, 8, false, true), (Two{AbortCause::none, AbortCause::none}));
@@ -200,7 +201,7 @@ TEST(SimTimedHtm, R06_ThreadsOfACoreHavePartsOfItsCapacity) {
   EXPECT_EQ(two_on_a_core(false, 8, 9, true, true), (Two{AbortCause::none, AbortCause::capacity}));
 }
 
-// 7. One thread's work in L1 can end a transaction of the other thread of the core.
+// 7. One thread's use of L1 can end a transaction of the other thread of the core.
 TEST(SimTimedHtm, R07_ASiblingDisplacesLinesFromTheSharedL1) {
   TimedBench b(tracking_machine(HtmTracking::l1, HtmTracking::l1, false));
   AbortCause cause{};
@@ -221,16 +222,16 @@ TEST(SimTimedHtm, R07_ASiblingDisplacesLinesFromTheSharedL1) {
 }
 
 struct Meeting {
-  int other;       ///< the worker that comes along: sibling, same socket, other socket
-  bool tx_stores;  ///< the transaction has stored to the line; else loaded it
-  bool evicted;    ///< ... and has then touched so many others that no cache has it any more
+  int other;       ///< the worker with the other access: sibling, same socket, other socket
+  bool tx_stores;  ///< the transaction has stored to the line; otherwise it has loaded it
+  bool evicted;    ///< it has then touched so many others that no cache has the line
   bool other_stores;
   bool in_transaction;  ///< the other access belongs to a transaction
 };
 
 AbortCause meet(const Meeting& meeting, Tracking tracking = Tracking::all) {
   MachineDescription machine = round_machine();
-  machine.htm.load_lines = 1000;  // lines stay tracked when caches lose them
+  machine.htm.load_lines = 1000;  // lines stay tracked after the caches lose them
   TimedBench b(machine);
   AbortCause cause{};
   AbortCause other_cause{};
@@ -265,9 +266,9 @@ AbortCause meet(const Meeting& meeting, Tracking tracking = Tracking::all) {
   return cause;
 }
 
-// 8. Conflicts with accesses of other threads, in transactions and outside: found through a shared
-// L1, from another core and another socket, and also when the line has left the caches. The
-// last requester wins.
+// 8. A transaction conflicts with accesses of other threads, in and outside of transactions. The
+// conflict is found through a shared L1, from another core and another socket, and also when the
+// line has left the caches. The last requester wins.
 TEST(SimTimedHtm, R08_TheRequesterWinsWhereverTheLineIs) {
   for (const int other : {kSibling, 1, 2}) {
     for (int bits = 0; bits < 16; ++bits) {
@@ -280,8 +281,8 @@ TEST(SimTimedHtm, R08_TheRequesterWinsWhereverTheLineIs) {
   }
 }
 
-// 9. Rollback-only: its own loads are not tracked, its stores conflict with the untracked loads of
-// others.
+// 9. A rollback-only transaction does not track its loads. Its stores conflict with untracked loads
+// of other threads.
 TEST(SimTimedHtm, R09_RollbackOnlyTracksStoresOnly) {
   for (const int other : {kSibling, 1, 2}) {
     for (const bool evicted : {false, true}) {
@@ -292,7 +293,7 @@ TEST(SimTimedHtm, R09_RollbackOnlyTracksStoresOnly) {
   }
 }
 
-// 10. A suspended transaction can be doomed; it learns of it when it resumes.
+// 10. A suspended transaction can be doomed; it notices when it resumes.
 TEST(SimTimedHtm, R10_DoomedWhileSuspended) {
   for (const bool stores : {false, true}) {
     TimedBench b;
@@ -321,7 +322,7 @@ TEST(SimTimedHtm, R10_DoomedWhileSuspended) {
   }
 }
 
-// 11. After the end, either way, no cache remembers the lines.
+// 11. After a commit or an abort no cache tracks the lines.
 TEST(SimTimedHtm, R11_NothingIsTrackedAfterCommitOrAbort) {
   for (const int other : {kSibling, 1}) {
     for (const bool commits : {true, false}) {
@@ -355,8 +356,8 @@ TEST(SimTimedHtm, R11_NothingIsTrackedAfterCommitOrAbort) {
   }
 }
 
-// 12. An aborted store leaves no trace in the caches but a miss: what was clean below stays clean,
-// what was dirty stays dirty.
+// 12. An aborted store leaves only a miss in the caches: a line that was clean below stays clean,
+// and a dirty one stays dirty.
 TEST(SimTimedHtm, R12_AnAbortFallsBackOnTheLevelBelow) {
   for (const bool dirty_before : {false, true}) {
     TimedBench b;
@@ -378,10 +379,10 @@ TEST(SimTimedHtm, R12_AnAbortFallsBackOnTheLevelBelow) {
   }
 }
 
-// 13. An interrupt ends the transaction it falls into, and no other.
+// 13. An interrupt ends the transaction that it falls into, and no other.
 TEST(SimTimedHtm, R13_AnInterruptAborts) {
   MachineDescription machine = round_machine();
-  machine.htm.interrupt_us = 10;  // one worker: at 10, 20, ... microseconds
+  machine.htm.interrupt_us = 10;  // with one worker: at 10, 20, ... microseconds
   TimedBench b(machine);
   b.on(0, [&] {
     const Time start = b.m.now();
@@ -395,13 +396,13 @@ TEST(SimTimedHtm, R13_AnInterruptAborts) {
     EXPECT_EQ(attempt(b, Tracking::all, until(9'990)), AbortCause::none);
     EXPECT_EQ(attempt(b, Tracking::all, until(10'000)), AbortCause::interrupt);
     EXPECT_EQ(attempt(b, Tracking::all, until(19'990)), AbortCause::none);
-    b.m.work(15);  // the interrupt at 20 falls between two
+    b.m.work(15);  // the interrupt at 20 falls between two transactions
     EXPECT_EQ(attempt(b, Tracking::all, until(29'990)), AbortCause::none);
     EXPECT_EQ(attempt(b, Tracking::all, until(30'001)), AbortCause::interrupt);
   });
 }
 
-// 14. The costs.
+// 14. Begin, commit and abort have their costs.
 TEST(SimTimedHtm, R14_TheCostOfBeginCommitAndAbort) {
   MachineDescription machine = round_machine();
   machine.htm.begin_cycles = 11;
@@ -424,7 +425,7 @@ TEST(SimTimedHtm, R14_TheCostOfBeginCommitAndAbort) {
   });
 }
 
-// 15. Suspend and resume: from one thread's cost to that of all threads, in a straight line.
+// 15. The cost of suspend and resume grows linearly, from one thread's to that of all threads.
 TEST(SimTimedHtm, R15_SuspendAndResumeCostMoreWithMoreThreads) {
   MachineDescription machine = round_machine();  // eight hardware threads
   machine.htm.suspend_resume_ns = 100;
@@ -447,7 +448,7 @@ TEST(SimTimedHtm, R15_SuspendAndResumeCostMoreWithMoreThreads) {
   }
 }
 
-// 16. A machine offers what its description says, and refuses the rest.
+// 16. A machine offers the features of its description, and refuses the others.
 TEST(SimTimedHtm, R16_CapabilitiesAreTheDescriptions) {
   MachineDescription machine = round_machine();
   machine.htm.rollback_only = machine.htm.suspend = false;
@@ -475,10 +476,10 @@ TEST(SimTimedHtm, R16_CapabilitiesAreTheDescriptions) {
   b.on(0, [&] { EXPECT_THROW(b.m.htm(b.m.self()).begin(Tracking::all), Error); });
 }
 
-/// Eight threads on four cores increment words of few lines, in transactions, by atomics, and under
-/// suspension; whatever conflict is missed loses an increment.
+/// Eight threads on four cores increment words of few lines: in transactions, by atomics, and while
+/// suspended. A missed conflict would lose an increment.
 void increments_on(MachineDescription machine, uint64_t seed) {
-  machine.l1 = {.bytes = 512, .ways = 4, .hit_cycles = 4};  // eight lines: much is displaced
+  machine.l1 = {.bytes = 512, .ways = 4, .hit_cycles = 4};  // eight lines: evicts often
   machine.l2.bytes = 1024;
   TimedBench b(machine);
   constexpr size_t kWords = 20;
@@ -522,7 +523,7 @@ void increments_on(MachineDescription machine, uint64_t seed) {
   EXPECT_GT(aborts, 20u) << "there were conflicts";
 }
 
-// 17. No conflict is missed, wherever lines are remembered and however caches are shared.
+// 17. No conflict is missed, wherever lines are tracked and however caches are shared.
 TEST(SimTimedHtm, R17_NoConflictIsMissed) {
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     for (const HtmTracking loads : {HtmTracking::count, HtmTracking::l1, HtmTracking::llc}) {
@@ -573,8 +574,8 @@ void count_on_a_machine(const char* name, bool expect_hardware) {
   heap.engine().read([&] { EXPECT_EQ(heap.get(0), 100u) << name; });
 }
 
-// 18. FUR runs its updates under the lock where transactions cannot be suspended; they are durable
-// all the same.
+// 18. FUR runs its updates under the lock on machines without full suspend. They are durable all
+// the same.
 TEST(SimTimedHtm, R18_FurTakesTheLockWithoutFullSuspend) {
   count_on_a_machine<FurOpa<SimMachine>>("power9", true);
   count_on_a_machine<FurSi<SimMachine>>("power9", true);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A made-up computer in round numbers (a cycle is a nanosecond), and what tests of its timing
-// share.
+// A made-up computer in round numbers (a cycle is a nanosecond), and helpers for tests of its
+// timing.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +22,13 @@ inline constexpr Time kL2 = 14;
 inline constexpr Time kLlc = 40;
 inline constexpr Time kPeer = 60;
 inline constexpr Time kRemote = 150;
-inline constexpr Time kDram = kLlc + 20 + 100 + 1;    // on from the last level: path, bank, bus
-inline constexpr Time kMedium = kLlc + 20 + 300 + 1;  // the same
-inline constexpr Time kAccept = kLlc + 10;            // of a write: to the controller
+inline constexpr Time kDram = kLlc + 20 + 100 + 1;    // beyond the last level: path, bank, bus
+inline constexpr Time kMedium = kLlc + 20 + 300 + 1;  // as kDram
+inline constexpr Time kAccept = kLlc + 10;            // a write's way to the controller
 inline constexpr Time kAtomic = 20;
 
-/// Two sockets of two cores of two threads. L1 has 2 sets of 8, L2 8 sets of 8, the last level of a
-/// socket 16 sets of 16; a miss is one line of the 16 banks' time.
+/// Two sockets of two cores of two threads. L1 has 2 sets of 8 ways, L2 8 sets of 8, the last level
+/// of a socket 16 sets of 16.
 inline MachineDescription round_machine() {
   MachineDescription m;
   m.name = "round";
@@ -54,7 +54,7 @@ inline MachineDescription round_machine() {
   return m;
 }
 
-/// The machine, an array of volatile lines and the whole medium, both at the beginning of a set.
+/// A machine with an array of volatile lines and the whole medium, both at the beginning of a set.
 class TimedBench {
  public:
   static constexpr size_t kAlignment = size_t{1} << 16;
@@ -87,7 +87,7 @@ class TimedBench {
     return *reinterpret_cast<SimMachine::Atomic<uint64_t>*>(line(i));
   }
 
-  /// Runs f alone, on this core. The caches keep its lines for the next.
+  /// Runs f alone, on this core. The next run finds its lines in the caches.
   template <class F>
   void on(int core, F&& f) {
     m.run_threads(core + 1, [&](int i) {
@@ -97,22 +97,22 @@ class TimedBench {
     });
   }
 
-  // On a simulated thread:
-  /// How long f takes, in cycles.
+  // The functions below run on a simulated thread.
+  /// Returns the time that f takes, in cycles.
   template <class F>
   double cycles(F&& f) {
     const Time start = m.now();
     f();
     return static_cast<double>(m.now() - start) / static_cast<double>(kNs);
   }
-  /// Until the value is there: the fence has nothing else to wait for.
+  /// Returns the cycles until the value has arrived: the fence has nothing else to wait for.
   double latency(const uint64_t* p) {
     return cycles([&] {
       SimMachine::load(p);
       m.fence();
     });
   }
-  /// Where a load finds its line.
+  /// Returns the level where a load finds its line.
   Level level(const uint64_t* p) {
     const SimCounters before = m.statistics(m.self());
     SimMachine::load(p);
@@ -125,7 +125,7 @@ class TimedBench {
     }
     throw Error(Status(Code::misuse, "no load was counted"));
   }
-  /// A store until it has left the store buffer.
+  /// Returns the cycles of a store until it has left the store buffer.
   double store_latency(uint64_t* p) {
     return cycles([&] {
       SimMachine::store(p, uint64_t{1});
