@@ -62,7 +62,7 @@ TEST(RunnerFields, NamesTheFieldAndTheRange) {
             std::string::npos);
 }
 
-TEST(RunnerFields, RefusesAFieldNobodyReads) {
+TEST(RunnerFields, RefusesAFieldThatIsNeverRead) {
   const Json object = {{"treads", 2}};
   Fields fields(object, "bench");
   (void)fields.numbers("threads", 1, 1, 8);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Is what the runner measures of log replay what was asked for, and only that?
+// Does the runner measure the log replay that was asked for, and only that?
 #include "holdfast/runner/bench/replay.h"
 
 #include <gtest/gtest.h>

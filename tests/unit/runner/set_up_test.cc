@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Is the initial state of a simulated workload built once, natively, and right whichever way it
-// came about?
+// Is the initial state of a simulated workload built once, natively, and is it right whether it was
+// built or found in the cache?
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -37,7 +37,7 @@ class Folder : public testing::Test {
  protected:
   Folder() { fs::remove_all(folder_); }
 
-  /// Everything in the folder that is an image, finished or not.
+  /// All images in the folder, finished or not.
   std::vector<std::string> images() const {
     std::vector<std::string> names;
     if (fs::exists(folder_)) {
@@ -64,7 +64,7 @@ class RunnerImageCache : public Folder {
       return ImageExtent{4096, 5000};
     });
   }
-  /// The image is rebuilt after `damage`, says why, and then found.
+  /// Expects that the image is rebuilt with this reason, and then found.
   void expect_rebuilt(const std::string& why) {
     const CachedImage again = get();
     EXPECT_TRUE(again.built);
@@ -209,7 +209,7 @@ class RunnerSetUp : public Folder {
   static bool built(const Json& entry) {
     return !entry.at("host_image").at("built").get<std::string>().empty();
   }
-  /// The entry without what may differ between two runs of one seed.
+  /// The entry without the fields that may differ between two runs of one seed.
   static Json result(Json entry) {
     for (auto it = entry.begin(); it != entry.end();) {
       it = it.key().starts_with("host_") ? entry.erase(it) : std::next(it);
@@ -328,7 +328,7 @@ TEST_F(RunnerSetUp, ACrashedHeapOverAnImageRecovers) {
   for (const std::string& engine : engine_names(false)) {
     const Description& about = *find_native_engine(engine).value()->description;
     if (about.durability == Durability::none) {
-      continue;  // its heap would have to be closed first
+      continue;  // its heap would not survive the crash
     }
     SimImage left;
     {
@@ -372,7 +372,7 @@ TEST_F(RunnerSetUp, NoRoomForTheImageIsAClearErrorAndLeavesNoFile) {
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   rlimit low = before;
-  low.rlim_cur = 8 << 20;  // as a full disk would, it stops the heap file's growth
+  low.rlim_cur = 8 << 20;  // stops the heap file's growth, as a full disk would
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &low), 0);
   const Json entry = entry_of(spec());
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Are simulated runs as long as they were asked to be, on the machine they were asked for?
+// Do simulated runs have the requested length, on the requested machine?
 #include "holdfast/runner/sim/simulate.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ TEST(RunnerSimulate, ADurationIsSimulatedTime) {
   EXPECT_DOUBLE_EQ(entry["simulated_seconds"].get<double>(), 200e-6);
   EXPECT_EQ(entry["late"], 2) << "each thread ends in the middle of one";
   const double count = entry["iterations"].get<double>();
-  // Two operations count in part.
+  // Two operations count only in part.
   EXPECT_GT(rate(entry) * 200e-6, count - 2);
   EXPECT_LT(rate(entry) * 200e-6, count);
   EXPECT_EQ(entry["check"], "ok");
@@ -50,8 +50,8 @@ TEST(RunnerSimulate, TwiceTheTimeIsTwiceTheWorkAtTheSameRate) {
   EXPECT_NEAR(rate(counted) / rate(once), 1, 0.05) << "however its length is given";
 }
 
-// Everybody begins at once: in a run shorter than the queue, shares of waits would add up to
-// several times what the lock lets through.
+// All threads begin at once. In a run shorter than the queue, shares of waits would add up to
+// several times the rate that the lock allows.
 TEST(RunnerSimulate, WaitingForALockIsNoPartOfWhatWasDone) {
   const Json more = {{"engines", {"undo"}}, {"params", {{"entries", 200}, {"swaps", 100}}}};
   const auto with = [&](int threads, int duration_us) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The runner's tools for heaps and lists, besides running workloads: one thread, no concurrency.
+// Do the runner's tools for heaps and lists work, beside running workloads? One thread, no
+// concurrency.
 #include <gtest/gtest.h>
 
 #include <algorithm>
