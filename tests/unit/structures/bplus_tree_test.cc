@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The B+tree's own features: search by order, scans, leaves that come and go, the order word.
+// Do the B+tree's own features work: search by order, scans, leaves that come and go, the order
+// word?
 #include "holdfast/structures/bplus_tree.h"
 
 #include <gtest/gtest.h>
@@ -104,7 +105,7 @@ TEST_F(StructuresBPlusTreeTest, SearchesMatchTheModel) {
     const uint64_t range = 40 * seed * seed * seed;
     for (int step = 0; step < 3000; ++step) {
       const uint64_t key = random.below(range);
-      // Sparse in the end: erases leave thin and empty leaves.
+      // The tree becomes sparse: erases leave thin and empty leaves.
       if (random.below(3000) > static_cast<uint64_t>(step)) {
         insert(key);
       } else {
@@ -267,7 +268,8 @@ TEST_F(StructuresBPlusTreeTest, AscendingKeysFillTheLeaves) {
 }
 
 TEST_F(StructuresBPlusTreeTest, AQueueDoesNotGrow) {
-  // Insert at the end, erase at the beginning: emptied leaves and the nodes above them go.
+  // Inserts at the end and erases at the beginning: empty leaves and the nodes above them are
+  // freed.
   size_t most = 0;
   for (uint64_t key = 0; key < 20000; ++key) {
     insert(key);
@@ -316,7 +318,7 @@ TEST(StructuresBPlusTreeTypesTest, WideValuesAndCompoundKeys) {
   EXPECT_EQ(present(tree->find(Pair{7, 31})).words[0], 317U);
 }
 
-/// A key with something that does not count in its order.
+/// A key with a part that does not count in its order.
 struct Labelled {
   uint64_t key;
   uint64_t label;

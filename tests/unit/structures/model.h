@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shared by the structure tests: a durable structure beside its model, and the comparison of the
-// two.
+// Helpers of the structure tests: a durable structure beside its model, and their comparison.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -51,7 +50,8 @@ class ListAsMap {
   LinkedList<H, int64_t, kPromote> list_;
 };
 
-/// The structures under test, by a common shape: Make<H, kPromote>::Type, make(), and what differs.
+/// The structures under test, in a common shape: Type<H, kPromote>, and constants for their
+/// differences.
 struct RbTreeKind {
   template <class H, bool kPromote = true>
   using Type = RbTree<H, int64_t, uint64_t, kPromote>;
@@ -91,8 +91,8 @@ struct LinkedListKind {
   static constexpr int64_t kLarge = 2000;
 };
 
-/// Everything at once: invariants, contents, size, and that the structure owns exactly the blocks
-/// the heap has given out (`others` of them have no owner below the structure).
+/// Compares everything: invariants, contents, size, and that the structure owns exactly the blocks
+/// that the heap has given out. `others` of them have no owner below the structure.
 template <class Kind, class S>
 ::testing::AssertionResult same(const S& structure, const Model& model, size_t live_blocks,
                                 size_t others) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Does every structure behave like its model, keep its invariants, and leak nothing? On plain
+// Does every structure behave like its model, keep its invariants, and leak nothing? Runs on plain
 // memory.
 #include "tests/unit/structures/model.h"
 
@@ -24,7 +24,7 @@ class StructuresTest : public ::testing::Test {
     return Kind::kStoresValues ? mix64(static_cast<uint64_t>(key) ^ salt)
                                : ListAsMap<PlainHeap>::value_of(key);
   }
-  /// Each step on structure and model; they must agree on what happened.
+  /// Each function takes a step on structure and model, which must give the same answer.
   void insert(int64_t key, uint64_t salt = 0) {
     const uint64_t v = value(key, salt);
     const bool done = heap_.update([&] { return s_->insert(key, v); }).value();
@@ -72,7 +72,7 @@ TYPED_TEST(StructuresTest, RandomOperationsMatchTheModel) {
     Random random(seed);
     const int64_t range = std::min<int64_t>(TypeParam::kLarge, 30) << (seed * 3 / 2);
     for (int i = 0; i < 8000; ++i) {
-      // Growing and shrinking by turns, so that erases meet every shape.
+      // Grows and shrinks by turns, so that erases meet every shape.
       const bool growing = i / 1500 % 2 == 0;
       const auto key = static_cast<int64_t>(random.below(static_cast<uint64_t>(range))) - range / 2;
       const uint64_t dice = random.below(10);
@@ -110,7 +110,7 @@ TYPED_TEST(StructuresTest, LargeAscendingDescendingAndShuffled) {
     for (int64_t key = -1; key <= n; key += 7) {
       this->find(key);
     }
-    // Erase everything: in the order of insertion, backwards, and shuffled.
+    // Erases everything: in the order of insertion, backwards, and shuffled.
     if (order == 1) {
       std::reverse(keys.begin(), keys.end());
     }
@@ -133,7 +133,7 @@ TYPED_TEST(StructuresTest, ExtremeKeysAndDuplicates) {
                               std::numeric_limits<int64_t>::max(), 0, -1, 1};
   for (const int64_t key : extremes) {
     this->insert(key, 1);
-    this->insert(key, 2);  // refused, and the value stays
+    this->insert(key, 2);  // refused; the value stays
     this->find(key);
   }
   for (int64_t key = -40; key < 40; ++key) {

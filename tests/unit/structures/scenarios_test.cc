@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Does each scenario of tests/engine/skew_scenarios.h break its structure without promotions, and
-// only then? Here where conflicts are found by lines, as hardware does, and by bytes.
+// only then? Tested with conflicts by lines, as hardware finds them, and by bytes.
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <vector>
 
-#include "tests/unit/structures/snapshot_heap.h"
 #include "tests/engine/skew_scenarios.h"
+#include "tests/unit/structures/snapshot_heap.h"
 
 namespace holdfast::testing {
 namespace {
 
-// Pairs that an engine may find by accident: colour and links of a node share a line, so do a
-// leaf's order word and link, and a heap's allocator links free blocks through their first word,
-// which is a leaf's order word.
+// In these pairs an engine may find a conflict by accident. Colour and links of a node share a
+// line, and so do a leaf's order word and link. A heap's allocator links free blocks through their
+// first word, which is a leaf's order word.
 
 /// Seven black nodes. Each erase makes one side of the root shorter and the root of the other side
 /// red.
@@ -38,7 +38,7 @@ struct EraseOnBothSides {
   }
 };
 
-/// Both insert the same key behind a full leaf; one of them makes room in it first.
+/// Both transactions insert the same key behind a full leaf. One of them makes room in it first.
 template <class H, bool kPromote>
 struct AppendBesideSameKey {
   using Structure = BPlusTree<H, int64_t, int64_t, kPromote>;
@@ -58,7 +58,7 @@ struct AppendBesideSameKey {
   }
 };
 
-/// Leaves 1-15 and 16 alone: one erases 16, the other inserts beside it.
+/// Two leaves: 1 to 15, and 16 alone. One transaction erases 16, the other inserts beside it.
 template <class H, bool kPromote>
 struct FreeBesideInsert {
   using Structure = BPlusTree<H, int64_t, int64_t, kPromote>;
@@ -75,9 +75,9 @@ struct FreeBesideInsert {
   }
 };
 
-/// Three levels: one frees the last leaf of the left part, which holds 240 alone, the other the
-/// first leaf of the right part, which holds 241 alone. They have no node above them in common but
-/// the root.
+/// Three levels. One transaction frees the last leaf of the left part, which holds only 240. The
+/// other frees the first leaf of the right part, which holds only 241. The leaves have only the
+/// root in common.
 template <class H, bool kPromote>
 struct FreeNeighbours {
   using Structure = BPlusTree<H, int64_t, int64_t, kPromote>;
@@ -99,8 +99,8 @@ struct FreeNeighbours {
   }
 };
 
-/// Three levels, whose left part is about to go: one erases its last key, so that the root gives
-/// way to the only leaf on the right, across two levels; the other splits that leaf.
+/// Three levels, whose left part is almost empty. One transaction erases its last key, so the only
+/// leaf on the right replaces the root, across two levels. The other transaction splits that leaf.
 template <class H, bool kPromote>
 struct CollapseBesideSplit {
   using Structure = BPlusTree<H, int64_t, int64_t, kPromote>;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Do the structures stay whole under snapshot isolation, and is it their promotions that keep them
-// so? Random concurrent transactions on the most permissive snapshot isolation there is.
+// Do the structures stay whole under snapshot isolation, and because of their promotions? Runs
+// random concurrent transactions under the most permissive snapshot isolation there is.
 #include <cstdio>
 #include <set>
 #include <vector>
@@ -15,7 +15,7 @@ namespace {
 struct Shape {
   int64_t range;     ///< of keys
   int64_t window;    ///< concurrent transactions pick keys this close to each other
-  int transactions;  ///< at the same time
+  int transactions;  ///< transactions at a time
   int longest;       ///< steps of a transaction
   int rounds;
 };
@@ -26,7 +26,7 @@ struct Outcome {
   size_t conflicts = 0;
 };
 
-/// One step of a transaction, known before it runs, as bodies may run twice.
+/// One step of a transaction, chosen before it runs, because bodies may run twice.
 struct Step {
   enum { insert, erase, put } kind;
   int64_t key;
@@ -69,9 +69,9 @@ void perform(Model& model, const Step& step) {
   }
 }
 
-/// Rounds of concurrent transactions of a few steps. Every key belongs to one transaction of a
-/// round, so any serial order of those that commit gives the same contents. At times the first one
-/// clears the structure instead, which must conflict with every other that changes anything.
+/// Runs rounds of concurrent transactions of a few steps. Every key belongs to one transaction of a
+/// round, so any serial order of the committed ones gives the same contents. At times the first one
+/// clears the structure instead; it must conflict with every other one that changes anything.
 template <class Kind, bool kPromote>
 class Trial {
   using S = typename Kind::template Type<SnapshotHeap, kPromote>;
@@ -85,7 +85,7 @@ class Trial {
     for (int round = 0; round < shape_.rounds && outcome.whole; ++round) {
       ::testing::AssertionResult result = ::testing::AssertionSuccess();
       try {
-        // Growing and shrinking by turns.
+        // Grows and shrinks by turns.
         outcome.conflicts += heap_.concurrently(draw_round(round / 40 % 2 == 0 ? 2 : 7));
         heap_.read([&] { result = same<Kind>(*s_, model_, heap_.live_blocks(), 1); }).check();
       } catch (const Error& error) {
@@ -122,7 +122,7 @@ class Trial {
         if (used.insert(key).second) {
           steps.push_back(draw_step<Kind>(random_, key, erases));
           if (clearing) {
-            // Only what changes something: the rest may be ordered before the clear.
+            // Only steps that change something, as others may be ordered before the clear.
             steps.back().kind = before.count(key) == 0 ? Step::insert
                                 : Kind::kStoresValues  ? Step::put
                                                        : Step::erase;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Snapshot isolation at its worst, on one thread: transactions that run "at the same time" all see
-// the state from before any of them, and one is refused only if it stores to, or promotes, a byte
-// that an earlier one of them has stored to or promoted. No engine is as permissive: they conflict
-// by lines, and often by accident. Surviving here needs no luck.
+// Snapshot isolation at its worst, on one thread. Transactions that run "at the same time" all see
+// the state before any of them. A transaction is refused only if it stores to, or promotes, a byte
+// that an earlier one has stored to or promoted. No engine is as permissive: engines find conflicts
+// by lines, and often by accident. So a structure that survives here does not depend on luck.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ class SnapshotHeap {
   template <class T>
   class Field;
 
-  /// Conflicts are found by pieces of this many bytes: 1, or 64 as hardware does.
+  /// Finds conflicts by pieces of this many bytes: 1, or 64 like hardware.
   explicit SnapshotHeap(uintptr_t granularity = 1)
       : before_(std::exchange(current_, this)), granularity_(granularity) {}
   SnapshotHeap(const SnapshotHeap&) = delete;
@@ -62,8 +62,9 @@ class SnapshotHeap {
     return update(std::forward<F>(body));
   }
 
-  /// Runs the bodies as concurrent transactions and commits them in order. One that conflicts with
-  /// an earlier one runs again, alone, after the others. Returns how many did.
+  /// Runs the bodies as concurrent transactions and commits them in order. A transaction that
+  /// conflicts with an earlier one runs again, alone, after the others. Returns the number of
+  /// these.
   size_t concurrently(const std::vector<std::function<void()>>& bodies) {
     std::vector<Transaction> transactions(bodies.size());
     for (size_t i = 0; i < bodies.size(); ++i) {
@@ -122,15 +123,15 @@ class SnapshotHeap {
   }
 
   size_t live_blocks() const { return live_.size(); }
-  /// Faults no correct structure has: blocks freed twice, and stores to blocks freed at the same
-  /// time.
+  /// Faults that no correct structure has: blocks freed twice, and stores to blocks that a
+  /// concurrent transaction freed.
   const std::vector<std::string>& violations() const { return violations_; }
 
  private:
   using Block = std::pair<void*, size_t>;
   struct Transaction {
     std::unordered_map<uintptr_t, unsigned char> stored;
-    std::set<uintptr_t> held;  ///< promoted
+    std::set<uintptr_t> held;  ///< the promoted bytes
     std::vector<Block> made;
     std::vector<Block> freed;
   };
@@ -204,8 +205,8 @@ class SnapshotHeap {
     t = Transaction();
   }
 
-  /// Freed blocks stay mapped, with a pattern, so that a structure that is broken on purpose fails
-  /// its check instead of the process; AddressSanitizer would stop it otherwise.
+  /// Freed blocks stay mapped and are set to zero. So a structure that is broken on purpose fails
+  /// its check and does not end the process; AddressSanitizer would stop it otherwise.
   void free_quarantine() {
     for (const Block& block : quarantine_) {
       std::memset(block.first, 0, block.second);
