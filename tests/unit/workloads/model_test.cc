@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Do the workloads do what their models say: one client on plain memory word for word, and several
-// on every engine of the simulated machine as some order of their operations?
+// Do the workloads behave as their models say? One client on plain memory must match word for word.
+// Several clients, on every engine of the simulated machine, must match some order of their
+// operations.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +29,7 @@ struct Case {
   std::map<std::string, std::string> parameters;
 };
 
-/// Small, so that operations meet.
+/// Small workloads, so that operations meet.
 const std::vector<Case>& cases() {
   static const std::vector<Case> all = [] {
     std::vector<Case> list = {
@@ -135,7 +136,7 @@ TEST(WorkloadsRingModelTest, ALeavingLinkIsNotAState) {
 }
 
 constexpr int kThreads = 3;
-constexpr int kOperations = 6;  ///< of each thread
+constexpr int kOperations = 6;  ///< operations of each thread
 constexpr uint64_t kSeeds = 20;
 
 /// The clients' operations on an engine of the simulated machine.
@@ -149,7 +150,7 @@ SimOptions machine_for(const std::string& engine, uint64_t seed) {
   SimOptions options;
   options.threads = kThreads;
   options.seed = seed;
-  if (engine == "hw") {  // needs a hardware design, and so time
+  if (engine == "hw") {  // needs a hardware design, and so a timed machine
     options.machine = std::make_shared<MachineDescription>(
         load_machine(HOLDFAST_SOURCE_DIR "/experiments/machines/tiny.toml").value());
     options.schedule = Schedule::timed;
@@ -213,8 +214,9 @@ size_t overlapping(const std::vector<Operation>& operations) {
 
 class WorkloadsEngineTest : public ::testing::TestWithParam<std::string> {};
 
-/// Also under snapshot isolation: an operation that changes something stores, or promotes, whatever
-/// its answer depends on; one that changes nothing may stand where its snapshot was taken.
+/// This also holds under snapshot isolation. An operation that changes something stores to, or
+/// promotes, everything that its answer depends on. An operation that changes nothing may be
+/// ordered where its snapshot was taken.
 TEST_P(WorkloadsEngineTest, TheAnswersHaveAnOrder) {
   for (const Case& c : cases()) {
     size_t concurrent = 0;
@@ -232,7 +234,7 @@ TEST_P(WorkloadsEngineTest, TheAnswersHaveAnOrder) {
                                << judged.text;
       }
       EXPECT_TRUE(world.workload().check().ok());
-      // Two clients whose answers are mixed up.
+      // Swaps the answers of two clients.
       std::swap(run.operations[5].response, run.operations[12].response);
       refuted += check_linearizable(model, run.initial, run.operations, &run.found).ok ? 0U : 1U;
     }
@@ -254,8 +256,9 @@ INSTANTIATE_TEST_SUITE_P(Engines, WorkloadsEngineTest, ::testing::ValuesIn([] {
                            return name;
                          });
 
-/// Two doctors of whom one must stay: the textbook's write skew (Berenson et al. 1995, A5B). leave
-/// (doctor) is told who was there, and goes if both were; the other request comes back.
+/// One of two doctors must stay: the textbook's write skew (Berenson et al. 1995, A5B). The answer
+/// of leave(doctor) is the state before; the doctor leaves if both were there. The other request
+/// brings the doctor back.
 class DutyModel final : public SequentialModel {
  public:
   enum Kind : int { kLeave, kReturn };
@@ -283,7 +286,7 @@ struct Duty {
   Doctor doctor[2];
 };
 
-/// Two clients come and go, reading both words and storing their own.
+/// Two clients leave and return. Each reads both words and stores its own.
 Linearization come_and_go(const std::string& engine, uint64_t seed, bool promote) {
   SimMachine machine(machine_for(engine, seed));
   auto heap = SimHeap::create(machine, heap_for(engine)).value();
@@ -316,8 +319,8 @@ Linearization come_and_go(const std::string& engine, uint64_t seed, bool promote
   return check_linearizable(DutyModel(), initial, operations, &found);
 }
 
-/// Snapshot isolation does not promise an order of what clients are told: there the oracle finds
-/// skew, unless what is read is promoted.
+/// Snapshot isolation does not promise an order of the answers to clients. Under it the oracle
+/// finds skew, unless the transactions promote the words they read.
 TEST(WorkloadsSkewTest, TheOracleFindsSkewWhereTheEngineAllowsIt) {
   std::string found;
   for (uint64_t seed = 1; seed <= 100; ++seed) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Do the small workloads set up, run, verify and check as they say, and do their checks notice
-// damage? On plain memory, with one thread playing several workers.
+// damage? Runs on plain memory, with one thread in the place of several workers.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -110,7 +110,7 @@ TEST_P(WorkloadsSmallTest, AnUnknownWorkerIsRefused) {
   EXPECT_TRUE(workload_->check().ok());
 }
 
-/// With acknowledgements: updates name their worker, count up, and a lost one is noticed.
+/// With acknowledgements, updates name their worker and count up, and a lost one is noticed.
 TEST_P(WorkloadsSmallTest, VerifyNoticesWhatIsMissing) {
   Given given = GetParam().given;
   if (std::string(GetParam().info->name) != "registers") {
@@ -253,7 +253,7 @@ TEST(WorkloadsParametersTest, ThePercentageIsWhatRuns) {
   }
 }
 
-/// Damage done behind the workload's back, through its root.
+/// Damages the workload's data behind its back, through its root.
 template <class Root, class F>
 void damage(PlainHeap& heap, const WorkloadInfo& info, F&& harm) {
   Root* root = heap.find_root<Root>(info.name).value();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Does every consistency condition find the damage it is there for?
+// Does every consistency condition find the damage that it is made for?
 #include <gtest/gtest.h>
 
 #include <string>
@@ -39,7 +39,8 @@ class TpccConditions : public ::testing::Test {
     return need_row<Heap>(tables().history, history_key(1, 2, h), "history");
   }
 
-  /// The message names the condition and the row, and check() as a whole fails too.
+  /// Expects that the message names the condition and the row, and that check() as a whole fails,
+  /// too.
   void expect_found(const Status& status, const std::string& condition, const std::string& row) {
     EXPECT_EQ(status.code(), Code::corrupt) << condition << " did not notice";
     EXPECT_NE(status.message().find(condition), std::string::npos) << status.message();
@@ -103,7 +104,7 @@ TEST_F(TpccConditions, Condition5NewOrderWithoutOrder) {
 }
 
 TEST_F(TpccConditions, Condition6LineMovedToAnotherOrder) {
-  // The totals of the district stay right: condition 4 sees nothing.
+  // The totals of the district stay right, so condition 4 sees nothing.
   f_.change([&] {
     order(1).line_count += 1;
     order(2).line_count -= 1;
@@ -131,7 +132,7 @@ TEST_F(TpccConditions, Condition8LostPayment) {
 }
 
 TEST_F(TpccConditions, Condition9PaymentInAnotherDistrict) {
-  // The warehouse's sum stays right: condition 8 sees nothing.
+  // The warehouse's sum stays right, so condition 8 sees nothing.
   f_.change([&] {
     history(4).amount += 7;
     need_row<Heap>(db().tables(1, 1).history, history_key(1, 1, 4), "history").amount -= 7;

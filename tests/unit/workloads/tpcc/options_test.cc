@@ -50,7 +50,7 @@ TEST(TpccOptions, ThePapersMixes) {
   }
 }
 
-TEST(TpccOptions, OnePayerAndManyWhoAsk) {
+TEST(TpccOptions, OneWorkerPaysAndTheOthersAskForOrders) {
   const Mix mix = parse_mix("payment-orderstatus").value();
   EXPECT_EQ(frequencies(mix, 0)[kPayment], 100'000);
   EXPECT_EQ(frequencies(mix, 1)[kOrderStatus], 100'000);

@@ -14,7 +14,7 @@
 namespace holdfast::tpcc {
 namespace {
 
-/// One warehouse of the standard's size, shared by the tests of this file, which only read it.
+/// One warehouse of the standard's size. The tests of this file share it and only read it.
 class TpccPopulation : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {

@@ -21,17 +21,17 @@ TEST(TpccRandom, NurandStaysInItsRangeAndReachesAllOfIt) {
     ASSERT_LE(n, 3000u);
     seen.insert(n);
   }
-  EXPECT_GT(seen.size(), 2700u);  // numbers with few bits set are rare: that is the point
+  EXPECT_GT(seen.size(), 2700u);  // numbers with few bits set are rare on purpose
 }
 
 TEST(TpccRandom, NurandIsTheFormulaOfTheStandard) {
-  // With A = 0 only the uniform part is left, moved round by C.
+  // With A = 0 only the uniform part is left, shifted by C.
   Random random(2);
   for (int i = 0; i < 1000; ++i) {
     EXPECT_EQ(nurand(random, 0, 5, 7, 7), 7u);
   }
-  // (rand(0, A) | rand(x, y)) sets bits: among 0..255 | 0..255 every bit is set in three draws of
-  // four.
+  // (rand(0, A) | rand(x, y)) sets bits: in 0..255 | 0..255 every bit is set in three of four
+  // draws.
   int bits = 0;
   constexpr int draws = 20'000;
   for (int i = 0; i < draws; ++i) {
@@ -52,7 +52,7 @@ TEST(TpccRandom, NurandPrefersSomeItems) {
   for (int i = 0; i < 10'000; ++i) {
     top += count[static_cast<size_t>(i)];
   }
-  // A tenth of the items draws far more than a tenth of the orders.
+  // The most frequent tenth of the items has far more than a tenth of the draws.
   EXPECT_GT(top, draws * 3 / 10);
 }
 
@@ -101,7 +101,7 @@ TEST(TpccRandom, NameKeysSortByLastThenFirstThenNumber) {
                                            key(2, "00000000", 1),    key(999, "0", 1)};
   for (size_t i = 1; i < ascending.size(); ++i) {
     if (i == 5) {
-      continue;  // differ in the eighth character only: the number decides
+      continue;  // these differ in the eighth character only, so the number decides
     }
     EXPECT_LT(ascending[i - 1], ascending[i]) << i;
   }

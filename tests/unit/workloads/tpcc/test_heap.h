@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A heap for tests of the TPC-C workload: ordinary memory with roll-back, where every body runs
-// twice, the first time in vain. A dependence on a single run of the body shows up at once.
+// A heap for tests of the TPC-C workload: ordinary memory with roll-back. Every body runs twice,
+// and the first run is rolled back. So a body that depends on running once fails at once.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@
 
 namespace holdfast::tpcc_test {
 
-/// The interface Field<T> needs of an engine, plus the undo log of the running transaction.
+/// The interface of an engine that Field<T> needs, plus the undo log of the running transaction.
 class UndoEngine {
  public:
   template <class T>
@@ -65,7 +65,7 @@ class UndoEngine {
 
   static void* allocate(size_t n) {
     void* p = ::operator new(n, std::align_val_t{64});
-    std::memset(p, 0xcd, n);  // a column that is never assigned shows
+    std::memset(p, 0xcd, n);  // makes a column visible that is never assigned
     allocated.push_back(p);
     live[p] = n;
     return p;
@@ -83,7 +83,7 @@ class UndoEngine {
  private:
   struct Record {
     std::byte* p;
-    size_t old;  // where its old bytes begin
+    size_t old;  // place of its old bytes in `bytes`
     size_t n;
   };
   static void release(void* p) {
@@ -105,7 +105,7 @@ class UndoEngine {
   static inline std::vector<Record> freed;
 };
 
-/// One at a time, one thread.
+/// Runs one transaction at a time, on one thread.
 class UndoHeap {
  public:
   template <class T>
@@ -168,7 +168,7 @@ class UndoHeap {
     return static_cast<T*>(at->second);
   }
 
-  /// Everything in the heap, byte for byte.
+  /// The content of the heap, byte for byte.
   static std::map<void*, std::string> image() {
     std::map<void*, std::string> image;
     for (const auto& [p, n] : UndoEngine::live) {
@@ -187,14 +187,14 @@ class UndoHeap {
     } catch (...) {
       UndoEngine::roll_back();
       if (!keep) {
-        return;  // the second attempt throws it again
+        return;  // the second attempt throws again
       }
       throw;
     }
     keep ? UndoEngine::commit() : UndoEngine::roll_back();
   }
 
-  /// Returns what Heap's update and read return.
+  /// Returns the same types as Heap's update and read.
   template <class F, class Execute>
   auto run(F& body, Execute&& execute) {
     using R = std::invoke_result_t<F&>;
@@ -237,7 +237,7 @@ class Fixture {
     tpcc.set_up(workers, kSeed).check();
   }
 
-  /// A transaction that a test makes up.
+  /// Runs a transaction that a test makes up.
   template <class F>
   void change(F&& body) {
     heap.update(body).check();

@@ -42,13 +42,13 @@ class TpccTransactions : public ::testing::Test {
     EXPECT_TRUE(status.ok()) << status.message();
   }
 
-  /// f(order) for the orders of district (1, 2).
+  /// Calls body(order) for the orders of district (1, 2).
   template <class F>
   void for_each_order(F&& body) {
     each_row<Heap>(db().tables(1, 2).orders, body);
   }
 
-  /// Five lines of ten pieces of items 1 to 5; the second one from warehouse 2.
+  /// Five lines of ten pieces of items 1 to 5; the second line is from warehouse 2.
   static NewOrderInput five_lines() {
     NewOrderInput input{
         .warehouse = 1, .district = 2, .customer = 9, .line_count = 5, .lines = {}, .date = 88};
@@ -183,7 +183,8 @@ TEST_F(TpccTransactions, BadCreditIsWrittenDown) {
 }
 
 TEST_F(TpccTransactions, ByNameTheMiddleOneIsTaken) {
-  // Namesakes 1 to n of "BARBARABLE", in an order of first names that is not that of their numbers.
+  // Customers 1 to n have the last name "BARBARABLE". The order of their first names differs from
+  // that of their numbers.
   for (uint32_t n = 1; n <= 7; ++n) {
     Fixture g(Fixture::small());
     const auto& tables = g.catalog().tables(1, 1);
@@ -219,8 +220,8 @@ TEST_F(TpccTransactions, OrderStatusShowsTheLastOrder) {
   EXPECT_EQ(status.customer, 9u);
   EXPECT_EQ(status.line_count, 5u);
   EXPECT_EQ(status.amount, output.amount);
-  // Customers without an order exist only in small populations; neighbours must not be taken for
-  // them.
+  // Customers without an order exist only in small populations. For them the transaction must not
+  // take a neighbour's order.
   std::set<uint32_t> with_orders;
   for_each_order([&](const Order<Heap>& o) { with_orders.insert(o.customer); });
   for (uint32_t c = 1; c <= 30; ++c) {
@@ -230,7 +231,7 @@ TEST_F(TpccTransactions, OrderStatusShowsTheLastOrder) {
 }
 
 TEST_F(TpccTransactions, DeliveryTakesTheOldestOfEachDistrict) {
-  // 20 orders, of which 15 to 20 wait.
+  // There are 20 orders; 15 to 20 wait.
   for (uint32_t round = 0; round < 6; ++round) {
     const auto* row = find_row<Heap>(db().tables(1, 3).orders, order_key(1, 3, 15 + round));
     ASSERT_NE(row, nullptr);
@@ -252,7 +253,7 @@ TEST_F(TpccTransactions, DeliveryTakesTheOldestOfEachDistrict) {
               [&](const OrderLine<Heap>& line) { EXPECT_EQ(line.delivery_date.load(), 1234u); });
     expect_consistent();
   }
-  order(five_lines());  // only district 2 has something to deliver now
+  order(five_lines());  // now only district 2 has an order to deliver
   const auto output = deliver({.warehouse = 1, .carrier = 1, .date = 1});
   EXPECT_EQ(output.orders[0], 0u);
   EXPECT_EQ(output.orders[1], 21u);

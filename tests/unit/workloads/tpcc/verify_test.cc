@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Does verify() accept what was acknowledged, and nothing else?
+// Does verify() accept exactly the acknowledged operations?
 #include <gtest/gtest.h>
 
 #include <map>
@@ -25,7 +25,7 @@ class TpccVerify : public ::testing::Test {
     }
   }
 
-  /// The last acknowledgement of a kind.
+  /// Returns the last acknowledgement of a kind.
   OperationResult last(Kind kind) const {
     for (size_t i = acknowledged_.size(); i-- > 0;) {
       if (acknowledged_[i].kind == kind && acknowledged_[i].committed) {
@@ -109,7 +109,7 @@ TEST_F(TpccVerify, APaymentThatIsNotThereOrAnother) {
 }
 
 TEST_F(TpccVerify, ADeliveryThatWasLost) {
-  // One that delivered something.
+  // Takes a delivery that delivered an order.
   OperationResult result;
   uint64_t key = 0;
   for (const auto& r : acknowledged_) {
@@ -164,7 +164,7 @@ TEST(TpccAcknowledgement, DeliverySurvivesItsPacking) {
   EXPECT_EQ(a.kind, kDelivery);
   EXPECT_EQ(warehouse_of(a.key), 65'535u);
   EXPECT_EQ(number_of(a.key), 10u);
-  output.orders[4] = 0;  // too far above the oldest one to be named
+  output.orders[4] = 0;  // too far above the oldest order to be encoded
   EXPECT_EQ(a.delivery.orders, output.orders);
 }
 
