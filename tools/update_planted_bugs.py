@@ -15,6 +15,7 @@ is searched all the same, for a short time, so that a wrong reason shows.
 
 import argparse
 import json
+import re
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -216,6 +217,13 @@ def summary(names: list[str]) -> str:
     return "\n".join(lines)
 
 
+def in_order(listed: list[str], built: list[str]) -> list[str]:
+    """The engines of this build. A build of a few engines keeps the lines of all others."""
+    if set(listed) <= set(built):
+        return built
+    return [*listed, *(name for name in built if name not in listed)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -237,7 +245,10 @@ def main() -> None:
         print(f"{name}: {len(lines)} sites", flush=True)
     page = ROOT / "docs/inside/testing.md"
     before, _, rest = page.read_text().partition(BEGIN)
-    page.write_text(f"{before}{BEGIN}\n{summary(list(durable))}\n{END}{rest.partition(END)[2]}")
+    old, _, after = rest.partition(END)
+    rows = re.findall(r"^\| \[([\w-]+)\]", old, re.MULTILINE)
+    listed = [name for name in rows if (PAGES / f"{name}.md").exists()]
+    page.write_text(f"{before}{BEGIN}\n{summary(in_order(listed, list(durable)))}\n{END}{after}")
 
 
 if __name__ == "__main__":
