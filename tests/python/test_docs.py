@@ -17,7 +17,7 @@ FILES = tracked_files()
 PAGES = [path for path in FILES if path.suffix == ".md"]
 GUIDE = [path for path in PAGES if path.parent == REPOSITORY / "docs/guide"]
 
-_FENCED = re.compile(r"^(```+|~~~+)(\w*)\n(.*?)^\1 *$", re.MULTILINE | re.DOTALL)
+_FENCED = re.compile(r"^(```+|~~~+)(\w*)(?: [^\n]*)?\n(.*?)^\1 *$", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"(`+)(?!`).+?\1", re.DOTALL)
 _LINK = re.compile(r"\[[^]]*\]\(\s*([^)\s]+)\s*\)")
 _HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
@@ -69,6 +69,7 @@ def test_links_and_anchors_are_recognized(tmp_path):
         "# A `b`, c: d\n## Twice\n## Twice\n"
         "[in\ncode `x`](page.md#a-b-c-d) `[no](no.md)` [x](#twice-1)\n"
         "```\n# no heading\n[no](no.md)\n```\n"
+        "```toml file=a.toml\n# no heading\n```\n"
         "[far](https://example.org) [lost](lost.md) [lost](#lost)\n"
     )
     assert anchors(page.read_text()) == {"a-b-c-d", "twice", "twice-1"}
