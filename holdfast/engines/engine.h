@@ -173,6 +173,9 @@ Status foreign_area();
 ///   static released(p, n)
 ///                        optional: the running transaction frees [p, p + n). If it allocates the
 ///                        bytes again they are fresh, but a roll-back must restore their content.
+///   static uses_hardware(can)
+///                        optional, for engines with `needs_htm`: false if all its updates take a
+///                        lock with these capabilities
 ///   statistics()         sums over threads; approximate while transactions run
 template <class E>
 concept Engine = requires(E& e, uint64_t* p, const uint64_t* cp, void* v, const void* cv, size_t n,

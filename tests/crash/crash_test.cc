@@ -23,7 +23,6 @@ namespace {
 
 using engine_rows_test::checks_of;
 using engine_rows_test::row_of;
-using engine_rows_test::test_name;
 
 /// Under AddressSanitizer, which looks for other faults and takes ten times as long, fewer
 /// schedules.
@@ -65,10 +64,6 @@ std::ostream& operator<<(std::ostream& out, const Case& c) {
   return out << c.engine << " " << to_string(c.domain);
 }
 
-bool is_durable(const EngineRow<SimMachine>& row) {
-  return row.description->durability != Durability::none;
-}
-
 /// Such an engine runs on described machines, with a design.
 bool needs_design(const std::string& engine) {
   return row_of(engine).description->needs_design;
@@ -100,11 +95,13 @@ std::string name_of(const Case& c, const char* what) {
 std::vector<Case> cases(bool with_designs) {
   std::vector<Case> all;
   for (const auto& row : engine_rows<SimMachine>()) {
-    const std::string engine = row.description->name;
+    const Description& engine = *row.description;
+    if (!is_durable(engine) || (engine.needs_design && !with_designs)) {
+      continue;
+    }
     for (const Domain domain : {Domain::process, Domain::file, Domain::pmem, Domain::eadr}) {
-      const bool design_has_it = domain == Domain::pmem || domain == Domain::eadr;
-      if (is_durable(row) && (!needs_design(engine) || (with_designs && design_has_it))) {
-        all.push_back({engine, domain});
+      if (!engine.needs_design || domain == Domain::pmem || domain == Domain::eadr) {
+        all.push_back({engine.name, domain});
       }
     }
   }
@@ -279,7 +276,7 @@ std::vector<Variant> variants() {
   std::vector<Variant> all;
   for (const auto& row : engine_rows<SimMachine>()) {
     const std::string engine = row.description->name;
-    if (needs_design(engine) || !is_durable(row)) {
+    if (needs_design(engine) || !is_durable(*row.description)) {
       continue;
     }
     all.push_back({engine, {.name = "weak_rmw", .options = {}, .rmw_orders_pwb = false,
@@ -301,7 +298,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, CrashVariant, testing::ValuesIn(variants()),
 /// promised.
 TEST(CrashSkew, IsFoundUnderSnapshotIsolationOnly) {
   for (const auto& row : engine_rows<SimMachine>()) {
-    if (needs_design(row.description->name) || !is_durable(row)) {
+    if (needs_design(row.description->name) || !is_durable(*row.description)) {
       continue;
     }
     const Json spec = {{"engine", row.description->name},
@@ -363,7 +360,7 @@ TEST(CrashCreation, AHeapWhoseFormatIsNotDurableIsFound) {
 
 TEST(CrashVolatile, IsRefused) {
   for (const auto& row : engine_rows<SimMachine>()) {
-    if (!is_durable(row)) {
+    if (!is_durable(*row.description)) {
       const auto result =
           crash({{"engine", row.description->name}}, [](double, const std::string&) {});
       ASSERT_FALSE(result.ok());

@@ -11,6 +11,7 @@
 #include "holdfast/runner/db/peers.h"
 #include "holdfast/runner/db/workload.h"
 #include "holdfast/runner/db/zipfian.h"
+#include "tests/db/durable_engines.h"
 #include "tests/native/test_file.h"
 
 namespace holdfast {
@@ -106,6 +107,11 @@ std::map<std::string, Json> medians(const Json& report, const std::string& store
   return found;
 }
 
+/// The store's name in reports.
+std::string store_of(const std::string& engine) {
+  return "holdfast/" + engine + "/process";
+}
+
 constexpr int64_t kNum = 2000;
 constexpr int64_t kReads = 300;
 
@@ -145,7 +151,7 @@ TEST(DbBench, does_every_benchmark_on_holdfast) {
                            {"reads", kReads},
                            {"threads", 2},
                            {"domains", {"process"}}});
-  const auto by_name = medians(report, "holdfast/romulus-log/process");
+  const auto by_name = medians(report, store_of(db::Options().engine));
   EXPECT_EQ(by_name.size(), 15U);
   expect_counts(by_name);
   EXPECT_EQ(by_name.at("fillseq")["survives"], "process");
@@ -172,7 +178,7 @@ TEST(DbBench, does_every_benchmark_on_the_peers_that_were_built) {
     SCOPED_TRACE(store["name"]);
     const auto by_name = medians(report, store["name"]);
     expect_counts(by_name);
-    if (store["name"] != "holdfast/romulus-log/process") {
+    if (store["name"] != store_of(db::Options().engine)) {
       EXPECT_EQ(by_name.at("fillseq")["survives"], "process");
       EXPECT_EQ(by_name.at("fillsync")["survives"], "file");
       EXPECT_NE(store["version"], "");
@@ -187,6 +193,7 @@ Json ycsb(const Json& properties) {
 }
 
 TEST(DbBenchYcsb, does_the_operations_in_their_proportions) {
+  const std::vector<std::string> engines = {db::durable_engines().front(), db::Options().engine};
   const Json report = run({{"benchmarks", Json::array({ycsb({{"readproportion", 0.5},
                                                              {"updateproportion", 0.2},
                                                              {"insertproportion", 0.1},
@@ -195,11 +202,11 @@ TEST(DbBenchYcsb, does_the_operations_in_their_proportions) {
                                                              {"requestdistribution", "zipfian"},
                                                              {"maxscanlength", 5}})})},
                            {"threads", 2},
-                           {"engines", {"romulus-log", "fur-mv"}},
+                           {"engines", engines},
                            {"domains", {"process"}},
                            {"rounds", 2}});
-  for (const std::string engine : {"romulus-log", "fur-mv"}) {
-    const auto by_name = medians(report, "holdfast/" + engine + "/process");
+  for (const std::string& engine : engines) {
+    const auto by_name = medians(report, store_of(engine));
     ASSERT_EQ(by_name.size(), 2U);
     EXPECT_EQ(by_name.at("y-load")["operations_done"], 200);
     const Json& entry = by_name.at("y");
@@ -227,7 +234,7 @@ TEST(DbBenchYcsb, finds_every_record_it_asks_for) {
                                                                  {"insertorder", order},
                                                                  {"fieldlength", 1}})})},
                                {"domains", {"process"}}});
-      const auto by_name = medians(report, "holdfast/romulus-log/process");
+      const auto by_name = medians(report, store_of(db::Options().engine));
       EXPECT_EQ(by_name.at("y")["found"], by_name.at("y")["looked"]) << request << ", " << order;
       EXPECT_GT(by_name.at("y")["looked"], 800);
     }

@@ -5,7 +5,6 @@
 // one of HoldfastDB, on the simulated machine.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -13,7 +12,7 @@
 #include "holdfast/base/random.h"
 #include "holdfast/check/crash/sim_heap.h"
 #include "holdfast/db/store/store.h"
-#include "tests/db/db_file.h"
+#include "tests/db/durable_engines.h"
 
 namespace holdfast::db {
 namespace {
@@ -146,13 +145,8 @@ uint64_t run_until(uint64_t event, const std::string& engine, uint64_t seed, boo
   create.bytes = 128 << 10;
   create.max_bytes = 1 << 20;
   const Description& description = *EngineFactory<SimHeap::Engine>::describe(engine).value();
-  // Small logs make small images.
-  for (const auto& [name, value] : {std::pair("log_bytes", "16384"), {"markers", "1024"}}) {
-    if (std::any_of(description.options, description.options + description.option_count,
-                    [&](const OptionInfo& o) { return std::string(o.name) == name; })) {
-      create.options[name] = value;
-    }
-  }
+  // Small logs, because images are as large as logs.
+  create.options = known_options(description, {{"log_bytes", "16384"}, {"markers", "1024"}});
   auto heap = SimHeap::create(machine, create).value();
   auto store = SimStore::open(*heap, BytewiseComparator(), limits(feed)).value();
   const uint64_t before = machine.persist_events();
@@ -188,9 +182,21 @@ void sweep(const std::string& engine, uint64_t seed, uint64_t points, bool feed)
   std::printf("[  events  ] %d\n", static_cast<int>(events));
 }
 
-class DbCrash : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Engines, DbCrash,
-                         ::testing::Values("undo", "romulus-log", "fur-opa", "fur-si", "spht"),
+/// On the simulated machine an engine with a design needs simulated time, so it is left out.
+std::vector<std::string> engines() {
+  return names_of(engine_rows<SimMachine>(), [](const auto& row) {
+    return is_durable(*row.description) && !row.description->needs_design;
+  });
+}
+
+class DbCrash : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Engines, DbCrash, ::testing::ValuesIn(engines()), engine_name);
+
+/// One engine of each kind, because a sweep takes minutes.
+class DbCrashSweep : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Engines, DbCrashSweep,
+                         ::testing::ValuesIn(one_of_each_kind(engine_rows<SimMachine>(),
+                                                              engines())),
                          engine_name);
 
 TEST_P(DbCrash, SomePersistEvents) {
@@ -202,15 +208,15 @@ TEST_P(DbCrash, SomePersistEventsWithAFeed) {
 }
 
 // With logs each engine takes minutes. Separate tests keep all cores busy.
-TEST_P(DbCrash, LongEveryPersistEvent) {
+TEST_P(DbCrashSweep, LongEveryPersistEvent) {
   sweep(GetParam(), 2, 0, false);
 }
 
-TEST_P(DbCrash, LongEveryPersistEventOfAnotherRun) {
+TEST_P(DbCrashSweep, LongEveryPersistEventOfAnotherRun) {
   sweep(GetParam(), 3, 0, false);
 }
 
-TEST_P(DbCrash, LongEveryPersistEventWithAFeed) {
+TEST_P(DbCrashSweep, LongEveryPersistEventWithAFeed) {
   sweep(GetParam(), 4, 0, true);
 }
 

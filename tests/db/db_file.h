@@ -15,7 +15,7 @@ namespace holdfast::db {
 /// A database in a temporary file, which a test can close and open again.
 class DbFile {
  public:
-  explicit DbFile(const std::string& engine = "romulus-log") {
+  explicit DbFile(const std::string& engine = Options().engine) {
     options.engine = engine;
     options.create_if_missing = true;
     options.initial_bytes = 4 << 20;
@@ -88,22 +88,6 @@ inline void expect_tidy(DbFile& file) {
   file.close();
   const Status status = RepairDB(file.path(), file.options);
   EXPECT_TRUE(status.ok()) << status.ToString();
-}
-
-/// The engines of the semantic tests: one of each family.
-inline const char* const kEngines[] = {"undo", "romulus-log", "fur-opa", "fur-mv", "spht"};
-
-struct DbTest : ::testing::TestWithParam<const char*> {
-  DbTest() : file(GetParam()) {}
-  DbFile file;
-};
-
-inline std::string engine_name(const ::testing::TestParamInfo<const char*>& info) {
-  std::string name = info.param;
-  for (char& c : name) {
-    c = c == '-' ? '_' : c;
-  }
-  return name;
 }
 
 }  // namespace holdfast::db

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "holdfast/base/random.h"
-#include "tests/db/db_file.h"
+#include "tests/db/durable_engines.h"
 
 namespace holdfast::db {
 namespace {
@@ -157,7 +157,7 @@ class RandomRun {
 };
 
 class DbModel : public DbTest {};
-INSTANTIATE_TEST_SUITE_P(Engines, DbModel, ::testing::ValuesIn(kEngines), engine_name);
+INSTANTIATE_TEST_SUITE_P(Engines, DbModel, ::testing::ValuesIn(durable_engines()), engine_name);
 
 TEST_P(DbModel, RandomOperations) {
   for (const uint64_t seed : {1u, 2u, 3u}) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "holdfast/base/random.h"
-#include "tests/db/db_file.h"
+#include "tests/db/durable_engines.h"
 
 namespace holdfast::db {
 namespace {
@@ -41,7 +41,7 @@ class DbFeed : public DbTest {
     return std::stoull(text);
   }
 };
-INSTANTIATE_TEST_SUITE_P(Engines, DbFeed, ::testing::ValuesIn(kEngines), engine_name);
+INSTANTIATE_TEST_SUITE_P(Engines, DbFeed, ::testing::ValuesIn(durable_engines()), engine_name);
 
 TEST_P(DbFeed, AFollowerSeesEveryTransactionOnceAndWhole) {
   Follower follower;

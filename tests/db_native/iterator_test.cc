@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "holdfast/base/random.h"
-#include "tests/db/db_file.h"
+#include "tests/db/durable_engines.h"
 
 namespace holdfast::db {
 namespace {
@@ -141,10 +141,7 @@ class Walk {
 
 class DbIterator : public DbTest {};
 // With some engines entries are copied out of the heap, with others they are shown in place.
-INSTANTIATE_TEST_SUITE_P(Engines, DbIterator,
-                         ::testing::Values("undo", "romulus", "romulus-log", "romulus-lr", "quadra",
-                                           "fur-opa", "fur-mv", "spht", "onefile"),
-                         engine_name);
+INSTANTIATE_TEST_SUITE_P(Engines, DbIterator, ::testing::ValuesIn(durable_engines()), engine_name);
 
 TEST_P(DbIterator, ShowsOneStateWhileItTurnsAndOthersWrite) {
   for (const uint64_t seed : {1u, 2u, 3u}) {

@@ -9,13 +9,13 @@
 #include <sstream>
 #include <thread>
 
-#include "tests/db/db_file.h"
+#include "tests/db/durable_engines.h"
 
 namespace holdfast::db {
 namespace {
 
 class DbService : public DbTest {};
-INSTANTIATE_TEST_SUITE_P(Engines, DbService, ::testing::ValuesIn(kEngines), engine_name);
+INSTANTIATE_TEST_SUITE_P(Engines, DbService, ::testing::ValuesIn(durable_engines()), engine_name);
 
 TEST_P(DbService, OptimisticTransactionsCommitOrSayThatTheyMustNot) {
   put(*file, "read", "1");
@@ -141,7 +141,7 @@ TEST(DbServices, NumbersForPrometheus) {
       unsigned long value = 0;
       const int found = std::sscanf(line.c_str(), "%63[a-z_]{%63[^}]} %lu", name, label, &value);
       ASSERT_EQ(found, 3) << line;
-      EXPECT_STREQ(label, "engine=\"romulus-log\"");
+      EXPECT_EQ(label, "engine=\"" + Options().engine + "\"");
       ++samples;
     }
   }

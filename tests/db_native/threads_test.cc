@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "holdfast/base/random.h"
-#include "tests/db/db_file.h"
+#include "tests/db/durable_engines.h"
 
 namespace holdfast::db {
 namespace {
@@ -57,10 +57,7 @@ long total(const Model& model) {
 }
 
 class DbThreads : public DbTest {};
-INSTANTIATE_TEST_SUITE_P(Engines, DbThreads,
-                         ::testing::Values("undo", "romulus-log", "romulus-lr", "fur-opa", "fur-si",
-                                           "fur-mv", "spht", "pisces", "dudetm", "quadra"),
-                         engine_name);
+INSTANTIATE_TEST_SUITE_P(Engines, DbThreads, ::testing::ValuesIn(durable_engines()), engine_name);
 
 TEST_P(DbThreads, SnapshotsNeverShowHalfATransfer) {
   for (uint64_t i = 0; i < kAccounts; ++i) {

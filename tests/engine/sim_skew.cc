@@ -6,12 +6,21 @@
 
 #include "tests/engine/sim_world.h"
 #include "tests/engine/skew_scenarios.h"
+#include "tests/engine_options.h"
 
 namespace holdfast::conformance {
 namespace {
 
 using H = SimWorld::H;
 constexpr int kSeeds = 150;
+
+/// The first engine of the registry whose snapshots allow write skew.
+std::string snapshot_engine() {
+  return first_of(engine_rows<SimMachine>(), [](const auto& row) {
+         return is_durable(*row.description) &&
+                row.description->isolation == Isolation::snapshot;
+  });
+}
 
 /// Allocates a block of each size class. The first one takes a chunk from the heap, which would
 /// make the transactions of a scenario conflict.
@@ -30,7 +39,7 @@ void warm_up_arenas(SimWorld& world) {
 template <class Scenario>
 int corrupting_seed() {
   for (int seed = 1; seed <= kSeeds; ++seed) {
-    SimWorld world("fur-si", Domain::pmem, static_cast<uint64_t>(seed));
+    SimWorld world(snapshot_engine(), Domain::pmem, static_cast<uint64_t>(seed));
     warm_up_arenas(world);
     for (int round = 0; round < 3; ++round) {
       auto* structure = skew::prepare<Scenario>(world.heap());

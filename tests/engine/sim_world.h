@@ -10,6 +10,7 @@
 #include "holdfast/hardware/designs.h"
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/engine/conformance_suite.h"
+#include "tests/unit/hardware/design_fixture.h"
 
 namespace holdfast::conformance {
 
@@ -38,7 +39,7 @@ class SimWorld {
     const std::string file = HOLDFAST_SOURCE_DIR "/experiments/machines/" + machine + ".toml";
     sim_.machine = std::make_shared<MachineDescription>(load_machine(file).value());
     sim_.schedule = schedule;
-    use_design(sim_, description().needs_design ? "tc" : "");
+    use_design(sim_, description().needs_design ? design_test::durable_design() : "");
     sim_.threads = threads;
     // Logs and markers grow with the number of threads.
     options_.max_bytes = 64 << 20;

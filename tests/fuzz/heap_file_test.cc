@@ -10,16 +10,29 @@
 #include <fstream>
 #include <thread>
 
-#include "holdfast/engines/fur/fur.h"
-#include "holdfast/engines/undo/undo.h"
+#include "holdfast/engines/parts/any/any_engine.h"
 #include "holdfast/heap/file/inspect.h"
-#include "holdfast/heap/heap.h"
-#include "holdfast/machine/native/native_machine.h"
+#include "holdfast/holdfast.h"
+#include "tests/engine_options.h"
 
 namespace holdfast {
 namespace {
 
-using H = Heap<Undo<NativeMachine>>;
+using H = Heap<AnyEngine<NativeMachine>>;
+
+/// Any durable engine but the default one.
+const Description& engine() {
+  static const Description& found =
+      *AnyEngine<NativeMachine>::describe(
+           names_of(engine_rows<NativeMachine>(),
+                    [](const auto& row) {
+                      return is_durable(*row.description) &&
+                             row.description != &DefaultEngine::kDescription;
+                    })
+               .at(0))
+           .value();
+  return found;
+}
 
 class HeapFile : public testing::Test {
  public:
@@ -34,7 +47,8 @@ class HeapFile : public testing::Test {
     native_.domain = Domain::process;
     create_.bytes = 1 << 20;
     create_.max_bytes = 4 << 20;
-    create_.options["log_bytes"] = "65536";
+    create_.engine = engine().name;
+    create_.options = known_options(engine(), {{"log_bytes", "65536"}});
   }
 
   void make_heap() { H::create(path_, create_, native_).value()->close().check(); }
@@ -123,9 +137,9 @@ TEST_F(HeapFile, OneSuperblockDamagedCostsNothing) {
 
 TEST_F(HeapFile, AnotherEnginesHeap) {
   make_heap();
-  const auto status = Heap<FurSi<NativeMachine>>::open(path_, {}, native_).status();
+  const auto status = DefaultHeap::open(path_, {}, native_).status();
   EXPECT_EQ(status.code(), Code::wrong_format);
-  EXPECT_NE(status.message().find("undo"), std::string::npos);
+  EXPECT_NE(status.message().find(engine().name), std::string::npos);
 }
 
 TEST_F(HeapFile, AlreadyOpen) {

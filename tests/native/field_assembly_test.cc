@@ -11,15 +11,13 @@
 #include <vector>
 
 #include "holdfast/base/sanitizers.h"
-#include "holdfast/engines/romulus/romulus.h"
-#include "holdfast/heap/field.h"
-#include "holdfast/machine/native/native_machine.h"
+#include "holdfast/holdfast.h"
 
 // Sanitizers instrument every load, so the test runs only in plain builds on x86.
 #if defined(__x86_64__) && !HOLDFAST_ADDRESS_SANITIZER && !HOLDFAST_THREAD_SANITIZER && \
     defined(__OPTIMIZE__)
 
-using ProbeField = holdfast::Field<uint64_t, holdfast::RomulusLog<holdfast::NativeMachine>>;
+using ProbeField = holdfast::Field<uint64_t, holdfast::DefaultEngine>;
 
 extern "C" {
 __attribute__((noinline)) uint64_t holdfast_probe_field_load(const ProbeField& field) {
@@ -59,7 +57,7 @@ std::vector<std::string> disassemble(const std::string& function) {
   return instructions;
 }
 
-TEST(FieldAssembly, ARomulusLogLoadIsOneMov) {
+TEST(FieldAssembly, ALoadWithTheDefaultEngineIsOneMov) {
   const auto instructions = disassemble("holdfast_probe_field_load");
   std::string all;
   for (const auto& i : instructions) {

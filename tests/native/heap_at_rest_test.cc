@@ -133,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, HeapAtRestTest, ::testing::ValuesIn([] {
                          });
 
 TEST(HeapAtRest, IsForReaders) {
-  World world("undo", Domain::process);
+  World world(engine_rows<NativeMachine>().front().description->name, Domain::process);
   auto* const root = world.heap().root<Root<World::H>>("root").value();
   HeapAtRest at_rest(world.heap());
   auto* const seen = at_rest.find_root<Root<HeapAtRest>>("root").value();
@@ -147,7 +147,7 @@ TEST(HeapAtRest, IsForReaders) {
 }
 
 TEST(HeapAtRest, SaysWhatIsNotThereAsTheHeapDoes) {
-  World world("undo", Domain::process);
+  World world(engine_rows<NativeMachine>().front().description->name, Domain::process);
   world.heap().root<Root<World::H>>("root").status().check();
   HeapAtRest at_rest(world.heap());
   const Status missing = at_rest.find_root<Root<HeapAtRest>>("branch").status();
@@ -161,7 +161,7 @@ TEST(HeapAtRest, SaysWhatIsNotThereAsTheHeapDoes) {
 }
 
 TEST(HeapAtRest, CannotBeReadOnceTheHeapIsClosed) {
-  World world("undo", Domain::process);
+  World world(engine_rows<NativeMachine>().front().description->name, Domain::process);
   world.heap().root<Root<World::H>>("root").status().check();
   HeapAtRest at_rest(world.heap());
   world.heap().close().check();

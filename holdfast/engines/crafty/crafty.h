@@ -93,8 +93,7 @@ class Crafty : public CraftyAccess<M> {
         slots_(machine, area_.logs),
         statistics_(machine),
         numbers_(make_array<Numbers>(machine, 1)),
-        attempts_(std::strcmp(machine.htm_capabilities().backend, "none") != 0 ? options_.retries
-                                                                               : 0) {
+        attempts_(uses_hardware(machine.htm_capabilities()) ? options_.retries : 0) {
     for (int slot = 0; slot < std::min(area_.logs, machine.slots()); ++slot) {
       threads_.push_back(std::make_unique<Thread>(machine, record_of(slot), slot, options_.chunk));
       threads_.back()->data = regions.data;
@@ -114,6 +113,10 @@ class Crafty : public CraftyAccess<M> {
   void read(FunctionRef<void()> body);
 
   Statistics statistics() const { return statistics_.sum(); }
+
+  static bool uses_hardware(const HtmCapabilities& can) {
+    return std::strcmp(can.backend, "none") != 0;
+  }
 
  private:
   using Thread = CraftyThread<M>;

@@ -86,15 +86,16 @@ class Fur : public FurAccess<M, kTracking> {
 
   Statistics statistics() const { return log_.statistics().sum(); }
 
- private:
-  using Thread = FurThread<M>;
-  using Path = typename Thread::Path;
-  enum class Outcome : uint8_t { committed, aborted, log_full };
   /// Without full suspend a committer cannot announce its state before it commits. Then all updates
   /// take the lock.
   static bool uses_hardware(const HtmCapabilities& can) {
     return can.suspend && (kTracking == Tracking::all || can.untracked_loads);
   }
+
+ private:
+  using Thread = FurThread<M>;
+  using Path = typename Thread::Path;
+  enum class Outcome : uint8_t { committed, aborted, log_full };
   bool as_printed() const { return options_.timestamps == FurTimestamps::as_printed; }
 
   Thread& here();

@@ -27,6 +27,10 @@ constexpr NamedLintKind kLintKinds[] = {
     {"stray_store", LintKind::stray_store},
 };
 
+[[noreturn]] void refuse(const std::string& text) {
+  throw Error(Status(Code::invalid_argument, text));
+}
+
 Phase parse_phase(const std::string& name) {
   std::vector<std::string> names;
   for (int phase = 0; phase < kPhases; ++phase) {
@@ -54,7 +58,7 @@ template <class T>
 void add(Ranked<T>& rows, const std::string& key, bool own, T row) {
   const auto [at, fresh] = rows.try_emplace(key, own, row);
   if (!fresh && at->second.first == own) {
-    throw Error(Status(Code::invalid_argument, "a second row about " + key));
+    refuse("a second row about " + key);
   }
   if (!fresh && own) {
     at->second = {true, std::move(row)};
@@ -106,8 +110,7 @@ class Loader {
                               ? has && (own || engine.source->has_label_in(folder, label))
                               : is_named(engine, named);
       if (chosen && !has) {
-        throw Error(Status(Code::invalid_argument,
-                           "engine " + engine.source->name + " has no label '" + label + "'"));
+        refuse("engine " + engine.source->name + " has no label '" + label + "'");
       }
       if (chosen) {
         found = true;
@@ -115,8 +118,7 @@ class Loader {
       }
     }
     if (!found) {
-      throw Error(
-          Status(Code::invalid_argument, "no engine of this folder has the label '" + label + "'"));
+      refuse("no engine of this folder has the label '" + label + "'");
     }
   }
 
@@ -131,8 +133,7 @@ class Loader {
       }
     }
     if (!found) {
-      throw Error(
-          Status(Code::invalid_argument, "holds for no engine: a part has rows about labels only"));
+      refuse("holds for no engine: a part has rows about labels only");
     }
   }
 
@@ -144,8 +145,7 @@ class Loader {
     try {
       add_row(folder, row);
     } catch (const Error& error) {
-      throw Error(Status(Code::invalid_argument,
-                         row.where + ": [[" + row.table + "]] " + error.status().message()));
+      refuse(row.where + ": [[" + row.table + "]] " + error.status().message());
     }
   }
 
@@ -184,7 +184,7 @@ class Loader {
       add(engine.canaries, canary.mutation + canary.setting, own, canary);
     };
     if (canary.mutation.empty() == canary.setting.empty()) {
-      throw Error(Status(Code::invalid_argument, "needs either a mutation or a setting"));
+      refuse("needs either a mutation or a setting");
     }
     if (canary.mutation.empty()) {
       return for_folder(folder, named, [&](Collected& engine) { put(engine, true); });
@@ -294,7 +294,7 @@ class Loader {
       }
     }
     if (found.empty()) {
-      throw Error(Status(Code::invalid_argument, "no label begins with '" + beginning + "'"));
+      refuse("no label begins with '" + beginning + "'");
     }
     return {found.begin(), found.end()};
   }
@@ -324,8 +324,7 @@ class Loader {
       return false;
     }
     if (is_named(engine, named)) {
-      throw Error(Status(Code::invalid_argument,
-                         "names engine " + engine.source->name + ", which never reaches " + label));
+      refuse("names engine " + engine.source->name + ", which never reaches " + label);
     }
     return true;
   }

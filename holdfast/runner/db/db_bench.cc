@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 
+#include "holdfast/db/options.h"
 #include "holdfast/runner/db/db_bench_entry.h"
 #include "holdfast/runner/db/holdfast_store.h"
 #include "holdfast/runner/db/measure.h"
@@ -81,7 +82,7 @@ Plan parse(const Json& spec) {
   plan.seed = static_cast<uint64_t>(fields.number("seed", 1, 0, INT64_MAX));
   fields.finish();
   if (plan.engines.empty()) {
-    plan.engines = {"romulus-log"};
+    plan.engines = {db::Options().engine};
   }
   if (plan.domains.empty()) {
     plan.domains = {Domain::file};

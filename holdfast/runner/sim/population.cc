@@ -4,7 +4,6 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <array>
 
 #include "holdfast/engines/undo/undo.h"
 #include "holdfast/heap/file/inspect.h"
@@ -23,12 +22,10 @@ constexpr int kSharedThreads = 64;
 /// Address space for a population; its file takes only the used part.
 constexpr size_t kMostBytes = size_t{40} << 30;
 
-/// Parameters that concern operations only, of the workload with the largest images. (The run
-/// checks that each worker has a warehouse under home=disjoint.)
+/// False for parameters that change operations only.
 bool shapes_population(const std::string& workload, const std::string& parameter) {
-  constexpr std::array kOperationsOnly{"mix", "home", "stock_level_orders", "detail"};
-  return workload != "tpcc" || std::find(kOperationsOnly.begin(), kOperationsOnly.end(),
-                                         parameter) == kOperationsOnly.end();
+  const auto& others = find_workload(workload).value()->operations_only;
+  return std::find(others.begin(), others.end(), parameter) == others.end();
 }
 
 /// The engine that builds populations: its loads are plain, also outside of a heap.

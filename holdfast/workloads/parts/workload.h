@@ -28,6 +28,8 @@ struct WorkloadInfo {
   std::vector<OptionInfo> parameters;
   std::vector<const char*> operations;  ///< names of the kinds of operation, by index
   bool has_model = false;               ///< WorkloadInstance::model() is not null
+  /// Parameters that change operations but not the initial state, so that runs share a population.
+  std::vector<const char*> operations_only = {};
 };
 
 /// A workload's parameters by name, completed by its fallbacks.

@@ -30,6 +30,8 @@ const WorkloadInfo& info() {
               {"batch_rows", "1000", "rows per set-up transaction"},
           },
       .operations = {"new_order", "payment", "order_status", "delivery", "stock_level"},
+      // The run checks that each worker has a warehouse under home=disjoint.
+      .operations_only = {"mix", "home", "stock_level_orders", "detail"},
   };
   return kInfo;
 }

@@ -32,7 +32,7 @@ Findings findings(const std::string& engine, const Options& engine_options = {},
     o.mutations = {parse_mutation(mutation).value()};
   }
   SimMachine machine(o);
-  RowHeap heap(machine, row_of(engine), engine_rows_test::with_tiny(about, engine_options));
+  RowHeap heap(machine, row_of(engine), with_tiny(about, engine_options));
   heap.engine().format().check();
   heap.recover().check();
   machine.run_threads(RowHeap::kThreads, [&](int i) { mixed_transactions(heap, i, 20); });
@@ -80,7 +80,7 @@ TEST_P(EngineLint, ADroppedWriteBackShowsInThePhaseItCovers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, EngineLint, testing::ValuesIn(engine_rows_test::engine_names()),
-                         [](const auto& test) { return engine_rows_test::test_name(test.param); });
+                         [](const auto& test) { return test_name(test.param); });
 
 }  // namespace
 }  // namespace holdfast

@@ -39,7 +39,7 @@ std::string text(const std::vector<Phase>& phases) {
 TEST_P(EnginePhases, AreInTheOrderBesideTheEngine) {
   for (const PhaseOrder& order : checks_of(GetParam()).orders) {
     const auto& row = engine_rows_test::row_of(GetParam());
-    World w(row, power9(3), engine_rows_test::with_tiny(*row.description, order.options));
+    World w(row, power9(3), with_tiny(*row.description, order.options));
     run_one(w, order);
     EXPECT_EQ(text(w.order(kSlotOfWorker0)), text(order.phases));
     const auto transactions = w.slices(Kind::transaction, kSlotOfWorker0);
@@ -66,7 +66,7 @@ std::vector<std::string> names() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, EnginePhases, testing::ValuesIn(names()),
-                         [](const auto& test) { return engine_rows_test::test_name(test.param); });
+                         [](const auto& test) { return test_name(test.param); });
 
 }  // namespace
 }  // namespace holdfast::timeline_test

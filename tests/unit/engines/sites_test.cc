@@ -24,7 +24,6 @@ using engine_rows_test::machine_for;
 using engine_rows_test::mixed_transactions;
 using engine_rows_test::row_of;
 using engine_rows_test::RowHeap;
-using engine_rows_test::with_tiny;
 using Names = std::set<std::string>;
 
 std::string content(const std::filesystem::path& path) {
@@ -305,7 +304,7 @@ TEST_P(EngineSitesOf, ItsPageOfPlantedBugsHasEveryLabel) {
 
 INSTANTIATE_TEST_SUITE_P(Engines, EngineSitesOf,
                          testing::ValuesIn(engine_rows_test::engine_names()),
-                         [](const auto& test) { return engine_rows_test::test_name(test.param); });
+                         [](const auto& test) { return test_name(test.param); });
 
 }  // namespace
 }  // namespace holdfast

@@ -46,7 +46,7 @@ class World {
           }
           return options;
         }()),
-        heap(machine, row, engine_rows_test::known_options(*row.description, engine_options)) {
+        heap(machine, row, known_options(*row.description, engine_options)) {
     heap.engine().format().check();
     heap.recover().check();
   }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do all workloads, and with them all structures, run on engine hw and survive with design tc?
+// Do all workloads, and with them all structures, run on hardware designs, and survive with a
+// durable one?
 #include <gtest/gtest.h>
 
 #include "holdfast/runner/sim/sim_run.h"
 #include "holdfast/workloads/registry.h"
+#include "tests/engine_options.h"
 #include "tests/unit/hardware/design_fixture.h"
 
 namespace holdfast::design_test {
@@ -14,19 +16,25 @@ struct Case {
   std::map<std::string, std::string> parameters;
 };
 
+/// Small sizes, by the names of parameters. A workload gets those that it knows.
+const std::map<std::string, std::string> kSmall = {
+    {"size", "60"},  {"update", "60"},    {"entries", "200"}, {"swaps", "4"},    {"accounts", "40"},
+    {"items", "100"}, {"customers", "10"}, {"orders", "10"},   {"districts", "2"}};
+
+/// Every workload, over each structure that it can have.
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const char* structure : {"hash", "fixed", "rbtree", "btree"}) {
-    all.push_back({"map", {{"structure", structure}, {"size", "100"}, {"update", "60"}}});
+  for (const WorkloadInfo* info : workload_infos()) {
+    for (auto variant : root_variants(*info)) {
+      for (const OptionInfo& parameter : info->parameters) {
+        const auto small = kSmall.find(parameter.name);
+        if (small != kSmall.end()) {
+          variant.insert(*small);
+        }
+      }
+      all.push_back({info->name, variant});
+    }
   }
-  all.push_back({"intset", {{"size", "60"}, {"update", "60"}}});
-  all.push_back({"list", {{"size", "40"}, {"update", "60"}}});
-  all.push_back({"sps", {{"entries", "200"}, {"swaps", "4"}}});
-  all.push_back({"bank", {{"accounts", "40"}}});
-  all.push_back({"ring", {}});
-  all.push_back({"registers", {}});
-  all.push_back(
-      {"tpcc", {{"items", "100"}, {"customers", "10"}, {"orders", "10"}, {"districts", "2"}}});
   return all;
 }
 
@@ -34,6 +42,19 @@ std::string case_name(const testing::TestParamInfo<Case>& info) {
   const auto structure = info.param.parameters.find("structure");
   return info.param.workload +
          (structure == info.param.parameters.end() ? "" : "_" + structure->second);
+}
+
+/// The first durable design, with small buffers if it has any.
+SimOptions small_options() {
+  const DesignInfo& design = *find_row("design", durable_design(), hardware_designs()).value();
+  const bool buffers = find_row("option", "bytes", design.options).ok();
+  return options(tiny(), design.name, buffers ? Options{{"bytes", "1024"}} : Options{});
+}
+
+std::string engine_with_a_design() {
+  return first_of(engine_rows<SimMachine>(), [](const auto& row) {
+         return row.description->needs_design;
+  });
 }
 
 class SimDesignWorkload : public testing::TestWithParam<Case> {
@@ -50,7 +71,7 @@ class SimDesignWorkload : public testing::TestWithParam<Case> {
   static SimImage run(const SimOptions& o, uint64_t crash, uint64_t& events) {
     SimMachine machine(o);
     CreateOptions create;
-    create.engine = "hw";
+    create.engine = engine_with_a_design();
     create.bytes = 4 << 20;
     create.max_bytes = 16 << 20;
     auto heap = SimHeap::create(machine, create).value();
@@ -88,8 +109,8 @@ class SimDesignWorkload : public testing::TestWithParam<Case> {
   }
 };
 
-TEST_P(SimDesignWorkload, RunsAndSurvivesWithTc) {
-  const SimOptions o = options(tiny(), "tc", {{"bytes", "1024"}});
+TEST_P(SimDesignWorkload, RunsAndSurvivesWithADurableDesign) {
+  const SimOptions o = small_options();
   uint64_t events = 0;
   expect_whole(o, run(o, kNever, events), kNever);
   ASSERT_GT(events, 20u);
@@ -100,8 +121,8 @@ TEST_P(SimDesignWorkload, RunsAndSurvivesWithTc) {
   }
 }
 
-TEST_P(SimDesignWorkload, RunsWithOptAndIsWholeWhenClosed) {
-  const SimOptions o = options(tiny(), "opt");
+TEST_P(SimDesignWorkload, RunsWithAVolatileDesignAndIsWholeWhenClosed) {
+  const SimOptions o = options(tiny(), volatile_design());
   uint64_t events = 0;
   expect_whole(o, run(o, kNever, events), kNever);
 }

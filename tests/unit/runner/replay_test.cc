@@ -6,18 +6,30 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
+#include "holdfast/engines/parts/any/any_engine.h"
+#include "holdfast/machine/sim/sim_machine.h"
 #include "holdfast/runner/sim/simulate.h"
+#include "tests/engine_options.h"
 
 namespace holdfast {
 namespace {
 
 const Progress kQuiet = [](double, const std::string&) {};
 
+/// The engines whose logs are replayed as a job of their own.
+std::vector<std::string> replaying() {
+  return names_of(engine_rows<SimMachine>(), [](const auto& row) { return row.replays; });
+}
+
 Json spec(const Json& more) {
-  Json spec = {{"workload", "sps"},     {"params", {{"entries", 2000}, {"stores", 20}}},
-               {"engines", {"fur-si"}}, {"threads", {2}},
-               {"replayers", {1}},      {"transactions", 40}};
+  Json spec = {{"workload", "sps"},
+               {"params", {{"entries", 2000}, {"stores", 20}}},
+               {"engines", {replaying().front()}},
+               {"threads", {2}},
+               {"replayers", {1}},
+               {"transactions", 40}};
   spec.update(more);
   return spec;
 }
@@ -29,8 +41,7 @@ Json simulated(const Json& more) {
 }
 
 TEST(RunnerReplay, EveryTransactionOfTheLogsIsReplayedOnce) {
-  for (const char* engine :
-       {"fur-opa", "fur-si", "fur-mv", "fur-tsx", "spht", "spht-si-htm", "nv-htm"}) {
+  for (const std::string& engine : replaying()) {
     SCOPED_TRACE(engine);
     const Json list = simulated({{"engines", {engine}}, {"replayers", {1, 2}}});
     ASSERT_EQ(list.size(), 2u);
@@ -64,23 +75,23 @@ TEST(RunnerReplay, AFullLogIsAnError) {
 }
 
 TEST(RunnerReplay, AnEngineWithoutSuchALogIsRefused) {
-  for (const auto& result : {simulate(spec({{"machine", "tiny"}, {"engines", {"undo"}}}), kQuiet),
-                             replay(spec({{"engines", {"romulus"}}}), kQuiet)}) {
+  const std::string other = first_of(engine_rows<SimMachine>(), [](const auto& row) {
+    return is_durable(*row.description) && !row.replays;
+  });
+  for (const auto& result : {simulate(spec({{"machine", "tiny"}, {"engines", {other}}}), kQuiet),
+                             replay(spec({{"engines", {other}}}), kQuiet)}) {
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(result.status().code(), Code::unsupported);
-    EXPECT_NE(result.status().message().find("fur-opa"), std::string::npos)
+    EXPECT_NE(result.status().message().find(replaying().front()), std::string::npos)
         << "names those that do";
   }
 }
 
 TEST(RunnerReplay, OnThisComputerTheHomeIsCheckedAfterwards) {
-  const Json report =
-      replay(
-          spec(
-              {{"engines", {"spht"}}, {"replayers", {1, 2}}, {"repetitions", 3}, {"filter", true}}),
-          kQuiet)
-          .value();
-  ASSERT_EQ(report["benchmarks"].size(), 2u);
+  const Json asked = spec(
+      {{"engines", replaying()}, {"replayers", {1, 2}}, {"repetitions", 3}, {"filter", true}});
+  const Json report = replay(asked, kQuiet).value();
+  ASSERT_EQ(report["benchmarks"].size(), 2 * replaying().size());
   for (const Json& entry : report["benchmarks"]) {
     ASSERT_FALSE(entry.contains("error_message")) << entry.dump(1);
     EXPECT_EQ(entry["iterations"], 80);

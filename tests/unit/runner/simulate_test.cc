@@ -7,15 +7,26 @@
 
 #include <string>
 
+#include "holdfast/engines/parts/any/any_engine.h"
+#include "holdfast/machine/sim/sim_machine.h"
+#include "tests/engine_options.h"
+
 namespace holdfast {
 namespace {
 
 const Progress kQuiet = [](double, const std::string&) {};
 
+/// An engine whose transactions run beside each other, in hardware.
+const std::string kConcurrent = first_of(engine_rows<SimMachine>(), [](const auto& row) {
+  return is_durable(*row.description) && row.description->needs_htm;
+});
+/// An engine with one lock for all updates: the first and simplest of the registry.
+const std::string kOneLock = engine_rows<SimMachine>().front().description->name;
+
 Json spec(const Json& more) {
-  Json spec = {{"workload", "sps"},     {"params", {{"entries", 200}}},
-               {"engines", {"fur-si"}}, {"threads", {2}},
-               {"machine", "tiny"},     {"cache", "off"}};
+  Json spec = {{"workload", "sps"},        {"params", {{"entries", 200}}},
+               {"engines", {kConcurrent}}, {"threads", {2}},
+               {"machine", "tiny"},        {"cache", "off"}};
   spec.update(more);
   return spec;
 }
@@ -53,7 +64,7 @@ TEST(RunnerSimulate, TwiceTheTimeIsTwiceTheWorkAtTheSameRate) {
 // All threads begin at once. In a run shorter than the queue, shares of waits would add up to
 // several times the rate that the lock allows.
 TEST(RunnerSimulate, WaitingForALockIsNoPartOfWhatWasDone) {
-  const Json more = {{"engines", {"undo"}}, {"params", {{"entries", 200}, {"swaps", 100}}}};
+  const Json more = {{"engines", {kOneLock}}, {"params", {{"entries", 200}, {"swaps", 100}}}};
   const auto with = [&](int threads, int duration_us) {
     Json asked = more;
     asked.update({{"machine", "power9"}, {"threads", {threads}}, {"duration_us", duration_us}});

@@ -41,7 +41,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, RunnerConvert, testing::ValuesIn(engine_names(
 
 TEST(RunnerSimulate, SameSeedSameRun) {
   const Json spec = {{"workload", "bank"},
-                     {"engines", {"undo"}},
+                     {"engines", {engine_names(false).front()}},
                      {"threads", {3}},
                      {"transactions", 50},
                      {"seed", 9}};

@@ -11,10 +11,13 @@
 #include <vector>
 
 #include "holdfast/check/linearizability/linearizability.h"
+#include "holdfast/engines/parts/any/any_engine.h"
 #include "holdfast/hardware/designs.h"
 #include "holdfast/heap/plain_heap.h"
 #include "holdfast/runner/sim/sim_run.h"
 #include "holdfast/workloads/registry.h"
+#include "tests/engine_options.h"
+#include "tests/unit/hardware/design_fixture.h"
 
 namespace holdfast::testing {
 namespace {
@@ -146,15 +149,27 @@ struct Session {
   ModelState found;
 };
 
+bool needs_design(const std::string& engine) {
+  return AnyEngine<SimMachine>::describe(engine).value()->needs_design;
+}
+
+/// The first durable engine with hardware transactions and this isolation.
+std::string first_engine(Isolation isolation) {
+  return first_of(engine_rows<SimMachine>(), [&](const auto& row) {
+         const Description& d = *row.description;
+         return is_durable(d) && d.needs_htm && d.isolation == isolation;
+  });
+}
+
 SimOptions machine_for(const std::string& engine, uint64_t seed) {
   SimOptions options;
   options.threads = kThreads;
   options.seed = seed;
-  if (engine == "hw") {  // needs a hardware design, and so a timed machine
+  if (needs_design(engine)) {  // and so a timed machine
     options.machine = std::make_shared<MachineDescription>(
         load_machine(HOLDFAST_SOURCE_DIR "/experiments/machines/tiny.toml").value());
     options.schedule = Schedule::timed;
-    use_design(options, "tc");
+    use_design(options, design_test::durable_design());
   }
   return options;
 }
@@ -322,12 +337,14 @@ Linearization come_and_go(const std::string& engine, uint64_t seed, bool promote
 /// Snapshot isolation does not promise an order of the answers to clients. Under it the oracle
 /// finds skew, unless the transactions promote the words they read.
 TEST(WorkloadsSkewTest, TheOracleFindsSkewWhereTheEngineAllowsIt) {
+  const std::string skewed = first_engine(Isolation::snapshot);
+  const std::string opaque = first_engine(Isolation::opaque);
   std::string found;
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     if (found.empty()) {
-      found = come_and_go("fur-si", seed, false).text;
+      found = come_and_go(skewed, seed, false).text;
     }
-    for (const auto& [engine, promote] : {std::pair("fur-si", true), std::pair("fur-opa", false)}) {
+    for (const auto& [engine, promote] : {std::pair(skewed, true), std::pair(opaque, false)}) {
       const Linearization judged = come_and_go(engine, seed, promote);
       EXPECT_TRUE(judged.ok) << engine << ", seed " << seed << "\n" << judged.text;
     }

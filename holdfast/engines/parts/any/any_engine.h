@@ -48,6 +48,8 @@ struct EngineRow {
   const Description* description;
   std::unique_ptr<EngineHandle<M>> (*make)(M&, const Regions&, const Options&, int max_threads);
   bool replays;  ///< has ReplaysLogs
+  /// False if all its updates take a lock with these hardware transactions, or if it needs none.
+  bool (*uses_hardware)(const HtmCapabilities& can);
 };
 
 /// All engines, in the order of holdfast/engines/CMakeLists.txt. Defined for each machine that is
@@ -137,7 +139,12 @@ constexpr EngineRow<typename E::Machine> any_engine_row() {
              int max_threads) -> std::unique_ptr<EngineHandle<M>> {
             return std::make_unique<EngineHandleOf<E>>(machine, regions, options, max_threads);
           },
-          ReplaysLogs<E>};
+          ReplaysLogs<E>, [](const HtmCapabilities& can) {
+            if constexpr (requires { E::uses_hardware(can); }) {
+              return E::uses_hardware(can);
+            }
+            return false;
+          }};
 }
 
 /// The engine interface over one handle. Same contract as the engine behind it (engine.h); each

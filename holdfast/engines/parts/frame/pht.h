@@ -69,7 +69,7 @@ class Pht
         statistics_(machine),
         concurrency_(machine, max_threads + 2),
         durability_(machine, regions, options_, max_threads, statistics_),
-        attempts_(Concurrency::supported(machine.htm_capabilities()) ? options_.retries : 0) {
+        attempts_(uses_hardware(machine.htm_capabilities()) ? options_.retries : 0) {
     for (int slot = 0; slot < durability_.threads(); ++slot) {
       threads_.push_back(std::make_unique<Thread>(machine, durability_.log(slot), slot));
       threads_.back()->data = regions.data;
@@ -94,6 +94,8 @@ class Pht
   void read(FunctionRef<void()> body);
 
   Statistics statistics() const { return statistics_.sum(); }
+
+  static bool uses_hardware(const HtmCapabilities& can) { return Concurrency::supported(can); }
 
  private:
   using Concurrency = ConcurrencyOf<M>;

@@ -367,7 +367,8 @@ TEST(SimNontemporal, LintKnowsItAsAStoreAndItsWriteBack) {
 
 TEST(SimNontemporal, AHardwareDesignSeesAStore) {
   for (const bool commits : {false, true}) {
-    design_test::DesignMachine d(design_test::options(design_test::roomy(), "tc"));
+    design_test::DesignMachine d(
+        design_test::options(design_test::roomy(), design_test::durable_design()));
     const uint64_t values[2] = {1, 2};
     d->tx_start();
     d->store_nontemporal(d.word(0), values, sizeof(values));
@@ -382,7 +383,8 @@ TEST(SimNontemporal, AHardwareDesignSeesAStore) {
   const uint64_t value = 3;
   SimImage image;
   {
-    design_test::DesignMachine d(design_test::options(design_test::roomy(), "opt"));
+    design_test::DesignMachine d(
+        design_test::options(design_test::roomy(), design_test::volatile_design()));
     d->store_nontemporal(d.word(0), &value, sizeof(value));
     d->psync();
     image = d->earliest_image();

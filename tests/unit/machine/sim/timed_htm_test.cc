@@ -4,8 +4,6 @@
 // values.)
 #include <gtest/gtest.h>
 
-#include "holdfast/engines/fur/fur.h"
-#include "tests/unit/engines/engine_fixture.h"
 #include "tests/unit/machine/sim/timed_machine.h"
 
 namespace holdfast {
@@ -537,51 +535,6 @@ TEST(SimTimedHtm, R17_NoConflictIsMissed) {
       }
     }
   }
-}
-
-template <class E>
-void count_on_a_machine(const char* name, bool expect_hardware) {
-  const std::string path =
-      std::string(HOLDFAST_SOURCE_DIR) + "/experiments/machines/" + name + ".toml";
-  SimOptions options = TimedBench::options(load_machine(path).value(), Domain::pmem);
-  options.threads = 4;
-  SimImage image;
-  {
-    SimMachine machine(options);
-    EngineFixtureShape shape;
-    shape.options = {{"log_bytes", "4096"}, {"markers", "64"}};
-    shape.max_threads = options.threads;
-    EngineFixture<E> heap(machine, shape);
-    heap.format().check();
-    heap.recover().check();
-    machine.run_threads(4, [&](int) {
-      for (int k = 0; k < 25; ++k) {
-        heap.engine().update([&] { heap.set(0, heap.get(0) + 1); });
-      }
-    });
-    EXPECT_EQ(machine.statistics().htm_begins != 0, expect_hardware) << name;
-    if (!expect_hardware) {
-      EXPECT_EQ(heap.engine().statistics().lock_fallbacks, 100u);
-    }
-    image = machine.earliest_image();
-  }
-  SimMachine after(options, image);
-  EngineFixtureShape shape;
-  shape.options = {{"log_bytes", "4096"}, {"markers", "64"}};
-  shape.max_threads = options.threads;
-  EngineFixture<E> heap(after, shape);
-  heap.recover().check();
-  heap.engine().read([&] { EXPECT_EQ(heap.get(0), 100u) << name; });
-}
-
-// 18. FUR runs its updates under the lock on machines without full suspend. They are durable all
-// the same.
-TEST(SimTimedHtm, R18_FurTakesTheLockWithoutFullSuspend) {
-  count_on_a_machine<FurOpa<SimMachine>>("power9", true);
-  count_on_a_machine<FurSi<SimMachine>>("power9", true);
-  count_on_a_machine<FurOpa<SimMachine>>("sapphire-rapids", false);
-  count_on_a_machine<FurSi<SimMachine>>("sapphire-rapids", false);
-  count_on_a_machine<FurOpa<SimMachine>>("skylake-c5", false);
 }
 
 }  // namespace

@@ -157,7 +157,7 @@ void NumberedLog<M>::make_room(const RedoLog<M>& redo, int slot, bool whole_log)
     if (free < redo.size() / 2) {
       replayer_.request();
     }
-    return (used + logs < markers || machine_.skips(Site{"fur.marker.room"})) &&
+    return (used + logs < markers || machine_.skips(Site{"numbered.room"})) &&
            free >= (whole_log ? redo.size() : 1);
   };
   if (!enough()) [[unlikely]] {
@@ -171,11 +171,11 @@ Status NumberedLog<M>::format() {
   uint64_t words[NumberedLogArea::kHeaderWords];
   area_.header(words);
   M::copy(regions_.area, words, sizeof(words));
-  machine_.pwb(regions_.area, Site{"fur.format"});
+  machine_.pwb(regions_.area, Site{"numbered.format"});
   replayer_.format();
-  markers_.format(Site{"fur.format"});
+  markers_.format(Site{"numbered.format"});
   // The initial state is durable before the first transaction.
-  machine_.psync(Site{"fur.format.sync"});
+  machine_.psync(Site{"numbered.format.sync"});
   return {};
 }
 

@@ -71,7 +71,7 @@ class DurabilityMarkers {
     uint64_t* const slot = words(marker.number);
     const MarkerWords w = MarkerWords::encode(marker);
     // A chain of release stores: each stays behind the stores before it, as the format needs.
-    if (!machine_.skips(Site{"fur.marker.invalidate"})) {
+    if (!machine_.skips(Site{"marker.invalidate"})) {
       M::store_release(&slot[0], uint64_t{0});
     }
     M::store_release(&slot[1], w.place);

@@ -34,7 +34,7 @@ class RedoLog {
   /// Acquire: a store into freed space comes after the replayer's last load from it.
   uint64_t free_bytes() const { return bytes_ - (head_ - freed_->load(std::memory_order_acquire)); }
   /// Bytes that a transaction may take.
-  uint64_t room() const { return machine_.skips(Site{"fur.log.room"}) ? bytes_ : free_bytes(); }
+  uint64_t room() const { return machine_.skips(Site{"log.room"}) ? bytes_ : free_bytes(); }
 
   /// Copies n bytes to the head and begins to write them back. The head stays where it is.
   void write(const uint64_t* words, uint64_t n, Site site) {

@@ -82,7 +82,7 @@ class StateArray {
   /// Sets NON_DURABLE. Release: the store follows the isolation wait. It precedes the transaction's
   /// data, because the hardware commit comes after it and is itself a release.
   void publish_non_durable(int slot, uint64_t stamp) {
-    if (!machine_.skips(Site{"fur.non_durable"})) {
+    if (!machine_.skips(Site{"states.non_durable"})) {
       durability_[slot].state.store(2 * stamp + 1, std::memory_order_release);
     }
   }

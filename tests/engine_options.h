@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Options for engines that a test does not know by name.
+#pragma once
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "holdfast/engines/engine.h"
+
+namespace holdfast {
+
+/// The options given, and for all others the smallest values, so that logs fill and wrap around.
+inline Options with_tiny(const Description& engine, Options options) {
+  for (size_t i = 0; i < engine.option_count; ++i) {
+    if (engine.options[i].tiny != nullptr) {
+      options.try_emplace(engine.options[i].name, engine.options[i].tiny);
+    }
+  }
+  return options;
+}
+
+/// Those of the options that the engine knows.
+inline Options known_options(const Description& engine, Options options) {
+  std::erase_if(options, [&](const auto& option) {
+    const auto is_it = [&](const OptionInfo& info) { return option.first == info.name; };
+    return std::none_of(engine.options, engine.options + engine.option_count, is_it);
+  });
+  return options;
+}
+
+/// The names of those rows of a registry that `chosen` is true for.
+template <class Rows, class F>
+std::vector<std::string> names_of(const Rows& rows, F&& chosen) {
+  std::vector<std::string> names;
+  for (const auto& row : rows) {
+    if (chosen(row)) {
+      names.emplace_back(row.description->name);
+    }
+  }
+  return names;
+}
+
+/// The first one of names_of().
+template <class Rows, class F>
+std::string first_of(const Rows& rows, F&& chosen) {
+  return names_of(rows, chosen).at(0);
+}
+
+inline bool is_durable(const Description& engine) {
+  return engine.durability != Durability::none;
+}
+
+/// For tests that take minutes: of these engines the first one of each layout, kind of log and
+/// isolation.
+template <class Rows>
+std::vector<std::string> one_of_each_kind(const Rows& rows, std::vector<std::string> names) {
+  std::set<std::tuple<Layout, std::string, Isolation>> seen;
+  std::erase_if(names, [&](const std::string& name) {
+    const Description& d = *find_row("engine", name, rows).value()->description;
+    return !seen.insert({d.layout, d.log, d.isolation}).second;
+  });
+  return names;
+}
+
+/// An engine's name as part of a test's name, which may have no hyphen.
+inline std::string test_name(std::string engine) {
+  std::replace(engine.begin(), engine.end(), '-', '_');
+  return engine;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does the engine pass the suites of the parts that it is built from?
+#include "holdfast/engines/fur_tsx/fur_tsx.h"
+#include "tests/unit/engines/parts/durability/replay/replay_alone_suite.h"
+
+namespace holdfast::replay_test {
+
+INSTANTIATE_TYPED_TEST_SUITE_P(FurTsx, ReplayAlone, FurTsx<SimMachine>);
+
+}  // namespace holdfast::replay_test
