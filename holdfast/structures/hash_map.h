@@ -223,8 +223,10 @@ void HashMap<H, K, V, Hash, kPromote>::split(uint64_t fresh_index) {
   // Skew: a concurrent insert still sees the old number of buckets and stores to the front of the
   // old chain. Committed beside the split, its entry would be in the wrong bucket.
   hold<kPromote>(old);
-  // The ends of the two chains. A link is stored only if it changes. An unchanged link may be
-  // stored by an erase beside the split, and an erase promotes the link of the node it frees.
+  // The ends of the two chains. A link is stored only if it changes. An erase beside the split
+  // stores the link before the node it frees. If the split stored that link too, unchanged, the two
+  // transactions would conflict for nothing. If the split changes the link of the freed node, they
+  // must conflict and do, because an erase promotes that link.
   struct End {
     Bucket* link;
     const Node* now;

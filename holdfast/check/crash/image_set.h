@@ -56,9 +56,10 @@ class ImageSet {
   /// Calls f(hash, pick) once for each of up to `most` images of the moment. In the image, choice i
   /// of the moment has its pick[i]-th content.
   ///
-  /// If there are more images than `most`, it picks these, in this order, until it has `most`:
-  ///   the two extremes, every line at its earliest or every line at its latest content (always);
-  ///   the images in which only one line is ahead of or behind the others;
+  /// If there are more images than `most`, it picks these, in this order:
+  ///   the two extremes, every line at its earliest or every line at its latest content, even if
+  ///     `most` is below 2;
+  ///   until it has `most`, the images in which only one line is ahead of or behind the others;
   ///   random ones. It tries 2 * most times and skips repetitions, so it may end before `most`.
   ///
   /// `delta` is the image with which the run of this moment began, and `base_hash` the hash under

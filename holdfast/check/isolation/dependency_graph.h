@@ -6,8 +6,9 @@
 //   opaque     one node per transaction, for its reads and writes.
 //   snapshot   two nodes per transaction: its snapshot is taken at the start, its writes appear at
 //              the commit. A read or overwrite of T1's version puts T1's commit before the start.
-//              An overwrite of a version that T1 read puts T1's start before the commit. So write
-//              skew is no cycle, and every other violation of snapshot isolation is one.
+//              An overwrite of a version that T1 read puts T1's start before the commit of the
+//              overwriting transaction. So write skew is no cycle, and every other violation of
+//              snapshot isolation is one.
 //
 // All attempts take part at both levels. An attempt that did not take effect takes part with its
 // reads only, because it too must have seen a consistent state.

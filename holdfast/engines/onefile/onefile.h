@@ -120,15 +120,15 @@ class OneFile : public SoftwareEngine<M, OneFile<M>, onefile::Thread<M>, FreeFor
   }
 
   // ---- while no transaction runs: onefile_recover-inl.h
-  struct Found {
+  struct ScanResult {
     DoubleWord newest;
     std::vector<Change> pending;  ///< entries of newest's log, if that still belongs to it
     std::vector<Change> above;    ///< values of cells above base
   };
-  Status scan(Found& found) const;
-  Status scan_log(Found& found) const;
-  Status scan_cells(Found& found, uint64_t above) const;
-  void bring_home(const Found& found);
+  Status scan(ScanResult& found) const;
+  Status scan_log(ScanResult& found) const;
+  Status scan_cells(ScanResult& found, uint64_t above) const;
+  void bring_home(const ScanResult& found);
 
   Regions regions_;
   const Area area_;

@@ -32,7 +32,7 @@ Status OneFile<M>::format() {
 template <class M>
 Status OneFile<M>::recover(RecoveryReport& report) {
   const PhaseScope<M> scope(Phase::replay);
-  Found found;
+  ScanResult found;
   if (Status status = scan(found); !status.ok()) {
     return status;
   }
@@ -56,7 +56,7 @@ template <class M>
 Status OneFile<M>::settle() {
   const PhaseScope<M> scope(Phase::replay);
   finished_newest(this->here());
-  Found found;
+  ScanResult found;
   Status status = scan(found);
   if (status.ok() && !found.above.empty()) {
     bring_home(found);
@@ -66,7 +66,7 @@ Status OneFile<M>::settle() {
 
 /// Checks everything that bring_home() trusts. Changes nothing.
 template <class M>
-Status OneFile<M>::scan(Found& found) const {
+Status OneFile<M>::scan(ScanResult& found) const {
   AreaHeader header;
   M::copy(header.data(), regions_.area, sizeof(header));
   const auto home = decode_tail(M::load(base()));
@@ -93,7 +93,7 @@ Status OneFile<M>::scan(Found& found) const {
 /// Reads the log of newest, unless an entry has another tag. Such an entry is from a later attempt
 /// of the same thread. That attempt began when newest was over, and so durable.
 template <class M>
-Status OneFile<M>::scan_log(Found& found) const {
+Status OneFile<M>::scan_log(ScanResult& found) const {
   const M& machine = this->machine_;
   std::vector<DoubleWord> entries(onefile::entries_of(found.newest));
   if (entries.empty() || machine.skips(Site{"onefile.recover.log"})) {
@@ -121,7 +121,7 @@ Status OneFile<M>::scan_log(Found& found) const {
 
 /// Finds the cells with a sequence above `above`.
 template <class M>
-Status OneFile<M>::scan_cells(Found& found, uint64_t above) const {
+Status OneFile<M>::scan_cells(ScanResult& found, uint64_t above) const {
   // Copies many cells at once: on a simulated machine every access is an event of its own.
   constexpr uint64_t kAtOnce = 64;
   std::array<DoubleWord, kAtOnce> some;
@@ -148,7 +148,7 @@ Status OneFile<M>::scan_cells(Found& found, uint64_t above) const {
 /// newest, which tell what is to be done, change after all of it is durable. So recovery after a
 /// crash on the way repeats it.
 template <class M>
-void OneFile<M>::bring_home(const Found& found) {
+void OneFile<M>::bring_home(const ScanResult& found) {
   M& machine = this->machine_;
   for (const Change& change : found.pending) {
     cells_.store(machine, change.offset, change.value, onefile::sequence_of(found.newest));

@@ -12,8 +12,9 @@ namespace holdfast::pmdk_like {
 /// The options of pmdk-like; kOptions has their meaning.
 ///
 /// snapshot_bytes: each saved range costs two fences by default. With 64, the first store to a line
-/// saves the whole line, and later stores to it save nothing more. The price is log space, because
-/// the log then has bytes that no store changes.
+/// saves the whole line, and later stores to it neither save nor fence. So larger units save fences
+/// when stores are close to each other. The price is log space, because the log then has bytes that
+/// no store changes.
 ///
 /// checksums: 1 saves one fence per range, since no count must become durable. The checksum tells a
 /// whole entry of this transaction from a torn or old one. But a last entry that the medium damages

@@ -247,7 +247,7 @@ void Writer<M, Gate>::write_back_records() {
 /// older batches were durable before the newest one stored anything.
 template <class M, class Gate>
 Status Writer<M, Gate>::recover(RecoveryReport& report) {
-  std::vector<typename Table::Found> found;
+  std::vector<typename Table::RecoveredRecord> found;
   uint64_t newest = 0;
   if (Status status = table_.scan(found, newest); !status.ok()) {
     return status;

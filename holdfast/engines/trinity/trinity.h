@@ -239,7 +239,7 @@ void Trinity<M>::empty_table(int slot, uint64_t wanted) {
 
 template <class M>
 Status Trinity<M>::recover(RecoveryReport& report) {
-  std::vector<typename Table::Found> found;
+  std::vector<typename Table::RecoveredRecord> found;
   uint64_t newest = 0;
   if (Status status = table_.scan(found, newest); !status.ok()) {
     return status;

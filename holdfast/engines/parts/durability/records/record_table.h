@@ -126,17 +126,17 @@ class RecordTable {
   uint64_t empty(uint64_t upto);
 
   /// A record that recovery has found.
-  struct Found {
+  struct RecoveredRecord {
     RecordWords words;
     uint64_t transaction = 0;
   };
   /// Collects all records above base, and stores the base in `newest`. Fails with Code::corrupt
   /// unless header and records are valid. Changes nothing.
-  Status scan(std::vector<Found>& found, uint64_t& newest);
+  Status scan(std::vector<RecoveredRecord>& found, uint64_t& newest);
   /// Brings home main of the records that are `committed`, and back of the others. Durable at
   /// return.
   template <class F>
-  void settle(const std::vector<Found>& found, uint64_t newest, F&& committed,
+  void settle(const std::vector<RecoveredRecord>& found, uint64_t newest, F&& committed,
               RecoveryReport& report);
 
  private:
@@ -160,7 +160,7 @@ class RecordTable {
     return word_at(area_.record_offset + record * RecordWords::kBytes) + i;
   }
   uint64_t* base() const { return word_at(RecordArea::kBaseOffset); }
-  std::string flaw(const Found& found) const;
+  std::string flaw(const RecoveredRecord& found) const;
   void persist_base(uint64_t upto, Site site, Site fence);
 
   M& machine_;

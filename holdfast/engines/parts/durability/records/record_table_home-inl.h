@@ -64,7 +64,7 @@ void RecordTable<M>::persist_base(uint64_t upto, Site site, Site fence) {
 
 /// Describes the fault of an invalid record; empty if it is valid.
 template <class M>
-std::string RecordTable<M>::flaw(const Found& found) const {
+std::string RecordTable<M>::flaw(const RecoveredRecord& found) const {
   if (found.transaction >> kTailBits != 0) {
     return "belongs to no possible transaction";
   }
@@ -72,7 +72,7 @@ std::string RecordTable<M>::flaw(const Found& found) const {
 }
 
 template <class M>
-Status RecordTable<M>::scan(std::vector<Found>& found, uint64_t& newest) {
+Status RecordTable<M>::scan(std::vector<RecoveredRecord>& found, uint64_t& newest) {
   AreaHeader header;
   M::copy(header.data(), regions_.area, sizeof(header));
   const auto base_found = decode_tail(M::load(base()));
@@ -88,7 +88,7 @@ Status RecordTable<M>::scan(std::vector<Found>& found, uint64_t& newest) {
     const uint64_t n = std::min(kAtOnce, size() - first);
     M::copy(some.data(), main(first), n * RecordWords::kBytes);
     for (uint64_t i = 0; i < n; ++i) {
-      const Found one{some[i], some[i].number >> low_bits_};
+      const RecoveredRecord one{some[i], some[i].number >> low_bits_};
       if (one.transaction <= from) {
         continue;  // its word is home, or a crash interrupted its reassignment to another word
       }
@@ -104,15 +104,15 @@ Status RecordTable<M>::scan(std::vector<Found>& found, uint64_t& newest) {
 
 template <class M>
 template <class F>
-void RecordTable<M>::settle(const std::vector<Found>& found, uint64_t newest, F&& committed,
-                            RecoveryReport& report) {
+void RecordTable<M>::settle(const std::vector<RecoveredRecord>& found, uint64_t newest,
+                            F&& committed, RecoveryReport& report) {
   const PhaseScope<M> scope(Phase::replay);
   if (found.empty()) {
     report.text = "every word was home";
     return;
   }
   std::vector<uint64_t> undone;
-  for (const Found& one : found) {
+  for (const RecoveredRecord& one : found) {
     const bool keep = committed(one);
     const uint64_t value = keep ? one.words.main : one.words.back;
     const uint64_t offset = one.words.offset();
