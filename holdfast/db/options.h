@@ -50,8 +50,10 @@ struct Options {
   // existing file takes them from there.
   std::string engine = "romulus-log";                      ///< (new) see `holdfast engines`
   std::map<std::string, std::string> engine_options = {};  ///< (new) like {"log_bytes", "16777216"}
-  size_t initial_bytes = 16 << 20;                         ///< (new) also the step of growth
-  size_t max_bytes = size_t{8} << 30;                      ///< (new) the limit of growth
+  size_t initial_bytes = 16 << 20;                         ///< (new) initial size of the data
+  /// The limit of growth. A new file: 0 means 1 TiB, or as much as the process has room for. An
+  /// existing one: 0 means the recorded limit; a larger limit is recorded.
+  size_t max_bytes = 0;
   int max_threads = 64;                                    ///< (new) threads at a time, 1 to 255
   /// Bytes of changes kept for DB::ChangesSince; 0 turns the feed off. Not set: the file's setting
   /// stays. With a feed, updates do not run in parallel, whatever the engine.

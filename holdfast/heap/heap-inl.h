@@ -97,7 +97,7 @@ template <class E>
 Result<std::unique_ptr<Heap<E>>> Heap<E>::open(Machine& machine, const OpenOptions& options) {
   std::unique_ptr<Heap> heap(new Heap(machine));
   try {
-    Status status = heap->file_.read();
+    Status status = heap->file_.read(options.max_bytes);
     if (!status.ok()) {
       return status;
     }
@@ -118,6 +118,10 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::open(Machine& machine, const OpenOptio
     status = check_option_names(**description, merged);
     if (status.ok()) {
       status = heap->map_and_recover(*description, merged);
+    }
+    if (status.ok() && !heap->read_only_ && (s.clean || heap->file_.raised())) {
+      heap->file_.set_clean(false);  // before any transaction
+      status = heap->file_.publish();
     }
     if (!status.ok()) {
       return status;
@@ -176,7 +180,38 @@ Status Heap<E>::recover(const Description* description, const Options& options) 
   if (status.ok()) {
     status = engine_->recover(recovery_);
   }
+  if (status.code() == Code::corrupt && s.clean && description->layout != Layout::cells) {
+    status = renew_area(description, options);
+  }
   return status.ok() ? metadata(regions().data) : status;
+}
+
+/// Makes a damaged engine area anew. Only for a heap that was closed, whose data is whole without
+/// it; the values in cells are not. A crash leaves the heap closed with an area of zeros, which the
+/// next opening makes anew.
+template <class E>
+Status Heap<E>::renew_area(const Description* description, const Options& options) {
+  const Superblock& s = file_.superblock();
+  machine_.set_background(nullptr);
+  engine_.reset();
+  // Old records must not look valid to a later recovery.
+  const std::vector<std::byte> zeros(kPageBytes);
+  for (size_t at = 0; at < regions().area_bytes; at += zeros.size()) {
+    Machine::copy(regions().area + at, zeros.data(), zeros.size());
+  }
+  machine_.pwb_range(regions().area, regions().area_bytes, Site{"heap.area"});
+  machine_.psync(Site{"heap.area.sync"});
+  Status status = start(description, s.engine, options, static_cast<int>(s.slots));
+  if (status.ok()) {
+    status = engine_->format();
+  }
+  if (status.ok()) {
+    recovery_ = RecoveryReport();
+    status = engine_->recover(recovery_);
+  }
+  recovery_.needed = true;
+  recovery_.text = "made the damaged engine area anew; the heap had been closed and needs no log";
+  return status;
 }
 
 /// Validates the allocator's metadata in this copy of the data. Null is valid.

@@ -81,7 +81,12 @@ class Heap {
       return machine_.failure();
     }
     try {
-      return engine_->close();
+      Status status = engine_->close();
+      if (status.ok() && !read_only_) {
+        file_.set_clean(true);
+        status = file_.publish();
+      }
+      return status;
     } catch (const MediumFailure& failure) {
       return failure.status();
     } catch (const Error& error) {
@@ -257,6 +262,7 @@ class Heap {
   Status map_and_recover(const Description* description, const Options& options);
   Status rehearse(const Description* description, const Options& options);
   Status recover(const Description* description, const Options& options);
+  Status renew_area(const Description* description, const Options& options);
   Status metadata(std::byte* data) const;
   Status announce_growth();
   /// Returns whether a transaction may begin. It is on the hot path; why_not_ready finds the

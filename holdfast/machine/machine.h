@@ -351,8 +351,9 @@ concept Medium = requires(D& medium, size_t n, size_t offset, std::byte* address
   /// may place pieces there later. Code::busy if the exact range is taken.
   { medium.reserve(n, address) } -> std::same_as<Result<std::byte*>>;
 
-  /// The address number k = 0, 1, ... to try for the data of a new heap; null after the last.
-  { medium.base_candidate(k) } -> std::same_as<std::byte*>;
+  /// The address number k = 0, 1, ... to try for n bytes of data of a new heap; null after the
+  /// last.
+  { medium.base_candidate(k, n) } -> std::same_as<std::byte*>;
 
   /// Maps n bytes of the medium from `offset` on, at exactly this address or anywhere if it is
   /// null. Returns the address. Code::invalid_argument if the range does not lie on the medium.

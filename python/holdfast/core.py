@@ -90,8 +90,12 @@ def dump(path: str) -> Json:
     return _call("dump", path)
 
 
-def convert(source: str, target: str, engine: str, options: dict[str, str]) -> Json:
-    return _call("convert", source, target, {"engine": engine, "options": options})
+def convert(
+    source: str, target: str, engine: str, options: dict[str, str], max_bytes: int = 0
+) -> Json:
+    """Copies a heap into a new file. `max_bytes` 0 keeps the limit of growth."""
+    spec = {"engine": engine, "options": options, "max_bytes": max_bytes}
+    return _call("convert", source, target, spec)
 
 
 def verify(spec: Json, records: bytes) -> Json:

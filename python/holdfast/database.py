@@ -45,7 +45,7 @@ def open(
     engine: str = "romulus-log",
     engine_options: Mapping[str, str] | None = None,
     initial_bytes: int = 16 << 20,
-    max_bytes: int = 8 << 30,
+    max_bytes: int = 0,
     max_threads: int = 64,
 ) -> "Database":
     """Opens the database in this file. Makes it if there is no file, unless create=False.
@@ -55,8 +55,9 @@ def open(
 
     `domain` says which failures an acknowledged write survives: "process" a killed process, "file"
     a power cut as well (the default on ordinary disks). `change_feed_bytes` turns the change feed
-    on, off (0), or leaves it as it was. The options after it take effect when the file is made;
-    holdfast/db/options.h describes them.
+    on, off (0), or leaves it as it was. The options after it take effect when the file is made,
+    except `max_bytes`: an existing file takes a larger one over. holdfast/db/options.h describes
+    them.
     """
     name = os.fspath(path)
     if (read_only or not create) and not os.path.exists(name):

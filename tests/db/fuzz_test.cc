@@ -281,7 +281,7 @@ TEST_P(DbDamage, IsReportedOrHarmlessAndNeverACrash) {
   // The words of the data that are in use, except the bytes of values, which have no checksum.
   const Superblock shape = inspect_heap_file(file.path()).value().superblock;
   std::vector<size_t> used;
-  const size_t begin = shape.segment_offset(0, 0);
+  const size_t begin = shape.file_offset(ExtentKind::data);
   for (size_t at = begin; at < std::min(begin + shape.data_bytes(), made.bytes.size()); at += 8) {
     const std::string word = made.bytes.substr(at, 8);
     if (word != std::string(8, '\0') && word != std::string(8, 'v')) {

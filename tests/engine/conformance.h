@@ -419,7 +419,7 @@ void the_heap_grows_and_says_when_it_is_full(W& w) {
   w.options().max_bytes = w.options().bytes * 4;
   auto& heap = w.heap();
   auto* c = cells(heap);
-  const size_t before = heap.superblock().segments;
+  const size_t before = heap.superblock().data_bytes();
   std::vector<void*> blocks;
   const size_t block = w.options().bytes / 8;
   Status status;
@@ -434,7 +434,7 @@ void the_heap_grows_and_says_when_it_is_full(W& w) {
     }
   }
   EXPECT_EQ(status.code(), Code::out_of_space) << status.to_string();
-  EXPECT_GT(heap.superblock().segments, before);
+  EXPECT_GT(heap.superblock().data_bytes(), before);
   EXPECT_GT(blocks.size(), 16U);
   EXPECT_EQ(values(heap)[0], static_cast<int64_t>(blocks.size()))
       << "the failed transaction left a trace";

@@ -146,24 +146,20 @@ TEST_P(Damage, IsReportedOrHarmless) {
     const Opened good = open_image(image);
     ASSERT_TRUE(good.status.ok()) << engine << " seed " << seed << ": " << good.status.to_string();
     ASSERT_TRUE(good.sound) << engine << " seed " << seed;
-    Superblock superblock;
-    {
-      SuperblockBytes first;
-      SuperblockBytes second;
-      std::copy_n(image.begin(), kSuperblockBytes, first.begin());
-      std::copy_n(image.begin() + kSuperblockBytes, kSuperblockBytes, second.begin());
-      bool healed = false;
-      superblock = choose(first, second, "image", &healed).value();
-    }
+    bool healed = false;
+    const Superblock superblock =
+        choose(std::span(image).first(kHeaderBytes), "image", &healed).value();
     Random random(seed * 1000);
     for (int i = 0; i < 120; ++i) {
       // One third each: superblocks, the used front of the engine area, roots and allocator
       // metadata.
-      const uint64_t begins[] = {0, superblock.area_offset(), superblock.segment_offset(0, 0)};
-      const uint64_t lengths[] = {kHeaderBytes, 1024,
+      const uint64_t begins[] = {0, superblock.file_offset(ExtentKind::area),
+                                 superblock.file_offset(ExtentKind::data)};
+      const uint64_t lengths[] = {512, 1024,
                                   DataHeader<AnyEngine<SimMachine>>::bytes(superblock.slots)};
       const size_t region = random.below(3);
-      const uint64_t at = begins[region] + random.below(lengths[region]);
+      const uint64_t copy = region == 0 ? random.below(kSuperblocks) * kSuperblockBytes : 0;
+      const uint64_t at = copy + begins[region] + random.below(lengths[region]);
       const auto flip = static_cast<std::byte>(1U << random.below(8));
       SimImage damaged = image;
       damaged[at] ^= flip;

@@ -110,7 +110,7 @@ TEST_F(HeapFile, TruncatedHeap) {
 TEST_F(HeapFile, NewerFormat) {
   make_heap();
   std::string all = bytes();
-  all[8] = all[kSuperblockBytes + 8] = 2;
+  all[8] = all[kSuperblockBytes + 8] = kFormatVersion + 1;
   write(all);
   expect_refused(Code::wrong_format);
   EXPECT_NE(open_status().message().find("newer"), std::string::npos);

@@ -67,7 +67,6 @@ Options HeapDB::same_kind() {
   options.error_if_exists = true;
   options.engine = shape.engine;
   options.engine_options = shape.options;
-  options.initial_bytes = shape.segment_bytes;
   options.max_bytes = shape.capacity;
   options.max_threads = static_cast<int>(shape.slots) - 1;  // one slot is the machine's own
   options.domain = Domain::process;                         // publish() makes the file durable

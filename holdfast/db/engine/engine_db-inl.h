@@ -63,7 +63,9 @@ template <class E>
 DbEngine::Opened EngineDB<E>::open(const Options& options, const std::string& name,
                                    const CreateOptions* create) {
   const NativeOptions native = native_options(options);
-  auto heap = create == nullptr ? H::open(name, {}, native) : H::create(name, *create, native);
+  OpenOptions open;
+  open.max_bytes = options.max_bytes;
+  auto heap = create == nullptr ? H::open(name, open, native) : H::create(name, *create, native);
   if (!heap) {
     return heap.status();
   }

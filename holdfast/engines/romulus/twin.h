@@ -34,14 +34,11 @@ class Twin {
   }
 
   /// Makes the two copies equal again, durably. `used` gets the number of bytes in use. Returns
-  /// Code::corrupt, changing nothing, if the header is damaged.
+  /// Code::corrupt, changing nothing, if the state is damaged and the copies differ.
   Status recover(RecoveryReport& report, uint64_t& used) {
     const auto state = StateWord::unpack(M::load(word(1)));
-    if (M::load(word(0)) != kMagic || !state || state->used > regions_.bytes) {
-      return Status(Code::corrupt,
-                    "the header of the Romulus engine area is damaged, so it is unknown which of "
-                    "the two copies of "
-                    "the data is whole; nothing was changed. Restore the heap file from a copy");
+    if (!state || state->used > regions_.bytes) {
+      return recover_without_state(report, used);
     }
     used = state->used;
     if (state->phase == Phase::idle) {
@@ -90,11 +87,29 @@ class Twin {
   }
 
  private:
-  static constexpr uint64_t kMagic = 0x31'53'55'4c'55'4d'4f'52;  // "ROMULUS1"
+  // "ROMULUS1", for people. The superblock names the engine, and the state has a checksum.
+  static constexpr uint64_t kMagic = 0x31'53'55'4c'55'4d'4f'52;
 
   uint64_t* word(size_t i) const { return reinterpret_cast<uint64_t*>(regions_.area) + i; }
   static uint64_t* word_at(std::byte* base, uint64_t offset) {
     return reinterpret_cast<uint64_t*>(base + offset);
+  }
+
+  /// Equal copies are both whole, so the damaged state was idle.
+  Status recover_without_state(RecoveryReport& report, uint64_t& used) {
+    if (first_difference(regions_.bytes) < regions_.bytes) {
+      return {Code::corrupt,
+              "the header of the Romulus engine area is damaged, and the two copies of the data "
+              "differ, so it is unknown which of them is whole; nothing was changed. Restore the "
+              "heap file from a copy"};
+    }
+    used = regions_.bytes;
+    report.needed = true;
+    report.text = "the state was damaged, and both copies are equal";
+    M::store(word(0), kMagic);
+    mark({.phase = Phase::idle, .used = used});
+    finish();
+    return {};
   }
 
   /// Makes `to` equal to `from`; the caller fences. Stores only to words that differ, but writes

@@ -170,6 +170,9 @@ class Writer {
   }
 
   [[gnu::noinline]] void raise_used(uint64_t end) {
+    if (end > StateWord::kMaxUsed) {
+      throw Error(Status(Code::out_of_space, "this engine's heaps hold at most 1 TiB of data"));
+    }
     used_ = (end + kLineBytes - 1) / kLineBytes * kLineBytes;
     if (end > uint64_t{1} << limit_log2_) {
       publish(limit_log2(used_), [] {});

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "holdfast/base/random.h"
 #include "holdfast/heap/file/heap_options.h"
@@ -27,7 +29,7 @@ class HeapFile {
   ~HeapFile() {
     unmap_regions();
     if (header_ != nullptr) {
-      machine_.medium().unmap(header_, kHeaderBytes);
+      machine_.medium().unmap(header_, header_bytes_);
     }
   }
 
@@ -41,110 +43,106 @@ class HeapFile {
       return {Code::already_exists,
               name() + ": the file is not empty; delete it first or choose another name"};
     }
-    Superblock& s = superblock_;
     if (Status status = plan(o, description); !status.ok()) {
       return status;
     }
-    if (Status status = machine_.medium().grow(s.file_bytes()); !status.ok()) {
+    if (Status status = machine_.medium().grow(superblock_.file_bytes()); !status.ok()) {
       return status;
     }
     if (Status status = map_header(); !status.ok()) {
       return status;
     }
-    if (o.base != nullptr) {
-      s.base = reinterpret_cast<uint64_t>(o.base);
-      return map_regions(description.layout);
-    }
-    for (int k = 0;; ++k) {
-      std::byte* candidate = machine_.medium().base_candidate(k);
-      if (candidate == nullptr) {
-        return {Code::busy, "no address range of " + std::to_string(s.capacity) +
-                                " bytes is free for the heap; close other heaps, lower max_bytes, "
-                                "or give a base address"};
-      }
-      s.base = reinterpret_cast<uint64_t>(candidate);
-      const Status status = map_regions(description.layout);
-      if (status.ok() || status.code() != Code::busy) {
-        return status;
+    // Without a limit from the caller, as much address space as there is, up to the first of these.
+    Status status;
+    for (const uint64_t most : {o.max_bytes, kDefaultCapacity, kDefaultCapacity / 16,
+                                kDefaultCapacity / 128}) {
+      if (most != 0 && (o.max_bytes == 0 || most == o.max_bytes)) {
+        status = place(std::max(most, superblock_.data_bytes()), o.base, description.layout);
+        if (status.ok()) {
+          break;
+        }
       }
     }
+    limit_ = superblock_.capacity;
+    return status;
   }
 
-  /// Reads and validates the superblocks. Changes nothing.
-  Status read() {
+  /// Reads and validates the superblocks. Changes nothing. `max_bytes` is the limit of growth until
+  /// the heap is closed; 0: the recorded one. A larger one than that is recorded by publish().
+  Status read(uint64_t max_bytes = 0) {
     const size_t bytes = machine_.medium().bytes();
-    if (bytes < kHeaderBytes) {
-      return {Code::wrong_format,
-              name() + ": too short to be a Holdfast heap (" + std::to_string(bytes) + " bytes)"};
+    if (bytes == 0) {
+      return {Code::wrong_format, name() + ": the file is empty and no Holdfast heap"};
     }
     if (Status status = map_header(); !status.ok()) {
       return status;
     }
-    SuperblockBytes copies[kSuperblocks];
-    M::copy(copies, header_, kHeaderBytes);
-    auto chosen = choose(copies[0], copies[1], name(), &healed_);
+    std::vector<std::byte> header(header_bytes_);
+    M::copy(header.data(), header_, header_bytes_);
+    auto chosen = choose(header, name(), &healed_);
     if (!chosen) {
       return chosen.status();
     }
-    superblock_ = *chosen;
+    superblock_ = std::move(*chosen);
     if (Status status = validate(superblock_, bytes, name()); !status.ok()) {
       return status;
+    }
+    if (Status status = check_writable(); !status.ok()) {
+      return status;
+    }
+    if (!machine_.medium().read_only()) {
+      if (Status status = find_newest(header); !status.ok()) {
+        return status;
+      }
     }
     if (static_cast<uint32_t>(machine_.slots()) > superblock_.slots) {
       return {Code::invalid_argument,
               name() + ": the heap has logs for " + std::to_string(superblock_.slots) +
                   " thread slots, the machine has " + std::to_string(machine_.slots())};
     }
+    if (max_bytes > kMostBytes) {
+      return too_large();
+    }
+    limit_ = max_bytes != 0 ? round_up(max_bytes, kPageBytes) : superblock_.capacity;
+    raised_ = limit_ > superblock_.capacity;
+    superblock_.capacity = std::max(superblock_.capacity, limit_);
     return {};
   }
+  /// Returns whether read() was given a larger limit than the recorded one.
+  bool raised() const { return raised_; }
 
   /// Maps the regions. In a rehearsal maps them privately, so that recovery leaves the medium
   /// unchanged.
   Status map_regions(Layout layout, bool rehearsal = false) {
     layout_ = layout;
     shared_ = rehearsal ? MapMode::copy_on_write : MapMode::shared;
-    const Superblock& s = superblock_;
-    auto& medium = machine_.medium();
-    auto area = medium.map(s.area_offset(), s.area_bytes, nullptr, shared_);
-    if (!area) {
-      return area.status();
-    }
-    regions_.area = *area;
-    regions_.area_bytes = s.area_bytes;
-    regions_.capacity = s.capacity;
-    auto* const base = reinterpret_cast<std::byte*>(s.base);
-    auto data = medium.reserve(s.capacity, base);
-    if (!data) {
-      Status why = data.status();
+    const Status status = map_all();
+    if (!status.ok()) {
       unmap_regions();
-      return why;
     }
-    regions_.data = regions_.home = *data;
-    if (layout != Layout::in_place) {
-      auto other = medium.reserve(layout == Layout::cells ? 2 * s.capacity : s.capacity, nullptr);
-      if (!other) {
-        Status why = other.status();
-        unmap_regions();
-        return why;
-      }
-      (layout == Layout::twin    ? regions_.twin
-       : layout == Layout::cells ? regions_.cells
-                                 : regions_.home) = *other;
-    }
-    return map_segments(0, s.segments);
+    return status;
   }
 
-  /// Writes both superblocks. The first is durable before the second is written.
+  /// Sets whether publish() declares that the heap needs nothing of the engine area.
+  void set_clean(bool clean) { superblock_.clean = clean; }
+
+  /// Writes both superblocks. The newest one stays until the other copy is durable, since that one
+  /// may be damaged.
   Status publish() {
-    for (size_t copy = 0; copy < kSuperblocks; ++copy) {
+    if (newest_bytes_ != 0) {
+      // After a killed process the newest copy may have been read from a cache.
+      machine_.pwb_range(copy(newest_), newest_bytes_, Site{"heap.superblock.newest"});
+      machine_.psync(Site{"heap.superblock.newest.sync"});
+      newest_bytes_ = 0;
+    }
+    for (const size_t number : {1 - newest_, newest_}) {
       ++superblock_.sequence;
       auto bytes = encode(superblock_);
       if (!bytes) {
         return bytes.status();
       }
-      std::byte* to = header_ + copy * kSuperblockBytes;
-      M::copy(to, bytes->data(), kSuperblockBytes);
-      machine_.pwb_range(to, kSuperblockBytes, Site{"heap.superblock"});
+      M::copy(copy(number), bytes->data(), bytes->size());
+      machine_.pwb_range(copy(number), bytes->size(), Site{"heap.superblock"});
       machine_.psync(Site{"heap.superblock.sync"});
     }
     return {};
@@ -152,27 +150,21 @@ class HeapFile {
 
   /// Makes the data region at least `bytes` long. On failure the heap is unchanged.
   Status grow(size_t bytes) {
-    Superblock& s = superblock_;
-    const uint64_t most = s.capacity / s.segment_bytes;
-    uint64_t segments = (bytes + s.segment_bytes - 1) / s.segment_bytes;
-    if (segments > most) {
+    const uint64_t before = superblock_.data_bytes();
+    if (bytes > limit_) {
       return {Code::out_of_space,
-              name() + ": the heap is full; it was created with max_bytes=" +
-                  std::to_string(s.capacity) +
-                  ". Delete something, or copy it into a larger heap with `holdfast convert`"};
+              name() + ": the heap is full; its limit is max_bytes=" + std::to_string(limit_) +
+                  ". Delete something, or open it with a larger max_bytes"};
     }
-    segments = std::min(most, std::max(segments, s.segments + s.segments / 4));
-    const uint64_t before = s.segments;
-    s.segments = segments;
-    Status status = machine_.medium().grow(s.file_bytes());
-    if (status.ok()) {
-      status = map_segments(before, segments);
+    // In proportion, so that the number of steps and of extents stays small.
+    const uint64_t step = std::max(superblock_.growth_bytes, before / kGrowthShare);
+    const uint64_t wanted = std::max<uint64_t>(bytes, before + step);
+    const uint64_t unit = std::max<uint64_t>(superblock_.chunk_bytes, kPageBytes);
+    Status status = grow_to(std::min(round_up(wanted, unit), limit_));
+    if (status.code() == Code::out_of_space && bytes < wanted) {
+      status = grow_to(round_up(bytes, kPageBytes));  // on a full disk a small step may fit
     }
-    if (!status.ok()) {
-      s.segments = before;
-      return status;
-    }
-    return publish();
+    return status;
   }
 
   std::string name() const { return machine_.medium().name(); }
@@ -198,19 +190,54 @@ class HeapFile {
   }
 
  private:
-  static size_t round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
+  static constexpr uint64_t kMostBytes = uint64_t{1} << 44;
+  static constexpr uint64_t kDefaultCapacity = uint64_t{1} << 40;
+  static constexpr uint64_t kGrowthShare = 8;
+
+  static uint64_t round_up(uint64_t n, uint64_t unit) { return (n + unit - 1) / unit * unit; }
+
+  static Status too_large() {
+    return {Code::invalid_argument,
+            "a heap has from 1 byte to 16 TiB, and max_bytes is not below bytes"};
+  }
+
+  std::byte* copy(size_t number) const { return header_ + number * kSuperblockBytes; }
+
+  /// Finds the place of the superblock that was read.
+  Status find_newest(const std::vector<std::byte>& header) {
+    const auto first = decode(header);
+    newest_ = first.ok() && first.value().sequence == superblock_.sequence ? 0 : 1;
+    const auto bytes = encode(superblock_);
+    newest_bytes_ = bytes.ok() ? bytes.value().size() : 0;
+    return bytes.status();
+  }
+
+  /// Refuses to change a heap of format 1, or one with features that forbid it.
+  Status check_writable() const {
+    if (machine_.medium().read_only()) {
+      return {};
+    }
+    if (superblock_.format < kFormatVersion) {
+      return {Code::unsupported,
+              name() + ": the heap has format " + std::to_string(superblock_.format) +
+                  ", which this version only reads; open it read-only, or copy it into a new file "
+                  "with `holdfast convert`"};
+    }
+    if ((superblock_.features.read_only & ~kKnownFeatures.read_only) != 0) {
+      return {Code::unsupported,
+              name() + ": the heap has features that only a newer Holdfast can change; open it "
+                       "read-only"};
+    }
+    return {};
+  }
 
   Status plan(const CreateOptions& o, const Description& description) {
     Superblock& s = superblock_;
-    constexpr size_t kMost = size_t{1} << 44;
-    if (o.bytes == 0 || o.bytes > kMost || o.max_bytes > kMost || o.growth > kMost ||
-        o.max_bytes < o.bytes) {
-      return {Code::invalid_argument,
-              "a heap has from 1 byte to 16 TiB, and max_bytes is not below bytes"};
+    if (o.bytes == 0 || o.bytes > kMostBytes || o.max_bytes > kMostBytes || o.growth > kMostBytes ||
+        (o.max_bytes != 0 && o.max_bytes < o.bytes)) {
+      return too_large();
     }
-    s.segment_bytes = round_up(o.growth == 0 ? o.bytes : o.growth, kPageBytes);
-    s.segments = (o.bytes + s.segment_bytes - 1) / s.segment_bytes;
-    s.capacity = round_up(std::max(o.max_bytes, s.segments * s.segment_bytes), kPageBytes);
+    s.growth_bytes = o.growth;
     s.chunk_bytes = o.chunk_bytes != 0 ? o.chunk_bytes : default_chunk(o.bytes);
     if (s.chunk_bytes < kMinChunkBytes || s.chunk_bytes > kMaxChunkBytes ||
         (s.chunk_bytes & (s.chunk_bytes - 1)) != 0) {
@@ -221,8 +248,10 @@ class HeapFile {
     if (!area) {
       return area.status();
     }
-    s.area_bytes = round_up(*area, kPageBytes);
-    s.copies = description.layout == Layout::twin ? 2 : description.layout == Layout::cells ? 3 : 1;
+    if (*area != 0) {
+      s.append(ExtentKind::area, round_up(*area, kPageBytes));
+    }
+    append_data(round_up(o.bytes, kPageBytes), description.layout);
     s.engine = description.name;
     s.options = o.options;
     s.slots = static_cast<uint32_t>(slots);
@@ -242,8 +271,62 @@ class HeapFile {
     return chunk;
   }
 
+  /// Adds a piece to the data region, and to the region beside it.
+  void append_data(uint64_t bytes, Layout layout) {
+    superblock_.append(ExtentKind::data, bytes);
+    if (layout == Layout::twin) {
+      superblock_.append(ExtentKind::twin, bytes);
+    } else if (layout == Layout::cells) {
+      superblock_.append(ExtentKind::cells, 2 * bytes);
+    }
+  }
+
+  /// Finds an address range for the data, or takes `base`, and maps the regions.
+  Status place(uint64_t capacity, std::byte* base, Layout layout) {
+    Superblock& s = superblock_;
+    s.capacity = round_up(capacity, kPageBytes);
+    if (base != nullptr) {
+      s.base = reinterpret_cast<uint64_t>(base);
+      return map_regions(layout);
+    }
+    for (int k = 0;; ++k) {
+      std::byte* candidate = machine_.medium().base_candidate(k, s.capacity);
+      if (candidate == nullptr) {
+        return {Code::busy, "no address range of " + std::to_string(s.capacity) +
+                                " bytes is free for the heap; close other heaps, lower max_bytes, "
+                                "or give a base address"};
+      }
+      s.base = reinterpret_cast<uint64_t>(candidate);
+      const Status status = map_regions(layout);
+      if (status.ok() || status.code() != Code::busy) {
+        return status;
+      }
+    }
+  }
+
+  /// Makes the data region exactly `bytes` long. On failure the heap is unchanged.
+  Status grow_to(uint64_t bytes) {
+    Superblock& s = superblock_;
+    const uint64_t before = s.data_bytes();
+    const std::vector<Extent> extents = s.extents;
+    append_data(bytes - before, layout_);
+    Status status = machine_.medium().grow(s.file_bytes());
+    if (status.ok()) {
+      status = map_data(before);
+    }
+    if (status.ok()) {
+      status = publish();
+    }
+    if (!status.ok()) {
+      s.extents = extents;
+    }
+    return status;
+  }
+
   Status map_header() {
-    auto header = machine_.medium().map(0, kHeaderBytes, nullptr, MapMode::shared);
+    const uint64_t file = round_up(machine_.medium().bytes(), kPageBytes);
+    header_bytes_ = std::min<uint64_t>(kHeaderBytes, file);
+    auto header = machine_.medium().map(0, header_bytes_, nullptr, MapMode::shared);
     if (!header) {
       return header.status();
     }
@@ -251,35 +334,74 @@ class HeapFile {
     return {};
   }
 
-  Status map_segments(uint64_t from, uint64_t to) {
-    const Superblock& s = superblock_;
-    // Without second copies, segments are contiguous in the file.
-    const uint64_t step = s.copies == 1 ? to - from : 1;
-    for (uint64_t i = from; i < to; i += step) {
-      const size_t at = i * s.segment_bytes;
-      const size_t n = step * s.segment_bytes;
-      const auto mode = layout_ == Layout::working_copy ? MapMode::copy_on_write : shared_;
-      Status status = map_piece(s.segment_offset(i, 0), n, regions_.data + at, mode);
-      if (status.ok() && layout_ == Layout::working_copy) {
-        status = map_piece(s.segment_offset(i, 0), n, regions_.home + at, shared_);
-      }
-      if (status.ok() && layout_ == Layout::twin) {
-        status = map_piece(s.segment_offset(i, 1), n, regions_.twin + at, shared_);
-      }
-      if (status.ok() && layout_ == Layout::cells) {
-        status = map_piece(s.segment_offset(i, 1), 2 * n, regions_.cells + 2 * at, shared_);
-      }
-      if (!status.ok()) {
-        return status;
-      }
+  Status reserve(uint64_t bytes, std::byte* address, std::byte** to) {
+    auto range = machine_.medium().reserve(bytes, address);
+    if (range) {
+      *to = *range;
     }
-    regions_.bytes = s.data_bytes();
-    return {};
+    return range.status();
   }
 
-  Status map_piece(size_t offset, size_t bytes, std::byte* address, MapMode mode) {
-    auto mapped = machine_.medium().map(offset, bytes, address, mode);
-    return mapped ? Status() : mapped.status();
+  Status map_all() {
+    const Superblock& s = superblock_;
+    regions_.capacity = s.capacity;
+    Status status = reserve(s.capacity, reinterpret_cast<std::byte*>(s.base), &regions_.data);
+    regions_.home = regions_.data;
+    regions_.area_bytes = s.area_bytes();
+    if (status.ok() && regions_.area_bytes != 0) {
+      status = reserve(regions_.area_bytes, nullptr, &regions_.area);
+      if (status.ok()) {
+        status = map_extents(ExtentKind::area, regions_.area, 0, shared_);
+      }
+    }
+    if (status.ok() && layout_ == Layout::twin) {
+      status = reserve(s.capacity, nullptr, &regions_.twin);
+    } else if (status.ok() && layout_ == Layout::cells) {
+      status = reserve(2 * s.capacity, nullptr, &regions_.cells);
+    } else if (status.ok() && layout_ == Layout::working_copy) {
+      status = reserve(s.capacity, nullptr, &regions_.home);
+    }
+    return status.ok() ? map_data(0) : status;
+  }
+
+  /// Maps the data region from byte `from` on, and the regions beside it.
+  Status map_data(uint64_t from) {
+    const bool working = layout_ == Layout::working_copy;
+    Status status = map_extents(ExtentKind::data, regions_.data, from,
+                                working ? MapMode::copy_on_write : shared_);
+    if (status.ok() && working) {
+      status = map_extents(ExtentKind::data, regions_.home, from, shared_);
+    }
+    if (status.ok() && layout_ == Layout::twin) {
+      status = map_extents(ExtentKind::twin, regions_.twin, from, shared_);
+    }
+    if (status.ok() && layout_ == Layout::cells) {
+      status = map_extents(ExtentKind::cells, regions_.cells, 2 * from, shared_);
+    }
+    if (status.ok()) {
+      regions_.bytes = superblock_.data_bytes();
+    }
+    return status;
+  }
+
+  /// Maps a region, from its byte `from` on, into the reservation at `address`.
+  Status map_extents(ExtentKind kind, std::byte* address, uint64_t from, MapMode mode) {
+    uint64_t at = 0;  // of the extent in the region
+    for (const Extent& extent : superblock_.extents) {
+      if (extent.kind != kind) {
+        continue;
+      }
+      const uint64_t skip = from > at ? std::min(from - at, extent.bytes) : 0;
+      if (skip < extent.bytes) {
+        auto mapped = machine_.medium().map(extent.offset + skip, extent.bytes - skip,
+                                            address + at + skip, mode);
+        if (!mapped) {
+          return mapped.status();
+        }
+      }
+      at += extent.bytes;
+    }
+    return {};
   }
 
   M& machine_;
@@ -288,6 +410,11 @@ class HeapFile {
   Layout layout_ = Layout::in_place;
   MapMode shared_ = MapMode::shared;
   std::byte* header_ = nullptr;
+  uint64_t header_bytes_ = 0;
+  size_t newest_ = 1;        ///< the copy with the newest superblock
+  size_t newest_bytes_ = 0;  ///< its length while it may not be durable, else 0
+  uint64_t limit_ = 0;  ///< the data region grows no further
+  bool raised_ = false;
   bool healed_ = false;
 };
 

@@ -14,8 +14,9 @@ struct CreateOptions {
   std::string engine;             ///< may be empty if the heap's type fixes the engine
   Options options;                ///< the engine's options
   size_t bytes = 16 << 20;        ///< initial size of the data region; rounded up to pages
-  size_t max_bytes = 8ULL << 30;  ///< limit of growth; reserves so much address space
-  size_t growth = 0;              ///< the heap grows by multiples of this; 0: like `bytes`
+  size_t max_bytes = 0;           ///< limit of growth; reserves so much address space. 0: 1 TiB, or
+                                  ///< as much as the process has room for
+  size_t growth = 0;              ///< the heap grows by an eighth, and at least by this
   std::byte* base = nullptr;      ///< address of the data region; null: the heap chooses one
   int max_threads = 64;           ///< threads that may use the heap at the same time, 1 to 256
   size_t chunk_bytes = 0;         ///< allocator's unit, a power of two from 1 to 64 KiB; 0: by size
@@ -34,6 +35,8 @@ struct CreateOptions {
 struct OpenOptions {
   std::string engine;  ///< must be the file's engine, or empty
   Options options;     ///< run-time options; options recorded at creation take precedence
+  /// Limit of growth. A limit above the recorded one is recorded. 0: the recorded one.
+  size_t max_bytes = 0;
 };
 
 }  // namespace holdfast

@@ -3,24 +3,21 @@
 
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
 #include "holdfast/machine/native/medium/file.h"
 
 namespace holdfast {
 namespace {
 
-/// Reads both superblocks from the file and chooses the valid, newer one.
 Result<Superblock> read_superblock(const native::File& file, bool* healed) {
-  SuperblockBytes copies[kSuperblocks];
-  auto got = file.read(copies, kHeaderBytes);
+  std::vector<std::byte> header(kHeaderBytes);
+  auto got = file.read(header.data(), header.size());
   if (!got) {
     return got.status();
   }
-  if (*got < kHeaderBytes) {
-    return Status(Code::wrong_format, file.path() + ": too short to be a Holdfast heap (" +
-                                          std::to_string(*got) + " bytes)");
-  }
-  return choose(copies[0], copies[1], file.path(), healed);
+  header.resize(*got);
+  return choose(header, file.path(), healed);
 }
 
 }  // namespace

@@ -2,70 +2,171 @@
 #include "holdfast/heap/file/superblock.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <string_view>
 
 #include "holdfast/base/checksum.h"
+#include "holdfast/heap/file/superblock_text.h"
+#include "holdfast/heap/file/superblock_v1.h"
 
 namespace holdfast {
 namespace {
 
-constexpr std::string_view kMagic = "HOLDFAST";
-constexpr size_t kEngineNameBytes = 32;
-constexpr size_t kOptionsBytes = 2048;
+constexpr uint64_t kMostBytes = uint64_t{1} << 46;
 
-// The superblock's layout in the file, little endian. A static_assert below checks its size.
+// The beginning of a copy in the file, little endian. The options text follows, padded to whole
+// words, and then the extents.
 struct Raw {
   char magic[8];
   uint32_t format;
-  uint32_t copies;
+  uint32_t bytes;     // length of the copy, extents included
+  uint64_t checksum;  // of the copy, with zero in this place
   uint64_t sequence;
   uint8_t uuid[16];
+  uint64_t compatible;
+  uint64_t read_only;
+  uint64_t incompatible;
   char engine[kEngineNameBytes];
   uint64_t base;
-  uint64_t segment_bytes;
-  uint64_t segments;
   uint64_t capacity;
-  uint64_t area_bytes;
   uint64_t chunk_bytes;
+  uint64_t growth_bytes;
   uint32_t slots;
+  uint32_t extents;
   uint32_t options_bytes;
-  char options[kOptionsBytes];
+  uint32_t clean;
 };
-static_assert(sizeof(Raw) == 8 + 8 + 8 + 16 + 32 + 6 * 8 + 8 + kOptionsBytes);
-static_assert(sizeof(Raw) + 8 <= kSuperblockBytes);
+static_assert(sizeof(Raw) == 152 && sizeof(Extent) == 24);
+static_assert(sizeof(Raw) + kOptionsBytes + kMostExtents * sizeof(Extent) <= kSuperblockBytes);
+static_assert(kSuperblockBytes % kPageBytes == 0);
 
-uint64_t sum_of(const SuperblockBytes& bytes) {
-  return checksum(bytes.data(), kSuperblockBytes - sizeof(uint64_t));
+size_t padded(size_t n) {
+  return (n + 7) / 8 * 8;
 }
 
-std::string join(const Options& options) {
-  std::string text;
-  for (const auto& [name, value] : options) {
-    text.append(name).append("=").append(value).append("\n");
-  }
-  return text;
+size_t encoded_bytes(const Raw& raw) {
+  return sizeof(Raw) + padded(raw.options_bytes) + raw.extents * sizeof(Extent);
 }
 
-Options split(std::string_view text) {
-  Options options;
-  while (!text.empty()) {
-    const size_t end = text.find('\n');
-    const std::string_view line = text.substr(0, end);
-    const size_t equals = line.find('=');
-    if (equals != std::string_view::npos) {
-      options[std::string(line.substr(0, equals))] = std::string(line.substr(equals + 1));
+uint64_t sum_of(std::vector<std::byte> copy) {
+  std::memset(copy.data() + offsetof(Raw, checksum), 0, sizeof(Raw::checksum));
+  return checksum(copy.data(), copy.size());
+}
+
+Status damaged() {
+  return {Code::corrupt, "the superblock is damaged"};
+}
+
+Status newer_features(uint64_t unknown) {
+  char bits[24];
+  std::snprintf(bits, sizeof bits, "%llx", static_cast<unsigned long long>(unknown));
+  return {Code::wrong_format, std::string("the heap has features that this program does not know") +
+                                  " (bits " + bits + "); use a newer Holdfast"};
+}
+
+/// Returns why a header has no valid superblock.
+Status explain(std::span<const std::byte> header, std::span<const Result<Superblock>> tried) {
+  for (const auto& copy : tried) {
+    if (copy.status().code() == Code::corrupt) {
+      return {Code::corrupt, "both superblocks are damaged; restore the file from a copy"};
     }
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   }
-  return options;
+  const auto page = header.first(std::min(header.size(), kPageBytes));
+  if (std::all_of(page.begin(), page.end(), [](std::byte b) { return b == std::byte{0}; })) {
+    return {Code::wrong_format,
+            "there is no heap in the file; perhaps its creation was interrupted: delete it"};
+  }
+  return tried[0].status();
+}
+
+std::span<const std::byte> from(std::span<const std::byte> bytes, size_t offset) {
+  return offset < bytes.size() ? bytes.subspan(offset) : std::span<const std::byte>();
 }
 
 bool power_of_two(uint64_t x) {
   return x != 0 && (x & (x - 1)) == 0;
 }
 
+/// Checks that the extents are whole pages behind the header and do not overlap, and that the
+/// regions fit each other.
+bool extents_fit(const Superblock& s) {
+  std::vector<Extent> sorted = s.extents;
+  std::sort(sorted.begin(), sorted.end(),
+            [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
+  uint64_t end = s.format == 1 ? v1::kHeaderBytes : kHeaderBytes;
+  for (const Extent& extent : sorted) {
+    if (extent.offset % kPageBytes != 0 || extent.bytes % kPageBytes != 0 || extent.bytes == 0 ||
+        extent.offset < end || extent.offset > kMostBytes || extent.bytes > kMostBytes) {
+      return false;
+    }
+    end = extent.offset + extent.bytes;
+  }
+  const uint64_t data = s.data_bytes();
+  const uint64_t twin = s.bytes_of(ExtentKind::twin);
+  const uint64_t cells = s.bytes_of(ExtentKind::cells);
+  return data > 0 && data <= s.capacity && (twin == 0 || twin == data) &&
+         (cells == 0 || cells == 2 * data);
+}
+
 }  // namespace
+
+const char* to_string(ExtentKind kind) {
+  switch (kind) {
+    case ExtentKind::area:
+      return "area";
+    case ExtentKind::data:
+      return "data";
+    case ExtentKind::twin:
+      return "twin";
+    case ExtentKind::cells:
+      return "cells";
+    case ExtentKind::journal:
+      return "journal";
+    case ExtentKind::page_checksums:
+      return "page_checksums";
+  }
+  return "unknown";
+}
+
+uint64_t Superblock::bytes_of(ExtentKind kind) const {
+  uint64_t sum = 0;
+  for (const Extent& extent : extents) {
+    sum += extent.kind == kind ? extent.bytes : 0;
+  }
+  return sum;
+}
+
+uint64_t Superblock::file_offset(ExtentKind kind, uint64_t at) const {
+  for (const Extent& extent : extents) {
+    if (extent.kind == kind) {
+      if (at < extent.bytes) {
+        return extent.offset + at;
+      }
+      at -= extent.bytes;
+    }
+  }
+  return file_bytes();
+}
+
+uint64_t Superblock::file_bytes() const {
+  uint64_t end = format == 1 ? v1::kHeaderBytes : kHeaderBytes;
+  for (const Extent& extent : extents) {
+    end = std::max(end, extent.offset + extent.bytes);
+  }
+  return end;
+}
+
+void Superblock::append(ExtentKind kind, uint64_t bytes) {
+  const uint64_t end = file_bytes();
+  const auto last = std::find_if(extents.rbegin(), extents.rend(),
+                                 [&](const Extent& extent) { return extent.kind == kind; });
+  if (last != extents.rend() && last->offset + last->bytes == end) {
+    last->bytes += bytes;
+  } else {
+    extents.push_back({kind, end, bytes});
+  }
+}
 
 std::string Superblock::uuid_text() const {
   static constexpr char kDigits[] = "0123456789abcdef";
@@ -80,104 +181,117 @@ std::string Superblock::uuid_text() const {
   return text;
 }
 
-Result<SuperblockBytes> encode(const Superblock& s) {
+Result<std::vector<std::byte>> encode(const Superblock& s) {
   const std::string options = join(s.options);
   if (s.engine.size() >= kEngineNameBytes || options.size() > kOptionsBytes) {
     return Status(Code::invalid_argument,
                   "the engine's name or its options are too long to be recorded in the heap");
   }
+  if (s.extents.size() > kMostExtents) {
+    return Status(Code::out_of_space, "the heap's list of extents is full; copy the heap with "
+                                      "`holdfast convert`, which makes one extent of many");
+  }
   Raw raw{};
   std::memcpy(raw.magic, kMagic.data(), kMagic.size());
   raw.format = kFormatVersion;
-  raw.copies = s.copies;
   raw.sequence = s.sequence;
   std::memcpy(raw.uuid, s.uuid.data(), s.uuid.size());
+  raw.compatible = s.features.compatible;
+  raw.read_only = s.features.read_only;
+  raw.incompatible = s.features.incompatible;
   std::memcpy(raw.engine, s.engine.data(), s.engine.size());
   raw.base = s.base;
-  raw.segment_bytes = s.segment_bytes;
-  raw.segments = s.segments;
   raw.capacity = s.capacity;
-  raw.area_bytes = s.area_bytes;
   raw.chunk_bytes = s.chunk_bytes;
+  raw.growth_bytes = s.growth_bytes;
   raw.slots = s.slots;
+  raw.clean = s.clean ? 1 : 0;
+  raw.extents = static_cast<uint32_t>(s.extents.size());
   raw.options_bytes = static_cast<uint32_t>(options.size());
-  std::memcpy(raw.options, options.data(), options.size());
+  raw.bytes = static_cast<uint32_t>(encoded_bytes(raw));
 
-  SuperblockBytes bytes{};
-  std::memcpy(bytes.data(), &raw, sizeof raw);
-  const uint64_t sum = sum_of(bytes);
-  std::memcpy(bytes.data() + kSuperblockBytes - sizeof sum, &sum, sizeof sum);
-  return bytes;
+  std::vector<std::byte> copy(raw.bytes);
+  std::memcpy(copy.data(), &raw, sizeof raw);
+  std::memcpy(copy.data() + sizeof raw, options.data(), options.size());
+  std::memcpy(copy.data() + sizeof raw + padded(options.size()), s.extents.data(),
+              s.extents.size() * sizeof(Extent));
+  const uint64_t sum = sum_of(copy);
+  std::memcpy(copy.data() + offsetof(Raw, checksum), &sum, sizeof sum);
+  return copy;
 }
 
-Result<Superblock> decode(const SuperblockBytes& bytes) {
-  Raw raw{};
-  std::memcpy(&raw, bytes.data(), sizeof raw);
-  uint64_t sum = 0;
-  std::memcpy(&sum, bytes.data() + kSuperblockBytes - sizeof sum, sizeof sum);
-  const bool named = std::memcmp(raw.magic, kMagic.data(), kMagic.size()) == 0;
-  const bool whole = sum == sum_of(bytes);
-  if (std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; })) {
-    return Status(Code::wrong_format,
-                  "there is no heap in the file; perhaps its creation was interrupted: delete it");
-  }
-  if (!named && !whole) {
+Result<Superblock> decode(std::span<const std::byte> bytes) {
+  const uint32_t format = format_of(bytes);
+  if (format == 0) {
     return Status(Code::wrong_format,
                   "this is not a Holdfast heap (it does not begin with HOLDFAST)");
   }
-  if (named && raw.format > kFormatVersion && raw.format < 1000) {
-    return Status(Code::wrong_format, "the heap has format " + std::to_string(raw.format) +
+  if (format > kFormatVersion && format < 1000) {
+    return Status(Code::wrong_format, "the heap has format " + std::to_string(format) +
                                           ", this program reads up to " +
                                           std::to_string(kFormatVersion) +
                                           "; use a newer Holdfast");
   }
-  if (!named || !whole || raw.format == 0 || raw.options_bytes > kOptionsBytes) {
-    return Status(Code::corrupt, "the superblock is damaged");
+  if (format == 1) {
+    return Status(Code::wrong_format, "the heap has format 1");
+  }
+  Raw raw{};
+  if (bytes.size() < sizeof raw) {
+    return damaged();
+  }
+  std::memcpy(&raw, bytes.data(), sizeof raw);
+  if (raw.format != kFormatVersion || raw.extents > kMostExtents ||
+      raw.options_bytes > kOptionsBytes || raw.bytes != encoded_bytes(raw) ||
+      raw.bytes > bytes.size() ||
+      raw.checksum != sum_of({bytes.begin(), bytes.begin() + raw.bytes})) {
+    return damaged();
+  }
+  if (const uint64_t unknown = raw.incompatible & ~kKnownFeatures.incompatible; unknown != 0) {
+    return newer_features(unknown);
   }
   Superblock s;
   s.sequence = raw.sequence;
   std::memcpy(s.uuid.data(), raw.uuid, s.uuid.size());
+  s.features = {raw.compatible, raw.read_only, raw.incompatible};
   s.engine = std::string(raw.engine, strnlen(raw.engine, kEngineNameBytes));
-  s.options = split(std::string_view(raw.options, raw.options_bytes));
+  const std::byte* const options = bytes.data() + sizeof raw;
+  s.options = split({reinterpret_cast<const char*>(options), raw.options_bytes});
   s.base = raw.base;
-  s.segment_bytes = raw.segment_bytes;
-  s.segments = raw.segments;
   s.capacity = raw.capacity;
-  s.area_bytes = raw.area_bytes;
   s.chunk_bytes = raw.chunk_bytes;
-  s.copies = raw.copies;
+  s.growth_bytes = raw.growth_bytes;
   s.slots = raw.slots;
+  s.clean = raw.clean != 0;
+  s.extents.resize(raw.extents);
+  std::memcpy(s.extents.data(), options + padded(raw.options_bytes),
+              raw.extents * sizeof(Extent));
   return s;
 }
 
-Result<Superblock> choose(const SuperblockBytes& first, const SuperblockBytes& second,
-                          const std::string& name, bool* healed) {
-  auto a = decode(first);
-  auto b = decode(second);
-  *healed = a.ok() != b.ok();
-  if (a && b) {
-    return a->sequence >= b->sequence ? std::move(a) : std::move(b);
+Result<Superblock> choose(std::span<const std::byte> header, const std::string& name,
+                          bool* healed) {
+  Result<Superblock> copies[] = {decode(header), decode(from(header, kSuperblockBytes)),
+                                 v1::decode(header),
+                                 v1::decode(from(header, v1::kSuperblockBytes))};
+  for (Result<Superblock>* pair : {&copies[0], &copies[2]}) {
+    Result<Superblock>& first = pair[0];
+    Result<Superblock>& second = pair[1];
+    if (first.ok() || second.ok()) {
+      *healed = first.ok() != second.ok();
+      const bool take_first =
+          first.ok() && (!second.ok() || first->sequence >= second->sequence);
+      return std::move(take_first ? first : second);
+    }
   }
-  if (a || b) {
-    return a ? std::move(a) : std::move(b);
-  }
-  // Neither copy is valid. A damaged second copy means a damaged heap. Otherwise the first copy's
-  // status tells the reason: a newer format, or a file of another program.
-  const Status& why = b.status().code() == Code::corrupt ? b.status() : a.status();
-  std::string message = name + ": " + why.message();
-  if (why.code() == Code::corrupt) {
-    message = name + ": both superblocks are damaged; restore the file from a copy";
-  }
-  return Status(why.code(), std::move(message));
+  const Status why = explain(header, copies);
+  return Status(why.code(), name + ": " + why.message());
 }
 
-Status validate(const Superblock& s, size_t file_bytes, const std::string& name) {
-  const bool plausible =
-      s.copies >= 1 && s.copies <= 3 && s.segments > 0 && s.segment_bytes > 0 &&
-      s.segment_bytes % kPageBytes == 0 && s.area_bytes % kPageBytes == 0 &&
-      s.capacity % kPageBytes == 0 && s.base % kPageBytes == 0 && power_of_two(s.chunk_bytes) &&
-      s.segments <= s.capacity / s.segment_bytes && s.capacity < (uint64_t{1} << 46) &&
-      s.area_bytes < (uint64_t{1} << 46) && s.slots > 0 && s.slots <= kMaxThreads + 8;
+Status validate(const Superblock& s, uint64_t file_bytes, const std::string& name) {
+  const bool plausible = s.capacity % kPageBytes == 0 && s.capacity < kMostBytes &&
+                         s.base % kPageBytes == 0 && power_of_two(s.chunk_bytes) &&
+                         s.growth_bytes <= kMostBytes && s.slots > 0 &&
+                         s.slots <= kMaxThreads + 8 && extents_fit(s);
   if (!plausible) {
     return {Code::corrupt,
             name + ": the superblock contradicts itself; restore the file from a copy"};

@@ -1,64 +1,103 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The superblock of a heap file: format, engine, options and sizes.
+// The superblock of a heap file: format, features, engine, options, and where the regions lie.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "holdfast/base/status.h"
 #include "holdfast/engines/engine.h"
 
 namespace holdfast {
 
-inline constexpr uint32_t kFormatVersion = 1;
-inline constexpr size_t kSuperblockBytes = kPageBytes;
+inline constexpr uint32_t kFormatVersion = 2;
+inline constexpr size_t kSuperblockBytes = 16384;  ///< room for one copy
 inline constexpr size_t kSuperblocks = 2;
 inline constexpr size_t kHeaderBytes = kSuperblocks * kSuperblockBytes;
+inline constexpr size_t kMostExtents = 512;
+
+/// The content of an extent. A later version adds kinds with a feature bit that says how programs
+/// treat a kind that they do not know.
+enum class ExtentKind : uint64_t {
+  area = 1,            ///< the engine's logs, markers and state
+  data = 2,            ///< a piece of the data region
+  twin = 3,            ///< a piece of the second copy
+  cells = 4,           ///< cells of a piece of the data region, 16 bytes for each 8 of it
+  journal = 5,         ///< reserved: a journal of page images
+  page_checksums = 6,  ///< reserved: a checksum for each page
+};
+
+const char* to_string(ExtentKind kind);
+
+/// A range of the file. The extents of one kind are the pieces of one region, in the order of the
+/// list.
+struct Extent {
+  ExtentKind kind;
+  uint64_t offset;  ///< in the file, a multiple of the page size
+  uint64_t bytes;   ///< a multiple of the page size
+};
+
+/// Features of a heap that older programs may not know. A program that finds a bit that it does not
+/// know ignores it (compatible), opens the heap for reading only (read_only), or refuses it
+/// (incompatible).
+struct Features {
+  uint64_t compatible = 0;
+  uint64_t read_only = 0;
+  uint64_t incompatible = 0;
+};
+inline constexpr Features kKnownFeatures = {};
 
 /// The description of a heap in its file. The file begins with two copies. They are written one
-/// after the other, and the first is durable before the second is written. So one of them is whole
-/// after any crash. docs/reference/file-format.md has the byte map.
+/// after the other, the older one first, and it is durable before the newer one is overwritten. So
+/// one of them is whole after any crash. docs/reference/file-format.md has the byte map.
 struct Superblock {
+  uint32_t format = kFormatVersion;
   uint64_t sequence = 0;  ///< the copy with the larger number is the newer one
   std::array<uint8_t, 16> uuid{};
+  Features features;
   std::string engine;
-  Options options;             ///< options given at creation; they decide the engine's layout
-  uint64_t base = 0;           ///< address of the data region
-  uint64_t segment_bytes = 0;  ///< the file grows by segments
-  uint64_t segments = 0;       ///< segments in the file
-  uint64_t capacity = 0;       ///< address space reserved for the data region
-  uint64_t area_bytes = 0;     ///< size of the engine area
-  uint64_t chunk_bytes = 0;    ///< allocator's unit
-  uint32_t copies = 1;         ///< 2: every segment is followed by its twin; 3: by its cells
-  uint32_t slots = 0;          ///< thread slots, the machine's own included; sizes logs and arenas
+  Options options;            ///< options given at creation; they decide the engine's layout
+  uint64_t base = 0;          ///< address of the data region
+  uint64_t capacity = 0;      ///< address space reserved for the data region
+  uint64_t chunk_bytes = 0;   ///< allocator's unit
+  uint64_t growth_bytes = 0;  ///< the data region grows by at least this
+  uint32_t slots = 0;         ///< thread slots, the machine's own included; sizes logs and arenas
+  bool clean = false;  ///< the heap was closed, and opening it needs nothing of the engine area
+  std::vector<Extent> extents;
 
-  size_t data_bytes() const { return segment_bytes * segments; }
-  size_t area_offset() const { return kHeaderBytes; }
-  size_t segment_offset(uint64_t segment, uint32_t copy) const {
-    return kHeaderBytes + area_bytes + (segment * copies + copy) * segment_bytes;
-  }
-  size_t file_bytes() const { return segment_offset(segments, 0); }
+  /// Returns the total of the extents of this kind.
+  uint64_t bytes_of(ExtentKind kind) const;
+  uint64_t data_bytes() const { return bytes_of(ExtentKind::data); }
+  uint64_t area_bytes() const { return bytes_of(ExtentKind::area); }
+  /// Returns the place in the file of byte `at` of the region of this kind, which has that byte.
+  uint64_t file_offset(ExtentKind kind, uint64_t at = 0) const;
+  /// Returns the end of the last extent.
+  uint64_t file_bytes() const;
+  /// Adds a piece at the end of the file to the region of this kind. Makes that region's last
+  /// extent longer if that one ends there.
+  void append(ExtentKind kind, uint64_t bytes);
   std::string uuid_text() const;
 };
 
-using SuperblockBytes = std::array<std::byte, kSuperblockBytes>;
+/// Returns one copy's bytes. invalid_argument: the engine's name or options are too long.
+Result<std::vector<std::byte>> encode(const Superblock& superblock);
 
-/// Returns the superblock's bytes. invalid_argument: the engine's name or options are too long.
-Result<SuperblockBytes> encode(const Superblock& superblock);
+/// Reads a copy that begins `bytes`. wrong_format: it is not a heap, or has another format or
+/// features that this program does not know. corrupt: it is damaged.
+Result<Superblock> decode(std::span<const std::byte> bytes);
 
-/// Reads one copy. wrong_format: it is not a heap, or has a newer format. corrupt: it is damaged.
-Result<Superblock> decode(const SuperblockBytes& bytes);
-
-/// Returns the valid copy, or the newer of two valid ones. `name` is the file, for messages.
-/// *healed: one of the copies is damaged.
-Result<Superblock> choose(const SuperblockBytes& first, const SuperblockBytes& second,
-                          const std::string& name, bool* healed);
+/// Finds the superblock in the first bytes of a file: kHeaderBytes of them, or the whole file if it
+/// is shorter. Takes the valid copy, or the newer of two valid ones. Reads format 1 too. `name` is
+/// the file, for messages. *healed: one of the copies is damaged.
+Result<Superblock> choose(std::span<const std::byte> header, const std::string& name, bool* healed);
 
 /// Checks that all values are plausible, and that a file of this size can hold the heap. Later
 /// steps trust them.
-Status validate(const Superblock& superblock, size_t file_bytes, const std::string& name);
+Status validate(const Superblock& superblock, uint64_t file_bytes, const std::string& name);
 
 }  // namespace holdfast

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/runner/heap/heap_tools.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <map>
@@ -21,10 +22,20 @@ std::string hexadecimal(uint64_t value) {
   return text;
 }
 
+Json to_json(const std::vector<Extent>& extents) {
+  Json list = Json::array();
+  for (const Extent& extent : extents) {
+    list.push_back({{"kind", to_string(extent.kind)},
+                    {"offset", extent.offset},
+                    {"bytes", extent.bytes}});
+  }
+  return list;
+}
+
 Json to_json(const std::string& path, const HeapFileInfo& info) {
   const Superblock& s = info.superblock;
   return {{"path", path},
-          {"format", kFormatVersion},
+          {"format", s.format},
           {"uuid", s.uuid_text()},
           {"engine", s.engine},
           {"options", s.options},
@@ -34,10 +45,9 @@ Json to_json(const std::string& path, const HeapFileInfo& info) {
           {"disk_bytes", info.disk_bytes},
           {"data_bytes", s.data_bytes()},
           {"capacity_bytes", s.capacity},
-          {"area_bytes", s.area_bytes},
-          {"segment_bytes", s.segment_bytes},
-          {"segments", s.segments},
-          {"copies", s.copies},
+          {"area_bytes", s.area_bytes()},
+          {"growth_bytes", s.growth_bytes},
+          {"extents", to_json(s.extents)},
           {"chunk_bytes", s.chunk_bytes},
           {"base", hexadecimal(s.base)},
           {"thread_slots", s.slots}};
@@ -58,15 +68,20 @@ std::unique_ptr<Session> open_any(const std::string& path, const HeapFileInfo& i
 struct ConvertPlan {
   const NativeEngine* engine = nullptr;
   std::map<std::string, std::string> options;
+  size_t max_bytes = 0;  ///< 0: as in the source
 };
 
-ConvertPlan parse(const Json& spec) {
+ConvertPlan parse(const Json& spec, const Superblock& source) {
   ConvertPlan plan;
   Fields fields(spec, "convert");
-  plan.engine = find_native_engine(fields.text("engine", "")).value();
+  plan.engine = find_native_engine(fields.text("engine", source.engine)).value();
   plan.options = fields.map("options");
+  plan.max_bytes = static_cast<size_t>(fields.number("max_bytes", 0, 0, kMaxHeapBytes));
   fields.finish();
   check_options({plan.engine->description}, plan.options).check();
+  if (plan.engine->description->name == source.engine) {
+    plan.options.insert(source.options.begin(), source.options.end());
+  }
   return plan;
 }
 
@@ -76,7 +91,7 @@ CreateOptions same_shape(const Superblock& s) {
   CreateOptions create;
   create.bytes = s.data_bytes();
   create.max_bytes = s.capacity;
-  create.growth = s.segment_bytes;
+  create.growth = s.format == 1 ? 0 : s.growth_bytes;  // a segment of format 1 was often large
   create.base = reinterpret_cast<std::byte*>(s.base);  // NOLINT(performance-no-int-to-ptr)
   create.max_threads = static_cast<int>(s.slots) - 1;  // one slot is the machine's own
   create.chunk_bytes = s.chunk_bytes;
@@ -96,10 +111,12 @@ std::vector<std::byte> copy_data(const std::string& path, const HeapFileInfo& in
 
 Result<Json> heap_convert(const std::string& source, const std::string& target, const Json& spec) {
   return guarded([&] {
-    const ConvertPlan plan = parse(spec);
     const HeapFileInfo info = inspect_heap_file(source).value();
+    const ConvertPlan plan = parse(spec, info.superblock);
     const std::vector<std::byte> content = copy_data(source, info);
     CreateOptions create = same_shape(info.superblock);
+    create.max_bytes = std::max(plan.max_bytes != 0 ? plan.max_bytes : create.max_bytes,
+                                static_cast<size_t>(create.bytes));
     create.engine = plan.engine->description->name;
     create.options = engine_options(*plan.engine->description, plan.options);
     create.content = content.data();
@@ -108,6 +125,7 @@ Result<Json> heap_convert(const std::string& source, const std::string& target, 
     Json report = to_json(target, inspect_heap_file(target).value());
     report["source"] = source;
     report["source_engine"] = info.superblock.engine;
+    report["source_format"] = info.superblock.format;
     return report;
   });
 }

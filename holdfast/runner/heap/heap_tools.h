@@ -21,7 +21,8 @@ Result<Json> heap_check(const std::string& path);
 /// Returns heap_info(), the roots and the walk's counts in one object.
 Result<Json> heap_dump(const std::string& path);
 
-/// Copies the heap in `source` into a new file `target` for another engine. spec: engine, options.
+/// Copies the heap in `source` into a new file `target` of the present format. spec: engine
+/// (default: the source's), options, max_bytes (default: the source's limit of growth).
 Result<Json> heap_convert(const std::string& source, const std::string& target, const Json& spec);
 
 }  // namespace holdfast

@@ -94,8 +94,7 @@ class NativeSession final : public Session {
     if (spec.bytes != 0) {
       create.bytes = spec.bytes;
     }
-    create.max_bytes =
-        spec.max_bytes != 0 ? spec.max_bytes : std::max(create.max_bytes, create.bytes);
+    create.max_bytes = spec.max_bytes;
     create.max_threads = std::min(kMaxThreads, std::max(create.max_threads, spec.threads + 1));
     return create;
   }

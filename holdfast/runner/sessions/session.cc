@@ -10,7 +10,6 @@
 namespace holdfast {
 namespace {
 
-constexpr int64_t kMaxHeapBytes = int64_t{1} << 44;
 
 SessionSpec::Open parse_open(const std::string& text) {
   if (text == "create") {

@@ -26,6 +26,9 @@ namespace holdfast {
 
 class Fields;
 
+/// The largest heap.
+inline constexpr int64_t kMaxHeapBytes = int64_t{1} << 44;
+
 /// Everything that is needed to open a heap for a workload.
 struct SessionSpec {
   enum class Open : uint8_t {

@@ -47,7 +47,7 @@ void give_back(const std::string& path, const Superblock& s, const ImageExtent& 
                                   static_cast<off_t>(from), static_cast<off_t>(end - from)));
     }
   };
-  punch(s.area_offset() + kPageBytes, extent.offset);
+  punch(s.file_offset(ExtentKind::area) + kPageBytes, extent.offset);
   punch(extent.offset + extent.bytes, s.file_bytes());
 }
 
@@ -70,7 +70,7 @@ ImageExtent build(const Population& p, const std::string& path) {
     session->close().check();
   }
   const Superblock superblock = inspect_heap_file(path).value().superblock;
-  extent.offset = superblock.segment_offset(0, 0);
+  extent.offset = superblock.file_offset(ExtentKind::data);
   give_back(path, superblock, extent);
   return extent;
 }

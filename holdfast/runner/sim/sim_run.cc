@@ -77,7 +77,8 @@ CreateOptions around(const PopulationImage& image, const SessionSpec& spec,
     options.bytes = data + data / 8;
   }
   if (spec.max_bytes == 0) {
-    options.max_bytes = std::max(options.max_bytes, options.bytes + data / 8);
+    constexpr size_t kUsualCapacity = size_t{8} << 30;
+    options.max_bytes = std::max(kUsualCapacity, options.bytes + data / 8);
   }
   options.bytes = std::min(options.bytes, options.max_bytes);
   options.base = population.base;

@@ -18,12 +18,25 @@ def run(
         Path, typer.Argument(metavar="NEW", help="The file to write; must not exist.")
     ],
     engine: Annotated[
-        str, typer.Option("--engine", metavar="E", help="The engine of the new file.")
-    ],
+        str,
+        typer.Option("--engine", metavar="E", help="The new file's engine. Default: as in HEAP."),
+    ] = "",
     option: options.EngineOptions = None,
+    max_bytes: Annotated[
+        int,
+        typer.Option(
+            "--max-bytes",
+            metavar="N",
+            min=0,
+            max=1 << 44,
+            help="The limit of the new file's growth. Default: as in HEAP.",
+        ),
+    ] = 0,
     json_file: options.Json = None,
 ) -> None:
-    """Move a heap to another engine: the same data and roots in a new file."""
+    """Copy a heap to a new file: for another engine, the newest format, or more room to grow."""
+    source = existing(heap)
+    engine = engine or core.info(source)["engine"]
     given = options.assignments(option, "option")
     chosen = options.engines(engine, given)
     if len(chosen) != 1:
@@ -31,6 +44,6 @@ def run(
     if target.exists():
         raise errors.BadUsage(f"{target} exists already; convert writes a new file")
     plain = {name.removeprefix(f"{engine}."): value for name, value in given.items()}
-    report = core.convert(existing(heap), str(target), engine, plain)
+    report = core.convert(source, str(target), engine, plain, max_bytes)
     output.people(json_file).print(f"{escape(str(heap))} -> {escape(str(target))} for {engine}")
     output.write_json(json_file, report)

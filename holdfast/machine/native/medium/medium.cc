@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstdio>
+#include <random>
 
 namespace holdfast {
 namespace {
@@ -46,7 +48,8 @@ NativeMedium::NativeMedium(native::File file, size_t bytes, native::Persistence 
       persistence_(std::move(persistence)),
       read_only_(options.read_only),
       sync_(file_.fd(), file_.path(), options.sync),
-      bytes_(bytes) {}
+      bytes_(bytes),
+      placement_(std::random_device()()) {}
 
 NativeMedium::~NativeMedium() {
   for (const Range& range : reserved_) {
@@ -87,7 +90,7 @@ Status NativeMedium::grow(size_t n) {
   return {};
 }
 
-std::byte* NativeMedium::base_candidate(int k) const {
+std::byte* NativeMedium::base_candidate(int k, size_t n) const {
   // Ranges in which neither the kernel nor the loader places anything by itself. The first lies
   // below position-independent programs, the third above them; AddressSanitizer and ThreadSanitizer
   // leave both to applications. Each of the two sanitizers uses one of the other two ranges for its
@@ -99,16 +102,19 @@ std::byte* NativeMedium::base_candidate(int k) const {
   constexpr Window kWindows[] = {{0x5500'0000'0000, 0x5555'0000'0000},
                                  {0x20'0000'0000, 0x80'0000'0000},
                                  {0x5660'0000'0000, 0x5680'0000'0000},
-                                 {0x2000'0000'0000, 0x2100'0000'0000}};
-  constexpr uintptr_t kStep = uintptr_t{8} << 30;  // the default capacity of a heap
-  auto number = static_cast<uintptr_t>(k);
-  if (k < 0) {
+                                 {0x1100'0000'0000, 0x5400'0000'0000}};
+  constexpr uintptr_t kLeastStep = uintptr_t{8} << 30;
+  if (k < 0 || n > (size_t{1} << 46)) {
     return nullptr;
   }
+  const uintptr_t step = std::max(kLeastStep, std::bit_ceil(n));
+  auto number = static_cast<uintptr_t>(k);
   for (const Window& window : kWindows) {
-    const uintptr_t heaps = (window.end - window.begin) / kStep;
+    const uintptr_t first = (window.begin + step - 1) / step;
+    const uintptr_t end = window.end / step;
+    const uintptr_t heaps = end > first ? end - first : 0;
     if (number < heaps) {
-      return reinterpret_cast<std::byte*>(window.begin + number * kStep);
+      return reinterpret_cast<std::byte*>((first + (number + placement_ % heaps) % heaps) * step);
     }
     number -= heaps;
   }

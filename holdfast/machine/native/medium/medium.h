@@ -33,7 +33,9 @@ class NativeMedium {
   Status grow(size_t n);
 
   Result<std::byte*> reserve(size_t n, std::byte* address = nullptr);
-  std::byte* base_candidate(int k) const;
+  /// The candidates are multiples of n, rounded up to a power of two of at least 8 GiB. Their order
+  /// differs from medium to medium, so that heaps of different processes rarely share an address.
+  std::byte* base_candidate(int k, size_t n) const;
   Result<std::byte*> map(size_t offset, size_t n, std::byte* address, MapMode mode);
   /// A part of a reserved range becomes a reservation again. A whole reserved range is given up.
   void unmap(std::byte* p, size_t n);
@@ -66,6 +68,7 @@ class NativeMedium {
   const bool read_only_;
   native::MediumSync sync_;
   std::atomic<size_t> bytes_;
+  const unsigned placement_;  ///< random; see base_candidate()
   std::mutex mutex_;
   std::vector<Range> reserved_;
 };

@@ -31,9 +31,10 @@ std::string SimMedium::description() const {
   return std::string(to_string(options_.domain)) + " (simulated)";
 }
 
-std::byte* SimMedium::base_candidate(int k) const {
-  std::byte* candidate = arena_.persistent_base() + static_cast<size_t>(k) * kBaseStep;
-  return candidate < arena_.base() + arena_.bytes() ? candidate : nullptr;
+std::byte* SimMedium::base_candidate(int k, size_t n) const {
+  std::byte* const candidate = arena_.persistent_base() + static_cast<size_t>(k) * kBaseStep;
+  std::byte* const end = arena_.base() + arena_.bytes();
+  return candidate < end && n <= static_cast<size_t>(end - candidate) ? candidate : nullptr;
 }
 
 Status SimMedium::grow(size_t n) {

@@ -313,7 +313,7 @@ TEST(SimPersist, MappingsAreChecked) {
   SimMachine machine;
   auto& medium = machine.medium();
   medium.grow(kMediumBytes).check();
-  std::byte* base = medium.base_candidate(0);
+  std::byte* base = medium.base_candidate(0, kMediumBytes);
   ASSERT_NE(base, nullptr);
   EXPECT_EQ(medium.map(1, 10, nullptr, MapMode::shared).status().code(), Code::invalid_argument);
   EXPECT_EQ(medium.map(0, kMediumBytes + 1, nullptr, MapMode::shared).status().code(),
