@@ -48,7 +48,7 @@ std::string text(int round) {
 /// Each round changes three keys in one batch. Two always hold the round's value; the third is
 /// deleted in every other round.
 void work(SimStore& store, int worker, Seen& seen) {
-  View* view = nullptr;
+  SimStore::View* view = nullptr;
   for (int round = 1; round <= kRounds; ++round) {
     const std::string left = key(worker, "left");
     const std::string right = key(worker, "right");

@@ -112,7 +112,7 @@ Status EngineDB<E>::Write(const WriteOptions& /*options*/, WriteBatch* updates) 
 
 template <class E>
 Status EngineDB<E>::Get(const ReadOptions& options, const Slice& key, std::string* value) {
-  return answer(store_->get(key, view_of(options.snapshot), value));
+  return answer(store_->get(key, view_of<H>(options.snapshot), value));
 }
 
 template <class E>
@@ -137,7 +137,7 @@ OptimisticTransaction* EngineDB<E>::BeginTransaction() {
 
 template <class E>
 Iterator* EngineDB<E>::NewIterator(const ReadOptions& options) {
-  if (const View* shared = view_of(options.snapshot)) {
+  if (const auto* shared = view_of<H>(options.snapshot)) {
     Store<H>::share_view(shared);  // the snapshot may be released before the iterator ends
     return new HeapIterator<H>(*store_, shared);
   }
@@ -149,13 +149,13 @@ template <class E>
 const Snapshot* EngineDB<E>::GetSnapshot() {
   auto view = store_->open_view();
   // LevelDB's interface cannot report a failure; a null snapshot reads the present state.
-  return view ? new HeapSnapshot(*view) : nullptr;
+  return view ? new HeapSnapshot<H>(*view) : nullptr;
 }
 
 template <class E>
 void EngineDB<E>::ReleaseSnapshot(const Snapshot* snapshot) {
   if (snapshot != nullptr) {
-    const auto* mine = static_cast<const HeapSnapshot*>(snapshot);
+    const auto* mine = static_cast<const HeapSnapshot<H>*>(snapshot);
     store_->close_view(mine->view);
     delete mine;
   }

@@ -13,13 +13,16 @@
 namespace holdfast::db {
 
 /// A snapshot is a view that stays open.
+template <class H>
 struct HeapSnapshot final : Snapshot {
+  using View = typename Store<H>::View;
   explicit HeapSnapshot(View* v) : view(v) {}
   View* view;
 };
 
-inline const View* view_of(const Snapshot* snapshot) {
-  return snapshot == nullptr ? nullptr : static_cast<const HeapSnapshot*>(snapshot)->view;
+template <class H>
+const typename Store<H>::View* view_of(const Snapshot* snapshot) {
+  return snapshot == nullptr ? nullptr : static_cast<const HeapSnapshot<H>*>(snapshot)->view;
 }
 
 /// Moves in a buffer of entries that were read ahead.
@@ -32,6 +35,8 @@ inline const View* view_of(const Snapshot* snapshot) {
 /// further one twice as many, up to kMostAhead. So a short walk reads little that it does not use.
 template <class H>
 class HeapIterator final : public Iterator {
+  using View = typename Store<H>::View;
+
  public:
   /// The destructor closes the view.
   HeapIterator(Store<H>& store, const View* view) : store_(store), view_(view) {}

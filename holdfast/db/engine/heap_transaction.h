@@ -17,6 +17,8 @@ namespace holdfast::db {
 /// its newest version still has the recorded stamp, because stamps are never reused.
 template <class H>
 class HeapTransaction final : public OptimisticTransaction {
+  using View = typename Store<H>::View;
+
  public:
   HeapTransaction(Store<H>& store, const View* view) : store_(store), view_(view) {}
   ~HeapTransaction() override { store_.close_view(view_); }

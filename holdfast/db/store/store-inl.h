@@ -71,7 +71,6 @@ holdfast::Status Store<H>::clean_up_after_crash(bool read_only) {
   for (size_t i = 0; i < slots_ && status.ok(); ++i) {
     if (counts[i] != 0) {
       snapshots_.announce_stamps(i);
-      snapshots_.committed(Stamp::make(static_cast<int>(i), counts[i]));
     }
   }
   for (bool more = !read_only; more && status.ok();) {
@@ -85,55 +84,88 @@ holdfast::Status Store<H>::clean_up_after_crash(bool read_only) {
     });
   }
   if (status.ok() && !read_only) {
-    status = collect();
+    status = free_listed();
   }
   return status.ok() && !read_only ? drain() : status;
 }
 
+/// Frees all old versions that the slots list. No other thread has the store yet.
+template <class H>
+holdfast::Status Store<H>::free_listed() {
+  Status status;
+  for (size_t i = 0; i < slots_ && status.ok(); ++i) {
+    bool more = false;
+    status = heap_.read([&] { more = slot(i).nested.load() || slot(i).old.load(); });
+    while (more && status.ok()) {
+      status = heap_.update(
+          [&] { more = versions(nullptr).free_listed(slot(i), limits_.versions_freed); });
+    }
+  }
+  return status;
+}
+
+/// A share of the backlog that goes back when its transaction is over.
+template <class H>
+class Store<H>::Share {
+ public:
+  Share(Backlog<M>& backlog, int slot, BacklogShare share)
+      : backlog_(backlog), slot_(slot), share_(std::move(share)) {}
+  Share(const Share&) = delete;
+  Share& operator=(const Share&) = delete;
+  ~Share() { put(false); }
+
+  BacklogShare* get() { return &share_; }
+  void put(bool committed) {
+    if (!done_) {
+      backlog_.put(slot_, std::move(share_), committed);
+    }
+    done_ = true;
+  }
+  /// Returns the share as after an abort, and goes on with an empty one.
+  void replace_by_empty() { backlog_.put(slot_, std::exchange(share_, {}), false); }
+
+ private:
+  Backlog<M>& backlog_;
+  const int slot_;
+  BacklogShare share_;
+  bool done_ = false;
+};
+
 template <class H>
 template <class F>
-holdfast::Status Store<H>::update(F&& body) {
-  const bool nested = in_transaction();
-  uint64_t stamp = 0;
-  bool garbage = false;
-  bool parked = false;
-  auto attempt = [&] {
+holdfast::Status Store<H>::update(F&& body, size_t changes) {
+  if (in_transaction()) {  // the outer transaction commits later, or never
     return heap_.update([&] {
-      Versions<H> v = versions();
+      Versions<H> v = versions(nullptr);
       body(v);
       append_to_feed(v);
-      stamp = v.stamp();
+    });
+  }
+  const int self = heap_.machine().self();
+  Share share(backlog_, self, backlog_.take(self, changes));
+  bool garbage = false;
+  auto attempt = [&] {
+    return heap_.update([&] {
+      Versions<H> v = versions(share.get());
+      body(v);
+      append_to_feed(v);
       garbage = v.made_garbage();
-      parked = v.parked();
     });
   };
   Status status = attempt();
-  if (nested) {
-    return status;  // the outer transaction has not committed yet
-  }
   if (status.code() == Code::out_of_space) {
+    share.replace_by_empty();
     await_views();
     if (collect().ok()) {
       status = attempt();  // old versions of other slots may have filled the heap
     }
   }
-  if (!status.ok()) {
-    return status;
-  }
-  if (stamp != 0) {
-    snapshots_.committed(stamp);
-  }
-  if (parked) {
-    parked_.store(true);
-    if (snapshots_.none() && parked_.exchange(false)) {
-      static_cast<void>(collect().ok());  // the last view closed before it could see parked_
-    }
-  }
+  share.put(status.ok());
   // The update is durable. If freeing its garbage fails, a later update or the next open frees it.
-  if (garbage) {
+  if (status.ok() && garbage) {
     static_cast<void>(drain().ok());
   }
-  return {};
+  return status;
 }
 
 /// Waits while a view is being opened, because nothing is reclaimed meanwhile. The thread that
@@ -196,13 +228,15 @@ holdfast::Status Store<H>::write(const std::vector<Change>& changes, const Cance
     ahead.push_back(record_ahead);
   }
   bool refused = false;
-  const Status status = update([&](Versions<H>& versions) {
-    refused = cancel_if != nullptr && (*cancel_if)(versions);
-    versions.set_record_ahead(record_ahead);
-    for (size_t i = 0; i < changes.size() && !refused; ++i) {
-      apply(versions, changes[i], ahead[i]);
-    }
-  });
+  const Status status = update(
+      [&](Versions<H>& versions) {
+        refused = cancel_if != nullptr && (*cancel_if)(versions);
+        versions.set_record_ahead(record_ahead);
+        for (size_t i = 0; i < changes.size() && !refused; ++i) {
+          apply(versions, changes[i], ahead[i]);
+        }
+      },
+      changes.size());
   if (!status.ok() || refused) {
     abandon(ahead);
   }
@@ -214,7 +248,7 @@ holdfast::Status Store<H>::write(const Change& change) {
   if (change.value.size() > limits_.per_transaction) {
     return write(std::vector<Change>{change});
   }
-  return update([&](Versions<H>& versions) { apply(versions, change); });
+  return update([&](Versions<H>& versions) { apply(versions, change); }, 1);
 }
 
 /// Writes a long value in as many transactions as it needs, into a blob in the list `filling`.
@@ -276,40 +310,47 @@ holdfast::Status Store<H>::drain() {
   return {};
 }
 
-/// Judges all old versions of all slots anew, then frees the garbage.
 template <class H>
 holdfast::Status Store<H>::collect() {
+  if (in_transaction()) {
+    return {};
+  }
+  const int self = heap_.machine().self();
+  const auto most = static_cast<size_t>(limits_.versions_freed);
+  Status status = adopt_nested();
+  while (status.ok()) {
+    Share share(backlog_, self, backlog_.take_any(most));
+    if (share.get()->empty()) {
+      break;
+    }
+    status = heap_.update([&] { versions(share.get()).free_some(most); });
+    share.put(status.ok());
+  }
+  return status.ok() ? drain() : status;
+}
+
+/// Moves all versions that were replaced inside other transactions to the backlog.
+template <class H>
+holdfast::Status Store<H>::adopt_nested() {
   std::vector<size_t> busy;
   Status status = heap_.read([&] {
     busy.clear();
     for (size_t i = 0; i < slots_; ++i) {
-      if (slot(i).recent.load() != nullptr || slot(i).parked.load() != nullptr) {
+      if (slot(i).nested.load() != nullptr) {
         busy.push_back(i);
       }
     }
   });
-  bool parked = false;
   for (const size_t i : busy) {
-    if (status.ok()) {
-      status = heap_.update([&] { versions().unpark(slot(i)); });
-    }
     for (bool more = true; more && status.ok();) {
-      bool left = false;
+      Share share(backlog_, heap_.machine().self(), {});
       status = heap_.update([&] {
-        Versions<H> v = versions();
-        more = v.reclaim(slot(i), limits_.versions_freed);
-        left = v.parked();
+        more = versions(share.get()).adopt(i, static_cast<size_t>(limits_.versions_freed));
       });
-      parked = parked || left;
+      share.put(status.ok());
     }
   }
-  if (parked) {
-    parked_.store(true);
-  }
-  if (!status.ok() || in_transaction()) {
-    return status;
-  }
-  return drain();
+  return status;
 }
 
 template <class H>
@@ -331,30 +372,32 @@ Result<bool> Store<H>::get(const Slice& key, const View* view, std::string* valu
 }
 
 template <class H>
-Result<View*> Store<H>::open_view() {
+Result<typename Store<H>::View*> Store<H>::open_view() {
   return read_counts(snapshots_.open());
 }
 
 template <class H>
-Result<View*> Store<H>::open_brief_view() {
+Result<typename Store<H>::View*> Store<H>::open_brief_view() {
   return read_counts(snapshots_.open_briefly(heap_.machine().self()));
 }
 
 /// Sets the counts of a view that has just been registered. Reads them again if another slot has
 /// written for the first time meanwhile.
 template <class H>
-Result<View*> Store<H>::read_counts(View* view) {
+Result<typename Store<H>::View*> Store<H>::read_counts(View* view) {
   Status status;
   size_t slots = 0;
   try {
     do {
       slots = snapshots_.used_slots();
+      snapshots_.reserve(view, slots);
       status = heap_.read([&] {
         for (size_t i = 0; i < slots; ++i) {
           view->set_count(i, slot(i).count);
         }
       });
-    } while (status.ok() && slots < snapshots_.used_slots());
+    } while (status.ok() && slots < snapshots_.used_slots() &&
+             !heap_.machine().skips(Site{"views.slots"}));
   } catch (...) {  // the transaction around this one aborts
     snapshots_.close(view);
     throw;
@@ -363,17 +406,8 @@ Result<View*> Store<H>::read_counts(View* view) {
     snapshots_.close(view);
     return status;
   }
-  Snapshots::announce(view);
+  snapshots_.announce(view);
   return view;
-}
-
-template <class H>
-void Store<H>::close_view(const View* view) {
-  snapshots_.close(view);
-  if (parked_.load() && parked_.exchange(false)) {
-    // On failure the parked versions wait for the next view to close, or the next open.
-    static_cast<void>(collect().ok());
-  }
 }
 
 template <class H>
@@ -418,7 +452,7 @@ Result<uint64_t> Store<H>::old_versions() {
   return heap_.read([&] {
     uint64_t n = 0;
     for (size_t i = 0; i < slots_; ++i) {
-      for (const V* first : {slot(i).recent.load(), slot(i).parked.load()}) {
+      for (const V* first : {slot(i).nested.load(), slot(i).old.load()}) {
         for (const V* version = first; version != nullptr; version = version->next) {
           ++n;
         }

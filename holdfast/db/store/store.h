@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,7 +16,9 @@
 #include "holdfast/base/status.h"
 #include "holdfast/db/store/feed.h"
 #include "holdfast/db/store/versions.h"
+#include "holdfast/db/views/backlog.h"
 #include "holdfast/db/views/entry_buffer.h"
+#include "holdfast/db/views/snapshots.h"
 #include "holdfast/heap/heap.h"
 
 namespace holdfast::db {
@@ -38,7 +39,7 @@ struct StoreLimits {
   size_t short_value = kMostShortValue;        ///< longer values are chains of pieces
   size_t per_transaction = size_t{128} << 10;  ///< bytes of long values written
   int pieces_freed = 32;                       ///< pieces of long values freed
-  int versions_freed = 64;                     ///< old versions freed
+  int versions_freed = 64;                     ///< old versions freed by collect() and open()
   /// Bytes of changes kept in the feed; 0 turns it off. Not set: the store's setting stays.
   std::optional<uint64_t> feed_bytes = {};
 };
@@ -49,7 +50,10 @@ struct StoreLimits {
 /// and visible to every view and read that begins later. A failure has changed nothing.
 ///
 /// Reading takes no lock of the store: a read is a read transaction, and a view is a list of
-/// numbers. Opening a store frees all old versions.
+/// numbers. Opening, reading and closing a view never write durably.
+///
+/// Old versions. A version that has been replaced, and that no view needs, is freed by a later
+/// write, two for each change; by collect(); or by the next open().
 ///
 /// Thread safety: any thread may call any function except open. Comparator and heap must outlive
 /// the store.
@@ -57,8 +61,11 @@ template <class H>
 class Store {
   using Status = holdfast::Status;
   using V = Version<H>;
+  using M = typename H::Machine;
 
  public:
+  using View = db::View<M>;
+
   /// Opens the store in the heap, or makes one in an empty heap. Frees the old versions and
   /// unfinished values that a crash has left. A read-only heap must hold a store; it stays
   /// unchanged.
@@ -67,8 +74,9 @@ class Store {
                                              bool read_only = false);
 
   /// Runs body(Versions&) as one transaction. The body may run several times, as in heap.update().
+  /// `changes`: the number of changes that it makes; 0: unknown.
   template <class F>
-  Status update(F&& body);
+  Status update(F&& body, size_t changes = 0);
   /// Applies all changes in order, as one transaction; long values are written in transactions
   /// before it. If `cancel_if` is not null and returns true in that transaction, nothing changes.
   using CancelIf = FunctionRef<bool(const Versions<H>&)>;
@@ -94,8 +102,8 @@ class Store {
   Result<View*> open_brief_view();
   /// Adds a holder to a view from open_view. Each holder closes it; the view ends with the last
   /// one.
-  static void share_view(const View* view) { Snapshots::share(view); }
-  void close_view(const View* view);
+  static void share_view(const View* view) { Snapshots<M>::share(view); }
+  void close_view(const View* view) { snapshots_.close(view); }
 
   /// Loads the changes of the update transaction with number `sequence` + 1. *found: there is such
   /// a transaction. not_found: its record has been dropped. unsupported: the store has no feed.
@@ -103,7 +111,8 @@ class Store {
   /// Returns the number of the last update transaction; 0 if there has never been a feed.
   Result<uint64_t> sequence();
 
-  /// Frees all old versions that no view needs, and long values in the list `garbage`.
+  /// Frees all old versions that no view needs, and long values in the list `garbage`. Inside a
+  /// transaction it does nothing.
   Status collect();
 
   /// Returns the bytes of keys and newest values in [from, to). O(entries).
@@ -118,6 +127,8 @@ class Store {
   H& heap() { return heap_; }
   const Comparator* comparator() const { return comparator_; }
   size_t open_views() const { return snapshots_.size(); }
+  /// For tests.
+  const Snapshots<M>& snapshots() const { return snapshots_; }
 
  private:
   Store(H& heap, StoreRoot<H>* root, const Comparator* comparator, const StoreLimits& limits,
@@ -127,7 +138,8 @@ class Store {
         comparator_(comparator),
         limits_(limits),
         slots_(slots),
-        snapshots_(slots) {}
+        snapshots_(heap.machine(), slots),
+        backlog_(heap.machine(), snapshots_, slots) {}
 
   static constexpr size_t kLookCost = 32;  ///< cost of looking at an entry, as bytes copied
 
@@ -138,11 +150,16 @@ class Store {
     return false;  // AnyEngine: the engine is known at run time only
   }
   static bool in_transaction() { return H::Machine::context() != nullptr; }
-  Versions<H> versions() { return Versions<H>(*root_, comparator_, snapshots_); }
+  Versions<H> versions(BacklogShare* share) {
+    return Versions<H>(*root_, comparator_, snapshots_, share);
+  }
   Slot<H>& slot(size_t i) const { return root_->slots.load()[i]; }
 
   Result<View*> read_counts(View* view);
+  class Share;
   void await_views();
+  Status adopt_nested();
+  Status free_listed();
   Status check_comparator();
   Status clean_up_after_crash(bool read_only);
   Status drain();
@@ -164,8 +181,8 @@ class Store {
   const Comparator* comparator_;
   const StoreLimits limits_;
   const size_t slots_;
-  Snapshots snapshots_;
-  std::atomic<bool> parked_{false};  ///< versions wait for a view to close
+  Snapshots<M> snapshots_;
+  Backlog<M> backlog_;
   Feed<H> feed_{nullptr};
   bool feeding_ = false;  ///< the feed is on; constant after open
 };

@@ -69,7 +69,7 @@ class StoreAudit {
         good && tree("keys", root.tree, [&](const StoredKey<H>& stored) { return entry(stored); });
     for (size_t i = 0; i < slots_ && good; ++i) {
       const Slot<H>& slot = root.slots.load()[i];
-      good = list(slot.recent, slot.recent_tail) && list(slot.parked, slot.parked_tail);
+      good = list(slot.nested, slot.nested_tail) && list(slot.old, slot.old_tail);
     }
     good = good && (listed_.empty() || wrong("the lists of old versions"));
     for (const Blob<H>* first : {root.filling.load(), root.garbage.load()}) {
@@ -196,14 +196,14 @@ class StoreAudit {
       return false;
     }
     load_key(&at->key, text);
-    if (at->newer.load() != newer || at->listed > 1) {
+    if (at->newer.load() != newer) {
       return wrong("a version's links");
     }
     const uint64_t stamp = at->stamp;  // no snapshot would see a stamp beyond its slot's count
     if (Stamp::slot(stamp) >= slots_ || Stamp::count(stamp) > counts_[Stamp::slot(stamp)]) {
       return wrong("a version's stamp");
     }
-    if (at->listed == 1) {
+    if (at->listed != 0) {
       listed_.insert(at);
     }
     if (at->deleted()) {
@@ -236,11 +236,14 @@ class StoreAudit {
     return true;
   }
 
-  /// Checks a list of old versions: each belongs to a key, and is in one list, once.
+  /// Checks a list of old versions: each belongs to a key, is in one list, once, and names the one
+  /// before it or 1.
   bool list(const V* first, const V* tail) {
     const V* last = nullptr;
     for (const V* at = first; at != nullptr; at = at->next) {
-      if (listed_.erase(at) == 0) {
+      const uint64_t before = at->listed;
+      if (listed_.erase(at) == 0 ||
+          (last != nullptr && before != 1 && before != reinterpret_cast<uintptr_t>(last))) {
         return wrong("a list of old versions");
       }
       last = at;

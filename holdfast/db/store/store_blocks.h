@@ -49,8 +49,11 @@ struct Version {
   typename H::template Field<Blob<H>*> blob;   ///< the long value; null: a short value follows
   typename H::template Field<Version*> newer;
   typename H::template Field<Version*> older;
-  typename H::template Field<Version*> next;    ///< in a slot's list
-  typename H::template Field<uint64_t> listed;  ///< 1: in a slot's list, else 0
+  typename H::template Field<Version*> next;  ///< in a slot's list
+  /// 0: in no list. In a slot's list `old`: the address of the version before it. 1: it is the
+  /// list's first one, or in the list `nested`, or an older build has listed it. A list's first
+  /// version may still name one that has been freed.
+  typename H::template Field<uint64_t> listed;
   // From here on the layout is that of PackedEntry.
   typename H::template Field<uint64_t> bytes;  ///< the value's length, or kDeleted
   KeyBlock<H> key;
@@ -115,12 +118,11 @@ template <class H>
 struct alignas(kLineBytes) Slot {
   using Link = typename H::template Field<Version<H>*>;
   typename H::template Field<uint64_t> count = 0;  ///< update transactions so far
-  // `recent`: replaced versions that reclaim has not judged yet, in the order of their replacement.
-  // `parked`: replaced versions that a view needed when they were judged.
-  Link recent = nullptr;
-  Link recent_tail = nullptr;
-  Link parked = nullptr;
-  Link parked_tail = nullptr;
+  // The slot's replaced versions and its deletions. The next opening finds them here.
+  Link nested = nullptr;  ///< replaced inside another transaction; the backlog lacks them
+  Link nested_tail = nullptr;
+  Link old = nullptr;  ///< in the backlog
+  Link old_tail = nullptr;
 };
 
 /// The object of root "holdfast.db".

@@ -9,6 +9,7 @@
 
 #include "holdfast/db/store/blobs.h"
 #include "holdfast/db/store/store_blocks.h"
+#include "holdfast/db/views/backlog.h"
 #include "holdfast/db/views/snapshots.h"
 #include "holdfast/db/write_batch.h"
 #include "holdfast/engines/engine.h"
@@ -16,40 +17,49 @@
 namespace holdfast::db {
 
 /// The operations of one transaction body on the keys and their versions. Each execution of a body
-/// has its own object. State that outlives the body is durable and lies in the slots.
+/// has its own object. State that outlives the body is durable, or in the transaction's share of
+/// the backlog.
 ///
 /// Correctness under snapshot isolation. A transaction that frees a block also writes, or promotes,
 /// every field of the block that another transaction may store to. Every decision about a version
 /// depends on a field that any invalidating transaction also writes: one of the version's links.
 /// `newer` of a key's newest version is null and represents the key: a transaction that adds a
-/// version stores to it. A transaction that only reads such a field promotes it.
+/// version stores to it. A transaction that only reads such a field promotes it. Lists of old
+/// versions are linked in both directions, and a transaction that unlinks a version also promotes
+/// the version's own links, so that two transactions that unlink neighbours conflict.
 ///
 /// Thread safety: only the thread that runs the body.
 template <class H>
 class Versions {
   using V = Version<H>;
-  using Verdict = Snapshots::Verdict;
+  using M = typename H::Machine;
   static_assert(sizeof(NewVersion<H>) == sizeof(V));
 
  public:
   /// The field in a leaf of the tree that holds a key.
   using TreeField = typename H::template Field<StoredKey<H>>;
 
-  Versions(StoreRoot<H>& root, const Comparator* comparator, Snapshots& snapshots)
-      : root_(root), comparator_(comparator), snapshots_(snapshots) {}
+  /// `share`: the transaction's share of the backlog; null inside another transaction.
+  Versions(StoreRoot<H>& root, const Comparator* comparator, Snapshots<M>& snapshots,
+           BacklogShare* share)
+      : root_(root), comparator_(comparator), snapshots_(snapshots), share_(share) {
+    if (share_ != nullptr) {
+      share_->begin();
+    }
+  }
 
   /// Returns the version of `key` that the view sees (null: the newest); null if it has no value.
-  const V* find(const Slice& key, const View* view) const {
+  const V* find(const Slice& key, const View<M>* view) const {
     return find(root_, Probe<H>(key, comparator_), view);
   }
-  static const V* find(const StoreRoot<H>& root, const Probe<H>& probe, const View* view) {
+  static const V* find(const StoreRoot<H>& root, const Probe<H>& probe, const View<M>* view) {
     const TreeField* const held = root.tree.find_field(probe);
     return held != nullptr ? seen(newest(*held), view) : nullptr;
   }
   /// Returns the newest version of the key in a leaf.
   static V* newest(const TreeField& held) { return V::of(load_block<H>(held)); }
   /// Returns the version that the view sees, given a key's newest one; null if it has no value.
-  static const V* seen(const V* newest, const View* view) {
+  static const V* seen(const V* newest, const View<M>* view) {
     const V* version = newest;
     while (version != nullptr && view != nullptr && !view->sees(version->stamp)) {
       version = version->older;
@@ -69,9 +79,7 @@ class Versions {
   };
   /// Returns the content of a version that is not a deletion. Throws Error(corrupt) if a length is
   /// damaged, before it reads anything beyond.
-  static Content content(const V* version) {
-    return content(version, *static_cast<const Context*>(H::Machine::context()));
-  }
+  static Content content(const V* version) { return content(version, *context()); }
   static Content content(const V* version, const Context& context) {
     const Content found{version->key.bytes, version->bytes, version->blob};
     const size_t room = context.room_at(version->key.content());
@@ -86,7 +94,7 @@ class Versions {
   }
   /// Returns whether the view sees this version, and it is not a deletion and has a short value.
   /// Nearly all versions are so, and this takes a third of the time of seen and content.
-  static bool is_plain(const V* version, const View& view, const Context& context) {
+  static bool is_plain(const V* version, const View<M>& view, const Context& context) {
     constexpr size_t kMost = sizeof(V) + 2 * kMostShortValue;
     const uint64_t lengths = version->bytes.load() | version->key.bytes.load();
     const auto blob = reinterpret_cast<uintptr_t>(version->blob.load());
@@ -151,34 +159,52 @@ class Versions {
     probe.stored.block = &deletion->key;
     replace(root_.tree.find_field(probe), fields, probe.stored);
     store(deletion, fields, key, {});
-    enlist(slot(), deletion);
+    enlist(slot(), deletion, 0);
   }
 
-  /// Frees or parks up to `most` of a slot's recently replaced versions. Returns false when none is
-  /// left that can be judged now.
-  bool reclaim(Slot<H>& from, int most) {
+  /// Frees up to `most` versions of the share. Returns false when none is left.
+  bool free_some(size_t most) {
     for (; most > 0; --most) {
-      V* version = from.recent;
-      if (version == nullptr || !settle(from, version)) {
+      const OldVersion* const old = share_->next();
+      if (old == nullptr) {
         return false;
       }
+      free(*old);
     }
     return true;
   }
-  /// Moves a slot's parked versions to its recent ones, so that reclaim judges them again.
-  void unpark(Slot<H>& of) {
-    V* const first = of.parked;
-    if (first == nullptr) {
-      return;
+  /// Moves up to `most` versions of the slot that were replaced inside another transaction to the
+  /// backlog. Returns false when none is left.
+  bool adopt(size_t slot_number, size_t most) {
+    Slot<H>& from = root_.slots.load()[slot_number];
+    for (; most > 0; --most) {
+      V* const version = from.nested;
+      if (version == nullptr) {
+        return false;
+      }
+      drop_first(from.nested, from.nested_tail);
+      append(from, version);
+      const V* const newer = version->newer;
+      share_->add(
+          {version, version->stamp, newer == nullptr ? 0 : newer->stamp.load(), slot_number});
     }
-    if (V* tail = of.recent_tail) {
-      tail->next = first;
-    } else {
-      of.recent = first;
+    return true;
+  }
+  /// Frees up to `most` of a slot's old versions, while there are no views and no backlog. Returns
+  /// false when none is left.
+  bool free_listed(Slot<H>& of, int most) {
+    for (; most > 0; --most) {
+      V* version = of.nested;
+      if (version != nullptr) {
+        drop_first(of.nested, of.nested_tail);
+      } else if (version = of.old; version != nullptr) {
+        drop_first(of.old, of.old_tail);
+      } else {
+        return false;
+      }
+      release(version);
     }
-    of.recent_tail = of.parked_tail.load();
-    of.parked = nullptr;
-    of.parked_tail = nullptr;
+    return true;
   }
 
   /// For the feed: this transaction's changes in order, and its record if it was written ahead.
@@ -191,28 +217,24 @@ class Versions {
   uint64_t stamp() const { return stamp_; }
   /// Returns whether this transaction has added long values to the list `garbage`.
   bool made_garbage() const { return made_garbage_; }
-  /// Returns whether this transaction has parked a version.
-  bool parked() const { return parked_; }
 
  private:
-  /// A write adds at most one version to the recent ones and judges two, so the list shrinks.
-  static constexpr int kReclaimPerWrite = 2;
-
-  Slot<H>& slot() {
-    const auto* context = static_cast<const Context*>(H::Machine::context());
-    return root_.slots.load()[static_cast<size_t>(context->slot)];
-  }
+  static const Context* context() { return static_cast<const Context*>(M::context()); }
+  Slot<H>& slot() { return root_.slots.load()[static_cast<size_t>(context()->slot)]; }
 
   /// Allocates a version's block. The transaction's first version also takes its stamp.
   V* allocate_version(size_t key_bytes, size_t short_value_bytes) {
-    Slot<H>& own = slot();
-    reclaim(own, kReclaimPerWrite);
+    const auto number = static_cast<size_t>(context()->slot);
+    if (share_ != nullptr) {
+      adopt(number, Backlog<M>::kFreedPerChange);
+      free_some(Backlog<M>::kFreedPerChange);
+    }
     if (stamp_ == 0) {
-      const int number = static_cast<const Context*>(H::Machine::context())->slot;
-      snapshots_.announce_stamps(static_cast<size_t>(number));
+      Slot<H>& own = slot();
+      snapshots_.announce_stamps(number);
       const uint64_t count = own.count + 1;
       own.count = count;
-      stamp_ = Stamp::make(number, count);
+      stamp_ = Stamp::make(context()->slot, count);
     }
     return new (H::allocate(V::block_bytes(key_bytes, short_value_bytes))) V;
   }
@@ -232,7 +254,7 @@ class Versions {
       fields.older = old;
       old->newer = version;
       if (old->listed == 0) {
-        enlist(slot(), old);
+        enlist(slot(), old, stamp_);
       }
     }
     if (comparator_ == BytewiseComparator()) {
@@ -253,47 +275,83 @@ class Versions {
     return older;
   }
 
-  /// Adds a replaced version, or a deletion, to the slot's recent ones.
-  void enlist(Slot<H>& to, V* version) {
-    append(to.recent, to.recent_tail, version);
+  /// Adds a version that `replaced` has replaced, or a deletion (0), to the slot's old versions.
+  void enlist(Slot<H>& to, V* version, uint64_t replaced) {
+    if (share_ != nullptr) {
+      append(to, version);
+      share_->add({version, version->stamp, replaced, static_cast<uint64_t>(context()->slot)});
+      return;
+    }
+    clear_next(version);
+    if (V* last = to.nested_tail) {
+      last->next = version;
+    } else {
+      to.nested = version;
+    }
+    to.nested_tail = version;
     version->listed = 1;
   }
-  static void append(typename Slot<H>::Link& head, typename Slot<H>::Link& tail, V* version) {
+  /// Appends to the list `old`.
+  static void append(Slot<H>& to, V* version) {
+    clear_next(version);
+    V* const last = to.old_tail;
+    if (last != nullptr) {
+      last->next = version;
+    } else {
+      to.old = version;
+    }
+    to.old_tail = version;
+    version->listed = last == nullptr ? 1 : reinterpret_cast<uintptr_t>(last);
+  }
+  static void clear_next(V* version) {
     if (version->next.load() != nullptr) {
       version->next = nullptr;
     }
-    if (V* last = tail) {
-      last->next = version;
-    } else {
-      head = version;
-    }
-    tail = version;
   }
-
-  /// Judges the slot's first recent version, then frees or parks it. Returns false if it cannot be
-  /// judged now.
-  bool settle(Slot<H>& from, V* version) {
-    const V* const newer = version->newer;
-    const Verdict verdict = newer == nullptr ? snapshots_.judge_deletion(version->stamp)
-                                             : snapshots_.judge(version->stamp, newer->stamp);
-    if (verdict == Verdict::undecided) {
-      return false;
+  static void drop_first(typename Slot<H>::Link& head, typename Slot<H>::Link& tail) {
+    V* const first = head;
+    V* const next = first->next;
+    head = next;
+    if (next == nullptr) {
+      tail = nullptr;
+    }
+    first->next.promote();  // the transaction that removes the second one stores to it
+  }
+  /// Removes a version from the list `old`.
+  static void unlink(Slot<H>& from, V* version) {
+    if (from.old.load() == version) {
+      drop_first(from.old, from.old_tail);
+      return;
     }
     V* const next = version->next;
-    from.recent = next;
-    if (next == nullptr) {
-      from.recent_tail = nullptr;
-    }
-    if (verdict == Verdict::reclaim) {
-      release(version);
+    const uint64_t before = version->listed;
+    auto* const previous = reinterpret_cast<V*>(before);
+    previous->next = next;
+    if (next != nullptr) {
+      next->listed = before;
     } else {
-      append(from.parked, from.parked_tail, version);
-      parked_ = true;
+      from.old_tail = previous;
     }
-    return true;
+    version->next.promote();
+    version->listed.promote();
   }
 
-  /// Frees a version that no view needs. A deletion stays until its key has no older version.
+  /// Frees a version of the share. A deletion that has been replaced meanwhile stays: views may
+  /// need it.
+  void free(const OldVersion& old) {
+    auto* const version = static_cast<V*>(old.version);
+    if (old.replaced == 0) {
+      if (const V* newer = version->newer) {
+        share_->add({version, old.created, newer->stamp, old.slot});
+        return;
+      }
+    }
+    unlink(root_.slots.load()[old.slot], version);
+    release(version);
+  }
+
+  /// Frees a version that no view needs and no list has. A deletion that is its key's newest
+  /// version stays until the key has no older one; it hides them from views that see it.
   void release(V* version) {
     V* const newer = version->newer;
     V* const older = version->older;
@@ -341,12 +399,12 @@ class Versions {
 
   StoreRoot<H>& root_;
   const Comparator* comparator_;
-  Snapshots& snapshots_;
+  Snapshots<M>& snapshots_;
+  BacklogShare* share_;
   uint64_t stamp_ = 0;
   WriteBatch changes_;
   Blob<H>* record_ahead_ = nullptr;
   bool made_garbage_ = false;
-  bool parked_ = false;
 };
 
 }  // namespace holdfast::db

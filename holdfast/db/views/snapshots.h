@@ -1,93 +1,411 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The open snapshots, and the decision whether a snapshot needs an old version.
+// The open snapshots, and the decision when an old version is free.
 #pragma once
 
-#include <atomic>
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <list>
+#include <deque>
+#include <iterator>
+#include <mutex>
 #include <vector>
 
 #include "holdfast/db/views/seats.h"
+#include "holdfast/db/views/short_lock.h"
+#include "holdfast/db/views/version_heap.h"
 #include "holdfast/db/views/view.h"
 
 namespace holdfast::db {
 
-/// The views of the open snapshots and iterators. They are volatile: a crash closes them all.
+/// The views of the open snapshots and iterators, and the old versions that they hold. All of this
+/// is volatile: a crash closes all views.
 ///
-/// Reclaiming is safe by two rules. First, a view is registered here before its counts are read,
-/// and while any view's counts are unknown nothing is reclaimed. Second, a version is reclaimed
-/// only after the transaction that replaced it has returned (`committed`). So a view that is
-/// registered too late to be examined reads its counts after that return, and sees the replacement.
+/// Which views need a version. A view needs a version if it sees the version and not its
+/// replacement. Views are ordered by what they see. So the views that need a version are neighbours
+/// in that order: from the oldest view that sees the version to the newest one that does not see
+/// the replacement. The version is held by this newest one. When that view closes, its versions go
+/// to the next older view. A version that the next older view does not see is free: no older view
+/// sees it either. Each view keeps its versions in a heap, with the free ones on top. So closing a
+/// view merges two heaps, and looks at no version that another view needs.
 ///
-/// Every walk and every seek opens a view. Each thread has a seat for one such view (Seats). If the
-/// seat is taken, the view goes into a list. So do the views of snapshots, which may have several
-/// holders. There is one list per processor, up to 32, so threads on different processors do not
-/// meet. Reclaiming examines all seats and lists, one after the other; the two rules hold for each
-/// of them separately.
+/// When judging is safe. settle() gets versions that were replaced by a transaction that has
+/// returned. A view is registered before its counts are read. So a view that settle() does not find
+/// reads its counts later, and sees the replacement. While the counts of a view that it does find
+/// are unknown, settle() waits a moment, then leaves the versions for another time.
 ///
-/// Thread safety: any thread may call any function. judge() and judge_deletion() may also run
-/// inside transaction bodies. Nothing here touches the machine, so no body aborts while it holds a
-/// lock.
+/// Iterators' views. Each thread has a seat for one such view (Seats). Closing it is one store, and
+/// nothing is handed on then. A writer that finds a version needed by a seat's view notes the view:
+/// a copy of its counts enters the order and holds the version. Later writers find that the seat's
+/// use has ended, and close the copy.
+///
+/// Thread safety: any thread may call any function, outside of transactions. Inside, it may call
+/// announce_stamps().
+template <class M>
 class Snapshots {
+  using Word = typename M::template Atomic<uint64_t>;
+  using Lock = std::lock_guard<ShortLock<M>>;
+
  public:
-  explicit Snapshots(size_t slots);
+  explicit Snapshots(M& machine, size_t slots, const ViewLimits& limits = {})
+      : machine_(machine),
+        limits_(limits),
+        seats_(machine, slots, limits),
+        shared_(make_array<Shared>(machine, 1)),
+        lock_(machine) {
+    noted_.resize(slots);
+    origin_ = &views_.emplace_back();
+    insert(origin_);
+  }
+  Snapshots(const Snapshots&) = delete;
+  Snapshots& operator=(const Snapshots&) = delete;
 
   /// Announces that a transaction of this slot is about to take a stamp.
-  void announce_stamps(size_t slot);
+  void announce_stamps(size_t slot) {
+    uint64_t used = shared_->used_slots.load();
+    while (used <= slot && !machine_.skips(Site{"views.announce"}) &&
+           !shared_->used_slots.compare_exchange(used, slot + 1)) {
+    }
+  }
   /// Returns the end of the slots that have stamps. A thread that reads the counts of the slots
   /// below calls this again afterwards. A slot that has appeared in between may have committed
   /// earlier than the transactions that the thread has read.
-  size_t used_slots() const { return used_slots_.load(); }
+  size_t used_slots() const { return shared_->used_slots.load(); }
 
-  /// Registers a view. The caller sets its counts, one per used slot, and then calls announce.
-  View* open();
+  /// Registers a view. The caller sets its counts, one per used slot, and then calls announce().
+  View<M>* open() {
+    shared_->opening.fetch_add(1);  // before the caller reads the counts
+    const Lock lock(lock_);
+    View<M>* const view = make_view();
+    view->front_->store(1, std::memory_order_relaxed);  // relaxed: no other thread knows it yet
+    ++open_;
+    return view;
+  }
   /// Like open(), for a view with one holder and a short life. `thread`: the holder's thread
   /// number, or below 0 if it has none.
-  View* open_briefly(int thread);
+  View<M>* open_briefly(int thread) {
+    View<M>* const seated = seats_.take(thread);
+    return seated != nullptr ? seated : open();
+  }
+  /// Makes room for the counts of `slots` slots. Only before announce().
+  void reserve(View<M>* view, size_t slots) {
+    if (slots > view->size_) {
+      const Lock lock(lock_);
+      give_rows(view, slots);
+    }
+  }
   /// Declares that all counts of the view are set.
-  static void announce(View* view) { view->enter(View::known); }
-  /// Adds a holder to an open view from open(). Each holder calls close.
-  static void share(const View* view) { view->holders_.fetch_add(1, std::memory_order_relaxed); }
-  /// Ends one holder's use. The view ends with its last holder.
-  void close(const View* view);
+  void announce(View<M>* view) {
+    if (view->in_seat_) {
+      Seats<M>::announce(view);
+      return;
+    }
+    set_rank(view, used_slots());
+    const Lock lock(lock_);
+    insert(view);
+    shared_->opening.fetch_add(~uint64_t{0});  // after the view can be found
+  }
+  /// Adds a holder to an open view from open(). Each holder calls close(). Relaxed: the caller is a
+  /// holder, so the view stays.
+  static void share(const View<M>* view) { view->front_->fetch_add(1, std::memory_order_relaxed); }
+  /// Ends one holder's use. The view ends with its last holder. Never a durable write.
+  void close(const View<M>* closing) {
+    if (closing->in_seat_) {
+      Seats<M>::leave(closing);
+      return;
+    }
+    if (closing->front_->fetch_add(~uint64_t{0}) > 1) {
+      return;
+    }
+    auto* const view = const_cast<View<M>*>(closing);
+    const Lock lock(lock_);
+    --open_;
+    if (view->ordered_) {
+      remove(view);
+    } else {
+      shared_->opening.fetch_add(~uint64_t{0});
+      closed_.push_back(view);
+    }
+  }
+
   /// Returns the number of open views. It adds up numbers that were read at different moments.
-  size_t size() const;
-  /// Returns whether no view is open. If it finds a view open, the thread that closes the last such
-  /// view then loads everything that was stored before this call.
-  bool none() const;
-
+  size_t size() const {
+    const Lock lock(lock_);
+    return open_ + seats_.taken(false);
+  }
   /// Returns whether any view is being opened, so that its counts are unknown.
-  bool opening() const;
+  bool opening() const { return shared_->opening.load() != 0 || seats_.taken(true) != 0; }
 
-  /// Declares that the transaction with this stamp is visible to every view opened from now on.
-  void committed(uint64_t stamp);
+  /// Takes up to `most` versions off the front of `replaced`. Each was replaced by a transaction
+  /// that has returned. Adds those that no view needs to *free; views hold the others. Stops early
+  /// while a view is being opened.
+  void settle(std::deque<OldVersion>& replaced, size_t most, std::vector<OldVersion>* free) {
+    if (replaced.empty() || most == 0) {
+      return;
+    }
+    seats_.look();
+    typename Seats<M>::Uses uses;
+    if (!await_announcements() || !seats_.find(&uses)) {
+      return;
+    }
+    for (; most > 0 && !replaced.empty(); --most) {
+      const OldVersion& old = replaced.front();
+      if (!needed(old, uses) || !hold(old, uses)) {
+        free->push_back(old);
+      }
+      replaced.pop_front();
+    }
+  }
 
-  enum class Verdict { reclaim, needed, undecided };
-  /// Judges a version with stamp `version` that a version with stamp `replacement` has replaced.
-  Verdict judge(uint64_t version, uint64_t replacement) const;
-  /// Judges a deletion that is its key's newest version. needed: a view sees the version before it.
-  Verdict judge_deletion(uint64_t deletion) const;
+  /// Returns whether take_released() may find a version.
+  bool has_released() const { return shared_->work.load(std::memory_order_acquire) != 0; }
+  /// Adds up to `most` versions to *free that views have released, or that were given back.
+  void take_released(size_t most, std::vector<OldVersion>* free) {
+    const Lock lock(lock_);
+    close_ended_uses();
+    for (; most > 0; --most) {
+      if (!given_back_.empty()) {
+        free->push_back(given_back_.back());
+        given_back_.pop_back();
+      } else if (!released_.empty()) {
+        View<M>* const view = released_.back();
+        free->push_back(view->held_.pop());
+        --held_;
+        ++examined_;
+        update_released(view);
+      } else {
+        break;
+      }
+    }
+    update_work();
+  }
+  /// Takes back a version from settle() or take_released() that was not freed.
+  void give_back(const OldVersion& old) {
+    const Lock lock(lock_);
+    given_back_.push_back(old);
+    update_work();
+  }
+
+  /// For tests: the versions held by views, and how often a version was examined so far.
+  size_t held() const {
+    const Lock lock(lock_);
+    return held_;
+  }
+  uint64_t examined() const {
+    const Lock lock(lock_);
+    return examined_;
+  }
 
  private:
-  template <class Needs>
-  Verdict judge_by(uint64_t last, Needs&& needs) const;
-  template <class Needs>
-  Verdict ask(Needs&& needs) const;
-
-  struct alignas(64) Shard {
-    /// Twice the number of views, plus 1 while a thread holds the shard's lock. So one locked
-    /// instruction takes the lock and counts a view, and one load shows that there are no views.
-    mutable std::atomic<uint64_t> state{0};
-    std::list<View> views;
-    std::list<View> closed;  ///< for reuse
+  struct alignas(2 * kLineBytes) Shared {
+    Word used_slots;
+    /// Views from open() whose counts are unknown. Each is counted before its counts are read, and
+    /// until it is in the order.
+    alignas(2 * kLineBytes) Word opening;
+    Word ordered;  ///< views in the order besides origin_
+    Word work;     ///< 1: take_released() has something to do
   };
-  class ShardLock;
 
-  Seats seats_;
-  std::vector<Shard> shards_;
-  std::vector<std::atomic<uint64_t>> committed_;  ///< counts, by slot
-  std::atomic<size_t> used_slots_{0};
+  /// Waits a moment until no view from open() has unknown counts. Returns false if one still has.
+  bool await_announcements() const {
+    for (int n = 0; shared_->opening.load() != 0; ++n) {
+      if (machine_.skips(Site{"views.opening"})) {
+        return true;
+      }
+      if (n == limits_.patience) {
+        return false;
+      }
+      machine_.pause();
+    }
+    return true;
+  }
+
+  /// Returns whether a view may need the version. Loads `ordered` after await_announcements(): a
+  /// view that was announced before is counted.
+  bool needed(const OldVersion& old, const typename Seats<M>::Uses& uses) const {
+    if (old.replaced == 0) {
+      return false;
+    }
+    if (shared_->ordered.load() != 0) {
+      return true;
+    }
+    for (const auto& use : uses) {
+      if (seats_.needs(use, old)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Lets the newest view that needs the version hold it. Returns false if no view does.
+  bool hold(const OldVersion& old, const typename Seats<M>::Uses& uses) {
+    const Lock lock(lock_);
+    ++examined_;
+    close_ended_uses();
+    for (const auto& use : uses) {
+      if (seats_.needs(use, old) && !machine_.skips(Site{"views.note"})) {
+        note(use);
+      }
+    }
+    View<M>* const newest = *std::prev(first_that_sees(old.replaced));
+    if (!newest->sees(old.created)) {
+      return false;
+    }
+    const uint64_t since = (*first_that_sees(old.created))->rank_;
+    newest->held_.push(old, std::max(since, origin_->rank_ + 1));  // 0 if the stamp is damaged
+    ++held_;
+    update_released(newest);
+    update_work();
+    return true;
+  }
+
+  /// Returns the oldest view that sees a stamp. Usually all views see it, or none does.
+  typename View<M>::Order::iterator first_that_sees(uint64_t stamp) const {
+    if (!(*std::prev(order_.end()))->sees(stamp)) {
+      return order_.end();
+    }
+    const auto oldest = std::next(order_.begin());  // origin_ sees nothing
+    return (*oldest)->sees(stamp) ? oldest : order_.lower_bound(stamp);
+  }
+
+  /// Puts a copy of a seat's view into the order, unless it is there or the use has ended.
+  void note(const typename Seats<M>::Use& use) {
+    Noted& noted = noted_[use.seat];
+    if (noted.view != nullptr) {
+      if (noted.state == use.state) {
+        return;
+      }
+      end_note(use.seat);
+    }
+    const size_t slots = used_slots();
+    View<M>* const view = make_view();
+    if (slots > view->size_) {
+      give_rows(view, slots);
+    }
+    if (!seats_.copy(use, slots, view)) {
+      closed_.push_back(view);
+      return;
+    }
+    set_rank(view, slots);
+    insert(view);
+    noted = {view, use.state};
+    ++notes_;
+  }
+  void end_note(size_t seat) {
+    remove(noted_[seat].view);
+    noted_[seat].view = nullptr;
+    --notes_;
+  }
+  /// Closes the copies of views whose seats have been left.
+  void close_ended_uses() {
+    size_t left = notes_;
+    for (size_t i = 0; left > 0; ++i) {
+      if (noted_[i].view == nullptr) {
+        continue;
+      }
+      --left;
+      if (!seats_.lasts({i, noted_[i].state}) || machine_.skips(Site{"views.noted"})) {
+        end_note(i);
+      }
+    }
+  }
+
+  View<M>* make_view() {
+    if (closed_.empty()) {
+      closed_.push_back(&views_.emplace_back());
+      give_rows(closed_.back(), 1);
+    }
+    View<M>* const view = closed_.back();
+    closed_.pop_back();
+    return view;
+  }
+  /// The machine frees no memory. So a view keeps its rows, and many views share an allocation.
+  void give_rows(View<M>* view, size_t slots) {
+    constexpr size_t kAtOnce = 256;
+    const size_t rows = View<M>::rows_for(slots);
+    if (rows_left_ < rows) {
+      rows_left_ = std::max(rows, kAtOnce);
+      rows_ = make_array<typename View<M>::Row>(machine_, rows_left_);
+    }
+    view->set_rows(rows_, rows);
+    rows_ += rows;
+    rows_left_ -= rows;
+  }
+  static void set_rank(View<M>* view, size_t slots) {
+    view->rank_ = 0;
+    for (size_t i = 0; i < slots && i < view->size_; ++i) {
+      view->rank_ += view->counts_[i].load(std::memory_order_relaxed);  // its own stores
+    }
+  }
+  void insert(View<M>* view) {
+    view->at_ = order_.insert(order_.end(), view);  // usually it is the newest
+    view->ordered_ = true;
+    shared_->ordered.store(order_.size() - 1);
+  }
+  /// Removes a view from the order and hands its versions on.
+  void remove(View<M>* view) {
+    View<M>* const older = *std::prev(view->at_);
+    order_.erase(view->at_);
+    view->ordered_ = false;
+    shared_->ordered.store(order_.size() - 1);
+    if (!view->held_.empty() && !machine_.skips(Site{"views.hand_on"})) {
+      older->held_.merge(view->held_);
+      update_released(view);
+      update_released(older);
+      update_work();
+    }
+    closed_.push_back(view);
+  }
+
+  /// Makes released_ include the view exactly if its heap has a free version on top.
+  void update_released(View<M>* view) {
+    const bool free = !view->held_.empty() &&
+                      (view->held_.top() > view->rank_ || machine_.skips(Site{"views.held"}));
+    if (free == (view->released_at_ != SIZE_MAX)) {
+      return;
+    }
+    if (free) {
+      view->released_at_ = released_.size();
+      released_.push_back(view);
+    } else {
+      View<M>* const last = released_.back();
+      released_[view->released_at_] = last;
+      last->released_at_ = view->released_at_;
+      released_.pop_back();
+      view->released_at_ = SIZE_MAX;
+    }
+  }
+  void update_work() {
+    const uint64_t work = !released_.empty() || !given_back_.empty() || notes_ != 0 ? 1 : 0;
+    if (shared_->work.load(std::memory_order_relaxed) != work) {
+      shared_->work.store(work, std::memory_order_release);
+    }
+  }
+
+  M& machine_;
+  const ViewLimits limits_;
+  Seats<M> seats_;
+  Shared* shared_;
+
+  // Under the lock:
+  mutable ShortLock<M> lock_;
+  typename View<M>::Order order_;
+  View<M>* origin_;  ///< sees nothing (it has no counts) and stays open; what it holds is free
+  std::deque<View<M>> views_;
+  std::vector<View<M>*> closed_;           ///< for reuse
+  typename View<M>::Row* rows_ = nullptr;  ///< for new views
+  size_t rows_left_ = 0;
+  size_t open_ = 0;  ///< views from open()
+  struct Noted {
+    View<M>* view = nullptr;
+    uint64_t state = 0;
+  };
+  std::vector<Noted> noted_;  ///< by seat: the copy of its view
+  size_t notes_ = 0;
+  std::vector<View<M>*> released_;  ///< views with a free version on top of their heap
+  std::vector<OldVersion> given_back_;
+  size_t held_ = 0;
+  uint64_t examined_ = 0;
 };
 
 }  // namespace holdfast::db

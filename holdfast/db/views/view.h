@@ -3,13 +3,13 @@
 // A snapshot's view of the store: which transactions it sees.
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <set>
 
 #include "holdfast/db/views/entry_buffer.h"
+#include "holdfast/db/views/version_heap.h"
+#include "holdfast/machine/machine.h"
 
 namespace holdfast::db {
 
@@ -25,57 +25,73 @@ class Stamp {
   static uint64_t count(uint64_t stamp) { return stamp >> 8; }
 };
 
+template <class M>
+class Seats;
+template <class M>
+class Snapshots;
+
 /// For each thread slot, how many of its update transactions a snapshot sees. Together these are
-/// exactly the transactions that committed before some moment.
+/// exactly the transactions that committed before some moment. So of two views, one sees everything
+/// that the other one sees. The sum of a view's counts, its rank, orders the views.
 ///
-/// View objects are reused. Another thread may examine a view while its owner opens or closes it.
-/// So `state_` holds the number of the use; the other thread loads it before and after the counts.
-///
-/// Each opening writes the whole view. So the views of two threads share no pair of cache lines.
-class alignas(128) View {
+/// View objects are reused. Its words lie in memory of the machine, because other threads may
+/// examine a seat's view while its owner opens or closes it.
+template <class M>
+class View {
  public:
   View() = default;
-  explicit View(size_t slots) : counts_((slots + kInRow - 1) / kInRow) {}
+  View(const View&) = delete;
+  View& operator=(const View&) = delete;
 
   void set_count(size_t slot, uint64_t count) {
-    counts_[slot / kInRow][slot % kInRow].store(count, std::memory_order_release);
+    counts_[slot].store(count, std::memory_order_release);
   }
   bool sees(uint64_t stamp) const {
-    const size_t slot = Stamp::slot(stamp);
-    return counts_[slot / kInRow][slot % kInRow].load(std::memory_order_acquire) >=
-           Stamp::count(stamp);
+    const size_t slot = Stamp::slot(stamp);  // beyond size_ if the stamp is damaged
+    return slot < size_ && counts_[slot].load(std::memory_order_acquire) >= Stamp::count(stamp);
   }
   /// Returns an array for the iterator that holds this view, if the view is in a seat; else null.
   /// The array stays in the seat for the next iterator.
-  EntryArray* entry_array() const { return shard_ == kInSeat ? &entry_array_ : nullptr; }
+  EntryArray* entry_array() const { return in_seat_ ? &entry_array_ : nullptr; }
 
  private:
-  friend class Seats;
-  friend class Snapshots;
-
-  enum Phase : uint64_t { closed, opening, known };  ///< known: all counts are set
-  static constexpr uint64_t kUse = 4;
-  static Phase phase(uint64_t state) { return static_cast<Phase>(state % kUse); }
-
-  void begin_use() const {
-    state_.store(state_.load(std::memory_order_relaxed) / kUse * kUse + kUse + opening,
-                 std::memory_order_relaxed);  // relaxed: the counts are stored with release
-  }
-  /// Changes the phase within a use. Only the view's owner calls it.
-  void enter(Phase phase) const {
-    const uint64_t use = state_.load(std::memory_order_relaxed) / kUse * kUse;
-    state_.store(use + phase, std::memory_order_release);
-  }
+  friend class Seats<M>;
+  friend class Snapshots<M>;
+  using Word = typename M::template Atomic<uint64_t>;
 
   static constexpr size_t kInRow = 16;
-  struct alignas(128) Row : std::array<std::atomic<uint64_t>, kInRow> {};
+  /// Each opening writes the view, so the views of two threads share no pair of cache lines.
+  struct alignas(2 * kLineBytes) Row {
+    Word word[kInRow];
+  };
+  /// Returns the number of rows for the counts of `slots` slots and the word in front of them.
+  static size_t rows_for(size_t slots) { return slots / kInRow + 1; }
+  /// Gives the view `n` rows of zeros. Only before another thread knows it.
+  void set_rows(Row* rows, size_t n) {
+    front_ = rows->word;
+    counts_ = front_ + 1;
+    size_ = n * kInRow - 1;
+  }
 
-  std::vector<Row> counts_;
-  mutable std::atomic<uint64_t> state_{closed};  ///< the number of the use and its phase
-  mutable std::atomic<int> holders_{1};          ///< snapshot and iterators; unused in a seat
-  static constexpr size_t kInSeat = SIZE_MAX;
-  size_t shard_ = kInSeat;  ///< the shard of Snapshots whose list has the view
+  Word* front_ = nullptr;  ///< in a seat: the seat's state; else: the number of holders
+  Word* counts_ = nullptr;
+  size_t size_ = 0;
+  bool in_seat_ = false;
   mutable EntryArray entry_array_;
+
+  // For Snapshots, under its lock.
+  struct Older {
+    using is_transparent = void;
+    bool operator()(const View* a, const View* b) const { return a->rank_ < b->rank_; }
+    /// All views that do not see a stamp come before those that see it.
+    bool operator()(const View* view, uint64_t stamp) const { return !view->sees(stamp); }
+  };
+  using Order = std::multiset<View*, Older>;
+  uint64_t rank_ = 0;
+  typename Order::iterator at_;
+  bool ordered_ = false;  ///< at_ is its place in the order
+  VersionHeap held_;
+  size_t released_at_ = SIZE_MAX;  ///< index in Snapshots::released_
 };
 
 }  // namespace holdfast::db

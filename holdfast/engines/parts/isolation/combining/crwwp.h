@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "holdfast/engines/parts/basics/biased_fence.h"
 #include "holdfast/engines/parts/isolation/combining/read_indicator.h"
 
 namespace holdfast {
@@ -13,14 +14,10 @@ namespace holdfast {
 /// gap was over before it woke.
 ///
 /// The handshake is Dekker's: the reader stores its arrival and loads the phase, the writer stores
-/// the phase and scans arrivals. Each needs a store-load fence in between.
-///
-/// While writers are rare, the lock is biased towards readers (Dice and Kogan, "BRAVO", ATC 2019,
-/// biases with visible readers in the same way). The readers' fence is then a light one, and the
-/// first writer revokes the bias with a heavy one. Readers that find the lock unbiased use full
-/// fences. After kQuietReads of them in a row without a writer in between, they restore the bias.
-/// So write-heavy work never pays for a heavy fence, and read-heavy work hardly ever for a full
-/// one.
+/// the phase and scans arrivals. Each needs a store-load fence in between: a BiasedFence, whose
+/// frequent side are the readers. After kQuietReads full fences in a row without a writer in
+/// between, the readers restore the bias. So write-heavy work never pays for a heavy fence, and
+/// read-heavy work hardly ever for a full one.
 ///
 /// Thread safety: any thread may enter and leave; one writer at a time excludes and admits.
 template <class M>
@@ -38,7 +35,7 @@ class Crwwp {
         quiet_reads_(quiet_reads),
         readers_(machine),
         phase_(make_array<Phase>(machine, 1)),
-        bias_(make_array<Phase>(machine, 1)),
+        fence_(machine),
         quiet_(make_array<Quiet>(machine, static_cast<size_t>(machine.slots()))) {}
 
   /// Returns false if writers were faster kPatience times in a row. The caller should then let the
@@ -46,16 +43,8 @@ class Crwwp {
   bool enter(int slot) {
     for (int patience = kPatience; patience > 0; --patience) {
       readers_.arrive_unfenced(slot);
-      machine_.light_fence();
-      // All loads and stores of bias and phase are sequentially consistent. In the biased case, the
-      // writer that sets bias to 0 executes its heavy fence between phase and scan. Either this
-      // arrival comes before that fence, and the scan sees it; or the load of the phase comes after
-      // it, and the phase is odd.
-      const bool biased = bias_->value.load() != 0;
-      if (!biased) [[unlikely]] {
-        // Separates the arrival from the load of the phase; counterpart of exclude().
-        machine_.fence(Site{"crwwp.arrive"});
-      }
+      // Separates the arrival from the load of the phase; counterpart of exclude().
+      const bool biased = fence_.light(Site{"crwwp.arrive"});
       const uint64_t phase = phase_->value.load();
       if (phase % 2 == 0 || machine_.skips(Site{"crwwp.phase"})) [[likely]] {
         if (!biased) [[unlikely]] {
@@ -77,10 +66,7 @@ class Crwwp {
     // Relaxed: only the writer changes the phase, and writers are ordered by their own lock.
     const uint64_t phase = phase_->value.load(std::memory_order_relaxed);
     phase_->value.store(phase + 1, std::memory_order_seq_cst);
-    if (bias_->value.load() != 0) {
-      bias_->value.store(0);
-      machine_.heavy_fence(Site{"crwwp.revoke"});  // counterpart of the readers' light fences
-    }
+    fence_.heavy(Site{"crwwp.revoke"});  // separates the phase from the scan of arrivals
     if (!machine_.skips(Site{"crwwp.drain"})) {
       readers_.wait_for_present();
     }
@@ -105,9 +91,7 @@ class Crwwp {
     typename M::template Atomic<uint64_t> reads;
   };
 
-  /// Called by a reader that is inside. A writer that has loaded the old bias already waits for
-  /// this reader. Readers that see the new bias load the phase after it, so they see that writer's
-  /// odd phase.
+  /// Called by a reader that is inside.
   void note_quiet_read(int slot, uint64_t phase) {
     Quiet& q = quiet_[slot];
     constexpr auto kRelaxed = std::memory_order_relaxed;  // private to the slot
@@ -116,7 +100,7 @@ class Crwwp {
     q.reads.store(reads, kRelaxed);
     if (reads >= quiet_reads_) {
       q.reads.store(0, kRelaxed);
-      bias_->value.store(1);
+      fence_.restore();
     }
   }
 
@@ -124,7 +108,7 @@ class Crwwp {
   const uint64_t quiet_reads_;
   ReadIndicator<M> readers_;
   Phase* phase_;
-  Phase* bias_;  // 1: readers need no full fence
+  BiasedFence<M> fence_;
   Quiet* quiet_;
 };
 

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Do readers leave old versions alone? Do writers free those that no snapshot needs, a bounded
+// number at a time, in whatever order snapshots are released?
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "holdfast/check/crash/sim_heap.h"
+#include "holdfast/db/store/store.h"
+#include "holdfast/db/transaction.h"
+#include "tests/db/durable_engines.h"
+
+namespace holdfast::db {
+namespace {
+
+uint64_t old_versions(DB& db) {
+  std::string value;
+  EXPECT_TRUE(db.GetProperty("holdfast.old-versions", &value));
+  return std::stoull(value);
+}
+
+/// Returns a counter of the database's statistics.
+uint64_t counter(DB& db, const std::string& name) {
+  std::string text;
+  EXPECT_TRUE(db.GetProperty("holdfast.prometheus", &text));
+  const size_t at = text.find("\nholdfast_db_" + name + "{");
+  EXPECT_NE(at, std::string::npos) << text;
+  return std::stoull(text.substr(text.find("} ", at) + 2));
+}
+
+std::string key(int i) {
+  return "key " + std::to_string(i);
+}
+
+class DbOldVersions : public DbTest {
+ protected:
+  /// Puts `keys` keys several times, with a snapshot between that needs the first versions.
+  const Snapshot* overwrite(int keys, int times) {
+    for (int i = 0; i < keys; ++i) {
+      put(*file, key(i), "first");
+    }
+    const Snapshot* const snapshot = file->GetSnapshot();
+    for (int time = 0; time < times; ++time) {
+      for (int i = 0; i < keys; ++i) {
+        put(*file, key(i), "later " + std::to_string(time));
+      }
+    }
+    return snapshot;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Engines, DbOldVersions, ::testing::ValuesIn(durable_engines()),
+                         engine_name);
+
+TEST_P(DbOldVersions, ReadersNeverWrite) {
+  constexpr int kKeys = 300;
+  const Snapshot* const old = overwrite(kKeys, 2);
+  const Snapshot* const recent = file->GetSnapshot();
+  ASSERT_GE(old_versions(*file), static_cast<uint64_t>(kKeys));
+  const uint64_t updates = counter(*file, "updates_total");
+  const uint64_t fences = counter(*file, "fences_total");
+  const auto read_all = [&] {
+    for (int i = 0; i < 20; ++i) {
+      const std::unique_ptr<Iterator> at(file->NewIterator({}));
+      const std::unique_ptr<Iterator> other(file->NewIterator({}));
+      at->Seek(key(i));
+      EXPECT_TRUE(at->Valid());
+      EXPECT_EQ(at->value().ToString(), "later 1");
+      EXPECT_EQ(get(*file, key(i)), "later 1");
+      const std::unique_ptr<OptimisticTransaction> transaction(file->BeginTransaction());
+      std::string value;
+      EXPECT_TRUE(transaction->Get(key(i), &value).ok());
+      file->ReleaseSnapshot(file->GetSnapshot());
+    }
+  };
+  read_all();
+  file->ReleaseSnapshot(recent);
+  read_all();
+  file->ReleaseSnapshot(old);
+  read_all();
+  EXPECT_EQ(counter(*file, "updates_total"), updates);
+  EXPECT_EQ(counter(*file, "fences_total"), fences);
+  expect_tidy(file);
+}
+
+// A write frees at most two old versions, and adds at most one.
+TEST_P(DbOldVersions, WritersFreeThemABoundedNumberAtATime) {
+  constexpr uint64_t kKeys = 200;
+  file->ReleaseSnapshot(overwrite(kKeys, 1));
+  uint64_t before = old_versions(*file);
+  ASSERT_GE(before, kKeys);
+  int writes = 0;
+  for (; before > 2 && writes < 1000; ++writes) {
+    put(*file, "another key", "value");
+    const uint64_t now = old_versions(*file);
+    ASSERT_GE(now + 2, before) << "too many in one write";
+    ASSERT_LE(now, before) << "the backlog grows";
+    before = now;
+  }
+  EXPECT_LE(writes, 220) << "the backlog shrinks too slowly";
+  expect_tidy(file);
+}
+
+TEST_P(DbOldVersions, CompactingAndOpeningFreeAllOfThem) {
+  file->ReleaseSnapshot(overwrite(150, 2));
+  EXPECT_GE(old_versions(*file), 150u);
+  const Snapshot* const kept = overwrite(150, 2);
+  file->CompactRange(nullptr, nullptr);
+  EXPECT_EQ(old_versions(*file), 150u) << "as many as the snapshot needs";
+  EXPECT_EQ(get(*file, key(7), kept), "first");
+  file->ReleaseSnapshot(kept);
+  EXPECT_EQ(old_versions(*file), 150u);
+  file.close();
+  EXPECT_EQ(old_versions(*file), 0u);
+  expect_tidy(file);
+}
+
+// Deletions stay as long as they hide older versions from a view that sees them.
+TEST_P(DbOldVersions, SnapshotsOfAHotKeyAreReleasedInAnyOrder) {
+  constexpr int kSnapshots = 120;
+  std::mt19937 random(5);
+  std::vector<std::pair<const Snapshot*, std::string>> snapshots;
+  std::string now = "(none)";
+  for (int i = 0; i < kSnapshots; ++i) {
+    const std::string value = std::to_string(i);
+    if (i % 5 == 3) {
+      ASSERT_TRUE(file->Delete({}, "hot").ok());
+      now = "(none)";
+    } else {
+      put(*file, "hot", value);
+      now = value;
+    }
+    snapshots.emplace_back(file->GetSnapshot(), now);
+  }
+  std::shuffle(snapshots.begin(), snapshots.end(), random);
+  while (!snapshots.empty()) {
+    file->ReleaseSnapshot(snapshots.back().first);
+    snapshots.pop_back();
+    put(*file, "another key", "value");
+    for (const auto& [snapshot, value] : snapshots) {
+      ASSERT_EQ(get(*file, "hot", snapshot), value);
+    }
+  }
+  EXPECT_EQ(get(*file, "hot"), now);
+  file->CompactRange(nullptr, nullptr);
+  EXPECT_EQ(old_versions(*file), 0u);
+  expect_tidy(file);
+}
+
+// An iterator that stays open keeps one version of a key, and writers free the others.
+TEST_P(DbOldVersions, AnOpenIteratorKeepsNoMoreThanItShows) {
+  put(*file, "hot", "first");
+  std::unique_ptr<Iterator> at(file->NewIterator({}));
+  for (int i = 0; i < 300; ++i) {
+    put(*file, "hot", std::to_string(i));
+    ASSERT_LE(old_versions(*file), 4u);
+  }
+  at->SeekToFirst();
+  ASSERT_TRUE(at->Valid());
+  EXPECT_EQ(at->value().ToString(), "first");
+  at.reset();
+  put(*file, "hot", "last");
+  put(*file, "hot", "last");
+  EXPECT_LE(old_versions(*file), 2u);
+  expect_tidy(file);
+}
+
+// A cancelled transaction gives back the versions that it was to free.
+TEST_P(DbOldVersions, CancelledTransactionsLoseNoVersion) {
+  file->ReleaseSnapshot(overwrite(50, 1));
+  for (int i = 0; i < 100; ++i) {
+    const Status status = file->Transact([&](Transaction& t) {
+      t.Put(key(i % 50), "cancelled");
+      return Status::IOError("cancelled");
+    });
+    ASSERT_FALSE(status.ok());
+  }
+  EXPECT_GE(old_versions(*file), 40u);
+  expect_tidy(file);
+}
+
+// ---- Replaced inside a transaction of the caller, which may abort.
+
+using SimStore = Store<SimHeap>;
+
+TEST(DbNestedWrites, AreFreedByLaterWritesOfTheirSlot) {
+  for (const std::string& engine : durable_engines()) {
+    SCOPED_TRACE(engine);
+    SimMachine machine;
+    CreateOptions create;
+    create.engine = engine;
+    create.bytes = 256 << 10;
+    const auto heap = SimHeap::create(machine, create).value();
+    const auto store = SimStore::open(*heap, BytewiseComparator(), {}).value();
+    for (int i = 0; i < 10; ++i) {
+      heap->update([&] { store->write(Change{"key", std::to_string(i)}).check(); }).check();
+    }
+    EXPECT_EQ(store->old_versions().value(), 9u);
+    EXPECT_ANY_THROW(static_cast<void>(heap->update([&] {
+      store->write(Change{"key", "lost"}).check();
+      throw 1;
+    })));
+    EXPECT_EQ(store->old_versions().value(), 9u);
+    for (int i = 0; i < 12; ++i) {
+      store->write(Change{"another key", "value"}).check();
+    }
+    EXPECT_LE(store->old_versions().value(), 2u);
+    store->collect().check();
+    EXPECT_EQ(store->old_versions().value(), 0u);
+    std::string value;
+    EXPECT_TRUE(store->get("key", nullptr, &value).value());
+    EXPECT_EQ(value, "9");
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::db
