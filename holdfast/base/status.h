@@ -39,7 +39,8 @@ const char* to_string(Code code);
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(Code code, std::string message) : failure_(new Failure{code, std::move(message)}) {}
+  Status(Code code, std::string message, int system_error = 0)
+      : failure_(new Failure{code, system_error, std::move(message)}) {}
   Status(const Status& o) : failure_(o.ok() ? nullptr : new Failure(*o.failure_)) {}
   Status(Status&&) = default;
   Status& operator=(const Status& o) {
@@ -53,6 +54,8 @@ class [[nodiscard]] Status {
   explicit operator bool() const { return ok(); }
   Code code() const { return ok() ? Code::ok : failure_->code; }
   const std::string& message() const;
+  /// The errno of the system call that failed; 0 if the failure has none.
+  int system_error() const { return ok() ? 0 : failure_->system_error; }
   /// "<code>: <message>", or "ok".
   std::string to_string() const;
 
@@ -66,6 +69,7 @@ class [[nodiscard]] Status {
  private:
   struct Failure {
     Code code;
+    int system_error;
     std::string message;
   };
   [[noreturn]] void raise() const;

@@ -36,9 +36,11 @@ namespace holdfast {
 /// Nesting is flat: an inner update or read is part of the outer transaction. An exception that
 /// leaves the inner one dooms the outer one. update inside read is an error.
 ///
-/// Thread safety. Up to max_threads threads may call update and read at any time; a further thread
-/// gets too_many_threads. Only one thread at a time may call the other functions. After fork() the
-/// child process cannot use the heap; it gets misuse.
+/// Thread safety. Any thread may call update and read at any time. A thread counts from its first
+/// call until it ends. With more than max_threads threads, the further ones wait for each other's
+/// transactions; if the engine has a background thread, they get too_many_threads. Only one thread
+/// at a time may call the other functions. After fork() the child process cannot use the heap; it
+/// gets misuse.
 ///
 /// Errors. After a failed write to the medium the heap is poisoned: every call returns io_error
 /// until the heap is opened again.
@@ -265,9 +267,9 @@ class Heap {
   Status renew_area(const Description* description, const Options& options);
   Status metadata(std::byte* data) const;
   Status announce_growth();
-  /// Returns whether a transaction may begin. It is on the hot path; why_not_ready finds the
-  /// reason.
-  bool is_ready(Context::Mode mode) {
+  /// Returns whether a transaction may begin on a thread with a slot. It is on the hot path;
+  /// why_not_ready finds the reason.
+  bool is_open(Context::Mode mode) const {
     const bool forked = [&] {
       if constexpr (requires { machine_.forked_child(); }) {
         return machine_.forked_child();
@@ -276,7 +278,7 @@ class Heap {
       }
     }();
     const bool writable = mode == Context::Mode::read || !read_only_;
-    return !forked && !machine_.failed() && !closed_ && writable && machine_.self() >= 0;
+    return !forked && !machine_.failed() && !closed_ && writable;
   }
   Status why_not_ready(Context::Mode mode);
   Status grow(size_t bytes);
@@ -307,9 +309,28 @@ class Heap {
     if (auto* outer = static_cast<Context*>(Machine::context())) [[unlikely]] {
       return nested(*outer, kMode, body);
     }
-    if (!is_ready(kMode)) [[unlikely]] {
-      return why_not_ready(kMode);
+    if (!is_open(kMode) || machine_.self() < 0) [[unlikely]] {
+      return execute_as_guest<kMode>(body);
     }
+    return run<kMode>(body);
+  }
+
+  /// Executes the body on a thread without a slot, if the machine has one for guests.
+  template <Context::Mode kMode>
+  [[gnu::noinline]] Status execute_as_guest(FunctionRef<void()> body) {
+    if constexpr (requires { typename Machine::GuestSlot; }) {
+      if (is_open(kMode)) {
+        const typename Machine::GuestSlot guest(machine_);
+        if (guest.taken()) {
+          return run<kMode>(body);
+        }
+      }
+    }
+    return why_not_ready(kMode);
+  }
+
+  template <Context::Mode kMode>
+  [[gnu::always_inline]] Status run(FunctionRef<void()> body) {
     for (;;) {
       try {
         if constexpr (kMode == Context::Mode::update) {

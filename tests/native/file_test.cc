@@ -45,6 +45,10 @@ void expect_failure(const std::string& path, const NativeOptions& options, Code 
       << machine.status().message();
 }
 
+Code open_status(const std::string& path) {
+  return NativeMachine::open(path, {}).status().code();
+}
+
 TEST(NativeFile, CreatesWithOwnerOnlyMode) {
   const NativeTestFile file;
   const auto machine = create(file.path());
@@ -62,8 +66,45 @@ TEST(NativeFile, SaysWhatIsWrongAndWhatToDo) {
   expect_failure(file.directory() + "/none/a.heap", {.create = true}, Code::not_found,
                  "check the name");
   expect_failure("/dev/null", {}, Code::invalid_argument, "ordinary file");
-  create(file.path());
+  expect_failure(file.directory() + "/none/", {.create = true}, Code::not_found,
+                 "the directory " + file.directory() + "/none does not exist");
+  expect_failure(file.directory(), {.create = true}, Code::invalid_argument, "is a directory");
+  ASSERT_TRUE(create(file.path())->medium().grow(kPageBytes).ok());
   expect_failure(file.path(), {.create = true}, Code::already_exists, "exists already");
+}
+
+TEST(NativeFile, RefusesAZeroByteInAPath) {
+  const NativeTestFile file;
+  const std::string path = file.path() + std::string("\0more", 5);
+  for (const bool creates : {true, false}) {
+    const auto machine = NativeMachine::open(path, {.create = creates});
+    EXPECT_EQ(machine.status().code(), Code::invalid_argument);
+    EXPECT_NE(machine.status().message().find(file.path() + "' goes on"), std::string::npos);
+  }
+  EXPECT_EQ(open_status(file.path()), Code::not_found);
+}
+
+TEST(NativeFile, TakesAnEmptyFileThatExists) {
+  const NativeTestFile file;
+  std::ofstream(file.path()).close();
+  {
+    const auto machine = create(file.path());
+    expect_failure(file.path(), {.create = true}, Code::busy, "in use by this process");
+  }
+  EXPECT_NE(create(file.path()), nullptr) << "it is still empty";
+}
+
+TEST(NativeFile, CountsThePagesInMemory) {
+  const NativeTestFile file;
+  const auto machine = create(file.path());
+  EXPECT_EQ(machine->medium().bytes_in_memory().value(), 0u);
+  ASSERT_TRUE(machine->medium().grow(64 * kMiB).ok());
+  std::byte* const p = machine->medium().map(0, 64 * kMiB, nullptr, MapMode::shared).value();
+  EXPECT_EQ(machine->medium().bytes_in_memory().value(), 0u);
+  std::memset(p + 8 * kMiB, 1, kMiB);
+  EXPECT_GE(machine->medium().bytes_in_memory().value(), kMiB);
+  EXPECT_LT(machine->medium().bytes_in_memory().value(), 4 * kMiB);
+  machine->medium().unmap(p, 64 * kMiB);
 }
 
 TEST(NativeFile, NoPermission) {

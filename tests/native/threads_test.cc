@@ -71,6 +71,48 @@ TEST_F(NativeThreads, OneThreadTooManyGetsNone) {
   EXPECT_GE(self_on_new_thread(*machine), 0);
 }
 
+TEST_F(NativeThreads, GuestsTakeTurnsInTheBackgroundThreadsSlot) {
+  const auto machine = make(1);
+  const auto other = make(1);
+  const int own = machine->self();
+  std::atomic<int> inside{0};
+  std::atomic<int> turns{0};
+  const auto guest = [&] {
+    for (int i = 0; i < 200; ++i) {
+      EXPECT_EQ(machine->self(), -1);
+      const NativeMachine::GuestSlot slot(*machine);
+      ASSERT_TRUE(slot.taken());
+      EXPECT_EQ(inside.fetch_add(1), 0) << "two guests at once";
+      EXPECT_EQ(machine->self(), 0);
+      static_cast<void>(other->self());  // a thread may change machines meanwhile
+      EXPECT_EQ(machine->self(), 0);
+      turns.fetch_add(1);
+      inside.fetch_sub(1);
+    }
+  };
+  std::thread first(guest);
+  std::thread second(guest);
+  first.join();
+  second.join();
+  EXPECT_EQ(turns, 400);
+  EXPECT_EQ(machine->self(), own);
+
+  NativeMachine::Atomic<uint64_t> calls{0};
+  machine->set_background([&] {
+    calls.fetch_add(1);
+    return false;
+  });
+  machine->wait_while(calls, uint64_t{0});
+  std::thread([&] {
+    EXPECT_EQ(machine->self(), -1);
+    const NativeMachine::GuestSlot slot(*machine);
+    EXPECT_FALSE(slot.taken());
+    EXPECT_EQ(machine->self(), -1);
+  }).join();
+  machine->set_background(nullptr);
+  std::thread(guest).join();
+}
+
 TEST_F(NativeThreads, AThreadWithoutASlotCanStillPersist) {
   const auto machine = make(1);
   ASSERT_GE(machine->self(), 0);

@@ -84,6 +84,11 @@ class NativeMachine {
     }
     return native::find_or_take_slot(slots_);
   }
+  /// A slot for a thread that has none, for the length of one transaction. Such threads take turns.
+  class GuestSlot : public native::GuestSlot {
+   public:
+    explicit GuestSlot(NativeMachine& machine) : native::GuestSlot(machine.slots_) {}
+  };
   int slots() const { return slots_->slots(); }
   int active_slots() const { return slots_->active(); }
   void run_threads(int n, FunctionRef<void(int)> f) { native::run_pinned(n, processors_, f); }

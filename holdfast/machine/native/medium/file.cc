@@ -14,9 +14,9 @@ namespace holdfast::native {
 namespace {
 
 Status not_regular(const std::string& path, mode_t mode) {
-  return {Code::invalid_argument,
-          path + (S_ISDIR(mode) ? " is a directory; name a file in it"
-                                : " is not an ordinary file; a heap lives in one")};
+  return S_ISDIR(mode) ? file_error(path, "", EISDIR)
+                       : Status(Code::invalid_argument,
+                                path + " is not an ordinary file; a heap lives in one");
 }
 
 /// Whether an open file holds a lock. `description` is its fdinfo in /proc, which lists its locks:
@@ -105,6 +105,9 @@ Status sync_directory(const std::string& path) {
 }
 
 Result<File> open_existing(const std::string& path, int flags) {
+  if (Status status = check_path(path); !status.ok()) {
+    return status;
+  }
   // Non-blocking, because the name may lead to a pipe.
   const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
@@ -117,7 +120,64 @@ Result<File> open_existing(const std::string& path, int flags) {
   return file;
 }
 
+/// Returns ok if the file is empty and still has a name.
+Status check_empty(const File& file) {
+  struct stat info{};
+  if (fstat(file.fd(), &info) != 0) {
+    return file_error(file.path(), "cannot be examined", errno);
+  }
+  const int error = info.st_size != 0 ? EEXIST : info.st_nlink == 0 ? ENOENT : 0;
+  return error == 0 ? Status() : file_error(file.path(), "cannot be created", error);
+}
+
+/// Takes an empty file for a new heap: a program may have made it, as mkstemp does.
+Result<File> take_empty_file(const std::string& path) {
+  auto file = open_existing(path, O_RDWR);
+  if (!file) {
+    return file;
+  }
+  Status status = check_empty(*file);
+  if (status.ok()) {
+    status = lock(*file, F_WRLCK);
+  }
+  if (status.ok()) {
+    status = check_empty(*file);  // another process may have made a heap of it, or removed it
+  }
+  if (status.ok()) {
+    status = sync_directory(path);
+  }
+  return status.ok() ? std::move(file) : status;
+}
+
+/// The Status for a file that cannot be created. A missing directory is named: for a name that ends
+/// with a slash the system reports a directory even if nothing is there.
+Status creation_error(const std::string& path, int error) {
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  struct stat found{};
+  if ((error == ENOENT || error == EISDIR) && !directory.empty()) {
+    if (::stat(directory.c_str(), &found) != 0) {
+      return {Code::not_found,
+              path + " cannot be created: the directory " + directory +
+                  " does not exist; make it first, or check the name",
+              ENOENT};
+    }
+    if (!S_ISDIR(found.st_mode)) {
+      error = ENOTDIR;
+    }
+  }
+  return file_error(path, "cannot be created", error);
+}
+
 }  // namespace
+
+Status check_path(const std::string& path) {
+  const size_t zero = path.find('\0');
+  if (zero == std::string::npos) {
+    return {};
+  }
+  return {Code::invalid_argument, "the path '" + path.substr(0, zero) +
+                                      "' goes on behind a zero byte, and no file has such a name"};
+}
 
 File::~File() {
   if (fd_ >= 0) {
@@ -126,43 +186,50 @@ File::~File() {
 }
 
 Status file_error(const std::string& path, const std::string& what, int error) {
+  const auto failure = [&](Code code, const std::string& message) {
+    return Status(code, path + message, error);
+  };
   switch (error) {
     case ENOENT:
-      return {Code::not_found, path + " does not exist; create it first, or check the name"};
+      return failure(Code::not_found, " does not exist; create it first, or check the name");
     case EEXIST:
-      return {Code::already_exists,
-              path + " exists already; open it, delete it, or choose another name"};
+      return failure(Code::already_exists,
+                     " exists already; open it, delete it, or choose another name");
     case EISDIR:
-      return {Code::invalid_argument, path + " is a directory; name a file in it"};
+      return failure(Code::invalid_argument, " is a directory; name a file in it");
     case ENOTDIR:
-      return {Code::not_found, path + ": a part of the path is not a directory; check the name"};
+      return failure(Code::not_found, ": a part of the path is not a directory; check the name");
     case EACCES:
     case EPERM:
-      return {Code::permission_denied, path +
-                                           ": no permission; check the owner and mode of the "
-                                           "file and of its directory"};
+      return failure(Code::permission_denied,
+                     ": no permission; check the owner and mode of the file and of its directory");
     case EROFS:
-      return {Code::permission_denied, path + " is on a read-only file system; open it read-only"};
+      return failure(Code::permission_denied, " is on a read-only file system; open it read-only");
     case ENOSPC:
     case EDQUOT:
-      return {Code::out_of_space, path + ": the disk or the quota is full; make room"};
+      return failure(Code::out_of_space, ": the disk or the quota is full; make room");
     case EFBIG:
-      return {Code::out_of_space, path +
-                                      ": larger than the file system or the process's file size "
-                                      "limit allows"};
+      return failure(Code::out_of_space,
+                     ": larger than the file system or the process's file size limit allows");
     default:
-      return {Code::io_error,
-              path + ' ' + what + " (" + std::generic_category().message(error) + ')'};
+      return failure(Code::io_error,
+                     ' ' + what + " (" + std::generic_category().message(error) + ')');
   }
 }
 
 Result<File> create_file(const std::string& path) {
+  if (Status status = check_path(path); !status.ok()) {
+    return status;
+  }
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) {
-    return file_error(path, "cannot be created", errno);
+    return errno == EEXIST ? take_empty_file(path) : creation_error(path, errno);
   }
   File file(fd, path);
   Status status = lock(file, F_WRLCK);
+  if (status.code() == Code::busy) {
+    return status;  // another process has taken the empty file
+  }
   if (status.ok()) {
     status = sync_directory(path);
   }
@@ -199,6 +266,30 @@ Result<size_t> File::read(void* to, size_t n) const {
   } while (got < 0 && errno == EINTR);
   return got < 0 ? Result<size_t>(file_error(path_, "cannot be read", errno))
                  : Result<size_t>(static_cast<size_t>(got));
+}
+
+Result<uint64_t> File::bytes_in_memory() const {
+  std::error_code error;
+  const std::string name =
+      std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd_), error).string();
+  std::ifstream lines("/proc/self/smaps");
+  if (error || !lines) {
+    return Status(Code::unsupported, path_ +
+                                         ": the system does not show how much of it is in memory "
+                                         "(/proc/self/smaps)");
+  }
+  // "7f10b000-7f10c000 rw-s 00000000 fe:00 131081   /the/name", then lines such as "Rss:   4 kB".
+  uint64_t kilobytes = 0;
+  bool ours = false;
+  for (std::string line; std::getline(lines, line);) {
+    const bool begins_mapping = line.find_first_of("0123456789abcdef") == 0;
+    if (begins_mapping) {
+      ours = line.ends_with(' ' + name);
+    } else if (ours && line.starts_with("Rss:")) {
+      kilobytes += std::stoull(line.substr(4));
+    }
+  }
+  return kilobytes * 1024;
 }
 
 Result<bool> File::has_writer() const {

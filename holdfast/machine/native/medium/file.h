@@ -40,6 +40,9 @@ class File {
   Result<FileSize> size() const;
   /// Reads the first n bytes, or fewer if the file is shorter. Returns how many it has read.
   Result<size_t> read(void* to, size_t n) const;
+  /// Returns the bytes of this process's mappings of the file that are in memory. Takes longer the
+  /// more memory the process has. Code::unsupported if the system does not show them.
+  Result<uint64_t> bytes_in_memory() const;
   /// True if another opening has the file locked for changes. Readers do not count. Asks about the
   /// lock and does not take it.
   Result<bool> has_writer() const;
@@ -49,9 +52,12 @@ class File {
   std::string path_;
 };
 
+/// Refuses a path with a zero byte, behind which the system would ignore the rest.
+Status check_path(const std::string& path);
+
 /// Creates an empty file (mode 0600) and locks it for changes. Its name is durable at return; later
-/// content is not. Code::already_exists, leaving the file alone, if it existed before. After any
-/// other error no file exists.
+/// content is not. Takes an existing file if it is empty. Code::already_exists, leaving the file
+/// alone, if it is not. After any error there is no new file.
 Result<File> create_file(const std::string& path);
 
 /// How a file is opened, and what other openings may do meanwhile.

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cinttypes>
 #include <cstdio>
+#include <fstream>
 #include <random>
 
 namespace holdfast {
@@ -22,6 +24,34 @@ std::string hex(const void* p) {
   char text[32];
   std::snprintf(text, sizeof(text), "%p", p);
   return text;
+}
+
+/// The first file that this process has mapped in the range; empty if there is none.
+std::string file_mapped_in(const std::byte* address, size_t n) {
+  const auto first = reinterpret_cast<uintptr_t>(address);
+  std::ifstream lines("/proc/self/maps");
+  // "7f10b000-7f10c000 rw-s 00000000 fe:00 131081   /the/name"
+  for (std::string line; std::getline(lines, line);) {
+    uintptr_t begin = 0;
+    uintptr_t end = 0;
+    const size_t path = line.find('/');
+    const bool parsed = std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR, &begin, &end) == 2;
+    if (parsed && path != std::string::npos && begin < first + n && first < end) {
+      return line.substr(path);
+    }
+  }
+  return {};
+}
+
+Status address_taken(const std::string& name, const std::byte* address, size_t n) {
+  const std::string other = file_mapped_in(address, n);
+  return {Code::busy,
+          name + ": the address range at " + hex(address) + " (" + std::to_string(n) +
+              " bytes) is taken in this process" + (other.empty() ? "" : " by " + other) +
+              ". A heap is mapped at the address it was made at, and so is a copy of its file. "
+              "Close the other one first, or use another process. For a database beside its "
+              "original, copy it with `holdfast db backup` (DB::Checkpoint), which gives the copy "
+              "an address of its own"};
 }
 
 /// Maps at exactly this address, or fails with EEXIST; null means anywhere. The address goes to the
@@ -76,8 +106,10 @@ Status NativeMedium::grow(size_t n) {
     const int restored = ftruncate(file_.fd(), static_cast<off_t>(old));
     (void)restored;  // a longer file does no harm, since bytes_ is unchanged
     const Status status = native::file_error(name(), "cannot grow", error);
-    return {status.code(), status.message() + " (growing from " + std::to_string(old) + " to " +
-                               std::to_string(n) + " bytes)"};
+    return {status.code(),
+            status.message() + " (growing from " + std::to_string(old) + " to " +
+                std::to_string(n) + " bytes)",
+            status.system_error()};
   }
   if (domain() != Domain::process) {
     try {
@@ -131,8 +163,7 @@ Result<std::byte*> NativeMedium::reserve(size_t n, std::byte* address) {
   void* p = map_at(address, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) {
     if (errno == EEXIST) {
-      return Status(Code::busy, name() + ": the address range at " + hex(address) + " (" +
-                                    std::to_string(n) + " bytes) is taken in this process");
+      return address_taken(name(), address, n);
     }
     return Status(Code::out_of_space, name() + ": cannot reserve " + std::to_string(n) +
                                           " bytes of address space; lower max_bytes");
@@ -175,8 +206,7 @@ Result<std::byte*> NativeMedium::map(size_t offset, size_t n, std::byte* address
   void* p = map_at(address, n, PROT_READ | PROT_WRITE, flags, file_.fd(), offset);
   if (p == MAP_FAILED) {
     if (errno == EEXIST) {
-      return Status(Code::busy, name() + ": the address range at " + hex(address) + " (" +
-                                    std::to_string(n) + " bytes) is taken in this process");
+      return address_taken(name(), address, n);
     }
     return errno == ENOMEM ? Status(Code::out_of_space,
                                     name() + ": the system has no memory for a mapping of " +

@@ -45,6 +45,8 @@ class NativeMedium {
   bool emulated() const { return persistence_.emulated; }
   std::string description() const { return persistence_.description; }
   const std::string& name() const { return file_.path(); }  ///< the file's path
+  /// Returns the bytes of all mappings of the file that are in memory.
+  Result<uint64_t> bytes_in_memory() const { return file_.bytes_in_memory(); }
 
   const native::Persistence& persistence() const { return persistence_; }
   native::MediumSync& sync() { return sync_; }

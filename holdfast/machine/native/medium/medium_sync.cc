@@ -32,11 +32,13 @@ void MediumSync::wait_durable() {
     result = sync_(fd_);
   } while (result != 0 && errno == EINTR);
   if (result != 0) {
-    const std::string why = std::generic_category().message(errno);
+    const int error = errno;
+    const std::string why = std::generic_category().message(error);
     fail({Code::io_error,
           path_ + ": writing to the medium failed (" + why +
               "). Nothing more is accepted; look at the disk, then open the heap again, "
-              "which recovers what was acknowledged before"});
+              "which recovers what was acknowledged before",
+          error});
     throw_failure();
   }
   served_ = serving;

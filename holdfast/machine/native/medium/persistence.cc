@@ -95,10 +95,11 @@ Result<Persistence> choose_persistence(const std::string& path, const Offer& off
           path + ": domain " + holdfast::to_string(p.domain) +
               (offer.map_sync
                    ? " needs caches inside the persistence domain, and the system does not "
-                     "say so (persistence_domain in sysfs); use pmem"
+                     "say so (persistence_domain in sysfs); use domain pmem"
                    : " needs a file on persistent memory (a DAX file system with MAP_SYNC); "
                      "use domain file") +
-              ", or force it to emulate");
+              ", or the option force, which emulates the domain: then nothing survives a power "
+              "cut");
     }
     p.emulated = !real;
     p.map_sync = offer.map_sync;

@@ -19,6 +19,22 @@ void SlotTable::take_background() {
   mark_taken(kBackground);
 }
 
+bool SlotTable::take_as_guest() {
+  std::unique_lock turn(guest_mutex_);
+  const std::lock_guard lock(mutex_);
+  if (taken_[kBackground]) {
+    return false;
+  }
+  mark_taken(kBackground);
+  static_cast<void>(turn.release());  // leave() unlocks it
+  return true;
+}
+
+void SlotTable::leave() {
+  give_back(kBackground);
+  guest_mutex_.unlock();
+}
+
 void SlotTable::mark_taken(size_t slot) {
   taken_[slot] = true;
   // Only stored under the mutex, so the load may be relaxed. The store is sequentially consistent:
@@ -60,6 +76,9 @@ class SlotOwner {
   }
 
   void hold(const std::shared_ptr<SlotTable>& table, int slot) { held_.push_back({table, slot}); }
+  void drop(const SlotTable* table) {
+    std::erase_if(held_, [&](const Held& held) { return held.table.get() == table; });
+  }
 
   /// Makes room for one more slot, so that hold() cannot fail, and forgets machines that have
   /// ended. A table lives while a thread remembers it, so no other machine's table has its address.
@@ -105,6 +124,27 @@ int find_or_take_slot(const std::shared_ptr<SlotTable>& table) {
   }
   remember(table.get(), slot);
   return slot;
+}
+
+GuestSlot::GuestSlot(const std::shared_ptr<SlotTable>& table) : table_(table) {
+  if (thread_state.exiting) {
+    return;
+  }
+  SlotOwner& owner = slot_owner();
+  owner.prepare();
+  taken_ = table->take_as_guest();
+  if (taken_) {
+    owner.hold(table, SlotTable::kBackground);
+    remember(table.get(), SlotTable::kBackground);
+  }
+}
+
+GuestSlot::~GuestSlot() {
+  if (taken_) {
+    thread_state.table = nullptr;
+    slot_owner().drop(table_.get());
+    table_->leave();
+  }
 }
 
 int find_slot(const SlotTable* table) {

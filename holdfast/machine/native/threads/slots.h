@@ -13,7 +13,8 @@ namespace holdfast::native {
 
 /// The slots of one machine. Slot 0 belongs to the background thread, the others to ordinary
 /// threads. The lowest slots are in use then, even with a background thread, and a scan of all
-/// active slots stays short. Thread safe.
+/// active slots stays short. Without a background thread, guests use slot 0 in turn: threads that
+/// find all others taken. Thread safe.
 class SlotTable {
  public:
   explicit SlotTable(int ordinary) : taken_(static_cast<size_t>(ordinary) + 1) {}
@@ -24,6 +25,10 @@ class SlotTable {
   /// The lowest free ordinary slot, or -1.
   int take();
   void take_background();
+  /// Takes slot 0 for a guest. Waits while another guest has it. Returns false if there is a
+  /// background thread. A guest calls leave() when it no longer needs the slot.
+  bool take_as_guest();
+  void leave();
   void give_back(int slot);
 
   /// All slots ever taken are below this number. Sequentially consistent, with the store in take():
@@ -40,6 +45,7 @@ class SlotTable {
   void mark_taken(size_t slot);
 
   std::mutex mutex_;
+  std::mutex guest_mutex_;  ///< the guest that has slot 0 holds it; taken before mutex_
   std::vector<bool> taken_;
   std::atomic<int> active_{0};
   std::atomic<bool> closed_{false};
@@ -70,6 +76,23 @@ int find_or_take_slot(const std::shared_ptr<SlotTable>& table);
 
 /// The calling thread's slot in the table, or -1 if it has none.
 int find_slot(const SlotTable* table);
+
+/// Gives the calling thread, for which find_or_take_slot has returned -1, a slot for the object's
+/// lifetime. Waits while other guests have it.
+class GuestSlot {
+ public:
+  explicit GuestSlot(const std::shared_ptr<SlotTable>& table);
+  GuestSlot(const GuestSlot&) = delete;
+  GuestSlot& operator=(const GuestSlot&) = delete;
+  ~GuestSlot();
+
+  /// Returns false if there is no slot for guests.
+  bool taken() const { return taken_; }
+
+ private:
+  const std::shared_ptr<SlotTable>& table_;
+  bool taken_ = false;
+};
 
 /// Gives the background slot to the calling thread, which has no slot yet.
 void take_background_slot(const std::shared_ptr<SlotTable>& table);
