@@ -158,12 +158,27 @@ void holdfast_options_set_max_threads(leveldb_options_t* options, int n);
 void holdfast_options_set_read_only(leveldb_options_t* options, uint8_t value);
 /* `name` is process, file, pmem or eadr. */
 void holdfast_options_set_domain(leveldb_options_t* options, const char* name, char** errptr);
+void holdfast_options_set_force(leveldb_options_t* options, uint8_t value);
 /* Move the iterator and return its new entry in one call. Return 0, and store nothing, past the
    last entry in that direction. */
 uint8_t holdfast_iter_next_entry(leveldb_iterator_t* iter, const char** key, size_t* keylen,
                                  const char** val, size_t* vallen);
 uint8_t holdfast_iter_prev_entry(leveldb_iterator_t* iter, const char** key, size_t* keylen,
                                  const char** val, size_t* vallen);
+/* The bounds of iterators: the first key, and the end behind the last one. Null: no limit. */
+void holdfast_readoptions_set_iterate_lower_bound(leveldb_readoptions_t* options, const char* key,
+                                                  size_t keylen);
+void holdfast_readoptions_set_iterate_upper_bound(leveldb_readoptions_t* options, const char* key,
+                                                  size_t keylen);
+/* Gets num_keys values from one state. The caller provides arrays of that size for the results. A
+   value is null, without an error, if its key has no value. The caller frees each value and each
+   error with leveldb_free. */
+void holdfast_multi_get(leveldb_t* db, const leveldb_readoptions_t* options, size_t num_keys,
+                        const char* const* keys_list, const size_t* keys_list_sizes,
+                        char** values_list, size_t* values_list_sizes, char** errs);
+/* Deletes the keys from `begin`, inclusive, to `end`, exclusive, as one transaction. */
+void holdfast_delete_range(leveldb_t* db, const leveldb_writeoptions_t* options, const char* begin,
+                           size_t beginlen, const char* end, size_t endlen, char** errptr);
 void holdfast_checkpoint(leveldb_t* db, const char* file, char** errptr);
 void holdfast_verify(leveldb_t* db, char** errptr);
 
@@ -178,8 +193,13 @@ void holdfast_transaction_put(holdfast_transaction_t* transaction, const char* k
                               const char* val, size_t vallen);
 void holdfast_transaction_delete(holdfast_transaction_t* transaction, const char* key,
                                  size_t keylen);
+void holdfast_transaction_delete_range(holdfast_transaction_t* transaction, const char* begin,
+                                       size_t beginlen, const char* end, size_t endlen,
+                                       char** errptr);
+/* The iterator shows the transaction's own writes. Destroy it before the transaction. */
+leveldb_iterator_t* holdfast_transaction_create_iterator(holdfast_transaction_t* transaction);
 /* Returns 1 if the transaction is committed and durable. Returns 0 without an error if another
-   transaction has changed a key that was read; begin a new transaction then. */
+   transaction has changed what was read; begin a new transaction then. */
 uint8_t holdfast_transaction_commit(holdfast_transaction_t* transaction, char** errptr);
 
 #ifdef __cplusplus

@@ -10,6 +10,7 @@
 #include <functional>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "holdfast/db/iterator.h"
 #include "holdfast/db/options.h"
@@ -55,6 +56,9 @@ struct Range {
 /// snapshots, before the database. Inside a body of Transact, use only the Transaction that the
 /// body is given. After fork() the child process cannot use the database; its calls return
 /// InvalidArgument.
+///
+/// A program may derive a class of its own, such as a model for tests. It has to override LevelDB's
+/// functions only. Those of Holdfast's own that it leaves out return null or NotSupported.
 class DB {
  public:
   /// Opens the database `name` and stores it in *db. The caller deletes it. On failure *db is null.
@@ -69,6 +73,8 @@ class DB {
   DB& operator=(const DB&) = delete;
   virtual ~DB();
 
+  // Put and Delete are pure, and have bodies that call Write, for derived classes.
+
   virtual Status Put(const WriteOptions& options, const Slice& key, const Slice& value) = 0;
   /// Returns ok if the key does not exist.
   virtual Status Delete(const WriteOptions& options, const Slice& key) = 0;
@@ -76,6 +82,16 @@ class DB {
   virtual Status Write(const WriteOptions& options, WriteBatch* updates) = 0;
   /// Returns NotFound, and leaves *value alone, if the key has no value.
   virtual Status Get(const ReadOptions& options, const Slice& key, std::string* value) = 0;
+
+  // MultiGet and DeleteRange are RocksDB's.
+
+  /// Gets all keys from one state. Stores the values in *values, in the order of the keys, and
+  /// returns a status for each key, as Get does. The value of a missing key is unspecified.
+  virtual std::vector<Status> MultiGet(const ReadOptions& options, const std::vector<Slice>& keys,
+                                       std::vector<std::string>* values);
+  /// Deletes all keys from `begin`, inclusive, to `end`, exclusive, as one transaction. Costs as
+  /// much as a Delete of each key. The engine's log must have room for all of them.
+  virtual Status DeleteRange(const WriteOptions& options, const Slice& begin, const Slice& end);
 
   /// Runs body(Transaction&) as one transaction, which is durable when this returns ok.
   ///
@@ -97,7 +113,7 @@ class DB {
 
   /// Begins a transaction that is not a function; see OptimisticTransaction. Returns null if the
   /// database cannot be read.
-  virtual OptimisticTransaction* BeginTransaction() = 0;
+  virtual OptimisticTransaction* BeginTransaction();
 
   /// Returns an iterator over the present state, or over the state of options.snapshot. The caller
   /// deletes it. The cost does not depend on the size of the database. The iterator holds no lock.
@@ -111,12 +127,15 @@ class DB {
 
   /// Stores the value of a property in *value; returns false if there is no such property.
   ///
-  /// With the prefix "holdfast.": "stats", "engine", "old-versions", "open-snapshots", "sequence",
-  /// and "prometheus", which has all numbers in the text format of Prometheus. With the prefix
-  /// "leveldb.": "stats", "approximate-memory-usage", "num-files-at-level<N>" and "sstables", with
-  /// values that are true for a heap.
+  /// With the prefix "holdfast.": "stats", "engine", "domain", "old-versions", "open-snapshots",
+  /// "sequence", and "prometheus", which has all numbers in the text format of Prometheus. "domain"
+  /// ends with "(emulated)" if it is (Options::force). With the prefix "leveldb.": "stats",
+  /// "approximate-memory-usage", "num-files-at-level<N>" and "sstables", with values that are true
+  /// for a heap. The memory is the part of the mapped file that is in memory, which the system may
+  /// take back. To read it takes longer the more memory the process has.
   virtual bool GetProperty(const Slice& property, std::string* value) = 0;
-  /// Stores the bytes of keys and values in each range. Walks the ranges.
+  /// Stores the bytes of keys and values in each range, including old versions that have not been
+  /// freed yet. Walks the ranges.
   virtual void GetApproximateSizes(const Range* range, int n, uint64_t* sizes) = 0;
   /// Frees all old versions that no snapshot needs. Ignores the range: a heap needs no compaction.
   virtual void CompactRange(const Slice* begin, const Slice* end) = 0;
@@ -127,7 +146,7 @@ class DB {
   ///
   /// The file must not exist. It appears whole and durable, or not at all. Writers continue
   /// meanwhile. The copy goes entry by entry, so deleted entries take no room in it.
-  virtual Status Checkpoint(const std::string& file) = 0;
+  virtual Status Checkpoint(const std::string& file);
 
   /// Calls see(sequence, changes) for each update transaction after number `sequence`, in the order
   /// of their commits, until `see` returns false or no transaction is left. A follower continues
@@ -140,14 +159,14 @@ class DB {
   /// may be repeated.
   virtual Status ChangesSince(
       uint64_t sequence,
-      const std::function<bool(uint64_t sequence, const WriteBatch& changes)>& see) = 0;
+      const std::function<bool(uint64_t sequence, const WriteBatch& changes)>& see);
 
   /// Walks the whole database and compares it with the allocator's metadata. Corruption: something
   /// is damaged, or a block belongs to nothing. No thread may write while it runs.
-  virtual Status Verify() = 0;
+  virtual Status Verify();
 
  private:
-  virtual Status RunTransaction(const std::function<Status(Transaction&)>& body) = 0;
+  virtual Status RunTransaction(const std::function<Status(Transaction&)>& body);
 };
 
 /// Deletes the closed database's file, then its directory if empty. Returns ok if none exists, and

@@ -64,6 +64,10 @@ struct Options {
   /// The failures that an acknowledged write survives. Not set: the strongest domain the medium
   /// offers (README).
   std::optional<Domain> domain = {};
+  /// Allows `domain` pmem or eadr on a file that is not on persistent memory. The database executes
+  /// the write-backs and fences, but nothing survives a power cut: the domain is emulated, and
+  /// property "holdfast.domain" says so. Without it such a domain is refused.
+  bool force = false;
 };
 
 /// How a database is read.
@@ -71,6 +75,10 @@ struct ReadOptions {
   bool verify_checksums = false;       ///< without effect
   bool fill_cache = true;              ///< without effect
   const Snapshot* snapshot = nullptr;  ///< null: the state at the time of the call
+
+  // RocksDB's. They limit iterators; the iterator copies them.
+  const Slice* iterate_lower_bound = nullptr;  ///< the first key; null: no limit
+  const Slice* iterate_upper_bound = nullptr;  ///< behind the last key; null: no limit
 };
 
 /// How a database is written.

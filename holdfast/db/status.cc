@@ -55,7 +55,9 @@ Status::Kind Status::kind() const {
 }
 
 Status translated(const holdfast::Status& status) {
-  return {status.code(), status.message(), {}};
+  Status same(status.code(), status.message(), {});
+  same.system_error_ = status.system_error();
+  return same;
 }
 
 }  // namespace holdfast::db

@@ -43,10 +43,12 @@ class Status {
   /// "OK", or the kind and the message.
   std::string ToString() const;
 
-  // code and message are Holdfast's own. The code is finer than LevelDB's kinds: a full heap and a
-  // heap that is open elsewhere are both IOError there.
+  // code, message and system_error are Holdfast's own. The code is finer than LevelDB's kinds: a
+  // full heap and a heap that is open elsewhere are both IOError there.
   Code code() const { return code_; }
   const std::string& message() const { return message_; }
+  /// The errno of the system call that failed; 0 if the failure has none.
+  int system_error() const { return system_error_; }
 
  private:
   enum class Kind { ok, not_found, corruption, not_supported, invalid_argument, io_error };
@@ -56,6 +58,7 @@ class Status {
   Kind kind() const;
 
   Code code_ = Code::ok;
+  int system_error_ = 0;
   std::string message_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "holdfast/db/iterator.h"
 #include "holdfast/db/slice.h"
 #include "holdfast/db/status.h"
 
@@ -10,9 +11,10 @@ namespace holdfast::db {
 
 /// The view of the database inside a body of DB::Transact.
 ///
-/// Isolation: serialisable with every engine. Get sees the body's own writes. It does not see
+/// Isolation: serialisable with every engine. Reads see the body's own writes. They do not see
 /// writes of transactions that commit after this one has begun. A key that the body has read does
-/// not change before this transaction commits.
+/// not change before this transaction commits. Ranges that an iterator has crossed count as read:
+/// no other transaction inserts a key there.
 ///
 /// Thread safety: only the thread that runs the body uses it, and only until the body returns.
 ///
@@ -33,25 +35,30 @@ class Transaction {
   virtual void Put(const Slice& key, const Slice& value) = 0;
   /// Does nothing if the key does not exist.
   virtual void Delete(const Slice& key) = 0;
+  /// Deletes all keys from `begin`, inclusive, to `end`, exclusive.
+  virtual Status DeleteRange(const Slice& begin, const Slice& end) = 0;
+  /// Returns an iterator, which the caller deletes before the transaction ends. The transaction may
+  /// write meanwhile, also at the iterator's place; each step shows the writes before it.
+  virtual Iterator* NewIterator() = 0;
 };
 
 /// A transaction for code that cannot be a function to be run again; DB::BeginTransaction makes it.
 ///
-/// Isolation: serialisable. Get reads the state at the beginning, with the transaction's own writes
+/// Isolation: serialisable. Reads see the state at the beginning, with the transaction's own writes
 /// on top. Writes stay in memory until Commit. Commit succeeds only if no other transaction has
-/// changed a key that this one has read.
+/// changed a key that this one has read, or any key of a range that its iterators have crossed.
 ///
 /// Thread safety: one thread at a time. It holds no lock and makes no other thread wait. The caller
 /// deletes it, before the database; a transaction without Commit changes nothing.
 ///
-/// Cost: Commit is one update transaction, which looks up each key that was read. Long values need
-/// not fit into the engine's log.
+/// Cost: Commit is one update transaction, which looks up each key that was read, and walks the
+/// ranges. Long values need not fit into the engine's log.
 class OptimisticTransaction : public Transaction {
  public:
   /// Tries to commit; call it once.
   ///
   /// Ok and *committed: the writes are durable. Ok and not *committed: another transaction has
-  /// changed a key that was read. Then nothing has changed, and the caller begins again with a new
+  /// changed what was read. Then nothing has changed, and the caller begins again with a new
   /// transaction. Not ok: nothing has changed.
   virtual Status Commit(bool* committed) = 0;
 };

@@ -15,11 +15,17 @@ __version__ = "0.1.0"
 __path__ = extend_path(__path__, __name__)
 
 # Last: these modules are found along __path__.
-from holdfast.database import Database, Snapshot, Transaction, open
+from holdfast.database import Database, open
+from holdfast.database_reader import Snapshot
+from holdfast.database_transaction import Transaction
 from holdfast.errors import (
     ClosedError,
     DamagedError,
     DatabaseError,
+    DeniedError,
+    DirectoryError,
+    ExistsError,
+    FileError,
     FullError,
     LockedError,
     MissingError,
@@ -29,11 +35,19 @@ from holdfast.errors import (
     SequenceTooOldError,
 )
 
+# The name that such a class has in sqlite3, lmdb and plyvel.
+Error = DatabaseError
+
 __all__ = [
     "ClosedError",
     "DamagedError",
     "Database",
     "DatabaseError",
+    "DeniedError",
+    "DirectoryError",
+    "Error",
+    "ExistsError",
+    "FileError",
     "FullError",
     "LockedError",
     "MissingError",

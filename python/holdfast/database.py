@@ -11,12 +11,16 @@ Python threads run meanwhile.
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast import errors
-from holdfast.database_views import Items, Keys, Values, Walk
+from holdfast.database_reader import Snapshot, State, native, path_of
+from holdfast.database_transaction import Exclusive, Transaction
+from holdfast.database_views import Bytes, Walk
 
-Bytes = bytes | bytearray | memoryview | str
+if TYPE_CHECKING:
+    from holdfast import _db
+
 T = TypeVar("T")
 
 # Attempts that other writers may spoil before transact takes the writer lock.
@@ -26,21 +30,13 @@ _OPTIMISTIC_ATTEMPTS = 8
 _CHANGES_AT_ONCE = 1 << 20
 
 
-def native() -> Any:
-    """The extension module, imported on first use so that `import holdfast` works without it."""
-    try:
-        from holdfast import _db
-    except ImportError as error:
-        raise errors.Failure(f"the extension module is not built ({error}); run `make`") from error
-    return _db
-
-
 def open(
     path: str | os.PathLike[str],
     *,
     create: bool = True,
     read_only: bool = False,
     domain: str | None = None,
+    force: bool = False,
     change_feed_bytes: int | None = None,
     engine: str = "romulus-log",
     engine_options: Mapping[str, str] | None = None,
@@ -54,21 +50,20 @@ def open(
     read_only=True, while no process has it open for writing.
 
     `domain` says which failures an acknowledged write survives: "process" a killed process, "file"
-    a power cut as well (the default on ordinary disks). `change_feed_bytes` turns the change feed
-    on, off (0), or leaves it as it was. The options after it take effect when the file is made,
-    except `max_bytes`: an existing file takes a larger one over. holdfast/db/options.h describes
-    them.
+    a power cut as well (the default on ordinary disks). "pmem" and "eadr" need persistent memory;
+    `force` emulates them on an ordinary file, where they survive no power cut. `change_feed_bytes`
+    turns the change feed on, off (0), or leaves it as it was. The options after it take effect when
+    the file is made, except `max_bytes`: an existing file takes a larger one over.
+    holdfast/db/options.h describes them.
     """
-    name = os.fspath(path)
-    if (read_only or not create) and not os.path.exists(name):
-        raise errors.MissingError(f"there is no database {name}")
     return Database(
         native().open(
-            name,
+            os.fsencode(path),
             {
                 "create": create,
                 "read_only": read_only,
                 "domain": domain,
+                "force": force,
                 "change_feed_bytes": change_feed_bytes,
                 "engine": engine,
                 "engine_options": {
@@ -82,162 +77,15 @@ def open(
     )
 
 
-class _Reader(Mapping[bytes, bytes]):
-    """Reading, of a database and of a snapshot, in the order of the keys' bytes."""
-
-    def __init__(self, database: Any, snapshot: Any) -> None:
-        self._native = database
-        self._snapshot = snapshot
-
-    def __getitem__(self, key: Bytes) -> bytes:
-        value = self._native.get(key, self._snapshot)
-        if value is None:
-            raise KeyError(key)
-        return value
-
-    def get(self, key: Bytes, default: Any = None) -> Any:
-        value = self._native.get(key, self._snapshot)
-        return default if value is None else value
-
-    def __contains__(self, key: object) -> bool:
-        return self._native.get(key, self._snapshot) is not None
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self.keys())
-
-    def __reversed__(self) -> Iterator[bytes]:
-        return reversed(self.keys())
-
-    def __len__(self) -> int:
-        """Walks all keys."""
-        return len(self.keys())
-
-    def __bool__(self) -> bool:
-        return next(iter(self.keys()), None) is not None
-
-    def keys(
-        self,
-        start: Bytes | None = None,
-        stop: Bytes | None = None,
-        *,
-        prefix: Bytes | None = None,
-        reverse: bool = False,
-    ) -> Keys:
-        """The keys from start up to, but not including, stop, or those that begin with prefix.
-
-        A view like a dict's. Each of its iterators sees the state at the moment it was made;
-        later writes do not show.
-        """
-        return Keys(self, self._walk(start, stop, prefix, reverse))
-
-    def values(
-        self,
-        start: Bytes | None = None,
-        stop: Bytes | None = None,
-        *,
-        prefix: Bytes | None = None,
-        reverse: bool = False,
-    ) -> Values:
-        return Values(self, self._walk(start, stop, prefix, reverse))
-
-    def items(
-        self,
-        start: Bytes | None = None,
-        stop: Bytes | None = None,
-        *,
-        prefix: Bytes | None = None,
-        reverse: bool = False,
-    ) -> Items:
-        return Items(self, self._walk(start, stop, prefix, reverse))
-
-    def _walk(self, start: Any, stop: Any, prefix: Any, reverse: bool) -> Walk:
-        return Walk.of(self._native, self._snapshot, start, stop, prefix, reverse)
-
-
-class Snapshot(_Reader):
-    """The database as it was when this was made, until close() or the end of its `with` block.
-
-    Values that writers overwrite meanwhile are kept for it.
-    """
-
-    def __init__(self, database: Any) -> None:
-        super().__init__(database, native().Snapshot(database))
-
-    def close(self) -> None:
-        self._snapshot.close()
-
-    def __enter__(self) -> "Snapshot":
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        self.close()
-
-
-class Transaction:
-    """The argument of a body.
-
-    Reads see the database as it was when the body began, and the body's own writes.
-    """
-
-    def __init__(self, database: Any, exclusive: bool) -> None:
-        self._native = native().Transaction(database, exclusive)
-
-    def get(self, key: Bytes, default: Any = None) -> Any:
-        value = self._native.get(key)
-        return default if value is None else value
-
-    def __getitem__(self, key: Bytes) -> bytes:
-        value = self._native.get(key)
-        if value is None:
-            raise KeyError(key)
-        return value
-
-    def __contains__(self, key: Bytes) -> bool:
-        return self._native.get(key) is not None
-
-    def put(self, key: Bytes, value: Bytes) -> None:
-        self._native.put(key, value)
-
-    __setitem__ = put
-
-    def delete(self, key: Bytes) -> None:
-        """Deletes a key. A missing key is no error."""
-        self._native.delete(key)
-
-    def __delitem__(self, key: Bytes) -> None:
-        self[key]
-        self._native.delete(key)
-
-
-class _Exclusive:
-    """`with db.transaction()`."""
-
-    def __init__(self, database: Any) -> None:
-        self._database = database
-        self._running: list[Transaction] = []
-
-    def __enter__(self) -> Transaction:
-        self._running.append(Transaction(self._database, exclusive=True))
-        return self._running[-1]
-
-    def __exit__(self, kind: Any, *_exception: object) -> None:
-        running = self._running.pop()._native
-        try:
-            if kind is None and not running.commit():
-                raise AssertionError("a write got past the writer lock")
-        finally:
-            running.end()
-
-
-class Database(_Reader, MutableMapping[bytes, bytes]):
+class Database(State, MutableMapping[bytes, bytes]):
     """An open database; see holdfast.open. A `with` block closes it at its end."""
 
-    def __init__(self, opened: Any) -> None:
+    def __init__(self, opened: "_db.Database") -> None:
         super().__init__(opened, None)
 
     @property
     def path(self) -> str:
-        return self._native.path
+        return path_of(self._native)
 
     @property
     def read_only(self) -> bool:
@@ -275,18 +123,13 @@ class Database(_Reader, MutableMapping[bytes, bytes]):
 
     def popitem(self) -> tuple[bytes, bytes]:
         """Takes out the first key."""
-        while (key := next(iter(self.keys()), None)) is not None:
+        while (key := next(iter(self.keys(limit=1)), None)) is not None:
             if (value := self._native.pop(key)) is not None:
                 return key, value
         raise KeyError("the database is empty")
 
     def setdefault(self, key: Bytes, default: Bytes = b"") -> bytes:
-        def body(transaction: Transaction) -> bytes:
-            if key not in transaction:
-                transaction.put(key, default)
-            return transaction[key]
-
-        return self.transact(body)
+        return self.transact(lambda transaction: transaction.setdefault(key, default))
 
     def update(self, *others: Any, **more: Bytes) -> None:
         """Takes the arguments of dict.update, and puts all entries in one write."""
@@ -299,6 +142,17 @@ class Database(_Reader, MutableMapping[bytes, bytes]):
         """
         self._native.write(changes)
 
+    def delete_range(
+        self,
+        start: Bytes | None = None,
+        stop: Bytes | None = None,
+        *,
+        prefix: Bytes | None = None,
+    ) -> int:
+        """Deletes the keys that keys() shows of this range, in one write; returns their number."""
+        walk = Walk.of(start, stop, prefix)
+        return self._native.delete_range(walk.start, walk.stop)
+
     def clear(self) -> None:
         """Deletes all keys, in several writes."""
         walk = iter(self.keys())
@@ -309,27 +163,27 @@ class Database(_Reader, MutableMapping[bytes, bytes]):
         """Runs body(transaction) and makes its writes durable, all or none; returns its result.
 
         Transactions are serialisable. The body runs again if another writer has meanwhile changed
-        a key it read, so it must do nothing that cannot be repeated. An exception that leaves it
-        reaches the caller, and nothing is written.
+        a key it read, or inserted one in a range it walked, so it must do nothing that cannot be
+        repeated. An exception that leaves it reaches the caller, and nothing is written.
         """
         for attempt in range(_OPTIMISTIC_ATTEMPTS + 1):
             transaction = Transaction(self._native, exclusive=attempt == _OPTIMISTIC_ATTEMPTS)
             try:
                 result = body(transaction)
-                if transaction._native.commit():
+                if transaction._commit():
                     return result
             finally:
-                transaction._native.end()
+                transaction._end()
         raise AssertionError("a write got past the writer lock")
 
-    def transaction(self) -> _Exclusive:
+    def transaction(self) -> Exclusive:
         """A transaction that runs once: `with db.transaction() as t:`.
 
         It takes the writer lock. Other writers of this database wait until the block ends; readers
-        go on and do not see its writes. An exception rolls it back. Inside the block, write through
-        `t` alone.
+        go on and do not see its writes. An exception or t.rollback() rolls it back. Inside the
+        block, write through `t` alone.
         """
-        return _Exclusive(self._native)
+        return Exclusive(self._native)
 
     def snapshot(self) -> Snapshot:
         """Reads of one state: `with db.snapshot() as s:`. Later writes do not show."""
@@ -363,7 +217,7 @@ class Database(_Reader, MutableMapping[bytes, bytes]):
 
         The new file is a whole and durable database, or does not exist.
         """
-        self._native.backup(os.fspath(path))
+        self._native.backup(os.fsencode(path))
 
     def verify(self) -> None:
         """Walks the whole file while writers wait. Raises DamagedError if it finds damage."""
@@ -406,4 +260,10 @@ class Database(_Reader, MutableMapping[bytes, bytes]):
         self.close()
 
     def __repr__(self) -> str:
-        return f"<holdfast.Database {self.path!r}{' (closed)' if self.closed else ''}>"
+        try:
+            about = [f"{name} {self.property(f'holdfast.{name}')}" for name in ("engine", "domain")]
+            if self.read_only:
+                about.append("read-only")
+        except errors.DatabaseError:
+            about = ["closed" if self.closed else "not usable"]
+        return f"<holdfast.Database {self.path!r} ({', '.join(about)})>"

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Failures, as exceptions that know their exit status."""
 
+import errno
+
 EXIT_CHECK_FAILED = 1
 EXIT_BAD_USAGE = 2
 EXIT_INTERNAL = 3
@@ -75,8 +77,37 @@ class DamagedError(DatabaseError, CheckFailed):
     """Bytes in the file contradict each other. Restore the database from a copy."""
 
 
-class MissingError(DatabaseError, BadUsage, FileNotFoundError):
-    """There is no such file, and none was to be created."""
+class FileError(DatabaseError, OSError):
+    """A system call on the file has failed.
+
+    `errno` and `filename` are set as by the standard library; str() says what to do.
+    """
+
+    def __str__(self) -> str:
+        return super().__str__() if self.strerror is None else str(self.strerror)
+
+
+class MissingError(FileError, BadUsage, FileNotFoundError):
+    """There is no such file, and none was to be created; or its directory does not exist."""
+
+
+class DeniedError(FileError, BadUsage, PermissionError):
+    """The process may not open, create or write the file."""
+
+
+class DirectoryError(FileError, BadUsage, IsADirectoryError):
+    """The path is a directory with other files in it."""
+
+
+class ExistsError(FileError, BadUsage, FileExistsError):
+    """The file exists, and a new one was to be made."""
+
+
+class FullError(FileError, OutOfSpace):
+    """The database, a log or the disk is full. The failed call has changed nothing.
+
+    `errno` is set if it is the disk.
+    """
 
 
 class LockedError(DatabaseError, BadUsage):
@@ -91,10 +122,6 @@ class ClosedError(DatabaseError, BadUsage, ValueError):
     """The database is closed."""
 
 
-class FullError(DatabaseError, OutOfSpace):
-    """The database, a log or the disk is full. The failed call has changed nothing."""
-
-
 class SequenceTooOldError(DatabaseError, BadUsage):
     """A follower asks for changes that are no longer kept: it must start anew from a copy."""
 
@@ -106,16 +133,33 @@ class MisuseError(DatabaseError, BadUsage):
 _DATABASE_ERRORS = {
     "wrong format": NotADatabaseError,
     "corrupt": DamagedError,
-    "missing": MissingError,
     "busy": LockedError,
     "read-only": ReadOnlyError,
     "closed": ClosedError,
     "not found": SequenceTooOldError,
     "out of space": FullError,
-    "i/o error": DatabaseError,
+    "i/o error": FileError,
+}
+_SYSTEM_ERRORS = {
+    errno.ENOENT: MissingError,
+    errno.EACCES: DeniedError,
+    errno.EPERM: DeniedError,
+    errno.EROFS: DeniedError,
+    errno.EISDIR: DirectoryError,
+    errno.EEXIST: ExistsError,
+    errno.ENOSPC: FullError,
+    errno.EDQUOT: FullError,
+    errno.EFBIG: FullError,
 }
 
 
-def database_error(code: str, message: str) -> DatabaseError:
-    """The exception for a code of holdfast/base/status.h, or one of the database's own."""
+def database_error(
+    code: str, message: str, system_error: int = 0, path: str | None = None
+) -> DatabaseError:
+    """The exception for a code of holdfast/base/status.h, or one of the database's own.
+
+    `system_error` is the errno of a failed system call on the file `path`, or 0.
+    """
+    if system_error:
+        return _SYSTEM_ERRORS.get(system_error, FileError)(system_error, message, path)
     return _DATABASE_ERRORS.get(code, MisuseError)(message)

@@ -108,8 +108,8 @@ std::map<std::string, Json> medians(const Json& report, const std::string& store
 }
 
 /// The store's name in reports.
-std::string store_of(const std::string& engine) {
-  return "holdfast/" + engine + "/process";
+std::string store_of(const std::string& engine, const std::string& domain = "process") {
+  return "holdfast/" + engine + "/" + domain;
 }
 
 constexpr int64_t kNum = 2000;
@@ -155,6 +155,12 @@ TEST(DbBench, does_every_benchmark_on_holdfast) {
   EXPECT_EQ(by_name.size(), 15U);
   expect_counts(by_name);
   EXPECT_EQ(by_name.at("fillseq")["survives"], "process");
+}
+
+TEST(DbBench, says_that_a_domain_is_emulated) {
+  const Json report = run({{"benchmarks", {"fillseq"}}, {"num", 10}, {"domains", {"pmem"}}});
+  const auto by_name = medians(report, store_of(db::Options().engine, "pmem"));
+  EXPECT_EQ(by_name.at("fillseq")["survives"], "pmem (emulated)");
 }
 
 TEST(DbBench, does_every_benchmark_on_the_peers_that_were_built) {

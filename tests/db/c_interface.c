@@ -78,6 +78,22 @@ static leveldb_options_t* make_options(void) {
   EXPECT(error != NULL && strstr(error, "nonsense") != NULL);
   leveldb_free(error);
   error = NULL;
+  holdfast_options_set_domain(options, "pmem", &error);
+  EXPECT_OK(error);
+  EXPECT(leveldb_open(options, kName, &error) == NULL);
+  EXPECT(error != NULL && strstr(error, "option force") != NULL);
+  leveldb_free(error);
+  error = NULL;
+  holdfast_options_set_force(options, 1);
+  leveldb_t* const forced = leveldb_open(options, kName, &error);
+  EXPECT_OK(error);
+  char* const domain = leveldb_property_value(forced, "holdfast.domain");
+  EXPECT(domain != NULL && strcmp(domain, "pmem (emulated)") == 0);
+  leveldb_free(domain);
+  leveldb_close(forced);
+  leveldb_destroy_db(options, kName, &error);
+  EXPECT_OK(error);
+  holdfast_options_set_force(options, 0);
   holdfast_options_set_domain(options, "process", &error);
   EXPECT_OK(error);
   return options;
@@ -196,6 +212,60 @@ static void test_transactions(leveldb_t* db) {
   leveldb_writeoptions_destroy(write);
 }
 
+/* The database has "bag" and "bar". */
+static void test_ranges(leveldb_t* db) {
+  char* error = NULL;
+  const char* keys[] = {"bar", "none", "bag"};
+  const size_t lengths[] = {3, 4, 3};
+  char* values[3];
+  size_t sizes[3];
+  char* errors[3];
+  leveldb_readoptions_t* const read = leveldb_readoptions_create();
+  leveldb_writeoptions_t* const write = leveldb_writeoptions_create();
+  holdfast_multi_get(db, read, 3, keys, lengths, values, sizes, errors);
+  EXPECT(errors[0] == NULL && errors[1] == NULL && errors[2] == NULL);
+  EXPECT(is(values[0], sizes[0], "b") && is(values[1], sizes[1], NULL));
+  EXPECT(is(values[2], sizes[2], "d"));
+
+  holdfast_transaction_t* const t = holdfast_transaction_begin(db, &error);
+  EXPECT_OK(error);
+  holdfast_transaction_put(t, "car", 3, "own", 3);
+  holdfast_transaction_delete_range(t, "bar", 3, "bb", 2, &error);
+  EXPECT_OK(error);
+  leveldb_iterator_t* iter = holdfast_transaction_create_iterator(t);
+  leveldb_iter_seek_to_first(iter);
+  expect_at(iter, "bag", "d");
+  leveldb_iter_next(iter);
+  expect_at(iter, "car", "own");
+  leveldb_iter_destroy(iter);
+  leveldb_put(db, write, "bat", 3, "c", 1, &error); /* in the range that the iterator crossed */
+  EXPECT_OK(error);
+  EXPECT(!holdfast_transaction_commit(t, &error));
+  EXPECT_OK(error);
+  holdfast_transaction_destroy(t);
+
+  holdfast_readoptions_set_iterate_lower_bound(read, "bah", 3);
+  holdfast_readoptions_set_iterate_upper_bound(read, "bas", 3);
+  iter = leveldb_create_iterator(db, read);
+  leveldb_iter_seek_to_first(iter);
+  expect_at(iter, "bar", "b");
+  leveldb_iter_next(iter);
+  EXPECT(!leveldb_iter_valid(iter));
+  leveldb_iter_destroy(iter);
+  holdfast_readoptions_set_iterate_lower_bound(read, NULL, 0);
+  iter = leveldb_create_iterator(db, read);
+  leveldb_iter_seek_to_first(iter);
+  expect_at(iter, "bag", "d");
+  leveldb_iter_destroy(iter);
+
+  holdfast_delete_range(db, write, "bas", 3, "bau", 3, &error);
+  EXPECT_OK(error);
+  expect_value(db, read, "bat", NULL);
+  expect_value(db, read, "bar", "b");
+  leveldb_readoptions_destroy(read);
+  leveldb_writeoptions_destroy(write);
+}
+
 static void test_service(leveldb_t* db, const leveldb_options_t* options) {
   char* error = NULL;
   const char* starts[] = {"a", "bar"};
@@ -208,9 +278,9 @@ static void test_service(leveldb_t* db, const leveldb_options_t* options) {
   property = leveldb_property_value(db, "leveldb.stats");
   EXPECT(property != NULL && strstr(property, "engine undo") != NULL);
   leveldb_free(property);
+  leveldb_compact_range(db, NULL, 0, NULL, 0);
   leveldb_approximate_sizes(db, 2, starts, lengths, limits, ones, sizes);
   EXPECT(sizes[0] == 0 && sizes[1] == 4);
-  leveldb_compact_range(db, NULL, 0, NULL, 0);
   leveldb_compact_range(db, "a", 1, "b", 1);
   holdfast_verify(db, &error);
   EXPECT_OK(error);
@@ -279,6 +349,7 @@ int main(void) {
   test_reading_and_writing(db);
   test_iterators(db);
   test_transactions(db);
+  test_ranges(db);
   test_service(db, options);
   leveldb_close(db);
   leveldb_repair_db(options, kName, &error);

@@ -202,6 +202,7 @@ TEST_P(DbSemantics, AFullHeapFailsAndLosesNothing) {
     }
   }
   EXPECT_TRUE(status.IsIOError()) << status.ToString();
+  EXPECT_NE(status.message().find("larger max_bytes"), std::string::npos) << status.message();
   EXPECT_GT(written.size(), 100u);
   EXPECT_EQ(contents(*file), written);
   file.close();
@@ -388,6 +389,47 @@ TEST(DbProperties, SizesAndNames) {
     EXPECT_TRUE(file->GetProperty(name, &value)) << name;
   }
   EXPECT_FALSE(file->GetProperty("holdfast.nonsense", &value));
+}
+
+/// The sizes are the room that a range takes, so they include old versions that are still there.
+TEST(DbProperties, SizesCountOldVersions) {
+  DbFile file;
+  const std::string big(50000, 'b');
+  put(*file, "foo", big);
+  put(*file, "pastfoo", "v");
+  const Range range("", "pastfoo");
+  uint64_t size = 0;
+  const auto measure = [&] { return file->GetApproximateSizes(&range, 1, &size), size; };
+  EXPECT_EQ(measure(), 3u + 50000);
+  const Snapshot* const before = file->GetSnapshot();
+  put(*file, "foo", "tiny");
+  put(*file, "pastfoo", "w");
+  EXPECT_EQ(get(*file, "foo", before), big);
+  EXPECT_EQ(measure(), 3u + 50000 + 3 + 4);
+  ASSERT_TRUE(file->Delete({}, "foo").ok());
+  EXPECT_GE(measure(), 3u + 50000);
+  file->ReleaseSnapshot(before);
+  file->CompactRange(nullptr, nullptr);
+  EXPECT_EQ(measure(), 0u);
+  expect_tidy(file);
+}
+
+/// LevelDB's own test expects more than nothing, and less than 5 MiB after one put.
+TEST(DbProperties, MemoryIsThePartOfTheFileInMemory) {
+  DbFile file;
+  file.options.initial_bytes = Options().initial_bytes;
+  file.options.max_bytes = Options().max_bytes;
+  const auto measure = [&] {
+    std::string value;
+    EXPECT_TRUE(file->GetProperty("leveldb.approximate-memory-usage", &value));
+    return std::stoul(value);
+  };
+  put(*file, "foo", "v1");
+  const size_t before = measure();
+  EXPECT_GT(before, 0u);
+  EXPECT_LT(before, 5u << 20);
+  put(*file, "big", std::string(3 << 20, 'b'));
+  EXPECT_GE(measure(), before + (3u << 20));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@ import random
 import pytest
 
 import holdfast
+import sample
 
 
 @pytest.fixture
@@ -72,6 +73,8 @@ def contents(path):
         ("hex.csv", "k,v\n00ff,61\n", ("--bytes", "hex"), {b"\0\xff": b"a"}),
         ("escape.tsv", "k\tv\n\\x00\\\\\t\\n\\xff\n", ("--bytes", "escape"), {b"\0\\": b"\n\xff"}),
         ("rows.txt", "k,v\na,1\n", ("--format", "csv"), {b"a": b"1"}),
+        ("x.csv", 'k;v\na;"1;"\n', ("--delimiter", ";"), {b"a": b"1;"}),
+        ("x.csv", "k\tv\na\t1,\n", ("--delimiter", "tab"), {b"a": b"1,"}),
     ],
 )
 def test_load_understands_tables(db, rows, path, name, content, arguments, expected):
@@ -99,6 +102,8 @@ def test_load_understands_tables(db, rows, path, name, content, arguments, expec
         ("x.csv", "k,v\nxyz,61\n", ("--bytes", "hex"), ("line 2, 'k'", "--bytes hex")),
         ("x.csv", "k,v\n\\q,61\n", ("--bytes", "escape"), ("line 2", "backslash")),
         ("x.txt", "k,v\n", (), ("--format", "jsonl")),
+        ("x.csv", "k,v\n", ("--delimiter", ";;"), ("one character",)),
+        ("x.jsonl", "{}\n", ("--delimiter", ";"), ("for CSV only",)),
         ("x.csv", None, (), ("cannot read", "No such file")),
     ],
 )
@@ -149,6 +154,37 @@ def test_dump_of_bytes_that_are_no_text_names_the_option(db, path):
     assert db("dump", "--bytes", "hex", "--format", "csv").stdout == "key,value\n6f6b,ff\n"
 
 
+@pytest.mark.parametrize(
+    ("head", "remedy"), [("k;v", "--delimiter ';'"), ("k\tv", "--delimiter tab"), ("k|v", "'|'")]
+)
+def test_load_warns_of_a_table_with_another_delimiter(db, rows, path, head, remedy):
+    told = db("load", rows("x.csv", f"{head}\na{head[1]}1\n")).stderr
+    assert "warning" in told and "one column" in told and remedy in told
+    assert "warning" not in db("load", rows("y.csv", "k,v\na;b,1\n")).stderr
+    assert "warning" not in db("load", rows("z.csv", "k\na;b\n")).stderr
+
+
+def test_load_makes_the_database_as_told(db, invoke, rows, path):
+    table = rows("x.csv", "k,v\na,1\n")
+    most = 64 << 20
+    db("load", table, "--engine", sample.FIRST, "--max-bytes", most)
+    facts = json.loads(db("stats", "--json", "-").stdout)
+    assert facts["engine"] == sample.FIRST and facts["capacity_bytes"] == most
+    db("load", table, "--engine", sample.FIRST, "--max-bytes", most)
+    told = db("load", table, "--engine", sample.REPLAYED, status=2).stderr
+    assert f"its engine is {sample.FIRST}" in told and "convert" in told
+    new = invoke("db", "load", path.with_name("new.db"), table, "--engine", "nonsense")
+    assert new.exit_code == 2 and "nonsense" in new.stderr
+    assert not path.with_name("new.db").exists()
+
+
+def test_dump_writes_json_lines_to_any_other_name(db, path, tmp_path):
+    db("put", "a", "1")
+    for name in ("out.txt", "out", "out.csv.gz"):
+        db("dump", tmp_path / name)
+        assert (tmp_path / name).read_text() == '{"key": "a", "value": "1"}\n'
+
+
 def test_single_entries(db, path):
     db("put", "a", "1")
     db("put", "00", "ff", "--bytes", "hex")
@@ -160,6 +196,15 @@ def test_single_entries(db, path):
     db("delete", "a")
     assert "no key a" in db("delete", "a", status=1).stderr
     assert contents(path) == {b"\0": b"\xff"}
+
+
+def test_a_domain_that_the_file_lacks_needs_force(invoke, rows, path):
+    table = rows("x.csv", "k,v\na,1\n")
+    for verb in (("put", path, "b", "2"), ("load", path, table), ("delete", path, "b")):
+        refused = invoke("db", *verb, "--domain", "pmem")
+        assert refused.exit_code == 2 and "force" in refused.stderr
+        assert invoke("db", *verb, "--domain", "pmem", "--force").exit_code == 0
+    assert contents(path) == {b"a": b"1"}
 
 
 def test_scan_lists_ranges_in_order(db, path):
@@ -181,6 +226,7 @@ def test_stats_verify_and_backup(db, path, tmp_path):
     db("put", "a", "1")
     facts = json.loads(db("stats", "--json", "-").stdout)
     assert facts["entries"] == 1 and facts["engine"] == "romulus-log"
+    assert facts["domain"] in ("file", "pmem", "eadr")
     assert "# TYPE holdfast_db_updates_total counter" in db("stats", "--prometheus").stdout
     assert "in order" in db("verify").stdout
     copy = tmp_path / "copy.db"
@@ -194,7 +240,7 @@ def test_stats_verify_and_backup(db, path, tmp_path):
 
 def test_files_that_cannot_be_used(db, path):
     for verb in (("get", "k"), ("delete", "k"), ("scan",), ("stats",), ("verify",), ("dump",)):
-        assert "there is no database" in db(*verb, status=2).stderr
+        assert "does not exist" in db(*verb, status=2).stderr
     assert not path.exists()
     with holdfast.open(path, domain="process"):
         assert "in use" in db("get", "k", status=2).stderr

@@ -380,14 +380,46 @@ def test_errors_explain_themselves(open_database, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+def test_names_of_new_databases(tmp_path):
+    for name in ("none/new.db", "none/"):
+        with pytest.raises(FileNotFoundError, match=r"the directory .*none does not exist"):
+            holdfast.open(f"{tmp_path}/{name}")
+    with pytest.raises(holdfast.MisuseError, match="zero byte"):
+        holdfast.open(f"{tmp_path}/new\0more.db")
+    assert list(tmp_path.iterdir()) == []
+    empty = tmp_path / "empty"
+    empty.touch()
+    for options in ({"read_only": True}, {"create": False}):
+        with pytest.raises(holdfast.NotADatabaseError, match="empty: no database is in it yet"):
+            holdfast.open(empty, **options)
+    with holdfast.open(empty, domain="process", max_bytes=64 << 20) as db:
+        db["k"] = "v"
+    with holdfast.open(empty, read_only=True) as db:
+        assert dict(db) == {b"k": b"v"}
+
+
+def test_persistent_memory_is_emulated_only_by_force(tmp_path):
+    with pytest.raises(holdfast.MisuseError, match="option force"):
+        holdfast.open(tmp_path / "new.db", domain="pmem")
+    assert list(tmp_path.iterdir()) == []
+    with holdfast.open(tmp_path / "new.db", domain="pmem", force=True) as db:
+        assert db.property("holdfast.domain") == "pmem (emulated)"
+        assert db.statistics()["domain_emulated"] == 1
+
+
 def test_a_full_database_loses_nothing(open_database):
     db = open_database(max_bytes=8 << 20)
     written = {}
-    with pytest.raises(holdfast.FullError):
+    with pytest.raises(holdfast.FullError, match="larger max_bytes"):
         for i in range(1000):
             db[str(i)] = bytes(100_000)
             written[str(i).encode()] = bytes(100_000)
     assert len(written) > 10 and dict(db) == written
+    db.close()
+    with holdfast.open(db.path, domain="process", max_bytes=64 << 20) as db:  # as it advises
+        assert dict(db) == written
+        db["more"] = bytes(10_000_000)
+        db.verify()
 
 
 def test_an_interrupt_ends_a_wait_for_the_writer_lock(db):
@@ -513,13 +545,15 @@ def test_statistics_backup_and_verify(open_database, tmp_path):
     db.update({str(i): "v" for i in range(100)})
     numbers = db.statistics()
     assert numbers["updates_total"] > 0 and numbers["data_bytes"] == 4 << 20
+    assert numbers["domain_emulated"] == 0
+    assert int(db.property("leveldb.approximate-memory-usage")) > 0
     assert db.property("leveldb.stats") and db.property("no such") is None
     with pytest.raises(holdfast.MisuseError, match="keeps no changes"):
         list(db.changes_since(0))
     db.verify()
     db.compact()
     db.backup(tmp_path / "copy.db")
-    with pytest.raises(holdfast.MisuseError, match="exists already"):
+    with pytest.raises(holdfast.ExistsError, match="exists already"):
         db.backup(tmp_path / "copy.db")
     with holdfast.open(tmp_path / "copy.db", domain="process") as copy:
         assert dict(copy) == dict(db)

@@ -27,6 +27,14 @@ def _run(*command: object, **arguments) -> str:
     return done.stdout
 
 
+def _pkg_config(prefix: Path, package: str) -> list[str]:
+    folder = next(prefix.rglob("holdfast.pc")).parent
+    return _run(
+        "pkg-config", "--cflags", "--libs", package,
+        env={**os.environ, "PKG_CONFIG_PATH": str(folder)},
+    ).split()  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def prefix(tmp_path_factory) -> Path:
     """An installed tree that was moved after it was installed."""
@@ -57,11 +65,28 @@ def test_a_cmake_program_builds_and_runs(prefix, tmp_path):
     _run(tmp_path / "build" / "user", cwd=tmp_path)
 
 
+def test_a_compiler_for_an_older_standard_is_told(prefix, tmp_path):
+    """The package asks CMake for C++20, so a program that says nothing gets it."""
+    (tmp_path / "user.cc").write_text("static_assert(__cplusplus >= 202002L); int main() {}\n")
+    (tmp_path / "CMakeLists.txt").write_text(
+        _CMAKE.format(source="user.cc", library="holdfast::holdfast")
+    )
+    _run("cmake", "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
+    _run("cmake", "--build", tmp_path / "build")
+
+
+@pytest.mark.parametrize("header", ["table.h", "table_builder.h", "dumpfile.h"])
+def test_headers_of_leveldb_that_do_not_apply_say_so(prefix, tmp_path, header):
+    source = tmp_path / "user.cc"
+    source.write_text(f"#include <holdfast/db/export.h>\n#include <holdfast/db/{header}>\n")
+    command = ("g++", "-std=c++20", "-fsyntax-only", f"-I{prefix}/include", source)
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode != 0
+    assert "#error" in result.stderr and "HoldfastDB has no" in result.stderr
+
+
 def test_pkg_config_names_the_new_place(prefix):
-    folder = next(prefix.rglob("holdfast.pc")).parent
-    flags = _run(
-        "pkg-config", "--cflags", "--libs", "holdfast_db",
-        env={**os.environ, "PKG_CONFIG_PATH": str(folder)},
-    )  # fmt: skip
-    assert str(prefix.resolve()) in os.path.realpath(flags.split("-I")[1].split()[0])
+    flags = _pkg_config(prefix, "holdfast_db")
+    include = next(flag for flag in flags if flag.startswith("-I"))
+    assert str(prefix.resolve()) in os.path.realpath(include[2:])
     assert "-lholdfast_db" in flags

@@ -3,16 +3,28 @@
 
 namespace holdfast::bindings {
 
-void raise(const char* code, const std::string& message) {
+namespace {
+
+/// Paths, and messages that name them, may be no UTF-8.
+nb::object to_text(const std::string& bytes) {
+  return nb::steal(
+      PyUnicode_DecodeFSDefaultAndSize(bytes.data(), static_cast<Py_ssize_t>(bytes.size())));
+}
+
+}  // namespace
+
+void raise(const char* code, const std::string& message, int system_error,
+           const std::string& path) {
   const nb::object error =
-      nb::module_::import_("holdfast.errors").attr("database_error")(code, message);
+      nb::module_::import_("holdfast.errors")
+          .attr("database_error")(code, to_text(message), system_error, to_text(path));
   PyErr_SetObject(error.type().ptr(), error.ptr());
   throw nb::python_error();
 }
 
-void check(const db::Status& status) {
+void check(const db::Status& status, const std::string& path) {
   if (!status.ok()) {
-    raise(to_string(status.code()), status.message());
+    raise(to_string(status.code()), status.message(), status.system_error(), path);
   }
 }
 
@@ -52,7 +64,7 @@ std::shared_ptr<Database> Database::open(const std::string& path, const db::Opti
     status = db::DB::Open(options, path, &opened);
   }
   std::unique_ptr<db::DB> owned(opened);
-  check(status);
+  check(status, path);
   return std::shared_ptr<Database>(new Database(path, std::move(owned), options.read_only));
 }
 

@@ -25,10 +25,12 @@ namespace holdfast::bindings {
 
 namespace nb = nanobind;
 
-/// Raises the exception of holdfast.errors for this code.
-[[noreturn]] void raise(const char* code, const std::string& message);
-/// Raises the exception of a status that is not ok.
-void check(const db::Status& status);
+/// Raises the exception of holdfast.errors for this code. `system_error` is the errno of a failed
+/// system call on the file `path`, or 0.
+[[noreturn]] void raise(const char* code, const std::string& message, int system_error = 0,
+                        const std::string& path = {});
+/// Raises the exception of a status that is not ok. `path`: the file of a failed system call.
+void check(const db::Status& status, const std::string& path = {});
 
 /// A key or value from Python: bytes, a str as UTF-8, or an object with a buffer. It copies a
 /// buffer, which may change meanwhile, and refers to the bytes of the others.
@@ -65,9 +67,9 @@ class Database : public std::enable_shared_from_this<Database> {
   ~Database();
 
   /// Calls work(DB&) without the interpreter's lock. Raises its Status, or that the database is
-  /// closed.
+  /// closed. `file`: the file of a failed system call; empty: the database's.
   template <class Work>
-  void read(Work&& work) {
+  void read(Work&& work, const std::string& file = {}) {
     refuse_in_child();
     db::Status status;
     auto answer = Gate::Answer::closed;
@@ -80,7 +82,7 @@ class Database : public std::enable_shared_from_this<Database> {
       }
     }
     settle(answer);
-    check(status);
+    check(status, file.empty() ? path_ : file);
   }
   /// Calls work(DB&), which writes. Waits while another holder has the writer lock.
   template <class Work>
@@ -95,7 +97,7 @@ class Database : public std::enable_shared_from_this<Database> {
            const Gate::Exit exit(gate_, true);
            status = work(*db_);
          });
-    check(status);
+    check(status, path_);
   }
   /// Takes the writer lock for `holder`: other writes wait until unlock_writers.
   void lock_writers(const void* holder);

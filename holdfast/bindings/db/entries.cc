@@ -6,18 +6,13 @@
 
 namespace holdfast::bindings {
 
-Entries::Entries(std::shared_ptr<Database> database, Snapshot* snapshot,
-                 std::optional<std::string> start, std::optional<std::string> stop, bool reverse,
-                 What what)
-    : database_(std::move(database)),
-      start_(std::move(start)),
-      stop_(std::move(stop)),
-      reverse_(reverse),
-      what_(what) {
+Entries::Entries(std::shared_ptr<Database> database, Snapshot* snapshot, Walk walk, What what)
+    : database_(std::move(database)), walk_(std::move(walk)), what_(what) {
   auto make = [&](db::DB& db, const db::Snapshot* as_of) {
     db::ReadOptions options;
     options.snapshot = as_of;
     at_ = db.NewIterator(options);
+    begin();
     database_->add(this);
     return db::Status::OK();
   };
@@ -28,8 +23,19 @@ Entries::Entries(std::shared_ptr<Database> database, Snapshot* snapshot,
   }
 }
 
+Entries::Entries(std::shared_ptr<Transaction> transaction, Walk walk, What what)
+    : transaction_(std::move(transaction)), walk_(std::move(walk)), what_(what) {
+  filled_at_ = transaction_->writes();
+  transaction_->use([&](db::OptimisticTransaction& t) {
+    at_ = t.NewIterator();
+    begin();
+    transaction_->add(this);
+    return db::Status::OK();
+  });
+}
+
 Entries::~Entries() {
-  database_->remove(this);
+  end();
 }
 
 void Entries::drop() {
@@ -38,40 +44,59 @@ void Entries::drop() {
   at_ = nullptr;
 }
 
-void Entries::begin() {
-  if (!reverse_) {
-    start_ ? at_->Seek(*start_) : at_->SeekToFirst();
-    return;
+/// Frees the iterator.
+void Entries::end() {
+  over_ = true;
+  if (transaction_ != nullptr) {
+    transaction_->remove(this);
+  } else {
+    database_->remove(this);
   }
-  if (stop_) {
-    at_->Seek(*stop_);
-    if (at_->Valid()) {
-      at_->Prev();
-      return;
+}
+
+void Entries::begin() {
+  if (walk_.reverse) {
+    walk_.stop ? seek_before(*walk_.stop) : at_->SeekToLast();
+  } else {
+    walk_.start ? at_->Seek(*walk_.start) : at_->SeekToFirst();
+  }
+  at_next_ = true;
+}
+
+/// Moves behind the entry with this key, which may be gone.
+void Entries::resume(const std::string& last) {
+  if (walk_.reverse) {
+    seek_before(last);
+  } else {
+    at_->Seek(last);
+    if (at_->Valid() && at_->key() == db::Slice(last)) {
+      at_->Next();
     }
   }
-  if (at_->status().ok()) {
+  at_next_ = true;
+}
+
+void Entries::seek_before(const std::string& key) {
+  at_->Seek(key);
+  if (at_->Valid()) {
+    at_->Prev();
+  } else if (at_->status().ok()) {
     at_->SeekToLast();
   }
 }
 
 bool Entries::in_range() const {
-  return at_->Valid() && (reverse_ ? !start_ || at_->key().compare(*start_) >= 0
-                                   : !stop_ || at_->key().compare(*stop_) < 0);
+  return at_->Valid() && (walk_.reverse ? !walk_.start || at_->key().compare(*walk_.start) >= 0
+                                        : !walk_.stop || at_->key().compare(*walk_.stop) < 0);
 }
 
-db::Status Entries::fill(std::deque<KeyAndValue>* ahead) {
-  if (at_ == nullptr || ended_) {
-    return db::Status::OK();
-  }
+db::Status Entries::fill(std::deque<KeyAndValue>* ahead, size_t most) {
   size_t bytes = 0;
-  for (size_t n = 0; n < next_size_ && bytes < kMostBytesAhead; ++n) {
-    if (!begun_) {
-      begin();
-      begun_ = true;
-    } else {
-      reverse_ ? at_->Prev() : at_->Next();
+  for (size_t n = 0; n < std::min(next_size_, most) && bytes < kMostBytesAhead; ++n) {
+    if (!at_next_) {
+      walk_.reverse ? at_->Prev() : at_->Next();
     }
+    at_next_ = false;
     if (!in_range()) {
       ended_ = true;
       break;
@@ -83,22 +108,49 @@ db::Status Entries::fill(std::deque<KeyAndValue>* ahead) {
   return at_->status();
 }
 
+void Entries::read_on() {
+  const bool restart = outdated();
+  const std::optional<std::string> last = restart ? last_ : std::nullopt;
+  const size_t most = walk_.limit.value_or(SIZE_MAX) - returned_;
+  std::deque<KeyAndValue> more;
+  const auto work = [&] {
+    const std::lock_guard lock(mutex_);
+    if (at_ == nullptr || (ended_ && !restart)) {
+      return db::Status::OK();
+    }
+    if (restart) {
+      last ? resume(*last) : begin();
+      ended_ = false;
+      next_size_ = 1;
+    }
+    return fill(&more, most);
+  };
+  if (restart) {
+    ahead_.clear();
+    filled_at_ = transaction_->writes();
+  }
+  if (transaction_ != nullptr) {
+    transaction_->use([&](db::OptimisticTransaction& /*t*/) { return work(); });
+  } else {
+    database_->read([&](db::DB& /*db*/) { return work(); });
+  }
+  std::move(more.begin(), more.end(), std::back_inserter(ahead_));
+}
+
 nb::object Entries::next() {
-  if (ahead_.empty() && !over_) {
-    std::deque<KeyAndValue> more;
-    database_->read([&](db::DB& /*db*/) {
-      const std::lock_guard lock(mutex_);
-      return fill(&more);
-    });
-    std::move(more.begin(), more.end(), std::back_inserter(ahead_));
+  if (!over_ && (ahead_.empty() || outdated()) && returned_ < walk_.limit.value_or(SIZE_MAX)) {
+    read_on();
   }
   if (ahead_.empty()) {
-    over_ = true;
-    database_->remove(this);  // frees its view now, not when Python collects this object
+    end();  // now, not when Python collects this object
     throw nb::stop_iteration();
   }
   const KeyAndValue entry = std::move(ahead_.front());
   ahead_.pop_front();
+  ++returned_;
+  if (transaction_ != nullptr) {
+    last_ = entry.first;
+  }
   if (what_ == What::keys) {
     return to_python(entry.first);
   }

@@ -11,21 +11,31 @@
 #include <utility>
 
 #include "holdfast/bindings/db/database.h"
+#include "holdfast/bindings/db/transaction.h"
 
 namespace holdfast::bindings {
 
-/// Walks the entries of a snapshot between two keys. It reads ahead, so a walk lets go of the
-/// interpreter's lock once for many entries. The entries never change, so reading ahead is safe.
+/// The part of a database that a walk shows. Without a key the range has no limit on that side.
+struct Walk {
+  std::optional<std::string> start;  ///< inclusive
+  std::optional<std::string> stop;   ///< exclusive
+  bool reverse = false;
+  std::optional<size_t> limit;  ///< most entries
+};
+
+/// Walks the entries of a snapshot or a transaction between two keys. It reads ahead, so a walk
+/// lets go of the interpreter's lock once for many entries. A snapshot's entries never change. A
+/// write of the transaction outdates the entries read ahead; the walk then goes on from the last
+/// entry that it has returned.
 ///
 /// Thread safety: any thread may call next(); each entry goes to one caller.
 class Entries final : public Dependent {
  public:
   enum class What { keys, values, items };
 
-  /// Walks from `start`, inclusive, to `stop`, exclusive, or in reverse. Without a key the range
-  /// has no limit on that side. A null `snapshot` stands for the present state.
-  Entries(std::shared_ptr<Database> database, Snapshot* snapshot, std::optional<std::string> start,
-          std::optional<std::string> stop, bool reverse, What what);
+  /// A null `snapshot` stands for the present state.
+  Entries(std::shared_ptr<Database> database, Snapshot* snapshot, Walk walk, What what);
+  Entries(std::shared_ptr<Transaction> transaction, Walk walk, What what);
   ~Entries() override;
   void drop() override;
 
@@ -37,24 +47,34 @@ class Entries final : public Dependent {
   static constexpr size_t kMostAhead = 64;
   static constexpr size_t kMostBytesAhead = 256 << 10;
 
-  void begin();
-  bool in_range() const;
-  db::Status fill(std::deque<KeyAndValue>* ahead);
+  /// Returns whether the transaction has written since it was read.
+  bool outdated() const { return transaction_ != nullptr && transaction_->writes() != filled_at_; }
+  void read_on();
+  void end();
 
-  std::shared_ptr<Database> database_;
-  const std::optional<std::string> start_;
-  const std::optional<std::string> stop_;
-  const bool reverse_;
+  // Without the interpreter's lock.
+  void begin();
+  void resume(const std::string& last);
+  void seek_before(const std::string& key);
+  bool in_range() const;
+  db::Status fill(std::deque<KeyAndValue>* ahead, size_t most);
+
+  std::shared_ptr<Database> database_;        ///< null: walks a transaction
+  std::shared_ptr<Transaction> transaction_;  ///< null: walks a database
+  const Walk walk_;
   const What what_;
 
   std::mutex mutex_;  ///< guards the next four members
   db::Iterator* at_ = nullptr;
-  bool begun_ = false;
+  bool at_next_ = false;  ///< at_ is at the next entry to read, not at the last one that was read
   bool ended_ = false;
   size_t next_size_ = 1;
 
   // The interpreter's lock guards these.
   std::deque<KeyAndValue> ahead_;
+  std::optional<std::string> last_;  ///< the key of the last entry returned
+  size_t returned_ = 0;
+  uint64_t filled_at_ = 0;  ///< the transaction's writes when it was read
   bool over_ = false;
 };
 

@@ -19,7 +19,12 @@
 namespace holdfast::bindings {
 namespace {
 
-std::shared_ptr<Database> py_open(const std::string& path, const nb::dict& given) {
+/// A path as bytes, because not every path is UTF-8.
+std::string to_path(const nb::bytes& path) {
+  return {path.c_str(), path.size()};
+}
+
+std::shared_ptr<Database> py_open(const nb::bytes& path, const nb::dict& given) {
   db::Options options;
   options.create_if_missing = nb::cast<bool>(given["create"]);
   options.read_only = nb::cast<bool>(given["read_only"]);
@@ -39,7 +44,8 @@ std::shared_ptr<Database> py_open(const std::string& path, const nb::dict& given
     }
     options.domain = *domain;
   }
-  return Database::open(path, options);
+  options.force = nb::cast<bool>(given["force"]);
+  return Database::open(to_path(path), options);
 }
 
 nb::object get(Database& database, nb::handle key, Snapshot* snapshot) {
@@ -103,7 +109,36 @@ void write(Database& database, const nb::iterable& changes) {
   database.write([&](db::DB& db) { return db.Write({}, &batch); });
 }
 
-std::optional<std::string> limit(nb::handle key) {
+/// Returns the values of the keys from one state, in their order; None for a missing key.
+nb::list get_many(Database& database, const nb::iterable& keys, Snapshot* snapshot) {
+  std::vector<std::string> names;
+  for (const nb::handle key : keys) {
+    names.push_back(db::Slice(Bytes(key)).ToString());
+  }
+  std::vector<std::string> values;
+  std::vector<db::Status> found;
+  auto look = [&](db::DB& db, const db::Snapshot* as_of) {
+    db::ReadOptions options;
+    options.snapshot = as_of;
+    found = db.MultiGet(options, {names.begin(), names.end()}, &values);
+    return db::Status::OK();
+  };
+  if (snapshot != nullptr) {
+    snapshot->read(look);
+  } else {
+    database.read([&](db::DB& db) { return look(db, nullptr); });
+  }
+  nb::list result;
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (!found[i].IsNotFound()) {
+      check(found[i], database.path());
+    }
+    result.append(found[i].ok() ? nb::object(to_python(values[i])) : nb::none());
+  }
+  return result;
+}
+
+std::optional<std::string> bound(nb::handle key) {
   if (key.is_none()) {
     return std::nullopt;
   }
@@ -111,9 +146,27 @@ std::optional<std::string> limit(nb::handle key) {
 }
 
 Entries* entries(std::shared_ptr<Database> database, Snapshot* snapshot, nb::handle start,
-                 nb::handle stop, bool reverse, int what) {
-  return new Entries(std::move(database), snapshot, limit(start), limit(stop), reverse,
+                 nb::handle stop, bool reverse, std::optional<size_t> most, int what) {
+  return new Entries(std::move(database), snapshot, Walk{bound(start), bound(stop), reverse, most},
                      static_cast<Entries::What>(what));
+}
+
+Entries* entries_of_transaction(std::shared_ptr<Transaction> transaction, nb::handle start,
+                                nb::handle stop, bool reverse, std::optional<size_t> most,
+                                int what) {
+  return new Entries(std::move(transaction), Walk{bound(start), bound(stop), reverse, most},
+                     static_cast<Entries::What>(what));
+}
+
+/// Deletes the keys of a range as one transaction, and returns their number.
+size_t delete_range(Database& database, nb::handle start, nb::handle stop) {
+  const std::optional<std::string> first = bound(start);
+  const std::optional<std::string> end = bound(stop);
+  size_t deleted = 0;
+  database.write([&](db::DB& db) {
+    return db.Transact([&](db::Transaction& t) { return erase_range(t, first, end, &deleted); });
+  });
+  return deleted;
 }
 
 nb::object property(Database& database, const std::string& name) {
@@ -165,8 +218,9 @@ nb::list changes(Database& database, uint64_t sequence, size_t most_bytes) {
 }
 
 /// Copies the database. Writers continue meanwhile.
-void backup(Database& database, const std::string& file) {
-  database.read([&](db::DB& db) { return db.Checkpoint(file); });
+void backup(Database& database, const nb::bytes& path) {
+  const std::string file = to_path(path);
+  database.read([&](db::DB& db) { return db.Checkpoint(file); }, file);
 }
 
 /// Verifies the database. The caller keeps writers out.
@@ -181,6 +235,8 @@ void define_database(nb::module_& m) {
       .def("delete", &erase, nb::arg("key").none())
       .def("pop", &pop, nb::arg("key").none())
       .def("write", &write)
+      .def("get_many", &get_many, nb::arg("keys"), nb::arg("snapshot").none() = nb::none())
+      .def("delete_range", &delete_range, nb::arg("start").none(), nb::arg("stop").none())
       .def("property", &property)
       .def("compact", &compact)
       .def("changes", &changes)
@@ -188,11 +244,12 @@ void define_database(nb::module_& m) {
       .def("verify", &verify)
       .def("close", &Database::close)
       .def_prop_ro("closed", &Database::closed)
-      .def_prop_ro("path", &Database::path)
+      .def_prop_ro("path", [](const Database& self) { return to_python(self.path()); })
       .def_prop_ro("read_only", &Database::read_only);
   m.def("open", &py_open, nb::arg("path"), nb::arg("options"));
   m.def("entries", &entries, nb::arg("database"), nb::arg("snapshot").none(),
-        nb::arg("start").none(), nb::arg("stop").none(), nb::arg("reverse"), nb::arg("what"));
+        nb::arg("start").none(), nb::arg("stop").none(), nb::arg("reverse"),
+        nb::arg("limit").none(), nb::arg("what"));
 }
 
 }  // namespace
@@ -221,6 +278,14 @@ NB_MODULE(_db, m) {
       .def("get", &Transaction::get, nb::arg("key").none())
       .def("put", &Transaction::put, nb::arg("key").none(), nb::arg("value").none())
       .def("delete", &Transaction::erase, nb::arg("key").none())
+      .def(
+          "delete_range",
+          [](Transaction& self, nb::handle start, nb::handle stop) {
+            return self.erase_range(bound(start), bound(stop));
+          },
+          nb::arg("start").none(), nb::arg("stop").none())
+      .def("entries", &entries_of_transaction, nb::arg("start").none(), nb::arg("stop").none(),
+           nb::arg("reverse"), nb::arg("limit").none(), nb::arg("what"))
       .def("commit", &Transaction::commit)
       .def("end", &Transaction::end);
 }

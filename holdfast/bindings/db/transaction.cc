@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/bindings/db/transaction.h"
 
+#include <vector>
+
 namespace holdfast::bindings {
 
 Transaction::Transaction(std::shared_ptr<Database> database, bool exclusive)
@@ -29,6 +31,10 @@ Transaction::~Transaction() {
 
 void Transaction::drop() {
   const std::lock_guard lock(mutex_);
+  for (Dependent* walk : walks_) {
+    walk->drop();
+  }
+  walks_.clear();
   delete transaction_;
   transaction_ = nullptr;
 }
@@ -45,21 +51,59 @@ nb::object Transaction::get(nb::handle key) {
   return found ? nb::object(to_python(value)) : nb::none();
 }
 
+void Transaction::remove(Dependent* walk) {
+  if (database_->forked_child()) {
+    return;
+  }
+  const nb::gil_scoped_release release;
+  const std::lock_guard lock(mutex_);
+  if (walks_.erase(walk) != 0) {
+    walk->drop();
+  }
+}
+
 void Transaction::put(nb::handle key, nb::handle value) {
   const Bytes name(key);
   const Bytes content(value);
+  ++writes_;
   use([&](db::OptimisticTransaction& t) {
     t.Put(name, content);
     return db::Status::OK();
   });
 }
 
+size_t Transaction::erase_range(const std::optional<std::string>& start,
+                                const std::optional<std::string>& stop) {
+  size_t deleted = 0;
+  ++writes_;
+  use([&](db::OptimisticTransaction& t) {
+    return bindings::erase_range(t, start, stop, &deleted);
+  });
+  return deleted;
+}
+
 void Transaction::erase(nb::handle key) {
   const Bytes name(key);
+  ++writes_;
   use([&](db::OptimisticTransaction& t) {
     t.Delete(name);
     return db::Status::OK();
   });
+}
+
+db::Status erase_range(db::Transaction& transaction, const std::optional<std::string>& start,
+                       const std::optional<std::string>& stop, size_t* deleted) {
+  std::vector<std::string> keys;
+  const std::unique_ptr<db::Iterator> at(transaction.NewIterator());
+  for (start ? at->Seek(*start) : at->SeekToFirst();
+       at->Valid() && (!stop || at->key().compare(*stop) < 0); at->Next()) {
+    keys.push_back(at->key().ToString());
+  }
+  for (const std::string& key : keys) {
+    transaction.Delete(key);
+  }
+  *deleted = keys.size();
+  return at->status();
 }
 
 bool Transaction::commit() {

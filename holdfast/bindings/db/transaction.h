@@ -5,6 +5,8 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -27,12 +29,14 @@ class Transaction final : public Dependent {
   nb::object get(nb::handle key);
   void put(nb::handle key, nb::handle value);
   void erase(nb::handle key);
+  /// Deletes a range, which has no limit on a side without a key. Returns the number of keys.
+  size_t erase_range(const std::optional<std::string>& start,
+                     const std::optional<std::string>& stop);
   /// Returns whether it committed. false: another transaction has changed a key that was read.
   bool commit();
   /// Ends the transaction, if it has not ended yet.
   void end();
 
- private:
   /// Calls work(OptimisticTransaction&), like Database::read.
   template <class Work>
   void use(Work&& work) {
@@ -41,13 +45,27 @@ class Transaction final : public Dependent {
       return transaction_ == nullptr ? over() : work(*transaction_);
     });
   }
+  /// Returns the number of writes so far. With the interpreter's lock.
+  uint64_t writes() const { return writes_; }
+  /// Registers a walk, inside use(). The transaction's end drops it.
+  void add(Dependent* walk) { walks_.insert(walk); }
+  /// Drops a walk, unless the transaction has ended.
+  void remove(Dependent* walk);
+
+ private:
   static db::Status over() {
     return db::Status::InvalidArgument("the transaction is over; it ended with its body");
   }
 
   std::shared_ptr<Database> database_;
+  uint64_t writes_ = 0;
   std::mutex mutex_;
   db::OptimisticTransaction* transaction_ = nullptr;
+  std::set<Dependent*> walks_;
 };
+
+/// Deletes a range, which has no limit on a side without a key. Returns the number of keys.
+db::Status erase_range(db::Transaction& transaction, const std::optional<std::string>& start,
+                       const std::optional<std::string>& stop, size_t* deleted);
 
 }  // namespace holdfast::bindings

@@ -170,6 +170,25 @@ void leveldb_writebatch_iterate(const leveldb_writebatch_t* batch, void* state,
   static_cast<void>(batch->rep.Iterate(&caller));
 }
 
+void holdfast_multi_get(leveldb_t* db, const leveldb_readoptions_t* options, size_t num_keys,
+                        const char* const* keys_list, const size_t* keys_list_sizes,
+                        char** values_list, size_t* values_list_sizes, char** errs) {
+  std::vector<Slice> keys;
+  keys.reserve(num_keys);
+  for (size_t i = 0; i < num_keys; ++i) {
+    keys.emplace_back(keys_list[i], keys_list_sizes[i]);
+  }
+  std::vector<std::string> values;
+  const std::vector<Status> found = db->rep->MultiGet(options->rep, keys, &values);
+  for (size_t i = 0; i < num_keys; ++i) {
+    errs[i] = nullptr;
+    values_list[i] = get_result(found[i], values[i], &values_list_sizes[i], &errs[i]);
+  }
+}
+void holdfast_delete_range(leveldb_t* db, const leveldb_writeoptions_t* options, const char* begin,
+                           size_t beginlen, const char* end, size_t endlen, char** errptr) {
+  failed(errptr, db->rep->DeleteRange(options->rep, Slice(begin, beginlen), Slice(end, endlen)));
+}
 void holdfast_checkpoint(leveldb_t* db, const char* file, char** errptr) {
   failed(errptr, db->rep->Checkpoint(file));
 }
@@ -201,6 +220,14 @@ void holdfast_transaction_put(holdfast_transaction_t* transaction, const char* k
 void holdfast_transaction_delete(holdfast_transaction_t* transaction, const char* key,
                                  size_t keylen) {
   transaction->rep->Delete(Slice(key, keylen));
+}
+void holdfast_transaction_delete_range(holdfast_transaction_t* transaction, const char* begin,
+                                       size_t beginlen, const char* end, size_t endlen,
+                                       char** errptr) {
+  failed(errptr, transaction->rep->DeleteRange(Slice(begin, beginlen), Slice(end, endlen)));
+}
+leveldb_iterator_t* holdfast_transaction_create_iterator(holdfast_transaction_t* transaction) {
+  return new leveldb_iterator_t{std::unique_ptr<Iterator>(transaction->rep->NewIterator())};
 }
 uint8_t holdfast_transaction_commit(holdfast_transaction_t* transaction, char** errptr) {
   bool committed = false;

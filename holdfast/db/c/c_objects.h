@@ -31,6 +31,20 @@ struct leveldb_options_t {
 };
 struct leveldb_readoptions_t {
   holdfast::db::ReadOptions rep;
+  /// A bound of iterators, and the copy that the options refer to.
+  struct Bound {
+    std::string key;
+    holdfast::db::Slice slice;
+
+    const holdfast::db::Slice* set(const char* from, size_t bytes) {
+      if (from == nullptr) {
+        return nullptr;
+      }
+      key.assign(from, bytes);
+      slice = key;
+      return &slice;
+    }
+  } lower, upper;
 };
 struct leveldb_writeoptions_t {
   holdfast::db::WriteOptions rep;

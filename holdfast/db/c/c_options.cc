@@ -180,3 +180,15 @@ void holdfast_options_set_domain(leveldb_options_t* options, const char* name, c
     options->rep.domain = *domain;
   }
 }
+void holdfast_options_set_force(leveldb_options_t* options, uint8_t value) {
+  options->rep.force = value != 0;
+}
+
+void holdfast_readoptions_set_iterate_lower_bound(leveldb_readoptions_t* options, const char* key,
+                                                  size_t keylen) {
+  options->rep.iterate_lower_bound = options->lower.set(key, keylen);
+}
+void holdfast_readoptions_set_iterate_upper_bound(leveldb_readoptions_t* options, const char* key,
+                                                  size_t keylen) {
+  options->rep.iterate_upper_bound = options->upper.set(key, keylen);
+}

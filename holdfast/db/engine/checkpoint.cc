@@ -6,9 +6,9 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <system_error>
 
 #include "holdfast/db/engine/heap_db.h"
+#include "holdfast/machine/native/medium/file.h"
 
 namespace holdfast::db {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kBatchBytes = 64 << 10;
 
 Status failed(const std::string& name, const char* what) {
-  return Status::IOError(name, std::string(what) + ": " + std::generic_category().message(errno));
+  return translated(native::file_error(name, what, errno));
 }
 
 /// Makes a file's content, or the names in a folder, durable.
@@ -74,8 +74,11 @@ Options HeapDB::same_kind() {
 }
 
 Status HeapDB::Checkpoint(const std::string& file) {
+  if (const holdfast::Status status = native::check_path(file); !status.ok()) {
+    return translated(status);
+  }
   if (std::filesystem::exists(file)) {
-    return Status::InvalidArgument(file, "exists already; a checkpoint is a new file");
+    return translated(native::file_error(file, "", EEXIST));
   }
   const std::string part = file + ".part";
   unlink(part.c_str());  // an interrupted checkpoint may have left it

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "holdfast/db/engine/body_iterator.h"
+#include "holdfast/db/engine/bounded_iterator.h"
 #include "holdfast/db/engine/heap_iterator.h"
 #include "holdfast/db/engine/heap_transaction.h"
 #include "holdfast/db/engine/native_options.h"
@@ -27,14 +29,22 @@ class StoreTransaction final : public Transaction {
     Versions<H>::load_value(version, value);
     return Status::OK();
   }
-  void Put(const Slice& key, const Slice& value) override {
-    store_.apply(versions_, {key, value, false});
+  void Put(const Slice& key, const Slice& value) override { apply({key, value, false}); }
+  void Delete(const Slice& key) override { apply({key, {}, true}); }
+  Status DeleteRange(const Slice& begin, const Slice& end) override {
+    return delete_range(*this, store_.comparator(), begin, end);
   }
-  void Delete(const Slice& key) override { store_.apply(versions_, {key, {}, true}); }
+  Iterator* NewIterator() override { return new BodyIterator<H>(store_, writes_); }
 
  private:
+  void apply(const Change& change) {
+    ++writes_;
+    store_.apply(versions_, change);
+  }
+
   Store<H>& store_;
   Versions<H>& versions_;
+  uint64_t writes_ = 0;
 };
 
 /// The exception that carries a body's Status out of the transaction that it cancels.
@@ -86,7 +96,9 @@ DbEngine::Opened EngineDB<E>::open(const Options& options, const std::string& na
 
 template <class E>
 holdfast::Status EngineDB<E>::try_heap(const Options& options, const std::string& name) {
-  return H::open(name, {}, native_options(options)).status();
+  NativeOptions native = native_options(options);
+  native.domain = Domain::process;  // nothing is written
+  return H::open(name, {}, native).status();
 }
 
 template <class E>
@@ -137,12 +149,17 @@ OptimisticTransaction* EngineDB<E>::BeginTransaction() {
 
 template <class E>
 Iterator* EngineDB<E>::NewIterator(const ReadOptions& options) {
-  if (const auto* shared = view_of<H>(options.snapshot)) {
-    Store<H>::share_view(shared);  // the snapshot may be released before the iterator ends
-    return new HeapIterator<H>(*store_, shared);
+  const auto* view = view_of<H>(options.snapshot);
+  if (view != nullptr) {
+    Store<H>::share_view(view);  // the snapshot may be released before the iterator ends
+  } else {
+    auto opened = store_->open_brief_view();
+    if (!opened) {
+      return NewErrorIterator(translated(opened.status()));
+    }
+    view = *opened;
   }
-  auto view = store_->open_brief_view();
-  return view ? new HeapIterator<H>(*store_, *view) : NewErrorIterator(translated(view.status()));
+  return bounded(new HeapIterator<H>(*store_, view), options, store_->comparator());
 }
 
 template <class E>

@@ -49,6 +49,7 @@ class EngineDB final : public HeapDB {
 
   const Description& engine() const override { return heap_->description(); }
   const Superblock& superblock() const override { return heap_->superblock(); }
+  const NativeMedium& medium() const override { return heap_->machine().medium(); }
   const Comparator* comparator() const override { return store_->comparator(); }
   Statistics statistics() const override { return heap_->statistics(); }
   size_t open_views() const override { return store_->open_views(); }

@@ -9,6 +9,7 @@
 #include "holdfast/db/db.h"
 #include "holdfast/engines/engine.h"
 #include "holdfast/heap/file/superblock.h"
+#include "holdfast/machine/native/medium/medium.h"
 
 namespace holdfast::db {
 
@@ -20,6 +21,7 @@ class HeapDB : public DB {
   static holdfast::Result<std::unique_ptr<HeapDB>> open(const Options& options,
                                                         const std::string& name);
 
+  Status DeleteRange(const WriteOptions& options, const Slice& begin, const Slice& end) override;
   bool GetProperty(const Slice& property, std::string* value) override;
   Status Checkpoint(const std::string& file) override;
   Status Verify() override { return translated(check()); }
@@ -35,6 +37,7 @@ class HeapDB : public DB {
 
   virtual const Description& engine() const = 0;
   virtual const Superblock& superblock() const = 0;
+  virtual const NativeMedium& medium() const = 0;
   virtual const Comparator* comparator() const = 0;
   virtual Statistics statistics() const = 0;
   virtual size_t open_views() const = 0;

@@ -35,6 +35,11 @@ class Exposition {
 
 const std::string kFilesAtLevel = "num-files-at-level";
 
+/// The domain's name, and whether it is emulated.
+std::string domain_of(const NativeMedium& medium) {
+  return std::string(to_string(medium.domain())) + (medium.emulated() ? " (emulated)" : "");
+}
+
 uint64_t sum(const std::array<uint64_t, kAbortCauses>& aborts) {
   uint64_t all = 0;
   for (const uint64_t n : aborts) {
@@ -58,13 +63,16 @@ bool HeapDB::GetProperty(const Slice& property_name, std::string* value) {
 bool HeapDB::property(const std::string& name, std::string* value) {
   if (name == "stats") {
     const Statistics s = statistics();
-    *value = "engine " + std::string(engine().name) + "\nupdates " +
-             std::to_string(s.update_commits) + "\nreads " + std::to_string(s.read_commits) +
-             "\nbytes written " + std::to_string(s.bytes_written) + "\n";
+    *value = "engine " + std::string(engine().name) + "\ndomain " + medium().description() +
+             "\nupdates " + std::to_string(s.update_commits) + "\nreads " +
+             std::to_string(s.read_commits) + "\nbytes written " + std::to_string(s.bytes_written) +
+             "\n";
   } else if (name == "prometheus") {
     *value = prometheus();
   } else if (name == "engine") {
     *value = engine().name;
+  } else if (name == "domain") {
+    *value = domain_of(medium());
   } else if (name == "open-snapshots") {
     *value = std::to_string(open_views());
   } else if (name == "sequence") {
@@ -74,7 +82,11 @@ bool HeapDB::property(const std::string& name, std::string* value) {
     auto n = old_versions();
     *value = n ? std::to_string(*n) : n.status().to_string();
   } else if (name == "approximate-memory-usage") {
-    *value = "0";  // the heap is mapped from the file
+    auto bytes = medium().bytes_in_memory();
+    if (!bytes) {
+      return false;
+    }
+    *value = std::to_string(*bytes);
   } else if (name.rfind(kFilesAtLevel, 0) == 0) {
     const std::string level = name.substr(kFilesAtLevel.size());
     if (level.empty() || level.find_first_not_of("0123456789") != std::string::npos ||
@@ -109,6 +121,8 @@ std::string HeapDB::prometheus() {
   e.gauge("data_bytes", "Bytes of the data region, which grows up to capacity_bytes.",
           shape.data_bytes());
   e.gauge("capacity_bytes", "Bytes the data region may grow to.", shape.capacity);
+  e.gauge("domain_emulated", "1: the domain is emulated, and nothing survives a power cut; else 0.",
+          medium().emulated() ? 1 : 0);
   e.gauge("open_snapshots", "Snapshots and iterators open.", open_views());
   if (auto last = sequence()) {
     e.gauge("sequence", "Number of the last change in the feed; 0 without one.", *last);

@@ -4,17 +4,22 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "holdfast/db/engine/heap_iterator.h"
+#include "holdfast/db/engine/overlay_iterator.h"
 #include "holdfast/db/store/store.h"
 #include "holdfast/db/transaction.h"
 
 namespace holdfast::db {
 
 /// Reads through a view, and records the stamp of each version that it reads. A key is unchanged if
-/// its newest version still has the recorded stamp, because stamps are never reused.
+/// its newest version still has the recorded stamp, because stamps are never reused. A range is
+/// unchanged if the view sees the newest version of every key in it, deletions included: a deletion
+/// that the view does not see stays while the view is open, unless the view has never seen its key.
 template <class H>
 class HeapTransaction final : public OptimisticTransaction {
   using View = typename Store<H>::View;
@@ -26,26 +31,19 @@ class HeapTransaction final : public OptimisticTransaction {
   Status Get(const Slice& key, std::string* value) override;
   void Put(const Slice& key, const Slice& value) override;
   void Delete(const Slice& key) override;
+  Status DeleteRange(const Slice& begin, const Slice& end) override {
+    return delete_range(*this, store_.comparator(), begin, end);
+  }
+  Iterator* NewIterator() override;
   Status Commit(bool* committed) override;
 
  private:
-  struct Written {
-    bool deletion;
-    std::string value;
-  };
-  /// The database's order. Keys with different bytes may be equal in it.
-  struct Less {
-    const Comparator* comparator;
-    bool operator()(const std::string& a, const std::string& b) const {
-      return comparator->Compare(a, b) < 0;
-    }
-  };
-
   Store<H>& store_;
   const View* view_;
-  std::map<std::string, Written, Less> writes_{Less{store_.comparator()}};
+  PendingWrites writes_{ComparatorLess{store_.comparator()}};
   /// The stamp of each key that was read; 0: it had no value.
-  std::map<std::string, uint64_t, Less> reads_{Less{store_.comparator()}};
+  std::map<std::string, uint64_t, ComparatorLess> reads_{ComparatorLess{store_.comparator()}};
+  std::vector<KeyRange> ranges_;  ///< read by iterators
 };
 
 template <class H>
@@ -68,12 +66,18 @@ Status HeapTransaction<H>::Get(const Slice& key, std::string* value) {
 
 template <class H>
 void HeapTransaction<H>::Put(const Slice& key, const Slice& value) {
-  writes_.insert_or_assign(key.ToString(), Written{false, value.ToString()});
+  writes_.insert_or_assign(key.ToString(), PendingWrite{false, value.ToString()});
 }
 
 template <class H>
 void HeapTransaction<H>::Delete(const Slice& key) {
-  writes_.insert_or_assign(key.ToString(), Written{true, {}});
+  writes_.insert_or_assign(key.ToString(), PendingWrite{true, {}});
+}
+
+template <class H>
+Iterator* HeapTransaction<H>::NewIterator() {
+  Store<H>::share_view(view_);
+  return new OverlayIterator(std::make_unique<HeapIterator<H>>(store_, view_), writes_, &ranges_);
 }
 
 template <class H>
@@ -95,10 +99,14 @@ Status HeapTransaction<H>::Commit(bool* committed) {
       const auto* version = now.find(key, nullptr);
       outdated = outdated || (version == nullptr ? 0 : version->stamp.load()) != stamp;
     }
+    for (const KeyRange& range : ranges_) {
+      outdated = !store_.hold_range(range, view_) || outdated;
+    }
     return outdated;
   };
   const typename Store<H>::CancelIf cancel_if(check_reads);
-  const holdfast::Status status = store_.write(changes, reads_.empty() ? nullptr : &cancel_if);
+  const bool has_read = !reads_.empty() || !ranges_.empty();
+  const holdfast::Status status = store_.write(changes, has_read ? &cancel_if : nullptr);
   *committed = status.ok() && !outdated;
   return translated(status);
 }

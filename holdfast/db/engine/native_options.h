@@ -10,7 +10,7 @@ namespace holdfast::db {
 inline NativeOptions native_options(const Options& options) {
   NativeOptions native;
   native.domain = options.domain;
-  native.force = true;  // a domain that the caller names is emulated if the medium lacks it
+  native.force = options.force;
   native.max_threads = options.max_threads;
   native.read_only = options.read_only;
   return native;

@@ -164,6 +164,9 @@ class DefaultEnv final : public Env {
          at.increment(error)) {
       names->push_back(at->path().filename().string());
     }
+    if (!error) {
+      names->insert(names->end(), {".", ".."});  // as LevelDB has them
+    }
     return status_of(directory, error);
   }
   Status RemoveFile(const std::string& name) override {

@@ -428,8 +428,9 @@ Result<uint64_t> Store<H>::bytes_between(const Slice& from, const Slice& to) {
         if (!(key < limit)) {
           return false;
         }
-        const V* version = Versions<H>::seen(V::of(key.block), nullptr);
-        bytes += version == nullptr ? 0 : key.block->bytes.load() + version->bytes.load();
+        for (const V* version = V::of(key.block); version != nullptr; version = version->older) {
+          bytes += version->key.bytes + (version->deleted() ? 0 : version->bytes.load());
+        }
         more = --left == 0;
         if (more) {
           load_key(key.block, &last);

@@ -34,6 +34,12 @@ struct Change {
   bool deletion = false;
 };
 
+/// The keys from `first` to `last`, both inclusive. Without a limit there is no end on that side.
+struct KeyRange {
+  std::optional<std::string> first;
+  std::optional<std::string> last;
+};
+
 /// Limits on the work of one transaction. Only tests change them, because their logs are tiny.
 struct StoreLimits {
   size_t short_value = kMostShortValue;        ///< longer values are chains of pieces
@@ -95,6 +101,11 @@ class Store {
   /// may exceed `most` by one leaf.
   Status read_ahead(Step step, const Slice& from, const View* view, size_t most, EntryBuffer* to);
 
+  /// Makes a concurrent change of any key in the range conflict with this transaction, an insert
+  /// included. Returns whether the view sees the newest version of every key there; true if `since`
+  /// is null. Inside update(). O(keys in the range).
+  bool hold_range(const KeyRange& range, const View* since) const;
+
   /// Opens a view of the present state. Costs one read transaction, and one load per thread slot
   /// that has written; the size of the store does not matter.
   Result<View*> open_view();
@@ -115,7 +126,8 @@ class Store {
   /// transaction it does nothing.
   Status collect();
 
-  /// Returns the bytes of keys and newest values in [from, to). O(entries).
+  /// Returns the bytes of keys and values in [from, to), of all versions that have not been freed.
+  /// O(versions).
   Result<uint64_t> bytes_between(const Slice& from, const Slice& to);
   /// Returns the number of versions that have been replaced and not yet freed.
   Result<uint64_t> old_versions();

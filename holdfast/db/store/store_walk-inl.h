@@ -25,6 +25,45 @@ void Store<H>::visit_from(Step step, const Slice& from, F&& f) const {
   }
 }
 
+/// A put of a key in the tree, deleted or not, stores to `newer` of its newest version. An insert
+/// stores to the order of the leaf that has the key's place (BPlusTree). The range's places are in
+/// the leaves of its keys and of its limits, because no leaf is empty but an empty tree's root. The
+/// root needs no hold: every transaction that writes something inserts there.
+template <class H>
+bool Store<H>::hold_range(const KeyRange& range, const View* since) const {
+  using Run = typename StoreRoot<H>::Tree::Run;
+  const auto hold_place = [&](const Slice& key) {
+    root_->tree.hold_place(Probe<H>(key, comparator_));
+  };
+  const Slice first = range.first ? Slice(*range.first) : Slice();
+  const Slice last = range.last ? Slice(*range.last) : Slice();
+  const Probe<H> limit(last, comparator_);
+  bool seen = true;
+  std::string in_leaf;
+  visit_from(range.first ? Step::at_or_after : Step::first, first, [&](const Run& run) {
+    int i = 0;
+    for (; i < run.size(); ++i) {
+      const auto& held = run.value(i);
+      if (range.last && TreeKey<StoredKey<H>>::order(held, limit) > 0) {
+        break;
+      }
+      const V* const version = Versions<H>::newest(held);
+      version->newer.promote();
+      seen = seen && (since == nullptr || since->sees(version->stamp));
+    }
+    if (i > 0) {
+      load_key(load_block<H>(run.value(i - 1)), &in_leaf);
+      hold_place(in_leaf);
+    }
+    return i == run.size();
+  });
+  if (range.first || range.last) {
+    hold_place(range.first ? first : last);
+    hold_place(range.last ? last : first);
+  }
+  return seen;
+}
+
 /// The versions of neighbouring keys lie anywhere in the heap, so a walk would wait for each of
 /// them. Therefore this prefetches the versions of a group of entries together. On a long walk a
 /// group is a leaf, and the next leaf's versions are prefetched before the present leaf's are

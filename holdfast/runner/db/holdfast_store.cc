@@ -79,8 +79,7 @@ class HoldfastClient final : public Client {
 
 class HoldfastStore final : public Store {
  public:
-  HoldfastStore(const HoldfastSpec& spec, const std::string& path, int threads)
-      : domain_(spec.domain) {
+  HoldfastStore(const HoldfastSpec& spec, const std::string& path, int threads) {
     db::Options options;
     options.create_if_missing = true;
     options.error_if_exists = true;
@@ -91,12 +90,17 @@ class HoldfastStore final : public Store {
     options.initial_bytes = kGrowth;
     options.max_threads = threads + 1;
     options.domain = spec.domain;
+    options.force = true;  // survives() says that it is emulated
     db::DB* opened = nullptr;
     check(db::DB::Open(options, path, &opened));
     db_.reset(opened);
   }
 
-  std::string survives(bool /*durable*/) const override { return to_string(domain_); }
+  std::string survives(bool /*durable*/) const override {
+    std::string domain;
+    db_->GetProperty("holdfast.domain", &domain);
+    return domain;
+  }
   std::unique_ptr<Client> client(bool /*durable*/) override {
     return std::make_unique<HoldfastClient>(*db_);
   }
@@ -104,7 +108,6 @@ class HoldfastStore final : public Store {
  private:
   static constexpr size_t kGrowth = size_t{64} << 20;
 
-  Domain domain_;
   std::unique_ptr<db::DB> db_;
 };
 

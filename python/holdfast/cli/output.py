@@ -36,6 +36,11 @@ def error(message: str) -> None:
     console.print(f"[bold red]error:[/] {escape(message)}")
 
 
+def warning(message: str) -> None:
+    console = Console(file=sys.stderr, highlight=False, soft_wrap=True)
+    console.print(f"[bold yellow]warning:[/] {escape(message)}")
+
+
 def write_json(json_file: str | None, value: Any) -> None:
     """Writes to the file, to standard output for "-", nowhere for None."""
     if json_file is None:

@@ -10,7 +10,7 @@ import typer
 from holdfast import errors
 from holdfast.cli import options, output
 from holdfast.cli.db.coding import AsText, Bytes
-from holdfast.cli.db.file import Domain, File, changing, reading
+from holdfast.cli.db.file import Domain, File, Force, changing, reading
 from holdfast.cli.verb import verb
 
 Key = Annotated[str, typer.Argument(metavar="KEY", help="As --bytes says.")]
@@ -41,17 +41,24 @@ def put(
     ],
     as_text: AsText = Bytes.text,
     domain: Domain = None,
+    force: Force = False,
 ) -> None:
     """Set the value of a key, durably. Makes the database if there is none."""
     content = sys.stdin.buffer.read() if value == "-" else as_text.decode_text(value, "VALUE")
-    with changing(file, domain, create=True) as database:
+    with changing(file, domain, force, create=True) as database:
         database[as_text.decode_text(key, "KEY")] = content
 
 
 @verb
-def delete(file: File, key: Key, as_text: AsText = Bytes.text, domain: Domain = None) -> None:
+def delete(
+    file: File,
+    key: Key,
+    as_text: AsText = Bytes.text,
+    domain: Domain = None,
+    force: Force = False,
+) -> None:
     """Remove a key. Exit status 1 if it is not there."""
-    with changing(file, domain) as database:
+    with changing(file, domain, force) as database:
         if database.pop(as_text.decode_text(key, "KEY"), None) is None:
             raise errors.CheckFailed(f"{file} has no key {key}")
 

@@ -28,11 +28,17 @@ _ENDINGS = {
     ".jsonl": Format.jsonl,
     ".ndjson": Format.jsonl,
 }
+_DELIMITERS = {Format.csv: ",", Format.tsv: "\t"}
+
+
+def ending_of(name: str) -> Format | None:
+    """The format that the name's ending says."""
+    return _ENDINGS.get(Path(name).suffix.lower())
 
 
 def format_of(name: str, given: Format | None) -> Format:
     """The format asked for, or that of the name's ending."""
-    found = given or _ENDINGS.get(Path(name).suffix.lower())
+    found = given or ending_of(name)
     if found is None:
         raise errors.BadUsage(
             f"{name} does not say its format; give --format {', '.join(f.value for f in Format)}"
@@ -63,7 +69,13 @@ class Numbered:
 
 
 def read(
-    lines: Numbered, form: Format, key: str | None, value: str | None, as_text: Bytes
+    lines: Numbered,
+    form: Format,
+    key: str | None,
+    value: str | None,
+    as_text: Bytes,
+    delimiter: str | None,
+    warn: Callable[[str], None],
 ) -> Iterator[tuple[bytes, bytes]]:
     """Keys and values.
 
@@ -73,7 +85,7 @@ def read(
     records = (
         _objects(lines)
         if form is Format.jsonl
-        else _table(lines, "\t" if form is Format.tsv else ",")
+        else _table(lines, delimiter or _DELIMITERS[form], warn)
     )
     for record in records:
         name = key or ("key" if form is Format.jsonl else next(iter(record)))
@@ -96,7 +108,9 @@ def _text(cell: Any) -> str:
     return cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False)
 
 
-def _table(lines: Numbered, delimiter: str) -> Iterator[dict[str, str]]:
+def _table(
+    lines: Numbered, delimiter: str, warn: Callable[[str], None]
+) -> Iterator[dict[str, str]]:
     csv.field_size_limit(_LONGEST_CELL)
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
@@ -106,6 +120,13 @@ def _table(lines: Numbered, delimiter: str) -> Iterator[dict[str, str]]:
         columns = columns or []
         if len(set(columns)) != len(columns):
             raise lines.wrong("names a column twice")
+        if len(columns) == 1:
+            for other in {";", "\t", "|", ","} & set(columns[0]):
+                name = "a tab" if other == "\t" else f"'{other}'"
+                warn(
+                    f"line 1 has one column, {columns[0]!r}; if {name} separates columns, give "
+                    f"--delimiter {'tab' if other == chr(9) else repr(other)}"
+                )
         for row in rows:
             if len(row) == len(columns):
                 yield dict(zip(columns, row, strict=True))

@@ -31,6 +31,7 @@ def stats(
         facts = {
             "path": str(file),
             "engine": database.property("holdfast.engine"),
+            "domain": database.property("holdfast.domain"),
             "entries": len(database),
             "file_bytes": file.stat().st_size,
             **{name: numbers[name] for name in ("data_bytes", "capacity_bytes", "old_versions")},

@@ -15,8 +15,8 @@ import holdfast
 from holdfast import errors
 from holdfast.cli import options, output
 from holdfast.cli.db.coding import AsText, Bytes
-from holdfast.cli.db.file import Domain, File, changing, reading
-from holdfast.cli.db.rows import Format, Numbered, format_of, read, writer
+from holdfast.cli.db.file import Domain, File, Force, changing, reading
+from holdfast.cli.db.rows import Format, Numbered, ending_of, format_of, read, writer
 from holdfast.cli.verb import verb
 
 # The entries, or bytes, of one durable write.
@@ -50,8 +50,22 @@ def load(
             "object.",
         ),
     ] = None,
+    delimiter: Annotated[
+        str | None,
+        typer.Option(
+            "--delimiter", metavar="C", help="Separates the columns of CSV; `tab` for a tab."
+        ),
+    ] = None,
     as_text: AsText = Bytes.text,
+    engine: Annotated[
+        str | None, typer.Option("--engine", metavar="E", help="The engine of a new database.")
+    ] = None,
+    max_bytes: Annotated[
+        int | None,
+        typer.Option("--max-bytes", metavar="N", min=1, help="The limit of growth."),
+    ] = None,
     domain: Domain = None,
+    force: Force = False,
     json_file: options.Json = None,
 ) -> None:
     """Put the rows of a table into a database, which is made if there is none.
@@ -59,15 +73,22 @@ def load(
     Known keys get the new values.
     """
     chosen = format_of(source, form)
+    separator = "\t" if delimiter == "tab" else delimiter
+    if separator is not None and (chosen is Format.jsonl or len(separator) != 1):
+        raise errors.BadUsage("--delimiter is one character, or `tab`, and for CSV only")
     console = output.people(json_file)
+    new = {"engine": engine, "max_bytes": max_bytes}
+
+    def warn(text: str) -> None:
+        output.warning(f"{source}: {text}")
+
     with (
         _opened(source) as (stream, size),
-        changing(file, domain, create=True) as database,
+        changing(file, domain, force, create=True, **new) as database,
         output.progress(console, "load") as progress,
     ):
-        loaded = _load(
-            database, Numbered(stream, source), size, progress, (chosen, key, value, as_text)
-        )
+        how = (chosen, key, value, as_text, separator, warn)
+        loaded = _load(database, Numbered(stream, source), size, progress, how)
     console.print(f"{loaded:,} entries loaded into {escape(str(file))}")
     output.write_json(json_file, {"path": str(file), "entries": loaded})
 
@@ -126,7 +147,7 @@ def dump(
     as_text: AsText = Bytes.text,
 ) -> None:
     """Write all entries as a table that `load` reads, JSON lines unless told otherwise."""
-    chosen = form or (Format.jsonl if target == "-" else format_of(target, None))
+    chosen = form or ending_of(target) or Format.jsonl
     with reading(file) as database, database.snapshot() as snapshot, _made(target) as stream:
         console = Console(stderr=True)
         total = len(snapshot) if console.is_terminal else 0

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/db/engine/overlay_iterator.h"
+
+#include <iterator>
+
+namespace holdfast::db {
+
+void OverlayIterator::SeekToFirst() {
+  below_->SeekToFirst();
+  settle_forwards(writes_.begin(), std::nullopt);
+}
+
+void OverlayIterator::SeekToLast() {
+  below_->SeekToLast();
+  settle_backwards(writes_.end(), std::nullopt);
+}
+
+void OverlayIterator::Seek(const Slice& target) {
+  const std::string from = target.ToString();
+  below_->Seek(from);
+  settle_forwards(writes_.lower_bound(from), from);
+}
+
+void OverlayIterator::Next() {
+  if (!valid_) {
+    return;
+  }
+  if (!forwards_) {
+    below_->Seek(key_);
+  }
+  if (below_->Valid() && order(below_->key(), key_) <= 0) {
+    below_->Next();
+  }
+  const std::string from = key_;
+  settle_forwards(writes_.upper_bound(from), from);
+}
+
+void OverlayIterator::Prev() {
+  if (!valid_) {
+    return;
+  }
+  if (forwards_) {
+    below_->Seek(key_);
+    if (!below_->Valid() && below_->status().ok()) {
+      below_->SeekToLast();
+    }
+  }
+  if (below_->Valid() && order(below_->key(), key_) >= 0) {
+    below_->Prev();
+  }
+  const std::string from = key_;
+  settle_backwards(writes_.lower_bound(from), from);
+}
+
+void OverlayIterator::settle_forwards(Write own, const std::optional<std::string>& from) {
+  forwards_ = true;
+  valid_ = false;
+  for (; own != writes_.end(); ++own) {
+    const int side = below_->Valid() ? order(below_->key(), own->first) : 1;
+    if (side < 0) {
+      break;
+    }
+    if (side == 0) {
+      below_->Next();  // the write hides this entry
+    }
+    if (!own->second.deletion) {
+      show(own->first, own->second.value);
+      break;
+    }
+  }
+  if (!valid_ && below_->Valid()) {
+    show(below_->key(), below_->value());
+  }
+  record(from);
+}
+
+void OverlayIterator::settle_backwards(Write own, const std::optional<std::string>& from) {
+  forwards_ = false;
+  valid_ = false;
+  while (own != writes_.begin()) {
+    --own;
+    const int side = below_->Valid() ? order(below_->key(), own->first) : -1;
+    if (side > 0) {
+      break;
+    }
+    if (side == 0) {
+      below_->Prev();  // the write hides this entry
+    }
+    if (!own->second.deletion) {
+      show(own->first, own->second.value);
+      break;
+    }
+  }
+  if (!valid_ && below_->Valid()) {
+    show(below_->key(), below_->value());
+  }
+  record(from);
+}
+
+void OverlayIterator::show(const Slice& key, const Slice& value) {
+  key_.assign(key.data(), key.size());
+  value_.assign(value.data(), value.size());
+  valid_ = true;
+}
+
+/// A walk in one direction extends the last range.
+void OverlayIterator::record(const std::optional<std::string>& from) {
+  if (!below_->status().ok()) {
+    valid_ = false;
+    return;
+  }
+  std::optional<std::string> to;
+  if (valid_) {
+    to = key_;
+  }
+  KeyRange* const last = crossed_->empty() ? nullptr : &crossed_->back();
+  if (forwards_) {
+    if (last != nullptr && from && last->last == from) {
+      last->last = std::move(to);
+    } else {
+      crossed_->push_back({from, std::move(to)});
+    }
+  } else if (last != nullptr && from && last->first == from) {
+    last->first = std::move(to);
+  } else {
+    crossed_->push_back({std::move(to), from});
+  }
+}
+
+}  // namespace holdfast::db

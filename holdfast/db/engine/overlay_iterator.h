@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The iterator of a transaction whose writes are still in memory.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "holdfast/db/comparator.h"
+#include "holdfast/db/iterator.h"
+#include "holdfast/db/store/store.h"
+
+namespace holdfast::db {
+
+/// A transaction's writes, in the database's order. Keys with different bytes may be equal in it.
+struct PendingWrite {
+  bool deletion;
+  std::string value;
+};
+struct ComparatorLess {
+  const Comparator* comparator;
+  bool operator()(const std::string& a, const std::string& b) const {
+    return comparator->Compare(a, b) < 0;
+  }
+};
+using PendingWrites = std::map<std::string, PendingWrite, ComparatorLess>;
+
+/// Shows the entries of `below` with pending writes on top, and records the ranges that it crosses.
+///
+/// Each step searches the writes anew, so the transaction may write between two steps. It copies
+/// the entry from `below` or from the writes, so later writes leave key() and value() alone.
+class OverlayIterator final : public Iterator {
+ public:
+  /// The writes and the ranges must outlive the iterator.
+  OverlayIterator(std::unique_ptr<Iterator> below, const PendingWrites& writes,
+                  std::vector<KeyRange>* crossed)
+      : below_(std::move(below)), writes_(writes), crossed_(crossed) {}
+
+  bool Valid() const override { return valid_; }
+  void SeekToFirst() override;
+  void SeekToLast() override;
+  void Seek(const Slice& target) override;
+  void Next() override;
+  void Prev() override;
+  Slice key() const override { return key_; }
+  Slice value() const override { return value_; }
+  Status status() const override { return below_->status(); }
+
+ private:
+  using Write = PendingWrites::const_iterator;
+
+  /// Moves to the first entry from `own` and below_ on, which are at or behind `from`.
+  void settle_forwards(Write own, const std::optional<std::string>& from);
+  /// Moves to the last entry before `own`, and at or before below_.
+  void settle_backwards(Write own, const std::optional<std::string>& from);
+  int order(const Slice& a, const Slice& b) const {
+    return writes_.key_comp().comparator->Compare(a, b);
+  }
+  void show(const Slice& key, const Slice& value);
+  void record(const std::optional<std::string>& from);
+
+  std::unique_ptr<Iterator> below_;  ///< at the next entry in the direction of the last step
+  const PendingWrites& writes_;
+  std::vector<KeyRange>* crossed_;
+  bool forwards_ = true;  ///< the direction of the last step
+  bool valid_ = false;
+  std::string key_;
+  std::string value_;
+};
+
+/// Deletes all keys from `begin` to `end`, as Transaction::DeleteRange does.
+template <class AnyTransaction>
+Status delete_range(AnyTransaction& transaction, const Comparator* comparator, const Slice& begin,
+                    const Slice& end) {
+  std::vector<std::string> keys;
+  const std::unique_ptr<Iterator> at(transaction.NewIterator());
+  for (at->Seek(begin); at->Valid() && comparator->Compare(at->key(), end) < 0; at->Next()) {
+    keys.push_back(at->key().ToString());
+  }
+  if (Status status = at->status(); !status.ok()) {
+    return status;
+  }
+  for (const std::string& key : keys) {
+    transaction.Delete(key);
+  }
+  return Status::OK();
+}
+
+}  // namespace holdfast::db

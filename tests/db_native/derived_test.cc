@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Can a program derive classes from DB, Iterator and Snapshot as it does with LevelDB's, overriding
+// LevelDB's functions only?
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "holdfast/db/db.h"
+#include "holdfast/db/export.h"
+
+namespace leveldb = holdfast::db;  // as a program written for LevelDB would say
+
+namespace {
+
+using leveldb::Slice;
+using leveldb::Status;
+using Map = std::map<std::string, std::string>;
+
+class MapIterator final : public leveldb::Iterator {
+ public:
+  explicit MapIterator(Map map) : map_(std::move(map)), at_(map_.end()) {}
+  bool Valid() const override { return at_ != map_.end(); }
+  void SeekToFirst() override { at_ = map_.begin(); }
+  void SeekToLast() override { at_ = map_.empty() ? map_.end() : std::prev(map_.end()); }
+  void Seek(const Slice& target) override { at_ = map_.lower_bound(target.ToString()); }
+  void Next() override { ++at_; }
+  void Prev() override { at_ = at_ == map_.begin() ? map_.end() : std::prev(at_); }
+  Slice key() const override { return at_->first; }
+  Slice value() const override { return at_->second; }
+  Status status() const override { return Status::OK(); }
+
+ private:
+  const Map map_;
+  Map::const_iterator at_;
+};
+
+class LEVELDB_EXPORT MapDB final : public leveldb::DB {
+ public:
+  Status Put(const leveldb::WriteOptions& options, const Slice& key, const Slice& value) override {
+    return DB::Put(options, key, value);
+  }
+  Status Delete(const leveldb::WriteOptions& options, const Slice& key) override {
+    return DB::Delete(options, key);
+  }
+  Status Write(const leveldb::WriteOptions& /*options*/, leveldb::WriteBatch* batch) override {
+    struct Handler final : leveldb::WriteBatch::Handler {
+      explicit Handler(Map& to) : map(to) {}
+      void Put(const Slice& key, const Slice& value) override {
+        map[key.ToString()] = value.ToString();
+      }
+      void Delete(const Slice& key) override { map.erase(key.ToString()); }
+      Map& map;
+    } handler(map_);
+    return batch->Iterate(&handler);
+  }
+  Status Get(const leveldb::ReadOptions& options, const Slice& key, std::string* value) override {
+    const Map& map = state(options);
+    const auto at = map.find(key.ToString());
+    if (at == map.end()) {
+      return Status::NotFound(key);
+    }
+    *value = at->second;
+    return Status::OK();
+  }
+  leveldb::Iterator* NewIterator(const leveldb::ReadOptions& options) override {
+    return new MapIterator(state(options));
+  }
+  const leveldb::Snapshot* GetSnapshot() override { return new MapSnapshot(map_); }
+  void ReleaseSnapshot(const leveldb::Snapshot* snapshot) override {
+    delete static_cast<const MapSnapshot*>(snapshot);
+  }
+  bool GetProperty(const Slice& /*property*/, std::string* /*value*/) override { return false; }
+  void GetApproximateSizes(const leveldb::Range* /*range*/, int n, uint64_t* sizes) override {
+    std::fill_n(sizes, n, 0);
+  }
+  void CompactRange(const Slice* /*begin*/, const Slice* /*end*/) override {}
+
+ private:
+  struct MapSnapshot final : leveldb::Snapshot {
+    explicit MapSnapshot(Map of) : map(std::move(of)) {}
+    const Map map;
+  };
+  const Map& state(const leveldb::ReadOptions& options) const {
+    return options.snapshot == nullptr ? map_
+                                       : static_cast<const MapSnapshot*>(options.snapshot)->map;
+  }
+
+  Map map_;
+};
+
+TEST(DbDerived, PutAndDeleteWriteBatches) {
+  MapDB model;
+  leveldb::DB& db = model;
+  ASSERT_TRUE(db.Put({}, "a", "1").ok());
+  ASSERT_TRUE(db.Put({}, "b", "2").ok());
+  const leveldb::Snapshot* const before = db.GetSnapshot();
+  ASSERT_TRUE(db.Delete({}, "a").ok());
+  std::string value;
+  EXPECT_TRUE(db.Get({}, "a", &value).IsNotFound());
+  leveldb::ReadOptions as_of;
+  as_of.snapshot = before;
+  ASSERT_TRUE(db.Get(as_of, "a", &value).ok());
+  EXPECT_EQ(value, "1");
+  const std::unique_ptr<leveldb::Iterator> at(db.NewIterator(as_of));
+  at->SeekToFirst();
+  Slice key;
+  Slice content;
+  ASSERT_TRUE(at->NextEntry(&key, &content)) << "one of Holdfast's own functions";
+  EXPECT_EQ(key.ToString() + content.ToString(), "b2");
+  db.ReleaseSnapshot(before);
+}
+
+TEST(DbDerived, FunctionsThatItLeavesOutSaySo) {
+  MapDB db;
+  EXPECT_EQ(db.BeginTransaction(), nullptr);
+  EXPECT_TRUE(db.Checkpoint("file").IsNotSupportedError());
+  EXPECT_TRUE(db.Verify().IsNotSupportedError());
+  EXPECT_TRUE(db.ChangesSince(0, [](uint64_t, const leveldb::WriteBatch&) {
+                  return true;
+                }).IsNotSupportedError());
+  EXPECT_TRUE(db.Transact([](leveldb::Transaction&) {}).IsNotSupportedError());
+}
+
+}  // namespace

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which names and domains does opening accept, and do its messages say what is wrong and what to
+// do?
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/db/db_file.h"
+
+namespace holdfast::db {
+namespace {
+
+struct Names : ::testing::Test {
+  Names() {
+    options.domain = Domain::process;
+    options.initial_bytes = 1 << 20;
+    options.max_bytes = 8 << 20;
+  }
+  Status open(const std::string& name) {
+    DB* opened = nullptr;
+    const Status status = DB::Open(options, name, &opened);
+    db.reset(opened);
+    EXPECT_EQ(db != nullptr, status.ok());
+    return status;
+  }
+  std::string in(const std::string& name) const { return place.directory() + "/" + name; }
+  static void expect_words(const Status& status, const std::string& words) {
+    EXPECT_NE(status.message().find(words), std::string::npos) << status.ToString();
+  }
+
+  const NativeTestFile place;
+  Options options;
+  std::unique_ptr<DB> db;
+};
+
+TEST_F(Names, AMissingDirectoryIsNotFoundAndNamed) {
+  options.create_if_missing = true;
+  for (const std::string name : {"none/", "none/file"}) {
+    const Status status = open(in(name));
+    EXPECT_EQ(status.code(), Code::not_found) << status.ToString();
+    expect_words(status, "the directory " + in("none") + " does not exist");
+  }
+  EXPECT_FALSE(std::filesystem::exists(in("none")));
+  std::ofstream(in("file")) << "x";
+  expect_words(open(in("file/")), "is not a directory");
+  expect_words(open(in("file/below")), "is not a directory");
+}
+
+TEST_F(Names, AZeroByteIsRefused) {
+  options.create_if_missing = true;
+  const std::string name = in("file") + std::string("\0more", 5);
+  const Status status = open(name);
+  EXPECT_TRUE(status.IsInvalidArgument()) << status.ToString();
+  expect_words(status, "zero byte");
+  EXPECT_FALSE(std::filesystem::exists(in("file"))) << "the name was cut off";
+
+  ASSERT_TRUE(open(in("file")).ok());
+  EXPECT_TRUE(db->Checkpoint(in("copy") + std::string("\0more", 5)).IsInvalidArgument());
+  EXPECT_FALSE(std::filesystem::exists(in("copy")));
+  db.reset();
+  EXPECT_TRUE(DestroyDB(name, options).IsInvalidArgument());
+  EXPECT_TRUE(RepairDB(name, options).IsInvalidArgument());
+  EXPECT_TRUE(std::filesystem::exists(in("file"))) << "another file was deleted";
+}
+
+TEST_F(Names, AnEmptyFileIsANewDatabase) {
+  std::ofstream(in("empty")).close();
+  ASSERT_EQ(::chmod(in("empty").c_str(), 0640), 0);
+  expect_words(open(in("empty")), "is empty: no database is in it yet");
+  options.read_only = true;
+  options.create_if_missing = true;
+  expect_words(open(in("empty")), "is empty: no database is in it yet");
+  options.read_only = false;
+  EXPECT_EQ(std::filesystem::file_size(in("empty")), 0u) << "a refusal changes nothing";
+
+  ASSERT_TRUE(open(in("empty")).ok());
+  put(*db, "key", "value");
+  ASSERT_TRUE(open(in("empty")).IsIOError()) << "it is open";
+  db.reset();
+  struct stat info{};
+  ASSERT_EQ(::stat(in("empty").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777u, 0640u) << "the file was replaced by another one";
+  options.create_if_missing = false;
+  ASSERT_TRUE(open(in("empty")).ok());
+  EXPECT_EQ(get(*db, "key"), "value");
+}
+
+/// Persistent memory is emulated on an ordinary file only if the caller asks for it.
+TEST_F(Names, PersistentMemoryOnAnOrdinaryFileIsRefusedUnlessForced) {
+  options.create_if_missing = true;
+  for (const Domain domain : {Domain::pmem, Domain::eadr}) {
+    options.domain = domain;
+    options.force = false;
+    const std::string name = in(to_string(domain));
+    const Status status = open(name);
+    EXPECT_TRUE(status.IsNotSupportedError()) << status.ToString();
+    expect_words(status, "use domain file, or the option force");
+    EXPECT_FALSE(std::filesystem::exists(name));
+
+    options.force = true;
+    ASSERT_TRUE(open(name).ok());
+    put(*db, "key", "value");
+    std::string value;
+    ASSERT_TRUE(db->GetProperty("holdfast.domain", &value));
+    EXPECT_EQ(value, std::string(to_string(domain)) + " (emulated)");
+    ASSERT_TRUE(db->GetProperty("leveldb.stats", &value));
+    EXPECT_NE(value.find("emulated"), std::string::npos) << value;
+    ASSERT_TRUE(db->GetProperty("holdfast.prometheus", &value));
+    EXPECT_NE(value.find("domain_emulated{engine=\"" + options.engine + "\"} 1\n"),
+              std::string::npos);
+    db.reset();
+
+    options.force = false;
+    EXPECT_TRUE(open(name).IsNotSupportedError()) << "each opening chooses";
+    EXPECT_TRUE(DestroyDB(name, options).ok()) << "needs no domain";
+  }
+  options.domain.reset();
+  ASSERT_TRUE(open(in("any")).ok());
+  std::string value;
+  ASSERT_TRUE(db->GetProperty("holdfast.domain", &value));
+  EXPECT_EQ(value.find("emulated"), std::string::npos) << value;
+  ASSERT_TRUE(db->GetProperty("leveldb.stats", &value));
+  EXPECT_EQ(value.find("emulated"), std::string::npos) << value;
+}
+
+}  // namespace
+}  // namespace holdfast::db
