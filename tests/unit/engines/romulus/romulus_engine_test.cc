@@ -225,21 +225,43 @@ TYPED_TEST(RomulusEngineTest, RefusesABadOption) {
   EXPECT_TRUE(TypeParam::kDescription.area_bytes({{"combine", "0"}}, 4).ok());
 }
 
+template <class E>
+SimImage heap_with_one_word() {
+  SimMachine machine;
+  EngineFixture<E> heap(machine);
+  heap.format().check();
+  heap.write(1, 1);
+  return machine.latest_image();
+}
+
 /// Machines come and go in these, so there is no member machine.
 template <class E>
 class RomulusFormat : public ::testing::Test {};
 TYPED_TEST_SUITE(RomulusFormat, Engines);
 
-TYPED_TEST(RomulusFormat, ADamagedHeaderIsReportedAndNothingChanged) {
-  SimImage good;
-  {
-    SimMachine machine;
+TYPED_TEST(RomulusFormat, ADamagedHeaderIsRepairedWhereTheCopiesAreEqual) {
+  const SimImage good = heap_with_one_word<TypeParam>();
+  for (size_t bit = 0; bit < 128; ++bit) {
+    SimImage bad = good;
+    bad[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+    SimMachine machine({}, bad);
     EngineFixture<TypeParam> heap(machine);
-    heap.format().check();
-    heap.write(1, 1);
+    ASSERT_TRUE(heap.recover().ok()) << "bit " << bit;
+    EXPECT_EQ(heap.read(1), 1U) << "bit " << bit;
+    heap.write(1, 2);
+    EXPECT_EQ(heap.read(1), 2U) << "bit " << bit;
+  }
+}
+
+TYPED_TEST(RomulusFormat, ADamagedStateIsReportedAndNothingChangedWhereTheCopiesDiffer) {
+  SimImage good = heap_with_one_word<TypeParam>();
+  {
+    SimMachine machine({}, good);
+    EngineFixture<TypeParam> heap(machine);
+    SimMachine::store(reinterpret_cast<uint64_t*>(heap.regions().twin) + 2, uint64_t{1});
     good = machine.latest_image();
   }
-  for (size_t bit = 0; bit < 128; ++bit) {
+  for (size_t bit = 64; bit < 128; ++bit) {
     SimImage bad = good;
     bad[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
     SimMachine machine({}, bad);
