@@ -48,7 +48,7 @@ file(WRITE ${PROJECT_BINARY_DIR}/holdfast.pc
   "prefix=\${pcfiledir}/${to_prefix}\n"
   "libdir=\${prefix}/${CMAKE_INSTALL_LIBDIR}\nincludedir=\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}\n\n"
   "Name: holdfast\nDescription: ${PROJECT_DESCRIPTION}\nVersion: ${PROJECT_VERSION}\n"
-  "Libs: -L\${libdir} -lholdfast -lboost_context -lpthread -lstdc++ -lm\n"
+  "Libs: -L\${libdir} -lholdfast -lpthread -lstdc++ -lm\n"
   "Cflags: -I\${includedir}\n")
 file(WRITE ${PROJECT_BINARY_DIR}/holdfast_db.pc
   "Name: holdfast_db\nDescription: Ordered key-value store in one file, for C++ and C\n"

@@ -90,3 +90,13 @@ def test_pkg_config_names_the_new_place(prefix):
     include = next(flag for flag in flags if flag.startswith("-I"))
     assert str(prefix.resolve()) in os.path.realpath(include[2:])
     assert "-lholdfast_db" in flags
+
+
+def test_a_program_needs_no_library_of_the_simulator(prefix, tmp_path):
+    """Boost.Context serves the simulated machine only, which is not installed."""
+    assert not list(prefix.rglob("libholdfast_simulator*"))
+    program = tmp_path / "visits"
+    source = REPOSITORY / "examples" / "visits.cc"
+    _run("g++", "-std=c++20", source, "-o", program, *_pkg_config(prefix, "holdfast_db"))
+    _run(program, cwd=tmp_path)
+    assert "boost" not in _run("ldd", program)

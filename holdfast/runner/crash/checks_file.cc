@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/runner/crash/checks_file.h"
 
-#include <toml++/toml.h>
-
 #include <algorithm>
+
+#include "holdfast/base/toml.h"
 
 namespace holdfast {
 namespace {

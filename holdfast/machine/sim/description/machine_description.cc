@@ -1,22 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/machine/sim/description/machine_description.h"
 
-// The TOML library. Only this file includes it, because its templates are slow to compile. Its
-// parser asserts conditions that malformed text breaks ("[ # comment" does), and assumes them where
-// assertions are off. A malformed file must not end the program, so the assertions throw here.
-#undef NDEBUG
-#include <optional>
-#include <stdexcept>
-namespace {
-[[noreturn]] void unexpected_text() {
-  throw std::invalid_argument("unexpected text");
-}
-}  // namespace
-#define TOML_ASSERT(condition) ((condition) ? static_cast<void>(0) : unexpected_text())
-#define TOML_EXCEPTIONS 1
-#define TOML_ENABLE_FORMATTERS 0
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
@@ -26,6 +10,7 @@ namespace {
 #include <system_error>
 #include <type_traits>
 
+#include "holdfast/base/toml.h"
 #include "holdfast/machine/sim/description/machine_check.h"
 #include "holdfast/machine/sim/description/machine_keys.h"
 
