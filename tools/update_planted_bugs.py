@@ -27,7 +27,10 @@ from holdfast import core, fleet
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs/inside/planted-bugs"
 BEGIN, END = "<!-- planted bugs: begin -->", "<!-- planted bugs: end -->"
-KINDS = ("drop", "delay", "swap")
+KINDS = ("drop", "delay", "swap", "first", "last")
+# The kinds that change something at sites of a kind.
+KINDS_AT = {"check": ("drop",), "scan": ("drop", "first", "last")}
+MOVED = ("drop", "delay", "swap")
 NOT_CAUGHT = "**not caught**"
 NEVER_MET = "never met"
 WEAK = " (weak)"
@@ -154,7 +157,7 @@ class Sweep:
                     for setting, one in pairs
                     if name in one and not one[name]["only_in_creation"]
                 ]
-                for k in KINDS if site["kind"] != "check" else KINDS[:1]:
+                for k in KINDS_AT.get(site["kind"], MOVED):
                     hunts = self.hunts(site, f"{name}={k}", met_in or self.settings[:1])
                     jobs.append((self.engine, f"{name}={k}", hunts))
             found = {}
@@ -180,7 +183,12 @@ def read_page(engine: str) -> dict[str, str]:
     """The table's lines by site."""
     page = PAGES / f"{engine}.md"
     lines = page.read_text().splitlines() if page.exists() else []
-    return {line.split("`")[1]: line for line in lines if line.startswith("| `")}
+    # An older page has fewer columns.
+    return {
+        line.split("`")[1]: line + " |" * (len(KINDS) + 3 - line.count("|"))
+        for line in lines
+        if line.startswith("| `")
+    }
 
 
 def write_page(engine: str, lines: dict[str, str]) -> None:
@@ -190,7 +198,7 @@ def write_page(engine: str, lines: dict[str, str]) -> None:
         "Each cell names the violation that the crash explorer reports when the bug is planted\n"
         '(docs/inside/testing.md, "Planted bugs"). `tools/update_planted_bugs.py` makes this page;'
         "\nreasons are in `checks.toml` beside the engine.\n\n"
-        "| site | operation | drop | delay | swap |\n|---|---|---|---|---|\n"
+        f"| site | operation | {' | '.join(KINDS)} |\n|---|---|{'---|' * len(KINDS)}\n"
         + "".join(lines[name] + "\n" for name in sorted(lines))
     )
 
@@ -207,7 +215,7 @@ def summary(names: list[str]) -> str:
             lines.append(f"| {name} | not swept yet | | | | |")
             continue
         cells = [
-            cell.strip() for line in page.values() for cell in line.split("|")[3:6] if cell.strip()
+            cell.strip() for line in page.values() for cell in line.split("|")[3:-1] if cell.strip()
         ]
         harmless = sum(cell.startswith("harmless") for cell in cells)
         missed = sum(cell in (NOT_CAUGHT, NEVER_MET) for cell in cells)

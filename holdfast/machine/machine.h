@@ -189,7 +189,7 @@ concept Threads = requires(M& m, void* context, typename M::template Atomic<uint
 ///
 /// Everywhere they are barriers to the compiler. The Site labels the operation and costs nothing.
 template <class M>
-concept Persistence = requires(M& m, const void* p, void* to, const void* from, size_t n,
+concept Persistence = requires(M& m, const void* p, void* to, const void* from, size_t n, int slots,
                                Site site) {
   /// Begins to write back the line that p lies in, and does not wait.
   m.pwb(p, site);
@@ -236,6 +236,10 @@ concept Persistence = requires(M& m, const void* p, void* to, const void* from, 
   /// bug, which the tests must notice. Natively constant false, so the branch vanishes. On the
   /// simulated machine true if a mutation drops the site.
   { m.skips(site) } -> std::same_as<bool>;
+
+  /// The active slots below `slots`, for a loop over per-thread state: see active_slots(). On the
+  /// simulated machine a mutation of the site leaves out all of them, the first or the last.
+  { m.scan(slots, site) } -> std::same_as<SlotRange>;
 
   /// Operations so far, summed over all threads. Approximate while threads run.
   { m.counters() } -> std::same_as<PersistCounters>;
@@ -287,7 +291,10 @@ concept HtmThread = requires(H& h, Tracking tracking, uint64_t* p, const uint64_
   h.resume();
 
   /// From here on loads are tracked (all) or not (stores); stores always are. Throws HtmAbort if
-  /// the transaction is doomed. Needs the capability `suspend_loads`.
+  /// the transaction is doomed. Needs the capability `suspend_loads`. track(stores) is a full
+  /// fence: the transaction's stores have taken their lines before its later loads. Let one thread
+  /// store x and then load y untracked, and another one store y, fence and load x. Then one sees
+  /// the other's store, or the transaction is doomed.
   h.track(tracking);
 
   /// Makes all stores visible at one instant and ends the transaction, or throws HtmAbort if it is

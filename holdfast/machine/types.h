@@ -125,4 +125,23 @@ struct TransactionAbort {};
 /// and the simulated machine). The engine's attempt catches it and calls caught().
 struct HtmAbort : TransactionAbort {};
 
+/// Consecutive slots.
+struct SlotRange {
+  struct Iterator {
+    int slot;
+    int operator*() const { return slot; }
+    Iterator& operator++() {
+      ++slot;
+      return *this;
+    }
+    bool operator!=(const Iterator& other) const { return slot != other.slot; }
+  };
+
+  int first;
+  int last;  ///< exclusive; not below first
+
+  Iterator begin() const { return {first}; }
+  Iterator end() const { return {last}; }
+};
+
 }  // namespace holdfast

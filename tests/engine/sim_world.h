@@ -26,6 +26,7 @@ class SimWorld {
     sim_.threads = 4;
     sim_.domain = domain;
     sim_.seed = seed;
+    sim_.slot_order = seed;
     sim_.line_bytes = line_bytes;
   }
   ~SimWorld() {

@@ -111,7 +111,7 @@ class Fur : public FurAccess<M, kTracking> {
   template <class LoadWord, class LoadRange, class Stop>
   void stage(Thread& t, LoadWord&& load_word, LoadRange&& load_range, Stop&& stop);
   void write_marker(Thread& t, Site site) {
-    log_.write_marker(t.number, t.slot, t.redo, t.staged.data(), t.log.bytes(), site);
+    log_.write_marker(t.number, t.slot, t.redo.start(), t.staged.data(), t.log.bytes(), site);
   }
   void count_update(const Thread& t) { log_.count_update(t.slot, t.stored_bytes, t.log.bytes()); }
   auto& counts(const Thread& t) { return log_.statistics().at(t.slot); }

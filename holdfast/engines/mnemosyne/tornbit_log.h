@@ -77,8 +77,7 @@ class TornbitLog {
   /// the owner of a stripe sees everything that the former owner stored before it released the
   /// stripe.
   void before_truncation() {
-    const int n = machine_.skips(Site{"mnemosyne.torn.help"}) ? 0 : scan_end();
-    for (int slot = 0; slot < n; ++slot) {
+    for (const int slot : machine_.scan(area_.logs, Site{"mnemosyne.torn.help"})) {
       if (owners_[slot].unfenced.load(std::memory_order_relaxed) != 0) {
         machine_.pwb(head(slot), Site{"mnemosyne.torn.head"});
       }
@@ -149,7 +148,6 @@ class TornbitLog {
   uint64_t sense(uint64_t position) const {
     return position / ring() % 2 == 0 ? torn_bits::kTorn : 0;
   }
-  int scan_end() const { return std::min(machine_.active_slots(), area_.logs); }
   uint64_t* head(int slot) const {
     return reinterpret_cast<uint64_t*>(regions_.area + area_.tail_offset +
                                        static_cast<size_t>(slot) * kLineBytes);

@@ -82,8 +82,7 @@ class PiscesStates {
 
   /// Waits for every other transaction that is active with a snapshot older than `end`.
   void await_older(int self, uint64_t end, Site site) {
-    const int n = machine_.skips(site) ? 0 : std::min(machine_.active_slots(), slots_);
-    for (int s = 0; s < n; ++s) {
+    for (const int s : machine_.scan(slots_, site)) {
       const Word& word = activity_[s].word;
       // Sequentially consistent: stays behind the read-modify-write in publish(). Reloading instead
       // of comparing adds no wait, because later transactions of the slot have later snapshots.

@@ -2,6 +2,7 @@
 #include "holdfast/machine/sim/sim_machine.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace holdfast {
@@ -76,11 +77,29 @@ SimOptions checked(SimOptions options, const HardwareDesign* design) {
 }
 
 sim::ThreadRunner::Threads make_threads(SimMachine& machine, const SimOptions& options) {
+  std::vector<int> numbers(static_cast<size_t>(options.threads + sim::kFirstWorker));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  if (options.slot_order != 0) {
+    Random random(options.slot_order);
+    for (size_t i = numbers.size(); i > 1; --i) {
+      std::swap(numbers[i - 1], numbers[random.below(i)]);
+    }
+  }
   sim::ThreadRunner::Threads threads;
-  for (int slot = 0; slot < options.threads + sim::kFirstWorker; ++slot) {
-    threads.push_back(std::make_unique<sim::SimThread>(machine, slot, options.store_buffer));
+  for (int slot = 0; slot < static_cast<int>(numbers.size()); ++slot) {
+    threads.push_back(std::make_unique<sim::SimThread>(
+        machine, slot, numbers[static_cast<size_t>(slot)], options.store_buffer));
   }
   return threads;
+}
+
+/// The inverse of SimThread::number.
+std::vector<size_t> positions_of(const sim::ThreadRunner::Threads& threads) {
+  std::vector<size_t> positions(threads.size());
+  for (const auto& thread : threads) {
+    positions[static_cast<size_t>(thread->number)] = static_cast<size_t>(thread->slot);
+  }
+  return positions;
 }
 
 }  // namespace
@@ -95,6 +114,7 @@ SimMachine::SimMachine(const SimOptions& options, const SimImage& image)
                    power_on_.recovery.needed ? power_on_.image : image, options_.pages.get()),
       medium_(options_, arena_, persistence_),
       threads_(make_threads(*this, options_)),
+      position_of_(positions_of(threads_)),
       memory_(options_, arena_, medium_, persistence_, threads_, runner_, design_.get()),
       runner_(options_, threads_, memory_.as_buffer_owner(),
               sim::make_scheduler(options_, threads_.size())) {
@@ -109,6 +129,7 @@ SimMachine::SimMachine(const SimOptions& options, const SimImage& image)
     memory_.attach(lint_.get());
   }
   sim::current_thread = threads_[sim::kMainSlot].get();
+  activate(sim::kMainSlot);
   power_on_.image = {};
 }
 
@@ -130,6 +151,15 @@ void SimMachine::copy(void* to, const void* from, size_t n) {
 
 // ---- threads
 
+SlotRange SimMachine::scan(int slots, Site site) const {
+  const SlotRange all{0, std::min(active_slots_, slots)};
+  return mutator_ == nullptr ? all : mutator_->scan(all, site);
+}
+
+void SimMachine::activate(int position) {
+  active_slots_ = std::max(active_slots_, threads_[static_cast<size_t>(position)]->number + 1);
+}
+
 void SimMachine::run_threads(int n, FunctionRef<void(int)> work) {
   if (runner_.running()) {
     throw Error(Status(Code::misuse, "run_threads inside run_threads"));
@@ -142,7 +172,11 @@ void SimMachine::run_threads(int n, FunctionRef<void(int)> work) {
   if (abandoned_) {
     throw Error(failure());
   }
-  active_slots_ = std::max(active_slots_, n + sim::kFirstWorker);
+  // Slots below the highest one in use count as active. Without a permutation these include the
+  // background thread's.
+  for (int i = 0; i < n; ++i) {
+    activate(sim::kFirstWorker + i);
+  }
   memory_.start_run(n);
   start_phases();
   end_of_run([&] { runner_.run(n, work, background_ ? &background_ : nullptr); });
@@ -240,7 +274,7 @@ void SimMachine::set_background(std::function<bool()> work) {
   }
   background_ = std::move(work);
   if (background_) {
-    active_slots_ = std::max(active_slots_, sim::kBackgroundSlot + 1);
+    activate(sim::kBackgroundSlot);
     if (runner_.running()) {
       runner_.start_background(background_);
     }
@@ -329,7 +363,8 @@ inline void SimMachine::submit(const sim::SiteOperation& operation) {
   if (mutator_ == nullptr) [[likely]] {
     perform(operation);
   } else {
-    mutator_->submit(self(), operation, [this](const sim::SiteOperation& op) { perform(op); });
+    mutator_->submit(sim::current_thread->slot, operation,
+                     [this](const sim::SiteOperation& op) { perform(op); });
   }
 }
 

@@ -99,7 +99,7 @@ class SimMachine {
   static void transaction(TransactionKind kind);
 
   // ---- Threads, volatile memory
-  int self() const { return sim::current_thread->slot; }
+  int self() const { return sim::current_thread->number; }
   int slots() const { return static_cast<int>(threads_.size()); }
   int active_slots() const { return active_slots_; }
   void run_threads(int n, FunctionRef<void(int)> work);
@@ -127,12 +127,13 @@ class SimMachine {
   /// False in domain `file`, where only pfence and psync make stores durable.
   bool rmw_orders_pwb() const { return options_.rmw_orders_pwb && options_.domain != Domain::file; }
   bool skips(Site site) const { return mutator_ != nullptr && mutator_->skips(site); }
+  SlotRange scan(int slots, Site site) const;
   PersistCounters counters() const;
   bool failed() const { return !memory_.failure().ok(); }
   Status failure() const { return memory_.failure(); }
 
   // ---- HtmThread
-  HtmThread& htm(int slot) { return htm_threads_[static_cast<size_t>(slot)]; }
+  HtmThread& htm(int slot) { return htm_threads_[position_of(slot)]; }
   HtmCapabilities htm_capabilities() const;
 
   // ---- HardwareTransactions: of the hardware design (SimOptions::make_design)
@@ -154,7 +155,7 @@ class SimMachine {
   uint64_t lock_wait_end() const { return sim::current_thread->phases.lock_wait_end(); }
   /// The counters of all threads together, or of the thread with this slot.
   SimCounters statistics() const;
-  SimCounters statistics(int slot) const { return threads_.at(static_cast<size_t>(slot))->stats; }
+  SimCounters statistics(int slot) const { return threads_.at(position_of(slot))->stats; }
   /// From now on the phases of threads go into this timeline, until record(nullptr). It must live
   /// until then.
   void record(sim::Timeline* timeline);
@@ -230,6 +231,10 @@ class SimMachine {
   static void plain_store(T* p, T value) {
     __atomic_store(p, &value, __ATOMIC_RELAXED);
   }
+  /// Returns the position in the simulator's tables of the thread with this slot.
+  size_t position_of(int slot) const { return position_of_.at(static_cast<size_t>(slot)); }
+  /// Counts the thread at a position among the active ones.
+  void activate(int position);
   /// Waits until the word may differ from `bits`. Returns false if the thread's transaction is
   /// doomed.
   bool wait_for_change(uintptr_t address, size_t size, uint64_t bits);
@@ -252,6 +257,7 @@ class SimMachine {
   sim::Persistence persistence_;
   sim::SimMedium medium_;
   sim::ThreadRunner::Threads threads_;
+  std::vector<size_t> position_of_;  ///< by slot
   sim::MemorySystem memory_;
   sim::ThreadRunner runner_;
   std::vector<sim::SimHtmThread> htm_threads_;

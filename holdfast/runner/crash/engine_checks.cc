@@ -36,8 +36,7 @@ Phase parse_phase(const std::string& name) {
   for (int phase = 0; phase < kPhases; ++phase) {
     names.emplace_back(to_string(static_cast<Phase>(phase)));
   }
-  const std::string* found =
-      find_row("phase", name, names, Code::invalid_argument).value();
+  const std::string* found = find_row("phase", name, names, Code::invalid_argument).value();
   return static_cast<Phase>(found - names.data());
 }
 
@@ -106,9 +105,8 @@ class Loader {
     for (Collected& engine : engines_) {
       const bool own = engine.source->folder == folder;
       const bool has = engine.source->labels.count(label) == 1;
-      const bool chosen = named.empty()
-                              ? has && (own || engine.source->has_label_in(folder, label))
-                              : is_named(engine, named);
+      const bool chosen = named.empty() ? has && (own || engine.source->has_label_in(folder, label))
+                                        : is_named(engine, named);
       if (chosen && !has) {
         refuse("engine " + engine.source->name + " has no label '" + label + "'");
       }
@@ -152,9 +150,9 @@ class Loader {
   void add_row(const fs::path& folder, const CheckRow& row) {
     using Adder = void (Loader::*)(const fs::path&, Fields&, const std::vector<std::string>&);
     static const std::map<std::string, Adder> tables = {
-        {"canary", &Loader::add_canary},   {"harmless", &Loader::add_harmless},
-        {"finding", &Loader::add_finding}, {"variant", &Loader::add_variant},
-        {"phase", &Loader::add_phase},     {"order", &Loader::add_order},
+        {"canary", &Loader::add_canary},      {"harmless", &Loader::add_harmless},
+        {"finding", &Loader::add_finding},    {"variant", &Loader::add_variant},
+        {"phase", &Loader::add_phase},        {"order", &Loader::add_order},
         {"unreached", &Loader::add_unreached}};
     const auto table = tables.find(row.table);
     if (table == tables.end()) {
@@ -204,8 +202,9 @@ class Loader {
     for (const std::string& text : fields.texts("mutations")) {
       // "label=*": every kind
       const bool every = text.ends_with("=*");
-      for (const char* kind : {"drop", "delay", "swap"}) {
-        const std::string mutation = every ? text.substr(0, text.size() - 1) + kind : text;
+      for (const MutationKind kind : kMutationKinds) {
+        const std::string mutation =
+            every ? text.substr(0, text.size() - 1) + to_string(kind) : text;
         for_label(folder, named, parse_mutation(mutation).value().site,
                   [&](Collected& engine, bool own) {
                     add(engine.harmless, mutation, own, HarmlessBug{mutation, reason});
@@ -231,7 +230,9 @@ class Loader {
     const EngineVariant variant{.name = fields.required_text("name"),
                                 .options = fields.map("options"),
                                 .rmw_orders_pwb = fields.flag("rmw_orders_pwb", true),
-                                .transactions = fields.text("transactions", "3")};
+                                .transactions = fields.text("transactions", "3"),
+                                .program = fields.text("program", ""),
+                                .params = fields.map("params")};
     for_folder(folder, named,
                [&](Collected& engine) { engine.checks.variants.push_back(variant); });
   }

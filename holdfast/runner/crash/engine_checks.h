@@ -54,6 +54,8 @@ struct EngineVariant {
   Options options;
   bool rmw_orders_pwb = true;
   std::string transactions;  ///< per thread, in the crash search
+  std::string program = {};  ///< empty: random programs
+  std::map<std::string, std::string> params = {};
 };
 
 /// A write-back, and the phase of the stores that it covers.

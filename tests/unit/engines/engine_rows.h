@@ -69,6 +69,7 @@ inline SimOptions machine_for(const Description& engine, uint64_t seed) {
                      : SimOptions{};
   o.threads = RowHeap::kThreads;
   o.seed = seed;
+  o.slot_order = seed;
   return o;
 }
 

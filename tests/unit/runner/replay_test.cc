@@ -25,7 +25,7 @@ std::vector<std::string> replaying() {
 
 Json spec(const Json& more) {
   Json spec = {{"workload", "sps"},
-               {"params", {{"entries", 2000}, {"stores", 20}}},
+               {"params", {{"entries", 16000}, {"stores", 20}}},
                {"engines", {replaying().front()}},
                {"threads", {2}},
                {"replayers", {1}},
@@ -88,8 +88,8 @@ TEST(RunnerReplay, AnEngineWithoutSuchALogIsRefused) {
 }
 
 TEST(RunnerReplay, OnThisComputerTheHomeIsCheckedAfterwards) {
-  const Json asked = spec(
-      {{"engines", replaying()}, {"replayers", {1, 2}}, {"repetitions", 3}, {"filter", true}});
+  const Json asked =
+      spec({{"engines", replaying()}, {"replayers", {1, 2}}, {"repetitions", 3}, {"filter", true}});
   const Json report = replay(asked, kQuiet).value();
   ASSERT_EQ(report["benchmarks"].size(), 2 * replaying().size());
   for (const Json& entry : report["benchmarks"]) {

@@ -6,12 +6,6 @@
 #include <utility>
 
 namespace holdfast {
-namespace {
-
-constexpr std::array kMutationKinds = {MutationKind::drop, MutationKind::delay, MutationKind::swap};
-
-}  // namespace
-
 const char* to_string(MutationKind kind) {
   switch (kind) {
     case MutationKind::drop:
@@ -20,6 +14,10 @@ const char* to_string(MutationKind kind) {
       return "delay";
     case MutationKind::swap:
       return "swap";
+    case MutationKind::first:
+      return "first";
+    case MutationKind::last:
+      return "last";
   }
   return "?";
 }
@@ -34,6 +32,8 @@ const char* to_string(SiteKind kind) {
       return "full fence";
     case SiteKind::check:
       return "check";
+    case SiteKind::scan:
+      return "scan";
   }
   return "?";
 }
@@ -53,7 +53,8 @@ Result<Mutation> parse_mutation(const std::string& text) {
   }
   return Status(Code::invalid_argument,
                 "a mutation is written SITE=KIND, such as "
-                "undo.log.fence=drop, where KIND is drop, delay or swap; "
+                "undo.log.fence=drop, where KIND is drop, delay, swap, first or "
+                "last; "
                 "'" +
                     text + "' is not");
 }
@@ -103,6 +104,21 @@ bool Mutator::skips(Site site) {
   const bool skipped = k.mutation == MutationKind::drop;
   changed_ += skipped ? 1 : 0;
   return skipped;
+}
+
+SlotRange Mutator::scan(SlotRange all, Site site) {
+  if (site.name[0] == '\0' || all.first == all.last) {
+    return all;
+  }
+  Known& k = known(site, SiteKind::scan);
+  ++k.use.count;
+  if (!k.mutation || k.mutation == MutationKind::delay || k.mutation == MutationKind::swap) {
+    return all;
+  }
+  ++changed_;
+  const bool late = k.mutation == MutationKind::first;
+  const bool early = k.mutation == MutationKind::last;
+  return {all.first + (late ? 1 : 0), !late && !early ? all.first : all.last - (early ? 1 : 0)};
 }
 
 void Mutator::execute(Held& held, const SiteOperation& op, Perform perform) {

@@ -23,16 +23,24 @@ namespace holdfast {
 /// through the caches; its write-back is changed. An operation that a thread holds back when it
 /// ends, or when the power fails, never happens.
 enum class MutationKind : uint8_t {
-  /// The operation does not happen. A check (Machine::skips) is left out.
+  /// The operation does not happen. A check (Machine::skips) is left out. A scan (Machine::scan)
+  /// looks at no slot.
   drop,
   /// A write-back happens right after its thread's next fence of any kind, so that fence does not
   /// cover it. A fence happens right before its thread's next labelled fence, so it no longer
-  /// separates the operations between the two. No effect on a check.
+  /// separates the operations between the two. No effect on a check or a scan.
   delay,
   /// The operation happens right after its thread's next labelled operation at another site.
-  /// Several operations in a row at one site move as a whole. No effect on a check.
+  /// Several operations in a row at one site move as a whole. No effect on a check or a scan.
   swap,
+  /// A scan leaves out its first slot, or its last one, as a wrong bound would. No effect on other
+  /// operations.
+  first,
+  last,
 };
+inline constexpr std::array kMutationKinds = {MutationKind::drop, MutationKind::delay,
+                                              MutationKind::swap, MutationKind::first,
+                                              MutationKind::last};
 const char* to_string(MutationKind kind);
 
 /// A change at one site. In text: "undo.log.fence=drop".
@@ -49,6 +57,7 @@ enum class SiteKind : uint8_t {
   fence,       ///< pfence, psync
   full_fence,  ///< fence, heavy_fence
   check,       ///< skips: a wait, a check, an order
+  scan,        ///< scan: a loop over slots
 };
 const char* to_string(SiteKind kind);
 
@@ -98,6 +107,8 @@ class Mutator {
   void submit(int slot, const SiteOperation& asked, Perform perform);
   /// Machine::skips.
   bool skips(Site site);
+  /// Machine::scan, where `all` is the range without a mutation.
+  SlotRange scan(SlotRange all, Site site);
   /// The thread has ended. Drops the operations that it holds back.
   void forget(int slot) { held_[static_cast<size_t>(slot)] = {}; }
 
@@ -126,7 +137,7 @@ class Mutator {
   std::vector<Mutation> mutations_;
   std::vector<Known> known_;
   /// By kind: from the address of a label, which is a literal, to its index in known_.
-  std::array<std::unordered_map<const char*, size_t>, 4> index_;
+  std::array<std::unordered_map<const char*, size_t>, 5> index_;
   std::vector<Held> held_;  ///< by slot
   uint64_t changed_ = 0;
 };

@@ -42,6 +42,9 @@ struct SimOptions {
   /// slots of their own.
   int threads = 4;
   uint64_t seed = 1;
+  /// 0: the caller of run_threads has slot 0, the background thread slot 1, and the workers the
+  /// slots from 2 on. Else the seed of a permutation, so that each thread may have any slot.
+  uint64_t slot_order = 0;
   Domain domain = Domain::pmem;
   Schedule schedule = Schedule::random;
   /// Makes the choices of Schedule::exhaustive. It has its own bounds and progress; the seed has no

@@ -106,6 +106,10 @@ void MemorySystem::track(SimThread& thread, Tracking tracking) {
     misuse("this machine cannot suspend the tracking of loads; see htm_capabilities()");
   }
   throw_if_doomed(thread);
+  if (tracking == Tracking::stores) {
+    drain(thread);
+    throw_if_doomed(thread);
+  }
   thread.tx->tracking = tracking;
   if (timed_ != nullptr) {
     timed_->suspend_or_resume(thread);

@@ -23,11 +23,16 @@ namespace holdfast::sim {
 struct SimThread {
   enum class State : uint8_t { idle, runnable, waiting, asleep };
 
-  SimThread(SimMachine& its_machine, int its_slot, size_t buffer_entries)
-      : machine(its_machine), slot(its_slot), buffer(buffer_entries), phases(its_slot, stats) {}
+  SimThread(SimMachine& its_machine, int its_slot, int its_number, size_t buffer_entries)
+      : machine(its_machine),
+        slot(its_slot),
+        number(its_number),
+        buffer(buffer_entries),
+        phases(its_slot, stats) {}
 
   SimMachine& machine;
-  int slot;
+  int slot;    ///< position in the simulator's tables, which says what the thread is for
+  int number;  ///< the slot that the program sees: SimMachine::self()
   State state = State::idle;
   uint64_t clock = 0;       ///< virtual time; of no meaning on the functional machine
   void* context = nullptr;  ///< Machine::context()

@@ -14,6 +14,11 @@
 namespace holdfast {
 namespace {
 
+struct alignas(128) Line {
+  SimMachine::Atomic<uint64_t> word{};
+  alignas(128) uint64_t plain = 0;
+};
+
 constexpr size_t kLineWords = kLineBytes / sizeof(uint64_t);
 
 /// Lets two threads take turns at points that a test names. The turn is a variable of the host, so
@@ -417,6 +422,41 @@ TEST(SimHtm, ConcurrentTransactionsAddUp) {
     ASSERT_EQ(SimMachine::load(words + kLineWords), 40u) << "seed " << seed;
     ASSERT_GT(aborts, 0u);
   }
+}
+
+/// One thread stores x in a transaction and looks at y without tracking, the other one stores y and
+/// looks at x.
+TEST(SimHtm, StoresHaveTakenTheirLinesWhenLoadsAreLeftUntracked) {
+  int both = 0;
+  for (uint64_t seed = 1; seed <= 400; ++seed) {
+    SimMachine machine({.threads = 2, .seed = seed, .drain_probability = 0.01});
+    auto* words = make_array<Line>(machine, 2);
+    bool committed = false;
+    uint64_t seen_y = 1;
+    uint64_t seen_x = 1;
+    machine.run_threads(2, [&](int thread) {
+      auto& htm = machine.htm(machine.self());
+      if (thread == 1) {
+        words[1].word.store(1);
+        seen_x = SimMachine::load(&words[0].plain);
+        return;
+      }
+      try {
+        htm.begin(Tracking::all);
+        htm.store(&words[0].plain, uint64_t{1});
+        htm.track(Tracking::stores);
+        seen_y = words[1].word.load();
+        htm.track(Tracking::all);
+        htm.commit();
+        committed = true;
+      } catch (const HtmAbort&) {
+        htm.caught();
+      }
+    });
+    ASSERT_FALSE(committed && seen_y == 0 && seen_x == 0) << "seed " << seed;
+    both += committed && seen_y == 0 ? 1 : 0;
+  }
+  EXPECT_GT(both, 0) << "no transaction commits before the other store";
 }
 
 }  // namespace

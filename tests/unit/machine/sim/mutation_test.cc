@@ -82,7 +82,8 @@ TEST(SimMutation, WhatIsNoMutationIsRefusedWithTheKindsThereAre) {
     const auto parsed = parse_mutation(text);
     ASSERT_FALSE(parsed.ok()) << text;
     EXPECT_EQ(parsed.status().code(), Code::invalid_argument);
-    EXPECT_NE(parsed.status().message().find("drop, delay or swap"), std::string::npos);
+    EXPECT_NE(parsed.status().message().find("drop, delay, swap, first or last"),
+              std::string::npos);
   }
 }
 
@@ -304,6 +305,32 @@ TEST(SimMutation, OnlyADroppedCheckIsSkipped) {
     EXPECT_EQ(machine.skips(Site{"wait"}), std::string(kind) == "drop");
     EXPECT_FALSE(machine.skips(Site{"another"}));
     EXPECT_FALSE(machine.skips(Site{}));
+  }
+}
+
+std::vector<int> scanned(const SimMachine& machine, int slots, Site site) {
+  std::vector<int> seen;
+  for (const int slot : machine.scan(slots, site)) {
+    seen.push_back(slot);
+  }
+  return seen;
+}
+
+TEST(SimMutation, AScanLeavesOutAllSlotsTheFirstOrTheLast) {
+  const std::vector<int> all = {0, 1, 2, 3};
+  const std::pair<const char*, std::vector<int>> rows[] = {
+      {"drop", {}}, {"delay", all}, {"swap", all}, {"first", {1, 2, 3}}, {"last", {0, 1, 2}}};
+  for (const auto& [kind, expected] : rows) {
+    SimMachine machine(
+        {.threads = 2, .mutations = mutations({std::string("scan=") + kind}), .list_sites = true});
+    machine.run_threads(2, [](int) {});  // four slots are active: main, background, two workers
+    EXPECT_EQ(scanned(machine, 4, Site{"scan"}), expected) << kind;
+    EXPECT_EQ(scanned(machine, 4, Site{"another"}), all);
+    EXPECT_EQ(scanned(machine, 4, Site{}), all);
+    EXPECT_EQ(scanned(machine, 9, Site{"another"}), all) << "only active slots";
+    EXPECT_EQ(scanned(machine, 3, Site{"another"}), (std::vector<int>{0, 1, 2}));
+    EXPECT_EQ(machine.mutated() > 0, expected != all) << kind;
+    EXPECT_EQ(machine.sites().back().kind, SiteKind::scan);
   }
 }
 

@@ -2,8 +2,11 @@
 // Does the simulated machine run threads, let them wait, and notice when no thread can continue?
 #include <gtest/gtest.h>
 
+#include <array>
+#include <set>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "holdfast/machine/sim/sim_machine.h"
@@ -73,6 +76,56 @@ TEST(SimThreads, ContextBelongsToTheThread) {
     }
   });
   EXPECT_EQ(SimMachine::context(), &a);
+}
+
+/// The slots of main, the background thread and two workers.
+std::array<int, 4> slots_of_threads(uint64_t order) {
+  SimMachine machine({.threads = 2, .slot_order = order});
+  std::array<int, 4> slots{machine.self(), -1, -1, -1};
+  bool done = false;
+  machine.set_background([&] {
+    slots[1] = machine.self();
+    return !std::exchange(done, true);
+  });
+  machine.run_threads(2, [&](int i) {
+    slots[static_cast<size_t>(2 + i)] = machine.self();
+    machine.pause();
+  });
+  for (const int slot : slots) {
+    EXPECT_LT(slot, machine.active_slots());
+    EXPECT_GE(slot, 0);
+    static_cast<void>(machine.statistics(slot));
+  }
+  EXPECT_EQ(machine.self(), slots[0]);
+  machine.set_background(nullptr);
+  return slots;
+}
+
+TEST(SimThreads, WithoutAnOrderWorkersFollowMainAndTheBackgroundThread) {
+  EXPECT_EQ(slots_of_threads(0), (std::array{0, 1, 2, 3}));
+}
+
+TEST(SimThreads, SomeOrderGivesEachThreadEachSlot) {
+  std::set<std::pair<size_t, int>> seen;
+  for (uint64_t order = 1; order <= 60; ++order) {
+    const auto slots = slots_of_threads(order);
+    EXPECT_EQ(std::set<int>(slots.begin(), slots.end()).size(), slots.size());
+    EXPECT_EQ(slots, slots_of_threads(order));
+    for (size_t thread = 0; thread < slots.size(); ++thread) {
+      seen.emplace(thread, slots[thread]);
+    }
+  }
+  EXPECT_EQ(seen.size(), 16U);
+}
+
+TEST(SimThreads, AThreadsTransactionsAreThoseOfItsSlot) {
+  SimMachine machine({.threads = 2, .slot_order = 5});
+  machine.run_threads(2, [&](int) {
+    auto& htm = machine.htm(machine.self());
+    ASSERT_EQ(htm.begin(Tracking::all), AbortCause::none);
+    EXPECT_TRUE(htm.open());
+    htm.commit();
+  });
 }
 
 TEST(SimThreads, WaitWhileWakesOnTheWrite) {

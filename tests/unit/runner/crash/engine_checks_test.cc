@@ -108,7 +108,7 @@ TEST_F(EngineChecksTest, AnEngineLeavesOutInheritedCanaries) {
         "[[unreached]]\nlabel = \"log.o*\"\nreason = \"none\"\n");
   const auto all = load();
   EXPECT_TRUE(all.at("green").canaries.empty());
-  ASSERT_EQ(all.at("green").harmless.size(), 3u);
+  ASSERT_EQ(all.at("green").harmless.size(), 5u);
   EXPECT_EQ(all.at("green").harmless[0].mutation, "log.room=delay");
   EXPECT_TRUE(all.at("green").is_unreached("log.order"));
   EXPECT_EQ(all.at("red").canaries.size(), 2u);
@@ -128,6 +128,7 @@ TEST_F(EngineChecksTest, ALabelThatOnlyHuntsMissIsReachedByRuns) {
 TEST_F(EngineChecksTest, RowsAboutNoLabelHoldForTheFolder) {
   write("red/checks.toml",
         "[[variant]]\nname = \"full\"\noptions = { log = \"1\" }\nrmw_orders_pwb = false\n"
+        "program = \"b0 ; w1\"\nparams = { boxed = \"0\" }\n"
         "[[variant]]\nengines = [\"pink\"]\nname = \"rosy\"\n"
         "[[finding]]\nkind = \"empty_fence\"\nwhere = \"a\"\nreason = \"b\"\n"
         "[[order]]\nstores = [0, 9]\nphases = [\"execute\", \"log flush\"]\n"
@@ -137,6 +138,8 @@ TEST_F(EngineChecksTest, RowsAboutNoLabelHoldForTheFolder) {
   ASSERT_EQ(red.variants.size(), 1u);
   EXPECT_EQ(red.variants[0].options, (Options{{"log", "1"}}));
   EXPECT_FALSE(red.variants[0].rmw_orders_pwb);
+  EXPECT_EQ(red.variants[0].program, "b0 ; w1");
+  EXPECT_EQ(red.variants[0].params.at("boxed"), "0");
   EXPECT_EQ(all.at("pink").variants.at(1).name, "rosy");
   EXPECT_EQ(red.findings.at(0).kind, LintKind::empty_fence);
   EXPECT_EQ(red.orders.at(0).stores, (std::vector<int>{0, 9}));
@@ -153,7 +156,8 @@ TEST_F(EngineChecksTest, AWrongRowIsRefusedWithItsPlace) {
                  "has no field 'need'");
   expect_refusal("[[canary]]\nmutation = \"red.data=drop\"\n", "needs 'bug'");
   expect_refusal("[[canary]]\nbug = \"b\"\n", "either a mutation or a setting");
-  expect_refusal("[[canary]]\nmutation = \"red.data\"\nbug = \"b\"\n", "drop, delay or swap");
+  expect_refusal("[[canary]]\nmutation = \"red.data\"\nbug = \"b\"\n",
+                 "drop, delay, swap, first or last");
   expect_refusal("[[canary]]\nmutation = \"red.date=drop\"\nbug = \"b\"\n",
                  "no engine of this folder has the label 'red.date'");
   expect_refusal("[[variant]]\nengines = [\"blue\"]\nname = \"n\"\n",

@@ -44,8 +44,7 @@ class TimeSlots {
   /// Returns true if a newer one has committed and is not durable yet.
   bool await_logged(int self, uint64_t time, Site site) {
     bool newer = false;
-    const int n = scan_end(site);
-    for (int s = 0; s < n; ++s) {
+    for (const int s : machine_.scan(slots_, site)) {
       if (s != self) {
         const uint64_t word = await(s, [&](uint64_t w) {
           return time_of(w) > time || stage(w) == kLogged || stage(w) == kParked;
@@ -60,8 +59,7 @@ class TimeSlots {
   /// `ties_by_slot`, an update with the same time counts only if its slot is lower than `self`. So
   /// two updates do not wait for each other.
   void await_durable(int self, uint64_t time, bool ties_by_slot, Site site) {
-    const int n = scan_end(site);
-    for (int s = 0; s < n; ++s) {
+    for (const int s : machine_.scan(slots_, site)) {
       if (s != self) {
         await(s, [&](uint64_t w) {
           return time_of(w) > time || stage(w) == kParked ||
@@ -75,8 +73,7 @@ class TimeSlots {
   /// Updates that are only running are not waited for. Two updates with the same time have not read
   /// from each other.
   void await_committed(int self, uint64_t time, Site site) {
-    const int n = scan_end(site);
-    for (int s = 0; s < n; ++s) {
+    for (const int s : machine_.scan(slots_, site)) {
       if (s != self) {
         await(s, [&](uint64_t w) {
           return time_of(w) > time || stage(w) == kParked || stage(w) == kRunning ||
@@ -90,8 +87,7 @@ class TimeSlots {
   /// caller has read `now` from the clock before.
   uint64_t none_before(uint64_t now) const {
     uint64_t bound = now;
-    const int n = std::min(machine_.active_slots(), slots_);
-    for (int s = 0; s < n; ++s) {
+    for (const int s : machine_.scan(slots_, Site{})) {
       const uint64_t word = lines_[s].word.load();
       if (stage(word) != kParked) {
         bound = std::min(bound, time_of(word) - 1);
@@ -124,8 +120,7 @@ class TimeSlots {
   std::optional<Predecessor> predecessor(const LinkedRecord& r) const {
     std::optional<Predecessor> found;
     LinkedRecord newest;
-    const int n = std::min(machine_.active_slots(), slots_);
-    for (int s = 0; s < n; ++s) {
+    for (const int s : machine_.scan(slots_, Site{})) {
       const Notes notes = read_notes(s);
       LinkedRecord other{.thread = s, .time = notes.time};
       uint64_t link = notes.link;
@@ -176,10 +171,6 @@ class TimeSlots {
   void set(int slot, uint64_t time, uint64_t stage, std::memory_order order) {
     lines_[slot].word.store(time << 2 | stage, order);
   }
-  int scan_end(Site site) const {
-    return machine_.skips(site) ? 0 : std::min(machine_.active_slots(), slots_);
-  }
-
   template <class Done>
   uint64_t await(int s, Done&& done) {
     const Word& word = lines_[s].word;

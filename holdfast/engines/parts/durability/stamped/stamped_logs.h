@@ -119,8 +119,7 @@ class StampedLogs {
   /// a transaction whose read-modify-write on the clock came after those of all older ones. So it
   /// sees their announcements.
   void await_complete(int self, uint64_t time, Site site) {
-    const int n = machine_.skips(site) ? 0 : scan_end();
-    for (int s = 0; s < n; ++s) {
+    for (const int s : machine_.scan(area_.logs, site)) {
       const Position& since = owners_[s].since;
       // Acquire: pairs with complete().
       uint64_t seen = since.load(std::memory_order_acquire);
@@ -183,7 +182,6 @@ class StampedLogs {
   static uint64_t seed(int slot, uint64_t position) {
     return mix64(position) + static_cast<uint64_t>(slot);
   }
-  int scan_end() const { return std::min(machine_.active_slots(), area_.logs); }
   bool in_place() const { return regions_.home == regions_.data; }
   uint64_t* tail(int slot) const {
     return reinterpret_cast<uint64_t*>(regions_.area + area_.tail_offset +

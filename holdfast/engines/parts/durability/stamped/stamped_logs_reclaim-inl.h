@@ -46,8 +46,7 @@ void StampedLogs<M>::make_room(int slot, size_t bytes) {
 template <class M>
 uint64_t StampedLogs<M>::complete_until() const {
   uint64_t upto = clock_.now.load(std::memory_order_acquire);
-  const int n = machine_.skips(Site{"logs.complete"}) ? 0 : scan_end();
-  for (int s = 0; s < n; ++s) {
+  for (const int s : machine_.scan(area_.logs, Site{"logs.complete"})) {
     // Acquire: pairs with complete(), which stores a log's head first.
     const uint64_t since = owners_[s].since.load(std::memory_order_acquire);
     if (since != 0) {

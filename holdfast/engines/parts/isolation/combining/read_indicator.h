@@ -48,8 +48,7 @@ class ReadIndicator {
   /// sequentially consistently, the variable that turns new readers away. A reader that this scan
   /// misses has arrived after that store, and so sees it.
   void wait_for_present() {
-    const int active = machine_.active_slots();
-    for (int i = 0; i < active; ++i) {
+    for (const int i : machine_.scan(machine_.slots(), Site{"readers.present"})) {
       const auto& visits = slots_[i].visits;
       const uint64_t seen = visits.load(std::memory_order_seq_cst);
       if (seen % 2 == 1) {

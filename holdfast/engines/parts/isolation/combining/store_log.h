@@ -103,6 +103,9 @@ class StoreLog {
     }
   }
 
+  /// Frees its memory, after an unusually large transaction.
+  void release() { *this = StoreLog(); }
+
   /// Calls visit(offset, bytes) for every store since `mark`, in order.
   template <class F>
   void for_each(const LogMark& mark, F&& visit) const {

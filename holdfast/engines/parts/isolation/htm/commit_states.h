@@ -80,11 +80,11 @@ class CommitStates {
 
   template <class Stop, class Busy>
   void await(int self, uint64_t* scratch, Stop&& stop, Site site, Busy&& busy) {
-    const int n = machine_.skips(site) ? 0 : std::min(machine_.active_slots(), slots_);
-    for (int s = 0; s < n; ++s) {
+    const SlotRange slots = machine_.scan(slots_, site);
+    for (const int s : slots) {
       scratch[s] = word(s).load();  // sequentially consistent: stays behind the caller's fence
     }
-    for (int s = 0; s < n; ++s) {
+    for (const int s : slots) {
       if (s == self) {
         continue;
       }

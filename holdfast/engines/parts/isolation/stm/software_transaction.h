@@ -83,6 +83,16 @@ class RightOfWay {
     void aborted() {
       back_off(way_.machine_, backoff_, aborts_++);
       if (aborts_ == way_.patience_) {
+        take();
+      }
+    }
+
+    /// Returns whether another transaction has the right of way.
+    bool must_wait() const { return !held_ && way_.lock_.held(); }
+
+    /// Takes the right of way. Call outside attempts.
+    void take() {
+      if (!held_) {
         M::phase(Phase::lock_wait);
         way_.lock_.acquire();
         held_ = true;
