@@ -27,6 +27,17 @@ struct EngineFactory {
     }
   }
 
+  /// Returns whether the engine can run updates in these hardware transactions.
+  static bool uses_hardware(const std::string& name, const HtmCapabilities& can) {
+    if constexpr (requires { E::uses_hardware(name, can); }) {
+      return E::uses_hardware(name, can);
+    } else if constexpr (requires { E::uses_hardware(can); }) {
+      return E::uses_hardware(can);
+    } else {
+      return false;
+    }
+  }
+
   static Result<std::unique_ptr<E>> make(Machine& machine, const std::string& name,
                                          const Regions& regions, const Options& options,
                                          int max_threads) {

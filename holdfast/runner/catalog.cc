@@ -91,6 +91,15 @@ Json htm_backends() {
   return list;
 }
 
+std::string present_htm() {
+  for (const HtmBackend backend : {HtmBackend::rtm, HtmBackend::power}) {
+    if (native::htm_support(backend).present) {
+      return std::string(to_string(backend)) + ", and soft (software, on every processor)";
+    }
+  }
+  return "soft (software, on every processor)";
+}
+
 Json describe(const std::string& name, const Result<MachineDescription>& machine) {
   if (!machine.ok()) {
     return {{"name", name},
@@ -177,7 +186,7 @@ Json machine_catalog(const std::string& directory) {
                 {"reason", ""},
                 {"model", here["model"]},
                 {"features", here["features"]},
-                {"htm", "soft (software, on every processor)"},
+                {"htm", present_htm()},
                 {"htm_backends", htm_backends()},
                 {"domains", domains()}},
                {{"name", "sim"},

@@ -150,7 +150,7 @@ class SessionSpec(Spec):
     path: str
     threads: int
     domain: str
-    htm: str = "soft"
+    htm: str = "auto"
     seed: int | None = None
     open: str | None = None  # create, open, or whatever is there
     transactions: int | None = None

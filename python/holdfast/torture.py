@@ -83,7 +83,7 @@ def _add(tally: Tally, result: Verification, where: str) -> None:
 
 
 def specification(
-    engine: str, workload: str, path: Path, threads: int, domain: str, htm: str = "soft"
+    engine: str, workload: str, path: Path, threads: int, domain: str, htm: str = "auto"
 ) -> SessionSpec:
     """A session with acknowledgements, which some workloads write only when asked to.
 
@@ -108,7 +108,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--domain", default="process")
-    parser.add_argument("--htm", default="soft", help="hardware transactions: soft, rtm, power")
+    parser.add_argument(
+        "--htm", default="auto", help="hardware transactions: auto, soft, rtm, power"
+    )
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--dir", default=None, help="folder for the heap file")
     given = parser.parse_args(arguments)

@@ -138,6 +138,22 @@ TEST(HtmSupport, WhatIsNotHereIsRefusedWithAReasonAndAWayOut) {
   }
 }
 
+TEST(HtmSupport, TheBestIsTheProcessorsOwnIfItServesTheEngine) {
+  int asked = 0;
+  const auto never = [&](const HtmCapabilities& /*can*/) {
+    ++asked;
+    return false;
+  };
+  EXPECT_EQ(native::best_htm(never), HtmBackend::soft);
+  const auto always = [&](const HtmCapabilities& can) {
+    EXPECT_STREQ(can.backend, to_string(kHere));
+    return true;
+  };
+  const bool present = native::htm_support(kHere).present;
+  EXPECT_EQ(native::best_htm(always), present ? kHere : HtmBackend::soft);
+  EXPECT_EQ(asked, present ? 1 : 0);
+}
+
 TEST(HtmSupport, SoftIsEverywhereAndTheDefault) {
   const NativeTestFile file;
   const auto machine =

@@ -64,6 +64,7 @@ class CountingSession : public Session {
   // operations.
   uint64_t now() override { return static_cast<uint64_t>(workload_.calls_.load()); }
   double nanoseconds(uint64_t ticks) const override { return static_cast<double>(ticks) * 1000; }
+  std::string htm() const override { return ""; }
   std::string domain() const override { return "process"; }
   size_t heap_bytes() const override { return 4096; }
   const RecoveryReport& recovery() const override { return recovery_; }

@@ -35,6 +35,7 @@ struct Plan {
 /// One engine with one number of threads.
 struct Configuration {
   Measured measured;
+  std::string htm;  ///< backend of hardware transactions
   std::unique_ptr<TemporaryHeap> file;
   std::unique_ptr<Session> session;  // after file: closed before the file goes
 
@@ -89,6 +90,7 @@ void open_configuration(const Plan& plan, Configuration& c) {
   }
   c.session = std::move(*session);
   c.measured.domain = c.session->domain();
+  c.htm = c.session->htm();
   for (const char* kind : c.session->workload().info().operations) {
     c.measured.kinds.emplace_back(kind);
   }
@@ -214,7 +216,11 @@ Json context(const Plan& plan, const std::vector<Configuration>& list) {
     }
   }
   context["latency"] = plan.common.latency;
-  context["htm"] = to_string(plan.common.htm);
+  std::map<std::string, std::string> backends;
+  for (const Configuration& c : list) {
+    backends[c.measured.engine] = c.htm;
+  }
+  context["htm"] = describe_htm(plan.common, backends);
   context["seconds_per_configuration"] = plan.seconds;
   context["turns"] = plan.turns;
   context["seed"] = plan.common.seed;

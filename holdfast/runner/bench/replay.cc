@@ -112,7 +112,8 @@ void check_home(SessionSpec spec) {
   session->close().check();
 }
 
-Json measure(const Plan& plan, MeasuredReplay m) {
+/// `htm` gets the backend of hardware transactions.
+Json measure(const Plan& plan, MeasuredReplay m, std::string& htm) {
   SessionSpec spec = plan.common;
   spec.engine = m.engine;
   spec.threads = std::max(m.threads, m.options.replayers);
@@ -122,6 +123,7 @@ Json measure(const Plan& plan, MeasuredReplay m) {
   std::vector<Turn> turns;
   {
     const auto session = open_session(spec).value();
+    htm = session->htm();
     session->replay({}).status().check();  // the logs of the set-up
     for (int turn = 0; turn < plan.turns; ++turn) {
       turns.push_back(take_turn(*session, plan, m, static_cast<uint64_t>(turn) + 1));
@@ -148,9 +150,9 @@ Json measure(const Plan& plan, MeasuredReplay m) {
   return json;
 }
 
-Json measure_or_explain(const Plan& plan, const MeasuredReplay& m) {
+Json measure_or_explain(const Plan& plan, const MeasuredReplay& m, std::string& htm) {
   try {
-    return measure(plan, m);
+    return measure(plan, m, htm);
   } catch (const Error& error) {
     return failed_replay_entry(m, error.status().to_string());
   } catch (const MediumFailure& failure) {
@@ -180,9 +182,10 @@ Result<Json> replay(const Json& spec, Progress progress) {
     const Plan plan = parse(spec);
     const std::vector<MeasuredReplay> list = configurations(plan);
     Json benchmarks = Json::array();
+    std::map<std::string, std::string> backends;
     for (const MeasuredReplay& m : list) {
       progress(static_cast<double>(benchmarks.size()) / static_cast<double>(list.size()), m.name());
-      benchmarks.push_back(measure_or_explain(plan, m));
+      benchmarks.push_back(measure_or_explain(plan, m, backends[m.engine]));
     }
     progress(1, "done");
     Json context = environment();
@@ -192,7 +195,7 @@ Result<Json> replay(const Json& spec, Progress progress) {
     context["options"] = plan.common.options;
     context["domain"] = to_string(plan.common.domain);
     context["latency"] = plan.common.latency;
-    context["htm"] = to_string(plan.common.htm);
+    context["htm"] = describe_htm(plan.common, backends);
     context["transactions_per_thread"] = plan.transactions;
     context["turns"] = plan.turns;
     context["seed"] = plan.common.seed;

@@ -9,6 +9,7 @@
 
 #include "holdfast/heap/file/native_heap_file.h"
 #include "holdfast/heap/heap.h"
+#include "holdfast/machine/native/htm/htm_support.h"
 #include "holdfast/machine/native/native_machine.h"
 #include "holdfast/runner/sessions/engine_table.h"
 #include "holdfast/runner/sessions/judge.h"
@@ -42,6 +43,9 @@ class NativeSession final : public Session {
   double nanoseconds(uint64_t ticks) const override {
     return static_cast<double>(ticks) * ns_per_tick_;
   }
+  std::string htm() const override {
+    return description_.needs_htm ? heap_->machine().htm_capabilities().backend : "";
+  }
   std::string domain() const override { return heap_->machine().medium().description(); }
   size_t heap_bytes() const override { return heap_->superblock().data_bytes(); }
   const RecoveryReport& recovery() const override { return heap_->recovery(); }
@@ -73,7 +77,9 @@ class NativeSession final : public Session {
     native.force = spec.force;
     native.read_only = spec.read_only;
     native.latency = parse_latency(spec.latency).value();
-    native.htm_backend = spec.htm;
+    native.htm_backend = spec.htm ? *spec.htm : native::best_htm([&](const HtmCapabilities& can) {
+      return EngineFactory<E>::uses_hardware(description_.name, can);
+    });
     const Options options = engine_options(description_, spec.options);
     if (created_) {
       heap_ = Heap<E>::create(spec.path, creation(spec, options), native).value();

@@ -30,6 +30,7 @@ class PlainSession final : public Session {
   double nanoseconds(uint64_t ticks) const override {
     return static_cast<double>(ticks) * ticks_.ns_per_tick();
   }
+  std::string htm() const override { return ""; }
   std::string domain() const override { return "none (ordinary memory)"; }
   size_t heap_bytes() const override { return heap_.live_bytes(); }
   const RecoveryReport& recovery() const override { return recovery_; }

@@ -10,7 +10,6 @@
 namespace holdfast {
 namespace {
 
-
 SessionSpec::Open parse_open(const std::string& text) {
   if (text == "create") {
     return SessionSpec::Open::create;
@@ -25,9 +24,17 @@ SessionSpec::Open parse_open(const std::string& text) {
                      "open must be create, open or create_or_open, not '" + text + "'"));
 }
 
-HtmBackend parse_htm(const std::string& name) {
+std::optional<HtmBackend> parse_htm(const std::string& name) {
+  if (name == kAutomaticHtm) {
+    return std::nullopt;
+  }
+  const auto backend = parse_htm_backend(name);
+  if (!backend.ok()) {
+    throw Error(Status(Code::invalid_argument,
+                       backend.status().message() + "; " + kAutomaticHtm + " chooses one"));
+  }
   NativeOptions options;
-  options.htm_backend = parse_htm_backend(name).value();
+  options.htm_backend = backend.value();
   (void)native::choose_htm(options).value();
   return options.htm_backend;
 }
@@ -37,6 +44,23 @@ bool has_option(const Description& engine, const std::string& name) {
 }
 
 }  // namespace
+
+std::string describe_htm(const SessionSpec& spec, const std::map<std::string, std::string>& taken) {
+  if (spec.htm) {
+    return to_string(*spec.htm);
+  }
+  std::map<std::string, std::string> engines;  // of each backend
+  for (const auto& [engine, backend] : taken) {
+    if (!backend.empty()) {
+      engines[backend] += (engines[backend].empty() ? "" : ", ") + engine;
+    }
+  }
+  std::string text = kAutomaticHtm;
+  for (const auto& [backend, names] : engines) {
+    text += (text == kAutomaticHtm ? ": " : "; ") + backend + " for " + names;
+  }
+  return text;
+}
 
 SessionSpec SessionSpec::parse_common(Fields& fields) {
   SessionSpec spec;
@@ -48,7 +72,7 @@ SessionSpec SessionSpec::parse_common(Fields& fields) {
   spec.domain = parse_domain(fields.text("domain", "process")).value();
   spec.force = fields.flag("force", false);
   spec.latency = fields.text("latency", "none");
-  spec.htm = parse_htm(fields.text("htm", "soft"));
+  spec.htm = parse_htm(fields.text("htm", kAutomaticHtm));
   spec.seed = static_cast<uint64_t>(fields.number("seed", 1, 0, INT64_MAX));
   return spec;
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +29,9 @@ class Fields;
 
 /// The largest heap.
 inline constexpr int64_t kMaxHeapBytes = int64_t{1} << 44;
+
+/// The name that leaves the choice of the backend to the session.
+inline constexpr const char* kAutomaticHtm = "auto";
 
 /// Everything that is needed to open a heap for a workload.
 struct SessionSpec {
@@ -52,7 +56,9 @@ struct SessionSpec {
   bool force = false;            ///< allow a domain the medium does not have (emulated)
   std::string latency = "none";  ///< preset of emulated delays
   uint64_t seed = 1;
-  HtmBackend htm = HtmBackend::soft;  ///< the backend of hardware transactions
+  /// The backend of hardware transactions. None: the processor's own where they commit and serve
+  /// the engine, else soft.
+  std::optional<HtmBackend> htm = {};
 
   /// Reads the fields engine, workload, params, options, path, open, bytes, max_bytes, threads,
   /// domain, force, latency, htm, seed. Throws Error(invalid_argument), or Error(unsupported) for
@@ -90,6 +96,8 @@ class Session {
   virtual void run_threads(int n, FunctionRef<void(int)> body) = 0;
   virtual uint64_t now() = 0;
   virtual double nanoseconds(uint64_t ticks) const = 0;
+  /// The backend of the engine's hardware transactions; empty for an engine that needs none.
+  virtual std::string htm() const = 0;
   /// Describes the domain in words, with "emulated" where it is.
   virtual std::string domain() const = 0;
   virtual size_t heap_bytes() const = 0;
@@ -104,6 +112,9 @@ class Session {
   virtual Result<ReplayReport> replay(const ReplayOptions& options) = 0;
   virtual Status close() = 0;
 };
+
+/// Describes the backends that a benchmark's engines have run on; empty text for engines without.
+std::string describe_htm(const SessionSpec& spec, const std::map<std::string, std::string>& taken);
 
 /// Returns the options in `given` that concern this engine: those with its prefix, and those
 /// without a prefix whose name it knows.

@@ -27,7 +27,7 @@ Latency = Annotated[
 ]
 Htm = Annotated[
     str,
-    typer.Option("--htm", metavar="BACKEND", help="Hardware transactions: soft, rtm, power."),
+    typer.Option("--htm", metavar="BACKEND", help="Hardware transactions: auto, soft, rtm, power."),
 ]
 HeapFolder = Annotated[
     Path | None, typer.Option("--dir", metavar="DIR", help="Folder for heap files.")
@@ -60,7 +60,7 @@ def run(
     domain: Domain = "process",
     force: Force = False,
     latency: Latency = "none",
-    htm: Htm = "soft",
+    htm: Htm = "auto",
     directory: HeapFolder = None,
     bytes_: HeapBytes = 0,
     param: options.Params = None,

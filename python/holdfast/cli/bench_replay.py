@@ -49,7 +49,7 @@ def run(
     domain: bench.Domain = "",
     force: bench.Force = False,
     latency: bench.Latency = "none",
-    htm: bench.Htm = "soft",
+    htm: bench.Htm = "auto",
     directory: bench.HeapFolder = None,
     bytes_: bench.HeapBytes = 0,
     param: options.Params = None,

@@ -23,7 +23,7 @@ def run(
     domain: Annotated[
         str, typer.Option("--domain", metavar="D", help="auto, file or process.")
     ] = "auto",
-    htm: bench.Htm = "soft",
+    htm: bench.Htm = "auto",
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Folder for heap file, chart and JSON.")
     ] = Path("out"),

@@ -12,7 +12,7 @@ from holdfast.specs import Assigned, Spec
 
 @dataclass
 class CellSpec(Spec):
-    """A cell's request to its kind. The fields are those of sim/simulate.h, and `latency`."""
+    """A cell's request to its kind: the fields of sim/simulate.h, `latency` and `htm`."""
 
     workload: str
     engines: list[str]
@@ -30,6 +30,7 @@ class CellSpec(Spec):
     filter: bool | None = None
     recovery: bool | None = None
     latency: str | None = None
+    htm: str | None = None
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,7 @@ class Panel:
     warm_up_us: float
     thread_time_us: float  # measured, of all threads together, at least: few threads run longer
     latency: str  # kind bench: a preset of emulated delays
+    htm: str  # kind bench: the backend of hardware transactions
     replayers: int  # kind replay: threads that replay the logs of `threads` in duration_us
     filter: bool
     params: Assigned = field(default_factory=dict)
@@ -244,6 +245,7 @@ def _panel(figure: str, values: dict[str, Any], source: str) -> Panel:
         warm_up_us=float(table.get("warm_up_us", (int, float), time)),
         thread_time_us=float(table.get("thread_time_us", (int, float), 0)),
         latency=table.get("latency", str, "none"),
+        htm=table.get("htm", str, "soft"),
         replayers=table.get("replayers", int, 1),
         filter=table.get("filter", bool, False),
         params={key: _text(value) for key, value in table.get("params", dict, {}).items()},

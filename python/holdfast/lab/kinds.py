@@ -104,13 +104,13 @@ class Bench(Kind):
     columns = ("tput", "update_commits", "read_commits", "pwb", "fences", "amplification")
 
     def more(self, panel: Any) -> Json:
-        return {"engines": list(panel.engines), "latency": panel.latency}
+        return {"engines": list(panel.engines), "latency": panel.latency, "htm": panel.htm}
 
     def cannot_run(self, engine: str, spec: CellSpec) -> str:
         known = {entry.name for entry in catalog.engines()}
         missing = next((name for name in spec.engines if name not in known), None)
         reason = f"engine {missing} does not exist yet" if missing else ""
-        return _too_many_threads(spec) or reason
+        return _too_many_threads(spec) or reason or catalog.why_no_htm(spec.htm)
 
     def run(self, spec: CellSpec, progress: core.Progress | None = None) -> Json:
         asked = BenchSpec(
@@ -121,6 +121,7 @@ class Bench(Kind):
             params=spec.params,
             options=spec.options,
             latency=spec.latency,
+            htm=spec.htm,
             seed=spec.seed,
             check=spec.check,
             seconds=spec.duration_us / 1e6,

@@ -26,6 +26,7 @@ class EngineHandle {
   virtual Status format() = 0;
   virtual Status recover(RecoveryReport& report) = 0;
   virtual void grown(size_t bytes) = 0;
+  virtual void lend(const Loan& loan) = 0;
   virtual Status settle() = 0;
   virtual Status close() = 0;
   /// Code::unsupported unless the engine's row says that it replays.
@@ -70,6 +71,11 @@ class EngineHandleOf final : public EngineHandle<typename E::Machine> {
   Status format() override { return engine_.format(); }
   Status recover(RecoveryReport& report) override { return engine_.recover(report); }
   void grown(size_t bytes) override { engine_.grown(bytes); }
+  void lend([[maybe_unused]] const Loan& loan) override {
+    if constexpr (requires { engine_.lend(loan); }) {
+      engine_.lend(loan);
+    }
+  }
   Status settle() override {
     if constexpr (requires { engine_.settle(); }) {
       return engine_.settle();
@@ -139,7 +145,8 @@ constexpr EngineRow<typename E::Machine> any_engine_row() {
              int max_threads) -> std::unique_ptr<EngineHandle<M>> {
             return std::make_unique<EngineHandleOf<E>>(machine, regions, options, max_threads);
           },
-          ReplaysLogs<E>, [](const HtmCapabilities& can) {
+          ReplaysLogs<E>,
+          [](const HtmCapabilities& can) {
             if constexpr (requires { E::uses_hardware(can); }) {
               return E::uses_hardware(can);
             }
@@ -159,6 +166,11 @@ class AnyEngine {
     return row.ok() ? Result<const Description*>(row.value()->description) : row.status();
   }
 
+  static bool uses_hardware(const std::string& name, const HtmCapabilities& can) {
+    const auto row = find_row("engine", name, engine_rows<M>());
+    return row.ok() && row.value()->uses_hardware(can);
+  }
+
   static Result<std::unique_ptr<AnyEngine>> make(M& machine, const std::string& name,
                                                  const Regions& regions, const Options& options,
                                                  int max_threads) {
@@ -175,6 +187,7 @@ class AnyEngine {
   Status format() { return handle_->format(); }
   Status recover(RecoveryReport& report) { return handle_->recover(report); }
   void grown(size_t bytes) { handle_->grown(bytes); }
+  void lend(const Loan& loan) { handle_->lend(loan); }
   Status settle() { return handle_->settle(); }
   Status close() { return handle_->close(); }
   Result<ReplayReport> replay(const ReplayOptions& options) { return handle_->replay(options); }

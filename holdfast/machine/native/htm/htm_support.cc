@@ -159,4 +159,11 @@ Result<HtmCapabilities> choose_htm(const NativeOptions& options) {
   return can;
 }
 
+HtmBackend best_htm(FunctionRef<bool(const HtmCapabilities& can)> serves) {
+  NativeOptions options;
+  options.htm_backend = hardware::kBackend;
+  const auto can = choose_htm(options);
+  return can.ok() && serves(can.value()) ? hardware::kBackend : HtmBackend::soft;
+}
+
 }  // namespace holdfast::native

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "holdfast/base/function_ref.h"
 #include "holdfast/base/status.h"
 #include "holdfast/machine/machine.h"
 #include "holdfast/machine/native/support/options.h"
@@ -50,5 +51,9 @@ const HtmSupport& htm_support(HtmBackend backend);
 /// The capabilities of the backend that the options select. If it is missing, Code::unsupported
 /// with the reason and an alternative.
 Result<HtmCapabilities> choose_htm(const NativeOptions& options);
+
+/// The backend to take when the user names none: the processor's own if its transactions commit
+/// and `serves` accepts them, else soft.
+HtmBackend best_htm(FunctionRef<bool(const HtmCapabilities& can)> serves);
 
 }  // namespace holdfast::native
