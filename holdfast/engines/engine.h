@@ -57,6 +57,9 @@ struct Description {
   /// A value that a transaction has committed lies at its address until another transaction stores
   /// there. Plain loads outside transactions find it, even while other transactions run.
   bool plain_reads = false;
+  /// Takes update transactions of any size that the heap has room for. Other engines refuse one
+  /// that does not fit into their log, with Code::out_of_space, and name the option to raise.
+  bool any_size = false;
   const char* log;     ///< kind of log, in words
   const char* fences;  ///< pfence + psync per update transaction, in words
   const OptionInfo* options;
@@ -87,6 +90,7 @@ struct Context {
   enum class Mode : uint8_t { read, update };
   std::byte* data = nullptr;  ///< base address of the transaction's heap
   size_t capacity = 0;
+  size_t known_bytes = 0;  ///< bytes of the heap that are known to exist; for HeapBounds
   Mode mode = Mode::read;
   int slot = 0;            ///< of the executing machine thread; selects its allocation arena
   void* handle = nullptr;  ///< set by AnyEngine for itself
@@ -129,6 +133,19 @@ struct RecoveryReport {
   std::string text;
 };
 
+/// A free part of the data region that the heap lends to one update transaction for its log. No
+/// transaction allocates there until the heap takes it back.
+struct Loan {
+  uint64_t offset = 0;  ///< in the data region
+  uint64_t bytes = 0;   ///< 0: nothing is lent
+};
+
+/// Leaves update() if the transaction does not fit into the engine's log, and the engine borrows.
+/// The transaction has been rolled back. The heap lends the bytes, then runs the transaction again.
+struct LoanNeeded {
+  uint64_t bytes;
+};
+
 /// Throws Error(misuse) for a store that meets no running update transaction of the heap that owns
 /// the address `p`. `context` is the thread's transaction, or null. Out of line, because it is
 /// never on the hot path.
@@ -150,14 +167,20 @@ Status foreign_area();
 /// says.
 ///
 ///   E(M&, const Regions&, const Options&, int slots)
-///                        `slots` is machine.slots() at the heap's creation; it sized the engine
-///                        area. Today's machine.slots() is at most that.
+///                        `slots` is the heap's number of thread slots, which sized the engine
+///                        area. machine.slots() is at most that. An opening may raise the number:
+///                        then the area is longer, and new like that of a new heap.
 ///   format()             writes the initial state of a new heap's engine area (data is zero)
 ///   recover(report)      runs at every open before any transaction, also after a clean close. It
 ///                        checks everything it needs before it stores anything. Damage returns
 ///                        Code::corrupt and changes nothing.
 ///   grown(bytes)         data (home, twin) now has `bytes`, zero-filled. Transactions may be
 ///                        running; none of them touches the new bytes yet.
+///   lend(loan)           optional, for engines that throw LoanNeeded. The heap calls it inside an
+///                        update transaction. The engine may use the loan for the calling thread's
+///                        transactions, until lend() replaces it. It keeps the log in the home, or
+///                        in the data if there is no home. When update() returns, the engine needs
+///                        the content of the loan no more, not even to recover.
 ///   settle()             optional, for engines that keep values elsewhere: brings these into the
 ///                        data, where plain loads find them. No transaction runs meanwhile.
 ///   close()              brings the home up to date (replays logs), so that the file is clean

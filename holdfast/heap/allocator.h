@@ -3,6 +3,9 @@
 // The allocator of a heap's data region.
 #pragma once
 
+#include <array>
+
+#include "holdfast/heap/heap_bounds.h"
 #include "holdfast/heap/layout.h"
 
 namespace holdfast {
@@ -13,18 +16,27 @@ struct GrowthNeeded {
   size_t bytes;  ///< total size of the data region that the body needs
 };
 
+template <class E>
+class Compaction;
+
 /// Allocates and frees blocks. It is sequential code over Fields that runs inside the caller's
 /// transaction, so a rollback undoes its work, too.
 ///
 /// Cost: a few field stores per call, and no search for a block that shares a chunk. A size class
-/// keeps its chunks for ever. Threads reuse freed blocks within the class, and pass them on through
-/// the depot in batches.
+/// keeps its chunks until Compaction. Threads reuse freed blocks within the class, and pass them on
+/// through the depot in batches. Neighbouring free runs are merged, and a run at the end goes back
+/// to the chunks that were never used.
+///
+/// Errors: misuse for a block that is not allocated with this size, such as one that is freed
+/// twice; corrupt if the metadata contradicts itself. Both leave the lists unchanged.
 ///
 /// Thread safety: the transaction's isolation. Snapshot isolation needs no promotion, because a
 /// transaction that changes a list stores to the fields that other changes of it read. A push and a
 /// pop both store to the list's head. Unlinking a run from the middle stores to the run's own link.
 template <class E>
 class Allocator {
+  using Chunk = ChunkHeader<E>;
+
  public:
   static constexpr uint64_t kBatch = 64;
 
@@ -40,14 +52,16 @@ class Allocator {
   }
 
   explicit Allocator(std::byte* data)
-      : data_(data), header_(reinterpret_cast<DataHeader<E>*>(data)) {}
+      : data_(data),
+        header_(reinterpret_cast<DataHeader<E>*>(data)),
+        shape_(header_->shape()),
+        chunk_(shape_.chunk_bytes) {}
 
   /// Returns a block of at least `bytes` bytes. Throws GrowthNeeded if there is no room.
   void* allocate(size_t bytes, int slot) {
-    const size_t chunk = header_->chunk_bytes;
-    const size_t size_class = class_of(bytes, largest_shared(chunk));
+    const size_t size_class = class_of(bytes, shape_.largest_shared());
     if (size_class == kClasses) {
-      void* block = allocate_large(bytes, chunk);
+      void* block = allocate_large(bytes);
       E::fresh(block, bytes);
       return block;
     }
@@ -61,32 +75,63 @@ class Allocator {
       }
       return block;
     }
-    void* block = allocate_fresh(a, size_class, chunk);
+    void* block = allocate_fresh(a, size_class);
     E::fresh(block, bytes);
     return block;
   }
 
   void deallocate(void* block, size_t bytes, int slot) {
-    if constexpr (requires { E::released(block, bytes); }) {
-      E::released(block, bytes);
-    }
-    const size_t chunk = header_->chunk_bytes;
-    const size_t size_class = class_of(bytes, largest_shared(chunk));
+    const size_t size_class = class_of(bytes, shape_.largest_shared());
     if (size_class < kClasses) {
-      free_shared(static_cast<FreeBlock<E>*>(block), size_class, slot, chunk);
+      check_owned(block, ChunkKind::shared, size_class);
+      mark_free(block);
+      released(block, bytes);
+      free_shared(static_cast<FreeBlock<E>*>(block), size_class, slot);
     } else {
-      free_large(static_cast<std::byte*>(block), bytes, chunk);
+      check_owned(block, ChunkKind::large, run_chunks(bytes));
+      released(block, bytes);
+      free_run(reinterpret_cast<Chunk*>(static_cast<std::byte*>(block) - kChunkHeaderBytes));
     }
   }
 
  private:
+  /// Names the engine as a heap does, for HeapBounds.
+  struct Owner {
+    using Engine = E;
+    using Machine = typename E::Machine;
+  };
+
+  static void released(void* block, size_t bytes) {
+    if constexpr (requires { E::released(block, bytes); }) {
+      E::released(block, bytes);
+    }
+  }
+
   ArenaClass<E>& arena_class(size_t size_class, int slot) {
     const size_t arenas = header_->arena_count;
     return header_->arenas()[static_cast<size_t>(slot) % arenas].classes[size_class];
   }
 
+  Chunk* chunk_at(uint64_t index) { return reinterpret_cast<Chunk*>(data_ + index * chunk_); }
+  uint64_t index_of(const void* p) const {
+    return static_cast<uint64_t>(static_cast<const std::byte*>(p) - data_) / chunk_;
+  }
+  size_t offset_in_chunk(const void* block) const {
+    return static_cast<size_t>(static_cast<const std::byte*>(block) - data_) % chunk_;
+  }
+
   /// Returns a block that was freed before, or null.
   void* allocate_listed(ArenaClass<E>& a, size_t size_class) {
+    while (FreeBlock<E>* block = pop(a, size_class)) {
+      if (!leave_draining_chunk(block)) {
+        mark_allocated(block);
+        return block;
+      }
+    }
+    return nullptr;
+  }
+
+  FreeBlock<E>* pop(ArenaClass<E>& a, size_t size_class) {
     FreeBlock<E>* block = a.active;
     uint64_t count = kBatch;
     if (block != nullptr) {
@@ -95,39 +140,93 @@ class Allocator {
       block = reserve;
       a.reserve = nullptr;
     } else if (FreeBlock<E>* batch = header_->depot[size_class]) {
-      block = batch;
+      block = HeapBounds<Owner>().check(batch);
       header_->depot[size_class] = batch->next_batch.load();
     } else {
       return nullptr;
     }
+    check_listed(block);
     a.active = block->next.load();
     a.active_count = count - 1;
     return block;
   }
 
-  void* allocate_fresh(ArenaClass<E>& a, size_t size_class, size_t chunk) {
+  /// If the block's chunk is draining, counts the block, which is in no list any more. The last
+  /// one makes the chunk a free run. Returns whether it is draining.
+  bool leave_draining_chunk(FreeBlock<E>* block) {
+    Chunk* chunk = chunk_at(index_of(block));
+    if (!shape_.has_maps() || chunk->kind != static_cast<uint64_t>(ChunkKind::draining)) {
+      return false;
+    }
+    const uint64_t left = chunk->bytes + 1;
+    chunk->bytes = left;
+    if (left == shape_.blocks_per_chunk(chunk->detail)) {
+      chunk->detail = 1;
+      free_run(chunk);
+    }
+    return true;
+  }
+
+  void* allocate_fresh(ArenaClass<E>& a, size_t size_class) {
     std::byte* block = a.fresh;
     const size_t bytes = kClassBytes[size_class];
     if (block == nullptr || block + bytes > a.fresh_end.load()) {
-      ChunkHeader<E>* header = take_chunks(1, chunk);
+      Chunk* header = take_chunks(1);
       header->detail = size_class;
       header->kind = static_cast<uint64_t>(ChunkKind::shared);
       auto* begin = reinterpret_cast<std::byte*>(header);
-      block = begin + kChunkHeaderBytes;
-      a.fresh_end = begin + chunk;
+      if (shape_.has_maps()) {
+        clear_map(begin);
+      }
+      block = begin + shape_.shared_header_bytes();
+      a.fresh_end = begin + chunk_;
     }
+    HeapBounds<Owner>().check(block, bytes);
     a.fresh = block + bytes;
+    mark_allocated(block);
     return block;
   }
 
-  void free_shared(FreeBlock<E>* block, size_t size_class, int slot, size_t chunk) {
-    check_owned(block, ChunkKind::shared, size_class, chunk);
+  /// The chunk may have held other blocks before.
+  void clear_map(std::byte* chunk) {
+    static constexpr std::array<std::byte, holdfast::shared_header_bytes(kMaxChunkBytes)> kZeros{};
+    E::store_range(chunk + kMapOffset, kZeros.data(), shape_.shared_header_bytes() - kMapOffset);
+  }
+
+  /// Both change the block's bit in the map, which must have the other value.
+  void mark_allocated(void* block) {
+    if (shape_.has_maps()) {
+      Field<uint64_t, E>& word = map_word(block);
+      const uint64_t bit = Chunk::map_bit(offset_in_chunk(block));
+      const uint64_t bits = word;
+      if ((bits & bit) != 0) {
+        refuse_list();
+      }
+      word = bits | bit;
+    }
+  }
+  void mark_free(void* block) {
+    if (shape_.has_maps()) {
+      Field<uint64_t, E>& word = map_word(block);
+      const uint64_t bit = Chunk::map_bit(offset_in_chunk(block));
+      const uint64_t bits = word;
+      if ((bits & bit) == 0) {
+        refuse_block();
+      }
+      word = bits & ~bit;
+    }
+  }
+  Field<uint64_t, E>& map_word(void* block) {
+    return chunk_at(index_of(block))->map_word(offset_in_chunk(block));
+  }
+
+  void free_shared(FreeBlock<E>* block, size_t size_class, int slot) {
     ArenaClass<E>& a = arena_class(size_class, slot);
     const uint64_t count = a.active_count;
     if (count == kBatch) {
       FreeBlock<E>* full = a.active;
       if (FreeBlock<E>* reserve = a.reserve) {
-        reserve->next_batch = header_->depot[size_class].load();
+        HeapBounds<Owner>().check(reserve)->next_batch = header_->depot[size_class].load();
         header_->depot[size_class] = reserve;
       }
       a.reserve = full;
@@ -140,82 +239,162 @@ class Allocator {
     a.active = block;
   }
 
-  static size_t run_chunks(size_t bytes, size_t chunk) {
-    return (bytes + kChunkHeaderBytes + chunk - 1) / chunk;
+  size_t run_chunks(size_t bytes) const {
+    return (bytes + kChunkHeaderBytes + chunk_ - 1) / chunk_;
   }
 
-  void* allocate_large(size_t bytes, size_t chunk) {
+  void* allocate_large(size_t bytes) {
     if (bytes > size_t{1} << 46) {
       throw GrowthNeeded{bytes};
     }
-    const size_t chunks = run_chunks(bytes, chunk);
-    ChunkHeader<E>* header = take_chunks(chunks, chunk);
+    const size_t chunks = run_chunks(bytes);
+    Chunk* header = take_chunks(chunks);
     header->detail = chunks;
     header->bytes = bytes;
     header->kind = static_cast<uint64_t>(ChunkKind::large);
     return reinterpret_cast<std::byte*>(header) + kChunkHeaderBytes;
   }
 
-  void free_large(std::byte* block, size_t bytes, size_t chunk) {
-    auto* header = reinterpret_cast<ChunkHeader<E>*>(block - kChunkHeaderBytes);
-    check_owned(block, ChunkKind::large, run_chunks(bytes, chunk), chunk);
-    header->kind = static_cast<uint64_t>(ChunkKind::free_run);
-    header->next = header_->free_runs.load();
-    header_->free_runs = header;
-  }
-
   /// Returns a run of n chunks: the first free run that is long enough, or new chunks at the top.
-  ChunkHeader<E>* take_chunks(size_t n, size_t chunk) {
-    Field<ChunkHeader<E>*, E>* link = &header_->free_runs;
-    while (ChunkHeader<E>* run = *link) {
+  Chunk* take_chunks(size_t n) {
+    const HeapBounds<Owner> bounds;
+    CycleCheck cycle;
+    for (Chunk* run = header_->free_runs; run != nullptr; run = run->next) {
+      cycle.arrive(bounds.check(run));
       const size_t length = run->detail;
       if (length >= n) {
-        *link = run->next.load();
-        // Two transactions that unlink neighbours at the same time would leave one of them in the
-        // list, and another transaction would get it again. This store makes them conflict.
-        run->next = nullptr;
+        if (length > header_->top - index_of(run)) [[unlikely]] {
+          throw_damaged("the length of a free run of chunks");
+        }
+        unlink(run);
         if (length > n) {
-          give_back(run, n, length, chunk);
+          link(chunk_at(index_of(run) + n), length - n);
         }
         return run;
       }
-      link = &run->next;
     }
     const uint64_t top = header_->top;
     if (top + n > header_->limit) {
-      throw GrowthNeeded{(top + n) * chunk};
+      throw GrowthNeeded{(top + n) * chunk_};
     }
     header_->top = top + n;
-    return reinterpret_cast<ChunkHeader<E>*>(data_ + top * chunk);
+    Chunk* run = chunk_at(top);
+    if (shape_.has_maps()) {
+      run->free_before = 0;  // a free run never ends at the top
+    }
+    return run;
   }
 
-  /// Makes a free run of the chunks that take_chunks did not use.
-  void give_back(ChunkHeader<E>* run, size_t used, size_t length, size_t chunk) {
-    auto* rest =
-        reinterpret_cast<ChunkHeader<E>*>(reinterpret_cast<std::byte*>(run) + used * chunk);
-    rest->kind = static_cast<uint64_t>(ChunkKind::free_run);
-    rest->detail = length - used;
-    rest->next = header_->free_runs.load();
-    header_->free_runs = rest;
+  /// Frees a run of chunks. Layout 2: merges it with the free runs beside it.
+  void free_run(Chunk* run) {
+    uint64_t length = run->detail;
+    run->kind = static_cast<uint64_t>(ChunkKind::free);  // so that a second free finds no block
+    if (shape_.has_maps()) {
+      if (const uint64_t before = run->free_before; before != 0) {
+        if (before > index_of(run)) [[unlikely]] {
+          throw_damaged("the length of a free run of chunks");
+        }
+        run = chunk_at(index_of(run) - before);
+        length += before;
+        unlink(run);
+      }
+      const uint64_t end = index_of(run) + length;
+      if (end == header_->top) {
+        // Conflicts under snapshot isolation with a transaction that links a run before this one.
+        header_->free_runs.promote();
+        header_->top = index_of(run);
+        return;
+      }
+      Chunk* after = chunk_at(end);
+      if (after->kind == static_cast<uint64_t>(ChunkKind::free_run)) {
+        length += after->detail;
+        unlink(after);
+      }
+    }
+    link(run, length);
+  }
+
+  /// Adds a free run to the list.
+  void link(Chunk* run, uint64_t length) {
+    Chunk* first = header_->free_runs;
+    run->kind = static_cast<uint64_t>(ChunkKind::free_run);
+    run->detail = length;
+    run->next = first;
+    header_->free_runs = run;
+    if (shape_.has_maps()) {
+      run->previous = nullptr;
+      run->free_before = 0;  // else it would have been merged
+      if (first != nullptr) {
+        first->previous = run;
+      }
+      chunk_at(index_of(run) + length)->free_before = length;
+    }
+  }
+
+  /// Removes a free run from the list. Two transactions that unlink neighbours at the same time
+  /// would leave one of them in the list, and another transaction would get it again. The store to
+  /// the run's own link makes them conflict.
+  void unlink(Chunk* run) {
+    Chunk* next = run->next;
+    if (shape_.has_maps()) {
+      const HeapBounds<Owner> bounds;
+      Chunk* previous = run->previous;
+      if (previous != nullptr) {
+        bounds.check(previous);
+      }
+      previous == nullptr ? header_->free_runs = next : previous->next = next;
+      if (next != nullptr) {
+        bounds.check(next)->previous = previous;
+      }
+      const uint64_t end = index_of(run) + run->detail;
+      if (end < header_->top) {
+        chunk_at(end)->free_before = 0;
+      }
+    } else {
+      Field<Chunk*, E>* at = &header_->free_runs;
+      while (at->load() != run) {
+        at = &at->load()->next;
+      }
+      *at = next;
+    }
+    run->next = nullptr;
   }
 
   /// Throws Error(misuse) if the block was not allocated with this size, before the lists change.
-  void check_owned(void* block, ChunkKind kind, uint64_t detail, size_t chunk) {
+  void check_owned(void* block, ChunkKind kind, uint64_t detail) {
     const auto offset = static_cast<size_t>(static_cast<std::byte*>(block) - data_);
-    bool good = offset / chunk < header_->top;
+    bool good = offset % kBlockUnit == 0 && offset / chunk_ < header_->top;
     if (good) {
-      auto* header = reinterpret_cast<ChunkHeader<E>*>(data_ + offset / chunk * chunk);
+      Chunk* header = chunk_at(offset / chunk_);
       good = header->kind == static_cast<uint64_t>(kind) && header->detail == detail;
     }
     if (!good) {
-      throw Error(Status(Code::misuse,
-                         "a block was freed that is not allocated with this size in this heap; "
-                         "free each object once, with the type or size it was made with"));
+      refuse_block();
     }
   }
+  /// A damaged list may lead anywhere.
+  void check_listed(const FreeBlock<E>* block) {
+    if (index_of(HeapBounds<Owner>().check(block)) >= header_->top) {
+      refuse_list();
+    }
+  }
+  [[noreturn]] static void refuse_list() {
+    throw Error(Status(Code::corrupt,
+                       "a free list holds a block that is not free; restore the heap file from a "
+                       "copy (`holdfast check` tells more)"));
+  }
+  [[noreturn]] static void refuse_block() {
+    throw Error(Status(Code::misuse,
+                       "a block was freed that is not allocated with this size in this heap; free "
+                       "each object once, with the type or size it was made with"));
+  }
+
+  friend class Compaction<E>;
 
   std::byte* data_;
   DataHeader<E>* header_;
+  ChunkShape shape_;
+  size_t chunk_;
 };
 
 }  // namespace holdfast

@@ -3,6 +3,8 @@
 // The longer members of Heap. Included by heap.h only.
 #pragma once
 
+#include <algorithm>
+
 #include "holdfast/heap/file/inspect.h"
 
 namespace holdfast {
@@ -135,12 +137,43 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::open(Machine& machine, const OpenOptio
   return heap;
 }
 
+/// Checks that the engine area has the length that the engine needs, before the engine stores
+/// there. `options`: the recorded ones, and those given now.
+template <class E>
+Status Heap<E>::check_area(const Description* description, const Options& options) const {
+  const Superblock& s = file_.superblock();
+  auto recorded = description->area_bytes(s.options, static_cast<int>(s.slots));
+  auto needed = description->area_bytes(options, static_cast<int>(s.slots));
+  if (!needed) {
+    return needed.status();
+  }
+  if (recorded.ok() && *recorded != *needed) {
+    return {Code::invalid_argument,
+            "engine options that lay out the file are fixed when the heap is made, and those given "
+            "now lay it out differently; leave them out, or copy the heap with `holdfast convert`"};
+  }
+  return *needed <= s.area_bytes()
+             ? Status()
+             : Status(Code::corrupt, "the engine area has " + std::to_string(s.area_bytes()) +
+                                         " bytes, the engine needs " + std::to_string(*needed) +
+                                         "; restore the file from a copy");
+}
+
 /// Maps the regions and recovers. Metadata may look damaged before recovery because a transaction
 /// was interrupted. Then it first rehearses recovery on private mappings, so that real damage
 /// leaves the file unchanged.
 template <class E>
 Status Heap<E>::map_and_recover(const Description* description, const Options& options) {
-  Status status = file_.map_regions(description->layout);
+  Status status = check_area(description, options);
+  if (status.ok()) {
+    status = file_.map_regions(description->layout);
+  }
+  bool wiped = false;
+  if (status.ok() && file_.lacks_slots()) {
+    Result<bool> added = add_slots(description, options);
+    status = added.status();
+    wiped = added.ok() && *added;
+  }
   if (status.ok() && !(metadata(regions().home).ok() && metadata(regions().twin).ok())) {
     file_.unmap_regions();
     status = rehearse(description, options);
@@ -148,14 +181,64 @@ Status Heap<E>::map_and_recover(const Description* description, const Options& o
       status = file_.map_regions(description->layout);
     }
   }
-  if (status.ok()) {
+  if (status.ok() && wiped) {
+    status = renew_area(description, options, "made the engine area anew, for more thread slots");
+  } else if (status.ok()) {
     status = recover(description, options);
   }
   if (!status.ok()) {
-    const bool named = status.message().rfind(file_.name(), 0) == 0;
-    return {status.code(), (named ? "" : file_.name() + ": ") + status.message()};
+    const bool has_name = status.message().rfind(file_.name(), 0) == 0;
+    return {status.code(), (has_name ? "" : file_.name() + ": ") + status.message()};
   }
   return announce_growth();
+}
+
+/// Gives the heap as many thread slots as the machine has. Returns whether the engine area is new
+/// and all zeros; otherwise it does not depend on the number of slots.
+///
+/// Only the data of a heap that was closed is whole without the engine area. The area is zeros on
+/// the medium before the superblocks describe its new length. So a crash leaves a closed heap with
+/// the old number of slots or the new one, and the next opening makes the area anew.
+template <class E>
+Result<bool> Heap<E>::add_slots(const Description* description, const Options& options) {
+  const Superblock& s = file_.superblock();
+  auto before = description->area_bytes(options, static_cast<int>(s.slots));
+  auto needed = description->area_bytes(options, machine_.slots());
+  if (!needed) {
+    return Status(needed.status().code(),
+                  needed.status().message() + "; so the heap cannot get more thread slots");
+  }
+  // The lengths may be equal because of their rounding.
+  auto most = description->area_bytes(options, kMaxThreads);
+  if (*before == *needed && most && *most == *needed) {
+    file_.add_slots();
+    return false;
+  }
+  if (description->layout == Layout::cells) {
+    return Status(Code::unsupported, "engine " + s.engine + " cannot raise max_threads, which is " +
+                                         std::to_string(s.slots - 1) +
+                                         " in this heap; copy the heap with `holdfast " +
+                                         "convert --max-threads N`");
+  }
+  if (!s.clean) {
+    return Status(Code::misuse,
+                  "the heap was not closed, so its logs must be recovered before it gets more "
+                  "thread slots; open it with " +
+                      std::to_string(s.slots) + " slots and close it");
+  }
+  Status status = metadata(regions().home);
+  if (status.ok()) {
+    status = metadata(regions().twin);
+  }
+  if (status.ok()) {
+    status = file_.extend_area(*needed);
+  }
+  if (status.ok()) {
+    wipe_area();
+    file_.add_slots();
+    status = file_.publish();
+  }
+  return status.ok() ? Result<bool>(true) : status;
 }
 
 /// Recovers on private mappings and discards them. Returns the status that recovery would have.
@@ -181,26 +264,34 @@ Status Heap<E>::recover(const Description* description, const Options& options) 
     status = engine_->recover(recovery_);
   }
   if (status.code() == Code::corrupt && s.clean && description->layout != Layout::cells) {
-    status = renew_area(description, options);
+    wipe_area();
+    status =
+        renew_area(description, options,
+                   "made the damaged engine area anew; the heap had been closed and needs no log");
   }
   return status.ok() ? metadata(regions().data) : status;
 }
 
-/// Makes a damaged engine area anew. Only for a heap that was closed, whose data is whole without
-/// it; the values in cells are not. A crash leaves the heap closed with an area of zeros, which the
-/// next opening makes anew.
+/// Overwrites the engine area with zeros. Old records must not look valid to a later recovery.
 template <class E>
-Status Heap<E>::renew_area(const Description* description, const Options& options) {
-  const Superblock& s = file_.superblock();
+void Heap<E>::wipe_area() {
   machine_.set_background(nullptr);
   engine_.reset();
-  // Old records must not look valid to a later recovery.
   const std::vector<std::byte> zeros(kPageBytes);
   for (size_t at = 0; at < regions().area_bytes; at += zeros.size()) {
     Machine::copy(regions().area + at, zeros.data(), zeros.size());
   }
   machine_.pwb_range(regions().area, regions().area_bytes, Site{"heap.area"});
   machine_.psync(Site{"heap.area.sync"});
+}
+
+/// Makes an engine area of zeros anew. Only for a heap that was closed, whose data is whole without
+/// it; the values in cells are not. A crash leaves the heap closed with an area that the
+/// next opening makes anew. `text`: for the report of recovery.
+template <class E>
+Status Heap<E>::renew_area(const Description* description, const Options& options,
+                           const char* text) {
+  const Superblock& s = file_.superblock();
   Status status = start(description, s.engine, options, static_cast<int>(s.slots));
   if (status.ok()) {
     status = engine_->format();
@@ -210,16 +301,17 @@ Status Heap<E>::renew_area(const Description* description, const Options& option
     status = engine_->recover(recovery_);
   }
   recovery_.needed = true;
-  recovery_.text = "made the damaged engine area anew; the heap had been closed and needs no log";
-  return status;
+  recovery_.text = text;
+  return status.ok() ? metadata(regions().data) : status;
 }
 
 /// Validates the allocator's metadata in this copy of the data. Null is valid.
 template <class E>
-Status Heap<E>::metadata(std::byte* data) const {
+Status Heap<E>::metadata(std::byte* copy) const {
   const Superblock& s = file_.superblock();
-  return data == nullptr ? Status()
-                         : check_header<E>(data, regions().bytes, s.chunk_bytes, s.slots);
+  return copy == nullptr
+             ? Status()
+             : check_header<E>(copy, regions().data, regions().bytes, s.chunk_bytes, s.slots);
 }
 
 template <class E>
@@ -274,6 +366,11 @@ Status Heap<E>::announce_growth() {
     auto announce = [&] { header()->limit = limit; };
     engine_->update(announce);
   }
+  if (!read_only_) {
+    const auto changing = [this](FunctionRef<void()> body) { engine_->update(body); };
+    const auto reading = [this](FunctionRef<void()> body) { engine_->read(body); };
+    Compaction<E>(regions().data, changing, reading).finish();
+  }
   return {};
 }
 
@@ -306,7 +403,24 @@ template <class NativeOptions>
 Result<std::unique_ptr<Heap<E>>> Heap<E>::open(const std::string& path, const OpenOptions& options,
                                                NativeOptions native) {
   native.create = false;
-  native.max_threads = recorded_threads(path, native.max_threads);
+  if (native.max_threads < 0) {
+    return Status(Code::invalid_argument,
+                  "max_threads is from 1 to " + std::to_string(kMaxThreads));
+  }
+  if (auto info = inspect_heap_file(path)) {
+    const auto recorded = static_cast<int>(info->superblock.slots) - 1;  // one is the machine's own
+    const bool raise = native.max_threads > recorded && !native.read_only;
+    if (raise && native.max_threads <= kMaxThreads && !info->superblock.clean) {
+      NativeOptions first = native;  // recovers the logs, which are laid out for this number
+      first.max_threads = recorded;
+      if (auto heap = open(path, options, first); !heap) {
+        return heap;
+      } else if (Status status = (*heap)->close(); !status.ok()) {
+        return status;
+      }
+    }
+    native.max_threads = raise ? native.max_threads : recorded;
+  }
   auto machine = Machine::open(path, native);
   if (!machine) {
     return machine.status();
@@ -316,6 +430,12 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::open(const std::string& path, const Op
     (*heap)->owned_ = std::move(*machine);
   }
   return heap;
+}
+
+template <class E>
+Status Heap<E>::named(const Status& status) const {
+  const bool add = status.code() == Code::corrupt && status.message().rfind(file_.name(), 0) != 0;
+  return add ? Status(Code::corrupt, file_.name() + ": " + status.message()) : status;
 }
 
 template <class E>
@@ -338,7 +458,7 @@ Status Heap<E>::why_not_ready(Context::Mode mode) {
   if (machine_.self() < 0) {
     return {Code::too_many_threads,
             file_.name() + ": more than " + std::to_string(machine_.slots()) +
-                " threads use the heap; create it with a larger max_threads, or end some threads"};
+                " threads use the heap; open it with a larger max_threads, or end some threads"};
   }
   return {};
 }
@@ -365,28 +485,180 @@ Status Heap<E>::nested(Context& outer, Context::Mode mode, FunctionRef<void()> b
   return {};
 }
 
+/// Drops the content of whole pages in a part of the data that no object uses, in every copy.
+template <class E>
+void Heap<E>::discard(std::byte* p, size_t n) {
+  const Regions& r = regions();
+  auto& medium = machine_.medium();
+  const auto offset = static_cast<size_t>(p - r.data);
+  const size_t begin = (offset + kPageBytes - 1) / kPageBytes * kPageBytes;
+  const size_t end = (offset + n) / kPageBytes * kPageBytes;
+  if (begin >= end || r.cells != nullptr) {  // the engine may still use the numbers in the cells
+    return;
+  }
+  medium.discard(r.home + begin, end - begin, MapMode::shared);
+  if (r.twin != nullptr) {
+    medium.discard(r.twin + begin, end - begin, MapMode::shared);
+  }
+  if (r.data != r.home) {  // a working copy, whose pages show the home's content again
+    medium.discard(r.data + begin, end - begin, MapMode::copy_on_write);
+  }
+}
+
+/// Admits one thread at a time to the size of the heap.
+template <class E>
+class Heap<E>::Growing {
+ public:
+  explicit Growing(Heap& heap) : heap_(heap) {
+    uint64_t expected = 0;
+    while (!heap_.growing_->compare_exchange(expected, 1)) {
+      heap_.machine_.wait_while(*heap_.growing_, uint64_t{1});
+      expected = 0;
+    }
+  }
+  ~Growing() { heap_.growing_->store(0); }
+  Growing(const Growing&) = delete;
+  Growing& operator=(const Growing&) = delete;
+
+ private:
+  Heap& heap_;
+};
+
 template <class E>
 Status Heap<E>::grow(size_t bytes) {
-  uint64_t expected = 0;
-  while (!growing_->compare_exchange(expected, 1)) {
-    machine_.wait_while(*growing_, uint64_t{1});
-    expected = 0;
+  const Growing alone(*this);
+  if (regions().bytes >= bytes) {
+    return {};  // another thread has just done it
   }
-  Status status;
   try {
-    if (regions().bytes < bytes) {  // else another thread has just done it
-      status = file_.grow(bytes);
-      if (status.ok()) {
-        engine_->grown(regions().bytes);
-        auto announce = [&] { header()->limit = regions().bytes / header()->chunk_bytes; };
-        engine_->update(announce);
+    return grow_alone(bytes, with_reserve(bytes));
+  } catch (const MediumFailure& failure) {
+    return failure.status();
+  }
+}
+
+/// Returns `bytes`, plus as much as the body has used that needs them. A body that runs out of room
+/// gets twice what it has used, so all its runs together cost about as much as two.
+template <class E>
+size_t Heap<E>::with_reserve(size_t bytes) {
+  size_t used_before = 0;
+  auto look = [&] { used_before = header()->top * header()->chunk_bytes; };
+  engine_->read(look);
+  return bytes + (bytes - std::min(bytes, used_before));
+}
+
+/// Makes the data region at least `bytes` long, and `wanted` bytes if there is room. The caller
+/// holds Growing.
+template <class E>
+Status Heap<E>::grow_alone(size_t bytes, size_t wanted) {
+  if (regions().bytes >= bytes) {
+    return {};
+  }
+  Status status = file_.grow(bytes, wanted);
+  if (status.ok()) {
+    engine_->grown(regions().bytes);
+    auto announce = [&] { header()->limit = regions().bytes / header()->chunk_bytes; };
+    engine_->update(announce);
+  }
+  return status;
+}
+
+/// Lends the last free chunks of the data region to the engine, for this thread's transaction. The
+/// allocator stays below them, because its limit is lowered meanwhile. After a crash the next
+/// opening raises the limit again. One loan at a time: the caller holds Growing.
+template <class E>
+class Heap<E>::Lending {
+ public:
+  explicit Lending(Heap& heap) : heap_(heap) {}
+  ~Lending() {
+    try {
+      take_back();
+    } catch (const MediumFailure&) {
+      // The heap is poisoned, and no later transaction runs.
+    }
+  }
+  Lending(const Lending&) = delete;
+  Lending& operator=(const Lending&) = delete;
+
+  /// Lends `bytes`, and makes the data region larger if it has to.
+  Status lend(uint64_t bytes) {
+    take_back();
+    const uint64_t chunk = heap_.superblock().chunk_bytes;
+    const uint64_t chunks = (bytes + chunk - 1) / chunk;
+    // The update allocates about as much as it logs, if it makes new objects.
+    const Status roomy = lend(chunks, 2 * chunks, chunk);
+    return roomy.ok() ? roomy : lend(chunks, chunks, chunk);
+  }
+
+  void take_back() {
+    if (lent_) {
+      lent_ = false;
+      auto take_back = [&] {
+        heap_.engine_->lend({});
+        heap_.header()->limit = heap_.regions().bytes / heap_.header()->chunk_bytes;
+      };
+      heap_.engine_->update(take_back);
+    }
+  }
+
+ private:
+  /// Lends the last `chunks` of `room` free ones.
+  Status lend(uint64_t chunks, uint64_t room, uint64_t chunk) {
+    for (uint64_t missing = 0;;) {
+      auto lend = [&] {
+        const uint64_t top = heap_.header()->top;
+        const uint64_t all = heap_.regions().bytes / chunk;
+        missing = 0;
+        if (top + room > all) {
+          missing = top + room;
+          return;
+        }
+        // The store of `top` conflicts with allocations that have seen the old limit.
+        heap_.header()->top = top;
+        heap_.header()->limit = all - chunks;
+        heap_.engine_->lend({(all - chunks) * chunk, chunks * chunk});
+      };
+      heap_.engine_->update(lend);
+      lent_ = missing == 0;
+      if (lent_) {
+        return {};
+      }
+      if (Status status = heap_.grow_alone(missing * chunk, missing * chunk); !status.ok()) {
+        return status;
       }
     }
-  } catch (const MediumFailure& failure) {
-    status = failure.status();
   }
-  growing_->store(0);
-  return status;
+
+  Heap& heap_;
+  bool lent_ = false;
+};
+
+/// Runs an update whose log does not fit into the engine's own.
+template <class E>
+Status Heap<E>::update_with_loan(FunctionRef<void()> body, uint64_t bytes) {
+  const Growing alone(*this);
+  Lending lending(*this);
+  try {
+    Status status = lending.lend(bytes);
+    while (status.ok()) {
+      try {
+        engine_->update(body);
+        lending.take_back();
+        return {};
+      } catch (const GrowthNeeded& need) {
+        lending.take_back();
+        status = grow_alone(need.bytes + bytes, with_reserve(need.bytes) + bytes);
+      } catch (const LoanNeeded& need) {
+        bytes = std::max(bytes, need.bytes);
+      }
+      status = status.ok() ? lending.lend(bytes) : status;
+    }
+    return status;
+  } catch (const MediumFailure& failure) {
+    return failure.status();
+  } catch (const Error& error) {
+    return error.status();
+  }
 }
 
 }  // namespace holdfast

@@ -13,6 +13,7 @@
 
 #include "holdfast/engines/engine.h"
 #include "holdfast/heap/allocator.h"
+#include "holdfast/heap/compaction.h"
 #include "holdfast/heap/engine_factory.h"
 #include "holdfast/heap/file/heap_file.h"
 #include "holdfast/heap/heap_check.h"
@@ -38,9 +39,9 @@ namespace holdfast {
 ///
 /// Thread safety. Any thread may call update and read at any time. A thread counts from its first
 /// call until it ends. With more than max_threads threads, the further ones wait for each other's
-/// transactions; if the engine has a background thread, they get too_many_threads. Only one thread
-/// at a time may call the other functions. After fork() the child process cannot use the heap; it
-/// gets misuse.
+/// transactions. Beside an engine's background thread, so does the last one of max_threads; if
+/// max_threads is 1, further threads get too_many_threads then. Only one thread at a time may call
+/// the other functions. After fork() the child process cannot use the heap; it gets misuse.
 ///
 /// Errors. After a failed write to the medium the heap is poisoned: every call returns io_error
 /// until the heap is opened again.
@@ -59,7 +60,8 @@ class Heap {
   static Result<std::unique_ptr<Heap>> open(Machine& machine, const OpenOptions& options = {});
 
   /// Create and open a heap in a file, on the native machine. `native` says how (domain, read_only,
-  /// ...).
+  /// ...). Opening with native.max_threads above the recorded number raises that one, unless the
+  /// opening is read-only; a smaller one has no effect.
   template <class NativeOptions>
   static Result<std::unique_ptr<Heap>> create(const std::string& path, const CreateOptions& options,
                                               NativeOptions native);
@@ -208,6 +210,32 @@ class Heap {
     return status.ok() ? Result<HeapCheck>(std::move(result)) : Result<HeapCheck>(status);
   }
 
+  /// Returns how the bytes of the data region are used. Reads the header of every chunk.
+  Result<HeapSpace> space() {
+    HeapSpace found;
+    const Status status =
+        compacting([&](auto& compaction) { found = compaction.space(regions().bytes); });
+    return status.ok() ? Result<HeapSpace>(found) : Result<HeapSpace>(status);
+  }
+
+  /// Gives space that no object uses back to the file system, and returns the number of bytes.
+  /// Takes many small transactions; others may run meanwhile. Objects do not move, so a chunk with
+  /// one object stays. It returns 0 on a machine or file system that takes nothing back, and with
+  /// layout `cells`; the space serves later allocations of any size all the same.
+  Result<uint64_t> compact() {
+    uint64_t returned = 0;
+    const Status status = compacting([&](auto& compaction) {
+      compaction.drain();
+      if constexpr (requires { machine_.medium().allocated_bytes(); }) {
+        const uint64_t before = machine_.medium().allocated_bytes();
+        compaction.for_each_free_run([&](std::byte* p, size_t n) { discard(p, n); });
+        const uint64_t after = machine_.medium().allocated_bytes();
+        returned = before - std::min(before, after);
+      }
+    });
+    return status.ok() ? Result<uint64_t>(returned) : Result<uint64_t>(status);
+  }
+
   /// Returns whether p points into this heap's data.
   bool contains(const void* p) const {
     const auto* b = static_cast<const std::byte*>(p);
@@ -248,6 +276,21 @@ class Heap {
     return *c;
   }
 
+  /// Calls use(compaction). Returns the error of a transaction that fails.
+  template <class F>
+  Status compacting(F&& use) {
+    const auto changing = [this](FunctionRef<void()> body) { update(body).check(); };
+    const auto reading = [this](FunctionRef<void()> body) { read(body).check(); };
+    try {
+      Compaction<E> compaction(regions().data, changing, reading);
+      use(compaction);
+      return {};
+    } catch (const Error& error) {
+      return error.status();
+    }
+  }
+  void discard(std::byte* p, size_t n);
+
   Status start(const Description* description, const std::string& engine, const Options& options,
                int threads) {
     description_ = description;
@@ -261,11 +304,14 @@ class Heap {
 
   Status fill(const CreateOptions& options);
   bool adopt(std::byte* to, const std::byte* content, size_t n);
+  Status check_area(const Description* description, const Options& options) const;
   Status map_and_recover(const Description* description, const Options& options);
+  Result<bool> add_slots(const Description* description, const Options& options);
   Status rehearse(const Description* description, const Options& options);
   Status recover(const Description* description, const Options& options);
-  Status renew_area(const Description* description, const Options& options);
-  Status metadata(std::byte* data) const;
+  void wipe_area();
+  Status renew_area(const Description* description, const Options& options, const char* text);
+  Status metadata(std::byte* copy) const;
   Status announce_growth();
   /// Returns whether a transaction may begin on a thread with a slot. It is on the hot path;
   /// why_not_ready finds the reason.
@@ -281,7 +327,13 @@ class Heap {
     return !forked && !machine_.failed() && !closed_ && writable;
   }
   Status why_not_ready(Context::Mode mode);
+  static constexpr bool kBorrows = requires(E& e, const Loan& loan) { e.lend(loan); };
+  class Growing;
+  class Lending;
   Status grow(size_t bytes);
+  size_t with_reserve(size_t bytes);
+  Status grow_alone(size_t bytes, size_t wanted);
+  Status update_with_loan(FunctionRef<void()> body, uint64_t bytes);
 
   // The parts of root() and find_root() that do not depend on the type.
   using RootMigration = FunctionRef<std::byte*(const RootInfo& old)>;
@@ -343,14 +395,22 @@ class Heap {
         if (Status status = grow(need.bytes); !status.ok()) {
           return status;
         }
+      } catch (const LoanNeeded& need) {
+        if constexpr (kBorrows) {
+          return update_with_loan(body, need.bytes);
+        } else {
+          throw;
+        }
       } catch (const MediumFailure& failure) {
         return failure.status();
       } catch (const Error& error) {
-        return error.status();
+        return named(error.status());
       }
     }
   }
 
+  /// Returns the status with the file's name in front, if it reports damage.
+  Status named(const Status& status) const;
   Status nested(Context& outer, Context::Mode mode, FunctionRef<void()> body);
 
   std::unique_ptr<Machine> owned_;  // declared first, so that it outlives the other members

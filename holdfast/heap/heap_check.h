@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <functional>
 #include <string>
 #include <vector>
@@ -63,18 +64,23 @@ struct ArenaClassWords {
 };
 
 /// Validates the allocator's metadata at every open. It is cheap: it checks only that all pointers
-/// and counts that transactions trust are in range.
+/// and counts that transactions trust are in range. `copy`: a copy of the data; its pointers refer
+/// to `data`. `slots`: the most arenas that there can be.
 template <class E>
-Status check_header(std::byte* data, size_t bytes, uint64_t chunk_bytes, uint64_t arenas) {
+Status check_header(std::byte* copy, std::byte* data, size_t bytes, uint64_t chunk_bytes,
+                    uint64_t slots) {
   auto damaged = [](const char* what) {
     return Status(Code::corrupt, std::string("the allocator's metadata is damaged (") + what +
                                      "); restore the heap file from a copy");
   };
-  auto* h = reinterpret_cast<DataHeader<E>*>(data);
-  if (bytes < DataHeader<E>::bytes(arenas) || h->mark != kLayoutMark) {
+  auto* h = reinterpret_cast<DataHeader<E>*>(copy);
+  if (bytes < DataHeader<E>::bytes(1) || (h->mark != kLayoutMark && h->mark != kLayoutMark1)) {
     return damaged("mark");
   }
-  if (h->chunk_bytes != chunk_bytes || h->arena_count != arenas) {
+  // A heap that has got more slots after its creation keeps its arenas.
+  const uint64_t arenas = h->arena_count;
+  if (h->chunk_bytes != chunk_bytes || arenas == 0 || arenas > slots ||
+      bytes < DataHeader<E>::bytes(arenas)) {
     return damaged("geometry");
   }
   const uint64_t header_chunks = (DataHeader<E>::bytes(arenas) + chunk_bytes - 1) / chunk_bytes;
@@ -110,7 +116,7 @@ Status check_header(std::byte* data, size_t bytes, uint64_t chunk_bytes, uint64_
   for (auto& root : h->roots) {
     const std::byte* object = root.object;
     if (!root_string(root.name).empty() &&
-        (!good(object) || object == nullptr || root.bytes > bytes)) {
+        (!good(object) || object == nullptr || root.bytes > static_cast<uint64_t>(end - object))) {
       return damaged("roots");
     }
   }
@@ -125,11 +131,12 @@ class AllocatorWalk {
       : data_(data),
         bytes_(bytes),
         header_(reinterpret_cast<DataHeader<E>*>(data)),
+        shape_(header_->shape()),
+        chunk_(shape_.chunk_bytes),
         check_(check) {}
 
   /// Returns all blocks, sorted by offset, with the free ones marked.
   std::vector<Block> run() {
-    chunk_ = header_->chunk_bytes;
     collect_chunks();
     for (uint64_t a = 0; a < header_->arena_count; ++a) {
       for (size_t c = 0; c < kClasses; ++c) {
@@ -147,7 +154,15 @@ class AllocatorWalk {
         }
       }
     }
+    for (FreeBlock<E>* batch = header_->swept; batch != nullptr; batch = batch->next_batch) {
+      if (walk_list(batch, header_->swept_class % kClasses, "swept") != Allocator<E>::kBatch) {
+        check_.error("a swept batch has the wrong length");
+        break;
+      }
+    }
     walk_runs();
+    free_what_compaction_holds();
+    compare_maps();
     check_.unused_bytes = bytes_ - header_->top * chunk_;
     return std::move(blocks_);
   }
@@ -165,8 +180,12 @@ class AllocatorWalk {
       auto* header = reinterpret_cast<ChunkHeader<E>*>(data_ + at);
       const auto kind = static_cast<ChunkKind>(header->kind.load());
       const uint64_t detail = header->detail;
-      if (kind == ChunkKind::shared && detail < kClasses) {
-        for (uint64_t o = kChunkHeaderBytes; o + kClassBytes[detail] <= chunk_;
+      if ((kind == ChunkKind::shared || kind == ChunkKind::draining) && detail < kClasses) {
+        if (kind == ChunkKind::draining) {
+          draining_.push_back(at);
+        }
+
+        for (uint64_t o = shape_.shared_header_bytes(); o + kClassBytes[detail] <= chunk_;
              o += kClassBytes[detail]) {
           blocks_.push_back({at + o, kClassBytes[detail]});
         }
@@ -236,14 +255,86 @@ class AllocatorWalk {
         return;
       }
       block->free = true;
+      if (shape_.has_maps()) {
+        const uint64_t end = offset_of(run) + run->detail * chunk_;
+        auto* after = reinterpret_cast<ChunkHeader<E>*>(data_ + end);
+        if (end < header_->top * chunk_ && after->free_before != run->detail) {
+          check_.error("the chunk at offset " + std::to_string(end) +
+                       " does not know of the free run before it");
+        }
+      }
+    }
+  }
+
+  /// Blocks that have left the lists of a draining chunk are free, and so is a parked run.
+  void free_what_compaction_holds() {
+    for (const uint64_t at : draining_) {
+      uint64_t listed = 0;
+      uint64_t all = 0;
+      for (Block& block : blocks_) {
+        if (block.offset > at && block.offset < at + chunk_) {
+          listed += block.free ? 1 : 0;
+          block.free = true;
+          ++all;
+        }
+      }
+      const uint64_t left = reinterpret_cast<ChunkHeader<E>*>(data_ + at)->bytes;
+      if (listed + left != all) {
+        check_.error("the draining chunk at offset " + std::to_string(at) +
+                     " miscounts its blocks");
+      }
+    }
+    if (const ChunkHeader<E>* parked = header_->parked) {
+      if (Block* block = find_block(blocks_, offset_of(parked) + kChunkHeaderBytes)) {
+        block->free = true;
+      } else {
+        check_.error("the parked run is damaged");
+      }
+    }
+  }
+
+  /// Compares the map of each shared chunk with the free lists.
+  void compare_maps() {
+    if (!shape_.has_maps() || !check_.errors.empty()) {
+      return;  // errors above explain differences
+    }
+    size_t next = 0;
+    for (uint64_t at = 0; at < header_->top * chunk_; at += chunk_) {
+      auto* header = reinterpret_cast<ChunkHeader<E>*>(data_ + at);
+      while (next < blocks_.size() && blocks_[next].offset < at) {
+        ++next;  // the run that begins before
+      }
+      const bool begins = next < blocks_.size() && blocks_[next].offset < at + chunk_;
+      if (!begins || header->kind != static_cast<uint64_t>(ChunkKind::shared)) {
+        continue;
+      }
+      uint64_t set = 0;  // bits at the beginning of a block
+      for (; next < blocks_.size() && blocks_[next].offset < at + chunk_; ++next) {
+        const uint64_t offset = blocks_[next].offset - at;
+        const bool allocated = (header->map_word(offset) & ChunkHeader<E>::map_bit(offset)) != 0;
+        set += allocated ? 1 : 0;
+        if (allocated == blocks_[next].free) {
+          check_.error("the block at offset " + std::to_string(blocks_[next].offset) +
+                       (allocated ? " is in a free list and in use" : " is free and in no list"));
+        }
+      }
+      uint64_t all = 0;
+      for (uint64_t offset = 0; offset < chunk_; offset += 64 * kBlockUnit) {
+        all += static_cast<uint64_t>(std::popcount(header->map_word(offset).load()));
+      }
+      if (all != set) {
+        check_.error("the map of the chunk at offset " + std::to_string(at) + " is damaged");
+      }
     }
   }
 
   std::byte* data_;
   size_t bytes_;
   DataHeader<E>* header_;
+  ChunkShape shape_;
+  uint64_t chunk_;
   HeapCheck& check_;
-  uint64_t chunk_ = 0;
+  std::vector<uint64_t> draining_;  ///< offsets of chunks
   std::vector<Block> blocks_;
 };
 

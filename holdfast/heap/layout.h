@@ -53,19 +53,58 @@ struct alignas(2 * kLineBytes) Arena {
   ArenaClass<E> classes[kClasses];
 };
 
-enum class ChunkKind : uint64_t { free = 0, shared = 1, large = 2, free_run = 3 };
+enum class ChunkKind : uint64_t {
+  free = 0,
+  shared = 1,
+  large = 2,
+  free_run = 3,
+  draining = 4,  // shared, without an allocated block; its blocks leave their lists
+};
 
-/// The first line of a chunk, or of a run of chunks.
+/// The beginning of a chunk, or of a run of chunks. In a shared chunk of layout 2 a map follows,
+/// with a bit for each 16 bytes of the chunk: set where an allocated block begins.
 template <class E>
 struct ChunkHeader {
   Field<uint64_t, E> kind;      // ChunkKind
-  Field<uint64_t, E> detail;    // shared: size class; large, free_run: chunks in the run
+  Field<uint64_t, E> detail;    // shared, draining: size class; large, free_run: chunks in the run
   Field<ChunkHeader*, E> next;  // free_run: next in the list
-  Field<uint64_t, E> bytes;     // large: the block's requested size
-};
-static_assert(sizeof(uint64_t) * 4 <= kChunkHeaderBytes);
+  Field<uint64_t, E> bytes;     // large: the block's requested size; draining: blocks that left
+  // Layout 2 only:
+  Field<ChunkHeader*, E> previous;  // free_run: previous in the list
+  Field<uint64_t, E> free_before;   // chunks of the free run that ends before this chunk; 0: none
 
-inline constexpr uint64_t kLayoutMark = 0x31'4b'4c'42'44'48;  // "HDBLK1"
+  /// The word of the map that has the bit of the block at `offset` in the chunk.
+  Field<uint64_t, E>& map_word(size_t offset) {
+    auto* words =
+        reinterpret_cast<Field<uint64_t, E>*>(reinterpret_cast<std::byte*>(this) + kMapOffset);
+    return words[offset / kBlockUnit / 64];
+  }
+  static uint64_t map_bit(size_t offset) { return uint64_t{1} << offset / kBlockUnit % 64; }
+};
+
+/// Two layouts exist. Heaps that were made before layout 2 keep layout 1: free runs are not merged,
+/// and a block that is freed twice is not noticed.
+inline constexpr uint64_t kLayoutMark1 = 0x31'4b'4c'42'44'48;  // "HDBLK1"
+inline constexpr uint64_t kLayoutMark = 0x32'4b'4c'42'44'48;   // "HDBLK2"
+
+/// Sizes that depend on the layout.
+struct ChunkShape {
+  uint64_t mark;
+  size_t chunk_bytes;
+
+  bool has_maps() const { return mark == kLayoutMark; }
+  /// Bytes of a shared chunk before its first block.
+  size_t shared_header_bytes() const {
+    return has_maps() ? holdfast::shared_header_bytes(chunk_bytes) : kChunkHeaderBytes;
+  }
+  size_t blocks_per_chunk(size_t size_class) const {
+    return (chunk_bytes - shared_header_bytes()) / kClassBytes[size_class];
+  }
+  /// The largest blocks that share chunks.
+  size_t largest_shared() const {
+    return holdfast::largest_shared(chunk_bytes, shared_header_bytes());
+  }
+};
 
 /// The first bytes of the data region. The arenas follow it.
 template <class E>
@@ -74,9 +113,14 @@ struct DataHeader {
   Field<uint64_t, E> chunk_bytes;
   Field<uint64_t, E> arena_count;
   Root<E> roots[kRoots];
+  ChunkShape shape() const { return {mark, chunk_bytes}; }
   alignas(2 * kLineBytes) Field<uint64_t, E> limit;  // chunks that exist
   Field<uint64_t, E> top;  // chunks used so far; each chunk or run below it has a header
   Field<ChunkHeader<E>*, E> free_runs;
+  // Null except during Compaction: a free run outside of the list, batches outside of their depot.
+  Field<ChunkHeader<E>*, E> parked;
+  Field<FreeBlock<E>*, E> swept;
+  Field<uint64_t, E> swept_class;
   alignas(2 * kLineBytes) Field<FreeBlock<E>*, E> depot[kClasses];  // batches of free blocks
 
   Arena<E>* arenas() {

@@ -7,36 +7,38 @@ namespace holdfast {
 
 template <class H, class K, class V, bool kPromote>
 auto BPlusTree<H, K, V, kPromote>::descend(const Sought& key) const -> Leaf* {
+  const HeapBounds<H> bounds;
   void* node = root_;
-  for (int64_t height = height_; height > 0; --height) {
-    const auto* inner = static_cast<const Inner*>(node);
-    const SlotOrder order(inner->order);
+  for (int height = this->height(); height > 0; --height) {
+    const Inner* const inner = inner_at(bounds, node);
+    const SlotOrder order = order_of(inner);
     node = child(inner, order, child_index(inner, order, key));
     prefetch(node, height > 1 ? sizeof(Inner) : sizeof(Leaf));
   }
-  return static_cast<Leaf*>(node);
+  return leaf_at(bounds, node);
 }
 
 template <class H, class K, class V, bool kPromote>
 auto BPlusTree<H, K, V, kPromote>::descend(const Sought& key, Path& path) const -> Leaf* {
+  const HeapBounds<H> bounds;
   void* node = root_;
-  const int height = checked_height();
+  const int height = this->height();
   for (path.depth = 0; path.depth < height; ++path.depth) {
-    auto* inner = static_cast<Inner*>(node);
-    const SlotOrder order(inner->order);
+    Inner* const inner = inner_at(bounds, node);
+    const SlotOrder order = order_of(inner);
     const int index = child_index(inner, order, key);
     path.node[path.depth] = inner;
     path.index[path.depth] = index;
     node = child(inner, order, index);
     prefetch(node, sizeof(Inner));
   }
-  return static_cast<Leaf*>(node);
+  return leaf_at(bounds, node);
 }
 
 template <class H, class K, class V, bool kPromote>
-int BPlusTree<H, K, V, kPromote>::checked_height() const {
+int BPlusTree<H, K, V, kPromote>::height() const {
   const int64_t height = height_;
-  if (height < 0 || height > kMaxHeight) {
+  if (height < 0 || height > kMaxHeight) [[unlikely]] {
     throw Error(Status(Code::corrupt, "b+tree: its height is not possible"));
   }
   return static_cast<int>(height);
@@ -44,16 +46,17 @@ int BPlusTree<H, K, V, kPromote>::checked_height() const {
 
 template <class H, class K, class V, bool kPromote>
 auto BPlusTree<H, K, V, kPromote>::first_leaf(void* node, int height) -> Leaf* {
+  const HeapBounds<H> bounds;
   for (; height > 0; --height) {
-    node = static_cast<const Inner*>(node)->link.load();
+    node = inner_at(bounds, node)->link.load();
   }
-  return static_cast<Leaf*>(node);
+  return leaf_at(bounds, node);
 }
 
 template <class H, class K, class V, bool kPromote>
 auto BPlusTree<H, K, V, kPromote>::find_field(const Sought& key) const -> const Field<Value>* {
   const Leaf* leaf = descend(key);
-  const SlotOrder order(leaf->order);
+  const SlotOrder order = order_of(leaf);
   const auto [position, held] = search(leaf, order, key);
   return held ? &leaf->value(order.slot(position)) : nullptr;
 }
@@ -63,7 +66,7 @@ template <class Make>
 auto BPlusTree<H, K, V, kPromote>::find_or_insert(const Sought& key, Make&& make) -> Field<Value>* {
   Path path;
   Leaf* leaf = descend(key, path);
-  const SlotOrder order(leaf->order);
+  const SlotOrder order = valid_order_of(leaf);
   const auto [position, held] = search(leaf, order, key);
   if (held) {
     return &leaf->value(order.slot(position));
@@ -121,7 +124,7 @@ void BPlusTree<H, K, V, kPromote>::add_child(Path& path, K separator, void* fres
   for (; path.depth > 0; --path.depth) {
     Inner* node = path.node[path.depth - 1];
     const int position = path.index[path.depth - 1];
-    SlotOrder order(node->order);
+    SlotOrder order = valid_order_of(node);
     if (!order.full()) {
       place(node, order, position, separator, fresh);
       return;
@@ -169,7 +172,7 @@ template <class H, class K, class V, bool kPromote>
 bool BPlusTree<H, K, V, kPromote>::erase(const Sought& key) {
   Path path;
   Leaf* leaf = descend(key, path);
-  const SlotOrder order(leaf->order);
+  const SlotOrder order = valid_order_of(leaf);
   const auto [position, held] = search(leaf, order, key);
   if (!held) {
     return false;
@@ -205,7 +208,7 @@ void BPlusTree<H, K, V, kPromote>::remove_child(Path& path) {
   for (; path.depth > 0; --path.depth) {
     Inner* node = path.node[path.depth - 1];
     const int index = path.index[path.depth - 1];
-    const SlotOrder order(node->order);
+    const SlotOrder order = valid_order_of(node);
     if (order.count() > 0) {
       if (index == 0) {
         node->link = node->payload[order.slot(0)].load();
@@ -217,8 +220,9 @@ void BPlusTree<H, K, V, kPromote>::remove_child(Path& path) {
     }
     H::destroy(node);  // an insert below it would have split the child that is gone: no skew
   }
+  const HeapBounds<H> bounds;
   for (int64_t height = height_; height > 0; --height) {
-    auto* top = static_cast<Inner*>(root_.load());
+    Inner* const top = inner_at(bounds, root_);
     if (SlotOrder(top->order).count() > 0) {
       break;
     }
@@ -232,30 +236,35 @@ void BPlusTree<H, K, V, kPromote>::remove_child(Path& path) {
 
 template <class H, class K, class V, bool kPromote>
 size_t BPlusTree<H, K, V, kPromote>::size() const {
+  const HeapBounds<H> bounds;
+  CycleCheck cycle;
   size_t n = 0;
   for (const Leaf* leaf = first_leaf(root_, height()); leaf != nullptr; leaf = next_of(leaf)) {
+    cycle.arrive(bounds.check(leaf));
     n += static_cast<size_t>(SlotOrder(leaf->order).count());
   }
   return n;
 }
 
 template <class H, class K, class V, bool kPromote>
-void BPlusTree<H, K, V, kPromote>::free_all(void* node, int height) {
+void BPlusTree<H, K, V, kPromote>::free_all(void* node, int height, Steps& steps) {
+  const HeapBounds<H> bounds;
+  steps.take();
   if (height == 0) {
-    auto* leaf = static_cast<Leaf*>(node);
+    Leaf* const leaf = leaf_at(bounds, node);
     // Skew: a concurrent insert, erase, split or put in this leaf would be lost.
     hold<kPromote>(leaf->order);
-    const SlotOrder order(leaf->order);
+    const SlotOrder order = order_of(leaf);
     for (int i = 0; i < order.count(); ++i) {
       hold<kPromote>(leaf->value(order.slot(i)));
     }
     H::destroy(leaf);
     return;
   }
-  auto* inner = static_cast<Inner*>(node);
-  const SlotOrder order(inner->order);
+  Inner* const inner = inner_at(bounds, node);
+  const SlotOrder order = order_of(inner);
   for (int i = 0; i <= order.count(); ++i) {
-    free_all(child(inner, order, i), height - 1);
+    free_all(child(inner, order, i), height - 1, steps);
   }
   for (int i = 0; i < order.count(); ++i) {
     TreeKey<K>::destroy_separator(inner->key[order.slot(i)].load());
@@ -265,16 +274,18 @@ void BPlusTree<H, K, V, kPromote>::free_all(void* node, int height) {
 
 template <class H, class K, class V, bool kPromote>
 template <class Visitor>
-void BPlusTree<H, K, V, kPromote>::visit_all(void* node, int height, Visitor& visit) {
+void BPlusTree<H, K, V, kPromote>::visit_all(void* node, int height, Visitor& visit, Steps& steps) {
+  const HeapBounds<H> bounds;
+  steps.take();
   if (height == 0) {
-    visit(static_cast<const void*>(node), sizeof(Leaf));
+    visit(static_cast<const void*>(leaf_at(bounds, node)), sizeof(Leaf));
     return;
   }
-  const auto* inner = static_cast<const Inner*>(node);
+  const Inner* const inner = inner_at(bounds, node);
   visit(static_cast<const void*>(inner), sizeof(Inner));
-  const SlotOrder order(inner->order);
+  const SlotOrder order = order_of(inner);
   for (int i = 0; i <= order.count(); ++i) {
-    visit_all(child(inner, order, i), height - 1, visit);
+    visit_all(child(inner, order, i), height - 1, visit, steps);
   }
   for (int i = 0; i < order.count(); ++i) {
     TreeKey<K>::visit_separator(inner->key[order.slot(i)].load(), visit);
@@ -286,6 +297,8 @@ template <class H, class K, class V, bool kPromote>
 struct BPlusTree<H, K, V, kPromote>::Check {
   const char* problem = nullptr;
   const Leaf* last = nullptr;  ///< the last leaf visited, whose link must lead to the next one
+  HeapBounds<H> bounds = {};
+  Steps steps = {};
 
   bool fail(const char* what) {
     problem = what;
@@ -312,8 +325,10 @@ struct BPlusTree<H, K, V, kPromote>::Check {
     if (node == nullptr) {
       return fail("a child is missing");
     }
-    return height == 0 ? leaf(static_cast<const Leaf*>(node), root, low, high)
-                       : inner(static_cast<const Inner*>(node), height, root, low, high);
+    steps.take();
+    return height == 0
+               ? leaf(bounds.check(static_cast<const Leaf*>(node)), root, low, high)
+               : inner(bounds.check(static_cast<const Inner*>(node)), height, root, low, high);
   }
 
   bool leaf(const Leaf* node, bool root, const K* low, const K* high) {

@@ -29,6 +29,7 @@
 #include "holdfast/base/prefetch.h"
 #include "holdfast/base/status.h"
 #include "holdfast/base/type_text.h"
+#include "holdfast/heap/heap_bounds.h"
 #include "holdfast/machine/machine.h"
 #include "holdfast/structures/hold.h"
 #include "holdfast/structures/slot_order.h"
@@ -141,14 +142,17 @@ class BPlusTree {
   void for_each_back(F&& f) const;
 
   size_t size() const;
-  bool empty() const { return height() == 0 && SlotOrder(root_leaf()->order).count() == 0; }
+  bool empty() const { return height() == 0 && order_of(root_leaf()).count() == 0; }
   void clear() {
     dispose();
     root_ = H::template make<Leaf>();
     height_ = 0;
   }
   /// Frees everything the tree owns. Call it before destroying the tree, and call nothing after it.
-  void dispose() { free_all(root_, height()); }
+  void dispose() {
+    Steps steps;
+    free_all(root_, height(), steps);
+  }
 
   /// Checks order words, the order and range of keys, the chain of leaves and the heights, and that
   /// no leaf is empty except the root.
@@ -165,7 +169,8 @@ class BPlusTree {
   /// Calls visit(p, n) for each block of the heap that the tree owns.
   template <class Visitor>
   void visit_blocks(Visitor&& visit) const {
-    visit_all(root_, height(), visit);
+    Steps steps;
+    visit_all(root_, height(), visit, steps);
   }
 
  private:
@@ -227,9 +232,51 @@ class BPlusTree {
     int depth = 0;
   };
 
-  int height() const { return static_cast<int>(height_.load()); }
-  int checked_height() const;
-  Leaf* root_leaf() const { return static_cast<Leaf*>(root_.load()); }
+  /// The height and the nodes are checked before they are used, because the file may be damaged.
+  /// These functions throw Error(corrupt).
+  int height() const;
+  Leaf* root_leaf() const { return leaf_at(HeapBounds<H>(), root_); }
+  static Leaf* leaf_at(const HeapBounds<H>& bounds, void* node) {
+    return bounds.check(static_cast<Leaf*>(node));
+  }
+  static Inner* inner_at(const HeapBounds<H>& bounds, void* node) {
+    return bounds.check(static_cast<Inner*>(node));
+  }
+  /// Returns the order of a node whose address has been checked.
+  template <class N>
+  static SlotOrder order_of(const N* node) {
+    const SlotOrder order(node->order);
+    if (!order.in_range()) [[unlikely]] {
+      throw_damaged_order();
+    }
+    return order;
+  }
+  /// Returns the order of a node that is going to change.
+  template <class N>
+  static SlotOrder valid_order_of(const N* node) {
+    const SlotOrder order(node->order);
+    if (!order.valid()) [[unlikely]] {
+      throw_damaged_order();
+    }
+    return order;
+  }
+  [[noreturn, gnu::cold]] static void throw_damaged_order() {
+    throw_damaged("the order word of a b+tree's node");
+  }
+  /// Ends a walk through a tree that leads to more leaves than the heap has room for.
+  struct Steps {
+    uint64_t taken = 0;
+    uint64_t most = 256;  // most walks never ask for the heap's size
+    /// Throws Error(corrupt).
+    void take() {
+      if (++taken > most) [[unlikely]] {
+        most = HeapBounds<H>().most(sizeof(Leaf)) + 256;
+        if (taken > most) {
+          throw_damaged("a b+tree, which has more leaves than fit into the heap,");
+        }
+      }
+    }
+  };
   static Leaf* next_of(const Leaf* leaf) { return static_cast<Leaf*>(leaf->link.load()); }
   static void* child(const Inner* node, SlotOrder order, int index) {
     return index == 0 ? node->link.load() : node->payload[order.slot(index - 1)].load();
@@ -346,9 +393,9 @@ class BPlusTree {
   void add_child(Path& path, K separator, void* fresh);
   void unlink_leaf(Path& path, Leaf* leaf);
   void remove_child(Path& path);
-  void free_all(void* node, int height);
+  void free_all(void* node, int height, Steps& steps);
   template <class Visitor>
-  static void visit_all(void* node, int height, Visitor& visit);
+  static void visit_all(void* node, int height, Visitor& visit, Steps& steps);
   struct Check;
   template <class Take, class See, class Separator>
   struct Audit;

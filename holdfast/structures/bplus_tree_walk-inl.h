@@ -35,7 +35,10 @@ bool BPlusTree<H, K, V, kPromote>::show(const Run& run, F& f) {
 template <class H, class K, class V, bool kPromote>
 template <class F>
 void BPlusTree<H, K, V, kPromote>::walk(const Leaf* leaf, SlotOrder order, int position, F& f) {
+  const HeapBounds<H> bounds;
+  CycleCheck cycle;
   for (;;) {
+    cycle.arrive(leaf);
     if (!show(Run(leaf, order, position, 1, order.count() - position), f)) {
       return;
     }
@@ -43,10 +46,11 @@ void BPlusTree<H, K, V, kPromote>::walk(const Leaf* leaf, SlotOrder order, int p
     if (leaf == nullptr) {
       return;
     }
+    bounds.check(leaf);
     if constexpr (kThreeWay) {
       prefetch(next_of(leaf), sizeof(Leaf));  // a walk beyond its first leaf tends to be long
     }
-    order = SlotOrder(leaf->order);
+    order = order_of(leaf);
     position = 0;
   }
 }
@@ -55,7 +59,7 @@ template <class H, class K, class V, bool kPromote>
 template <class F>
 void BPlusTree<H, K, V, kPromote>::scan(const Sought& from, F&& f, bool beyond) const {
   const Leaf* leaf = descend(from);
-  const SlotOrder order(leaf->order);
+  const SlotOrder order = order_of(leaf);
   if (beyond) {
     const auto [position, held] = search(leaf, order, from);
     walk(leaf, order, position + (held ? 1 : 0), f);
@@ -68,7 +72,7 @@ template <class H, class K, class V, bool kPromote>
 template <class F>
 void BPlusTree<H, K, V, kPromote>::for_each(F&& f) const {
   const Leaf* leaf = first_leaf(root_, height());
-  walk(leaf, SlotOrder(leaf->order), 0, f);
+  walk(leaf, order_of(leaf), 0, f);
 }
 
 /// The leaf before the one the path leads to, or null. It is below the closest node on the path
@@ -84,7 +88,7 @@ auto BPlusTree<H, K, V, kPromote>::leaf_before(Path& path) -> Leaf* {
   }
   const Inner* inner = path.node[path.depth - 1];
   const int index = --path.index[path.depth - 1];
-  return descend_last(child(inner, SlotOrder(inner->order), index), height, path);
+  return descend_last(child(inner, order_of(inner), index), height, path);
 }
 
 /// The leaf before the one the path leads to, if both have the same parent; else null.
@@ -94,20 +98,21 @@ void* BPlusTree<H, K, V, kPromote>::sibling_before(const Path& path) {
     return nullptr;
   }
   const Inner* const parent = path.node[path.depth - 1];
-  return child(parent, SlotOrder(parent->order), path.index[path.depth - 1] - 1);
+  return child(parent, order_of(parent), path.index[path.depth - 1] - 1);
 }
 
 /// Extends the path down to the leaves, always through the last child.
 template <class H, class K, class V, bool kPromote>
 auto BPlusTree<H, K, V, kPromote>::descend_last(void* node, int height, Path& path) -> Leaf* {
+  const HeapBounds<H> bounds;
   for (; path.depth < height; ++path.depth) {
-    auto* inner = static_cast<Inner*>(node);
-    const SlotOrder order(inner->order);
+    Inner* const inner = inner_at(bounds, node);
+    const SlotOrder order = order_of(inner);
     path.node[path.depth] = inner;
     path.index[path.depth] = order.count();
     node = child(inner, order, order.count());
   }
-  return static_cast<Leaf*>(node);
+  return leaf_at(bounds, node);
 }
 
 /// Walks backwards from the entry before `position`. No leaf is empty, except the root.
@@ -116,13 +121,16 @@ template <class F>
 void BPlusTree<H, K, V, kPromote>::walk_back(Path& path, const Leaf* leaf, SlotOrder order,
                                              int position, F& f) {
   void* sibling = nullptr;  // the next leaf of the walk, if it is known already
+  const HeapBounds<H> bounds;
+  Steps steps;
   for (;;) {
+    steps.take();
     if (!show(Run(leaf, order, position - 1, -1, position), f)) {
       return;
     }
     if (sibling != nullptr) {
       --path.index[path.depth - 1];
-      leaf = static_cast<Leaf*>(sibling);
+      leaf = leaf_at(bounds, sibling);
     } else {
       leaf = leaf_before(path);
       if (leaf == nullptr) {
@@ -133,7 +141,7 @@ void BPlusTree<H, K, V, kPromote>::walk_back(Path& path, const Leaf* leaf, SlotO
     if constexpr (kThreeWay) {
       prefetch(sibling, sizeof(Leaf));
     }
-    order = SlotOrder(leaf->order);
+    order = order_of(leaf);
     position = order.count();
   }
 }
@@ -143,7 +151,7 @@ template <class F>
 void BPlusTree<H, K, V, kPromote>::scan_back(const Sought& from, F&& f) const {
   Path path;
   const Leaf* leaf = descend(from, path);
-  const SlotOrder order(leaf->order);
+  const SlotOrder order = order_of(leaf);
   walk_back(path, leaf, order, lower(leaf, order, from), f);
 }
 
@@ -151,8 +159,8 @@ template <class H, class K, class V, bool kPromote>
 template <class F>
 void BPlusTree<H, K, V, kPromote>::for_each_back(F&& f) const {
   Path path;
-  const Leaf* leaf = descend_last(root_, checked_height(), path);
-  const SlotOrder order(leaf->order);
+  const Leaf* leaf = descend_last(root_, height(), path);
+  const SlotOrder order = order_of(leaf);
   walk_back(path, leaf, order, order.count(), f);
 }
 

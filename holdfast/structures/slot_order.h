@@ -57,6 +57,13 @@ class SlotOrder {
     return SlotOrder((word_ & ~uint64_t{15}) | static_cast<uint64_t>(n));
   }
 
+  /// False if a position names slot 15, which no node has. This is the part of valid() that keeps
+  /// readers within the node, at the cost of a few instructions.
+  constexpr bool in_range() const {
+    constexpr uint64_t kLowest = 0x1111'1111'1111'1110;
+    return (word_ & word_ >> 1 & word_ >> 2 & word_ >> 3 & kLowest) == 0;
+  }
+
   /// True if every slot appears exactly once.
   constexpr bool valid() const {
     uint32_t seen = 0;

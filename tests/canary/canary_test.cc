@@ -34,8 +34,7 @@ std::vector<Canary> canaries(bool mutations) {
 }
 
 std::string test_name(const testing::TestParamInfo<Canary>& instance) {
-  std::string name =
-      instance.param.engine + "_" + instance.param.mutation + instance.param.setting;
+  std::string name = instance.param.engine + "_" + instance.param.mutation + instance.param.setting;
   std::replace_if(
       name.begin(), name.end(),
       [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');

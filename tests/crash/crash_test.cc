@@ -260,13 +260,16 @@ class CrashVariant : public testing::TestWithParam<Variant> {};
 
 TEST_P(CrashVariant, SampledPointsOfManySchedules) {
   const auto& [engine, setting] = GetParam();
+  auto params = setting.params;
+  params.try_emplace("transactions", setting.transactions);
   const Json spec = {{"engine", engine},
                      {"options", setting.options},
                      {"rmw_orders_pwb", setting.rmw_orders_pwb},
                      {"schedules", 80},
                      {"points", 40},
                      {"images", 4},
-                     {"params", {{"transactions", setting.transactions}}},
+                     {"program", setting.program},
+                     {"params", params},
                      {"minimise", false}};
   expect_no_violation(engine + ", " + setting.name, spec);
 }
@@ -279,8 +282,9 @@ std::vector<Variant> variants() {
     if (needs_design(engine) || !is_durable(*row.description)) {
       continue;
     }
-    all.push_back({engine, {.name = "weak_rmw", .options = {}, .rmw_orders_pwb = false,
-                            .transactions = "3"}});
+    all.push_back(
+        {engine,
+         {.name = "weak_rmw", .options = {}, .rmw_orders_pwb = false, .transactions = "3"}});
     for (const EngineVariant& setting : checks_of(engine).variants) {
       all.push_back({engine, setting});
     }
@@ -323,9 +327,10 @@ TEST(CrashSkew, IsFoundUnderSnapshotIsolationOnly) {
 
 /// The labels of write-backs that are reached only while a heap is made.
 std::vector<std::string> write_backs_of_creation(const std::string& engine) {
-  const Json report = crash({{"engine", engine}, {"sites", true}, {"schedules", 1}},
-                            [](double, const std::string&) {})
-                          .value();
+  const Json report =
+      crash({{"engine", engine}, {"sites", true}, {"schedules", 1}}, [](double,
+                                                                        const std::string&) {
+      }).value();
   std::vector<std::string> labels;
   for (const Json& site : report["sites"]) {
     if (site["only_in_creation"].get<bool>() && site["kind"] == to_string(SiteKind::write_back)) {
@@ -344,8 +349,7 @@ TEST(CrashCreation, AHeapWhoseFormatIsNotDurableIsFound) {
       continue;
     }
     for (const std::string& label : write_backs_of_creation(c.engine)) {
-      const Json spec = {
-          {"engine", c.engine}, {"mutations", {label + "=drop"}}, {"schedules", 1}};
+      const Json spec = {{"engine", c.engine}, {"mutations", {label + "=drop"}}, {"schedules", 1}};
       const Json report = crash(spec, [](double, const std::string&) {}).value();
       EXPECT_GT(report["mutated_in_creation"].get<int>(), 0) << label;
       EXPECT_EQ(report["mutated"].get<int>(), 0) << label;

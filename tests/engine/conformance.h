@@ -10,6 +10,7 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "holdfast/heap/heap.h"
@@ -413,6 +414,152 @@ void freed_blocks_are_reused_and_nothing_leaks(W& w) {
   EXPECT_EQ(heap.update([&] { heap.deallocate(head, 4000); }).code(), Code::misuse);
 }
 
+/// The header of the chunk that a block lies in.
+template <class H>
+ChunkHeader<typename H::Engine>* chunk_of(H& heap, const void* block, size_t* offset) {
+  auto* data = reinterpret_cast<std::byte*>(heap.superblock().base);
+  const auto at = static_cast<size_t>(static_cast<const std::byte*>(block) - data);
+  const size_t chunk = heap.superblock().chunk_bytes;
+  *offset = at % chunk;
+  return reinterpret_cast<ChunkHeader<typename H::Engine>*>(data + at / chunk * chunk);
+}
+
+template <class W>
+void a_block_is_freed_once(W& w) {
+  using H = typename W::H;
+  auto& heap = w.heap();
+  auto* c = cells(heap);
+  const auto refused = [&](size_t bytes) {
+    void* block = nullptr;
+    heap.update([&] { block = H::allocate(bytes); }).check();
+    // Within one transaction, which is rolled back as a whole.
+    EXPECT_EQ(heap.update([&] {
+                    c->cell[0].value += 1;
+                    H::deallocate(block, bytes);
+                    H::deallocate(block, bytes);
+                  })
+                  .code(),
+              Code::misuse)
+        << bytes;
+    EXPECT_EQ(values(heap)[0], 0) << "the failed transaction left a trace";
+    // In a later transaction.
+    heap.update([&] { H::deallocate(block, bytes); }).check();
+    EXPECT_EQ(heap.update([&] { H::deallocate(block, bytes); }).code(), Code::misuse) << bytes;
+    void* again[2] = {};
+    heap.update([&] {
+          again[0] = H::allocate(bytes);
+          again[1] = H::allocate(bytes);
+        })
+        .check();
+    EXPECT_NE(again[0], again[1]);
+    heap.update([&] {
+          H::deallocate(again[0], bytes);
+          H::deallocate(again[1], bytes);
+        })
+        .check();
+    EXPECT_EQ(
+        heap.update([&] { H::deallocate(static_cast<std::byte*>(block) + 16, bytes); }).code(),
+        Code::misuse)
+        << "the middle of a block";
+  };
+  for (const size_t bytes : {16, 48, 100, 300, 100'000}) {
+    ASSERT_NO_FATAL_FAILURE(refused(bytes));
+  }
+  ASSERT_TRUE(heap.check().value().errors.empty());
+  // check() compares the map with the lists.
+  size_t offset = 0;
+  auto* chunk = chunk_of(heap, c, &offset);
+  const auto flip = [&] {
+    heap.update([&] {
+          auto& word = chunk->map_word(offset);
+          word = word ^ chunk->map_bit(offset);
+        })
+        .check();
+  };
+  flip();
+  EXPECT_FALSE(heap.check().value().errors.empty());
+  flip();
+  EXPECT_TRUE(heap.check().value().errors.empty());
+}
+
+template <class W>
+void free_runs_are_merged(W& w) {
+  using H = typename W::H;
+  auto& heap = w.heap();
+  auto* c = cells(heap);
+  const size_t bytes = w.options().bytes / 10;
+  const auto free_bytes = [&] {
+    const HeapCheck found = heap.check().value();
+    EXPECT_TRUE(found.errors.empty()) << found.errors.at(0);
+    return found.free_bytes;
+  };
+  void* blocks[5] = {};
+  const int orders[][5] = {{0, 2, 1, 3, 4}, {4, 3, 2, 1, 0}, {1, 3, 0, 4, 2}, {2, 1, 3, 0, 4}};
+  for (const auto& order : orders) {
+    heap.update([&] {
+          c->cell[0].value += 1;
+          for (void*& block : blocks) {
+            block = H::allocate(bytes);
+          }
+        })
+        .check();
+    const size_t before = heap.superblock().data_bytes();
+    for (const int i : order) {
+      heap.update([&] { H::deallocate(blocks[i], bytes); }).check();
+      free_bytes();
+    }
+    // The space of all five serves one block, without growth.
+    heap.update([&] { blocks[0] = H::allocate(5 * bytes); }).check();
+    EXPECT_EQ(heap.superblock().data_bytes(), before);
+    free_bytes();
+    // Half of a run stays free, and joins its neighbours later.
+    heap.update([&] { H::deallocate(blocks[0], 5 * bytes); }).check();
+    heap.update([&] {
+          blocks[0] = H::allocate(2 * bytes);
+          blocks[1] = H::allocate(bytes);
+        })
+        .check();
+    heap.update([&] { H::deallocate(blocks[0], 2 * bytes); }).check();
+    heap.update([&] { blocks[0] = H::allocate(bytes); }).check();
+    free_bytes();
+    heap.update([&] {
+          H::deallocate(blocks[1], bytes);
+          H::deallocate(blocks[0], bytes);
+        })
+        .check();
+    free_bytes();
+  }
+}
+
+template <class W>
+void heaps_of_layout_1_still_work(W& w) {
+  using H = typename W::H;
+  auto& heap = w.heap();
+  auto* header = reinterpret_cast<DataHeader<typename H::Engine>*>(heap.superblock().base);
+  heap.update([&] { header->mark = kLayoutMark1; }).check();
+  auto* head = heap.template root<Node<H>>("list").value();
+  ASSERT_NO_FATAL_FAILURE(check_that_blocks_are_reused(heap, head));
+  ASSERT_NO_FATAL_FAILURE(check_that_allocations_roll_back(heap, head));
+  ASSERT_NO_FATAL_FAILURE(check_that_frees_roll_back(heap, head));
+  void* blocks[3] = {};
+  for (int turn = 0; turn < 3; ++turn) {
+    heap.update([&] {
+          for (void*& block : blocks) {
+            block = H::allocate(w.options().bytes / 10);
+          }
+        })
+        .check();
+    heap.update([&] {
+          for (void* block : blocks) {
+            H::deallocate(block, w.options().bytes / 10);
+          }
+        })
+        .check();
+  }
+  w.reopen();
+  EXPECT_TRUE(w.heap().check().value().errors.empty());
+}
+
 template <class W>
 void the_heap_grows_and_says_when_it_is_full(W& w) {
   using H = typename W::H;
@@ -474,6 +621,198 @@ void large_transactions_commit_or_refuse_clearly(W& w) {
     EXPECT_EQ(values(heap)[0], 0);
     EXPECT_TRUE(heap.update([&] { c->cell[0].value = 2; }).ok());
   }
+}
+
+/// Gives the engine the smallest logs and tables that these questions can use.
+template <class W>
+void make_logs_small(W& w) {
+  for (const OptionInfo& option : w.description().option_list()) {
+    if (std::string(option.name) == "log_bytes") {
+      w.options().options["log_bytes"] = "8192";
+    } else if (std::string(option.name) == "records") {
+      w.options().options["records"] = "64";
+    }
+  }
+}
+
+template <class H>
+using Words = typename H::template Field<uint64_t>;
+
+/// Stores to every other word, so that each has a record of its own.
+template <class H>
+void store_apart(Words<H>* words, size_t n, uint64_t value) {
+  for (size_t i = 0; i < n; ++i) {
+    words[2 * i] = value + i;
+  }
+}
+
+template <class W>
+void transactions_larger_than_the_log_commit_or_name_the_option(W& w) {
+  using H = typename W::H;
+  constexpr size_t kWords = 1024;
+  make_logs_small(w);
+  auto* c = cells(w.heap());
+  auto* words =
+      static_cast<Words<H>*>(w.heap().update([&] { return H::allocate(kWords * 16); }).value());
+  const auto write = [&](uint64_t value) {
+    return w.heap().update([&] {
+      c->cell[0].value = static_cast<int64_t>(value);
+      store_apart<H>(words, kWords, value);
+    });
+  };
+  const Status status = write(1);
+  if (w.description().any_size) {
+    ASSERT_TRUE(status.ok()) << status.to_string();
+  }
+  if (!status.ok()) {
+    EXPECT_EQ(status.code(), Code::out_of_space) << status.to_string();
+    EXPECT_EQ(values(w.heap())[0], 0);
+    bool named = false;
+    for (const OptionInfo& option : w.description().option_list()) {
+      named = named || status.message().find(option.name) != std::string::npos;
+    }
+    EXPECT_TRUE(named) << status.message();
+    EXPECT_TRUE(w.heap().update([&] { c->cell[0].value = 2; }).ok());
+    return;
+  }
+  write(5).check();
+  // Small updates follow the large one, and are not overwritten by its log.
+  w.heap().update([&] { words[0] = 77; }).check();
+  // A body that throws leaves nothing, also a large one.
+  EXPECT_THROW(static_cast<void>(w.heap().update([&] {
+                 store_apart<H>(words, kWords, 100);
+                 throw std::runtime_error("no");
+               })),
+               std::runtime_error);
+  w.reopen();
+  w.heap()
+      .read([&] {
+        ASSERT_EQ(words[0].load(), 77u);
+        for (size_t i = 1; i < kWords; ++i) {
+          ASSERT_EQ(words[2 * i].load(), 5 + i);
+        }
+      })
+      .check();
+  expect_sound(w.heap());
+}
+
+/// A transaction that needs more data and a larger log than there are. When it is repeated, the
+/// heap has room for both.
+template <class W>
+void a_heap_grows_for_a_large_transaction_once(W& w) {
+  using H = typename W::H;
+  if (!w.description().any_size) {
+    return;
+  }
+  make_logs_small(w);
+  constexpr size_t kBlocks = 40;
+  constexpr size_t kBytes = 4096;
+  w.options().bytes = 128 << 10;
+  w.options().growth = 4096;
+  auto* c = cells(w.heap());
+  const size_t before = w.heap().superblock().data_bytes();
+  std::array<Words<H>*, kBlocks> blocks{};
+  int runs = 0;
+  const auto make_blocks = [&](uint64_t value) {
+    runs = 0;
+    w.heap()
+        .update([&] {
+          ++runs;
+          c->cell[1].value = static_cast<int64_t>(value);
+          for (auto& block : blocks) {
+            block = static_cast<Words<H>*>(H::allocate(kBytes));
+            store_apart<H>(block, 32, value);
+          }
+        })
+        .check();
+  };
+  const auto free_blocks = [&] {
+    w.heap()
+        .update([&] {
+          for (auto* block : blocks) {
+            H::deallocate(block, kBytes);
+          }
+        })
+        .check();
+  };
+  make_blocks(1);
+  const size_t grown = w.heap().superblock().data_bytes();
+  EXPECT_GT(grown, before);
+  EXPECT_LT(runs, 16) << "the heap grows in too many steps";
+  for (uint64_t round = 2; round < 5; ++round) {
+    free_blocks();
+    make_blocks(round);
+    EXPECT_LE(w.heap().superblock().data_bytes(), grown + (64 << 10)) << round;
+  }
+  w.reopen();
+  EXPECT_EQ(values(w.heap())[1], 4);
+  w.heap()
+      .read([&] {
+        for (auto* block : blocks) {
+          ASSERT_EQ(block[2].load(), 5u);
+        }
+      })
+      .check();
+  free_blocks();
+  expect_sound(w.heap());
+}
+
+/// One thread's updates take loans. The others allocate meanwhile, up to the end of the heap.
+template <class W>
+void large_transactions_run_beside_allocations(W& w) {
+  using H = typename W::H;
+  if (!w.description().any_size || w.threads() < 2) {
+    return;
+  }
+  make_logs_small(w);
+  constexpr size_t kWords = 600;
+  w.options().bytes = 128 << 10;
+  w.options().growth = 4096;
+  auto& heap = w.heap();
+  auto* c = cells(heap);
+  auto* words =
+      static_cast<Words<H>*>(heap.update([&] { return H::allocate(kWords * 16); }).value());
+  std::vector<std::vector<std::pair<Words<H>*, uint64_t>>> kept(static_cast<size_t>(w.threads()));
+  w.run(w.threads(), [&](int number) {
+    auto& own = kept[static_cast<size_t>(number)];
+    for (uint64_t round = 1; round <= 6; ++round) {
+      if (number == 0) {
+        heap.update([&] {
+              c->cell[2].value = c->cell[2].value + 1;
+              store_apart<H>(words, kWords, round);
+            })
+            .check();
+        continue;
+      }
+      Words<H>* block = nullptr;
+      const uint64_t value = round * 100 + static_cast<uint64_t>(number);
+      heap.update([&] {
+            block = static_cast<Words<H>*>(H::allocate(3000));
+            for (size_t i = 0; i < 8; ++i) {
+              block[40 * i] = value;
+            }
+          })
+          .check();
+      own.emplace_back(block, value);
+    }
+  });
+  w.reopen();
+  EXPECT_EQ(values(w.heap())[2], 6);
+  w.heap()
+      .read([&] {
+        for (size_t i = 0; i < kWords; ++i) {
+          ASSERT_EQ(words[2 * i].load(), 6 + i);
+        }
+        for (const auto& own : kept) {
+          for (const auto& [block, value] : own) {
+            for (size_t i = 0; i < 8; ++i) {
+              ASSERT_EQ(block[40 * i].load(), value);
+            }
+          }
+        }
+      })
+      .check();
+  expect_sound(w.heap());
 }
 
 }  // namespace holdfast::conformance

@@ -181,27 +181,29 @@ void parallel_allocation_is_sound(W& w) {
 
 template <class W>
 void write_skew_is_found_where_it_is_allowed_and_nowhere_else(W& w) {
-  // Both withdraw if the sum allows it. In a serial order the sum never falls below zero.
+  // Both withdraw if the sum allows it. In a serial order the sum never falls below zero. The cells
+  // lie in different lines, also of 128 bytes.
+  constexpr int kOther = 2;
   auto& heap = w.heap();
   auto* c = cells(heap);
   bool skewed = false;
   for (int round = 0; round < w.skew_rounds() && !skewed; ++round) {
     heap.update([&] {
           c->cell[0].value = 1;
-          c->cell[1].value = 1;
+          c->cell[kOther].value = 1;
         })
         .check();
     w.run(2, [&](int thread) {
       heap.update([&] {
-            const int64_t sum = c->cell[0].value + c->cell[1].value;
+            const int64_t sum = c->cell[0].value + c->cell[kOther].value;
             if (sum >= 2) {
-              c->cell[thread].value -= 2;
+              c->cell[thread * kOther].value -= 2;
             }
           })
           .check();
     });
     const auto v = values(heap);
-    skewed = v[0] + v[1] < 0;
+    skewed = v[0] + v[kOther] < 0;
   }
   if (w.description().isolation == Isolation::opaque) {
     EXPECT_FALSE(skewed);

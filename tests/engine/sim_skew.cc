@@ -17,8 +17,7 @@ constexpr int kSeeds = 150;
 /// The first engine of the registry whose snapshots allow write skew.
 std::string snapshot_engine() {
   return first_of(engine_rows<SimMachine>(), [](const auto& row) {
-         return is_durable(*row.description) &&
-                row.description->isolation == Isolation::snapshot;
+    return is_durable(*row.description) && row.description->isolation == Isolation::snapshot;
   });
 }
 
@@ -35,12 +34,42 @@ void warm_up_arenas(SimWorld& world) {
   });
 }
 
+/// Makes the arena of this thread hand out a few blocks of each class from different chunks.
+/// Transactions that free blocks of one chunk conflict in any case, because they change its map.
+void spread_blocks(SimWorld& world) {
+  constexpr size_t kBlocks = 5;
+  auto& heap = world.heap();
+  for (size_t size = 16; size <= 256; size *= 2) {
+    for (const size_t bytes : {size, size + size / 2}) {
+      std::vector<void*> spread;
+      heap.update([&] {
+            spread.clear();
+            for (size_t i = 0; i < kBlocks; ++i) {
+              spread.push_back(H::allocate(bytes));
+              for (size_t filled = 0; filled < world.options().chunk_bytes; filled += bytes) {
+                H::allocate(bytes);
+              }
+            }
+          })
+          .check();
+      heap.update([&] {
+            for (void* block : spread) {
+              H::deallocate(block, bytes);
+            }
+          })
+          .check();
+    }
+  }
+}
+
 /// Returns a seed that corrupts the scenario's structure, or 0.
 template <class Scenario>
 int corrupting_seed() {
   for (int seed = 1; seed <= kSeeds; ++seed) {
     SimWorld world(snapshot_engine(), Domain::pmem, static_cast<uint64_t>(seed));
+    world.options().chunk_bytes = kMinChunkBytes;
     warm_up_arenas(world);
+    spread_blocks(world);
     for (int round = 0; round < 3; ++round) {
       auto* structure = skew::prepare<Scenario>(world.heap());
       world.run(2, [&](int thread) {

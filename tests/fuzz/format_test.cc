@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "holdfast/base/checksum.h"
@@ -121,9 +123,7 @@ TEST(Superblock, TheNewerValidCopyCounts) {
 
 TEST(Superblock, WithoutAValidCopyTheReasonIsGiven) {
   bool healed = false;
-  const auto status = [&](const Bytes& header) {
-    return choose(header, "file", &healed).status();
-  };
+  const auto status = [&](const Bytes& header) { return choose(header, "file", &healed).status(); };
   EXPECT_EQ(status({}).code(), Code::wrong_format);
   EXPECT_NE(status(Bytes(kHeaderBytes)).message().find("interrupted"), std::string::npos);
   EXPECT_NE(status(Bytes(kHeaderBytes, std::byte{'x'})).message().find("not a Holdfast heap"),
@@ -174,8 +174,7 @@ std::vector<std::string> one_engine_per_layout() {
   std::vector<std::string> names;
   for (const Layout layout :
        {Layout::in_place, Layout::working_copy, Layout::twin, Layout::cells}) {
-    for (const std::string& name :
-         names_of(engine_rows<NativeMachine>(), [&](const auto& row) {
+    for (const std::string& name : names_of(engine_rows<NativeMachine>(), [&](const auto& row) {
            return is_durable(*row.description) && row.description->layout == layout;
          })) {
       names.push_back(name);
@@ -211,13 +210,14 @@ class Format : public testing::TestWithParam<std::string> {
     auto* head = heap->root<Thing>("things").value();
     for (uint64_t i = 1; i < n; i += 100) {
       heap->update([&] {
-        for (uint64_t j = 0; j < 100; ++j) {
-          auto* thing = H::make<Thing>();
-          thing->value = i + j;
-          thing->next = head->next.load();
-          head->next = thing;
-        }
-      }).check();
+            for (uint64_t j = 0; j < 100; ++j) {
+              auto* thing = H::make<Thing>();
+              thing->value = i + j;
+              thing->next = head->next.load();
+              head->next = thing;
+            }
+          })
+          .check();
     }
     EXPECT_EQ(heap->superblock().data_bytes() > create_.bytes, n > 10'000);
     heap->close().check();
@@ -455,26 +455,28 @@ class ClosedHeap : public Format {
     auto heap = open().value();
     auto* head = heap->find_root<Thing>("things").value();
     heap->update([&] {
-      auto* thing = H::make<Thing>();
-      thing->value = 1;
-      thing->next = head->next.load();
-      head->next = thing;
-    }).check();
+          auto* thing = H::make<Thing>();
+          thing->value = 1;
+          thing->next = head->next.load();
+          head->next = thing;
+        })
+        .check();
     const Bytes all = bytes();
     heap.reset();
     write(all);
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    Engines, ClosedHeap,
-    testing::ValuesIn(names_of(engine_rows<NativeMachine>(),
-                               [](const auto& row) { return is_durable(*row.description); })),
-    [](const auto& instance) {
-      std::string name = instance.param;
-      std::replace(name.begin(), name.end(), '-', '_');
-      return name;
-    });
+INSTANTIATE_TEST_SUITE_P(Engines, ClosedHeap,
+                         testing::ValuesIn(names_of(engine_rows<NativeMachine>(),
+                                                    [](const auto& row) {
+                                                      return is_durable(*row.description);
+                                                    })),
+                         [](const auto& instance) {
+                           std::string name = instance.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 TEST_P(ClosedHeap, IsMarkedAsSuch) {
   make_heap(1000);
@@ -515,6 +517,102 @@ TEST_P(ClosedHeap, DoesNotNeedItsEngineArea) {
     heap.value().reset();
     EXPECT_EQ(sum(*open().value()), kThings * (kThings + 1) / 2) << i;
   }
+}
+
+/// Updates the heap on n threads, all of which have begun before one ends.
+void add_on_threads(H& heap, int n) {
+  auto* head = heap.find_root<Thing>("things").value();
+  std::atomic<int> begun{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < n; ++i) {
+    threads.emplace_back([&] {
+      for (int j = 0; j < 4; ++j) {
+        const Status status = heap.update([&] {
+          auto* thing = H::make<Thing>();
+          thing->value = 1;
+          thing->next = head->next.load();
+          head->next = thing;
+        });
+        EXPECT_TRUE(status.ok()) << status.to_string();
+        if (j == 0) {
+          ++begun;
+          while (begun < n) {
+            std::this_thread::yield();
+          }
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+}
+
+uint32_t slots_of(const std::string& path) {
+  return inspect_heap_file(path).value().superblock.slots;
+}
+
+TEST_P(ClosedHeap, GetsMoreThreadsAtOpening) {
+  constexpr uint64_t kThings = 1000;
+  constexpr int kThreads = 12;
+  make_heap(kThings);
+  uint64_t expected = kThings * (kThings + 1) / 2;
+  for (const bool closed : {true, false}) {
+    if (!closed) {
+      leave_open();
+      ++expected;
+    }
+    const int recorded = static_cast<int>(slots_of(path_)) - 1;
+    const Bytes before = bytes();
+    native_.max_threads = recorded + kThreads;
+    native_.read_only = true;
+    EXPECT_EQ(sum(*open().value()), expected);
+    EXPECT_EQ(bytes(), before) << "a read-only opening has changed the file";
+    native_.read_only = false;
+    auto heap = open();
+    if (!heap.ok()) {
+      const Superblock s = inspect_heap_file(path_).value().superblock;
+      EXPECT_NE(s.bytes_of(ExtentKind::cells), 0U) << heap.status().to_string();
+      EXPECT_EQ(heap.status().code(), Code::unsupported);
+      EXPECT_NE(heap.status().message().find("convert --max-threads"), std::string::npos);
+      EXPECT_EQ(slots_of(path_), static_cast<uint32_t>(recorded) + 1);
+      native_.max_threads = 0;
+      EXPECT_EQ(sum(*open().value()), expected);
+      continue;
+    }
+    EXPECT_EQ(sum(**heap), expected);
+    add_on_threads(**heap, native_.max_threads - 1);
+    expected += 4 * (static_cast<uint64_t>(native_.max_threads) - 1);
+    EXPECT_EQ(sum(**heap), expected);
+    const HeapCheck check = (*heap)->check().value();
+    EXPECT_TRUE(check.errors.empty()) << check.errors.at(0);
+    heap.value().reset();
+    native_.max_threads = 2;  // fewer: no effect
+    EXPECT_EQ(sum(*open().value()), expected);
+    EXPECT_EQ(slots_of(path_), static_cast<uint32_t>(recorded) + kThreads + 1);
+  }
+  native_.max_threads = -1;
+  EXPECT_EQ(open().status().code(), Code::invalid_argument);
+  native_.max_threads = kMaxThreads + 1;
+  EXPECT_EQ(open().status().code(), Code::invalid_argument);
+}
+
+TEST_P(ClosedHeap, RefusesOptionsThatLayItOutDifferently) {
+  const Description& engine = *AnyEngine<NativeMachine>::describe(GetParam()).value();
+  create_.bytes = 1 << 20;
+  create_.options = {};
+  make_heap(1000);
+  const Bytes before = bytes();
+  OpenOptions options;
+  options.options = known_options(engine, {{"log_bytes", "131072"}, {"records", "1024"}});
+  const auto heap = H::open(path_, options, native_);
+  if (options.options.empty()) {
+    EXPECT_TRUE(heap.ok()) << heap.status().to_string();
+    return;
+  }
+  EXPECT_EQ(heap.status().code(), Code::invalid_argument) << heap.status().to_string();
+  EXPECT_NE(heap.status().message().find("convert"), std::string::npos);
+  EXPECT_EQ(bytes(), before);
 }
 
 TEST_P(ClosedHeap, AnOpenOneNeedsIt) {

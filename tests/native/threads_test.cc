@@ -113,6 +113,46 @@ TEST_F(NativeThreads, GuestsTakeTurnsInTheBackgroundThreadsSlot) {
   std::thread(guest).join();
 }
 
+TEST_F(NativeThreads, BesideABackgroundThreadTheLastSlotIsForGuests) {
+  const auto machine = make(3);
+  EXPECT_EQ(machine->self(), 1);
+  NativeMachine::Atomic<uint64_t> calls{0};
+  machine->set_background([&] {
+    EXPECT_EQ(machine->self(), 0);
+    calls.fetch_add(1);
+    return false;
+  });
+  machine->wait_while(calls, uint64_t{0});
+  std::thread([&] {
+    EXPECT_EQ(machine->self(), 2);
+    std::atomic<int> inside{0};
+    const auto guest = [&] {
+      for (int i = 0; i < 200; ++i) {
+        EXPECT_EQ(machine->self(), -1);
+        const NativeMachine::GuestSlot slot(*machine);
+        ASSERT_TRUE(slot.taken());
+        EXPECT_EQ(inside.fetch_add(1), 0) << "two guests at once";
+        EXPECT_EQ(machine->self(), 3);
+        inside.fetch_sub(1);
+      }
+    };
+    std::thread first(guest);
+    std::thread second(guest);
+    first.join();
+    second.join();
+    // Without the background thread it is a slot like the others, and guests have slot 0.
+    machine->set_background(nullptr);
+    std::thread([&] {
+      EXPECT_EQ(machine->self(), 3);
+      std::thread([&] {
+        EXPECT_EQ(machine->self(), -1);
+        const NativeMachine::GuestSlot slot(*machine);
+        EXPECT_EQ(machine->self(), 0);
+      }).join();
+    }).join();
+  }).join();
+}
+
 TEST_F(NativeThreads, AThreadWithoutASlotCanStillPersist) {
   const auto machine = make(1);
   ASSERT_GE(machine->self(), 0);

@@ -13,6 +13,10 @@
 //           beyond s on one of them aborts. Take number c; NON_DURABLE; old values -> versions, new
 //           ones in place; unlock. Then log, pwb; pfence; wait for all NON_DURABLE up to s; marker,
 //           pwb; pfence; settled. Before the return: wait for all up to c, D := c.
+// Large     An update whose records do not fit into the thread's log gets a loan from the heap, and
+//           runs while no other update does. Number c first; it saves versions and stores in place.
+//           The records lie in the loan, and the marker says where. It returns once they have been
+//           replayed. If it fails, its values are restored, and c gets an abort marker.
 // Recovery  Replay the logs of all durable markers beyond the tail, in the order of their numbers.
 // Persists  ceil(16 N / line) + 1 pwb and 2 pfence per update of N words; none per read.
 //
@@ -29,7 +33,8 @@
 //    a transaction that has number c, or reads it as its snapshot, finds all smaller numbers that
 //    are not durable.
 //  - Progress. Updates wait for smaller numbers only, and take numbers after all locks: no cycles.
-//    After the number is taken nothing can fail: no gaps, no abort markers.
+//    After the number is taken nothing can fail: no gaps, no abort markers. Only an update that
+//    runs alone may fail then; no other update waits for its number.
 //  - Real time. Acknowledged updates are in every later snapshot, because D >= c before update()
 //    returns. That is one wait more than FUR has, at a point where no thread waits for this
 //    transaction. Updates without stores, and attempts that lost a conflict, wait for all up to s
@@ -85,6 +90,7 @@ class FurMv : public FurMvAccess<M> {
   Status close() { return log_.close(); }
   Result<ReplayReport> replay(const ReplayOptions& options) { return log_.replay(options); }
   void grown(size_t bytes) { log_.grown(bytes); }
+  void lend(const Loan& loan) { here().loan = loan; }
 
   void update(FunctionRef<void()> body);
   void read(FunctionRef<void()> body);
@@ -94,15 +100,17 @@ class FurMv : public FurMvAccess<M> {
  private:
   using Thread = FurMvThread<M>;
   using Table = VersionTable<M>;
-  enum class Outcome : uint8_t { committed, conflict, log_full };
+  using Claim = typename RightOfWay<M>::Claim;
+  enum class Outcome : uint8_t { committed, conflict, log_full, must_wait };
 
   Thread& here();
-  Outcome attempt(Thread& t, FunctionRef<void()> body);
+  Outcome attempt(Thread& t, const Claim& claim, FunctionRef<void()> body);
+  void update_alone(Thread& t, Claim& claim, FunctionRef<void()> body);
+  void undo(Thread& t, uint64_t number);
+  uint64_t take_number(Thread& t);
   bool lock_stripes(Thread& t);
   void unlock_stripes(Thread& t, size_t count);
   uint64_t install(Thread& t);
-  void save(Thread& t, typename Table::Stripe& stripe, uint64_t number, uint64_t word,
-            uint64_t before);
   static uint64_t record_bytes(const Thread& t);
   void build_records(Thread& t);
   void harden(Thread& t, uint64_t number, uint64_t bytes);
@@ -148,14 +156,21 @@ template <class M>
 void FurMv<M>::update(FunctionRef<void()> body) {
   Thread& t = here();
   const TransactionScope<M> scope(TransactionKind::update);
-  typename RightOfWay<M>::Claim claim(way_, t.backoff);
+  Claim claim(way_, t.backoff);
+  if (t.loan.bytes != 0) [[unlikely]] {
+    update_alone(t, claim, body);
+    return;
+  }
   bool whole_log = false;
   for (;;) {
     claim.await();
     log_.make_room(t.redo, t.slot, whole_log);
-    const Outcome outcome = attempt(t, body);
+    const Outcome outcome = attempt(t, claim, body);
     if (outcome == Outcome::committed) {
       return;
+    }
+    if (outcome == Outcome::must_wait) {
+      continue;
     }
     if (outcome == Outcome::log_full) {
       whole_log = true;
@@ -169,10 +184,16 @@ void FurMv<M>::update(FunctionRef<void()> body) {
 }
 
 template <class M>
-typename FurMv<M>::Outcome FurMv<M>::attempt(Thread& t, FunctionRef<void()> body) {
+typename FurMv<M>::Outcome FurMv<M>::attempt(Thread& t, const Claim& claim,
+                                             FunctionRef<void()> body) {
   M::phase(Phase::execute);
   t.prepare(Context::Mode::update);
-  pins_.pin(t.slot);
+  pins_.pin(t.slot, true);
+  // A thread that runs alone takes the right of way, then looks at the pins.
+  if (!machine_.skips(Site{"furmv.alone.look"}) && claim.must_wait()) [[unlikely]] {
+    pins_.unpin(t.slot);
+    return Outcome::must_wait;
+  }
   // Sequentially consistent: loads that follow find each value up to this number in place, or its
   // stripe locked.
   t.snapshot = log_.last_number();
@@ -194,7 +215,7 @@ typename FurMv<M>::Outcome FurMv<M>::attempt(Thread& t, FunctionRef<void()> body
     pins_.unpin(t.slot);
     await_all(t, t.snapshot, Site{"furmv.no_store.durability_wait"});
     if (bytes > t.redo.size()) {
-      throw log_too_small(t.redo.size());
+      throw LoanNeeded{bytes};
     }
     return Outcome::log_full;
   }
@@ -210,6 +231,65 @@ typename FurMv<M>::Outcome FurMv<M>::attempt(Thread& t, FunctionRef<void()> body
   build_records(t);
   harden(t, number, bytes);
   return Outcome::committed;
+}
+
+/// Runs an update that has a loan, while no other update runs. It loads and stores in place,
+/// because a write set that is much larger than the caches is slow. Readers go on with the
+/// versions. The number is taken first; if the update fails, it leaves an abort marker.
+template <class M>
+void FurMv<M>::update_alone(Thread& t, Claim& claim, FunctionRef<void()> body) {
+  claim.take();
+  log_.make_room(t.redo, t.slot, true);
+  pins_.await_updates(t.slot);
+  // All numbers given out are durable. No record that will still be replayed stores to the loan,
+  // whose bytes may have had an owner.
+  log_.replay_up_to(log_.last_number(), t.slot);
+  M::phase(Phase::execute);
+  t.prepare(Context::Mode::update);
+  const uint64_t number = take_number(t);
+  t.snapshot = number;
+  t.stored.clear();
+  t.alone = true;
+  const std::exception_ptr failure = run_body<M>(t, body);
+  t.alone = false;
+  if (failure || t.saved.empty()) {
+    undo(t, number);
+    if (failure) {
+      counts(t).user_aborts += 1;
+      std::rethrow_exception(failure);
+    }
+    log_.count_update(t.slot, 0, 0);
+    return;
+  }
+  M::phase(Phase::commit);
+  build_records(t);
+  const uint64_t bytes = t.records.size() * sizeof(uint64_t);
+  const bool lent = bytes > t.redo.size();
+  if (lent && bytes > t.loan.bytes) {
+    undo(t, number);
+    throw LoanNeeded{bytes};
+  }
+  harden(t, number, bytes);
+  if (lent) {
+    // The heap may use the loan again once its records have come home.
+    log_.replay_up_to(number, t.slot);
+  }
+  t.release();
+}
+
+/// Undoes the stores of an update that runs alone, and gives up its number.
+template <class M>
+void FurMv<M>::undo(Thread& t, uint64_t number) {
+  const PhaseScope<M> scope(Phase::roll_back);
+  for (size_t i = t.saved.size(); i-- > 0;) {
+    const Version& version = *t.saved[i];
+    M::store_release(reinterpret_cast<uint64_t*>(M::load(&version.word)), M::load(&version.before));
+  }
+  log_.write_abort_marker(number, t.slot, Site{"furmv.alone.abort"});
+  states_.settle(t.slot);
+  // Later snapshots have everything that the body has seen.
+  pins_.advance(number);
+  t.saved.clear();
 }
 
 /// Locks the stripes stored to and those promoted, in the order of the table, so that waits form no
@@ -253,22 +333,28 @@ void FurMv<M>::unlock_stripes(Thread& t, size_t count) {
   }
 }
 
-/// Takes the transaction's number, saves the values it overwrites, and puts its words in place. The
-/// stripes are locked.
 template <class M>
-uint64_t FurMv<M>::install(Thread& t) {
+uint64_t FurMv<M>::take_number(Thread& t) {
   // Visible before the number is taken, which is a read-modify-write. So a thread that waits for
   // all numbers up to one that is >= this bound finds it.
   states_.publish_non_durable(t.slot, log_.last_number() + 1);
   const uint64_t number = log_.take_number(t.slot);
   states_.publish_non_durable(t.slot, number);
+  return number;
+}
+
+/// Takes the transaction's number, saves the values it overwrites, and puts its words in place. The
+/// stripes are locked.
+template <class M>
+uint64_t FurMv<M>::install(Thread& t) {
+  const uint64_t number = take_number(t);
   auto& entries = t.writes.entries();
   for (WriteSet::Entry& entry : entries) {
     auto& stripe = table_.of(t.offset_of(entry.word));
     const uint64_t before = M::load(entry.word);
     entry.value = entry.over(before);
-    save(t, stripe, number, reinterpret_cast<uintptr_t>(entry.word),
-         machine_.skips(Site{"furmv.version"}) ? entry.value : before);
+    t.save(stripe, number, reinterpret_cast<uintptr_t>(entry.word),
+           machine_.skips(Site{"furmv.version"}) ? entry.value : before, 1);
   }
   for (auto& [stripe, owner] : t.locked) {
     owner = number << 1;
@@ -277,7 +363,7 @@ uint64_t FurMv<M>::install(Thread& t) {
     // number.
     // Relaxed: this thread has locked the stripe.
     if (Table::number(stripe->owner.load(std::memory_order_relaxed)) != number) {
-      save(t, *stripe, number, 0, 0);
+      t.save(*stripe, number, 0, 0, 1);
     }
   }
   // Release: each word follows the number in its stripe's owner (versions.h).
@@ -287,35 +373,15 @@ uint64_t FurMv<M>::install(Thread& t) {
   return number;
 }
 
-/// Puts a version at the front of the list of a stripe that this thread has locked.
-template <class M>
-void FurMv<M>::save(Thread& t, typename Table::Stripe& stripe, uint64_t number, uint64_t word,
-                    uint64_t before) {
-  // Relaxed loads: only the lock's holder, this thread, changes these words.
-  const uint64_t last = Table::number(stripe.owner.load(std::memory_order_relaxed));
-  Version* const version = t.store.take(number);
-  M::store(&version->word, word);
-  M::store(&version->before, before);
-  M::store(&version->over, number);
-  M::store(&version->next, stripe.head.load(std::memory_order_relaxed));
-  M::store(&version->next_over, last);
-  // Release, both: the version's content precedes the head, and the head precedes the number
-  // (versions.h).
-  stripe.head.store(reinterpret_cast<uintptr_t>(version), std::memory_order_release);
-  if (last != number) {
-    stripe.owner.store(number << 1 | 1, std::memory_order_release);
-  }
-}
-
-/// Calls f(first, n) for each run of n neighbouring words that were stored one after another. A run
-/// shares a record.
-template <class F>
-void for_each_run(const std::vector<WriteSet::Entry>& entries, F&& f) {
-  for (size_t i = 0, n = 1; i < entries.size(); i += n, n = 1) {
-    while (i + n < entries.size() && entries[i + n].word == entries[i].word + n) {
+/// Calls f(first, n) for each run of n neighbouring words, of `count` words that were stored one
+/// after another. A run shares a record. word(i) is the address of word i.
+template <class Word, class F>
+void for_each_run(size_t count, Word&& word, F&& f) {
+  for (size_t i = 0, n = 1; i < count; i += n, n = 1) {
+    while (i + n < count && word(i + n) == word(i) + n && n < RedoRecord::kMaxWords) {
       ++n;
     }
-    f(&entries[i], n);
+    f(i, n);
   }
 }
 
@@ -323,7 +389,9 @@ void for_each_run(const std::vector<WriteSet::Entry>& entries, F&& f) {
 template <class M>
 uint64_t FurMv<M>::record_bytes(const Thread& t) {
   uint64_t words = t.writes.size();
-  for_each_run(t.writes.entries(), [&](const WriteSet::Entry*, size_t) { ++words; });
+  for_each_run(
+      t.writes.size(), [&](size_t i) { return t.writes.entries()[i].word; },
+      [&](size_t, size_t) { ++words; });
   return words * sizeof(uint64_t);
 }
 
@@ -331,19 +399,38 @@ uint64_t FurMv<M>::record_bytes(const Thread& t) {
 template <class M>
 void FurMv<M>::build_records(Thread& t) {
   t.records.clear();
-  for_each_run(t.writes.entries(), [&](const WriteSet::Entry* first, size_t n) {
-    t.records.push_back(RedoRecord{t.offset_of(first->word), n * sizeof(uint64_t)}.header());
-    for (size_t i = 0; i < n; ++i) {
-      t.records.push_back(first[i].value);
-    }
-  });
+  const auto build = [&](size_t count, auto&& word, auto&& value) {
+    for_each_run(count, word, [&](size_t first, size_t n) {
+      t.records.push_back(RedoRecord{t.offset_of(word(first)), n * sizeof(uint64_t)}.header());
+      for (size_t i = first; i < first + n; ++i) {
+        t.records.push_back(value(i));
+      }
+    });
+  };
+  if (t.saved.empty()) [[likely]] {
+    const auto& entries = t.writes.entries();
+    build(
+        entries.size(), [&](size_t i) { return entries[i].word; },
+        [&](size_t i) { return entries[i].value; });
+  } else {
+    const auto word = [&](size_t i) {
+      return reinterpret_cast<uint64_t*>(M::load(&t.saved[i]->word));
+    };
+    build(t.saved.size(), word, [&](size_t i) { return M::load(word(i)); });
+  }
 }
 
 /// Makes the transaction durable, whose data is visible now.
 template <class M>
 void FurMv<M>::harden(Thread& t, uint64_t number, uint64_t bytes) {
   M::phase(Phase::log_flush);
-  t.redo.write(t.records.data(), bytes, Site{"furmv.log"});
+  const bool lent = bytes > t.redo.size();
+  uint64_t start = t.redo.start();
+  if (lent) [[unlikely]] {
+    start = log_.write_lent(t.loan, t.records.data(), bytes, Site{"furmv.lent.log"});
+  } else {
+    t.redo.write(t.records.data(), bytes, Site{"furmv.log"});
+  }
   // Separates the log from the marker: the log is durable before the marker is *stored*, because a
   // stored line may reach the medium at any time.
   machine_.pfence(Site{"furmv.log.fence"});
@@ -351,10 +438,10 @@ void FurMv<M>::harden(Thread& t, uint64_t number, uint64_t bytes) {
   // Before the marker is stored, every value is durable that the body has read or replaced.
   states_.await_durable(t.slot, t.snapshot, Site{"furmv.update.durability_wait"});
   M::phase(Phase::marker_flush);
-  log_.write_marker(number, t.slot, t.redo, t.records.data(), bytes, Site{"furmv.marker"});
+  log_.write_marker(number, t.slot, start, t.records.data(), bytes, Site{"furmv.marker"});
   // Separates the marker from settle(): it is durable before other threads see INACTIVE.
   machine_.pfence(Site{"furmv.marker.fence"});
-  t.redo.advance(bytes);
+  t.redo.advance(lent ? 0 : bytes);
   states_.settle(t.slot);
   log_.count_update(t.slot, t.stored_bytes, bytes);
   await_all(t, number, Site{"furmv.ack.durability_wait"});

@@ -31,6 +31,7 @@ struct alignas(2 * kLineBytes) FurMvThread : Context {
         table(&versions),
         store(m, pins, version_chunk),
         redo(redo_log),
+        most_words(redo_log.size() / sizeof(uint64_t)),
         backoff(static_cast<uint64_t>(own_slot)) {
     slot = own_slot;
   }
@@ -39,12 +40,18 @@ struct alignas(2 * kLineBytes) FurMvThread : Context {
   const VersionTable<M>* table;
   VersionStore<M> store;
   RedoLog<M> redo;
+  uint64_t most_words;  ///< that the redo log may have room for
   uint64_t snapshot = 0;
   uint64_t stored_bytes = 0;  ///< by the body
   WriteSet writes;
   std::vector<uint64_t> promoted;  ///< offsets
   std::vector<Locked> locked;
   std::vector<uint64_t> records;  ///< on the way to the redo log
+  Loan loan;                      ///< for records that do not fit into the redo log
+  // For an update that runs alone, and stores in place (FurMv::update_alone).
+  bool alone = false;
+  std::vector<const Version*> saved;          ///< in the order of the first stores
+  std::vector<std::vector<uint64_t>> stored;  ///< a bit for each word, in blocks made when needed
   Backoff backoff;
 
   void prepare(Mode new_mode) {
@@ -58,6 +65,13 @@ struct alignas(2 * kLineBytes) FurMvThread : Context {
     }
   }
 
+  /// Frees the memory of an unusually large transaction. Small ones are faster with little.
+  void release() {
+    records = {};
+    saved = {};
+    stored = {};
+  }
+
   uint64_t offset_of(const void* p) const {
     return static_cast<uint64_t>(static_cast<const std::byte*>(p) - data);
   }
@@ -67,7 +81,7 @@ struct alignas(2 * kLineBytes) FurMvThread : Context {
   T read(const T* p) {
     const Stripe& stripe = table->of(offset_of(p));
     if (mode == Mode::update) {
-      return read_for_update(stripe, p);
+      return alone ? M::load(p) : read_for_update(stripe, p);
     }
     // A reader's snapshot is durable, so all its values are in place. The holder of a locked stripe
     // comes after the snapshot, so there is nothing to wait for.
@@ -86,10 +100,75 @@ struct alignas(2 * kLineBytes) FurMvThread : Context {
     });
   }
 
-  /// Notes a store to an aligned word, as WriteSet::put does.
-  void note(uint64_t* word, uint64_t value, uint64_t mask) { writes.put(word, value, mask); }
+  /// Notes a store to an aligned word, as WriteSet::put does. Throws LoanNeeded once the redo log
+  /// cannot hold the words.
+  void note(uint64_t* word, uint64_t value, uint64_t mask) {
+    if (alone) [[unlikely]] {
+      store_in_place(word, value, mask);
+      return;
+    }
+    writes.put(word, value, mask);
+    if (writes.size() > most_words) [[unlikely]] {
+      refuse();
+    }
+  }
+
+  /// Puts a version at the front of the list of a stripe that only this thread may change. `locked`
+  /// is the lowest bit of the stripe's owner meanwhile.
+  const Version* save(Stripe& stripe, uint64_t number, uint64_t word, uint64_t before,
+                      uint64_t locked_bit) {
+    // Relaxed loads: only this thread changes these words.
+    const uint64_t last = VersionTable<M>::number(stripe.owner.load(std::memory_order_relaxed));
+    Version* const version = store.take(number);
+    M::store(&version->word, word);
+    M::store(&version->before, before);
+    M::store(&version->over, number);
+    M::store(&version->next, stripe.head.load(std::memory_order_relaxed));
+    M::store(&version->next_over, last);
+    // Release, both: the version's content precedes the head, and the head precedes the number
+    // (versions.h).
+    stripe.head.store(reinterpret_cast<uintptr_t>(version), std::memory_order_release);
+    if (last != number) {
+      stripe.owner.store(number << 1 | locked_bit, std::memory_order_release);
+    }
+    return version;
+  }
 
  private:
+  /// The store of an update that runs alone.
+  void store_in_place(uint64_t* word, uint64_t value, uint64_t mask) {
+    const uint64_t before = M::load(word);
+    if (is_first(offset_of(word) / sizeof(uint64_t))) {
+      saved.push_back(
+          save(table->of(offset_of(word)), snapshot, reinterpret_cast<uintptr_t>(word), before, 0));
+    }
+    // Release: the word follows the number in its stripe's owner (versions.h).
+    M::store_release(word, (before & ~mask) | value);
+  }
+
+  /// Notes a store to the word with this index. Returns true the first time.
+  bool is_first(uint64_t index) {
+    constexpr uint64_t kBlock = 2048;  // of 64 words each, so of 1 MiB of data
+    const uint64_t block = index / 64 / kBlock;
+    if (block >= stored.size()) {
+      stored.resize(block + 1);
+    }
+    if (stored[block].empty()) {
+      stored[block].resize(kBlock);
+    }
+    uint64_t& bits = stored[block][index / 64 % kBlock];
+    const uint64_t before = bits;
+    bits |= uint64_t{1} << index % 64;
+    return bits != before;
+  }
+
+  /// Ends the attempt, even if the body swallows the exception.
+  [[noreturn, gnu::noinline]] void refuse() {
+    const LoanNeeded need{2 * redo.size()};
+    nested_failure = std::make_exception_ptr(need);
+    throw LoanNeeded(need);
+  }
+
   /// An update's snapshot is the newest one, whose values may not be in place yet.
   template <class T>
   T read_for_update(const Stripe& stripe, const T* p) {

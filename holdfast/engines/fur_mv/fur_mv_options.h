@@ -18,7 +18,10 @@ struct FurMvOptions {
 Result<size_t> fur_mv_area_bytes(const Options& options, int max_threads);
 
 inline constexpr OptionInfo kFurMvOptions[] = {
-    kLogBytesOption,
+    {"log_bytes", "1048576",
+     "redo log per thread, 512 bytes to 64 MiB; a larger transaction takes a log in the heap's "
+     "data",
+     "2048"},
     kMarkersOption,
     {"retries", "10", "conflicts an update may lose before others wait for it, 0 to 1000"},
     {"stripes", "1048576",
@@ -39,6 +42,7 @@ inline constexpr Description kFurMv = {
     .layout = Layout::working_copy,
     .needs_htm = false,
     .plain_reads = true,
+    .any_size = true,
     .log = "redo, per thread",
     .fences = "2",
     .options = kFurMvOptions,

@@ -108,11 +108,11 @@ class SnapshotPins {
 
   /// From here on no version is reused that the current snapshot, or a later one, needs. The caller
   /// takes its snapshot afterwards.
-  void pin(int slot) {
+  void pin(int slot, bool update = false) {
     // Relaxed: the light fence separates the pin from the load of the snapshot. Its counterpart is
     // the heavy fence in oldest(). Either that scan sees this pin, or the snapshot is at least the
     // number that the scan started from.
-    pins_[slot].word.store(durable() + 1, std::memory_order_relaxed);
+    pins_[slot].word.store((durable() + 1) | (update ? kUpdate : 0), std::memory_order_relaxed);
     if (!machine_.skips(Site{"furmv.pin.fence"})) {
       machine_.light_fence();
     }
@@ -128,10 +128,9 @@ class SnapshotPins {
     }
     // Separates the load of D from the loads of the pins.
     machine_.heavy_fence(Site{"furmv.horizon.fence"});
-    const int n = std::min(machine_.active_slots(), slots_);
-    for (int s = 0; s < n; ++s) {
+    for (const int s : machine_.scan(slots_, Site{"furmv.horizon.scan"})) {
       // Acquire: pairs with unpin(). The former pin's loads come before a reuse of versions.
-      const uint64_t pinned = pins_[s].word.load(std::memory_order_acquire);
+      const uint64_t pinned = pins_[s].word.load(std::memory_order_acquire) & ~kUpdate;
       if (pinned != 0) {
         oldest = std::min(oldest, pinned - 1);
       }
@@ -139,7 +138,27 @@ class SnapshotPins {
     return oldest;
   }
 
+  /// Waits for all updates that are pinned. Costs a heavy fence.
+  void await_updates(int self) const {
+    if (machine_.skips(Site{"furmv.alone.wait"})) {
+      return;
+    }
+    // Separates the caller's lock from the loads of the pins. An update pins, then looks at the
+    // lock. So either this scan sees its pin, or the update sees the lock.
+    machine_.heavy_fence(Site{"furmv.alone.fence"});
+    const int n = std::min(machine_.active_slots(), slots_);
+    for (int s = 0; s < n; ++s) {
+      // Acquire: pairs with unpin(). The other update's stores come before this thread's loads.
+      uint64_t pinned = pins_[s].word.load(std::memory_order_acquire);
+      while (s != self && (pinned & kUpdate) != 0) {
+        pinned = machine_.wait_while(pins_[s].word, pinned);
+      }
+    }
+  }
+
  private:
+  static constexpr uint64_t kUpdate = uint64_t{1} << 63;
+
   struct alignas(2 * kLineBytes) Pin {
     Word word{};
   };
@@ -158,13 +177,13 @@ class VersionStore {
   VersionStore(M& machine, const SnapshotPins<M>& pins, size_t chunk)
       : machine_(&machine), pins_(&pins), chunk_(chunk) {}
 
-  size_t versions() const { return chunks_.size() * chunk_; }
+  size_t versions() const { return versions_; }
 
   /// Returns a free version for the overwriter `number`. Numbers must not decrease from call to
   /// call.
   Version* take(uint64_t number) {
-    if (chunks_.empty() || used_ == chunk_) {
-      next_chunk();
+    if (chunks_.empty() || used_ == chunks_[current_].count) {
+      next_chunk(number);
     }
     chunks_[current_].last = number;
     return &chunks_[current_].versions[used_++];
@@ -173,14 +192,16 @@ class VersionStore {
  private:
   struct Chunk {
     Version* versions;
+    size_t count;
     uint64_t last;  ///< number of the last overwriter in it
   };
 
-  void next_chunk() {
+  void next_chunk(uint64_t number) {
     used_ = 0;
     if (!chunks_.empty()) {
       const size_t next = (current_ + 1) % chunks_.size();
-      if (chunks_[next].last > horizon_) {
+      // Readers may need all versions of `number`, whose transaction is not durable.
+      if (chunks_[next].last > horizon_ && chunks_[next].last < number) {
         horizon_ = pins_->oldest();
       }
       if (chunks_[next].last <= horizon_) {
@@ -189,14 +210,19 @@ class VersionStore {
       }
     }
     const auto place = chunks_.empty() ? 0 : current_ + 1;
+    // In proportion, so that a large transaction takes few steps.
+    const size_t count = std::max(chunk_, versions_ / kShare);
     chunks_.insert(chunks_.begin() + static_cast<ptrdiff_t>(place),
-                   Chunk{make_array<Version>(*machine_, chunk_), 0});
+                   Chunk{make_array<Version>(*machine_, count), count, 0});
+    versions_ += count;
     current_ = place;
   }
 
   M* machine_;
   const SnapshotPins<M>* pins_;
+  static constexpr size_t kShare = 8;
   size_t chunk_;
+  size_t versions_ = 0;
   std::vector<Chunk> chunks_;
   size_t current_ = 0;
   size_t used_ = 0;

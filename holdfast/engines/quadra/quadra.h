@@ -6,10 +6,14 @@
 // Idea      As in Trinity, the old and the new value of a word are in one line of persistent
 //           memory. One fence is enough: each record of a batch has a seal, and the number of
 //           records in the batch. So the records alone tell whether the batch is durable.
-// Area      header, base | records (parts/durability/records/record_table.h)
+// Area      header, base, entry of a large batch | records
+//           (parts/durability/records/record_table.h)
 // Store     log {place, old bytes}, change the working copy. Readers are kept out.
 // Commit    of a batch (parts/frame/combined_engine.h): for every word's record, back := old,
 //           number, number of records in the batch, main := new, sealed; pwb; psync.
+// Large     A body with more words than there are records: empty the table; redo log in space lent
+//           by the heap, pwb; pfence; entry, pwb; psync; words -> home, pwb; pfence; entry ends,
+//           pwb; pfence (large_batch.h). Recovery finishes it if its entry is there.
 // Recovery  Only the newest batch is in doubt. It was durable if all its records are sealed. Else
 //           `back` of its records goes home. `main` of all other records goes home.
 // Persists  pwb of the records' lines and 1 psync per batch; none per read, or for a batch that
@@ -43,6 +47,7 @@ class Quadra : public CombinedEngine<M, ExclusiveGate<M>, quadra::Writer<M, Excl
       .layout = Layout::working_copy,
       .needs_htm = false,
       .plain_reads = true,
+      .any_size = true,
       .log = "none: records with the old value",
       .fences = "1 per batch",
       .options = quadra::kOptions,
@@ -63,6 +68,7 @@ class Quadra : public CombinedEngine<M, ExclusiveGate<M>, quadra::Writer<M, Excl
     const Status medium = Base::on_medium([&] { status = this->writer_.recover(report); });
     return medium.ok() ? status : medium;
   }
+  void lend(const Loan& loan) { this->writer_.lend(loan); }
   Status close() {
     return Base::on_medium([&] { this->writer_.empty_table(); });
   }

@@ -6,7 +6,10 @@
 namespace holdfast::quadra {
 
 inline constexpr OptionInfo kOptions[] = {
-    kRecordsOption,
+    {"records", "131072",
+     "words with a record of 32 bytes at a time, 16 to 2097152, a multiple of 4; a larger "
+     "transaction takes a log in the heap's data",
+     "64"},
     {"combine", "1",
      "0: every thread runs its own updates; 1: one thread runs those of all that wait"}};
 

@@ -10,6 +10,7 @@
 #include "holdfast/engines/parts/basics/write_set.h"
 #include "holdfast/engines/parts/durability/records/record_table.h"
 #include "holdfast/engines/parts/isolation/combining/store_log.h"
+#include "holdfast/engines/quadra/large_batch.h"
 
 namespace holdfast::quadra {
 
@@ -20,6 +21,9 @@ namespace holdfast::quadra {
 ///   every store                log the old bytes, for a body that throws; change the working copy
 ///   a body ends                note its words, or undo its stores               keep(), undo()
 ///   the batch ends             write its records; psync; let readers in         commit()
+///
+/// A body with more words than the table has records is a batch of its own. Its words go into a log
+/// in the space that the heap lends (large_batch.h), and its old bytes stay until then.
 ///
 /// A record's number is twice the number of its batch. Once main is in place, 1 is added: the
 /// record is sealed. Its tag is the number of records in the batch.
@@ -36,11 +40,17 @@ class Writer {
         regions_(regions),
         gate_(gate),
         table_(machine, regions, area, kMagic,
-               Stripes(static_cast<int>(std::bit_width(area.records))), kSealBits) {}
+               Stripes(static_cast<int>(std::bit_width(area.records))), kSealBits),
+        large_(machine, regions) {}
 
   Status format() { return table_.format(); }
   Status recover(RecoveryReport& report);
-  void grown(size_t bytes) { table_.grown(bytes); }
+  void grown(size_t bytes) {
+    table_.grown(bytes);
+    large_.grown(bytes);
+  }
+  /// Called by a body. The body's own batch does not use the loan, because it is small.
+  void lend(const Loan& loan) { loan_ = loan; }
   /// Brings all words home, so that all records are unused. Called between batches.
   void empty_table() { written_bytes_ += table_.empty(number_); }
 
@@ -62,22 +72,21 @@ class Writer {
   void start_body() {}
 
   /// Makes the body's stores part of the batch. Returns false if the batch would then have more
-  /// words than there are records. Throws Error if the body alone has more.
+  /// words than there are records. Throws LoanNeeded if the body alone has more, and the loan does
+  /// not suffice.
   bool keep() {
     if (log_.bytes() == 0) {
       return true;
     }
     added_.clear();
+    const uint64_t room = table_.size() - words_.size();
     for_each_stored_word([&](uint64_t* word) {
-      if (words_.find(word) == nullptr) {
+      if (added_.size() <= room && words_.find(word) == nullptr) {
         added_.put(word, 0, 0);
       }
     });
-    if (words_.size() + added_.size() > table_.size()) {
-      if (words_.empty()) {
-        throw too_few_records(added_.size(), table_.size());
-      }
-      return false;
+    if (added_.size() > room) {
+      return words_.empty() && keep_large();
     }
     for (const WriteSet::Entry& e : added_.entries()) {
       words_.put(e.word, 0, 0);
@@ -86,6 +95,8 @@ class Writer {
     log_.truncate({});
     return true;
   }
+
+  bool full() const { return is_large_; }
 
   /// Undoes the body's stores. None of them is on the medium.
   void undo() {
@@ -98,7 +109,13 @@ class Writer {
 
   /// Makes the batch durable and visible. True: the batch stored something.
   bool commit();
-  void finish() {}
+  void finish() {
+    if (is_large_) [[unlikely]] {
+      large_.finish(log_);
+      log_.release();
+      is_large_ = false;
+    }
+  }
 
   bool answers_early() const { return machine_.skips(Site{"quadra.answer"}); }
 
@@ -135,6 +152,8 @@ class Writer {
     });
   }
 
+  bool keep_large();
+  void commit_large();
   void look_up();
   void write_record(WriteSet::Entry& e);
   void write_back_records();
@@ -143,11 +162,14 @@ class Writer {
   const Regions regions_;
   Gate& gate_;
   Table table_;
-  uint64_t number_ = 0;   // the last batch that is durable, or being committed
-  bool storing_ = false;  // readers are kept out
-  StoreLog<M> log_;       // stores of the running body
-  WriteSet words_;        // words of the batch's kept bodies; the values are in the working copy
-  WriteSet added_;        // words that the body being kept adds
+  LargeBatch<M> large_;
+  Loan loan_;
+  bool is_large_ = false;  // the batch is one body, whose stores are in log_
+  uint64_t number_ = 0;    // the last batch that is durable, or being committed
+  bool storing_ = false;   // readers are kept out
+  StoreLog<M> log_;        // stores of the running body
+  WriteSet words_;         // words of the batch's kept bodies; the values are in the working copy
+  WriteSet added_;         // words that the body being kept adds
   uint64_t kept_bytes_ = 0;
   uint64_t written_bytes_ = 0;
 };
@@ -157,8 +179,10 @@ bool Writer<M, Gate>::commit() {
   if (!storing_) {
     return false;
   }
-  const bool any = !words_.empty();
-  if (any) {
+  const bool any = !words_.empty() || is_large_;
+  if (is_large_) [[unlikely]] {
+    commit_large();
+  } else if (any) {
     const PhaseScope<M> scope(Phase::log_flush);
     look_up();
     ++number_;
@@ -174,6 +198,27 @@ bool Writer<M, Gate>::commit() {
   gate_.finished();
   storing_ = false;
   return any;
+}
+
+/// Makes a batch of the body, which stores to more words than there are records.
+template <class M, class Gate>
+bool Writer<M, Gate>::keep_large() {
+  const uint64_t bytes = LargeBatch<M>::log_bytes(log_);
+  if (bytes > loan_.bytes) {
+    throw LoanNeeded{bytes};
+  }
+  added_.release();  // small batches are faster with little memory
+  kept_bytes_ += log_.bytes();
+  is_large_ = true;
+  return true;
+}
+
+template <class M, class Gate>
+void Writer<M, Gate>::commit_large() {
+  const PhaseScope<M> scope(Phase::log_flush);
+  // No record may be newer than the log, and none may hold an older value of its words.
+  empty_table();
+  written_bytes_ += log_.bytes() + large_.commit(log_, loan_);
 }
 
 /// Finds the record of each word, and takes unused records for words without one. Empties the table
@@ -252,6 +297,9 @@ Status Writer<M, Gate>::recover(RecoveryReport& report) {
   if (Status status = table_.scan(found, newest); !status.ok()) {
     return status;
   }
+  if (Status status = large_.read(); !status.ok()) {
+    return status;
+  }
   for (const auto& one : found) {
     newest = std::max(newest, one.transaction);
   }
@@ -275,8 +323,16 @@ Status Writer<M, Gate>::recover(RecoveryReport& report) {
   }
   const bool whole =
       (sealed != 0 && sealed == count) || machine_.skips(Site{"quadra.recover.count"});
+  // A log whose entry has not ended is older than all records above base.
+  const uint64_t large_bytes = large_.recover();
   table_.settle(
       found, newest, [&](const auto& one) { return whole || one.transaction < newest; }, report);
+  if (large_bytes != 0) {
+    report.needed = true;
+    report.transactions += 1;
+    report.bytes += large_bytes;
+    report.text += ", finished a large batch of updates from its log";
+  }
   number_ = machine_.skips(Site{"quadra.recover.number"}) ? 0 : newest;
   return {};
 }

@@ -85,6 +85,8 @@ class Writer {
     return true;
   }
 
+  static constexpr bool full() { return false; }
+
   /// Undoes the body's stores. Some of them may have reached the medium through evictions, so the
   /// old bytes are written back as well.
   void undo() {

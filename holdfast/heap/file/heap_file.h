@@ -54,8 +54,8 @@ class HeapFile {
     }
     // Without a limit from the caller, as much address space as there is, up to the first of these.
     Status status;
-    for (const uint64_t most : {o.max_bytes, kDefaultCapacity, kDefaultCapacity / 16,
-                                kDefaultCapacity / 128}) {
+    for (const uint64_t most :
+         {o.max_bytes, kDefaultCapacity, kDefaultCapacity / 16, kDefaultCapacity / 128}) {
       if (most != 0 && (o.max_bytes == 0 || most == o.max_bytes)) {
         status = place(std::max(most, superblock_.data_bytes()), o.base, description.layout);
         if (status.ok()) {
@@ -95,10 +95,11 @@ class HeapFile {
         return status;
       }
     }
-    if (static_cast<uint32_t>(machine_.slots()) > superblock_.slots) {
+    if (lacks_slots() && machine_.medium().read_only()) {
       return {Code::invalid_argument,
               name() + ": the heap has logs for " + std::to_string(superblock_.slots) +
-                  " thread slots, the machine has " + std::to_string(machine_.slots())};
+                  " thread slots, the machine has " + std::to_string(machine_.slots()) +
+                  ", and opening it read-only adds none"};
     }
     if (max_bytes > kMostBytes) {
       return too_large();
@@ -108,8 +109,11 @@ class HeapFile {
     superblock_.capacity = std::max(superblock_.capacity, limit_);
     return {};
   }
-  /// Returns whether read() was given a larger limit than the recorded one.
+  /// Returns whether opening has raised the limit or the number of slots, so that publish() must
+  /// record it.
   bool raised() const { return raised_; }
+  /// Returns whether the machine has more thread slots than the heap has logs for.
+  bool lacks_slots() const { return static_cast<uint32_t>(machine_.slots()) > superblock_.slots; }
 
   /// Maps the regions. In a rehearsal maps them privately, so that recovery leaves the medium
   /// unchanged.
@@ -121,6 +125,32 @@ class HeapFile {
       unmap_regions();
     }
     return status;
+  }
+
+  /// Makes the engine area at least `bytes` long and maps all regions anew. Only publish() records
+  /// it. On failure no region is mapped, and the file keeps its meaning.
+  Status extend_area(uint64_t bytes) {
+    const uint64_t before = superblock_.area_bytes();
+    if (bytes <= before) {
+      return {};
+    }
+    const std::vector<Extent> extents = superblock_.extents;
+    superblock_.append(ExtentKind::area, round_up(bytes, kPageBytes) - before);
+    unmap_regions();
+    Status status = machine_.medium().grow(superblock_.file_bytes());
+    if (status.ok()) {
+      status = map_regions(layout_);
+    }
+    if (!status.ok()) {
+      superblock_.extents = extents;
+    }
+    return status;
+  }
+
+  /// Sets the number of thread slots to the machine's. publish() records it.
+  void add_slots() {
+    superblock_.slots = static_cast<uint32_t>(machine_.slots());
+    raised_ = true;
   }
 
   /// Sets whether publish() declares that the heap needs nothing of the engine area.
@@ -148,8 +178,9 @@ class HeapFile {
     return {};
   }
 
-  /// Makes the data region at least `bytes` long. On failure the heap is unchanged.
-  Status grow(size_t bytes) {
+  /// Makes the data region at least `bytes` long, and at least `more` if the limit and the disk
+  /// allow it. On failure the heap is unchanged.
+  Status grow(size_t bytes, size_t more = 0) {
     const uint64_t before = superblock_.data_bytes();
     if (bytes > limit_) {
       return {Code::out_of_space,
@@ -158,7 +189,7 @@ class HeapFile {
     }
     // In proportion, so that the number of steps and of extents stays small.
     const uint64_t step = std::max(superblock_.growth_bytes, before / kGrowthShare);
-    const uint64_t wanted = std::max<uint64_t>(bytes, before + step);
+    const uint64_t wanted = std::max<uint64_t>({bytes, more, before + step});
     const uint64_t unit = std::max<uint64_t>(superblock_.chunk_bytes, kPageBytes);
     Status status = grow_to(std::min(round_up(wanted, unit), limit_));
     if (status.code() == Code::out_of_space && bytes < wanted) {
@@ -225,8 +256,9 @@ class HeapFile {
     }
     if ((superblock_.features.read_only & ~kKnownFeatures.read_only) != 0) {
       return {Code::unsupported,
-              name() + ": the heap has features that only a newer Holdfast can change; open it "
-                       "read-only"};
+              name() +
+                  ": the heap has features that only a newer Holdfast can change; open it "
+                  "read-only"};
     }
     return {};
   }
@@ -413,7 +445,7 @@ class HeapFile {
   uint64_t header_bytes_ = 0;
   size_t newest_ = 1;        ///< the copy with the newest superblock
   size_t newest_bytes_ = 0;  ///< its length while it may not be durable, else 0
-  uint64_t limit_ = 0;  ///< the data region grows no further
+  uint64_t limit_ = 0;       ///< the data region grows no further
   bool raised_ = false;
   bool healed_ = false;
 };

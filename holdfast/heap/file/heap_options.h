@@ -11,15 +11,15 @@ namespace holdfast {
 
 /// The properties of a new heap. The heap file records them.
 struct CreateOptions {
-  std::string engine;             ///< may be empty if the heap's type fixes the engine
-  Options options;                ///< the engine's options
-  size_t bytes = 16 << 20;        ///< initial size of the data region; rounded up to pages
-  size_t max_bytes = 0;           ///< limit of growth; reserves so much address space. 0: 1 TiB, or
-                                  ///< as much as the process has room for
-  size_t growth = 0;              ///< the heap grows by an eighth, and at least by this
-  std::byte* base = nullptr;      ///< address of the data region; null: the heap chooses one
-  int max_threads = 64;           ///< threads that may use the heap at the same time, 1 to 256
-  size_t chunk_bytes = 0;         ///< allocator's unit, a power of two from 1 to 64 KiB; 0: by size
+  std::string engine;         ///< may be empty if the heap's type fixes the engine
+  Options options;            ///< the engine's options
+  size_t bytes = 16 << 20;    ///< initial size of the data region; rounded up to pages
+  size_t max_bytes = 0;       ///< limit of growth; reserves so much address space. 0: 1 TiB, or
+                              ///< as much as the process has room for
+  size_t growth = 0;          ///< the heap grows by an eighth, and at least by this
+  std::byte* base = nullptr;  ///< address of the data region; null: the heap chooses one
+  int max_threads = 64;       ///< threads that may use the heap at the same time, 1 to 256
+  size_t chunk_bytes = 0;     ///< allocator's unit, a power of two from 1 to 64 KiB; 0: by size
 
   /// The number of thread slots with logs and arenas, at least the machine's own number. 0: the
   /// machine's number. `content` from a heap with more slots needs as many.
@@ -34,7 +34,9 @@ struct CreateOptions {
 /// How an existing heap is opened.
 struct OpenOptions {
   std::string engine;  ///< must be the file's engine, or empty
-  Options options;     ///< run-time options; options recorded at creation take precedence
+  /// Run-time options. Those recorded at creation take precedence. One that would lay out the file
+  /// differently is refused.
+  Options options;
   /// Limit of growth. A limit above the recorded one is recorded. 0: the recorded one.
   size_t max_bytes = 0;
 };

@@ -47,12 +47,6 @@ Result<HeapFileInfo> inspect_heap_file(const std::string& path) {
   return info;
 }
 
-int recorded_threads(const std::string& path, int fallback) {
-  const auto info = inspect_heap_file(path);
-  return info ? static_cast<int>(info.value().superblock.slots) - 1
-              : fallback;  // one slot is the machine's own
-}
-
 void remove_file(const std::string& path) {
   std::error_code ignored;
   std::filesystem::remove(path, ignored);

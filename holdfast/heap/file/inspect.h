@@ -21,10 +21,6 @@ struct HeapFileInfo {
 /// Reads the superblocks. Works on a heap in use. Never changes the file.
 Result<HeapFileInfo> inspect_heap_file(const std::string& path);
 
-/// Returns the number of user threads that a heap file was created for. Returns `fallback` if the
-/// file cannot be read; opening it then reports the reason.
-int recorded_threads(const std::string& path, int fallback);
-
 /// Deletes the file of a heap whose creation has failed. Ignores errors.
 void remove_file(const std::string& path);
 

@@ -51,11 +51,21 @@ inline constexpr size_t kChunkHeaderBytes = kLineBytes;
 inline constexpr size_t kMinChunkBytes = 1024;
 inline constexpr size_t kMaxChunkBytes = 65536;
 
+/// The map of a shared chunk follows six words of its header, and has a bit for each 16 bytes.
+inline constexpr size_t kBlockUnit = 16;
+inline constexpr size_t kMapOffset = 48;
+
+/// Returns the bytes of a shared chunk before its first block, with the map.
+constexpr size_t shared_header_bytes(size_t chunk_bytes) {
+  const size_t bytes = kMapOffset + (chunk_bytes / kBlockUnit + 63) / 64 * 8;
+  return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+}
+
 /// Returns the size of the largest blocks that share chunks: at least three fit into a chunk.
-constexpr size_t largest_shared(size_t chunk_bytes) {
+constexpr size_t largest_shared(size_t chunk_bytes, size_t header_bytes) {
   size_t largest = kClassBytes[0];
   for (const size_t size : kClassBytes) {
-    if (size <= (chunk_bytes - kChunkHeaderBytes) / 3) {
+    if (size <= (chunk_bytes - header_bytes) / 3) {
       largest = size;
     }
   }

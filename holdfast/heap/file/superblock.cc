@@ -188,8 +188,9 @@ Result<std::vector<std::byte>> encode(const Superblock& s) {
                   "the engine's name or its options are too long to be recorded in the heap");
   }
   if (s.extents.size() > kMostExtents) {
-    return Status(Code::out_of_space, "the heap's list of extents is full; copy the heap with "
-                                      "`holdfast convert`, which makes one extent of many");
+    return Status(Code::out_of_space,
+                  "the heap's list of extents is full; copy the heap with "
+                  "`holdfast convert`, which makes one extent of many");
   }
   Raw raw{};
   std::memcpy(raw.magic, kMagic.data(), kMagic.size());
@@ -227,10 +228,9 @@ Result<Superblock> decode(std::span<const std::byte> bytes) {
                   "this is not a Holdfast heap (it does not begin with HOLDFAST)");
   }
   if (format > kFormatVersion && format < 1000) {
-    return Status(Code::wrong_format, "the heap has format " + std::to_string(format) +
-                                          ", this program reads up to " +
-                                          std::to_string(kFormatVersion) +
-                                          "; use a newer Holdfast");
+    return Status(Code::wrong_format,
+                  "the heap has format " + std::to_string(format) + ", this program reads up to " +
+                      std::to_string(kFormatVersion) + "; use a newer Holdfast");
   }
   if (format == 1) {
     return Status(Code::wrong_format, "the heap has format 1");
@@ -263,8 +263,7 @@ Result<Superblock> decode(std::span<const std::byte> bytes) {
   s.slots = raw.slots;
   s.clean = raw.clean != 0;
   s.extents.resize(raw.extents);
-  std::memcpy(s.extents.data(), options + padded(raw.options_bytes),
-              raw.extents * sizeof(Extent));
+  std::memcpy(s.extents.data(), options + padded(raw.options_bytes), raw.extents * sizeof(Extent));
   return s;
 }
 
@@ -278,8 +277,7 @@ Result<Superblock> choose(std::span<const std::byte> header, const std::string& 
     Result<Superblock>& second = pair[1];
     if (first.ok() || second.ok()) {
       *healed = first.ok() != second.ok();
-      const bool take_first =
-          first.ok() && (!second.ok() || first->sequence >= second->sequence);
+      const bool take_first = first.ok() && (!second.ok() || first->sequence >= second->sequence);
       return std::move(take_first ? first : second);
     }
   }

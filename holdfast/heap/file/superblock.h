@@ -66,7 +66,7 @@ struct Superblock {
   uint64_t capacity = 0;      ///< address space reserved for the data region
   uint64_t chunk_bytes = 0;   ///< allocator's unit
   uint64_t growth_bytes = 0;  ///< the data region grows by at least this
-  uint32_t slots = 0;         ///< thread slots, the machine's own included; sizes logs and arenas
+  uint32_t slots = 0;         ///< thread slots, the machine's own included; sizes the logs
   bool clean = false;  ///< the heap was closed, and opening it needs nothing of the engine area
   std::vector<Extent> extents;
 

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <latch>
 #include <random>
 
 #include "holdfast/machine/native/htm/htm_support.h"
@@ -11,7 +12,7 @@ namespace holdfast {
 
 Result<std::unique_ptr<NativeMachine>> NativeMachine::open(const std::string& path,
                                                            const NativeOptions& options) {
-  if (options.max_threads < 1 || options.max_threads > kMaxThreads) {
+  if (options.max_threads < 0 || options.max_threads > kMaxThreads) {
     return Status(Code::invalid_argument,
                   "max_threads is from 1 to " + std::to_string(kMaxThreads));
   }
@@ -43,7 +44,8 @@ Result<std::unique_ptr<NativeMachine>> NativeMachine::open(const std::string& pa
 NativeMachine::NativeMachine(native::File file, size_t bytes,
                              const native::Persistence& persistence, const HtmCapabilities& htm,
                              const NativeOptions& options)
-    : slots_(std::make_shared<native::SlotTable>(options.max_threads)),
+    : slots_(std::make_shared<native::SlotTable>(
+          options.max_threads != 0 ? options.max_threads : native::kDefaultThreads)),
       write_back_(persistence.write_back),
       domain_(persistence.domain),
       read_only_(options.read_only),
@@ -78,8 +80,15 @@ NativeMachine::~NativeMachine() {
 void NativeMachine::set_background(std::function<bool()> f) {
   background_.reset();  // stops and joins the former thread, which returns the slot
   if (f) {
+    // The thread has its slot before others ask for theirs: then one slot stays free for guests.
+    std::latch has_slot(1);
     background_ = std::make_unique<native::Background>(
-        [table = slots_] { native::take_background_slot(table); }, std::move(f), processors_);
+        [&has_slot, table = slots_] {
+          native::take_background_slot(table);
+          has_slot.count_down();
+        },
+        std::move(f), processors_);
+    has_slot.wait();
   }
 }
 

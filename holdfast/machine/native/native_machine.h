@@ -164,6 +164,7 @@ class NativeMachine {
   }
   bool rmw_orders_pwb() const { return medium_.persistence().rmw_orders_pwb; }
   static constexpr bool skips(Site /*site*/) { return false; }
+  SlotRange scan(int slots, Site /*site*/) const { return {0, std::min(active_slots(), slots)}; }
   PersistCounters counters() const;
   bool failed() const { return medium_.sync().failed(); }
   Status failure() const { return medium_.sync().failure(); }

@@ -25,9 +25,8 @@ std::string hexadecimal(uint64_t value) {
 Json to_json(const std::vector<Extent>& extents) {
   Json list = Json::array();
   for (const Extent& extent : extents) {
-    list.push_back({{"kind", to_string(extent.kind)},
-                    {"offset", extent.offset},
-                    {"bytes", extent.bytes}});
+    list.push_back(
+        {{"kind", to_string(extent.kind)}, {"offset", extent.offset}, {"bytes", extent.bytes}});
   }
   return list;
 }
@@ -69,6 +68,7 @@ struct ConvertPlan {
   const NativeEngine* engine = nullptr;
   std::map<std::string, std::string> options;
   size_t max_bytes = 0;  ///< 0: as in the source
+  int max_threads = 0;   ///< at least; the source's number if that is more
 };
 
 ConvertPlan parse(const Json& spec, const Superblock& source) {
@@ -77,6 +77,7 @@ ConvertPlan parse(const Json& spec, const Superblock& source) {
   plan.engine = find_native_engine(fields.text("engine", source.engine)).value();
   plan.options = fields.map("options");
   plan.max_bytes = static_cast<size_t>(fields.number("max_bytes", 0, 0, kMaxHeapBytes));
+  plan.max_threads = static_cast<int>(fields.number("max_threads", 0, 0, kMaxThreads));
   fields.finish();
   check_options({plan.engine->description}, plan.options).check();
   if (plan.engine->description->name == source.engine) {
@@ -117,6 +118,7 @@ Result<Json> heap_convert(const std::string& source, const std::string& target, 
     CreateOptions create = same_shape(info.superblock);
     create.max_bytes = std::max(plan.max_bytes != 0 ? plan.max_bytes : create.max_bytes,
                                 static_cast<size_t>(create.bytes));
+    create.max_threads = std::max(create.max_threads, plan.max_threads);
     create.engine = plan.engine->description->name;
     create.options = engine_options(*plan.engine->description, plan.options);
     create.content = content.data();

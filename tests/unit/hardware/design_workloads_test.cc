@@ -18,8 +18,9 @@ struct Case {
 
 /// Small sizes, by the names of parameters. A workload gets those that it knows.
 const std::map<std::string, std::string> kSmall = {
-    {"size", "60"},  {"update", "60"},    {"entries", "200"}, {"swaps", "4"},    {"accounts", "40"},
-    {"items", "100"}, {"customers", "10"}, {"orders", "10"},   {"districts", "2"}};
+    {"size", "60"},      {"update", "60"},   {"entries", "200"},
+    {"swaps", "4"},      {"accounts", "40"}, {"items", "100"},
+    {"customers", "10"}, {"orders", "10"},   {"districts", "2"}};
 
 /// Every workload, over each structure that it can have.
 std::vector<Case> cases() {
@@ -52,9 +53,8 @@ SimOptions small_options() {
 }
 
 std::string engine_with_a_design() {
-  return first_of(engine_rows<SimMachine>(), [](const auto& row) {
-         return row.description->needs_design;
-  });
+  return first_of(engine_rows<SimMachine>(),
+                  [](const auto& row) { return row.description->needs_design; });
 }
 
 class SimDesignWorkload : public testing::TestWithParam<Case> {

@@ -156,8 +156,8 @@ bool needs_design(const std::string& engine) {
 /// The first durable engine with hardware transactions and this isolation.
 std::string first_engine(Isolation isolation) {
   return first_of(engine_rows<SimMachine>(), [&](const auto& row) {
-         const Description& d = *row.description;
-         return is_durable(d) && d.needs_htm && d.isolation == isolation;
+    const Description& d = *row.description;
+    return is_durable(d) && d.needs_htm && d.isolation == isolation;
   });
 }
 

@@ -42,6 +42,9 @@ class WriteSet {
     }
   }
 
+  /// Clears it and frees its memory, after an unusually large transaction.
+  void release() { *this = WriteSet(); }
+
   /// The entry of an aligned word, or null.
   Entry* find(const void* word) {
     const size_t mask = slots_.size() - 1;

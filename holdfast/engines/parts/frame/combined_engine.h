@@ -22,7 +22,9 @@ namespace holdfast {
 ///                      called before a body's store of a T, or of n > 0 bytes
 ///   start_body()       a body begins
 ///   keep()             makes the body's stores part of the batch. Returns false if the batch has
-///                      no room for them. Throws Error if no batch has.
+///                      no room for them. Throws Error if no batch has, LoanNeeded if no batch has
+///                      without a loan.
+///   full()             the batch takes no further body
 ///   undo()             undoes the body's stores
 ///   commit()           makes the batch durable and visible. True: call finish() next
 ///   take_bytes()       bytes stored by kept bodies, and bytes written to persistent memory, since
@@ -193,9 +195,10 @@ class CombinedEngine {
   }
 
   [[noreturn]] void throw_no_slot() const {
-    throw Error(Status(Code::too_many_threads,
-                       "all " + std::to_string(machine_.slots()) +
-                           " thread slots of the heap are taken; create it with more"));
+    throw Error(
+        Status(Code::too_many_threads,
+               "all " + std::to_string(machine_.slots()) +
+                   " thread slots of the heap are taken; open it with a larger max_threads"));
   }
 
   /// Runs the body inside the context and returns the exception that left it, or null.
@@ -246,8 +249,11 @@ class CombinedEngine {
   }
 
   void run_request(Request& request) {
+    // If the batch is full, it becomes durable. Its requesters get their answers with the next one.
     while (!run_in_batch(request)) {
-      // The batch is full: make it durable. Its requesters get their answers with the next batch.
+      finish(update_context_.slot, writer_.commit());
+    }
+    if (writer_.full()) [[unlikely]] {
       finish(update_context_.slot, writer_.commit());
     }
   }
@@ -263,6 +269,8 @@ class CombinedEngine {
           return true;
         }
       } catch (const Error&) {
+        request.error = std::current_exception();
+      } catch (const LoanNeeded&) {
         request.error = std::current_exception();
       }
     } else if (machine_.failed()) {

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -214,6 +215,16 @@ Result<std::byte*> NativeMedium::map(size_t offset, size_t n, std::byte* address
                            : native::file_error(name(), "cannot be mapped", errno);
   }
   return static_cast<std::byte*>(p);
+}
+
+void NativeMedium::discard(std::byte* p, size_t n, MapMode mode) {
+  madvise(p, n, mode == MapMode::shared ? MADV_REMOVE : MADV_DONTNEED);
+}
+
+uint64_t NativeMedium::allocated_bytes() const {
+  struct stat found{};
+  constexpr uint64_t kBlock = 512;  // of st_blocks, on every file system
+  return fstat(file_.fd(), &found) == 0 ? static_cast<uint64_t>(found.st_blocks) * kBlock : 0;
 }
 
 void NativeMedium::unmap(std::byte* p, size_t n) {

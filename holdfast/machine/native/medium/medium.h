@@ -40,6 +40,12 @@ class NativeMedium {
   /// A part of a reserved range becomes a reservation again. A whole reserved range is given up.
   void unmap(std::byte* p, size_t n);
 
+  /// Drops the content of whole pages of a mapping, which then read as zeros. Where the file system
+  /// can, it takes the space of a shared mapping back. Does nothing where it cannot.
+  void discard(std::byte* p, size_t n, MapMode mode);
+  /// Returns the bytes of the file system that the file takes; 0 if the system does not tell.
+  uint64_t allocated_bytes() const;
+
   bool read_only() const { return read_only_; }
   Domain domain() const { return persistence_.domain; }
   bool emulated() const { return persistence_.emulated; }

@@ -44,13 +44,19 @@ const char* to_string(HtmBackend backend);
 /// Code::invalid_argument, with a list of the right names, for a wrong name.
 Result<HtmBackend> parse_htm_backend(const std::string& name);
 
+namespace native {
+inline constexpr int kDefaultThreads = 64;
+}
+
 /// How NativeMachine::open() opens a file. docs/reference/native-machine.md explains each option.
 struct NativeOptions {
   bool create = false;                ///< creates the file, which must not exist
   bool read_only = false;             ///< keeps writers out and changes nothing
   std::optional<Domain> domain = {};  ///< none: pmem or eadr if the file offers it, else file
   bool force = false;                 ///< allows pmem and eadr on an ordinary file ("emulated")
-  int max_threads = 64;               ///< threads that can have a slot, the background thread aside
+  /// Threads that can have a slot, the background thread aside. 0: as many as the heap file that is
+  /// opened has logs for, or 64.
+  int max_threads = 0;
   Latency latency = {};
   SoftOptions htm = {};
   HtmBackend htm_backend = HtmBackend::soft;

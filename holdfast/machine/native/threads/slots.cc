@@ -5,7 +5,8 @@ namespace holdfast::native {
 
 int SlotTable::take() {
   const std::lock_guard lock(mutex_);
-  for (size_t slot = kBackground + 1; slot < taken_.size(); ++slot) {
+  const size_t end = taken_.size() - (keeps_last_for_guests() ? 1 : 0);
+  for (size_t slot = kBackground + 1; slot < end; ++slot) {
     if (!taken_[slot]) {
       mark_taken(slot);
       return static_cast<int>(slot);
@@ -19,19 +20,20 @@ void SlotTable::take_background() {
   mark_taken(kBackground);
 }
 
-bool SlotTable::take_as_guest() {
+int SlotTable::take_as_guest() {
   std::unique_lock turn(guest_mutex_);
   const std::lock_guard lock(mutex_);
-  if (taken_[kBackground]) {
-    return false;
+  const size_t slot = keeps_last_for_guests() ? taken_.size() - 1 : size_t{kBackground};
+  if (taken_[slot]) {
+    return -1;
   }
-  mark_taken(kBackground);
+  mark_taken(slot);
   static_cast<void>(turn.release());  // leave() unlocks it
-  return true;
+  return static_cast<int>(slot);
 }
 
-void SlotTable::leave() {
-  give_back(kBackground);
+void SlotTable::leave(int slot) {
+  give_back(slot);
   guest_mutex_.unlock();
 }
 
@@ -132,18 +134,18 @@ GuestSlot::GuestSlot(const std::shared_ptr<SlotTable>& table) : table_(table) {
   }
   SlotOwner& owner = slot_owner();
   owner.prepare();
-  taken_ = table->take_as_guest();
-  if (taken_) {
-    owner.hold(table, SlotTable::kBackground);
-    remember(table.get(), SlotTable::kBackground);
+  slot_ = table->take_as_guest();
+  if (slot_ >= 0) {
+    owner.hold(table, slot_);
+    remember(table.get(), slot_);
   }
 }
 
 GuestSlot::~GuestSlot() {
-  if (taken_) {
+  if (slot_ >= 0) {
     thread_state.table = nullptr;
     slot_owner().drop(table_.get());
-    table_->leave();
+    table_->leave(slot_);
   }
 }
 

@@ -13,8 +13,9 @@ namespace holdfast::native {
 
 /// The slots of one machine. Slot 0 belongs to the background thread, the others to ordinary
 /// threads. The lowest slots are in use then, even with a background thread, and a scan of all
-/// active slots stays short. Without a background thread, guests use slot 0 in turn: threads that
-/// find all others taken. Thread safe.
+/// active slots stays short. Threads that find all others taken are guests, and use one slot in
+/// turn: slot 0, or the last slot while there is a background thread, which keeps that one free.
+/// Thread safe.
 class SlotTable {
  public:
   explicit SlotTable(int ordinary) : taken_(static_cast<size_t>(ordinary) + 1) {}
@@ -22,13 +23,15 @@ class SlotTable {
   int slots() const { return static_cast<int>(taken_.size()); }
   static constexpr int kBackground = 0;
 
-  /// The lowest free ordinary slot, or -1.
+  /// The lowest free ordinary slot, or -1. While there is a background thread, not the last one,
+  /// unless it is the only one.
   int take();
   void take_background();
-  /// Takes slot 0 for a guest. Waits while another guest has it. Returns false if there is a
-  /// background thread. A guest calls leave() when it no longer needs the slot.
-  bool take_as_guest();
-  void leave();
+  /// Takes the guests' slot and returns it. Waits while another guest has it. Returns -1 if another
+  /// thread has it: the background thread, or one that took it before there was one. A guest calls
+  /// leave(slot) when it no longer needs the slot.
+  int take_as_guest();
+  void leave(int slot);
   void give_back(int slot);
 
   /// All slots ever taken are below this number. Sequentially consistent, with the store in take():
@@ -43,9 +46,10 @@ class SlotTable {
 
  private:
   void mark_taken(size_t slot);
+  bool keeps_last_for_guests() const { return taken_[kBackground] && taken_.size() > 2; }
 
   std::mutex mutex_;
-  std::mutex guest_mutex_;  ///< the guest that has slot 0 holds it; taken before mutex_
+  std::mutex guest_mutex_;  ///< the guest that has a slot holds it; taken before mutex_
   std::vector<bool> taken_;
   std::atomic<int> active_{0};
   std::atomic<bool> closed_{false};
@@ -87,11 +91,11 @@ class GuestSlot {
   ~GuestSlot();
 
   /// Returns false if there is no slot for guests.
-  bool taken() const { return taken_; }
+  bool taken() const { return slot_ >= 0; }
 
  private:
   const std::shared_ptr<SlotTable>& table_;
-  bool taken_ = false;
+  int slot_ = -1;
 };
 
 /// Gives the background slot to the calling thread, which has no slot yet.

@@ -183,5 +183,61 @@ TEST(FurMvOptions, RefusesWhatMakesNoSense) {
   EXPECT_TRUE(fur_mv_area_bytes({}, 10).ok());
 }
 
+/// An update that runs alone stores in place. Readers beside it see their snapshot, whether it
+/// commits or fails, and small updates wait for it.
+TEST(FurMv, ALargeUpdateIsSeenWholeAndAFailedOneNever) {
+  constexpr size_t kWords = 100;
+  constexpr size_t kLoan = 8 * kPageBytes;
+  uint64_t overlaps = 0;
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    SimMachine machine(machine_with(3, seed));
+    Heap heap = make_heap(machine, {{"log_bytes", "512"}, {"markers", "64"}});
+    heap.format().check();
+    heap.recover().check();
+    bool running = false;
+    machine.run_threads(3, [&](int number) {
+      if (number == 0) {
+        heap.engine().update([&] { heap.engine().lend({kLoan, kLoan}); });
+        for (uint64_t value = 1; value <= 4; ++value) {
+          const auto store_all = [&](bool fails) {
+            running = true;
+            for (size_t i = 0; i < kWords; ++i) {
+              heap.set(2 * i, 10 * value + (fails ? 5 : 0));
+            }
+            running = false;
+            if (fails) {
+              throw value;
+            }
+          };
+          EXPECT_THROW(heap.engine().update([&] { store_all(true); }), uint64_t);
+          heap.engine().update([&] { store_all(false); });
+        }
+        heap.engine().update([&] { heap.engine().lend({}); });
+        return;
+      }
+      for (uint64_t i = 0; i < 40; ++i) {
+        if (number == 1) {
+          heap.engine().read([&] {
+            overlaps += running ? 1 : 0;
+            const uint64_t first = heap.get(0);
+            EXPECT_EQ(first % 10, 0u);
+            for (size_t k = 1; k < kWords; k += 7) {
+              ASSERT_EQ(heap.get(2 * k), first) << "seed " << seed;
+            }
+          });
+        } else {
+          heap.engine().update([&] {
+            EXPECT_FALSE(running);
+            heap.set(1, heap.get(1) + 1);
+          });
+        }
+      }
+    });
+    EXPECT_EQ(heap.read(0), 40u);
+    EXPECT_EQ(heap.read(1), 40u);
+  }
+  EXPECT_GT(overlaps, 0u) << "no reader ran beside a large update";
+}
+
 }  // namespace
 }  // namespace holdfast

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does an update cost what the page says, and do its locks let readers and writers in as asked?
+#include "holdfast/engines/pmdk_like/pmdk_like.h"
+
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "holdfast/engines/pmdk_like/pmdk_like.h"
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/unit/engines/undo/one_heap.h"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does an update cost what the page of Quadra says, and are batches split that are too large?
+#include "holdfast/engines/quadra/quadra.h"
+
 #include <gtest/gtest.h>
 
-#include "holdfast/engines/quadra/quadra.h"
 #include "tests/unit/engines/parts/durability/records/record_world.h"
 
 namespace holdfast {

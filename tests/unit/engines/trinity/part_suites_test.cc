@@ -24,7 +24,12 @@ template <>
 inline std::vector<size_t> damaged_bytes<Trinity<SimMachine>>(const Options& options) {
   const RecordArea area = trinity::area(options, 3).value();
   const size_t record = area.record_offset;
-  return {0, 9, RecordArea::kBaseOffset, area.mark_offset, record + 23, record + 24 + 4,
+  return {0,
+          9,
+          RecordArea::kBaseOffset,
+          area.mark_offset,
+          record + 23,
+          record + 24 + 4,
           record + 24 + 7};
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does an update cost what the page of Trinity says?
+#include "holdfast/engines/trinity/trinity.h"
+
 #include <gtest/gtest.h>
 
-#include "holdfast/engines/trinity/trinity.h"
 #include "tests/unit/engines/parts/durability/records/record_world.h"
 
 namespace holdfast {

@@ -41,7 +41,7 @@ class NumberedLog {
         background_(options.background),
         replayers_(static_cast<int>(options.replayers)),
         area_(options, max_threads),
-        logs_{regions.area + area_.log_offset, area_.log_bytes, area_.logs},
+        logs_{regions.area + area_.log_offset, area_.log_bytes, area_.logs, regions.home},
         markers_(machine, regions.area + area_.marker_offset, area_.markers),
         states_(machine, area_.logs),
         statistics_(machine),
@@ -89,14 +89,29 @@ class NumberedLog {
   /// that holds a number.
   void make_room(const RedoLog<M>& redo, int slot, bool whole_log);
 
-  /// Stores the marker of a transaction whose records lie at the log's head, and begins to write it
-  /// back.
-  void write_marker(uint64_t number, int slot, const RedoLog<M>& redo, const uint64_t* records,
+  /// Replays all transactions up to `number`, or waits for the thread that does. The caller is as
+  /// in make_room().
+  void replay_up_to(uint64_t number, int slot) {
+    const PhaseScope<M> waiting(Phase::space_wait);
+    replayer_.make_room(slot, [&] { return replayer_.tail() >= number; });
+  }
+
+  /// Copies records into a loan and begins to write them back. Returns their start for the marker.
+  uint64_t write_lent(const Loan& loan, const uint64_t* records, uint64_t bytes, Site site) {
+    std::byte* const to = regions_.home + loan.offset;
+    M::copy(to, records, bytes);
+    machine_.pwb_range(to, bytes, site);
+    return logs_.bytes + loan.offset;
+  }
+
+  /// Stores the marker of a transaction and begins to write it back. `start` is redo.start() for
+  /// records at the log's head, or the result of write_lent().
+  void write_marker(uint64_t number, int slot, uint64_t start, const uint64_t* records,
                     uint64_t bytes, Site site) {
     markers_.write(
         {.number = number,
          .thread = slot,
-         .start = redo.start(),
+         .start = start,
          .bytes = bytes,
          .checksum = holdfast::checksum(records, bytes, LogReplayer<M>::seed(number, slot))},
         site);

@@ -244,7 +244,7 @@ size_t LogReplayer<M>::replay(size_t limit) {
   }
   persist_tail(batch_.back().number, Site{"replay.tail"}, Site{"replay.tail.fence"});
   for (const DurabilityMarker& marker : batch_) {
-    if (!marker.aborted) {
+    if (!marker.aborted && !logs_.is_lent(marker.start)) {
       Position& position = freed_[marker.thread].position;
       // Relaxed: only the lock's holder writes it. Release: the owner may overwrite the log space
       // after this thread's loads from it.
@@ -358,8 +358,13 @@ Status LogReplayer<M>::verify(const DurabilityMarker& marker) {
     return {};
   }
   const std::string what = "the redo log of transaction " + std::to_string(marker.number);
-  if (marker.thread >= logs_.count || marker.start >= logs_.bytes || marker.bytes > logs_.bytes ||
-      marker.bytes == 0 || marker.bytes % 8 != 0) {
+  const bool lent = logs_.is_lent(marker.start) && logs_.home != nullptr;
+  const uint64_t start = lent ? marker.start - logs_.bytes : marker.start;
+  const uint64_t end = lent ? regions_.bytes : logs_.bytes;
+  // Records in a thread's log may wrap around.
+  const uint64_t room = lent ? end - std::min(start, end) : end;
+  if (marker.thread >= logs_.count || start >= end || marker.bytes > room || marker.bytes == 0 ||
+      marker.bytes % 8 != 0) {
     return damaged(what + " lies outside the log");
   }
   logs_.template read<M>(marker.thread, marker.start, marker.bytes, words_);

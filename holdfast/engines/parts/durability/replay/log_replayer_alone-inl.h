@@ -37,7 +37,7 @@ typename LogReplayer<M>::Walked LogReplayer<M>::walk(ReplayShard<M>& shard, uint
     if (!marker->aborted) {
       walked.transactions += 1;
       walked.freed[static_cast<size_t>(marker->thread)] +=
-          RedoLog<M>::taken(machine_, marker->bytes);
+          logs_.is_lent(marker->start) ? 0 : RedoLog<M>::taken(machine_, marker->bytes);
     }
     if (!shard.backward()) {
       apply(*marker);

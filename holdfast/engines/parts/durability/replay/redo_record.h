@@ -96,18 +96,26 @@ class VolatileLog {
   std::array<Seen, 64> seen_{};
 };
 
-/// Place of all threads' logs.
+/// Place of all threads' logs. Records that are too many for a thread's log may lie in a part of
+/// the home instead, which the heap lends (Loan in engine.h). Their `start` is the place in the
+/// home, plus `bytes`.
 struct RedoLogArea {
   std::byte* base = nullptr;
   size_t bytes = 0;  ///< of each log, a multiple of the line
   int count = 0;
+  std::byte* home = nullptr;  ///< null: all records lie in the threads' logs
 
+  bool is_lent(uint64_t start) const { return start >= bytes; }
   std::byte* of(int thread) const { return base + static_cast<size_t>(thread) * bytes; }
 
   /// Copies n bytes of records from `start` of the thread's log to `to`, following the wrap-around.
   template <class M>
   void read(int thread, uint64_t start, uint64_t n, std::vector<uint64_t>& to) const {
     to.resize(n / 8);
+    if (is_lent(start)) {
+      M::copy(to.data(), home + (start - bytes), n);
+      return;
+    }
     const uint64_t straight = n < bytes - start ? n : bytes - start;
     M::copy(to.data(), of(thread) + start, straight);
     M::copy(to.data() + straight / 8, of(thread), n - straight);

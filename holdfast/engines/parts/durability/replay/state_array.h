@@ -58,12 +58,12 @@ class StateArray {
   /// `scratch` has room for slots() words.
   template <class Stop>
   void await_active(int self, uint64_t* scratch, Stop&& stop, Site site) {
-    const int n = machine_.skips(site) ? 0 : scan_end();
-    for (int s = 0; s < n; ++s) {
+    const SlotRange slots = machine_.scan(slots_, site);
+    for (const int s : slots) {
       // Sequentially consistent: stays behind the caller's own fence or read-modify-write.
       scratch[s] = activity_[s].count.load();
     }
-    for (int s = 0; s < n; ++s) {
+    for (const int s : slots) {
       if (s != self && is_active(scratch[s])) {
         uint64_t count = scratch[s];
         while (count == scratch[s] && !stop()) {
@@ -99,8 +99,7 @@ class StateArray {
 
   /// Waits for every other transaction that is NON_DURABLE with a stamp of at most `key`.
   void await_durable(int self, uint64_t key, Site site) {
-    const int n = machine_.skips(site) ? 0 : scan_end();
-    for (int s = 0; s < n; ++s) {
+    for (const int s : machine_.scan(slots_, site)) {
       if (s == self) {
         continue;
       }
@@ -117,8 +116,7 @@ class StateArray {
 
   /// Waits for every other transaction that is NON_DURABLE now, whatever its stamp.
   void await_all_durable(int self, Site site) {
-    const int n = machine_.skips(site) ? 0 : scan_end();
-    for (int s = 0; s < n; ++s) {
+    for (const int s : machine_.scan(slots_, site)) {
       if (s == self) {
         continue;
       }
@@ -140,8 +138,7 @@ class StateArray {
   /// Waits until no other thread works on `number`. Returns false if it found none: either the
   /// owner has just taken the number without announcing it yet, or it has just finished.
   bool await_number(int self, uint64_t number) {
-    const int n = scan_end();
-    for (int s = 0; s < n; ++s) {
+    for (const int s : machine_.scan(slots_, Site{})) {
       if (s != self && works_on(s, number)) {
         while (works_on(s, number)) {
           machine_.wait_while(durability_[s].number, number);
@@ -164,7 +161,6 @@ class StateArray {
 
   static bool is_active(uint64_t count) { return (count & 1) != 0; }
   static bool is_non_durable(uint64_t state) { return (state & 1) != 0; }
-  int scan_end() const { return std::min(machine_.active_slots(), slots_); }
 
   M& machine_;
   int slots_;

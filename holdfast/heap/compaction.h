@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Finding the space of a heap that can go back to the file system.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <optional>
+#include <vector>
+
+#include "holdfast/heap/allocator.h"
+#include "holdfast/heap/heap_space.h"
+
+namespace holdfast {
+
+/// Collects free space in small transactions. Other transactions may run meanwhile, and a crash
+/// between two of them loses nothing.
+///
+/// A chunk without allocated blocks begins to drain: its blocks leave the free lists one by one,
+/// and with the last one it becomes a free run. A block that is met in a list afterwards, by an
+/// allocation or by this class, leaves its chunk instead of being handed out.
+///
+/// A run whose pages are given back is parked meanwhile, so that no transaction takes it. A heap
+/// that was interrupted then links the parked run again when it is opened.
+///
+/// `update` and `read` run a body as a transaction and throw Error. Layout 2 only; with layout 1
+/// nothing is found.
+template <class E>
+class Compaction {
+  using Chunk = ChunkHeader<E>;
+
+ public:
+  using Transaction = FunctionRef<void(FunctionRef<void()>)>;
+
+  Compaction(std::byte* data, Transaction update, Transaction read)
+      : data_(data),
+        header_(reinterpret_cast<DataHeader<E>*>(data)),
+        update_(update),
+        read_(read) {}
+
+  HeapSpace space(uint64_t bytes) {
+    HeapSpace found;
+    read_([&] {
+      found = {};
+      const ChunkShape shape = header_->shape();
+      const uint64_t first = first_chunk();
+      found.used = first * shape.chunk_bytes;
+      for (uint64_t at = first; at < header_->top;) {
+        Chunk* chunk = allocator().chunk_at(at);
+        const uint64_t detail = chunk->detail;
+        switch (static_cast<ChunkKind>(chunk->kind.load())) {
+          case ChunkKind::shared: {
+            const uint64_t allocated = allocated_blocks(chunk) * kClassBytes[detail % kClasses];
+            (allocated == 0 ? found.reusable : found.free) += shape.chunk_bytes - allocated;
+            found.used += allocated;
+            ++at;
+            break;
+          }
+          case ChunkKind::draining:
+            found.reusable += shape.chunk_bytes;
+            ++at;
+            break;
+          case ChunkKind::large:
+            found.used += detail * shape.chunk_bytes;
+            at += std::max<uint64_t>(detail, 1);
+            break;
+          default:
+            found.reusable += detail * shape.chunk_bytes;
+            at += std::max<uint64_t>(detail, 1);
+        }
+      }
+      found.untouched = bytes - header_->top * shape.chunk_bytes;
+    });
+    return found;
+  }
+
+  /// Makes free runs of all chunks without allocated blocks.
+  void drain() {
+    begin_draining();
+    for (size_t c = 0; c < kClasses; ++c) {
+      if (drains_[c]) {
+        drain_depot(c);
+        for (uint64_t a = 0; a < arenas_; ++a) {
+          drain_arena(header_->arenas()[a].classes[c], c);
+        }
+      }
+    }
+  }
+
+  /// Parks one free run after the other, calls give_back(begin, bytes) for its space behind the
+  /// header, and links it again. The space above the highest chunk in use counts as a run.
+  void for_each_free_run(FunctionRef<void(std::byte*, size_t)> give_back) {
+    std::vector<uint64_t> runs;
+    read_([&] {
+      runs.clear();
+      for (Chunk* run = header_->free_runs; run != nullptr && runs.size() <= header_->top;
+           run = run->next) {
+        runs.push_back(allocator().index_of(run));
+      }
+      if (header_->top < header_->limit) {
+        runs.push_back(header_->top);
+      }
+    });
+    for (const uint64_t index : runs) {
+      if (const size_t bytes = park(index); bytes != 0) {
+        give_back(data_ + index * header_->chunk_bytes.load() + kChunkHeaderBytes,
+                  bytes - kChunkHeaderBytes);
+        unpark();
+      }
+    }
+  }
+
+  /// Ends what an interrupted compaction has left: a parked run, and swept batches.
+  void finish() {
+    bool left = false;
+    read_([&] { left = header_->parked.load() != nullptr || header_->swept.load() != nullptr; });
+    if (left) {
+      unpark();
+      update_([&] { return_swept(); });
+    }
+  }
+
+ private:
+  Allocator<E> allocator() { return Allocator<E>(data_); }
+  uint64_t first_chunk() {
+    const size_t chunk = header_->chunk_bytes;
+    return (DataHeader<E>::bytes(header_->arena_count) + chunk - 1) / chunk;
+  }
+
+  void unpark() {
+    update_([&] {
+      if (Chunk* run = header_->parked) {
+        header_->parked = nullptr;
+        allocator().free_run(run);
+      }
+    });
+  }
+
+  /// In a transaction. Puts the swept batches in front of the depot.
+  void return_swept() {
+    FreeBlock<E>* first = header_->swept;
+    if (first == nullptr) {
+      return;
+    }
+    const size_t c = header_->swept_class % kClasses;
+    FreeBlock<E>* last = first;
+    while (FreeBlock<E>* next = last->next_batch) {
+      last = next;
+    }
+    last->next_batch = header_->depot[c].load();
+    header_->depot[c] = first;
+    header_->swept = nullptr;
+  }
+
+  /// In a transaction. The number of allocated blocks; layout 1 does not know it and answers as if
+  /// all were.
+  uint64_t allocated_blocks(Chunk* chunk) {
+    const ChunkShape shape = header_->shape();
+    if (!shape.has_maps()) {
+      return shape.blocks_per_chunk(chunk->detail % kClasses);
+    }
+    uint64_t count = 0;
+    for (size_t offset = 0; offset < shape.chunk_bytes; offset += 64 * kBlockUnit) {
+      count += static_cast<uint64_t>(std::popcount(chunk->map_word(offset).load()));
+    }
+    return count;
+  }
+
+  /// In a transaction.
+  bool can_drain(Chunk* chunk) {
+    if (chunk->kind != static_cast<uint64_t>(ChunkKind::shared) || allocated_blocks(chunk) != 0) {
+      return false;
+    }
+    // Blocks that were never handed out are in no list.
+    const size_t c = chunk->detail % kClasses;
+    const std::byte* const end = reinterpret_cast<std::byte*>(chunk) + header_->chunk_bytes.load();
+    for (uint64_t a = 0; a < header_->arena_count; ++a) {
+      ArenaClass<E>& arena = header_->arenas()[a].classes[c];
+      if (arena.fresh_end.load() == end && arena.fresh.load() + kClassBytes[c] <= end) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// In a transaction. Arenas whose used-up fresh space is in the chunk forget it.
+  void forget_fresh_space(Chunk* chunk, size_t c) {
+    const std::byte* const end = reinterpret_cast<std::byte*>(chunk) + header_->chunk_bytes.load();
+    for (uint64_t a = 0; a < header_->arena_count; ++a) {
+      ArenaClass<E>& arena = header_->arenas()[a].classes[c];
+      if (arena.fresh_end.load() == end) {
+        arena.fresh = nullptr;
+        arena.fresh_end = nullptr;
+      }
+    }
+  }
+
+  /// Marks the chunks that can drain.
+  void begin_draining() {
+    std::vector<uint64_t> found;
+    read_([&] {
+      found.clear();
+      drains_ = {};
+      arenas_ = header_->arena_count;
+      if (!header_->shape().has_maps()) {
+        return;
+      }
+      for (uint64_t at = first_chunk(); at < header_->top;) {
+        Chunk* chunk = allocator().chunk_at(at);
+        const auto kind = static_cast<ChunkKind>(chunk->kind.load());
+        const uint64_t detail = chunk->detail;
+        if (kind == ChunkKind::draining) {  // an earlier compaction was interrupted
+          drains_[detail % kClasses] = true;
+        } else if (can_drain(chunk)) {
+          found.push_back(at);
+        }
+        const bool single = kind == ChunkKind::shared || kind == ChunkKind::draining;
+        at += single ? 1 : std::max<uint64_t>(detail, 1);
+      }
+    });
+    for (const uint64_t index : found) {
+      std::optional<size_t> drains;
+      update_([&] {
+        drains.reset();
+        Chunk* chunk = allocator().chunk_at(index);
+        if (index < header_->top && can_drain(chunk)) {
+          // Under snapshot isolation an allocation in this chunk has to conflict.
+          for (size_t offset = 0; offset < header_->chunk_bytes; offset += 64 * kBlockUnit) {
+            chunk->map_word(offset).promote();
+          }
+          chunk->bytes = 0;
+          chunk->kind = static_cast<uint64_t>(ChunkKind::draining);
+          drains = chunk->detail % kClasses;
+          forget_fresh_space(chunk, *drains);
+        }
+      });
+      if (drains) {
+        drains_[*drains] = true;
+      }
+    }
+  }
+
+  /// Takes the draining blocks out of all batches. The rest of such a batch goes to this thread's
+  /// arena. Whole batches wait in `swept` until the depot is empty, and then become the depot.
+  void drain_depot(size_t c) {
+    for (bool more = true; more;) {
+      update_([&] { more = sweep_batch(c); });
+    }
+  }
+
+  /// In a transaction. Returns whether there may be another batch.
+  bool sweep_batch(size_t c) {
+    FreeBlock<E>* batch = header_->depot[c];
+    if (batch == nullptr) {
+      header_->depot[c] = header_->swept.load();
+      header_->swept = nullptr;
+      return false;
+    }
+    const std::vector<FreeBlock<E>*> blocks = list_of(batch);
+    header_->depot[c] = batch->next_batch.load();
+    if (any_draining(blocks)) {
+      put_back(blocks, c);
+    } else {
+      batch->next_batch = header_->swept.load();
+      header_->swept = batch;
+      header_->swept_class = c;
+    }
+    return true;
+  }
+
+  void drain_arena(ArenaClass<E>& a, size_t c) {
+    update_([&] {
+      for (const bool reserve : {false, true}) {
+        Field<FreeBlock<E>*, E>& list = reserve ? a.reserve : a.active;
+        const std::vector<FreeBlock<E>*> blocks = list_of(list);
+        if (!any_draining(blocks)) {
+          continue;
+        }
+        list = nullptr;
+        if (!reserve) {
+          a.active_count = 0;
+        }
+        put_back(blocks, c);
+      }
+    });
+  }
+
+  std::vector<FreeBlock<E>*> list_of(FreeBlock<E>* block) {
+    std::vector<FreeBlock<E>*> blocks;
+    for (; block != nullptr && blocks.size() < Allocator<E>::kBatch; block = block->next) {
+      allocator().check_listed(block);
+      blocks.push_back(block);
+    }
+    return blocks;
+  }
+  bool any_draining(const std::vector<FreeBlock<E>*>& blocks) {
+    for (FreeBlock<E>* block : blocks) {
+      Chunk* chunk = allocator().chunk_at(allocator().index_of(block));
+      if (chunk->kind == static_cast<uint64_t>(ChunkKind::draining)) {
+        return true;
+      }
+    }
+    return false;
+  }
+  void put_back(const std::vector<FreeBlock<E>*>& blocks, size_t c) {
+    const int slot = static_cast<Context*>(E::Machine::context())->slot;
+    for (FreeBlock<E>* block : blocks) {
+      if (!allocator().leave_draining_chunk(block)) {
+        allocator().free_shared(block, c, slot);
+      }
+    }
+  }
+
+  /// Takes a free run out of the list, or the space above the highest chunk in use. Returns its
+  /// bytes; 0 if it is no free run any more.
+  size_t park(uint64_t index) {
+    size_t bytes = 0;
+    update_([&] {
+      bytes = 0;
+      const uint64_t top = header_->top;
+      Chunk* run = allocator().chunk_at(index);
+      if (header_->parked.load() != nullptr) {
+        return;
+      }
+      if (index == top && top < header_->limit) {
+        const uint64_t length = header_->limit - top;
+        run = allocator().take_chunks(length);  // may be another run, if that one is long enough
+        run->detail = length;
+      } else if (index < top && run->kind == static_cast<uint64_t>(ChunkKind::free_run)) {
+        allocator().unlink(run);
+      } else {
+        return;
+      }
+      run->kind = static_cast<uint64_t>(ChunkKind::large);
+      header_->parked = run;
+      bytes = allocator().index_of(run) == index ? run->detail * header_->chunk_bytes : 0;
+    });
+    if (bytes == 0) {
+      unpark();
+    }
+    return bytes;
+  }
+
+  std::byte* data_;
+  DataHeader<E>* header_;
+  Transaction update_;
+  Transaction read_;
+  uint64_t arenas_ = 0;
+  std::array<bool, kClasses> drains_{};  ///< size classes with draining chunks
+};
+
+}  // namespace holdfast

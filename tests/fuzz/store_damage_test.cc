@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Can damage in a database's file crash a program that reads or writes the database, or keep it
+// busy for ever? Each case damages a copy of a file and uses it in a child process, with a limit on
+// its time. A case ends with the right content, an error, or a wrong value. Values carry no
+// checksum, so the test counts wrong values and allows them.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <vector>
+
+#include "holdfast/base/random.h"
+#include "holdfast/db/write_batch.h"
+#include "holdfast/heap/file/inspect.h"
+#include "tests/db/db_file.h"
+
+namespace holdfast::db {
+namespace {
+
+using Bytes = std::vector<char>;
+
+constexpr unsigned kMostSeconds = 20;  // a case takes some milliseconds
+
+/// The result of a case. The child exits with it, unless a signal ends the child.
+enum class Outcome { right, refused, wrong, crash, hang };
+
+Bytes read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void write_file(const std::string& path, const Bytes& bytes) {
+  std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<long>(bytes.size()));
+}
+
+/// A database's file and its content.
+struct Image {
+  Bytes bytes;
+  Model content;
+};
+
+std::string value_of(int key, int round) {
+  const std::string text = std::to_string(key) + "." + std::to_string(round) + ";";
+  const size_t bytes = key % 97 == 5 ? 20'000 : key % 13 == 0 ? 700 : 60;
+  std::string value;
+  while (value.size() < bytes) {
+    value += text;
+  }
+  return value;
+}
+
+std::string key_of(int i) {
+  return (i % 2 == 0 ? "key " : "a longer prefix of keys ") + std::to_string(i * 7919 % 1000);
+}
+
+void write_some(DB& db, int round, Model* model) {
+  for (int i = 0; i < 500; ++i) {
+    if (i % 3 == round % 3 || round == 0) {
+      const std::string value = value_of(i, round);
+      put(db, key_of(i), value);
+      (*model)[key_of(i)] = value;
+    } else if (i % 31 == round) {
+      ASSERT_TRUE(db.Delete({}, key_of(i)).ok());
+      model->erase(key_of(i));
+    }
+  }
+}
+
+/// Returns the file of a database in use, with versions that an open snapshot needs, as a crash
+/// leaves it; and the file after a clean close.
+std::array<Image, 2> images(const std::string& engine, Options* options) {
+  DbFile file(engine);
+  file.options.initial_bytes = 512 << 10;
+  file.options.max_bytes = 16 << 20;
+  file.options.max_threads = 3;
+  file.options.change_feed_bytes = 50'000;
+  Model model;
+  write_some(*file, 0, &model);
+  const Snapshot* const old = file->GetSnapshot();
+  write_some(*file, 1, &model);
+  write_some(*file, 2, &model);
+  Image in_use{read_file(file.path()), model};
+  file->ReleaseSnapshot(old);
+  file.close();
+  *options = file.options;
+  options->create_if_missing = false;
+  options->change_feed_bytes.reset();
+  return {std::move(in_use), Image{read_file(file.path()), model}};
+}
+
+/// Damages one place of the file. Returns what it did.
+std::string damage(Bytes& bytes, const Superblock& shape, Random& random) {
+  // Each region has the same share; the data region counts three times.
+  std::vector<std::pair<uint64_t, uint64_t>> regions = {{0, kHeaderBytes}};
+  for (const Extent& extent : shape.extents) {
+    const int times = extent.kind == ExtentKind::data ? 3 : 1;
+    regions.insert(regions.end(), static_cast<size_t>(times), {extent.offset, extent.bytes});
+  }
+  constexpr uint64_t kBlock = 512;
+  const auto [begin, length] = regions[random.below(regions.size())];
+  const auto place = [&](uint64_t unit) {
+    const uint64_t most = random.below(3) == 0 ? std::min<uint64_t>(length, 16384) : length;
+    return begin + random.below(most / unit) * unit;
+  };
+  const auto used = [&](uint64_t at, uint64_t n) {
+    return std::any_of(bytes.begin() + static_cast<long>(at),
+                       bytes.begin() + static_cast<long>(at + n),
+                       [](char byte) { return byte != 0; });
+  };
+  const auto used_place = [&](uint64_t unit) {
+    uint64_t at = place(unit);
+    for (int i = 0; i < 8 && !used(at, unit); ++i) {
+      at = place(unit);
+    }
+    return at;
+  };
+  char* const data = bytes.data();
+  switch (random.below(6)) {
+    case 0: {
+      const uint64_t at = used_place(1);
+      data[at] = static_cast<char>(data[at] ^ 1 << random.below(8));
+      return "bit flipped at " + std::to_string(at);
+    }
+    case 1: {
+      const uint64_t at = used_place(kBlock);
+      std::memset(data + at, 0xff, kBlock);
+      return "0xff at " + std::to_string(at);
+    }
+    case 2: {
+      const uint64_t at = used_place(kBlock);
+      std::memset(data + at, 0, kBlock);
+      return "zeros at " + std::to_string(at);
+    }
+    case 3: {
+      const uint64_t at = used_place(kBlock);
+      std::generate_n(data + at, kBlock, [&] { return static_cast<char>(random.below(256)); });
+      return "random bytes at " + std::to_string(at);
+    }
+    case 4: {
+      const uint64_t at = used_place(kBlock);
+      const uint64_t from = used_place(kBlock);
+      std::memcpy(data + at, Bytes(data + from, data + from + kBlock).data(), kBlock);
+      return "block " + std::to_string(from) + " copied to " + std::to_string(at);
+    }
+    default: {  // pointers that lead to the wrong object, and circles of them
+      const uint64_t at = used_place(8);
+      const uint64_t from = used_place(8);
+      std::memcpy(data + at, Bytes(data + from, data + from + 8).data(), 8);
+      return "word " + std::to_string(from) + " copied to " + std::to_string(at);
+    }
+  }
+}
+
+/// Uses a database in every way. Remembers errors and wrong answers.
+class User {
+ public:
+  User(const Options& options, std::string path, const Model& content)
+      : options_(options), path_(std::move(path)), content_(content) {}
+
+  Outcome use() {
+    DB* opened = nullptr;
+    saw(DB::Open(options_, path_, &opened));
+    db_.reset(opened);
+    if (db_ == nullptr) {
+      return Outcome::refused;
+    }
+    read_all();
+    const bool right = right_;
+    const bool read_well = !failed_;
+    verify();
+    write();
+    db_.reset();
+    reopen();
+    return !read_well ? Outcome::refused : right ? Outcome::right : Outcome::wrong;
+  }
+
+ private:
+  void saw(const Status& status) { failed_ = failed_ || !status.ok(); }
+
+  void read_all() {
+    std::string value;
+    for (const auto& [key, wanted] : content_) {
+      const Status status = db_->Get({}, key, &value);
+      saw(status.IsNotFound() ? Status::OK() : status);
+      right_ = right_ && status.ok() && value == wanted;
+    }
+    saw(db_->Get({}, "not there", &value).IsNotFound() ? Status::OK() : Status::Corruption(""));
+    const Snapshot* const snapshot = db_->GetSnapshot();
+    ReadOptions in_snapshot;
+    in_snapshot.snapshot = snapshot;
+    const std::unique_ptr<Iterator> at(db_->NewIterator(in_snapshot));
+    Model seen;
+    for (at->SeekToFirst(); at->Valid(); at->Next()) {
+      seen[at->key().ToString()] = at->value().ToString();
+    }
+    saw(at->status());
+    right_ = right_ && seen == content_;
+    seen.clear();
+    for (at->SeekToLast(); at->Valid(); at->Prev()) {
+      seen[at->key().ToString()] = at->value().ToString();
+    }
+    saw(at->status());
+    right_ = right_ && seen == content_;
+    at->Seek("key 5");
+    if (snapshot != nullptr) {
+      db_->ReleaseSnapshot(snapshot);
+    }
+    for (const char* name : {"stats", "prometheus", "old-versions", "sequence"}) {
+      db_->GetProperty("holdfast." + std::string(name), &value);
+    }
+    const Range range("", "z");
+    uint64_t bytes = 0;
+    db_->GetApproximateSizes(&range, 1, &bytes);
+    uint64_t last = 0;
+    static_cast<void>(
+        db_->ChangesSince(1000, [&](uint64_t sequence, const WriteBatch& /*changes*/) {
+          last = sequence;
+          return true;
+        }));
+    const Status copied = db_->Checkpoint(path_ + ".copy");
+    saw(copied);
+    unlink((path_ + ".copy").c_str());
+  }
+
+  void verify() { static_cast<void>(db_->Verify()); }
+
+  void write() {
+    for (int i = 0; i < 500; i += 3) {
+      saw(db_->Put({}, key_of(i), value_of(i, 9)));
+    }
+    for (int i = 0; i < 500; i += 7) {
+      saw(db_->Delete({}, key_of(i)));
+    }
+    WriteBatch batch;
+    for (int i = 0; i < 50; ++i) {
+      batch.Put("new " + std::to_string(i), value_of(5, i));
+    }
+    saw(db_->Write({}, &batch));
+    saw(db_->DeleteRange({}, "key 2", "key 4"));
+    saw(db_->Transact([](Transaction& transaction) {
+      std::string value;
+      static_cast<void>(transaction.Get("new 3", &value));
+      const std::unique_ptr<Iterator> at(transaction.NewIterator());
+      at->Seek("key 7");
+      transaction.Put("new 4", "x");
+      return Status::OK();
+    }));
+    db_->CompactRange(nullptr, nullptr);
+  }
+
+  void reopen() {
+    options_.paranoid_checks = true;
+    DB* opened = nullptr;
+    saw(DB::Open(options_, path_, &opened));
+    db_.reset(opened);
+    db_.reset();
+  }
+
+  Options options_;
+  const std::string path_;
+  const Model& content_;
+  std::unique_ptr<DB> db_;
+  bool failed_ = false;
+  bool right_ = true;
+};
+
+/// Runs `body` in a child process.
+Outcome in_child(const std::function<Outcome()>& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGALRM, SIG_DFL);
+    alarm(kMostSeconds);
+    Outcome outcome = Outcome::crash;
+    try {
+      outcome = body();
+    } catch (const Error& error) {  // of memory, or of a lock: all others are values
+      std::fprintf(stderr, "an exception left the database: %s\n", error.what());
+    }
+    _exit(static_cast<int>(outcome));
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  if (WIFSIGNALED(status)) {
+    return WTERMSIG(status) == SIGALRM ? Outcome::hang : Outcome::crash;
+  }
+  return static_cast<Outcome>(WEXITSTATUS(status));
+}
+
+struct StoreDamage : testing::TestWithParam<std::string> {
+  static void run(const std::string& engine, uint64_t seed, int cases) {
+    Options options;
+    const std::array<Image, 2> good = images(engine, &options);
+    const NativeTestFile file;
+    const auto case_of = [&](const Image& image, const Bytes& bytes) {
+      write_file(file.path(), bytes);
+      return in_child([&] { return User(options, file.path(), image.content).use(); });
+    };
+    std::vector<Superblock> shapes;
+    for (const Image& image : good) {
+      ASSERT_EQ(case_of(image, image.bytes), Outcome::right);
+      write_file(file.path(), image.bytes);
+      shapes.push_back(inspect_heap_file(file.path()).value().superblock);
+    }
+    std::array<int, 5> counts{};
+    for (int i = 0; i < cases; ++i) {
+      Random random(seed + static_cast<uint64_t>(i));
+      const size_t which = random.below(2);
+      Bytes bytes = good[which].bytes;
+      const std::string what = damage(bytes, shapes[which], random);
+      const Outcome outcome = case_of(good[which], bytes);
+      ++counts[static_cast<size_t>(outcome)];
+      EXPECT_NE(outcome, Outcome::crash) << engine << " seed " << seed + i << ": " << what;
+      EXPECT_NE(outcome, Outcome::hang) << engine << " seed " << seed + i << ": " << what;
+    }
+    EXPECT_GT(counts[static_cast<size_t>(Outcome::refused)], 0);
+    std::printf("%s: %d damages: %d right, %d refused, %d wrong values, %d crashes, %d hangs\n",
+                engine.c_str(), cases, counts[0], counts[1], counts[2], counts[3], counts[4]);
+  }
+};
+
+TEST_P(StoreDamage, IsAnErrorAndNeverACrash) {
+  run(GetParam(), 1, 50);
+}
+TEST_P(StoreDamage, LongIsAnErrorAndNeverACrash) {
+  run(GetParam(), 1000, 500);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, StoreDamage,
+                         testing::Values("romulus-log", "quadra", "fur-mv", "undo"),
+                         [](const auto& instance) {
+                           std::string name = instance.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace holdfast::db
