@@ -38,6 +38,7 @@ typedef struct leveldb_writablefile_t leveldb_writablefile_t;
 typedef struct leveldb_writebatch_t leveldb_writebatch_t;
 typedef struct leveldb_writeoptions_t leveldb_writeoptions_t;
 typedef struct holdfast_transaction_t holdfast_transaction_t;
+typedef struct holdfast_map_t holdfast_map_t;
 /* NOLINTEND(modernize-use-using, readability-identifier-naming) */
 
 /* The database. */
@@ -179,6 +180,8 @@ void holdfast_multi_get(leveldb_t* db, const leveldb_readoptions_t* options, siz
 /* Deletes the keys from `begin`, inclusive, to `end`, exclusive, as one transaction. */
 void holdfast_delete_range(leveldb_t* db, const leveldb_writeoptions_t* options, const char* begin,
                            size_t beginlen, const char* end, size_t endlen, char** errptr);
+/* Frees old versions, and gives unused space back to the file system. Returns the bytes. */
+uint64_t holdfast_compact(leveldb_t* db, char** errptr);
 void holdfast_checkpoint(leveldb_t* db, const char* file, char** errptr);
 void holdfast_verify(leveldb_t* db, char** errptr);
 
@@ -201,6 +204,67 @@ leveldb_iterator_t* holdfast_transaction_create_iterator(holdfast_transaction_t*
 /* Returns 1 if the transaction is committed and durable. Returns 0 without an error if another
    transaction has changed what was read; begin a new transaction then. */
 uint8_t holdfast_transaction_commit(holdfast_transaction_t* transaction, char** errptr);
+
+/* Named maps (ColumnFamilyHandle in holdfast/db/column_family.h, and DB::OpenColumnFamily). Each is
+   an ordered map of its own in the database's file. A null map stands for the default map. */
+
+/* Returns the map of this name, or null on failure. If there is none, creates it, or fails if
+   create_if_missing is 0. */
+holdfast_map_t* holdfast_db_open_map(leveldb_t* db, const char* name, uint8_t create_if_missing,
+                                     char** errptr);
+/* Frees the map's handle, before or after the database is closed. The map stays. */
+void holdfast_db_close_map(holdfast_map_t* map);
+/* Removes the map and its entries. Close its handle, too. */
+void holdfast_db_drop_map(leveldb_t* db, holdfast_map_t* map, char** errptr);
+/* Returns the names of all maps, "default" first, and stores their number. Free them with
+   holdfast_db_list_maps_destroy. */
+char** holdfast_db_list_maps(leveldb_t* db, size_t* count, char** errptr);
+void holdfast_db_list_maps_destroy(char** names, size_t count);
+/* Returns the map's number, which records of a batch have; 0: the default map. */
+uint32_t holdfast_db_map_id(const holdfast_map_t* map);
+
+void holdfast_db_put(leveldb_t* db, const leveldb_writeoptions_t* options,
+                     const holdfast_map_t* map, const char* key, size_t keylen, const char* val,
+                     size_t vallen, char** errptr);
+void holdfast_db_delete(leveldb_t* db, const leveldb_writeoptions_t* options,
+                        const holdfast_map_t* map, const char* key, size_t keylen, char** errptr);
+void holdfast_db_delete_range(leveldb_t* db, const leveldb_writeoptions_t* options,
+                              const holdfast_map_t* map, const char* begin, size_t beginlen,
+                              const char* end, size_t endlen, char** errptr);
+char* holdfast_db_get(leveldb_t* db, const leveldb_readoptions_t* options,
+                      const holdfast_map_t* map, const char* key, size_t keylen, size_t* vallen,
+                      char** errptr);
+/* Like holdfast_multi_get; `maps` has the map of each key. */
+void holdfast_db_multi_get(leveldb_t* db, const leveldb_readoptions_t* options,
+                           const holdfast_map_t* const* maps, size_t num_keys,
+                           const char* const* keys_list, const size_t* keys_list_sizes,
+                           char** values_list, size_t* values_list_sizes, char** errs);
+leveldb_iterator_t* holdfast_db_create_iterator(leveldb_t* db, const leveldb_readoptions_t* options,
+                                                const holdfast_map_t* map);
+uint64_t holdfast_db_approximate_size(leveldb_t* db, const holdfast_map_t* map, const char* start,
+                                      size_t startlen, const char* limit, size_t limitlen);
+void holdfast_writebatch_put(leveldb_writebatch_t* batch, const holdfast_map_t* map,
+                             const char* key, size_t klen, const char* val, size_t vlen);
+void holdfast_writebatch_delete(leveldb_writebatch_t* batch, const holdfast_map_t* map,
+                                const char* key, size_t klen);
+/* Calls the functions for the records of all maps, with the map's number.
+   leveldb_writebatch_iterate ends at the first record of a named map. */
+void holdfast_writebatch_iterate(const leveldb_writebatch_t* batch, void* state,
+                                 void (*put)(void*, uint32_t map, const char* k, size_t klen,
+                                             const char* v, size_t vlen),
+                                 void (*deleted)(void*, uint32_t map, const char* k, size_t klen));
+char* holdfast_transaction_map_get(holdfast_transaction_t* transaction, const holdfast_map_t* map,
+                                   const char* key, size_t keylen, size_t* vallen, char** errptr);
+void holdfast_transaction_map_put(holdfast_transaction_t* transaction, const holdfast_map_t* map,
+                                  const char* key, size_t keylen, const char* val, size_t vallen);
+void holdfast_transaction_map_delete(holdfast_transaction_t* transaction, const holdfast_map_t* map,
+                                     const char* key, size_t keylen);
+void holdfast_transaction_map_delete_range(holdfast_transaction_t* transaction,
+                                           const holdfast_map_t* map, const char* begin,
+                                           size_t beginlen, const char* end, size_t endlen,
+                                           char** errptr);
+leveldb_iterator_t* holdfast_transaction_map_create_iterator(holdfast_transaction_t* transaction,
+                                                             const holdfast_map_t* map);
 
 #ifdef __cplusplus
 }

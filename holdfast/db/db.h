@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "holdfast/db/column_family.h"
 #include "holdfast/db/iterator.h"
 #include "holdfast/db/options.h"
 #include "holdfast/db/transaction.h"
@@ -50,12 +51,11 @@ struct Range {
 /// Errors. A write that fails has changed nothing. After the medium has failed, every call returns
 /// IOError until the database is opened again.
 ///
-/// Thread safety. Any thread may call any function, at any time; Verify names the one exception. Up
-/// to Options::max_threads threads may use the database; a further thread gets IOError. A thread
-/// counts from its first call until it ends. Delete iterators and transactions, and release
-/// snapshots, before the database. Inside a body of Transact, use only the Transaction that the
-/// body is given. After fork() the child process cannot use the database; its calls return
-/// InvalidArgument.
+/// Thread safety. Any thread may call any function, at any time; Verify names the one exception.
+/// Threads beyond Options::max_threads wait for each other's calls. A thread counts from its first
+/// call until it ends. Delete iterators and transactions, and release snapshots, before the
+/// database. Inside a body of Transact, use only the Transaction that the body is given. After
+/// fork() the child process cannot use the database; its calls return InvalidArgument.
 ///
 /// A program may derive a class of its own, such as a model for tests. It has to override LevelDB's
 /// functions only. Those of Holdfast's own that it leaves out return null or NotSupported.
@@ -128,19 +128,31 @@ class DB {
   /// Stores the value of a property in *value; returns false if there is no such property.
   ///
   /// With the prefix "holdfast.": "stats", "engine", "domain", "old-versions", "open-snapshots",
-  /// "sequence", and "prometheus", which has all numbers in the text format of Prometheus. "domain"
-  /// ends with "(emulated)" if it is (Options::force). With the prefix "leveldb.": "stats",
-  /// "approximate-memory-usage", "num-files-at-level<N>" and "sstables", with values that are true
-  /// for a heap. The memory is the part of the mapped file that is in memory, which the system may
-  /// take back. To read it takes longer the more memory the process has.
+  /// "oldest-snapshot-seconds" (its age; 0 without one), "sequence", "map-name<N>" (of the named
+  /// map with number N), and "prometheus", which has all numbers in the text format of Prometheus.
+  ///
+  /// "used-bytes", "free-bytes" (for new entries) and
+  /// "reclaimable-bytes" (of these, those that Compact can give back) describe the data without
+  /// second copies and logs. "file-bytes" is what the file takes of the file system. "domain" ends
+  /// with "(emulated)" if it is (Options::force).
+  ///
+  /// With the prefix "leveldb.": "stats", "approximate-memory-usage", "num-files-at-level<N>" and
+  /// "sstables", with values that are true for a heap. The memory is the part of the mapped file
+  /// that is in memory, which the system may take back. To read it takes longer the more memory the
+  /// process has.
   virtual bool GetProperty(const Slice& property, std::string* value) = 0;
   /// Stores the bytes of keys and values in each range, including old versions that have not been
   /// freed yet. Walks the ranges.
   virtual void GetApproximateSizes(const Range* range, int n, uint64_t* sizes) = 0;
-  /// Frees all old versions that no snapshot needs. Ignores the range: a heap needs no compaction.
+  /// Calls Compact. Ignores the range.
   virtual void CompactRange(const Slice* begin, const Slice* end) = 0;
 
   // The operations below are Holdfast's own.
+
+  /// Frees all old versions that no snapshot needs, and gives space that nothing uses back to the
+  /// file system. Stores the number of bytes in *returned if it is not null. Reads and writes may
+  /// run meanwhile. Entries do not move: a chunk of 16 KiB in which one of them is left stays.
+  virtual Status Compact(uint64_t* returned);
 
   /// Copies the present state into a new database `file`, with the same engine and engine options.
   ///
@@ -165,7 +177,57 @@ class DB {
   /// is damaged, or a block belongs to nothing. No thread may write while it runs.
   virtual Status Verify();
 
+  // Named maps, with RocksDB's names. Each is an ordered map of its own, in the order of bytes. All
+  // maps of a database share its file. A batch or a transaction changes several maps at once, and a
+  // snapshot shows all of them. The functions without a handle use the default map.
+  //
+  // NotSupported: the database has a comparator of its own, or an older build has made the file.
+
+  /// Creates an empty map and stores its handle in *handle. The caller deletes the handle. A name
+  /// has 1 to 255 bytes of UTF-8 without zeros. InvalidArgument: the name is bad, or exists.
+  virtual Status CreateColumnFamily(const ColumnFamilyOptions& options, const std::string& name,
+                                    ColumnFamilyHandle** handle);
+  /// Stores the handle of the map with this name in *handle. Creates the map if it does not exist,
+  /// or returns InvalidArgument if `create_if_missing` is false. "default" is the default map.
+  virtual Status OpenColumnFamily(const std::string& name, bool create_if_missing,
+                                  ColumnFamilyHandle** handle);
+  /// Stores the handle of the map that had this name in the state of options.snapshot.
+  virtual Status OpenColumnFamily(const ReadOptions& options, const std::string& name,
+                                  ColumnFamilyHandle** handle);
+  /// Stores the names of all maps in *names: "default", then the others in the order of bytes.
+  virtual Status ListColumnFamilies(const ReadOptions& options, std::vector<std::string>* names);
+  /// Removes the map and its entries. The name goes first, in one transaction. The entries follow
+  /// in transactions of bounded size. If a crash or a failure interrupts them, the next opening
+  /// deletes the rest.
+  virtual Status DropColumnFamily(ColumnFamilyHandle* family);
+  /// Returns the handle of the default map. It belongs to the database.
+  virtual ColumnFamilyHandle* DefaultColumnFamily();
+  /// Deletes the handle. The map stays.
+  Status DestroyColumnFamilyHandle(ColumnFamilyHandle* family);
+
+  Status Put(const WriteOptions& options, const ColumnFamilyHandle* family, const Slice& key,
+             const Slice& value);
+  Status Delete(const WriteOptions& options, const ColumnFamilyHandle* family, const Slice& key);
+  Status Get(const ReadOptions& options, const ColumnFamilyHandle* family, const Slice& key,
+             std::string* value);
+  /// `families` has the map of each key.
+  std::vector<Status> MultiGet(const ReadOptions& options,
+                               const std::vector<ColumnFamilyHandle*>& families,
+                               const std::vector<Slice>& keys, std::vector<std::string>* values);
+  Iterator* NewIterator(const ReadOptions& options, const ColumnFamilyHandle* family);
+  Status DeleteRange(const WriteOptions& options, const ColumnFamilyHandle* family,
+                     const Slice& begin, const Slice& end);
+  void GetApproximateSizes(const ColumnFamilyHandle* family, const Range* range, int n,
+                           uint64_t* sizes);
+
  private:
+  // The functions above are not virtual, so that a derived class hides no virtual function.
+  /// Puts the value; a null one deletes the key.
+  virtual Status WriteToMap(const ColumnFamilyHandle* family, const Slice& key, const Slice* value);
+  virtual Status GetFromMap(const ReadOptions& options, const ColumnFamilyHandle* family,
+                            const Slice& key, std::string* value);
+  virtual Iterator* IterateOverMap(const ReadOptions& options, const ColumnFamilyHandle* family);
+  virtual uint64_t ApproximateSizeInMap(const ColumnFamilyHandle* family, const Range& range);
   virtual Status RunTransaction(const std::function<Status(Transaction&)>& body);
 };
 

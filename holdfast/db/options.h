@@ -20,6 +20,9 @@ class Snapshot;
 
 enum CompressionType { kNoCompression = 0x0, kSnappyCompression = 0x1, kZstdCompression = 0x2 };
 
+/// The engine of a new database for which Options names none.
+inline constexpr const char* kDefaultEngine = "romulus-log";
+
 /// How a database is opened.
 ///
 /// The first group of members is LevelDB's and has LevelDB's meaning. The second group has no
@@ -46,15 +49,20 @@ struct Options {
   bool reuse_logs = false;
   const FilterPolicy* filter_policy = nullptr;
 
-  // Holdfast's own. The file records the members marked (new) when it is created; opening an
-  // existing file takes them from there.
-  std::string engine = "romulus-log";                      ///< (new) see `holdfast engines`
-  std::map<std::string, std::string> engine_options = {};  ///< (new) like {"log_bytes", "16777216"}
-  size_t initial_bytes = 16 << 20;                         ///< (new) initial size of the data
+  // Holdfast's own. The file records the first members when it is created. Opening an existing file
+  // takes those that are not set from there. A value that contradicts the file is InvalidArgument.
+  /// The engine; see `holdfast engines`. Empty: that of the file, or kDefaultEngine for a new one.
+  std::string engine = {};
+  /// Options of the engine, like {"log_bytes", "16777216"}. Those given for a new file are fixed.
+  /// An existing file takes further ones for this opening, unless they lay out the file.
+  std::map<std::string, std::string> engine_options = {};
+  size_t initial_bytes = 384 << 10;  ///< initial size of the data; no effect on an existing file
   /// The limit of growth. A new file: 0 means 1 TiB, or as much as the process has room for. An
-  /// existing one: 0 means the recorded limit; a larger limit is recorded.
+  /// existing one: 0 means the recorded limit; a larger one is recorded; a smaller one is refused.
   size_t max_bytes = 0;
-  int max_threads = 64;                                    ///< (new) threads at a time, 1 to 255
+  /// Threads with a place of their own, 1 to 255. A new file: 0 means 64. An existing one: 0, or a
+  /// number below the recorded one, means that one; a larger number is recorded.
+  int max_threads = 0;
   /// Bytes of changes kept for DB::ChangesSince; 0 turns the feed off. Not set: the file's setting
   /// stays. With a feed, updates do not run in parallel, whatever the engine.
   std::optional<size_t> change_feed_bytes = {};
@@ -69,6 +77,10 @@ struct Options {
   /// property "holdfast.domain" says so. Without it such a domain is refused.
   bool force = false;
 };
+
+/// How a named map is created, with RocksDB's name. Only `comparator` counts; it must be the
+/// bytewise one.
+using ColumnFamilyOptions = Options;
 
 /// How a database is read.
 struct ReadOptions {

@@ -9,6 +9,8 @@
 
 namespace holdfast::db {
 
+class ColumnFamilyHandle;
+
 /// The view of the database inside a body of DB::Transact.
 ///
 /// Isolation: serialisable with every engine. Reads see the body's own writes. They do not see
@@ -40,6 +42,16 @@ class Transaction {
   /// Returns an iterator, which the caller deletes before the transaction ends. The transaction may
   /// write meanwhile, also at the iterator's place; each step shows the writes before it.
   virtual Iterator* NewIterator() = 0;
+
+  // The functions above for a named map (DB::OpenColumnFamily). A null handle stands for the
+  // default map. The transaction fails with InvalidArgument if it writes through a handle of a
+  // dropped map or of another database.
+  virtual Status Get(const ColumnFamilyHandle* family, const Slice& key, std::string* value) = 0;
+  virtual void Put(const ColumnFamilyHandle* family, const Slice& key, const Slice& value) = 0;
+  virtual void Delete(const ColumnFamilyHandle* family, const Slice& key) = 0;
+  virtual Status DeleteRange(const ColumnFamilyHandle* family, const Slice& begin,
+                             const Slice& end) = 0;
+  virtual Iterator* NewIterator(const ColumnFamilyHandle* family) = 0;
 };
 
 /// A transaction for code that cannot be a function to be run again; DB::BeginTransaction makes it.

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/db/write_batch.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <utility>
+
+#include "holdfast/db/column_family.h"
+#include "holdfast/db/map_keys.h"
 
 namespace holdfast::db {
 namespace {
@@ -19,9 +23,27 @@ Slice take(const char*& at) {
   return bytes;
 }
 
+Status no_map_handler(const char* function) {
+  return Status::InvalidArgument(
+      "the batch has changes of a named map, and its handler does not override", function);
+}
+
 }  // namespace
 
 WriteBatch::Handler::~Handler() = default;
+
+Status WriteBatch::Handler::PutCF(uint32_t /*id*/, const Slice& /*key*/, const Slice& /*value*/) {
+  return no_map_handler("PutCF");
+}
+Status WriteBatch::Handler::DeleteCF(uint32_t /*id*/, const Slice& /*key*/) {
+  return no_map_handler("DeleteCF");
+}
+Status WriteBatch::Handler::CreateCF(uint32_t /*id*/, const Slice& /*name*/) {
+  return Status::OK();
+}
+Status WriteBatch::Handler::DropCF(uint32_t /*id*/) {
+  return Status::OK();
+}
 
 void WriteBatch::append(const Slice& bytes) {
   const uint64_t size = bytes.size();
@@ -29,18 +51,63 @@ void WriteBatch::append(const Slice& bytes) {
   records_.append(bytes.data(), bytes.size());
 }
 
+/// Few maps, so a search is quick.
+void WriteBatch::need(const std::shared_ptr<NamedMap>& map) {
+  if (std::find(maps_.rbegin(), maps_.rend(), map) == maps_.rend()) {
+    maps_.push_back(map);
+  }
+}
+
 void WriteBatch::Put(const Slice& key, const Slice& value) {
-  records_ += kPut;
-  append(key);
-  append(value);
+  std::string buffer;
+  WriteBatchContents::put(this, default_key(key, &buffer), value);
 }
 
 void WriteBatch::Delete(const Slice& key) {
-  records_ += kDelete;
-  append(key);
+  std::string buffer;
+  WriteBatchContents::erase(this, default_key(key, &buffer));
 }
 
-bool WriteBatchContents::set(WriteBatch* batch, std::string contents) {
+void WriteBatch::Put(const ColumnFamilyHandle* family, const Slice& key, const Slice& value) {
+  if (family == nullptr || family->GetID() == 0) {
+    return Put(key, value);
+  }
+  need(family->map());
+  WriteBatchContents::put(this, family->map()->prefix + key.ToString(), value);
+}
+
+void WriteBatch::Delete(const ColumnFamilyHandle* family, const Slice& key) {
+  if (family == nullptr || family->GetID() == 0) {
+    return Delete(key);
+  }
+  need(family->map());
+  WriteBatchContents::erase(this, family->map()->prefix + key.ToString());
+}
+
+void WriteBatch::Clear() {
+  records_.clear();
+  maps_.clear();
+}
+
+void WriteBatch::Append(const WriteBatch& source) {
+  records_ += source.records_;
+  for (const auto& map : source.maps_) {
+    need(map);
+  }
+}
+
+void WriteBatchContents::put(WriteBatch* batch, const Slice& stored_key, const Slice& value) {
+  batch->records_ += kPut;
+  batch->append(stored_key);
+  batch->append(value);
+}
+
+void WriteBatchContents::erase(WriteBatch* batch, const Slice& stored_key) {
+  batch->records_ += kDelete;
+  batch->append(stored_key);
+}
+
+bool WriteBatchContents::set(WriteBatch* batch, std::string contents, bool plain_keys) {
   const char* at = contents.data();
   const char* const end = at + contents.size();
   while (at < end) {
@@ -48,7 +115,8 @@ bool WriteBatchContents::set(WriteBatch* batch, std::string contents) {
     if (tag != kPut && tag != kDelete) {
       return false;
     }
-    for (int parts = tag == kPut ? 2 : 1; parts > 0; --parts) {
+    const int parts = tag == kPut ? 2 : 1;
+    for (int part = 0; part < parts; ++part) {
       uint64_t size = 0;
       if (static_cast<size_t>(end - at) < sizeof(size)) {
         return false;
@@ -58,26 +126,51 @@ bool WriteBatchContents::set(WriteBatch* batch, std::string contents) {
       if (static_cast<uint64_t>(end - at) < size) {
         return false;
       }
+      if (part == 0 && !plain_keys && MapKey::of({at, size}).part == MapKey::Part::unknown) {
+        return false;
+      }
       at += size;
     }
   }
   batch->records_ = std::move(contents);
+  batch->maps_.clear();
   return true;
 }
 
-Status WriteBatch::Iterate(Handler* handler) const {
-  const char* at = records_.data();
-  const char* const end = at + records_.size();
-  while (at < end) {
+Status WriteBatchContents::for_each(
+    const WriteBatch& batch,
+    const std::function<Status(const Slice& stored_key, const Slice* value)>& see) {
+  const char* at = batch.records_.data();
+  const char* const end = at + batch.records_.size();
+  Status status;
+  while (at < end && status.ok()) {
     const char tag = *at++;
     const Slice key = take(at);
     if (tag == kPut) {
-      handler->Put(key, take(at));
+      const Slice value = take(at);
+      status = see(key, &value);
     } else {
-      handler->Delete(key);
+      status = see(key, nullptr);
     }
   }
-  return Status::OK();
+  return status;
+}
+
+Status WriteBatch::Iterate(Handler* handler) const {
+  return WriteBatchContents::for_each(*this, [&](const Slice& stored_key, const Slice* value) {
+    const MapKey at = MapKey::of(stored_key);
+    if (at.part == MapKey::Part::entry && at.map == 0) {
+      value != nullptr ? handler->Put(at.key, *value) : handler->Delete(at.key);
+    } else if (at.part == MapKey::Part::entry) {
+      return value != nullptr ? handler->PutCF(at.map, at.key, *value)
+                              : handler->DeleteCF(at.map, at.key);
+    } else if (at.part == MapKey::Part::name_of_id) {
+      return value != nullptr ? handler->CreateCF(at.map, *value) : handler->DropCF(at.map);
+    } else if (at.part == MapKey::Part::unknown) {
+      return Status::Corruption("the batch has a key that belongs to no map");
+    }
+    return Status::OK();
+  });
 }
 
 }  // namespace holdfast::db

@@ -15,7 +15,8 @@ __version__ = "0.1.0"
 __path__ = extend_path(__path__, __name__)
 
 # Last: these modules are found along __path__.
-from holdfast.database import Database, open
+from holdfast.database import Changes, Database, open
+from holdfast.database_map import Map
 from holdfast.database_reader import Snapshot
 from holdfast.database_transaction import Transaction
 from holdfast.errors import (
@@ -39,6 +40,7 @@ from holdfast.errors import (
 Error = DatabaseError
 
 __all__ = [
+    "Changes",
     "ClosedError",
     "DamagedError",
     "Database",
@@ -50,6 +52,7 @@ __all__ = [
     "FileError",
     "FullError",
     "LockedError",
+    "Map",
     "MissingError",
     "MisuseError",
     "NotADatabaseError",

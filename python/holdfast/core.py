@@ -91,10 +91,21 @@ def dump(path: str) -> Json:
 
 
 def convert(
-    source: str, target: str, engine: str, options: dict[str, str], max_bytes: int = 0
+    source: str,
+    target: str,
+    engine: str,
+    options: dict[str, str],
+    max_bytes: int = 0,
+    max_threads: int = 0,
 ) -> Json:
-    """Copies a heap into a new file. `max_bytes` 0 keeps the limit of growth."""
-    spec = {"engine": engine, "options": options, "max_bytes": max_bytes}
+    """Copies a heap into a new file. `max_bytes` 0 keeps the limit of growth; a `max_threads` that
+    is not larger keeps the number of threads."""
+    spec = {
+        "engine": engine,
+        "options": options,
+        "max_bytes": max_bytes,
+        "max_threads": max_threads,
+    }
     return _call("convert", source, target, spec)
 
 

@@ -10,13 +10,13 @@ Python threads run meanwhile.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, TypeVar
 
 from holdfast import errors
-from holdfast.database_reader import Snapshot, State, native, path_of
+from holdfast.database_map import Change, Map, Writable
+from holdfast.database_reader import Snapshot, native, path_of
 from holdfast.database_transaction import Exclusive, Transaction
-from holdfast.database_views import Bytes, Walk
 
 if TYPE_CHECKING:
     from holdfast import _db
@@ -37,12 +37,13 @@ def open(
     read_only: bool = False,
     domain: str | None = None,
     force: bool = False,
+    verify: bool = False,
     change_feed_bytes: int | None = None,
-    engine: str = "romulus-log",
+    engine: str | None = None,
     engine_options: Mapping[str, str] | None = None,
-    initial_bytes: int = 16 << 20,
+    initial_bytes: int = 384 << 10,
     max_bytes: int = 0,
-    max_threads: int = 64,
+    max_threads: int = 0,
 ) -> "Database":
     """Opens the database in this file. Makes it if there is no file, unless create=False.
 
@@ -52,9 +53,16 @@ def open(
     `domain` says which failures an acknowledged write survives: "process" a killed process, "file"
     a power cut as well (the default on ordinary disks). "pmem" and "eadr" need persistent memory;
     `force` emulates them on an ordinary file, where they survive no power cut. `change_feed_bytes`
-    turns the change feed on, off (0), or leaves it as it was. The options after it take effect when
-    the file is made, except `max_bytes`: an existing file takes a larger one over.
+    turns the change feed on, off (0), or leaves it as it was.
+
+    A new file records the options after that. An existing file keeps them: a value that contradicts
+    it raises MisuseError. It takes over a larger `max_bytes` or `max_threads`. `engine` None is the
+    file's engine, or romulus-log for a new file; 0 is the file's value, or the default.
     holdfast/db/options.h describes them.
+
+    `verify` walks the whole file before the first use, and raises DamagedError if it finds damage.
+    Without it, a damaged file is opened if possible, and operations that meet damage raise
+    DamagedError.
     """
     return Database(
         native().open(
@@ -64,6 +72,7 @@ def open(
                 "read_only": read_only,
                 "domain": domain,
                 "force": force,
+                "verify": verify,
                 "change_feed_bytes": change_feed_bytes,
                 "engine": engine,
                 "engine_options": {
@@ -77,11 +86,32 @@ def open(
     )
 
 
-class Database(State, MutableMapping[bytes, bytes]):
+class Changes(list[tuple[bytes, bytes | None]]):
+    """The changes of a transaction: of the default map in this list, of the others in `maps`.
+
+    Each is a key and a value; None for a deletion. `maps` has a list for each named map, by its
+    name, or by its number if it has been dropped. `write` takes the whole.
+    """
+
+    def __init__(
+        self,
+        changes: list[tuple[bytes, bytes | None]],
+        maps: dict[str | int, list[tuple[bytes, bytes | None]]],
+        batch: "_db.Batch | None",
+    ) -> None:
+        super().__init__(changes)
+        self.maps = maps
+        self._batch = batch
+
+
+class Database(Writable):
     """An open database; see holdfast.open. A `with` block closes it at its end."""
 
     def __init__(self, opened: "_db.Database") -> None:
         super().__init__(opened, None)
+
+    def _database(self) -> "Database":
+        return self
 
     @property
     def path(self) -> str:
@@ -100,64 +130,38 @@ class Database(State, MutableMapping[bytes, bytes]):
         """The number of the last change in the feed; 0 without one."""
         return int(self._known("holdfast.sequence"))
 
-    def put(self, key: Bytes, value: Bytes) -> None:
-        self._native.put(key, value)
-
-    __setitem__ = put
-
-    def delete(self, key: Bytes) -> None:
-        """Deletes a key. A missing key is no error, unlike with `del db[key]`."""
-        self._native.delete(key)
-
-    def __delitem__(self, key: Bytes) -> None:
-        if self._native.pop(key) is None:
-            raise KeyError(key)
-
-    _MISSING = object()
-
-    def pop(self, key: Bytes, default: Any = _MISSING) -> Any:
-        value = self._native.pop(key)
-        if value is None and default is self._MISSING:
-            raise KeyError(key)
-        return default if value is None else value
-
-    def popitem(self) -> tuple[bytes, bytes]:
-        """Takes out the first key."""
-        while (key := next(iter(self.keys(limit=1)), None)) is not None:
-            if (value := self._native.pop(key)) is not None:
-                return key, value
-        raise KeyError("the database is empty")
-
-    def setdefault(self, key: Bytes, default: Bytes = b"") -> bytes:
-        return self.transact(lambda transaction: transaction.setdefault(key, default))
-
-    def update(self, *others: Any, **more: Bytes) -> None:
-        """Takes the arguments of dict.update, and puts all entries in one write."""
-        self.write(dict(*others, **more).items())
-
-    def write(self, changes: Iterable[tuple[Bytes, Bytes | None]]) -> None:
+    def write(self, changes: Iterable[Change]) -> None:
         """Puts pairs of key and value, and deletes the keys whose value is None.
 
-        Does all of it or, on a failure, nothing.
+        A triple changes a named map: the map or its name, key, value. Does all of it or, on a
+        failure, nothing. Takes the changes of changes_since as well.
         """
-        self._native.write(changes)
+        if isinstance(changes, Changes) and changes._batch is not None:
+            self._native.apply(changes._batch)
+        else:
+            self._native.write(changes)
 
-    def delete_range(
-        self,
-        start: Bytes | None = None,
-        stop: Bytes | None = None,
-        *,
-        prefix: Bytes | None = None,
-    ) -> int:
-        """Deletes the keys that keys() shows of this range, in one write; returns their number."""
-        walk = Walk.of(start, stop, prefix)
-        return self._native.delete_range(walk.start, walk.stop)
+    def map(self, name: str, *, create: bool = True) -> Map:
+        """The named map: an ordered mapping of its own in the same file. Makes it if need be.
 
-    def clear(self) -> None:
-        """Deletes all keys, in several writes."""
-        walk = iter(self.keys())
-        while batch := [(key, None) for _, key in zip(range(1000), walk, strict=False)]:
-            self._native.write(batch)
+        A name has 1 to 255 bytes of UTF-8. With create=False, or read-only, raises MisuseError if
+        there is no such map.
+        """
+        return Map(self, self._native.open_map(name, create and not self.read_only, None))
+
+    def maps(self) -> list[str]:
+        """The names of all named maps, in order."""
+        return self._native.maps(None)
+
+    def drop_map(self, named: str | Map) -> None:
+        """Removes a named map and its entries. Later calls of its objects raise MisuseError.
+
+        The name goes first, the entries follow in several writes. After a crash in between, the
+        next opening deletes the rest.
+        """
+        found = self._native.open_map(named, False, None) if isinstance(named, str) else named._map
+        if found is not None:
+            self._native.drop_map(found)
 
     def transact(self, body: Callable[[Transaction], T]) -> T:
         """Runs body(transaction) and makes its writes durable, all or none; returns its result.
@@ -227,23 +231,26 @@ class Database(State, MutableMapping[bytes, bytes]):
             with self.transaction():
                 self._native.verify()
 
-    def changes_since(
-        self, sequence: int
-    ) -> Iterator[tuple[int, list[tuple[bytes, bytes | None]]]]:
+    def changes_since(self, sequence: int) -> Iterator[tuple[int, Changes]]:
         """The update transactions after number `sequence`, in the order of their commits.
 
-        Yields each one's number, and its changes as `write` takes them. A follower reads
-        `sequence`, makes a copy, and then applies the changes since that number. Later it asks
-        again from the last number it saw. Raises SequenceTooOldError if changes after `sequence`
-        are no longer kept.
+        Yields each one's number, and its changes. A follower reads `sequence`, makes a copy, and
+        then gives the changes since that number to the copy's `write`, unchanged, which creates and
+        drops maps as well. Later it asks again from the last number it saw. Raises
+        SequenceTooOldError if changes after `sequence` are no longer kept.
         """
-        while changes := self._native.changes(sequence, _CHANGES_AT_ONCE):
-            yield from changes
-            sequence = changes[-1][0]
+        while found := self._native.changes(sequence, _CHANGES_AT_ONCE):
+            for number, changes, maps, batch in found:
+                yield number, Changes(changes, maps, batch)
+            sequence = found[-1][0]
 
-    def compact(self) -> None:
-        """Frees old versions that no snapshot needs."""
-        self._native.compact()
+    def compact(self) -> int:
+        """Frees old versions that no snapshot needs, and gives unused space back to the disk.
+
+        Returns the number of bytes by which the file has become smaller. Entries do not move, so
+        a chunk of 16 KiB in which one entry is left stays.
+        """
+        return self._native.compact()
 
     def close(self) -> None:
         """Waits for calls in progress, then closes.

@@ -129,23 +129,44 @@ def or_default(values: list[bytes | None], default: Any) -> list[Any]:
 
 
 class State(Reader):
-    """Reading of a database or a snapshot."""
+    """Reading of one map of a database or a snapshot; without `named`, of the default map."""
 
-    def __init__(self, database: "_db.Database", snapshot: "_db.Snapshot | None") -> None:
+    def __init__(
+        self,
+        database: "_db.Database",
+        snapshot: "_db.Snapshot | None",
+        named: "_db.Map | None" = None,
+    ) -> None:
         self._native = database
         self._snapshot = snapshot
+        self._map = named
 
     def _find(self, key: Any) -> bytes | None:
-        return self._native.get(key, self._snapshot)
+        return self._native.get(key, self._snapshot, self._map)
 
     def _entries(self, walk: Walk, what: int) -> Iterator[Any]:
         entries: Iterator[Any] = native().entries(
-            self._native, self._snapshot, walk.start, walk.stop, walk.reverse, walk.limit, what
+            self._native,
+            self._snapshot,
+            self._map,
+            walk.start,
+            walk.stop,
+            walk.reverse,
+            walk.limit,
+            what,
         )
         return entries
 
     def get_many(self, keys: Iterable[Bytes], default: Any = None) -> list[Any]:
-        return or_default(self._native.get_many(keys, self._snapshot), default)
+        return or_default(self._native.get_many(keys, self._snapshot, self._map), default)
+
+
+class SnapshotMap(State):
+    """A named map as a snapshot shows it."""
+
+    def __repr__(self) -> str:
+        assert self._map is not None
+        return f"<holdfast.SnapshotMap {self._map.name!r} of {path_of(self._native)!r}>"
 
 
 class Snapshot(State):
@@ -153,6 +174,15 @@ class Snapshot(State):
 
     Values that writers overwrite meanwhile are kept for it.
     """
+
+    def map(self, name: str) -> SnapshotMap:
+        """The named map as this snapshot shows it. Raises MisuseError if it has none."""
+        found = self._native.open_map(name, False, self._snapshot)
+        return SnapshotMap(self._native, self._snapshot, found)
+
+    def maps(self) -> list[str]:
+        """The names of the maps that this snapshot shows, in order."""
+        return self._native.maps(self._snapshot)
 
     def __init__(self, database: "_db.Database") -> None:
         self._made: _db.Snapshot = native().Snapshot(database)

@@ -151,7 +151,7 @@ TEST(DbBench, does_every_benchmark_on_holdfast) {
                            {"reads", kReads},
                            {"threads", 2},
                            {"domains", {"process"}}});
-  const auto by_name = medians(report, store_of(db::Options().engine));
+  const auto by_name = medians(report, store_of(db::kDefaultEngine));
   EXPECT_EQ(by_name.size(), 15U);
   expect_counts(by_name);
   EXPECT_EQ(by_name.at("fillseq")["survives"], "process");
@@ -159,7 +159,7 @@ TEST(DbBench, does_every_benchmark_on_holdfast) {
 
 TEST(DbBench, says_that_a_domain_is_emulated) {
   const Json report = run({{"benchmarks", {"fillseq"}}, {"num", 10}, {"domains", {"pmem"}}});
-  const auto by_name = medians(report, store_of(db::Options().engine, "pmem"));
+  const auto by_name = medians(report, store_of(db::kDefaultEngine, "pmem"));
   EXPECT_EQ(by_name.at("fillseq")["survives"], "pmem (emulated)");
 }
 
@@ -184,7 +184,7 @@ TEST(DbBench, does_every_benchmark_on_the_peers_that_were_built) {
     SCOPED_TRACE(store["name"]);
     const auto by_name = medians(report, store["name"]);
     expect_counts(by_name);
-    if (store["name"] != store_of(db::Options().engine)) {
+    if (store["name"] != store_of(db::kDefaultEngine)) {
       EXPECT_EQ(by_name.at("fillseq")["survives"], "process");
       EXPECT_EQ(by_name.at("fillsync")["survives"], "file");
       EXPECT_NE(store["version"], "");
@@ -199,7 +199,7 @@ Json ycsb(const Json& properties) {
 }
 
 TEST(DbBenchYcsb, does_the_operations_in_their_proportions) {
-  const std::vector<std::string> engines = {db::durable_engines().front(), db::Options().engine};
+  const std::vector<std::string> engines = {db::durable_engines().front(), db::kDefaultEngine};
   const Json report = run({{"benchmarks", Json::array({ycsb({{"readproportion", 0.5},
                                                              {"updateproportion", 0.2},
                                                              {"insertproportion", 0.1},
@@ -240,7 +240,7 @@ TEST(DbBenchYcsb, finds_every_record_it_asks_for) {
                                                                  {"insertorder", order},
                                                                  {"fieldlength", 1}})})},
                                {"domains", {"process"}}});
-      const auto by_name = medians(report, store_of(db::Options().engine));
+      const auto by_name = medians(report, store_of(db::kDefaultEngine));
       EXPECT_EQ(by_name.at("y")["found"], by_name.at("y")["looked"]) << request << ", " << order;
       EXPECT_GT(by_name.at("y")["looked"], 800);
     }

@@ -266,6 +266,110 @@ static void test_ranges(leveldb_t* db) {
   leveldb_writeoptions_destroy(write);
 }
 
+static void count_put(void* state, uint32_t map, const char* key, size_t klen, const char* value,
+                      size_t vlen) {
+  (void)key;
+  (void)klen;
+  (void)value;
+  (void)vlen;
+  ((int*)state)[map == 0 ? 0 : 1] += 1;
+}
+
+static void count_deletion(void* state, uint32_t map, const char* key, size_t klen) {
+  (void)key;
+  (void)klen;
+  ((int*)state)[map == 0 ? 0 : 1] += 100;
+}
+
+static void test_maps(leveldb_t* db) {
+  char* error = NULL;
+  size_t length = 0;
+  size_t count = 0;
+  int counts[2] = {0, 0};
+  leveldb_readoptions_t* const read = leveldb_readoptions_create();
+  leveldb_writeoptions_t* const write = leveldb_writeoptions_create();
+  EXPECT(holdfast_db_open_map(db, "users", 0, &error) == NULL);
+  EXPECT(error != NULL && strstr(error, "no map 'users'") != NULL);
+  leveldb_free(error);
+  error = NULL;
+  holdfast_map_t* const users = holdfast_db_open_map(db, "users", 1, &error);
+  EXPECT_OK(error);
+  EXPECT(holdfast_db_map_id(users) != 0 && holdfast_db_map_id(NULL) == 0);
+  char** const names = holdfast_db_list_maps(db, &count, &error);
+  EXPECT_OK(error);
+  EXPECT(count == 2 && strcmp(names[0], "default") == 0 && strcmp(names[1], "users") == 0);
+  holdfast_db_list_maps_destroy(names, count);
+
+  holdfast_db_put(db, write, users, "bar", 3, "of users", 8, &error);
+  holdfast_db_put(db, write, users, "gone", 4, "1", 1, &error);
+  holdfast_db_put(db, write, users, "range", 5, "1", 1, &error);
+  holdfast_db_delete(db, write, users, "gone", 4, &error);
+  holdfast_db_delete_range(db, write, users, "r", 1, "s", 1, &error);
+  EXPECT_OK(error);
+  char* value = holdfast_db_get(db, read, users, "bar", 3, &length, &error);
+  EXPECT_OK(error);
+  EXPECT(is(value, length, "of users"));
+  value = holdfast_db_get(db, read, NULL, "bar", 3, &length, &error);
+  EXPECT_OK(error);
+  EXPECT(is(value, length, "b"));
+  const holdfast_map_t* maps[] = {users, NULL};
+  const char* keys[] = {"bar", "bar"};
+  const size_t lengths[] = {3, 3};
+  char* values[2];
+  size_t sizes[2];
+  char* errors[2];
+  holdfast_db_multi_get(db, read, maps, 2, keys, lengths, values, sizes, errors);
+  EXPECT(errors[0] == NULL && errors[1] == NULL);
+  EXPECT(is(values[0], sizes[0], "of users") && is(values[1], sizes[1], "b"));
+  EXPECT(holdfast_db_approximate_size(db, users, "a", 1, "c", 1) > 0);
+  EXPECT(holdfast_db_approximate_size(db, users, "x", 1, "z", 1) == 0);
+
+  leveldb_writebatch_t* const batch = leveldb_writebatch_create();
+  holdfast_writebatch_put(batch, users, "batch", 5, "2", 1);
+  holdfast_writebatch_put(batch, NULL, "maps", 4, "3", 1);
+  holdfast_writebatch_delete(batch, NULL, "maps", 4);
+  holdfast_writebatch_delete(batch, users, "none", 4);
+  holdfast_writebatch_iterate(batch, counts, count_put, count_deletion);
+  EXPECT(counts[0] == 101 && counts[1] == 101);
+  leveldb_write(db, write, batch, &error);
+  EXPECT_OK(error);
+  leveldb_writebatch_destroy(batch);
+
+  holdfast_transaction_t* const t = holdfast_transaction_begin(db, &error);
+  EXPECT_OK(error);
+  value = holdfast_transaction_map_get(t, users, "batch", 5, &length, &error);
+  EXPECT(is(value, length, "2"));
+  holdfast_transaction_map_put(t, users, "own", 3, "4", 1);
+  holdfast_transaction_map_put(t, users, "zero", 4, "5", 1);
+  holdfast_transaction_map_delete(t, users, "bar", 3);
+  holdfast_transaction_map_delete_range(t, users, "z", 1, "zz", 2, &error);
+  EXPECT_OK(error);
+  leveldb_iterator_t* iter = holdfast_transaction_map_create_iterator(t, users);
+  leveldb_iter_seek_to_last(iter);
+  expect_at(iter, "own", "4");
+  leveldb_iter_destroy(iter);
+  EXPECT(holdfast_transaction_commit(t, &error));
+  EXPECT_OK(error);
+  holdfast_transaction_destroy(t);
+  iter = holdfast_db_create_iterator(db, read, users);
+  leveldb_iter_seek_to_first(iter);
+  expect_at(iter, "batch", "2");
+  leveldb_iter_next(iter);
+  expect_at(iter, "own", "4");
+  leveldb_iter_next(iter);
+  EXPECT(!leveldb_iter_valid(iter));
+  leveldb_iter_destroy(iter);
+
+  holdfast_db_drop_map(db, users, &error);
+  EXPECT_OK(error);
+  holdfast_db_put(db, write, users, "a", 1, "b", 1, &error);
+  EXPECT(error != NULL && strstr(error, "has been dropped") != NULL);
+  leveldb_free(error);
+  holdfast_db_close_map(users);
+  leveldb_writeoptions_destroy(write);
+  leveldb_readoptions_destroy(read);
+}
+
 static void test_service(leveldb_t* db, const leveldb_options_t* options) {
   char* error = NULL;
   const char* starts[] = {"a", "bar"};
@@ -282,6 +386,7 @@ static void test_service(leveldb_t* db, const leveldb_options_t* options) {
   leveldb_approximate_sizes(db, 2, starts, lengths, limits, ones, sizes);
   EXPECT(sizes[0] == 0 && sizes[1] == 4);
   leveldb_compact_range(db, "a", 1, "b", 1);
+  holdfast_compact(db, &error);
   holdfast_verify(db, &error);
   EXPECT_OK(error);
   remove(kCopy);
@@ -349,11 +454,19 @@ int main(void) {
   test_reading_and_writing(db);
   test_iterators(db);
   test_transactions(db);
+  test_maps(db);
   test_ranges(db);
   test_service(db, options);
   leveldb_close(db);
   leveldb_repair_db(options, kName, &error);
   EXPECT_OK(error);
+  holdfast_options_set_engine(options, "quadra");
+  EXPECT(leveldb_open(options, kName, &error) == NULL);
+  EXPECT(error != NULL && strstr(error, "has engine undo, not quadra") != NULL);
+  leveldb_free(error);
+  error = NULL;
+  holdfast_options_set_engine(options, "");
+  holdfast_options_set_max_threads(options, 20);
   holdfast_options_set_read_only(options, 1);
   db = leveldb_open(options, kName, &error);
   EXPECT_OK(error);

@@ -5,37 +5,17 @@
 // one of HoldfastDB, on the simulated machine.
 #include <gtest/gtest.h>
 
-#include <cstdio>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "holdfast/base/random.h"
-#include "holdfast/check/crash/sim_heap.h"
-#include "holdfast/db/store/store.h"
-#include "tests/db/durable_engines.h"
+#include "holdfast/db/engine/maps_exist.h"
+#include "tests/db/crash_sweep.h"
 
 namespace holdfast::db {
 namespace {
 
-constexpr int kWorkers = 2;
 constexpr int kRounds = 4;
-/// Small limits: even a short value is written ahead in several transactions.
-StoreLimits limits(bool feed) {
-  StoreLimits small{
-      .short_value = 32, .per_transaction = 64, .pieces_freed = 1, .versions_freed = 1};
-  if (feed) {
-    small.feed_bytes = 1 << 20;
-  }
-  return small;
-}
-
-using SimStore = Store<SimHeap>;
-
-/// The writes that each client has started and seen acknowledged when the power fails.
-struct Seen {
-  int started[kWorkers] = {};
-  int acknowledged[kWorkers] = {};
-};
 
 std::string key(int worker, const char* what) {
   return std::string(what) + " of worker " + std::to_string(worker);
@@ -47,177 +27,170 @@ std::string text(int round) {
 
 /// Each round changes three keys in one batch. Two always hold the round's value; the third is
 /// deleted in every other round.
-void work(SimStore& store, int worker, Seen& seen) {
-  SimStore::View* view = nullptr;
-  for (int round = 1; round <= kRounds; ++round) {
-    const std::string left = key(worker, "left");
-    const std::string right = key(worker, "right");
-    const std::string some = key(worker, "odd");
-    const std::string value = text(round);
-    seen.started[worker] = round;
-    store.write({{left, value}, {some, value, round % 2 == 0}, {right, value}}).check();
-    seen.acknowledged[worker] = round;
-    if (round == 1) {
-      view = store.open_view().value();  // keeps old versions from here on
+class Batches {
+ public:
+  void prepare(SimStore& /*store*/) {}
+
+  void work(SimStore& store, int worker) {
+    SimStore::View* view = nullptr;
+    for (int round = 1; round <= kRounds; ++round) {
+      const std::string left = key(worker, "left");
+      const std::string right = key(worker, "right");
+      const std::string some = key(worker, "odd");
+      const std::string value = text(round);
+      started_[worker] = round;
+      store.write({{left, value}, {some, value, round % 2 == 0}, {right, value}}).check();
+      acknowledged_[worker] = round;
+      if (round == 1) {
+        view = store.open_view().value();  // keeps old versions from here on
+      }
+      std::string old;
+      EXPECT_TRUE(store.get(left, view, &old).value());
+      EXPECT_EQ(old, text(1));
     }
-    std::string old;
-    EXPECT_TRUE(store.get(left, view, &old).value());
-    EXPECT_EQ(old, text(1));
+    store.close_view(view);
   }
-  store.close_view(view);
-}
 
-std::string present(SimStore& store, const std::string& which) {
-  std::string value;
-  auto found = store.get(which, nullptr, &value);
-  return found.ok() ? value : found.status().to_string();
-}
-
-/// Returns the content of a follower that has applied all changes.
-Model followed(SimStore& store) {
-  struct Follower final : WriteBatch::Handler {
-    void Put(const Slice& key, const Slice& value) override {
-      state[key.ToString()] = value.ToString();
+  void check(SimHeap& heap, SimStore& store) const {
+    for (int worker = 0; worker < kWorkers; ++worker) {
+      const std::string value = present(store, key(worker, "left"));
+      ASSERT_EQ(value, present(store, key(worker, "right"))) << "half a batch survived";
+      const int round = value.empty() ? 0 : value[0] - 'a';
+      ASSERT_EQ(value, round == 0 ? "" : text(round));
+      ASSERT_EQ(present(store, key(worker, "odd")), round % 2 == 1 ? value : "");
+      ASSERT_GE(round, acknowledged_[worker]) << "an acknowledged write was lost";
+      ASSERT_LE(round, started_[worker]);
     }
-    void Delete(const Slice& key) override { state.erase(key.ToString()); }
-    Model state;
-  } follower;
-  bool more = true;
-  for (uint64_t sequence = 0; more; ++sequence) {
-    WriteBatch change;
-    store.change_after(sequence, &change, &more).check();
-    EXPECT_TRUE(change.Iterate(&follower).ok());
+    expect_tidy(heap, store);
   }
-  return follower.state;
-}
 
-Model contents(SimStore& store) {
-  Model all;
-  EntryArray array;
-  EntryBuffer entries(array);
-  store.read_ahead(Step::first, {}, nullptr, SIZE_MAX, &entries).check();
-  for (const PackedEntry* entry : entries) {
-    all[entry->key().ToString()] = entry->value().ToString();
+ private:
+  // The writes that each client has started and seen acknowledged when the power fails.
+  int started_[kWorkers] = {};
+  int acknowledged_[kWorkers] = {};
+};
+
+/// One client writes to two named maps in one transaction, as HeapDB does. The other one drops the
+/// second map meanwhile.
+class Maps {
+ public:
+  void prepare(SimStore& store) {
+    for (const auto& map : {first_, second_}) {
+      const std::string id = id_bytes(map->id);
+      store.write({{id_key(*map), id}, {name_key(*map), map->name}}).check();
+    }
   }
-  return all;
-}
 
-void check(SimHeap& heap, SimStore& store, const Seen& seen) {
-  for (int worker = 0; worker < kWorkers; ++worker) {
-    const std::string value = present(store, key(worker, "left"));
-    ASSERT_EQ(value, present(store, key(worker, "right"))) << "half a batch survived";
+  void work(SimStore& store, int worker) { worker == 0 ? write(store) : drop(store); }
+
+  void check(SimHeap& heap, SimStore& store) const {
+    const std::string value = present(store, first_->prefix + "key");
     const int round = value.empty() ? 0 : value[0] - 'a';
+    ASSERT_GE(round, acknowledged_) << "an acknowledged write was lost";
     ASSERT_EQ(value, round == 0 ? "" : text(round));
-    ASSERT_EQ(present(store, key(worker, "odd")), round % 2 == 1 ? value : "");
-    ASSERT_GE(round, seen.acknowledged[worker]) << "an acknowledged write was lost";
-    ASSERT_LE(round, seen.started[worker]);
+    const bool exists = !present(store, name_key(*second_)).empty();
+    ASSERT_EQ(exists, !present(store, id_key(*second_)).empty()) << "half a name";
+    if (exists) {
+      ASSERT_FALSE(dropping_) << "an acknowledged drop was lost";
+      ASSERT_EQ(value, present(store, second_->prefix + "key")) << "half a transaction survived";
+    } else if (dropped_) {
+      ASSERT_EQ(first_entry(store), "") << "a write got into the dropped map";
+    }
+    expect_tidy(heap, store);
   }
-  ASSERT_EQ(store.old_versions().value(), 0u);
-  const auto found = heap.check([&](const BlockVisitor& visit) { store.visit_blocks(visit); });
-  ASSERT_TRUE(found.ok()) << found.status().to_string();
-  ASSERT_TRUE(found.value().errors.empty()) << found.value().errors.front();
-  ASSERT_EQ(found.value().leaked_blocks, 0u);
-}
 
-void recover_and_check(const SimImage& image, const Seen& seen, bool feed) {
-  SimMachine machine({.threads = kWorkers}, image);
-  auto heap = SimHeap::open(machine, {}).value();
-  auto store = SimStore::open(*heap, BytewiseComparator(), limits(false)).value();
-  check(*heap, *store, seen);
-  if (feed) {
-    ASSERT_EQ(followed(*store), contents(*store));
+ private:
+  static std::string id_key(const NamedMap& map) {
+    return stored_key(KeyKind::id_of_name, map.name);
   }
-  store->write({{"after", "the crash"}}).check();
-  ASSERT_EQ(present(*store, "after"), "the crash");
-}
-
-constexpr uint64_t kNoEvent = ~uint64_t{0};
-
-/// Runs until just before persist event `event`. Returns the number of persist events.
-uint64_t run_until(uint64_t event, const std::string& engine, uint64_t seed, bool feed, Seen& seen,
-                   std::vector<SimImage>& images) {
-  SimOptions options;
-  options.threads = kWorkers;
-  options.seed = seed;
-  SimMachine machine(options);
-  CreateOptions create;
-  create.engine = engine;
-  create.bytes = 128 << 10;
-  create.max_bytes = 1 << 20;
-  const Description& description = *EngineFactory<SimHeap::Engine>::describe(engine).value();
-  // Small logs, because images are as large as logs.
-  create.options = known_options(description, {{"log_bytes", "16384"}, {"markers", "1024"}});
-  auto heap = SimHeap::create(machine, create).value();
-  auto store = SimStore::open(*heap, BytewiseComparator(), limits(feed)).value();
-  const uint64_t before = machine.persist_events();
-  if (event != kNoEvent) {
-    machine.crash_at(before + event);
+  static std::string name_key(const NamedMap& map) {
+    return stored_key(KeyKind::name_of_id, id_bytes(map.id));
   }
-  machine.run_threads(kWorkers, [&](int worker) { work(*store, worker, seen); });
-  images = {machine.earliest_image(), machine.latest_image()};
-  Random random(mix64(event ^ seed));
-  images.push_back(machine.sample_image(random));
-  EXPECT_EQ(machine.crashed(), event != kNoEvent);
-  return machine.persist_events() - before;
-}
+  /// Returns the first stored key of the second map; empty if there is none.
+  std::string first_entry(SimStore& store) const {
+    EntryArray array;
+    EntryBuffer entries(array);
+    store.read_ahead(Step::at_or_after, second_->prefix, nullptr, 0, &entries).check();
+    const bool any = !entries.empty() && (*entries.begin())->key().starts_with(second_->prefix);
+    return any ? (*entries.begin())->key().ToString() : "";
+  }
 
-/// Cuts the power at about `points` events, evenly spread; at all events if 0.
-void sweep(const std::string& engine, uint64_t seed, uint64_t points, bool feed) {
-  Seen whole;
-  std::vector<SimImage> images;
-  const uint64_t events = run_until(kNoEvent, engine, seed, feed, whole, images);
-  ASSERT_GT(events, 200u);
-  const uint64_t stride = points == 0 ? 1 : events / points;
-  for (uint64_t event = stride / 2; event < events; event += stride) {
-    SCOPED_TRACE("seed " + std::to_string(seed) + " event " + std::to_string(event));
-    Seen seen;
-    run_until(event, engine, seed, feed, seen, images);
-    for (const SimImage& image : images) {
-      recover_and_check(image, seen, feed);
-      if (::testing::Test::HasFatalFailure()) {
+  void write(SimStore& store) {
+    const MapsExist exist({first_, second_});
+    for (int round = 1; round <= kRounds; ++round) {
+      const std::string value = text(round);
+      const std::string of_round = second_->prefix + std::to_string(round);
+      bool refused = false;
+      auto look = [&](const Versions<SimHeap>& now) {
+        return refused = exist.first_missing(now) != nullptr;
+      };
+      const SimStore::CancelIf cancel_if(look);
+      store
+          .write(
+              {{first_->prefix + "key", value}, {second_->prefix + "key", value}, {of_round, ""}},
+              &cancel_if)
+          .check();
+      if (refused) {
         return;
       }
+      acknowledged_ = round;
     }
   }
-  std::printf("[  events  ] %d\n", static_cast<int>(events));
-}
 
-/// On the simulated machine an engine with a design needs simulated time, so it is left out.
-std::vector<std::string> engines() {
-  return names_of(engine_rows<SimMachine>(), [](const auto& row) {
-    return is_durable(*row.description) && !row.description->needs_design;
-  });
-}
+  void drop(SimStore& store) {
+    store.write({{"some", "time"}}).check();
+    store.write({{id_key(*second_), {}, true}, {name_key(*second_), {}, true}}).check();
+    dropping_ = true;
+    for (std::string key = first_entry(store); !key.empty(); key = first_entry(store)) {
+      store.write(Change{key, {}, true}).check();
+    }
+    dropped_ = true;
+  }
+
+  std::shared_ptr<NamedMap> first_ = std::make_shared<NamedMap>("first", 1, nullptr);
+  std::shared_ptr<NamedMap> second_ = std::make_shared<NamedMap>("second", 2, nullptr);
+  int acknowledged_ = 0;   ///< rounds
+  bool dropping_ = false;  ///< the name is gone
+  bool dropped_ = false;   ///< the entries are gone
+};
 
 class DbCrash : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Engines, DbCrash, ::testing::ValuesIn(engines()), engine_name);
+INSTANTIATE_TEST_SUITE_P(Engines, DbCrash, ::testing::ValuesIn(sim_engines()), engine_name);
 
 /// One engine of each kind, because a sweep takes minutes.
 class DbCrashSweep : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Engines, DbCrashSweep,
                          ::testing::ValuesIn(one_of_each_kind(engine_rows<SimMachine>(),
-                                                              engines())),
+                                                              sim_engines())),
                          engine_name);
 
 TEST_P(DbCrash, SomePersistEvents) {
-  sweep(GetParam(), 1, 12, false);
+  CrashSweep<Batches>(GetParam(), 1, false).run(12);
 }
 
 TEST_P(DbCrash, SomePersistEventsWithAFeed) {
-  sweep(GetParam(), 5, 8, true);
+  CrashSweep<Batches>(GetParam(), 5, true).run(8);
+}
+
+TEST_P(DbCrash, SomePersistEventsOfTwoMaps) {
+  CrashSweep<Maps>(GetParam(), 6, false).run(10);
 }
 
 // With logs each engine takes minutes. Separate tests keep all cores busy.
 TEST_P(DbCrashSweep, LongEveryPersistEvent) {
-  sweep(GetParam(), 2, 0, false);
+  CrashSweep<Batches>(GetParam(), 2, false).run(0);
 }
 
 TEST_P(DbCrashSweep, LongEveryPersistEventOfAnotherRun) {
-  sweep(GetParam(), 3, 0, false);
+  CrashSweep<Batches>(GetParam(), 3, false).run(0);
 }
 
 TEST_P(DbCrashSweep, LongEveryPersistEventWithAFeed) {
-  sweep(GetParam(), 4, 0, true);
+  CrashSweep<Batches>(GetParam(), 4, true).run(0);
+}
+
+TEST_P(DbCrashSweep, LongEveryPersistEventOfTwoMaps) {
+  CrashSweep<Maps>(GetParam(), 7, true).run(0);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace holdfast::db {
 /// A database in a temporary file, which a test can close and open again.
 class DbFile {
  public:
-  explicit DbFile(const std::string& engine = Options().engine) {
+  explicit DbFile(const std::string& engine = kDefaultEngine) {
     options.engine = engine;
     options.create_if_missing = true;
     options.initial_bytes = 4 << 20;
@@ -60,23 +60,27 @@ inline void put(DB& db, const Slice& key, const Slice& value) {
 
 using Model = std::map<std::string, std::string>;
 
-/// Returns the entries that an iterator shows. Both directions must agree.
-inline Model contents(DB& db, const Snapshot* snapshot = nullptr) {
-  ReadOptions options;
-  options.snapshot = snapshot;
-  const std::unique_ptr<Iterator> at(db.NewIterator(options));
+/// Returns the entries that the iterator shows. Both directions must agree.
+inline Model entries_of(Iterator& at) {
   Model forwards;
-  for (at->SeekToFirst(); at->Valid(); at->Next()) {
-    EXPECT_TRUE(forwards.emplace(at->key().ToString(), at->value().ToString()).second);
+  for (at.SeekToFirst(); at.Valid(); at.Next()) {
+    EXPECT_TRUE(forwards.empty() || at.key().compare(forwards.rbegin()->first) > 0);
+    forwards.emplace(at.key().ToString(), at.value().ToString());
   }
-  EXPECT_TRUE(at->status().ok()) << at->status().ToString();
+  EXPECT_TRUE(at.status().ok()) << at.status().ToString();
   Model backwards;
-  for (at->SeekToLast(); at->Valid(); at->Prev()) {
-    EXPECT_TRUE(backwards.empty() || at->key().compare(backwards.begin()->first) < 0);
-    backwards.emplace(at->key().ToString(), at->value().ToString());
+  for (at.SeekToLast(); at.Valid(); at.Prev()) {
+    EXPECT_TRUE(backwards.empty() || at.key().compare(backwards.begin()->first) < 0);
+    backwards.emplace(at.key().ToString(), at.value().ToString());
   }
   EXPECT_TRUE(forwards == backwards);
   return forwards;
+}
+
+inline Model contents(DB& db, const Snapshot* snapshot = nullptr) {
+  ReadOptions options;
+  options.snapshot = snapshot;
+  return entries_of(*std::unique_ptr<Iterator>(db.NewIterator(options)));
 }
 
 /// Expects that all old versions can be freed, and that every block of the heap has an owner.

@@ -17,6 +17,10 @@ inline std::vector<std::string> durable_engines() {
   return names_of(db_engines(), [](const DbEngine& row) { return row.open != nullptr; });
 }
 
+inline const Description& about(const std::string& engine) {
+  return *find_row("engine", engine, db_engines()).value()->description;
+}
+
 /// An engine that keeps nothing over a crash.
 inline std::string volatile_engine() {
   return names_of(db_engines(), [](const DbEngine& row) { return row.open == nullptr; }).at(0);

@@ -166,6 +166,7 @@ Outcome run(uint64_t seed, const std::string& mutation) {
   SimOptions options;
   options.threads = 4;
   options.seed = seed;
+  options.slot_order = seed;
   options.drain_probability = 0.1;  // stores linger in their buffers
   options.switch_probability = seed % 3 == 0 ? 0.05 : 0.3;
   options.list_sites = true;

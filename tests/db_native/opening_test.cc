@@ -108,7 +108,7 @@ TEST_F(Names, PersistentMemoryOnAnOrdinaryFileIsRefusedUnlessForced) {
     ASSERT_TRUE(db->GetProperty("leveldb.stats", &value));
     EXPECT_NE(value.find("emulated"), std::string::npos) << value;
     ASSERT_TRUE(db->GetProperty("holdfast.prometheus", &value));
-    EXPECT_NE(value.find("domain_emulated{engine=\"" + options.engine + "\"} 1\n"),
+    EXPECT_NE(value.find(std::string("domain_emulated{engine=\"") + kDefaultEngine + "\"} 1\n"),
               std::string::npos);
     db.reset();
 

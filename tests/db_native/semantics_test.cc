@@ -227,12 +227,13 @@ TEST(DbOpening, CreatesAndRefusesAsAsked) {
   file.options.error_if_exists = true;
   EXPECT_TRUE(try_open(file.options, file.path()).IsInvalidArgument());
   file.options.error_if_exists = false;
-  const std::string first = file.options.engine;
-  file.options.engine = durable_engines().front();  // ignored: the file has its engine already
-  ASSERT_NE(first, file.options.engine);
+  file.options.engine = durable_engines().front();
+  ASSERT_NE(file.options.engine, kDefaultEngine);
+  EXPECT_TRUE(try_open(file.options, file.path()).IsInvalidArgument()) << "it has another engine";
+  file.options.engine = "";
   std::string engine;
   ASSERT_TRUE(file->GetProperty("holdfast.engine", &engine));
-  EXPECT_EQ(engine, first);
+  EXPECT_EQ(engine, kDefaultEngine);
   EXPECT_TRUE(try_open(file.options, file.path()).IsIOError()) << "it is open already";
 }
 

@@ -141,7 +141,7 @@ TEST(DbServices, NumbersForPrometheus) {
       unsigned long value = 0;
       const int found = std::sscanf(line.c_str(), "%63[a-z_]{%63[^}]} %lu", name, label, &value);
       ASSERT_EQ(found, 3) << line;
-      EXPECT_EQ(label, "engine=\"" + Options().engine + "\"");
+      EXPECT_EQ(label, std::string("engine=\"") + kDefaultEngine + "\"");
       ++samples;
     }
   }

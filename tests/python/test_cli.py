@@ -242,11 +242,22 @@ def test_convert_strips_the_engine_from_options_and_keeps_existing_files(fake, i
         (
             str(heap),
             str(target),
-            {"engine": "swift", "options": {"log_entries": "8"}, "max_bytes": 0},
+            {
+                "engine": "swift",
+                "options": {"log_entries": "8"},
+                "max_bytes": 0,
+                "max_threads": 0,
+            },
         ),
     )
-    assert invoke("convert", heap, target, "--max-bytes", "4096").exit_code == 0
-    assert fake.calls[-1][1][2] == {"engine": "swift", "options": {}, "max_bytes": 4096}
+    limits = ("--max-bytes", "4096", "--max-threads", "9")
+    assert invoke("convert", heap, target, *limits).exit_code == 0
+    assert fake.calls[-1][1][2] == {
+        "engine": "swift",
+        "options": {},
+        "max_bytes": 4096,
+        "max_threads": 9,
+    }
     target.touch()
     assert invoke("convert", heap, target, "--engine", "swift").exit_code == 2
     assert invoke("convert", heap, tmp_path / "other", "--engine", "swift,steady").exit_code == 2

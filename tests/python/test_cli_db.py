@@ -171,8 +171,11 @@ def test_load_makes_the_database_as_told(db, invoke, rows, path):
     facts = json.loads(db("stats", "--json", "-").stdout)
     assert facts["engine"] == sample.FIRST and facts["capacity_bytes"] == most
     db("load", table, "--engine", sample.FIRST, "--max-bytes", most)
-    told = db("load", table, "--engine", sample.REPLAYED, status=2).stderr
-    assert f"its engine is {sample.FIRST}" in told and "convert" in told
+    told = " ".join(db("load", table, "--engine", sample.REPLAYED, status=2).stderr.split())
+    assert f"has engine {sample.FIRST}, not {sample.REPLAYED}" in told and "convert" in told
+    told = " ".join(db("load", table, "--max-bytes", most // 2, status=2).stderr.split())
+    assert f"has max_bytes={most}" in told and "convert --max-bytes" in told
+    db("load", table, "--max-bytes", 2 * most)
     new = invoke("db", "load", path.with_name("new.db"), table, "--engine", "nonsense")
     assert new.exit_code == 2 and "nonsense" in new.stderr
     assert not path.with_name("new.db").exists()
@@ -238,8 +241,23 @@ def test_stats_verify_and_backup(db, path, tmp_path):
     assert "short" in db("verify", status=1).stderr
 
 
+def test_compaction_gives_space_back(db, path):
+    with holdfast.open(path, domain="process") as database:
+        database.write((f"{i:06}", bytes(200)) for i in range(5000))
+        database.clear()
+    before = json.loads(db("stats", "--json", "-").stdout)
+    assert before["used_bytes"] + before["free_bytes"] == before["data_bytes"]
+    assert before["free_bytes"] > 5000 * 200
+    returned = json.loads(db("compact", "--json", "-").stdout)["returned_bytes"]
+    after = json.loads(db("stats", "--json", "-").stdout)
+    assert returned > 5000 * 200
+    assert before["disk_bytes"] - after["disk_bytes"] > 5000 * 200
+    assert "in order" in db("verify").stdout
+
+
 def test_files_that_cannot_be_used(db, path):
-    for verb in (("get", "k"), ("delete", "k"), ("scan",), ("stats",), ("verify",), ("dump",)):
+    verbs = ("delete", "k"), ("scan",), ("stats",), ("compact",), ("verify",), ("dump",)
+    for verb in (("get", "k"), *verbs):
         assert "does not exist" in db(*verb, status=2).stderr
     assert not path.exists()
     with holdfast.open(path, domain="process"):

@@ -109,7 +109,8 @@ def test_sim_is_deterministic(command_json):
 def test_wrong_values_are_refused_by_the_core(command):
     assert "accounts" in command("bench", "bank", "--param", "accounts=many", status=2).stderr
     assert "domain" in command("bench", "bank", "--domain", "nonsense", status=2).stderr
-    assert "soft, rtm, power" in command("bench", "bank", "--htm", "tsx", status=2).stderr
+    wrong = command("bench", "bank", "--htm", "tsx", status=2).stderr
+    assert "soft, rtm, power" in wrong and "auto chooses one" in " ".join(wrong.split())
 
 
 def test_transactional_memory_that_is_not_here_is_refused_with_a_way_out(
@@ -129,6 +130,23 @@ def test_transactional_memory_that_is_not_here_is_refused_with_a_way_out(
             text = " ".join(command(*verb, "--htm", name, status=2).stderr.split())
             assert backends[name]["reason"] in text
             assert "htm soft" in text and "holdfast sim" in text
+
+
+def test_each_engine_gets_transactions_that_serve_it(command_json):
+    """`auto` takes the processor's own where they commit and the engine can use them."""
+    (native,) = (entry for entry in command_json("machines") if entry["name"] == "native")
+    present = {entry["name"] for entry in native["htm_backends"] if entry["supported"]}
+    engines = "spht,si-htm,quadra"
+    flags = ("--engine", engines, "--seconds", "0.05", "--repetitions", "1")
+    context = command_json("bench", "bank", *flags)["context"]
+    if "rtm" in present:  # it cannot leave loads untracked, as si-htm needs
+        assert context["htm"] == "auto: rtm for spht; soft for si-htm"
+    elif "power" in present:
+        assert context["htm"] == "auto: power for si-htm, spht"
+    else:
+        assert context["htm"] == "auto: soft for si-htm, spht"
+    chosen = command_json("bench", "bank", *flags, "--htm", "soft")["context"]
+    assert chosen["htm"] == "soft"
 
 
 def test_info_check_and_dump_of_a_heap(command_json, heap):
@@ -162,6 +180,16 @@ def test_convert_keeps_the_bank(command, command_json, heap, tmp_path):
     assert command_json("check", target)["ok"]
     spec = torture.specification(sample.REPLAYED, "bank", target, 1, "process")
     assert kill.verify(replace(spec, open="open"), b"").ok
+
+
+def test_convert_makes_room_for_more_threads(command, command_json, heap, tmp_path):
+    slots = command_json("info", heap)["thread_slots"]
+    more, same = tmp_path / "more.heap", tmp_path / "same.heap"
+    command("convert", heap, more, "--max-threads", slots + 10)
+    command("convert", heap, same, "--max-threads", 1)
+    assert command_json("info", more)["thread_slots"] == slots + 11  # the machine has one
+    assert command_json("info", same)["thread_slots"] == slots
+    assert command_json("check", more)["ok"]
 
 
 @pytest.mark.parametrize(

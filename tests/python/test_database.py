@@ -422,6 +422,24 @@ def test_a_full_database_loses_nothing(open_database):
         db.verify()
 
 
+@pytest.mark.parametrize("engine", sample.BOTH)
+def test_options_that_contradict_the_file_are_refused(open_database, engine):
+    other = next(name for name in sample.BOTH if name != engine)
+    with open_database(engine=engine) as db:
+        db["key"] = "value"
+    for wrong, has in (
+        ({"engine": other}, f"has engine {engine}, not {other}"),
+        ({"max_bytes": 32 << 20}, f"has max_bytes={64 << 20}"),
+        ({"engine_options": {"nonsense": 1}}, "no option 'nonsense'"),
+        ({"max_threads": 256}, "max_threads is from 1 to 255"),
+    ):
+        with pytest.raises(holdfast.MisuseError, match=has):
+            open_database(**wrong)
+    with open_database(engine=None, max_bytes=0, max_threads=100) as db:
+        assert db["key"] == b"value"
+        assert db.property("holdfast.engine") == engine
+
+
 def test_an_interrupt_ends_a_wait_for_the_writer_lock(db):
     started, done = threading.Event(), threading.Event()
 

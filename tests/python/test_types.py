@@ -14,7 +14,7 @@ _PROGRAM = """
 from typing import assert_type
 
 import holdfast
-from holdfast import Database, Snapshot, Transaction
+from holdfast import Changes, Database, Map, Snapshot, Transaction
 
 
 def body(t: Transaction) -> int:
@@ -47,7 +47,18 @@ def use(db: Database) -> None:
     assert_type(db.delete_range(), int)
     for number, changes in db.changes_since(0):
         assert_type(number, int)
-        assert_type(changes, list[tuple[bytes, bytes | None]])
+        assert_type(changes, Changes)
+        assert_type(changes[0], tuple[bytes, bytes | None])
+        assert_type(changes.maps["users"], list[tuple[bytes, bytes | None]])
+        db.write(changes)
+    users = db.map("users")
+    assert_type(users, Map)
+    assert_type(users["ada"], bytes)
+    db.write([(users, "k", b"v"), ("users", b"k", None), ("k", "v")])
+    with db.transaction() as t:
+        assert_type(t.map(users).first(), tuple[bytes, bytes] | None)
+    with db.snapshot() as before:
+        assert_type(before.map("users")["ada"], bytes)
 
 
 with holdfast.open("towns.db", max_bytes=1 << 30) as opened:
@@ -66,6 +77,7 @@ db["k"] = 5
 db.put(5, "v")
 db.items(limit="many")
 db.write({"k": "v"})
+db.write([("users", "k", 5)])
 """
 
 
@@ -81,7 +93,7 @@ def test_annotations_reach_typed_programs(tmp_path):
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     found = [line.split(":")[:2] for line in done.stdout.splitlines() if ": error:" in line]
-    assert found == [["wrong.py", str(line)] for line in range(4, 9)], done.stdout + done.stderr
+    assert found == [["wrong.py", str(line)] for line in range(4, 10)], done.stdout + done.stderr
 
 
 def described(function):

@@ -158,6 +158,22 @@ class Database : public std::enable_shared_from_this<Database> {
   std::set<Dependent*> dependents_;
 };
 
+/// The handle of a named map. It may outlive its database.
+class Map {
+ public:
+  explicit Map(db::ColumnFamilyHandle* family) : family_(family) {}
+  const db::ColumnFamilyHandle* family() const { return family_.get(); }
+  db::ColumnFamilyHandle* family() { return family_.get(); }
+
+ private:
+  std::unique_ptr<db::ColumnFamilyHandle> family_;
+};
+
+/// Returns the handle for the calls of DB. A null map stands for the default map.
+inline const db::ColumnFamilyHandle* family_of(const Map* map) {
+  return map == nullptr ? nullptr : map->family();
+}
+
 /// A snapshot of the database, readable until it is closed.
 class Snapshot final : public Dependent {
  public:

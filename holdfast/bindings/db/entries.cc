@@ -6,12 +6,13 @@
 
 namespace holdfast::bindings {
 
-Entries::Entries(std::shared_ptr<Database> database, Snapshot* snapshot, Walk walk, What what)
+Entries::Entries(std::shared_ptr<Database> database, Snapshot* snapshot, const Map* map, Walk walk,
+                 What what)
     : database_(std::move(database)), walk_(std::move(walk)), what_(what) {
   auto make = [&](db::DB& db, const db::Snapshot* as_of) {
     db::ReadOptions options;
     options.snapshot = as_of;
-    at_ = db.NewIterator(options);
+    at_ = db.NewIterator(options, family_of(map));
     begin();
     database_->add(this);
     return db::Status::OK();
@@ -23,11 +24,11 @@ Entries::Entries(std::shared_ptr<Database> database, Snapshot* snapshot, Walk wa
   }
 }
 
-Entries::Entries(std::shared_ptr<Transaction> transaction, Walk walk, What what)
+Entries::Entries(std::shared_ptr<Transaction> transaction, const Map* map, Walk walk, What what)
     : transaction_(std::move(transaction)), walk_(std::move(walk)), what_(what) {
   filled_at_ = transaction_->writes();
   transaction_->use([&](db::OptimisticTransaction& t) {
-    at_ = t.NewIterator();
+    at_ = t.NewIterator(family_of(map));
     begin();
     transaction_->add(this);
     return db::Status::OK();

@@ -33,9 +33,10 @@ class Entries final : public Dependent {
  public:
   enum class What { keys, values, items };
 
-  /// A null `snapshot` stands for the present state.
-  Entries(std::shared_ptr<Database> database, Snapshot* snapshot, Walk walk, What what);
-  Entries(std::shared_ptr<Transaction> transaction, Walk walk, What what);
+  /// A null `snapshot` stands for the present state, a null map for the default map.
+  Entries(std::shared_ptr<Database> database, Snapshot* snapshot, const Map* map, Walk walk,
+          What what);
+  Entries(std::shared_ptr<Transaction> transaction, const Map* map, Walk walk, What what);
   ~Entries() override;
   void drop() override;
 

@@ -7,6 +7,8 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -28,7 +30,9 @@ std::shared_ptr<Database> py_open(const nb::bytes& path, const nb::dict& given) 
   db::Options options;
   options.create_if_missing = nb::cast<bool>(given["create"]);
   options.read_only = nb::cast<bool>(given["read_only"]);
-  options.engine = nb::cast<std::string>(given["engine"]);
+  if (!given["engine"].is_none()) {
+    options.engine = nb::cast<std::string>(given["engine"]);
+  }
   options.engine_options = nb::cast<std::map<std::string, std::string>>(given["engine_options"]);
   options.initial_bytes = nb::cast<size_t>(given["initial_bytes"]);
   options.max_bytes = nb::cast<size_t>(given["max_bytes"]);
@@ -45,89 +49,173 @@ std::shared_ptr<Database> py_open(const nb::bytes& path, const nb::dict& given) 
     options.domain = *domain;
   }
   options.force = nb::cast<bool>(given["force"]);
+  options.paranoid_checks = nb::cast<bool>(given["verify"]);
   return Database::open(to_path(path), options);
 }
 
-nb::object get(Database& database, nb::handle key, Snapshot* snapshot) {
+/// Calls work(DB&, ReadOptions) for the present state, or for that of the snapshot.
+template <class Work>
+void read_as_of(Database& database, Snapshot* snapshot, Work&& work) {
+  auto read = [&](db::DB& db, const db::Snapshot* as_of) {
+    db::ReadOptions options;
+    options.snapshot = as_of;
+    return work(db, options);
+  };
+  if (snapshot != nullptr) {
+    snapshot->read(read);
+  } else {
+    database.read([&](db::DB& db) { return read(db, nullptr); });
+  }
+}
+
+nb::object get(Database& database, nb::handle key, Snapshot* snapshot, const Map* map) {
   const Bytes name(key);
   std::string value;
   bool found = false;
-  auto look = [&](db::DB& db, const db::Snapshot* as_of) {
-    db::ReadOptions options;
-    options.snapshot = as_of;
-    const db::Status status = db.Get(options, name, &value);
+  read_as_of(database, snapshot, [&](db::DB& db, const db::ReadOptions& options) {
+    const db::Status status = db.Get(options, family_of(map), name, &value);
     found = status.ok();
     return status.IsNotFound() ? db::Status::OK() : status;
-  };
-  if (snapshot != nullptr) {
-    snapshot->read(look);
-  } else {
-    database.read([&](db::DB& db) { return look(db, nullptr); });
-  }
+  });
   return found ? nb::object(to_python(value)) : nb::none();
 }
 
-void put(Database& database, nb::handle key, nb::handle value) {
+void put(Database& database, nb::handle key, nb::handle value, const Map* map) {
   const Bytes name(key);
   const Bytes content(value);
-  database.write([&](db::DB& db) { return db.Put({}, name, content); });
+  database.write([&](db::DB& db) { return db.Put({}, family_of(map), name, content); });
 }
 
-void erase(Database& database, nb::handle key) {
+void erase(Database& database, nb::handle key, const Map* map) {
   const Bytes name(key);
-  database.write([&](db::DB& db) { return db.Delete({}, name); });
+  database.write([&](db::DB& db) { return db.Delete({}, family_of(map), name); });
+}
+
+/// Opens a map by its name. Without a snapshot, `create` makes a map that does not exist.
+Map* open_map(Database& database, nb::handle name, bool create, Snapshot* snapshot) {
+  const std::string text = db::Slice(Bytes(name)).ToString();
+  db::ColumnFamilyHandle* family = nullptr;
+  read_as_of(database, snapshot, [&](db::DB& db, const db::ReadOptions& options) {
+    const db::Status status = db.OpenColumnFamily(options, text, &family);
+    return create && status.IsInvalidArgument() ? db::Status::OK() : status;
+  });
+  if (family == nullptr) {
+    database.write([&](db::DB& db) { return db.OpenColumnFamily(text, true, &family); });
+  }
+  return new Map(family);
+}
+
+void drop_map(Database& database, Map& map) {
+  database.write([&](db::DB& db) { return db.DropColumnFamily(map.family()); });
+}
+
+/// Returns the names of all named maps.
+nb::list maps(Database& database, Snapshot* snapshot) {
+  std::vector<std::string> names;
+  read_as_of(database, snapshot, [&](db::DB& db, const db::ReadOptions& options) {
+    return db.ListColumnFamilies(options, &names);
+  });
+  nb::list result;
+  for (const std::string& name : names) {
+    if (name != db::kDefaultColumnFamilyName) {
+      result.append(nb::str(name.data(), name.size()));
+    }
+  }
+  return result;
 }
 
 /// Removes a key and returns its value, as one transaction. The body is C++ and may run on another
 /// thread.
-nb::object pop(Database& database, nb::handle key) {
+nb::object pop(Database& database, nb::handle key, const Map* map) {
   const Bytes name(key);
   std::string value;
   bool found = false;
   database.write([&](db::DB& db) {
     return db.Transact([&](db::Transaction& t) {
-      found = t.Get(name, &value).ok();
+      const db::Status status = t.Get(family_of(map), name, &value);
+      found = status.ok();
       if (found) {
-        t.Delete(name);
+        t.Delete(family_of(map), name);
       }
+      return status.IsNotFound() ? db::Status::OK() : status;
     });
   });
   return found ? nb::object(to_python(value)) : nb::none();
 }
 
-/// Writes pairs of key and value as one transaction. The value None deletes the key.
+/// The maps of the triples that `write` gets, by the objects that stand for them.
+class NamedMaps {
+ public:
+  explicit NamedMaps(Database& database) : database_(database) {}
+
+  /// Returns the handle of None, of a name, or of an object with a Map in its attribute `_map`.
+  const db::ColumnFamilyHandle* operator[](nb::handle named) {
+    if (named.is_none()) {
+      return nullptr;
+    }
+    if (PyUnicode_Check(named.ptr())) {
+      const std::string name = nb::cast<std::string>(named);
+      auto& map = by_name_[name];
+      if (map == nullptr) {
+        map.reset(open_map(database_, named, false, nullptr));
+      }
+      return map->family();
+    }
+    if (!nb::hasattr(named, "_map")) {
+      throw nb::type_error("a change is (key, value), or (map, key, value) with a map or its name");
+    }
+    const nb::object map = named.attr("_map");
+    return map.is_none() ? nullptr : nb::cast<const Map*>(map)->family();
+  }
+
+ private:
+  Database& database_;
+  std::map<std::string, std::unique_ptr<Map>> by_name_;
+};
+
+/// Writes pairs of key and value, and triples of map, key and value, as one transaction. The value
+/// None deletes the key.
 void write(Database& database, const nb::iterable& changes) {
   db::WriteBatch batch;
+  NamedMaps maps(database);
   for (const nb::handle change : changes) {
-    const auto pair = nb::cast<nb::tuple>(change);
-    if (pair[1].is_none()) {
-      batch.Delete(Bytes(pair[0]));
+    const auto parts = nb::cast<nb::tuple>(change);
+    const bool named = parts.size() == 3;
+    if (!named && parts.size() != 2) {
+      throw nb::type_error("a change is (key, value) or (map, key, value)");
+    }
+    const db::ColumnFamilyHandle* const family = named ? maps[parts[0]] : nullptr;
+    const nb::handle key = parts[named ? 1 : 0];
+    const nb::handle value = parts[named ? 2 : 1];
+    if (value.is_none()) {
+      batch.Delete(family, Bytes(key));
     } else {
-      batch.Put(Bytes(pair[0]), Bytes(pair[1]));
+      batch.Put(family, Bytes(key), Bytes(value));
     }
   }
   database.write([&](db::DB& db) { return db.Write({}, &batch); });
 }
 
+/// Writes a transaction of a change feed as it is.
+void apply(Database& database, const db::WriteBatch& changes) {
+  db::WriteBatch copy = changes;
+  database.write([&](db::DB& db) { return db.Write({}, &copy); });
+}
+
 /// Returns the values of the keys from one state, in their order; None for a missing key.
-nb::list get_many(Database& database, const nb::iterable& keys, Snapshot* snapshot) {
+nb::list get_many(Database& database, const nb::iterable& keys, Snapshot* snapshot, Map* map) {
   std::vector<std::string> names;
   for (const nb::handle key : keys) {
     names.push_back(db::Slice(Bytes(key)).ToString());
   }
+  const std::vector<db::ColumnFamilyHandle*> families(names.size(),
+                                                      map == nullptr ? nullptr : map->family());
   std::vector<std::string> values;
   std::vector<db::Status> found;
-  auto look = [&](db::DB& db, const db::Snapshot* as_of) {
-    db::ReadOptions options;
-    options.snapshot = as_of;
-    found = db.MultiGet(options, {names.begin(), names.end()}, &values);
+  read_as_of(database, snapshot, [&](db::DB& db, const db::ReadOptions& options) {
+    found = db.MultiGet(options, families, {names.begin(), names.end()}, &values);
     return db::Status::OK();
-  };
-  if (snapshot != nullptr) {
-    snapshot->read(look);
-  } else {
-    database.read([&](db::DB& db) { return look(db, nullptr); });
-  }
+  });
   nb::list result;
   for (size_t i = 0; i < found.size(); ++i) {
     if (!found[i].IsNotFound()) {
@@ -145,26 +233,29 @@ std::optional<std::string> bound(nb::handle key) {
   return db::Slice(Bytes(key)).ToString();
 }
 
-Entries* entries(std::shared_ptr<Database> database, Snapshot* snapshot, nb::handle start,
-                 nb::handle stop, bool reverse, std::optional<size_t> most, int what) {
-  return new Entries(std::move(database), snapshot, Walk{bound(start), bound(stop), reverse, most},
+Entries* entries(std::shared_ptr<Database> database, Snapshot* snapshot, const Map* map,
+                 nb::handle start, nb::handle stop, bool reverse, std::optional<size_t> most,
+                 int what) {
+  return new Entries(std::move(database), snapshot, map,
+                     Walk{bound(start), bound(stop), reverse, most},
                      static_cast<Entries::What>(what));
 }
 
-Entries* entries_of_transaction(std::shared_ptr<Transaction> transaction, nb::handle start,
-                                nb::handle stop, bool reverse, std::optional<size_t> most,
-                                int what) {
-  return new Entries(std::move(transaction), Walk{bound(start), bound(stop), reverse, most},
+Entries* entries_of_transaction(std::shared_ptr<Transaction> transaction, const Map* map,
+                                nb::handle start, nb::handle stop, bool reverse,
+                                std::optional<size_t> most, int what) {
+  return new Entries(std::move(transaction), map, Walk{bound(start), bound(stop), reverse, most},
                      static_cast<Entries::What>(what));
 }
 
 /// Deletes the keys of a range as one transaction, and returns their number.
-size_t delete_range(Database& database, nb::handle start, nb::handle stop) {
+size_t delete_range(Database& database, nb::handle start, nb::handle stop, const Map* map) {
   const std::optional<std::string> first = bound(start);
   const std::optional<std::string> end = bound(stop);
   size_t deleted = 0;
   database.write([&](db::DB& db) {
-    return db.Transact([&](db::Transaction& t) { return erase_range(t, first, end, &deleted); });
+    return db.Transact(
+        [&](db::Transaction& t) { return erase_range(t, map, first, end, &deleted); });
   });
   return deleted;
 }
@@ -179,15 +270,69 @@ nb::object property(Database& database, const std::string& name) {
   return known ? nb::object(nb::str(value.data(), value.size())) : nb::none();
 }
 
-void compact(Database& database) {
-  database.write([](db::DB& db) {
-    db.CompactRange(nullptr, nullptr);
-    return db::Status::OK();
-  });
+uint64_t compact(Database& database) {
+  uint64_t returned = 0;
+  database.write([&](db::DB& db) { return db.Compact(&returned); });
+  return returned;
 }
 
-/// Returns up to about `most_bytes` of changes after `sequence`, each as (sequence, [(key, value or
-/// None), ...]).
+/// Lists the changes of a batch for Python.
+class Lister final : public db::WriteBatch::Handler {
+ public:
+  explicit Lister(Database& database) : database_(database) {}
+
+  void Put(const db::Slice& key, const db::Slice& value) override {
+    list.append(nb::make_tuple(bytes(key), bytes(value)));
+  }
+  void Delete(const db::Slice& key) override {
+    list.append(nb::make_tuple(bytes(key), nb::none()));
+  }
+  db::Status PutCF(uint32_t id, const db::Slice& key, const db::Slice& value) override {
+    of_map(id).append(nb::make_tuple(bytes(key), bytes(value)));
+    return db::Status::OK();
+  }
+  db::Status DeleteCF(uint32_t id, const db::Slice& key) override {
+    of_map(id).append(nb::make_tuple(bytes(key), nb::none()));
+    return db::Status::OK();
+  }
+  db::Status CreateCF(uint32_t /*id*/, const db::Slice& /*name*/) override {
+    changes_maps = true;
+    return db::Status::OK();
+  }
+  db::Status DropCF(uint32_t /*id*/) override {
+    changes_maps = true;
+    return db::Status::OK();
+  }
+
+  nb::list list;              ///< of the default map
+  nb::dict maps;              ///< a list for each named map
+  bool changes_maps = false;  ///< a change of a named map, or of the maps themselves
+
+ private:
+  static nb::bytes bytes(const db::Slice& from) { return nb::bytes(from.data(), from.size()); }
+
+  /// Returns the list of a map. Its key is the map's name, or its number if it has been dropped.
+  nb::list of_map(uint32_t id) {
+    changes_maps = true;
+    if (lists_.count(id) == 0) {
+      std::string name;
+      bool there = false;
+      database_.read([&](db::DB& db) {
+        there = db.GetProperty("holdfast.map-name" + std::to_string(id), &name);
+        return db::Status::OK();
+      });
+      maps[there ? nb::object(nb::str(name.data(), name.size())) : nb::cast(id)] = lists_[id];
+    }
+    return lists_[id];
+  }
+
+  Database& database_;
+  std::map<uint32_t, nb::list> lists_;
+};
+
+/// Returns up to about `most_bytes` of changes after `sequence`, each as (sequence, list, maps,
+/// batch). `list` has the changes of the default map as (key, value or None). `maps` has such a
+/// list for each named map. `batch` is None if `list` says all.
 nb::list changes(Database& database, uint64_t sequence, size_t most_bytes) {
   std::vector<std::pair<uint64_t, db::WriteBatch>> found;
   size_t bytes = 0;
@@ -198,21 +343,12 @@ nb::list changes(Database& database, uint64_t sequence, size_t most_bytes) {
       return bytes < most_bytes;
     });
   });
-  struct Lister final : db::WriteBatch::Handler {
-    void Put(const db::Slice& key, const db::Slice& value) override {
-      list.append(
-          nb::make_tuple(nb::bytes(key.data(), key.size()), nb::bytes(value.data(), value.size())));
-    }
-    void Delete(const db::Slice& key) override {
-      list.append(nb::make_tuple(nb::bytes(key.data(), key.size()), nb::none()));
-    }
-    nb::list list;
-  };
   nb::list result;
   for (const auto& [number, batch] : found) {
-    Lister lister;
-    check(batch.Iterate(&lister));
-    result.append(nb::make_tuple(number, lister.list));
+    Lister lister(database);
+    check(batch.Iterate(&lister), database.path());
+    result.append(
+        nb::make_tuple(number, lister.list, lister.changes_maps ? nb::cast(batch) : nb::none()));
   }
   return result;
 }
@@ -230,13 +366,19 @@ void verify(Database& database) {
 
 void define_database(nb::module_& m) {
   nb::class_<Database>(m, "Database")
-      .def("get", &get, nb::arg("key").none(), nb::arg("snapshot").none() = nb::none())
-      .def("put", &put, nb::arg("key").none(), nb::arg("value").none())
-      .def("delete", &erase, nb::arg("key").none())
-      .def("pop", &pop, nb::arg("key").none())
+      .def("get", &get, nb::arg("key").none(), nb::arg("snapshot").none(), nb::arg("map").none())
+      .def("put", &put, nb::arg("key").none(), nb::arg("value").none(), nb::arg("map").none())
+      .def("delete", &erase, nb::arg("key").none(), nb::arg("map").none())
+      .def("pop", &pop, nb::arg("key").none(), nb::arg("map").none())
       .def("write", &write)
-      .def("get_many", &get_many, nb::arg("keys"), nb::arg("snapshot").none() = nb::none())
-      .def("delete_range", &delete_range, nb::arg("start").none(), nb::arg("stop").none())
+      .def("apply", &apply)
+      .def("get_many", &get_many, nb::arg("keys"), nb::arg("snapshot").none(),
+           nb::arg("map").none())
+      .def("delete_range", &delete_range, nb::arg("start").none(), nb::arg("stop").none(),
+           nb::arg("map").none())
+      .def("open_map", &open_map, nb::arg("name"), nb::arg("create"), nb::arg("snapshot").none())
+      .def("drop_map", &drop_map, nb::arg("map"))
+      .def("maps", &maps, nb::arg("snapshot").none())
       .def("property", &property)
       .def("compact", &compact)
       .def("changes", &changes)
@@ -247,9 +389,14 @@ void define_database(nb::module_& m) {
       .def_prop_ro("path", [](const Database& self) { return to_python(self.path()); })
       .def_prop_ro("read_only", &Database::read_only);
   m.def("open", &py_open, nb::arg("path"), nb::arg("options"));
-  m.def("entries", &entries, nb::arg("database"), nb::arg("snapshot").none(),
+  m.def("entries", &entries, nb::arg("database"), nb::arg("snapshot").none(), nb::arg("map").none(),
         nb::arg("start").none(), nb::arg("stop").none(), nb::arg("reverse"),
         nb::arg("limit").none(), nb::arg("what"));
+  nb::class_<db::WriteBatch>(m, "Batch");
+  nb::class_<Map>(m, "Map").def_prop_ro("name", [](const Map& self) {
+    const std::string& name = self.family()->GetName();
+    return nb::str(name.data(), name.size());
+  });
 }
 
 }  // namespace
@@ -275,17 +422,18 @@ NB_MODULE(_db, m) {
            [](Transaction* self, std::shared_ptr<Database> database, bool exclusive) {
              new (self) Transaction(std::move(database), exclusive);
            })
-      .def("get", &Transaction::get, nb::arg("key").none())
-      .def("put", &Transaction::put, nb::arg("key").none(), nb::arg("value").none())
-      .def("delete", &Transaction::erase, nb::arg("key").none())
+      .def("get", &Transaction::get, nb::arg("key").none(), nb::arg("map").none())
+      .def("put", &Transaction::put, nb::arg("key").none(), nb::arg("value").none(),
+           nb::arg("map").none())
+      .def("delete", &Transaction::erase, nb::arg("key").none(), nb::arg("map").none())
       .def(
           "delete_range",
-          [](Transaction& self, nb::handle start, nb::handle stop) {
-            return self.erase_range(bound(start), bound(stop));
+          [](Transaction& self, nb::handle start, nb::handle stop, const Map* map) {
+            return self.erase_range(bound(start), bound(stop), map);
           },
-          nb::arg("start").none(), nb::arg("stop").none())
-      .def("entries", &entries_of_transaction, nb::arg("start").none(), nb::arg("stop").none(),
-           nb::arg("reverse"), nb::arg("limit").none(), nb::arg("what"))
+          nb::arg("start").none(), nb::arg("stop").none(), nb::arg("map").none())
+      .def("entries", &entries_of_transaction, nb::arg("map").none(), nb::arg("start").none(),
+           nb::arg("stop").none(), nb::arg("reverse"), nb::arg("limit").none(), nb::arg("what"))
       .def("commit", &Transaction::commit)
       .def("end", &Transaction::end);
 }

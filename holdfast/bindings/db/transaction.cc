@@ -39,12 +39,12 @@ void Transaction::drop() {
   transaction_ = nullptr;
 }
 
-nb::object Transaction::get(nb::handle key) {
+nb::object Transaction::get(nb::handle key, const Map* map) {
   const Bytes name(key);
   std::string value;
   bool found = false;
   use([&](db::OptimisticTransaction& t) {
-    const db::Status status = t.Get(name, &value);
+    const db::Status status = t.Get(family_of(map), name, &value);
     found = status.ok();
     return status.IsNotFound() ? db::Status::OK() : status;
   });
@@ -62,45 +62,46 @@ void Transaction::remove(Dependent* walk) {
   }
 }
 
-void Transaction::put(nb::handle key, nb::handle value) {
+void Transaction::put(nb::handle key, nb::handle value, const Map* map) {
   const Bytes name(key);
   const Bytes content(value);
   ++writes_;
   use([&](db::OptimisticTransaction& t) {
-    t.Put(name, content);
+    t.Put(family_of(map), name, content);
     return db::Status::OK();
   });
 }
 
 size_t Transaction::erase_range(const std::optional<std::string>& start,
-                                const std::optional<std::string>& stop) {
+                                const std::optional<std::string>& stop, const Map* map) {
   size_t deleted = 0;
   ++writes_;
   use([&](db::OptimisticTransaction& t) {
-    return bindings::erase_range(t, start, stop, &deleted);
+    return bindings::erase_range(t, map, start, stop, &deleted);
   });
   return deleted;
 }
 
-void Transaction::erase(nb::handle key) {
+void Transaction::erase(nb::handle key, const Map* map) {
   const Bytes name(key);
   ++writes_;
   use([&](db::OptimisticTransaction& t) {
-    t.Delete(name);
+    t.Delete(family_of(map), name);
     return db::Status::OK();
   });
 }
 
-db::Status erase_range(db::Transaction& transaction, const std::optional<std::string>& start,
+db::Status erase_range(db::Transaction& transaction, const Map* map,
+                       const std::optional<std::string>& start,
                        const std::optional<std::string>& stop, size_t* deleted) {
   std::vector<std::string> keys;
-  const std::unique_ptr<db::Iterator> at(transaction.NewIterator());
+  const std::unique_ptr<db::Iterator> at(transaction.NewIterator(family_of(map)));
   for (start ? at->Seek(*start) : at->SeekToFirst();
        at->Valid() && (!stop || at->key().compare(*stop) < 0); at->Next()) {
     keys.push_back(at->key().ToString());
   }
   for (const std::string& key : keys) {
-    transaction.Delete(key);
+    transaction.Delete(family_of(map), key);
   }
   *deleted = keys.size();
   return at->status();

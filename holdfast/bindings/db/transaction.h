@@ -25,13 +25,15 @@ class Transaction final : public Dependent {
   ~Transaction() override;
   void drop() override;
 
+  // A null map stands for the default map.
+
   /// Returns None if the key has no value.
-  nb::object get(nb::handle key);
-  void put(nb::handle key, nb::handle value);
-  void erase(nb::handle key);
+  nb::object get(nb::handle key, const Map* map);
+  void put(nb::handle key, nb::handle value, const Map* map);
+  void erase(nb::handle key, const Map* map);
   /// Deletes a range, which has no limit on a side without a key. Returns the number of keys.
   size_t erase_range(const std::optional<std::string>& start,
-                     const std::optional<std::string>& stop);
+                     const std::optional<std::string>& stop, const Map* map);
   /// Returns whether it committed. false: another transaction has changed a key that was read.
   bool commit();
   /// Ends the transaction, if it has not ended yet.
@@ -65,7 +67,8 @@ class Transaction final : public Dependent {
 };
 
 /// Deletes a range, which has no limit on a side without a key. Returns the number of keys.
-db::Status erase_range(db::Transaction& transaction, const std::optional<std::string>& start,
+db::Status erase_range(db::Transaction& transaction, const Map* map,
+                       const std::optional<std::string>& start,
                        const std::optional<std::string>& stop, size_t* deleted);
 
 }  // namespace holdfast::bindings

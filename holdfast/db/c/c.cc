@@ -173,21 +173,19 @@ void leveldb_writebatch_iterate(const leveldb_writebatch_t* batch, void* state,
 void holdfast_multi_get(leveldb_t* db, const leveldb_readoptions_t* options, size_t num_keys,
                         const char* const* keys_list, const size_t* keys_list_sizes,
                         char** values_list, size_t* values_list_sizes, char** errs) {
-  std::vector<Slice> keys;
-  keys.reserve(num_keys);
-  for (size_t i = 0; i < num_keys; ++i) {
-    keys.emplace_back(keys_list[i], keys_list_sizes[i]);
-  }
   std::vector<std::string> values;
+  const std::vector<Slice> keys = slices(num_keys, keys_list, keys_list_sizes);
   const std::vector<Status> found = db->rep->MultiGet(options->rep, keys, &values);
-  for (size_t i = 0; i < num_keys; ++i) {
-    errs[i] = nullptr;
-    values_list[i] = get_result(found[i], values[i], &values_list_sizes[i], &errs[i]);
-  }
+  get_results(found, values, values_list, values_list_sizes, errs);
 }
 void holdfast_delete_range(leveldb_t* db, const leveldb_writeoptions_t* options, const char* begin,
                            size_t beginlen, const char* end, size_t endlen, char** errptr) {
   failed(errptr, db->rep->DeleteRange(options->rep, Slice(begin, beginlen), Slice(end, endlen)));
+}
+uint64_t holdfast_compact(leveldb_t* db, char** errptr) {
+  uint64_t returned = 0;
+  failed(errptr, db->rep->Compact(&returned));
+  return returned;
 }
 void holdfast_checkpoint(leveldb_t* db, const char* file, char** errptr) {
   failed(errptr, db->rep->Checkpoint(file));

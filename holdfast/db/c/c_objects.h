@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "holdfast/db/c.h"
 #include "holdfast/db/cache.h"
@@ -62,6 +63,10 @@ struct holdfast_transaction_t {
   std::unique_ptr<holdfast::db::OptimisticTransaction> rep;
 };
 
+struct holdfast_map_t {
+  std::unique_ptr<holdfast::db::ColumnFamilyHandle> rep;
+};
+
 namespace holdfast::db {
 
 /// Returns whether the status is a failure, and stores its message in *errptr then.
@@ -104,6 +109,24 @@ inline char* get_result(const Status& status, const std::string& value, size_t* 
     return nullptr;
   }
   return malloc_copy(value);
+}
+
+inline std::vector<Slice> slices(size_t count, const char* const* list, const size_t* sizes) {
+  std::vector<Slice> keys;
+  keys.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    keys.emplace_back(list[i], sizes[i]);
+  }
+  return keys;
+}
+
+/// Converts the results of a MultiGet like get_result.
+inline void get_results(const std::vector<Status>& found, const std::vector<std::string>& values,
+                        char** values_list, size_t* values_list_sizes, char** errs) {
+  for (size_t i = 0; i < found.size(); ++i) {
+    errs[i] = nullptr;
+    values_list[i] = get_result(found[i], values[i], &values_list_sizes[i], &errs[i]);
+  }
 }
 
 }  // namespace holdfast::db

@@ -31,11 +31,13 @@ Status make_durable(const std::string& name) {
   return status;
 }
 
-Status copy_entries(Iterator& from, DB& to) {
+/// `plain_keys`: the keys are those of the default map, and not stored keys of all maps.
+Status copy_entries(Iterator& from, bool plain_keys, DB& to) {
   WriteBatch batch;
   Status status;
   for (from.SeekToFirst(); from.Valid() && status.ok(); from.Next()) {
-    batch.Put(from.key(), from.value());
+    plain_keys ? batch.Put(from.key(), from.value())
+               : WriteBatchContents::put(&batch, from.key(), from.value());
     if (batch.ApproximateSize() >= kBatchBytes) {
       status = to.Write({}, &batch);
       batch.Clear();
@@ -88,8 +90,8 @@ Status HeapDB::Checkpoint(const std::string& file) {
     if (!copy) {
       return translated(copy.status());
     }
-    const std::unique_ptr<Iterator> all(NewIterator({}));
-    status = copy_entries(*all, **copy);
+    const std::unique_ptr<Iterator> all(iterate_stored(nullptr));
+    status = copy_entries(*all, keys_.plain(), **copy);
   }
   if (status.ok()) {
     status = publish(part, file);

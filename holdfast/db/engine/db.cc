@@ -12,6 +12,7 @@
 
 #include "holdfast/base/catalogue.h"
 #include "holdfast/db/engine/db_engines.h"
+#include "holdfast/heap/engine_factory.h"
 #include "holdfast/heap/file/inspect.h"
 #include "holdfast/machine/native/medium/file.h"
 
@@ -19,6 +20,9 @@ namespace holdfast::db {
 namespace {
 
 constexpr int kMostThreads = 255;  // a stamp has one byte for the slot
+// A small database has some chunks of each size class that it uses.
+constexpr size_t kChunkBytes = 16 << 10;
+constexpr size_t kLeastGrowth = 256 << 10;
 constexpr const char* kNotOverridden = "this class derived from DB does not override it";
 
 /// Returns false only if nothing has this name. A file that may not be examined counts as there:
@@ -64,18 +68,92 @@ holdfast::Status not_durable(const std::string& name) {
   return {Code::unsupported, "engine " + name +
                                  " keeps nothing over a crash; a database needs one that is "
                                  "durable, such as " +
-                                 Options().engine};
+                                 kDefaultEngine};
 }
 
 /// Returns the engine that the file's superblock names. If the superblock cannot be read, returns
 /// the default engine: opening the file with it reports the reason.
 const DbEngine& engine_of_file(const std::string& name) {
   auto info = inspect_heap_file(name);
-  auto named = find_engine(info ? info->superblock.engine : Options().engine);
-  return named.ok() ? *named.value() : *find_engine(Options().engine).value();
+  auto named = find_engine(info ? info->superblock.engine : kDefaultEngine);
+  return named.ok() ? *named.value() : *find_engine(kDefaultEngine).value();
+}
+
+/// Returns the error of an option that contradicts an existing file.
+holdfast::Status fixed_option(const std::string& name, const std::string& has,
+                              const std::string& given, const std::string& convert) {
+  return {Code::invalid_argument, name + " has " + has + ", not " + given +
+                                      ", and keeps it; leave the option out, or copy the file with "
+                                      "`holdfast convert" +
+                                      convert + "`"};
+}
+
+/// Returns the value that the file has for the engine's option: the recorded one, or the default.
+std::string value_in_file(const Superblock& file, const OptionInfo& option) {
+  const auto recorded = file.options.find(option.name);
+  return recorded != file.options.end() ? recorded->second : option.fallback;
+}
+
+/// Checks the engine's options against those of the file. An option that was not given at creation
+/// may differ if the file's layout does not depend on it.
+holdfast::Status check_engine_options(const Options& options, const std::string& name,
+                                      const Description& engine, const Superblock& file) {
+  if (holdfast::Status status = check_option_names(engine, options.engine_options); !status.ok()) {
+    return status;
+  }
+  auto bytes = engine.area_bytes(file.options, static_cast<int>(file.slots));
+  for (const OptionInfo& option : engine.option_list()) {
+    const auto given = options.engine_options.find(option.name);
+    if (given == options.engine_options.end()) {
+      continue;
+    }
+    const std::string has = value_in_file(file, option);
+    holdfast::Options with = file.options;
+    with[option.name] = given->second;
+    auto bytes_with = engine.area_bytes(with, static_cast<int>(file.slots));
+    if (!bytes_with) {
+      return bytes_with.status();
+    }
+    const bool fixed = file.options.contains(option.name) || (bytes.ok() && *bytes != *bytes_with);
+    if (fixed && given->second != has) {
+      return fixed_option(name, "engine option " + std::string(option.name) + "=" + has,
+                          given->second,
+                          " --option " + std::string(option.name) + "=" + given->second);
+    }
+  }
+  return {};
+}
+
+/// Checks that no option contradicts what an existing file has recorded.
+holdfast::Status check_fixed_options(const Options& options, const std::string& name,
+                                     const DbEngine& engine) {
+  auto info = inspect_heap_file(name);
+  if (!info) {
+    return {};  // opening the file reports the reason
+  }
+  const Superblock& file = info->superblock;
+  if (!options.engine.empty() && options.engine != file.engine) {
+    const auto found = find_engine(options.engine);
+    return found.ok() ? fixed_option(name, "engine " + file.engine, options.engine,
+                                     " --engine " + options.engine)
+                      : found.status();
+  }
+  if (options.max_bytes != 0 && options.max_bytes <= file.capacity - kPageBytes) {
+    return fixed_option(name, "max_bytes=" + std::to_string(file.capacity),
+                        std::to_string(options.max_bytes),
+                        " --max-bytes " + std::to_string(options.max_bytes));
+  }
+  return engine.description->name == file.engine
+             ? check_engine_options(options, name, *engine.description, file)
+             : holdfast::Status();
 }
 
 DbEngine::Opened open_file(const Options& options, const std::string& name) {
+  if (options.max_threads < 0 || options.max_threads > kMostThreads) {
+    return holdfast::Status(Code::invalid_argument,
+                            "max_threads is from 1 to " + std::to_string(kMostThreads) +
+                                "; 0 stands for the file's number, or the default of a new file");
+  }
   const bool empty = is_empty_file(name);  // for example from mkstemp
   if (exists(name) && options.error_if_exists) {
     return holdfast::Status(Code::invalid_argument, name + " exists (error_if_exists is true)",
@@ -83,8 +161,13 @@ DbEngine::Opened open_file(const Options& options, const std::string& name) {
   }
   if (exists(name) && !empty) {
     const DbEngine& engine = engine_of_file(name);
-    return engine.open != nullptr ? engine.open(options, name, nullptr)
-                                  : not_durable(engine.description->name);
+    if (engine.open == nullptr) {
+      return not_durable(engine.description->name);
+    }
+    if (holdfast::Status status = check_fixed_options(options, name, engine); !status.ok()) {
+      return status;
+    }
+    return engine.open(options, name, nullptr);
   }
   if (!options.create_if_missing || options.read_only) {
     const char* const why =
@@ -93,24 +176,22 @@ DbEngine::Opened open_file(const Options& options, const std::string& name) {
                                     name + " is empty: no database is in it yet" + why)
                  : holdfast::Status(Code::invalid_argument, name + " does not exist" + why, ENOENT);
   }
-  if (options.max_threads > kMostThreads) {
-    return holdfast::Status(Code::invalid_argument,
-                            "max_threads is from 1 to " + std::to_string(kMostThreads));
-  }
-  const auto found = find_engine(options.engine);
+  CreateOptions create;
+  create.engine = options.engine.empty() ? kDefaultEngine : options.engine;
+  const auto found = find_engine(create.engine);
   if (!found.ok()) {
     return found.status();
   }
   const DbEngine* engine = found.value();
   if (engine->open == nullptr) {
-    return not_durable(options.engine);
+    return not_durable(create.engine);
   }
-  CreateOptions create;
-  create.engine = options.engine;
   create.options = options.engine_options;
   create.bytes = options.initial_bytes;
   create.max_bytes = options.max_bytes;
-  create.max_threads = options.max_threads;
+  create.max_threads = options.max_threads != 0 ? options.max_threads : create.max_threads;
+  create.chunk_bytes = kChunkBytes;
+  create.growth = kLeastGrowth;
   return engine->open(options, name, &create);
 }
 
@@ -130,24 +211,6 @@ Status DB::Delete(const WriteOptions& options, const Slice& key) {
   return Write(options, &batch);
 }
 
-std::vector<Status> DB::MultiGet(const ReadOptions& options, const std::vector<Slice>& keys,
-                                 std::vector<std::string>* values) {
-  const auto release = [this](const Snapshot* snapshot) { ReleaseSnapshot(snapshot); };
-  std::unique_ptr<const Snapshot, decltype(release)> own(nullptr, release);
-  ReadOptions same_state = options;
-  if (options.snapshot == nullptr && keys.size() > 1) {
-    own.reset(GetSnapshot());
-    same_state.snapshot = own.get();
-  }
-  values->resize(keys.size());
-  std::vector<Status> found;
-  found.reserve(keys.size());
-  for (size_t i = 0; i < keys.size(); ++i) {
-    found.push_back(Get(same_state, keys[i], &(*values)[i]));
-  }
-  return found;
-}
-
 Status DB::DeleteRange(const WriteOptions& /*options*/, const Slice& /*begin*/,
                        const Slice& /*end*/) {
   return Status::NotSupported("DeleteRange", kNotOverridden);
@@ -155,6 +218,10 @@ Status DB::DeleteRange(const WriteOptions& /*options*/, const Slice& /*begin*/,
 
 OptimisticTransaction* DB::BeginTransaction() {
   return nullptr;
+}
+
+Status DB::Compact(uint64_t* /*returned*/) {
+  return Status::NotSupported("Compact", kNotOverridden);
 }
 
 Status DB::Checkpoint(const std::string& /*file*/) {

@@ -3,6 +3,7 @@
 // The members of EngineDB. Included by engine_db.h only.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -10,17 +11,27 @@
 #include "holdfast/db/engine/bounded_iterator.h"
 #include "holdfast/db/engine/heap_iterator.h"
 #include "holdfast/db/engine/heap_transaction.h"
+#include "holdfast/db/engine/map_iterator.h"
+#include "holdfast/db/engine/mapped_transaction.h"
+#include "holdfast/db/engine/maps_exist.h"
 #include "holdfast/db/engine/native_options.h"
 #include "holdfast/db/store/store_audit.h"
 
 namespace holdfast::db {
 
-template <class H>
-class StoreTransaction final : public Transaction {
- public:
-  StoreTransaction(Store<H>& store, Versions<H>& versions) : store_(store), versions_(versions) {}
+/// The exception that carries a body's Status out of the transaction that it cancels.
+struct Cancelled {
+  Status status;
+};
 
-  Status Get(const Slice& key, std::string* value) override {
+template <class H>
+class StoreTransaction final : public MappedTransaction<Transaction> {
+ public:
+  StoreTransaction(Store<H>& store, KeySpace& keys, Versions<H>& versions)
+      : MappedTransaction(keys, store.comparator()), store_(store), versions_(versions) {}
+
+ private:
+  Status get_stored(const Slice& key, std::string* value) override {
     versions_.hold_key(key);
     const auto* version = versions_.find(key, nullptr);
     if (version == nullptr) {
@@ -29,34 +40,27 @@ class StoreTransaction final : public Transaction {
     Versions<H>::load_value(version, value);
     return Status::OK();
   }
-  void Put(const Slice& key, const Slice& value) override { apply({key, value, false}); }
-  void Delete(const Slice& key) override { apply({key, {}, true}); }
-  Status DeleteRange(const Slice& begin, const Slice& end) override {
-    return delete_range(*this, store_.comparator(), begin, end);
-  }
-  Iterator* NewIterator() override { return new BodyIterator<H>(store_, writes_); }
-
- private:
-  void apply(const Change& change) {
+  void write_stored(const Slice& key, const Slice* value) override {
     ++writes_;
-    store_.apply(versions_, change);
+    store_.apply(versions_, {key, value == nullptr ? Slice() : *value, value == nullptr});
   }
+  Iterator* iterate_stored(const ColumnFamilyHandle* /*family*/) override {
+    return new BodyIterator<H>(store_, writes_);
+  }
+  void need(const std::shared_ptr<NamedMap>& map) override {
+    if (std::find(existing_.begin(), existing_.end(), map.get()) == existing_.end()) {
+      if (MapsExist({map}).first_missing(versions_) != nullptr) {
+        refuse(KeySpace::dropped(map->name));
+      }
+      existing_.push_back(map.get());
+    }
+  }
+  [[noreturn]] void refuse(Status status) override { throw Cancelled{std::move(status)}; }
 
   Store<H>& store_;
   Versions<H>& versions_;
   uint64_t writes_ = 0;
-};
-
-/// The exception that carries a body's Status out of the transaction that it cancels.
-struct Cancelled {
-  Status status;
-};
-
-class BatchChanges final : public WriteBatch::Handler {
- public:
-  void Put(const Slice& key, const Slice& value) override { list.push_back({key, value, false}); }
-  void Delete(const Slice& key) override { list.push_back({key, {}, true}); }
-  std::vector<Change> list;
+  std::vector<const NamedMap*> existing_;  ///< named maps that exist, as this transaction has read
 };
 
 template <class E>
@@ -69,69 +73,157 @@ EngineDB<E>::~EngineDB() {
   }
 }
 
+/// Returns a status with the file's name in front.
+inline holdfast::Status of_file(const std::string& name, const holdfast::Status& status) {
+  const bool has_name = status.message().rfind(name, 0) == 0;
+  return {status.code(), has_name ? status.message() : name + ": " + status.message()};
+}
+
 template <class E>
 DbEngine::Opened EngineDB<E>::open(const Options& options, const std::string& name,
                                    const CreateOptions* create) {
-  const NativeOptions native = native_options(options);
+  NativeOptions native = native_options(options);
+  if (create != nullptr) {
+    return open_store(options, name, H::create(name, *create, native));
+  }
   OpenOptions open;
+  open.options = options.engine_options;
   open.max_bytes = options.max_bytes;
-  auto heap = create == nullptr ? H::open(name, open, native) : H::create(name, *create, native);
+  // The store gets more slots before the heap does. If it fails to, the file opens as before.
+  native.max_threads = 0;
+  auto opened = open_store(options, name, H::open(name, open, native));
+  if (!opened || options.read_only) {
+    return opened;
+  }
+  const uint32_t slots = static_cast<const EngineDB&>(**opened).superblock().slots;
+  if (static_cast<int>(slots) > options.max_threads) {
+    return opened;
+  }
+  opened.value().reset();
+  native.max_threads = options.max_threads;
+  return open_store(options, name, H::open(name, open, native));
+}
+
+/// Opens the store in the heap, if that has been opened.
+template <class E>
+DbEngine::Opened EngineDB<E>::open_store(const Options& options, const std::string& name,
+                                         holdfast::Result<std::unique_ptr<H>> heap) {
   if (!heap) {
     return heap.status();
   }
   if (options.paranoid_checks) {  // before Store::open follows any pointer
     if (const holdfast::Status status = StoreAudit<H>::run(**heap, options.comparator);
         !status.ok()) {
-      return holdfast::Status(status.code(), name + ": " + status.message());
+      return of_file(name, status);
     }
   }
   StoreLimits limits;
   limits.feed_bytes = options.change_feed_bytes;
+  limits.slots = static_cast<size_t>(options.max_threads) + 1;  // one slot is the machine's own
   auto store = Store<H>::open(**heap, options.comparator, limits, options.read_only);
   if (!store) {
-    return holdfast::Status(store.status().code(), name + ": " + store.status().message());
+    return of_file(name, store.status());
   }
-  return std::unique_ptr<HeapDB>(new EngineDB(std::move(*heap), std::move(*store)));
+  const bool bytewise = std::string(options.comparator->Name()) == BytewiseComparator()->Name();
+  const auto kind = !bytewise                ? KeySpace::Kind::own_comparator
+                    : (*store)->plain_keys() ? KeySpace::Kind::old_file
+                                             : KeySpace::Kind::with_maps;
+  std::unique_ptr<EngineDB> opened(new EngineDB(kind, std::move(*heap), std::move(*store)));
+  if (const Status status = opened->start_maps(options.read_only); !status.ok()) {
+    return holdfast::Status(status.code(), name + ": " + status.message());
+  }
+  return std::unique_ptr<HeapDB>(std::move(opened));
 }
 
 template <class E>
 holdfast::Status EngineDB<E>::try_heap(const Options& options, const std::string& name) {
   NativeOptions native = native_options(options);
   native.domain = Domain::process;  // nothing is written
+  native.max_threads = 0;
   return H::open(name, {}, native).status();
 }
 
 template <class E>
 Status EngineDB<E>::Put(const WriteOptions& /*options*/, const Slice& key, const Slice& value) {
+  if (keys().escapes(key)) [[unlikely]] {
+    return WriteToMap(nullptr, key, &value);
+  }
   return translated(store_->write(Change{key, value, false}));
 }
 
 template <class E>
 Status EngineDB<E>::Delete(const WriteOptions& /*options*/, const Slice& key) {
+  if (keys().escapes(key)) [[unlikely]] {
+    return WriteToMap(nullptr, key, nullptr);
+  }
   return translated(store_->write(Change{key, {}, true}));
 }
 
 template <class E>
 Status EngineDB<E>::Write(const WriteOptions& /*options*/, WriteBatch* updates) {
-  BatchChanges changes;
-  if (updates != nullptr) {
-    if (Status status = updates->Iterate(&changes); !status.ok()) {
-      return status;
-    }
+  const WriteBatch none;
+  const WriteBatch& batch = updates == nullptr ? none : *updates;
+  std::vector<Change> changes;
+  if (Status status = stored_changes(batch, &changes); !status.ok()) {
+    return status;
   }
-  return translated(store_->write(changes.list));
+  return write_to(WriteBatchContents::maps(batch),
+                  [&](const auto* cancel_if) { return store_->write(changes, cancel_if); });
+}
+
+template <class E>
+Status EngineDB<E>::WriteToMap(const ColumnFamilyHandle* family, const Slice& key,
+                               const Slice* value) {
+  if (Status status = keys().readable(family, false); !status.ok()) {
+    return status;
+  }
+  std::vector<std::shared_ptr<NamedMap>> maps;
+  if (!KeySpace::is_default(family)) {
+    maps.push_back(family->map());
+  }
+  std::string buffer;
+  const Slice stored = keys().stored(family, key, &buffer);
+  keys().note_write(stored);
+  return write_to(maps, [&](const auto* cancel_if) {
+    const Slice content = value == nullptr ? Slice() : *value;
+    return store_->write(Change{stored, content, value == nullptr}, cancel_if);
+  });
+}
+
+/// Calls write_if(cancel_if), which writes unless one of the maps has been dropped.
+template <class E>
+template <class WriteIf>
+Status EngineDB<E>::write_to(const std::vector<std::shared_ptr<NamedMap>>& maps,
+                             WriteIf&& write_if) {
+  const MapsExist exist(maps);
+  const std::string* missing = nullptr;
+  auto look = [&](const Versions<H>& now) {
+    missing = exist.first_missing(now);
+    return missing != nullptr;
+  };
+  const typename Store<H>::CancelIf cancel_if(look);
+  const holdfast::Status status = write_if(exist.empty() ? nullptr : &cancel_if);
+  return status.ok() && missing != nullptr ? KeySpace::dropped(*missing) : translated(status);
 }
 
 template <class E>
 Status EngineDB<E>::Get(const ReadOptions& options, const Slice& key, std::string* value) {
+  if (keys().escapes(key)) [[unlikely]] {
+    return get_stored(options.snapshot, kEscape + key.ToString(), value);
+  }
   return answer(store_->get(key, view_of<H>(options.snapshot), value));
+}
+
+template <class E>
+Status EngineDB<E>::get_stored(const Snapshot* snapshot, const Slice& key, std::string* value) {
+  return answer(store_->get(key, view_of<H>(snapshot), value));
 }
 
 template <class E>
 Status EngineDB<E>::RunTransaction(const std::function<Status(Transaction&)>& body) {
   try {
     return translated(store_->update([&](Versions<H>& versions) {
-      StoreTransaction<H> transaction(*store_, versions);
+      StoreTransaction<H> transaction(*store_, keys(), versions);
       if (Status status = body(transaction); !status.ok()) {
         throw Cancelled{std::move(status)};
       }
@@ -144,12 +236,21 @@ Status EngineDB<E>::RunTransaction(const std::function<Status(Transaction&)>& bo
 template <class E>
 OptimisticTransaction* EngineDB<E>::BeginTransaction() {
   auto view = store_->open_view();
-  return view ? new HeapTransaction<H>(*store_, *view) : nullptr;
+  return view ? new HeapTransaction<H>(*store_, keys(), *view) : nullptr;
 }
 
 template <class E>
 Iterator* EngineDB<E>::NewIterator(const ReadOptions& options) {
-  const auto* view = view_of<H>(options.snapshot);
+  Iterator* all = iterate_stored(options.snapshot);
+  if (keys().has_escaped()) {
+    all = new MapIterator(std::unique_ptr<Iterator>(all), nullptr);
+  }
+  return bounded(all, options, store_->comparator());
+}
+
+template <class E>
+Iterator* EngineDB<E>::iterate_stored(const Snapshot* snapshot) {
+  const auto* view = view_of<H>(snapshot);
   if (view != nullptr) {
     Store<H>::share_view(view);  // the snapshot may be released before the iterator ends
   } else {
@@ -159,14 +260,14 @@ Iterator* EngineDB<E>::NewIterator(const ReadOptions& options) {
     }
     view = *opened;
   }
-  return bounded(new HeapIterator<H>(*store_, view), options, store_->comparator());
+  return new HeapIterator<H>(*store_, view);
 }
 
 template <class E>
 const Snapshot* EngineDB<E>::GetSnapshot() {
   auto view = store_->open_view();
   // LevelDB's interface cannot report a failure; a null snapshot reads the present state.
-  return view ? new HeapSnapshot<H>(*view) : nullptr;
+  return view ? new HeapSnapshot<H>(*view, ages_.open()) : nullptr;
 }
 
 template <class E>
@@ -174,21 +275,33 @@ void EngineDB<E>::ReleaseSnapshot(const Snapshot* snapshot) {
   if (snapshot != nullptr) {
     const auto* mine = static_cast<const HeapSnapshot<H>*>(snapshot);
     store_->close_view(mine->view);
+    ages_.close(mine->opened);
     delete mine;
   }
 }
 
 template <class E>
-void EngineDB<E>::GetApproximateSizes(const Range* range, int n, uint64_t* sizes) {
-  for (int i = 0; i < n; ++i) {
-    auto bytes = store_->bytes_between(range[i].start, range[i].limit);
-    sizes[i] = bytes ? *bytes : 0;
-  }
+uint64_t EngineDB<E>::stored_bytes(const Slice& from, const Slice& to) {
+  auto bytes = store_->bytes_between(from, to);
+  return bytes ? *bytes : 0;
 }
 
 template <class E>
 void EngineDB<E>::CompactRange(const Slice* /*begin*/, const Slice* /*end*/) {
-  static_cast<void>(store_->collect().ok());
+  static_cast<void>(Compact(nullptr).ok());
+}
+
+template <class E>
+Status EngineDB<E>::Compact(uint64_t* returned) {
+  holdfast::Result<uint64_t> bytes = 0;
+  if (const holdfast::Status status = store_->collect(); !status.ok()) {
+    return translated(status);
+  }
+  bytes = heap_->compact();
+  if (bytes.ok() && returned != nullptr) {
+    *returned = bytes.value();
+  }
+  return translated(bytes.status());
 }
 
 template <class E>
@@ -198,7 +311,7 @@ Status EngineDB<E>::ChangesSince(uint64_t sequence,
     WriteBatch changes;
     bool found = false;
     const holdfast::Status status = store_->change_after(sequence, &changes, &found);
-    if (!status.ok() || !found || !see(sequence + 1, changes)) {
+    if (!status.ok() || !found || !see(sequence + 1, shown_changes(changes))) {
       return translated(status);
     }
   }

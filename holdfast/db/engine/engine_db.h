@@ -6,9 +6,11 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "holdfast/db/engine/db_engines.h"
 #include "holdfast/db/engine/heap_db.h"
+#include "holdfast/db/engine/snapshot_ages.h"
 #include "holdfast/db/store/store.h"
 #include "holdfast/heap/file/native_heap_file.h"
 #include "holdfast/machine/native/native_machine.h"
@@ -34,8 +36,8 @@ class EngineDB final : public HeapDB {
   Iterator* NewIterator(const ReadOptions& options) override;
   const Snapshot* GetSnapshot() override;
   void ReleaseSnapshot(const Snapshot* snapshot) override;
-  void GetApproximateSizes(const Range* range, int n, uint64_t* sizes) override;
   void CompactRange(const Slice* begin, const Slice* end) override;
+  Status Compact(uint64_t* returned) override;
   Status ChangesSince(
       uint64_t sequence,
       const std::function<bool(uint64_t sequence, const WriteBatch& changes)>& see) override;
@@ -43,9 +45,18 @@ class EngineDB final : public HeapDB {
   holdfast::Status check() override;
 
  private:
-  EngineDB(std::unique_ptr<H> heap, std::unique_ptr<Store<H>> store)
-      : heap_(std::move(heap)), store_(std::move(store)) {}
+  EngineDB(KeySpace::Kind kind, std::unique_ptr<H> heap, std::unique_ptr<Store<H>> store)
+      : HeapDB(kind), heap_(std::move(heap)), store_(std::move(store)) {}
+  static DbEngine::Opened open_store(const Options& options, const std::string& name,
+                                     holdfast::Result<std::unique_ptr<H>> heap);
   Status RunTransaction(const std::function<Status(Transaction&)>& body) override;
+  Status WriteToMap(const ColumnFamilyHandle* family, const Slice& key,
+                    const Slice* value) override;
+  Status get_stored(const Snapshot* snapshot, const Slice& key, std::string* value) override;
+  Iterator* iterate_stored(const Snapshot* snapshot) override;
+  uint64_t stored_bytes(const Slice& from, const Slice& to) override;
+  template <class WriteIf>
+  Status write_to(const std::vector<std::shared_ptr<NamedMap>>& maps, WriteIf&& write_if);
 
   const Description& engine() const override { return heap_->description(); }
   const Superblock& superblock() const override { return heap_->superblock(); }
@@ -55,7 +66,11 @@ class EngineDB final : public HeapDB {
   size_t open_views() const override { return store_->open_views(); }
   holdfast::Result<uint64_t> sequence() override { return store_->sequence(); }
   holdfast::Result<uint64_t> old_versions() override { return store_->old_versions(); }
+  holdfast::Result<HeapSpace> space() override { return heap_->space(); }
 
+  double oldest_snapshot_seconds() const override { return ages_.oldest_seconds(); }
+
+  SnapshotAges ages_;
   std::unique_ptr<H> heap_;
   std::unique_ptr<Store<H>> store_;
 };

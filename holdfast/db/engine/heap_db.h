@@ -3,15 +3,23 @@
 // The part of the database that is the same for all engines.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "holdfast/db/db.h"
+#include "holdfast/db/engine/bounded_iterator.h"
+#include "holdfast/db/engine/key_space.h"
 #include "holdfast/engines/engine.h"
 #include "holdfast/heap/file/superblock.h"
+#include "holdfast/heap/heap_space.h"
 #include "holdfast/machine/native/medium/medium.h"
 
 namespace holdfast::db {
+
+struct Change;
 
 /// The database in a heap file, without the members that depend on the engine; EngineDB, compiled
 /// once per engine, has these. Options::engine names the engine of a new file. The superblock names
@@ -25,15 +33,58 @@ class HeapDB : public DB {
   bool GetProperty(const Slice& property, std::string* value) override;
   Status Checkpoint(const std::string& file) override;
   Status Verify() override { return translated(check()); }
+  void GetApproximateSizes(const Range* range, int n, uint64_t* sizes) override;
+
+  Status CreateColumnFamily(const ColumnFamilyOptions& options, const std::string& name,
+                            ColumnFamilyHandle** handle) override;
+  Status OpenColumnFamily(const std::string& name, bool create_if_missing,
+                          ColumnFamilyHandle** handle) override;
+  Status OpenColumnFamily(const ReadOptions& options, const std::string& name,
+                          ColumnFamilyHandle** handle) override;
+  Status ListColumnFamilies(const ReadOptions& options, std::vector<std::string>* names) override;
+  Status DropColumnFamily(ColumnFamilyHandle* family) override;
+  ColumnFamilyHandle* DefaultColumnFamily() override { return &default_map_; }
 
   /// Walks the whole heap; corrupt: damage, or blocks that belong to nothing.
   virtual holdfast::Status check() = 0;
 
+ protected:
+  explicit HeapDB(KeySpace::Kind kind);
+  KeySpace& keys() { return keys_; }
+  /// Deletes the entries of maps whose dropping was interrupted. Opening calls it.
+  Status start_maps(bool read_only);
+  /// Converts a batch, which must outlive the changes, to changes of stored keys. InvalidArgument:
+  /// the batch needs a map that does not exist here.
+  Status stored_changes(const WriteBatch& batch, std::vector<Change>* changes);
+  /// Converts a batch with the store's keys to one that Write takes.
+  WriteBatch shown_changes(const WriteBatch& stored) const;
+
  private:
+  enum class Missing { create, refuse };
+  enum class Present { open, refuse };
+
+  Status GetFromMap(const ReadOptions& options, const ColumnFamilyHandle* family, const Slice& key,
+                    std::string* value) override;
+  Iterator* IterateOverMap(const ReadOptions& options, const ColumnFamilyHandle* family) override;
+  uint64_t ApproximateSizeInMap(const ColumnFamilyHandle* family, const Range& range) override;
+
+  Status open_map(const ReadOptions& options, const std::string& name, Missing missing,
+                  Present present, ColumnFamilyHandle** handle);
+  Status create_map(const std::string& name, uint32_t* id);
+  std::shared_ptr<NamedMap> shared_map(const std::string& name, uint32_t id,
+                                       const Snapshot* snapshot);
+  Status delete_entries(const std::string& prefix);
   bool property(const std::string& name, std::string* value);
   std::string prometheus();
+  /// Stores the name of the map with this number in *name; returns false if there is none.
+  bool map_name(const std::string& number, std::string* name);
   /// Returns the options for a new database with this one's engine and sizes.
   Options same_kind();
+
+  // The functions of DB on stored keys (map_keys.h).
+  virtual Status get_stored(const Snapshot* snapshot, const Slice& key, std::string* value) = 0;
+  virtual Iterator* iterate_stored(const Snapshot* snapshot) = 0;
+  virtual uint64_t stored_bytes(const Slice& from, const Slice& to) = 0;
 
   virtual const Description& engine() const = 0;
   virtual const Superblock& superblock() const = 0;
@@ -43,6 +94,13 @@ class HeapDB : public DB {
   virtual size_t open_views() const = 0;
   virtual Result<uint64_t> sequence() = 0;
   virtual Result<uint64_t> old_versions() = 0;
+  virtual Result<HeapSpace> space() = 0;
+  virtual double oldest_snapshot_seconds() const = 0;
+
+  KeySpace keys_;
+  ColumnFamilyHandle default_map_;
+  std::mutex maps_mutex_;  ///< guards open_maps_; one thread at a time creates or drops maps
+  std::map<uint32_t, std::weak_ptr<NamedMap>> open_maps_;
 };
 
 }  // namespace holdfast::db

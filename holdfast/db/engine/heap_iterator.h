@@ -7,6 +7,7 @@
 #include <string>
 
 #include "holdfast/db/db.h"
+#include "holdfast/db/engine/snapshot_ages.h"
 #include "holdfast/db/store/store.h"
 #include "holdfast/db/views/entry_buffer.h"
 
@@ -16,8 +17,9 @@ namespace holdfast::db {
 template <class H>
 struct HeapSnapshot final : Snapshot {
   using View = typename Store<H>::View;
-  explicit HeapSnapshot(View* v) : view(v) {}
+  HeapSnapshot(View* v, SnapshotAges::Time when) : view(v), opened(when) {}
   View* view;
+  SnapshotAges::Time opened;
 };
 
 template <class H>

@@ -34,10 +34,18 @@ class Exposition {
 };
 
 const std::string kFilesAtLevel = "num-files-at-level";
+const std::string kMapName = "map-name";
 
 /// The domain's name, and whether it is emulated.
 std::string domain_of(const NativeMedium& medium) {
   return std::string(to_string(medium.domain())) + (medium.emulated() ? " (emulated)" : "");
+}
+
+uint64_t reclaimable_bytes(const HeapSpace& space) {
+  return space.reusable + space.untouched;
+}
+uint64_t free_bytes(const HeapSpace& space) {
+  return space.free + reclaimable_bytes(space);
 }
 
 uint64_t sum(const std::array<uint64_t, kAbortCauses>& aborts) {
@@ -67,6 +75,22 @@ bool HeapDB::property(const std::string& name, std::string* value) {
              "\nupdates " + std::to_string(s.update_commits) + "\nreads " +
              std::to_string(s.read_commits) + "\nbytes written " + std::to_string(s.bytes_written) +
              "\n";
+    if (auto found = space()) {
+      *value += "used bytes " + std::to_string(found->used) + "\nfree bytes " +
+                std::to_string(free_bytes(*found)) + "\nreclaimable bytes " +
+                std::to_string(reclaimable_bytes(*found)) + "\nfile bytes " +
+                std::to_string(medium().allocated_bytes()) + "\n";
+    }
+  } else if (name == "used-bytes" || name == "free-bytes" || name == "reclaimable-bytes") {
+    auto found = space();
+    *value = !found                 ? found.status().to_string()
+             : name == "used-bytes" ? std::to_string(found->used)
+             : name == "free-bytes" ? std::to_string(free_bytes(*found))
+                                    : std::to_string(reclaimable_bytes(*found));
+  } else if (name == "oldest-snapshot-seconds") {
+    *value = std::to_string(oldest_snapshot_seconds());
+  } else if (name == "file-bytes") {
+    *value = std::to_string(medium().allocated_bytes());
   } else if (name == "prometheus") {
     *value = prometheus();
   } else if (name == "engine") {
@@ -87,6 +111,8 @@ bool HeapDB::property(const std::string& name, std::string* value) {
       return false;
     }
     *value = std::to_string(*bytes);
+  } else if (name.rfind(kMapName, 0) == 0) {
+    return map_name(name.substr(kMapName.size()), value);
   } else if (name.rfind(kFilesAtLevel, 0) == 0) {
     const std::string level = name.substr(kFilesAtLevel.size());
     if (level.empty() || level.find_first_not_of("0123456789") != std::string::npos ||
@@ -121,8 +147,18 @@ std::string HeapDB::prometheus() {
   e.gauge("data_bytes", "Bytes of the data region, which grows up to capacity_bytes.",
           shape.data_bytes());
   e.gauge("capacity_bytes", "Bytes the data region may grow to.", shape.capacity);
+  if (auto found = space()) {
+    e.gauge("used_bytes", "Bytes of the data region in entries and their index.", found->used);
+    e.gauge("free_bytes", "Bytes of the data region for new entries.", free_bytes(*found));
+    e.gauge("reclaimable_bytes", "Bytes of the data region that compaction can give back.",
+            reclaimable_bytes(*found));
+  }
+  e.gauge("file_bytes", "Bytes of the file system that the file takes.",
+          medium().allocated_bytes());
   e.gauge("domain_emulated", "1: the domain is emulated, and nothing survives a power cut; else 0.",
           medium().emulated() ? 1 : 0);
+  e.gauge("oldest_snapshot_milliseconds", "Age of the oldest snapshot; 0 without one.",
+          static_cast<uint64_t>(oldest_snapshot_seconds() * 1000));
   e.gauge("open_snapshots", "Snapshots and iterators open.", open_views());
   if (auto last = sequence()) {
     e.gauge("sequence", "Number of the last change in the feed; 0 without one.", *last);

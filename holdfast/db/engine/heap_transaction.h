@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "holdfast/db/engine/heap_iterator.h"
+#include "holdfast/db/engine/mapped_transaction.h"
+#include "holdfast/db/engine/maps_exist.h"
 #include "holdfast/db/engine/overlay_iterator.h"
 #include "holdfast/db/store/store.h"
 #include "holdfast/db/transaction.h"
@@ -21,33 +23,37 @@ namespace holdfast::db {
 /// unchanged if the view sees the newest version of every key in it, deletions included: a deletion
 /// that the view does not see stays while the view is open, unless the view has never seen its key.
 template <class H>
-class HeapTransaction final : public OptimisticTransaction {
+class HeapTransaction final : public MappedTransaction<OptimisticTransaction> {
   using View = typename Store<H>::View;
 
  public:
-  HeapTransaction(Store<H>& store, const View* view) : store_(store), view_(view) {}
+  HeapTransaction(Store<H>& store, KeySpace& keys, const View* view)
+      : MappedTransaction(keys, store.comparator()), store_(store), view_(view) {}
   ~HeapTransaction() override { store_.close_view(view_); }
 
-  Status Get(const Slice& key, std::string* value) override;
-  void Put(const Slice& key, const Slice& value) override;
-  void Delete(const Slice& key) override;
-  Status DeleteRange(const Slice& begin, const Slice& end) override {
-    return delete_range(*this, store_.comparator(), begin, end);
-  }
-  Iterator* NewIterator() override;
   Status Commit(bool* committed) override;
 
  private:
+  Status get_stored(const Slice& key, std::string* value) override;
+  void write_stored(const Slice& key, const Slice* value) override;
+  Iterator* iterate_stored(const ColumnFamilyHandle* family) override;
+  void need(const std::shared_ptr<NamedMap>& map) override {
+    WriteBatchContents::need(&maps_, map);
+  }
+  void refuse(Status status) override { refused_ = std::move(status); }
+
   Store<H>& store_;
   const View* view_;
   PendingWrites writes_{ComparatorLess{store_.comparator()}};
+  WriteBatch maps_;  ///< no changes, but the named maps that were written
+  Status refused_;
   /// The stamp of each key that was read; 0: it had no value.
   std::map<std::string, uint64_t, ComparatorLess> reads_{ComparatorLess{store_.comparator()}};
   std::vector<KeyRange> ranges_;  ///< read by iterators
 };
 
 template <class H>
-Status HeapTransaction<H>::Get(const Slice& key, std::string* value) {
+Status HeapTransaction<H>::get_stored(const Slice& key, std::string* value) {
   std::string name = key.ToString();
   if (const auto own = writes_.find(name); own != writes_.end()) {
     if (own->second.deletion) {
@@ -65,23 +71,29 @@ Status HeapTransaction<H>::Get(const Slice& key, std::string* value) {
 }
 
 template <class H>
-void HeapTransaction<H>::Put(const Slice& key, const Slice& value) {
-  writes_.insert_or_assign(key.ToString(), PendingWrite{false, value.ToString()});
+void HeapTransaction<H>::write_stored(const Slice& key, const Slice* value) {
+  writes_.insert_or_assign(key.ToString(), value == nullptr
+                                               ? PendingWrite{true, {}}
+                                               : PendingWrite{false, value->ToString()});
 }
 
 template <class H>
-void HeapTransaction<H>::Delete(const Slice& key) {
-  writes_.insert_or_assign(key.ToString(), PendingWrite{true, {}});
-}
-
-template <class H>
-Iterator* HeapTransaction<H>::NewIterator() {
+Iterator* HeapTransaction<H>::iterate_stored(const ColumnFamilyHandle* family) {
+  KeyRange limits;
+  if (!KeySpace::is_default(family)) {
+    limits = {family->map()->prefix, end_of_map(family->map()->prefix)};
+  }
   Store<H>::share_view(view_);
-  return new OverlayIterator(std::make_unique<HeapIterator<H>>(store_, view_), writes_, &ranges_);
+  return new OverlayIterator(std::make_unique<HeapIterator<H>>(store_, view_), writes_,
+                             std::move(limits), &ranges_);
 }
 
 template <class H>
 Status HeapTransaction<H>::Commit(bool* committed) {
+  *committed = false;
+  if (!refused_.ok()) {
+    return refused_;
+  }
   *committed = true;
   if (writes_.empty()) {
     return Status::OK();  // serialised at its beginning, when its view was opened
@@ -91,9 +103,12 @@ Status HeapTransaction<H>::Commit(bool* committed) {
   for (const auto& [key, written] : writes_) {
     changes.push_back({key, written.value, written.deletion});
   }
+  const MapsExist maps(WriteBatchContents::maps(maps_));
+  const std::string* missing = nullptr;
   bool outdated = false;
   auto check_reads = [&](const Versions<H>& now) {
     outdated = false;
+    missing = maps.first_missing(now);
     for (const auto& [key, stamp] : reads_) {
       now.hold_key(key);
       const auto* version = now.find(key, nullptr);
@@ -102,13 +117,13 @@ Status HeapTransaction<H>::Commit(bool* committed) {
     for (const KeyRange& range : ranges_) {
       outdated = !store_.hold_range(range, view_) || outdated;
     }
-    return outdated;
+    return outdated || missing != nullptr;
   };
   const typename Store<H>::CancelIf cancel_if(check_reads);
-  const bool has_read = !reads_.empty() || !ranges_.empty();
+  const bool has_read = !reads_.empty() || !ranges_.empty() || !maps.empty();
   const holdfast::Status status = store_.write(changes, has_read ? &cancel_if : nullptr);
-  *committed = status.ok() && !outdated;
-  return translated(status);
+  *committed = status.ok() && !outdated && missing == nullptr;
+  return status.ok() && missing != nullptr ? KeySpace::dropped(*missing) : translated(status);
 }
 
 }  // namespace holdfast::db

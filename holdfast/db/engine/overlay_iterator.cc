@@ -2,6 +2,7 @@
 #include "holdfast/db/engine/overlay_iterator.h"
 
 #include <iterator>
+#include <utility>
 
 namespace holdfast::db {
 
@@ -103,8 +104,19 @@ void OverlayIterator::show(const Slice& key, const Slice& value) {
   valid_ = true;
 }
 
+/// Returns the key, or the limit that it is beyond. No key is beyond the limit on its side.
+std::optional<std::string> OverlayIterator::within_limits(std::optional<std::string> key,
+                                                          bool is_first) const {
+  const std::optional<std::string>& first = limits_.first;
+  const std::optional<std::string>& last = limits_.last;
+  if (first && (key ? order(*key, *first) < 0 : is_first)) {
+    return first;
+  }
+  return last && (key ? order(*key, *last) > 0 : !is_first) ? last : key;
+}
+
 /// A walk in one direction extends the last range.
-void OverlayIterator::record(const std::optional<std::string>& from) {
+void OverlayIterator::record(const std::optional<std::string>& origin) {
   if (!below_->status().ok()) {
     valid_ = false;
     return;
@@ -113,6 +125,8 @@ void OverlayIterator::record(const std::optional<std::string>& from) {
   if (valid_) {
     to = key_;
   }
+  to = within_limits(std::move(to), !forwards_);
+  const std::optional<std::string> from = within_limits(origin, forwards_);
   KeyRange* const last = crossed_->empty() ? nullptr : &crossed_->back();
   if (forwards_) {
     if (last != nullptr && from && last->last == from) {

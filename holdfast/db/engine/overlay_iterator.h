@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "holdfast/db/comparator.h"
@@ -34,10 +35,11 @@ using PendingWrites = std::map<std::string, PendingWrite, ComparatorLess>;
 /// the entry from `below` or from the writes, so later writes leave key() and value() alone.
 class OverlayIterator final : public Iterator {
  public:
-  /// The writes and the ranges must outlive the iterator.
-  OverlayIterator(std::unique_ptr<Iterator> below, const PendingWrites& writes,
+  /// The writes and the ranges must outlive the iterator. `limits`: keys outside do not count as
+  /// crossed.
+  OverlayIterator(std::unique_ptr<Iterator> below, const PendingWrites& writes, KeyRange limits,
                   std::vector<KeyRange>* crossed)
-      : below_(std::move(below)), writes_(writes), crossed_(crossed) {}
+      : below_(std::move(below)), writes_(writes), limits_(std::move(limits)), crossed_(crossed) {}
 
   bool Valid() const override { return valid_; }
   void SeekToFirst() override;
@@ -60,33 +62,17 @@ class OverlayIterator final : public Iterator {
     return writes_.key_comp().comparator->Compare(a, b);
   }
   void show(const Slice& key, const Slice& value);
-  void record(const std::optional<std::string>& from);
+  std::optional<std::string> within_limits(std::optional<std::string> key, bool is_first) const;
+  void record(const std::optional<std::string>& origin);
 
   std::unique_ptr<Iterator> below_;  ///< at the next entry in the direction of the last step
   const PendingWrites& writes_;
+  const KeyRange limits_;
   std::vector<KeyRange>* crossed_;
   bool forwards_ = true;  ///< the direction of the last step
   bool valid_ = false;
   std::string key_;
   std::string value_;
 };
-
-/// Deletes all keys from `begin` to `end`, as Transaction::DeleteRange does.
-template <class AnyTransaction>
-Status delete_range(AnyTransaction& transaction, const Comparator* comparator, const Slice& begin,
-                    const Slice& end) {
-  std::vector<std::string> keys;
-  const std::unique_ptr<Iterator> at(transaction.NewIterator());
-  for (at->Seek(begin); at->Valid() && comparator->Compare(at->key(), end) < 0; at->Next()) {
-    keys.push_back(at->key().ToString());
-  }
-  if (Status status = at->status(); !status.ok()) {
-    return status;
-  }
-  for (const std::string& key : keys) {
-    transaction.Delete(key);
-  }
-  return Status::OK();
-}
 
 }  // namespace holdfast::db

@@ -31,6 +31,7 @@ class Blobs {
   }
 
   static void append(Blob<H>* blob, Slice content) {
+    const HeapBounds<H> bounds;
     while (!content.empty()) {
       const size_t n = std::min(content.size(), kPieceBytes);
       auto* piece = static_cast<Piece<H>*>(H::allocate(sizeof(Piece<H>) + n));
@@ -38,7 +39,7 @@ class Blobs {
       piece->bytes = n;
       H::Engine::store_range(piece + 1, content.data(), n);
       if (Piece<H>* last = blob->last) {
-        last->next = piece;
+        bounds.check(last)->next = piece;
       } else {
         blob->first = piece;
       }
@@ -50,17 +51,21 @@ class Blobs {
   /// Returns whether the pieces hold exactly `bytes` bytes; if not, the blob is damaged.
   static bool holds(const Blob<H>* blob, size_t bytes) {
     size_t left = bytes;
-    for (const Piece<H>* piece = blob->first; piece != nullptr; piece = piece->next) {
-      const size_t n = piece->bytes;
-      if (n == 0 || n > kPieceBytes || n > left) {
-        return false;
-      }
-      left -= n;
+    const bool sound = for_each_piece(blob, [&](const Piece<H>* /*piece*/, size_t n) {
+      const bool fits = n <= left;
+      left -= fits ? n : 0;
+      return fits;
+    });
+    return sound && left == 0;
+  }
+  /// Throws Error(corrupt) if the blob or one of its pieces is not in the heap.
+  static void check(const Blob<H>* blob) {
+    if (!for_each_piece(blob, [](const Piece<H>* /*piece*/, size_t /*n*/) { return true; })) {
+      throw_damaged("a piece of a long value");
     }
-    return left == 0;
   }
 
-  /// Copies the whole value to `to`, which has room for it.
+  /// Copies the whole value to `to`, which has room for it. The blob holds the value.
   static void load(const Blob<H>* blob, char* to) {
     for (const Piece<H>* piece = blob->first; piece != nullptr; piece = piece->next) {
       const size_t n = piece->bytes;
@@ -72,9 +77,10 @@ class Blobs {
   /// Frees up to `most` pieces of a blob in `list`. Frees the blob too, and returns true, once it
   /// has no pieces.
   static bool free_some(Field<Blob<H>*>& list, Blob<H>* blob, int most) {
+    const HeapBounds<H> bounds;
     Piece<H>* piece = blob->first;
     for (; piece != nullptr && most > 0; --most) {
-      Piece<H>* const next = piece->next;
+      Piece<H>* const next = bounds.check(piece)->next;
       H::deallocate(piece, sizeof(Piece<H>) + piece->bytes.load());
       piece = next;
     }
@@ -88,11 +94,12 @@ class Blobs {
   }
 
   static void link(Field<Blob<H>*>& list, Blob<H>* blob) {
+    const HeapBounds<H> bounds;
     Blob<H>* const first = list;
-    blob->previous = nullptr;
+    bounds.check(blob)->previous = nullptr;
     blob->next = first;
     if (first != nullptr) {
-      first->previous = blob;
+      bounds.check(first)->previous = blob;
     }
     list = blob;
   }
@@ -100,8 +107,16 @@ class Blobs {
   /// Removes the blob from `list`. It stores to the blob's own links, too: under snapshot isolation
   /// that makes transactions conflict that remove neighbours at the same time (write skew).
   static void unlink(Field<Blob<H>*>& list, Blob<H>* blob) {
-    Blob<H>* const next = blob->next;
+    const HeapBounds<H> bounds;
+    Blob<H>* const next = bounds.check(blob)->next;
     Blob<H>* const previous = blob->previous;
+    // Both neighbours must name the blob. So a walk that removes blobs from a damaged list ends.
+    const bool sound =
+        (next == nullptr || bounds.check(next)->previous.load() == blob) &&
+        (previous == nullptr ? list.load() : bounds.check(previous)->next.load()) == blob;
+    if (!sound) [[unlikely]] {
+      throw_damaged("a list of long values");
+    }
     if (next != nullptr) {
       next->previous = previous;
     }
@@ -118,9 +133,27 @@ class Blobs {
   template <class Visitor>
   static void visit(const Blob<H>* blob, Visitor& see) {
     see(static_cast<const void*>(blob), sizeof(Blob<H>));
-    for (const Piece<H>* piece = blob->first; piece != nullptr; piece = piece->next) {
-      see(static_cast<const void*>(piece), sizeof(Piece<H>) + piece->bytes.load());
+    for_each_piece(blob, [&](const Piece<H>* piece, size_t n) {
+      see(static_cast<const void*>(piece), sizeof(Piece<H>) + n);
+      return true;
+    });
+  }
+
+ private:
+  /// Calls f(piece, bytes) until it returns false. Returns false if f does, or if a piece has an
+  /// impossible length. Throws Error(corrupt) if a pointer leads out of the heap or in a circle.
+  template <class F>
+  static bool for_each_piece(const Blob<H>* blob, F&& f) {
+    const HeapBounds<H> bounds;
+    CycleCheck cycle;
+    for (const Piece<H>* piece = bounds.check(blob)->first; piece != nullptr; piece = piece->next) {
+      cycle.arrive(bounds.check(piece));
+      const size_t n = piece->bytes;
+      if (n == 0 || n > kPieceBytes || !bounds.has_behind(piece, n) || !f(piece, n)) {
+        return false;
+      }
     }
+    return true;
   }
 };
 

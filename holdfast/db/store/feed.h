@@ -118,11 +118,13 @@ class Feed {
  private:
   void drop_first(typename H::template Field<Blob<H>*>& garbage) {
     const uint64_t sequence = root_->first;
-    if (const auto record = root_->tree.find(sequence)) {
-      Blobs<H>::link(garbage, record->blob);
-      root_->bytes -= record->bytes;
-      root_->tree.erase(sequence);
+    const auto record = root_->tree.find(sequence);
+    if (!record) [[unlikely]] {
+      throw_damaged("the number of the feed's first record");
     }
+    Blobs<H>::link(garbage, record->blob);
+    root_->bytes -= record->bytes;
+    root_->tree.erase(sequence);
     root_->first = sequence + 1;
   }
 

@@ -8,8 +8,8 @@ namespace holdfast::db {
 template <class H>
 Result<std::unique_ptr<Store<H>>> Store<H>::open(H& heap, const Comparator* comparator,
                                                  const StoreLimits& limits, bool read_only) {
-  const char* const kRoot = "holdfast.db";
-  auto root = heap.template find_root<StoreRoot<H>>(kRoot);
+  bool plain_keys = false;
+  auto root = find_store_root(heap, &plain_keys);
   if (!root && root.status().code() == Code::not_found) {
     if (!heap.list_roots().empty()) {
       return Status(Code::wrong_format, "the heap holds something else than a database");
@@ -18,20 +18,17 @@ Result<std::unique_ptr<Store<H>>> Store<H>::open(H& heap, const Comparator* comp
       return Status(Code::wrong_format, "the heap is empty and holds no database");
     }
     const size_t slots = heap.superblock().slots;
-    root = heap.template root<StoreRoot<H>>(kRoot, std::string(comparator->Name()), slots);
+    root = heap.template root<StoreRoot<H>>("holdfast.db", std::string(comparator->Name()), slots);
   }
   if (!root) {
     return root.status();
   }
-  const auto slots = heap.read([&] { return (*root)->slot_count.load(); });
+  auto slots = slots_of(heap, **root, limits, read_only);
   if (!slots) {
     return slots.status();
   }
-  if (slots.value() != static_cast<uint64_t>(heap.superblock().slots)) {
-    return Status(Code::corrupt,
-                  "the database's number of thread slots is damaged; restore the file from a copy");
-  }
-  std::unique_ptr<Store> store(new Store(heap, *root, comparator, limits, slots.value()));
+  std::unique_ptr<Store> store(new Store(heap, *root, comparator, limits, *slots));
+  store->plain_keys_ = plain_keys;
   Status status = store->check_comparator();
   if (status.ok()) {
     status = store->clean_up_after_crash(read_only);
@@ -43,6 +40,35 @@ Result<std::unique_ptr<Store<H>>> Store<H>::open(H& heap, const Comparator* comp
     status = store->drain();
   }
   return status.ok() ? Result<std::unique_ptr<Store>>(std::move(store)) : status;
+}
+
+/// Returns the number of slots of the store. First gives it those that the heap or the caller wants
+/// and it lacks, unless the heap is read-only: there no thread needs one. The store may have more
+/// slots than the heap, because it gets them first.
+template <class H>
+Result<size_t> Store<H>::slots_of(H& heap, StoreRoot<H>& root, const StoreLimits& limits,
+                                  bool read_only) {
+  auto slots = heap.read([&] { return root.slot_count.load(); });
+  if (!slots) {
+    return slots.status();
+  }
+  if (*slots == 0 || *slots > kMostSlots) {
+    return Status(Code::corrupt,
+                  "the database's number of thread slots is damaged; restore the file from a copy");
+  }
+  const size_t wanted = std::max<size_t>(heap.superblock().slots, limits.slots);
+  if (*slots >= wanted || read_only) {
+    return static_cast<size_t>(*slots);
+  }
+  if (wanted > kMostSlots) {
+    return Status(Code::invalid_argument,
+                  "the heap has slots for " + std::to_string(wanted - 1) +
+                      " threads, a database for " + std::to_string(kMostSlots - 1) +
+                      "; copy the original file again with a smaller `holdfast convert "
+                      "--max-threads N`");
+  }
+  const Status status = heap.update([&] { root.add_slots(wanted); });
+  return status.ok() ? Result<size_t>(wanted) : status;
 }
 
 template <class H>
@@ -95,13 +121,30 @@ holdfast::Status Store<H>::free_listed() {
   Status status;
   for (size_t i = 0; i < slots_ && status.ok(); ++i) {
     bool more = false;
-    status = heap_.read([&] { more = slot(i).nested.load() || slot(i).old.load(); });
+    status = heap_.read([&] {
+      check_list(slot(i).nested);
+      check_list(slot(i).old);
+      more = slot(i).nested.load() || slot(i).old.load();
+    });
     while (more && status.ok()) {
       status = heap_.update(
           [&] { more = versions(nullptr).free_listed(slot(i), limits_.versions_freed); });
     }
   }
   return status;
+}
+
+/// Throws Error(corrupt) if a list of old versions leads out of the heap or in a circle.
+template <class H>
+void Store<H>::check_list(const V* first) {
+  const HeapBounds<H> bounds;
+  CycleCheck cycle;
+  for (const V* version = first; version != nullptr; version = version->next) {
+    cycle.arrive(bounds.check(version));
+    if (version->listed == 0) {
+      throw_damaged("a list of old versions");
+    }
+  }
 }
 
 /// A share of the backlog that goes back when its transaction is over.
@@ -244,11 +287,17 @@ holdfast::Status Store<H>::write(const std::vector<Change>& changes, const Cance
 }
 
 template <class H>
-holdfast::Status Store<H>::write(const Change& change) {
+holdfast::Status Store<H>::write(const Change& change, const CancelIf* cancel_if) {
   if (change.value.size() > limits_.per_transaction) {
-    return write(std::vector<Change>{change});
+    return write(std::vector<Change>{change}, cancel_if);
   }
-  return update([&](Versions<H>& versions) { apply(versions, change); }, 1);
+  return update(
+      [&](Versions<H>& versions) {
+        if (cancel_if == nullptr || !(*cancel_if)(versions)) {
+          apply(versions, change);
+        }
+      },
+      1);
 }
 
 /// Writes a long value in as many transactions as it needs, into a blob in the list `filling`.
@@ -295,13 +344,18 @@ void Store<H>::abandon(const std::vector<Blob<H>*>& ahead) {
 /// Frees the long values in the list `garbage`, a bounded number of pieces in each transaction.
 template <class H>
 holdfast::Status Store<H>::drain() {
+  const Blob<H>* checked = nullptr;
   for (bool more = true; more;) {
     const Status status = heap_.update([&] {
       Blob<H>* const blob = root_->garbage;
       more = blob != nullptr;
       if (more) {
+        if (blob != checked) {
+          Blobs<H>::check(blob);  // a chain that leads to itself would never be free
+        }
         Blobs<H>::free_some(root_->garbage, blob, limits_.pieces_freed);
       }
+      checked = blob;
     });
     if (!status.ok()) {
       return status;
@@ -428,7 +482,10 @@ Result<uint64_t> Store<H>::bytes_between(const Slice& from, const Slice& to) {
         if (!(key < limit)) {
           return false;
         }
+        const HeapBounds<H> bounds;
+        CycleCheck cycle;
         for (const V* version = V::of(key.block); version != nullptr; version = version->older) {
+          cycle.arrive(bounds.check(version));
           bytes += version->key.bytes + (version->deleted() ? 0 : version->bytes.load());
         }
         more = --left == 0;
@@ -437,6 +494,9 @@ Result<uint64_t> Store<H>::bytes_between(const Slice& from, const Slice& to) {
         }
         return !more;
       });
+      if (more) {
+        check_order(Step::after, at, last);
+      }
     });
     if (!status.ok()) {
       return status;
@@ -451,10 +511,13 @@ Result<uint64_t> Store<H>::bytes_between(const Slice& from, const Slice& to) {
 template <class H>
 Result<uint64_t> Store<H>::old_versions() {
   return heap_.read([&] {
+    const HeapBounds<H> bounds;
     uint64_t n = 0;
     for (size_t i = 0; i < slots_; ++i) {
       for (const V* first : {slot(i).nested.load(), slot(i).old.load()}) {
+        CycleCheck cycle;
         for (const V* version = first; version != nullptr; version = version->next) {
+          cycle.arrive(bounds.check(version));
           ++n;
         }
       }
@@ -471,7 +534,10 @@ void Store<H>::visit_blocks(Visitor&& visit) const {
   visit(static_cast<const void*>(name), sizeof(KeyBlock<H>) + name->bytes.load());
   root_->tree.visit_blocks(visit);
   root_->tree.for_each([&](const StoredKey<H>& key) {
+    const HeapBounds<H> bounds;
+    CycleCheck cycle;
     for (const V* version = V::of(key.block); version != nullptr; version = version->older) {
+      cycle.arrive(bounds.check(version));
       visit(static_cast<const void*>(version), version->block_bytes());
       if (const Blob<H>* blob = version->blob) {
         Blobs<H>::visit(blob, visit);
@@ -483,7 +549,9 @@ void Store<H>::visit_blocks(Visitor&& visit) const {
     feed_.visit_blocks(visit);
   }
   for (const Blob<H>* first : {root_->filling.load(), root_->garbage.load()}) {
+    CycleCheck cycle;
     for (const Blob<H>* blob = first; blob != nullptr; blob = blob->next) {
+      cycle.arrive(blob);
       Blobs<H>::visit(blob, visit);
     }
   }

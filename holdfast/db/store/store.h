@@ -48,7 +48,12 @@ struct StoreLimits {
   int versions_freed = 64;                     ///< old versions freed by collect() and open()
   /// Bytes of changes kept in the feed; 0 turns it off. Not set: the store's setting stays.
   std::optional<uint64_t> feed_bytes = {};
+  /// Thread slots that the store is made ready for, beside those that the heap has; up to
+  /// kMostSlots.
+  size_t slots = 0;
 };
+
+inline constexpr size_t kMostSlots = 256;  ///< a stamp has a byte for the slot
 
 /// An ordered map with versions, in a heap H on any machine.
 ///
@@ -87,7 +92,7 @@ class Store {
   /// before it. If `cancel_if` is not null and returns true in that transaction, nothing changes.
   using CancelIf = FunctionRef<bool(const Versions<H>&)>;
   Status write(const std::vector<Change>& changes, const CancelIf* cancel_if = nullptr);
-  Status write(const Change& change);
+  Status write(const Change& change, const CancelIf* cancel_if = nullptr);
   /// Applies one change inside a body of update. `ahead`: the long value, if it is already written.
   void apply(Versions<H>& versions, const Change& change, Blob<H>* ahead = nullptr);
 
@@ -138,6 +143,8 @@ class Store {
 
   H& heap() { return heap_; }
   const Comparator* comparator() const { return comparator_; }
+  /// Returns whether the file has root version 4 (StoreRoot4).
+  bool plain_keys() const { return plain_keys_; }
   size_t open_views() const { return snapshots_.size(); }
   /// For tests.
   const Snapshots<M>& snapshots() const { return snapshots_; }
@@ -165,9 +172,11 @@ class Store {
   Versions<H> versions(BacklogShare* share) {
     return Versions<H>(*root_, comparator_, snapshots_, share);
   }
-  Slot<H>& slot(size_t i) const { return root_->slots.load()[i]; }
+  Slot<H>& slot(size_t i) const { return *HeapBounds<H>().check(root_->slots.load() + i); }
 
   Result<View*> read_counts(View* view);
+  static Result<size_t> slots_of(H& heap, StoreRoot<H>& root, const StoreLimits& limits,
+                                 bool read_only);
   class Share;
   void await_views();
   Status adopt_nested();
@@ -179,12 +188,15 @@ class Store {
   void append_to_feed(Versions<H>& versions);
   Result<Blob<H>*> write_ahead_of_feed(const std::vector<Change>& changes);
   static void add_to_batch(WriteBatch* batch, const Change& change) {
-    change.deletion ? batch->Delete(change.key) : batch->Put(change.key, change.value);
+    change.deletion ? WriteBatchContents::erase(batch, change.key)
+                    : WriteBatchContents::put(batch, change.key, change.value);
   }
   Result<Blob<H>*> write_ahead(const Slice& value);
   void abandon(const std::vector<Blob<H>*>& ahead);
   static bool add_entries(std::span<const V* const> newest, const View* view, size_t most,
                           size_t* spent, EntryBuffer* to);
+  void check_order(Step step, const Slice& from, const Slice& last) const;
+  static void check_list(const V* first);
   template <class F>
   void visit_from(Step step, const Slice& from, F&& f) const;
 
@@ -196,6 +208,7 @@ class Store {
   Snapshots<M> snapshots_;
   Backlog<M> backlog_;
   Feed<H> feed_{nullptr};
+  bool plain_keys_ = false;
   bool feeding_ = false;  ///< the feed is on; constant after open
 };
 

@@ -26,7 +26,8 @@ class StoreAudit {
   /// Returns ok, or corrupt with the first damage found. Checks the order of keys only if
   /// `comparator` is the store's.
   static Status run(H& heap, const Comparator* comparator) {
-    auto root = heap.template find_root<StoreRoot<H>>("holdfast.db");
+    bool plain_keys = false;
+    auto root = find_store_root(heap, &plain_keys);
     if (!root) {
       return root.status().code() == Code::not_found ? Status() : root.status();
     }
@@ -47,7 +48,6 @@ class StoreAudit {
  private:
   StoreAudit(H& heap, const Comparator* comparator)
       : data_(static_cast<const Context*>(H::Machine::context())->data),
-        slots_(heap.superblock().slots),
         comparator_(comparator),
         blocks_(AllocatorWalk<typename H::Engine>(data_, heap.superblock().data_bytes(), check_)
                     .run()) {}
@@ -60,8 +60,9 @@ class StoreAudit {
     }
     good = good && key(root.comparator, &name_);
     ordered_ = good && comparator_ != nullptr && name_ == comparator_->Name();
-    good = good && root.slot_count.load() == slots_ ? take(root.slots, slots_ * sizeof(Slot<H>))
-                                                    : wrong("the number of slots");
+    slots_ = good ? root.slot_count.load() : 0;
+    good = slots_ > 0 && slots_ <= kMostSlots ? take(root.slots, slots_ * sizeof(Slot<H>))
+                                              : wrong("the number of slots");
     for (size_t i = 0; i < slots_ && good; ++i) {
       counts_.push_back(root.slots.load()[i].count);
     }
@@ -241,9 +242,11 @@ class StoreAudit {
   bool list(const V* first, const V* tail) {
     const V* last = nullptr;
     for (const V* at = first; at != nullptr; at = at->next) {
+      if (listed_.erase(at) == 0) {  // it has not been visited, or is in a list already
+        return wrong("a list of old versions");
+      }
       const uint64_t before = at->listed;
-      if (listed_.erase(at) == 0 ||
-          (last != nullptr && before != 1 && before != reinterpret_cast<uintptr_t>(last))) {
+      if (last != nullptr && before != 1 && before != reinterpret_cast<uintptr_t>(last)) {
         return wrong("a list of old versions");
       }
       last = at;
@@ -268,7 +271,7 @@ class StoreAudit {
   }
 
   std::byte* data_;
-  const uint64_t slots_;
+  uint64_t slots_ = 0;
   const Comparator* comparator_;
   HeapCheck check_;
   std::vector<Block> blocks_;

@@ -129,7 +129,7 @@ struct alignas(kLineBytes) Slot {
 template <class H>
 struct StoreRoot {
   static constexpr const char* kTypeName = "holdfast.db.Store";
-  static constexpr uint32_t kTypeVersion = 4;
+  static constexpr uint32_t kTypeVersion = 5;
   using Tree = BPlusTree<H, StoredKey<H>>;
 
   StoreRoot(const std::string& comparator_name, size_t thread_slots)
@@ -143,6 +143,26 @@ struct StoreRoot {
     }
   }
 
+  /// Makes the array of slots longer, inside a transaction. No other thread may use the store.
+  void add_slots(size_t thread_slots) {
+    const size_t before = slot_count;
+    Slot<H>* const from = slots;
+    auto* const to = static_cast<Slot<H>*>(H::allocate(thread_slots * sizeof(Slot<H>)));
+    for (size_t i = 0; i < thread_slots; ++i) {
+      new (to + i) Slot<H>;
+      if (i < before) {
+        to[i].count = from[i].count.load();
+        to[i].nested = from[i].nested.load();
+        to[i].nested_tail = from[i].nested_tail.load();
+        to[i].old = from[i].old.load();
+        to[i].old_tail = from[i].old_tail.load();
+      }
+    }
+    slots = to;
+    slot_count = thread_slots;
+    H::deallocate(from, before * sizeof(Slot<H>));
+  }
+
   Tree tree;
   typename H::template Field<KeyBlock<H>*> comparator;  ///< the comparator's name
   typename H::template Field<Blob<H>*> filling;         ///< long values being written
@@ -150,5 +170,27 @@ struct StoreRoot {
   typename H::template Field<uint64_t> slot_count;
   typename H::template Field<Slot<H>*> slots;
 };
+
+/// The root of a file of version 4. There the keys of the default map are stored as they are, and
+/// no key belongs to a named map (map_keys.h).
+template <class H>
+struct StoreRoot4 : StoreRoot<H> {
+  static constexpr uint32_t kTypeVersion = 4;
+};
+
+/// Returns the root of the store in the heap. *plain_keys: it has version 4.
+template <class H>
+Result<StoreRoot<H>*> find_store_root(H& heap, bool* plain_keys) {
+  const char* const kRoot = "holdfast.db";
+  auto root = heap.template find_root<StoreRoot<H>>(kRoot);
+  *plain_keys = false;
+  if (!root && root.status().code() == Code::type_mismatch) {
+    if (auto older = heap.template find_root<StoreRoot4<H>>(kRoot)) {
+      *plain_keys = true;
+      return static_cast<StoreRoot<H>*>(*older);
+    }
+  }
+  return root;
+}
 
 }  // namespace holdfast::db

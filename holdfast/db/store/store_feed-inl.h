@@ -93,7 +93,7 @@ holdfast::Status Store<H>::change_after(uint64_t sequence, WriteBatch* change, b
                                  " is too old: changes are kept from " + std::to_string(first) +
                                  " on (change_feed_bytes); start anew from a copy"};
   }
-  if (*found && !(there && WriteBatchContents::set(change, std::move(content)))) {
+  if (*found && !(there && WriteBatchContents::set(change, std::move(content), true))) {
     return {Code::corrupt, "change " + std::to_string(sequence + 1) + " is damaged"};
   }
   return {};

@@ -115,7 +115,20 @@ holdfast::Status Store<H>::read_ahead(Step step, const Slice& from, const View* 
       take(groups[1 - next]);
     }
     to->set_ended(more);
+    if ((step == Step::after || step == Step::before) && !to->empty()) {
+      check_order(step, from, (*(to->end() - 1))->key());
+    }
   });
+}
+
+/// Throws Error(corrupt) unless the last entry of a walk lies behind its origin. So a program that
+/// walks through a damaged tree, and reads ahead again and again, comes to an end.
+template <class H>
+void Store<H>::check_order(Step step, const Slice& from, const Slice& last) const {
+  const int order = comparator_->Compare(from, last);
+  if (step == Step::after ? order >= 0 : order <= 0) [[unlikely]] {
+    throw_damaged("the order of keys");
+  }
 }
 
 /// Adds the entries that the view shows of these keys, whose newest versions are given. *total is
@@ -125,11 +138,11 @@ template <class H>
 bool Store<H>::add_entries(std::span<const V* const> newest, const View* view, size_t most,
                            size_t* total, EntryBuffer* to) {
   const bool in_place = plain_reads() && to->in_place();
-  const auto& context = *static_cast<const Context*>(H::Machine::context());
+  const HeapBounds<H> bounds;
   const PackedEntry** at = to->extend(newest.size());
   *total += newest.size() * kLookCost;
   for (const V* const key : newest) {
-    if (in_place && Versions<H>::is_plain(key, *view, context)) [[likely]] {
+    if (in_place && Versions<H>::is_plain(key, *view, bounds)) [[likely]] {
       *at++ = key->entry();
       continue;
     }
@@ -137,7 +150,7 @@ bool Store<H>::add_entries(std::span<const V* const> newest, const View* view, s
     if (version == nullptr) {
       continue;
     }
-    const auto content = Versions<H>::content(version, context);
+    const auto content = Versions<H>::content(version);
     if (in_place && content.blob == nullptr) [[likely]] {
       *at++ = version->entry();
       continue;

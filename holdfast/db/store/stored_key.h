@@ -14,6 +14,7 @@
 #include "holdfast/db/comparator.h"
 #include "holdfast/db/slice.h"
 #include "holdfast/engines/engine.h"
+#include "holdfast/heap/heap_bounds.h"
 #include "holdfast/structures/bplus_tree.h"
 
 namespace holdfast::db {
@@ -40,18 +41,13 @@ KeyBlock<H>* make_key_block(const Slice& key) {
   return block;
 }
 
-[[noreturn]] inline void throw_damaged(const char* what) {
-  throw Error(holdfast::Status(Code::corrupt, std::string(what) +
-                                                  " is damaged; restore the file from a copy, or "
-                                                  "list the damage with `holdfast db verify`"));
-}
-
-/// Returns a key's length, inside a transaction. Throws Error(corrupt) if the length is damaged.
+/// Returns a key's length, inside a transaction. Throws Error(corrupt) if the key is not in the
+/// heap.
 template <class H>
 size_t key_bytes(const KeyBlock<H>* block) {
-  const size_t bytes = block->bytes;
-  const auto* context = static_cast<const Context*>(H::Machine::context());
-  if (!context->covers(block->content(), bytes)) [[unlikely]] {
+  const HeapBounds<H> bounds;
+  const size_t bytes = bounds.check(block)->bytes;
+  if (!bounds.has_behind(block, bytes)) [[unlikely]] {
     throw_damaged("the length of a key");
   }
   return bytes;
@@ -231,7 +227,7 @@ struct TreeKey<db::StoredKey<H>> {
     return head;
   }
   static size_t block_bytes(const Key& separator) {
-    return sizeof(db::KeyBlock<H>) + separator.block->bytes.load();
+    return sizeof(db::KeyBlock<H>) + db::key_bytes(separator.block);
   }
 };
 

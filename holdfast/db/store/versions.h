@@ -56,15 +56,30 @@ class Versions {
     const TreeField* const held = root.tree.find_field(probe);
     return held != nullptr ? seen(newest(*held), view) : nullptr;
   }
-  /// Returns the newest version of the key in a leaf.
-  static V* newest(const TreeField& held) { return V::of(load_block<H>(held)); }
+  /// Returns the newest version of the key in a leaf. Throws Error(corrupt), like all functions
+  /// here, if a pointer that it follows leads out of the heap or in a circle.
+  static V* newest(const TreeField& held) {
+    return HeapBounds<H>().check(V::of(load_block<H>(held)));
+  }
   /// Returns the version that the view sees, given a key's newest one; null if it has no value.
   static const V* seen(const V* newest, const View<M>* view) {
     const V* version = newest;
-    while (version != nullptr && view != nullptr && !view->sees(version->stamp)) {
-      version = version->older;
+    if (view != nullptr && !view->sees(version->stamp)) {
+      version = seen_of_older(version->older, *view);
     }
     return version == nullptr || version->deleted() ? nullptr : version;
+  }
+  /// Returns the first version from `older` on that the view sees, deleted or not; null if none.
+  [[gnu::noinline]] static const V* seen_of_older(const V* older, const View<M>& view) {
+    const HeapBounds<H> bounds;
+    CycleCheck cycle;
+    for (const V* version = older; version != nullptr; version = version->older) {
+      cycle.arrive(bounds.check(version));
+      if (view.sees(version->stamp)) {
+        return version;
+      }
+    }
+    return nullptr;
   }
   /// The lengths of a version's key and value, and its long value.
   struct Content {
@@ -79,14 +94,14 @@ class Versions {
   };
   /// Returns the content of a version that is not a deletion. Throws Error(corrupt) if a length is
   /// damaged, before it reads anything beyond.
-  static Content content(const V* version) { return content(version, *context()); }
-  static Content content(const V* version, const Context& context) {
+  static Content content(const V* version) {
+    const HeapBounds<H> bounds;
     const Content found{version->key.bytes, version->bytes, version->blob};
-    const size_t room = context.room_at(version->key.content());
-    const bool sound = found.key_bytes <= room &&
-                       (found.blob == nullptr
-                            ? found.value_bytes <= kMostShortValue && found.bytes_in_block() <= room
-                            : Blobs<H>::holds(found.blob, found.value_bytes));
+    const bool sound =
+        bounds.has_behind(version, found.key_bytes) &&
+        (found.blob == nullptr ? found.value_bytes <= kMostShortValue &&
+                                     bounds.has_behind(version, found.bytes_in_block())
+                               : Blobs<H>::holds(found.blob, found.value_bytes));
     if (!sound) [[unlikely]] {
       throw_damaged("the length of a key or a value");
     }
@@ -94,12 +109,12 @@ class Versions {
   }
   /// Returns whether the view sees this version, and it is not a deletion and has a short value.
   /// Nearly all versions are so, and this takes a third of the time of seen and content.
-  static bool is_plain(const V* version, const View<M>& view, const Context& context) {
-    constexpr size_t kMost = sizeof(V) + 2 * kMostShortValue;
+  static bool is_plain(const V* version, const View<M>& view, const HeapBounds<H>& bounds) {
+    constexpr size_t kMost = 2 * kMostShortValue;
     const uint64_t lengths = version->bytes.load() | version->key.bytes.load();
     const auto blob = reinterpret_cast<uintptr_t>(version->blob.load());
     return view.sees(version->stamp) && (lengths | blob) < kMostShortValue &&
-           context.room_at(version) >= kMost;
+           bounds.has_behind(version, kMost);
   }
   static void load_value(const V* version, std::string* to) {
     const Content at = content(version);
@@ -176,7 +191,7 @@ class Versions {
   /// Moves up to `most` versions of the slot that were replaced inside another transaction to the
   /// backlog. Returns false when none is left.
   bool adopt(size_t slot_number, size_t most) {
-    Slot<H>& from = root_.slots.load()[slot_number];
+    Slot<H>& from = slot(slot_number);
     for (; most > 0; --most) {
       V* const version = from.nested;
       if (version == nullptr) {
@@ -184,7 +199,7 @@ class Versions {
       }
       drop_first(from.nested, from.nested_tail);
       append(from, version);
-      const V* const newer = version->newer;
+      const V* const newer = checked(version->newer.load());
       share_->add(
           {version, version->stamp, newer == nullptr ? 0 : newer->stamp.load(), slot_number});
     }
@@ -220,7 +235,12 @@ class Versions {
 
  private:
   static const Context* context() { return static_cast<const Context*>(M::context()); }
-  Slot<H>& slot() { return root_.slots.load()[static_cast<size_t>(context()->slot)]; }
+  Slot<H>& slot() { return slot(static_cast<size_t>(context()->slot)); }
+  Slot<H>& slot(size_t number) { return *HeapBounds<H>().check(root_.slots.load() + number); }
+  /// Returns a pointer from the heap; null is allowed.
+  static V* checked(V* version) {
+    return version == nullptr ? nullptr : HeapBounds<H>().check(version);
+  }
 
   /// Allocates a version's block. The transaction's first version also takes its stamp.
   V* allocate_version(size_t key_bytes, size_t short_value_bytes) {
@@ -267,7 +287,7 @@ class Versions {
   /// Frees a version that this transaction has written itself, which no view has seen. Returns the
   /// version before it.
   V* replace_own(V* old, V* version) {
-    V* const older = old->older;
+    V* const older = checked(old->older);
     if (older != nullptr) {
       older->newer = version;
     }
@@ -283,7 +303,7 @@ class Versions {
       return;
     }
     clear_next(version);
-    if (V* last = to.nested_tail) {
+    if (V* last = checked(to.nested_tail)) {
       last->next = version;
     } else {
       to.nested = version;
@@ -294,7 +314,7 @@ class Versions {
   /// Appends to the list `old`.
   static void append(Slot<H>& to, V* version) {
     clear_next(version);
-    V* const last = to.old_tail;
+    V* const last = checked(to.old_tail);
     if (last != nullptr) {
       last->next = version;
     } else {
@@ -309,7 +329,7 @@ class Versions {
     }
   }
   static void drop_first(typename Slot<H>::Link& head, typename Slot<H>::Link& tail) {
-    V* const first = head;
+    V* const first = checked(head);
     V* const next = first->next;
     head = next;
     if (next == nullptr) {
@@ -323,9 +343,9 @@ class Versions {
       drop_first(from.old, from.old_tail);
       return;
     }
-    V* const next = version->next;
+    V* const next = checked(version->next);
     const uint64_t before = version->listed;
-    auto* const previous = reinterpret_cast<V*>(before);
+    auto* const previous = HeapBounds<H>().check(reinterpret_cast<V*>(before));
     previous->next = next;
     if (next != nullptr) {
       next->listed = before;
@@ -341,20 +361,20 @@ class Versions {
   void free(const OldVersion& old) {
     auto* const version = static_cast<V*>(old.version);
     if (old.replaced == 0) {
-      if (const V* newer = version->newer) {
+      if (const V* newer = checked(version->newer)) {
         share_->add({version, old.created, newer->stamp, old.slot});
         return;
       }
     }
-    unlink(root_.slots.load()[old.slot], version);
+    unlink(slot(old.slot), version);
     release(version);
   }
 
   /// Frees a version that no view needs and no list has. A deletion that is its key's newest
   /// version stays until the key has no older one; it hides them from views that see it.
   void release(V* version) {
-    V* const newer = version->newer;
-    V* const older = version->older;
+    V* const newer = checked(version->newer);
+    V* const older = checked(version->older);
     if (newer == nullptr) {
       // A deletion and its key's newest version. It stays while it hides older versions.
       if (older == nullptr) {

@@ -82,7 +82,7 @@ Plan parse(const Json& spec) {
   plan.seed = static_cast<uint64_t>(fields.number("seed", 1, 0, INT64_MAX));
   fields.finish();
   if (plan.engines.empty()) {
-    plan.engines = {db::Options().engine};
+    plan.engines = {db::kDefaultEngine};
   }
   if (plan.domains.empty()) {
     plan.domains = {Domain::file};

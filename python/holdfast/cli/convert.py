@@ -32,6 +32,16 @@ def run(
             help="The limit of the new file's growth. Default: as in HEAP.",
         ),
     ] = 0,
+    max_threads: Annotated[
+        int,
+        typer.Option(
+            "--max-threads",
+            metavar="N",
+            min=0,
+            max=256,
+            help="Threads with a place of their own, at least. Default: as in HEAP.",
+        ),
+    ] = 0,
     json_file: options.Json = None,
 ) -> None:
     """Copy a heap to a new file: for another engine, the newest format, or more room to grow."""
@@ -44,6 +54,6 @@ def run(
     if target.exists():
         raise errors.BadUsage(f"{target} exists already; convert writes a new file")
     plain = {name.removeprefix(f"{engine}."): value for name, value in given.items()}
-    report = core.convert(source, str(target), engine, plain, max_bytes)
+    report = core.convert(source, str(target), engine, plain, max_bytes, max_threads)
     output.people(json_file).print(f"{escape(str(heap))} -> {escape(str(target))} for {engine}")
     output.write_json(json_file, report)

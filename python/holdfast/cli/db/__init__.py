@@ -20,7 +20,9 @@ for _verb in (
     entries.delete,
     entries.scan,
     service.stats,
+    service.maps,
     service.verify,
+    service.compact,
     service.backup,
     bench.bench,
 ):

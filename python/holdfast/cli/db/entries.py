@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Single entries and ranges."""
 
-import itertools
 import sys
 from typing import Annotated
 
@@ -10,7 +9,7 @@ import typer
 from holdfast import errors
 from holdfast.cli import options, output
 from holdfast.cli.db.coding import AsText, Bytes
-from holdfast.cli.db.file import Domain, File, Force, changing, reading
+from holdfast.cli.db.file import Domain, File, Force, MapName, changing, map_of, reading
 from holdfast.cli.verb import verb
 
 Key = Annotated[str, typer.Argument(metavar="KEY", help="As --bytes says.")]
@@ -20,10 +19,10 @@ Limit = Annotated[
 
 
 @verb
-def get(file: File, key: Key, as_text: AsText = Bytes.text) -> None:
+def get(file: File, key: Key, named: MapName = None, as_text: AsText = Bytes.text) -> None:
     """Print the value of a key, with --bytes text as it is. Exit status 1 if there is none."""
     with reading(file) as database:
-        value = database.get(as_text.decode_text(key, "KEY"))
+        value = map_of(database, named).get(as_text.decode_text(key, "KEY"))
     if value is None:
         raise errors.CheckFailed(f"{file} has no key {key}")
     if as_text is Bytes.text:
@@ -39,27 +38,29 @@ def put(
     value: Annotated[
         str, typer.Argument(metavar="VALUE", help="As --bytes says; - reads standard input.")
     ],
+    named: MapName = None,
     as_text: AsText = Bytes.text,
     domain: Domain = None,
     force: Force = False,
 ) -> None:
-    """Set the value of a key, durably. Makes the database if there is none."""
+    """Set the value of a key, durably. Makes the database and the map if there are none."""
     content = sys.stdin.buffer.read() if value == "-" else as_text.decode_text(value, "VALUE")
     with changing(file, domain, force, create=True) as database:
-        database[as_text.decode_text(key, "KEY")] = content
+        map_of(database, named, create=True)[as_text.decode_text(key, "KEY")] = content
 
 
 @verb
 def delete(
     file: File,
     key: Key,
+    named: MapName = None,
     as_text: AsText = Bytes.text,
     domain: Domain = None,
     force: Force = False,
 ) -> None:
     """Remove a key. Exit status 1 if it is not there."""
     with changing(file, domain, force) as database:
-        if database.pop(as_text.decode_text(key, "KEY"), None) is None:
+        if map_of(database, named).pop(as_text.decode_text(key, "KEY"), None) is None:
             raise errors.CheckFailed(f"{file} has no key {key}")
 
 
@@ -78,6 +79,7 @@ def scan(
     limit: Limit = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="From the last to the first.")] = False,
     keys: Annotated[bool, typer.Option("--keys", help="Keys alone.")] = False,
+    named: MapName = None,
     as_text: AsText = Bytes.escape,
     json_file: options.Json = None,
 ) -> None:
@@ -91,7 +93,7 @@ def scan(
     with reading(file) as database:
         entries = [
             (as_text.encode_bytes(key), "" if keys else as_text.encode_bytes(value))
-            for key, value in itertools.islice(database.items(**limits, reverse=reverse), limit)
+            for key, value in map_of(database, named).items(**limits, reverse=reverse, limit=limit)
         ]
     output.write_json(
         json_file, [{"key": k} if keys else {"key": k, "value": v} for k, v in entries]

@@ -21,6 +21,24 @@ Domain = Annotated[
 Force = Annotated[
     bool, typer.Option("--force", help="Allow a domain the medium does not have (emulated).")
 ]
+MapName = Annotated[
+    str | None, typer.Option("--map", metavar="NAME", help="A named map. Default: the default map.")
+]
+
+
+def map_of(
+    database: holdfast.Database | holdfast.Snapshot, name: str | None, create: bool = False
+) -> Any:
+    """The named map, or the default map without a name. Raises BadUsage for a bad name."""
+    if name is None:
+        return database
+    try:
+        if isinstance(database, holdfast.Snapshot):
+            return database.map(name)
+        return database.map(name, create=create)
+    except errors.MisuseError as error:
+        known = ", ".join(database.maps()) or "none"
+        raise errors.BadUsage(f"{error}; the database's maps: {known}") from None
 
 
 def reading(file: Path) -> holdfast.Database:
@@ -36,19 +54,7 @@ def changing(
     engine: str | None = None,
     max_bytes: int | None = None,
 ) -> holdfast.Database:
-    """Opens the file for changes. Raises BadUsage if a present file has another engine or limit."""
+    """Opens the file for changes. A present file with another engine or limit is refused."""
     new: dict[str, Any] = {"engine": engine, "max_bytes": max_bytes}
     given = {name: value for name, value in new.items() if value is not None}
-    database = holdfast.open(file, create=create, domain=domain, force=force, **given)
-    there = database.property("holdfast.engine")
-    most = database.statistics()["capacity_bytes"]
-    wrong = [] if engine in (None, there) else [f"its engine is {there}"]
-    if max_bytes is not None and most < max_bytes:
-        wrong.append(f"it grows to {most} bytes at most")
-    if wrong:
-        database.close()
-        raise errors.BadUsage(
-            f"{file} exists, and {' and '.join(wrong)}; `holdfast convert` makes a copy with "
-            "another engine or limit"
-        )
-    return database
+    return holdfast.open(file, create=create, domain=domain, force=force, **given)

@@ -15,6 +15,10 @@ from holdfast.cli.db.coding import Bytes
 _LONGEST_CELL = 1 << 31
 
 
+# The column, or field, with the name of an entry's map. No entry of the default map has one.
+MAP_COLUMN = "holdfast.map"
+
+
 class Format(StrEnum):
     csv = "csv"
     tsv = "tsv"
@@ -76,8 +80,8 @@ def read(
     as_text: Bytes,
     delimiter: str | None,
     warn: Callable[[str], None],
-) -> Iterator[tuple[bytes, bytes]]:
-    """Keys and values.
+) -> Iterator[tuple[Any, ...]]:
+    """Pairs of key and value; where column MAP_COLUMN names a map, triples of map, key and value.
 
     The key is in column `key`: by default the first one, in JSON "key". The value is in column
     `value`: by default the only other one, else a JSON object of all others.
@@ -87,7 +91,13 @@ def read(
         if form is Format.jsonl
         else _table(lines, delimiter or _DELIMITERS[form], warn)
     )
-    for record in records:
+    for row in records:
+        record = dict(row)
+        named = record.pop(MAP_COLUMN, None)
+        if named is not None and not isinstance(named, str):
+            raise lines.wrong(f"has a {MAP_COLUMN} that is no text")
+        if named is not None and not record:
+            raise lines.wrong(f"has no column beside {MAP_COLUMN}")
         name = key or ("key" if form is Format.jsonl else next(iter(record)))
         others = {column: cell for column, cell in record.items() if column != name}
         for column in (name, value):
@@ -95,13 +105,14 @@ def read(
                 raise lines.wrong(f"has no column '{column}'; there are {', '.join(record)}")
         chosen = value or (next(iter(others)) if len(others) == 1 else None)
         content = others if chosen is None else record[chosen]
-        yield (
+        entry = (
             as_text.decode_text(_text(record[name]), f"line {lines.line}, '{name}',"),
             # An object made here is JSON text, whatever the encoding of the cells.
             Bytes.text.decode_text(_text(content), f"line {lines.line}")
             if chosen is None
             else as_text.decode_text(_text(content), f"line {lines.line}, '{chosen}',"),
         )
+        yield (named, *entry) if named else entry
 
 
 def _text(cell: Any) -> str:
@@ -153,12 +164,22 @@ def _objects(lines: Numbered) -> Iterator[dict[str, Any]]:
         yield record
 
 
-def writer(stream: TextIO, form: Format) -> Callable[[str, str], None]:
-    """A function that writes a key and a value, for `read`."""
+def writer(stream: TextIO, form: Format, with_maps: bool = False) -> Callable[..., None]:
+    """A function of a key, a value and a map's name, which writes a row for `read`.
+
+    Rows of CSV and TSV name a map only if with_maps is true.
+    """
     if form is Format.jsonl:
-        return lambda key, value: print(
-            json.dumps({"key": key, "value": value}, ensure_ascii=False), file=stream
-        )
+
+        def write(key: str, value: str, named: str | None = None) -> None:
+            record = {"key": key, "value": value} | ({MAP_COLUMN: named} if named else {})
+            print(json.dumps(record, ensure_ascii=False), file=stream)
+
+        return write
     rows = csv.writer(stream, delimiter="\t" if form is Format.tsv else ",", lineterminator="\n")
-    rows.writerow(("key", "value"))
-    return lambda key, value: rows.writerow((key, value)) and None
+    rows.writerow(("key", "value", MAP_COLUMN) if with_maps else ("key", "value"))
+
+    def write_row(key: str, value: str, named: str | None = None) -> None:
+        rows.writerow((key, value, named or "") if with_maps else (key, value))
+
+    return write_row

@@ -9,9 +9,14 @@ import typer
 from rich.markup import escape
 
 from holdfast.cli import options, output
-from holdfast.cli.db.file import File, reading
+from holdfast.cli.db.file import Domain, File, Force, changing, reading
 from holdfast.cli.heap_file import print_facts
 from holdfast.cli.verb import verb
+
+_SIZES = (
+    "data_bytes", "used_bytes", "free_bytes", "reclaimable_bytes", "capacity_bytes",
+    "old_versions", "open_snapshots", "oldest_snapshot_milliseconds",
+)  # fmt: skip
 
 
 @verb
@@ -32,12 +37,25 @@ def stats(
             "path": str(file),
             "engine": database.property("holdfast.engine"),
             "domain": database.property("holdfast.domain"),
-            "entries": len(database),
+            "entries": len(database) + sum(len(database.map(name)) for name in database.maps()),
+            "maps": len(database.maps()),
             "file_bytes": file.stat().st_size,
-            **{name: numbers[name] for name in ("data_bytes", "capacity_bytes", "old_versions")},
+            "disk_bytes": numbers["file_bytes"],
+            **{name: numbers[name] for name in _SIZES},
         }
     print_facts(output.people(json_file), facts)
     output.write_json(json_file, facts)
+
+
+@verb
+def maps(file: File, json_file: options.Json = None) -> None:
+    """List the named maps of a database: name, tab, number of entries. Reads all keys."""
+    with reading(file) as database, database.snapshot() as snapshot:
+        found = [(name, len(snapshot.map(name))) for name in snapshot.maps()]
+    stream = sys.stderr if json_file == "-" else sys.stdout
+    for name, entries in found:
+        print(f"{name}\t{entries}", file=stream)
+    output.write_json(json_file, [{"map": name, "entries": entries} for name, entries in found])
 
 
 @verb
@@ -46,6 +64,20 @@ def verify(file: File) -> None:
     with reading(file) as database:
         database.verify()
     output.people(None).print(f"[green]{escape(str(file))} is in order[/]")
+
+
+@verb
+def compact(
+    file: File, domain: Domain = None, force: Force = False, json_file: options.Json = None
+) -> None:
+    """Free old versions of a database that no program has open, and unused space of its file.
+
+    A program that has it open calls compact (DB::Compact) itself.
+    """
+    with changing(file, domain, force) as database:
+        returned = database.compact()
+    output.people(json_file).print(f"{escape(str(file))}: {returned} bytes returned to the disk")
+    output.write_json(json_file, {"path": str(file), "returned_bytes": returned})
 
 
 @verb

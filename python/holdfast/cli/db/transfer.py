@@ -15,7 +15,7 @@ import holdfast
 from holdfast import errors
 from holdfast.cli import options, output
 from holdfast.cli.db.coding import AsText, Bytes
-from holdfast.cli.db.file import Domain, File, Force, changing, reading
+from holdfast.cli.db.file import Domain, File, Force, MapName, changing, map_of, reading
 from holdfast.cli.db.rows import Format, Numbered, ending_of, format_of, read, writer
 from holdfast.cli.verb import verb
 
@@ -64,13 +64,15 @@ def load(
         int | None,
         typer.Option("--max-bytes", metavar="N", min=1, help="The limit of growth."),
     ] = None,
+    named: MapName = None,
     domain: Domain = None,
     force: Force = False,
     json_file: options.Json = None,
 ) -> None:
     """Put the rows of a table into a database, which is made if there is none.
 
-    Known keys get the new values.
+    Known keys get the new values. A column `holdfast.map` names the map of each row, as `dump`
+    writes it; --map is the map of rows without a name.
     """
     chosen = format_of(source, form)
     separator = "\t" if delimiter == "tab" else delimiter
@@ -88,16 +90,22 @@ def load(
         output.progress(console, "load") as progress,
     ):
         how = (chosen, key, value, as_text, separator, warn)
-        loaded = _load(database, Numbered(stream, source), size, progress, how)
+        loaded = _load(database, named, Numbered(stream, source), size, progress, how)
     console.print(f"{loaded:,} entries loaded into {escape(str(file))}")
     output.write_json(json_file, {"path": str(file), "entries": loaded})
 
 
 def _load(
-    database: holdfast.Database, lines: Numbered, size: int, progress: Any, how: tuple
+    database: holdfast.Database,
+    named: str | None,
+    lines: Numbered,
+    size: int,
+    progress: Any,
+    how: tuple,
 ) -> int:
     loaded = 0
-    batch: list[tuple[bytes, bytes]] = []
+    batch: list[tuple[Any, bytes, bytes]] = []
+    maps: dict[str | None, Any] = {}
 
     def write() -> None:
         nonlocal loaded
@@ -108,9 +116,12 @@ def _load(
 
     try:
         held = 0
-        for entry in read(lines, *how):
-            batch.append(entry)
-            held += len(entry[0]) + len(entry[1])
+        for *of_row, key, value in read(lines, *how):
+            name = of_row[0] if of_row else named
+            if name not in maps:
+                maps[name] = map_of(database, name, create=True)
+            batch.append((maps[name], key, value))
+            held += len(key) + len(value)
             if len(batch) >= _BATCH_ENTRIES or held >= _BATCH_BYTES:
                 write()
                 held = 0
@@ -143,20 +154,33 @@ def dump(
     target: Annotated[
         str, typer.Argument(metavar="[OUTPUT]", help="The file to write; - is standard output.")
     ] = "-",
+    named: MapName = None,
     form: As = None,
     as_text: AsText = Bytes.text,
 ) -> None:
-    """Write all entries as a table that `load` reads, JSON lines unless told otherwise."""
+    """Write all entries as a table that `load` reads, JSON lines unless told otherwise.
+
+    Entries of named maps get a column `holdfast.map`. With --map, writes the entries of that map
+    alone, without the column. A map without entries leaves no trace.
+    """
     chosen = form or ending_of(target) or Format.jsonl
-    with reading(file) as database, database.snapshot() as snapshot, _made(target) as stream:
+    with reading(file) as database, database.snapshot() as snapshot:
+        sources: list[tuple[str | None, Any]] = (
+            [(None, snapshot), *((name, snapshot.map(name)) for name in snapshot.maps())]
+            if named is None
+            else [(None, map_of(snapshot, named))]
+        )
         console = Console(stderr=True)
-        total = len(snapshot) if console.is_terminal else 0
-        write = writer(stream, chosen)
-        with output.progress(console, "dump") as progress:
-            for number, (key, value) in enumerate(snapshot.items()):
-                write(as_text.encode_bytes(key), as_text.encode_bytes(value))
-                if total and number % 1000 == 0:
-                    progress(number / total, f"{number:,} entries")
+        total = sum(len(entries) for _, entries in sources) if console.is_terminal else 0
+        with _made(target) as stream, output.progress(console, "dump") as progress:
+            write = writer(stream, chosen, len(sources) > 1)
+            number = 0
+            for name, entries in sources:
+                for key, value in entries.items():
+                    write(as_text.encode_bytes(key), as_text.encode_bytes(value), name)
+                    if total and number % 1000 == 0:
+                        progress(number / total, f"{number:,} entries")
+                    number += 1
 
 
 def _made(target: str) -> Any:

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Do a checkpoint and a follower of the change feed get every entry, whatever its size and place?
+// The data fill the copies' buffers several times.
+#include <memory>
+#include <vector>
+
+#include "holdfast/base/random.h"
+#include "tests/db/durable_engines.h"
+
+namespace holdfast::db {
+namespace {
+
+constexpr size_t kBuffer = 64 << 10;  // of a checkpoint
+constexpr size_t kLargest = 3 * kBuffer + 1;
+
+struct Shape {
+  const char* name;
+  std::vector<std::pair<std::string, std::string>> entries;  // in the order in which they are put
+};
+
+std::string key(size_t i) {
+  std::string digits = std::to_string(i);
+  return "key" + std::string(6 - digits.size(), '0') + digits;
+}
+
+/// Values that a copy cannot confuse: each has its own length and content.
+std::string value(size_t i, size_t bytes) {
+  std::string text = std::to_string(i) + ":";
+  text.resize(std::max(bytes, text.size()), static_cast<char>('a' + i % 26));
+  return text;
+}
+
+/// `count` entries of about `bytes`, with the largest one at `place` (none if it is `count`).
+Shape with_largest_at(const char* name, size_t count, size_t bytes, size_t place) {
+  Shape shape{name, {}};
+  for (size_t i = 0; i < count; ++i) {
+    shape.entries.emplace_back(key(i), value(i, i == place ? kLargest : bytes + i % 7));
+  }
+  return shape;
+}
+
+std::vector<Shape> shapes() {
+  std::vector<Shape> list;
+  list.push_back(with_largest_at("the largest first", 700, 400, 0));
+  list.push_back(with_largest_at("the largest in the middle", 700, 400, 350));
+  list.push_back(with_largest_at("the largest last", 700, 400, 699));
+  list.push_back(with_largest_at("one entry", 1, 10, 1));
+  list.push_back(with_largest_at("no entry", 0, 0, 0));
+  Shape reversed = with_largest_at("put backwards", 700, 400, 3);
+  std::reverse(reversed.entries.begin(), reversed.entries.end());
+  list.push_back(std::move(reversed));
+  // Around a full buffer: the last entry fits exactly, or is the first that does not.
+  for (size_t bytes = kBuffer - 40; bytes < kBuffer + 8; bytes += 12) {
+    list.push_back({"a value as large as the buffer",
+                    {{"", value(0, bytes)}, {"b", ""}, {"c", value(2, bytes)}, {"d", "end"}}});
+  }
+  return list;
+}
+
+class DbCopies : public DbTest {};
+INSTANTIATE_TEST_SUITE_P(Engines, DbCopies, ::testing::ValuesIn(durable_engines()), engine_name);
+
+class Applied final : public WriteBatch::Handler {
+ public:
+  void Put(const Slice& key, const Slice& value) override {
+    state[key.ToString()] = value.ToString();
+  }
+  void Delete(const Slice& key) override { state.erase(key.ToString()); }
+  Model state;
+};
+
+TEST_P(DbCopies, HaveEveryEntryOfTheirOrigin) {
+  for (const Shape& shape : shapes()) {
+    SCOPED_TRACE(shape.name);
+    DbFile origin(GetParam());
+    origin.options.change_feed_bytes = 16 << 20;
+    Model expected;
+    for (const auto& [k, v] : shape.entries) {
+      put(*origin, k, v);
+      expected[k] = v;
+    }
+    ASSERT_TRUE(contents(*origin) == expected);
+
+    DbFile copy(GetParam());
+    const std::string target = copy.path() + "-copy";
+    ASSERT_TRUE(origin->Checkpoint(target).ok());
+    DB* opened = nullptr;
+    ASSERT_TRUE(DB::Open(copy.options, target, &opened).ok());
+    const std::unique_ptr<DB> checkpoint(opened);
+    EXPECT_TRUE(contents(*checkpoint) == expected);
+    EXPECT_TRUE(checkpoint->Verify().ok());
+
+    Applied follower;
+    uint64_t last = 0;
+    const Status followed =
+        origin->ChangesSince(0, [&](uint64_t sequence, const WriteBatch& batch) {
+          EXPECT_EQ(sequence, ++last);
+          return batch.Iterate(&follower).ok();
+        });
+    EXPECT_TRUE(followed.ok()) << followed.ToString();
+    EXPECT_EQ(last, shape.entries.size());
+    EXPECT_TRUE(follower.state == expected);
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::db

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Is a dropped map gone, with all its entries, whatever happens meanwhile? Do handles that are no
+// good say so? Do followers and copies have the same maps?
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "holdfast/db/map_keys.h"
+#include "tests/db/named_maps.h"
+
+namespace holdfast::db {
+namespace {
+
+class DbMapHandles : public MapsTest {};
+INSTANTIATE_TEST_SUITE_P(Engines, DbMapHandles, ::testing::ValuesIn(durable_engines()),
+                         engine_name);
+
+TEST_P(DbMapHandles, ADroppedMapIsGoneAndItsHandlesSaySo) {
+  Handle users = map("users");
+  const Handle same = map("users");
+  const Handle towns = map("towns");
+  for (int i = 0; i < 500; ++i) {
+    put(*file, users, std::to_string(i), std::string(i % 100 == 0 ? 9000 : 20, 'u'));
+  }
+  put(*file, towns, "oslo", "1");
+  const Snapshot* const before = file->GetSnapshot();
+  WriteBatch batch;
+  batch.Put("key", "not written");
+  batch.Put(users.get(), "late", "1");
+  std::unique_ptr<OptimisticTransaction> late(file->BeginTransaction());
+  late->Put(users.get(), "late", "1");
+  const uint32_t id = users->GetID();
+  ASSERT_TRUE(file->DropColumnFamily(users.get()).ok());
+  EXPECT_EQ(names(*file), (std::vector<std::string>{"default", "towns"}));
+
+  const char* const kWords = "map 'users' has been dropped";
+  std::string value;
+  bool committed = true;
+  expect_refused(file->Get({}, same.get(), "1", &value), kWords);
+  expect_refused(file->Put({}, same.get(), "1", "2"), kWords);
+  expect_refused(file->Delete({}, same.get(), "1"), kWords);
+  expect_refused(file->Write({}, &batch), kWords);
+  expect_refused(file->DropColumnFamily(same.get()), kWords);
+  expect_refused(file->DeleteRange({}, same.get(), "a", "b"), kWords);
+  expect_refused(std::unique_ptr<Iterator>(file->NewIterator({}, same.get()))->status(), kWords);
+  expect_refused(file->Transact([&](Transaction& t) {
+    t.Put("key", "not written");
+    t.Put(same.get(), "1", "2");
+  }),
+                 kWords);
+  expect_refused(late->Commit(&committed), kWords);
+  EXPECT_FALSE(committed);
+  late.reset();  // it keeps the versions that it may read
+  EXPECT_EQ(db::get(*file, "key"), "(none)");
+
+  EXPECT_EQ(contents(*file, same, before).size(), 500u) << "the snapshot is older";
+  ReadOptions as_of;
+  as_of.snapshot = before;
+  ColumnFamilyHandle* old = nullptr;
+  ASSERT_TRUE(file->OpenColumnFamily(as_of, "users", &old).ok());
+  const Handle reopened(old);
+  EXPECT_EQ(get(*file, reopened, "499", before), std::string(20, 'u'));
+  expect_refused(file->Put({}, old, "1", "2"), kWords);
+  file->ReleaseSnapshot(before);
+
+  users = map("users");
+  EXPECT_GT(users->GetID(), id);
+  EXPECT_EQ(contents(*file, users), Model());
+  put(*file, users, "key", "new");
+  EXPECT_EQ(contents(*file, towns), (Model{{"oslo", "1"}}));
+  expect_tidy(file);
+  EXPECT_EQ(contents(*file, map("users")), (Model{{"key", "new"}}));
+}
+
+TEST_P(DbMapHandles, OpeningFinishesADropThatWasInterrupted) {
+  const Handle users = map("users");
+  const Handle towns = map("towns");
+  for (int i = 0; i < 300; ++i) {
+    put(*file, users, std::to_string(i), "value");
+  }
+  put(*file, towns, "oslo", "1");
+  const std::string id = id_bytes(users->GetID());
+  const std::string by_name = stored_key(KeyKind::id_of_name, "users");
+  const std::string by_id = stored_key(KeyKind::name_of_id, id);
+  WriteBatch names_gone;  // the first transaction of a drop
+  WriteBatchContents::erase(&names_gone, by_name);
+  WriteBatchContents::erase(&names_gone, by_id);
+  ASSERT_TRUE(file->Write({}, &names_gone).ok());
+  EXPECT_TRUE(file->Put({}, users.get(), "1", "2").IsInvalidArgument());
+  file.options.read_only = true;
+  file.close();
+  EXPECT_EQ(names(*file), (std::vector<std::string>{"default", "towns"}));
+  file.options.read_only = false;
+  file.close();
+  WriteBatch names_back;
+  WriteBatchContents::put(&names_back, by_name, id);
+  WriteBatchContents::put(&names_back, by_id, "users");
+  ASSERT_TRUE(file->Write({}, &names_back).ok());
+  EXPECT_EQ(contents(*file, map("users")), Model()) << "opening deletes the entries";
+  EXPECT_EQ(contents(*file, map("towns")), (Model{{"oslo", "1"}}));
+  expect_tidy(file);
+}
+
+TEST_P(DbMapHandles, NamesAndHandlesAreChecked) {
+  ColumnFamilyHandle* handle = nullptr;
+  for (const std::string& bad :
+       {std::string(), std::string(256, 'n'), std::string("a\0b", 3), std::string("\xff"),
+        std::string("a\xc3"), std::string("\xc0\x80"), std::string("\xed\xa0\x80"),
+        std::string("\xf5\x80\x80\x80"), std::string("\xe0\x80\x80")}) {
+    expect_refused(file->OpenColumnFamily(bad, true, &handle), "1 to 255 bytes of UTF-8");
+    EXPECT_EQ(handle, nullptr);
+  }
+  for (const std::string& good : {std::string(255, 'n'), std::string("caf\xc3\xa9"),
+                                  std::string("\xf0\x9f\x90\x9f\xe2\x82\xac")}) {
+    EXPECT_EQ(map(good)->GetName(), good);
+  }
+  expect_refused(file->OpenColumnFamily("users", false, &handle), "there is no map 'users'");
+  ASSERT_TRUE(file->CreateColumnFamily({}, "users", &handle).ok());
+  const Handle users(handle);
+  expect_refused(file->CreateColumnFamily({}, "users", &handle), "map 'users' exists already");
+  expect_refused(file->CreateColumnFamily({}, "default", &handle), "exists already");
+  expect_refused(file->DropColumnFamily(file->DefaultColumnFamily()), "cannot be dropped");
+  ASSERT_TRUE(file->OpenColumnFamily("default", false, &handle).ok());
+  const Handle by_name(handle);
+  put(*file, by_name, "\xff", "1");
+  EXPECT_EQ(db::get(*file, "\xff"), "1");
+  EXPECT_EQ(contents(*file, by_name), (Model{{"\xff", "1"}}));
+  expect_refused(file->DestroyColumnFamilyHandle(file->DefaultColumnFamily()), "the database");
+  ASSERT_TRUE(file->OpenColumnFamily("default", false, &handle).ok());
+  EXPECT_TRUE(file->DestroyColumnFamilyHandle(handle).ok());
+  std::string name;
+  EXPECT_TRUE(file->GetProperty("holdfast.map-name" + std::to_string(users->GetID()), &name));
+  EXPECT_EQ(name, "users");
+  for (const char* const wrong : {"", "0", "77", "1x", "-1", "99999999999"}) {
+    EXPECT_FALSE(file->GetProperty(std::string("holdfast.map-name") + wrong, &name)) << wrong;
+  }
+
+  DbFile other(GetParam());
+  const char* const kWords = "belongs to another database";
+  put(*other, open_map(*other, "users"), "key", "of the other one");
+  std::string value;
+  bool committed = true;
+  WriteBatch batch;
+  batch.Put(users.get(), "key", "value");
+  expect_refused(other->Put({}, users.get(), "key", "value"), kWords);
+  expect_refused(other->Get({}, users.get(), "key", &value), kWords);
+  expect_refused(other->Write({}, &batch), kWords);
+  expect_refused(other->DropColumnFamily(users.get()), kWords);
+  const std::unique_ptr<OptimisticTransaction> t(other->BeginTransaction());
+  expect_refused(t->Get(users.get(), "key", &value), kWords);
+  t->Put(users.get(), "key", "value");
+  expect_refused(t->Commit(&committed), kWords);
+  EXPECT_FALSE(committed);
+  file.close();
+  expect_refused(file->Put({}, users.get(), "key", "value"), kWords);
+  std::vector<std::string> values;
+  const std::vector<Status> found = file->MultiGet({}, {nullptr}, {"a", "b"}, &values);
+  ASSERT_EQ(found.size(), 2u);
+  expect_refused(found[1], "a map for each key");
+}
+
+struct Backwards final : Comparator {
+  int Compare(const Slice& a, const Slice& b) const override { return b.compare(a); }
+  const char* Name() const override { return "backwards"; }
+  void FindShortestSeparator(std::string*, const Slice&) const override {}
+  void FindShortSuccessor(std::string*) const override {}
+};
+
+TEST_P(DbMapHandles, AComparatorOfItsOwnAllowsNoMaps) {
+  const Backwards backwards;
+  file.options.comparator = &backwards;
+  const std::string key("\xff\x03\0\0\0\x01key", 9);
+  put(*file, key, "1");
+  put(*file, "a", "2");
+  ColumnFamilyHandle* handle = nullptr;
+  EXPECT_TRUE(file->OpenColumnFamily("users", true, &handle).IsNotSupportedError());
+  EXPECT_TRUE(file->CreateColumnFamily({}, "users", &handle).IsNotSupportedError());
+  EXPECT_EQ(names(*file), std::vector<std::string>{"default"});
+  WriteBatch batch;
+  batch.Put("\xff", "3");
+  ASSERT_TRUE(file->Write({}, &batch).ok());
+  ASSERT_TRUE(file->Transact([&](Transaction& t) { t.Put("\xff\xff", "4"); }).ok());
+  const std::unique_ptr<Iterator> at(file->NewIterator({}));
+  std::string all;
+  for (at->SeekToFirst(); at->Valid(); at->Next()) {
+    all += at->value().ToString();
+  }
+  EXPECT_EQ(all, "4132");
+  DbFile other(GetParam());
+  WriteBatch named;
+  named.Put(open_map(*other, "users").get(), "key", "value");
+  EXPECT_FALSE(file->Write({}, &named).ok());
+  const std::string copy = file.path() + ".copy";
+  ASSERT_TRUE(file->Checkpoint(copy).ok());
+  DB* opened = nullptr;
+  ASSERT_TRUE(DB::Open(file.options, copy, &opened).ok());
+  const std::unique_ptr<DB> owned(opened);
+  EXPECT_EQ(db::get(*owned, key), "1");
+  EXPECT_EQ(db::get(*owned, "\xff\xff"), "4");
+  ASSERT_TRUE(DestroyDB(copy, file.options).IsIOError()) << "it is open";
+  owned.get()->CompactRange(nullptr, nullptr);
+  unlink(copy.c_str());
+}
+
+/// Applies each change with ids to maps of entries.
+struct ByNumber final : WriteBatch::Handler {
+  void Put(const Slice& key, const Slice& value) override {
+    maps[0][key.ToString()] = value.ToString();
+  }
+  void Delete(const Slice& key) override { maps[0].erase(key.ToString()); }
+  Status PutCF(uint32_t id, const Slice& key, const Slice& value) override {
+    maps[id][key.ToString()] = value.ToString();
+    return Status::OK();
+  }
+  Status DeleteCF(uint32_t id, const Slice& key) override {
+    maps[id].erase(key.ToString());
+    return Status::OK();
+  }
+  Status CreateCF(uint32_t id, const Slice& name) override {
+    names[id] = name.ToString();
+    return Status::OK();
+  }
+  Status DropCF(uint32_t id) override {
+    names.erase(id);
+    return Status::OK();
+  }
+  std::map<uint32_t, Model> maps;
+  std::map<uint32_t, std::string> names;
+};
+
+TEST_P(DbMapHandles, AFollowerGetsTheChangesOfAllMapsAndACopyHasThem) {
+  file.options.change_feed_bytes = 16 << 20;
+  const Handle users = map("users");
+  put(*file, users, "ada", "1");
+  const std::string copy = file.path() + ".copy";
+  ASSERT_TRUE(file->Checkpoint(copy).ok());
+  DbFile whole(GetParam());  // follows from the beginning
+  {
+    const Handle towns = map("towns");
+    put(*file, towns, "oslo", std::string(200000, 'o'));
+    put(*file, "\xff", "2");
+    ASSERT_TRUE(file->Delete({}, users.get(), "ada").ok());
+    put(*file, users, "bob", "3");
+    const Handle gone = map("gone");
+    put(*file, gone, "key", "4");
+    ASSERT_TRUE(file->DropColumnFamily(gone.get()).ok());
+  }
+  DB* opened = nullptr;
+  ASSERT_TRUE(DB::Open(file.options, copy, &opened).ok());
+  std::unique_ptr<DB> later(opened);
+  EXPECT_EQ(contents(*later, open_map(*later, "users")), (Model{{"ada", "1"}}));
+  ByNumber by_number;
+  ASSERT_TRUE(file->ChangesSince(0,
+                                 [&](uint64_t /*sequence*/, const WriteBatch& changes) {
+                                   WriteBatch again = changes;
+                                   EXPECT_TRUE(whole->Write({}, &again).ok());
+                                   EXPECT_TRUE(later->Write({}, &again).ok())
+                                       << "some are in the copy already";
+                                   EXPECT_TRUE(changes.Iterate(&by_number).ok());
+                                   return true;
+                                 })
+                  .ok());
+  const std::map<std::string, Model> expected = {{"default", {{"\xff", "2"}}},
+                                                 {"towns", {{"oslo", std::string(200000, 'o')}}},
+                                                 {"users", {{"bob", "3"}}}};
+  for (DB* db : {&*file, &*whole, later.get()}) {
+    ASSERT_EQ(names(*db).size(), expected.size());
+    for (const auto& [name, entries] : expected) {
+      const Handle one = open_map(*db, name);
+      EXPECT_EQ(contents(*db, one), entries) << name;
+      EXPECT_EQ(by_number.maps[one->GetID()], entries) << name;
+      EXPECT_TRUE(one->GetID() == 0 || by_number.names[one->GetID()] == name);
+    }
+  }
+  struct Old final : WriteBatch::Handler {
+    void Put(const Slice& /*key*/, const Slice& /*value*/) override {}
+    void Delete(const Slice& /*key*/) override {}
+  } old;
+  WriteBatch named;
+  named.Put(users.get(), "key", "value");
+  expect_refused(named.Iterate(&old), "PutCF");
+  later.reset();
+  expect_tidy(whole);
+  expect_tidy(file);
+  unlink(copy.c_str());
+}
+
+/// While one thread drops a map, others write to it until they are refused. No write stays behind.
+TEST_P(DbMapHandles, NoWriteGetsIntoAMapThatIsBeingDropped) {
+  DB& db = *file;
+  for (int round = 0; round < 20; ++round) {
+    const Handle users = map("users");
+    std::vector<std::thread> writers;
+    for (int writer = 0; writer < 2; ++writer) {
+      writers.emplace_back([&db, &users, writer] {
+        Status status;
+        for (int i = 0; status.ok(); ++i) {
+          const std::string key = std::to_string(writer) + " " + std::to_string(i);
+          status = i % 2 == 0 ? db.Put({}, users.get(), key, "value")
+                              : db.Transact([&](Transaction& t) { t.Put(users.get(), key, "v"); });
+        }
+        EXPECT_TRUE(status.IsInvalidArgument()) << status.ToString();
+      });
+    }
+    EXPECT_TRUE(db.DropColumnFamily(users.get()).ok());
+    for (std::thread& writer : writers) {
+      writer.join();
+    }
+    const std::string id = id_bytes(users->GetID());
+    WriteBatch back;  // shows what the drop has left
+    WriteBatchContents::put(&back, stored_key(KeyKind::id_of_name, "left"), id);
+    WriteBatchContents::put(&back, stored_key(KeyKind::name_of_id, id), "left");
+    ASSERT_TRUE(db.Write({}, &back).ok());
+    const Handle left = map("left");
+    EXPECT_EQ(contents(db, left), Model());
+    ASSERT_TRUE(db.DropColumnFamily(left.get()).ok());
+  }
+  expect_tidy(file);
+}
+
+}  // namespace
+}  // namespace holdfast::db

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Is a database as large as its content, and does compaction give space back?
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include "tests/db/durable_engines.h"
+
+namespace holdfast::db {
+namespace {
+
+class DbSpace : public DbTest {
+ protected:
+  DbSpace() {
+    file.options.initial_bytes = Options().initial_bytes;
+    file.options.max_bytes = 0;
+  }
+  uint64_t number(const std::string& property) {
+    std::string text;
+    EXPECT_TRUE(file->GetProperty("holdfast." + property, &text)) << property;
+    return std::stoull(text);
+  }
+  void fill(size_t count, size_t bytes) {
+    WriteBatch batch;
+    for (size_t i = 0; i < count; ++i) {
+      batch.Put(key(i), std::string(bytes, static_cast<char>('a' + i % 26)));
+      if (i % 100 == 99) {
+        ASSERT_TRUE(file->Write({}, &batch).ok());
+        batch.Clear();
+      }
+    }
+    ASSERT_TRUE(file->Write({}, &batch).ok());
+  }
+  void erase(size_t count, size_t step) {
+    for (size_t i = 0; i < count; i += step) {
+      ASSERT_TRUE(file->Delete({}, key(i)).ok());
+    }
+  }
+  static std::string key(size_t i) { return "key" + std::to_string(1'000'000 + i); }
+  uint64_t compact() {
+    uint64_t returned = 0;
+    const Status status = file->Compact(&returned);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    return returned;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Engines, DbSpace, ::testing::ValuesIn(durable_engines()), engine_name);
+
+TEST(DbSpaceOfTheDefault, AnEmptyDatabaseTakesAMebibyteAtMost) {
+  const NativeTestFile place;
+  Options options;
+  options.create_if_missing = true;
+  DB* opened = nullptr;
+  ASSERT_TRUE(DB::Open(options, place.path(), &opened).ok());
+  delete opened;
+  EXPECT_LE(std::filesystem::file_size(place.path()), size_t{1} << 20);
+}
+
+TEST_P(DbSpace, CompactionGivesBackWhatDeletedEntriesTook) {
+  put(*file, "keep", "this");
+  const uint64_t empty = number("file-bytes");
+  fill(6000, 300);
+  const uint64_t full = number("file-bytes");
+  EXPECT_GT(full, empty + (6000 * 300) / 2);
+  EXPECT_GT(number("used-bytes"), 6000U * 300);
+  erase(6000, 1);
+  const uint64_t returned = compact();
+  if (about(GetParam()).layout == Layout::cells) {
+    EXPECT_EQ(returned, 0U);
+  } else {
+    EXPECT_GT(returned, 6000U * 300 * 3 / 4);
+    EXPECT_LT(number("file-bytes"), full - returned / 2);
+  }
+  EXPECT_LT(number("used-bytes"), 6000U * 300 / 4);
+  EXPECT_EQ(get(*file, "keep"), "this");
+  fill(3000, 200);  // the space serves new entries
+  EXPECT_EQ(get(*file, key(2999)), std::string(200, static_cast<char>('a' + 2999 % 26)));
+  file.close();
+  EXPECT_EQ(get(*file, "keep"), "this");
+  EXPECT_EQ(get(*file, key(0)), std::string(200, 'a'));
+  expect_tidy(file);
+}
+
+TEST_P(DbSpace, CompactionKeepsWhatIsLeftOfEachChunk) {
+  fill(4000, 100);
+  erase(4000, 3);
+  Model expected = contents(*file);
+  compact();
+  EXPECT_TRUE(contents(*file) == expected);
+  for (int turn = 0; turn < 3; ++turn) {
+    fill(500, 40 + 100 * static_cast<size_t>(turn));
+    expected = contents(*file);
+    compact();
+    EXPECT_TRUE(contents(*file) == expected);
+  }
+  expect_tidy(file);
+}
+
+TEST_P(DbSpace, CompactionRunsBesideWriters) {
+  fill(2000, 200);
+  std::thread writer([&] {
+    for (size_t i = 0; i < 4000; ++i) {
+      const Status status = i % 2 == 0 ? file->Delete({}, key(i % 2000))
+                                       : file->Put({}, key(3000 + i), std::string(i % 400, 'x'));
+      ASSERT_TRUE(status.ok()) << status.ToString();
+    }
+  });
+  for (int turn = 0; turn < 20; ++turn) {
+    compact();
+  }
+  writer.join();
+  compact();
+  EXPECT_EQ(get(*file, key(3001)), "x");
+  expect_tidy(file);
+}
+
+TEST_P(DbSpace, TheAgeOfTheOldestSnapshotIsKnown) {
+  EXPECT_EQ(number("oldest-snapshot-seconds"), 0U);
+  const Snapshot* const first = file->GetSnapshot();
+  const Snapshot* const second = file->GetSnapshot();
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::string text;
+  ASSERT_TRUE(file->GetProperty("holdfast.oldest-snapshot-seconds", &text));
+  EXPECT_GT(std::stod(text), 0);
+  file->ReleaseSnapshot(first);
+  file->ReleaseSnapshot(second);
+  EXPECT_EQ(number("oldest-snapshot-seconds"), 0U);
+}
+
+}  // namespace
+}  // namespace holdfast::db
