@@ -427,3 +427,4 @@ class Heap {
 }  // namespace holdfast
 
 #include "holdfast/heap/heap-inl.h"
+#include "holdfast/heap/heap_growth-inl.h"

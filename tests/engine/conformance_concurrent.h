@@ -12,6 +12,7 @@
 #include "holdfast/base/random.h"
 #include "tests/careless.h"
 #include "tests/engine/conformance.h"
+#include "tests/engine/conformance_allocation.h"
 
 namespace holdfast::conformance {
 

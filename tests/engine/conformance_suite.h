@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/engine/conformance.h"
+#include "tests/engine/conformance_allocation.h"
 #include "tests/engine/conformance_concurrent.h"
 #include "tests/engine/conformance_history.h"
 

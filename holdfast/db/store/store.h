@@ -216,4 +216,5 @@ class Store {
 
 #include "holdfast/db/store/store-inl.h"
 #include "holdfast/db/store/store_feed-inl.h"
+#include "holdfast/db/store/store_read-inl.h"
 #include "holdfast/db/store/store_walk-inl.h"

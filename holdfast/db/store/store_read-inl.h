@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The members of Store that read. Included by store.h only.
+#pragma once
+
+namespace holdfast::db {
+
+template <class H>
+Result<bool> Store<H>::get(const Slice& key, const View* view, std::string* value,
+                           uint64_t* stamp) {
+  const Probe<H> probe(key, comparator_);
+  bool found = false;
+  Status status = heap_.read([&] {
+    const V* version = Versions<H>::find(*root_, probe, view);
+    found = version != nullptr;
+    if (found) {
+      Versions<H>::load_value(version, value);
+    }
+    if (stamp != nullptr) {
+      *stamp = found ? version->stamp.load() : 0;
+    }
+  });
+  return status.ok() ? Result<bool>(found) : Result<bool>(std::move(status));
+}
+
+template <class H>
+Result<typename Store<H>::View*> Store<H>::open_view() {
+  return read_counts(snapshots_.open());
+}
+
+template <class H>
+Result<typename Store<H>::View*> Store<H>::open_brief_view() {
+  return read_counts(snapshots_.open_briefly(heap_.machine().self()));
+}
+
+/// Sets the counts of a view that has just been registered. Reads them again if another slot has
+/// written for the first time meanwhile.
+template <class H>
+Result<typename Store<H>::View*> Store<H>::read_counts(View* view) {
+  Status status;
+  size_t slots = 0;
+  try {
+    do {
+      slots = snapshots_.used_slots();
+      snapshots_.reserve(view, slots);
+      status = heap_.read([&] {
+        for (size_t i = 0; i < slots; ++i) {
+          view->set_count(i, slot(i).count);
+        }
+      });
+    } while (status.ok() && slots < snapshots_.used_slots() &&
+             !heap_.machine().skips(Site{"views.slots"}));
+  } catch (...) {  // the transaction around this one aborts
+    snapshots_.close(view);
+    throw;
+  }
+  if (!status.ok()) {
+    snapshots_.close(view);
+    return status;
+  }
+  snapshots_.announce(view);
+  return view;
+}
+
+template <class H>
+Result<uint64_t> Store<H>::bytes_between(const Slice& from, const Slice& to) {
+  constexpr int kEntriesPerRead = 256;
+  const Probe<H> limit(to, comparator_);
+  uint64_t total = 0;
+  std::string at = from.ToString();
+  Step step = Step::at_or_after;
+  for (bool more = true; more;) {
+    uint64_t bytes = 0;
+    std::string last;
+    const Status status = heap_.read([&] {
+      bytes = 0;
+      more = false;
+      int left = kEntriesPerRead;
+      visit_from(step, at, [&](const StoredKey<H>& key) {
+        if (!(key < limit)) {
+          return false;
+        }
+        const HeapBounds<H> bounds;
+        CycleCheck cycle;
+        for (const V* version = V::of(key.block); version != nullptr; version = version->older) {
+          cycle.arrive(bounds.check(version));
+          bytes += version->key.bytes + (version->deleted() ? 0 : version->bytes.load());
+        }
+        more = --left == 0;
+        if (more) {
+          load_key(key.block, &last);
+        }
+        return !more;
+      });
+      if (more) {
+        check_order(Step::after, at, last);
+      }
+    });
+    if (!status.ok()) {
+      return status;
+    }
+    total += bytes;
+    at = last;
+    step = Step::after;
+  }
+  return total;
+}
+
+template <class H>
+Result<uint64_t> Store<H>::old_versions() {
+  return heap_.read([&] {
+    const HeapBounds<H> bounds;
+    uint64_t n = 0;
+    for (size_t i = 0; i < slots_; ++i) {
+      for (const V* first : {slot(i).nested.load(), slot(i).old.load()}) {
+        CycleCheck cycle;
+        for (const V* version = first; version != nullptr; version = version->next) {
+          cycle.arrive(bounds.check(version));
+          ++n;
+        }
+      }
+    }
+    return n;
+  });
+}
+
+template <class H>
+template <class Visitor>
+void Store<H>::visit_blocks(Visitor&& visit) const {
+  visit(static_cast<const void*>(root_->slots.load()), slots_ * sizeof(Slot<H>));
+  const KeyBlock<H>* name = root_->comparator;
+  visit(static_cast<const void*>(name), sizeof(KeyBlock<H>) + name->bytes.load());
+  root_->tree.visit_blocks(visit);
+  root_->tree.for_each([&](const StoredKey<H>& key) {
+    const HeapBounds<H> bounds;
+    CycleCheck cycle;
+    for (const V* version = V::of(key.block); version != nullptr; version = version->older) {
+      cycle.arrive(bounds.check(version));
+      visit(static_cast<const void*>(version), version->block_bytes());
+      if (const Blob<H>* blob = version->blob) {
+        Blobs<H>::visit(blob, visit);
+      }
+    }
+    return true;
+  });
+  if (feed_.exists()) {
+    feed_.visit_blocks(visit);
+  }
+  for (const Blob<H>* first : {root_->filling.load(), root_->garbage.load()}) {
+    CycleCheck cycle;
+    for (const Blob<H>* blob = first; blob != nullptr; blob = blob->next) {
+      cycle.arrive(blob);
+      Blobs<H>::visit(blob, visit);
+    }
+  }
+}
+
+}  // namespace holdfast::db

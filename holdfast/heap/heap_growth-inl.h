@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The members of Heap that change its size, or lend a part of it. Included by heap.h only.
+#pragma once
+
+#include <algorithm>
+
+namespace holdfast {
+
+/// Drops the content of whole pages in a part of the data that no object uses, in every copy.
+template <class E>
+void Heap<E>::discard(std::byte* p, size_t n) {
+  const Regions& r = regions();
+  auto& medium = machine_.medium();
+  const auto offset = static_cast<size_t>(p - r.data);
+  const size_t begin = (offset + kPageBytes - 1) / kPageBytes * kPageBytes;
+  const size_t end = (offset + n) / kPageBytes * kPageBytes;
+  if (begin >= end || r.cells != nullptr) {  // the engine may still use the numbers in the cells
+    return;
+  }
+  medium.discard(r.home + begin, end - begin, MapMode::shared);
+  if (r.twin != nullptr) {
+    medium.discard(r.twin + begin, end - begin, MapMode::shared);
+  }
+  if (r.data != r.home) {  // a working copy, whose pages show the home's content again
+    medium.discard(r.data + begin, end - begin, MapMode::copy_on_write);
+  }
+}
+
+/// Admits one thread at a time to the size of the heap.
+template <class E>
+class Heap<E>::Growing {
+ public:
+  explicit Growing(Heap& heap) : heap_(heap) {
+    uint64_t expected = 0;
+    while (!heap_.growing_->compare_exchange(expected, 1)) {
+      heap_.machine_.wait_while(*heap_.growing_, uint64_t{1});
+      expected = 0;
+    }
+  }
+  ~Growing() { heap_.growing_->store(0); }
+  Growing(const Growing&) = delete;
+  Growing& operator=(const Growing&) = delete;
+
+ private:
+  Heap& heap_;
+};
+
+template <class E>
+Status Heap<E>::grow(size_t bytes) {
+  const Growing alone(*this);
+  if (regions().bytes >= bytes) {
+    return {};  // another thread has just done it
+  }
+  try {
+    return grow_alone(bytes, with_reserve(bytes));
+  } catch (const MediumFailure& failure) {
+    return failure.status();
+  }
+}
+
+/// Returns `bytes`, plus as much as the body has used that needs them. A body that runs out of room
+/// gets twice what it has used, so all its runs together cost about as much as two.
+template <class E>
+size_t Heap<E>::with_reserve(size_t bytes) {
+  size_t used_before = 0;
+  auto look = [&] { used_before = header()->top * header()->chunk_bytes; };
+  engine_->read(look);
+  return bytes + (bytes - std::min(bytes, used_before));
+}
+
+/// Makes the data region at least `bytes` long, and `wanted` bytes if there is room. The caller
+/// holds Growing.
+template <class E>
+Status Heap<E>::grow_alone(size_t bytes, size_t wanted) {
+  if (regions().bytes >= bytes) {
+    return {};
+  }
+  Status status = file_.grow(bytes, wanted);
+  if (status.ok()) {
+    engine_->grown(regions().bytes);
+    auto announce = [&] { header()->limit = regions().bytes / header()->chunk_bytes; };
+    engine_->update(announce);
+  }
+  return status;
+}
+
+/// Lends the last free chunks of the data region to the engine, for this thread's transaction. The
+/// allocator stays below them, because its limit is lowered meanwhile. After a crash the next
+/// opening raises the limit again. One loan at a time: the caller holds Growing.
+template <class E>
+class Heap<E>::Lending {
+ public:
+  explicit Lending(Heap& heap) : heap_(heap) {}
+  ~Lending() {
+    try {
+      take_back();
+    } catch (const MediumFailure&) {
+      // The heap is poisoned, and no later transaction runs.
+    }
+  }
+  Lending(const Lending&) = delete;
+  Lending& operator=(const Lending&) = delete;
+
+  /// Lends `bytes`, and makes the data region larger if it has to.
+  Status lend(uint64_t bytes) {
+    take_back();
+    const uint64_t chunk = heap_.superblock().chunk_bytes;
+    const uint64_t chunks = (bytes + chunk - 1) / chunk;
+    // The update allocates about as much as it logs, if it makes new objects.
+    const Status roomy = lend(chunks, 2 * chunks, chunk);
+    return roomy.ok() ? roomy : lend(chunks, chunks, chunk);
+  }
+
+  void take_back() {
+    if (lent_) {
+      lent_ = false;
+      auto take_back = [&] {
+        heap_.engine_->lend({});
+        heap_.header()->limit = heap_.regions().bytes / heap_.header()->chunk_bytes;
+      };
+      heap_.engine_->update(take_back);
+    }
+  }
+
+ private:
+  /// Lends the last `chunks` of `room` free ones.
+  Status lend(uint64_t chunks, uint64_t room, uint64_t chunk) {
+    for (uint64_t missing = 0;;) {
+      auto lend = [&] {
+        const uint64_t top = heap_.header()->top;
+        const uint64_t all = heap_.regions().bytes / chunk;
+        missing = 0;
+        if (top + room > all) {
+          missing = top + room;
+          return;
+        }
+        // The store of `top` conflicts with allocations that have seen the old limit.
+        heap_.header()->top = top;
+        heap_.header()->limit = all - chunks;
+        heap_.engine_->lend({(all - chunks) * chunk, chunks * chunk});
+      };
+      heap_.engine_->update(lend);
+      lent_ = missing == 0;
+      if (lent_) {
+        return {};
+      }
+      if (Status status = heap_.grow_alone(missing * chunk, missing * chunk); !status.ok()) {
+        return status;
+      }
+    }
+  }
+
+  Heap& heap_;
+  bool lent_ = false;
+};
+
+/// Runs an update whose log does not fit into the engine's own.
+template <class E>
+Status Heap<E>::update_with_loan(FunctionRef<void()> body, uint64_t bytes) {
+  const Growing alone(*this);
+  Lending lending(*this);
+  try {
+    Status status = lending.lend(bytes);
+    while (status.ok()) {
+      try {
+        engine_->update(body);
+        lending.take_back();
+        return {};
+      } catch (const GrowthNeeded& need) {
+        lending.take_back();
+        status = grow_alone(need.bytes + bytes, with_reserve(need.bytes) + bytes);
+      } catch (const LoanNeeded& need) {
+        bytes = std::max(bytes, need.bytes);
+      }
+      status = status.ok() ? lending.lend(bytes) : status;
+    }
+    return status;
+  } catch (const MediumFailure& failure) {
+    return failure.status();
+  } catch (const Error& error) {
+    return error.status();
+  }
+}
+
+}  // namespace holdfast
