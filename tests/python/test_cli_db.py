@@ -247,7 +247,6 @@ def test_compaction_gives_space_back(db, path):
         database.clear()
     before = json.loads(db("stats", "--json", "-").stdout)
     assert before["used_bytes"] + before["free_bytes"] == before["data_bytes"]
-    assert before["free_bytes"] > 5000 * 200
     returned = json.loads(db("compact", "--json", "-").stdout)["returned_bytes"]
     after = json.loads(db("stats", "--json", "-").stdout)
     assert returned > 5000 * 200

@@ -60,7 +60,8 @@ def mutated(chance, content):
 def outcome(content, form, key=None, value=None, as_text=Bytes.text):
     """Returns entries, or the text of a Failure. Any other exception fails the test."""
     try:
-        return list(read(Numbered(io.BytesIO(content), "in"), form, key, value, as_text))
+        lines = Numbered(io.BytesIO(content), "in")
+        return list(read(lines, form, key, value, as_text, None, lambda _: None))
     except errors.BadUsage as error:
         return str(error)
 

@@ -347,8 +347,8 @@ nb::list changes(Database& database, uint64_t sequence, size_t most_bytes) {
   for (const auto& [number, batch] : found) {
     Lister lister(database);
     check(batch.Iterate(&lister), database.path());
-    result.append(
-        nb::make_tuple(number, lister.list, lister.changes_maps ? nb::cast(batch) : nb::none()));
+    result.append(nb::make_tuple(number, lister.list, lister.maps,
+                                 lister.changes_maps ? nb::cast(batch) : nb::none()));
   }
   return result;
 }

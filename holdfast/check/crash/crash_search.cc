@@ -190,6 +190,7 @@ void CrashExplorer::Search::go_on(const Pending& from) {
   std::vector<CrashPoint> points;
   try {
     SimOptions random = options(seed_ + 1);
+    random.slot_order = options(seed_).slot_order;  // threads find their own logs again
     if (random.schedule == Schedule::exhaustive) {
       // Only the first run is searched exhaustively; this run would count as one of its schedules.
       random.schedule = Schedule::random;

@@ -17,7 +17,7 @@ _DATABASE = "holdfast.db"
 
 def _verify(heap: Path, found: Json) -> Json:
     """Adds the verification of the database in the heap, if there is one, to the findings."""
-    if all(root["name"] != _DATABASE for root in found["roots"]):
+    if all(root["name"] != _DATABASE for root in found.get("roots", [])):
         return found
     problems = []
     outcome = "ok"
