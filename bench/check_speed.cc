@@ -85,7 +85,7 @@ double measure(uint32_t transactions, uint32_t blind_percent, Isolation isolatio
               accesses, aborted);
   const auto isolated = [&] { return check_isolation(history, isolation, true); };
   const auto isolated_in_any_time = [&] { return check_isolation(history, isolation, false); };
-  const auto durable = [&] { return check_durability(history, words, Durability::strict, 0); };
+  const auto durable = [&] { return check_durability(history, words, {Durability::strict}); };
   double worst = judge("isolation", false, isolated);
   worst = std::max(worst, judge("durability", false, durable));
   words[0] = 0;

@@ -88,4 +88,10 @@ void throw_stray_store(const Context* context, const void* p) {
       "a Field was stored to outside a transaction; wrap the change in heap.update([&]{ ... })"));
 }
 
+Status no_barrier(const char* engine) {
+  return {Code::unsupported,
+          std::string("engine ") + engine +
+              " has no barrier; its updates are durable when they return, and fence() orders them"};
+}
+
 }  // namespace holdfast

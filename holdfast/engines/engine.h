@@ -32,6 +32,25 @@ enum class Durability : uint8_t { none, lagging, strict };
 const char* to_string(Isolation isolation);
 const char* to_string(Durability durability);
 
+/// How long an update waits for its durability. unsaid: as the heap's options say. durable: until
+/// the update, and all that committed before it, is durable. later: the update may return before;
+/// an engine that cannot lag, or was not allowed to, makes it durable all the same.
+enum class Commit : uint8_t { unsaid, durable, later };
+
+/// What an engine promises about acknowledged updates with given options. It is judged after
+/// simulated crashes.
+struct Promise {
+  Durability durability = Durability::strict;  ///< of an update without a word
+  /// The most acknowledged updates that a crash may take, of those committed `later` or, if
+  /// lagging, without a word. They are the last ones of the commit order.
+  uint64_t bound = 0;
+  /// Everything acknowledged before a durable commit or a fence survives with it. A system that
+  /// recovers to epochs has kNoBound and this.
+  bool floor = true;
+
+  static constexpr uint64_t kNoBound = ~uint64_t{0};
+};
+
 /// How the heap lays out its file and maps it for an engine.
 enum class Layout : uint8_t {
   in_place,      ///< data mapped shared at the base address
@@ -48,7 +67,7 @@ struct Description {
   const char* title;
   const char* paper;  ///< paper and section
   Isolation isolation;
-  Durability durability;
+  Durability durability;  ///< without options; promised() knows those that change it
   Layout layout;
   bool needs_htm;  ///< needs hardware transactional memory, or its replacement `soft`
   /// Needs a hardware design for durability: runs only on simulated machines that have one, with
@@ -67,6 +86,13 @@ struct Description {
   std::span<const OptionInfo> option_list() const { return {options, option_count}; }
   /// Returns the bytes of the engine area for these options; the heap rounds up to pages.
   Result<size_t> (*area_bytes)(const Options& options, int slots);
+  /// Null: the options do not change the durability.
+  Promise (*promise)(const Options& options) = nullptr;
+
+  /// Returns the promise with these options, which area_bytes() has accepted.
+  Promise promised(const Options& given) const {
+    return promise != nullptr ? promise(given) : Promise{.durability = durability};
+  }
 };
 
 /// Addresses at which the heap has mapped its regions. Offsets are common to all: byte i of data,
@@ -155,6 +181,8 @@ struct LoanNeeded {
 Error too_many_threads();
 /// Error for a transaction whose stores exceed its redo log of `bytes`.
 Error log_too_small(uint64_t bytes);
+/// Status of a barrier for an engine that has none.
+Status no_barrier(const char* engine);
 /// Status of recovery for an engine area whose header differs from the expected one.
 Status foreign_area();
 
@@ -189,6 +217,8 @@ Status foreign_area();
 ///                        back and propagates. MediumFailure propagates, TransactionAbort never
 ///                        does. The engine may run a body several times, or on another thread (flat
 ///                        combining).
+///   update(body, commit), fence(), barrier()
+///                        optional, for engines that can lag: see CanLag
 ///   static load, store, load_range, store_range, promote
 ///                        Field<T> calls these. They find the transaction in M::context().
 ///   static fresh(p, n)   the running transaction has allocated [p, p + n). Its old content has no
@@ -218,6 +248,22 @@ concept Engine = requires(E& e, uint64_t* p, const uint64_t* cp, void* v, const 
   E::store_range(v, cv, n);
   E::promote(cv, n);
   E::fresh(cv, n);
+};
+
+/// An engine whose updates may return before they are durable, within its promise.
+///
+///   update(body, commit) as update(body). A durable commit makes all earlier ones durable, even if
+///                        its body stores nothing
+///   fence()              returns when all updates that had returned are durable
+///   barrier()            the same, and at one instant before it returns no transaction runs.
+///                        Code::unsupported if readers never wait
+///
+/// Waiting never depends on other threads' new transactions, nor on their absence.
+template <class E>
+concept CanLag = requires(E& e, FunctionRef<void()> body, Commit commit) {
+  e.update(body, commit);
+  e.fence();
+  { e.barrier() } -> std::same_as<Status>;
 };
 
 /// True if a load through this engine costs hardly more than a load instruction. An engine says so

@@ -91,7 +91,7 @@ Status Heap<E>::fill(const CreateOptions& o) {
       header()->limit = r.bytes / header()->chunk_bytes;
     }
   };
-  engine_->update(format);
+  update_engine(format, Commit::durable);
   return {};
 }
 
@@ -364,10 +364,12 @@ Status Heap<E>::announce_growth() {
   const uint64_t limit = regions().bytes / s.chunk_bytes;
   if (header()->limit < limit) {
     auto announce = [&] { header()->limit = limit; };
-    engine_->update(announce);
+    update_engine(announce, Commit::durable);
   }
   if (!read_only_) {
-    const auto changing = [this](FunctionRef<void()> body) { engine_->update(body); };
+    const auto changing = [this](FunctionRef<void()> body) {
+      update_engine(body, Commit::durable);
+    };
     const auto reading = [this](FunctionRef<void()> body) { engine_->read(body); };
     Compaction<E>(regions().data, changing, reading).finish();
   }

@@ -28,6 +28,10 @@ namespace holdfast {
 /// instruction the heap holds exactly the committed transactions. Only code inside update() may
 /// store to a Field.
 ///
+/// Lag. An engine that can lag (romulus-log with option `lag`) may answer an update before it is
+/// durable. Then a crash may take the last updates, at most as many as the option says, and always
+/// the last ones of the commit order. A durable commit, fence() and close() end that.
+///
 /// Bodies. The engine may run a body several times, and on another thread (flat combining). So the
 /// body assigns to the variables it captures, never accumulates, and does nothing that cannot be
 /// repeated. An exception that leaves the body rolls the transaction back and propagates to the
@@ -99,14 +103,40 @@ class Heap {
   }
 
   /// Runs body as one transaction. Returns a Status if the body returns void, else a Result.
+  /// `commit` says whether it waits for its durability. The word of an inner update does not count.
   template <class F>
-  auto update(F&& body) {
-    return transaction<Context::Mode::update>(body);
+  auto update(F&& body, Commit commit = Commit::unsaid) {
+    return transaction<Context::Mode::update>(body, commit);
   }
   /// Runs body as one transaction that stores to no Field.
   template <class F>
   auto read(F&& body) {
     return transaction<Context::Mode::read>(body);
+  }
+
+  /// Returns when every update that had returned before is durable. Other transactions go on.
+  /// misuse: inside a transaction.
+  Status fence() {
+    return outside("fence", [&]() -> Status {
+      if constexpr (CanLag<E>) {
+        engine_->fence();
+      }
+      return {};
+    });
+  }
+  /// Returns when every update is durable, and at one instant meanwhile no transaction runs.
+  /// misuse: inside a transaction, or read-only. unsupported: the engine has no barrier.
+  Status barrier() {
+    if (Machine::context() == nullptr && !is_open(Context::Mode::update)) {
+      return why_not_ready(Context::Mode::update);
+    }
+    return outside("barrier", [&]() -> Status {
+      if constexpr (CanLag<E>) {
+        return engine_->barrier();
+      } else {
+        return no_barrier(description_->name);
+      }
+    });
   }
 
   /// Makes an object in the heap of the running update transaction. If the heap cannot grow,
@@ -279,7 +309,9 @@ class Heap {
   /// Calls use(compaction). Returns the error of a transaction that fails.
   template <class F>
   Status compacting(F&& use) {
-    const auto changing = [this](FunctionRef<void()> body) { update(body).check(); };
+    const auto changing = [this](FunctionRef<void()> body) {
+      update(body, Commit::durable).check();
+    };
     const auto reading = [this](FunctionRef<void()> body) { read(body).check(); };
     try {
       Compaction<E> compaction(regions().data, changing, reading);
@@ -343,38 +375,38 @@ class Heap {
   Status add_root(std::string_view name, const RootType& type, FunctionRef<std::byte*()> make);
 
   template <Context::Mode kMode, class F>
-  auto transaction(F& body) {
+  auto transaction(F& body, Commit commit = Commit::unsaid) {
     using R = std::invoke_result_t<F&>;
     if constexpr (std::is_void_v<R>) {
-      return execute<kMode>(FunctionRef<void()>(body));
+      return execute<kMode>(FunctionRef<void()>(body), commit);
     } else {
       std::optional<R> result;
       auto keep = [&] { result.emplace(body()); };
-      Status status = execute<kMode>(FunctionRef<void()>(keep));
+      Status status = execute<kMode>(FunctionRef<void()>(keep), commit);
       // NOLINTNEXTLINE(bugprone-unchecked-optional-access): ok says that the body has run
       return status.ok() ? Result<R>(std::move(*result)) : Result<R>(std::move(status));
     }
   }
 
   template <Context::Mode kMode>
-  Status execute(FunctionRef<void()> body) {
+  Status execute(FunctionRef<void()> body, Commit commit) {
     if (auto* outer = static_cast<Context*>(Machine::context())) [[unlikely]] {
       return nested(*outer, kMode, body);
     }
     if (!is_open(kMode) || machine_.self() < 0) [[unlikely]] {
-      return execute_as_guest<kMode>(body);
+      return execute_as_guest<kMode>(body, commit);
     }
-    return run<kMode>(body);
+    return run<kMode>(body, commit);
   }
 
   /// Executes the body on a thread without a slot, if the machine has one for guests.
   template <Context::Mode kMode>
-  [[gnu::noinline]] Status execute_as_guest(FunctionRef<void()> body) {
+  [[gnu::noinline]] Status execute_as_guest(FunctionRef<void()> body, Commit commit) {
     if constexpr (requires { typename Machine::GuestSlot; }) {
       if (is_open(kMode)) {
         const typename Machine::GuestSlot guest(machine_);
         if (guest.taken()) {
-          return run<kMode>(body);
+          return run<kMode>(body, commit);
         }
       }
     }
@@ -382,11 +414,11 @@ class Heap {
   }
 
   template <Context::Mode kMode>
-  [[gnu::always_inline]] Status run(FunctionRef<void()> body) {
+  [[gnu::always_inline]] Status run(FunctionRef<void()> body, Commit commit) {
     for (;;) {
       try {
         if constexpr (kMode == Context::Mode::update) {
-          engine_->update(body);
+          update_engine(body, commit);
         } else {
           engine_->read(body);
         }
@@ -411,7 +443,50 @@ class Heap {
 
   /// Returns the status with the file's name in front, if it reports damage.
   Status named(const Status& status) const;
+
+  [[gnu::always_inline]] void update_engine(FunctionRef<void()> body,
+                                            [[maybe_unused]] Commit commit) {
+    if constexpr (CanLag<E>) {
+      engine_->update(body, commit);
+    } else {
+      engine_->update(body);
+    }
+  }
+
   Status nested(Context& outer, Context::Mode mode, FunctionRef<void()> body);
+
+  /// Calls f, which waits for the engine, on a thread that runs no transaction.
+  template <class F>
+  Status outside(const char* name, F&& f) {
+    constexpr auto kMode = Context::Mode::read;
+    if (Machine::context() != nullptr) {
+      return {Code::misuse, std::string("heap.") + name +
+                                "() was called inside a transaction, which it would wait for; call "
+                                "it after update() has returned"};
+    }
+    if (!is_open(kMode)) {
+      return why_not_ready(kMode);
+    }
+    const auto call = [&]() -> Status {
+      try {
+        return f();
+      } catch (const MediumFailure& failure) {
+        return failure.status();
+      } catch (const Error& error) {
+        return error.status();
+      }
+    };
+    if (machine_.self() >= 0) {
+      return call();
+    }
+    if constexpr (requires { typename Machine::GuestSlot; }) {
+      const typename Machine::GuestSlot guest(machine_);
+      if (guest.taken()) {
+        return call();
+      }
+    }
+    return why_not_ready(kMode);
+  }
 
   std::unique_ptr<Machine> owned_;  // declared first, so that it outlives the other members
   Machine& machine_;

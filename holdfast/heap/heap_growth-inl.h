@@ -80,7 +80,7 @@ Status Heap<E>::grow_alone(size_t bytes, size_t wanted) {
   if (status.ok()) {
     engine_->grown(regions().bytes);
     auto announce = [&] { header()->limit = regions().bytes / header()->chunk_bytes; };
-    engine_->update(announce);
+    update_engine(announce, Commit::durable);
   }
   return status;
 }
@@ -119,7 +119,7 @@ class Heap<E>::Lending {
         heap_.engine_->lend({});
         heap_.header()->limit = heap_.regions().bytes / heap_.header()->chunk_bytes;
       };
-      heap_.engine_->update(take_back);
+      heap_.update_engine(take_back, Commit::durable);
     }
   }
 
@@ -140,7 +140,7 @@ class Heap<E>::Lending {
         heap_.header()->limit = all - chunks;
         heap_.engine_->lend({(all - chunks) * chunk, chunks * chunk});
       };
-      heap_.engine_->update(lend);
+      heap_.update_engine(lend, Commit::durable);
       lent_ = missing == 0;
       if (lent_) {
         return {};
@@ -164,7 +164,7 @@ Status Heap<E>::update_with_loan(FunctionRef<void()> body, uint64_t bytes) {
     Status status = lending.lend(bytes);
     while (status.ok()) {
       try {
-        engine_->update(body);
+        update_engine(body, Commit::durable);
         lending.take_back();
         return {};
       } catch (const GrowthNeeded& need) {

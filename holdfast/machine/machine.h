@@ -164,6 +164,10 @@ concept Threads = requires(M& m, void* context, typename M::template Atomic<uint
   /// picoseconds on a timed simulated machine; operations so far on a functional one.
   { m.now() } -> std::same_as<uint64_t>;
 
+  /// The milliseconds in units of now(). A functional simulated machine counts 100 operations for
+  /// each, so that short programs reach time limits.
+  { m.ticks_of_ms(cycles) } -> std::same_as<uint64_t>;
+
   /// A random number to name things by. The simulated machine derives it from its seed.
   { m.entropy() } -> std::same_as<uint64_t>;
 };

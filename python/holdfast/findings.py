@@ -51,6 +51,7 @@ class CrashReport:
     mutated: int
     violations: list[Violation]
     sites: list[Site] = field(default_factory=list)
+    lost_max: int = 0
 
     def with_part(self, part: "CrashReport") -> "CrashReport":
         """The report of two parts of one search."""
@@ -63,6 +64,7 @@ class CrashReport:
             schedules=self.schedules + part.schedules,
             images=self.images + part.images,
             mutated=self.mutated + part.mutated,
+            lost_max=max(self.lost_max, part.lost_max),
             coverage={name: value + part.coverage[name] for name, value in self.coverage.items()},
             sites=[*sites, *(site for site in part.sites if site.name not in known)],
             violations=[*self.violations, *part.violations],
@@ -76,6 +78,7 @@ class CrashReport:
             "images": self.images,
             "coverage": self.coverage,
             "mutated": self.mutated,
+            "lost_max": self.lost_max,
             "violations": [violation.json for violation in self.violations],
         }
         if "sites" in self.json:

@@ -298,6 +298,60 @@ INSTANTIATE_TEST_SUITE_P(Engines, CrashVariant, testing::ValuesIn(variants()),
                                             instance.param.setting.name);
                          });
 
+/// The engines whose options let durability lag.
+std::vector<std::string> engines_that_lag() {
+  std::vector<std::string> all;
+  for (const auto& row : engine_rows<SimMachine>()) {
+    if (row.description->promise != nullptr) {
+      all.push_back(row.description->name);
+    }
+  }
+  return all;
+}
+
+/// Returns the most acknowledged updates that a crash has lost.
+uint64_t lost_max(const std::string& engine, const Json& options, Json spec) {
+  spec["engine"] = engine;
+  spec["options"] = options;
+  spec["minimise"] = false;
+  expect_no_violation(engine + ", " + options.dump(), spec);
+  return crash(spec, [](double, const std::string&) {}).value()["lost_max"].get<uint64_t>();
+}
+
+TEST(CrashLag, LosesUpToTheBoundAndNoMore) {
+  for (const std::string& engine : engines_that_lag()) {
+    const Json spec = {{"schedules", 60}, {"points", 60}, {"images", 8},
+                       {"params", {{"transactions", "3"}}}};
+    EXPECT_EQ(lost_max(engine, {{"lag", "2"}}, spec), 2u) << engine;
+    EXPECT_EQ(lost_max(engine, {{"lag", "4"}}, spec), 4u) << engine;
+    EXPECT_EQ(lost_max(engine, {{"lag", "0"}}, spec), 0u) << engine;
+    EXPECT_EQ(lost_max(engine, {{"lag", "4"}, {"commit", "durable"}}, spec), 0u) << engine;
+  }
+}
+
+TEST(CrashLag, DurableCommitsAndFencesAreFloors) {
+  for (const std::string& engine : engines_that_lag()) {
+    const Json spec = {{"schedules", 60}, {"points", 60}, {"images", 8},
+                       {"params", {{"transactions", "4"}, {"durable", "20"}, {"fences", "15"},
+                                   {"throws", "15"}}}};
+    EXPECT_GT(lost_max(engine, {{"lag", "4"}}, spec), 0u) << engine;
+    // Updates are durable, some of them later.
+    Json some = spec;
+    some["params"]["later"] = "50";
+    EXPECT_GT(lost_max(engine, {{"lag", "3"}, {"commit", "durable"}}, some), 0u) << engine;
+  }
+}
+
+TEST(CrashLag, Structures) {
+  for (const std::string& engine : engines_that_lag()) {
+    for (const Structure& structure : structures()) {
+      const Json spec = {{"workload", structure.workload}, {"params", structure.parameters},
+                         {"schedules", 8}, {"points", 40}, {"images", 4}};
+      EXPECT_GT(lost_max(engine, {{"lag", "2"}}, spec), 0u) << engine << " " << structure.workload;
+    }
+  }
+}
+
 /// Write skew is allowed under snapshot isolation, and must be found there; never where opacity is
 /// promised.
 TEST(CrashSkew, IsFoundUnderSnapshotIsolationOnly) {

@@ -43,7 +43,7 @@ void histories_are_what_was_promised(W& w) {
   registers.attach(w.heap()).check();
   const auto left = registers.observe(w.heap()).value();
   for (const auto& found :
-       check_durability(history, left, w.description().durability, /*lag_bound=*/0)) {
+       check_durability(history, left, {w.description().durability})) {
     ADD_FAILURE() << to_string(found, history);
   }
   const HeapCheck walked =

@@ -58,6 +58,7 @@ CrashReport CrashExplorer::Search::run(FunctionRef<void(double)> progress) {
     recover_created(*closed_, 0, false);
   }
   report_.coverage.images = nodes_.size();
+  report_.lost_max = subject_.lost_max();
   return std::move(report_);
 }
 

@@ -34,7 +34,7 @@ struct CrashPlan {
   bool vary = true;    ///< the seed varies the machine's switch and drain probabilities
   SimOptions machine;  ///< the explorer replaces its seed; its schedule stays
   CreateOptions heap;
-  Description promised;   ///< the guarantees to judge by: the engine's own description, or another
+  Guarantees promised;
   ScheduleBounds bounds;  ///< for Schedule::exhaustive
   uint64_t first_seed = 1;
   uint64_t schedules = 100;      ///< number of seeds; Schedule::exhaustive: limit of schedules
@@ -77,6 +77,7 @@ struct Violation {
 struct CrashReport {
   CrashCoverage coverage;
   std::vector<Violation> violations;
+  uint64_t lost_max = 0;             ///< most acknowledged updates lost, within the promise
   uint64_t mutated = 0;              ///< operations and checks that plan.machine.mutations changed
   uint64_t mutated_in_creation = 0;  ///< like `mutated`, during the creation of the first heap
   /// The sites by name, with plan.machine.list_sites.

@@ -81,7 +81,7 @@ class CrashExplorer::Search {
 
   uint64_t program_seed() const { return plan_.program_seed == 0 ? seed_ : plan_.program_seed; }
   bool enough() const { return report_.violations.size() >= plan_.most_violations; }
-  const Description& promised() const { return plan_.promised; }
+  const Guarantees& promised() const { return plan_.promised; }
 
   SimOptions options(uint64_t seed) const;
   SimOptions recovery_options() const;

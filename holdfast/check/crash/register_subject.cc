@@ -11,10 +11,6 @@
 namespace holdfast::check {
 namespace {
 
-/// How many acknowledged transactions an engine with lagging durability may lose. No engine lags so
-/// far.
-constexpr uint64_t kLagBound = 0;
-
 /// Returns the largest transaction number in the objects. The numbers of a run begin after it.
 uint32_t largest_number(const Subject::Words& words) {
   uint32_t largest = 0;
@@ -85,7 +81,7 @@ void RegisterSubject::client(int thread, SimHeap& heap) {
   }
 }
 
-std::optional<Fault> RegisterSubject::judge_run(const Description& promised) {
+std::optional<Fault> RegisterSubject::judge_run(const Guarantees& promised) {
   if (!refused_.ok()) {
     return Fault{"operation refused", refused_.to_string()};
   }
@@ -94,15 +90,22 @@ std::optional<Fault> RegisterSubject::judge_run(const Description& promised) {
   return found.empty() ? std::optional<Fault>() : fault_of(found.front(), history);
 }
 
-std::optional<Fault> RegisterSubject::judge_crash(const Description& promised, uint64_t until,
+std::optional<Fault> RegisterSubject::judge_crash(const Guarantees& promised, uint64_t until,
                                                   const Words& recovered) {
   if (!history_ || known_until_ != until) {
     history_ = recorder_->history(until);
     known_until_ = until;
   }
-  const auto found =
-      check_durability(*history_, recorder_->translate(recovered), promised.durability, kLagBound);
-  return found.empty() ? std::optional<Fault>() : fault_of(found.front(), *history_);
+  const std::vector<uint64_t> words = recorder_->translate(recovered);
+  const DurabilityOptions options{.isolation = promised.isolation};
+  const auto found = check_durability(*history_, words, promised.durability, options);
+  if (!found.empty()) {
+    return fault_of(found.front(), *history_);
+  }
+  if (promised.durability.bound > 0) {
+    lost_max_ = std::max(lost_max_, lost_updates(*history_, words, options));
+  }
+  return {};
 }
 
 std::string RegisterSubject::story(uint64_t until) const {

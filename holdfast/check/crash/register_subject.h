@@ -36,9 +36,10 @@ class RegisterSubject final : public Subject {
   void visit_blocks(const std::function<void(const void*, size_t)>& visit) override {
     registers_.visit_blocks(visit);
   }
-  std::optional<Fault> judge_run(const Description& promised) override;
-  std::optional<Fault> judge_crash(const Description& promised, uint64_t until,
+  std::optional<Fault> judge_run(const Guarantees& promised) override;
+  std::optional<Fault> judge_crash(const Guarantees& promised, uint64_t until,
                                    const Words& recovered) override;
+  uint64_t lost_max() const override { return lost_max_; }
   std::string program() const override { return running_.text(); }
   std::string story(uint64_t until) const override;
 
@@ -51,6 +52,7 @@ class RegisterSubject final : public Subject {
   RegisterProgram running_;
   std::unique_ptr<Recorder> recorder_;
   Status refused_;            ///< the first failure of an operation
+  uint64_t lost_max_ = 0;
   uint64_t known_until_ = 0;  ///< the end of history_
   std::optional<History> history_;
 };

@@ -13,6 +13,12 @@
 
 namespace holdfast::check {
 
+/// The guarantees to judge by.
+struct Guarantees {
+  Isolation isolation = Isolation::opaque;
+  Promise durability;
+};
+
 /// A violation of a guarantee.
 struct Fault {
   std::string name;  ///< its name in the literature
@@ -49,10 +55,12 @@ class Subject {
   virtual void visit_blocks(const std::function<void(const void*, size_t)>& visit) = 0;
 
   /// Judges a run that has ended without a crash.
-  virtual std::optional<Fault> judge_run(const Description& promised) = 0;
+  virtual std::optional<Fault> judge_run(const Guarantees& promised) = 0;
   /// Judges a crash. The power failed when clock() was `until`; recovery has found `recovered`.
-  virtual std::optional<Fault> judge_crash(const Description& promised, uint64_t until,
+  virtual std::optional<Fault> judge_crash(const Guarantees& promised, uint64_t until,
                                            const Words& recovered) = 0;
+  /// Returns the most acknowledged updates that a judged crash has lost, within the promise.
+  virtual uint64_t lost_max() const = 0;
   /// Returns the run's program, for a command line; empty before the first start.
   virtual std::string program() const = 0;
   /// Returns the clients' operations up to `until`; empty before the first start.

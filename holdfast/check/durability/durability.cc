@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/check/durability/durability.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "holdfast/check/durability/aftermath.h"
+#include "holdfast/check/durability/lost_prefix.h"
 #include "holdfast/check/history/version_table.h"
 
 namespace holdfast::check {
@@ -21,23 +23,31 @@ std::optional<Finding> unusable(const History& history, const std::vector<uint64
   return malformed(history);
 }
 
+bool some_commit_later(const History& history) {
+  return std::any_of(history.transactions.begin(), history.transactions.end(),
+                     [](const Transaction& t) { return t.commit == Commit::later; });
+}
+
 class Judge {
  public:
-  Judge(const History& history, const std::vector<uint64_t>& recovered, bool real_time, size_t most)
+  Judge(const History& history, const std::vector<uint64_t>& recovered,
+        const DurabilityOptions& options)
       : history_(history),
         versions_(history, recovered),
-        aftermath_(versions_, recovered, real_time),
-        most_(most) {}
+        aftermath_(versions_, recovered, options.real_time),
+        options_(options) {}
 
   void check_survivors();
-  void check_acknowledged(uint64_t lag_bound);
+  void check_acknowledged();
   void check_observations();
+  void check_prefix(const Promise& promised);
+  uint64_t lost_updates() const { return lost_updates(prefix()).size(); }
 
   std::vector<Finding> take() { return std::move(findings_); }
 
  private:
   void add(Finding finding) {
-    if (findings_.size() < most_) {
+    if (findings_.size() < options_.most) {
       findings_.push_back(std::move(finding));
     }
   }
@@ -46,6 +56,11 @@ class Judge {
   static Step lost(uint32_t t, Object object) { return {t, t, EdgeKind::lost, object}; }
   std::vector<Step> why_survived(uint32_t t) const;
   std::vector<Step> why_lost(uint32_t t) const;
+  LostPrefix prefix() const {
+    return {versions_, aftermath_, options_.isolation == Isolation::opaque, options_.real_time};
+  }
+  std::vector<uint32_t> lost_updates(const LostPrefix& prefix) const;
+  const char* not_closed_under(const Step& step) const;
   /// Returns the step by which a transaction that threw saw a write that is lost.
   std::optional<Step> saw_lost(uint32_t t) const;
   std::string name(uint32_t t) const { return transaction_name(t, history_); }
@@ -53,7 +68,7 @@ class Judge {
   const History& history_;
   VersionTable versions_;
   Aftermath aftermath_;
-  const size_t most_;
+  const DurabilityOptions options_;
   std::vector<Finding> findings_;
 };
 
@@ -130,31 +145,74 @@ void Judge::check_survivors() {
   }
 }
 
-void Judge::check_acknowledged(uint64_t lag_bound) {
+void Judge::check_acknowledged() {
+  for (uint32_t t = 1; t <= versions_.transactions(); ++t) {
+    // A transaction that is lost only because of its reads is a lost observation.
+    if (acknowledged(t) && updates(t) && aftermath_.missing(t)) {
+      add({"lost acknowledged update", name(t) + " was acknowledged and is lost", why_lost(t)});
+    }
+  }
+}
+
+std::vector<uint32_t> Judge::lost_updates(const LostPrefix& prefix) const {
   std::vector<uint32_t> lost;
   for (uint32_t t = 1; t <= versions_.transactions(); ++t) {
-    // Strict: a transaction that is lost only because of its reads is a lost observation.
-    if (acknowledged(t) && updates(t) &&
-        (lag_bound > 0 ? aftermath_.doomed(t).has_value() : aftermath_.missing(t).has_value())) {
+    if (acknowledged(t) && updates(t) && prefix.lost(t)) {
       lost.push_back(t);
     }
   }
-  if (lost.size() <= lag_bound) {
-    return;
+  return lost;
+}
+
+/// Names the order that the step belongs to.
+const char* Judge::not_closed_under(const Step& step) const {
+  switch (step.kind) {
+    case EdgeKind::real_time:
+      return history_.at(step.from).thread == history_.at(step.to).thread
+                 ? "survivors not closed under a thread's order"
+                 : "survivors not closed under real time";
+    case EdgeKind::read_write:
+      return "survivors not closed under anti-dependencies";
+    default:
+      return "survivors not closed under reads-from";
   }
-  if (lag_bound == 0) {
-    for (const uint32_t t : lost) {
-      add({"lost acknowledged update", name(t) + " was acknowledged and is lost", why_lost(t)});
+}
+
+void Judge::check_prefix(const Promise& promised) {
+  const LostPrefix prefix = this->prefix();
+  const auto durable = [&](uint32_t t) {
+    const Commit commit = history_.at(t).commit;
+    return promised.floor && acknowledged(t) &&
+           (commit == Commit::durable ||
+            (commit == Commit::unsaid && promised.durability == Durability::strict &&
+             !history_.at(t).read_only));
+  };
+  for (uint32_t t = 1; t <= versions_.transactions(); ++t) {
+    const std::optional<Step> last = prefix.last_step(t);
+    if (durable(t) && prefix.lost(t)) {
+      add({last ? "lost before a durable commit" : "lost durable commit",
+           name(t) + " was acknowledged as durable" +
+               (last ? ", and came later than what is missing" : " and is missing"),
+           prefix.why(t)});
+    } else if (last && aftermath_.implied(t)) {
+      std::vector<Step> steps = prefix.why(t);
+      const std::vector<Step> survived = why_survived(t);
+      steps.insert(steps.end(), survived.begin(), survived.end());
+      add({not_closed_under(*last), name(t) + " survived, and came later than what is missing",
+           std::move(steps)});
     }
+  }
+  const std::vector<uint32_t> lost = lost_updates(prefix);
+  if (lost.size() <= promised.bound) {
     return;
   }
   Finding finding{"lost acknowledged update",
                   std::to_string(lost.size()) +
                       " acknowledged updates are lost, where the engine may lose " +
-                      std::to_string(lag_bound),
+                      std::to_string(promised.bound),
                   {}};
-  for (size_t i = 0; i <= lag_bound; ++i) {
-    for (const Step& step : why_lost(lost[i])) {
+  for (size_t i = 0; i <= promised.bound; ++i) {
+    for (const Step& step : prefix.why(lost[i])) {
       finding.steps.push_back(step);
     }
   }
@@ -177,20 +235,26 @@ void Judge::check_observations() {
 
 std::vector<Finding> check_durability(const History& history,
                                       const std::vector<uint64_t>& recovered_words,
-                                      Durability promised, uint64_t lag_bound, size_t most,
-                                      bool real_time) {
+                                      const Promise& promised, const DurabilityOptions& options) {
   if (auto fault = unusable(history, recovered_words)) {
     return {*std::move(fault)};
   }
-  Judge judge(history, recovered_words, real_time, most);
+  Judge judge(history, recovered_words, options);
   judge.check_survivors();
-  if (promised != Durability::none) {
-    judge.check_acknowledged(promised == Durability::lagging ? lag_bound : 0);
-  }
-  if (promised == Durability::strict) {
+  if (promised.durability == Durability::lagging || some_commit_later(history)) {
+    judge.check_prefix(promised);
+  } else if (promised.durability == Durability::strict) {
+    judge.check_acknowledged();
     judge.check_observations();
   }
   return judge.take();
+}
+
+uint64_t lost_updates(const History& history, const std::vector<uint64_t>& recovered_words,
+                      const DurabilityOptions& options) {
+  return unusable(history, recovered_words)
+             ? 0
+             : Judge(history, recovered_words, options).lost_updates();
 }
 
 Survivors survivors(const History& history, const std::vector<uint64_t>& recovered_words,

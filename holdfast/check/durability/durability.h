@@ -13,6 +13,14 @@
 
 namespace holdfast::check {
 
+/// The rules of a judgement, apart from the promise about durability.
+struct DurabilityOptions {
+  size_t most = 1;  ///< limit of findings
+  bool real_time = true;
+  /// Opaque: a prefix of the commit order is closed under anti-dependencies, too.
+  Isolation isolation = Isolation::opaque;
+};
+
 /// Returns up to `most` violations, the worst first:
 ///
 ///   garbage                        a word that names no write into its object
@@ -22,7 +30,7 @@ namespace holdfast::check {
 ///   half a transaction             one of its writes survived, another one did not
 ///   survivors not closed under reads-from, survivors not closed under overwrites
 ///                                  a survivor read from, or overwrote, one that did not survive
-///   lost acknowledged update       unless `promised` is none; with lagging, more than `lag_bound`
+///   lost acknowledged update       more than the promise's bound; strict: any
 ///   lost observation               strict only: a client had seen a write that is missing, and was
 ///                                  answered, perhaps with an exception of the body
 ///
@@ -30,11 +38,23 @@ namespace holdfast::check {
 /// tell which value it replaced. So a write that it may have overwritten is not called lost. If the
 /// engine promises to respect real time (`real_time`), a write that came later is called lost.
 ///
-/// Cost: linear in the history.
+/// If updates may lag, by the promise or by Commit::later, the survivors are also a prefix of the
+/// commit order (lost_prefix.h):
+///
+///   survivors not closed under real time, survivors not closed under a thread's order,
+///   survivors not closed under anti-dependencies
+///                                  a survivor came later than one that is missing
+///   lost durable commit            a transaction that was acknowledged as durable is missing
+///   lost before a durable commit   it came later than one that is missing
+///
+/// Cost: linear in the history, and with a lag sorting.
 std::vector<Finding> check_durability(const History& history,
                                       const std::vector<uint64_t>& recovered_words,
-                                      Durability promised, uint64_t lag_bound, size_t most = 1,
-                                      bool real_time = true);
+                                      const Promise& promised, const DurabilityOptions& options = {});
+
+/// Returns how many acknowledged updates are missing or come after a missing transaction.
+uint64_t lost_updates(const History& history, const std::vector<uint64_t>& recovered_words,
+                      const DurabilityOptions& options = {});
 
 /// By transaction number: whether the transaction survived; [0] is the initial state.
 using Survivors = std::vector<bool>;

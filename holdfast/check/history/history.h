@@ -13,6 +13,8 @@
 #include <functional>
 #include <vector>
 
+#include "holdfast/engines/engine.h"
+
 namespace holdfast::check {
 
 /// An object of the history: an index below History::objects.
@@ -65,6 +67,8 @@ struct Transaction {
   /// Aborted by an exception of the body. The caller has the exception, which may tell what the
   /// body has seen.
   bool threw = false;
+  /// What its caller asked for. A fence of the heap is a durable transaction without accesses.
+  Commit commit = Commit::unsaid;
   uint64_t begin = 0;  ///< no later than its first effect
   uint64_t end = 0;    ///< no earlier than its last effect; kForever if live
   std::vector<Access> accesses;

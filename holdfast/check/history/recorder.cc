@@ -6,8 +6,9 @@
 
 namespace holdfast::check {
 
-void ClientLog::invoke(bool read_only) {
+void ClientLog::invoke(bool read_only, Commit commit) {
   read_only_ = read_only;
+  commit_ = commit;
   begun_ = false;
   earliest_ = recorder_.tick();
 }
@@ -26,6 +27,7 @@ void ClientLog::attempt() {
   next.number = ++recorder_.number_;
   next.thread = thread_;
   next.read_only = read_only_;
+  next.commit = commit_;
   next.begin = earliest_;
   next.end = kForever;
   transactions_.push_back(std::move(next));

@@ -22,7 +22,7 @@ class ClientLog {
   ClientLog(Recorder& recorder, uint32_t thread) : recorder_(recorder), thread_(thread) {}
 
   /// Call it before the client calls update or read.
-  void invoke(bool read_only);
+  void invoke(bool read_only, Commit commit = Commit::unsaid);
   /// Call it first in the body. It ends the attempt before as rolled back.
   void attempt();
   /// Records that the body has loaded `word` from the object.
@@ -44,6 +44,7 @@ class ClientLog {
   Recorder& recorder_;
   uint32_t thread_;
   bool read_only_ = false;
+  Commit commit_ = Commit::unsaid;
   bool begun_ = false;     ///< the operation has an attempt
   uint64_t earliest_ = 0;  ///< begin of the next attempt
   uint32_t writes_ = 0;    ///< writes of the running attempt

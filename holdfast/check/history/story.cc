@@ -32,6 +32,18 @@ std::string describe(const Access& access) {
   return "  b" + object;
 }
 
+std::string kind(const Transaction& t) {
+  switch (t.commit) {
+    case Commit::durable:
+      return " begins, durable";
+    case Commit::later:
+      return " begins, later";
+    case Commit::unsaid:
+      break;
+  }
+  return t.read_only ? " begins, read-only" : " begins";
+}
+
 std::string ending(Outcome outcome) {
   return outcome == Outcome::committed ? " answered" : " rolled back";
 }
@@ -44,8 +56,7 @@ std::string draw_story(const History& history, uint64_t until) {
   for (const Transaction& t : history.transactions) {
     const std::string own = "T" + std::to_string(t.number);
     threads = std::max(threads, t.thread + 1);
-    events.push_back(
-        {t.begin, 0, t.thread, own + (t.read_only ? " begins, read-only" : " begins")});
+    events.push_back({t.begin, 0, t.thread, own + kind(t)});
     for (const Access& access : t.accesses) {
       events.push_back({access.at, 1, t.thread, describe(access)});
     }

@@ -87,6 +87,28 @@ std::map<uint64_t, KeyHistory> by_key(const SequentialModel& model,
   return keys;
 }
 
+/// Searches with one lag after the other, so that the first explanation loses the fewest operations.
+Linearization search_with_lag(const SequentialModel& model, const ModelState& initial,
+                              const std::vector<ThreadSteps>& threads,
+                              const ModelState& final_state, LinearizabilityOptions options) {
+  size_t operations = 0;
+  for (const ThreadSteps& steps : threads) {
+    operations += steps.size();
+  }
+  const uint64_t most = std::min<uint64_t>(options.lag, operations);
+  uint64_t states = 0;
+  for (options.lag = 0;; ++options.lag) {
+    Linearization found =
+        LinearizationSearch(model, initial, threads, &final_state, options).run();
+    states += found.states;
+    if (found.ok || found.undecided || options.lag == most) {
+      found.states = states;
+      found.lost = found.ok ? options.lag : 0;
+      return found;
+    }
+  }
+}
+
 }  // namespace
 
 Linearization check_linearizable(const SequentialModel& model, const ModelState& initial,
@@ -94,10 +116,13 @@ Linearization check_linearizable(const SequentialModel& model, const ModelState&
                                  const ModelState* final_state,
                                  const LinearizabilityOptions& options) {
   const std::vector<ThreadSteps> threads = by_thread(operations);
+  if (options.lag > 0 && final_state != nullptr) {
+    return search_with_lag(model, initial, threads, *final_state, options);
+  }
   if (!options.by_key || !options.real_time || !model.independent_keys()) {
     return LinearizationSearch(model, initial, threads, final_state, options).run();
   }
-  Linearization whole{.ok = true, .undecided = false, .text = "", .states = 0};
+  Linearization whole{.ok = true, .undecided = false, .text = "", .states = 0, .lost = 0};
   for (const auto& [key, history] : by_key(model, threads, initial, final_state)) {
     const ModelState* found = final_state == nullptr ? nullptr : &history.found;
     const Linearization part =

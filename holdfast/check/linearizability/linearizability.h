@@ -8,6 +8,9 @@
 // was answered took effect and survives. An operation without an answer took effect completely or
 // not at all.
 //
+// With durability that lags, the state found is that after a prefix of the order. The operations
+// behind the prefix were answered, so they are part of the order, and were lost.
+//
 // The search is that of Wing and Gong (1993): it tries every operation that may come next, and goes
 // back where none fits. Like Lowe (2017) it remembers the sets of operations and the states that it
 // has visited. Threads are sequential, so a set is one position per thread. If the model's keys are
@@ -37,6 +40,7 @@ struct Operation {
   uint64_t end = kForever;
   Request request;
   std::optional<Response> response;  ///< none: never answered
+  bool durable = false;              ///< with a lag: must survive all the same, once answered
 };
 
 /// How a history is searched.
@@ -50,6 +54,10 @@ struct LinearizabilityOptions {
   /// The most pairs of a set of operations and a state that one search keeps, of about 60 bytes
   /// each. Beyond it the history, or the key, is undecided.
   uint64_t max_states = 4'000'000;
+  /// The final state may be that after a prefix of the order, which lacks at most so many answered
+  /// operations that change the state (durability that lags). With a lag the history is searched as
+  /// a whole.
+  uint64_t lag = 0;
 };
 
 /// The result of a search.
@@ -60,6 +68,7 @@ struct Linearization {
   /// reason.
   std::string text;
   uint64_t states = 0;  ///< states visited in all searches
+  uint64_t lost = 0;    ///< the fewest answered operations that the final state can lack
 };
 
 /// Searches for an order of the operations. `final_state`, unless null, is the structure's content

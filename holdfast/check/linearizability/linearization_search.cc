@@ -62,7 +62,7 @@ Linearization LinearizationSearch::run() {
 /// Returns whether the order explains all answers. The operations outside of it have no answer and
 /// may have had no effect.
 bool LinearizationSearch::explained() const {
-  return left_ == 0 && (final_state_ == nullptr || state_ == *final_state_);
+  return left_ == 0 && (final_state_ == nullptr || cut_ || state_ == *final_state_);
 }
 
 /// Collects the operations that may come next: no undecided operation ended before they began. This
@@ -97,6 +97,20 @@ void LinearizationSearch::collect_moves() {
       moves_.push_back({t, false});
     }
   }
+  if (options_.lag > 0 && final_state_ != nullptr && !cut_ && state_ == *final_state_) {
+    moves_.push_back({kCut, false});
+  }
+}
+
+/// Ends the prefix that survived: the operations that follow were lost.
+bool LinearizationSearch::enter_cut() {
+  cut_ = true;
+  if (!unseen()) {
+    cut_ = false;
+    return false;
+  }
+  levels_.push_back({{kCut, false}, nullptr, {}});
+  return true;
 }
 
 bool LinearizationSearch::advance() {
@@ -128,6 +142,9 @@ bool LinearizationSearch::advance() {
 /// front.
 std::optional<LinearizationSearch::Move> LinearizationSearch::free_move() {
   for (const Move& move : moves_) {
+    if (move.thread == kCut) {
+      continue;
+    }
     const Operation& operation = *next(move.thread)->operation;
     if (!operation.response || model_.may_change(operation.request, *operation.response)) {
       continue;
@@ -141,6 +158,9 @@ std::optional<LinearizationSearch::Move> LinearizationSearch::free_move() {
 }
 
 bool LinearizationSearch::enter(Move move) {
+  if (move.thread == kCut) {
+    return enter_cut();
+  }
   const Operation& operation = *next(move.thread)->operation;
   Undo undo;
   if (move.takes_effect) {
@@ -161,22 +181,29 @@ bool LinearizationSearch::enter(Move move) {
       }
     }
   }
+  const bool changes = undo.resized || !undo.words.empty();
+  const bool lost = cut_ && operation.response.has_value() && changes;
+  const bool survives = cut_ && operation.response.has_value() && operation.durable;
   ++position_[move.thread];
-  if (!unseen()) {
+  lost_ += lost ? 1 : 0;
+  if (survives || lost_ > options_.lag || !unseen()) {
     --position_[move.thread];
+    lost_ -= lost ? 1 : 0;
     restore(undo);
     return false;
   }
   left_ -= operation.response ? 1 : 0;
   effects_ += move.takes_effect ? 1 : 0;
-  levels_.push_back({move, &operation, std::move(undo)});
+  levels_.push_back({move, &operation, std::move(undo), lost});
   return true;
 }
 
 /// Remembers the present node and returns whether it is new. A node is identified by a digest of
 /// 128 bits. Two nodes with one digest could hide an explanation, but never invent one.
 bool LinearizationSearch::unseen() {
-  return seen_.insert({digest(state_, digest(position_, 0)), digest(state_, digest(position_, 1))})
+  const uint64_t seed = cut_ ? 2 + 2 * lost_ : 0;
+  return seen_
+      .insert({digest(state_, digest(position_, seed)), digest(state_, digest(position_, seed + 1))})
       .second;
 }
 
@@ -191,7 +218,14 @@ void LinearizationSearch::restore(const Undo& undo) {
 
 void LinearizationSearch::leave() {
   const Level& level = levels_.back();
+  if (level.operation == nullptr) {
+    cut_ = false;
+    levels_.pop_back();
+    tried_.pop_back();
+    return;
+  }
   restore(level.undo);
+  lost_ -= level.lost ? 1 : 0;
   --position_[level.move.thread];
   left_ += level.operation->response ? 1 : 0;
   effects_ -= level.move.takes_effect ? 1 : 0;
@@ -233,7 +267,10 @@ std::string LinearizationSearch::finding() {
   position_ = best_.position;
   state_ = best_.state;
   if (best_.distance.left == 0) {
-    return "the answers can be explained, but never so that what was found afterwards results.\n" +
+    return std::string("the answers can be explained, but never so that what was found afterwards ") +
+           (options_.lag == 0 ? "results.\n"
+                              : "results from all but " + std::to_string(options_.lag) +
+                                    " of the changes.\n") +
            describe_path() + describe_difference();
   }
   return "no order of the operations explains the answers.\n" + describe_path() + describe_rest();
@@ -267,8 +304,11 @@ std::string LinearizationSearch::describe_rest() {
   std::string text = "None of these can come next:\n";
   collect_moves();
   for (const Move& move : moves_) {
+    if (!move.takes_effect) {
+      continue;
+    }
     const Operation& operation = *next(move.thread)->operation;
-    if (!move.takes_effect || !operation.response) {
+    if (!operation.response) {
       continue;
     }
     ModelState after = state_;

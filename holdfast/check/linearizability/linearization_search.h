@@ -44,6 +44,8 @@ class LinearizationSearch {
     uint32_t thread;
     bool takes_effect;
   };
+  /// The thread of the move that ends the prefix that survived. It moves no thread.
+  static constexpr uint32_t kCut = ~uint32_t{0};
   /// The part of the state that a move has replaced: some words, or all of it if the size changed.
   struct Undo {
     std::vector<std::pair<size_t, uint64_t>> words;
@@ -53,8 +55,9 @@ class LinearizationSearch {
   /// A decision on the path to the present node.
   struct Level {
     Move move;
-    const Operation* operation;
+    const Operation* operation;  ///< null for the cut
     Undo undo;
+    bool lost = false;  ///< an answered change behind the cut
   };
   /// How far a node is from an explanation; the smaller the better. It compares the number of
   /// answered operations left, then of words that differ from the final state, then of operations
@@ -89,6 +92,7 @@ class LinearizationSearch {
   bool advance();
   std::optional<Move> free_move();
   bool enter(Move move);
+  bool enter_cut();
   bool unseen();
   void restore(const Undo& undo);
   void leave();
@@ -112,6 +116,9 @@ class LinearizationSearch {
   std::vector<size_t> tried_;  ///< moves tried, at the first node and after each level
   size_t left_ = 0;            ///< answered operations that are not in the order yet
   size_t effects_ = 0;         ///< operations in the order that took effect
+
+  bool cut_ = false;           ///< the present order goes beyond the prefix that survived
+  size_t lost_ = 0;            ///< answered changes behind the cut
 
   std::unordered_set<Key, KeyHash> seen_;
   std::vector<Move> moves_;  ///< possible moves at the present node, the likeliest first

@@ -97,12 +97,20 @@ class CheckedRegisters {
   /// Runs one transaction of the program as the client of `log`. Returns the heap's status.
   Status execute(H& heap, const Body& body, ClientLog& log) const {
     const bool read_only = body.read_only();
-    log.invoke(read_only);
+    log.invoke(read_only, body.commit());
+    if (body.kind == Body::Kind::fence) {
+      log.attempt();
+      const Status status = heap.fence();
+      if (status.ok()) {
+        log.answer(Outcome::committed);
+      }
+      return status;
+    }
     Status status;
     bool rolled_back = false;
     try {
       const auto run = [&] { perform(body, log); };
-      status = read_only ? heap.read(run) : heap.update(run);
+      status = read_only ? heap.read(run) : heap.update(run, body.commit());
     } catch (const ProgramThrow&) {
       rolled_back = true;
     }

@@ -22,6 +22,25 @@ char letter(RegisterStep::Kind kind) {
   return 's';
 }
 
+/// Returns the text before the steps.
+std::string prefix(Body::Kind kind) {
+  switch (kind) {
+    case Body::Kind::update:
+      return "u ";
+    case Body::Kind::throwing:
+      return "x ";
+    case Body::Kind::durable:
+      return "d ";
+    case Body::Kind::later:
+      return "l ";
+    case Body::Kind::fence:
+      return "f";
+    case Body::Kind::automatic:
+      break;
+  }
+  return "";
+}
+
 /// Parses a program in one pass over its text.
 class Parser {
  public:
@@ -65,6 +84,13 @@ class Parser {
       body.kind = Body::Kind::update;
     } else if (take('x')) {
       body.kind = Body::Kind::throwing;
+    } else if (take('d')) {
+      body.kind = Body::Kind::durable;
+    } else if (take('l')) {
+      body.kind = Body::Kind::later;
+    } else if (take('f')) {
+      body.kind = Body::Kind::fence;
+      return body;
     }
     for (;;) {
       RegisterStep step;
@@ -157,6 +183,10 @@ void write_shared(const ProgramShape& shape, Random& random, Body& body) {
 
 Body random_body(const ProgramShape& shape, Random& random, Object& mark) {
   Body body;
+  if (shape.fences > 0 && random.chance(shape.fences)) {
+    body.kind = Body::Kind::fence;
+    return body;
+  }
   if (random.chance(shape.reads)) {
     // Some run as updates that store nothing, because engines end such updates in another way.
     body.kind = random.chance(0.15) ? Body::Kind::update : Body::Kind::automatic;
@@ -172,6 +202,10 @@ Body random_body(const ProgramShape& shape, Random& random, Object& mark) {
   }
   if (random.chance(shape.throws)) {
     body.kind = Body::Kind::throwing;
+  } else if (shape.durable > 0 && random.chance(shape.durable)) {
+    body.kind = Body::Kind::durable;
+  } else if (shape.later > 0 && random.chance(shape.later)) {
+    body.kind = Body::Kind::later;
   }
   if (random.chance(0.3)) {
     body.steps.push_back(
@@ -193,6 +227,18 @@ bool Body::read_only() const {
          });
 }
 
+Commit Body::commit() const {
+  switch (kind) {
+    case Kind::durable:
+    case Kind::fence:
+      return Commit::durable;
+    case Kind::later:
+      return Commit::later;
+    default:
+      return Commit::unsaid;
+  }
+}
+
 Object RegisterProgram::objects() const {
   Object most = 0;
   for (const auto& thread : threads) {
@@ -212,9 +258,7 @@ std::string RegisterProgram::text() const {
     for (size_t i = 0; i < threads[t].size(); ++i) {
       const Body& body = threads[t][i];
       text += i == 0 ? "" : " ; ";
-      text += body.kind == Body::Kind::update     ? "u "
-              : body.kind == Body::Kind::throwing ? "x "
-                                                  : "";
+      text += prefix(body.kind);
       for (size_t s = 0; s < body.steps.size(); ++s) {
         const RegisterStep& step = body.steps[s];
         text += s == 0 ? "" : " ";

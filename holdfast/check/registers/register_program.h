@@ -6,8 +6,11 @@
 //   program     = thread { "|" thread }
 //   thread      = [ part { ";" part } ]
 //   part        = transaction | "(" transaction ")" "*" count
-//   transaction = [ "u" | "x" ] { step }     u: an update even without a write; x: an update whose
-//                                            body throws at its end, so that it is rolled back
+//   transaction = [ "u" | "x" | "d" | "l" ] { step }  |  "f"
+//                                            u: an update even without a write; x: an update whose
+//                                            body throws at its end, so that it is rolled back;
+//                                            d, l: an update with Commit::durable or Commit::later;
+//                                            f: a fence of the heap
 //   step        = operation [ "*" count ]
 //   operation   = ( "r" | "w" | "b" ) object    read; write after a read; write blindly
 //               | "s"                            scan: read all shared objects
@@ -23,6 +26,7 @@
 #include "holdfast/base/random.h"
 #include "holdfast/base/status.h"
 #include "holdfast/check/history/history.h"
+#include "holdfast/engines/engine.h"
 
 namespace holdfast::check {
 
@@ -35,12 +39,14 @@ struct RegisterStep {
 
 /// One transaction.
 struct Body {
-  enum class Kind : uint8_t { automatic, update, throwing };
+  enum class Kind : uint8_t { automatic, update, throwing, durable, later, fence };
   Kind kind = Kind::automatic;
   std::vector<RegisterStep> steps;
 
   /// Returns whether Heap::read runs the transaction, and not Heap::update.
   bool read_only() const;
+  /// Returns the commit that the body asks for; durable for a fence.
+  Commit commit() const;
 };
 
 /// The transactions of each thread.
@@ -65,6 +71,9 @@ struct ProgramShape {
   double reads = 0.35;   ///< share of read-only transactions
   double throws = 0.05;  ///< share of updates that roll back
   double blind = 0;      ///< share of writes that do not read first
+  double durable = 0;    ///< share of updates with Commit::durable
+  double later = 0;      ///< share of updates with Commit::later
+  double fences = 0;     ///< share of transactions that are a fence
   bool marks = true;     ///< each update also writes an object of its own
 };
 

@@ -17,22 +17,41 @@
 //           home, pwb; pfence; tails; pfence.
 // Reproduce in the background, or in a thread that finds its log full: as recovery, from the logs
 //           of complete transactions, smallest number first.
+// Lag       With option lag, transactions leave their blocks in a queue, and the background thread
+//           or a thread that waits writes them into its own log, many for one pfence
+//           (persist_queue.h). An update returns with a credit, or, if it is durable, once the
+//           durable number reaches it. Readers do not wait then, unless commit=durable.
 // Persists  ceil(block / line) pwb and 1 pfence per update; 1 of each per number that is lost; none
 //           per read.
 //
 // Differences from the paper
-//  - Each thread persists its own block. The paper's threads hand volatile logs to a background
-//    thread, which may also combine the logs of neighbouring transactions. They answer their
-//    clients when the durable number is large enough: more throughput for clients that need not
-//    wait. Here every client waits.
+//  - Without a lag, each thread persists its own block, and every client waits. The paper's threads
+//    hand volatile logs to a background thread, and answer their clients when the durable number
+//    is large enough; that is the queue. The paper may also combine the logs of neighbouring
+//    transactions; here each transaction keeps a block of its own.
 //  - The durable number is not stored: a thread that needs it scans the transactions in flight.
 //  - A read-only transaction waits until its reads are durable; the paper leaves this open.
 //  - The operating system does the shadow paging: the working copy is a private mapping.
 #pragma once
 
+#include <iterator>
+#include <memory>
+
+#include "holdfast/engines/parts/durability/lag/persist_queue.h"
 #include "holdfast/engines/parts/frame/logged_lsa_engine.h"
 
 namespace holdfast {
+
+namespace dudetm {
+
+inline constexpr OptionInfo kOptions[] = {
+    kStampedLogBytesOption, kReclaimInBackgroundOption, kLocksOption,
+    kPatienceOption,        kUntrackedReadsOption,      kCommitOption,
+    kLagOption,             kLagTimeOption};
+
+Result<size_t> area_bytes(const Options& options, int max_threads);
+
+}  // namespace dudetm
 
 /// The engine; see LoggedLsaEngine for the frame and Engine in engine.h for the contract.
 template <class M>
@@ -52,33 +71,131 @@ class DudeTm : public LoggedLsaEngine<M, DudeTm<M>> {
       .needs_htm = false,
       .plain_reads = true,
       .log = "redo, per thread",
-      .fences = "1",
-      .options = kLoggedLsaOptions,
-      .option_count = sizeof(kLoggedLsaOptions) / sizeof(kLoggedLsaOptions[0]),
-      .area_bytes = &logged_lsa_area_bytes,
+      .fences = "1; with a lag: per group of updates",
+      .options = dudetm::kOptions,
+      .option_count = std::size(dudetm::kOptions),
+      .area_bytes = &dudetm::area_bytes,
+      .promise = &LagOptions::promise,
   };
 
   /// Throws Error(invalid_argument) for an option that does not parse.
   DudeTm(M& machine, const Regions& regions, const Options& options, int max_threads)
-      : Base(machine, regions, options, max_threads, kMagic, StampedLogs<M>::Gaps::stop) {}
+      : Base(machine, regions, options, max_threads, kMagic, StampedLogs<M>::Gaps::stop),
+        lag_(LagOptions::parse(options).value()),
+        wishes_(static_cast<size_t>(machine.slots())) {
+    if (lag_.bound > 0) {
+      queue_ = std::make_unique<PersistQueue<M>>(machine, this->logs_, lag_.bound);
+      this->logs_.complete_up_to(queue_->durable());
+    }
+  }
+  ~DudeTm() { this->stop_background(); }
+
+  Status recover(RecoveryReport& report) {
+    Status status = Base::recover(report);
+    if (status.ok() && queue_ != nullptr) {
+      queue_->resume(this->clock_->now.load());
+    }
+    return status;
+  }
+
+  Status close() {
+    this->stop_background();
+    if (queue_ != nullptr) {
+      try {
+        fence();
+      } catch (const MediumFailure& failure) {
+        return failure.status();
+      }
+    }
+    return Base::close();
+  }
+
+  bool background() {
+    const bool persisted = queue_ != nullptr && queue_->persist();
+    return this->logs_.background() || persisted;
+  }
+
+  void update(FunctionRef<void()> body, Commit commit = Commit::unsaid) {
+    if (queue_ != nullptr) {
+      Wish& wish = wishes_[static_cast<size_t>(this->here().slot)];
+      wish.durable = commit == Commit::durable;
+      wish.later = commit == Commit::later || (commit == Commit::unsaid && lag_.later);
+    }
+    Base::update(body);
+  }
+
+  /// See CanLag in engine.h.
+  void fence() {
+    if (queue_ != nullptr) {
+      const TransactionScope<M> scope(TransactionKind::update);
+      // The clock has the numbers of all updates that have returned.
+      queue_->await(this->clock_->now.load(), Site{"dudetm.fence.wait"});
+    }
+  }
+  Status barrier() { return no_barrier(kDescription.name); }
 
  private:
   friend LsaEngine<M, DudeTm<M>>;
   static constexpr uint64_t kMagic = 0x31676f6c64756468;  // "hdudlog1"
 
+  /// The word of a slot's running update.
+  struct alignas(2 * kLineBytes) Wish {
+    bool durable = false;  // asked for, so everything before counts as well
+    bool later = false;
+  };
+
   bool commit(Thread& t);
+  bool commit_to_queue(Thread& t);
   void persist(Thread& t, CommitBlock& block, uint64_t number);
 
   /// Waits until everything the body has read is durable, before its result or exception leaves the
   /// heap.
   void before_answer(const Thread& t) {
     M::phase(Phase::durability_wait);
-    this->logs_.await_complete(t.slot, t.newest(), Site{"dudetm.read.wait"});
+    if (queue_ == nullptr) {
+      this->logs_.await_complete(t.slot, t.newest(), Site{"dudetm.read.wait"});
+    } else if (t.mode == Context::Mode::update && wishes_[static_cast<size_t>(t.slot)].durable) {
+      queue_->await(this->clock_->now.load(), Site{"dudetm.fence.wait"});
+    } else if (!lag_.later) {
+      queue_->await(t.newest(), Site{"dudetm.lag.read.wait"});
+    }
   }
+
+  const LagOptions lag_;
+  std::unique_ptr<PersistQueue<M>> queue_;  // null without a lag
+  std::vector<Wish> wishes_;                // by slot
 };
 
 template <class M>
+bool DudeTm<M>::commit_to_queue(Thread& t) {
+  CommitBlock& block = this->lay_out_elsewhere(t);
+  const bool later = wishes_[static_cast<size_t>(t.slot)].later;
+  if (later) {
+    queue_->take_credit();
+  }
+  const uint64_t number = t.take_time();
+  const bool valid = t.still_valid(number);
+  if (valid) {
+    t.write_back();
+    t.release(number);
+  } else {
+    block.clear();  // the number is lost, and its empty block lets recovery continue past it
+  }
+  queue_->put(number, block, valid && later);
+  if (!valid) {
+    queue_->return_credits(later ? 1 : 0);
+  } else if (!later) {
+    M::phase(Phase::durability_wait);
+    queue_->await(number, Site{"dudetm.lag.wait"});
+  }
+  return valid;
+}
+
+template <class M>
 bool DudeTm<M>::commit(Thread& t) {
+  if (queue_ != nullptr) {
+    return commit_to_queue(t);
+  }
   auto& logs = this->logs_;
   CommitBlock& block = this->lay_out(t);
   logs.announce(t.slot);

@@ -17,6 +17,9 @@
 //           nothing; 2 pfence if all its bodies threw. One more pfence if a batch more than doubles
 //           the used bytes of a heap and passes 256 KiB: recovery must know how much of main the
 //           batch may have touched. None per read.
+// Lag       (romulus-log) With option lag, batches may stay open: readers are let in, callers are
+//           answered, and a later batch makes all of them durable, with 4 fences for the group. MUT
+//           stays on the medium meanwhile. A crash loses the group.
 // Threads   Updates run one at a time, combined in batches. A body that throws is undone from the
 //           log; the rest of the batch stands. Readers: see gates.h.
 //
@@ -37,6 +40,7 @@ struct Basic {
   template <class M>
   using Gate = ExclusiveGate<M>;
   static constexpr bool kFullCopy = true;
+  static constexpr bool kCanLag = false;
   static constexpr Description kDescription = {
       .name = "romulus",
       .title = "two copies, the whole heap copied after each batch",
@@ -59,6 +63,7 @@ struct Logged {
   template <class M>
   using Gate = ExclusiveGate<M>;
   static constexpr bool kFullCopy = false;
+  static constexpr bool kCanLag = true;
   static constexpr Description kDescription = {
       .name = "romulus-log",
       .title = "two copies, changed ranges copied after each batch",
@@ -70,10 +75,11 @@ struct Logged {
       .plain_reads = true,
       .any_size = true,
       .log = "volatile ranges",
-      .fences = "4 per batch",
-      .options = kOptions,
-      .option_count = 1,
-      .area_bytes = &area_bytes,
+      .fences = "4 per batch; with a lag: per group of batches",
+      .options = kLagOptions,
+      .option_count = std::size(kLagOptions),
+      .area_bytes = &area_bytes_with_lag,
+      .promise = &LagOptions::promise,
   };
 };
 
@@ -81,6 +87,7 @@ struct LoggedLeftRight {
   template <class M>
   using Gate = LeftRightGate<M>;
   static constexpr bool kFullCopy = false;
+  static constexpr bool kCanLag = false;
   static constexpr Description kDescription = {
       .name = "romulus-lr",
       .title = "two copies, readers always on the one at rest",

@@ -7,6 +7,7 @@
 
 #include "holdfast/base/bytes.h"
 #include "holdfast/engines/parts/basics/line_filter.h"
+#include "holdfast/engines/parts/durability/lag/lag_window.h"
 #include "holdfast/engines/parts/isolation/combining/store_log.h"
 #include "holdfast/engines/romulus/twin.h"
 
@@ -20,6 +21,17 @@ namespace holdfast::romulus {
 ///   the batch ends             pwb main; pfence; CPY, pwb; psync           commit()
 ///                              copy to the twin, pwb; pfence; IDL          finish()
 ///
+/// With a lag, the stores of a batch may stay open: its updates are shown and answered, and a later
+/// batch makes them durable with its own. The durable MUT lasts until then, so a crash returns to
+/// the twin, which has the durable prefix. The log covers all batches since.
+///
+///   a batch ends               let readers in                          leave_open()
+///   next store                 keep readers out                        begin()
+///
+/// A fence orders only write-backs of its own thread, and another thread may close what this one
+/// has left open. So a batch that has written lines back, to undo a body or to give up the log, is
+/// not left open.
+///
 /// A batch without stores writes nothing to the medium. IDL is not written back: the next MUT is
 /// durable before anything else is stored. Until then a CPY on the medium only costs a needless
 /// copy.
@@ -27,10 +39,11 @@ template <class M, class Gate>
 class Writer {
  public:
   /// full_copy: the twin gets all used bytes (plain Romulus). Otherwise it gets the stored ranges.
-  Writer(M& machine, const Regions& regions, Gate& gate, bool full_copy)
+  Writer(M& machine, const Regions& regions, Gate& gate, bool full_copy, const LagOptions& lag)
       : machine_(machine),
         twin_(machine, regions),
         gate_(gate),
+        lag_(machine, lag),
         always_full_(full_copy),
         full_(full_copy) {}
 
@@ -76,11 +89,15 @@ class Writer {
     }
     kept_bytes_ += bytes;
     written_bytes_ += bytes;
+    if (lag_.can_lag()) [[unlikely]] {
+      lag_.commit();
+    }
     // Copying many short ranges costs more than one long copy. Give up the log for this batch.
     full_ = full_ || kept_bytes_ > std::max<uint64_t>(used_ / 4, kPageBytes);
     if (full_) {
       write_back_logged({});
       log_.truncate({});
+      wrote_back_ = true;
     }
     return true;
   }
@@ -95,9 +112,33 @@ class Writer {
     if (!machine_.skips(Site{"romulus.undo"})) {
       log_.restore(body_, twin_.main());
     }
+    wrote_back_ = wrote_back_ || log_.bytes() > body_.bytes;
     write_back_logged(body_);
     log_.truncate(body_);
   }
+
+  bool must_be_durable(Commit commit) const {
+    return lag_.is_durable(commit) &&
+           !(lag_.can_lag() && machine_.skips(Site{"romulus.lag.durable"}));
+  }
+
+  bool may_stay_open() const {
+    const bool stored = stage_ == Stage::open || (stage_ == Stage::mutating && kept_bytes_ > 0);
+    return lag_.can_lag() && stored && !wrote_back_ &&
+           (lag_.has_credits() || machine_.skips(Site{"romulus.lag.credits"}));
+  }
+
+  void leave_open() {
+    if (stage_ == Stage::mutating) {
+      if (machine_.skips(Site{"romulus.lag.log"})) {
+        log_.truncate({});
+      }
+      stage_ = Stage::open;
+      gate_.finished();
+    }
+  }
+
+  const LagWindow<M>& lag() const { return lag_; }
 
   /// Makes the batch durable and visible. True: call finish() next.
   bool commit() {
@@ -146,6 +187,7 @@ class Writer {
     idle,
     publishing,  // the state word is being made durable; a failing medium leaves the stage at this
     mutating,
+    open,  // main has updates that are not durable, and readers may use it
   };
 
   /// Makes sure that the batch may store n bytes at p. Returns their offset in main.
@@ -162,6 +204,12 @@ class Writer {
 
   /// The batch's first store. Out of line, so that a store in user code stays short.
   [[gnu::noinline]] void begin(uint64_t end) {
+    if (stage_ == Stage::open) {
+      const PhaseScope<M> waiting(holdfast::Phase::isolation_wait);
+      gate_.before_stores();
+      stage_ = Stage::mutating;
+      return;
+    }
     if (stage_ == Stage::publishing) {  // the medium failed, and the body swallowed the exception
       throw MediumFailure(machine_.failure());
     }
@@ -209,7 +257,11 @@ class Writer {
     machine_.pfence(fence);
     twin_.mark({.phase = Phase::idle, .used = committed_used_});
     written_bytes_ += sizeof(uint64_t);
-    gate_.finished();
+    if (stage_ != Stage::open) {
+      gate_.finished();
+    }
+    lag_.make_durable();
+    wrote_back_ = false;
     taken_bytes_ += std::exchange(kept_bytes_, 0);
     log_.truncate({});
     full_ = always_full_;
@@ -253,9 +305,11 @@ class Writer {
   M& machine_;
   Twin<M> twin_;
   Gate& gate_;
+  LagWindow<M> lag_;
   const bool always_full_;
 
   Stage stage_ = Stage::idle;
+  bool wrote_back_ = false;      // this batch has written lines back that no fence covers yet
   bool full_;                    // this batch copies all used bytes
   unsigned limit_log2_ = 0;      // log2 of the bytes that the durable MUT lets the batch touch
   uint64_t used_ = 0;            // high-water mark of stores to main, with the running batch

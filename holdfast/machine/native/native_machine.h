@@ -118,6 +118,9 @@ class NativeMachine {
   static void work(uint64_t /*cycles*/) {}
   uint64_t now() const { return ticks_.now(); }
   double ns_per_tick() const { return ticks_.ns_per_tick(); }
+  uint64_t ticks_of_ms(uint64_t ms) const {
+    return static_cast<uint64_t>(1e6 * static_cast<double>(ms) / ns_per_tick());
+  }
   static uint64_t entropy();
 
   // ---- Persistence

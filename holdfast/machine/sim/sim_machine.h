@@ -111,6 +111,7 @@ class SimMachine {
   /// The thread's virtual clock in picoseconds. On a functional machine, the operations of all
   /// threads so far.
   uint64_t now();
+  uint64_t ticks_of_ms(uint64_t ms) const { return ms * (timed() ? 1'000'000'000 : 100); }
   uint64_t entropy() const { return mix64(options_.seed); }
   void* allocate(size_t n, size_t alignment) { return arena_.allocate(n, alignment); }
   size_t line_bytes() const { return options_.line_bytes; }

@@ -113,7 +113,6 @@ Job parse(const Json& spec) {
                            " keeps nothing over a crash; choose an engine whose durability is "
                            "lagging or strict (`holdfast engines`)"));
   }
-  plan.promised = engine;
   const std::string isolation = fields.text("isolation", to_string(engine.isolation));
   if (isolation != to_string(Isolation::snapshot) && isolation != to_string(Isolation::opaque)) {
     throw Error(
@@ -126,6 +125,8 @@ Job parse(const Json& spec) {
   const bool registers = job.workload == crash_registers_info().name;
   const uint64_t times = registers ? 1 : 4;
   plan.heap.options = tiny_options(engine, options, times);
+  engine.area_bytes(plan.heap.options, 1).status().check();  // before the options are used
+  plan.promised.durability = engine.promised(plan.heap.options);
   plan.heap.bytes = count(fields, "bytes", static_cast<int64_t>(times * kHeapBytes), kPageBytes);
   plan.heap.max_bytes = count(fields, "max_bytes", kMaxBytes, kPageBytes);
   plan.bounds.preemptions = static_cast<int>(fields.number("preemptions", 2, 0, 100));
@@ -164,6 +165,9 @@ check::ProgramShape shape_of(const Parameters& p) {
   shape.reads = p.real("reads", 0, 100) / 100;
   shape.throws = p.real("throws", 0, 100) / 100;
   shape.blind = p.real("blind", 0, 100) / 100;
+  shape.durable = p.real("durable", 0, 100) / 100;
+  shape.later = p.real("later", 0, 100) / 100;
+  shape.fences = p.real("fences", 0, 100) / 100;
   shape.marks = p.number("marks", 0, 1) == 1;
   return shape;
 }
@@ -331,6 +335,9 @@ const WorkloadInfo& crash_registers_info() {
        {"reads", "35", "percent of transactions that only read"},
        {"throws", "5", "percent of updates that throw at their end"},
        {"blind", "0", "percent of writes that do not read first"},
+       {"durable", "0", "percent of updates with Commit::durable"},
+       {"later", "0", "percent of updates with Commit::later"},
+       {"fences", "0", "percent of transactions that are a fence of the heap"},
        {"marks", "1", "1: each update also writes a word of its own"},
        {"prelude", "9", "updates before, so that small logs have wrapped around"}},
       {"update", "read"}};
@@ -356,6 +363,7 @@ Result<Json> crash(const Json& spec, Progress progress) {
                  {"schedules", report.coverage.schedules},
                  {"images", report.coverage.images},
                  {"coverage", to_json(report.coverage)},
+                 {"lost_max", report.lost_max},
                  {"mutated", report.mutated},
                  {"mutated_in_creation", report.mutated_in_creation},
                  {"sites", Json::array()},

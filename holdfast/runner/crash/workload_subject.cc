@@ -26,6 +26,13 @@ std::vector<const WorkloadInfo*> with_model() {
   return all;
 }
 
+std::optional<Fault> fault_of(const check::Linearization& judged) {
+  if (judged.ok) {
+    return {};
+  }
+  return Fault{judged.undecided ? "undecided" : "not linearizable", judged.text};
+}
+
 }  // namespace
 
 WorkloadSubject::WorkloadSubject(const WorkloadInfo& info, Parameters parameters, int threads,
@@ -101,23 +108,24 @@ std::vector<Operation> WorkloadSubject::operations_until(uint64_t until) const {
   return all;
 }
 
-std::optional<Fault> WorkloadSubject::judge(uint64_t until, const Words* recovered) const {
-  const check::Linearization judged =
-      check_linearizable(*workload_->model(), initial_, operations_until(until), recovered);
-  if (judged.ok) {
-    return {};
-  }
-  return Fault{judged.undecided ? "undecided" : "not linearizable", judged.text};
+check::Linearization WorkloadSubject::judge(uint64_t until, const Words* recovered,
+                                            uint64_t lag) const {
+  return check_linearizable(*workload_->model(), initial_, operations_until(until), recovered,
+                            {.lag = lag});
 }
 
-std::optional<Fault> WorkloadSubject::judge_run(const Description&) {
-  return refused_.ok() ? judge(kForever, nullptr)
+std::optional<Fault> WorkloadSubject::judge_run(const check::Guarantees&) {
+  return refused_.ok() ? fault_of(judge(kForever, nullptr, 0))
                        : Fault{"operation refused", refused_.to_string()};
 }
 
-std::optional<Fault> WorkloadSubject::judge_crash(const Description&, uint64_t until,
+std::optional<Fault> WorkloadSubject::judge_crash(const check::Guarantees& promised, uint64_t until,
                                                   const Words& recovered) {
-  return judge(until, &recovered);
+  const Promise& promise = promised.durability;
+  const uint64_t lag = promise.durability == Durability::lagging ? promise.bound : 0;
+  const check::Linearization judged = judge(until, &recovered, lag);
+  lost_max_ = std::max(lost_max_, judged.lost);
+  return fault_of(judged);
 }
 
 std::string WorkloadSubject::story(uint64_t until) const {

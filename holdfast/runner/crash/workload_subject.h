@@ -27,16 +27,17 @@ class WorkloadSubject final : public check::Subject {
   uint64_t clock() const override { return clock_; }
   Result<Words> observe(SimHeap&) override { return workload_->observe(); }
   void visit_blocks(const std::function<void(const void*, size_t)>& visit) override;
-  std::optional<check::Fault> judge_run(const Description& promised) override;
-  std::optional<check::Fault> judge_crash(const Description& promised, uint64_t until,
+  std::optional<check::Fault> judge_run(const check::Guarantees& promised) override;
+  std::optional<check::Fault> judge_crash(const check::Guarantees& promised, uint64_t until,
                                           const Words& recovered) override;
+  uint64_t lost_max() const override { return lost_max_; }
   /// Draws the operations from the seed.
   std::string program() const override { return {}; }
   std::string story(uint64_t until) const override;
 
  private:
   std::vector<check::Operation> operations_until(uint64_t until) const;
-  std::optional<check::Fault> judge(uint64_t until, const Words* recovered) const;
+  check::Linearization judge(uint64_t until, const Words* recovered, uint64_t lag) const;
 
   const WorkloadInfo& info_;
   Parameters parameters_;
@@ -45,6 +46,7 @@ class WorkloadSubject final : public check::Subject {
   std::unique_ptr<WorkloadInstance> workload_;
   Words initial_;
   uint64_t clock_ = 0;
+  uint64_t lost_max_ = 0;
   std::vector<std::vector<Request>> requests_;             ///< by thread
   std::vector<std::vector<check::Operation>> operations_;  ///< begun, by thread
   Status refused_;

@@ -68,6 +68,7 @@ def print_coverage(console: Console, reports: Sequence[CrashReport]) -> None:
             report.images,
             report.coverage["recovery_points"],
             report.coverage["continued"],
+            report.lost_max,
             len(report.violations),
         )
         for report in reports
@@ -82,13 +83,15 @@ def print_coverage(console: Console, reports: Sequence[CrashReport]) -> None:
         "recovered",
         "in recovery",
         "run on",
+        "lost",
         "violations",
     )
     console.print(output.table(title, columns, rows))
     console.print(
         "[dim]points: persist events before which the power failed; explored / legal: surviving "
         "images looked at, of those possible; recovered: different ones; in recovery: failures "
-        "while they recovered; run on: the program ran once more[/]"
+        "while they recovered; run on: the program ran once more; lost: the most acknowledged updates that a failure "
+        "took, within the engine's promise[/]"
     )
 
 

@@ -6,6 +6,8 @@
 //   2-9 aborted    r0=1 w0=1          read x0 from T1; replaced T1's value of x0
 //   5-  live       r1=1.2 w1=3        read write 2 of T1; T3's last write of x1
 //   7-9 threw      r0=1               rolled back; its caller got the exception
+//   8-9 durable    w0=2               with Commit::durable; without accesses it is a fence
+//   8-9 later t3   w0=2               with Commit::later, on thread 3
 //
 // r reads; w writes and names the version it replaced; b writes blindly. "0" is the initial value,
 // "T.N" is write N of T, and "T" is T's last write of that object.
@@ -102,6 +104,10 @@ class HistoryBuilder {
       if (word == "aborted" || word == "threw") {
         t.outcome = Outcome::aborted;
         t.threw = word == "threw";
+      } else if (word == "durable" || word == "later") {
+        t.commit = word == "durable" ? Commit::durable : Commit::later;
+      } else if (word[0] == 't') {
+        t.thread = static_cast<uint32_t>(std::stoul(word.substr(1)));
       } else if (word != "live") {
         const AccessText access = parse_access(word);
         history_.objects = std::max(history_.objects, access.object + 1);

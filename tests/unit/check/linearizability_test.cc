@@ -135,6 +135,45 @@ TEST(CheckLinearizableUnanswered, TakesNoEffectAfterItsEndOrItsThreadsNextOperat
   EXPECT_FALSE(judge(kSet, {}, late).ok);
 }
 
+/// Judges a crash with durability that lags.
+Linearization judge_lag(const SequentialModel& model, const ModelState& initial,
+                        const Operations& all, const ModelState& found, uint64_t lag) {
+  return check_linearizable(model, initial, all, &found, {.lag = lag});
+}
+
+TEST(CheckLinearizableLag, TheLastAnsweredChangesMayBeLost) {
+  const Operations two = {{0, 1, 2, add(5, 1), {{kTrue}}}, {0, 3, 4, add(6, 1), {{kTrue}}}};
+  EXPECT_TRUE(judge_lag(kSet, {}, two, {5, 1, 6, 1}, 1).ok);
+  EXPECT_EQ(judge_lag(kSet, {}, two, {5, 1}, 2).lost, 1u);
+  EXPECT_EQ(judge_lag(kSet, {}, two, {}, 2).lost, 2u);
+  EXPECT_FALSE(judge_lag(kSet, {}, two, {}, 1).ok);
+  EXPECT_FALSE(judge_lag(kSet, {}, two, {6, 1}, 2).ok) << "no prefix, though the keys are others";
+}
+
+TEST(CheckLinearizableLag, AnswersAreExplainedWithTheLostChanges) {
+  const Operations seen = {{0, 1, 2, add(5, 1), {{kTrue}}}, {1, 3, 4, look_up(5), kFound1}};
+  EXPECT_TRUE(judge_lag(kSet, {}, seen, {}, 1).ok);
+  const Operations unseen = {{0, 1, 2, add(5, 1), {{kTrue}}}, {1, 3, 4, look_up(5), kAbsent}};
+  EXPECT_FALSE(judge_lag(kSet, {}, unseen, {}, 1).ok) << "it was answered before";
+  // The lookup saw an insert that was never answered and is lost; then came an insert that was not.
+  const Operations behind = {{0, 1, kForever, add(5, 1), std::nullopt},
+                             {1, 2, 3, look_up(5), kFound1},
+                             {1, 4, 5, add(6, 1), {{kTrue}}}};
+  EXPECT_FALSE(judge_lag(kSet, {}, behind, {6, 1}, 2).ok);
+  EXPECT_TRUE(judge_lag(kSet, {}, behind, {}, 2).ok);
+}
+
+TEST(CheckLinearizableLag, ADurableChangeSurvivesWithAllBeforeIt) {
+  Operations two = {{0, 1, 2, add(5, 1), {{kTrue}}}, {0, 3, 4, add(6, 1), {{kTrue}}}};
+  two[1].durable = true;
+  EXPECT_TRUE(judge_lag(kSet, {}, two, {5, 1, 6, 1}, 2).ok);
+  EXPECT_FALSE(judge_lag(kSet, {}, two, {5, 1}, 2).ok);
+  two[1].durable = false;
+  two[0].durable = true;
+  EXPECT_TRUE(judge_lag(kSet, {}, two, {5, 1}, 2).ok);
+  EXPECT_FALSE(judge_lag(kSet, {}, two, {}, 2).ok);
+}
+
 TEST(CheckLinearizableBank, ATornAuditIsFound) {
   const ModelState before = {10, 10};
   const auto during = [&](const ModelState& audited) {
@@ -366,6 +405,95 @@ TEST(CheckLinearizable, AgreesWithBruteForce) {
         }
         ++(right ? explained : refuted);
       }
+    }
+    EXPECT_GT(explained, 200) << game.name;
+    EXPECT_GT(refuted, 200) << game.name;
+  }
+}
+
+/// Returns whether some order explains the answers, and a prefix of it the final state, so that the
+/// rest changes the state at most `lag` times. Tries each set of changes that were lost.
+bool lag_explained_by_brute_force(const SequentialModel& model, const ModelState& initial,
+                                  const std::vector<Operation>& operations,
+                                  const ModelState& final_state, uint64_t lag) {
+  std::vector<bool> placed(operations.size());
+  const auto search = [&](const auto& self, const ModelState& state, bool cut,
+                          uint64_t lost) -> bool {
+    if (!cut && state == final_state && self(self, state, true, 0)) {
+      return true;
+    }
+    bool complete = cut;
+    for (size_t i = 0; i < operations.size(); ++i) {
+      const Operation& o = operations[i];
+      complete = complete && (placed[i] || !o.response);
+      bool next = !placed[i];
+      for (size_t j = 0; j < operations.size() && next; ++j) {
+        const Operation& other = operations[j];
+        const bool before = other.end < o.begin ||
+                            (other.thread == o.thread && other.begin < o.begin);
+        next = placed[j] || !before || !other.response;
+        // An operation without an answer takes effect before the next one of its thread, or never.
+        next = next && !(placed[j] && !o.response &&
+                         (other.begin > o.end ||
+                          (other.thread == o.thread && other.begin > o.begin)));
+      }
+      if (!next) {
+        continue;
+      }
+      ModelState after = state;
+      const Response told = model.apply(o.request, after);
+      const uint64_t now = lost + (cut && o.response && after != state ? 1 : 0);
+      if ((o.response && *o.response != told) || now > lag || (cut && o.response && o.durable)) {
+        continue;
+      }
+      placed[i] = true;
+      const bool found = self(self, after, cut, now);
+      placed[i] = false;
+      if (found) {
+        return true;
+      }
+    }
+    return complete;
+  };
+  return search(search, initial, false, 0);
+}
+
+TEST(CheckLinearizableLag, AgreesWithBruteForce) {
+  for (const Game& game : kGames) {
+    Random random(5);
+    int explained = 0;
+    int refuted = 0;
+    for (int round = 0; round < 1500; ++round) {
+      Played played = play(*game.model, game.initial, 3, 1 + random.below(4), random, game.draw);
+      for (uint64_t i = random.below(3); i > 0; --i) {
+        disturb(played, random);
+      }
+      if (played.operations.size() > 6 || !well_formed(played.operations)) {
+        continue;
+      }
+      // The final state of some of the operations.
+      ModelState found = game.initial;
+      for (Operation& o : played.operations) {
+        o.durable = random.below(6) == 0;
+        if (random.below(3) != 0) {
+          static_cast<void>(game.model->apply(o.request, found));
+        }
+      }
+      const uint64_t lag = random.below(4);
+      const bool right = lag_explained_by_brute_force(*game.model, game.initial,
+                                                      played.operations, found, lag);
+      const Linearization result = check_linearizable(*game.model, game.initial,
+                                                      played.operations, &found, {.lag = lag});
+      ASSERT_EQ(result.ok, right) << game.name << ", seed 5, round " << round << ", lag " << lag
+                                  << "\n"
+                                  << result.text;
+      if (right) {
+        EXPECT_TRUE(result.lost == 0 ||
+                    !lag_explained_by_brute_force(*game.model, game.initial, played.operations,
+                                                  found, result.lost - 1))
+            << "the fewest";
+      }
+      ++(right ? explained : refuted);
     }
     EXPECT_GT(explained, 200) << game.name;
     EXPECT_GT(refuted, 200) << game.name;

@@ -31,7 +31,12 @@ class EngineHandle {
   virtual Status close() = 0;
   /// Code::unsupported unless the engine's row says that it replays.
   virtual Result<ReplayReport> replay(const ReplayOptions& options) = 0;
-  virtual void update(FunctionRef<void()> body) = 0;
+  /// Durable whatever `commit` says, if the engine cannot lag.
+  virtual void update(FunctionRef<void()> body, Commit commit) = 0;
+  void update(FunctionRef<void()> body) { update(body, Commit::unsaid); }
+  virtual void fence() = 0;
+  /// Code::unsupported if the engine has no barrier.
+  virtual Status barrier() = 0;
   virtual void read(FunctionRef<void()> body) = 0;
   virtual uint64_t load(const void* p, size_t bytes) = 0;
   virtual void store(void* p, uint64_t value, size_t bytes) = 0;
@@ -86,7 +91,25 @@ class EngineHandleOf final : public EngineHandle<typename E::Machine> {
   Result<ReplayReport> replay(const ReplayOptions& options) override {
     return replay_logs(engine_, options);
   }
-  void update(FunctionRef<void()> body) override { engine_.update(marked(body)); }
+  using EngineHandle<M>::update;
+  void update(FunctionRef<void()> body, [[maybe_unused]] Commit commit) override {
+    if constexpr (CanLag<E>) {
+      engine_.update(marked(body), commit);
+    } else {
+      engine_.update(marked(body));
+    }
+  }
+  void fence() override {
+    if constexpr (CanLag<E>) {
+      engine_.fence();
+    }
+  }
+  Status barrier() override {
+    if constexpr (CanLag<E>) {
+      return engine_.barrier();
+    }
+    return no_barrier(E::kDescription.name);
+  }
   void read(FunctionRef<void()> body) override { engine_.read(marked(body)); }
   uint64_t load(const void* p, size_t bytes) override {
     switch (bytes) {
@@ -191,7 +214,11 @@ class AnyEngine {
   Status settle() { return handle_->settle(); }
   Status close() { return handle_->close(); }
   Result<ReplayReport> replay(const ReplayOptions& options) { return handle_->replay(options); }
-  void update(FunctionRef<void()> body) { handle_->update(body); }
+  void update(FunctionRef<void()> body, Commit commit = Commit::unsaid) {
+    handle_->update(body, commit);
+  }
+  void fence() { handle_->fence(); }
+  Status barrier() { return handle_->barrier(); }
   void read(FunctionRef<void()> body) { handle_->read(body); }
   Statistics statistics() const { return handle_->statistics(); }
 

@@ -30,6 +30,11 @@ namespace holdfast {
 ///   take_bytes()       bytes stored by kept bodies, and bytes written to persistent memory, since
 ///                      the last call
 ///   answers_early()    false; true only with a planted bug
+/// and, if durability may lag,
+///   must_be_durable(commit)
+///                      whether an update that asks for `commit` waits for its durability
+///   may_stay_open()    whether the updates kept so far may be answered before they are durable
+///   leave_open()       shows the updates, and leaves them for a later commit()
 template <class M, class Gate, class Writer>
 class CombinedEngine {
   using Mode = Context::Mode;
@@ -43,9 +48,35 @@ class CombinedEngine {
 
   void grown(size_t bytes) { writer_.grown(bytes); }
 
-  void update(FunctionRef<void()> body) {
+  void update(FunctionRef<void()> body, Commit commit = Commit::unsaid) {
     const TransactionScope<M> scope(TransactionKind::update);
-    submit(own_slot(), body, Mode::update);
+    submit(own_slot(), {.body = body, .mode = Mode::update, .commit = commit, .error = nullptr});
+  }
+
+  /// See CanLag in engine.h. A durable commit of nothing.
+  void fence() {
+    if constexpr (kCanLag) {
+      auto nothing = [] {};
+      update(nothing, Commit::durable);
+    }
+  }
+
+  /// See CanLag in engine.h. Code::unsupported if readers never wait.
+  Status barrier() {
+    if constexpr (Gate::kShiftsLoads) {
+      return {Code::unsupported,
+              "readers of this engine never wait, so it has no barrier; use fence(), or an engine "
+              "whose readers wait, such as romulus-log"};
+    } else {
+      const TransactionScope<M> scope(TransactionKind::update);
+      auto nothing = [] {};
+      submit(own_slot(), {.body = nothing,
+                          .mode = Mode::update,
+                          .commit = Commit::durable,
+                          .barrier = true,
+                          .error = nullptr});
+      return {};
+    }
   }
 
   void read(FunctionRef<void()> body) {
@@ -53,7 +84,7 @@ class CombinedEngine {
     const int slot = own_slot();
     ptrdiff_t shift = 0;
     if (!gate_.enter(slot, shift)) [[unlikely]] {
-      submit(slot, body, Mode::read);
+      submit(slot, {.body = body, .mode = Mode::read, .error = nullptr});
       return;
     }
     // This is the hot path of the product. So nothing is constructed or destroyed, and an exception
@@ -154,6 +185,7 @@ class CombinedEngine {
   struct alignas(2 * kLineBytes) Reader {
     Transaction transaction;
   };
+  static constexpr bool kCanLag = requires(Writer& w) { w.leave_open(); };
   using Combining = FlatCombining<M>;
   using Request = typename Combining::Request;
 
@@ -216,22 +248,37 @@ class CombinedEngine {
     return error ? error : std::move(t.nested_failure);
   }
 
-  void submit(int slot, FunctionRef<void()> body, Mode mode) {
-    Request request{.body = body, .mode = mode, .error = nullptr};
+  void submit(int slot, Request request) {
     combining_.execute(slot, request, [&](Request& own) { serve(slot, own); });
-    count(slot, mode, request.error);
+    count(slot, request.mode, request.error);
   }
 
   /// Serves one batch, under the combiner's lock.
   void serve(int slot, Request& own) {
     update_context_.slot = slot;
+    durable_ = barrier_ = false;
     run_request(own);
     M::phase(holdfast::Phase::combine);
     combining_.take_others(slot, [&](Request& other) { run_request(other); });
     if (writer_.answers_early()) {
       combining_.answer();
     }
+    if constexpr (kCanLag) {
+      if (!durable_ && writer_.may_stay_open()) {
+        writer_.leave_open();
+        combining_.answer();
+        return;
+      }
+    }
     const bool committed = writer_.commit();
+    if (barrier_) [[unlikely]] {
+      finish(slot, committed);
+      // Updates are kept out by the combiner's lock.
+      gate_.before_stores();
+      gate_.finished();
+      combining_.answer();
+      return;
+    }
     combining_.answer();
     finish(slot, committed);
   }
@@ -266,6 +313,7 @@ class CombinedEngine {
     if (!request.error) [[likely]] {
       try {
         if (writer_.keep()) [[likely]] {
+          note_kept(request);
           return true;
         }
       } catch (const Error&) {
@@ -282,6 +330,15 @@ class CombinedEngine {
     return request.error != nullptr;
   }
 
+  /// Notes how the batch of a kept update has to end.
+  void note_kept(const Request& request) {
+    if constexpr (kCanLag) {
+      durable_ = durable_ ||
+                 (request.mode == Mode::update && writer_.must_be_durable(request.commit));
+    }
+    barrier_ = barrier_ || request.barrier;
+  }
+
   /// Counts the outcome and rethrows the body's exception to its caller.
   void count(int slot, Mode mode, const std::exception_ptr& error) {
     auto& s = statistics_.at(slot);
@@ -293,6 +350,8 @@ class CombinedEngine {
   }
 
   Combining combining_;
+  bool durable_ = false;        // the running batch has an update that waits for its durability
+  bool barrier_ = false;        // the running batch has a barrier
   Transaction update_context_;  // of the body that the combiner is running
   SlotStatistics<M> statistics_;
   std::vector<Reader> readers_;

@@ -37,7 +37,7 @@ class LoggedLsaEngine : public LsaEngine<M, Derived> {
       background_running_ = true;
       this->machine_.set_background([this] {
         try {
-          return logs_.background();
+          return static_cast<Derived&>(*this).background();
         } catch (const MediumFailure&) {
           return false;  // the next operation that needs the medium reports the failure
         }
@@ -55,6 +55,9 @@ class LoggedLsaEngine : public LsaEngine<M, Derived> {
     return {};
   }
 
+  /// One round of the background thread. Returns false if there was nothing to do.
+  bool background() { return logs_.background(); }
+
  protected:
   // NOLINTNEXTLINE(bugprone-crtp-constructor-accessibility): a frame lies between
   LoggedLsaEngine(M& machine, const Regions& regions, const Options& options, int max_threads,
@@ -70,13 +73,19 @@ class LoggedLsaEngine : public LsaEngine<M, Derived> {
   /// Throws Error if it is too large. Room is made before the transaction takes its time, so that
   /// no thread waits for that time meanwhile.
   CommitBlock& lay_out(Thread& t) {
-    CommitBlock& block = blocks_[static_cast<size_t>(t.slot)];
-    holdfast::lay_out(block, t);
+    CommitBlock& block = lay_out_elsewhere(t);
     logs_.make_room(t.slot, block.bytes());
     return block;
   }
+  /// Builds the block of a transaction that does not go to the thread's own log. Throws Error if
+  /// it is too large.
+  CommitBlock& lay_out_elsewhere(Thread& t) {
+    CommitBlock& block = blocks_[static_cast<size_t>(t.slot)];
+    holdfast::lay_out(block, t);
+    logs_.check_size(block.bytes());
+    return block;
+  }
 
- private:
   void stop_background() {
     if (background_running_) {
       background_running_ = false;
@@ -84,6 +93,7 @@ class LoggedLsaEngine : public LsaEngine<M, Derived> {
     }
   }
 
+ private:
   StampedLogOptions options_;
 
  protected:

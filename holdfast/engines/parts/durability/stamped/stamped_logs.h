@@ -79,8 +79,13 @@ class StampedLogs {
 
   // ---- For the owner of a log, in a commit.
 
+  /// Throws Error if a log is too small for a block.
+  void check_size(size_t bytes) const;
   /// Waits for room for a block. Throws Error if the log is too small for it.
   void make_room(int slot, size_t bytes);
+  bool has_room(int slot, size_t bytes) const {
+    return redo_[static_cast<size_t>(slot)].free_bytes() >= RedoLog<M>::taken(machine_, bytes);
+  }
 
   /// From here to complete() or retract(), no later time counts as complete. Relaxed: the caller's
   /// read-modify-write on the clock comes next and releases this store to every thread that sees
@@ -101,6 +106,19 @@ class StampedLogs {
     block.seal(time, seed(slot, log.head()));
     log.write(block.words(), block.bytes(), site);
     statistics_.at(slot).bytes_written += block.bytes();
+  }
+
+  // Instead of announcements: blocks of any transactions, in the order of their times.
+
+  /// From now on everything up to `durable` counts as complete, and no announcement.
+  void complete_up_to(const Position& durable) { durable_ = &durable; }
+  /// Moves the log's end behind the block that was written.
+  void advance(int slot, const CommitBlock& block) {
+    redo_[static_cast<size_t>(slot)].advance(block.bytes());
+  }
+  /// Shows the durable blocks to the thread that reclaims. Release: it sees them.
+  void show_head(int slot) {
+    owners_[slot].head.store(redo_[static_cast<size_t>(slot)].head(), std::memory_order_release);
   }
 
   /// Announces that the block is durable and the engine's other stores are done. Release: a thread
@@ -223,6 +241,7 @@ class StampedLogs {
   Owner* owners_;
   Freed* freed_;
   std::vector<RedoLog<M>> redo_;
+  const Position* durable_ = nullptr;  // instead of announcements, unless null
   // Belong to the lock's holder.
   std::vector<Cursor> cursors_;
   std::vector<uint64_t> lines_;

@@ -5,13 +5,18 @@
 namespace holdfast {
 
 template <class M>
-void StampedLogs<M>::make_room(int slot, size_t bytes) {
+void StampedLogs<M>::check_size(size_t bytes) const {
   if (bytes > area_.log_bytes) {
     throw Error(Status(Code::out_of_space,
                        "the transaction takes " + std::to_string(bytes) +
                            " bytes of log, and the log has " + std::to_string(area_.log_bytes) +
                            "; create the heap with a larger log_bytes, or split the transaction"));
   }
+}
+
+template <class M>
+void StampedLogs<M>::make_room(int slot, size_t bytes) {
+  check_size(bytes);
   const RedoLog<M>& log = redo_[static_cast<size_t>(slot)];
   auto enough = [&] {
     const uint64_t free = log.free_bytes();
@@ -45,6 +50,10 @@ void StampedLogs<M>::make_room(int slot, size_t bytes) {
 /// time up to the loaded one.
 template <class M>
 uint64_t StampedLogs<M>::complete_until() const {
+  if (durable_ != nullptr) {
+    // Acquire: pairs with the store behind the blocks' fence.
+    return durable_->load(std::memory_order_acquire);
+  }
   uint64_t upto = clock_.now.load(std::memory_order_acquire);
   for (const int s : machine_.scan(area_.logs, Site{"logs.complete"})) {
     // Acquire: pairs with complete(), which stores a log's head first.

@@ -28,6 +28,8 @@ class FlatCombining {
   struct Request {
     FunctionRef<void()> body;
     Context::Mode mode = Context::Mode::update;
+    Commit commit = Commit::unsaid;
+    bool barrier = false;      // no transaction runs at one instant before the answer
     std::exception_ptr error;  // exception that left the body, or failed the whole batch
   };
 

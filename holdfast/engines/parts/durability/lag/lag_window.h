@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "holdfast/engines/parts/durability/lag/lag_options.h"
+
+namespace holdfast {
+
+/// The committed updates that are not durable yet, as two positions in the commit order: of the
+/// last committed and of the last durable update. The difference is the number of updates that a
+/// crash takes. It never exceeds the bound once their callers have been answered: such an update
+/// holds one of `bound` credits, and the durable position gives it back.
+///
+/// Thread safety: one thread at a time calls commit() and make_durable(); any thread the others.
+template <class M>
+class LagWindow {
+ public:
+  LagWindow(M& machine, const LagOptions& options)
+      : machine_(machine),
+        options_(options),
+        age_limit_(machine.ticks_of_ms(options.age_ms)),
+        state_(make_array<State>(machine, 1)) {}
+
+  bool can_lag() const { return options_.bound > 0; }
+
+  /// Returns whether an update that asks for `commit` returns only when it is durable.
+  bool is_durable(Commit commit) const {
+    return !can_lag() || commit == Commit::durable ||
+           (commit == Commit::unsaid && !options_.later);
+  }
+
+  /// Counts an update that has committed and is not durable.
+  void commit() {
+    const uint64_t committed = state_->committed.load(kRelaxed);
+    if (committed == state_->durable.load(kRelaxed)) {
+      state_->oldest.store(machine_.now() + 1, kRelaxed);
+    }
+    state_->committed.store(committed + 1, kRelaxed);
+  }
+
+  /// Returns whether each update that is not durable has a credit.
+  bool has_credits() const { return pending() <= options_.bound; }
+
+  /// All committed updates are durable.
+  void make_durable() {
+    if (pending() > 0) {
+      state_->durable.store(state_->committed.load(kRelaxed), kRelaxed);
+      state_->oldest.store(0, kRelaxed);
+    }
+  }
+
+  uint64_t pending() const {
+    return state_->committed.load(kRelaxed) - state_->durable.load(kRelaxed);
+  }
+
+  /// Returns whether an update has waited for its durability as long as it may. The flusher asks.
+  bool overdue() const {
+    const uint64_t oldest = state_->oldest.load(kRelaxed);
+    return oldest != 0 && machine_.now() + 1 - oldest >= age_limit_;
+  }
+
+ private:
+  // Relaxed: the writer's lock orders the positions. The flusher only needs a hint; it takes that
+  // lock before it acts.
+  static constexpr auto kRelaxed = std::memory_order_relaxed;
+
+  struct alignas(2 * kLineBytes) State {
+    typename M::template Atomic<uint64_t> committed, durable;
+    typename M::template Atomic<uint64_t> oldest;  // time of the oldest pending commit, plus 1
+  };
+
+  M& machine_;
+  const LagOptions options_;
+  const uint64_t age_limit_;
+  State* state_;
+};
+
+}  // namespace holdfast

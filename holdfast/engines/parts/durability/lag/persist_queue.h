@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Commit blocks between their commit and the logs, in the order of the commit times. Engines use it
+// whose transactions return before they are durable.
+//
+//   put       a transaction leaves its block in the entry of its time; nothing is written
+//   persist   the next blocks, as long as they are there -> the own log, pwb; one pfence for all;
+//             durable := the last of these times
+//
+// Any thread persists: the background thread all the time, and a transaction that waits. Blocks go
+// to the log of the thread that persists them. Times have no gap, so recovery (Gaps::stop) finds a
+// prefix of the commit order.
+#pragma once
+
+#include <utility>
+
+#include "holdfast/engines/parts/durability/lag/lag_options.h"
+#include "holdfast/engines/parts/durability/stamped/stamped_logs.h"
+
+namespace holdfast {
+
+/// The queue of one heap.
+///
+/// A transaction that commits later takes a credit before its time, so that at most `bound` of them
+/// have returned and are not durable. The queue gives the credit back once the block is durable.
+///
+/// Thread safety: all functions for any thread with a slot, resume() while no transaction runs.
+/// Errors: MediumFailure, from those that wait or persist.
+template <class M>
+class PersistQueue {
+ public:
+  using Position = typename M::template Atomic<uint64_t>;
+
+  PersistQueue(M& machine, StampedLogs<M>& logs, uint64_t bound)
+      : machine_(machine),
+        logs_(logs),
+        bound_(bound),
+        shared_(make_array<Shared>(machine, 1)),
+        filled_(make_array<Filled>(machine, entries())),
+        blocks_(entries()) {}
+
+  /// Everything up to this time is durable.
+  const Position& durable() const { return shared_->durable; }
+  void resume(uint64_t time) { shared_->durable.store(time); }
+
+  /// Waits for one of `bound` credits, and helps meanwhile.
+  void take_credit() {
+    while (!machine_.skips(Site{"persist.credit"})) {
+      // Relaxed: the compare-exchange repeats the load.
+      uint64_t used = shared_->credits.load(std::memory_order_relaxed);
+      if (used < bound_) {
+        if (shared_->credits.compare_exchange(used, used + 1)) {
+          return;
+        }
+      } else {
+        help();
+      }
+    }
+  }
+  void return_credits(uint64_t n) {
+    if (n > 0 && !machine_.skips(Site{"persist.credit"})) {
+      shared_->credits.fetch_add(uint64_t{0} - n);
+    }
+  }
+
+  /// Leaves the block of the transaction with this time, and takes another one's memory for it.
+  /// Waits while the queue is full. The transaction's stores are visible.
+  void put(uint64_t time, CommitBlock& block, bool has_credit) {
+    await_durable(time <= entries() ? 0 : time - entries());
+    Entry& entry = blocks_[time % entries()];
+    std::swap(entry.block, block);
+    entry.has_credit = has_credit;
+    // Release: the thread that persists the block sees it, and the transaction's stores.
+    filled_[time % entries()].time.store(time, std::memory_order_release);
+  }
+
+  /// Returns when everything up to this time is durable. A transaction has taken that time.
+  void await(uint64_t time, Site site) {
+    if (!machine_.skips(site)) {
+      await_durable(time);
+    }
+  }
+
+  /// Persists the next blocks. Returns false if there is none, or if another thread is at it.
+  bool persist() {
+    if (!is_filled(shared_->durable.load(std::memory_order_acquire) + 1) || !try_lock()) {
+      return false;
+    }
+    const bool some = persist_next();
+    unlock();
+    return some;
+  }
+
+ private:
+  static constexpr uint64_t kBatch = 64;  // blocks for one fence
+  static constexpr uint64_t entries() { return 256; }
+
+  struct alignas(2 * kLineBytes) Shared {
+    Position durable{};
+    alignas(2 * kLineBytes) Position credits{};  // in use
+    alignas(2 * kLineBytes) Position lock{};
+  };
+  struct alignas(2 * kLineBytes) Filled {
+    Position time{};  // of the block in the entry
+  };
+  /// Protected by the entry's time.
+  struct Entry {
+    CommitBlock block;
+    bool has_credit = false;
+  };
+
+  /// Acquire: pairs with put().
+  bool is_filled(uint64_t time) const {
+    return filled_[time % entries()].time.load(std::memory_order_acquire) == time;
+  }
+
+  bool try_lock() {
+    uint64_t expected = 0;
+    return shared_->lock.compare_exchange(expected, 1);
+  }
+  /// Release: the next holder sees the log as this one left it.
+  void unlock() { shared_->lock.store(0, std::memory_order_release); }
+
+  void await_durable(uint64_t time) {
+    // Acquire: the caller may reuse the entries up to the durable time.
+    while (shared_->durable.load(std::memory_order_acquire) < time) {
+      help();
+    }
+  }
+
+  /// Persists the next blocks, or waits until they are there. A transaction has taken a time that
+  /// is not durable. It waits for no other one before it leaves its block.
+  void help() {
+    if (!try_lock()) {
+      machine_.wait_while(shared_->lock, uint64_t{1});
+      return;
+    }
+    const uint64_t next = shared_->durable.load(std::memory_order_relaxed) + 1;
+    const bool some = persist_next();
+    unlock();
+    Position& filled = filled_[next % entries()].time;
+    // A larger time: others have persisted the block, and the entry has another one.
+    if (const uint64_t seen = filled.load(std::memory_order_acquire); !some && seen < next) {
+      machine_.wait_while(filled, seen);
+    }
+  }
+
+  bool persist_next() {
+    const PhaseScope<M> scope(Phase::log_flush);
+    const int slot = machine_.self();
+    // Relaxed: only the lock's holder stores to it.
+    const uint64_t first = shared_->durable.load(std::memory_order_relaxed) + 1;
+    uint64_t next = first;
+    uint64_t credits = 0;
+    for (; next < first + kBatch && is_filled(next); ++next) {
+      Entry& entry = blocks_[next % entries()];
+      if (next == first) {
+        logs_.make_room(slot, entry.block.bytes());
+      } else if (!logs_.has_room(slot, entry.block.bytes())) {
+        break;  // room is made from durable blocks
+      }
+      logs_.write(slot, entry.block, next, Site{"persist.log"});
+      logs_.advance(slot, entry.block);
+      credits += entry.has_credit ? 1 : 0;
+    }
+    if (next == first) {
+      return false;
+    }
+    // Separates the blocks from the durable time, which lets callers return, and from the home.
+    machine_.pfence(Site{"persist.log.fence"});
+    logs_.show_head(slot);
+    // Release: pairs with await_durable(), and with the thread that reclaims the blocks.
+    shared_->durable.store(next - 1, std::memory_order_release);
+    return_credits(credits);
+    return true;
+  }
+
+  M& machine_;
+  StampedLogs<M>& logs_;
+  const uint64_t bound_;
+  Shared* shared_;
+  Filled* filled_;
+  std::vector<Entry> blocks_;
+};
+
+}  // namespace holdfast
