@@ -156,6 +156,8 @@ void holdfast_options_set_engine_option(leveldb_options_t* options, const char* 
                                         const char* value);
 void holdfast_options_set_sizes(leveldb_options_t* options, size_t initial_bytes, size_t max_bytes);
 void holdfast_options_set_max_threads(leveldb_options_t* options, int n);
+/* Limits of writes without sync (Options::lag and lag_ms). */
+void holdfast_options_set_lag(leveldb_options_t* options, uint64_t writes, uint64_t milliseconds);
 void holdfast_options_set_read_only(leveldb_options_t* options, uint8_t value);
 /* `name` is process, file, pmem or eadr. */
 void holdfast_options_set_domain(leveldb_options_t* options, const char* name, char** errptr);
@@ -180,6 +182,8 @@ void holdfast_multi_get(leveldb_t* db, const leveldb_readoptions_t* options, siz
 /* Deletes the keys from `begin`, inclusive, to `end`, exclusive, as one transaction. */
 void holdfast_delete_range(leveldb_t* db, const leveldb_writeoptions_t* options, const char* begin,
                            size_t beginlen, const char* end, size_t endlen, char** errptr);
+/* Returns when every write that had returned before is durable (DB::Sync). */
+void holdfast_db_sync(leveldb_t* db, char** errptr);
 /* Frees old versions, and gives unused space back to the file system. Returns the bytes. */
 uint64_t holdfast_compact(leveldb_t* db, char** errptr);
 void holdfast_checkpoint(leveldb_t* db, const char* file, char** errptr);

@@ -46,7 +46,8 @@ struct Range {
 /// Durability. A write that returns ok is durable, in the sense of the persistence domain
 /// (Options::domain), and visible to every read that begins later. After a crash at any instruction
 /// the database holds all acknowledged writes. A write that was in flight is present as a whole or
-/// not at all.
+/// not at all. With WriteOptions::sync false a write may return earlier; then a crash takes at most
+/// the last Options::lag of these.
 ///
 /// Errors. A write that fails has changed nothing. After the medium has failed, every call returns
 /// IOError until the database is opened again.
@@ -93,22 +94,31 @@ class DB {
   /// much as a Delete of each key. The engine's log must have room for all of them.
   virtual Status DeleteRange(const WriteOptions& options, const Slice& begin, const Slice& end);
 
-  /// Runs body(Transaction&) as one transaction, which is durable when this returns ok.
+  /// Returns when every write that had returned before is durable.
+  virtual Status Sync();
+
+  /// Runs body(Transaction&) as one transaction, which is durable when this returns ok, unless
+  /// options.sync is false.
   ///
   /// The body returns void or a Status. A Status that is not ok rolls the transaction back and is
   /// returned. An exception rolls it back and propagates. The engine may run the body several
   /// times, and on another thread. So the body assigns to the variables it captures, never
   /// accumulates, and does nothing that cannot be repeated.
   template <class Body>
-  Status Transact(Body&& body) {
+  Status Transact(const WriteOptions& options, Body&& body) {
     if constexpr (std::is_void_v<std::invoke_result_t<Body&, Transaction&>>) {
-      return RunTransaction([&](Transaction& transaction) {
+      return RunTransaction(options, [&](Transaction& transaction) {
         body(transaction);
         return Status::OK();
       });
     } else {
-      return RunTransaction([&](Transaction& transaction) -> Status { return body(transaction); });
+      return RunTransaction(options,
+                            [&](Transaction& transaction) -> Status { return body(transaction); });
     }
+  }
+  template <class Body>
+  Status Transact(Body&& body) {
+    return Transact(WriteOptions(), body);
   }
 
   /// Begins a transaction that is not a function; see OptimisticTransaction. Returns null if the
@@ -130,6 +140,10 @@ class DB {
   /// With the prefix "holdfast.": "stats", "engine", "domain", "old-versions", "open-snapshots",
   /// "oldest-snapshot-seconds" (its age; 0 without one), "sequence", "map-name<N>" (of the named
   /// map with number N), and "prometheus", which has all numbers in the text format of Prometheus.
+  ///
+  /// "lag" is the most writes that a crash may take (Options::lag; 0 if the engine cannot lag),
+  /// "pending-writes" the number that is not durable now, and "oldest-pending-ms" the age of the
+  /// oldest of these. "sequence" counts durable changes only.
   ///
   /// "used-bytes", "free-bytes" (for new entries) and
   /// "reclaimable-bytes" (of these, those that Compact can give back) describe the data without
@@ -155,14 +169,15 @@ class DB {
   virtual Status Compact(uint64_t* returned);
 
   /// Copies the present state into a new database `file`, with the same engine and engine options.
+  /// Makes that state durable first.
   ///
   /// The file must not exist. It appears whole and durable, or not at all. Writers continue
   /// meanwhile. The copy goes entry by entry, so deleted entries take no room in it.
   virtual Status Checkpoint(const std::string& file);
 
   /// Calls see(sequence, changes) for each update transaction after number `sequence`, in the order
-  /// of their commits, until `see` returns false or no transaction is left. A follower continues
-  /// from the last number it saw.
+  /// of their commits, until `see` returns false or no transaction is left. Makes each durable
+  /// before it shows it. A follower continues from the last number it saw.
   ///
   /// NotSupported: the database has no feed (Options::change_feed_bytes). NotFound: the change
   /// after `sequence` has been dropped, or was made while the feed was off. The follower then
@@ -223,12 +238,14 @@ class DB {
  private:
   // The functions above are not virtual, so that a derived class hides no virtual function.
   /// Puts the value; a null one deletes the key.
-  virtual Status WriteToMap(const ColumnFamilyHandle* family, const Slice& key, const Slice* value);
+  virtual Status WriteToMap(const WriteOptions& options, const ColumnFamilyHandle* family,
+                            const Slice& key, const Slice* value);
   virtual Status GetFromMap(const ReadOptions& options, const ColumnFamilyHandle* family,
                             const Slice& key, std::string* value);
   virtual Iterator* IterateOverMap(const ReadOptions& options, const ColumnFamilyHandle* family);
   virtual uint64_t ApproximateSizeInMap(const ColumnFamilyHandle* family, const Range& range);
-  virtual Status RunTransaction(const std::function<Status(Transaction&)>& body);
+  virtual Status RunTransaction(const WriteOptions& options,
+                                const std::function<Status(Transaction&)>& body);
 };
 
 /// Deletes the closed database's file, then its directory if empty. Returns ok if none exists, and

@@ -66,6 +66,13 @@ struct Options {
   /// Bytes of changes kept for DB::ChangesSince; 0 turns the feed off. Not set: the file's setting
   /// stays. With a feed, updates do not run in parallel, whatever the engine.
   std::optional<size_t> change_feed_bytes = {};
+  /// The most writes with WriteOptions::sync false that a crash may take. These are always the last
+  /// ones. 0: none, so sync has no effect. It holds until the database is closed. No effect on an
+  /// engine that cannot lag; property "holdfast.lag" tells the limit in force. A long value counts
+  /// as several writes.
+  uint64_t lag = 1024;
+  /// The age in milliseconds, from 1, at which such a write is made durable in the background.
+  uint64_t lag_ms = 100;
   /// Leaves the file unchanged: recovery happens in memory. Other processes may open the file
   /// read-only at the same time; none may open it for writing.
   bool read_only = false;
@@ -95,7 +102,9 @@ struct ReadOptions {
 
 /// How a database is written.
 struct WriteOptions {
-  /// Without effect: every write is durable when it returns. So the default is true, unlike
+  /// True: the write, and all before it, are durable when it returns. False: a crash may take it,
+  /// within the limits of Options::lag and lag_ms, until DB::Sync or a later write with sync
+  /// returns. An engine that cannot lag makes it durable at once. The default differs from
   /// LevelDB's.
   bool sync = true;
 };

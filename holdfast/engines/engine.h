@@ -37,7 +37,7 @@ const char* to_string(Durability durability);
 /// an engine that cannot lag, or was not allowed to, makes it durable all the same.
 enum class Commit : uint8_t { unsaid, durable, later };
 
-/// What an engine promises about acknowledged updates with given options. It is judged after
+/// The promise of an engine about acknowledged updates, with given options. It is judged after
 /// simulated crashes.
 struct Promise {
   Durability durability = Durability::strict;  ///< of an update without a word
@@ -217,7 +217,7 @@ Status foreign_area();
 ///                        back and propagates. MediumFailure propagates, TransactionAbort never
 ///                        does. The engine may run a body several times, or on another thread (flat
 ///                        combining).
-///   update(body, commit), fence(), barrier()
+///   update(body, commit), fence(), barrier(), pending()
 ///                        optional, for engines that can lag: see CanLag
 ///   static load, store, load_range, store_range, promote
 ///                        Field<T> calls these. They find the transaction in M::context().
@@ -250,6 +250,12 @@ concept Engine = requires(E& e, uint64_t* p, const uint64_t* cp, void* v, const 
   E::fresh(cv, n);
 };
 
+/// The updates of a heap that have committed and are not durable.
+struct PendingUpdates {
+  uint64_t count = 0;
+  uint64_t age = 0;  ///< of the oldest, in units of Machine::now(); 0 without one
+};
+
 /// An engine whose updates may return before they are durable, within its promise.
 ///
 ///   update(body, commit) as update(body). A durable commit makes all earlier ones durable, even if
@@ -257,6 +263,7 @@ concept Engine = requires(E& e, uint64_t* p, const uint64_t* cp, void* v, const 
 ///   fence()              returns when all updates that had returned are durable
 ///   barrier()            the same, and at one instant before it returns no transaction runs.
 ///                        Code::unsupported if readers never wait
+///   pending()            PendingUpdates, approximate while transactions run
 ///
 /// Waiting never depends on other threads' new transactions, nor on their absence.
 template <class E>
@@ -264,6 +271,7 @@ concept CanLag = requires(E& e, FunctionRef<void()> body, Commit commit) {
   e.update(body, commit);
   e.fence();
   { e.barrier() } -> std::same_as<Status>;
+  { e.pending() } -> std::same_as<PendingUpdates>;
 };
 
 /// True if a load through this engine costs hardly more than a load instruction. An engine says so

@@ -15,14 +15,19 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::create(Machine& machine, const CreateO
   if (!description) {
     return description.status();
   }
-  if (Status status = check_option_names(**description, options.options); !status.ok()) {
+  Options merged = options.options;
+  merged.insert(options.run_options.begin(), options.run_options.end());
+  if (Status status = check_option_names(**description, merged); !status.ok()) {
     return status;
+  }
+  if (auto area = (*description)->area_bytes(merged, options.max_threads); !area) {
+    return area.status();
   }
   std::unique_ptr<Heap> heap(new Heap(machine));
   try {
     Status status = heap->file_.create(options, **description);
     if (status.ok()) {
-      status = heap->start(*description, options.engine, options.options,
+      status = heap->start(*description, options.engine, merged,
                            static_cast<int>(heap->superblock().slots));
     }
     if (status.ok()) {

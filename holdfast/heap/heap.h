@@ -119,10 +119,21 @@ class Heap {
   Status fence() {
     return outside("fence", [&]() -> Status {
       if constexpr (CanLag<E>) {
-        engine_->fence();
+        if (!read_only_) {
+          engine_->fence();
+        }
       }
       return {};
     });
+  }
+  /// The promise that the engine makes with the options in force.
+  const Promise& promise() const { return promise_; }
+  /// Returns the updates that have returned and are not durable, approximately while others run.
+  PendingUpdates pending() {
+    if constexpr (CanLag<E>) {
+      return engine_->pending();
+    }
+    return {};
   }
   /// Returns when every update is durable, and at one instant meanwhile no transaction runs.
   /// misuse: inside a transaction, or read-only. unsupported: the engine has no barrier.
@@ -331,6 +342,7 @@ class Heap {
       return made.status();
     }
     engine_ = std::move(*made);
+    promise_ = description->promised(options);
     return {};
   }
 
@@ -496,6 +508,7 @@ class Heap {
   Atomic<uint64_t>* growing_;  // 1 while a thread makes the heap larger
   RecoveryReport recovery_;
   bool closed_ = true;
+  Promise promise_;
   const bool read_only_ = machine_.medium().read_only();
 };
 

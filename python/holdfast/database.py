@@ -5,8 +5,8 @@
         db["key"] = "value"
 
 Keys and values are bytes-like, or str, which is stored as UTF-8. Values that come back are always
-bytes. A write is durable when it returns. Any thread may use a database; every call lets other
-Python threads run meanwhile.
+bytes. A write is durable when it returns, unless it asks for less. Any thread may use a database;
+every call lets other Python threads run meanwhile.
 """
 
 import os
@@ -39,6 +39,8 @@ def open(
     force: bool = False,
     verify: bool = False,
     change_feed_bytes: int | None = None,
+    lag: int = 1024,
+    lag_ms: int = 100,
     engine: str | None = None,
     engine_options: Mapping[str, str] | None = None,
     initial_bytes: int = 384 << 10,
@@ -53,7 +55,9 @@ def open(
     `domain` says which failures an acknowledged write survives: "process" a killed process, "file"
     a power cut as well (the default on ordinary disks). "pmem" and "eadr" need persistent memory;
     `force` emulates them on an ordinary file, where they survive no power cut. `change_feed_bytes`
-    turns the change feed on, off (0), or leaves it as it was.
+    turns the change feed on, off (0), or leaves it as it was. A crash takes at most the last `lag`
+    writes with sync=False, none that is older than `lag_ms` milliseconds, and none at all if the
+    engine cannot lag (docs/guide/store-lag.md).
 
     A new file records the options after that. An existing file keeps them: a value that contradicts
     it raises MisuseError. It takes over a larger `max_bytes` or `max_threads`. `engine` None is the
@@ -74,6 +78,8 @@ def open(
                 "force": force,
                 "verify": verify,
                 "change_feed_bytes": change_feed_bytes,
+                "lag": lag,
+                "lag_ms": lag_ms,
                 "engine": engine,
                 "engine_options": {
                     key: str(value) for key, value in (engine_options or {}).items()
@@ -130,16 +136,20 @@ class Database(Writable):
         """The number of the last change in the feed; 0 without one."""
         return int(self._known("holdfast.sequence"))
 
-    def write(self, changes: Iterable[Change]) -> None:
+    def sync(self) -> None:
+        """Returns when every write that had returned is durable."""
+        self._native.sync()
+
+    def write(self, changes: Iterable[Change], *, sync: bool = True) -> None:
         """Puts pairs of key and value, and deletes the keys whose value is None.
 
         A triple changes a named map: the map or its name, key, value. Does all of it or, on a
         failure, nothing. Takes the changes of changes_since as well.
         """
         if isinstance(changes, Changes) and changes._batch is not None:
-            self._native.apply(changes._batch)
+            self._native.apply(changes._batch, sync)
         else:
-            self._native.write(changes)
+            self._native.write(changes, sync)
 
     def map(self, name: str, *, create: bool = True) -> Map:
         """The named map: an ordered mapping of its own in the same file. Makes it if need be.
@@ -255,8 +265,8 @@ class Database(Writable):
     def close(self) -> None:
         """Waits for calls in progress, then closes.
 
-        Later calls raise ClosedError, also those of iterators and snapshots. Writes that have
-        returned are durable with or without close().
+        Later calls raise ClosedError, also those of iterators and snapshots. Makes writes with
+        sync=False durable; the others are durable without close(), too.
         """
         self._native.close()
 

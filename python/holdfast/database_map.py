@@ -14,19 +14,24 @@ if TYPE_CHECKING:
 
 
 class Writable(State, MutableMapping[bytes, bytes]):
-    """Reading and writing of one map. Each call but clear() is one durable transaction."""
+    """Reading and writing of one map. Each call but clear() is one transaction.
+
+    It is durable when the call returns, unless sync=False: then a crash may take it, within the
+    limits of holdfast.open, until Database.sync or a durable write returns.
+    """
 
     @abstractmethod
     def _database(self) -> "Database": ...
 
-    def put(self, key: Bytes, value: Bytes) -> None:
-        self._native.put(key, value, self._map)
+    def put(self, key: Bytes, value: Bytes, *, sync: bool = True) -> None:
+        self._native.put(key, value, self._map, sync)
 
-    __setitem__ = put
+    def __setitem__(self, key: Bytes, value: Bytes) -> None:
+        self._native.put(key, value, self._map, True)
 
-    def delete(self, key: Bytes) -> None:
+    def delete(self, key: Bytes, *, sync: bool = True) -> None:
         """Deletes a key. A missing key is no error, unlike with `del db[key]`."""
-        self._native.delete(key, self._map)
+        self._native.delete(key, self._map, sync)
 
     def __delitem__(self, key: Bytes) -> None:
         if self._native.pop(key, self._map) is None:
@@ -54,7 +59,7 @@ class Writable(State, MutableMapping[bytes, bytes]):
         """Takes the arguments of dict.update, and puts all entries in one write."""
         changes = dict(*others, **more).items()
         self._native.write(
-            changes if self._map is None else ((self, key, value) for key, value in changes)
+            changes if self._map is None else ((self, key, value) for key, value in changes), True
         )
 
     def delete_range(
@@ -72,7 +77,7 @@ class Writable(State, MutableMapping[bytes, bytes]):
         """Deletes all keys, in several writes."""
         walk = iter(self.keys())
         while batch := [(self, key, None) for _, key in zip(range(1000), walk, strict=False)]:
-            self._native.write(batch)
+            self._native.write(batch, True)
 
 
 # A change for write(): key and value, or map, key and value. The value None deletes the key.

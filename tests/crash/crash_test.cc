@@ -320,8 +320,8 @@ uint64_t lost_max(const std::string& engine, const Json& options, Json spec) {
 
 TEST(CrashLag, LosesUpToTheBoundAndNoMore) {
   for (const std::string& engine : engines_that_lag()) {
-    const Json spec = {{"schedules", 60}, {"points", 60}, {"images", 8},
-                       {"params", {{"transactions", "3"}}}};
+    const Json spec = {
+        {"schedules", 60}, {"points", 60}, {"images", 8}, {"params", {{"transactions", "3"}}}};
     EXPECT_EQ(lost_max(engine, {{"lag", "2"}}, spec), 2u) << engine;
     EXPECT_EQ(lost_max(engine, {{"lag", "4"}}, spec), 4u) << engine;
     EXPECT_EQ(lost_max(engine, {{"lag", "0"}}, spec), 0u) << engine;
@@ -331,9 +331,11 @@ TEST(CrashLag, LosesUpToTheBoundAndNoMore) {
 
 TEST(CrashLag, DurableCommitsAndFencesAreFloors) {
   for (const std::string& engine : engines_that_lag()) {
-    const Json spec = {{"schedules", 60}, {"points", 60}, {"images", 8},
-                       {"params", {{"transactions", "4"}, {"durable", "20"}, {"fences", "15"},
-                                   {"throws", "15"}}}};
+    const Json spec = {
+        {"schedules", 60},
+        {"points", 60},
+        {"images", 8},
+        {"params", {{"transactions", "4"}, {"durable", "20"}, {"fences", "15"}, {"throws", "15"}}}};
     EXPECT_GT(lost_max(engine, {{"lag", "4"}}, spec), 0u) << engine;
     // Updates are durable, some of them later.
     Json some = spec;
@@ -345,8 +347,11 @@ TEST(CrashLag, DurableCommitsAndFencesAreFloors) {
 TEST(CrashLag, Structures) {
   for (const std::string& engine : engines_that_lag()) {
     for (const Structure& structure : structures()) {
-      const Json spec = {{"workload", structure.workload}, {"params", structure.parameters},
-                         {"schedules", 8}, {"points", 40}, {"images", 4}};
+      const Json spec = {{"workload", structure.workload},
+                         {"params", structure.parameters},
+                         {"schedules", 8},
+                         {"points", 40},
+                         {"images", 4}};
       EXPECT_GT(lost_max(engine, {{"lag", "2"}}, spec), 0u) << engine << " " << structure.workload;
     }
   }

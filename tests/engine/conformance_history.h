@@ -42,8 +42,7 @@ void histories_are_what_was_promised(W& w) {
   w.reopen();
   registers.attach(w.heap()).check();
   const auto left = registers.observe(w.heap()).value();
-  for (const auto& found :
-       check_durability(history, left, {w.description().durability})) {
+  for (const auto& found : check_durability(history, left, {w.description().durability})) {
     ADD_FAILURE() << to_string(found, history);
   }
   const HeapCheck walked =

@@ -49,6 +49,8 @@ std::shared_ptr<Database> py_open(const nb::bytes& path, const nb::dict& given) 
     options.domain = *domain;
   }
   options.force = nb::cast<bool>(given["force"]);
+  options.lag = nb::cast<uint64_t>(given["lag"]);
+  options.lag_ms = nb::cast<uint64_t>(given["lag_ms"]);
   options.paranoid_checks = nb::cast<bool>(given["verify"]);
   return Database::open(to_path(path), options);
 }
@@ -80,15 +82,21 @@ nb::object get(Database& database, nb::handle key, Snapshot* snapshot, const Map
   return found ? nb::object(to_python(value)) : nb::none();
 }
 
-void put(Database& database, nb::handle key, nb::handle value, const Map* map) {
-  const Bytes name(key);
-  const Bytes content(value);
-  database.write([&](db::DB& db) { return db.Put({}, family_of(map), name, content); });
+db::WriteOptions writing(bool sync) {
+  db::WriteOptions options;
+  options.sync = sync;
+  return options;
 }
 
-void erase(Database& database, nb::handle key, const Map* map) {
+void put(Database& database, nb::handle key, nb::handle value, const Map* map, bool sync) {
   const Bytes name(key);
-  database.write([&](db::DB& db) { return db.Delete({}, family_of(map), name); });
+  const Bytes content(value);
+  database.write([&](db::DB& db) { return db.Put(writing(sync), family_of(map), name, content); });
+}
+
+void erase(Database& database, nb::handle key, const Map* map, bool sync) {
+  const Bytes name(key);
+  database.write([&](db::DB& db) { return db.Delete(writing(sync), family_of(map), name); });
 }
 
 /// Opens a map by its name. Without a snapshot, `create` makes a map that does not exist.
@@ -175,7 +183,7 @@ class NamedMaps {
 
 /// Writes pairs of key and value, and triples of map, key and value, as one transaction. The value
 /// None deletes the key.
-void write(Database& database, const nb::iterable& changes) {
+void write(Database& database, const nb::iterable& changes, bool sync) {
   db::WriteBatch batch;
   NamedMaps maps(database);
   for (const nb::handle change : changes) {
@@ -193,13 +201,13 @@ void write(Database& database, const nb::iterable& changes) {
       batch.Put(family, Bytes(key), Bytes(value));
     }
   }
-  database.write([&](db::DB& db) { return db.Write({}, &batch); });
+  database.write([&](db::DB& db) { return db.Write(writing(sync), &batch); });
 }
 
 /// Writes a transaction of a change feed as it is.
-void apply(Database& database, const db::WriteBatch& changes) {
+void apply(Database& database, const db::WriteBatch& changes, bool sync) {
   db::WriteBatch copy = changes;
-  database.write([&](db::DB& db) { return db.Write({}, &copy); });
+  database.write([&](db::DB& db) { return db.Write(writing(sync), &copy); });
 }
 
 /// Returns the values of the keys from one state, in their order; None for a missing key.
@@ -268,6 +276,11 @@ nb::object property(Database& database, const std::string& name) {
     return db::Status::OK();
   });
   return known ? nb::object(nb::str(value.data(), value.size())) : nb::none();
+}
+
+/// Waits until all writes are durable.
+void sync(Database& database) {
+  database.read([](db::DB& db) { return db.Sync(); });
 }
 
 uint64_t compact(Database& database) {
@@ -367,11 +380,13 @@ void verify(Database& database) {
 void define_database(nb::module_& m) {
   nb::class_<Database>(m, "Database")
       .def("get", &get, nb::arg("key").none(), nb::arg("snapshot").none(), nb::arg("map").none())
-      .def("put", &put, nb::arg("key").none(), nb::arg("value").none(), nb::arg("map").none())
-      .def("delete", &erase, nb::arg("key").none(), nb::arg("map").none())
+      .def("put", &put, nb::arg("key").none(), nb::arg("value").none(), nb::arg("map").none(),
+           nb::arg("sync"))
+      .def("delete", &erase, nb::arg("key").none(), nb::arg("map").none(), nb::arg("sync"))
       .def("pop", &pop, nb::arg("key").none(), nb::arg("map").none())
-      .def("write", &write)
-      .def("apply", &apply)
+      .def("write", &write, nb::arg("changes"), nb::arg("sync"))
+      .def("apply", &apply, nb::arg("changes"), nb::arg("sync"))
+      .def("sync", &sync)
       .def("get_many", &get_many, nb::arg("keys"), nb::arg("snapshot").none(),
            nb::arg("map").none())
       .def("delete_range", &delete_range, nb::arg("start").none(), nb::arg("stop").none(),

@@ -51,7 +51,7 @@ class RegisterSubject final : public Subject {
   CheckedRegisters<SimHeap> registers_;
   RegisterProgram running_;
   std::unique_ptr<Recorder> recorder_;
-  Status refused_;            ///< the first failure of an operation
+  Status refused_;  ///< the first failure of an operation
   uint64_t lost_max_ = 0;
   uint64_t known_until_ = 0;  ///< the end of history_
   std::optional<History> history_;

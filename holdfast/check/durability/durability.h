@@ -50,7 +50,8 @@ struct DurabilityOptions {
 /// Cost: linear in the history, and with a lag sorting.
 std::vector<Finding> check_durability(const History& history,
                                       const std::vector<uint64_t>& recovered_words,
-                                      const Promise& promised, const DurabilityOptions& options = {});
+                                      const Promise& promised,
+                                      const DurabilityOptions& options = {});
 
 /// Returns how many acknowledged updates are missing or come after a missing transaction.
 uint64_t lost_updates(const History& history, const std::vector<uint64_t>& recovered_words,

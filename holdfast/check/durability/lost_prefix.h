@@ -16,9 +16,9 @@ namespace holdfast::check {
 ///
 /// The order has the transactions that were acknowledged, those that survived, and those that one
 /// of them has read from. A missing transaction outside of it never happened. One transaction comes
-/// before another if the other one read from it or replaced its value. The same holds if it was
-/// answered before the other one began, as within a thread. In an opaque history it also holds if
-/// the other one replaced a value that it had read.
+/// before another if the other one read from it or replaced its value, and if it was answered
+/// before the other one began, as within a thread. In an opaque history it also does if the other
+/// one replaced a value that it had read.
 ///
 /// Cost: linear in the history, and sorting.
 class LostPrefix {

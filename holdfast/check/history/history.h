@@ -67,7 +67,7 @@ struct Transaction {
   /// Aborted by an exception of the body. The caller has the exception, which may tell what the
   /// body has seen.
   bool threw = false;
-  /// What its caller asked for. A fence of the heap is a durable transaction without accesses.
+  /// The word of its caller. A fence of the heap is a durable transaction without accesses.
   Commit commit = Commit::unsaid;
   uint64_t begin = 0;  ///< no later than its first effect
   uint64_t end = 0;    ///< no earlier than its last effect; kForever if live

@@ -87,7 +87,7 @@ std::map<uint64_t, KeyHistory> by_key(const SequentialModel& model,
   return keys;
 }
 
-/// Searches with one lag after the other, so that the first explanation loses the fewest operations.
+/// Searches with one lag after the other, so the first explanation loses the fewest operations.
 Linearization search_with_lag(const SequentialModel& model, const ModelState& initial,
                               const std::vector<ThreadSteps>& threads,
                               const ModelState& final_state, LinearizabilityOptions options) {
@@ -98,8 +98,7 @@ Linearization search_with_lag(const SequentialModel& model, const ModelState& in
   const uint64_t most = std::min<uint64_t>(options.lag, operations);
   uint64_t states = 0;
   for (options.lag = 0;; ++options.lag) {
-    Linearization found =
-        LinearizationSearch(model, initial, threads, &final_state, options).run();
+    Linearization found = LinearizationSearch(model, initial, threads, &final_state, options).run();
     states += found.states;
     if (found.ok || found.undecided || options.lag == most) {
       found.states = states;

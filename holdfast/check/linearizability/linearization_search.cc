@@ -203,7 +203,8 @@ bool LinearizationSearch::enter(Move move) {
 bool LinearizationSearch::unseen() {
   const uint64_t seed = cut_ ? 2 + 2 * lost_ : 0;
   return seen_
-      .insert({digest(state_, digest(position_, seed)), digest(state_, digest(position_, seed + 1))})
+      .insert(
+          {digest(state_, digest(position_, seed)), digest(state_, digest(position_, seed + 1))})
       .second;
 }
 
@@ -267,10 +268,11 @@ std::string LinearizationSearch::finding() {
   position_ = best_.position;
   state_ = best_.state;
   if (best_.distance.left == 0) {
-    return std::string("the answers can be explained, but never so that what was found afterwards ") +
-           (options_.lag == 0 ? "results.\n"
-                              : "results from all but " + std::to_string(options_.lag) +
-                                    " of the changes.\n") +
+    return std::string(
+               "the answers can be explained, but never so that what was found afterwards ") +
+           (options_.lag == 0
+                ? "results.\n"
+                : "results from all but " + std::to_string(options_.lag) + " of the changes.\n") +
            describe_path() + describe_difference();
   }
   return "no order of the operations explains the answers.\n" + describe_path() + describe_rest();

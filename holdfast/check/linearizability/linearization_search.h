@@ -117,8 +117,8 @@ class LinearizationSearch {
   size_t left_ = 0;            ///< answered operations that are not in the order yet
   size_t effects_ = 0;         ///< operations in the order that took effect
 
-  bool cut_ = false;           ///< the present order goes beyond the prefix that survived
-  size_t lost_ = 0;            ///< answered changes behind the cut
+  bool cut_ = false;  ///< the present order goes beyond the prefix that survived
+  size_t lost_ = 0;   ///< answered changes behind the cut
 
   std::unordered_set<Key, KeyHash> seen_;
   std::vector<Move> moves_;  ///< possible moves at the present node, the likeliest first

@@ -182,6 +182,9 @@ void holdfast_delete_range(leveldb_t* db, const leveldb_writeoptions_t* options,
                            size_t beginlen, const char* end, size_t endlen, char** errptr) {
   failed(errptr, db->rep->DeleteRange(options->rep, Slice(begin, beginlen), Slice(end, endlen)));
 }
+void holdfast_db_sync(leveldb_t* db, char** errptr) {
+  failed(errptr, db->rep->Sync());
+}
 uint64_t holdfast_compact(leveldb_t* db, char** errptr) {
   uint64_t returned = 0;
   failed(errptr, db->rep->Compact(&returned));

@@ -171,6 +171,10 @@ void holdfast_options_set_sizes(leveldb_options_t* options, size_t initial_bytes
 void holdfast_options_set_max_threads(leveldb_options_t* options, int n) {
   options->rep.max_threads = n;
 }
+void holdfast_options_set_lag(leveldb_options_t* options, uint64_t writes, uint64_t milliseconds) {
+  options->rep.lag = writes;
+  options->rep.lag_ms = milliseconds;
+}
 void holdfast_options_set_read_only(leveldb_options_t* options, uint8_t value) {
   options->rep.read_only = value != 0;
 }

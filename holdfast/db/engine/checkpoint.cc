@@ -91,7 +91,11 @@ Status HeapDB::Checkpoint(const std::string& file) {
       return translated(copy.status());
     }
     const std::unique_ptr<Iterator> all(iterate_stored(nullptr));
-    status = copy_entries(*all, keys_.plain(), **copy);
+    // The copy is durable, so it must not show what a crash takes from the original.
+    status = Sync();
+    if (status.ok()) {
+      status = copy_entries(*all, keys_.plain(), **copy);
+    }
   }
   if (status.ok()) {
     status = publish(part, file);

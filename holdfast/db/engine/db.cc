@@ -6,12 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
 
 #include "holdfast/base/catalogue.h"
 #include "holdfast/db/engine/db_engines.h"
+#include "holdfast/engines/parts/durability/lag/lag_options.h"
 #include "holdfast/heap/engine_factory.h"
 #include "holdfast/heap/file/inspect.h"
 #include "holdfast/machine/native/medium/file.h"
@@ -148,6 +150,21 @@ holdfast::Status check_fixed_options(const Options& options, const std::string& 
              : holdfast::Status();
 }
 
+/// Returns the engine's options for the database's lag; none if the engine cannot lag. A write
+/// without a word is durable: only WriteOptions::sync asks for less.
+holdfast::Options lag_options(const Options& options, const Description& engine) {
+  const auto list = engine.option_list();
+  const bool can_lag = std::any_of(list.begin(), list.end(), [](const OptionInfo& option) {
+    return option.name == std::string(kLagOption.name);
+  });
+  if (!can_lag || options.lag == 0) {
+    return {};
+  }
+  return {{kLagOption.name, std::to_string(options.lag)},
+          {kLagTimeOption.name, std::to_string(options.lag_ms)},
+          {kCommitOption.name, "durable"}};
+}
+
 DbEngine::Opened open_file(const Options& options, const std::string& name) {
   if (options.max_threads < 0 || options.max_threads > kMostThreads) {
     return holdfast::Status(Code::invalid_argument,
@@ -167,7 +184,9 @@ DbEngine::Opened open_file(const Options& options, const std::string& name) {
     if (holdfast::Status status = check_fixed_options(options, name, engine); !status.ok()) {
       return status;
     }
-    return engine.open(options, name, nullptr);
+    Options with_lag = options;
+    with_lag.engine_options.merge(lag_options(options, *engine.description));
+    return engine.open(with_lag, name, nullptr);
   }
   if (!options.create_if_missing || options.read_only) {
     const char* const why =
@@ -187,6 +206,7 @@ DbEngine::Opened open_file(const Options& options, const std::string& name) {
     return not_durable(create.engine);
   }
   create.options = options.engine_options;
+  create.run_options = lag_options(options, *engine->description);
   create.bytes = options.initial_bytes;
   create.max_bytes = options.max_bytes;
   create.max_threads = options.max_threads != 0 ? options.max_threads : create.max_threads;
@@ -220,6 +240,10 @@ OptimisticTransaction* DB::BeginTransaction() {
   return nullptr;
 }
 
+Status DB::Sync() {
+  return Status::NotSupported("Sync", kNotOverridden);
+}
+
 Status DB::Compact(uint64_t* /*returned*/) {
   return Status::NotSupported("Compact", kNotOverridden);
 }
@@ -237,12 +261,14 @@ Status DB::Verify() {
   return Status::NotSupported("Verify", kNotOverridden);
 }
 
-Status DB::RunTransaction(const std::function<Status(Transaction&)>& /*body*/) {
+Status DB::RunTransaction(const WriteOptions& /*options*/,
+                          const std::function<Status(Transaction&)>& /*body*/) {
   return Status::NotSupported("Transact", kNotOverridden);
 }
 
-Status HeapDB::DeleteRange(const WriteOptions& /*options*/, const Slice& begin, const Slice& end) {
-  return Transact([&](Transaction& transaction) { return transaction.DeleteRange(begin, end); });
+Status HeapDB::DeleteRange(const WriteOptions& options, const Slice& begin, const Slice& end) {
+  return Transact(options,
+                  [&](Transaction& transaction) { return transaction.DeleteRange(begin, end); });
 }
 
 holdfast::Result<std::unique_ptr<HeapDB>> HeapDB::open(const Options& options,

@@ -59,11 +59,13 @@ std::vector<Status> DB::MultiGet(const ReadOptions& options,
 
 Status DB::Put(const WriteOptions& options, const ColumnFamilyHandle* family, const Slice& key,
                const Slice& value) {
-  return KeySpace::is_default(family) ? Put(options, key, value) : WriteToMap(family, key, &value);
+  return KeySpace::is_default(family) ? Put(options, key, value)
+                                      : WriteToMap(options, family, key, &value);
 }
 
 Status DB::Delete(const WriteOptions& options, const ColumnFamilyHandle* family, const Slice& key) {
-  return KeySpace::is_default(family) ? Delete(options, key) : WriteToMap(family, key, nullptr);
+  return KeySpace::is_default(family) ? Delete(options, key)
+                                      : WriteToMap(options, family, key, nullptr);
 }
 
 Status DB::Get(const ReadOptions& options, const ColumnFamilyHandle* family, const Slice& key,
@@ -80,7 +82,7 @@ Status DB::DeleteRange(const WriteOptions& options, const ColumnFamilyHandle* fa
                        const Slice& begin, const Slice& end) {
   return KeySpace::is_default(family)
              ? DeleteRange(options, begin, end)
-             : Transact([&](Transaction& t) { return t.DeleteRange(family, begin, end); });
+             : Transact(options, [&](Transaction& t) { return t.DeleteRange(family, begin, end); });
 }
 
 void DB::GetApproximateSizes(const ColumnFamilyHandle* family, const Range* range, int n,
@@ -130,8 +132,8 @@ ColumnFamilyHandle* DB::DefaultColumnFamily() {
   return nullptr;
 }
 
-Status DB::WriteToMap(const ColumnFamilyHandle* /*family*/, const Slice& /*key*/,
-                      const Slice* /*value*/) {
+Status DB::WriteToMap(const WriteOptions& /*options*/, const ColumnFamilyHandle* /*family*/,
+                      const Slice& /*key*/, const Slice* /*value*/) {
   return not_overridden("WriteToMap");
 }
 

@@ -73,6 +73,10 @@ EngineDB<E>::~EngineDB() {
   }
 }
 
+inline Commit commit_of(const WriteOptions& options) {
+  return options.sync ? Commit::durable : Commit::later;
+}
+
 /// Returns a status with the file's name in front.
 inline holdfast::Status of_file(const std::string& name, const holdfast::Status& status) {
   const bool has_name = status.message().rfind(name, 0) == 0;
@@ -144,36 +148,37 @@ holdfast::Status EngineDB<E>::try_heap(const Options& options, const std::string
 }
 
 template <class E>
-Status EngineDB<E>::Put(const WriteOptions& /*options*/, const Slice& key, const Slice& value) {
+Status EngineDB<E>::Put(const WriteOptions& options, const Slice& key, const Slice& value) {
   if (keys().escapes(key)) [[unlikely]] {
-    return WriteToMap(nullptr, key, &value);
+    return WriteToMap(options, nullptr, key, &value);
   }
-  return translated(store_->write(Change{key, value, false}));
+  return translated(store_->write(Change{key, value, false}, nullptr, commit_of(options)));
 }
 
 template <class E>
-Status EngineDB<E>::Delete(const WriteOptions& /*options*/, const Slice& key) {
+Status EngineDB<E>::Delete(const WriteOptions& options, const Slice& key) {
   if (keys().escapes(key)) [[unlikely]] {
-    return WriteToMap(nullptr, key, nullptr);
+    return WriteToMap(options, nullptr, key, nullptr);
   }
-  return translated(store_->write(Change{key, {}, true}));
+  return translated(store_->write(Change{key, {}, true}, nullptr, commit_of(options)));
 }
 
 template <class E>
-Status EngineDB<E>::Write(const WriteOptions& /*options*/, WriteBatch* updates) {
+Status EngineDB<E>::Write(const WriteOptions& options, WriteBatch* updates) {
   const WriteBatch none;
   const WriteBatch& batch = updates == nullptr ? none : *updates;
   std::vector<Change> changes;
   if (Status status = stored_changes(batch, &changes); !status.ok()) {
     return status;
   }
-  return write_to(WriteBatchContents::maps(batch),
-                  [&](const auto* cancel_if) { return store_->write(changes, cancel_if); });
+  return write_to(WriteBatchContents::maps(batch), [&](const auto* cancel_if) {
+    return store_->write(changes, cancel_if, commit_of(options));
+  });
 }
 
 template <class E>
-Status EngineDB<E>::WriteToMap(const ColumnFamilyHandle* family, const Slice& key,
-                               const Slice* value) {
+Status EngineDB<E>::WriteToMap(const WriteOptions& options, const ColumnFamilyHandle* family,
+                               const Slice& key, const Slice* value) {
   if (Status status = keys().readable(family, false); !status.ok()) {
     return status;
   }
@@ -186,7 +191,7 @@ Status EngineDB<E>::WriteToMap(const ColumnFamilyHandle* family, const Slice& ke
   keys().note_write(stored);
   return write_to(maps, [&](const auto* cancel_if) {
     const Slice content = value == nullptr ? Slice() : *value;
-    return store_->write(Change{stored, content, value == nullptr}, cancel_if);
+    return store_->write(Change{stored, content, value == nullptr}, cancel_if, commit_of(options));
   });
 }
 
@@ -220,14 +225,18 @@ Status EngineDB<E>::get_stored(const Snapshot* snapshot, const Slice& key, std::
 }
 
 template <class E>
-Status EngineDB<E>::RunTransaction(const std::function<Status(Transaction&)>& body) {
+Status EngineDB<E>::RunTransaction(const WriteOptions& options,
+                                   const std::function<Status(Transaction&)>& body) {
+  constexpr size_t kUnknown = 0;  // number of changes
   try {
-    return translated(store_->update([&](Versions<H>& versions) {
-      StoreTransaction<H> transaction(*store_, keys(), versions);
-      if (Status status = body(transaction); !status.ok()) {
-        throw Cancelled{std::move(status)};
-      }
-    }));
+    return translated(store_->update(
+        [&](Versions<H>& versions) {
+          StoreTransaction<H> transaction(*store_, keys(), versions);
+          if (Status status = body(transaction); !status.ok()) {
+            throw Cancelled{std::move(status)};
+          }
+        },
+        kUnknown, commit_of(options)));
   } catch (const Cancelled& cancelled) {
     return cancelled.status;
   }
@@ -307,14 +316,29 @@ Status EngineDB<E>::Compact(uint64_t* returned) {
 template <class E>
 Status EngineDB<E>::ChangesSince(uint64_t sequence,
                                  const std::function<bool(uint64_t, const WriteBatch&)>& see) {
+  uint64_t durable = sequence;  // the changes up to this number are durable
   for (;; ++sequence) {
     WriteBatch changes;
     bool found = false;
-    const holdfast::Status status = store_->change_after(sequence, &changes, &found);
+    holdfast::Status status = store_->change_after(sequence, &changes, &found);
+    if (status.ok() && found && sequence >= durable) {
+      // A crash takes changes that are not durable, and others get their numbers.
+      const auto last = this->sequence();
+      status = last.status();
+      durable = last ? *last : durable;
+    }
     if (!status.ok() || !found || !see(sequence + 1, shown_changes(changes))) {
       return translated(status);
     }
   }
+}
+
+/// Returns the number of the last change, which is durable then.
+template <class E>
+holdfast::Result<uint64_t> EngineDB<E>::sequence() {
+  const auto last = store_->sequence();
+  const holdfast::Status status = last.ok() ? store_->fence() : last.status();
+  return status.ok() ? last : status;
 }
 
 template <class E>

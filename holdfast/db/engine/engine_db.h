@@ -37,6 +37,7 @@ class EngineDB final : public HeapDB {
   const Snapshot* GetSnapshot() override;
   void ReleaseSnapshot(const Snapshot* snapshot) override;
   void CompactRange(const Slice* begin, const Slice* end) override;
+  Status Sync() override { return translated(store_->fence()); }
   Status Compact(uint64_t* returned) override;
   Status ChangesSince(
       uint64_t sequence,
@@ -49,8 +50,9 @@ class EngineDB final : public HeapDB {
       : HeapDB(kind), heap_(std::move(heap)), store_(std::move(store)) {}
   static DbEngine::Opened open_store(const Options& options, const std::string& name,
                                      holdfast::Result<std::unique_ptr<H>> heap);
-  Status RunTransaction(const std::function<Status(Transaction&)>& body) override;
-  Status WriteToMap(const ColumnFamilyHandle* family, const Slice& key,
+  Status RunTransaction(const WriteOptions& options,
+                        const std::function<Status(Transaction&)>& body) override;
+  Status WriteToMap(const WriteOptions& options, const ColumnFamilyHandle* family, const Slice& key,
                     const Slice* value) override;
   Status get_stored(const Snapshot* snapshot, const Slice& key, std::string* value) override;
   Iterator* iterate_stored(const Snapshot* snapshot) override;
@@ -64,7 +66,12 @@ class EngineDB final : public HeapDB {
   const Comparator* comparator() const override { return store_->comparator(); }
   Statistics statistics() const override { return heap_->statistics(); }
   size_t open_views() const override { return store_->open_views(); }
-  holdfast::Result<uint64_t> sequence() override { return store_->sequence(); }
+  holdfast::Result<uint64_t> sequence() override;
+  uint64_t lag() const override { return heap_->promise().bound; }
+  holdfast::PendingUpdates pending() override { return heap_->pending(); }
+  double milliseconds(uint64_t ticks) const override {
+    return static_cast<double>(ticks) / static_cast<double>(heap_->machine().ticks_of_ms(1));
+  }
   holdfast::Result<uint64_t> old_versions() override { return store_->old_versions(); }
   holdfast::Result<HeapSpace> space() override { return heap_->space(); }
 

@@ -93,6 +93,10 @@ class HeapDB : public DB {
   virtual Statistics statistics() const = 0;
   virtual size_t open_views() const = 0;
   virtual Result<uint64_t> sequence() = 0;
+  virtual uint64_t lag() const = 0;
+  virtual PendingUpdates pending() = 0;
+  /// Converts units of the machine's clock.
+  virtual double milliseconds(uint64_t ticks) const = 0;
   virtual Result<uint64_t> old_versions() = 0;
   virtual Result<HeapSpace> space() = 0;
   virtual double oldest_snapshot_seconds() const = 0;

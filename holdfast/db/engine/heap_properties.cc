@@ -74,7 +74,7 @@ bool HeapDB::property(const std::string& name, std::string* value) {
     *value = "engine " + std::string(engine().name) + "\ndomain " + medium().description() +
              "\nupdates " + std::to_string(s.update_commits) + "\nreads " +
              std::to_string(s.read_commits) + "\nbytes written " + std::to_string(s.bytes_written) +
-             "\n";
+             "\npending writes " + std::to_string(pending().count) + "\n";
     if (auto found = space()) {
       *value += "used bytes " + std::to_string(found->used) + "\nfree bytes " +
                 std::to_string(free_bytes(*found)) + "\nreclaimable bytes " +
@@ -89,6 +89,12 @@ bool HeapDB::property(const std::string& name, std::string* value) {
                                     : std::to_string(reclaimable_bytes(*found));
   } else if (name == "oldest-snapshot-seconds") {
     *value = std::to_string(oldest_snapshot_seconds());
+  } else if (name == "lag") {
+    *value = std::to_string(lag());
+  } else if (name == "pending-writes") {
+    *value = std::to_string(pending().count);
+  } else if (name == "oldest-pending-ms") {
+    *value = std::to_string(milliseconds(pending().age));
   } else if (name == "file-bytes") {
     *value = std::to_string(medium().allocated_bytes());
   } else if (name == "prometheus") {
@@ -144,6 +150,10 @@ std::string HeapDB::prometheus() {
             s.bytes_written);
   e.counter("fences_total", "Persistence fences; in domain file each is a call of fdatasync.",
             s.persist.pfence + s.persist.psync);
+  const PendingUpdates waiting = pending();
+  e.gauge("pending_writes", "Writes without sync that are not durable yet.", waiting.count);
+  e.gauge("oldest_pending_microseconds", "Age of the oldest of these; 0 without one.",
+          static_cast<uint64_t>(milliseconds(waiting.age) * 1000));
   e.gauge("data_bytes", "Bytes of the data region, which grows up to capacity_bytes.",
           shape.data_bytes());
   e.gauge("capacity_bytes", "Bytes the data region may grow to.", shape.capacity);

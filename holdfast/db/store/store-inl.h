@@ -176,7 +176,7 @@ class Store<H>::Share {
 
 template <class H>
 template <class F>
-holdfast::Status Store<H>::update(F&& body, size_t changes) {
+holdfast::Status Store<H>::update(F&& body, size_t changes, Commit commit) {
   if (in_transaction()) {  // the outer transaction commits later, or never
     return heap_.update([&] {
       Versions<H> v = versions(nullptr);
@@ -188,12 +188,14 @@ holdfast::Status Store<H>::update(F&& body, size_t changes) {
   Share share(backlog_, self, backlog_.take(self, changes));
   bool garbage = false;
   auto attempt = [&] {
-    return heap_.update([&] {
-      Versions<H> v = versions(share.get());
-      body(v);
-      append_to_feed(v);
-      garbage = v.made_garbage();
-    });
+    return heap_.update(
+        [&] {
+          Versions<H> v = versions(share.get());
+          body(v);
+          append_to_feed(v);
+          garbage = v.made_garbage();
+        },
+        commit);
   };
   Status status = attempt();
   if (status.code() == Code::out_of_space) {
@@ -204,9 +206,9 @@ holdfast::Status Store<H>::update(F&& body, size_t changes) {
     }
   }
   share.put(status.ok());
-  // The update is durable. If freeing its garbage fails, a later update or the next open frees it.
+  // The update has committed. If freeing its garbage fails, a later one or the next open frees it.
   if (status.ok() && garbage) {
-    static_cast<void>(drain().ok());
+    static_cast<void>(drain(commit).ok());
   }
   return status;
 }
@@ -242,7 +244,8 @@ void Store<H>::apply(Versions<H>& versions, const Change& change, Blob<H>* ahead
 }
 
 template <class H>
-holdfast::Status Store<H>::write(const std::vector<Change>& changes, const CancelIf* cancel_if) {
+holdfast::Status Store<H>::write(const std::vector<Change>& changes, const CancelIf* cancel_if,
+                                 Commit commit) {
   size_t total = 0;
   for (const Change& change : changes) {
     total += change.value.size();
@@ -251,9 +254,9 @@ holdfast::Status Store<H>::write(const std::vector<Change>& changes, const Cance
   if (total > limits_.per_transaction && !in_transaction()) {
     for (size_t i = 0; i < changes.size(); ++i) {
       if (changes[i].value.size() > limits_.short_value) {
-        auto blob = write_ahead(changes[i].value);
+        auto blob = write_ahead(changes[i].value, commit);
         if (!blob) {
-          abandon(ahead);
+          abandon(ahead, commit);
           return blob.status();
         }
         ahead[i] = *blob;
@@ -262,9 +265,9 @@ holdfast::Status Store<H>::write(const std::vector<Change>& changes, const Cance
   }
   Blob<H>* record_ahead = nullptr;
   if (feeding_ && total > limits_.per_transaction && !in_transaction()) {
-    auto blob = write_ahead_of_feed(changes);
+    auto blob = write_ahead_of_feed(changes, commit);
     if (!blob) {
-      abandon(ahead);
+      abandon(ahead, commit);
       return blob.status();
     }
     record_ahead = *blob;
@@ -279,17 +282,17 @@ holdfast::Status Store<H>::write(const std::vector<Change>& changes, const Cance
           apply(versions, changes[i], ahead[i]);
         }
       },
-      changes.size());
+      changes.size(), commit);
   if (!status.ok() || refused) {
-    abandon(ahead);
+    abandon(ahead, commit);
   }
   return status;
 }
 
 template <class H>
-holdfast::Status Store<H>::write(const Change& change, const CancelIf* cancel_if) {
+holdfast::Status Store<H>::write(const Change& change, const CancelIf* cancel_if, Commit commit) {
   if (change.value.size() > limits_.per_transaction) {
-    return write(std::vector<Change>{change}, cancel_if);
+    return write(std::vector<Change>{change}, cancel_if, commit);
   }
   return update(
       [&](Versions<H>& versions) {
@@ -297,17 +300,20 @@ holdfast::Status Store<H>::write(const Change& change, const CancelIf* cancel_if
           apply(versions, change);
         }
       },
-      1);
+      1, commit);
 }
 
-/// Writes a long value in as many transactions as it needs, into a blob in the list `filling`.
+/// Writes a long value in as many transactions as it needs, into a blob in the list `filling`. Each
+/// commits like the one that will use the value, because that one makes all of them durable.
 template <class H>
-Result<Blob<H>*> Store<H>::write_ahead(const Slice& value) {
-  auto made = heap_.update([&] {
-    Blob<H>* const blob = Blobs<H>::make();
-    Blobs<H>::link(root_->filling, blob);
-    return blob;
-  });
+Result<Blob<H>*> Store<H>::write_ahead(const Slice& value, Commit commit) {
+  auto made = heap_.update(
+      [&] {
+        Blob<H>* const blob = Blobs<H>::make();
+        Blobs<H>::link(root_->filling, blob);
+        return blob;
+      },
+      commit);
   if (!made) {
     return made;
   }
@@ -315,48 +321,52 @@ Result<Blob<H>*> Store<H>::write_ahead(const Slice& value) {
   Status status;
   while (!rest.empty() && status.ok()) {
     const Slice part(rest.data(), std::min(rest.size(), limits_.per_transaction));
-    status = heap_.update([&] { Blobs<H>::append(*made, part); });
+    status = heap_.update([&] { Blobs<H>::append(*made, part); }, commit);
     rest.remove_prefix(part.size());
   }
   if (status.ok()) {
     return made;
   }
-  abandon({*made});
+  abandon({*made}, commit);
   return status;
 }
 
 /// Frees values that were written ahead for a transaction that has not committed. If that fails,
 /// the next open frees them.
 template <class H>
-void Store<H>::abandon(const std::vector<Blob<H>*>& ahead) {
+void Store<H>::abandon(const std::vector<Blob<H>*>& ahead, Commit commit) {
   for (Blob<H>* blob : ahead) {
     if (blob != nullptr) {
-      const Status status = heap_.update([&] {
-        Blobs<H>::unlink(root_->filling, blob);
-        Blobs<H>::link(root_->garbage, blob);
-      });
+      const Status status = heap_.update(
+          [&] {
+            Blobs<H>::unlink(root_->filling, blob);
+            Blobs<H>::link(root_->garbage, blob);
+          },
+          commit);
       static_cast<void>(status.ok());
     }
   }
-  static_cast<void>(drain().ok());
+  static_cast<void>(drain(commit).ok());
 }
 
 /// Frees the long values in the list `garbage`, a bounded number of pieces in each transaction.
 template <class H>
-holdfast::Status Store<H>::drain() {
+holdfast::Status Store<H>::drain(Commit commit) {
   const Blob<H>* checked = nullptr;
   for (bool more = true; more;) {
-    const Status status = heap_.update([&] {
-      Blob<H>* const blob = root_->garbage;
-      more = blob != nullptr;
-      if (more) {
-        if (blob != checked) {
-          Blobs<H>::check(blob);  // a chain that leads to itself would never be free
-        }
-        Blobs<H>::free_some(root_->garbage, blob, limits_.pieces_freed);
-      }
-      checked = blob;
-    });
+    const Status status = heap_.update(
+        [&] {
+          Blob<H>* const blob = root_->garbage;
+          more = blob != nullptr;
+          if (more) {
+            if (blob != checked) {
+              Blobs<H>::check(blob);  // a chain that leads to itself would never be free
+            }
+            Blobs<H>::free_some(root_->garbage, blob, limits_.pieces_freed);
+          }
+          checked = blob;
+        },
+        commit);
     if (!status.ok()) {
       return status;
     }

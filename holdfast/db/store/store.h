@@ -57,8 +57,9 @@ inline constexpr size_t kMostSlots = 256;  ///< a stamp has a byte for the slot
 
 /// An ordered map with versions, in a heap H on any machine.
 ///
-/// Durability. When update or write returns ok, the changes are durable in the sense of the heap,
-/// and visible to every view and read that begins later. A failure has changed nothing.
+/// Durability. When update or write returns ok, the changes are visible to every view and read that
+/// begins later. They are durable in the sense of the heap, unless they were committed `later`
+/// (Commit in engines/engine.h). A failure has changed nothing.
 ///
 /// Reading takes no lock of the store: a read is a read transaction, and a view is a list of
 /// numbers. Opening, reading and closing a view never write durably.
@@ -87,12 +88,14 @@ class Store {
   /// Runs body(Versions&) as one transaction. The body may run several times, as in heap.update().
   /// `changes`: the number of changes that it makes; 0: unknown.
   template <class F>
-  Status update(F&& body, size_t changes = 0);
+  Status update(F&& body, size_t changes = 0, Commit commit = Commit::durable);
   /// Applies all changes in order, as one transaction; long values are written in transactions
   /// before it. If `cancel_if` is not null and returns true in that transaction, nothing changes.
   using CancelIf = FunctionRef<bool(const Versions<H>&)>;
-  Status write(const std::vector<Change>& changes, const CancelIf* cancel_if = nullptr);
-  Status write(const Change& change, const CancelIf* cancel_if = nullptr);
+  Status write(const std::vector<Change>& changes, const CancelIf* cancel_if = nullptr,
+               Commit commit = Commit::durable);
+  Status write(const Change& change, const CancelIf* cancel_if = nullptr,
+               Commit commit = Commit::durable);
   /// Applies one change inside a body of update. `ahead`: the long value, if it is already written.
   void apply(Versions<H>& versions, const Change& change, Blob<H>* ahead = nullptr);
 
@@ -121,10 +124,14 @@ class Store {
   static void share_view(const View* view) { Snapshots<M>::share(view); }
   void close_view(const View* view) { snapshots_.close(view); }
 
+  /// Returns when every change that was there at the call is durable.
+  Status fence() { return heap_.fence(); }
+
   /// Loads the changes of the update transaction with number `sequence` + 1. *found: there is such
   /// a transaction. not_found: its record has been dropped. unsupported: the store has no feed.
   Status change_after(uint64_t sequence, WriteBatch* change, bool* found);
-  /// Returns the number of the last update transaction; 0 if there has never been a feed.
+  /// Returns the number of the last update transaction; 0 if there has never been a feed. The
+  /// transaction may not be durable yet.
   Result<uint64_t> sequence();
 
   /// Frees all old versions that no view needs, and long values in the list `garbage`. Inside a
@@ -183,16 +190,16 @@ class Store {
   Status free_listed();
   Status check_comparator();
   Status clean_up_after_crash(bool read_only);
-  Status drain();
+  Status drain(Commit commit = Commit::durable);
   Status open_feed(std::optional<uint64_t> most_bytes);
   void append_to_feed(Versions<H>& versions);
-  Result<Blob<H>*> write_ahead_of_feed(const std::vector<Change>& changes);
+  Result<Blob<H>*> write_ahead_of_feed(const std::vector<Change>& changes, Commit commit);
   static void add_to_batch(WriteBatch* batch, const Change& change) {
     change.deletion ? WriteBatchContents::erase(batch, change.key)
                     : WriteBatchContents::put(batch, change.key, change.value);
   }
-  Result<Blob<H>*> write_ahead(const Slice& value);
-  void abandon(const std::vector<Blob<H>*>& ahead);
+  Result<Blob<H>*> write_ahead(const Slice& value, Commit commit);
+  void abandon(const std::vector<Blob<H>*>& ahead, Commit commit);
   static bool add_entries(std::span<const V* const> newest, const View* view, size_t most,
                           size_t* spent, EntryBuffer* to);
   void check_order(Step step, const Slice& from, const Slice& last) const;

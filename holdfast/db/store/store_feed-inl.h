@@ -49,12 +49,12 @@ void Store<H>::append_to_feed(Versions<H>& versions) {
 
 /// Writes the feed's record of a batch that is too large for one transaction.
 template <class H>
-Result<Blob<H>*> Store<H>::write_ahead_of_feed(const std::vector<Change>& changes) {
+Result<Blob<H>*> Store<H>::write_ahead_of_feed(const std::vector<Change>& changes, Commit commit) {
   WriteBatch batch;
   for (const Change& change : changes) {
     add_to_batch(&batch, change);
   }
-  return write_ahead(WriteBatchContents::of(batch));
+  return write_ahead(WriteBatchContents::of(batch), commit);
 }
 
 template <class H>

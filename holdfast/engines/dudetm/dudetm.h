@@ -44,10 +44,14 @@ namespace holdfast {
 
 namespace dudetm {
 
-inline constexpr OptionInfo kOptions[] = {
-    kStampedLogBytesOption, kReclaimInBackgroundOption, kLocksOption,
-    kPatienceOption,        kUntrackedReadsOption,      kCommitOption,
-    kLagOption,             kLagTimeOption};
+inline constexpr OptionInfo kOptions[] = {kStampedLogBytesOption,
+                                          kReclaimInBackgroundOption,
+                                          kLocksOption,
+                                          kPatienceOption,
+                                          kUntrackedReadsOption,
+                                          kCommitOption,
+                                          kLagOption,
+                                          kLagTimeOption};
 
 Result<size_t> area_bytes(const Options& options, int max_threads);
 
@@ -133,6 +137,9 @@ class DudeTm : public LoggedLsaEngine<M, DudeTm<M>> {
     }
   }
   Status barrier() { return no_barrier(kDescription.name); }
+  PendingUpdates pending() const {
+    return queue_ == nullptr ? PendingUpdates() : queue_->pending(this->clock_->now.load());
+  }
 
  private:
   friend LsaEngine<M, DudeTm<M>>;

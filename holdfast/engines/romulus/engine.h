@@ -44,7 +44,8 @@ class RomulusEngine : public FrameOf<M, Variant> {
   RomulusEngine(M& machine, const Regions& regions, const Options& options, int /*max_threads*/)
       : Frame(machine, regions, option_number(options, "combine", 1, 0, 1).value() == 1,
               Variant::kFullCopy, lag_of(options)),
-        lags_(lag_of(options).bound > 0) {}
+        lags_(lag_of(options).bound > 0),
+        flusher_(make_array<typename M::template Atomic<uint64_t>>(machine, 1)) {}
   ~RomulusEngine() { stop_flusher(); }
 
   Status format() {
@@ -54,9 +55,6 @@ class RomulusEngine : public FrameOf<M, Variant> {
   Status recover(RecoveryReport& report) {
     Status status;
     const Status medium = Frame::on_medium([&] { status = this->writer_.recover(report); });
-    if (medium.ok() && status.ok() && lags_) {
-      start_flusher();
-    }
     return medium.ok() ? status : medium;
   }
 
@@ -68,6 +66,19 @@ class RomulusEngine : public FrameOf<M, Variant> {
       }
       this->writer_.twin().finish();
     });
+  }
+
+  void update(FunctionRef<void()> body, Commit commit = Commit::unsaid) {
+    if (lags_ && !this->writer_.lag().is_durable(commit)) [[unlikely]] {
+      start_flusher();
+    }
+    Frame::update(body, commit);
+  }
+
+  /// See CanLag in engine.h.
+  PendingUpdates pending() const {
+    const auto& lag = this->writer_.lag();
+    return {.count = lag.pending(), .age = lag.age()};
   }
 
   /// Checks that main and twin are equal byte for byte, as they must be while no transaction runs.
@@ -84,10 +95,18 @@ class RomulusEngine : public FrameOf<M, Variant> {
     return Variant::kCanLag ? LagOptions::parse(options).value() : LagOptions();
   }
 
-  /// Starts the thread that makes updates durable that have waited for too long. Other updates wait
-  /// for credits, and make them durable themselves.
+  /// Starts the thread that makes updates durable that have waited for too long, before the first
+  /// update that may wait. A heap without such updates needs no thread. Other updates wait for
+  /// credits, and make them durable themselves.
   void start_flusher() {
-    flushes_ = true;
+    // Relaxed: the thread reads nothing that its starter has stored.
+    if (flusher_->load(std::memory_order_relaxed) != 0) [[likely]] {
+      return;
+    }
+    uint64_t expected = 0;
+    if (!flusher_->compare_exchange(expected, 1)) {
+      return;
+    }
     this->machine_.set_background([this] {
       try {
         const bool overdue = this->writer_.lag().overdue();
@@ -101,14 +120,14 @@ class RomulusEngine : public FrameOf<M, Variant> {
     });
   }
   void stop_flusher() {
-    if (flushes_) {
-      flushes_ = false;
+    if (flusher_->load() != 0) {
+      flusher_->store(0);
       this->machine_.set_background(nullptr);
     }
   }
 
   const bool lags_;
-  bool flushes_ = false;
+  typename M::template Atomic<uint64_t>* flusher_;  // 1: the thread runs
 };
 
 }  // namespace holdfast::romulus

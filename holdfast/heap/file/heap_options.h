@@ -9,10 +9,11 @@
 
 namespace holdfast {
 
-/// The properties of a new heap. The heap file records them.
+/// The properties of a new heap. The heap file records them, run_options excepted.
 struct CreateOptions {
   std::string engine;         ///< may be empty if the heap's type fixes the engine
   Options options;            ///< the engine's options
+  Options run_options;        ///< further ones, which hold until the heap is closed
   size_t bytes = 16 << 20;    ///< initial size of the data region; rounded up to pages
   size_t max_bytes = 0;       ///< limit of growth; reserves so much address space. 0: 1 TiB, or
                               ///< as much as the process has room for

@@ -142,7 +142,7 @@ std::vector<Contender> contenders(const Plan& plan, const Folder& folder, Json& 
   const int clients = plan.threads + 1;  // a helper, too
   for (const std::string& engine : plan.engines) {
     for (const Domain domain : plan.domains) {
-      const HoldfastSpec spec{engine, plan.options, domain};
+      const HoldfastSpec spec{engine, plan.options, domain, plan.sync == "never"};
       list.push_back({"holdfast/" + engine + "/" + to_string(domain), "",
                       [=](const auto& path) { return open_holdfast(spec, path, clients); },
                       folder.file(list.size())});

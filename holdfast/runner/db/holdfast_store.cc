@@ -48,19 +48,22 @@ class HoldfastClient final : public Client {
  public:
   /// Takes the thread's slot, as its first call would. That is no part of an operation; nor is the
   /// reader that a client of LMDB begins, or the connection that a client of SQLite opens.
-  explicit HoldfastClient(db::DB& db) : db_(db) { db_.ReleaseSnapshot(db_.GetSnapshot()); }
+  HoldfastClient(db::DB& db, bool sync) : db_(db) {
+    writing_.sync = sync;
+    db_.ReleaseSnapshot(db_.GetSnapshot());
+  }
 
   void put(std::string_view key, std::string_view value) override {
-    check(db_.Put({}, key, value));
+    check(db_.Put(writing_, key, value));
   }
   void write(std::span<const Entry> entries) override {
     db::WriteBatch batch;
     for (const auto& [key, value] : entries) {
       batch.Put(key, value);
     }
-    check(db_.Write({}, &batch));
+    check(db_.Write(writing_, &batch));
   }
-  void remove(std::string_view key) override { check(db_.Delete({}, key)); }
+  void remove(std::string_view key) override { check(db_.Delete(writing_, key)); }
   bool get(std::string_view key, std::string_view* value) override {
     const db::Status status = db_.Get({}, key, &value_);
     if (status.IsNotFound()) {
@@ -74,12 +77,13 @@ class HoldfastClient final : public Client {
 
  private:
   db::DB& db_;
+  db::WriteOptions writing_;
   std::string value_;
 };
 
 class HoldfastStore final : public Store {
  public:
-  HoldfastStore(const HoldfastSpec& spec, const std::string& path, int threads) {
+  HoldfastStore(const HoldfastSpec& spec, const std::string& path, int threads) : lag_(spec.lag) {
     db::Options options;
     options.create_if_missing = true;
     options.error_if_exists = true;
@@ -96,17 +100,23 @@ class HoldfastStore final : public Store {
     db_.reset(opened);
   }
 
-  std::string survives(bool /*durable*/) const override {
+  std::string survives(bool durable) const override {
     std::string domain;
+    std::string lag;
     db_->GetProperty("holdfast.domain", &domain);
-    return domain;
+    db_->GetProperty("holdfast.lag", &lag);
+    return sync(durable) || lag == "0" ? domain : domain + " but for the last " + lag;
   }
-  std::unique_ptr<Client> client(bool /*durable*/) override {
-    return std::make_unique<HoldfastClient>(*db_);
+  std::unique_ptr<Client> client(bool durable) override {
+    return std::make_unique<HoldfastClient>(*db_, sync(durable));
   }
 
  private:
   static constexpr size_t kGrowth = size_t{64} << 20;
+
+  bool sync(bool durable) const { return durable || !lag_; }
+
+  const bool lag_;
 
   std::unique_ptr<db::DB> db_;
 };

@@ -14,10 +14,11 @@ struct HoldfastSpec {
   std::string engine;
   std::map<std::string, std::string> options;
   Domain domain = Domain::file;
+  bool lag = false;  ///< clients that need no durable writes make them without sync
 };
 
-/// Opens HoldfastDB. All its writes are durable, also those of clients that need not be. Throws
-/// Error.
+/// Opens HoldfastDB. Without `lag` all its writes are durable, also those of clients that need not
+/// be. Throws Error.
 std::unique_ptr<Store> open_holdfast(const HoldfastSpec& spec, const std::string& path,
                                      int threads);
 

@@ -90,8 +90,8 @@ def print_coverage(console: Console, reports: Sequence[CrashReport]) -> None:
     console.print(
         "[dim]points: persist events before which the power failed; explored / legal: surviving "
         "images looked at, of those possible; recovered: different ones; in recovery: failures "
-        "while they recovered; run on: the program ran once more; lost: the most acknowledged updates that a failure "
-        "took, within the engine's promise[/]"
+        "while they recovered; run on: the program ran once more; lost: the most acknowledged "
+        "updates that a failure took, within the engine's promise[/]"
     )
 
 

@@ -157,12 +157,11 @@ TEST(CheckDurability, LaggingSurvivorsAreClosedUnderAntiDependencies) {
   const std::string text = "1-5 r0=0 w1=0\n 2-6 w0=0";
   const auto name_of = [&](const std::string& words, Isolation isolation) {
     const History h = history(text);
-    const auto findings = check_durability(h, image(words), {Durability::lagging, 5},
-                                           {.isolation = isolation});
+    const auto findings =
+        check_durability(h, image(words), {Durability::lagging, 5}, {.isolation = isolation});
     return findings.empty() ? "" : name_and_transactions(findings[0]);
   };
-  EXPECT_EQ(name_of("2 0", Isolation::opaque),
-            "survivors not closed under anti-dependencies: 1 2");
+  EXPECT_EQ(name_of("2 0", Isolation::opaque), "survivors not closed under anti-dependencies: 1 2");
   EXPECT_EQ(name_of("2 0", Isolation::snapshot), "");
   EXPECT_EQ(name_of("0 1", Isolation::opaque), "");
   EXPECT_EQ(name_of("0 0", Isolation::opaque), "");
@@ -419,7 +418,8 @@ TEST(CheckDurabilityRandom, AgreesWithBruteForceWithoutBlindWrites) {
       for (const Durability promised :
            {Durability::strict, Durability::lagging, Durability::none}) {
         const uint64_t bound = promised == Durability::lagging ? 1 : 0;
-        const auto findings = check_durability(h, words, {promised, bound}, {.isolation = Isolation::snapshot});
+        const auto findings =
+            check_durability(h, words, {promised, bound}, {.isolation = Isolation::snapshot});
         const bool expected = legal(h, words, promised, bound);
         ASSERT_EQ(findings.empty(), expected)
             << "seed " << seed << " change " << changes << "\n"
@@ -521,9 +521,8 @@ TEST(CheckDurabilityRandom, LaggingAgreesWithBruteForce) {
       const uint64_t bound = random.below(3);
       const auto findings = check_durability(h, words, {Durability::lagging, bound});
       const bool expected = PrefixByBruteForce(h, words, bound).explained();
-      ASSERT_EQ(findings.empty(), expected)
-          << "seed " << seed << " image " << i << "\n"
-          << (findings.empty() ? "" : to_string(findings[0], h));
+      ASSERT_EQ(findings.empty(), expected) << "seed " << seed << " image " << i << "\n"
+                                            << (findings.empty() ? "" : to_string(findings[0], h));
       ++(expected ? right : wrong);
     }
   }
@@ -537,7 +536,8 @@ TEST(CheckDurabilityRandom, NeverBlamesBlindWritesForNothing) {
     LegalHistory maker(options);
     const History h = maker.make();
     for (const Durability promised : {Durability::strict, Durability::lagging, Durability::none}) {
-      const auto findings = check_durability(h, maker.words(), {promised}, {.isolation = options.isolation});
+      const auto findings =
+          check_durability(h, maker.words(), {promised}, {.isolation = options.isolation});
       ASSERT_TRUE(findings.empty()) << "seed " << seed << "\n" << to_string(findings[0], h);
     }
     // An earlier state of the store: a prefix of the commits, which lagging allows.

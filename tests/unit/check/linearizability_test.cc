@@ -429,13 +429,13 @@ bool lag_explained_by_brute_force(const SequentialModel& model, const ModelState
       bool next = !placed[i];
       for (size_t j = 0; j < operations.size() && next; ++j) {
         const Operation& other = operations[j];
-        const bool before = other.end < o.begin ||
-                            (other.thread == o.thread && other.begin < o.begin);
+        const bool before =
+            other.end < o.begin || (other.thread == o.thread && other.begin < o.begin);
         next = placed[j] || !before || !other.response;
         // An operation without an answer takes effect before the next one of its thread, or never.
-        next = next && !(placed[j] && !o.response &&
-                         (other.begin > o.end ||
-                          (other.thread == o.thread && other.begin > o.begin)));
+        next =
+            next && !(placed[j] && !o.response &&
+                      (other.begin > o.end || (other.thread == o.thread && other.begin > o.begin)));
       }
       if (!next) {
         continue;
@@ -480,10 +480,10 @@ TEST(CheckLinearizableLag, AgreesWithBruteForce) {
         }
       }
       const uint64_t lag = random.below(4);
-      const bool right = lag_explained_by_brute_force(*game.model, game.initial,
-                                                      played.operations, found, lag);
-      const Linearization result = check_linearizable(*game.model, game.initial,
-                                                      played.operations, &found, {.lag = lag});
+      const bool right =
+          lag_explained_by_brute_force(*game.model, game.initial, played.operations, found, lag);
+      const Linearization result =
+          check_linearizable(*game.model, game.initial, played.operations, &found, {.lag = lag});
       ASSERT_EQ(result.ok, right) << game.name << ", seed 5, round " << round << ", lag " << lag
                                   << "\n"
                                   << result.text;

@@ -37,6 +37,7 @@ class EngineHandle {
   virtual void fence() = 0;
   /// Code::unsupported if the engine has no barrier.
   virtual Status barrier() = 0;
+  virtual PendingUpdates pending() = 0;
   virtual void read(FunctionRef<void()> body) = 0;
   virtual uint64_t load(const void* p, size_t bytes) = 0;
   virtual void store(void* p, uint64_t value, size_t bytes) = 0;
@@ -109,6 +110,12 @@ class EngineHandleOf final : public EngineHandle<typename E::Machine> {
       return engine_.barrier();
     }
     return no_barrier(E::kDescription.name);
+  }
+  PendingUpdates pending() override {
+    if constexpr (CanLag<E>) {
+      return engine_.pending();
+    }
+    return {};
   }
   void read(FunctionRef<void()> body) override { engine_.read(marked(body)); }
   uint64_t load(const void* p, size_t bytes) override {
@@ -219,6 +226,7 @@ class AnyEngine {
   }
   void fence() { handle_->fence(); }
   Status barrier() { return handle_->barrier(); }
+  PendingUpdates pending() { return handle_->pending(); }
   void read(FunctionRef<void()> body) { handle_->read(body); }
   Statistics statistics() const { return handle_->statistics(); }
 

@@ -333,8 +333,8 @@ class CombinedEngine {
   /// Notes how the batch of a kept update has to end.
   void note_kept(const Request& request) {
     if constexpr (kCanLag) {
-      durable_ = durable_ ||
-                 (request.mode == Mode::update && writer_.must_be_durable(request.commit));
+      durable_ =
+          durable_ || (request.mode == Mode::update && writer_.must_be_durable(request.commit));
     }
     barrier_ = barrier_ || request.barrier;
   }

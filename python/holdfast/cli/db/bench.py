@@ -69,7 +69,9 @@ def bench(
     sync: Annotated[
         bool | None,
         typer.Option(
-            "--sync/--no-sync", help="Peers' writes are durable. Default: in fillsync and YCSB."
+            "--sync/--no-sync",
+            help="Writes are durable. Default: those of HoldfastDB are, those of peers in fillsync "
+            "and YCSB.",
         ),
     ] = None,
     engine: options.Engines = "romulus-log",

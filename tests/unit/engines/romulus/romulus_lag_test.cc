@@ -147,7 +147,8 @@ TEST(HeapFence, InsideATransactionIsMisuse) {
   heap->update([&] {
         fence = heap->fence();
         barrier = heap->barrier();
-      }).check();
+      })
+      .check();
   EXPECT_EQ(fence.code(), Code::misuse);
   EXPECT_NE(fence.message().find("heap.fence()"), std::string::npos);
   EXPECT_EQ(barrier.code(), Code::misuse);

@@ -21,9 +21,9 @@ inline constexpr OptionInfo kLagTimeOption = {
 
 /// The lag of a heap.
 struct LagOptions {
-  uint64_t bound = 0;       ///< acknowledged updates that may be lost; 0: every update is durable
-  uint64_t age_ms = 100;    ///< the flusher makes older updates durable
-  bool later = false;       ///< an update without a word commits later
+  uint64_t bound = 0;     ///< acknowledged updates that may be lost; 0: every update is durable
+  uint64_t age_ms = 100;  ///< the flusher makes older updates durable
+  bool later = false;     ///< an update without a word commits later
 
   /// Returns invalid_argument for a malformed value.
   static Result<LagOptions> parse(const Options& options);

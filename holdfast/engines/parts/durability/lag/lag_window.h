@@ -24,8 +24,7 @@ class LagWindow {
 
   /// Returns whether an update that asks for `commit` returns only when it is durable.
   bool is_durable(Commit commit) const {
-    return !can_lag() || commit == Commit::durable ||
-           (commit == Commit::unsaid && !options_.later);
+    return !can_lag() || commit == Commit::durable || (commit == Commit::unsaid && !options_.later);
   }
 
   /// Counts an update that has committed and is not durable.
@@ -51,12 +50,15 @@ class LagWindow {
   uint64_t pending() const {
     return state_->committed.load(kRelaxed) - state_->durable.load(kRelaxed);
   }
+  /// Returns how long the oldest pending update has waited; 0 without one. In units of now().
+  uint64_t age() const {
+    const uint64_t oldest = state_->oldest.load(kRelaxed);
+    const uint64_t now = machine_.now() + 1;
+    return oldest == 0 || now < oldest ? 0 : now - oldest;
+  }
 
   /// Returns whether an update has waited for its durability as long as it may. The flusher asks.
-  bool overdue() const {
-    const uint64_t oldest = state_->oldest.load(kRelaxed);
-    return oldest != 0 && machine_.now() + 1 - oldest >= age_limit_;
-  }
+  bool overdue() const { return pending() > 0 && age() >= age_limit_; }
 
  private:
   // Relaxed: the writer's lock orders the positions. The flusher only needs a hint; it takes that

@@ -70,6 +70,8 @@ class PersistQueue {
     Entry& entry = blocks_[time % entries()];
     std::swap(entry.block, block);
     entry.has_credit = has_credit;
+    // Relaxed: only statistics load it.
+    filled_[time % entries()].since.store(machine_.now(), std::memory_order_relaxed);
     // Release: the thread that persists the block sees it, and the transaction's stores.
     filled_[time % entries()].time.store(time, std::memory_order_release);
   }
@@ -79,6 +81,18 @@ class PersistQueue {
     if (!machine_.skips(site)) {
       await_durable(time);
     }
+  }
+
+  /// Returns the pending updates, if `last` is the time of the last one.
+  PendingUpdates pending(uint64_t last) const {
+    const uint64_t done = shared_->durable.load(std::memory_order_acquire);
+    if (last <= done) {
+      return {};
+    }
+    const uint64_t now = machine_.now();
+    const uint64_t since = filled_[(done + 1) % entries()].since.load(std::memory_order_relaxed);
+    const bool there = is_filled(done + 1) && since <= now;
+    return {.count = last - done, .age = there ? now - since : 0};
   }
 
   /// Persists the next blocks. Returns false if there is none, or if another thread is at it.
@@ -101,7 +115,8 @@ class PersistQueue {
     alignas(2 * kLineBytes) Position lock{};
   };
   struct alignas(2 * kLineBytes) Filled {
-    Position time{};  // of the block in the entry
+    Position time{};   // of the block in the entry
+    Position since{};  // when it was put there, in units of now()
   };
   /// Protected by the entry's time.
   struct Entry {
