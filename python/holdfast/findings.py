@@ -113,6 +113,7 @@ class Verification:
     open_seconds: float
     acknowledged: int
     verified: int
+    lost: int  # acknowledged and not there, as the engine's lag allows
     failures: list[str]
     failure_count: int
     check: str

@@ -18,6 +18,7 @@ from holdfast.specs import SessionSpec
 # struct Record of holdfast/runner/spec/record.h: kind, worker, committed, read only, four words.
 RECORD = struct.Struct("<IHBB4Q")
 READY = 0xFFFFFFFF
+FENCED = 0xFFFFFFFD  # this and larger kinds are no operations
 # One read takes as much as a pipe holds by default.
 _CHUNK = 1 << 16
 
@@ -118,7 +119,7 @@ def by_kind(records: bytes) -> dict[int, int]:
     counts: dict[int, int] = {}
     for offset in range(0, len(records), RECORD.size):
         (kind,) = struct.unpack_from("<I", records, offset)
-        if kind != READY:
+        if kind < FENCED:
             counts[kind] = counts.get(kind, 0) + 1
     return counts
 

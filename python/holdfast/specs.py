@@ -151,6 +151,7 @@ class SessionSpec(Spec):
     threads: int
     domain: str
     htm: str = "auto"
+    options: Assigned = field(default_factory=dict)
     seed: int | None = None
     open: str | None = None  # create, open, or whatever is there
     transactions: int | None = None

@@ -3,7 +3,8 @@
 
 Each round starts a worker and kills it after a random number of acknowledgements. Some rounds kill
 the recovery as well. Then another process recovers and verifies: every acknowledged operation is
-there, the workload's conditions hold, the allocator leaks nothing. The seed is printed; the same
+there, the workload's conditions hold, the allocator leaks nothing. An engine with a lag may lose
+operations up to its bound, but none from before a fence of the heap. The seed is printed; the same
 seed kills at the same counts, though never at the same instruction twice.
 """
 
@@ -39,6 +40,8 @@ class Tally:
     transactions: int = 0  # replayed or rolled back by those
     acknowledged: int = 0
     verified: int = 0
+    lost: int = 0  # within the engine's lag
+    most_lost: int = 0  # in one round
 
 
 def torture(spec: SessionSpec, kills: int, seed: int) -> Tally:
@@ -77,13 +80,21 @@ def _add(tally: Tally, result: Verification, where: str) -> None:
     tally.transactions += result.recovery.transactions
     tally.acknowledged += result.acknowledged
     tally.verified += result.verified
+    tally.lost += result.lost
+    tally.most_lost = max(tally.most_lost, result.lost)
     if not result.ok:
         found = [*result.failures, result.check, *result.heap_check.problems]
         raise errors.CheckFailed(f"{where}: " + "; ".join(text for text in found if text != "ok"))
 
 
 def specification(
-    engine: str, workload: str, path: Path, threads: int, domain: str, htm: str = "auto"
+    engine: str,
+    workload: str,
+    path: Path,
+    threads: int,
+    domain: str,
+    htm: str = "auto",
+    options: dict[str, str] | None = None,
 ) -> SessionSpec:
     """A session with acknowledgements, which some workloads write only when asked to.
 
@@ -96,7 +107,7 @@ def specification(
         raise errors.BadUsage(reason)
     entry = next(entry for entry in catalog.workloads() if entry.name == workload)
     params = {"ack": "1"} if "ack" in entry.parameter_names else {}
-    return SessionSpec(engine, workload, params, str(path), threads, domain, htm)
+    return SessionSpec(engine, workload, params, str(path), threads, domain, htm, options or {})
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -110,6 +121,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--domain", default="process")
     parser.add_argument(
         "--htm", default="auto", help="hardware transactions: auto, soft, rtm, power"
+    )
+    parser.add_argument(
+        "--option", action="append", default=[], metavar="NAME=VALUE", help="of the engine"
     )
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--dir", default=None, help="folder for the heap file")
@@ -126,7 +140,13 @@ def main(arguments: list[str] | None = None) -> int:
             try:
                 heap = Path(folder) / "heap"
                 spec = specification(
-                    name, given.workload, heap, given.threads, given.domain, given.htm
+                    name,
+                    given.workload,
+                    heap,
+                    given.threads,
+                    given.domain,
+                    given.htm,
+                    dict(option.partition("=")[::2] for option in given.option),
                 )
                 tally = torture(spec, given.kills, seed)
                 print(f"{name}: {tally}", flush=True)

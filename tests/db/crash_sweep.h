@@ -92,8 +92,9 @@ inline void expect_tidy(SimHeap& heap, SimStore& store) {
 template <class Program>
 class CrashSweep {
  public:
-  CrashSweep(std::string engine, uint64_t seed, bool feed)
-      : engine_(std::move(engine)), seed_(seed), feed_(feed) {}
+  /// `options`: further ones of the engine.
+  CrashSweep(std::string engine, uint64_t seed, bool feed, holdfast::Options options = {})
+      : engine_(std::move(engine)), seed_(seed), feed_(feed), options_(std::move(options)) {}
 
   /// Cuts the power at about `points` events, evenly spread; at all events if 0.
   void run(uint64_t points) const {
@@ -148,6 +149,7 @@ class CrashSweep {
     const Description& description = *EngineFactory<SimHeap::Engine>::describe(engine_).value();
     // Small logs, because images are as large as logs.
     create.options = known_options(description, {{"log_bytes", "16384"}, {"markers", "1024"}});
+    create.options.insert(options_.begin(), options_.end());
     auto heap = SimHeap::create(machine, create).value();
     auto store = SimStore::open(*heap, BytewiseComparator(), limits(feed_)).value();
     program.prepare(*store);
@@ -166,6 +168,7 @@ class CrashSweep {
   const std::string engine_;
   const uint64_t seed_;
   const bool feed_;
+  const holdfast::Options options_;
 };
 
 }  // namespace holdfast::db

@@ -5,6 +5,8 @@
 // one of HoldfastDB, on the simulated machine.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,9 +28,10 @@ std::string text(int round) {
 }
 
 /// Each round changes three keys in one batch. Two always hold the round's value; the third is
-/// deleted in every other round.
+/// deleted in every other round. With a lag, most batches commit later.
 class Batches {
  public:
+  explicit Batches(int lag = 0) : lag_(lag) {}
   void prepare(SimStore& /*store*/) {}
 
   void work(SimStore& store, int worker) {
@@ -39,8 +42,16 @@ class Batches {
       const std::string some = key(worker, "odd");
       const std::string value = text(round);
       started_[worker] = round;
-      store.write({{left, value}, {some, value, round % 2 == 0}, {right, value}}).check();
+      const Commit commit = lag_ > 0 && (round + worker) % 3 != 0 ? Commit::later : Commit::durable;
+      const std::array<int, kWorkers> before = acknowledged_;
+      store.write({{left, value}, {some, value, round % 2 == 0}, {right, value}}, nullptr, commit)
+          .check();
       acknowledged_[worker] = round;
+      if (commit == Commit::durable) {  // it has made all before it durable
+        for (int i = 0; i < kWorkers; ++i) {
+          durable_[i] = std::max(durable_[i], i == worker ? round : before[i]);
+        }
+      }
       if (round == 1) {
         view = store.open_view().value();  // keeps old versions from here on
       }
@@ -52,23 +63,41 @@ class Batches {
   }
 
   void check(SimHeap& heap, SimStore& store) const {
+    int lost = 0;
     for (int worker = 0; worker < kWorkers; ++worker) {
       const std::string value = present(store, key(worker, "left"));
       ASSERT_EQ(value, present(store, key(worker, "right"))) << "half a batch survived";
       const int round = value.empty() ? 0 : value[0] - 'a';
       ASSERT_EQ(value, round == 0 ? "" : text(round));
       ASSERT_EQ(present(store, key(worker, "odd")), round % 2 == 1 ? value : "");
-      ASSERT_GE(round, acknowledged_[worker]) << "an acknowledged write was lost";
+      ASSERT_GE(round, durable_[worker]) << "an acknowledged write was lost";
       ASSERT_LE(round, started_[worker]);
+      lost += std::max(0, acknowledged_[worker] - round);
     }
+    ASSERT_LE(lost, lag_) << "more writes were lost than may lag";
     expect_tidy(heap, store);
   }
 
  private:
-  // The writes that each client has started and seen acknowledged when the power fails.
-  int started_[kWorkers] = {};
-  int acknowledged_[kWorkers] = {};
+  const int lag_;
+  // The writes that each client has started, seen acknowledged, and knows to be durable, when the
+  // power fails.
+  std::array<int, kWorkers> started_ = {};
+  std::array<int, kWorkers> acknowledged_ = {};
+  std::array<int, kWorkers> durable_ = {};
 };
+
+constexpr int kLag = 2;  // fewer than the rounds, so that writes wait for the others
+
+struct LaggingBatches : Batches {
+  LaggingBatches() : Batches(kLag) {}
+};
+
+std::vector<std::string> lagging_engines() {
+  return names_of(engine_rows<SimMachine>(), [](const auto& row) {
+    return row.description->promised({{"lag", "1"}}).bound > 0;
+  });
+}
 
 /// One client writes to two named maps in one transaction, as HeapDB does. The other one drops the
 /// second map meanwhile.
@@ -153,6 +182,17 @@ class Maps {
   bool dropping_ = false;  ///< the name is gone
   bool dropped_ = false;   ///< the entries are gone
 };
+
+class DbLag : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Engines, DbLag, ::testing::ValuesIn(lagging_engines()), engine_name);
+
+TEST_P(DbLag, SomePersistEvents) {
+  CrashSweep<LaggingBatches>(GetParam(), 8, false, {{"lag", std::to_string(kLag)}}).run(25);
+}
+
+TEST_P(DbLag, SomePersistEventsWithAFeed) {
+  CrashSweep<LaggingBatches>(GetParam(), 9, true, {{"lag", std::to_string(kLag)}}).run(12);
+}
 
 class DbCrash : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Engines, DbCrash, ::testing::ValuesIn(sim_engines()), engine_name);

@@ -72,6 +72,8 @@ class CountingSession : public Session {
   Result<HeapFindings> check_heap() override { return HeapFindings(); }
   std::span<const std::byte> data() const override { return {}; }
   Result<ReplayReport> replay(const ReplayOptions& /*options*/) override { return ReplayReport(); }
+  Status fence() override { return {}; }
+  Promise promise() const override { return {}; }
   Status close() override { return {}; }
 
   CountingWorkload workload_;

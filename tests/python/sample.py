@@ -17,3 +17,6 @@ VOLATILE = next(engine.name for engine in _ENGINES if not engine.durable)
 FIRST = next(e.name for e in _ENGINES if e.name in DURABLE and not e.replays)
 REPLAYED, OTHER_REPLAYED = [e.name for e in _ENGINES if e.name in DURABLE and e.replays][:2]
 BOTH = (FIRST, REPLAYED)
+
+# Durable ones whose durability may lag.
+LAGGING = [e.name for e in _ENGINES if e.name in DURABLE and "lag" in e.option_names]

@@ -73,12 +73,39 @@ def test_kills_with_flushes_to_the_file(tmp_path, engine):
     assert torture.torture(spec, 20, _seed()).kills == 20
 
 
+def _lagging(folder, engine: str, workers: int, kills: int, **options: str) -> torture.Tally:
+    spec = torture.specification(
+        engine, "bank", folder / "heap", workers, "process", options=options
+    )
+    tally = torture.torture(spec, kills, _seed())
+    print(engine, options, tally)
+    assert tally.acknowledged == tally.verified + tally.lost > 0
+    return tally
+
+
+@pytest.mark.parametrize("engine", sample.LAGGING)
+def test_kills_with_a_lag_lose_no_more_than_it_says(tmp_path, engine):
+    assert _lagging(tmp_path, engine, 2, 10, lag="20").most_lost <= 20
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("engine", sample.LAGGING)
+@pytest.mark.parametrize(
+    ("options", "most"), [({"lag": "0"}, 0), ({"lag": "100"}, 100), ({"lag_ms": "10"}, 1024)]
+)
+def test_fifty_kills_with_each_lag(tmp_path, engine, options, most):
+    assert _lagging(tmp_path, engine, 8, 50, **options).most_lost <= most
+
+
 # ---- the harness itself: it must notice a heap that lost something
 
 
-def test_a_heap_that_went_back_in_time_is_noticed(tmp_path):
+@pytest.mark.parametrize(
+    ("engine", "options"), [(sample.FIRST, {}), (sample.LAGGING[0], {"lag": "50"})]
+)
+def test_a_heap_that_went_back_in_time_is_noticed(tmp_path, engine, options):
     path = tmp_path / "heap"
-    spec = torture.specification(sample.FIRST, "registers", path, 1, "process")
+    spec = torture.specification(engine, "registers", path, 1, "process", options=options)
     reopened = replace(spec, open="open")
     with kill.Worker(spec) as worker:
         assert worker.wait_for(100, 60), worker.failure()
@@ -91,6 +118,23 @@ def test_a_heap_that_went_back_in_time_is_noticed(tmp_path):
     assert kill.verify(reopened, later.records).ok
     shutil.copyfile(tmp_path / "old", path)
     result = kill.verify(reopened, later.records)
+    assert not result.ok and result.failure_count > 0
+
+
+def test_a_lost_operation_that_a_fence_covered_is_noticed(tmp_path):
+    path = tmp_path / "heap"
+    spec = torture.specification(
+        sample.LAGGING[0], "registers", path, 1, "process", options={"lag": "1000000"}
+    )
+    with kill.Worker(spec) as worker:
+        assert worker.wait_for(100, 60), worker.failure()
+        assert worker.kill()
+    shutil.copyfile(path, tmp_path / "old")
+    with kill.Worker(replace(spec, seed=2, open="open")) as later:
+        assert later.wait_for(5000, 60), later.failure()
+        assert later.kill()
+    shutil.copyfile(tmp_path / "old", path)
+    result = kill.verify(replace(spec, open="open"), later.records)
     assert not result.ok and result.failure_count > 0
 
 

@@ -323,7 +323,7 @@ Status EngineDB<E>::ChangesSince(uint64_t sequence,
     holdfast::Status status = store_->change_after(sequence, &changes, &found);
     if (status.ok() && found && sequence >= durable) {
       // A crash takes changes that are not durable, and others get their numbers.
-      const auto last = this->sequence();
+      auto last = this->sequence();
       status = last.status();
       durable = last ? *last : durable;
     }
@@ -336,9 +336,9 @@ Status EngineDB<E>::ChangesSince(uint64_t sequence,
 /// Returns the number of the last change, which is durable then.
 template <class E>
 holdfast::Result<uint64_t> EngineDB<E>::sequence() {
-  const auto last = store_->sequence();
-  const holdfast::Status status = last.ok() ? store_->fence() : last.status();
-  return status.ok() ? last : status;
+  auto last = store_->sequence();
+  holdfast::Status status = last.ok() ? store_->fence() : last.status();
+  return status.ok() ? std::move(last) : std::move(status);
 }
 
 template <class E>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/runner/heap/serve.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <map>
 #include <mutex>
 
 #include "holdfast/runner/heap/heap_report.h"
@@ -76,15 +78,29 @@ class Server {
   double seconds() const { return seconds_since(start_); }
 
  private:
+  static constexpr uint64_t kFenceOneIn = 500;  // operations, of a session whose durability may lag
+
   void work(int number) {
     WorkloadInstance& workload = session_.workload();
     Random random(mix64(plan_.session.seed) ^ mix64(static_cast<uint64_t>(number) + 1));
+    const bool lags = session_.promise().bound > 0;
     while (!stop_.load() && begin_operation()) {
-      const Record record = Record::of(number, workload.operation(number, random));
+      tell(Record::of(number, workload.operation(number, random)));
       done_.fetch_add(1);
-      if (!write_record(fd_, record).ok()) {
-        stop_.store(true);  // the reader has gone, so acknowledgements reach no client
+      if (lags && random.below(kFenceOneIn) == 0) {
+        Record fence = Record::of(number, {});
+        fence.kind = Record::kFence;
+        tell(fence);
+        session_.fence().check();
+        fence.kind = Record::kFenced;
+        tell(fence);
       }
+    }
+  }
+
+  void tell(const Record& record) {
+    if (!write_record(fd_, record).ok()) {
+      stop_.store(true);  // the reader has gone, so acknowledgements reach no client
     }
   }
 
@@ -109,9 +125,27 @@ class Server {
 
 constexpr size_t kShownFailures = 20;
 
-/// Has the workload verify every acknowledgement in `records`, and counts.
-void verify_records(WorkloadInstance& workload, const std::vector<Record>& records,
-                    Progress progress, Json& result) {
+/// Returns the number of records before the last fence that has returned. A crash takes nothing
+/// that they promise.
+size_t covered_by_fences(const std::vector<Record>& records) {
+  std::map<uint16_t, size_t> begun;  // by worker
+  size_t covered = 0;
+  for (size_t i = 0; i < records.size(); ++i) {
+    if (records[i].kind == Record::kFence) {
+      begun[records[i].worker] = i;
+    } else if (records[i].kind == Record::kFenced) {
+      covered = std::max(covered, begun[records[i].worker]);
+    }
+  }
+  return covered;
+}
+
+/// Has the workload verify every acknowledgement in `records`, and counts. Acknowledgements that no
+/// fence covers may be lost, up to the promised bound.
+void verify_records(WorkloadInstance& workload, const Promise& promise,
+                    const std::vector<Record>& records, Progress progress, Json& result) {
+  const size_t covered = promise.bound == 0 ? records.size() : covered_by_fences(records);
+  uint64_t lost = 0;
   const auto& kinds = workload.info().operations;
   std::vector<uint64_t> by_kind(kinds.size());
   uint64_t operations = 0;
@@ -120,7 +154,7 @@ void verify_records(WorkloadInstance& workload, const std::vector<Record>& recor
   Json failures = Json::array();
   for (size_t i = 0; i < records.size(); ++i) {
     const Record& record = records[i];
-    if (record.kind == Record::kReady) {
+    if (!record.is_operation()) {
       continue;
     }
     if (record.kind >= kinds.size()) {
@@ -133,6 +167,9 @@ void verify_records(WorkloadInstance& workload, const std::vector<Record>& recor
     if (record.promises()) {
       ++acknowledged;
       const Status status = workload.verify(record.result());
+      if (!status.ok() && i >= covered && ++lost <= promise.bound) {
+        continue;
+      }
       failed += status.ok() ? 0 : 1;
       if (!status.ok() && failures.size() < kShownFailures) {
         failures.push_back(std::string(kinds[record.kind]) + ": " + status.message());
@@ -149,7 +186,8 @@ void verify_records(WorkloadInstance& workload, const std::vector<Record>& recor
   result["operations"] = operations;
   result["by_operation"] = counts;
   result["acknowledged"] = acknowledged;
-  result["verified"] = acknowledged - failed;
+  result["verified"] = acknowledged - failed - std::min(lost, promise.bound);
+  result["lost"] = lost;
   result["failure_count"] = failed;
   result["failures"] = failures;
 }
@@ -206,7 +244,7 @@ Result<Json> verify(const Json& spec, std::string_view records, Progress progres
                    {"open_seconds", seconds_since(start)},
                    {"recovery", to_json(session->recovery())},
                    {"domain", session->domain()}};
-    verify_records(session->workload(), parsed, progress, result);
+    verify_records(session->workload(), session->promise(), parsed, progress, result);
     progress(0.8, "check");
     const auto check_start = Clock::now();
     const Status checked = session->workload().check();

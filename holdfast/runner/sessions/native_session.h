@@ -59,6 +59,8 @@ class NativeSession final : public Session {
   Result<ReplayReport> replay(const ReplayOptions& options) override {
     return guarded([&] { return replay_logs(heap_->engine(), options).value(); });
   }
+  Status fence() override { return heap_->fence(); }
+  Promise promise() const override { return heap_->promise(); }
   Status close() override { return heap_->close(); }
 
   static Status create(const std::string& path, const CreateOptions& options, Domain domain) {

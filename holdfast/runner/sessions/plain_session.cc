@@ -40,6 +40,8 @@ class PlainSession final : public Session {
   Result<ReplayReport> replay(const ReplayOptions& /*options*/) override {
     return Status(Code::unsupported, "there is no log in ordinary memory");
   }
+  Status fence() override { return {}; }
+  Promise promise() const override { return {.durability = Durability::none}; }
   Status close() override { return {}; }
 
  private:

@@ -110,6 +110,9 @@ class Session {
   virtual std::span<const std::byte> data() const = 0;
   /// Replays the logs. Returns unsupported for engines without a separate replay.
   virtual Result<ReplayReport> replay(const ReplayOptions& options) = 0;
+  /// Returns when every operation that had returned is durable.
+  virtual Status fence() = 0;
+  virtual Promise promise() const = 0;
   virtual Status close() = 0;
 };
 

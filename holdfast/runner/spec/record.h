@@ -17,8 +17,10 @@ namespace holdfast {
 /// The parent can still read records that were written before a SIGKILL.
 struct Record {
   static constexpr uint32_t kReady = 0xffffffff;  ///< the heap is open; words: created, recovery ns
+  static constexpr uint32_t kFence = 0xfffffffe;  ///< the worker is about to call fence()
+  static constexpr uint32_t kFenced = 0xfffffffd;  ///< its fence() has returned
 
-  uint32_t kind = 0;  ///< index into WorkloadInfo::operations, or kReady
+  uint32_t kind = 0;  ///< index into WorkloadInfo::operations, or one of those above
   uint16_t worker = 0;
   uint8_t committed = 0;
   uint8_t read_only = 0;
@@ -47,6 +49,7 @@ struct Record {
     return r;
   }
 
+  bool is_operation() const { return kind < kFenced; }
   bool promises() const { return (words[0] | words[1] | words[2] | words[3]) != 0; }
 };
 static_assert(sizeof(Record) == 40 && std::is_trivially_copyable_v<Record>);

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes without sync: when are they durable, and what does a killed process lose?
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+#include "tests/db/durable_engines.h"
+
+namespace holdfast::db {
+namespace {
+
+constexpr uint64_t kForEver = 3'600'000;  // milliseconds
+
+WriteOptions later() {
+  WriteOptions options;
+  options.sync = false;
+  return options;
+}
+
+class DbLag : public DbTest {
+ protected:
+  DbLag() { file.options.lag_ms = kForEver; }
+  uint64_t number(const std::string& property) {
+    std::string text;
+    EXPECT_TRUE(file->GetProperty("holdfast." + property, &text)) << property;
+    return std::stoull(text);
+  }
+  uint64_t pending() { return number("pending-writes"); }
+  void put_later(const std::string& key, const std::string& value = "value") {
+    const Status status = file->Put(later(), key, value);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+  }
+  static bool can_lag() { return about(GetParam()).promised({{"lag", "1"}}).bound > 0; }
+};
+INSTANTIATE_TEST_SUITE_P(Engines, DbLag, ::testing::ValuesIn(durable_engines()), engine_name);
+
+TEST_P(DbLag, AWriteWithoutSyncIsVisibleAtOnceAndDurableAfterSync) {
+  EXPECT_EQ(number("lag"), can_lag() ? file.options.lag : 0);
+  put_later("a");
+  EXPECT_EQ(get(*file, "a"), "value");
+  EXPECT_LE(pending(), can_lag() ? 1u : 0u);
+  ASSERT_TRUE(file->Sync().ok());
+  EXPECT_EQ(pending(), 0u);
+}
+
+TEST_P(DbLag, ADurableWriteMakesAllBeforeItDurable) {
+  for (int i = 0; i < 10; ++i) {
+    put_later("key" + std::to_string(i));
+  }
+  put(*file, "durable", "value");
+  EXPECT_EQ(pending(), 0u);
+  put_later("a");
+  ASSERT_TRUE(file->Transact([](Transaction& t) { t.Put("b", "value"); }).ok());
+  EXPECT_EQ(pending(), 0u);
+}
+
+TEST_P(DbLag, NoMoreWritesWaitThanTheLimitAllows) {
+  file.options.lag = 5;
+  for (int i = 0; i < 100; ++i) {
+    put_later("key" + std::to_string(i), std::string(i % 7 == 0 ? 5000 : 5, 'v'));
+    ASSERT_LE(pending(), number("lag"));
+  }
+}
+
+TEST_P(DbLag, NoneWaitsWithoutALimit) {
+  file.options.lag = 0;
+  put_later("a");
+  EXPECT_EQ(number("lag"), 0u);
+  EXPECT_EQ(pending(), 0u);
+}
+
+TEST_P(DbLag, AnOldWriteBecomesDurableThoughNobodyWrites) {
+  file.options.lag_ms = 20;
+  put_later("a");
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (pending() > 0 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(pending(), 0u);
+}
+
+TEST_P(DbLag, EveryKindOfWriteMayWait) {
+  if (!can_lag()) {
+    GTEST_SKIP() << "the engine cannot lag";
+  }
+  const auto waits = [&](const Status& status) {
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    const uint64_t waiting = pending();
+    EXPECT_TRUE(file->Sync().ok());
+    return waiting > 0;
+  };
+  WriteBatch batch;
+  batch.Put("b", "value");
+  EXPECT_TRUE(waits(file->Write(later(), &batch)));
+  EXPECT_TRUE(waits(file->Transact(later(), [](Transaction& t) { t.Put("c", "value"); })));
+  EXPECT_TRUE(waits(file->Delete(later(), "b")));
+  put(*file, "d", "value");
+  EXPECT_TRUE(waits(file->DeleteRange(later(), "a", "z")));
+  ColumnFamilyHandle* map = nullptr;
+  ASSERT_TRUE(file->CreateColumnFamily({}, "map", &map).ok());
+  EXPECT_TRUE(waits(file->Put(later(), map, "a", "value")));
+  EXPECT_TRUE(waits(file->Delete(later(), map, "a")));
+  EXPECT_TRUE(file->DestroyColumnFamilyHandle(map).ok());
+}
+
+TEST_P(DbLag, FollowersAndCopiesSeeDurableStateOnly) {
+  file.options.change_feed_bytes = 1 << 20;
+  put_later("a");
+  int seen = 0;
+  ASSERT_TRUE(file->ChangesSince(0,
+                                 [&](uint64_t, const WriteBatch&) {
+                                   EXPECT_EQ(pending(), 0u);
+                                   return ++seen < 100;
+                                 })
+                  .ok());
+  EXPECT_EQ(seen, 1);
+  put_later("b");
+  EXPECT_EQ(number("sequence"), 2u);
+  EXPECT_EQ(pending(), 0u);
+  put_later("c");
+  const NativeTestFile copy;
+  unlink(copy.path().c_str());
+  ASSERT_TRUE(file->Checkpoint(copy.path()).ok());
+  EXPECT_EQ(pending(), 0u);
+}
+
+TEST_P(DbLag, ClosingLosesNothing) {
+  for (int i = 0; i < 100; ++i) {
+    put_later("key" + std::to_string(i));
+  }
+  file.close();
+  EXPECT_EQ(contents(*file).size(), 100u);
+  expect_tidy(file);
+}
+
+/// Writes in a child process, which ends as if it were killed.
+void write_and_die(const Options& options, const std::string& path, int synced, int written) {
+  const pid_t child = fork();
+  ASSERT_NE(child, -1);
+  if (child == 0) {
+    DB* db = nullptr;
+    bool ok = DB::Open(options, path, &db).ok();
+    for (int i = 0; i < written && ok; ++i) {
+      ok =
+          db->Put(later(), std::to_string(1000 + i), std::string(i % 50 == 0 ? 9000 : 9, 'v')).ok();
+      if (i + 1 == synced) {
+        ok = ok && db->Sync().ok();
+      }
+    }
+    _exit(ok ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+TEST_P(DbLag, AKilledProcessLosesTheLastWritesOnly) {
+  constexpr int kWritten = 300;
+  file.options.lag = 20;
+  for (const int synced : {0, 295, kWritten}) {
+    file.close();
+    unlink(file.path().c_str());
+    write_and_die(file.options, file.path(), synced, kWritten);
+    const Model left = contents(*file);
+    const int count = static_cast<int>(left.size());
+    EXPECT_GE(count, synced);
+    EXPECT_GE(count, can_lag() ? kWritten - 20 : kWritten);
+    if (count > 0) {  // the first ones, without a gap
+      EXPECT_EQ(left.rbegin()->first, std::to_string(1000 + count - 1));
+    }
+    expect_tidy(file);
+  }
+}
+
+TEST(DbLagOptions, AbsurdLimitsAreRefused) {
+  for (const auto& [lag, lag_ms] :
+       {std::pair<uint64_t, uint64_t>{10, 0}, {10, uint64_t{1} << 40}, {uint64_t{1} << 60, 100}}) {
+    DbFile file;
+    file.options.lag = lag;
+    file.options.lag_ms = lag_ms;
+    for (int twice = 0; twice < 2; ++twice) {  // a new file, and an existing one
+      DB* opened = nullptr;
+      const Status status = DB::Open(file.options, file.path(), &opened);
+      EXPECT_TRUE(status.IsInvalidArgument()) << status.ToString();
+      EXPECT_NE(status.ToString().find("lag"), std::string::npos) << status.ToString();
+      Options plain = file.options;
+      plain.lag = 1024;
+      plain.lag_ms = 100;
+      ASSERT_TRUE(DB::Open(plain, file.path(), &opened).ok());
+      delete opened;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::db
