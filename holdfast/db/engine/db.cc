@@ -150,9 +150,11 @@ holdfast::Status check_fixed_options(const Options& options, const std::string& 
              : holdfast::Status();
 }
 
-/// Returns the engine's options for the database's lag; none if the engine cannot lag. A write
-/// without a word is durable: only WriteOptions::sync asks for less.
-holdfast::Options lag_options(const Options& options, const Description& engine) {
+/// Returns the engine's options for the database's lag; none if the engine cannot lag, or not
+/// beside its other options, `others`. A write without a word is durable: only WriteOptions::sync
+/// asks for less.
+holdfast::Options lag_options(const Options& options, const Description& engine,
+                              const holdfast::Options& others) {
   const auto list = engine.option_list();
   const bool can_lag = std::any_of(list.begin(), list.end(), [](const OptionInfo& option) {
     return option.name == std::string(kLagOption.name);
@@ -160,9 +162,14 @@ holdfast::Options lag_options(const Options& options, const Description& engine)
   if (!can_lag || options.lag == 0) {
     return {};
   }
-  return {{kLagOption.name, std::to_string(options.lag)},
-          {kLagTimeOption.name, std::to_string(options.lag_ms)},
-          {kCommitOption.name, "durable"}};
+  const holdfast::Options lag = {{kLagOption.name, std::to_string(options.lag)},
+                                 {kLagTimeOption.name, std::to_string(options.lag_ms)},
+                                 {kCommitOption.name, "durable"}};
+  holdfast::Options all = others;
+  all.insert(lag.begin(), lag.end());
+  const bool refused = LagOptions::parse(lag).ok() && engine.area_bytes(others, 1).ok() &&
+                       !engine.area_bytes(all, 1).ok();
+  return refused ? holdfast::Options() : lag;
 }
 
 DbEngine::Opened open_file(const Options& options, const std::string& name) {
@@ -185,7 +192,10 @@ DbEngine::Opened open_file(const Options& options, const std::string& name) {
       return status;
     }
     Options with_lag = options;
-    with_lag.engine_options.merge(lag_options(options, *engine.description));
+    auto info = inspect_heap_file(name);
+    holdfast::Options others = info ? info->superblock.options : holdfast::Options();
+    others.insert(options.engine_options.begin(), options.engine_options.end());
+    with_lag.engine_options.merge(lag_options(options, *engine.description, others));
     return engine.open(with_lag, name, nullptr);
   }
   if (!options.create_if_missing || options.read_only) {
@@ -206,7 +216,7 @@ DbEngine::Opened open_file(const Options& options, const std::string& name) {
     return not_durable(create.engine);
   }
   create.options = options.engine_options;
-  create.run_options = lag_options(options, *engine->description);
+  create.run_options = lag_options(options, *engine->description, options.engine_options);
   create.bytes = options.initial_bytes;
   create.max_bytes = options.max_bytes;
   create.max_threads = options.max_threads != 0 ? options.max_threads : create.max_threads;
