@@ -502,25 +502,56 @@ print(db["k"], snapshot["k"], list(walk))
     assert done.stdout == "b'parent' b'v' [b'k']\n", done.stderr
 
 
-def test_a_killed_process_leaves_its_acknowledged_writes(tmp_path):
+@pytest.mark.parametrize("engine", sample.LAGGING)
+@pytest.mark.parametrize(("sync", "lag"), [(True, 0), (False, 20)])
+def test_a_killed_process_leaves_its_acknowledged_writes(tmp_path, engine, sync, lag):
     script = """
 import sys, holdfast
-db = holdfast.open(sys.argv[1], domain="process", max_bytes=1 << 26)
+path, engine, sync, lag = sys.argv[1:]
+db = holdfast.open(path, domain="process", max_bytes=1 << 26, engine=engine, lag=int(lag))
 for i in range(1 << 30):
-    db.write([(f"left {i % 100}", str(i)), (f"right {i % 100}", str(i)), ("last", str(i))])
-    print(i, flush=True)
+    changes = [(f"left {i % 100}", str(i)), (f"right {i % 100}", str(i)), ("last", str(i))]
+    db.write(changes, sync=sync == "True")
+    print(i, "", flush=True)
+    if i % 50 == 49:
+        db.sync()
+        print(i, "synced", flush=True)
 """
     with subprocess.Popen(
-        [sys.executable, "-c", script, str(tmp_path / "kill.db")], stdout=subprocess.PIPE
+        [sys.executable, "-c", script, str(tmp_path / "kill.db"), engine, str(sync), str(lag)],
+        stdout=subprocess.PIPE,
     ) as worker:
-        for _ in range(500):
-            acknowledged = int(worker.stdout.readline())
+        lines = [worker.stdout.readline() for _ in range(500)]
         worker.kill()
+        lines += [line for line in worker.stdout if line.endswith(b"\n")]
+    acknowledged = int(lines[-1].split()[0])
+    synced = max(int(line.split()[0]) for line in lines if b"synced" in line)
     with holdfast.open(tmp_path / "kill.db", create=False, domain="process") as db:
-        assert int(db["last"]) >= acknowledged
+        assert int(db["last"]) >= max(acknowledged - lag, synced)
         for i in range(100):
             assert db[f"left {i}"] == db[f"right {i}"]
         assert db.property("holdfast.old-versions") == "0"
+
+
+def test_writes_without_sync(tmp_path):
+    with holdfast.open(tmp_path / "db", domain="process", lag=10, lag_ms=3_600_000) as db:
+        assert db.property("holdfast.lag") == "10"
+        users = db.map("users")
+        for write in (
+            lambda: db.put("k", "v", sync=False),
+            lambda: db.delete("k", sync=False),
+            lambda: db.write([("k", "v"), (users, "a", "b")], sync=False),
+            lambda: users.put("k", "v", sync=False),
+        ):
+            write()
+            assert db.statistics()["pending_writes"] == 1
+            db.sync()
+            assert db.statistics()["pending_writes"] == 0
+        assert db["k"] == users["k"] == b"v"
+        with pytest.raises(holdfast.MisuseError, match="lag_ms"):
+            holdfast.open(tmp_path / "other", lag_ms=0)
+    with holdfast.open(tmp_path / "db", read_only=True) as db:
+        db.sync()
 
 
 def test_a_database_left_open_makes_no_noise(tmp_path):
