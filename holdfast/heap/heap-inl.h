@@ -20,7 +20,8 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::create(Machine& machine, const CreateO
   if (Status status = check_option_names(**description, merged); !status.ok()) {
     return status;
   }
-  if (auto area = (*description)->area_bytes(merged, options.max_threads); !area) {
+  const int slots = std::max(options.slots, machine.slots());
+  if (auto area = (*description)->area_bytes(merged, slots); !area) {
     return area.status();
   }
   std::unique_ptr<Heap> heap(new Heap(machine));

@@ -28,7 +28,7 @@ namespace holdfast {
 /// instruction the heap holds exactly the committed transactions. Only code inside update() may
 /// store to a Field.
 ///
-/// Lag. An engine that can lag (romulus-log with option `lag`) may answer an update before it is
+/// Lag. An engine that can lag (option `lag`) may answer an update before it is
 /// durable. Then a crash may take the last updates, at most as many as the option says, and always
 /// the last ones of the commit order. A durable commit, fence() and close() end that.
 ///
@@ -116,39 +116,14 @@ class Heap {
 
   /// Returns when every update that had returned before is durable. Other transactions go on.
   /// misuse: inside a transaction.
-  Status fence() {
-    return outside("fence", [&]() -> Status {
-      if constexpr (CanLag<E>) {
-        if (!read_only_) {
-          engine_->fence();
-        }
-      }
-      return {};
-    });
-  }
+  Status fence();
   /// The promise that the engine makes with the options in force.
   const Promise& promise() const { return promise_; }
   /// Returns the updates that have returned and are not durable, approximately while others run.
-  PendingUpdates pending() {
-    if constexpr (CanLag<E>) {
-      return engine_->pending();
-    }
-    return {};
-  }
+  PendingUpdates pending();
   /// Returns when every update is durable, and at one instant meanwhile no transaction runs.
   /// misuse: inside a transaction, or read-only. unsupported: the engine has no barrier.
-  Status barrier() {
-    if (Machine::context() == nullptr && !is_open(Context::Mode::update)) {
-      return why_not_ready(Context::Mode::update);
-    }
-    return outside("barrier", [&]() -> Status {
-      if constexpr (CanLag<E>) {
-        return engine_->barrier();
-      } else {
-        return no_barrier(description_->name);
-      }
-    });
-  }
+  Status barrier();
 
   /// Makes an object in the heap of the running update transaction. If the heap cannot grow,
   /// update() returns out_of_space. T's members are Fields; T's alignment is at most 64.
@@ -467,38 +442,8 @@ class Heap {
 
   Status nested(Context& outer, Context::Mode mode, FunctionRef<void()> body);
 
-  /// Calls f, which waits for the engine, on a thread that runs no transaction.
   template <class F>
-  Status outside(const char* name, F&& f) {
-    constexpr auto kMode = Context::Mode::read;
-    if (Machine::context() != nullptr) {
-      return {Code::misuse, std::string("heap.") + name +
-                                "() was called inside a transaction, which it would wait for; call "
-                                "it after update() has returned"};
-    }
-    if (!is_open(kMode)) {
-      return why_not_ready(kMode);
-    }
-    const auto call = [&]() -> Status {
-      try {
-        return f();
-      } catch (const MediumFailure& failure) {
-        return failure.status();
-      } catch (const Error& error) {
-        return error.status();
-      }
-    };
-    if (machine_.self() >= 0) {
-      return call();
-    }
-    if constexpr (requires { typename Machine::GuestSlot; }) {
-      const typename Machine::GuestSlot guest(machine_);
-      if (guest.taken()) {
-        return call();
-      }
-    }
-    return why_not_ready(kMode);
-  }
+  Status outside(const char* name, F&& f);
 
   std::unique_ptr<Machine> owned_;  // declared first, so that it outlives the other members
   Machine& machine_;
@@ -516,3 +461,4 @@ class Heap {
 
 #include "holdfast/heap/heap-inl.h"
 #include "holdfast/heap/heap_growth-inl.h"
+#include "holdfast/heap/heap_lag-inl.h"

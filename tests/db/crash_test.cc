@@ -187,11 +187,11 @@ class DbLag : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Engines, DbLag, ::testing::ValuesIn(lagging_engines()), engine_name);
 
 TEST_P(DbLag, SomePersistEvents) {
-  CrashSweep<LaggingBatches>(GetParam(), 8, false, {{"lag", std::to_string(kLag)}}).run(25);
+  CrashSweep<LaggingBatches>(GetParam(), 8, false, {{"lag", std::to_string(kLag)}}).run(300);
 }
 
 TEST_P(DbLag, SomePersistEventsWithAFeed) {
-  CrashSweep<LaggingBatches>(GetParam(), 9, true, {{"lag", std::to_string(kLag)}}).run(12);
+  CrashSweep<LaggingBatches>(GetParam(), 9, true, {{"lag", std::to_string(kLag)}}).run(200);
 }
 
 class DbCrash : public ::testing::TestWithParam<std::string> {};

@@ -87,7 +87,9 @@ std::map<uint64_t, KeyHistory> by_key(const SequentialModel& model,
   return keys;
 }
 
-/// Searches with one lag after the other, so the first explanation loses the fewest operations.
+/// Searches without a cut first, then with one lag after the other, so the first explanation loses
+/// the fewest operations. With a cut and lag 0 an operation may be lost that was never answered,
+/// although another one has seen it.
 Linearization search_with_lag(const SequentialModel& model, const ModelState& initial,
                               const std::vector<ThreadSteps>& threads,
                               const ModelState& final_state, LinearizabilityOptions options) {
@@ -96,11 +98,13 @@ Linearization search_with_lag(const SequentialModel& model, const ModelState& in
     operations += steps.size();
   }
   const uint64_t most = std::min<uint64_t>(options.lag, operations);
+  options.lag = 0;
   uint64_t states = 0;
-  for (options.lag = 0;; ++options.lag) {
-    Linearization found = LinearizationSearch(model, initial, threads, &final_state, options).run();
+  for (bool may_cut = false;; options.lag += may_cut ? 1 : 0, may_cut = true) {
+    Linearization found =
+        LinearizationSearch(model, initial, threads, &final_state, options, may_cut).run();
     states += found.states;
-    if (found.ok || found.undecided || options.lag == most) {
+    if (found.ok || found.undecided || (may_cut && options.lag == most)) {
       found.states = states;
       found.lost = found.ok ? options.lag : 0;
       return found;

@@ -21,11 +21,12 @@ uint64_t digest(const std::vector<T>& words, uint64_t seed) {
 LinearizationSearch::LinearizationSearch(const SequentialModel& model, const ModelState& initial,
                                          const std::vector<ThreadSteps>& threads,
                                          const ModelState* final_state,
-                                         const LinearizabilityOptions& options)
+                                         const LinearizabilityOptions& options, bool may_cut)
     : model_(model),
       threads_(threads),
       final_state_(final_state),
       options_(options),
+      may_cut_(may_cut && final_state != nullptr),
       position_(threads.size()),
       state_(initial) {
   for (const ThreadSteps& steps : threads) {
@@ -97,7 +98,7 @@ void LinearizationSearch::collect_moves() {
       moves_.push_back({t, false});
     }
   }
-  if (options_.lag > 0 && final_state_ != nullptr && !cut_ && state_ == *final_state_) {
+  if (may_cut_ && !cut_ && state_ == *final_state_) {
     moves_.push_back({kCut, false});
   }
 }
@@ -270,7 +271,7 @@ std::string LinearizationSearch::finding() {
   if (best_.distance.left == 0) {
     return std::string(
                "the answers can be explained, but never so that what was found afterwards ") +
-           (options_.lag == 0
+           (!may_cut_
                 ? "results.\n"
                 : "results from all but " + std::to_string(options_.lag) + " of the changes.\n") +
            describe_path() + describe_difference();

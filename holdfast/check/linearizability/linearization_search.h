@@ -30,10 +30,11 @@ using ThreadSteps = std::vector<ThreadStep>;
 /// Thread safety: one thread.
 class LinearizationSearch {
  public:
-  /// `final_state` may be null. The arguments must outlive the search.
+  /// `final_state` may be null. may_cut: it may be the state after a prefix of the order. The
+  /// arguments must outlive the search.
   LinearizationSearch(const SequentialModel& model, const ModelState& initial,
                       const std::vector<ThreadSteps>& threads, const ModelState* final_state,
-                      const LinearizabilityOptions& options);
+                      const LinearizabilityOptions& options, bool may_cut = false);
 
   Linearization run();
 
@@ -108,6 +109,7 @@ class LinearizationSearch {
   const std::vector<ThreadSteps>& threads_;
   const ModelState* final_state_;
   const LinearizabilityOptions& options_;
+  const bool may_cut_;
 
   // The present node, and the path to it.
   std::vector<uint32_t> position_;

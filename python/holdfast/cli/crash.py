@@ -150,6 +150,10 @@ def run(
             "repeated; a wrong name lists the right ones.",
         ),
     ] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option("--threads", min=1, help="Threads of the program: --param threads=N."),
+    ] = None,
     option: options.EngineOptions = None,
     seed: Annotated[
         int,
@@ -197,6 +201,9 @@ def run(
         raise errors.BadUsage(f"--points {points}: `all`, or a number from 1")
     if point is not None and points != "all":
         raise errors.BadUsage("--point is one crash point, --points a number of them: give one")
+    params = options.assignments(param, "parameter")
+    if threads is not None and params.setdefault("threads", str(threads)) != str(threads):
+        raise errors.BadUsage("--threads and --param threads=N differ: give one")
     chosen = catalog.design_engine() if design and engine == "all" else engine
     engines = options.engines(chosen, given, simulated=True, durable=True)
     spec = CrashSpec(
@@ -219,7 +226,7 @@ def run(
         drains=drains,
         delays=delays,
         domain=domain or None,
-        params=options.assignments(param, "parameter"),
+        params=params,
         options=given,
         seed=seed,
         minimise=minimise,

@@ -174,7 +174,7 @@ TEST(CheckDurability, LaggingSurvivorsAreClosedUnderAntiDependencies) {
 
 TEST(CheckDurability, ADurableCommitSurvivesWithAllBeforeIt) {
   const std::string text = "1-2 w0=0\n 3-4 durable w1=0\n 5-6 w2=0";
-  EXPECT_EQ(verdict(text, "0 0 0", Durability::lagging, 5), "lost durable commit: 1 2");
+  EXPECT_EQ(verdict(text, "0 0 0", Durability::lagging, 5), "lost durable commit: 2");
   EXPECT_EQ(verdict(text, "1 0 0", Durability::lagging, 5), "lost durable commit: 2");
   EXPECT_EQ(verdict(text, "1 2 0", Durability::lagging, 5), "");
   EXPECT_EQ(verdict(text, "1 2 3", Durability::lagging, 0), "");
@@ -198,7 +198,9 @@ TEST(CheckDurability, OnlyLaterCommitsMayBeLostBesideStrictOnes) {
   EXPECT_EQ(verdict(text, "1 0 0", Durability::strict, 1), "lost acknowledged update: 2 3");
   EXPECT_EQ(verdict(text, "0 0 0", Durability::strict, 3), "lost durable commit: 1");
   EXPECT_EQ(verdict("1-2 later w0=0\n 3-4 w1=0", "0 0", Durability::strict, 5),
-            "lost durable commit: 1 2");
+            "lost durable commit: 2");
+  EXPECT_EQ(verdict("1-2 later w0=0\n 3-4 w1=0", "0 2", Durability::strict, 5),
+            "lost before a durable commit: 1 2");
   // A read does not wait for what it saw; an update does.
   EXPECT_EQ(verdict("1-2 later w0=0\n 3-4 r0=1", "0", Durability::strict, 5), "");
 }

@@ -66,7 +66,7 @@ class CombinedEngine {
     if constexpr (Gate::kShiftsLoads) {
       return {Code::unsupported,
               "readers of this engine never wait, so it has no barrier; use fence(), or an engine "
-              "whose readers wait, such as romulus-log"};
+              "whose readers wait"};
     } else {
       const TransactionScope<M> scope(TransactionKind::update);
       auto nothing = [] {};

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The members of Heap about updates that return before they are durable. Included by heap.h only.
+#pragma once
+
+#include <string>
+
+namespace holdfast {
+
+template <class E>
+Status Heap<E>::fence() {
+  return outside("fence", [&]() -> Status {
+    if constexpr (CanLag<E>) {
+      if (!read_only_) {
+        engine_->fence();
+      }
+    }
+    return {};
+  });
+}
+
+template <class E>
+Status Heap<E>::barrier() {
+  if (Machine::context() == nullptr && !is_open(Context::Mode::update)) {
+    return why_not_ready(Context::Mode::update);
+  }
+  return outside("barrier", [&]() -> Status {
+    if constexpr (CanLag<E>) {
+      return engine_->barrier();
+    } else {
+      return no_barrier(description_->name);
+    }
+  });
+}
+
+template <class E>
+PendingUpdates Heap<E>::pending() {
+  if constexpr (CanLag<E>) {
+    return engine_->pending();
+  }
+  return {};
+}
+
+/// Calls f, which waits for the engine, on a thread that runs no transaction.
+template <class E>
+template <class F>
+Status Heap<E>::outside(const char* name, F&& f) {
+  constexpr auto kMode = Context::Mode::read;
+  if (Machine::context() != nullptr) {
+    return {Code::misuse, std::string("heap.") + name +
+                              "() was called inside a transaction, which it would wait for; call "
+                              "it after update() has returned"};
+  }
+  if (!is_open(kMode)) {
+    return why_not_ready(kMode);
+  }
+  const auto call = [&]() -> Status {
+    try {
+      return f();
+    } catch (const MediumFailure& failure) {
+      return failure.status();
+    } catch (const Error& error) {
+      return error.status();
+    }
+  };
+  if (machine_.self() >= 0) {
+    return call();
+  }
+  if constexpr (requires { typename Machine::GuestSlot; }) {
+    const typename Machine::GuestSlot guest(machine_);
+    if (guest.taken()) {
+      return call();
+    }
+  }
+  return why_not_ready(kMode);
+}
+
+}  // namespace holdfast
