@@ -6,8 +6,9 @@ namespace holdfast::dudetm {
 Result<size_t> area_bytes(const Options& options, int max_threads) {
   const auto lag = LagOptions::parse(options);
   const auto logs = StampedLogOptions::parse(options);
-  if (!lag) {
-    return lag.status();
+  const auto combines = option_number(options, kCombinationOption.name, 1, 0, 1);
+  if (!lag || !combines) {
+    return lag ? combines.status() : lag.status();
   }
   if (logs.ok() && !logs.value().background && lag.value().bound > 0) {
     return Status(Code::invalid_argument,

@@ -18,7 +18,7 @@
 // Reproduce in the background, or in a thread that finds its log full: as recovery, from the logs
 //           of complete transactions, smallest number first.
 // Lag       With option lag, transactions leave their blocks in a queue, and the background thread
-//           or a thread that waits writes them into its own log, many for one pfence
+//           or a thread that waits combines them in its own log, with one pfence
 //           (persist_queue.h). An update returns with a credit, or, if it is durable, once the
 //           durable number reaches it. Readers do not wait then, unless commit=durable.
 // Persists  ceil(block / line) pwb and 1 pfence per update; 1 of each per number that is lost; none
@@ -27,8 +27,7 @@
 // Differences from the paper
 //  - Without a lag, each thread persists its own block, and every client waits. The paper's threads
 //    hand volatile logs to a background thread, and answer their clients when the durable number
-//    is large enough; that is the queue. The paper may also combine the logs of neighbouring
-//    transactions; here each transaction keeps a block of its own.
+//    is large enough; that is the queue. Combined logs are not compressed.
 //  - The durable number is not stored: a thread that needs it scans the transactions in flight.
 //  - A read-only transaction waits until its reads are durable; the paper leaves this open.
 //  - The operating system does the shadow paging: the working copy is a private mapping.
@@ -44,6 +43,9 @@ namespace holdfast {
 
 namespace dudetm {
 
+inline constexpr OptionInfo kCombinationOption = {
+    "log_combination", "1",
+    "with a lag: 1: neighbouring transactions share a block with the last value of each word"};
 inline constexpr OptionInfo kOptions[] = {kStampedLogBytesOption,
                                           kReclaimInBackgroundOption,
                                           kLocksOption,
@@ -51,7 +53,8 @@ inline constexpr OptionInfo kOptions[] = {kStampedLogBytesOption,
                                           kUntrackedReadsOption,
                                           kCommitOption,
                                           kLagOption,
-                                          kLagTimeOption};
+                                          kLagTimeOption,
+                                          kCombinationOption};
 
 Result<size_t> area_bytes(const Options& options, int max_threads);
 
@@ -88,7 +91,9 @@ class DudeTm : public LoggedLsaEngine<M, DudeTm<M>> {
         lag_(LagOptions::parse(options).value()),
         wishes_(static_cast<size_t>(machine.slots())) {
     if (lag_.bound > 0) {
-      queue_ = std::make_unique<PersistQueue<M>>(machine, this->logs_, lag_.bound);
+      queue_ = std::make_unique<PersistQueue<M>>(
+          machine, this->logs_, lag_.bound,
+          option_number(options, dudetm::kCombinationOption.name, 1, 0, 1).value() == 1);
       this->logs_.complete_up_to(queue_->durable());
     }
   }

@@ -5,14 +5,17 @@
 //
 //   put       a transaction leaves its block in the entry of its time; nothing is written
 //   persist   the next blocks, as long as they are there -> the own log, pwb; one pfence for all;
-//             durable := the last of these times
+//             durable := the last of these times. With combination they become one block, which has
+//             the last value of each word
 //
 // Any thread persists: the background thread all the time, and a transaction that waits. Blocks go
 // to the log of the thread that persists them. Times have no gap, so recovery (Gaps::stop) finds a
 // prefix of the commit order.
 #pragma once
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "holdfast/engines/parts/durability/lag/lag_options.h"
 #include "holdfast/engines/parts/durability/stamped/stamped_logs.h"
@@ -31,10 +34,11 @@ class PersistQueue {
  public:
   using Position = typename M::template Atomic<uint64_t>;
 
-  PersistQueue(M& machine, StampedLogs<M>& logs, uint64_t bound)
+  PersistQueue(M& machine, StampedLogs<M>& logs, uint64_t bound, bool combines)
       : machine_(machine),
         logs_(logs),
         bound_(bound),
+        combines_(combines),
         shared_(make_array<Shared>(machine, 1)),
         filled_(make_array<Filled>(machine, entries())),
         blocks_(entries()) {}
@@ -124,6 +128,11 @@ class PersistQueue {
     bool has_credit = false;
   };
 
+  struct Word {
+    uint64_t offset;
+    uint64_t value;
+  };
+
   /// Acquire: pairs with put().
   bool is_filled(uint64_t time) const {
     return filled_[time % entries()].time.load(std::memory_order_acquire) == time;
@@ -167,19 +176,31 @@ class PersistQueue {
     const uint64_t first = shared_->durable.load(std::memory_order_relaxed) + 1;
     uint64_t next = first;
     uint64_t credits = 0;
+    size_t bytes = 0;  // of blocks that are not in the log yet
     for (; next < first + kBatch && is_filled(next); ++next) {
       Entry& entry = blocks_[next % entries()];
+      bytes = (combines_ ? bytes : 0) + entry.block.bytes();
       if (next == first) {
-        logs_.make_room(slot, entry.block.bytes());
-      } else if (!logs_.has_room(slot, entry.block.bytes())) {
+        logs_.make_room(slot, bytes);
+      } else if (!logs_.has_room(slot, bytes)) {
         break;  // room is made from durable blocks
       }
-      logs_.write(slot, entry.block, next, Site{"persist.log"});
-      logs_.advance(slot, entry.block);
+      if (combines_) {
+        entry.block.for_each_word(
+            [&](uint64_t offset, uint64_t value) { words_.push_back({offset, value}); });
+      } else {
+        logs_.write(slot, entry.block, next, Site{"persist.log"});
+        logs_.advance(slot, entry.block);
+      }
       credits += entry.has_credit ? 1 : 0;
     }
     if (next == first) {
       return false;
+    }
+    if (combines_) {
+      combine();
+      logs_.write(slot, combined_, next - 1, Site{"persist.log"}, next - first);
+      logs_.advance(slot, combined_);
     }
     // Separates the blocks from the durable time, which lets callers return, and from the home.
     machine_.pfence(Site{"persist.log.fence"});
@@ -190,12 +211,31 @@ class PersistQueue {
     return true;
   }
 
+  /// Fills the combined block with the last value of each of the words. They take no more room
+  /// there than in their own blocks.
+  void combine() {
+    std::stable_sort(words_.begin(), words_.end(),
+                     [](const Word& a, const Word& b) { return a.offset < b.offset; });
+    combined_.clear();
+    for (size_t i = 0; i < words_.size(); ++i) {
+      const bool last = i + 1 == words_.size() || words_[i + 1].offset != words_[i].offset;
+      if (last) {
+        combined_.add(words_[i].offset, words_[i].value);
+      }
+    }
+    words_.clear();
+  }
+
   M& machine_;
   StampedLogs<M>& logs_;
   const uint64_t bound_;
+  const bool combines_;
   Shared* shared_;
   Filled* filled_;
   std::vector<Entry> blocks_;
+  // Belong to the lock's holder.
+  std::vector<Word> words_;
+  CommitBlock combined_;
 };
 
 }  // namespace holdfast

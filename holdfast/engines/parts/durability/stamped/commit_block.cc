@@ -7,6 +7,7 @@ namespace holdfast {
 namespace {
 
 constexpr uint64_t kEnd = uint64_t{1} << 63;
+constexpr int kTransactionsShift = 40;
 
 uint64_t check(const uint64_t* words, size_t n, uint64_t seed) {
   const uint64_t sum = checksum(words + 1, (n - 1) * 8, seed);
@@ -21,14 +22,19 @@ void CommitBlock::clear() {
   sealed_ = false;
 }
 
-void CommitBlock::seal(uint64_t timestamp, uint64_t seed) {
-  words_[1] = words_.size() * 8 - kHeadBytes;
+void CommitBlock::seal(uint64_t timestamp, uint64_t seed, uint64_t transactions) {
+  words_[1] = (words_.size() * 8 - kHeadBytes) | (transactions - 1) << kTransactionsShift;
   words_.push_back(kEnd | timestamp);
   words_[0] = check(words_.data(), words_.size(), seed);
   sealed_ = true;
 }
 
+uint64_t block_transactions(const std::vector<uint64_t>& words) {
+  return (words[1] >> kTransactionsShift) + 1;
+}
+
 size_t claimed_block_bytes(uint64_t word, size_t limit) {
+  word &= (uint64_t{1} << kTransactionsShift) - 1;
   if (word % 8 != 0 || limit < CommitBlock::kFrameBytes ||
       word > limit - CommitBlock::kFrameBytes) {
     return 0;

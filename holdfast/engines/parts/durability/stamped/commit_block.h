@@ -3,11 +3,11 @@
 // Commit blocks: all that a software engine writes into a log in persistent memory for one
 // transaction, in one piece, with one fence behind it.
 //
-//   block     = checksum bytes record* end           words of 8 bytes
+//   block     = checksum length record* end          words of 8 bytes
 //   checksum  of the words behind it, seeded with the block's place; never 0
-//   bytes     of the records
+//   length    bytes of the records; in the bits from 40 on, the transactions in the block minus one
 //   record    as in redo_record.h: header, then the words to store there
-//   end       1 << 63 | timestamp
+//   end       1 << 63 | timestamp of the last transaction
 //
 // There is no separate commit record: the transaction has committed if the checksum is right. A
 // block that a power failure has cut off, or that belongs to an earlier lap of a circular log, does
@@ -49,8 +49,21 @@ class CommitBlock {
   /// Bytes it takes in the log, once sealed.
   size_t bytes() const { return words_.size() * 8 + (sealed_ ? 0 : 8); }
 
-  /// Completes the block. `seed` depends on its place in the log.
-  void seal(uint64_t timestamp, uint64_t seed);
+  /// Calls f(offset, value) for each word to be stored, in the order of add(), before seal().
+  template <class F>
+  void for_each_word(F&& f) const {
+    constexpr size_t kHeadWords = kHeadBytes / 8;
+    for_each_record(words_.data() + kHeadWords, words_.size() - kHeadWords,
+                    [&](RedoRecord record, const uint64_t* payload) {
+                      for (size_t i = 0; i < record.bytes / 8; ++i) {
+                        f(record.offset + 8 * i, payload[i]);
+                      }
+                    });
+  }
+
+  /// Completes the block. `seed` depends on its place in the log. The block stands for so many
+  /// transactions, with consecutive timestamps up to this one.
+  void seal(uint64_t timestamp, uint64_t seed, uint64_t transactions = 1);
 
   const uint64_t* words() const { return words_.data(); }
 
@@ -64,6 +77,9 @@ class CommitBlock {
 /// The length of a block according to its second word, or 0 if no block in a log of `limit` bytes
 /// can have it.
 size_t claimed_block_bytes(uint64_t word, size_t limit);
+
+/// The number of transactions that a whole block stands for.
+uint64_t block_transactions(const std::vector<uint64_t>& words);
 
 /// The timestamp if `words` are a whole block, else nothing.
 std::optional<uint64_t> block_timestamp(const std::vector<uint64_t>& words, uint64_t seed);

@@ -100,10 +100,11 @@ class StampedLogs {
     owners_[slot].since.store(time, std::memory_order_release);
   }
 
-  /// Seals the block and writes it into the log. The caller fences.
-  void write(int slot, CommitBlock& block, uint64_t time, Site site) {
+  /// Seals the block and writes it into the log. The caller fences. The block stands for so many
+  /// transactions, whose times end with this one.
+  void write(int slot, CommitBlock& block, uint64_t time, Site site, uint64_t transactions = 1) {
     RedoLog<M>& log = redo_[static_cast<size_t>(slot)];
-    block.seal(time, seed(slot, log.head()));
+    block.seal(time, seed(slot, log.head()), transactions);
     log.write(block.words(), block.bytes(), site);
     statistics_.at(slot).bytes_written += block.bytes();
   }
@@ -195,6 +196,7 @@ class StampedLogs {
     uint64_t time;
     int slot;
     uint64_t position;
+    uint64_t transactions;  ///< with the times up to this one
   };
 
   static uint64_t seed(int slot, uint64_t position) {

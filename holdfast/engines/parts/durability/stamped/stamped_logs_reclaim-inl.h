@@ -107,7 +107,7 @@ typename StampedLogs<M>::Cursor* StampedLogs<M>::oldest() {
   return first;
 }
 
-/// Brings the oldest complete transactions home. Returns their number. The caller holds the lock.
+/// Brings the oldest complete blocks home. Returns their number. The caller holds the lock.
 template <class M>
 size_t StampedLogs<M>::reclaim(size_t limit) {
   const PhaseScope<M> scope(Phase::replay);
@@ -120,6 +120,7 @@ size_t StampedLogs<M>::reclaim(size_t limit) {
     look(cursor, s, true);
   }
   size_t done = 0;
+  uint64_t transactions = 0;
   uint64_t last = 0;
   uint64_t bytes = 0;
   for (; done < limit; ++done) {
@@ -128,6 +129,7 @@ size_t StampedLogs<M>::reclaim(size_t limit) {
       break;
     }
     last = next->time;
+    transactions += block_transactions(next->words);
     bytes += apply(next->words, !in_place(), false);
     step(*next, static_cast<int>(next - cursors_.data()), true);
   }
@@ -143,7 +145,7 @@ size_t StampedLogs<M>::reclaim(size_t limit) {
     freed_[s].position.store(cursors_[static_cast<size_t>(s)].position, std::memory_order_release);
   }
   auto& counts = statistics_.at(machine_.self());
-  counts.replayed += done;
+  counts.replayed += transactions;
   counts.bytes_written += bytes;
   return done;
 }

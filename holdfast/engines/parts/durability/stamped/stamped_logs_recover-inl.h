@@ -50,7 +50,7 @@ Status StampedLogs<M>::scan(uint64_t& upto, std::vector<BlockPlace>& found) {
       if (!inside(cursor.words)) {
         return damaged("a block in log " + std::to_string(s) + " stores outside the heap's data");
       }
-      found.push_back({cursor.time, s, cursor.position});
+      found.push_back({cursor.time, s, cursor.position, block_transactions(cursor.words)});
     }
   }
   std::erase_if(found, [&](const BlockPlace& f) { return f.time <= upto; });
@@ -61,8 +61,9 @@ Status StampedLogs<M>::scan(uint64_t& upto, std::vector<BlockPlace>& found) {
   if (gaps_ == Gaps::stop && !machine_.skips(Site{"logs.recover.gap"})) {
     uint64_t next = upto + 1;
     size_t whole = 0;
-    while (whole < found.size() && found[whole].time == next) {
-      ++whole, ++next;
+    while (whole < found.size() && found[whole].time == next + found[whole].transactions - 1) {
+      next += found[whole].transactions;
+      ++whole;
     }
     found.resize(whole);
   }
@@ -117,10 +118,10 @@ Status StampedLogs<M>::recover(RecoveryReport& report) {
     look(block, f.slot, true);
     report.bytes += apply(block.words, true, copies);
     upto = std::max(upto, f.time);
+    report.transactions += f.transactions;
   }
-  report.transactions = found.size();
   report.needed = !found.empty();
-  report.text = "replayed " + std::to_string(found.size()) + " transactions from the logs";
+  report.text = "replayed " + std::to_string(report.transactions) + " transactions from the logs";
   if (report.needed) {
     write_back_lines(Site{"logs.recover.home"});
     // Separates the home from the tails: the home is durable before the tails cover it.
