@@ -111,11 +111,11 @@ class Compaction {
     }
   }
 
-  /// Ends what an interrupted compaction has left: a parked run, and swept batches.
+  /// Ends what an interrupted compaction has left: a parked run, and swept batches. No other thread
+  /// uses the heap yet. Without leftovers it runs no transaction, so that no fence of it can stand in
+  /// for a missing one in recovery.
   void finish() {
-    bool left = false;
-    read_([&] { left = header_->parked.load() != nullptr || header_->swept.load() != nullptr; });
-    if (left) {
+    if (header_->parked != nullptr || header_->swept != nullptr) {
       unpark();
       update_([&] { return_swept(); });
     }
