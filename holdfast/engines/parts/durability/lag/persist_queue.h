@@ -57,7 +57,7 @@ class PersistQueue {
           return;
         }
       } else {
-        help();
+        help([&] { return shared_->credits.load(std::memory_order_relaxed) >= bound_; });
       }
     }
   }
@@ -147,24 +147,28 @@ class PersistQueue {
 
   void await_durable(uint64_t time) {
     // Acquire: the caller may reuse the entries up to the durable time.
-    while (shared_->durable.load(std::memory_order_acquire) < time) {
-      help();
+    const auto missing = [&] { return shared_->durable.load(std::memory_order_acquire) < time; };
+    while (missing()) {
+      help(missing);
     }
   }
 
-  /// Persists the next blocks, or waits until they are there. A transaction has taken a time that
-  /// is not durable. It waits for no other one before it leaves its block.
-  void help() {
+  /// Persists the next blocks, or waits until they are there. If `missing` returns true under the
+  /// lock, a transaction has taken a time that is not durable. It waits for no other one before it
+  /// leaves its block. Otherwise another thread has just persisted the block that the caller needs,
+  /// and no further one may ever come.
+  template <class Missing>
+  void help(const Missing& missing) {
     if (!try_lock()) {
       machine_.wait_while(shared_->lock, uint64_t{1});
       return;
     }
     const uint64_t next = shared_->durable.load(std::memory_order_relaxed) + 1;
-    const bool some = persist_next();
+    const bool waits = !persist_next() && missing();
     unlock();
     Position& filled = filled_[next % entries()].time;
     // A larger time: others have persisted the block, and the entry has another one.
-    if (const uint64_t seen = filled.load(std::memory_order_acquire); !some && seen < next) {
+    if (const uint64_t seen = filled.load(std::memory_order_acquire); waits && seen < next) {
       machine_.wait_while(filled, seen);
     }
   }
