@@ -112,8 +112,8 @@ class Compaction {
   }
 
   /// Ends what an interrupted compaction has left: a parked run, and swept batches. No other thread
-  /// uses the heap yet. Without leftovers it runs no transaction, so that no fence of it can stand in
-  /// for a missing one in recovery.
+  /// uses the heap yet. Without leftovers it runs no transaction, whose fences could stand in for a
+  /// missing one in recovery.
   void finish() {
     if (header_->parked != nullptr || header_->swept != nullptr) {
       unpark();
