@@ -4,78 +4,21 @@
 import json
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from toy_paper import CLAIM, FIGURE, write
 
-from holdfast import catalog, errors, results
+from holdfast import catalog, errors
 from holdfast.lab import claims, draw, figures, metrics, report, reproduce, runs
 from holdfast.lab.cache import Cache
 from holdfast.lab.cells import Cell, CellSpec, Outcome
 from holdfast.lab.formula import Formula, FormulaError, NotRun, Series
 from holdfast.lab.results import Results
 
-_FIGURE = """
-id = "toy-1"
-paper = "toy"
-title = "a toy"
-reference = "nowhere"
-
-[common]
-workload = "sps"
-machine = "tiny"
-engines = ["undo", "fur-si"]
-values = [1, 2]
-duration_us = 20
-warm_up_us = 2
-params = { entries = 100 }
-options = { background = 0, "undo.nonsense" = 1 }
-
-[quick]
-values = [2]
-duration_us = 5
-
-[[panel]]
-id = "one"
-title = "first"
-
-[[panel]]
-id = "two"
-title = "second"
-axis = "set.persistence.write_back_ns"
-values = [10, 20, 40]
-threads = 2
-seeds = [1, 2]
-set = { core.ghz = 2 }
-rows = ["throughput", "outcomes", "overhead.update", "time.read"]
-quick = { seeds = [7] }
-"""
-
-_CLAIM = """
-[[of]]
-paper = "toy"
-where = "1"
-figure = "toy-1"
-panel = "one"
-
-[[of.claim]]
-id = "T1a"
-sentence = "undo is twice as fast"
-formula = 'at(tput["undo"] / tput["fur-si"], 2)'
-value = 2.0
-tolerance = "factor 1.5"
-"""
-
-
-def _file(folder: Path, text: str, name: str = "toy-1.toml") -> Path:
-    path = folder / name
-    path.write_text(text)
-    return path
-
 
 @pytest.fixture
 def toy(tmp_path) -> figures.Figure:
-    return figures.load(_file(tmp_path, _FIGURE))
+    return figures.load(write(tmp_path, FIGURE))
 
 
 # ---- figures
@@ -106,25 +49,25 @@ def test_options_go_to_engines_that_have_them(toy):
 
 
 def test_quick_changes_the_values_it_names(tmp_path):
-    one, two = figures.load(_file(tmp_path, _FIGURE), quick=True).panels
+    one, two = figures.load(write(tmp_path, FIGURE), quick=True).panels
     assert one.values == (2,) and one.duration_us == 5 and one.warm_up_us == 2
     assert two.values == (10, 20, 40) and two.seeds == (7,)
 
 
 def test_few_threads_run_longer(tmp_path):
-    text = _FIGURE.replace("duration_us = 20\n", "duration_us = 20\nthread_time_us = 30\n", 1)
-    one, two = figures.load(_file(tmp_path, text)).panels
+    text = FIGURE.replace("duration_us = 20\n", "duration_us = 20\nthread_time_us = 30\n", 1)
+    one, two = figures.load(write(tmp_path, text)).panels
     assert {cell.spec.threads[0]: cell.spec.duration_us for cell in one.cells()} == {1: 30, 2: 20}
     assert {cell.spec.threads[0]: cell.spec.warm_up_us for cell in one.cells()} == {1: 3, 2: 2}
     assert {cell.spec.duration_us for cell in two.cells()} == {20}
 
 
 def test_variants_name_several_changes(tmp_path):
-    text = _FIGURE.replace("values = [1, 2]\n", "").replace("[quick]\nvalues = [2]", "[quick]")
+    text = FIGURE.replace("values = [1, 2]\n", "").replace("[quick]\nvalues = [2]", "[quick]")
     text += '\n[[panel]]\nid = "three"\ntitle = "t"\naxis = "variant"\n'
     text += "[panel.variants.plain]\n[panel.variants.slow.set]\ncore.ghz = 1\nl1.hit_cycles = 9\n"
     text = text.replace('id = "one"', 'id = "one"\nvalues = [1]')
-    panel = figures.load(_file(tmp_path, text)).panel("three")
+    panel = figures.load(write(tmp_path, text)).panel("three")
     assert panel.values == ("plain", "slow")
     changes = [cell.spec.set for cell in panel.cells() if cell.engine == "undo"]
     assert changes == [{}, {"core.ghz": "1", "l1.hit_cycles": "9"}]
@@ -148,7 +91,7 @@ def test_variants_name_several_changes(tmp_path):
     ],
 )
 def test_a_wrong_figure_is_refused_with_its_reason(tmp_path, old, new, said):
-    path = _file(tmp_path, _FIGURE.replace(old, new))
+    path = write(tmp_path, FIGURE.replace(old, new))
     with pytest.raises(errors.BadUsage, match=said) as caught:
         figures.load(path)
     assert str(path) in str(caught.value)
@@ -313,119 +256,6 @@ def test_a_formula_with_missing_results_is_not_run(text, said):
         Formula(text).evaluate(_lookup)
 
 
-# ---- claims
-
-
-def _claims(tmp_path, toy, text=_CLAIM):
-    return claims.load({"toy-1": toy}, _file(tmp_path, text, "claims.toml"))
-
-
-def _results(toy, rates, state="ok"):
-    outcomes = []
-    for cell in toy.cells():
-        rate = rates.get((cell.engine, cell.x))
-        entry = None if rate is None else results.entry_of({"items_per_second": rate})
-        outcomes.append((cell, Outcome("ok", entry) if entry else Outcome(state, reason="because")))
-    return Results({"toy-1": toy}, outcomes)
-
-
-_ALL = {("undo", 1): 1.0, ("undo", 2): 200.0, ("fur-si", 1): 1.0, ("fur-si", 2): 100.0}
-
-
-@pytest.mark.parametrize(
-    ("undo", "tolerance", "verdict"),
-    [
-        (200.0, "factor 1.5", "green"),
-        (300.0, "factor 1.5", "green"),
-        (301.0, "factor 1.5", "red"),
-        (134.0, "factor 1.5", "green"),
-        (133.0, "factor 1.5", "red"),
-        (1.0, "at most factor 1.5", "green"),
-        (301.0, "at most factor 1.5", "red"),
-        (133.0, "at least factor 1.5", "red"),
-        (9999.0, "at least factor 1.5", "green"),
-    ],
-)
-def test_ratios_hold_within_their_tolerance(tmp_path, toy, undo, tolerance, verdict):
-    (claim,) = _claims(tmp_path, toy, _CLAIM.replace("factor 1.5", tolerance))
-    found = claims.judge(claim, _results(toy, _ALL | {("undo", 2): undo}))
-    assert (found.verdict, found.measured) == (verdict, undo / 100)
-
-
-def test_orderings_hold_or_say_where_they_do_not(tmp_path, toy):
-    text = _CLAIM.replace("value = 2.0", "").replace('tolerance = "factor 1.5"', "")
-    text = text.replace(
-        'at(tput["undo"] / tput["fur-si"], 2)', 'all(tput["undo"] > tput["fur-si"])'
-    )
-    (claim,) = _claims(tmp_path, toy, text)
-    assert claims.judge(claim, _results(toy, _ALL | {("undo", 1): 2.0})).verdict == "green"
-    red = claims.judge(claim, _results(toy, _ALL))
-    assert (red.verdict, red.measured, red.reason) == ("red", False, "not at 1")
-
-
-@pytest.mark.parametrize("state", ["not run", "failed"])
-def test_a_claim_without_its_cells_is_not_run(tmp_path, toy, state):
-    (claim,) = _claims(tmp_path, toy)
-    missing = {key: rate for key, rate in _ALL.items() if key != ("fur-si", 1)}
-    found = claims.judge(claim, _results(toy, missing, state))
-    assert (found.verdict, found.measured) == ("not run", None)
-    assert "because" in found.reason
-    assert found.as_json()["verdict"] == "not run"
-
-
-def test_a_claim_is_green_only_if_all_its_parts_are(tmp_path, toy):
-    (claim,) = _claims(tmp_path, toy)
-
-    def verdict(name, colour):
-        return claims.Verdict(replace(claim, id=name), 1.0, colour)
-
-    found = claims.by_group(
-        [
-            verdict("T1a", "green"),
-            verdict("T1b", "green"),
-            verdict("T2a", "green"),
-            verdict("T2b", "not run"),
-            verdict("T3a", "not run"),
-            verdict("T3b", "red"),
-            verdict("T3c", "green"),
-        ]
-    )
-    assert found == {"T1": "green", "T2": "not run", "T3": "red"}
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ('figure = "toy-1"', 'figure = "toy-9"', "claim T1a: there is no figure 'toy-9'"),
-        ('panel = "one"', 'panel = "three"', "no panel 'three'; it has one, two"),
-        ('tput["undo"]', 'tput["spht"]', "no engine 'spht'; it has undo, fur-si"),
-        ('tput["undo"]', 'speed["undo"]', "no metric 'speed'"),
-        ('tput["undo"]', "tput.undo", "claim T1a: 'tput.undo' is nothing a formula may have"),
-        ('"factor 1.5"', '"nearly"', "'nearly' is none of factor N"),
-        ('"factor 1.5"', '"holds"', "'holds' goes with true"),
-        ("value = 2.0", "value = '2'", "value must be"),
-        ('id = "T1a"', 'id = "first"', "an id is like F6a"),
-        ('paper = "toy"', 'paper = "toy"\nnonsense = 1', "no key 'nonsense'"),
-        ("value = 2.0", "value = 2.0\nnonsense = 1", "claim T1a: there is no key 'nonsense'"),
-    ],
-)
-def test_a_wrong_claim_is_refused_with_its_name(tmp_path, toy, old, new, said):
-    with pytest.raises(errors.BadUsage, match=said):
-        _claims(tmp_path, toy, _CLAIM.replace(old, new))
-
-
-def test_a_claim_may_stand_once(tmp_path, toy):
-    with pytest.raises(errors.BadUsage, match="T1a is there twice"):
-        _claims(tmp_path, toy, _CLAIM + _CLAIM)
-
-
-def test_a_formula_that_does_not_fit_its_tolerance_names_its_claim(tmp_path, toy):
-    text = _CLAIM.replace("at(tput", "all(tput").replace(", 2)'", " > 1)'")
-    (claim,) = _claims(tmp_path, toy, text)
-    with pytest.raises(errors.BadUsage, match=r"claim T1a: tolerance 'factor 1[.]5' does not fit"):
-        claims.judge(claim, _results(toy, _ALL))
-
-
 # ---- cells, pool, cache
 
 # Answers like a worker: an entry with the spec's seed; seed 13 dies, seed 14 fails. Logs its jobs.
@@ -449,7 +279,7 @@ for line in sys.stdin:
 def worker(tmp_path):
     log = tmp_path / "asked"
     log.touch()
-    script = _file(tmp_path, _WORKER.format(log=str(log)), "worker.py")
+    script = write(tmp_path, _WORKER.format(log=str(log)), "worker.py")
     return (sys.executable, str(script)), lambda: sorted(map(int, log.read_text().split()))
 
 
@@ -552,12 +382,12 @@ def laboratory(tmp_path, monkeypatch):
     """Experiments of the toy figure only, and results kept in a folder of the test."""
     for folder in ("figures", "claims"):
         (tmp_path / "experiments" / folder).mkdir(parents=True)
-    text = _FIGURE.replace(', "undo.nonsense" = 1', "").replace(
+    text = FIGURE.replace(', "undo.nonsense" = 1', "").replace(
         '"fur-si"]', '"fur-si", "perpetuum"]'
     )
-    _file(tmp_path / "experiments/figures", text)
-    lost = _CLAIM.replace("T1a", "T2a").replace('"undo"', '"perpetuum"')
-    _file(tmp_path / "experiments/claims", _CLAIM + lost, "toy.toml")
+    write(tmp_path / "experiments/figures", text)
+    lost = CLAIM.replace("T1a", "T2a").replace('"undo"', '"perpetuum"')
+    write(tmp_path / "experiments/claims", CLAIM + lost, "toy.toml")
     for module in (figures, claims):
         monkeypatch.setattr(module, "experiments", lambda: tmp_path / "experiments")
     monkeypatch.setenv("HOLDFAST_CACHE", str(tmp_path / "cache"))

@@ -17,7 +17,12 @@ from holdfast.lab.claims import Verdict
 from holdfast.lab.reproduce import Reproduction, Selection
 from holdfast.shapes import Json
 
-_COLOURS = {claims.GREEN: "green", claims.RED: "red", claims.NOT_RUN: "yellow"}
+_COLOURS = {
+    claims.GREEN: "green",
+    claims.EXPLAINED: "cyan",
+    claims.RED: "red",
+    claims.NOT_RUN: "yellow",
+}
 
 
 @verb
@@ -161,7 +166,7 @@ def _print_claims(console: Console, verdicts: Sequence[Verdict]) -> None:
         )
     console.print(table)
     groups = claims.by_group(verdicts)
-    for wanted in (claims.GREEN, claims.RED, claims.NOT_RUN):
+    for wanted in _COLOURS:
         names = [group for group, found in groups.items() if found == wanted]
         if names:
             console.print(f"[{_COLOURS[wanted]}]{wanted}[/]: {', '.join(names)}")

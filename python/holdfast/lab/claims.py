@@ -9,6 +9,9 @@ The tolerance says how the measured value is compared with the paper's:
                         negligible
     at least factor 1.5 not less than the paper's value divided by 1.5
     holds               the formula is a comparison and true
+
+A claim is green or red as its experiment stands. A red one is `explained` if its cause is given and
+shown: a second experiment, in which a condition of the paper holds, makes the same formula green.
 """
 
 import re
@@ -25,9 +28,28 @@ from holdfast.lab.formula import Formula, FormulaError, NotRun
 from holdfast.lab.results import Results
 from holdfast.shapes import Json
 
-GREEN, RED, NOT_RUN = "green", "red", "not run"
+GREEN, EXPLAINED, RED, NOT_RUN = "green", "explained", "red", "not run"
 _TOLERANCE = re.compile(r"(at most |at least |)factor (\d+(?:\.\d+)?)|holds")
 _ID = re.compile(r"([A-Z]+\d+)([a-z]*)")
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why a claim is red: a condition of the paper that its own experiment does not have."""
+
+    figure: str  # the experiment that has it, in place of the claim's own panel
+    panel: str
+    changes: str
+    source: str  # the paper's text, or a measurement; never a fit
+
+    def as_json(self, measured: float | bool | None) -> Json:
+        return {
+            "figure": self.figure,
+            "panel": self.panel,
+            "changes": self.changes,
+            "source": self.source,
+            "measured": measured,
+        }
 
 
 @dataclass(frozen=True)
@@ -41,7 +63,9 @@ class Claim:
     formula: Formula
     value: float | bool
     tolerance: str
+    ordering: bool  # the value says which of two is larger, so 1 is a border, too
     known: str  # the reason why it does not hold here, as far as measured; only for reds
+    cause: Cause | None
 
     @property
     def group(self) -> str:
@@ -54,6 +78,12 @@ class Claim:
             for _, figure, panel, _ in self.formula.needs
         }
 
+    def figures(self) -> set[str]:
+        """The figures its formula reads, and that of its cause."""
+        return {figure for figure, _ in self.needs()} | (
+            {self.cause.figure} if self.cause else set()
+        )
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -61,6 +91,7 @@ class Verdict:
     measured: float | bool | None
     verdict: str
     reason: str = ""
+    in_cause: float | bool | None = None  # measured in the experiment of the claim's cause
 
     def as_json(self) -> Json:
         claim = self.claim
@@ -71,6 +102,7 @@ class Verdict:
             "tolerance": claim.tolerance,
             "verdict": self.verdict,
             "reason": self.reason,
+            "cause": claim.cause.as_json(self.in_cause) if claim.cause else None,
             "sentence": claim.sentence,
             "source": f"{claim.paper}, {claim.where}",
             "figure": claim.figure,
@@ -97,14 +129,58 @@ def load(figures: dict[str, Figure], path: Path | None = None) -> list[Claim]:
 
 def judge(claim: Claim, results: Results) -> Verdict:
     """Raises BadUsage, with the claim's name, for a formula that makes no sense."""
+    try:
+        measured, notes = _measure(claim, results, (claim.figure, claim.panel))
+    except NotRun as missing:
+        return Verdict(claim, None, NOT_RUN, str(missing))
+    if _within(measured, claim):
+        return Verdict(claim, measured, GREEN)
+    reasons = [text for text in (*notes, claim.known) if text]
+    if claim.cause is None:
+        return Verdict(claim, measured, RED, "; ".join(reasons))
+    cause = claim.cause
+    where = f"{cause.figure}, panel {cause.panel}"
+    try:
+        in_cause, _ = _measure(claim, results, (cause.figure, cause.panel))
+    except NotRun as missing:
+        reasons.append(f"its cause was not run ({where}): {missing}")
+        return Verdict(claim, measured, RED, "; ".join(reasons))
+    shown = _within(in_cause, claim)
+    reasons.append(f"{where} ({cause.changes}): {_value(in_cause)}")
+    return Verdict(claim, measured, EXPLAINED if shown else RED, "; ".join(reasons), in_cause)
+
+
+def by_group(verdicts: Sequence[Verdict]) -> dict[str, str]:
+    """Red if a part is, else not run if a part is not, else explained if a part is, else green."""
+    groups: dict[str, str] = {}
+    order = [GREEN, EXPLAINED, NOT_RUN, RED]
+    for verdict in verdicts:
+        group = verdict.claim.group
+        groups[group] = max(groups.get(group, GREEN), verdict.verdict, key=order.index)
+    return groups
+
+
+def _value(measured: float | bool) -> str:
+    if isinstance(measured, bool):
+        return "it holds" if measured else "it does not hold"
+    return f"{measured:.3g}"
+
+
+def _measure(
+    claim: Claim, results: Results, own: tuple[str, str]
+) -> tuple[float | bool, Sequence[str]]:
+    """The formula's value and notes, with `own` for the claim's own figure and panel."""
 
     def lookup(metric: str, figure: str | None, panel: str | None, engine: str) -> Any:
-        return results.series(metric, figure or claim.figure, panel or claim.panel, engine)
+        place = (figure or claim.figure, panel or claim.panel)
+        if place == (claim.figure, claim.panel):
+            place = own
+        if place[0] not in results.figures:
+            raise NotRun(f"figure {place[0]} was not asked for")
+        return results.series(metric, *place, engine)
 
     try:
         measured, notes = claim.formula.evaluate(lookup)
-    except NotRun as missing:
-        return Verdict(claim, None, NOT_RUN, str(missing))
     except FormulaError as wrong:
         raise errors.BadUsage(f"claim {claim.id}: {wrong}") from None
     if isinstance(measured, bool) != (claim.tolerance == "holds"):
@@ -112,26 +188,15 @@ def judge(claim: Claim, results: Results) -> Verdict:
             f"claim {claim.id}: tolerance '{claim.tolerance}' does not fit the value of its "
             f"formula, {measured}"
         )
-    if _within(measured, claim):
-        return Verdict(claim, measured, GREEN)
-    reasons = [text for text in (*notes, claim.known) if text]
-    return Verdict(claim, measured, RED, "; ".join(reasons))
-
-
-def by_group(verdicts: Sequence[Verdict]) -> dict[str, str]:
-    """Red if a part is, else not run if a part is not, else green."""
-    groups: dict[str, str] = {}
-    order = [GREEN, NOT_RUN, RED]
-    for verdict in verdicts:
-        group = verdict.claim.group
-        groups[group] = max(groups.get(group, GREEN), verdict.verdict, key=order.index)
-    return groups
+    return measured, notes
 
 
 def _within(measured: float | bool, claim: Claim) -> bool:
     match = _TOLERANCE.fullmatch(claim.tolerance)
     if match[2] is None:
         return bool(measured) == bool(claim.value)
+    if claim.ordering and (measured > 1) != (claim.value > 1):
+        return False
     factor, side = float(match[2]), match[1]
     low = measured >= claim.value / factor or side == "at most "
     high = measured <= claim.value * factor or side == "at least "
@@ -153,7 +218,9 @@ def _claim(values: Any, heading: dict[str, str], source: str) -> Claim:
     texts = heading | {key: table.get(key, str) for key in ("id", "sentence")}
     value = table.get("value", (int, float, bool), True)
     tolerance = table.get("tolerance", str, "holds" if value is True else "factor 1.5")
+    ordering = table.get("ordering", bool, False)
     known = table.get("known", str, "")
+    cause = _cause(table.get("cause", dict, {}), table.where)
     try:
         formula = Formula(table.get("formula", str))
     except FormulaError as wrong:
@@ -170,23 +237,57 @@ def _claim(values: Any, heading: dict[str, str], source: str) -> Claim:
         )
     if isinstance(value, bool) != (tolerance == "holds"):
         raise errors.BadUsage(f"{table.where}: 'holds' goes with true, factors with a number")
-    return Claim(**texts, formula=formula, value=value, tolerance=tolerance, known=known)
+    if ordering and (isinstance(value, bool) or value == 1):
+        raise errors.BadUsage(f"{table.where}: 'ordering' goes with a number that is not 1")
+    if cause and (cause.figure, cause.panel) == (texts["figure"], texts["panel"]):
+        raise errors.BadUsage(f"{table.where}: its cause is its own panel")
+    return Claim(
+        **texts,
+        formula=formula,
+        value=value,
+        tolerance=tolerance,
+        ordering=ordering,
+        known=known,
+        cause=cause,
+    )
+
+
+def _cause(values: dict[str, Any], source: str) -> Cause | None:
+    if not values:
+        return None
+    table = Table(values, f"{source}, cause")
+    cause = Cause(**{key: table.get(key, str) for key in ("figure", "panel", "changes", "source")})
+    table.finish()
+    return cause
 
 
 def _check_names(claim: Claim, figures: dict[str, Figure], source: str) -> None:
+    own = (claim.figure, claim.panel)
     for metric, figure, panel, engine in claim.formula.needs:
         where = f"{source}, claim {claim.id}"
-        in_figure = figures.get(figure or claim.figure)
-        if in_figure is None:
-            there = ", ".join(figures)
-            raise errors.BadUsage(
-                f"{where}: there is no figure '{figure or claim.figure}'; there are {there}"
-            )
-        in_panel = in_figure.panel(panel or claim.panel)
-        if engine not in in_panel.engines:
-            raise errors.BadUsage(
-                f"{where}: figure {in_figure.id}, panel {in_panel.id} has no engine '{engine}'; "
-                f"it has {', '.join(in_panel.engines)}"
-            )
+        place = (figure or claim.figure, panel or claim.panel)
+        _check_engine(*place, engine, figures, where)
+        if claim.cause and place == own:
+            _check_engine(claim.cause.figure, claim.cause.panel, engine, figures, where)
         if not metrics.known(metric):
             raise errors.BadUsage(f"{where}: there is no metric '{metric}'")
+    if claim.cause and own not in claim.needs():
+        raise errors.BadUsage(
+            f"{source}, claim {claim.id}: its formula does not read its own panel, so an "
+            "experiment for its cause changes nothing"
+        )
+
+
+def _check_engine(
+    figure: str, panel: str, engine: str, figures: dict[str, Figure], where: str
+) -> None:
+    in_figure = figures.get(figure)
+    if in_figure is None:
+        there = ", ".join(figures)
+        raise errors.BadUsage(f"{where}: there is no figure '{figure}'; there are {there}")
+    in_panel = in_figure.panel(panel)
+    if engine not in in_panel.engines:
+        raise errors.BadUsage(
+            f"{where}: figure {in_figure.id}, panel {in_panel.id} has no engine '{engine}'; "
+            f"it has {', '.join(in_panel.engines)}"
+        )

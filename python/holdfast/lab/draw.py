@@ -230,7 +230,7 @@ def _note_claims(axes: Any, verdicts: Sequence[Verdict]) -> None:
         if isinstance(verdict.claim.value, bool):
             continue
         measured = "not run" if verdict.verdict == NOT_RUN else f"{verdict.measured:.3g}"
-        mark = "" if verdict.verdict in (GREEN, NOT_RUN) else "  (red)"
+        mark = "" if verdict.verdict in (GREEN, NOT_RUN) else f"  ({verdict.verdict})"
         lines.append(f"{verdict.claim.id}: paper {verdict.claim.value:g}, here {measured}{mark}")
     if lines:
         axes.annotate(

@@ -50,7 +50,7 @@ def select(names: Sequence[str], quick: bool = False, machine: str = "") -> Sele
     by_claims = {
         figure
         for claim in wanted
-        for figure, _ in claim.needs()
+        for figure in claim.figures()
         if {claim.id, claim.group} & set(names)
     }
     chosen = {
