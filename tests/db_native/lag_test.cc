@@ -92,23 +92,34 @@ class DbThatLags : public DbLag {};
 INSTANTIATE_TEST_SUITE_P(Engines, DbThatLags, ::testing::ValuesIn(lagging_engines()), engine_name);
 
 TEST_P(DbThatLags, EveryKindOfWriteMayWait) {
-  const auto waits = [&](const Status& status) {
-    EXPECT_TRUE(status.ok()) << status.ToString();
-    const uint64_t waiting = pending();
-    EXPECT_TRUE(file->Sync().ok());
-    return waiting > 0;
+  // Some engines make a write durable in the background at once. A write that is always durable
+  // when it returns never waits, however often it is tried.
+  const auto waits = [&](auto&& write) {
+    for (int tries = 0; tries < 10'000; ++tries) {
+      put(*file, "b", "value");
+      const Status status = write();
+      EXPECT_TRUE(status.ok()) << status.ToString();
+      if (pending() > 0) {
+        EXPECT_TRUE(file->Sync().ok());
+        return true;
+      }
+    }
+    return false;
   };
   WriteBatch batch;
-  batch.Put("b", "value");
-  EXPECT_TRUE(waits(file->Write(later(), &batch)));
-  EXPECT_TRUE(waits(file->Transact(later(), [](Transaction& t) { t.Put("c", "value"); })));
-  EXPECT_TRUE(waits(file->Delete(later(), "b")));
-  put(*file, "d", "value");
-  EXPECT_TRUE(waits(file->DeleteRange(later(), "a", "z")));
+  batch.Put("c", "value");
+  EXPECT_TRUE(waits([&] { return file->Write(later(), &batch); }));
+  EXPECT_TRUE(
+      waits([&] { return file->Transact(later(), [](Transaction& t) { t.Put("c", "value"); }); }));
+  EXPECT_TRUE(waits([&] { return file->Delete(later(), "b"); }));
+  EXPECT_TRUE(waits([&] { return file->DeleteRange(later(), "a", "z"); }));
   ColumnFamilyHandle* map = nullptr;
   ASSERT_TRUE(file->CreateColumnFamily({}, "users", &map).ok());
-  EXPECT_TRUE(waits(file->Put(later(), map, "a", "value")));
-  EXPECT_TRUE(waits(file->Delete(later(), map, "a")));
+  EXPECT_TRUE(waits([&] { return file->Put(later(), map, "a", "value"); }));
+  EXPECT_TRUE(waits([&] {
+    const Status status = file->Put({}, map, "a", "value");
+    return status.ok() ? file->Delete(later(), map, "a") : status;
+  }));
   EXPECT_TRUE(file->DestroyColumnFamilyHandle(map).ok());
 }
 
