@@ -11,10 +11,12 @@ namespace {
 /// Sets the machine's seed, the order of slots and, if wanted, the probabilities that go with it.
 /// Each thread gets each slot in some schedule, so a scan that leaves a slot out is found. With a
 /// low switch probability a thread stands still for long. With a low drain probability stores
-/// stay hidden.
+/// stay hidden. In one schedule of three, threads with long time slices run beside threads with
+/// short ones.
 void vary(SimOptions& options, uint64_t seed, bool probabilities) {
   constexpr double kSwitch[] = {0.25, 0.08, 0.02};
   constexpr double kDrain[] = {0.4, 0.05};
+  constexpr double kLongSlices = 0.005;
   options.seed = seed;
   options.slot_order = seed % 2 == 0 ? seed : 0;
   if (!probabilities) {
@@ -22,6 +24,9 @@ void vary(SimOptions& options, uint64_t seed, bool probabilities) {
   }
   options.switch_probability = kSwitch[seed % 3];
   options.drain_probability = kDrain[seed / 3 % 2];
+  if (seed / 6 % 3 == 2) {
+    options.odd_switch_probability = kLongSlices;
+  }
 }
 
 }  // namespace
@@ -58,6 +63,7 @@ CrashReport CrashExplorer::Search::run(FunctionRef<void(double)> progress) {
     recover_created(*closed_, 0, false);
   }
   report_.coverage.images = nodes_.size();
+  report_.coverage.too_large = subject_.too_large();
   report_.lost_max = subject_.lost_max();
   return std::move(report_);
 }

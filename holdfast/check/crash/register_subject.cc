@@ -29,7 +29,7 @@ Fault fault_of(const Finding& finding, const History& history) {
 RegisterSubject::RegisterSubject(const Shape& shape, std::optional<RegisterProgram> program)
     : shape_(shape),
       given_(std::move(program)),
-      registers_(objects(), shape.program.shared, shape.boxed) {}
+      registers_(objects(), shape.program.shared, shape.boxed, pieces()) {}
 
 /// Returns the number of objects: the shared ones, and one mark for each possible update.
 Object RegisterSubject::objects() const {
@@ -38,6 +38,10 @@ Object RegisterSubject::objects() const {
           ? static_cast<Object>(shape_.program.threads * shape_.program.transactions)
           : 0;
   return std::max(shape_.program.shared + marks, given_ ? given_->objects() : 0);
+}
+
+Object RegisterSubject::pieces() const {
+  return std::max(shape_.program.string(), given_ ? given_->pieces() : 0);
 }
 
 int RegisterSubject::threads() const {
@@ -52,21 +56,33 @@ Status RegisterSubject::set_up(SimHeap& heap) {
     return status;
   }
   for (int i = 0; i < shape_.prelude; ++i) {
-    Status status =
-        heap.update([&] { registers_.touch(static_cast<Object>(i) % shape_.program.shared); });
-    if (!status.ok()) {
+    if (Status status = prelude(heap, static_cast<Object>(i)); !status.ok()) {
       return status;
     }
   }
   return {};
 }
 
+/// Runs update i of the prelude. With a string the updates have many sizes, all small enough for
+/// every log.
+Status RegisterSubject::prelude(SimHeap& heap, Object i) {
+  constexpr Object kSizes = 5;
+  return heap.update([&] {
+    registers_.touch(i % shape_.program.shared);
+    if (const Object all = pieces(); all > 0 && i % kSizes > 0) {
+      const Object count = std::min(all, i % kSizes);
+      registers_.touch_pieces(7 * i % (all - count + 1), count);
+    }
+  });
+}
+
 void RegisterSubject::start(uint64_t seed, const Words& initial) {
   Random random(mix64(seed));
   running_ = given_ ? *given_ : random_program(shape_.program, random);
-  recorder_ = std::make_unique<Recorder>(objects(), static_cast<uint32_t>(threads()),
+  recorder_ = std::make_unique<Recorder>(registers_.all_objects(), static_cast<uint32_t>(threads()),
                                          largest_number(initial), initial);
   refused_ = {};
+  not_fit_ = {};
   history_.reset();
 }
 
@@ -74,7 +90,10 @@ void RegisterSubject::client(int thread, SimHeap& heap) {
   for (const Body& body : running_.threads[static_cast<size_t>(thread)]) {
     const Status status =
         registers_.execute(heap, body, recorder_->client(static_cast<uint32_t>(thread)));
-    if (!status.ok()) {
+    if (status.code() == Code::out_of_space && body.uses_pieces()) {
+      not_fit_ = status;
+      ++too_large_;
+    } else if (!status.ok()) {
       refused_ = refused_.ok() ? status : refused_;
       return;
     }
@@ -84,6 +103,9 @@ void RegisterSubject::client(int thread, SimHeap& heap) {
 std::optional<Fault> RegisterSubject::judge_run(const Guarantees& promised) {
   if (!refused_.ok()) {
     return Fault{"operation refused", refused_.to_string()};
+  }
+  if (promised.any_size && !not_fit_.ok()) {
+    return Fault{"operation refused", not_fit_.to_string()};
   }
   const History history = recorder_->history();
   const auto found = check_isolation(history, promised.isolation, true);

@@ -40,18 +40,23 @@ class RegisterSubject final : public Subject {
   std::optional<Fault> judge_crash(const Guarantees& promised, uint64_t until,
                                    const Words& recovered) override;
   uint64_t lost_max() const override { return lost_max_; }
+  uint64_t too_large() const override { return too_large_; }
   std::string program() const override { return running_.text(); }
   std::string story(uint64_t until) const override;
 
  private:
   Object objects() const;
+  Object pieces() const;
+  Status prelude(SimHeap& heap, Object i);
 
   Shape shape_;
   std::optional<RegisterProgram> given_;
   CheckedRegisters<SimHeap> registers_;
   RegisterProgram running_;
   std::unique_ptr<Recorder> recorder_;
-  Status refused_;  ///< the first failure of an operation
+  Status refused_;          ///< the first failure of an operation
+  Status not_fit_;          ///< the last refusal of a large update
+  uint64_t too_large_ = 0;  ///< refusals of large updates
   uint64_t lost_max_ = 0;
   uint64_t known_until_ = 0;  ///< the end of history_
   std::optional<History> history_;

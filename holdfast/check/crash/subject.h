@@ -17,6 +17,7 @@ namespace holdfast::check {
 struct Guarantees {
   Isolation isolation = Isolation::opaque;
   Promise durability;
+  bool any_size = false;  ///< no update is too large (Description::any_size)
 };
 
 /// A violation of a guarantee.
@@ -61,6 +62,8 @@ class Subject {
                                            const Words& recovered) = 0;
   /// Returns the most acknowledged updates that a judged crash has lost, within the promise.
   virtual uint64_t lost_max() const = 0;
+  /// Returns the number of updates that were rolled back because a log was too small for them.
+  virtual uint64_t too_large() const { return 0; }
   /// Returns the run's program, for a command line; empty before the first start.
   virtual std::string program() const = 0;
   /// Returns the clients' operations up to `until`; empty before the first start.

@@ -19,17 +19,30 @@ std::string name(const Version& version) {
   return version.initial() ? "the initial value" : "T" + std::to_string(version.transaction);
 }
 
-std::string describe(const Access& access) {
-  const std::string object = std::to_string(access.object);
+/// Describes the accesses of one kind to the objects from that of `access` to `last`.
+std::string describe(const Access& access, Object last) {
+  std::string objects = std::to_string(access.object);
+  if (last != access.object) {
+    objects += '-' + std::to_string(last);
+  }
   switch (access.kind) {
     case Access::Kind::read:
-      return "  r" + object + " = " + name(access.version);
+      return "  r" + objects + " = " + name(access.version);
     case Access::Kind::write:
-      return "  w" + object + " over " + name(access.replaced);
+      return "  w" + objects + " over " + name(access.replaced);
     case Access::Kind::blind:
       break;
   }
-  return "  b" + object;
+  return "  b" + objects;
+}
+
+/// Returns whether `next` reads as one with `access`: the same for the next object, with no event
+/// between.
+bool continues(const Access& access, const Access& next) {
+  const bool read = access.kind == Access::Kind::read;
+  return next.kind == access.kind && next.object == access.object + 1 && next.at == access.at + 1 &&
+         (!read || next.version.transaction == access.version.transaction) &&
+         next.replaced.transaction == access.replaced.transaction;
 }
 
 std::string kind(const Transaction& t) {
@@ -57,8 +70,13 @@ std::string draw_story(const History& history, uint64_t until) {
     const std::string own = "T" + std::to_string(t.number);
     threads = std::max(threads, t.thread + 1);
     events.push_back({t.begin, 0, t.thread, own + kind(t)});
-    for (const Access& access : t.accesses) {
-      events.push_back({access.at, 1, t.thread, describe(access)});
+    for (size_t i = 0; i < t.accesses.size(); ++i) {
+      const Access& first = t.accesses[i];
+      while (i + 1 < t.accesses.size() && t.accesses[i + 1].at <= until &&
+             continues(t.accesses[i], t.accesses[i + 1])) {
+        ++i;
+      }
+      events.push_back({first.at, 1, t.thread, describe(first, t.accesses[i].object)});
     }
     if (t.outcome != Outcome::live) {
       events.push_back({t.end, 2, t.thread, own + ending(t.outcome)});

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The registers in a heap on which a RegisterProgram runs. Every word names the write that stored
-// it, and the recorder records every access.
+// it, and so does every piece of the string. The recorder records every access.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstring>
 #include <functional>
 #include <vector>
 
+#include "holdfast/base/random.h"
 #include "holdfast/check/history/recorder.h"
 #include "holdfast/check/registers/register_program.h"
 #include "holdfast/heap/heap.h"
@@ -49,7 +53,41 @@ struct CheckedRoot {
   Field<Register*> registers;
 };
 
-/// An array of registers, and the execution of transactions on it.
+/// A piece of the string: the word that names its write, and three bytes computed from the word. A
+/// piece of two writes is stray. Its length is odd, so pieces begin at every alignment.
+struct Piece {
+  static constexpr size_t kCheckBytes = 3;
+  static constexpr size_t kBytes = sizeof(uint64_t) + kCheckBytes;
+  using Bytes = std::array<std::byte, kBytes>;
+
+  static Bytes of(uint64_t word) {
+    const uint64_t check = mix64(word);
+    Bytes bytes;
+    std::memcpy(bytes.data(), &word, sizeof word);
+    std::memcpy(bytes.data() + sizeof word, &check, kCheckBytes);
+    return bytes;
+  }
+  /// Returns the word, or `stray`.
+  static uint64_t word(const std::byte* piece, uint64_t stray) {
+    uint64_t word = 0;
+    std::memcpy(&word, piece, sizeof word);
+    return std::memcmp(of(word).data(), piece, kBytes) == 0 ? word : stray;
+  }
+};
+
+/// The root object of the string.
+template <class H>
+struct CheckedString {
+  static constexpr const char* kTypeName = "holdfast.check.String";
+  static constexpr uint32_t kTypeVersion = 1;
+
+  CheckedString() { bytes = nullptr; }
+
+  typename H::template Field<std::byte*> bytes;
+};
+
+/// An array of registers and a string, and the execution of transactions on them. In the history,
+/// piece i of the string is object `objects` + i.
 ///
 /// Thread safety: any number of clients may call execute(), each with its own log.
 template <class H>
@@ -57,10 +95,15 @@ class CheckedRegisters {
   using Root = CheckedRoot<H>;
   using Register = typename Root::Register;
   using Box = typename Root::Box;
+  using String = CheckedString<H>;
+  using E = typename H::Engine;
 
  public:
-  CheckedRegisters(Object objects, Object shared, Object boxed)
-      : objects_(objects), shared_(shared), boxed_(std::min(boxed, shared)) {}
+  CheckedRegisters(Object objects, Object shared, Object boxed, Object pieces = 0)
+      : objects_(objects), shared_(shared), boxed_(std::min(boxed, shared)), pieces_(pieces) {}
+
+  /// The objects of the history: registers and pieces.
+  Object all_objects() const { return objects_ + pieces_; }
 
   /// Makes the registers. Its transactions are small, because logs may have few entries.
   Status set_up(H& heap) {
@@ -81,7 +124,7 @@ class CheckedRegisters {
         (*root)->count = i + 1;
       });
     }
-    return status;
+    return status.ok() && pieces_ > 0 ? set_up_string(heap) : status;
   }
 
   /// Finds the registers in a heap.
@@ -91,10 +134,21 @@ class CheckedRegisters {
       return root.status();
     }
     root_ = *root;
-    return heap.read([&] { registers_ = root_->registers; });
+    if (pieces_ > 0) {
+      auto string = heap.template find_root<String>(kStringName);
+      if (!string) {
+        return string.status();
+      }
+      string_root_ = *string;
+    }
+    return heap.read([&] {
+      registers_ = root_->registers;
+      string_ = pieces_ > 0 ? string_root_->bytes.load() : nullptr;
+    });
   }
 
-  /// Runs one transaction of the program as the client of `log`. Returns the heap's status.
+  /// Runs one transaction of the program as the client of `log`. Returns the heap's status. A
+  /// transaction for which a log is too small is rolled back (Code::out_of_space).
   Status execute(H& heap, const Body& body, ClientLog& log) const {
     const bool read_only = body.read_only();
     log.invoke(read_only, body.commit());
@@ -114,21 +168,34 @@ class CheckedRegisters {
     } catch (const ProgramThrow&) {
       rolled_back = true;
     }
-    if (status.ok()) {
-      log.answer(rolled_back ? Outcome::aborted : Outcome::committed);
+    if (status.ok() || status.code() == Code::out_of_space) {
+      log.answer(rolled_back || !status.ok() ? Outcome::aborted : Outcome::committed);
     }
     return status;
   }
 
   /// Stores the initial value again, in the running update.
   void touch(Object object) const { store(object, 0); }
+  /// The same for a range of pieces.
+  void touch_pieces(Object first, Object count) const {
+    std::vector<std::byte> bytes;
+    for (Object i = 0; i < count; ++i) {
+      const auto initial = Piece::of(0);
+      bytes.insert(bytes.end(), initial.begin(), initial.end());
+    }
+    E::store_range(piece(first), bytes.data(), bytes.size());
+  }
 
-  /// Returns the words of all objects, read in one transaction.
+  /// Returns the words of all objects and pieces, read in one transaction.
   Result<std::vector<uint64_t>> observe(H& heap) const {
-    std::vector<uint64_t> words(objects_);
+    std::vector<uint64_t> words(all_objects());
     const Status status = heap.read([&] {
       for (Object i = 0; i < objects_; ++i) {
         words[i] = load(i);
+      }
+      const std::vector<std::byte> bytes = load_pieces(0, pieces_);
+      for (Object i = 0; i < pieces_; ++i) {
+        words[objects_ + i] = Piece::word(&bytes[i * Piece::kBytes], kStray);
       }
     });
     return status.ok() ? Result<std::vector<uint64_t>>(std::move(words)) : status;
@@ -142,11 +209,18 @@ class CheckedRegisters {
         visit(box, sizeof(Box));
       }
     }
+    if (pieces_ > 0) {
+      visit(string_, pieces_ * Piece::kBytes);
+    }
   }
 
  private:
   static constexpr const char* kName = "registers";
-  /// The word read from a box that belongs to another object. No transaction has this number.
+  static constexpr const char* kStringName = "string";
+  /// Pieces that one transaction of set_up() writes.
+  static constexpr Object kFewPieces = 4;
+  /// The word read from a box that belongs to another object, or from a piece of two writes. No
+  /// transaction has this number.
   static constexpr uint64_t kStray = ~uint64_t{0};
 
   uint64_t load(Object object) const {
@@ -168,9 +242,61 @@ class CheckedRegisters {
     H::destroy(box);
   }
 
+  Status set_up_string(H& heap) {
+    auto string = heap.template root<String>(kStringName);
+    if (!string) {
+      return string.status();
+    }
+    Status status = heap.update([&] {
+      string_ = static_cast<std::byte*>(H::allocate(pieces_ * Piece::kBytes));
+      (*string)->bytes = string_;
+    });
+    for (Object i = 0; i < pieces_ && status.ok(); i += kFewPieces) {
+      status = heap.update([&] { touch_pieces(i, std::min(kFewPieces, pieces_ - i)); });
+    }
+    return status;
+  }
+
+  std::byte* piece(Object i) const { return string_ + i * Piece::kBytes; }
+
+  std::vector<std::byte> load_pieces(Object first, Object count) const {
+    std::vector<std::byte> bytes(count * Piece::kBytes);
+    if (count > 0) {
+      E::load_range(bytes.data(), piece(first), bytes.size());
+    }
+    return bytes;
+  }
+
+  /// One access to a range of pieces.
+  void perform_on_pieces(const RegisterStep& step, ClientLog& log) const {
+    using Kind = RegisterStep::Kind;
+    std::vector<std::byte> bytes = step.kind == Kind::blind
+                                       ? std::vector<std::byte>(step.pieces * Piece::kBytes)
+                                       : load_pieces(step.object, step.pieces);
+    for (Object i = 0; i < step.pieces; ++i) {
+      std::byte* const at = &bytes[i * Piece::kBytes];
+      const Object object = objects_ + step.object + i;
+      if (step.kind == Kind::read) {
+        log.read(object, Piece::word(at, kStray));
+        continue;
+      }
+      const auto written =
+          Piece::of(step.kind == Kind::blind ? log.write_blindly(object)
+                                             : log.write(object, Piece::word(at, kStray)));
+      std::copy(written.begin(), written.end(), at);
+    }
+    if (step.kind != Kind::read) {
+      E::store_range(piece(step.object), bytes.data(), bytes.size());
+    }
+  }
+
   void perform(const Body& body, ClientLog& log) const {
     log.attempt();
     for (const RegisterStep& step : body.steps) {
+      if (step.pieces > 0) {
+        perform_on_pieces(step, log);
+        continue;
+      }
       switch (step.kind) {
         case RegisterStep::Kind::read:
           log.read(step.object, load(step.object));
@@ -198,8 +324,11 @@ class CheckedRegisters {
   Object objects_;
   Object shared_;
   Object boxed_;
+  Object pieces_;
   Root* root_ = nullptr;
   Register* registers_ = nullptr;
+  String* string_root_ = nullptr;
+  std::byte* string_ = nullptr;
 };
 
 }  // namespace holdfast::check

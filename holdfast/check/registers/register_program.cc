@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <string_view>
 
 namespace holdfast::check {
@@ -20,6 +21,18 @@ char letter(RegisterStep::Kind kind) {
       break;
   }
   return 's';
+}
+
+std::string text_of(const RegisterStep& step) {
+  std::string text(1, letter(step.kind));
+  if (step.kind == RegisterStep::Kind::scan) {
+    return text;
+  }
+  if (step.pieces > 0) {
+    text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  }
+  text += std::to_string(step.object);
+  return step.pieces > 1 ? text + '-' + std::to_string(step.object + step.pieces - 1) : text;
 }
 
 /// Returns the text before the steps.
@@ -57,7 +70,7 @@ class Parser {
       } while (take(';'));
     } while (take('|'));
     if (at_ != text_.size()) {
-      fail("a step (r, w or b and a number, or s), ';' or '|'");
+      fail("a step (r, w or b and a number, R, W or B and pieces, or s), ';' or '|'");
     }
     return program;
   }
@@ -100,6 +113,12 @@ class Parser {
         step = {RegisterStep::Kind::write, object()};
       } else if (take('b')) {
         step = {RegisterStep::Kind::blind, object()};
+      } else if (take('R')) {
+        step = range(RegisterStep::Kind::read);
+      } else if (take('W')) {
+        step = range(RegisterStep::Kind::write);
+      } else if (take('B')) {
+        step = range(RegisterStep::Kind::blind);
       } else if (take('s')) {
         step = {RegisterStep::Kind::scan, 0};
       } else {
@@ -107,6 +126,17 @@ class Parser {
       }
       body.steps.insert(body.steps.end(), times(), step);
     }
+  }
+
+  RegisterStep range(RegisterStep::Kind kind) {
+    const Object first = object();
+    const size_t behind = at_;
+    const Object last = take('-') ? object() : first;
+    if (last < first) {
+      at_ = behind;
+      fail("a last piece from " + std::to_string(first) + " on");
+    }
+    return {kind, first, last - first + 1};
   }
 
   /// The count behind a star; 1 where there is none.
@@ -181,6 +211,34 @@ void write_shared(const ProgramShape& shape, Random& random, Body& body) {
   }
 }
 
+/// Appends a step on a random range of pieces: within a line or across the end of one, or of any
+/// length, so that some transactions fill a small log alone.
+void add_range(const ProgramShape& shape, Random& random, RegisterStep::Kind kind, Body& body) {
+  constexpr Object kLengths[] = {3, 9, ~Object{0}};
+  const Object most = std::min(shape.pieces, kLengths[random.below(std::size(kLengths))]);
+  const auto n = static_cast<Object>(1 + random.below(most));
+  const auto first = static_cast<Object>(random.below(shape.pieces - n + 1));
+  body.steps.push_back({kind, first, n});
+}
+
+/// Returns whether the update needs no other writes.
+bool write_ranges(const ProgramShape& shape, Random& random, Body& body) {
+  if (shape.ranges == 0 || !random.chance(shape.ranges)) {
+    return false;
+  }
+  constexpr double kBlind = 0.3;
+  const uint64_t count =
+      random.chance(0.25) ? 1 + random.below(static_cast<uint64_t>(ProgramShape::kMostRanges)) : 1;
+  for (uint64_t i = 0; i < count; ++i) {
+    add_range(shape, random,
+              random.chance(kBlind) ? RegisterStep::Kind::blind : RegisterStep::Kind::write, body);
+  }
+  if (random.chance(0.2)) {
+    add_range(shape, random, RegisterStep::Kind::read, body);  // may find its own writes
+  }
+  return random.chance(0.5);
+}
+
 Body random_body(const ProgramShape& shape, Random& random, Object& mark) {
   Body body;
   if (shape.fences > 0 && random.chance(shape.fences)) {
@@ -198,6 +256,9 @@ Body random_body(const ProgramShape& shape, Random& random, Object& mark) {
             {RegisterStep::Kind::read, static_cast<Object>(random.below(shape.shared))});
       }
     }
+    if (shape.ranges > 0 && random.chance(0.5)) {
+      add_range(shape, random, RegisterStep::Kind::read, body);
+    }
     return body;
   }
   if (random.chance(shape.throws)) {
@@ -211,7 +272,9 @@ Body random_body(const ProgramShape& shape, Random& random, Object& mark) {
     body.steps.push_back(
         {RegisterStep::Kind::read, static_cast<Object>(random.below(shape.shared))});
   }
-  write_shared(shape, random, body);
+  if (!write_ranges(shape, random, body)) {
+    write_shared(shape, random, body);
+  }
   if (shape.marks) {
     body.steps.push_back({RegisterStep::Kind::write, mark++});
   }
@@ -225,6 +288,11 @@ bool Body::read_only() const {
          std::all_of(steps.begin(), steps.end(), [](const RegisterStep& step) {
            return step.kind == RegisterStep::Kind::read || step.kind == RegisterStep::Kind::scan;
          });
+}
+
+bool Body::uses_pieces() const {
+  return std::any_of(steps.begin(), steps.end(),
+                     [](const RegisterStep& step) { return step.pieces > 0; });
 }
 
 Commit Body::commit() const {
@@ -244,7 +312,20 @@ Object RegisterProgram::objects() const {
   for (const auto& thread : threads) {
     for (const Body& body : thread) {
       for (const RegisterStep& step : body.steps) {
-        most = std::max(most, step.kind == RegisterStep::Kind::scan ? 0 : step.object + 1);
+        const bool no_object = step.kind == RegisterStep::Kind::scan || step.pieces > 0;
+        most = std::max(most, no_object ? 0 : step.object + 1);
+      }
+    }
+  }
+  return most;
+}
+
+Object RegisterProgram::pieces() const {
+  Object most = 0;
+  for (const auto& thread : threads) {
+    for (const Body& body : thread) {
+      for (const RegisterStep& step : body.steps) {
+        most = std::max(most, step.pieces > 0 ? step.object + step.pieces : 0);
       }
     }
   }
@@ -260,10 +341,8 @@ std::string RegisterProgram::text() const {
       text += i == 0 ? "" : " ; ";
       text += prefix(body.kind);
       for (size_t s = 0; s < body.steps.size(); ++s) {
-        const RegisterStep& step = body.steps[s];
         text += s == 0 ? "" : " ";
-        text += letter(step.kind);
-        text += step.kind == RegisterStep::Kind::scan ? "" : std::to_string(step.object);
+        text += text_of(body.steps[s]);
       }
     }
   }
@@ -320,6 +399,29 @@ bool drop_step(Thread& thread, size_t i) {
   return false;
 }
 
+RegisterStep& step_at(Thread& thread, size_t i) {
+  size_t body = 0;
+  while (i >= thread[body].steps.size()) {
+    i -= thread[body++].steps.size();
+  }
+  return thread[body].steps[i];
+}
+
+/// Returns a function that leaves out pieces of a step with more than one: half of them or one, at
+/// the front or at the back.
+auto drop_pieces(bool half, bool front) {
+  return [=](Thread& thread, size_t i) {
+    RegisterStep& step = step_at(thread, i);
+    if (step.pieces < 2) {
+      return false;
+    }
+    const Object fewer = half ? step.pieces / 2 : 1;
+    step.pieces -= fewer;
+    step.object += front ? fewer : 0;
+    return true;
+  };
+}
+
 }  // namespace
 
 RegisterProgram shrink(RegisterProgram program, FunctionRef<bool(const RegisterProgram&)> fails) {
@@ -329,7 +431,11 @@ RegisterProgram shrink(RegisterProgram program, FunctionRef<bool(const RegisterP
   };
   const auto bodies = [](const Thread& thread) { return thread.size(); };
   while (leave_out(program, fails, bodies, drop_body) ||
-         leave_out(program, fails, step_count, drop_step)) {
+         leave_out(program, fails, step_count, drop_step) ||
+         leave_out(program, fails, step_count, drop_pieces(true, false)) ||
+         leave_out(program, fails, step_count, drop_pieces(true, true)) ||
+         leave_out(program, fails, step_count, drop_pieces(false, false)) ||
+         leave_out(program, fails, step_count, drop_pieces(false, true))) {
   }
   std::erase_if(program.threads, [](const Thread& thread) { return thread.empty(); });
   return program;

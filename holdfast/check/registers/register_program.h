@@ -13,9 +13,15 @@
 //                                            f: a fence of the heap
 //   step        = operation [ "*" count ]
 //   operation   = ( "r" | "w" | "b" ) object    read; write after a read; write blindly
+//               | ( "R" | "W" | "B" ) piece [ "-" piece ]
+//                                            the same with pieces of the string, first to last
 //               | "s"                            scan: read all shared objects
 //
-//   w0 w1 ; s | w1 b2 | r0 r1
+// The string is a row of bytes, cut into pieces of an odd length. A step on pieces is one access to
+// all their bytes, so its range has any alignment and may cross lines. Each piece names its write,
+// so a judge finds each mixture of two writes.
+//
+//   w0 w1 ; s | w1 b2 | r0 r1 | W3-17 b0
 #pragma once
 
 #include <cstdint>
@@ -34,7 +40,8 @@ namespace holdfast::check {
 struct RegisterStep {
   enum class Kind : uint8_t { read, write, blind, scan };
   Kind kind = Kind::read;
-  Object object = 0;
+  Object object = 0;  ///< the first piece, if the step is about pieces
+  Object pieces = 0;  ///< the number of pieces; 0: the step is about an object
 };
 
 /// One transaction.
@@ -45,6 +52,8 @@ struct Body {
 
   /// Returns whether Heap::read runs the transaction, and not Heap::update.
   bool read_only() const;
+  /// Returns whether a step is about pieces, so that a log may be too small for the transaction.
+  bool uses_pieces() const;
   /// Returns the commit that the body asks for; durable for a fence.
   Commit commit() const;
 };
@@ -55,9 +64,11 @@ struct RegisterProgram {
 
   /// Returns the number of objects: one more than the largest that a step names.
   Object objects() const;
+  /// Returns the number of pieces: one more than the largest that a step names.
+  Object pieces() const;
   /// Returns the program in the grammar above.
   std::string text() const;
-  /// Parses a program over `most` objects. invalid_argument: the message says what was expected
+  /// Parses a program over `most` objects and as many pieces. invalid_argument: the message says what was expected
   /// where.
   static Result<RegisterProgram> parse(const std::string& text, Object most);
 };
@@ -75,10 +86,15 @@ struct ProgramShape {
   double later = 0;      ///< share of updates with Commit::later
   double fences = 0;     ///< share of transactions that are a fence
   bool marks = true;     ///< each update also writes an object of its own
+  double ranges = 0;     ///< share of updates that write pieces, up to kMostRanges times
+  Object pieces = 47;    ///< of the string; without `ranges` there is none
+
+  static constexpr int kMostRanges = 4;
+  Object string() const { return ranges > 0 ? pieces : 0; }
 };
 
-/// Removes transactions, then steps, from the program, as long as `fails` returns true for the
-/// rest.
+/// Removes transactions, then steps, then pieces of steps from the program, as long as `fails`
+/// returns true for the rest.
 RegisterProgram shrink(RegisterProgram program, FunctionRef<bool(const RegisterProgram&)> fails);
 
 RegisterProgram random_program(const ProgramShape& shape, Random& random);

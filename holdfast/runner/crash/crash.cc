@@ -126,6 +126,7 @@ Job parse(const Json& spec) {
   const uint64_t times = registers ? 1 : 4;
   plan.heap.options = tiny_options(engine, options, times);
   engine.area_bytes(plan.heap.options, 1).status().check();  // before the options are used
+  plan.promised.any_size = engine.any_size;
   plan.promised.durability = engine.promised(plan.heap.options);
   plan.heap.bytes = count(fields, "bytes", static_cast<int64_t>(times * kHeapBytes), kPageBytes);
   plan.heap.max_bytes = count(fields, "max_bytes", kMaxBytes, kPageBytes);
@@ -169,6 +170,8 @@ check::ProgramShape shape_of(const Parameters& p) {
   shape.later = p.real("later", 0, 100) / 100;
   shape.fences = p.real("fences", 0, 100) / 100;
   shape.marks = p.number("marks", 0, 1) == 1;
+  shape.ranges = p.real("ranges", 0, 100) / 100;
+  shape.pieces = static_cast<check::Object>(p.number("pieces", 1, kMostObjects));
   return shape;
 }
 
@@ -284,7 +287,8 @@ Json to_json(const CrashCoverage& c) {
           {"images", c.images},
           {"recovery_points", c.recovery_points},
           {"continued", c.continued},
-          {"judged", c.judged}};
+          {"judged", c.judged},
+          {"too_large", c.too_large}};
 }
 
 /// The smallest spec that shows the violation again.
@@ -339,6 +343,8 @@ const WorkloadInfo& crash_registers_info() {
        {"later", "0", "percent of updates with Commit::later"},
        {"fences", "0", "percent of transactions that are a fence of the heap"},
        {"marks", "1", "1: each update also writes a word of its own"},
+       {"ranges", "0", "percent of updates that write ranges of a string"},
+       {"pieces", "47", "pieces of the string, of 11 bytes each"},
        {"prelude", "9", "updates before, so that small logs have wrapped around"}},
       {"update", "read"}};
   return info;

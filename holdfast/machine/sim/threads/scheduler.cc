@@ -85,7 +85,8 @@ std::vector<int> sorted(const IndexSet& set) {
 
 RandomScheduler::RandomScheduler(const SimOptions& options)
     : random_(options.seed),
-      switch_below_(threshold(options.switch_probability)),
+      switch_below_{threshold(options.switch_probability),
+                    threshold(options.odd_switch_probability.value_or(options.switch_probability))},
       drain_below_(threshold(options.drain_probability)) {}
 
 Choice RandomScheduler::next(const Agents& agents) {
@@ -95,7 +96,8 @@ Choice RandomScheduler::next(const Agents& agents) {
     return {Choice::Kind::drain, agents.buffered.at(random_.below(agents.buffered.size()))};
   }
   const uint64_t low = coins & 0xffff'ffff;
-  if (agents.current >= 0 && !agents.yielding && low >= switch_below_) {
+  if (agents.current >= 0 && !agents.yielding &&
+      low >= switch_below_[static_cast<size_t>(agents.current) % 2]) {
     return {Choice::Kind::stay, agents.current};
   }
   const int chosen = agents.runnable.at(random_.below(agents.runnable.size()));

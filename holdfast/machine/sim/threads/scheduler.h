@@ -3,6 +3,7 @@
 // Schedulers of functional machines: random, exhaustive within bounds, delay-bounded.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -112,7 +113,7 @@ class RandomScheduler final : public Scheduler {
 
  private:
   Random random_;
-  uint64_t switch_below_;  ///< thresholds for random numbers below 2^32
+  std::array<uint64_t, 2> switch_below_;  ///< for even and odd slots; thresholds below 2^32
   uint64_t drain_below_;
 };
 
