@@ -32,8 +32,9 @@ constexpr int kShare = 20;
 constexpr int kShare = 1;
 #endif
 
-/// Runs the search, prints its coverage, and fails with the counter-example.
-void expect_no_violation(const std::string& what, Json spec) {
+/// Runs the search, prints its coverage, and fails with the counter-example. Adds the updates that
+/// a log was too small for to *too_large.
+void expect_no_violation(const std::string& what, Json spec, uint64_t* too_large = nullptr) {
   spec["schedules"] = std::max(1, spec["schedules"].get<int>() / kShare);
   auto result = crash(spec, [](double, const std::string&) {});
   ASSERT_TRUE(result.ok()) << what << ": " << result.status().to_string();
@@ -46,6 +47,9 @@ void expect_no_violation(const std::string& what, Json spec) {
       c["legal"].get<double>(), c["images"].get<int>(), c["recovery_points"].get<int>(),
       c["continued"].get<int>());
   EXPECT_GT(c["points"].get<int>(), 0);
+  if (too_large != nullptr) {
+    *too_large += c["too_large"].get<uint64_t>();
+  }
   for (const Json& violation : report["violations"]) {
     ADD_FAILURE() << what << ": " << violation["name"].get<std::string>() << " ("
                   << violation["phase"].get<std::string>() << ")\n"
@@ -108,6 +112,16 @@ std::vector<Case> cases(bool with_designs) {
   return all;
 }
 
+std::vector<std::string> durable_engines() {
+  std::vector<std::string> all;
+  for (const Case& c : cases(true)) {
+    if (c.domain == Domain::pmem) {
+      all.push_back(c.engine);
+    }
+  }
+  return all;
+}
+
 class Crash : public testing::TestWithParam<Case> {};
 /// Without hw: a design runs in simulated time, which has one schedule.
 class CrashExhaustive : public testing::TestWithParam<Case> {};
@@ -129,6 +143,17 @@ TEST_P(Crash, SampledPointsOfLogsThatWrap) {
   spec["images"] = 4;
   spec["params"] = {{"transactions", "6"}, {"registers", "6"}, {"boxed", "2"}, {"blind", "10"}};
   expect_no_violation(name_of(GetParam(), "3 x 6"), spec);
+}
+
+/// Beside words, ranges with any alignment and of any length up to half a small log, in
+/// transactions of very different sizes.
+TEST_P(Crash, RangesOfManyLengths) {
+  Json spec = base(GetParam());
+  spec["schedules"] = 60;
+  spec["points"] = 40;
+  spec["images"] = 4;
+  spec["params"] = {{"transactions", "4"}, {"ranges", "60"}};
+  expect_no_violation(name_of(GetParam(), "ranges"), spec);
 }
 
 /// The first schedules of a tiny program, in order, with at most two preemptions and one early
@@ -153,6 +178,61 @@ TEST_P(CrashExhaustive, OneDelayAnywhere) {
   spec["images"] = 2;
   expect_no_violation(name_of(GetParam(), "one delay"), spec);
 }
+
+class CrashFullLog : public testing::TestWithParam<std::string> {};
+
+/// Returns whether a log of the searches holds an update of so many pieces.
+bool fits(const std::string& engine, int pieces) {
+  Json spec = base({engine, Domain::pmem});
+  spec["schedules"] = 1;
+  spec["point"] = 0;
+  spec["program"] = "B0-" + std::to_string(pieces - 1);
+  const Json report = crash(spec, [](double, const std::string&) {}).value();
+  EXPECT_TRUE(report["violations"].empty()) << engine << ", " << pieces;
+  return report["coverage"]["too_large"] == 0;
+}
+
+constexpr int kMostPieces = 380;
+
+/// Returns the most pieces of an update that fits, or kMostPieces.
+int most_pieces(const std::string& engine) {
+  int low = 1;
+  int high = kMostPieces;
+  while (low < high) {
+    const int middle = (low + high + 1) / 2;
+    if (fits(engine, middle)) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
+}
+
+/// Updates that fill a log to its last word, and those that are just too large. A few words more
+/// reach the sizes between those of ranges.
+TEST_P(CrashFullLog, HoldsOrRefusesTheLargestUpdates) {
+  const std::string& engine = GetParam();
+  const int most = most_pieces(engine);
+  std::printf("%s: updates of up to %d pieces\n", engine.c_str(), most);
+  uint64_t too_large = 0;
+  for (const char* words : {"", " b0", " b0 b1", " b0 b1 b2"}) {
+    for (const int more : {-2, -1, 0, 1}) {
+      const std::string update = "B0-" + std::to_string(most - 1 + more) + words;
+      Json spec = base({engine, Domain::pmem});
+      spec["schedules"] = 12;
+      spec["events"] = 5000;
+      spec["points"] = 8;
+      spec["images"] = 3;
+      spec["program"] = "b0 ; " + update + " ; w1 ; " + update + " ; R0-9 | w0 B3-5 ; w2";
+      expect_no_violation(engine + ", " + update, spec, &too_large);
+    }
+  }
+  EXPECT_EQ(too_large > 0, most < kMostPieces);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, CrashFullLog, testing::ValuesIn(durable_engines()),
+                         [](const auto& instance) { return test_name(instance.param); });
 
 /// Runs that go on after a recovery are no part of the schedules that are searched in order.
 TEST(CrashExhaustiveGoesOn, AndFollowsItsSchedules) {

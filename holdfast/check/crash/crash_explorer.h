@@ -37,9 +37,10 @@ struct CrashPlan {
   Guarantees promised;
   ScheduleBounds bounds;  ///< for Schedule::exhaustive
   uint64_t first_seed = 1;
-  uint64_t schedules = 100;      ///< number of seeds; Schedule::exhaustive: limit of schedules
-  uint64_t program_seed = 0;     ///< 0: the schedule's seed draws the program, too
-  uint64_t points = 0;           ///< crash points per schedule, evenly spread; 0: all
+  uint64_t schedules = 100;   ///< number of seeds; Schedule::exhaustive: limit of schedules
+  uint64_t program_seed = 0;  ///< 0: the schedule's seed draws the program, too
+  uint64_t points = 0;        ///< crash points per schedule, evenly spread; 0: all
+  uint64_t events = 0;  ///< persist events to expect of the first schedule; 0: it takes all points
   uint64_t only_point = kNever;  ///< the only crash point, unless kNever
   uint64_t images = 64;          ///< limit of images per crash point
   uint64_t crash_recovery = 16;  ///< one image in so many also crashes in recovery; 0: none

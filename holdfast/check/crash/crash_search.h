@@ -57,7 +57,8 @@ struct CrashPoint {
 
 class CrashExplorer::Search {
  public:
-  Search(const CrashPlan& plan, Subject& subject) : plan_(plan), subject_(subject) {}
+  Search(const CrashPlan& plan, Subject& subject)
+      : plan_(plan), subject_(subject), usual_events_(plan.events) {}
 
   CrashReport run(FunctionRef<void(double)> progress);
   void draw(const Violation& violation, sim::Timeline& timeline);
@@ -126,7 +127,7 @@ class CrashExplorer::Search {
   std::vector<Pending> to_go_on_;
   std::set<std::pair<uint64_t, uint32_t>> judged_;
   size_t counted_ = 0;
-  uint64_t usual_events_ = 0;  ///< persist events of the last run
+  uint64_t usual_events_;  ///< persist events of the last run
 };
 
 }  // namespace holdfast::check

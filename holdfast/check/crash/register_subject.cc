@@ -20,11 +20,15 @@ uint32_t largest_number(const Subject::Words& words) {
   return largest;
 }
 
-Fault fault_of(const Finding& finding, const History& history) {
-  return {finding.name, to_string(finding, history)};
-}
-
 }  // namespace
+
+/// Tells which objects are pieces, because a program counts them apart.
+Fault RegisterSubject::fault_of(const Finding& finding, const History& history) const {
+  const std::string pieces = registers_.all_objects() == objects()
+                                 ? ""
+                                 : "piece 0 is x" + std::to_string(objects()) + ", and so on\n";
+  return {finding.name, to_string(finding, history) + pieces};
+}
 
 RegisterSubject::RegisterSubject(const Shape& shape, std::optional<RegisterProgram> program)
     : shape_(shape),

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "holdfast/check/crash/subject.h"
+#include "holdfast/check/history/finding.h"
 #include "holdfast/check/registers/checked_registers.h"
 
 namespace holdfast::check {
@@ -47,6 +48,7 @@ class RegisterSubject final : public Subject {
  private:
   Object objects() const;
   Object pieces() const;
+  Fault fault_of(const Finding& finding, const History& history) const;
   Status prelude(SimHeap& heap, Object i);
 
   Shape shape_;

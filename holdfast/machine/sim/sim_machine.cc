@@ -122,7 +122,8 @@ SimMachine::SimMachine(const SimOptions& options, const SimImage& image)
     htm_threads_.emplace_back(memory_, *thread);
   }
   if (!options_.mutations.empty() || options_.list_sites) {
-    mutator_ = std::make_unique<sim::Mutator>(options_.mutations, threads_.size());
+    mutator_ =
+        std::make_unique<sim::Mutator>(options_.mutations, threads_.size(), options_.line_bytes);
   }
   if (options_.lint) {
     lint_ = std::make_unique<sim::PersistLint>(options_, medium_, threads_.size());

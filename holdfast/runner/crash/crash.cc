@@ -142,6 +142,7 @@ Job parse(const Json& spec) {
   plan.program_seed = count(fields, "program_seed", 0);
   plan.schedules = count(fields, "schedules", 100, 1);
   plan.points = count(fields, "points", 0);
+  plan.events = count(fields, "events", 0);
   plan.only_point = spec.contains("point") ? count(fields, "point", 0) : kNever;
   plan.images = count(fields, "images", 16, 1);
   plan.crash_recovery = count(fields, "crash_recovery", 64);

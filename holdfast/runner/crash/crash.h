@@ -32,6 +32,8 @@ namespace holdfast {
 ///   seed, schedules seeds from seed to seed + schedules - 1; default 1 and 100
 ///   program_seed    the same random program in all of them; default 0: one per seed
 ///   points          crash points per schedule, evenly spread; 0 (default): all
+///   events          persist events to expect of the first schedule, which spreads its points by
+///                   them; default 0: it takes all its points
 ///   point           this crash point only
 ///   images          most per crash point; default 16
 ///   crash_recovery, go_on

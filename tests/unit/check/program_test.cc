@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "holdfast/check/registers/register_program.h"
 
@@ -14,6 +15,7 @@ TEST(CheckProgram, IsWhatItPrints) {
     Random random(seed);
     ProgramShape shape;
     shape.blind = 0.3;
+    shape.ranges = seed % 2 == 0 ? 0.5 : 0;
     const RegisterProgram program = random_program(shape, random);
     const RegisterProgram again = RegisterProgram::parse(program.text(), 100).value();
     EXPECT_EQ(again.text(), program.text());
@@ -30,6 +32,50 @@ TEST(CheckProgram, ReadsWhatPeopleWrite) {
   EXPECT_FALSE(program.threads[1][0].read_only());
   EXPECT_EQ(program.threads[1][1].kind, Body::Kind::throwing);
   EXPECT_EQ(program.objects(), 3U);
+}
+
+TEST(CheckProgram, HasStepsOnPieces) {
+  const RegisterProgram program = RegisterProgram::parse("R0 - 4 W2;w1 B7-9 | R5-5", 10).value();
+  EXPECT_EQ(program.text(), "R0-4 W2 ; w1 B7-9 | R5");
+  EXPECT_EQ(program.objects(), 2U);
+  EXPECT_EQ(program.pieces(), 10U);
+  const RegisterStep& step = program.threads[0][1].steps[1];
+  EXPECT_EQ(step.object, 7U);
+  EXPECT_EQ(step.pieces, 3U);
+  EXPECT_FALSE(program.threads[0][0].read_only());
+  EXPECT_TRUE(program.threads[1][0].read_only());
+  EXPECT_TRUE(program.threads[1][0].uses_pieces());
+  EXPECT_FALSE(RegisterProgram::parse("w1 s", 10).value().threads[0][0].uses_pieces());
+}
+
+TEST(CheckProgram, DrawsRangesOfAllLengthsWithinTheString) {
+  ProgramShape shape;
+  shape.ranges = 0.7;
+  std::set<Object> lengths;
+  std::set<size_t> steps;
+  for (uint64_t seed = 1; seed <= 500; ++seed) {
+    Random random(seed);
+    const RegisterProgram program = random_program(shape, random);
+    EXPECT_LE(program.pieces(), shape.pieces);
+    for (const auto& thread : program.threads) {
+      for (const Body& body : thread) {
+        steps.insert(body.steps.size());
+        for (const RegisterStep& step : body.steps) {
+          lengths.insert(step.pieces);
+        }
+      }
+    }
+  }
+  EXPECT_EQ(lengths.size(), shape.pieces + 1U) << "each length, and steps without pieces";
+  EXPECT_GE(*steps.rbegin(), 7U);
+}
+
+/// Programs without ranges are the ones that were drawn before there were any.
+TEST(CheckProgram, IsDrawnAsEverWithoutRanges) {
+  ProgramShape shape;
+  Random random(mix64(5));
+  EXPECT_EQ(random_program(shape, random).text(),
+            "s ; r3 r1 ; r3 | r2 w4 ; w1 w0 w5 ; r2 w1 w6 | s ; s ; w0 w3 w7");
 }
 
 TEST(CheckProgram, RepeatsStepsAndTransactions) {
@@ -54,6 +100,9 @@ TEST(CheckProgram, SaysWhatItExpectedWhere) {
   EXPECT_NE(refuse("w1*0").find("a count from 1 to 10000 at character 4"), std::string::npos);
   EXPECT_NE(refuse("w1*99999999999999999999999").find("a count"), std::string::npos);
   EXPECT_NE(refuse("(w1 ; w1)*2").find("')' at character 5"), std::string::npos);
+  EXPECT_NE(refuse("W2-1").find("a last piece from 2 on at character 3"), std::string::npos);
+  EXPECT_NE(refuse("W2-3").find("an object from 0 to 2 at character 4"), std::string::npos);
+  EXPECT_NE(refuse("B").find("an object from 0 to 2"), std::string::npos);
 }
 
 TEST(CheckProgram, ShrinksToWhatIsNeeded) {
@@ -67,6 +116,25 @@ TEST(CheckProgram, ShrinksToWhatIsNeeded) {
   });
   EXPECT_EQ(small.text(), "w3 | s");
   EXPECT_LT(asked, 40);
+}
+
+TEST(CheckProgram, ShrinksRangesToThePiecesThatAreNeeded) {
+  const RegisterProgram big = RegisterProgram::parse("w0 W3-40 ; R0-46 | B2-9", 47).value();
+  const RegisterProgram small = shrink(big, [&](const RegisterProgram& program) {
+    for (const auto& thread : program.threads) {
+      for (const Body& body : thread) {
+        for (const RegisterStep& step : body.steps) {
+          // Needs pieces 11 and 12 in one write.
+          if (step.kind == RegisterStep::Kind::write && step.pieces > 0 && step.object <= 11 &&
+              step.object + step.pieces > 12) {
+            return true;
+          }
+        }
+      }
+    }
+    return false;
+  });
+  EXPECT_EQ(small.text(), "W11-12");
 }
 
 }  // namespace

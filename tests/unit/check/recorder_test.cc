@@ -86,6 +86,28 @@ TEST(CheckRecorder, GoesOnBehindWhatAnEarlierRunLeft) {
             (std::vector<uint64_t>{0, Version{1, 1}.word()}));
 }
 
+TEST(CheckStory, DrawsNeighboursThatOneAccessReachesAsOne) {
+  Recorder recorder(5, 1);
+  ClientLog& client = recorder.client(0);
+  client.invoke(false);
+  client.attempt();
+  const uint64_t word = client.write(1, 0);
+  client.write(2, 0);
+  client.write_blindly(3);
+  client.write_blindly(4);
+  client.read(0, 0);
+  client.read(1, word);
+  client.read(3, word);
+  EXPECT_EQ(draw_story(recorder.history(), kForever),
+            "  thread 0\n"
+            "  T1 begins\n"
+            "    w1-2 over the initial value\n"
+            "    b3-4\n"
+            "    r0 = the initial value\n"
+            "    r1 = T1\n"
+            "    r3 = T1\n");
+}
+
 TEST(CheckStory, DrawsAColumnPerThreadUpToTheCrash) {
   Recorder recorder(2, 2);
   recorder.client(0).invoke(false);

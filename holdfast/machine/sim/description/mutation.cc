@@ -91,8 +91,19 @@ std::optional<MutationKind> Mutator::met(const SiteOperation& op) {
                             : op.fences() ? SiteKind::fence
                                           : SiteKind::write_back);
   ++k.use.count;
-  changed_ += k.mutation ? 1 : 0;
+  const bool by_line = k.mutation == MutationKind::first || k.mutation == MutationKind::last;
+  if (!k.mutation || (by_line && !has_several_lines(op))) {
+    return std::nullopt;
+  }
+  ++changed_;
   return k.mutation;
+}
+
+bool Mutator::has_several_lines(const SiteOperation& op) const {
+  const auto begin = reinterpret_cast<uintptr_t>(op.p);
+  return (op.kind == SiteOperation::Kind::pwb_range ||
+          op.kind == SiteOperation::Kind::store_nontemporal) &&
+         op.n > 0 && begin / line_bytes_ != (begin + op.n - 1) / line_bytes_;
 }
 
 bool Mutator::skips(Site site) {
@@ -136,6 +147,20 @@ void Mutator::execute(Held& held, const std::vector<SiteOperation>& ops, Perform
   }
 }
 
+void Mutator::leave_out_line(Held& held, SiteOperation op, MutationKind kind,
+                             Perform perform) const {
+  const auto begin = reinterpret_cast<uintptr_t>(op.p);
+  const bool first = kind == MutationKind::first;
+  const uintptr_t edge = first ? begin / line_bytes_ + 1
+                               : (begin + op.n - 1) / line_bytes_;  // the line behind the cut
+  const size_t before = edge * line_bytes_ - begin;
+  if (first) {
+    op.p = static_cast<const std::byte*>(op.p) + before;
+  }
+  op.n = first ? op.n - before : before;
+  execute(held, op, perform);
+}
+
 void Mutator::submit(int slot, const SiteOperation& asked, Perform perform) {
   Held& held = held_[static_cast<size_t>(slot)];
   if (!asked.labelled()) {
@@ -163,6 +188,8 @@ void Mutator::submit(int slot, const SiteOperation& asked, Perform perform) {
     (op.fences() ? held.fences : held.write_backs).push_back(op);
   } else if (*mutation == MutationKind::swap) {
     held.swapped.push_back(op);
+  } else if (*mutation != MutationKind::drop) {
+    leave_out_line(held, op, *mutation, perform);
   }
   execute(held, swapped, perform);
 }

@@ -33,8 +33,8 @@ enum class MutationKind : uint8_t {
   /// The operation happens right after its thread's next labelled operation at another site.
   /// Several operations in a row at one site move as a whole. No effect on a check or a scan.
   swap,
-  /// A scan leaves out its first slot, or its last one, as a wrong bound would. No effect on other
-  /// operations.
+  /// A scan leaves out its first slot, or its last one, as a wrong bound would. A write-back of
+  /// several lines leaves out the first or the last one. No effect on other operations.
   first,
   last,
 };
@@ -99,8 +99,8 @@ class Mutator {
  public:
   using Perform = FunctionRef<void(const SiteOperation&)>;
 
-  Mutator(std::vector<Mutation> mutations, size_t slots)
-      : mutations_(std::move(mutations)), held_(slots) {}
+  Mutator(std::vector<Mutation> mutations, size_t slots, size_t line_bytes)
+      : mutations_(std::move(mutations)), held_(slots), line_bytes_(line_bytes) {}
 
   /// The thread of this slot requests the operation `asked`. Calls perform() for each operation
   /// that happens now.
@@ -131,6 +131,9 @@ class Mutator {
 
   Known& known(Site site, SiteKind kind);
   std::optional<MutationKind> met(const SiteOperation& op);
+  /// Performs a write-back except for its first line (kind first) or its last one (kind last).
+  void leave_out_line(Held& held, SiteOperation op, MutationKind kind, Perform perform) const;
+  bool has_several_lines(const SiteOperation& op) const;
   static void execute(Held& held, const SiteOperation& op, Perform perform);
   static void execute(Held& held, const std::vector<SiteOperation>& ops, Perform perform);
 
@@ -139,6 +142,7 @@ class Mutator {
   /// By kind: from the address of a label, which is a literal, to its index in known_.
   std::array<std::unordered_map<const char*, size_t>, 5> index_;
   std::vector<Held> held_;  ///< by slot
+  size_t line_bytes_;
   uint64_t changed_ = 0;
 };
 

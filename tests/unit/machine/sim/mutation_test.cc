@@ -3,6 +3,7 @@
 // one?
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <set>
 #include <string>
@@ -75,6 +76,7 @@ TEST(SimMutation, AMutationIsWrittenSiteIsKind) {
   EXPECT_EQ(to_string(m), "undo.log.fence=delay");
   EXPECT_EQ(parse_mutation("x=drop").value().kind, MutationKind::drop);
   EXPECT_EQ(parse_mutation("x=swap").value().kind, MutationKind::swap);
+  EXPECT_EQ(parse_mutation("x=last").value().kind, MutationKind::last);
 }
 
 TEST(SimMutation, WhatIsNoMutationIsRefusedWithTheKindsThereAre) {
@@ -111,6 +113,43 @@ TEST(SimMutation, ADroppedRangeIsDroppedWhole) {
     EXPECT_EQ(t.images(), dropped ? kAny : kBoth);
     EXPECT_EQ(t.machine.mutated(), dropped ? 1u : 0u);
   }
+}
+
+TEST(SimMutation, ARangeLeavesOutItsFirstOrLastLine) {
+  for (const bool first : {false, true}) {
+    for (const bool nontemporal : {false, true}) {
+      TwoLines t({first ? "range=first" : "range=last"});
+      const auto both = std::array<uint64_t, 2 * kLineBytes / 8>{1, 0, 0, 0, 0, 0, 0, 0, 1};
+      if (nontemporal) {
+        t.machine.store_nontemporal(t.a, both.data(), sizeof both, Site{"range"});
+      } else {
+        t.store_both();
+        t.machine.pwb_range(t.a, 2 * kLineBytes, Site{"range"});
+      }
+      t.machine.pfence(Site{"fence"});
+      EXPECT_EQ(t.images(), (first ? Pairs{{0, 1}, {1, 1}} : Pairs{{1, 0}, {1, 1}}));
+      EXPECT_EQ(t.machine.mutated(), 1u);
+    }
+  }
+}
+
+/// A range that ends within a line.
+TEST(SimMutation, ARangeLeavesOutTheLineOfItsLastByte) {
+  TwoLines t({"range=last"});
+  t.store_both();
+  t.machine.pwb_range(t.a + 7, 9, Site{"range"});
+  t.machine.pfence(Site{"fence"});
+  EXPECT_EQ(t.images(), (Pairs{{1, 0}, {1, 1}}));
+}
+
+TEST(SimMutation, AWriteBackOfOneLineAndAFenceHaveNoFirstAndLastLine) {
+  TwoLines t({"one=first", "range=last", "fence=last"});
+  t.store_both();
+  t.machine.pwb(t.a, Site{"one"});
+  t.machine.pwb_range(t.b, kLineBytes, Site{"range"});
+  t.machine.pfence(Site{"fence"});
+  EXPECT_EQ(t.images(), kBoth);
+  EXPECT_EQ(t.machine.mutated(), 0u);
 }
 
 TEST(SimMutation, ADroppedFenceOrdersNothing) {
