@@ -176,7 +176,7 @@ class CheckedRegisters {
 
   /// Stores the initial value again, in the running update.
   void touch(Object object) const { store(object, 0); }
-  /// The same for a range of pieces.
+  /// Stores the initial values of pieces again, in the running update.
   void touch_pieces(Object first, Object count) const {
     std::vector<std::byte> bytes;
     for (Object i = 0; i < count; ++i) {

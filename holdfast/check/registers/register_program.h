@@ -68,8 +68,8 @@ struct RegisterProgram {
   Object pieces() const;
   /// Returns the program in the grammar above.
   std::string text() const;
-  /// Parses a program over `most` objects and as many pieces. invalid_argument: the message says what was expected
-  /// where.
+  /// Parses a program over `most` objects and as many pieces. invalid_argument: the message says
+  /// what was expected where.
   static Result<RegisterProgram> parse(const std::string& text, Object most);
 };
 

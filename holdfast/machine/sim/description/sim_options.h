@@ -70,8 +70,8 @@ struct SimOptions {
   bool htm_lines_together = false;  ///< htm_store_lines limits loaded and stored lines together
   /// Probability that another thread runs before a machine operation.
   double switch_probability = 0.25;
-  /// The same while a thread with an odd slot runs, if it differs: some threads then have longer
-  /// time slices than others.
+  /// The probability while a thread with an odd slot runs; unset: no other one. Then some threads
+  /// have longer time slices than others.
   std::optional<double> odd_switch_probability = std::nullopt;
   /// Probability that the oldest entry of some store buffer becomes visible before a machine
   /// operation.
