@@ -35,7 +35,7 @@ TEST(CheckProgram, ReadsWhatPeopleWrite) {
 }
 
 TEST(CheckProgram, HasStepsOnPieces) {
-  const RegisterProgram program = RegisterProgram::parse("R0 - 4 W2;w1 B7-9 | R5-5", 10).value();
+  const RegisterProgram program = RegisterProgram::parse("R0 -4 W2;w1 B7-9 | R5-5", 10).value();
   EXPECT_EQ(program.text(), "R0-4 W2 ; w1 B7-9 | R5");
   EXPECT_EQ(program.objects(), 2U);
   EXPECT_EQ(program.pieces(), 10U);
