@@ -212,7 +212,8 @@ TEST_F(Forced, AbortArrivesAtBeginWithItsCauseAndStoresAreGone) {
   auto& htm = machine->htm(1);
   uint64_t word = 1;
   bool arrived = false;
-  for (int i = 0; i < 100 && !arrived; ++i) {
+  // Under a sanitizer almost every transaction aborts before it gets there.
+  for (int i = 0; i < 1'000'000 && !arrived; ++i) {
     const AbortCause cause = htm.begin(Tracking::all);
     if (cause == AbortCause::none) {
       htm.store(&word, uint64_t{2});
