@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "holdfast/engines/parts/basics/background_work.h"
 #include "holdfast/engines/parts/frame/combined_engine.h"
 #include "holdfast/engines/romulus/gates.h"
 #include "holdfast/engines/romulus/writer.h"
@@ -44,9 +45,7 @@ class RomulusEngine : public FrameOf<M, Variant> {
   RomulusEngine(M& machine, const Regions& regions, const Options& options, int /*max_threads*/)
       : Frame(machine, regions, option_number(options, "combine", 1, 0, 1).value() == 1,
               Variant::kFullCopy, lag_of(options)),
-        lags_(lag_of(options).bound > 0),
         flusher_(make_array<typename M::template Atomic<uint64_t>>(machine, 1)) {}
-  ~RomulusEngine() { stop_flusher(); }
 
   Status format() {
     return Frame::on_medium([&] { this->writer_.twin().format(); });
@@ -59,7 +58,7 @@ class RomulusEngine : public FrameOf<M, Variant> {
   }
 
   Status close() {
-    stop_flusher();
+    background_.stop();
     return Frame::on_medium([&] {
       if (this->writer_.commit()) {
         this->writer_.finish();
@@ -69,7 +68,7 @@ class RomulusEngine : public FrameOf<M, Variant> {
   }
 
   void update(FunctionRef<void()> body, Commit commit = Commit::unsaid) {
-    if (lags_ && !this->writer_.lag().is_durable(commit)) [[unlikely]] {
+    if (!this->writer_.lag().is_durable(commit)) [[unlikely]] {
       start_flusher();
     }
     Frame::update(body, commit);
@@ -107,27 +106,17 @@ class RomulusEngine : public FrameOf<M, Variant> {
     if (!flusher_->compare_exchange(expected, 1)) {
       return;
     }
-    this->machine_.set_background([this] {
-      try {
-        const bool overdue = this->writer_.lag().overdue();
-        if (overdue) {
-          this->fence();
-        }
-        return overdue;
-      } catch (const MediumFailure&) {
-        return false;  // the next operation that needs the medium reports the failure
+    background_.start([this] {
+      const bool overdue = this->writer_.lag().overdue();
+      if (overdue) {
+        this->fence();
       }
+      return overdue;
     });
   }
-  void stop_flusher() {
-    if (flusher_->load() != 0) {
-      flusher_->store(0);
-      this->machine_.set_background(nullptr);
-    }
-  }
 
-  const bool lags_;
-  typename M::template Atomic<uint64_t>* flusher_;  // 1: the thread runs
+  typename M::template Atomic<uint64_t>* flusher_;  // 1: started
+  BackgroundWork<M> background_{this->machine_};
 };
 
 }  // namespace holdfast::romulus

@@ -18,6 +18,7 @@
 #include <limits>
 #include <string>
 
+#include "holdfast/engines/parts/basics/background_work.h"
 #include "holdfast/engines/parts/basics/slot_statistics.h"
 #include "holdfast/engines/parts/durability/linked/linked_log.h"
 #include "holdfast/engines/parts/durability/linked/linked_log_replayer.h"
@@ -44,7 +45,7 @@ class LoggedDurability {
 
   void grown(size_t bytes) { replayer_.grown(bytes); }
   Status close() {
-    stop_background();
+    background_.stop();
     const int n = replayers();
     const bool complete = n > 1 ? replayer_.replay_alone({n, false}).ok() : replayer_.replay_all();
     if (!complete) {
@@ -109,7 +110,6 @@ class LoggedDurability {
         slots_(machine, area_.logs),
         replayer_(machine, regions, logs_, regions.area + PhtArea::kTableOffset, order,
                   statistics) {}
-  ~LoggedDurability() { stop_background(); }
 
   /// Writes header, marker and tables; `magic` identifies the engine. The caller fences.
   Status format(uint64_t magic) {
@@ -146,14 +146,7 @@ class LoggedDurability {
     report.text =
         "replayed " + std::to_string(report.transactions) + " transactions from the redo logs";
     if (options_.background) {
-      background_running_ = true;
-      machine_.set_background([this] {
-        try {
-          return replayer_.background();
-        } catch (const MediumFailure&) {
-          return false;  // the next operation that needs the medium reports the failure
-        }
-      });
+      background_.start([this] { return replayer_.background(); });
     }
     return {};
   }
@@ -174,15 +167,8 @@ class LoggedDurability {
   int replayers() const {
     return std::min(static_cast<int>(options_.replayers), replayer_.most_replayers());
   }
-  void stop_background() {
-    if (background_running_) {
-      background_running_ = false;
-      machine_.set_background(nullptr);
-    }
-  }
-
   uint64_t offset_ = 0;
-  bool background_running_ = false;
+  BackgroundWork<M> background_{machine_};
 };
 
 }  // namespace holdfast

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "holdfast/engines/parts/basics/background_work.h"
 #include "holdfast/engines/parts/durability/stamped/lsa_commit_block.h"
 #include "holdfast/engines/parts/durability/stamped/stamped_logs.h"
 #include "holdfast/engines/parts/isolation/stm/lsa_engine.h"
@@ -34,14 +35,7 @@ class LoggedLsaEngine : public LsaEngine<M, Derived> {
       return status;
     }
     if (options_.background) {
-      background_running_ = true;
-      this->machine_.set_background([this] {
-        try {
-          return static_cast<Derived&>(*this).background();
-        } catch (const MediumFailure&) {
-          return false;  // the next operation that needs the medium reports the failure
-        }
-      });
+      background_work_.start([this] { return static_cast<Derived&>(*this).background(); });
     }
     return {};
   }
@@ -67,7 +61,6 @@ class LoggedLsaEngine : public LsaEngine<M, Derived> {
         logs_(machine, regions, StampedLogsArea(options_, max_threads), magic, gaps, *this->clock_,
               this->statistics_),
         blocks_(static_cast<size_t>(machine.slots())) {}
-  ~LoggedLsaEngine() { stop_background(); }
 
   /// Builds the block of a transaction that owns its stripes, and makes room for it in the log.
   /// Throws Error if it is too large. Room is made before the transaction takes its time, so that
@@ -86,12 +79,7 @@ class LoggedLsaEngine : public LsaEngine<M, Derived> {
     return block;
   }
 
-  void stop_background() {
-    if (background_running_) {
-      background_running_ = false;
-      this->machine_.set_background(nullptr);
-    }
-  }
+  void stop_background() { background_work_.stop(); }
 
  private:
   StampedLogOptions options_;
@@ -101,7 +89,7 @@ class LoggedLsaEngine : public LsaEngine<M, Derived> {
 
  private:
   std::vector<CommitBlock> blocks_;  ///< one per slot, reused for their memory
-  bool background_running_ = false;
+  BackgroundWork<M> background_work_{this->machine_};
 };
 
 }  // namespace holdfast

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "holdfast/engines/parts/basics/background_work.h"
 #include "holdfast/engines/parts/basics/slot_statistics.h"
 #include "holdfast/engines/parts/durability/numbered/numbered_log_area.h"
 #include "holdfast/engines/parts/durability/replay/durability_markers.h"
@@ -50,7 +51,6 @@ class NumberedLog {
                   reinterpret_cast<uint64_t*>(regions.area + NumberedLogArea::kTailOffset),
                   markers_, logs_, states_, statistics_) {}
 
-  ~NumberedLog() { stop_background(); }
   NumberedLog(const NumberedLog&) = delete;
   NumberedLog& operator=(const NumberedLog&) = delete;
 
@@ -139,8 +139,6 @@ class NumberedLog {
     typename M::template Atomic<uint64_t> last{};
   };
 
-  void stop_background();
-
   M& machine_;
   Regions regions_;
   bool background_;
@@ -152,7 +150,7 @@ class NumberedLog {
   SlotStatistics<M> statistics_;
   Order* order_;
   LogReplayer<M> replayer_;
-  bool background_running_ = false;
+  BackgroundWork<M> background_work_{machine_};
 };
 
 template <class M>
@@ -215,29 +213,14 @@ Status NumberedLog<M>::recover(const char* engine, RecoveryReport& report) {
   report.text =
       "replayed " + std::to_string(report.transactions) + " transactions from the redo logs";
   if (background_) {
-    background_running_ = true;
-    machine_.set_background([this] {
-      try {
-        return replayer_.background();
-      } catch (const MediumFailure&) {
-        return false;  // the next operation that needs the medium reports the failure
-      }
-    });
+    background_work_.start([this] { return replayer_.background(); });
   }
   return {};
 }
 
 template <class M>
-void NumberedLog<M>::stop_background() {
-  if (background_running_) {
-    background_running_ = false;
-    machine_.set_background(nullptr);
-  }
-}
-
-template <class M>
 Status NumberedLog<M>::close() {
-  stop_background();
+  background_work_.stop();
   const uint64_t last = order_->last.load();
   const bool complete = replayers_ > 1 ? replayer_.replay_alone(last, {replayers_, false}).ok()
                                        : replayer_.replay_all(last);
