@@ -91,7 +91,7 @@ void throw_stray_store(const Context* context, const void* p) {
 Status no_barrier(const char* engine) {
   return {Code::unsupported,
           std::string("engine ") + engine +
-              " has no barrier; its updates are durable when they return, and fence() orders them"};
+              " has no barrier; call fence(), which waits until its updates are durable"};
 }
 
 }  // namespace holdfast

@@ -3,10 +3,14 @@
 
 namespace holdfast::dudetm {
 
+Result<uint64_t> log_combination(const Options& options) {
+  return option_number(options, kCombinationOption.name, 1, 0, 1);
+}
+
 Result<size_t> area_bytes(const Options& options, int max_threads) {
   const auto lag = LagOptions::parse(options);
   const auto logs = StampedLogOptions::parse(options);
-  const auto combines = option_number(options, kCombinationOption.name, 1, 0, 1);
+  const auto combines = log_combination(options);
   if (!lag || !combines) {
     return lag ? combines.status() : lag.status();
   }

@@ -45,7 +45,7 @@ namespace dudetm {
 
 inline constexpr OptionInfo kCombinationOption = {
     "log_combination", "1",
-    "with a lag: 1: neighbouring transactions share a block with the last value of each word"};
+    "with a lag: 1: neighboring transactions share a block with the last value of each word"};
 inline constexpr OptionInfo kOptions[] = {kStampedLogBytesOption,
                                           kReclaimInBackgroundOption,
                                           kLocksOption,
@@ -56,6 +56,8 @@ inline constexpr OptionInfo kOptions[] = {kStampedLogBytesOption,
                                           kLagTimeOption,
                                           kCombinationOption};
 
+/// Returns 0 or 1.
+Result<uint64_t> log_combination(const Options& options);
 Result<size_t> area_bytes(const Options& options, int max_threads);
 
 }  // namespace dudetm
@@ -91,9 +93,8 @@ class DudeTm : public LoggedLsaEngine<M, DudeTm<M>> {
         lag_(LagOptions::parse(options).value()),
         wishes_(static_cast<size_t>(machine.slots())) {
     if (lag_.bound > 0) {
-      queue_ = std::make_unique<PersistQueue<M>>(
-          machine, this->logs_, lag_.bound,
-          option_number(options, dudetm::kCombinationOption.name, 1, 0, 1).value() == 1);
+      queue_ = std::make_unique<PersistQueue<M>>(machine, this->logs_, lag_.bound,
+                                                 dudetm::log_combination(options).value() == 1);
       this->logs_.complete_up_to(queue_->durable());
     }
   }

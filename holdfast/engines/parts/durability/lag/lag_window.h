@@ -42,13 +42,17 @@ class LagWindow {
   /// All committed updates are durable.
   void make_durable() {
     if (pending() > 0) {
-      state_->durable.store(state_->committed.load(kRelaxed), kRelaxed);
+      // Release: pairs with pending().
+      state_->durable.store(state_->committed.load(kRelaxed), std::memory_order_release);
       state_->oldest.store(0, kRelaxed);
     }
   }
 
   uint64_t pending() const {
-    return state_->committed.load(kRelaxed) - state_->durable.load(kRelaxed);
+    // Acquire, and first: so this thread sees a committed position that is not behind the durable
+    // one.
+    const uint64_t durable = state_->durable.load(std::memory_order_acquire);
+    return state_->committed.load(kRelaxed) - durable;
   }
   /// Returns how long the oldest pending update has waited; 0 without one. In units of now().
   uint64_t age() const {
@@ -61,8 +65,8 @@ class LagWindow {
   bool overdue() const { return pending() > 0 && age() >= age_limit_; }
 
  private:
-  // Relaxed: the writer's lock orders the positions. The flusher only needs a hint; it takes that
-  // lock before it acts.
+  // Relaxed elsewhere: the writer's lock orders the positions. The flusher only needs a hint; it
+  // takes that lock before it acts.
   static constexpr auto kRelaxed = std::memory_order_relaxed;
 
   struct alignas(2 * kLineBytes) State {
