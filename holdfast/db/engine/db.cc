@@ -73,11 +73,10 @@ holdfast::Status not_durable(const std::string& name) {
                                  kDefaultEngine};
 }
 
-/// Returns the engine that the file's superblock names. If the superblock cannot be read, returns
-/// the default engine: opening the file with it reports the reason.
-const DbEngine& engine_of_file(const std::string& name) {
-  auto info = inspect_heap_file(name);
-  auto named = find_engine(info ? info->superblock.engine : kDefaultEngine);
+/// Returns the engine that the superblock names. Without a superblock, because it cannot be read,
+/// returns the default engine: opening the file with it reports the reason.
+const DbEngine& engine_of_file(const Superblock* file) {
+  auto named = find_engine(file != nullptr ? file->engine : kDefaultEngine);
   return named.ok() ? *named.value() : *find_engine(kDefaultEngine).value();
 }
 
@@ -128,12 +127,7 @@ holdfast::Status check_engine_options(const Options& options, const std::string&
 
 /// Checks that no option contradicts what an existing file has recorded.
 holdfast::Status check_fixed_options(const Options& options, const std::string& name,
-                                     const DbEngine& engine) {
-  auto info = inspect_heap_file(name);
-  if (!info) {
-    return {};  // opening the file reports the reason
-  }
-  const Superblock& file = info->superblock;
+                                     const DbEngine& engine, const Superblock& file) {
   if (!options.engine.empty() && options.engine != file.engine) {
     const auto found = find_engine(options.engine);
     return found.ok() ? fixed_option(name, "engine " + file.engine, options.engine,
@@ -184,16 +178,21 @@ DbEngine::Opened open_file(const Options& options, const std::string& name) {
                             EEXIST);
   }
   if (exists(name) && !empty) {
-    const DbEngine& engine = engine_of_file(name);
+    auto info = inspect_heap_file(name);
+    const Superblock* const recorded = info ? &info->superblock : nullptr;
+    const DbEngine& engine = engine_of_file(recorded);
     if (engine.open == nullptr) {
       return not_durable(engine.description->name);
     }
-    if (holdfast::Status status = check_fixed_options(options, name, engine); !status.ok()) {
-      return status;
+    holdfast::Options others;
+    if (recorded != nullptr) {
+      holdfast::Status status = check_fixed_options(options, name, engine, *recorded);
+      if (!status.ok()) {
+        return status;
+      }
+      others = recorded->options;
     }
     Options with_lag = options;
-    auto info = inspect_heap_file(name);
-    holdfast::Options others = info ? info->superblock.options : holdfast::Options();
     others.insert(options.engine_options.begin(), options.engine_options.end());
     with_lag.engine_options.merge(lag_options(options, *engine.description, others));
     return engine.open(with_lag, name, nullptr);
@@ -323,7 +322,8 @@ Status DestroyDB(const std::string& name, const Options& options) {
   const std::string file = file_of(name);
   if (exists(file)) {
     // Deletes the file only if it is a heap that no process has open.
-    const DbEngine& engine = engine_of_file(file);
+    auto info = inspect_heap_file(file);
+    const DbEngine& engine = engine_of_file(info ? &info->superblock : nullptr);
     const holdfast::Status status = engine.open != nullptr ? engine.try_heap(options, file)
                                                            : not_durable(engine.description->name);
     if (!status.ok()) {

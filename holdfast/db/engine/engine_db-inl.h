@@ -323,7 +323,7 @@ Status EngineDB<E>::ChangesSince(uint64_t sequence,
     holdfast::Status status = store_->change_after(sequence, &changes, &found);
     if (status.ok() && found && sequence >= durable) {
       // A crash takes changes that are not durable, and others get their numbers.
-      auto last = this->sequence();
+      auto last = durable_sequence();
       status = last.status();
       durable = last ? *last : durable;
     }
@@ -333,10 +333,9 @@ Status EngineDB<E>::ChangesSince(uint64_t sequence,
   }
 }
 
-/// Returns the number of the last change, which is durable then.
 template <class E>
-holdfast::Result<uint64_t> EngineDB<E>::sequence() {
-  auto last = store_->sequence();
+holdfast::Result<uint64_t> EngineDB<E>::durable_sequence() {
+  auto last = sequence();
   holdfast::Status status = last.ok() ? store_->fence() : last.status();
   return status.ok() ? std::move(last) : std::move(status);
 }

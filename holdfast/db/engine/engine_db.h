@@ -66,7 +66,8 @@ class EngineDB final : public HeapDB {
   const Comparator* comparator() const override { return store_->comparator(); }
   Statistics statistics() const override { return heap_->statistics(); }
   size_t open_views() const override { return store_->open_views(); }
-  holdfast::Result<uint64_t> sequence() override;
+  holdfast::Result<uint64_t> sequence() override { return store_->sequence(); }
+  holdfast::Result<uint64_t> durable_sequence() override;
   uint64_t lag() const override { return heap_->promise().bound; }
   holdfast::PendingUpdates pending() override { return heap_->pending(); }
   double milliseconds(uint64_t ticks) const override {

@@ -92,7 +92,10 @@ class HeapDB : public DB {
   virtual const Comparator* comparator() const = 0;
   virtual Statistics statistics() const = 0;
   virtual size_t open_views() const = 0;
+  /// Returns the number of the last change, which may not be durable yet.
   virtual Result<uint64_t> sequence() = 0;
+  /// Returns the number of the last change, and makes that durable.
+  virtual Result<uint64_t> durable_sequence() = 0;
   virtual uint64_t lag() const = 0;
   virtual PendingUpdates pending() = 0;
   /// Converts units of the machine's clock.

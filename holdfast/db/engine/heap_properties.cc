@@ -106,7 +106,7 @@ bool HeapDB::property(const std::string& name, std::string* value) {
   } else if (name == "open-snapshots") {
     *value = std::to_string(open_views());
   } else if (name == "sequence") {
-    auto n = sequence();
+    auto n = durable_sequence();
     *value = n ? std::to_string(*n) : n.status().to_string();
   } else if (name == "old-versions") {
     auto n = old_versions();
@@ -171,7 +171,8 @@ std::string HeapDB::prometheus() {
           static_cast<uint64_t>(oldest_snapshot_seconds() * 1000));
   e.gauge("open_snapshots", "Snapshots and iterators open.", open_views());
   if (auto last = sequence()) {
-    e.gauge("sequence", "Number of the last change in the feed; 0 without one.", *last);
+    e.gauge("sequence", "Number of the last change in the feed, durable or not; 0 without one.",
+            *last);
   }
   if (auto old = old_versions()) {
     e.gauge("old_versions", "Replaced versions of values not freed yet.", *old);
