@@ -4,7 +4,9 @@
 #ifdef __SANITIZE_THREAD__
 // Some tests kill a forked child, which opens a database and so starts threads. The parent has
 // closed its own by then.
-extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
+extern "C" const char* __tsan_default_options() {
+  return "die_after_fork=0";
+}
 #endif
 
 int main(int argc, char** argv) {

@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <utility>
+
 #include "holdfast/base/status.h"
 #include "tests/unit/check/operations.h"
 
@@ -377,19 +380,27 @@ bool well_formed(const std::vector<Operation>& operations) {
   return true;
 }
 
+/// Plays a short history for brute force. Returns none if it came out too long or ill-formed.
+std::optional<Played> play_short(const Game& game, Random& random) {
+  Played played = play(*game.model, game.initial, 3, 1 + random.below(4), random, game.draw);
+  for (uint64_t i = random.below(3); i > 0; --i) {
+    disturb(played, random);
+  }
+  const bool usable = played.operations.size() <= 6 && well_formed(played.operations);
+  return usable ? std::optional<Played>(std::move(played)) : std::nullopt;
+}
+
 TEST(CheckLinearizable, AgreesWithBruteForce) {
   for (const Game& game : kGames) {
     Random random(4);
     int explained = 0;
     int refuted = 0;
     for (int round = 0; round < 1500; ++round) {
-      Played played = play(*game.model, game.initial, 3, 1 + random.below(4), random, game.draw);
-      for (uint64_t i = random.below(3); i > 0; --i) {
-        disturb(played, random);
-      }
-      if (played.operations.size() > 6 || !well_formed(played.operations)) {
+      const std::optional<Played> short_one = play_short(game, random);
+      if (!short_one) {
         continue;
       }
+      const Played& played = *short_one;
       const ModelState* found = random.below(4) == 0 ? nullptr : &played.final_state;
       for (const bool real_time : {true, false}) {
         const bool right = explained_by_brute_force(*game.model, game.initial, played.operations,
@@ -465,13 +476,11 @@ TEST(CheckLinearizableLag, AgreesWithBruteForce) {
     int explained = 0;
     int refuted = 0;
     for (int round = 0; round < 1500; ++round) {
-      Played played = play(*game.model, game.initial, 3, 1 + random.below(4), random, game.draw);
-      for (uint64_t i = random.below(3); i > 0; --i) {
-        disturb(played, random);
-      }
-      if (played.operations.size() > 6 || !well_formed(played.operations)) {
+      std::optional<Played> short_one = play_short(game, random);
+      if (!short_one) {
         continue;
       }
+      Played& played = *short_one;
       // The final state of some of the operations.
       ModelState found = game.initial;
       for (Operation& o : played.operations) {
