@@ -113,7 +113,7 @@ def test_a_heap_that_went_back_in_time_is_noticed(tmp_path, engine, options):
     assert kill.verify(reopened, worker.records).ok
     shutil.copyfile(path, tmp_path / "old")
     with kill.Worker(replace(spec, seed=2)) as later:
-        assert later.wait_for(100, 60), later.failure()
+        assert later.wait_for(400, 60), later.failure()  # more updates than may be lost
         assert later.kill()
     assert kill.verify(reopened, later.records).ok
     shutil.copyfile(tmp_path / "old", path)
