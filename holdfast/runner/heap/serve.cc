@@ -215,6 +215,8 @@ Result<Json> serve(const Json& spec, int fd) {
     const auto start = Clock::now();
     const auto session = std::move(open_session(plan.session)).value();
     const double open_seconds = seconds_since(start);
+    // The reader takes a heap that is ready for one that a kill leaves set up.
+    session->fence().check();
     Record ready;
     ready.kind = Record::kReady;
     ready.words[0] = session->created() ? 1 : 0;
