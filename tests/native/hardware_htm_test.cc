@@ -187,6 +187,10 @@ void touch_program() {
   dl_iterate_phdr(touch, nullptr);
 }
 
+/// A sanitizer's functions, which it calls at every step, abort most transactions: they take locks,
+/// map memory, and make system calls. So nothing is known about which ones commit.
+constexpr bool kSanitized = HOLDFAST_ADDRESS_SANITIZER || HOLDFAST_THREAD_SANITIZER;
+
 class Forced : public testing::Test {
  protected:
   Forced() {
@@ -223,23 +227,23 @@ TEST_F(Forced, ATransactionCommitsOrArrivesAgainWithACause) {
     htm.cancel();  // does nothing without an open transaction
   }
   EXPECT_EQ(words[3], static_cast<uint64_t>(committed));
-  EXPECT_EQ(committed != 0, commits());
+  if (!kSanitized) {
+    EXPECT_EQ(committed != 0, commits());
+  }
 }
 
 TEST_F(Forced, AbortArrivesAtBeginWithItsCauseAndStoresAreGone) {
   if (!commits()) {
     GTEST_SKIP() << "no transaction gets as far as an abort here";
   }
-  if (HOLDFAST_ADDRESS_SANITIZER) {
-    GTEST_SKIP() << "before a call that does not return, AddressSanitizer makes a system call, "
-                    "which aborts the transaction for another reason";
+  if (kSanitized) {
+    GTEST_SKIP() << "a sanitizer aborts transactions before they get there";
   }
   const auto machine = NativeMachine::open(file_.path(), options_).value();
   auto& htm = machine->htm(1);
   uint64_t word = 1;
   bool arrived = false;
-  // Under ThreadSanitizer almost every transaction aborts before it gets there.
-  for (int i = 0; i < 1'000'000 && !arrived; ++i) {
+  for (int i = 0; i < 1000 && !arrived; ++i) {
     const AbortCause cause = htm.begin(Tracking::all);
     if (cause == AbortCause::none) {
       htm.store(&word, uint64_t{2});
@@ -333,7 +337,7 @@ TEST_F(Forced, EnginesCountTheirAbortsAndTakeTheLock) {
     EXPECT_EQ(seen, 20u) << engine;
     const Statistics counts = heap->statistics() - before;
     EXPECT_EQ(counts.update_commits, 20u) << engine;
-    if (!commits()) {
+    if (!commits() && !kSanitized) {
       EXPECT_GE(counts.lock_fallbacks, 20u) << engine;
       EXPECT_GE(counts.aborts[static_cast<size_t>(AbortCause::other)], 200u) << engine;
     }

@@ -22,9 +22,9 @@ std::string none_committed() {
 template <class F>
 int count_commits(Tracking tracking, F&& middle) {
   alignas(2 * kLineBytes) static uint64_t line[2 * kLineBytes / sizeof(uint64_t)];
-  store_word(line, uint64_t{1});  // makes the page present; a page fault would abort
   int commits = 0;
   for (int i = 0; i < kTrials; ++i) {
+    store_word(line, load_word(line) + 1);  // makes the page present; a page fault would abort
     if (hardware::begin(tracking).inside) {
       store_word(line, load_word(line) + 1);
       middle();
