@@ -366,6 +366,10 @@ concept Medium = requires(D& medium, size_t n, size_t offset, std::byte* address
   /// last.
   { medium.base_candidate(k, n) } -> std::same_as<std::byte*>;
 
+  /// True if the range was free a moment ago. Cheaper than a reserve() that fails, whose message
+  /// names the file that has the range.
+  { medium.is_free(address, n) } -> std::same_as<bool>;
+
   /// Maps n bytes of the medium from `offset` on, at exactly this address or anywhere if it is
   /// null. Returns the address. Code::invalid_argument if the range does not lie on the medium.
   /// Code::busy if the exact address range is taken by anything but a reservation. The simulated

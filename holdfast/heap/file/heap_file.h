@@ -328,6 +328,9 @@ class HeapFile {
                                 " bytes is free for the heap; close other heaps, lower max_bytes, "
                                 "or give a base address"};
       }
+      if (!machine_.medium().is_free(candidate, s.capacity)) {
+        continue;
+      }
       s.base = reinterpret_cast<uint64_t>(candidate);
       const Status status = map_regions(layout);
       if (status.ok() || status.code() != Code::busy) {

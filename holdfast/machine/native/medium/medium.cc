@@ -154,6 +154,15 @@ std::byte* NativeMedium::base_candidate(int k, size_t n) const {
   return nullptr;
 }
 
+bool NativeMedium::is_free(std::byte* address, size_t n) const {
+  void* p = map_at(address, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) {
+    return errno != EEXIST;  // reserve() tells about other failures
+  }
+  munmap(p, n);
+  return true;
+}
+
 Result<std::byte*> NativeMedium::reserve(size_t n, std::byte* address) {
   if (n == 0 || reinterpret_cast<uintptr_t>(address) % kPageBytes != 0) {
     return Status(Code::invalid_argument, name() + ": a reservation needs a page-aligned address");

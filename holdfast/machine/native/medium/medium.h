@@ -36,6 +36,7 @@ class NativeMedium {
   /// The candidates are multiples of n, rounded up to a power of two of at least 8 GiB. Their order
   /// differs from medium to medium, so that heaps of different processes rarely share an address.
   std::byte* base_candidate(int k, size_t n) const;
+  bool is_free(std::byte* address, size_t n) const;
   Result<std::byte*> map(size_t offset, size_t n, std::byte* address, MapMode mode);
   /// A part of a reserved range becomes a reservation again. A whole reserved range is given up.
   void unmap(std::byte* p, size_t n);

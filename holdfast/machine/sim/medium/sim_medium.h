@@ -36,6 +36,7 @@ class SimMedium {
   Result<std::byte*> reserve(size_t n, std::byte* address) { return arena_.reserve(n, address); }
   /// One candidate every 8 GiB, from the beginning of the persistent part of the arena.
   std::byte* base_candidate(int k, size_t n) const;
+  bool is_free(const std::byte* /*address*/, size_t /*n*/) const { return true; }
   Result<std::byte*> map(size_t offset, size_t n, std::byte* address, MapMode mode);
   void unmap(std::byte* p, size_t n);
   /// Sets a function that each unmap() calls first. It brings content that only caches hold to the
