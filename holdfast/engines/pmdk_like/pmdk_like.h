@@ -111,6 +111,7 @@ class LineEntries {
   }
 
   bool counted() const { return counted_; }
+  static constexpr bool ordered() { return true; }
   void count(uint64_t* word, uint64_t value) {
     M::store(word, value);
     machine_.pwb(word, Site{"pmdk.count"});

@@ -102,6 +102,7 @@ class PackedRecords {
     machine_.pfence(Site{"undo.log.fence"});
   }
   static constexpr bool counted() { return false; }
+  static constexpr bool ordered() { return true; }
   void count(uint64_t* /*word*/, uint64_t /*value*/) {}
 
  private:

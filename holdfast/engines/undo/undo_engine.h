@@ -13,7 +13,7 @@
 #include "holdfast/base/bytes.h"
 #include "holdfast/engines/engine.h"
 #include "holdfast/engines/parts/basics/slot_statistics.h"
-#include "holdfast/engines/undo/undo_log.h"
+#include "holdfast/engines/parts/durability/undo/undo_log.h"
 
 namespace holdfast::undo {
 

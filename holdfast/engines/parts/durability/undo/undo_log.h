@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Logs of old bytes, which recovery puts back.
 #pragma once
 
 #include <algorithm>
@@ -12,14 +14,17 @@
 
 namespace holdfast {
 
-/// The persistent log of undo records; see undo.h for its format. One thread at a time may use it.
+/// A persistent log of undo records, in the engine area that `regions` names: all of it, or the
+/// part of one thread. One thread at a time may use it.
 ///
 ///   first line    state word: epoch, number of records if they are counted, check
 ///   records       {offset, length, check} and the old bytes, padded to kUnit
 ///
 /// Records(machine, options) writes records:
 ///   kUnit                      the size of a record is a multiple of this, and so is its position
-///   append(to, from, n)        copies n bytes into the log; they are durable on return
+///   append(to, from, n)        copies n bytes into the log
+///   ordered()                  whether they are durable on return. Otherwise the engine fences
+///                              before it changes what the records save
 ///   counted()                  true: a record is valid from count() on. False: by its check alone
 ///   count(word, value)         stores `value`, which has the number of records; durable on return
 template <class M, class Records>
@@ -29,24 +34,32 @@ class UndoLog {
       : machine_(machine), regions_(regions), records_(machine, options) {}
 
   void format() {
-    epoch_ = 1;
-    write_state(Site{"undo.format"});
+    prepare();
     // The empty log is durable before the superblock makes the file a heap.
     machine_.psync(Site{"undo.format.sync"});
+  }
+  /// As format(), but durable with the caller's next psync.
+  void prepare() {
+    epoch_ = 1;
+    write_state(Site{"undo.format"});
   }
 
   void grown(size_t bytes) { regions_.bytes = bytes; }
 
-  /// Saves the n bytes at p; they are durable on return. Throws Error(out_of_space) if the log is
-  /// full.
-  void append(const void* p, size_t n) {
-    const size_t space = taken(n);
-    if (used_ + space > capacity() || starts_.size() == kMostCounted) {
+  /// Throws Error(out_of_space) unless `count` more records of n bytes fit.
+  void need_room(size_t count, size_t n) const {
+    if (count > (capacity() - used_) / taken(n) || count > kMostCounted - starts_.size()) {
       throw Error(Status(Code::out_of_space,
                          "the transaction's undo log is full (" + std::to_string(capacity()) +
                              " bytes); create the heap with a larger option log_bytes, or "
                              "split the transaction"));
     }
+  }
+
+  /// Saves the n bytes at p, durably if records are ordered. Throws as need_room() does.
+  void append(const void* p, size_t n) {
+    const size_t space = taken(n);
+    need_room(1, n);
     staged_.assign(space, std::byte{0});
     M::copy(staged_.data() + sizeof(Record), p, n);
     Record record{.offset = offset_of(p), .length = n, .check = 0};
@@ -66,16 +79,21 @@ class UndoLog {
   /// the last call.
   size_t finish() {
     const size_t written = std::exchange(written_, 0) + sizeof(uint64_t);
+    empty();
+    // The commit is durable before the caller, or another transaction, learns of it.
+    machine_.psync(Site{"undo.epoch.sync"});
+    return written;
+  }
+
+  /// Empties the log, durably with the caller's next psync.
+  void empty() {
     if (!machine_.skips(Site{"undo.epoch.advance"})) {
       epoch_ = (epoch_ + 1) & epoch_mask();
       starts_.clear();
     }
     write_state(Site{"undo.epoch"});
-    // The commit is durable before the caller, or another transaction, learns of it.
-    machine_.psync(Site{"undo.epoch.sync"});
     used_ = 0;
     starts_.clear();
-    return written;
   }
 
   /// Undoes all stores since the last finish().
@@ -88,6 +106,15 @@ class UndoLog {
   }
 
   Status recover(RecoveryReport& report) {
+    if (Status s = examine(report); !s.ok()) {
+      return s;
+    }
+    roll_back();
+    return {};
+  }
+
+  /// Finds the records of a transaction that the crash interrupted. Changes nothing on the medium.
+  Status examine(RecoveryReport& report) {
     const uint64_t word = M::load(state_word());
     const uint64_t value = word & kValueMask;
     if (word != sealed(value)) {
@@ -98,9 +125,27 @@ class UndoLog {
     if (Status s = scan(value & kMostCounted, report); !s.ok()) {
       return s;
     }
-    report.transactions = report.needed ? 1 : 0;
-    roll_back();
+    report.needed |= used_ > 0;
+    report.transactions += used_ > 0 ? 1 : 0;
     return {};
+  }
+
+  /// Puts the saved bytes back, durably, and keeps the log.
+  void restore() {
+    // The last record first: the first record of an address has the content from before the
+    // transaction.
+    if (machine_.skips(Site{"undo.restore.order"})) {
+      std::reverse(starts_.begin(), starts_.end());
+    }
+    for (size_t i = starts_.size(); i-- > 0;) {
+      Record record{};
+      M::copy(&record, log() + starts_[i], sizeof record);
+      std::byte* to = regions_.data + record.offset;
+      M::copy(to, log() + starts_[i] + sizeof record, record.length);
+      machine_.pwb_range(to, record.length, Site{"undo.restore"});
+    }
+    // The data are durably restored before the log is emptied.
+    machine_.pfence(Site{"undo.restore.fence"});
   }
 
  private:
@@ -187,10 +232,9 @@ class UndoLog {
       }
       starts_.push_back(used_);
       used_ += space;
-      report.needed = true;
       report.bytes += record.length;
     }
-    return (records_.counted() ? starts_.size() < count : goes_on())
+    return (records_.counted() ? starts_.size() < count : records_.ordered() && goes_on())
                ? Status(Code::corrupt,
                         "an undo record is damaged; restore the heap file from a copy")
                : Status();
@@ -208,23 +252,6 @@ class UndoLog {
       }
     }
     return false;
-  }
-
-  void restore() {
-    // The last record first: the first record of an address has the content from before the
-    // transaction.
-    if (machine_.skips(Site{"undo.restore.order"})) {
-      std::reverse(starts_.begin(), starts_.end());
-    }
-    for (size_t i = starts_.size(); i-- > 0;) {
-      Record record{};
-      M::copy(&record, log() + starts_[i], sizeof record);
-      std::byte* to = regions_.data + record.offset;
-      M::copy(to, log() + starts_[i] + sizeof record, record.length);
-      machine_.pwb_range(to, record.length, Site{"undo.restore"});
-    }
-    // The data are durably restored before the log is emptied.
-    machine_.pfence(Site{"undo.restore.fence"});
   }
 
   M& machine_;
