@@ -16,7 +16,7 @@ class FailingMedium : public testing::TestWithParam<std::string> {};
 TEST_P(FailingMedium, PoisonsTheHeap) {
   // Creation syncs a few times. Then every third sync fails, each in a run of its own.
   int failures_while_running = 0;
-  for (uint64_t fail_at = 5; fail_at < 60; fail_at += 3) {
+  for (uint64_t fail_at = 5; fail_at < 200; fail_at += 3) {
     SimWorld world(GetParam(), Domain::file, fail_at);
     world.machine_options().fail_sync_at = fail_at;
     const std::string where = GetParam() + ", sync " + std::to_string(fail_at);
