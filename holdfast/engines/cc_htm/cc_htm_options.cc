@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/engines/cc_htm/cc_htm_options.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+namespace holdfast::cc_htm {
+namespace {
+
+constexpr uint64_t kMagic = 0x316d7468636366;  // "fcchtm1"
+constexpr int kOtherThreads = 2;               // the main thread, and the background thread
+constexpr const char* kPrintedNames[] = {"none",     "start",    "evict",     "early_min",
+                                         "no_flush", "deletion", "late_store"};
+
+}  // namespace
+
+Result<CcOptions> CcOptions::parse(const Options& options) {
+  CcOptions o;
+  const auto retries = option_number(options, kRetriesOption.name, o.retries, 0, 1000);
+  const auto log = option_number(options, kLogBytesOption.name, o.log_bytes, 512, 64 << 20);
+  const auto alias =
+      option_number(options, kAliasBytesOption.name, o.alias_bytes, 64, uint64_t{4} << 30);
+  const auto ways = option_number(options, kWaysOption.name, o.ways, 1, 16);
+  const auto ring = option_number(options, kRingOption.name, o.ring, 4, 1 << 20);
+  const auto patience =
+      option_number(options, kPatienceOption.name, o.patience_us, 1, 1'000'000'000);
+  for (const auto* result : {&retries, &log, &alias, &ways, &ring, &patience}) {
+    if (!result->ok()) {
+      return result->status();
+    }
+  }
+  const auto lag = LagOptions::parse(options);
+  if (!lag) {
+    return lag.status();
+  }
+  if (const auto printed = options.find(kPrintedOption.name); printed != options.end()) {
+    const auto* const name =
+        std::find(std::begin(kPrintedNames), std::end(kPrintedNames), printed->second);
+    if (name == std::end(kPrintedNames)) {
+      return wrong_value("option printed", printed->second,
+                         "none, start, evict, early_min, no_flush, deletion or late_store");
+    }
+    o.printed = static_cast<Printed>(name - std::begin(kPrintedNames));
+  }
+  o.retries = retries.value();
+  o.log_bytes = log.value() / kLineBytes * kLineBytes;
+  o.alias_bytes = alias.value();
+  o.ways = ways.value();
+  o.ring = ring.value();
+  o.patience_us = patience.value();
+  o.lag = lag.value();
+  return o;
+}
+
+CcArea::CcArea(const CcOptions& options, int max_threads)
+    : logs(max_threads + kOtherThreads), log_bytes(options.log_bytes) {}
+
+AreaHeader CcArea::header() const {
+  return area_header(kMagic, static_cast<uint64_t>(logs), log_bytes, 0);
+}
+
+Result<size_t> area_bytes(const Options& options, int max_threads) {
+  const auto parsed = CcOptions::parse(options);
+  return parsed ? Result<size_t>(CcArea(parsed.value(), max_threads).bytes())
+                : Result<size_t>(parsed.status());
+}
+
+}  // namespace holdfast::cc_htm

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Retirement, and waiting for it; included by cc_htm.h.
+#pragma once
+
+namespace holdfast {
+
+/// Waits until every transaction with a number below `end` has retired or was given up. Helps
+/// meanwhile. `alone`: the caller has the global lock, so no blue body can commit.
+template <class M>
+void CcHtm<M>::await_below(uint64_t end, Site site, bool alone) {
+  if (machine_.skips(site)) {
+    return;
+  }
+  Patience patience;
+  while (ring_.min() < end) {
+    help(patience, alone);
+  }
+}
+
+/// Waits until the red transaction has retired. `alone`: as above.
+template <class M>
+void CcHtm<M>::await_retired(uint64_t id, bool alone, Site site) {
+  if (machine_.skips(site)) {
+    return;
+  }
+  Patience patience;
+  // Acquire: its stores are home and durable.
+  while (ring_.slot(id).state.load(std::memory_order_acquire) == Ring::word(id, Ring::red)) {
+    help(patience, alone);
+  }
+}
+
+/// Retires what can be retired. If that is nothing, waits for the oldest blue transaction for a
+/// while, then gives it up.
+template <class M>
+void CcHtm<M>::help(Patience& patience, bool alone) {
+  uint64_t blue = kNone;
+  if (retire(blue) || blue == kNone) {
+    return;
+  }
+  auto& state = ring_.slot(blue).state;
+  const uint64_t seen = state.load(std::memory_order_acquire);
+  if (seen != Ring::word(blue, Ring::blue) && seen != ring_.before(blue)) {
+    return;
+  }
+  const uint64_t now = machine_.now();
+  if (patience.blue != blue) {
+    patience = {.blue = blue, .since = now};
+  }
+  const PhaseScope<M> waiting(Phase::durability_wait);
+  if (!alone && now - patience.since < patience_) {
+    machine_.pause();
+  } else if (!give_up_body(blue)) {
+    machine_.wait_while(state, seen);  // it has committed, and turns red without waiting
+  }
+}
+
+/// Gives up a blue transaction that has not committed. Returns false if it has.
+template <class M>
+bool CcHtm<M>::give_up_body(uint64_t id) {
+  auto& slot = ring_.slot(id);
+  auto& htm = *here().htm;
+  htm.outside_store(&slot.revoked, id);
+  // Separates the store, which dooms the body, from the look at its commit: a body that has not
+  // committed by now never will.
+  machine_.fence(Site{"cchtm.revoke.fence"});
+  if (htm.outside_load(&slot.committed) == id && !machine_.skips(Site{"cchtm.revoke.look"})) {
+    return false;
+  }
+  ring_.give_up(id);
+  return true;
+}
+
+/// Retires a batch. Returns false if nothing could be retired; `blue` is then the number of the
+/// transaction to wait for, or kNone.
+template <class M>
+bool CcHtm<M>::retire(uint64_t& blue) {
+  uint64_t expected = 0;
+  if (!shared_->lock.compare_exchange(expected, 1)) {
+    machine_.wait_while(shared_->lock, uint64_t{1});
+    return true;
+  }
+  const bool some = retire_batch(blue);
+  // Release: the next thread that retires sees the watermark as this one left it. After a failure
+  // of the medium the lock stays taken, and every wait throws.
+  shared_->lock.store(0, std::memory_order_release);
+  return some;
+}
+
+template <class M>
+bool CcHtm<M>::retire_batch(uint64_t& blue) {
+  const uint64_t first = ring_.min();
+  // Before the slots: a transaction that begins later cannot have a smaller time than one that was
+  // red before and ended up to here.
+  const uint64_t next = ring_.next();
+  uint64_t oldest_blue = next;
+  red_.clear();
+  for (uint64_t id = first; id < next; ++id) {
+    // Acquire: pairs with TxRing::finish().
+    const uint64_t state = ring_.slot(id).state.load(std::memory_order_acquire);
+    if (state == Ring::word(id, Ring::red)) {
+      red_.push_back(ring_.finished(id));
+    } else if (state != Ring::word(id, Ring::done)) {
+      const bool ignored = printed(Printed::early_min) && state == ring_.before(id);
+      oldest_blue = ignored ? oldest_blue : std::min(oldest_blue, id);
+    }
+  }
+  std::sort(red_.begin(), red_.end(),
+            [](const Finished& a, const Finished& b) { return a.stamp < b.stamp; });
+  size_t count = 0;
+  while (count < red_.size() &&
+         ((printed(Printed::start) ? red_[count].stamp.id : red_[count].end) <= oldest_blue ||
+          machine_.skips(Site{"cchtm.retire.end"}))) {
+    ++count;
+  }
+  if (count > 0) {
+    bring_home(count);
+  }
+  advance_min();
+  blue = oldest_blue == next ? kNone : oldest_blue;
+  return count > 0 || ring_.min() != first;
+}
+
+/// Brings the stores of the first `count` red transactions home. Their records are durable.
+template <class M>
+void CcHtm<M>::bring_home(size_t count) {
+  const PhaseScope<M> scope(Phase::replay);
+  auto& htm = *here().htm;
+  log_.begin_batch(red_[count - 1].stamp, count);
+  // Separates the watermark from the home: if any of these stores reaches the medium, recovery
+  // replays the whole batch.
+  machine_.pfence(Site{"cchtm.upto.fence"});
+  uint64_t credits = 0;
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < count; ++i) {
+    // Outside stores: they doom transactions that have loaded neighbors of these words.
+    log_.for_each_word(red_[i], [&](const cc_htm::LoggedWord& word) {
+      htm.outside_store(reinterpret_cast<uint64_t*>(regions_.data + word.offset), word.value);
+      lines_.add(word.offset);
+      bytes += sizeof(uint64_t);
+    });
+    credits += red_[i].credit;
+  }
+  if (!printed(Printed::no_flush)) {
+    lines_.write_back(regions_.data, Site{"cchtm.home"});
+  }
+  // Separates the home from the watermark that calls it complete.
+  machine_.pfence(Site{"cchtm.home.fence"});
+  log_.end_batch();
+  // Separates the watermark from the reuse of the records.
+  machine_.pfence(Site{"cchtm.from.fence"});
+  for (size_t i = 0; i < count; ++i) {
+    log_.free(red_[i]);
+    ring_.retire(red_[i].stamp.id);
+  }
+  return_credits(credits);
+  auto& counters = statistics_.here();
+  counters.bytes_written += bytes + 2 * sizeof(cc_htm::Watermark);
+  counters.replayed += count;
+}
+
+template <class M>
+void CcHtm<M>::advance_min() {
+  const uint64_t first = ring_.min();
+  const uint64_t next = ring_.next();
+  uint64_t min = first;
+  while (min < next) {
+    const uint64_t state = ring_.slot(min).state.load(std::memory_order_acquire);
+    const bool ignored = printed(Printed::early_min) && state == ring_.before(min);
+    if (state != Ring::word(min, Ring::done) && !ignored) {
+      break;
+    }
+    ++min;
+  }
+  if (min != first) {
+    ring_.set_min(min);
+  }
+}
+
+}  // namespace holdfast

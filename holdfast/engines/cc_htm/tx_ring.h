@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The transactions that have begun and are not retired, in one bounded ring. Both of the paper's
+// queues are in it: blue transactions execute or finish, red ones wait for their retirement.
+//
+//   number     a transaction's start time stamp, from 1; its slot is number % size
+//   slot       state = number and colour; for red ones persist time stamp, end time stamp, log
+//   min        every number below is retired, or was given up
+//
+// A number that the counter has given out and whose slot has not got it yet is blue.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "holdfast/machine/machine.h"
+
+namespace holdfast::cc_htm {
+
+/// The order of commits: the clock within the hardware transaction, then the number.
+struct Stamp {
+  uint64_t time = 0;
+  uint64_t id = 0;
+  bool operator<(const Stamp& o) const { return time != o.time ? time < o.time : id < o.id; }
+  bool operator==(const Stamp& o) const { return time == o.time && id == o.id; }
+};
+
+/// The facts that a thread leaves in its slot when its transaction turns red.
+struct Finished {
+  Stamp stamp;
+  uint64_t end = 0;       ///< end time stamp: the counter after the commit
+  uint64_t position = 0;  ///< of the record in the thread's log
+  uint64_t bytes = 0;     ///< of the record
+  uint64_t thread = 0;
+  uint64_t credit = 0;  ///< 1 if its update may return before it is retired
+};
+
+template <class M>
+class TxRing {
+ public:
+  template <class T>
+  using Atomic = typename M::template Atomic<T>;
+  enum Colour : uint64_t { done = 1, blue = 2, red = 3 };
+
+  /// Atomic words and words of hardware transactions on lines of their own.
+  struct alignas(2 * kLineBytes) Slot {
+    Atomic<uint64_t> state{};
+    uint64_t finished[sizeof(Finished) / sizeof(uint64_t)] = {};
+    /// In the read set of the transaction with that number: a store of the number dooms it.
+    alignas(2 * kLineBytes) uint64_t revoked = 0;
+    /// The number, stored within the hardware transaction.
+    uint64_t committed = 0;
+  };
+
+  TxRing(M& machine, uint64_t size)
+      : size_(size),
+        shared_(make_array<Shared>(machine, 1)),
+        slots_(make_array<Slot>(machine, size)) {
+    shared_->next.store(1);
+    shared_->min.store(1);
+  }
+
+  static uint64_t word(uint64_t id, Colour colour) { return id << 2 | colour; }
+
+  Slot& slot(uint64_t id) const { return slots_[id % size_]; }
+  /// The state of a slot before the transaction with this number takes it.
+  uint64_t before(uint64_t id) const { return id > size_ ? word(id - size_, done) : 0; }
+
+  /// The number of the next transaction: the paper's TxCounter.
+  uint64_t next() const { return shared_->next.load(); }
+  /// Acquire: the homes have the values of every transaction below.
+  uint64_t min() const { return shared_->min.load(std::memory_order_acquire); }
+  void set_min(uint64_t id) { shared_->min.store(id, std::memory_order_release); }
+
+  /// Takes a number, if the ring has room for it; otherwise returns 0.
+  uint64_t take() {
+    uint64_t id = shared_->next.load();
+    while (id - min() < size_) {
+      if (shared_->next.compare_exchange(id, id + 1)) {
+        return id;
+      }
+    }
+    return 0;
+  }
+
+  /// Fills the slot. Returns false if another thread has given up the number meanwhile.
+  bool start(uint64_t id) {
+    uint64_t expected = before(id);
+    return slot(id).state.compare_exchange(expected, word(id, blue));
+  }
+
+  /// Gives up a number whose transaction will not commit. Returns false if another thread has.
+  bool give_up(uint64_t id) {
+    uint64_t expected = word(id, blue);
+    if (slot(id).state.compare_exchange(expected, word(id, done))) {
+      return true;
+    }
+    expected = before(id);
+    return slot(id).state.compare_exchange(expected, word(id, done));
+  }
+
+  /// Turns a transaction red. Release: pairs with finished().
+  void finish(const Finished& f) {
+    Slot& s = slot(f.stamp.id);
+    M::copy(s.finished, &f, sizeof f);
+    s.state.store(word(f.stamp.id, red), std::memory_order_release);
+  }
+  /// Returns the facts about a red transaction.
+  Finished finished(uint64_t id) const {
+    Finished f;
+    M::copy(&f, slot(id).finished, sizeof f);
+    return f;
+  }
+  void retire(uint64_t id) { slot(id).state.store(word(id, done), std::memory_order_release); }
+
+ private:
+  struct alignas(2 * kLineBytes) Shared {
+    Atomic<uint64_t> next{};
+    alignas(2 * kLineBytes) Atomic<uint64_t> min{};
+  };
+  uint64_t size_;
+  Shared* shared_;
+  Slot* slots_;
+};
+
+}  // namespace holdfast::cc_htm
