@@ -50,12 +50,23 @@ void CcHtm<M>::help(Patience& patience, bool alone) {
   const PhaseScope<M> waiting(Phase::durability_wait);
   if (!alone && now - patience.since < patience_) {
     machine_.pause();
-  } else if (!give_up_body(blue)) {
+    return;
+  }
+  uint64_t expected = 0;
+  if (!shared_->lock.compare_exchange(expected, 1)) {
+    machine_.wait_while(shared_->lock, uint64_t{1});
+    return;
+  }
+  const bool given_up = ring_.min() > blue || give_up_body(blue);
+  shared_->lock.store(0, std::memory_order_release);
+  if (!given_up) {
     machine_.wait_while(state, seen);  // it has committed, and turns red without waiting
   }
 }
 
-/// Gives up a blue transaction that has not committed. Returns false if it has.
+/// Gives up a blue transaction that has not committed. Returns false if it has. The caller has the
+/// lock of the thread that retires, and the number is not below the smallest one. So its slot is
+/// not used again meanwhile, and the numbers stored to `revoked` only grow.
 template <class M>
 bool CcHtm<M>::give_up_body(uint64_t id) {
   auto& slot = ring_.slot(id);

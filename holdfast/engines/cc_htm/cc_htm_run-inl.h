@@ -185,7 +185,8 @@ bool CcHtm<M>::run_in_hardware(Thread& t, FunctionRef<void()> body) {
   std::exception_ptr failure;
   try {
     lock_.subscribe(*t.htm);
-    if (t.id != 0 && t.htm->load(&ring_.slot(t.id).revoked) == t.id) {
+    // A larger number: this one was given up long ago, and its slot has been used again.
+    if (t.id != 0 && t.htm->load(&ring_.slot(t.id).revoked) >= t.id) {
       t.htm->abort();
     }
   } catch (const HtmAbort&) {
@@ -304,8 +305,19 @@ void CcHtm<M>::commit_locked(Thread& t) {
     e.value = e.over(t.word(e.word));
     e.mask = ~uint64_t{0};
   }
-  take_number(t);
   const auto outside = [&](const uint64_t* p) { return t.htm->outside_load(p); };
+  for (;;) {
+    take_number(t);
+    auto& slot = ring_.slot(t.id);
+    t.htm->outside_store(&slot.committed, t.id);
+    // Separates the number from the look at `revoked`: either another thread sees that this
+    // transaction has committed, or this one sees that it was given up.
+    machine_.fence(Site{"cchtm.lock.commit.fence"});
+    if (outside(&slot.revoked) < t.id) {
+      break;
+    }
+    give_up(t);
+  }
   finish(t, machine_.now(), false, true);
   for (const WriteSet::Entry& e : t.writes.entries()) {
     auto* const entry = alias_.find(cc_htm::AliasTable<M>::place_of(t.offset_of(e.word)), outside);

@@ -185,6 +185,31 @@ TEST(CcHtm, ASetThatIsTooSmallSticksNobody) {
   }
 }
 
+/// Others give up bodies all the time, in hardware and at the end of the lock.
+TEST(CcHtm, GivingUpLosesNothing) {
+  for (const char* retries : {"0", "1", "10"}) {
+    for (uint64_t seed = 1; seed <= 40; ++seed) {
+      World w({{"patience_us", "1"}, {"retries", retries}, {"ring", "4"}, {"lag", "2"}}, 3, seed);
+      w.machine.run_threads(3, [&](int worker) {
+        for (size_t i = 0; i < 8; ++i) {
+          const size_t word = (i + static_cast<size_t>(worker)) % 4;
+          const auto body = [&] { w.heap.set(word, w.heap.get(word) + 1); };
+          w.heap.engine().update(body, i % 2 == 0 ? Commit::durable : Commit::later);
+        }
+      });
+      uint64_t sum = 0;
+      for (size_t word = 0; word < 4; ++word) {
+        sum += w.heap.read(word);
+      }
+      ASSERT_EQ(sum, 24u) << "retries " << retries << ", seed " << seed;
+      w.heap.engine().fence();
+      for (size_t word = 0; word < 4; ++word) {
+        EXPECT_EQ(w.at_home(word), w.heap.read(word));
+      }
+    }
+  }
+}
+
 /// The page's cost: one fence for the record, three for the batch.
 TEST(CcHtm, AFenceForTheRecordAndThreeForTheBatch) {
   for (size_t n = 1; n <= 12; ++n) {
