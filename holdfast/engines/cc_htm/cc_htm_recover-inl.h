@@ -19,9 +19,11 @@ Status CcHtm<M>::recover(RecoveryReport& report) {
       report.bytes += sizeof(uint64_t);
     }
   }
-  lines_.write_back(regions_.data, Site{"cchtm.recover.home"});
-  // Separates the home from the epoch that makes its records void.
-  machine_.pfence(Site{"cchtm.recover.home.fence"});
+  if (!found.empty()) {
+    lines_.write_back(regions_.data, Site{"cchtm.recover.home"});
+    // Separates the home from the epoch that makes its records void.
+    machine_.pfence(Site{"cchtm.recover.home.fence"});
+  }
   if (!machine_.skips(Site{"cchtm.recover.void"})) {
     log_.begin_epoch();
   }

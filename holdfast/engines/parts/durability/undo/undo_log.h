@@ -132,6 +132,9 @@ class UndoLog {
 
   /// Puts the saved bytes back, durably, and keeps the log.
   void restore() {
+    if (starts_.empty()) {
+      return;
+    }
     // The last record first: the first record of an address has the content from before the
     // transaction.
     if (machine_.skips(Site{"undo.restore.order"})) {
