@@ -7,7 +7,7 @@
 namespace holdfast::ptl2 {
 
 inline constexpr OptionInfo kLogBytesOption = {
-    "log_bytes", "1048576",
+    "log_bytes", "2097152",
     "undo log of a thread, 512 bytes to 1 GiB, rounded up to lines; bounds one transaction",
     "4096"};
 inline constexpr OptionInfo kBatchOption = {
