@@ -44,6 +44,7 @@
 #include <vector>
 
 #include "holdfast/engines/cc_htm/cc_access.h"
+#include "holdfast/engines/parts/basics/background_work.h"
 #include "holdfast/engines/parts/basics/home_lines.h"
 #include "holdfast/engines/parts/basics/slot_statistics.h"
 #include "holdfast/engines/parts/isolation/htm/subscribed_lock.h"
@@ -92,7 +93,6 @@ class CcHtm : public cc_htm::CcAccess<M> {
       threads_.back()->capacity = regions.capacity;
     }
   }
-  ~CcHtm() { stop_background(); }
   CcHtm(const CcHtm&) = delete;
   CcHtm& operator=(const CcHtm&) = delete;
 
@@ -181,12 +181,6 @@ class CcHtm : public cc_htm::CcAccess<M> {
   bool retire_batch(uint64_t& blue);
   void bring_home(size_t count);
   void advance_min();
-  void stop_background() {
-    if (background_) {
-      machine_.set_background({});
-      background_ = false;
-    }
-  }
 
   M& machine_;
   Regions regions_;
@@ -203,8 +197,8 @@ class CcHtm : public cc_htm::CcAccess<M> {
   HomeLines<M> lines_;
   const uint64_t attempts_;  ///< in hardware, before the lock
   const uint64_t patience_;  ///< in units of now()
-  bool background_ = false;
   std::vector<std::unique_ptr<Thread>> threads_;
+  BackgroundWork<M> background_{machine_};
 };
 
 }  // namespace holdfast

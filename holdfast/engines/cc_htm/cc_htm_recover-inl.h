@@ -31,14 +31,9 @@ Status CcHtm<M>::recover(RecoveryReport& report) {
   machine_.psync(Site{"cchtm.recover.sync"});
   report.needed = !found.empty();
   report.transactions = found.size();
-  background_ = true;
-  machine_.set_background([this] {
-    try {
-      uint64_t blue = 0;
-      return retire(blue);
-    } catch (const MediumFailure&) {
-      return false;  // the next operation that needs the medium reports the failure
-    }
+  background_.start([this] {
+    uint64_t blue = 0;
+    return retire(blue);
   });
   return {};
 }
@@ -55,7 +50,7 @@ Status CcHtm<M>::settle() {
 
 template <class M>
 Status CcHtm<M>::close() {
-  stop_background();
+  background_.stop();
   return settle();
 }
 

@@ -10,7 +10,7 @@ constexpr uint64_t kMagic = 0x31676f6c326c7470;  // "ptl2log1"
 }  // namespace
 
 Result<Area> Area::parse(const Options& options, int slots) {
-  const auto log = option_number(options, kLogBytesOption.name, 1 << 20, 512, 1 << 30);
+  const auto log = option_number(options, kLogBytesOption.name, 2 << 20, 512, 1 << 30);
   const auto batch = option_number(options, kBatchOption.name, 0, 0, 1);
   const auto locks = parse_locks(options);
   const auto patience = parse_patience(options);

@@ -134,6 +134,18 @@ class Runs {
     });
   }
 
+  /// Waits for what may lag.
+  void fences() {
+    run(machine_of(1), {}, [](SimMachine& sim, RowHeap& heap) {
+      sim.run_threads(1, [&](int) {
+        heap.engine().update([&] { heap.set(0, 1); });
+        heap.engine().fence();
+        const Status status = heap.engine().barrier();
+        EXPECT_TRUE(status.ok() || status.code() == Code::unsupported) << status.message();
+      });
+    });
+  }
+
   /// An update larger than a page, then so many reads that a lock comes to trust readers.
   void large_update_and_many_reads() {
     run(machine_of(1), {}, [](SimMachine& sim, RowHeap& heap) {
@@ -261,6 +273,7 @@ Names labels_met(const std::string& engine) {
   constexpr uint64_t kMostSeeds = 24;
   const EngineChecks& checks = checks_of(engine);
   Runs runs(engine);
+  runs.fences();
   runs.large_update_and_many_reads();
   runs.many_updates();
   runs.large_updates(1);
