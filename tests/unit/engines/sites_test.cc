@@ -119,15 +119,16 @@ class Runs {
     recover(machine, with_tiny(about(), options), images);
   }
 
-  /// Updates depend on a word that another thread changes meanwhile.
+  /// Updates depend on their own word, and on one that another thread changes meanwhile.
   void stale_reads(uint64_t seed) {
     run(machine_of(seed), with_tiny(about(), {}), [](SimMachine& sim, RowHeap& heap) {
       sim.run_threads(RowHeap::kThreads, [&](int worker) {
         const auto own = static_cast<size_t>(worker);
         for (int i = 0; i < 4; ++i) {
           heap.engine().update([&] {
+            const uint64_t before = heap.get(8 * own);
             const uint64_t seen = heap.get(8 * ((own + 1) % RowHeap::kThreads));
-            heap.set(8 * own, seen + 1);
+            heap.set(8 * own, before + seen + 1);
           });
         }
       });
