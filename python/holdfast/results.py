@@ -94,6 +94,33 @@ class Recovery:
 
 
 @dataclass(frozen=True)
+class Response:
+    """Times of operations of a simulated run, from begin or arrival to end, in nanoseconds."""
+
+    count: int
+    mean_ns: float
+    p50_ns: float
+    p90_ns: float
+    p99_ns: float
+    p999_ns: float
+    max_ns: float
+
+
+@dataclass(frozen=True)
+class Pending:
+    """Updates that have returned and are not durable, sampled over simulated time.
+
+    A sample is microseconds since the beginning, their count, the age of the oldest in
+    microseconds.
+    """
+
+    samples: list[list[float]]
+    mean: float
+    max: int
+    max_age_us: float
+
+
+@dataclass(frozen=True)
 class Drawing:
     """A timeline's file. `left_out` counts the slices that found no room."""
 
@@ -132,6 +159,9 @@ class Entry(Measured):
     host_seconds: float = 0.0
     machine_counters: MachineCounters | None = None
     recovery: Recovery | None = None
+    response: Response | None = None
+    queued: int | None = None
+    pending: Pending | None = None
     timeline: Drawing | None = None
     lint: list[Lint] = field(default_factory=list)
 

@@ -83,6 +83,8 @@ class SimSpec(Spec):
     check: bool | None = None
     lint: bool | None = None
     recovery: bool | None = None
+    arrivals: float | None = None
+    gauge_us: float | None = None
     params: Assigned = field(default_factory=dict)
     options: Assigned = field(default_factory=dict)
     domain: str | None = None

@@ -107,9 +107,9 @@ EXCUSED = [
         Excused(f"tests/python/{file}.py", "calls that a user makes")
         for file in (
             "fake_core", "test_cache", "test_claims", "test_cli", "test_cli_db", "test_core",
-            "test_crash", "test_db_fuzz", "test_interrupt", "test_lab_kinds", "test_pool",
-            "test_replay", "test_reproduce", "test_sensitivity", "test_shapes", "test_timeline",
-            "test_tools", "test_torture", "toy_paper",
+            "test_crash", "test_db_fuzz", "test_interrupt", "test_lab_kinds", "test_open_loop",
+            "test_pool", "test_replay", "test_reproduce", "test_sensitivity", "test_shapes",
+            "test_timeline", "test_tools", "test_torture", "toy_paper",
         )
     ),
     Excused("python/holdfast/cli/bench.py", "the preset of FUR's latencies", ("fur-opa", "fur-si")),

@@ -78,7 +78,7 @@ def test_variants_name_several_changes(tmp_path):
     [
         ('id = "toy-1"', 'id = "other"', "name of the file"),
         ("duration_us = 20", "durration_us = 20", "duration_us is missing"),
-        ("duration_us = 20", "duration_us = 20\nnonsense = 1", "'nonsense'; the keys are axis"),
+        ("duration_us = 20", "duration_us = 20\nnonsense = 1", "'nonsense'; the keys are arrivals"),
         ("values = [1, 2]", "values = []", "must not be empty"),
         ("values = [1, 2]", "values = 3", "must be a list"),
         ('id = "two"', 'id = "one"', "different ids"),

@@ -154,6 +154,8 @@ class SimMachine {
   uint64_t steps() const { return runner_.steps(); }
   /// The time, by now(), at which the current thread last stopped waiting for a lock; 0 if never.
   uint64_t lock_wait_end() const { return sim::current_thread->phases.lock_wait_end(); }
+  /// Timed, during run_threads: the current thread does nothing until now() is `time`.
+  void sleep_until(uint64_t time) { memory_.sleep_until(time); }
   /// The counters of all threads together, or of the thread with this slot.
   SimCounters statistics() const;
   SimCounters statistics(int slot) const { return threads_.at(position_of(slot))->stats; }

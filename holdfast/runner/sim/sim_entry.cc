@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/runner/sim/sim_entry.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "holdfast/runner/bench/bench_entry.h"
@@ -22,6 +23,35 @@ Json head(const SessionSpec& spec) {
           {"threads", spec.threads},
           {"workload", spec.workload},
           {"engine", spec.engine}};
+}
+
+Json to_json(const PendingGauge& gauge) {
+  Json samples = Json::array();
+  uint64_t most = 0;
+  uint64_t oldest = 0;
+  double sum = 0;
+  for (const PendingGauge::Sample& sample : gauge.samples) {
+    samples.push_back({static_cast<double>(sample.time) * 1e-6, sample.count,
+                       static_cast<double>(sample.age) * 1e-6});
+    most = std::max(most, sample.count);
+    oldest = std::max(oldest, sample.age);
+    sum += static_cast<double>(sample.count);
+  }
+  return {{"samples", std::move(samples)},
+          {"mean", gauge.samples.empty() ? 0 : sum / static_cast<double>(gauge.samples.size())},
+          {"max", most},
+          {"max_age_us", static_cast<double>(oldest) * 1e-6}};
+}
+
+Json response_of(const SimRun& run) {
+  const auto at = [&](double share) { return run.response.percentile(share); };
+  return {{"count", run.response.count()},
+          {"mean_ns", run.response_sum / static_cast<double>(run.response.count())},
+          {"p50_ns", at(0.5)},
+          {"p90_ns", at(0.9)},
+          {"p99_ns", at(0.99)},
+          {"p999_ns", at(0.999)},
+          {"max_ns", at(1)}};
 }
 
 /// Adds the figures of this computer, as opposed to those of the simulated one.
@@ -47,6 +77,15 @@ Json sim_entry(const SessionSpec& spec, const SimRun& run, const SimPlan& plan) 
   }
   json["rolled_back"] = run.rolled_back;
   json["late"] = run.late;
+  if (run.response.count() > 0) {
+    json["response"] = response_of(run);
+  }
+  if (plan.arrivals > 0) {
+    json["queued"] = run.queued;
+  }
+  if (plan.gauge_microseconds > 0) {
+    json["pending"] = to_json(run.pending);
+  }
   const WorkloadInfo* info = find_workload(spec.workload).value();
   json["operations"] = Json::array();
   for (size_t kind = 0; kind < run.by_kind.size(); ++kind) {

@@ -8,6 +8,7 @@
 #include "holdfast/hardware/designs.h"
 #include "holdfast/runner/bench/replay_entry.h"
 #include "holdfast/runner/sessions/engine_table.h"
+#include "holdfast/runner/sim/arrivals.h"
 #include "holdfast/runner/sim/population.h"
 
 namespace holdfast {
@@ -34,7 +35,7 @@ uint64_t most_steps(const SimLength& length) {
 
 SimOptions machine_options(const SessionSpec& spec, const SimPlan& plan) {
   SimOptions options;
-  options.threads = spec.threads;
+  options.threads = spec.threads + (plan.gauge_microseconds > 0 ? 1 : 0);
   options.seed = spec.seed;
   options.domain = spec.domain;
   options.machine = plan.machine;
@@ -182,15 +183,40 @@ struct Worker {
   void run_until(uint64_t end, SimMachine& machine, WorkloadInstance& workload, int number) {
     uint64_t begin = machine.now();
     while (begin < end) {
-      const OperationResult result = workload.operation(number, random);
-      const uint64_t now = machine.now();
-      own.late += now > end ? 1 : 0;
-      count(result, done_by(end, std::max(begin, machine.lock_wait_end()), now));
-      begin = now;
+      begin = operation(begin, begin, end, machine, workload, number);
+    }
+  }
+
+  /// As run_until, with operations from the queue of all workers.
+  void serve(Arrivals& arrivals, uint64_t end, SimMachine& machine, WorkloadInstance& workload,
+             int number) {
+    uint64_t now = machine.now();
+    for (uint64_t arrived = arrivals.next(); arrived < end; arrived = arrivals.next()) {
+      if (now >= end) {
+        ++own.queued;
+        continue;
+      }
+      if (arrived > now) {
+        machine.sleep_until(arrived);
+        now = std::max(arrived, machine.now());
+      }
+      now = operation(arrived, now, end, machine, workload, number);
     }
   }
 
  private:
+  /// Runs an operation that has arrived, and begins now. Returns the time of its end.
+  uint64_t operation(uint64_t arrived, uint64_t begin, uint64_t end, SimMachine& machine,
+                     WorkloadInstance& workload, int number) {
+    const OperationResult result = workload.operation(number, random);
+    const uint64_t now = machine.now();
+    own.late += now > end ? 1 : 0;
+    count(result, done_by(end, std::max(begin, machine.lock_wait_end()), now));
+    own.response.add((now - arrived) / 1000);
+    own.response_sum += static_cast<double>(now - arrived) / 1000;
+    return now;
+  }
+
   /// The part of [begin, now] before `end`.
   static double done_by(uint64_t end, uint64_t begin, uint64_t now) {
     return now <= end     ? 1
@@ -229,8 +255,16 @@ std::vector<LintRow> lint_since(const std::vector<LintRow>& before, std::vector<
   return rows;
 }
 
+/// Measurements beside the counts.
+struct Watch {
+  double arrivals = 0;            ///< SimPlan::arrivals
+  double gauge_microseconds = 0;  ///< SimPlan::gauge_microseconds
+  uint64_t seed = 0;              ///< of the arrivals
+};
+
 /// Runs the transactions on all workers and fills in the counts of the machine and the engine.
-SimRun measure(World& world, std::vector<Worker>& workers, const SimLength& length) {
+SimRun measure(World& world, std::vector<Worker>& workers, const SimLength& length,
+               const Watch& watch = {}) {
   SimRun run;
   SimMachine& machine = world.machine();
   const Statistics before = world.heap().statistics();
@@ -241,10 +275,23 @@ SimRun measure(World& world, std::vector<Worker>& workers, const SimLength& leng
   const uint64_t events_before = machine.persist_events();
   const auto start = Clock::now();
   const auto in_time = static_cast<uint64_t>(length.microseconds * 1e6);
-  machine.run_threads(static_cast<int>(workers.size()), [&](int number) {
+  run.pending.interval = static_cast<uint64_t>(watch.gauge_microseconds * 1e6);
+  const bool open_loop = watch.arrivals > 0;
+  Arrivals arrivals(open_loop ? watch.arrivals : 1, began, watch.seed);
+  const int threads = static_cast<int>(workers.size());
+  machine.run_threads(threads + (run.pending.interval > 0 ? 1 : 0), [&](int number) {
+    if (number == threads) {
+      run.pending.watch(machine, world.heap(), began + in_time);
+      return;
+    }
     Worker& worker = workers[static_cast<size_t>(number)];
-    in_time != 0 ? worker.run_until(began + in_time, machine, world.workload(), number)
-                 : worker.run(world.workload(), number, length.transactions);
+    if (in_time == 0) {
+      worker.run(world.workload(), number, length.transactions);
+    } else if (open_loop) {
+      worker.serve(arrivals, began + in_time, machine, world.workload(), number);
+    } else {
+      worker.run_until(began + in_time, machine, world.workload(), number);
+    }
   });
   run.host_seconds = seconds_since(start);
   run.steps = machine.steps() - steps_before;
@@ -258,13 +305,15 @@ SimRun measure(World& world, std::vector<Worker>& workers, const SimLength& leng
 }
 
 /// Runs the measured part. Writes the timeline up to its end, also when it fails.
-SimRun measure_and_draw(World& world, std::vector<Worker>& workers, const SimPlan& plan) {
+SimRun measure_and_draw(World& world, std::vector<Worker>& workers, const SimPlan& plan,
+                        uint64_t seed) {
+  const Watch watch{plan.arrivals, plan.gauge_microseconds, seed};
   if (plan.timeline == nullptr) {
-    return measure(world, workers, plan.measured);
+    return measure(world, workers, plan.measured, watch);
   }
   world.machine().record(&plan.timeline->timeline());
   try {
-    SimRun run = measure(world, workers, plan.measured);
+    SimRun run = measure(world, workers, plan.measured, watch);
     world.machine().record(nullptr);
     plan.timeline->write().check();
     return run;
@@ -308,13 +357,16 @@ SimRun run_simulated(const SessionSpec& spec, const SimPlan& plan) {
       worker.own = empty;
     }
   }
-  SimRun run = measure_and_draw(world, workers, plan);
+  SimRun run = measure_and_draw(world, workers, plan, spec.seed);
   run.set_up = world.set_up;
   run.by_kind = empty.by_kind;
   run.done_by_kind = empty.done_by_kind;
   for (const Worker& worker : workers) {
     run.operations += worker.own.operations;
     run.late += worker.own.late;
+    run.queued += worker.own.queued;
+    run.response += worker.own.response;
+    run.response_sum += worker.own.response_sum;
     run.rolled_back += worker.own.rolled_back;
     for (size_t kind = 0; kind < run.by_kind.size(); ++kind) {
       run.by_kind[kind] += worker.own.by_kind[kind];

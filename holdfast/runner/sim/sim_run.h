@@ -11,6 +11,8 @@
 #include "holdfast/check/crash/sim_heap.h"
 #include "holdfast/engines/parts/basics/log_replay.h"
 #include "holdfast/runner/sessions/session.h"
+#include "holdfast/runner/sim/pending_gauge.h"
+#include "holdfast/runner/spec/histogram.h"
 #include "holdfast/runner/spec/timeline_file.h"
 #include "holdfast/workloads/parts/workload.h"
 
@@ -47,6 +49,12 @@ struct SimPlan {
   bool recovery = false;
   /// Looks for waste and gaps in how the measured part uses persistent memory.
   bool lint = false;
+  /// Transactions that arrive per second of simulated time (arrivals.h); 0: each thread begins the
+  /// next one when the last one has ended. For a measured part with a length in time.
+  double arrivals = 0;
+  /// Microseconds between samples of the updates that are not durable; 0: none. Another thread
+  /// takes them. For a measured part with a length in time.
+  double gauge_microseconds = 0;
   /// The timeline of the measured part, written at its end; null: none. It serves one run.
   std::shared_ptr<TimelineFile> timeline;
 };
@@ -71,11 +79,17 @@ struct SimRun {
   uint64_t operations = 0;  ///< all that began
   uint64_t rolled_back = 0;
   std::vector<uint64_t> by_kind;
-  uint64_t late = 0;  ///< with a length in time: operations that ended after it
+  uint64_t late = 0;    ///< with a length in time: operations that ended after it
+  uint64_t queued = 0;  ///< with arrivals: operations that had arrived and not begun at its end
   /// Operations done within the time. A late one counts for the part of its own time before the
   /// end, measured from the end of its last wait for a lock. Without the parts a short run would
   /// favour short operations; with the waits, threads that queue for a lock would count too much.
   std::vector<double> done_by_kind;
+  /// Time of each operation from its begin, or its arrival, to its end, in nanoseconds of simulated
+  /// time. Empty without a length in time.
+  Histogram response;
+  double response_sum = 0;  ///< of these
+  PendingGauge pending;
   Statistics statistics;  ///< of the measured part
   uint64_t steps = 0;     ///< machine operations of the measured part
   uint64_t persist_events = 0;

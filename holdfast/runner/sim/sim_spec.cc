@@ -69,6 +69,11 @@ void read_lengths(const Json& spec, Fields& fields, SimPlan& plan) {
 
 void check_lengths(const SimPlan& plan) {
   const bool in_time = plan.measured.microseconds > 0 || plan.warm_up.microseconds > 0;
+  if ((plan.arrivals > 0 || plan.gauge_microseconds > 0) && plan.measured.microseconds == 0) {
+    throw Error(Status(Code::invalid_argument,
+                       "sim: arrivals and gauge_us need a measured part with a length in simulated "
+                       "time; give duration_us"));
+  }
   if (in_time && plan.schedule != Schedule::timed) {
     throw Error(Status(Code::invalid_argument,
                        "sim: without simulated time there is no duration_us; choose a machine with "
@@ -171,6 +176,8 @@ SimSpec parse_sim_spec(const Json& spec) {
   plan.run.check = fields.flag("check", true);
   plan.run.lint = fields.flag("lint", false);
   plan.run.recovery = fields.flag("recovery", false);
+  plan.run.arrivals = fields.real("arrivals", 0, 0, 1e9);
+  plan.run.gauge_microseconds = fields.real("gauge_us", 0, 0, 1e9);
   if (spec.contains("replayers")) {
     plan.replayers = fields.numbers("replayers", 1, 1, 64);
   }

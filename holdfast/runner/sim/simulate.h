@@ -27,6 +27,11 @@ namespace holdfast {
 ///                   in their place: threads begin transactions until so much simulated time has
 ///                   passed; a transaction that ends later counts in part. Default of warm_up_us:
 ///                   a tenth
+///   arrivals        transactions per second of simulated time that arrive at random times, for all
+///                   threads together (arrivals.h); default 0: each thread begins the next one at
+///                   once. Needs duration_us
+///   gauge_us        microseconds between samples of the updates that are not durable; default 0:
+///                   none. One more thread takes them. Needs duration_us
 ///   cache           folder of population images (image_cache.h), or "off"; default see ImageCache
 ///   check           whether to check the workload afterwards, and to close the heap; default true
 ///   lint            whether to look for waste and gaps in the use of persistent memory by the
@@ -49,6 +54,12 @@ namespace holdfast {
 ///   operations      by kind: count, items_per_second
 ///   late            operations that ended after duration_us. Rates count the part of each before
 ///                   that time; other figures count them as others
+///   response        with duration_us: count, mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns of
+///                   the operations, from begin or arrival to end. Percentiles are right to 0.4 %
+///   queued          with arrivals: operations that had arrived and not begun after duration_us
+///   pending         with gauge_us: mean and max of the count of updates that have returned, or
+///                   soon will, and are not durable, max_age_us of the oldest one, samples: rows of
+///                   microseconds since the beginning, count, age of the oldest in microseconds
 ///   persist         pwb, pfence, psync, fence, bytes
 ///   machine_counters, the engine's counters as for bench, persist_events
 ///   simulated_steps machine operations of the measured part

@@ -96,21 +96,29 @@ def _percent(ratio: float | None) -> str:
 
 
 def print_simulated(console: Console, report: Report, title: str) -> None:
-    """Counts, and times where the machine has a notion of time."""
+    """Counts, and times where the machine has a notion of time.
+
+    An open loop shows response times in place of the outcomes of attempts.
+    """
     entries: list[Entry] = report.medians()
     timed = any(entry.simulated_seconds for entry in entries)
     seeds = any(entry.seed is not None for entry in entries)
     recovered = any(entry.recovery for entry in entries)
+    open_loop = any(entry.queued is not None for entry in entries)
+    gauged = any(entry.pending for entry in entries)
     columns = ["engine", "threads", *(["seed"] if seeds else []), "transactions"]
-    columns += ["tx/s simulated", *_OUTCOMES] if timed else _COSTS
-    columns += [*(["recovery"] if recovered else []), "operations", "host M/s", "check"]
+    columns += ["tx/s simulated", *(_RESPONSE if open_loop else _OUTCOMES)] if timed else _COSTS
+    columns += [*(["recovery"] if recovered else []), *(["pending, at most"] if gauged else [])]
+    columns += ["operations", "host M/s", "check"]
     rows = []
     for entry in entries:
         operations = entry.simulated_memory_operations
         row: list[Any] = [entry.engine, entry.threads, *([entry.seed] if seeds else [])]
         row.append(entry.iterations)
-        row += [f"{entry.items_per_second:,.0f}", *_outcomes(entry)] if timed else _costs(entry)
+        details = _response(entry) if open_loop else _outcomes(entry) if timed else _costs(entry)
+        row += [f"{entry.items_per_second:,.0f}", *details] if timed else details
         row += [_duration(entry.recovery.seconds if entry.recovery else 0)] if recovered else []
+        row += [entry.pending.max if entry.pending else "-"] if gauged else []
         speed = f"{operations / entry.host_seconds / 1e6:.1f}"
         rows.append([*row, operations, speed, entry.check])
     if rows:
@@ -121,6 +129,17 @@ def print_simulated(console: Console, report: Report, title: str) -> None:
 def _duration(seconds: float) -> str:
     """A dash where the machine has no notion of time."""
     return units.duration(seconds) if seconds else "-"
+
+
+_RESPONSE = ["response", "p99.9", "queued"]
+
+
+def _response(entry: Entry) -> list[Any]:
+    """An open loop: times from arrival to end, and the transactions that found no thread."""
+    if entry.response is None:
+        return ["-", "-", entry.queued]
+    mean, p999 = entry.response.mean_ns, entry.response.p999_ns
+    return [units.duration(mean / 1e9), units.duration(p999 / 1e9), entry.queued]
 
 
 _OUTCOMES = ["HTM commits", "conflict", "capacity", "fences/update", "pwb/update"]

@@ -52,6 +52,26 @@ def run(
             help="In their place, microseconds of simulated time.",
         ),
     ] = None,
+    arrivals: Annotated[
+        float | None,
+        typer.Option(
+            "--arrivals",
+            min=0.001,
+            metavar="RATE",
+            help="Transactions that arrive per second of simulated time, for all threads together. "
+            "Without it each thread begins the next one at once. With --duration.",
+        ),
+    ] = None,
+    gauge: Annotated[
+        float | None,
+        typer.Option(
+            "--gauge",
+            min=0.001,
+            metavar="US",
+            help="Count the updates that are not durable yet, each time so many microseconds of "
+            "simulated time have passed. With --duration.",
+        ),
+    ] = None,
     warm_up: Annotated[
         int | None,
         typer.Option(
@@ -143,6 +163,8 @@ def run(
         check=check,
         lint=lint,
         recovery=recovery,
+        arrivals=arrivals,
+        gauge_us=gauge,
         params=parameters,
         options=given,
         domain=domain or None,

@@ -29,6 +29,8 @@ class CellSpec(Spec):
     replayers: list[int] | None = None
     filter: bool | None = None
     recovery: bool | None = None
+    arrivals: float | None = None
+    gauge_us: float | None = None
     latency: str | None = None
     htm: str | None = None
 

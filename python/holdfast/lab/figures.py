@@ -50,12 +50,14 @@ class Panel:
     machine: str
     domain: str
     engines: tuple[str, ...]
-    axis: str  # "threads", "machine", "variant", or set., params. or options. and a name
+    axis: str  # "threads", "machine", "arrivals", "variant", or set., params., options. and a name
     values: tuple[Value, ...]
     threads: int  # where they are not the axis
     seeds: tuple[int, ...]
     duration_us: float
     warm_up_us: float
+    arrivals: float  # kind sim: transactions per second of an open loop; 0: a closed loop
+    gauge_us: float  # kind sim: between samples of pending updates; 0: none
     thread_time_us: float  # measured, of all threads together, at least: few threads run longer
     latency: str  # kind bench: a preset of emulated delays
     htm: str  # kind bench: the backend of hardware transactions
@@ -109,6 +111,8 @@ class Panel:
             return replace(spec, threads=[x])
         if self.axis == "machine":
             return replace(spec, machine=str(x))
+        if self.axis == "arrivals":
+            return replace(spec, arrivals=float(x))
         if self.axis == "variant":
             variant = self.variants[str(x)]
             return replace(
@@ -244,6 +248,8 @@ def _panel(figure: str, values: dict[str, Any], source: str) -> Panel:
         duration_us=float(table.get("duration_us", (int, float), time)),
         warm_up_us=float(table.get("warm_up_us", (int, float), time)),
         thread_time_us=float(table.get("thread_time_us", (int, float), 0)),
+        arrivals=float(table.get("arrivals", (int, float), 0)),
+        gauge_us=float(table.get("gauge_us", (int, float), 0)),
         latency=table.get("latency", str, "none"),
         htm=table.get("htm", str, "soft"),
         replayers=table.get("replayers", int, 1),

@@ -40,10 +40,13 @@ class Kind:
         return results.entry_of(entry)
 
 
+_CLOSED_LOOP = ("threads", "machine", "variant", "set", "params", "options")
+
+
 class Sim(Kind):
     """Transactions on a simulated machine, for a while. Its spec is core.sim's."""
 
-    axes = ("threads", "machine", "variant", "set", "params", "options")
+    axes = (*_CLOSED_LOOP, "arrivals")
     columns = (
         "tput",
         "update_commits",
@@ -59,7 +62,16 @@ class Sim(Kind):
         "pwb",
         "fences",
         "amplification",
+        *(f"response_{value}" for value in metrics.RESPONSE),
+        "queued",
+        "pending_mean",
+        "pending_max",
+        "pending_age_us",
     )
+
+    def more(self, panel: Any) -> Json:
+        given = {"arrivals": panel.arrivals or None, "gauge_us": panel.gauge_us or None}
+        return {name: value for name, value in given.items() if value is not None}
 
     def cannot_run(self, engine: str, spec: CellSpec) -> str:
         return "" if catalog.find_engine(engine) else f"engine {engine} does not exist yet"
@@ -75,6 +87,7 @@ class Sim(Kind):
 class Replay(Sim):
     """Threads fill logs, then replayers replay them."""
 
+    axes = _CLOSED_LOOP
     columns = ("tput", "replayed", "replay_words", "replay_written", "replay_pwb")
 
     def more(self, panel: Any) -> Json:
@@ -90,6 +103,7 @@ class Replay(Sim):
 class Recovery(Sim):
     """A run, then a power failure, then the opening of the heap."""
 
+    axes = _CLOSED_LOOP
     columns = (*Sim.columns, "recovery_us")
 
     def more(self, panel: Any) -> Json:

@@ -17,6 +17,11 @@ htm_share, lock_share       commits in hardware, and under the lock, per commit 
 reads, writes               loads per transaction in its body, and words it stores (8 bytes)
 pwb, fences                 write-backs and fences (pfence and psync) per committed update
 recovery_us                 to open the heap after a power failure, where `recovery` was asked for
+response_<value>            time of an operation from its begin, or its arrival in an open loop, to
+                            its end, in microseconds: mean, p50, p90, p99, p999, max
+queued                      in an open loop: operations that had arrived and not begun at the end
+pending_mean, pending_max   updates that had returned and were not durable, where `gauge_us` was
+pending_age_us              asked for; and the largest age of the oldest one
 amplification               bytes written to persistent memory beyond those stored, per byte stored
                             (Romulus 3)
 
@@ -30,7 +35,7 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast import errors
-from holdfast.results import Entry, MachineCounters, Measured, ReplayEntry
+from holdfast.results import Entry, MachineCounters, Measured, Pending, ReplayEntry
 
 # Phases of committed transactions beyond execute (holdfast/machine/phase.h), in the order in which
 # bars are stacked. Waiting for the global lock is not among them: it comes before a transaction,
@@ -56,6 +61,7 @@ PHASES = (
     "aborted",
 )
 CAUSES = ("conflict", "capacity", "explicit", "interrupt", "other")
+RESPONSE = ("mean", "p50", "p90", "p99", "p999", "max")
 _KINDS = ("update", "read")
 
 
@@ -71,17 +77,22 @@ def value(entry: Measured, name: str) -> float:
             "of update and read <kind>_<phase>, <kind>_<phase>_ns with a phase of "
             f"{', '.join(PHASES)}"
         )
+    if (found := if_measured(entry, name)) is None:
+        raise errors.BadUsage(f"metric '{name}' is none that cells of this kind measure")
+    return found
+
+
+def if_measured(entry: Measured, name: str) -> float | None:
+    """As value(), but None for a metric that this cell lacks."""
     function = _TPUT.get(name)
     if isinstance(entry, ReplayEntry):
         function = function or _OF_REPLAY.get(name)
     elif isinstance(entry, Entry):
         function = function or _OF_TRANSACTIONS.get(name) or _patterned(name)
     try:
-        if function is None:
-            raise _NotMeasured
-        return function(entry)
+        return None if function is None else function(entry)
     except _NotMeasured:
-        raise errors.BadUsage(f"metric '{name}' is none that cells of this kind measure") from None
+        return None
 
 
 def known(name: str) -> bool:
@@ -132,6 +143,24 @@ def _recovery_us(entry: Entry) -> float:
     return entry.recovery.seconds * 1e6
 
 
+def _response_us(entry: Entry, value: str) -> float:
+    if entry.response is None:
+        raise _NotMeasured
+    return getattr(entry.response, f"{value}_ns") / 1000
+
+
+def _queued(entry: Entry) -> float:
+    if entry.queued is None:
+        raise _NotMeasured
+    return entry.queued
+
+
+def _pending(entry: Entry) -> Pending:
+    if entry.pending is None:
+        raise _NotMeasured
+    return entry.pending
+
+
 def _rate(entry: Entry, operation: str) -> float:
     for row in entry.operations:
         if row.operation == operation:
@@ -154,10 +183,16 @@ _OF_TRANSACTIONS: dict[str, Callable[[Entry], float]] = {
     "pwb": lambda e: e.pwb_per_update,
     "fences": lambda e: e.fences_per_update,
     "recovery_us": _recovery_us,
+    "queued": _queued,
+    "pending_mean": lambda e: _pending(e).mean,
+    "pending_max": lambda e: _pending(e).max,
+    "pending_age_us": lambda e: _pending(e).max_age_us,
     "amplification": lambda e: _ratio(e.bytes_written - e.bytes_stored, e.bytes_stored),
 }
 for _cause in CAUSES:
     _OF_TRANSACTIONS[f"abort_share_{_cause}"] = lambda e, c=_cause: _ratio(e.aborts[c], attempts(e))
+for _value in RESPONSE:
+    _OF_TRANSACTIONS[f"response_{_value}"] = lambda e, v=_value: _response_us(e, v)
 for _kind in _KINDS:
     _OF_TRANSACTIONS[f"{_kind}_overhead"] = lambda e, k=_kind: _relative(e, k, OVERHEAD)
     _OF_TRANSACTIONS[f"{_kind}_durability"] = lambda e, k=_kind: _relative(e, k, DURABILITY)

@@ -26,7 +26,8 @@ def write_csv(path: Path, figure: Figure, results: Results) -> None:
             entry = outcome.entry
             own = KINDS[cell.kind].columns if entry else ()
             values = [
-                metrics.value(entry, name) if entry and name in own else "" for name in columns
+                metrics.if_measured(entry, name) if entry and name in own else None
+                for name in columns
             ]
             head = (figure.id, cell.panel, cell.engine, cell.spec.machine, cell.x, cell.seed)
             writer.writerow([*head, outcome.state, outcome.reason, *values])

@@ -112,6 +112,60 @@ TEST(RunnerSimulate, ValuesOfTheMachineCanBeSet) {
   EXPECT_EQ(report["context"]["set"]["persistence.fence_ns"], "5000");
 }
 
+TEST(RunnerSimulate, InAClosedLoopAThreadIsAlwaysInAnOperation) {
+  const Json entry = entry_of({{"duration_us", 400}, {"warm_up_us", 100}});
+  const Json& response = entry["response"];
+  EXPECT_EQ(response["count"], entry["iterations"]);
+  EXPECT_NEAR(response["mean_ns"].get<double>() * rate(entry) / 2e9, 1, 0.02) << "2 threads";
+  EXPECT_LE(response["p50_ns"].get<double>(), response["p999_ns"].get<double>());
+  EXPECT_LE(response["p999_ns"].get<double>(), response["max_ns"].get<double>());
+  EXPECT_FALSE(entry.contains("queued"));
+}
+
+TEST(RunnerSimulate, AnOpenLoopServesWhatArrives) {
+  const Json closed = entry_of({{"duration_us", 2000}, {"warm_up_us", 100}});
+  const double capacity = rate(closed);
+  const auto with = [&](double share) {
+    return entry_of({{"duration_us", 2000}, {"warm_up_us", 100}, {"arrivals", share * capacity}});
+  };
+  const Json idle = with(0.1);
+  EXPECT_NEAR(idle["iterations"].get<double>() / (0.1 * capacity * 2e-3), 1, 0.2);
+  EXPECT_EQ(idle["queued"], 0);
+  EXPECT_LT(idle["response"]["mean_ns"].get<double>(),
+            1.5 * closed["response"]["mean_ns"].get<double>());
+  const Json busy = with(0.8);
+  EXPECT_GT(busy["response"]["p99_ns"].get<double>(), idle["response"]["p99_ns"].get<double>());
+  const Json swamped = with(4);
+  EXPECT_NEAR(rate(swamped) / capacity, 1, 0.1);
+  EXPECT_NEAR(swamped["queued"].get<double>() / (3 * capacity * 2e-3), 1, 0.2);
+  EXPECT_GT(swamped["response"]["mean_ns"].get<double>(), 0.2e6) << "the queue's length in time";
+}
+
+TEST(RunnerSimulate, TheGaugeCountsUpdatesThatAreNotDurable) {
+  const std::string lagging = first_of(engine_rows<SimMachine>(), [](const auto& row) {
+    return row.description->promise != nullptr;
+  });
+  const Json asked = {{"engines", {lagging}}, {"duration_us", 500}, {"gauge_us", 5}};
+  Json later = asked;
+  later["options"] = {{"lag", "8"}};
+  const Json entry = entry_of(later);
+  ASSERT_FALSE(entry.contains("error_message")) << entry.dump(1);
+  const Json& pending = entry["pending"];
+  EXPECT_NEAR(static_cast<double>(pending["samples"].size()), 100, 10);
+  EXPECT_GT(pending["max"], 0);
+  EXPECT_LE(pending["max"], 8 + 2) << "the lag, and the updates of 2 threads that will return";
+  EXPECT_GT(pending["max_age_us"].get<double>(), 0);
+  EXPECT_LT(pending["max_age_us"].get<double>(), 500);
+  EXPECT_EQ(entry_of(asked)["pending"]["max"], 0) << "without a lag";
+}
+
+TEST(RunnerSimulate, ArrivalsAndTheGaugeNeedATime) {
+  for (const char* const field : {"arrivals", "gauge_us"}) {
+    const auto report = simulate(spec({{"transactions", 10}, {field, 1000}}), kQuiet);
+    EXPECT_EQ(report.status().code(), Code::invalid_argument) << field;
+  }
+}
+
 TEST(RunnerSimulate, WithoutACheckTheHeapIsNotBroughtUpToDate) {
   const Json entry = entry_of({{"duration_us", 50}, {"check", false}});
   EXPECT_EQ(entry["check"], "not asked for");

@@ -56,6 +56,12 @@ void MemorySystem::pause() {
   }
 }
 
+void MemorySystem::sleep_until(Time time) {
+  SimThread& thread = *current_thread;
+  runner_.point_alone(thread, Op::pause);
+  runner_.wait_until(thread, time);
+}
+
 void MemorySystem::work(uint64_t cycles) {
   SimThread& thread = *current_thread;
   if (timed_ == nullptr) {

@@ -72,6 +72,7 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   }
   void point(Op op, uintptr_t address = 0) { runner_.point(*current_thread, op, address); }
   void pause();
+  void sleep_until(Time time);
   /// Private computation of the current thread.
   void work(uint64_t cycles);
 

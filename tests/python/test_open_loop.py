@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Are response times and pending updates measured as docs/reference/figures-and-claims.md says?"""
+
+import csv
+import json
+
+import pytest
+
+import sample
+from holdfast import errors
+from holdfast.lab import cells, figures, kinds, metrics, report, results
+
+_FIGURE = """
+id = "figure"
+paper = "toy"
+title = "arrivals"
+reference = "nowhere"
+
+[common]
+workload = "sps"
+machine = "tiny"
+engines = ["LAGGING"]
+params = { entries = 200 }
+options = { lag = 4 }
+threads = 2
+duration_us = 300
+warm_up_us = 30
+
+[[panel]]
+id = "response"
+title = "response"
+axis = "arrivals"
+values = [20_000, 50_000_000]
+metric = "response_mean"
+
+[[panel]]
+id = "pending"
+title = "pending"
+values = [2]
+gauge_us = 5
+metric = "pending_max"
+"""
+_ENGINE = sample.LAGGING[0]
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory) -> results.Results:
+    path = tmp_path_factory.mktemp("figure") / "figure.toml"
+    path.write_text(_FIGURE.replace("LAGGING", _ENGINE))
+    figure = figures.load(path)
+    outcomes = [
+        (cell, cells.Outcome("ok", cell.own(cells.run(cell.job)))) for cell in figure.cells()
+    ]
+    return results.Results({figure.id: figure}, outcomes)
+
+
+def _series(measured: results.Results, metric: str, panel: str) -> dict:
+    points = measured.points(measured.figures["figure"].panel(panel), _ENGINE, metric)
+    return {point.x: point.mean for point in points}
+
+
+def test_more_arrivals_than_the_threads_can_serve_wait(measured):
+    response = _series(measured, "response_mean", "response")
+    queued = _series(measured, "queued", "response")
+    calm, busy = response
+    assert queued[calm] == 0 and queued[busy] > 0
+    assert response[busy] > 5 * response[calm]
+    assert 20_000 * 300e-6 * 0.2 < _series(measured, "update_commits", "response")[calm] < 20
+
+
+def test_the_percentiles_are_in_order(measured):
+    names = ["p50", "p90", "p99", "p999", "max"]
+    found = [_series(measured, f"response_{name}", "response")[20_000] for name in names]
+    assert found == sorted(found) and found[0] > 0
+    assert set(metrics.RESPONSE) == {"mean", *names}
+
+
+def test_the_gauge_sees_what_is_not_durable(measured):
+    (most,) = _series(measured, "pending_max", "pending").values()
+    (mean,) = _series(measured, "pending_mean", "pending").values()
+    (age,) = _series(measured, "pending_age_us", "pending").values()
+    assert 0 < mean < most
+    assert 0 < age < 300
+
+
+def test_cells_without_a_gauge_leave_its_columns_empty(measured, tmp_path):
+    path = tmp_path / "cells.csv"
+    report.write_csv(path, measured.figures["figure"], measured)
+    rows = {row["panel"]: row for row in csv.DictReader(path.open())}
+    assert rows["response"]["pending_max"] == "" and rows["response"]["queued"] != ""
+    assert rows["pending"]["pending_max"] != "" and rows["pending"]["queued"] == ""
+
+
+def test_a_metric_that_was_not_asked_for_is_an_error(measured):
+    with pytest.raises(errors.BadUsage, match="none that cells of this kind measure"):
+        _series(measured, "pending_max", "response")
+
+
+def test_only_simulated_transactions_have_arrivals():
+    assert [name for name, kind in kinds.KINDS.items() if "arrivals" in kind.axes] == ["sim"]
+
+
+def test_the_command_shows_response_times(tmp_path, invoke):
+    out = tmp_path / "out.json"
+    result = invoke(
+        "sim", "sps", "--engine", _ENGINE, "--machine", "tiny", "--duration", "100",
+        "--arrivals", "100000", "--gauge", "10", "--param", "entries=100", "--json", str(out),
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "response" in result.output and "queued" in result.output
+    assert "pending, at most" in result.output
+    entry = json.loads(out.read_text())["benchmarks"][0]
+    assert entry["response"]["count"] == entry["iterations"]
+    assert len(entry["pending"]["samples"]) == pytest.approx(10, abs=2)
+
+
+def test_arrivals_need_a_time(invoke):
+    result = invoke("sim", "sps", "--engine", _ENGINE, "--arrivals", "1000")
+    assert result.exit_code == 2 and "duration_us" in result.output
