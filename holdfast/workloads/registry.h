@@ -8,6 +8,7 @@
 
 #include "holdfast/workloads/bank/bank.h"
 #include "holdfast/workloads/catalogue.h"
+#include "holdfast/workloads/hash_update/hash_update.h"
 #include "holdfast/workloads/intset.h"
 #include "holdfast/workloads/list.h"
 #include "holdfast/workloads/map.h"
@@ -21,9 +22,10 @@ namespace holdfast {
 template <class... Rows>
 struct WorkloadList {};
 
-/// Workloads of one structure each.
-using SmallWorkloads = WorkloadList<IntSetWorkload, SpsWorkload, MapWorkload, ListWorkload,
-                                    BankWorkload, RingWorkload, RegistersWorkload>;
+/// Workloads that compile quickly.
+using SmallWorkloads =
+    WorkloadList<IntSetWorkload, SpsWorkload, MapWorkload, ListWorkload, BankWorkload, RingWorkload,
+                 RegistersWorkload, HashUpdateWorkload>;
 /// Workloads that take long to compile. Sources that do not need them use SmallWorkloads.
 using LargeWorkloads = WorkloadList<TpccWorkload>;
 

@@ -3,6 +3,8 @@
 // durable one?
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "holdfast/runner/sim/sim_run.h"
 #include "holdfast/workloads/registry.h"
 #include "tests/engine_options.h"
@@ -18,9 +20,9 @@ struct Case {
 
 /// Small sizes, by the names of parameters. A workload gets those that it knows.
 const std::map<std::string, std::string> kSmall = {
-    {"size", "60"},      {"update", "60"},   {"entries", "200"},
-    {"swaps", "4"},      {"accounts", "40"}, {"items", "100"},
-    {"customers", "10"}, {"orders", "10"},   {"districts", "2"}};
+    {"size", "60"},     {"update", "60"},    {"entries", "200"},  {"swaps", "4"},
+    {"accounts", "40"}, {"items", "100"},    {"customers", "10"}, {"orders", "10"},
+    {"districts", "2"}, {"relations", "20"}, {"scale", "4"},      {"degree", "6"}};
 
 /// Every workload, over each structure that it can have.
 std::vector<Case> cases() {
@@ -41,8 +43,9 @@ std::vector<Case> cases() {
 
 std::string case_name(const testing::TestParamInfo<Case>& info) {
   const auto structure = info.param.parameters.find("structure");
-  return info.param.workload +
-         (structure == info.param.parameters.end() ? "" : "_" + structure->second);
+  std::string name = info.param.workload;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name + (structure == info.param.parameters.end() ? "" : "_" + structure->second);
 }
 
 /// The first durable design, with small buffers if it has any.

@@ -263,11 +263,14 @@ TEST_F(RunnerSetUp, EveryWorkloadStartsFromAnImage) {
     if (std::string(info->name) == "tpcc") {
       continue;
     }
-    const Json small = {{"workload", info->name},
-                        {"engines", engines},
-                        {"threads", {3}},
-                        {"transactions", 20},
-                        {"cache", folder_}};
+    Json parameters = Json::object();
+    for (const OptionInfo& parameter : info->parameters) {
+      if (parameter.tiny != nullptr) {
+        parameters[parameter.name] = parameter.tiny;
+      }
+    }
+    const Json small = {{"workload", info->name}, {"params", parameters}, {"engines", engines},
+                        {"threads", {3}},         {"transactions", 20},   {"cache", folder_}};
     const Json report = simulate(small, kQuiet).value();
     for (const Json& entry : report["benchmarks"]) {
       EXPECT_FALSE(entry.contains("error_message")) << entry.dump(1);

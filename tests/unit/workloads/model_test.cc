@@ -30,6 +30,7 @@ struct Case {
   const char* name;
   const char* workload;
   std::map<std::string, std::string> parameters;
+  bool tells = true;  ///< answers depend on the state
 };
 
 /// Small workloads, so that operations meet.
@@ -42,7 +43,11 @@ const std::vector<Case>& cases() {
         {"bank", "bank", {{"accounts", "4"}, {"balance", "50"}, {"audit", "30"}}},
         {"bank_without_ledger", "bank", {{"accounts", "3"}, {"balance", "50"}, {"ack", "0"}}},
         {"ring", "ring", {{"nodes", "5"}, {"walk", "30"}}},
-        {"ring_without_ledger", "ring", {{"nodes", "3"}, {"walk", "30"}, {"ack", "0"}}}};
+        {"ring_without_ledger", "ring", {{"nodes", "3"}, {"walk", "30"}, {"ack", "0"}}},
+        {"random_stores",
+         "hash-update",
+         {{"entries", "5"}, {"updates", "4"}, {"reads", "25"}},
+         false}};
     for (const char* structure : kMapStructures) {
       list.push_back(
           {structure, "map", {{"structure", structure}, {"size", "4"}, {"update", "80"}}});
@@ -254,7 +259,7 @@ TEST_P(WorkloadsEngineTest, TheAnswersHaveAnOrder) {
       refuted += check_linearizable(model, run.initial, run.operations, &run.found).ok ? 0U : 1U;
     }
     EXPECT_GT(concurrent, kSeeds) << c.name << ": the operations hardly met";
-    EXPECT_GT(refuted, 0U) << c.name << ": no swap of two answers was noticed";
+    EXPECT_EQ(refuted > 0, c.tells) << c.name << ": swaps of two answers that were noticed";
   }
 }
 

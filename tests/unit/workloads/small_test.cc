@@ -4,6 +4,8 @@
 // damage? Runs on plain memory, with one thread in the place of several workers.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -25,6 +27,7 @@ struct Case {
 
 std::string name_of(const ::testing::TestParamInfo<Case>& test) {
   std::string name = test.param.info->name;
+  std::replace(name.begin(), name.end(), '-', '_');
   for (const auto& [key, value] : test.param.given) {
     name.append("_").append(key).append("_").append(value);
   }
@@ -158,9 +161,22 @@ std::vector<Case> by_default(WorkloadList<Rows...>) {
   return {Case{&Rows::info(), {}}...};
 }
 
+/// Sizes for workloads that are large by default.
+const std::map<std::string, Given>& scaled() {
+  static const std::map<std::string, Given> all = {
+      {"hash-update", {{"entries", "1000"}}},
+  };
+  return all;
+}
+
 /// All small workloads as they are by default, and settings of some that take other paths.
 std::vector<Case> cases() {
   std::vector<Case> all = by_default(SmallWorkloads{});
+  for (Case& c : all) {
+    if (const auto found = scaled().find(c.info->name); found != scaled().end()) {
+      c.given = found->second;
+    }
+  }
   const std::vector<Case> settings = {
       {&sps_info(), {{"swaps", "8"}}},
       {&map_info(), {{"structure", "fixed"}}},
@@ -171,6 +187,8 @@ std::vector<Case> cases() {
       {&intset_info(), {{"writers", "1"}}},
       {&list_info(), {{"size", "50"}, {"pairs", "1"}}},
       {&ring_info(), {{"nodes", "3"}}},
+      {&hash_update_info(), {{"entries", "5"}, {"updates", "63"}, {"reads", "50"}}},
+      {&hash_update_info(), {{"entries", "50"}, {"reads", "100"}}},
   };
   all.insert(all.end(), settings.begin(), settings.end());
   return all;
