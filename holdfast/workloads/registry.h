@@ -12,6 +12,7 @@
 #include "holdfast/workloads/intset.h"
 #include "holdfast/workloads/list.h"
 #include "holdfast/workloads/map.h"
+#include "holdfast/workloads/rbtree_insert/rbtree_insert.h"
 #include "holdfast/workloads/registers.h"
 #include "holdfast/workloads/ring/ring.h"
 #include "holdfast/workloads/sps.h"
@@ -25,7 +26,7 @@ struct WorkloadList {};
 /// Workloads that compile quickly.
 using SmallWorkloads =
     WorkloadList<IntSetWorkload, SpsWorkload, MapWorkload, ListWorkload, BankWorkload, RingWorkload,
-                 RegistersWorkload, HashUpdateWorkload>;
+                 RegistersWorkload, HashUpdateWorkload, RbtreeInsertWorkload>;
 /// Workloads that take long to compile. Sources that do not need them use SmallWorkloads.
 using LargeWorkloads = WorkloadList<TpccWorkload>;
 

@@ -16,6 +16,7 @@
 #include "holdfast/structures/fixed_hash_map.h"
 #include "holdfast/structures/hash_map.h"
 #include "holdfast/structures/linked_list.h"
+#include "holdfast/structures/parent_rb_tree.h"
 #include "holdfast/structures/rb_tree.h"
 
 namespace holdfast::testing {
@@ -55,6 +56,13 @@ class ListAsMap {
 struct RbTreeKind {
   template <class H, bool kPromote = true>
   using Type = RbTree<H, int64_t, uint64_t, kPromote>;
+  static constexpr bool kOrdered = true;
+  static constexpr bool kStoresValues = true;
+  static constexpr int64_t kLarge = 100000;
+};
+struct ParentRbTreeKind {
+  template <class H, bool kPromote = true>
+  using Type = ParentRbTree<H, int64_t, uint64_t, kPromote>;
   static constexpr bool kOrdered = true;
   static constexpr bool kStoresValues = true;
   static constexpr int64_t kLarge = 100000;

@@ -47,7 +47,9 @@ const std::vector<Case>& cases() {
         {"random_stores",
          "hash-update",
          {{"entries", "5"}, {"updates", "4"}, {"reads", "25"}},
-         false}};
+         false},
+        {"inserts", "rbtree-insert", {{"size", "4"}}, false},
+        {"inserts_with_ledger", "rbtree-insert", {{"size", "3"}, {"ack", "1"}}, false}};
     for (const char* structure : kMapStructures) {
       list.push_back(
           {structure, "map", {{"structure", structure}, {"size", "4"}, {"update", "80"}}});

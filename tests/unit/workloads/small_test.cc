@@ -165,6 +165,7 @@ std::vector<Case> by_default(WorkloadList<Rows...>) {
 const std::map<std::string, Given>& scaled() {
   static const std::map<std::string, Given> all = {
       {"hash-update", {{"entries", "1000"}}},
+      {"rbtree-insert", {{"size", "500"}}},
   };
   return all;
 }
