@@ -17,6 +17,7 @@
 #include "holdfast/workloads/ring/ring.h"
 #include "holdfast/workloads/sps.h"
 #include "holdfast/workloads/tpcc/tpcc.h"
+#include "holdfast/workloads/vacation/vacation.h"
 
 namespace holdfast {
 
@@ -26,7 +27,7 @@ struct WorkloadList {};
 /// Workloads that compile quickly.
 using SmallWorkloads =
     WorkloadList<IntSetWorkload, SpsWorkload, MapWorkload, ListWorkload, BankWorkload, RingWorkload,
-                 RegistersWorkload, HashUpdateWorkload, RbtreeInsertWorkload>;
+                 RegistersWorkload, HashUpdateWorkload, RbtreeInsertWorkload, VacationWorkload>;
 /// Workloads that take long to compile. Sources that do not need them use SmallWorkloads.
 using LargeWorkloads = WorkloadList<TpccWorkload>;
 

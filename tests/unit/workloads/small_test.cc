@@ -166,6 +166,7 @@ const std::map<std::string, Given>& scaled() {
   static const std::map<std::string, Given> all = {
       {"hash-update", {{"entries", "1000"}}},
       {"rbtree-insert", {{"size", "500"}}},
+      {"vacation", {{"relations", "50"}}},
   };
   return all;
 }
@@ -190,6 +191,7 @@ std::vector<Case> cases() {
       {&ring_info(), {{"nodes", "3"}}},
       {&hash_update_info(), {{"entries", "5"}, {"updates", "63"}, {"reads", "50"}}},
       {&hash_update_info(), {{"entries", "50"}, {"reads", "100"}}},
+      {&vacation::vacation_info(), {{"relations", "20"}, {"contention", "high"}, {"users", "50"}}},
   };
   all.insert(all.end(), settings.begin(), settings.end());
   return all;
