@@ -16,6 +16,7 @@
 #include "holdfast/workloads/registers.h"
 #include "holdfast/workloads/ring/ring.h"
 #include "holdfast/workloads/sps.h"
+#include "holdfast/workloads/ssca2/ssca2.h"
 #include "holdfast/workloads/tpcc/tpcc.h"
 #include "holdfast/workloads/vacation/vacation.h"
 
@@ -27,7 +28,8 @@ struct WorkloadList {};
 /// Workloads that compile quickly.
 using SmallWorkloads =
     WorkloadList<IntSetWorkload, SpsWorkload, MapWorkload, ListWorkload, BankWorkload, RingWorkload,
-                 RegistersWorkload, HashUpdateWorkload, RbtreeInsertWorkload, VacationWorkload>;
+                 RegistersWorkload, HashUpdateWorkload, RbtreeInsertWorkload, VacationWorkload,
+                 Ssca2Workload>;
 /// Workloads that take long to compile. Sources that do not need them use SmallWorkloads.
 using LargeWorkloads = WorkloadList<TpccWorkload>;
 

@@ -102,7 +102,7 @@ EXCUSED = [
     Excused("tests/unit/workloads", "tests of workloads", ("bank", "intset", "list", "map")),
     Excused("tests/unit/workloads", "tests of workloads", ("ring", "sps", "tpcc")),
     Excused("tests/unit/workloads", "tests of workloads", ("hash-update", "rbtree-insert")),
-    Excused("tests/unit/workloads", "tests of workloads", ("vacation",)),
+    Excused("tests/unit/workloads", "tests of workloads", ("ssca2", "vacation")),
     Excused("tests/db/c_interface.c", "C knows no registry", ("undo",)),
     # Tests of the command line and of Python, whose examples are calls that a user makes.
     *(

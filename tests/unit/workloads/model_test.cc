@@ -49,7 +49,8 @@ const std::vector<Case>& cases() {
          {{"entries", "5"}, {"updates", "4"}, {"reads", "25"}},
          false},
         {"inserts", "rbtree-insert", {{"size", "4"}}, false},
-        {"inserts_with_ledger", "rbtree-insert", {{"size", "3"}, {"ack", "1"}}, false}};
+        {"inserts_with_ledger", "rbtree-insert", {{"size", "3"}, {"ack", "1"}}, false},
+        {"ssca2", "ssca2", {{"scale", "2"}, {"degree", "2"}}}};
     for (const char* structure : kMapStructures) {
       list.push_back(
           {structure, "map", {{"structure", structure}, {"size", "4"}, {"update", "80"}}});

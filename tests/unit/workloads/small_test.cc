@@ -167,6 +167,7 @@ const std::map<std::string, Given>& scaled() {
       {"hash-update", {{"entries", "1000"}}},
       {"rbtree-insert", {{"size", "500"}}},
       {"vacation", {{"relations", "50"}}},
+      {"ssca2", {{"scale", "5"}, {"degree", "8"}}},
   };
   return all;
 }
