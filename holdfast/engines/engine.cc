@@ -26,6 +26,9 @@ Statistics& Statistics::operator+=(const Statistics& o) {
   for (size_t i = 0; i < aborts.size(); ++i) {
     aborts[i] += o.aborts[i];
   }
+  for (size_t i = 0; i < explicit_aborts.size(); ++i) {
+    explicit_aborts[i] += o.explicit_aborts[i];
+  }
   lock_fallbacks += o.lock_fallbacks;
   batches += o.batches;
   bytes_stored += o.bytes_stored;
@@ -42,6 +45,9 @@ Statistics Statistics::operator-(const Statistics& o) const {
   d.user_aborts -= o.user_aborts;
   for (size_t i = 0; i < aborts.size(); ++i) {
     d.aborts[i] -= o.aborts[i];
+  }
+  for (size_t i = 0; i < explicit_aborts.size(); ++i) {
+    d.explicit_aborts[i] -= o.explicit_aborts[i];
   }
   d.lock_fallbacks -= o.lock_fallbacks;
   d.batches -= o.batches;

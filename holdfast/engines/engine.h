@@ -140,6 +140,7 @@ struct Statistics {
   uint64_t read_commits = 0;
   uint64_t user_aborts = 0;                     ///< a body threw, or the caller cancelled
   std::array<uint64_t, kAbortCauses> aborts{};  ///< attempts, by cause; software: conflict only
+  std::array<uint64_t, kAbortCodes> explicit_aborts{};  ///< those with that cause, by code
   uint64_t lock_fallbacks = 0;
   uint64_t batches = 0;        ///< flat combining: combined update transactions
   uint64_t bytes_stored = 0;   ///< by committed bodies

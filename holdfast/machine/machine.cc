@@ -56,6 +56,24 @@ const char* to_string(AbortCause cause) {
   return "unknown";
 }
 
+const char* to_string(AbortCode code) {
+  switch (code) {
+    case AbortCode::none:
+      return "none";
+    case AbortCode::lock:
+      return "lock";
+    case AbortCode::log:
+      return "log";
+    case AbortCode::alias:
+      return "alias";
+    case AbortCode::revoked:
+      return "revoked";
+    case AbortCode::stale:
+      return "stale";
+  }
+  return "unknown";
+}
+
 const char* to_string(Phase phase) {
   switch (phase) {
     case Phase::outside:

@@ -279,8 +279,9 @@ concept Persistence = requires(M& m, const void* p, void* to, const void* from, 
 /// table look-up and a load, a store to a new line one compare-exchange, a commit with stores two
 /// atomic read-modify-writes.
 template <class H>
-concept HtmThread = requires(H& h, Tracking tracking, uint64_t* p, const uint64_t* cp,
-                             uint64_t value, void* to, const void* from, size_t n) {
+concept HtmThread = requires(H& h, Tracking tracking, AbortCode code, uint64_t* p,
+                             const uint64_t* cp, uint64_t value, void* to, const void* from,
+                             size_t n) {
   /// Begins a transaction and returns `none`. On hardware it returns again with a cause when the
   /// transaction has aborted; the caller's frame must still exist then. Transactions do not nest.
   /// Tracking::stores needs untracked_loads or suspend_loads; `rtm` tracks all accesses in any
@@ -305,12 +306,15 @@ concept HtmThread = requires(H& h, Tracking tracking, uint64_t* p, const uint64_
   /// doomed. It makes nothing durable.
   h.commit();
 
-  /// Aborts the transaction with cause explicit_abort. Does not return.
-  h.abort();
+  /// Aborts the transaction with cause explicit_abort and this code. Does not return.
+  h.abort(code);
 
   /// Ends an aborted transaction, drops its stores and returns the cause. Called after catching
   /// HtmAbort, or on hardware after begin() has returned a cause.
   { h.caught() } -> std::same_as<AbortCause>;
+
+  /// The code of abort(), after caught() has returned explicit_abort.
+  { h.caught_code() } -> std::same_as<AbortCode>;
 
   /// Rolls the transaction back because an exception of the user leaves the body; nothing if none
   /// is open. Throws nothing. On hardware it does not return: begin() returns with cause `other`.

@@ -105,6 +105,18 @@ enum class AbortCause : uint8_t {
 inline constexpr int kAbortCauses = 6;
 const char* to_string(AbortCause cause);
 
+/// Why an engine has aborted its own hardware transaction: the argument of HtmThread::abort().
+enum class AbortCode : uint8_t {
+  none,     ///< no reason given
+  lock,     ///< another thread holds the global lock
+  log,      ///< the log has no room left
+  alias,    ///< no entry of a set of the alias table may be replaced
+  revoked,  ///< another thread has given the transaction up
+  stale,    ///< the data has changed since an earlier step of the same update
+};
+inline constexpr int kAbortCodes = 6;
+const char* to_string(AbortCode code);
+
 /// The hardware transactions that a machine offers.
 struct HtmCapabilities {
   const char* backend = "none";  ///< "none": no hardware transactions

@@ -147,6 +147,7 @@ class Entry(Measured):
     update_commits: int = 0
     read_commits: int = 0
     aborts: dict[str, int] = field(default_factory=dict)
+    explicit_aborts: dict[str, int] = field(default_factory=dict)
     lock_fallbacks: int = 0
     pwb_per_update: float = 0.0
     fences_per_update: float = 0.0

@@ -36,10 +36,12 @@ TEST(HardwareStatus, EaxBehindAnRtmAbort) {
     AbortCause cause;
   };
   for (const Row row :
-       {Row{0x02000001, AbortCause::explicit_abort},
-        Row{0x02000003, AbortCause::explicit_abort},  // "may succeed on a retry"
-        Row{0x04000001, AbortCause::other},           // cancel()
-        Row{0xff000001, AbortCause::other},           // XABORT of other code
+       {Row{0x40000001, AbortCause::explicit_abort},
+        Row{0x46000003, AbortCause::explicit_abort},  // "may succeed on a retry"
+        Row{0x4a000001, AbortCause::explicit_abort},
+        Row{0x4c000001, AbortCause::other},  // no code of this engine's
+        Row{0x41000001, AbortCause::other}, Row{0x04000001, AbortCause::other},  // cancel()
+        Row{0xff000001, AbortCause::other},  // XABORT of other code
         Row{0x00000006, AbortCause::conflict}, Row{0x00000004, AbortCause::conflict},
         Row{0x0000000c, AbortCause::conflict}, Row{0x00000008, AbortCause::capacity},
         Row{0x0000000a, AbortCause::capacity}, Row{0x00000010, AbortCause::other},  // a debug trap
@@ -58,7 +60,7 @@ TEST(HardwareStatus, TexasrBehindAPowerFailure) {
     AbortCause cause;
   };
   for (const Row row :
-       {Row{kFailed | bit(31) | code(2), AbortCause::explicit_abort},
+       {Row{kFailed | bit(31) | code(0x42), AbortCause::explicit_abort},
         Row{kFailed | bit(31) | code(4), AbortCause::other},         // cancel()
         Row{kFailed | bit(31) | code(0xde), AbortCause::interrupt},  // rescheduled
         Row{kFailed | bit(10) | bit(7), AbortCause::capacity},
@@ -67,6 +69,20 @@ TEST(HardwareStatus, TexasrBehindAPowerFailure) {
         Row{kFailed | bit(14), AbortCause::interrupt}, Row{kFailed | bit(15), AbortCause::other},
         Row{0x014000003c000000, AbortCause::other}}) {  // QEMU: nesting overflow
     EXPECT_EQ(native::power_cause(row.texasr), row.cause) << std::hex << row.texasr;
+  }
+}
+
+TEST(HardwareStatus, TheCodeOfAnAbortComesBack) {
+  for (int i = 0; i < kAbortCodes; ++i) {
+    const auto code = static_cast<AbortCode>(i);
+    const uint64_t in_status = native::status_code(code);
+    EXPECT_LT(in_status, 0xd0U) << "the codes of Linux begin there";
+    const auto eax = static_cast<uint32_t>(in_status << 24 | 1);
+    EXPECT_EQ(native::rtm_cause(eax), AbortCause::explicit_abort);
+    EXPECT_EQ(native::rtm_code(eax), code);
+    const uint64_t texasr = in_status << 56 | uint64_t{1} << 32;
+    EXPECT_EQ(native::power_cause(texasr), AbortCause::explicit_abort);
+    EXPECT_EQ(native::power_code(texasr), code);
   }
 }
 
@@ -247,7 +263,7 @@ TEST_F(Forced, AbortArrivesAtBeginWithItsCauseAndStoresAreGone) {
     const AbortCause cause = htm.begin(Tracking::all);
     if (cause == AbortCause::none) {
       htm.store(&word, uint64_t{2});
-      htm.abort();
+      htm.abort(AbortCode::none);
     }
     arrived = cause == AbortCause::explicit_abort;
   }

@@ -101,9 +101,10 @@ TEST_P(SoftSingleBoth, RangesOfAnyOffsetAndLength) {
 TEST_P(SoftSingleBoth, AbortDropsTheStores) {
   const auto cause = run(t_, GetParam(), [&] {
     t_.store(x_, uint64_t{1});
-    t_.abort();
+    t_.abort(AbortCode::alias);
   });
   EXPECT_EQ(cause, AbortCause::explicit_abort);
+  EXPECT_EQ(t_.caught_code(), AbortCode::alias);
   EXPECT_FALSE(t_.open());
   EXPECT_EQ(*x_, 0u);
   EXPECT_EQ(run(t_, GetParam(), [&] { t_.store(x_, uint64_t{2}); }), AbortCause::none);
@@ -124,7 +125,7 @@ TEST_P(SoftSingleBoth, BetweenThrowAndCaughtStoresAreDroppedAndLoadsRaw) {
   *x_ = 7;
   t_.begin(GetParam());
   t_.store(x_, uint64_t{1});
-  EXPECT_THROW(t_.abort(), HtmAbort);
+  EXPECT_THROW(t_.abort(AbortCode::none), HtmAbort);
   EXPECT_TRUE(t_.open());
   EXPECT_TRUE(t_.doomed());
   t_.store(x_, uint64_t{2});
@@ -136,7 +137,7 @@ TEST_P(SoftSingleBoth, BetweenThrowAndCaughtStoresAreDroppedAndLoadsRaw) {
 TEST_P(SoftSingleBoth, ASwallowedAbortIsThrownAgainAtCommit) {
   t_.begin(GetParam());
   t_.store(x_, uint64_t{1});
-  careless([this] { t_.abort(); });
+  careless([this] { t_.abort(AbortCode::none); });
   t_.store(y_, uint64_t{2});
   t_.suspend();
   EXPECT_THROW(t_.resume(), HtmAbort);
@@ -185,7 +186,7 @@ TEST_P(SoftSingleBoth, SuspendedStoresArePlain) {
   t_.store(y_, uint64_t{2});
   EXPECT_EQ(*y_, 2u);
   t_.resume();
-  EXPECT_THROW(t_.abort(), HtmAbort);
+  EXPECT_THROW(t_.abort(AbortCode::none), HtmAbort);
   t_.caught();
   EXPECT_EQ(*x_, 0u);
   EXPECT_EQ(*y_, 2u);  // not rolled back

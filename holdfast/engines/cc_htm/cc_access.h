@@ -93,7 +93,7 @@ struct alignas(2 * kLineBytes) CcThread : HtmThread<M> {
       entry = alias.victim(place, min, load);
       if (entry == nullptr) {
         if (!this->htm->doomed()) {
-          this->htm->abort();
+          this->htm->abort(AbortCode::alias);
         }
         return;
       }

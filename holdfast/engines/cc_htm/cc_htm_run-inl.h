@@ -187,7 +187,7 @@ bool CcHtm<M>::run_in_hardware(Thread& t, FunctionRef<void()> body) {
     lock_.subscribe(*t.htm);
     // A larger number: this one was given up long ago, and its slot has been used again.
     if (t.id != 0 && t.htm->load(&ring_.slot(t.id).revoked) >= t.id) {
-      t.htm->abort();
+      t.htm->abort(AbortCode::revoked);
     }
   } catch (const HtmAbort&) {
     aborted = true;
@@ -208,9 +208,8 @@ bool CcHtm<M>::run_in_hardware(Thread& t, FunctionRef<void()> body) {
 
 template <class M>
 typename CcHtm<M>::Outcome CcHtm<M>::clean_up_abort(Thread& t) {
-  const AbortCause cause = t.htm->caught();
+  statistics_.at(t.slot).caught(*t.htm);
   give_up(t);
-  statistics_.at(t.slot).aborts[static_cast<size_t>(cause)] += 1;
   return Outcome::aborted;
 }
 

@@ -147,7 +147,7 @@ struct alignas(2 * kLineBytes) CraftyThread : HtmThread<M> {
                                         machine_.skips(Site{"crafty.validate.old"}));
     if (!same) {
       mismatch = true;
-      this->htm->abort();
+      this->htm->abort(AbortCode::stale);
     }
     ++matched_;
   }

@@ -177,7 +177,7 @@ typename Crafty<M>::Outcome Crafty<M>::redo(Thread& t) {
     number = take_number(t);
     stale = looks && number != t.base + 1;
     if (stale) {
-      t.htm->abort();
+      t.htm->abort(AbortCode::stale);
     }
     t.htm->commit();
   } catch (const HtmAbort&) {
@@ -203,7 +203,7 @@ typename Crafty<M>::Outcome Crafty<M>::validate(Thread& t, FunctionRef<void()> b
   try {
     if (!aborted && !t.all_matched()) {
       t.mismatch = true;
-      t.htm->abort();
+      t.htm->abort(AbortCode::stale);
     }
     if (!aborted) {
       number = take_number(t);
@@ -233,8 +233,7 @@ uint64_t Crafty<M>::take_number(Thread& t) {
 
 template <class M>
 typename Crafty<M>::Outcome Crafty<M>::clean_up_abort(Thread& t, Outcome outcome) {
-  const AbortCause cause = t.htm->caught();
-  statistics_.at(t.slot).aborts[static_cast<size_t>(cause)] += 1;
+  statistics_.at(t.slot).caught(*t.htm);
   return outcome;
 }
 

@@ -58,7 +58,7 @@ struct alignas(2 * kLineBytes) FurThread : HtmThread<M> {
   void overflow() {
     if (log.limit() < redo.size()) {  // the next attempt waits for the whole log
       if (this->path == Path::transaction) {
-        this->htm->abort();
+        this->htm->abort(AbortCode::log);
       }
       log_full = true;
       this->leave_body(LogFull());

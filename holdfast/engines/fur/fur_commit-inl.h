@@ -206,13 +206,12 @@ void Fur<M, kTracking>::harden(Thread& t, uint64_t key) {
 /// AbortHandler. Leaves the slot INACTIVE, whatever state the transaction was in.
 template <class M, Tracking kTracking>
 typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::clean_up_abort(Thread& t) {
-  const AbortCause cause = t.htm->caught();
+  const AbortCause cause = counts(t).caught(*t.htm);
   states_.deactivate(t.slot);
   if (t.number != 0 && !machine_.skips(Site{"fur.abort.marker"})) {
     log_.write_abort_marker(t.number, t.slot, Site{"fur.abort"});
   }
   states_.settle(t.slot);
-  counts(t).aborts[static_cast<size_t>(cause)] += 1;
   return cause == AbortCause::explicit_abort ? Outcome::log_full : Outcome::aborted;
 }
 

@@ -112,6 +112,11 @@ void add_counters(const Statistics& s, Json& entry) {
     aborts[to_string(static_cast<AbortCause>(cause))] = s.aborts[static_cast<size_t>(cause)];
   }
   entry["aborts"] = aborts;
+  Json codes = Json::object();
+  for (int code = 0; code < kAbortCodes; ++code) {
+    codes[to_string(static_cast<AbortCode>(code))] = s.explicit_aborts[static_cast<size_t>(code)];
+  }
+  entry["explicit_aborts"] = codes;
   entry["lock_fallbacks"] = s.lock_fallbacks;
   entry["batches"] = s.batches;
   entry["replayed"] = s.replayed;

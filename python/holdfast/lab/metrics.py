@@ -8,6 +8,7 @@ Transactions have:
 rate_<operation>            tput of one kind of operation, such as rate_order_status
 update_commits, read_commits, attempts   counts; attempts are those of transactions that can abort
 abort_share, abort_share_<cause>         aborted attempts per attempt: conflict, capacity, ...
+abort_share_<code>                       those of cause explicit: lock, log, alias, revoked, stale
 htm_share, lock_share       commits in hardware, and under the lock, per commit of an attempt
 <kind>_<phase>              time in the phase relative to execute, of committed transactions; the
                             kind is update or read
@@ -62,6 +63,7 @@ PHASES = (
 )
 CAUSES = ("conflict", "capacity", "explicit", "interrupt", "other")
 RESPONSE = ("mean", "p50", "p90", "p99", "p999", "max")
+CODES = ("lock", "log", "alias", "revoked", "stale")  # reasons of engines: AbortCode in types.h
 _KINDS = ("update", "read")
 
 
@@ -193,6 +195,10 @@ for _cause in CAUSES:
     _OF_TRANSACTIONS[f"abort_share_{_cause}"] = lambda e, c=_cause: _ratio(e.aborts[c], attempts(e))
 for _value in RESPONSE:
     _OF_TRANSACTIONS[f"response_{_value}"] = lambda e, v=_value: _response_us(e, v)
+for _code in CODES:
+    _OF_TRANSACTIONS[f"abort_share_{_code}"] = lambda e, c=_code: _ratio(
+        e.explicit_aborts.get(c, 0), attempts(e)
+    )
 for _kind in _KINDS:
     _OF_TRANSACTIONS[f"{_kind}_overhead"] = lambda e, k=_kind: _relative(e, k, OVERHEAD)
     _OF_TRANSACTIONS[f"{_kind}_durability"] = lambda e, k=_kind: _relative(e, k, DURABILITY)

@@ -32,6 +32,18 @@ class SlotStatistics {
     Counter update_commits, read_commits, user_aborts, lock_fallbacks, batches, bytes_stored,
         bytes_written, replayed;
     Counter aborts[kAbortCauses];
+    Counter explicit_aborts[kAbortCodes];
+
+    /// Ends a thread's aborted hardware transaction and counts it. Returns the cause.
+    template <class Htm>
+    AbortCause caught(Htm& htm) {
+      const AbortCause cause = htm.caught();
+      aborts[static_cast<size_t>(cause)] += 1;
+      if (cause == AbortCause::explicit_abort) {
+        explicit_aborts[static_cast<size_t>(htm.caught_code())] += 1;
+      }
+      return cause;
+    }
   };
 
   Slot& here() { return slots_[static_cast<size_t>(machine_.self())]; }
@@ -50,6 +62,9 @@ class SlotStatistics {
       s.replayed += slot.replayed.read();
       for (size_t i = 0; i < s.aborts.size(); ++i) {
         s.aborts[i] += slot.aborts[i].read();
+      }
+      for (size_t i = 0; i < s.explicit_aborts.size(); ++i) {
+        s.explicit_aborts[i] += slot.explicit_aborts[i].read();
       }
     }
     return s;

@@ -156,10 +156,9 @@ void Pht<M, C, D>::fail(Thread& t, uint64_t time, const std::exception_ptr& fail
 
 template <class M, template <class> class C, template <class> class D>
 typename Pht<M, C, D>::Outcome Pht<M, C, D>::clean_up_abort(Thread& t) {
-  const AbortCause cause = t.htm->caught();
+  const AbortCause cause = statistics_.at(t.slot).caught(*t.htm);
   concurrency_.leave(t.slot);
   durability_.park(t.slot);
-  statistics_.at(t.slot).aborts[static_cast<size_t>(cause)] += 1;
   if (t.log.full()) {
     return Outcome::log_full;
   }

@@ -52,11 +52,29 @@ class HardwareThread {
       return AbortCause::none;
     }
     cause_ = here.cause();
+    code_ = here.code();
     return cause_;
   }
   static void commit() { hardware::end(); }
-  [[noreturn]] static void abort() { leave<kExplicitAbort>(); }
+  [[noreturn]] static void abort(AbortCode code) {
+    switch (code) {  // the instruction takes a constant
+      case AbortCode::none:
+        leave<status_code(AbortCode::none)>();
+      case AbortCode::lock:
+        leave<status_code(AbortCode::lock)>();
+      case AbortCode::log:
+        leave<status_code(AbortCode::log)>();
+      case AbortCode::alias:
+        leave<status_code(AbortCode::alias)>();
+      case AbortCode::revoked:
+        leave<status_code(AbortCode::revoked)>();
+      case AbortCode::stale:
+        leave<status_code(AbortCode::stale)>();
+    }
+    __builtin_unreachable();
+  }
   AbortCause caught() const { return cause_; }
+  AbortCode caught_code() const { return code_; }
   static void cancel() {
     if (hardware::active()) {
       leave<kCancelAbort>();
@@ -116,6 +134,7 @@ class HardwareThread {
   }
 
   AbortCause cause_ = AbortCause::none;
+  AbortCode code_ = AbortCode::none;
   std::unique_ptr<std::byte[]> stack_;
 };
 

@@ -4,15 +4,24 @@
 namespace holdfast::native {
 namespace {
 
+constexpr int kRtmCodeShift = 24;
+constexpr int kPowerCodeShift = 56;
+
+bool is_own(uint64_t code) {
+  return code >= status_code(AbortCode::none) && code % 2 == 0 &&
+         code < status_code(AbortCode::none) + 2 * kAbortCodes;
+}
+
+AbortCode own_code(uint64_t code) {
+  return is_own(code) ? static_cast<AbortCode>((code - status_code(AbortCode::none)) / 2)
+                      : AbortCode::none;
+}
+
 AbortCause cause_of_code(uint64_t code, AbortCause foreign) {
-  switch (code) {
-    case kExplicitAbort:
-      return AbortCause::explicit_abort;
-    case kCancelAbort:
-      return AbortCause::other;
-    default:
-      return foreign;
+  if (is_own(code)) {
+    return AbortCause::explicit_abort;
   }
+  return code == kCancelAbort ? AbortCause::other : foreign;
 }
 
 }  // namespace
@@ -21,9 +30,8 @@ AbortCause rtm_cause(uint32_t eax) {
   constexpr uint32_t kAbort = 1U << 0;
   constexpr uint32_t kConflict = 1U << 2;
   constexpr uint32_t kCapacity = 1U << 3;
-  constexpr int kCodeShift = 24;
   if ((eax & kAbort) != 0) {
-    return cause_of_code(eax >> kCodeShift, AbortCause::other);
+    return cause_of_code(eax >> kRtmCodeShift, AbortCause::other);
   }
   // Both bits may be set. Conflict comes first: a conflict may not occur again, and only a capacity
   // bit alone means that the transaction is too large.
@@ -38,6 +46,10 @@ AbortCause rtm_cause(uint32_t eax) {
   return AbortCause::other;
 }
 
+AbortCode rtm_code(uint32_t eax) {
+  return own_code(eax >> kRtmCodeShift);
+}
+
 AbortCause power_cause(uint64_t texasr) {
   // The architecture numbers bits from the most significant one.
   const auto bit = [texasr](int n) { return ((texasr >> (63 - n)) & 1) != 0; };
@@ -47,9 +59,8 @@ AbortCause power_cause(uint64_t texasr) {
   constexpr int kTransactionConflict = 13;
   constexpr int kTranslationInvalidation = 14;
   constexpr int kAbort = 31;
-  constexpr int kCodeShift = 56;
   if (bit(kAbort)) {  // tabort., by the engine, or by the kernel before it runs another thread
-    return cause_of_code(texasr >> kCodeShift, AbortCause::interrupt);
+    return cause_of_code(texasr >> kPowerCodeShift, AbortCause::interrupt);
   }
   if (bit(kFootprintOverflow)) {
     return AbortCause::capacity;
@@ -58,6 +69,10 @@ AbortCause power_cause(uint64_t texasr) {
     return AbortCause::conflict;
   }
   return bit(kTranslationInvalidation) ? AbortCause::interrupt : AbortCause::other;
+}
+
+AbortCode power_code(uint64_t texasr) {
+  return own_code(texasr >> kPowerCodeShift);
 }
 
 }  // namespace holdfast::native

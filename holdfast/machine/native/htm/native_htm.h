@@ -34,13 +34,16 @@ class alignas(2 * kLineBytes) HtmThread : private SoftThread {
     in_software() ? SoftThread::track(tracking) : HardwareThread::track(tracking);
   }
   void commit() { in_software() ? SoftThread::commit() : HardwareThread::commit(); }
-  [[noreturn]] void abort() {
+  [[noreturn]] void abort(AbortCode code) {
     if (in_software()) {
-      SoftThread::abort();
+      SoftThread::abort(code);
     }
-    HardwareThread::abort();
+    HardwareThread::abort(code);
   }
   AbortCause caught() { return in_software() ? SoftThread::caught() : hardware_.caught(); }
+  AbortCode caught_code() const {
+    return in_software() ? SoftThread::caught_code() : hardware_.caught_code();
+  }
   /// In hardware, if a transaction is open, this does not return: begin() does, with cause `other`.
   void cancel() { in_software() ? SoftThread::cancel() : HardwareThread::cancel(); }
   bool open() const { return in_software() ? SoftThread::open() : HardwareThread::open(); }

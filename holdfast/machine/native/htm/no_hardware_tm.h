@@ -18,6 +18,7 @@ inline constexpr bool kSuspends = false;
 struct Arrival {
   bool inside;
   AbortCause cause() const { return AbortCause::other; }
+  AbortCode code() const { return AbortCode::none; }
 };
 
 inline Arrival begin(Tracking /*tracking*/) {

@@ -20,6 +20,7 @@ struct Arrival {
   bool inside;
   uint64_t status;
   AbortCause cause() const { return power_cause(status); }
+  AbortCode code() const { return power_code(status); }
 };
 
 /// After a failure execution continues behind tbegin. with the registers of that moment, except

@@ -20,6 +20,7 @@ struct Arrival {
   bool inside;
   uint64_t status;
   AbortCause cause() const { return rtm_cause(static_cast<uint32_t>(status)); }
+  AbortCode code() const { return rtm_code(static_cast<uint32_t>(status)); }
 };
 
 /// Tracks loads and stores, whatever the argument is.

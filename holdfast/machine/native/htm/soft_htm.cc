@@ -93,11 +93,12 @@ void SoftThread::resume() {
   check_alive();
 }
 
-void SoftThread::abort() {
+void SoftThread::abort(AbortCode code) {
   assert(open());
   if (mode_ == Mode::aborted) {
     throw HtmAbort();
   }
+  code_ = code;
   fail(AbortCause::explicit_abort);
 }
 

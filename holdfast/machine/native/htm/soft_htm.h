@@ -93,8 +93,9 @@ class alignas(2 * kLineBytes) SoftThread {
   void resume();
   void track(Tracking tracking);
   void commit();
-  [[noreturn]] void abort();
+  [[noreturn]] void abort(AbortCode code);
   AbortCause caught();
+  AbortCode caught_code() const { return code_; }
   void cancel();
   bool open() const { return mode_ != Mode::closed; }
   bool doomed() const { return mode_ == Mode::aborted || (open() && !alive()); }
@@ -248,6 +249,7 @@ class alignas(2 * kLineBytes) SoftThread {
   Mode mode_ = Mode::closed;
   Mode resumed_ = Mode::closed;  // the mode to return to after suspension
   AbortCause cause_ = AbortCause::none;
+  AbortCode code_ = AbortCode::none;
 
   SoftShared& shared_;
   uint64_t snapshot_ = 0;  // all tracked loads so far belong to the state at this version

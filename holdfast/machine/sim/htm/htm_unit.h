@@ -23,6 +23,7 @@ struct Transaction {
   bool unwinding = false;
   Tracking tracking = Tracking::all;
   AbortCause doom = AbortCause::none;
+  AbortCode code = AbortCode::none;  ///< of the last abort by its own thread
   std::vector<uint32_t> read_lines;
   std::vector<uint32_t> written_lines;
   SpeculativeWords words;

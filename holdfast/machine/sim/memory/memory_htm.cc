@@ -152,10 +152,11 @@ void MemorySystem::commit(SimThread& thread) {
   }
 }
 
-void MemorySystem::abort(SimThread& thread) {
+void MemorySystem::abort(SimThread& thread, AbortCode code) {
   if (!thread.tx->open) {
     misuse("abort without an open hardware transaction");
   }
+  thread.tx->code = code;
   htm_.doom(thread.slot, AbortCause::explicit_abort);
   thread.tx->unwinding = true;
   throw HtmAbort{};

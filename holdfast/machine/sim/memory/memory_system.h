@@ -103,7 +103,7 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   void resume(SimThread& thread);
   void track(SimThread& thread, Tracking tracking);
   void commit(SimThread& thread);
-  [[noreturn]] void abort(SimThread& thread);
+  [[noreturn]] void abort(SimThread& thread, AbortCode code);
   AbortCause caught(SimThread& thread);
   void cancel(SimThread& thread);
 

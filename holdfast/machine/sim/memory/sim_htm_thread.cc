@@ -21,11 +21,14 @@ void SimHtmThread::track(Tracking tracking) {
 void SimHtmThread::commit() {
   memory_.commit(thread_);
 }
-void SimHtmThread::abort() {
-  memory_.abort(thread_);
+void SimHtmThread::abort(AbortCode code) {
+  memory_.abort(thread_, code);
 }
 AbortCause SimHtmThread::caught() {
   return memory_.caught(thread_);
+}
+AbortCode SimHtmThread::caught_code() const {
+  return thread_.tx->code;
 }
 void SimHtmThread::cancel() {
   memory_.cancel(thread_);

@@ -30,8 +30,9 @@ class SimHtmThread {
   void resume();
   void track(Tracking tracking);
   void commit();
-  [[noreturn]] void abort();
+  [[noreturn]] void abort(AbortCode code);
   AbortCause caught();
+  AbortCode caught_code() const;
   void cancel();
   bool open() const;
   bool doomed() const;

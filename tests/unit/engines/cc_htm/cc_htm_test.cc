@@ -166,6 +166,22 @@ TEST(CcHtm, ATransactionLargerThanTheAliasTableTakesTheLock) {
   });
 }
 
+/// Statistics tell a full set of the alias table from other aborts by the engine.
+TEST(CcHtm, AFullSetHasItsOwnAbortCode) {
+  World w({{"alias_bytes", "64"}, {"ways", "1"}, {"retries", "2"}}, 1);
+  w.machine.run_threads(1, [&](int) {
+    w.heap.engine().update([&] {
+      for (size_t i = 0; i < 20; ++i) {
+        w.heap.set(i, i);
+      }
+    });
+  });
+  const Statistics s = w.heap.engine().statistics();
+  EXPECT_EQ(s.aborts[static_cast<size_t>(AbortCause::explicit_abort)], 2u);
+  EXPECT_EQ(s.explicit_aborts[static_cast<size_t>(AbortCode::alias)], 2u);
+  EXPECT_EQ(s.explicit_aborts[static_cast<size_t>(AbortCode::lock)], 0u);
+}
+
 /// A chain of small transactions over one set of the table: each waits for a retirement, and none
 /// while it has a number, so that they go on.
 TEST(CcHtm, ASetThatIsTooSmallSticksNobody) {

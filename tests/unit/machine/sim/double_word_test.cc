@@ -190,7 +190,7 @@ TEST(SimDoubleWord, InsideAHardwareTransactionItIsPartOfIt) {
         if (commits) {
           htm.commit();
         } else {
-          htm.abort();
+          htm.abort(AbortCode::none);
         }
       } catch (const HtmAbort&) {
         htm.caught();

@@ -257,10 +257,11 @@ TEST(SimHtm, AnAbortDropsTransactionalEntriesOnly) {
     EXPECT_EQ(*at(0), 0u) << "neither does suspend";
     htm.store(at(2), uint64_t{3});
     try {
-      htm.abort();
+      htm.abort(AbortCode::revoked);
       FAIL();
     } catch (const HtmAbort&) {
       EXPECT_EQ(htm.caught(), AbortCause::explicit_abort);
+      EXPECT_EQ(htm.caught_code(), AbortCode::revoked);
     }
     EXPECT_EQ(SimMachine::load(at(0)), 1u);
     EXPECT_EQ(SimMachine::load(at(1)), 0u);
@@ -308,7 +309,7 @@ TEST(SimHtm, BetweenTheThrowAndCaughtStoresAreDroppedAndLoadsAreRaw) {
                       [&] {
                         const Guard guard{word[0], htm};
                         word[0].store(5);
-                        htm.abort();
+                        htm.abort(AbortCode::none);
                       }),
               AbortCause::explicit_abort);
     EXPECT_EQ(word[0].load(), 0u);
@@ -321,7 +322,7 @@ TEST(SimHtm, ASwallowedAbortCannotCommit) {
   machine.run_threads(1, [&](int) {
     SimMachine::HtmThread& htm = machine.htm(machine.self());
     const AbortCause cause = attempt(machine, Tracking::all, [&] {
-      careless([&] { htm.abort(); });
+      careless([&] { htm.abort(AbortCode::none); });
       SimMachine::store(word, uint64_t{1});
     });
     EXPECT_EQ(cause, AbortCause::explicit_abort);
@@ -394,7 +395,7 @@ TEST(SimHtm, MisuseIsAnErrorAndNotABug) {
   SimMachine::HtmThread& htm = machine.htm(machine.self());
   EXPECT_THROW(htm.commit(), Error);
   EXPECT_THROW(htm.suspend(), Error);
-  EXPECT_THROW(htm.abort(), Error);
+  EXPECT_THROW(htm.abort(AbortCode::none), Error);
   htm.begin(Tracking::all);
   EXPECT_THROW(htm.begin(Tracking::all), Error);
   EXPECT_THROW(htm.resume(), Error);

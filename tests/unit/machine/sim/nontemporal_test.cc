@@ -300,7 +300,7 @@ TEST(SimNontemporal, NotInsideATransactionUnlessSuspended) {
     m.around(1, 1);
     htm.resume();
     try {
-      htm.abort();
+      htm.abort(AbortCode::none);
     } catch (const HtmAbort&) {
       htm.caught();
     }

@@ -334,7 +334,7 @@ TEST(SimTimedHtm, R11_NothingIsTrackedAfterCommitOrAbort) {
             htm.store(b.line(1), uint64_t{1});
             b.m.fence();
             if (!commits) {
-              htm.abort();
+              htm.abort(AbortCode::none);
             }
           });
           second = attempt(b, Tracking::all, [&](auto& htm) {
@@ -367,7 +367,7 @@ TEST(SimTimedHtm, R12_AnAbortFallsBackOnTheLevelBelow) {
       attempt(b, Tracking::all, [&](auto& htm) {
         htm.store(b.medium_line(0), uint64_t{9});
         b.m.fence();
-        htm.abort();
+        htm.abort(AbortCode::none);
       });
       EXPECT_EQ(b.level(b.medium_line(0)), Level::l2) << "gone from L1";
       b.m.pwb(b.medium_line(0));
@@ -409,8 +409,9 @@ TEST(SimTimedHtm, R14_TheCostOfBeginCommitAndAbort) {
   TimedBench b(machine);
   b.on(0, [&] {
     EXPECT_EQ(b.cycles([&] { attempt(b, Tracking::all, [](auto&) {}); }), 11 + 13);
-    EXPECT_EQ(b.cycles([&] { attempt(b, Tracking::all, [](auto& htm) { htm.abort(); }); }),
-              11 + 17);
+    EXPECT_EQ(
+        b.cycles([&] { attempt(b, Tracking::all, [](auto& htm) { htm.abort(AbortCode::none); }); }),
+        11 + 17);
     b.store_latency(b.line(0));
     EXPECT_EQ(b.cycles([&] {
       attempt(b, Tracking::all, [&](auto& htm) { htm.store(b.line(1), uint64_t{1}); });

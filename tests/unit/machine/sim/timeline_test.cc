@@ -86,7 +86,7 @@ TEST(SimTimeline, AnAbortedAttemptIsDrawnAndItsTimeCountsAsAborted) {
       w.machine.work(5000);
       w.heap.set(1, 1);
       if (std::exchange(first, false)) {
-        w.machine.htm(w.machine.self()).abort();
+        w.machine.htm(w.machine.self()).abort(AbortCode::none);
       }
     });
   });

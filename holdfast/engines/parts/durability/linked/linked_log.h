@@ -241,7 +241,7 @@ class LinkedLog {
     if (limit_ < size()) {  // the next attempt waits for the whole log
       full_ = true;
       if (t.path == Path::transaction) {
-        t.htm->abort();
+        t.htm->abort(AbortCode::log);
       }
       t.leave_body(LogFull());
     }

@@ -36,7 +36,7 @@ class SubscribedLock {
   /// Must come first in a hardware transaction. Throws HtmAbort if the lock is held.
   void subscribe(Htm& htm) {
     if (!machine_.skips(Site{"lock.subscribe"}) && htm.load(&line_->flag) != 0) {
-      htm.abort();
+      htm.abort(AbortCode::lock);
     }
   }
 
