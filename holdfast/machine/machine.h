@@ -195,7 +195,9 @@ concept Threads = requires(M& m, void* context, typename M::template Atomic<uint
 template <class M>
 concept Persistence = requires(M& m, const void* p, void* to, const void* from, size_t n, int slots,
                                Site site) {
-  /// Begins to write back the line that p lies in, and does not wait.
+  /// Begins to write back the line that p lies in, and does not wait. Inside a hardware transaction
+  /// that is not suspended it may abort the transaction, and does so on the simulated machine
+  /// (domain `pmem`): the processors' instructions do (Intel SDM 1, 16.3.8).
   m.pwb(p, site);
 
   /// Begins to write back each line of [p, p + n).

@@ -15,6 +15,10 @@ void MemorySystem::pwb(uintptr_t address) {
 
 void MemorySystem::request_write_back(SimThread& thread, uintptr_t address) {
   runner_.point(thread, Op::pwb, address);
+  if (options_.domain == Domain::pmem && thread.tx->active()) [[unlikely]] {
+    htm_.doom(thread.slot, AbortCause::other);
+    learn_of_doom(thread);
+  }
   uint64_t offset;
   if (options_.domain == Domain::pmem && !thread.tx->unwinding && !frozen_ &&
       in_arena(reinterpret_cast<const void*>(address)) && medium_.find(address, offset)) {

@@ -460,5 +460,48 @@ TEST(SimHtm, StoresHaveTakenTheirLinesWhenLoadsAreLeftUntracked) {
   EXPECT_GT(both, 0) << "no transaction commits before the other store";
 }
 
+/// Write-back instructions abort a transaction (Intel SDM 1, 16.3.8). Otherwise a log could become
+/// durable within the transaction that it belongs to.
+TEST(SimHtmPersistence, AWriteBackAbortsTheTransaction) {
+  SimMachine machine(SimOptions{});
+  machine.medium().grow(kPageBytes).check();
+  auto* const word = reinterpret_cast<uint64_t*>(
+      machine.medium().map(0, kPageBytes, nullptr, MapMode::shared).value());
+  machine.run_threads(1, [&](int) {
+    SimMachine::HtmThread& htm = machine.htm(machine.self());
+    htm.begin(Tracking::all);
+    htm.store(word, uint64_t{1});
+    EXPECT_THROW(machine.pwb(word), HtmAbort);
+    EXPECT_EQ(htm.caught(), AbortCause::other);
+    EXPECT_EQ(SimMachine::load(word), 0u);
+
+    htm.begin(Tracking::all);
+    htm.store(word + kLineWords, uint64_t{2});
+    htm.suspend();
+    machine.pwb(word);
+    htm.resume();
+    htm.commit();
+    EXPECT_EQ(SimMachine::load(word + kLineWords), 2u) << "suspended: no part of the transaction";
+  });
+}
+
+/// In a domain without write-backs none is executed.
+TEST(SimHtmPersistence, AWriteBackThatIsNoneAbortsNothing) {
+  SimOptions options;
+  options.domain = Domain::eadr;
+  SimMachine machine(options);
+  machine.medium().grow(kPageBytes).check();
+  auto* const word = reinterpret_cast<uint64_t*>(
+      machine.medium().map(0, kPageBytes, nullptr, MapMode::shared).value());
+  machine.run_threads(1, [&](int) {
+    SimMachine::HtmThread& htm = machine.htm(machine.self());
+    htm.begin(Tracking::all);
+    htm.store(word, uint64_t{1});
+    machine.pwb(word);
+    htm.commit();
+    EXPECT_EQ(SimMachine::load(word), 1u);
+  });
+}
+
 }  // namespace
 }  // namespace holdfast
