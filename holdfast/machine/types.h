@@ -125,6 +125,8 @@ struct HtmCapabilities {
   size_t store_lines = 0;        ///< capacity for stored lines; 0 if unknown
   size_t load_lines = 0;         ///< capacity for loaded lines; 0 if unknown
   bool suspend_loads = false;    ///< track(): loads alone can be left untracked for a while
+  /// A page fault aborts the transaction and is not served: a new page must be touched before.
+  bool page_faults_abort = false;
 };
 
 /// Thrown by a load or store in a body whose transaction must abort. Only the engine's attempt

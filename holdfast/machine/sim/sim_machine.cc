@@ -425,8 +425,12 @@ SimCounters SimMachine::statistics() const {
 }
 
 HtmCapabilities SimMachine::htm_capabilities() const {
-  HtmCapabilities can{"simulated", true, true, options_.htm_store_lines, options_.htm_load_lines,
-                      true};
+  HtmCapabilities can{.backend = "simulated",
+                      .untracked_loads = true,
+                      .suspend = true,
+                      .store_lines = options_.htm_store_lines,
+                      .load_lines = options_.htm_load_lines,
+                      .suspend_loads = true};
   if (options_.machine != nullptr) {
     const HtmDescription& htm = options_.machine->htm;
     if (!htm.present) {

@@ -151,7 +151,8 @@ Result<HtmCapabilities> choose_htm(const NativeOptions& options) {
   HtmCapabilities can{.backend = to_string(backend),
                       .untracked_loads = support.untracked_loads,
                       .suspend = support.suspend,
-                      .suspend_loads = support.suspend_loads};
+                      .suspend_loads = support.suspend_loads,
+                      .page_faults_abort = backend != HtmBackend::soft};
   if (backend == HtmBackend::soft) {
     can.store_lines = options.htm.store_lines;
     can.load_lines = options.htm.load_lines;
