@@ -180,7 +180,6 @@ class CcHtm : public cc_htm::CcAccess<M> {
   bool retire(uint64_t& blue);
   bool retire_batch(uint64_t& blue);
   void bring_home(size_t count);
-  void advance_min();
 
   M& machine_;
   Regions regions_;

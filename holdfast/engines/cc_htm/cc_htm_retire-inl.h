@@ -100,36 +100,20 @@ bool CcHtm<M>::retire(uint64_t& blue) {
 
 template <class M>
 bool CcHtm<M>::retire_batch(uint64_t& blue) {
-  const uint64_t first = ring_.min();
-  // Before the slots: a transaction that begins later cannot have a smaller time than one that was
-  // red before and ended up to here.
-  const uint64_t next = ring_.next();
-  uint64_t oldest_blue = next;
-  red_.clear();
-  for (uint64_t id = first; id < next; ++id) {
-    // Acquire: pairs with TxRing::finish().
-    const uint64_t state = ring_.slot(id).state.load(std::memory_order_acquire);
-    if (state == Ring::word(id, Ring::red)) {
-      red_.push_back(ring_.finished(id));
-    } else if (state != Ring::word(id, Ring::done)) {
-      const bool ignored = printed(Printed::early_min) && state == ring_.before(id);
-      oldest_blue = ignored ? oldest_blue : std::min(oldest_blue, id);
-    }
-  }
-  std::sort(red_.begin(), red_.end(),
-            [](const Finished& a, const Finished& b) { return a.stamp < b.stamp; });
+  const bool early = printed(Printed::early_min);
+  const auto look = ring_.collect(red_, early);
   size_t count = 0;
   while (count < red_.size() &&
-         ((printed(Printed::start) ? red_[count].stamp.id : red_[count].end) <= oldest_blue ||
+         ((printed(Printed::start) ? red_[count].stamp.id : red_[count].end) <= look.oldest_blue ||
           machine_.skips(Site{"cchtm.retire.end"}))) {
     ++count;
   }
   if (count > 0) {
     bring_home(count);
   }
-  advance_min();
-  blue = oldest_blue == next ? kNone : oldest_blue;
-  return count > 0 || ring_.min() != first;
+  const bool advanced = ring_.advance_min(early);
+  blue = look.oldest_blue == look.next ? kNone : look.oldest_blue;
+  return count > 0 || advanced;
 }
 
 /// Brings the stores of the first `count` red transactions home. Their records are durable.
@@ -168,24 +152,6 @@ void CcHtm<M>::bring_home(size_t count) {
   auto& counters = statistics_.here();
   counters.bytes_written += bytes + 2 * sizeof(cc_htm::Watermark);
   counters.replayed += count;
-}
-
-template <class M>
-void CcHtm<M>::advance_min() {
-  const uint64_t first = ring_.min();
-  const uint64_t next = ring_.next();
-  uint64_t min = first;
-  while (min < next) {
-    const uint64_t state = ring_.slot(min).state.load(std::memory_order_acquire);
-    const bool ignored = printed(Printed::early_min) && state == ring_.before(min);
-    if (state != Ring::word(min, Ring::done) && !ignored) {
-      break;
-    }
-    ++min;
-  }
-  if (min != first) {
-    ring_.set_min(min);
-  }
 }
 
 }  // namespace holdfast

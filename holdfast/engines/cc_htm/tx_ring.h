@@ -10,8 +10,10 @@
 // A number that the counter has given out and whose slot has not got it yet is blue.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "holdfast/machine/machine.h"
 
@@ -70,12 +72,11 @@ class TxRing {
   uint64_t next() const { return shared_->next.load(); }
   /// Acquire: the homes have the values of every transaction below.
   uint64_t min() const { return shared_->min.load(std::memory_order_acquire); }
-  void set_min(uint64_t id) { shared_->min.store(id, std::memory_order_release); }
 
   /// Takes a number, if the ring has room for it; otherwise returns 0.
   uint64_t take() {
     uint64_t id = shared_->next.load();
-    while (id - min() < size_) {
+    while (id < min() + size_) {  // an old number may be below the minimum
       if (shared_->next.compare_exchange(id, id + 1)) {
         return id;
       }
@@ -113,7 +114,55 @@ class TxRing {
   }
   void retire(uint64_t id) { slot(id).state.store(word(id, done), std::memory_order_release); }
 
+  /// The result of a look at all slots.
+  struct Look {
+    uint64_t next;         ///< the counter before the look
+    uint64_t oldest_blue;  ///< the smallest number of a blue transaction; next if there is none
+  };
+  /// Collects the red transactions, in the order of their stamps. `early`: a number whose slot is
+  /// not filled yet counts as retired.
+  Look collect(std::vector<Finished>& found, bool early) const {
+    found.clear();
+    const uint64_t first = min();
+    // Before the slots: a transaction that begins later cannot have a smaller time than one that
+    // was red before and ended up to here.
+    Look look{.next = next(), .oldest_blue = 0};
+    look.oldest_blue = look.next;
+    for (uint64_t id = first; id < look.next; ++id) {
+      // Acquire: pairs with finish().
+      const uint64_t state = slot(id).state.load(std::memory_order_acquire);
+      if (state == word(id, Colour::red)) {
+        found.push_back(finished(id));
+      } else if (state != word(id, done) && !(early && state == before(id))) {
+        look.oldest_blue = std::min(look.oldest_blue, id);
+      }
+    }
+    std::sort(found.begin(), found.end(),
+              [](const Finished& a, const Finished& b) { return a.stamp < b.stamp; });
+    return look;
+  }
+  /// Raises the minimum as far as transactions have retired. Returns whether it has changed. By one
+  /// thread at a time.
+  bool advance_min(bool early) {
+    const uint64_t first = min();
+    const uint64_t end = next();
+    uint64_t id = first;
+    while (id < end) {
+      const uint64_t state = slot(id).state.load(std::memory_order_acquire);
+      if (state != word(id, done) && !(early && state == before(id))) {
+        break;
+      }
+      ++id;
+    }
+    if (id != first) {
+      set_min(id);
+    }
+    return id != first;
+  }
+
  private:
+  void set_min(uint64_t id) { shared_->min.store(id, std::memory_order_release); }
+
   struct alignas(2 * kLineBytes) Shared {
     Atomic<uint64_t> next{};
     alignas(2 * kLineBytes) Atomic<uint64_t> min{};
