@@ -225,6 +225,7 @@ def test_the_command_shows_recoveries(tmp_path, invoke):
     assert json.loads(out.read_text())["benchmarks"][0]["check"] == "ok"
 
 
-def test_the_claims_of_romulus_are_all_there():
-    groups = {claim.group for claim in claims.load(figures.load_all()) if claim.paper == "romulus"}
-    assert groups == {f"R{number}" for number in range(1, 11)}
+@pytest.mark.parametrize(("paper", "letter", "count"), [("romulus", "R", 10), ("cc-htm", "C", 8)])
+def test_the_claims_of_a_paper_are_all_there(paper, letter, count):
+    groups = {claim.group for claim in claims.load(figures.load_all()) if claim.paper == paper}
+    assert groups == {f"{letter}{number}" for number in range(1, count + 1)}

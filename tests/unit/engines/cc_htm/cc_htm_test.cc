@@ -87,6 +87,36 @@ TEST(CcHtm, BeforeRetirementTheHomeHasTheOldValue) {
   });
 }
 
+/// Figure 6 of the paper: the red transactions that follow a long blue one wait for it.
+TEST(CcHtm, ALongTransactionRaisesThePendingGauge) {
+  constexpr uint64_t kUpdates = 20;
+  World w({{"lag", "64"}, {"patience_us", "1000000000"}}, 2);
+  bool in_body = false;
+  bool go_on = false;
+  w.machine.run_threads(2, [&](int worker) {
+    if (worker == 0) {
+      w.heap.engine().update([&] {
+        w.heap.set(0, 1);
+        in_body = true;
+        while (!go_on) {
+          w.machine.pause();
+        }
+      });
+      return;
+    }
+    while (!in_body) {
+      w.machine.pause();
+    }
+    for (uint64_t i = 1; i <= kUpdates; ++i) {
+      w.heap.write(5 * kLineWords, i);
+      EXPECT_EQ(w.heap.engine().pending().count, i);
+    }
+    go_on = true;
+    w.heap.engine().fence();
+    EXPECT_EQ(w.heap.engine().pending().count, 0u);
+  });
+}
+
 /// A body that waits for an update of another thread keeps that update from retiring, until it is
 /// given up.
 TEST(CcHtm, ABodyThatStopsStallsNobody) {
