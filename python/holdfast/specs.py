@@ -115,6 +115,8 @@ class CrashSpec(Spec):
     preemptions: int | None = None
     drains: int | None = None
     delays: int | None = None
+    switch_probability: float | None = None
+    drain_probability: float | None = None
     domain: str | None = None
     params: Assigned = field(default_factory=dict)
     options: Assigned = field(default_factory=dict)

@@ -12,7 +12,8 @@ _EVERYTHING = (
     "crash registers --engine swift --machine abacus --design moat --design-option depth=4 "
     "--schedule timed --schedules 7 --points 30 --images 5 --crash-recovery 2 --go-on 3 "
     "--program-seed 8 --mutate swift.log.fence=drop --mutate swift.log.fence=swap --weak-rmw "
-    "--preemptions 4 --drains 1 --domain eadr --param reads=60 --param prelude=0 "
+    "--preemptions 4 --drains 1 --switch-probability 0.05 --drain-probability 0.5 "
+    "--domain eadr --param reads=60 --param prelude=0 "
     "--option swift.log_entries=8 --seed 11 --no-minimise"
 )
 
@@ -44,6 +45,8 @@ def test_everything_said_reaches_the_core(fake, invoke):
             "rmw_orders_pwb": False,
             "preemptions": 4,
             "drains": 1,
+            "switch_probability": 0.05,
+            "drain_probability": 0.5,
             "domain": "eadr",
             "params": {"reads": "60", "prelude": "0"},
             "options": {"swift.log_entries": "8"},

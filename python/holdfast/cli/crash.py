@@ -140,6 +140,28 @@ def run(
             "running one at most so often.",
         ),
     ] = None,
+    switch_probability: Annotated[
+        float | None,
+        typer.Option(
+            "--switch-probability",
+            metavar="P",
+            min=0,
+            max=1,
+            help="Probability that another thread runs before an operation, in a random "
+            "schedule. Default: the seed varies it.",
+        ),
+    ] = None,
+    drain_probability: Annotated[
+        float | None,
+        typer.Option(
+            "--drain-probability",
+            metavar="P",
+            min=0,
+            max=1,
+            help="Probability that a buffered store becomes visible before an operation, in a "
+            "random schedule. Default: the seed varies it.",
+        ),
+    ] = None,
     domain: bench.Domain = _USUAL.domain,
     param: Annotated[
         list[str] | None,
@@ -225,6 +247,8 @@ def run(
         preemptions=preemptions,
         drains=drains,
         delays=delays,
+        switch_probability=switch_probability,
+        drain_probability=drain_probability,
         domain=domain or None,
         params=params,
         options=given,

@@ -29,6 +29,8 @@ class Usual:
     domain: str = ""
     preemptions: int = 2
     drains: int = 2
+    switch_probability: float | None = None
+    drain_probability: float | None = None
 
 
 USUAL = Usual()
