@@ -195,7 +195,8 @@ def designs(root: Path) -> list[Named]:
 def workloads(root: Path) -> list[Named]:
     text = (root / "holdfast/workloads/registry.h").read_text()
     files = re.findall(r'#include "holdfast/workloads/(\w+)[./]', text)
-    return [Named(file, "workload", file) for file in dict.fromkeys(files) if file not in _ROOMS]
+    found = [file for file in dict.fromkeys(files) if file not in _ROOMS]
+    return [Named(file.replace("_", "-"), "workload", file) for file in found]
 
 
 _ROOMS = ("parts", "catalogue", "registry")

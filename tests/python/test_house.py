@@ -95,7 +95,6 @@ EXCUSED = [
     Excused("tests/native/runner_session_test.cc", "runs", ("intset", "map", "sps", "tpcc")),
     Excused("tests/unit/runner", "runs", ("bank", "intset", "map", "sps", "tpcc")),
     Excused("holdfast/engines/parts/isolation/stm", "the algorithm's labels", ("tl2",)),
-    Excused("holdfast/engines/ptl2", "the algorithm's labels", ("tl2",)),
     Excused("holdfast/engines/cc_htm", "the paper's ring of transactions", ("ring",)),
     Excused("tests/unit/engines/cc_htm", "the paper's ring of transactions", ("ring",)),
     Excused("tests/unit/check", "models that judges are tested with", ("bank", "map", "ring")),
