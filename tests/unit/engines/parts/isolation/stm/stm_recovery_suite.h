@@ -16,9 +16,11 @@ namespace holdfast::history_test {
 
 template <class E>
 EngineFixtureShape shape(bool background) {
-  const Options wished = {{"log_bytes", "768"}, {"records", "32"},
-                          {"locks", "64"},      {"alias_bytes", "4096"},
-                          {"ring", "64"},       {"background", background ? "1" : "0"}};
+  const Options wished = {{"log_bytes", "768"},
+                          {"records", "32"},
+                          {"locks", "64"},
+                          {"alias_bytes", "4096"},
+                          {"background", background ? "1" : "0"}};
   EngineFixtureShape s;
   for (size_t i = 0; i < E::kDescription.option_count; ++i) {
     const auto found = wished.find(E::kDescription.options[i].name);
