@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "holdfast/engines/engine.h"
@@ -54,16 +55,23 @@ inline bool is_durable(const Description& engine) {
   return engine.durability != Durability::none;
 }
 
+/// The first engine with each value of `kind`, a function of their descriptions.
+template <class Rows, class F>
+std::vector<std::string> first_of_each(const Rows& rows, std::vector<std::string> names, F&& kind) {
+  std::set<decltype(kind(*rows.front().description))> seen;
+  std::erase_if(names, [&](const std::string& name) {
+    return !seen.insert(kind(*find_row("engine", name, rows).value()->description)).second;
+  });
+  return names;
+}
+
 /// For tests that take minutes: of these engines the first one of each layout, kind of log and
 /// isolation.
 template <class Rows>
 std::vector<std::string> one_of_each_kind(const Rows& rows, std::vector<std::string> names) {
-  std::set<std::tuple<Layout, std::string, Isolation>> seen;
-  std::erase_if(names, [&](const std::string& name) {
-    const Description& d = *find_row("engine", name, rows).value()->description;
-    return !seen.insert({d.layout, d.log, d.isolation}).second;
+  return first_of_each(rows, std::move(names), [](const Description& d) {
+    return std::tuple<Layout, std::string, Isolation>(d.layout, d.log, d.isolation);
   });
-  return names;
 }
 
 /// An engine's name as part of a test's name, which may have no hyphen.

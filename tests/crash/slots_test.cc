@@ -11,6 +11,7 @@
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/engine_options.h"
+#include "tests/sanitized.h"
 #include "tests/unit/hardware/design_fixture.h"
 
 namespace holdfast {
@@ -154,7 +155,7 @@ class Images {
   uint64_t take(const SimOptions& options, const SimImage& before, uint64_t first, uint64_t end) {
     SimMachine machine(options, before);
     machine.before_persist_event([&](uint64_t event) {
-      if (first <= event && event < end) {
+      if (first <= event && event < end && event % kShare == 0) {
         Random random(event);
         add(earliest_, machine.earliest_image());
         add(latest_, machine.latest_image());
@@ -172,7 +173,7 @@ class Images {
  private:
   /// Leaves out an image that the event before had as well.
   void add(SimImage& last, SimImage image) {
-    if (image != last) {
+    if (!sim::equal(image, last)) {
       all.push_back(image);
       last = std::move(image);
     }
@@ -183,7 +184,7 @@ class Images {
 };
 
 TEST_P(MoreSlots, AreThereAfterACrashAtAnyPersistEvent) {
-  constexpr uint64_t kAtOnce = 64;
+  constexpr uint64_t kAtOnce = 64 * kShare;
   const SimImage before = made(true);
   if (engine().layout == Layout::cells) {
     SimMachine machine(machine_options(kAfter), before);

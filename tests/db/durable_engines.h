@@ -4,17 +4,26 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "holdfast/db/engine/db_engines.h"
 #include "tests/db/db_file.h"
 #include "tests/engine_options.h"
+#include "tests/sanitized.h"
 
 namespace holdfast::db {
 
-/// The engines that can keep a database: all durable ones.
+/// The engines that can keep a database: all durable ones. A sanitized store is compiled once for
+/// all of them, and each has suites of its own; there it is one of each layout and isolation.
 inline std::vector<std::string> durable_engines() {
-  return names_of(db_engines(), [](const DbEngine& row) { return row.open != nullptr; });
+  auto all = names_of(db_engines(), [](const DbEngine& row) { return row.open != nullptr; });
+  if (!kSanitized) {
+    return all;
+  }
+  all.insert(all.begin(), kDefaultEngine);
+  return first_of_each(db_engines(), std::move(all),
+                       [](const Description& d) { return std::pair(d.layout, d.isolation); });
 }
 
 inline const Description& about(const std::string& engine) {

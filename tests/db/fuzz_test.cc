@@ -15,6 +15,7 @@
 #include "holdfast/base/random.h"
 #include "holdfast/heap/file/inspect.h"
 #include "tests/db/durable_engines.h"
+#include "tests/file_bytes.h"
 
 namespace holdfast::db {
 namespace {
@@ -225,8 +226,7 @@ Made make_database(DbFile& file) {
     }
   }
   file.close();
-  std::ifstream in(file.path(), std::ios::binary);
-  made.bytes.assign(std::istreambuf_iterator<char>(in), {});
+  made.bytes = file_bytes(file.path());
   return made;
 }
 
@@ -265,9 +265,9 @@ Outcome look(const DbFile& file, const Model& model) {
 /// Engines whose data are the bytes that this test damages. With cells, the newest values stand in
 /// the cells, and nearly all damage to the data is harmless.
 std::vector<std::string> engines_with_data_in_place() {
-  return names_of(db_engines(), [](const DbEngine& row) {
-    return row.open != nullptr && row.description->layout != Layout::cells;
-  });
+  auto names = durable_engines();
+  std::erase_if(names, [](const std::string& name) { return about(name).layout == Layout::cells; });
+  return names;
 }
 
 class DbDamage : public ::testing::TestWithParam<std::string> {};

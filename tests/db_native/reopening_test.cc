@@ -3,21 +3,16 @@
 // Does opening an existing database refuse options that contradict its file, take over those that
 // may be raised, and leave the others free?
 #include <atomic>
-#include <fstream>
 #include <iterator>
 #include <thread>
 #include <vector>
 
 #include "holdfast/heap/file/inspect.h"
 #include "tests/db/durable_engines.h"
+#include "tests/file_bytes.h"
 
 namespace holdfast::db {
 namespace {
-
-std::string bytes_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 /// A database with one key, made with DbFile's options.
 struct DbReopening : DbTest {
@@ -40,7 +35,7 @@ struct DbReopening : DbTest {
   }
   /// Opening is refused, says what the file has and what to do, and changes nothing.
   void expect_refused(const std::string& has) {
-    const std::string before = bytes_of(file.path());
+    const std::string before = file_bytes(file.path());
     for (const bool read_only : {false, true}) {
       again.read_only = read_only;
       const Status status = open();
@@ -51,7 +46,7 @@ struct DbReopening : DbTest {
           << status.ToString();
     }
     again.read_only = false;
-    EXPECT_EQ(bytes_of(file.path()), before);
+    EXPECT_EQ(file_bytes(file.path()), before);
   }
   void expect_opens() {
     const Status status = open();

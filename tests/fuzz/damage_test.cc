@@ -168,7 +168,7 @@ TEST_P(Damage, IsReportedOrHarmless) {
                                 std::to_string(at) + " (region " + std::to_string(region) + ")";
       if (!opened.status.ok()) {
         ++refused;
-        EXPECT_TRUE(opened.after == damaged)
+        EXPECT_TRUE(sim::equal(opened.after, damaged))
             << where << ": refused, but the medium was changed: " << opened.status.to_string();
         EXPECT_FALSE(opened.status.message().empty());
       } else if (!opened.sound) {

@@ -19,6 +19,7 @@
 #include "holdfast/heap/file/superblock_v1.h"
 #include "holdfast/holdfast.h"
 #include "tests/engine_options.h"
+#include "tests/file_bytes.h"
 
 namespace holdfast {
 namespace {
@@ -235,8 +236,7 @@ class Format : public testing::TestWithParam<std::string> {
         .value();
   }
   Bytes bytes() const {
-    std::ifstream in(path_, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    const std::string text = file_bytes(path_);
     Bytes all(text.size());
     std::memcpy(all.data(), text.data(), text.size());
     return all;

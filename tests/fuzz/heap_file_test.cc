@@ -14,6 +14,7 @@
 #include "holdfast/heap/file/inspect.h"
 #include "holdfast/holdfast.h"
 #include "tests/engine_options.h"
+#include "tests/file_bytes.h"
 
 namespace holdfast {
 namespace {
@@ -57,10 +58,7 @@ class HeapFile : public testing::Test {
   }
 
   void make_heap() { H::create(path_, create_, native_).value()->close().check(); }
-  std::string bytes() const {
-    std::ifstream in(path_, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
+  std::string bytes() const { return file_bytes(path_); }
   void write(const std::string& text) const {
     std::ofstream(path_, std::ios::binary | std::ios::trunc) << text;
   }

@@ -22,21 +22,17 @@
 #include "holdfast/db/write_batch.h"
 #include "holdfast/heap/file/inspect.h"
 #include "tests/db/db_file.h"
+#include "tests/file_bytes.h"
 
 namespace holdfast::db {
 namespace {
 
-using Bytes = std::vector<char>;
+using Bytes = std::string;
 
 constexpr unsigned kMostSeconds = 20;  // a case takes some milliseconds
 
 /// The result of a case. The child exits with it, unless a signal ends the child.
 enum class Outcome { right, refused, wrong, crash, hang };
-
-Bytes read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 void write_file(const std::string& path, const Bytes& bytes) {
   std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<long>(bytes.size()));
@@ -88,13 +84,13 @@ std::array<Image, 2> images(const std::string& engine, Options* options) {
   const Snapshot* const old = file->GetSnapshot();
   write_some(*file, 1, &model);
   write_some(*file, 2, &model);
-  Image in_use{read_file(file.path()), model};
+  Image in_use{file_bytes(file.path()), model};
   file->ReleaseSnapshot(old);
   file.close();
   *options = file.options;
   options->create_if_missing = false;
   options->change_feed_bytes.reset();
-  return {std::move(in_use), Image{read_file(file.path()), model}};
+  return {std::move(in_use), Image{file_bytes(file.path()), model}};
 }
 
 /// Damages one place of the file. Returns what it did.

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// For tests that do less under a sanitizer. It looks for faults of the code, which a few passes
+// over each line show, and each pass takes up to ten times as long. `make test` runs everything.
+#pragma once
+
+#include "holdfast/base/sanitizers.h"
+
+namespace holdfast {
+
+inline constexpr bool kSanitized = HOLDFAST_ADDRESS_SANITIZER || HOLDFAST_THREAD_SANITIZER;
+
+/// A search that goes through the same code again and again makes one pass of so many.
+inline constexpr int kShare = kSanitized ? 20 : 1;
+
+}  // namespace holdfast
