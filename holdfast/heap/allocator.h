@@ -112,6 +112,10 @@ class Allocator {
     return header_->arenas()[static_cast<size_t>(slot) % arenas].classes[size_class];
   }
 
+  static constexpr const char* kRunLength = "the length of a run of chunks";
+
+  /// In a transaction. Throws Error unless the header lies in the heap, which may be damaged.
+  Chunk* checked(Chunk* run) { return HeapBounds<Owner>().check(run); }
   Chunk* chunk_at(uint64_t index) { return reinterpret_cast<Chunk*>(data_ + index * chunk_); }
   uint64_t index_of(const void* p) const {
     return static_cast<uint64_t>(static_cast<const std::byte*>(p) - data_) / chunk_;
@@ -160,7 +164,11 @@ class Allocator {
     }
     const uint64_t left = chunk->bytes + 1;
     chunk->bytes = left;
-    if (left == shape_.blocks_per_chunk(chunk->detail)) {
+    const uint64_t size_class = chunk->detail;
+    if (size_class >= kClasses) [[unlikely]] {
+      throw_damaged("the size class of a chunk");
+    }
+    if (left == shape_.blocks_per_chunk(size_class)) {
       chunk->detail = 1;
       free_run(chunk);
     }
@@ -263,9 +271,6 @@ class Allocator {
       cycle.arrive(bounds.check(run));
       const size_t length = run->detail;
       if (length >= n) {
-        if (length > header_->top - index_of(run)) [[unlikely]] {
-          throw_damaged("the length of a free run of chunks");
-        }
         unlink(run);
         if (length > n) {
           link(chunk_at(index_of(run) + n), length - n);
@@ -287,12 +292,12 @@ class Allocator {
 
   /// Frees a run of chunks. Layout 2: merges it with the free runs beside it.
   void free_run(Chunk* run) {
-    uint64_t length = run->detail;
+    uint64_t length = length_of(run);
     run->kind = static_cast<uint64_t>(ChunkKind::free);  // so that a second free finds no block
     if (shape_.has_maps()) {
       if (const uint64_t before = run->free_before; before != 0) {
         if (before > index_of(run)) [[unlikely]] {
-          throw_damaged("the length of a free run of chunks");
+          throw_damaged(kRunLength);
         }
         run = chunk_at(index_of(run) - before);
         length += before;
@@ -307,11 +312,23 @@ class Allocator {
       }
       Chunk* after = chunk_at(end);
       if (after->kind == static_cast<uint64_t>(ChunkKind::free_run)) {
-        length += after->detail;
+        length += length_of(after);
         unlink(after);
       }
     }
     link(run, length);
+  }
+
+  /// In a transaction. The number of chunks in the run that begins with this one. Throws Error for
+  /// a damaged number, which would lead out of the heap or send a walk round in circles.
+  uint64_t length_of(Chunk* run) {
+    const uint64_t length = run->detail;
+    const uint64_t index = index_of(run);
+    const uint64_t top = header_->top;
+    if (length == 0 || index >= top || length > top - index) [[unlikely]] {
+      throw_damaged(kRunLength);
+    }
+    return length;
   }
 
   /// Adds a free run to the list.
@@ -336,6 +353,7 @@ class Allocator {
   /// the run's own link makes them conflict.
   void unlink(Chunk* run) {
     Chunk* next = run->next;
+    const uint64_t end = index_of(run) + length_of(run);
     if (shape_.has_maps()) {
       const HeapBounds<Owner> bounds;
       Chunk* previous = run->previous;
@@ -346,7 +364,6 @@ class Allocator {
       if (next != nullptr) {
         bounds.check(next)->previous = previous;
       }
-      const uint64_t end = index_of(run) + run->detail;
       if (end < header_->top) {
         chunk_at(end)->free_before = 0;
       }

@@ -54,21 +54,18 @@ class Compaction {
             const uint64_t allocated = allocated_blocks(chunk) * kClassBytes[detail % kClasses];
             (allocated == 0 ? found.reusable : found.free) += shape.chunk_bytes - allocated;
             found.used += allocated;
-            ++at;
             break;
           }
           case ChunkKind::draining:
             found.reusable += shape.chunk_bytes;
-            ++at;
             break;
           case ChunkKind::large:
             found.used += detail * shape.chunk_bytes;
-            at += std::max<uint64_t>(detail, 1);
             break;
           default:
             found.reusable += detail * shape.chunk_bytes;
-            at += std::max<uint64_t>(detail, 1);
         }
+        at += chunks_from(at);
       }
       found.untouched = bytes - header_->top * shape.chunk_bytes;
     });
@@ -94,8 +91,9 @@ class Compaction {
     std::vector<uint64_t> runs;
     read_([&] {
       runs.clear();
-      for (Chunk* run = header_->free_runs; run != nullptr && runs.size() <= header_->top;
-           run = run->next) {
+      CycleCheck cycle;
+      for (Chunk* run = header_->free_runs; run != nullptr; run = run->next) {
+        cycle.arrive(allocator().checked(run));
         runs.push_back(allocator().index_of(run));
       }
       if (header_->top < header_->limit) {
@@ -128,11 +126,19 @@ class Compaction {
     return (DataHeader<E>::bytes(header_->arena_count) + chunk - 1) / chunk;
   }
 
+  /// In a transaction. The number of chunks that the header of chunk `at` describes.
+  uint64_t chunks_from(uint64_t at) {
+    Chunk* chunk = allocator().chunk_at(at);
+    const auto kind = static_cast<ChunkKind>(chunk->kind.load());
+    const bool single = kind == ChunkKind::shared || kind == ChunkKind::draining;
+    return single ? 1 : allocator().length_of(chunk);
+  }
+
   void unpark() {
     update_([&] {
       if (Chunk* run = header_->parked) {
         header_->parked = nullptr;
-        allocator().free_run(run);
+        allocator().free_run(allocator().checked(run));
       }
     });
   }
@@ -144,8 +150,12 @@ class Compaction {
       return;
     }
     const size_t c = header_->swept_class % kClasses;
+    CycleCheck cycle;
+    allocator().check_listed(first);
     FreeBlock<E>* last = first;
     while (FreeBlock<E>* next = last->next_batch) {
+      allocator().check_listed(next);
+      cycle.arrive(next);
       last = next;
     }
     last->next_batch = header_->depot[c].load();
@@ -215,8 +225,7 @@ class Compaction {
         } else if (can_drain(chunk)) {
           found.push_back(at);
         }
-        const bool single = kind == ChunkKind::shared || kind == ChunkKind::draining;
-        at += single ? 1 : std::max<uint64_t>(detail, 1);
+        at += chunks_from(at);
       }
     });
     for (const uint64_t index : found) {
