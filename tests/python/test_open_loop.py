@@ -8,7 +8,7 @@ import pytest
 
 import sample
 from holdfast import errors
-from holdfast.lab import cells, figures, kinds, metrics, report, results
+from holdfast.lab import cells, draw, figures, kinds, metrics, report, results
 
 _FIGURE = """
 id = "figure"
@@ -39,6 +39,14 @@ title = "pending"
 values = [2]
 gauge_us = 5
 metric = "pending_max"
+rows = ["throughput", "pending"]
+
+[[panel]]
+id = "work"
+title = "time for 400 transactions"
+values = [1, 2]
+work = 400
+metric = "time_us"
 """
 _ENGINE = sample.LAGGING[0]
 
@@ -73,6 +81,36 @@ def test_the_percentiles_are_in_order(measured):
     found = [_series(measured, f"response_{name}", "response")[20_000] for name in names]
     assert found == sorted(found) and found[0] > 0
     assert set(metrics.RESPONSE) == {"mean", *names}
+
+
+def test_a_fixed_work_is_shared_by_the_threads(measured):
+    panel = measured.figures["figure"].panel("work")
+    assert [cell.spec.transactions for cell in panel.cells()] == [400, 200]
+    assert set(_series(measured, "update_commits", "work").values()) == {400}
+    time, rate = _series(measured, "time_us", "work"), _series(measured, "tput", "work")
+    assert {x: round(time[x] * rate[x] / 1e6) for x in time} == {1: 400, 2: 400}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("work = 400", "work = 401", "401 transactions is no multiple of 2 threads"),
+        ("work = 400", 'work = 400\nkind = "bench"', "work is for cells of kind sim"),
+    ],
+)
+def test_a_work_that_cannot_be_shared_is_refused(tmp_path, old, new, message):
+    path = tmp_path / "figure.toml"
+    path.write_text(_FIGURE.replace("LAGGING", _ENGINE).replace(old, new))
+    with pytest.raises(errors.BadUsage, match=message):
+        list(figures.load(path).cells())
+
+
+def test_the_samples_are_drawn_over_time(measured, tmp_path):
+    panel = measured.figures["figure"].panel("pending")
+    samples = measured.outcome(panel, _ENGINE, 2, 1).entry.pending.samples
+    assert len(samples) > 300 / 5 - 3 and samples[-1][0] > 250
+    png, svg = draw.draw(tmp_path / "figure", measured.figures["figure"], measured, [])
+    assert png.stat().st_size > 1000 and "microseconds of the run" in svg.read_text()
 
 
 def test_the_gauge_sees_what_is_not_durable(measured):

@@ -9,6 +9,8 @@ from holdfast.results import Measured
 from holdfast.shapes import Json, decode
 from holdfast.specs import Assigned, Spec
 
+_TRANSACTION_US = 1.0  # a guess, for the order in which cells run
+
 
 @dataclass
 class CellSpec(Spec):
@@ -24,8 +26,9 @@ class CellSpec(Spec):
     params: Assigned = field(default_factory=dict)
     options: Assigned = field(default_factory=dict)
     check: bool = False
-    duration_us: float = 0.0
-    warm_up_us: float = 0.0
+    duration_us: float | None = 0.0
+    warm_up_us: float | None = 0.0
+    transactions: int | None = None  # of each thread, in place of duration_us
     replayers: list[int] | None = None
     filter: bool | None = None
     recovery: bool | None = None
@@ -73,7 +76,8 @@ class Cell:
 
     def cost(self) -> float:
         """Simulated thread time, to which the host's time is roughly proportional."""
-        return self.spec.threads[0] * (self.spec.duration_us + self.spec.warm_up_us)
+        time = (self.spec.duration_us or 0) + (self.spec.warm_up_us or 0)
+        return self.spec.threads[0] * (time or _TRANSACTION_US * (self.spec.transactions or 0))
 
 
 @dataclass(frozen=True)

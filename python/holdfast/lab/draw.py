@@ -23,6 +23,7 @@ _NAMES = {
     "tput": "operations per second",
     "reads": "loads per transaction",
     "writes": "words stored per transaction",
+    "time_us": "microseconds",
 }
 
 
@@ -65,6 +66,8 @@ def _plot(axes: Any, panel: Panel, row: str, results: Results) -> None:
         _lines(axes, panel, results)
     elif kind == "bars":
         _beside_the_paper(axes, panel, results)
+    elif kind == "pending":
+        _over_time(axes, panel, results)
     elif kind == "outcomes":
         _stacks(axes, panel, results, _outcome_parts, "share of attempts")
     elif kind == "overhead":
@@ -136,6 +139,23 @@ def _lines(axes: Any, panel: Panel, results: Results) -> None:
     axes.set_xticks(list(where.values()), [str(x) for x in where], fontsize=7)
     axes.yaxis.set_major_formatter(lambda value, _: _short(value))
     axes.legend(fontsize=7, frameon=False)
+
+
+def _over_time(axes: Any, panel: Panel, results: Results) -> None:
+    """The samples of the gauge: one line per engine, at the axis' last value."""
+    for engine in panel.engines:
+        entry = results.outcome(panel, engine, panel.values[-1], panel.seeds[0]).entry
+        if not isinstance(entry, Entry) or entry.pending is None:
+            continue
+        look = style.look(engine)
+        times = [sample[0] for sample in entry.pending.samples]
+        counts = [sample[1] for sample in entry.pending.samples]
+        axes.plot(times, counts, color=look.colour, linewidth=0.8, label=look.label)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("microseconds of the run")
+    axes.set_ylabel("updates that are not durable", fontsize=9)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(fontsize=7, frameon=False)
 
 
 def _short(value: float) -> str:

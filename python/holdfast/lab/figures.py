@@ -25,6 +25,7 @@ ROWS = (
     "time.update",
     "time.read",
     "bars",
+    "pending",
 )
 Value = int | float | str
 
@@ -56,6 +57,7 @@ class Panel:
     seeds: tuple[int, ...]
     duration_us: float
     warm_up_us: float
+    work: int  # kind sim: transactions of all threads together, in place of a time; 0: none
     arrivals: float  # kind sim: transactions per second of an open loop; 0: a closed loop
     gauge_us: float  # kind sim: between samples of pending updates; 0: none
     thread_time_us: float  # measured, of all threads together, at least: few threads run longer
@@ -95,6 +97,8 @@ class Panel:
             **fields,
         )
         spec = self._at(spec, x)
+        if self.work:
+            return self._with_work(spec, engine)
         longer = 1.0
         if self.thread_time_us and self.duration_us:
             longer = max(1.0, self.thread_time_us / (self.duration_us * spec.threads[0]))
@@ -104,6 +108,17 @@ class Panel:
         if kind.native:  # one run for all engines
             return spec
         return replace(spec, options=catalog.own_options(spec.options, engine))
+
+    def _with_work(self, spec: CellSpec, engine: str) -> CellSpec:
+        """Every thread does its share of the work, after a tenth as much for warming up."""
+        each, left = divmod(self.work, spec.threads[0])
+        if left:
+            raise errors.BadUsage(
+                f"figure {self.figure}, panel {self.id}: a work of {self.work} transactions is no "
+                f"multiple of {spec.threads[0]} threads"
+            )
+        own = catalog.own_options(spec.options, engine)
+        return replace(spec, transactions=each, duration_us=None, warm_up_us=None, options=own)
 
     def _at(self, spec: CellSpec, x: Value) -> CellSpec:
         """The spec at a point of the axis."""
@@ -230,7 +245,10 @@ def _panel(figure: str, values: dict[str, Any], source: str) -> Panel:
         name: _variant(inner, f"{table.where}, variant {name}")
         for name, inner in table.get("variants", dict, {}).items()
     }
-    time = None if KINDS[kind].timed else 0.0  # for a value that is left out
+    work = table.get("work", int, 0)
+    if work and kind != "sim":
+        raise errors.BadUsage(f"{table.where}: work is for cells of kind sim, not {kind}")
+    time = None if KINDS[kind].timed and not work else 0.0  # for a value that is left out
     panel = Panel(
         figure=figure,
         id=table.get("id", str),
@@ -248,6 +266,7 @@ def _panel(figure: str, values: dict[str, Any], source: str) -> Panel:
         duration_us=float(table.get("duration_us", (int, float), time)),
         warm_up_us=float(table.get("warm_up_us", (int, float), time)),
         thread_time_us=float(table.get("thread_time_us", (int, float), 0)),
+        work=work,
         arrivals=float(table.get("arrivals", (int, float), 0)),
         gauge_us=float(table.get("gauge_us", (int, float), 0)),
         latency=table.get("latency", str, "none"),

@@ -54,6 +54,7 @@ class Sim(Kind):
         "attempts",
         "htm_share",
         "lock_share",
+        "time_us",
         *(f"abort_share_{cause}" for cause in metrics.CAUSES),
         *(f"{kind}_execute_ns" for kind in ("update", "read")),
         *(f"{kind}_{phase}" for kind in ("update", "read") for phase in metrics.OVERHEAD),
@@ -138,7 +139,7 @@ class Bench(Kind):
             htm=spec.htm,
             seed=spec.seed,
             check=spec.check,
-            seconds=spec.duration_us / 1e6,
+            seconds=(spec.duration_us or 0) / 1e6,
             repetitions=5,
             force=True,
         )

@@ -15,6 +15,7 @@ htm_share, lock_share       commits in hardware, and under the lock, per commit 
 <kind>_<phase>_ns           the mean of that time per committed transaction, in nanoseconds
 <kind>_overhead             relative time of all phases at a transaction's end, OVERHEAD below
 <kind>_durability           relative time of its flushes and its durability wait alone
+time_us                     simulated time of the measured part; panels with `work` compare it
 reads, writes               loads per transaction in its body, and words it stores (8 bytes)
 pwb, fences                 write-backs and fences (pfence and psync) per committed update
 recovery_us                 to open the heap after a power failure, where `recovery` was asked for
@@ -145,6 +146,12 @@ def _recovery_us(entry: Entry) -> float:
     return entry.recovery.seconds * 1e6
 
 
+def _time_us(entry: Entry) -> float:
+    if not entry.simulated_seconds:
+        raise _NotMeasured
+    return entry.simulated_seconds * 1e6
+
+
 def _response_us(entry: Entry, value: str) -> float:
     if entry.response is None:
         raise _NotMeasured
@@ -180,6 +187,7 @@ _OF_TRANSACTIONS: dict[str, Callable[[Entry], float]] = {
     "abort_share": lambda e: _ratio(sum(e.aborts.values()), attempts(e)),
     "htm_share": lambda e: _ratio(counters(e).htm.commits, commits_of_attempts(e)),
     "lock_share": lambda e: _ratio(e.lock_fallbacks, commits_of_attempts(e)),
+    "time_us": _time_us,
     "reads": lambda e: _ratio(_loads(e), e.commits),
     "writes": lambda e: _ratio(e.bytes_stored / 8, e.commits),
     "pwb": lambda e: e.pwb_per_update,
