@@ -227,7 +227,7 @@ TEST(DbOpening, CreatesAndRefusesAsAsked) {
   file.options.error_if_exists = true;
   EXPECT_TRUE(try_open(file.options, file.path()).IsInvalidArgument());
   file.options.error_if_exists = false;
-  file.options.engine = durable_engines().front();
+  file.options.engine = durable_engines().back();
   ASSERT_NE(file.options.engine, kDefaultEngine);
   EXPECT_TRUE(try_open(file.options, file.path()).IsInvalidArgument()) << "it has another engine";
   file.options.engine = "";

@@ -74,6 +74,7 @@ CoherentCaches::CoherentCaches(const MachineDescription& machine, size_t lines, 
     : client_(client),
       ways_(ways_of_all(machine), true),
       inclusive_(machine.llc.inclusive),
+      filled_with_l2_(machine.llc.inclusive || machine.llc.fills_on_miss),
       records_(lines, true) {
   const auto [cores, cores_per_domain, domains, llc_cores, llcs] = Numbers(machine);
   const CacheDescription& l2 = or_above(machine.l2, machine.l1);
@@ -235,8 +236,10 @@ CoherentCaches::Outcome CoherentCaches::own(int core, uint32_t line, Time now) {
     const auto other = static_cast<size_t>(std::countr_zero(rest));
     dirty |= (take_from_domain(other, line, record) & LineBits::kDirty) != 0;
   }
-  const uint32_t keep = inclusive_ && !llc_.empty() ? uint32_t{1} << llc_of(domain) : 0;
-  dirty |= take_from_llcs(line, record, keep);
+  dirty |= take_from_llcs(line, record, filled_with_l2_ ? own_llc(domain) : 0);
+  if (!inclusive_) {
+    dirty |= clean_own_llc(domain, line, record);
+  }
   if (cores_per_domain_ > 1) {
     for_each_core(domain, [&](int sibling) {
       if (sibling != core) {
@@ -314,7 +317,7 @@ void CoherentCaches::fill_l1(int core, uint32_t line, uint32_t bits) {
 Time CoherentCaches::fill_l2(size_t domain, uint32_t line, uint32_t bits, Time now) {
   const CacheArray::Way victim = insert(l2_[domain], Level::l2, line, bits);
   Time done = victim.line == CacheArray::kNoLine ? now : evict_l2(domain, victim, now);
-  if (inclusive_ && !llc_.empty()) {
+  if (filled_with_l2_ && !llc_.empty()) {
     done = std::max(done, fill_llc(llc_of(domain), line, bits & LineBits::kFlags, now));
   }
   return done;
@@ -333,7 +336,7 @@ Time CoherentCaches::evict_l2(size_t domain, CacheArray::Way victim, Time now) {
     return to_memory(victim.line, bits, now);
   }
   bits = leaving(Level::l2, victim.line, bits, now);
-  if (!inclusive_ || (bits & LineBits::kDirty) != 0) {
+  if (!filled_with_l2_ || (bits & LineBits::kDirty) != 0) {
     return fill_llc(llc_of(domain), victim.line, bits, now);
   }
   return now;
@@ -437,10 +440,21 @@ bool CoherentCaches::moves_up(size_t domain, uint32_t line, Record& record) {
     return false;  // clean copies stay
   }
   take_from_llcs(line, record, own);
-  if (!inclusive_ && (record.llcs & own) != 0) {
-    llc_[llc_of(domain)].peek(line)->meta &= ~LineBits::kDirty;
+  if (!inclusive_) {
+    clean_own_llc(domain, line, record);
   }
   return true;
+}
+
+/// The dirty data of the line in this domain's last level move up. Returns true if there are some.
+bool CoherentCaches::clean_own_llc(size_t domain, uint32_t line, const Record& record) {
+  if ((record.llcs & own_llc(domain)) == 0) {
+    return false;
+  }
+  CacheArray::Way* way = llc_[llc_of(domain)].peek(line);
+  const bool dirty = (way->meta & LineBits::kDirty) != 0;
+  way->meta &= ~LineBits::kDirty;
+  return dirty;
 }
 
 }  // namespace holdfast::sim

@@ -78,9 +78,16 @@ struct LineBits {
 ///
 /// A domain is the set of cores behind one L2. Rights belong to domains: one domain owns a line (E
 /// or M), or several share it (S). An L2 holds all lines of its L1s. The last level is of one of
-/// two kinds. An inclusive one is filled by every fill. An eviction there removes the line from the
-/// levels above, and their dirty content goes to memory. Any other one is filled by evictions of
-/// L2s, and its own evictions leave the copies above in place.
+/// three kinds:
+///
+///   inclusive      every fill of an L2 fills it. An eviction there removes the line from the
+///                  levels above, and their dirty content goes to memory
+///   fills on miss  every fill of an L2 fills it. Its own evictions leave the copies above in
+///                  place. A clean line that leaves an L2 goes no further
+///   otherwise      evictions of L2s fill it. Its own evictions leave the copies above in place
+///
+/// While a level above has a line dirty, only an inclusive last level may have it dirty, too. Any
+/// other one could write its old version to memory after the new one.
 ///
 /// The directory knows at most 64 L2s, one of them the service core's, and 32 last-level caches.
 /// With more, the constructor throws Error(invalid_argument).
@@ -184,6 +191,7 @@ class CoherentCaches {
   bool take_from_llcs(uint32_t line, Record& record, uint32_t keep);
   bool dirty_in_llcs(uint32_t line, uint32_t llcs);
   bool moves_up(size_t domain, uint32_t line, Record& record);
+  bool clean_own_llc(size_t domain, uint32_t line, const Record& record);
   uint32_t own_llc(size_t domain) const { return llc_.empty() ? 0 : uint32_t{1} << llc_of(domain); }
   bool sibling_has(int core, uint32_t line);
   template <class Cache>
@@ -208,6 +216,7 @@ class CoherentCaches {
   std::vector<int> socket_of_;
   std::vector<int> socket_of_llc_;
   bool inclusive_;
+  bool filled_with_l2_;  ///< an inclusive last level, or one that fills on misses
   bool with_design_ = false;
   bool choosing_ = false;
   Time l1_time_;

@@ -69,6 +69,9 @@ Problem check_cache(const char* table, const CacheDescription& cache, const Mach
   if (cache.cores < above->cores) {
     return problem(table, "cores", "fewer cores share this cache than the one above it");
   }
+  if (cache.fills_on_miss && cache.inclusive) {
+    return problem(table, "fills_on_miss", "misses fill an inclusive cache anyway");
+  }
   if (cache.hit_cycles <= above->hit_cycles) {
     return problem(table, "hit_cycles",
                    "a hit takes no longer than one in the level above, which it includes");
@@ -84,6 +87,12 @@ Problem check_cache(const char* table, const CacheDescription& cache, const Mach
 Problem check_caches(const MachineDescription& m) {
   if (m.l1.cores != 1) {
     return problem("l1", "cores", "the first level belongs to one core");
+  }
+  for (const char* table : {"l1", "l2"}) {
+    if ((table == std::string("l1") ? m.l1 : m.l2).fills_on_miss) {
+      return problem(table, "fills_on_miss",
+                     "it is for the last level; misses fill this one anyway");
+    }
   }
   const CacheDescription& below_l1 = m.l2.bytes > 0 ? m.l2 : m.l1;
   for (const Problem& found :

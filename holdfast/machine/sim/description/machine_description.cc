@@ -41,12 +41,16 @@ class DescriptionReader {
     read_table<CacheDescription>("l2", kCacheKeys, machine.l2, Need::optional);
     machine.llc.cores = machine.cores;  // the default if the file has no llc.cores
     read_table<CacheDescription>("llc", kCacheKeys, machine.llc, Need::optional);
-    read_table<MemoryDescription>("dram", kMemoryKeys, machine.dram, Need::always);
     read_table<MemoryDescription>("medium", kMemoryKeys, machine.medium, Need::always);
+    machine.one_memory =
+        !read_table<MemoryDescription>("dram", kMemoryKeys, machine.dram, Need::optional);
     read_table<PersistenceDescription>("persistence", kPersistenceKeys, machine.persistence,
                                        Need::always);
     machine.htm.present = read_table<HtmDescription>("htm", kHtmKeys, machine.htm, Need::optional);
     check_needed(machine);
+    if (machine.one_memory) {
+      machine.dram = machine.medium;
+    }
     if (const auto found = find_problem(machine)) {
       refuse(line_of(found->table, found->key),
              path(found->table, found->key) + ": " + found->reason);

@@ -6,14 +6,14 @@
 // Files are in experiments/machines; each number there names its source. They are TOML, and keys
 // are the names of the members below. docs/reference/machine-descriptions.md explains each key.
 //
-// The values of MachineDescription stand above all tables. [core], [l1], [dram], [medium] and
-// [persistence] must exist. [l2], [llc] and [htm] may be missing; the machine then has no such
-// part. A table that exists must have all its keys, except these:
+// The values of MachineDescription stand above all tables. [core], [l1], [medium] and [persistence]
+// must exist. [l2], [llc], [dram] and [htm] may be missing; the machine then has no such part. A
+// table that exists must have all its keys, except these:
 //
 //   sockets, smt             1 if missing; with several sockets, transfer_remote_ns is needed; with
 //                            several threads per core, core.smt_speed
 //   cores                    1 if missing; in [llc] all cores of a socket
-//   inclusive                false if missing
+//   inclusive, fills_on_miss false if missing
 //   row_bytes                0 if missing; with rows, row_hit_ns is needed
 //   store_lines, load_lines  needed if tracked by "count"; load_lines only if the two do not share
 //   loads_and_stores_share, smt_splits, rollback_only, suspend, suspend_load_tracking
@@ -39,6 +39,8 @@ struct CacheDescription {
   int cores = 1;           ///< cores that share one cache; a last level may be several slices
   double hit_cycles = 0;   ///< from the core's request to its value, upper levels included
   bool inclusive = false;  ///< an eviction here removes the line from the upper levels
+  /// Last level, not inclusive: misses fill it too, and not only evictions of the level above.
+  bool fills_on_miss = false;
 };
 
 struct CoreDescription {
@@ -144,6 +146,7 @@ struct MachineDescription {
   double transfer_remote_ns = 0;  ///< a line from another socket
   MemoryDescription dram;
   MemoryDescription medium;
+  bool one_memory = false;  ///< no DRAM: volatile data lie in the medium, behind the same channels
   PersistenceDescription persistence;
   HtmDescription htm;
 

@@ -61,6 +61,7 @@ inline constexpr Key<CacheDescription> kCacheKeys[] = {
     {"cores", &CacheDescription::cores, 1, kMostThreads, Need::optional},
     {"hit_cycles", &CacheDescription::hit_cycles, 0, kMostCycles},
     {"inclusive", &CacheDescription::inclusive, 0, 1, Need::optional},
+    {"fills_on_miss", &CacheDescription::fills_on_miss, 0, 1, Need::optional},
 };
 
 inline constexpr Key<MemoryDescription> kMemoryKeys[] = {

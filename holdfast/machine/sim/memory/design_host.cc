@@ -15,6 +15,7 @@ namespace {
 /// The number of the design's first own line, far from the lines of the arena. So no write of an
 /// own line merges with one of the arena.
 constexpr uint64_t kOwnLines = uint64_t{1} << 40;
+constexpr uint64_t kOwnDramLines = 2 * kOwnLines;  // where the machine has one memory for both
 
 [[noreturn]] void misuse(const char* what) {
   throw Error(Status(Code::misuse, what));
@@ -392,12 +393,12 @@ Time DesignHost::write_own(uint64_t own_line, Time now) {
 
 Time DesignHost::read_dram(uint64_t own_line, Time now) {
   ++timing_.actor().stats.dram_reads;
-  return timing_.dram().read(kOwnLines + own_line, now);
+  return timing_.dram().read(kOwnDramLines + own_line, now);
 }
 
 Time DesignHost::write_dram(uint64_t own_line, Time now) {
   ++timing_.actor().stats.dram_writes;
-  return timing_.dram().write(kOwnLines + own_line, now);
+  return timing_.dram().write(kOwnDramLines + own_line, now);
 }
 
 void DesignHost::set_flags(uint32_t line, uint8_t flags) {

@@ -324,7 +324,7 @@ Time TimedMemory::read_memory(uint32_t line, Time now, Level& level) {
   }
   level = Level::dram;
   ++thread.stats.dram_reads;
-  return dram_.read(line, now);
+  return dram().read(line, now);
 }
 
 Time TimedMemory::write_memory(uint32_t line, Time now) {
@@ -339,7 +339,7 @@ Time TimedMemory::write_memory(uint32_t line, Time now) {
     return medium_controller_.write(line, now);
   }
   ++thread.stats.dram_writes;
-  return dram_.write(line, now);
+  return dram().write(line, now);
 }
 
 uint32_t TimedMemory::leaving(Level from, uint32_t line, uint32_t meta, Time now) {

@@ -187,7 +187,7 @@ class TimedMemory final : private CacheClient {
   SimThread& actor() { return actor_ != nullptr ? *actor_ : *threads_.front(); }
 
   CoherentCaches& caches() { return caches_; }
-  MemoryController& dram() { return dram_; }
+  MemoryController& dram() { return machine_.one_memory ? medium_controller_ : dram_; }
   MemoryController& medium_controller() { return medium_controller_; }
   Time ps(double cycles) const {
     // NOLINTNEXTLINE(bugprone-incorrect-roundings): never negative, and lround is a call

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "holdfast/machine/sim/caches/memory_controller.h"
 #include "holdfast/machine/sim/description/machine_check.h"
 #include "holdfast/machine/sim/description/machine_description.h"
 #include "holdfast/runner/catalog.h"
@@ -127,6 +128,10 @@ TEST(SimDescription, LeavesOutWhatAMachineDoesNotHave) {
       Text().without("l2").without("llc").with("htm", "loads", "loads = \"l1\"").value();
   EXPECT_EQ(m.l2.bytes, 0u);
   EXPECT_EQ(m.llc.bytes, 0u);
+  EXPECT_FALSE(Text().value().one_memory);
+  const MachineDescription one = Text().without("dram").value();
+  EXPECT_TRUE(one.one_memory);
+  EXPECT_EQ(one.dram.read_ns, one.medium.read_ns);
   EXPECT_FALSE(Text().without("htm").value().htm.present);
 }
 
@@ -167,7 +172,7 @@ TEST(SimDescription, EveryKeyWithoutADefaultIsMissed) {
 }
 
 TEST(SimDescription, EveryTableThatMustBeThereIsMissed) {
-  for (const char* table : {"core", "l1", "dram", "medium", "persistence"}) {
+  for (const char* table : {"core", "l1", "medium", "persistence"}) {
     expect_refused(Text().without(table),
                    {"test.toml: the table [" + std::string(table) + "] is missing"});
   }
@@ -187,7 +192,7 @@ TEST(SimDescription, WhatDependsOnSomethingElseIsMissed) {
 TEST(SimDescription, UnknownKeysListTheRightOnes) {
   const Text text = Text().with("l1", "way", "way = 4");
   expect_refused(text, {"test.toml:" + std::to_string(text.line("way = 4")), "[l1]", "'way'",
-                        "bytes, ways, cores, hit_cycles, inclusive"});
+                        "bytes, ways, cores, hit_cycles, inclusive, fills_on_miss"});
   expect_refused(Text().with("", "core_count", "core_count = 4"),
                  {"'core_count'", "line_bytes", "llc"});
   expect_refused(Text().with("l4", "bytes", "bytes = 64"), {"'l4'", "persistence"});
@@ -249,6 +254,9 @@ TEST(SimDescription, RefusesImpossibleGeometry) {
       {"llc", "bytes", "bytes = 8192", "cannot include the larger one"},
       {"l2", "hit_cycles", "hit_cycles = 2", "l2.hit_cycles: a hit takes no longer"},
       {"llc", "hit_cycles", "hit_cycles = 9", "llc.hit_cycles: a hit takes no longer"},
+      {"l2", "ways", "ways = 8\nfills_on_miss = true",
+       "l2.fills_on_miss: it is for the last level"},
+      {"llc", "ways", "ways = 16\nfills_on_miss = true", "misses fill an inclusive cache anyway"},
       {"medium", "drain_low", "drain_low = 0.8", "before it begins"},
       {"medium", "drain_batch", "drain_batch = 9", "more than the 8 entries"},
       {"medium", "drain_high", "drain_high = 0\ndrain_low = 0",
@@ -421,6 +429,27 @@ TEST(SimDescriptionFiles, LoadsTakeWhatTheSourcesSay) {
   const MachineDescription hercules = machine("gem5-hercules");
   EXPECT_NEAR(load_ns(hercules, hercules.medium) - hercules.llc.hit_cycles / hercules.core.ghz,
               187.5, 0.5);
+}
+
+/// The time between two writes that the controller accepts while nothing but writes comes, to all
+/// banks in turn.
+double steady_ns_per_line(const std::string& name) {
+  constexpr uint64_t kWrites = 10'000;
+  const MachineDescription m = machine(name);
+  sim::MemoryController memory(m.medium, m.line_bytes);
+  const uint64_t lines_per_row = std::max<size_t>(m.medium.row_bytes / m.line_bytes, 1);
+  sim::Time begin = 0;
+  sim::Time accepted = 0;
+  for (uint64_t i = 0; i < 2 * kWrites; ++i) {
+    begin = i == kWrites ? accepted : begin;
+    accepted = memory.write(i * lines_per_row, 0);
+  }
+  return static_cast<double>(accepted - begin) / 1000 / kWrites;
+}
+
+TEST(SimDescriptionFiles, SteadyWritesReachThePeakRates) {
+  EXPECT_NEAR(steady_ns_per_line("gem5-hercules"), 6.25, 0.05);
+  EXPECT_NEAR(steady_ns_per_line("champsim-ehou"), 37.5, 0.3);
 }
 
 TEST(SimDescriptionFiles, PeakWriteRates) {

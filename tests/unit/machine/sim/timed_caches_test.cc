@@ -101,11 +101,13 @@ TEST(SimTimedCaches, R04_SetsNeedNotBeAPowerOfTwo) {
 
 /// Uses line 0 again and again while 16 others fill its set of the last level. A load that hits in
 /// L1 does not count as a use of the last level.
-Level level_after_filling_the_last_level(bool inclusive, bool dirty, uint64_t& writes) {
+Level level_after_filling_the_last_level(bool inclusive, bool dirty, uint64_t& writes,
+                                         bool fills_on_miss = false) {
   MachineDescription machine = round_machine();
   // L2 is large enough that its set does not overflow.
   machine.l2 = {.bytes = 16384, .ways = 32, .hit_cycles = static_cast<double>(kL2)};
   machine.llc.inclusive = inclusive;
+  machine.llc.fills_on_miss = fills_on_miss;
   TimedBench b(machine);
   Level found{};
   b.on(0, [&] {
@@ -542,9 +544,10 @@ void stress(MachineDescription machine, uint64_t seed) {
 // lost, and is never invented.
 TEST(SimTimedCaches, R22_DirtyDataIsNeitherLostNorInvented) {
   for (uint64_t seed = 1; seed <= 4; ++seed) {
-    for (const bool inclusive : {false, true}) {
+    for (const int kind : {0, 1, 2}) {
       MachineDescription machine = round_machine();
-      machine.llc.inclusive = inclusive;
+      machine.llc.inclusive = kind == 1;
+      machine.llc.fills_on_miss = kind == 2;
       stress(machine, seed);
       machine.l2.cores = 2;
       stress(machine, seed);
@@ -557,6 +560,66 @@ TEST(SimTimedCaches, R22_DirtyDataIsNeitherLostNorInvented) {
     machine.l2.cores = 2;
     stress(machine, seed);
   }
+}
+
+// 23. A last level that fills on misses has a line from the miss on. A clean line that leaves an L2
+// goes no further.
+TEST(SimTimedCaches, R23_MissesFillALastLevelThatDoes) {
+  const auto level_after = [](bool fills_on_miss, bool others_fill_its_set) {
+    MachineDescription machine = round_machine();
+    machine.l2 = {.bytes = 16384, .ways = 32, .hit_cycles = static_cast<double>(kL2)};
+    machine.llc.fills_on_miss = fills_on_miss;
+    TimedBench b(machine);
+    Level found{};
+    b.on(0, [&] {
+      b.touch(b.line(0));
+      for (size_t i = 1; others_fill_its_set && i <= 16; ++i) {
+        b.touch(b.line(16 * i));
+      }
+      // In the same set of L2, but another one of the last level; line 0 is the first to leave.
+      for (size_t i = 0; i < (others_fill_its_set ? 16 : 32); ++i) {
+        b.touch(b.line(8 * (2 * i + 1)));
+      }
+      found = b.level(b.line(0));
+    });
+    return found;
+  };
+  EXPECT_EQ(level_after(true, false), Level::llc);
+  EXPECT_EQ(level_after(true, true), Level::dram) << "the last level has evicted it before the L2";
+  EXPECT_EQ(level_after(false, true), Level::llc) << "the L2's eviction fills this kind";
+}
+
+// 24. Where the last level evicts a line that a level above has dirty, it writes nothing: it would
+// write an old version.
+TEST(SimTimedCaches, R24_ALastLevelThatFillsOnMissesWritesNoOldVersion) {
+  uint64_t writes = 0;
+  EXPECT_EQ(level_after_filling_the_last_level(false, false, writes, true), Level::l1);
+  EXPECT_EQ(writes, 0u);
+  EXPECT_EQ(level_after_filling_the_last_level(false, true, writes, true), Level::l1);
+  EXPECT_EQ(writes, 0u);
+}
+
+// 25. Where volatile and persistent data lie in one memory, a request for the one waits for the
+// bank that the other one uses.
+TEST(SimTimedCaches, R25_OneMemoryServesBothKindsOfData) {
+  const auto both = [](bool one_memory) {
+    MachineDescription machine = round_machine();
+    machine.dram.banks = 1;
+    machine.medium = machine.dram;
+    machine.one_memory = one_memory;
+    TimedBench b(machine);
+    double took = 0;
+    b.on(0, [&] {
+      took = b.cycles([&] {
+        SimMachine::load(b.line(1));
+        SimMachine::load(b.medium_line(1));
+        b.m.fence();
+      });
+    });
+    return took;
+  };
+  EXPECT_EQ(both(false), kDram + 1) << "the second load begins a cycle later";
+  EXPECT_EQ(both(true), kDram + 100) << "and waits until the bank has read the first line";
 }
 
 }  // namespace
