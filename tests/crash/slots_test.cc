@@ -11,6 +11,7 @@
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/engine_options.h"
+#include "tests/same_image.h"
 #include "tests/sanitized.h"
 #include "tests/unit/hardware/design_fixture.h"
 
@@ -173,7 +174,7 @@ class Images {
  private:
   /// Leaves out an image that the event before had as well.
   void add(SimImage& last, SimImage image) {
-    if (!sim::equal(image, last)) {
+    if (!same_image(image, last)) {
       all.push_back(image);
       last = std::move(image);
     }

@@ -12,6 +12,7 @@
 #include "holdfast/engines/parts/any/any_engine.h"
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/sim/sim_machine.h"
+#include "tests/same_image.h"
 
 namespace holdfast {
 namespace {
@@ -168,7 +169,7 @@ TEST_P(Damage, IsReportedOrHarmless) {
                                 std::to_string(at) + " (region " + std::to_string(region) + ")";
       if (!opened.status.ok()) {
         ++refused;
-        EXPECT_TRUE(sim::equal(opened.after, damaged))
+        EXPECT_TRUE(same_image(opened.after, damaged))
             << where << ": refused, but the medium was changed: " << opened.status.to_string();
         EXPECT_FALSE(opened.status.message().empty());
       } else if (!opened.sound) {

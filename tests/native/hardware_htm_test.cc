@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "holdfast/base/sanitizers.h"
 #include "holdfast/engines/parts/any/any_engine.h"
 #include "holdfast/engines/parts/isolation/htm/suspended.h"
 #include "holdfast/heap/heap.h"
@@ -20,6 +19,7 @@
 #include "holdfast/machine/native/native_machine.h"
 #include "tests/native/rtm_stand_in.h"
 #include "tests/native/test_file.h"
+#include "tests/sanitized.h"
 
 namespace holdfast {
 namespace {
@@ -204,9 +204,7 @@ void touch_program() {
 }
 
 /// A sanitizer's functions, which it calls at every step, abort most transactions: they take locks,
-/// map memory, and make system calls. So nothing is known about which ones commit.
-constexpr bool kSanitized = HOLDFAST_ADDRESS_SANITIZER || HOLDFAST_THREAD_SANITIZER;
-
+/// map memory, and make system calls. So with kSanitized nothing is known about which ones commit.
 class Forced : public testing::Test {
  protected:
   Forced() {

@@ -97,19 +97,20 @@ class Panel:
             **fields,
         )
         spec = self._at(spec, x)
-        if self.work:
-            return self._with_work(spec, engine)
-        longer = 1.0
-        if self.thread_time_us and self.duration_us:
-            longer = max(1.0, self.thread_time_us / (self.duration_us * spec.threads[0]))
-        spec = replace(
-            spec, duration_us=longer * self.duration_us, warm_up_us=longer * self.warm_up_us
-        )
+        spec = self._with_work(spec) if self.work else self._with_time(spec)
         if kind.native:  # one run for all engines
             return spec
         return replace(spec, options=catalog.own_options(spec.options, engine))
 
-    def _with_work(self, spec: CellSpec, engine: str) -> CellSpec:
+    def _with_time(self, spec: CellSpec) -> CellSpec:
+        longer = 1.0
+        if self.thread_time_us and self.duration_us:
+            longer = max(1.0, self.thread_time_us / (self.duration_us * spec.threads[0]))
+        return replace(
+            spec, duration_us=longer * self.duration_us, warm_up_us=longer * self.warm_up_us
+        )
+
+    def _with_work(self, spec: CellSpec) -> CellSpec:
         """Every thread does its share of the work, after a tenth as much for warming up."""
         each, left = divmod(self.work, spec.threads[0])
         if left:
@@ -117,8 +118,7 @@ class Panel:
                 f"figure {self.figure}, panel {self.id}: a work of {self.work} transactions is no "
                 f"multiple of {spec.threads[0]} threads"
             )
-        own = catalog.own_options(spec.options, engine)
-        return replace(spec, transactions=each, duration_us=None, warm_up_us=None, options=own)
+        return replace(spec, transactions=each, duration_us=None, warm_up_us=None)
 
     def _at(self, spec: CellSpec, x: Value) -> CellSpec:
         """The spec at a point of the axis."""

@@ -4,16 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <regex>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "holdfast/machine/sim/sim_machine.h"
 #include "holdfast/runner/crash/engine_sources.h"
+#include "tests/file_bytes.h"
 #include "tests/unit/engines/engine_rows.h"
 
 namespace holdfast {
@@ -26,14 +25,6 @@ using engine_rows_test::mixed_transactions;
 using engine_rows_test::row_of;
 using engine_rows_test::RowHeap;
 using Names = std::set<std::string>;
-
-std::string content(const std::filesystem::path& path) {
-  const std::ifstream in(path);
-  EXPECT_TRUE(in) << path;
-  std::ostringstream all;
-  all << in.rdbuf();
-  return all.str();
-}
 
 // ---- the source
 
@@ -60,7 +51,7 @@ TEST(EngineSites, EveryPersistenceOperationOfAnEngineHasALabel) {
     if (!entry.is_regular_file() || entry.path().extension() != ".h") {
       continue;
     }
-    const std::string text = content(entry.path());
+    const std::string text = file_bytes(entry.path());
     for (std::sregex_iterator at(text.begin(), text.end(), call), end; at != end; ++at) {
       ++calls;
       EXPECT_TRUE(std::regex_search((*at)[2].str(), labelled)) << entry.path() << ": " << at->str();
@@ -337,8 +328,8 @@ TEST_P(EngineSitesOf, ItsPageOfPlantedBugsHasEveryLabel) {
   if (row_of(engine).description->durability == Durability::none) {
     return;
   }
-  const std::string page = content(std::filesystem::path(HOLDFAST_SOURCE_DIR) /
-                                   "docs/inside/planted-bugs" / (engine + ".md"));
+  const std::string page = file_bytes(std::filesystem::path(HOLDFAST_SOURCE_DIR) /
+                                      "docs/inside/planted-bugs" / (engine + ".md"));
   const Names labels = labels_in_source(engine);
   for (const std::string& label : labels) {
     const bool listed = page.find("\n| `" + label + "` |") != std::string::npos;

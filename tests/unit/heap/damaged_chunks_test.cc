@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(
                                       [](const Description& d) { return d.layout; })),
     [](const auto& instance) { return test_name(instance.param); });
 
-/// A closed heap with chunks of every kind: shared, large, free runs, and some that drain.
+/// A closed heap with shared chunks, large blocks and free runs.
 SimImage made(const std::string& engine) {
   SimMachine machine({.threads = 2});
   CreateOptions create;

@@ -237,7 +237,7 @@ CoherentCaches::Outcome CoherentCaches::own(int core, uint32_t line, Time now) {
     dirty |= (take_from_domain(other, line, record) & LineBits::kDirty) != 0;
   }
   dirty |= take_from_llcs(line, record, filled_with_l2_ ? own_llc(domain) : 0);
-  if (!inclusive_) {
+  if (filled_with_l2_ && !inclusive_) {
     dirty |= clean_own_llc(domain, line, record);
   }
   if (cores_per_domain_ > 1) {

@@ -11,7 +11,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -25,11 +24,6 @@
 namespace holdfast::sim {
 
 using Image = std::vector<std::byte>;
-
-/// Compares images as memory. In code that is not optimised, operator== takes many times as long.
-inline bool equal(const Image& a, const Image& b) {
-  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
-}
 
 /// A write-back that has left the store buffer but is not fenced yet. It covers the stores to
 /// `line` up to number `upto`.
