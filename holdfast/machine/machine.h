@@ -430,6 +430,11 @@ concept HardwareTransactions = requires(M& m, const M& cm) {
   /// Undoes the transaction's stores, also in memory.
   m.tx_abort();
 
+  /// A design may abort a transaction itself. The thread's next operation, tx_commit included, then
+  /// throws HtmAbort. Whoever catches it calls this, which returns the cause and ends the
+  /// transaction; tx_abort would do so, too.
+  { m.tx_caught() } -> std::same_as<AbortCause>;
+
   /// The name of the design; empty if there is none.
   { cm.design() } -> std::convertible_to<std::string>;
 };

@@ -17,9 +17,10 @@ DesignInfo opt_info() {
           }};
 }
 
-DesignRecovery OptDesign::recover(std::span<const std::byte>, RecoveryMedium&) const {
-  return {.consistent = false,
-          .text = "opt makes nothing durable: the content of the medium is undefined"};
+Time OptDesign::recover(DesignRecovery& recovery, Time now) {
+  recovery.consistent = false;
+  recovery.text = "opt makes nothing durable: the content of the medium is undefined";
+  return now;
 }
 
 }  // namespace holdfast

@@ -14,7 +14,7 @@ DesignInfo opt_info();
 /// The design "opt": no hook does anything.
 class OptDesign final : public HardwareDesign {
  public:
-  DesignRecovery recover(std::span<const std::byte> state, RecoveryMedium& medium) const override;
+  Time recover(DesignRecovery& recovery, Time now) override;
 };
 
 }  // namespace holdfast

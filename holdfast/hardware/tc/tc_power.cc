@@ -2,10 +2,9 @@
 //
 // The part of TransactionCache for options, power failure and recovery.
 //
-// Format of the surviving state:
-//
-//     number of entries (8), bytes per line (8)
-//     for each entry: offset on the medium (8), transaction (8), number (8), committed (8), line
+// The structures: kEntries has a SavedEntry and the line for each entry of each core's TC, kRegisters
+// a Register for each hardware thread. Each thread's log has kLogBytes of the own region. A record
+// has two lines: the content, and a SavedEntry.
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -41,45 +40,13 @@ Result<std::unique_ptr<HardwareDesign>> make_tc(const Options& options) {
                               .probe_first = *probe != 0}));
 }
 
-struct Saved {
-  uint64_t offset;
-  uint64_t tx;
-  uint64_t number;
-  uint64_t committed;
-  const std::byte* bytes;
-};
-constexpr size_t kSavedWords = 4;
+constexpr uint64_t kLogBytes = uint64_t{1} << 30;
 
-void append(std::vector<std::byte>& to, const void* from, size_t n) {
-  const auto* bytes = static_cast<const std::byte*>(from);
-  to.insert(to.end(), bytes, bytes + n);
-}
-
-/// Reads the entries of a surviving state, in the order of their numbers.
-std::vector<Saved> read_state(std::span<const std::byte> state, size_t& line_bytes) {
-  const std::byte* at = state.data();
-  const auto next = [&] {
-    uint64_t word;
-    std::memcpy(&word, at, sizeof(word));
-    at += sizeof(word);
-    return word;
-  };
-  const uint64_t count = next();
-  line_bytes = next();
-  std::vector<Saved> entries;
-  for (uint64_t i = 0; i < count; ++i) {
-    Saved saved{};
-    saved.offset = next();
-    saved.tx = next();
-    saved.number = next();
-    saved.committed = next();
-    saved.bytes = at;
-    at += line_bytes;
-    entries.push_back(saved);
-  }
-  std::sort(entries.begin(), entries.end(),
-            [](const Saved& a, const Saved& b) { return a.number < b.number; });
-  return entries;
+template <class T>
+T read_as(std::span<const std::byte> bytes) {
+  T value;
+  std::memcpy(&value, bytes.data(), sizeof(value));
+  return value;
 }
 
 }  // namespace
@@ -94,52 +61,126 @@ DesignInfo tc_info() {
           .make = make_tc};
 }
 
-void TransactionCache::power_failure(SurvivingState& surviving) const {
-  if (context().caches_survive()) {
-    // The stores of transactions are in TCs. The caches write all other dirty lines back.
-    context().for_each_cached([&](const CachedLine& cached) {
-      const DesignLine at = cached.at;
-      if (cached.dirty && (cached.flags & kHeld) == 0 && !present_.contains(at.line)) {
-        const std::byte* bytes = context().newest(at.line);
-        surviving.lines.push_back({at.offset, {bytes, bytes + context().line_bytes()}});
-      }
-    });
-  }
-  uint64_t count = 0;
-  for (const Core& core : cores_) {
-    count += core.fifo.size();
-  }
-  const uint64_t head[] = {count, context().line_bytes()};
-  append(surviving.state, head, sizeof(head));
-  for (const Core& core : cores_) {
-    for (const Entry& entry : core.fifo) {
-      const uint64_t words[kSavedWords] = {entry.at.offset, entry.tx, entry.number,
-                                           entry.committed ? uint64_t{1} : 0};
-      append(surviving.state, words, sizeof(words));
-      append(surviving.state, entry.bytes.data(), entry.bytes.size());
-    }
-  }
+std::vector<StructureInfo> TransactionCache::structures(const MachineDescription& machine) const {
+  const auto cores = static_cast<size_t>(machine.cores * machine.sockets) + 1;
+  const size_t capacity = std::max<size_t>(1, options_.bytes / machine.line_bytes);
+  constexpr size_t kMainAndBackground = 2;
+  const auto slots = static_cast<size_t>(machine.hardware_threads()) + kMainAndBackground;
+  return {{.name = "entries",
+           .entries = cores * capacity,
+           .entry_bytes = sizeof(SavedEntry) + machine.line_bytes},
+          {.name = "registers", .entries = slots, .entry_bytes = sizeof(Register)}};
 }
 
-DesignRecovery TransactionCache::recover(std::span<const std::byte> state,
-                                         RecoveryMedium& medium) const {
-  DesignRecovery recovery;
-  size_t line_bytes = 0;
-  std::set<uint64_t> committed;
-  std::set<uint64_t> active;
-  for (const Saved& entry : read_state(state, line_bytes)) {
-    (entry.committed != 0 ? committed : active).insert(entry.tx);
-    if (entry.committed != 0) {
-      medium.write(entry.offset, {entry.bytes, line_bytes});
-      ++recovery.lines_written;
+Place TransactionCache::record_place(size_t slot, uint64_t record, size_t line_bytes, bool header) {
+  return {Space::own, slot * kLogBytes + (2 * record + (header ? 1 : 0)) * line_bytes};
+}
+
+/// Brings an entry's bytes into the TC.
+void TransactionCache::save(const Entry& entry, Time now) {
+  std::vector<std::byte> bytes(sizeof(SavedEntry) + entry.bytes.size());
+  const SavedEntry saved{1, entry.line.at.offset, entry.tx, entry.slot, entry.number};
+  std::memcpy(bytes.data(), &saved, sizeof(saved));
+  std::memcpy(bytes.data() + sizeof(saved), entry.bytes.data(), entry.bytes.size());
+  context().change(kEntries, entry.place, bytes.data(), now);
+}
+
+void TransactionCache::set_register(size_t slot, Time now) {
+  context().change(kRegisters, slot, reinterpret_cast<const std::byte*>(&registers_[slot]), now);
+}
+
+/// The stores of transactions are in TCs. Caches that survive write all other dirty lines back.
+void TransactionCache::power_failure(PowerFailure& power) const {
+  std::set<uint64_t> held;
+  const StructureInfo info = structures(power.machine())[kEntries];
+  for (size_t i = 0; i < info.entries; ++i) {
+    const auto saved = read_as<SavedEntry>(power.entry(kEntries, i));
+    if (saved.used != 0) {
+      held.insert(saved.offset);
     }
   }
+  power.for_each_cached([&](const CachedLine& cached, const std::byte* bytes) {
+    if (cached.dirty && (cached.flags & kHeld) == 0 && !held.contains(cached.line.at.offset)) {
+      power.write(cached.line.at, {bytes, power.line_bytes()});
+    }
+  });
+}
+
+/// Finds the committed entries in TCs and logs, and counts the transactions.
+void TransactionCache::find_committed(std::vector<Committed>& found, DesignRecovery& recovery,
+                                      Time& now) {
+  const size_t line = context().line_bytes();
+  std::set<uint64_t> committed;
+  std::set<uint64_t> active;
+  const std::vector<StructureInfo> infos = structures(context().machine());
+  for (size_t slot = 0; slot < infos[kRegisters].entries; ++slot) {
+    registers_[slot] = read_as<Register>(context().entry(kRegisters, slot));
+    const Register& own = registers_[slot];
+    for (uint64_t record = own.log_begin; record < own.log_end; ++record) {
+      std::vector<std::byte> header(line);
+      std::vector<std::byte> bytes(line);
+      now = context().read(record_place(slot, record, line, true), header.data(), now);
+      now = context().read(record_place(slot, record, line, false), bytes.data(), now);
+      const auto saved = read_as<SavedEntry>(header);
+      committed.insert(saved.tx);
+      found.push_back({saved.number, saved.offset, slot, true, record, std::move(bytes)});
+    }
+  }
+  for (size_t i = 0; i < infos[kEntries].entries; ++i) {
+    const std::span<const std::byte> entry = context().entry(kEntries, i);
+    const auto saved = read_as<SavedEntry>(entry);
+    if (saved.used == 0) {
+      continue;
+    }
+    if (saved.tx > registers_[saved.slot].committed) {
+      active.insert(saved.tx);
+      continue;
+    }
+    committed.insert(saved.tx);
+    const std::byte* bytes = entry.data() + sizeof(SavedEntry);
+    found.push_back({saved.number, saved.offset, saved.slot, false, i, {bytes, bytes + line}});
+  }
+  // A store may have interrupted a spill. Then the record has older bytes than the entry.
+  std::sort(found.begin(), found.end(), [](const Committed& a, const Committed& b) {
+    return a.number != b.number ? a.number < b.number : a.logged && !b.logged;
+  });
   recovery.transactions = committed.size();
   recovery.discarded = active.size();
+}
+
+/// Writes everything home before it gives anything up. It gives up older entries first: after
+/// another power failure, an old entry must not come home over a newer one that is gone.
+Time TransactionCache::recover(DesignRecovery& recovery, Time now) {
+  std::vector<Committed> found;
+  find_committed(found, recovery, now);
+  for (const Committed& entry : found) {
+    const Place home{Space::home, entry.offset};
+    now = std::max(now, context().write(home, entry.bytes.data(), Cause::recovery, now).accepted);
+    ++recovery.lines_written;
+  }
+  const StructureInfo info = structures(context().machine())[kEntries];
+  const std::vector<std::byte> unused(info.entry_bytes);
+  for (const Committed& entry : found) {
+    if (entry.logged) {
+      registers_[entry.slot].log_begin = entry.place + 1;
+      set_register(entry.slot, now);
+    } else {
+      context().change(kEntries, entry.place, unused.data(), now);
+    }
+  }
+  for (size_t i = 0; i < info.entries; ++i) {  // the active ones
+    if (read_as<SavedEntry>(context().entry(kEntries, i)).used != 0) {
+      context().change(kEntries, i, unused.data(), now);
+    }
+  }
+  for (size_t slot = 0; slot < registers_.size(); ++slot) {  // numbers begin anew
+    registers_[slot] = {};
+    set_register(slot, now);
+  }
   recovery.text = std::to_string(recovery.transactions) + " transactions written home from TCs (" +
                   std::to_string(recovery.lines_written) + " lines), " +
                   std::to_string(recovery.discarded) + " discarded";
-  return recovery;
+  return now;
 }
 
 }  // namespace holdfast

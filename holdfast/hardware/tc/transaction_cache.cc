@@ -13,28 +13,46 @@ void TransactionCache::attach(DesignContext& context) {
   read_time_ = context.cycles(options_.read_cycles);
   write_time_ = context.cycles(options_.write_cycles);
   cores_.resize(static_cast<size_t>(context.cores()));
+  for (size_t core = 0; core < cores_.size(); ++core) {
+    for (size_t i = capacity_; i > 0; --i) {
+      cores_[core].free.push_back(core * capacity_ + i - 1);
+    }
+  }
+  const size_t slots = structures(context.machine())[kRegisters].entries;
+  registers_.resize(slots);
+  log_tail_.resize(slots);
+}
+
+std::span<const char* const> TransactionCache::transitions() const {
+  static constexpr const char* kNames[] = {
+      "an entry was spilled", "an entry was drained", "a log record was drained",
+      "a store outside transactions was merged", "a log became empty"};
+  return kNames;
 }
 
 // ---- stores
 
 Time TransactionCache::put(const DesignStore& store, Time now) {
   Core& core = of(store.tx);
-  Entry* entry = active(core, store.tx.id, store.at.line);
+  Entry* entry = active(core, store.tx.id, store.line.line);
   if (entry != nullptr && !entry->logged) {
     merge(*entry, store, now);
+    save(*entry, now);
     ++merges_;
     return now;
   }
-  if (core.used == capacity_) {
+  if (core.free.empty()) {
     const Time ready = make_room(core, now);
     if (ready > now) {
       return ready;
     }
-    entry = active(core, store.tx.id, store.at.line);
+    entry = active(core, store.tx.id, store.line.line);
   }
   if (entry != nullptr) {  // the copy in the log is older, so it is dropped
-    erase(core, std::find_if(core.fifo.begin(), core.fifo.end(),
-                             [&](const Entry& e) { return e.number == entry->number; }));
+    erase(core,
+          std::find_if(core.fifo.begin(), core.fifo.end(),
+                       [&](const Entry& e) { return e.number == entry->number; }),
+          now);
   }
   add(core, store, now);
   return now;
@@ -42,17 +60,20 @@ Time TransactionCache::put(const DesignStore& store, Time now) {
 
 void TransactionCache::add(Core& core, const DesignStore& store, Time now) {
   ++puts_;
-  core.fifo.push_back({.at = store.at,
+  core.fifo.push_back({.line = store.line,
                        .tx = store.tx.id,
+                       .slot = static_cast<size_t>(store.tx.slot),
                        .number = ++last_number_,
+                       .place = core.free.back(),
                        .bytes = {store.before, store.before + context().line_bytes()}});
-  ++core.used;
-  ++present_[store.at.line];
+  core.free.pop_back();
+  ++present_[store.line.line];
   merge(core.fifo.back(), store, now);
-  context().set_flags(store.at.line, kHeld);
+  save(core.fifo.back(), now);
+  context().set_flags(store.line.line, kHeld);
 }
 
-void TransactionCache::merge(Entry& entry, const DesignStore& store, Time now) const {
+void TransactionCache::merge(Entry& entry, const DesignStore& store, Time now) {
   uint64_t word;
   std::memcpy(&word, entry.bytes.data() + store.word, sizeof(word));
   word = (word & ~store.mask) | store.value;
@@ -64,7 +85,7 @@ void TransactionCache::merge(Entry& entry, const DesignStore& store, Time now) c
 /// The transaction's active entry of this line, or null.
 TransactionCache::Entry* TransactionCache::active(Core& core, uint64_t tx, uint32_t line) {
   for (auto entry = core.fifo.rbegin(); entry != core.fifo.rend(); ++entry) {
-    if (entry->tx == tx && entry->at.line == line && !entry->committed) {
+    if (entry->tx == tx && entry->line.line == line && !entry->committed) {
       return &*entry;
     }
   }
@@ -86,25 +107,43 @@ Time TransactionCache::make_room(Core& core, Time now) {
 /// Moves an active entry to the log. Returns `now` when that is done, else the time at which to ask
 /// again.
 Time TransactionCache::spill(Core& core, Entry& entry, Time now) {
+  const size_t line = context().line_bytes();
   if (entry.spilled == 0) {
     const Time start = std::max(now, entry.written) + read_time_;
-    entry.log_line = log_lines_;
-    log_lines_ += 2;
-    const Time line = context().write_own(entry.log_line, start);
-    entry.spilled = std::max(line, context().write_own(entry.log_line + 1, start));
+    if (!entry.has_record) {  // else a store has interrupted an earlier spill
+      entry.record = log_tail_[entry.slot]++;
+      entry.has_record = true;
+    }
+    std::vector<std::byte> header(line);
+    const SavedEntry saved{1, entry.line.at.offset, entry.tx, entry.slot, entry.number};
+    std::memcpy(header.data(), &saved, sizeof(saved));
+    const DesignWrite bytes = context().write(record_place(entry.slot, entry.record, line, false),
+                                              entry.bytes.data(), Cause::log, start);
+    const DesignWrite head = context().write(record_place(entry.slot, entry.record, line, true),
+                                             header.data(), Cause::log, start);
+    entry.spilled = std::max(bytes.accepted, head.accepted);
   }
   if (entry.spilled > now) {
     return entry.spilled;
   }
+  give_up_entry(core, entry, now);
   entry.logged = true;
-  --core.used;
   ++spills_;
+  context().passed(kSpilled);
   return now;
 }
 
-void TransactionCache::erase(Core& core, const std::deque<Entry>::iterator& entry) {
-  core.used -= entry->logged ? 0 : 1;
-  if (const auto count = present_.find(entry->at.line); --count->second == 0) {
+void TransactionCache::give_up_entry(Core& core, Entry& entry, Time now) {
+  const std::vector<std::byte> unused(sizeof(SavedEntry) + context().line_bytes());
+  context().change(kEntries, entry.place, unused.data(), now);
+  core.free.push_back(entry.place);
+}
+
+void TransactionCache::erase(Core& core, const std::deque<Entry>::iterator& entry, Time now) {
+  if (!entry->logged) {
+    give_up_entry(core, *entry, now);
+  }
+  if (const auto count = present_.find(entry->line.line); --count->second == 0) {
     present_.erase(count);
   }
   core.fifo.erase(entry);
@@ -116,11 +155,17 @@ Time TransactionCache::commit(const DesignTransaction& tx, Time now) {
   Core& core = of(tx);
   Time written = now;
   for (const Entry& entry : core.fifo) {
-    written = entry.tx == tx.id ? std::max(written, entry.written) : written;
+    if (entry.tx == tx.id) {
+      written = std::max({written, entry.written, entry.spilled});
+    }
   }
   if (written > now) {
     return written;
   }
+  const auto slot = static_cast<size_t>(tx.slot);
+  registers_[slot].committed = tx.id;
+  registers_[slot].log_end = log_tail_[slot];
+  set_register(slot, now);
   for (Entry& entry : core.fifo) {
     entry.committed |= entry.tx == tx.id;
   }
@@ -133,23 +178,19 @@ Time TransactionCache::abort(const DesignTransaction& tx, Time now) {
   std::vector<DesignLine> lines;
   for (auto entry = core.fifo.begin(); entry != core.fifo.end();) {
     if (entry->tx == tx.id) {
-      lines.push_back(entry->at);
+      lines.push_back(entry->line);
       const auto index = entry - core.fifo.begin();
-      erase(core, entry);
+      erase(core, entry, now);
       entry = core.fifo.begin() + index;
     } else {
       ++entry;
     }
   }
-  std::vector<std::byte> bytes(context().line_bytes());
-  for (const DesignLine at : lines) {
-    context().invalidate(at.line);
-    if (const Entry* committed = newest(at.line)) {
-      context().restore(at.line, committed->bytes.data());
-    } else {
-      context().medium_bytes(at.offset, bytes.data());
-      context().restore(at.line, bytes.data());
-    }
+  const auto slot = static_cast<size_t>(tx.slot);
+  log_tail_[slot] = registers_[slot].log_end;
+  for (const DesignLine& line : lines) {
+    const Entry* committed = newest(line.line);
+    context().drop(line.line, committed == nullptr ? nullptr : committed->bytes.data());
   }
   return now;
 }
@@ -164,7 +205,7 @@ TransactionCache::Entry* TransactionCache::newest(uint32_t line) {
   Entry* found = nullptr;
   for (Core& core : cores_) {
     for (Entry& entry : core.fifo) {
-      if (entry.at.line == line && (found == nullptr || entry.number > found->number)) {
+      if (entry.line.line == line && (found == nullptr || entry.number > found->number)) {
         found = &entry;
       }
     }
@@ -176,43 +217,59 @@ uint8_t TransactionCache::outside_store(DesignLine, uint8_t flags) {
   return flags & static_cast<uint8_t>(~kHeld);
 }
 
-DesignFill TransactionCache::fill(DesignLine at, int, Time now) {
+DesignFill TransactionCache::fill(DesignLine line, int, Time now) {
   const Time probed = now + read_time_;
-  const Entry* entry = newest(at.line);
+  const Entry* entry = newest(line.line);
   if (entry == nullptr) {
     return {.start = options_.probe_first ? probed : now};
   }
-  const Time done = entry->logged ? context().read_own(entry->log_line, probed) : probed;
+  Time done = probed;
+  if (entry->logged) {
+    const size_t bytes = context().line_bytes();
+    done = context().read(record_place(entry->slot, entry->record, bytes, false), nullptr, probed);
+  }
   return {.supplied = true, .done = done, .bytes = entry->bytes.data()};
 }
 
-void TransactionCache::leaving(Level from, DesignLine, bool& dirty, uint8_t& flags, Time) {
-  if (from == Level::llc) {
-    dirty = dirty && (flags & kHeld) == 0;
-    flags = 0;
+Leaving TransactionCache::leaving(const LineMove& move, Time now) {
+  if (move.from != Level::llc) {
+    return {move.dirty, move.flags, now};
   }
+  return {move.dirty && (move.flags & kHeld) == 0, 0, now};
 }
 
-bool TransactionCache::memory_write(DesignLine at, Time) {
-  Entry* entry = newest(at.line);
+/// A line was stored to outside transactions. Its newest entry gets its bytes. If that entry is on
+/// its way home with older bytes, the line follows it.
+MemoryWrite TransactionCache::memory_write(const LineMove& move, Time now) {
+  Entry* entry = newest(move.line.line);
   if (entry == nullptr) {
-    return true;
+    return {true, now};
   }
-  const std::byte* bytes = context().newest(at.line);
-  entry->bytes.assign(bytes, bytes + context().line_bytes());
-  return false;
+  entry->bytes.assign(move.bytes, move.bytes + context().line_bytes());
+  context().passed(kMergedOutside);
+  Time done = now;
+  if (entry->logged) {
+    const Place record = record_place(entry->slot, entry->record, context().line_bytes(), false);
+    done = context().write(record, entry->bytes.data(), Cause::log, now).accepted;
+  } else {
+    save(*entry, now);
+  }
+  const bool on_its_way = std::any_of(cores_.begin(), cores_.end(), [&](const Core& core) {
+    return core.draining && core.drains == entry->number;
+  });
+  return {on_its_way, done};
 }
 
 // ---- drains: from the TC to PM
 
 /// True if another entry has older committed bytes of the line, which must drain first.
 bool TransactionCache::older_elsewhere(const Entry& entry) const {
-  if (present_.at(entry.at.line) == 1) {
+  if (present_.at(entry.line.line) == 1) {
     return false;
   }
   for (const Core& core : cores_) {
     for (const Entry& other : core.fifo) {
-      if (other.at.line == entry.at.line && other.committed && other.number < entry.number) {
+      if (other.line.line == entry.line.line && other.committed && other.number < entry.number) {
         return true;
       }
     }
@@ -235,21 +292,54 @@ void TransactionCache::start_drain(Core& core, Time now) {
   if (entry == core.fifo.end() || older_elsewhere(*entry)) {
     return;
   }
-  const Time read = entry->logged ? context().read_own(entry->log_line, now) : now + read_time_;
+  Time read = now + read_time_;
+  std::vector<std::byte> bytes = entry->bytes;
+  if (entry->logged) {
+    read = context().read(record_place(entry->slot, entry->record, bytes.size(), false),
+                          bytes.data(), now);
+  }
   core.draining = true;
   core.drains = entry->number;
-  core.accepted = context().write(entry->at.line, read);
+  core.accepted = context().write(entry->line.at, bytes.data(), Cause::data, read).accepted;
   context().wake_at(core.accepted);
 }
 
 void TransactionCache::finish_drain(Core& core) {
   const auto entry = std::find_if(core.fifo.begin(), core.fifo.end(),
                                   [&](const Entry& e) { return e.number == core.drains; });
-  context().persist(entry->at.offset, entry->bytes.data());
-  erase(core, entry);
+  context().passed(entry->logged ? kDrainedFromLog : kDrained);
+  shorten_log(*entry, core.accepted);
+  erase(core, entry, core.accepted);
   core.draining = false;
   ++drained_;
   start_drains(core.accepted);
+}
+
+/// An entry is home. Its thread's log now begins with the oldest record that is not. This comes
+/// before the entry is given up: the log may have an older record of its line.
+void TransactionCache::shorten_log(const Entry& home, Time now) {
+  const size_t slot = home.slot;
+  Register& own = registers_[slot];
+  if (own.log_begin == own.log_end) {
+    return;
+  }
+  uint64_t begin = own.log_end;
+  for (const Core& core : cores_) {
+    for (const Entry& entry : core.fifo) {
+      if (&entry != &home && entry.slot == slot && entry.logged && entry.committed) {
+        begin = std::min(begin, entry.record);
+      }
+    }
+  }
+  if (begin == own.log_begin) {
+    return;
+  }
+  own.log_begin = begin;
+  if (begin == own.log_end && log_tail_[slot] == own.log_end) {  // else a transaction goes on there
+    own.log_begin = own.log_end = log_tail_[slot] = 0;
+    context().passed(kLogEmptied);
+  }
+  set_register(slot, now);
 }
 
 /// The TC whose drain finishes first, or null.

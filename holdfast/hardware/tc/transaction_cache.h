@@ -4,27 +4,29 @@
 // Hierarchy Operation as It Is", DAC 2017; sizes as in Hercules, ACM TECS 2023, table 2).
 //
 // Idea       Each core has a TC: 4 KB of non-volatile memory (STT-RAM), a FIFO of entries {line,
-//            bytes, transaction, active or committed}. It holds the stores of transactions until
-//            they are in persistent memory (PM). Reading an entry takes 40 cycles, writing one 50;
-//            writes are pipelined.
+//            bytes, transaction}. It holds the stores of transactions until they are in persistent
+//            memory (PM). Reading an entry takes 40 cycles, writing one 50; writes are pipelined.
 // Store      A store goes to L1 as usual, and into the core's TC: to the transaction's entry of
 //            this line, or to a new entry. If no entry is free, the store waits until the oldest
 //            committed entry is in PM.
 // Evictions  The last level drops lines that a transaction has stored to, because a TC or PM has
 //            them. A miss first probes the TCs (40 cycles), then reads PM.
-// Commit     When the last write to the TC is done, the transaction's entries become committed, at
-//            one instant. They then drain to PM one after the other; each is written when the
-//            write queue has accepted the one before.
+// Commit     When the last write to the TC is done, a non-volatile register of the hardware thread
+//            gets the transaction's number, at one instant: entries with numbers up to it are
+//            committed. They then drain to PM one after the other; each is written when the write
+//            queue has accepted the one before.
 // Abort      The entries are freed and the cached copies invalidated. The last committed bytes
 //            come from a TC or from PM.
-// Too large  If the FIFO is full of active entries, the oldest is spilled: it is written to a log
-//            in PM (the line, and a line with its address), and its place is used again. Once
-//            committed, it is read from the log and written home.
-// Recovery   TCs and log survive a crash. Recovery writes the committed entries to PM in FIFO
-//            order, and drops the active ones.
+// Too large  If the FIFO is full of active entries, the oldest is spilled: it is written to the
+//            thread's log in PM (the line, and a line with its place), and its entry is used again.
+//            The register also says which part of the log is committed. Once committed, the line is
+//            read from the log and written home.
+// Recovery   TCs, registers and log survive a crash. Recovery writes the committed entries to PM in
+//            FIFO order, and drops the active ones.
 //
 // Differences: decisions of this implementation, where the papers say nothing.
 //   - The probe comes before the read of PM, not beside it.
+//   - A commit changes one register and not the state of each entry.
 //   - Large transactions use a log. (The original copies on write when the TC is about 90 % full.)
 //   - A line that has older committed bytes in another core's TC drains after these.
 //   - A dirty line that was stored to outside transactions goes into the newest entry of this line,
@@ -53,6 +55,8 @@ class TransactionCache final : public HardwareDesign {
   explicit TransactionCache(const TransactionCacheOptions& options) : options_(options) {}
 
   DesignWishes wishes() const override { return {.every_store = true}; }
+  std::vector<StructureInfo> structures(const MachineDescription& machine) const override;
+  std::span<const char* const> transitions() const override;
   void attach(DesignContext& context) override;
 
   Time commit(const DesignTransaction& tx, Time now) override;
@@ -61,62 +65,100 @@ class TransactionCache final : public HardwareDesign {
   Time store(const DesignStore& store, Time now) override { return put(store, now); }
   uint8_t outside_store(DesignLine, uint8_t flags) override;
 
-  DesignFill fill(DesignLine at, int core, Time now) override;
-  void leaving(Level from, DesignLine at, bool& dirty, uint8_t& flags, Time now) override;
-  bool memory_write(DesignLine at, Time now) override;
+  DesignFill fill(DesignLine line, int core, Time now) override;
+  Leaving leaving(const LineMove& move, Time now) override;
+  MemoryWrite memory_write(const LineMove& move, Time now) override;
 
   void tick(Time now) override;
   Time settle(Time now) override;
-  void power_failure(SurvivingState& surviving) const override;
-  DesignRecovery recover(std::span<const std::byte> state, RecoveryMedium& medium) const override;
+  void power_failure(PowerFailure& power) const override;
+  Time recover(DesignRecovery& recovery, Time now) override;
   std::vector<std::pair<const char*, uint64_t>> counters() const override;
 
  private:
   static constexpr uint8_t kHeld = 1;  ///< line flag: a TC or PM has the line's newest bytes
+  /// The non-volatile structures.
+  enum Structure : size_t { kEntries, kRegisters };
+  /// The state transitions.
+  enum Transition : size_t { kSpilled, kDrained, kDrainedFromLog, kMergedOutside, kLogEmptied };
 
+  /// The place of an entry in a TC.
+  struct SavedEntry {
+    uint64_t used = 0;
+    uint64_t offset = 0;  ///< of the line on the medium
+    uint64_t tx = 0;
+    uint64_t slot = 0;
+    uint64_t number = 0;
+  };
+  /// The register of a hardware thread.
+  struct Register {
+    uint64_t committed = 0;  ///< the thread's transactions up to this number are committed
+    uint64_t log_begin =
+        0;  ///< the records [begin, end) of its log are committed, and not all home
+    uint64_t log_end = 0;
+  };
   struct Entry {
-    DesignLine at;
+    DesignLine line;
     uint64_t tx;
+    size_t slot;
     uint64_t number;  ///< counts the entries of all cores
+    size_t place;     ///< its entry in kEntries
     bool committed = false;
-    Time written = 0;     ///< the time at which the TC has the bytes
-    Time spilled = 0;     ///< the time at which the log has the bytes; 0: no spill has begun
-    bool logged = false;  ///< the entry is in the log and no longer in the TC
-    uint64_t log_line = 0;
+    Time written = 0;         ///< the time at which the TC has the bytes
+    Time spilled = 0;         ///< the time at which the log has the bytes; 0: no spill has begun
+    bool logged = false;      ///< the entry is in the log and no longer in the TC
+    bool has_record = false;  ///< it has a place in the thread's log: it was or is being spilled
+    uint64_t record = 0;      ///< that place
     std::vector<std::byte> bytes;
   };
   /// The TC of one core.
   struct Core {
     std::deque<Entry> fifo;
-    size_t used = 0;        ///< entries in the TC itself, not in the log
-    bool draining = false;  ///< an entry is on its way to PM
-    uint64_t drains = 0;    ///< its number
-    Time accepted = 0;      ///< the time at which the write queue accepts it
+    std::vector<size_t> free;  ///< entries of the TC that are not used
+    bool draining = false;     ///< an entry is on its way to PM
+    uint64_t drains = 0;       ///< its number
+    Time accepted = 0;         ///< the time at which the write queue accepts it
+  };
+  /// What recovery writes home.
+  struct Committed {
+    uint64_t number;
+    uint64_t offset;
+    size_t slot;
+    bool logged;
+    size_t place;  ///< in kEntries, or in the log
+    std::vector<std::byte> bytes;
   };
 
   Core& of(const DesignTransaction& tx) { return cores_[static_cast<size_t>(tx.core)]; }
+  static Place record_place(size_t slot, uint64_t record, size_t line_bytes, bool header);
   Time put(const DesignStore& store, Time now);
   void add(Core& core, const DesignStore& store, Time now);
-  void merge(Entry& entry, const DesignStore& store, Time now) const;
+  void merge(Entry& entry, const DesignStore& store, Time now);
+  void save(const Entry& entry, Time now);
+  void set_register(size_t slot, Time now);
   Entry* active(Core& core, uint64_t tx, uint32_t line);
   Time make_room(Core& core, Time now);
   Time spill(Core& core, Entry& entry, Time now);
-  void erase(Core& core, const std::deque<Entry>::iterator& entry);
+  void give_up_entry(Core& core, Entry& entry, Time now);
+  void erase(Core& core, const std::deque<Entry>::iterator& entry, Time now);
+  void shorten_log(const Entry& home, Time now);
   Entry* newest(uint32_t line);
   bool older_elsewhere(const Entry& entry) const;
   void start_drains(Time now);
   void start_drain(Core& core, Time now);
   void finish_drain(Core& core);
   Core* next_to_finish();
+  void find_committed(std::vector<Committed>& found, DesignRecovery& recovery, Time& now);
 
   TransactionCacheOptions options_;
   size_t capacity_ = 0;  ///< lines in one TC
   Time read_time_ = 0;
   Time write_time_ = 0;
   std::vector<Core> cores_;
+  std::vector<Register> registers_;                 ///< by slot
+  std::vector<uint64_t> log_tail_;                  ///< by slot: the next record
   std::unordered_map<uint32_t, uint32_t> present_;  ///< by line: how many entries it has
   uint64_t last_number_ = 0;
-  uint64_t log_lines_ = 0;
   uint64_t puts_ = 0;
   uint64_t merges_ = 0;
   uint64_t spills_ = 0;

@@ -106,16 +106,19 @@ std::vector<size_t> positions_of(const sim::ThreadRunner::Threads& threads) {
 
 SimMachine::SimMachine(const SimOptions& options, const SimImage& image)
     : design_(design_of(options)),
+      witness_(design_of(options)),
       options_(checked(options, design_.get())),
-      power_on_(has_design_state(image) ? power_on(image, design_.get(), options_.design)
-                                        : PowerOn{}),
+      started_with_(has_design_state(image)
+                        ? take_apart(image, options_.design, options_.line_bytes)
+                        : DesignImage{}),
       arena_(options_.arena_bytes, options_.pages.get()),
       persistence_(options_.domain, options_.line_bytes, options_.medium_limit,
-                   power_on_.recovery.needed ? power_on_.image : image, options_.pages.get()),
+                   has_design_state(image) ? started_with_.medium : image, options_.pages.get()),
       medium_(options_, arena_, persistence_),
       threads_(make_threads(*this, options_)),
       position_of_(positions_of(threads_)),
-      memory_(options_, arena_, medium_, persistence_, threads_, runner_, design_.get()),
+      memory_(options_, arena_, medium_, persistence_, threads_, runner_, design_.get(),
+              witness_.get()),
       runner_(options_, threads_, memory_.as_buffer_owner(),
               sim::make_scheduler(options_, threads_.size())) {
   for (const auto& thread : threads_) {
@@ -131,15 +134,31 @@ SimMachine::SimMachine(const SimOptions& options, const SimImage& image)
   }
   sim::current_thread = threads_[sim::kMainSlot].get();
   activate(sim::kMainSlot);
-  power_on_.image = {};
+  if (has_design_state(image)) {
+    memory_.load(std::move(started_with_.remains));
+  }
+  started_with_ = {};
 }
 
 SimImage SimMachine::whole(SimImage image) const {
   return memory_.design() == nullptr ? image : memory_.design()->with_design(std::move(image));
 }
 
+DesignRecovery SimMachine::design_recovery() const {
+  return memory_.design() == nullptr ? DesignRecovery{} : memory_.design()->recovery();
+}
+
 DesignCounters SimMachine::design_counters() const {
   return memory_.design() == nullptr ? DesignCounters{} : memory_.design()->counters();
+}
+
+std::vector<DesignCoverageRow> SimMachine::design_coverage() const {
+  return memory_.design() == nullptr ? std::vector<DesignCoverageRow>()
+                                     : memory_.design()->coverage();
+}
+
+DesignChangeCounts SimMachine::design_changes() const {
+  return memory_.design() == nullptr ? DesignChangeCounts{} : memory_.design()->changes();
 }
 
 SimMachine::~SimMachine() {

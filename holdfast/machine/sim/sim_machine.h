@@ -144,10 +144,16 @@ class SimMachine {
   void tx_start() { memory_.tx_start(); }
   void tx_commit() { memory_.tx_commit(); }
   void tx_abort() { memory_.tx_abort(); }
+  AbortCause tx_caught() { return memory_.tx_caught(); }
 
   Medium& medium() { return medium_; }
 
   // ---- Only on simulated machines
+  /// Lets the hardware design recover, if the machine began with an image that a machine with this
+  /// design has left behind. It takes simulated time, and its persist events count, from 0; after
+  /// crash_at() it may throw Error(io_error), as the power fails again. Without such an image it
+  /// does nothing. With one, the medium cannot be mapped before.
+  void power_on() { memory_.power_on(); }
   const SimOptions& options() const { return options_; }
   bool timed() const { return runner_.timed(); }
   /// Machine operations of all threads so far.
@@ -211,10 +217,16 @@ class SimMachine {
   void watch_images() { persistence_.watch(); }
   size_t medium_bytes() const { return persistence_.bytes(); }
   std::vector<sim::LineChoices> image_choices() const { return persistence_.choices(); }
-  /// The result of the hardware design's recovery at power-on, and its counters since.
-  const DesignRecovery& design_recovery() const { return power_on_.recovery; }
+  /// The result of the hardware design's recovery in power_on(), and its counters since.
+  DesignRecovery design_recovery() const;
   DesignCounters design_counters() const;
+  /// The hooks, structures and state transitions of the design, and how often each was met.
+  std::vector<DesignCoverageRow> design_coverage() const;
+  /// The changes of surviving state so far, by kind: what SimOptions::design_fault counts.
+  DesignChangeCounts design_changes() const;
   HardwareDesign* hardware_design() { return design_.get(); }
+  /// Waits until the design has brought what it holds to its place.
+  void settle_design() { memory_.settle_design(); }
 
  private:
   template <Word T>
@@ -253,9 +265,10 @@ class SimMachine {
 
   SimImage whole(SimImage image) const;
 
-  std::unique_ptr<HardwareDesign> design_;  ///< null: none
+  std::unique_ptr<HardwareDesign> design_;   ///< null: none
+  std::unique_ptr<HardwareDesign> witness_;  ///< of the same design, for power failures
   SimOptions options_;
-  PowerOn power_on_;
+  DesignImage started_with_;  ///< only while the machine is made
   sim::Arena arena_;
   sim::Persistence persistence_;
   sim::SimMedium medium_;

@@ -56,6 +56,7 @@ class DesignMachine {
   static constexpr size_t kBytes = 64 * kPageBytes;
 
   explicit DesignMachine(const SimOptions& o, const SimImage& image = {}) : machine_(o, image) {
+    machine_.power_on();
     machine_.medium().grow(kBytes).check();
     data_ = machine_.medium().map(0, kBytes, nullptr, MapMode::shared).value();
   }
@@ -111,7 +112,7 @@ class DesignMachine {
     return ~uint64_t{0};
   }
   /// Waits until the design has drained everything that it drains.
-  void settle() { machine_.hardware_design()->settle(machine_.now()); }
+  void settle() { machine_.settle_design(); }
 
  private:
   SimMachine machine_;

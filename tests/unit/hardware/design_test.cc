@@ -41,7 +41,7 @@ class Counting final : public HardwareDesign {
   }
   Time first_store(const DesignStore& store, Time now) override {
     ++calls_.first_stores;
-    context().set_flags(store.at.line, flag_);
+    context().set_flags(store.line.line, flag_);
     if (wake_after_ != 0) {
       context().wake_at(now + wake_after_);
     }
@@ -60,20 +60,21 @@ class Counting final : public HardwareDesign {
     ++calls_.fills;
     return {.start = now};
   }
-  void leaving(Level from, DesignLine, bool&, uint8_t& flags, Time) override {
-    EXPECT_EQ(flags, flag_);
-    ++calls_.leaving[static_cast<size_t>(from)];
+  Leaving leaving(const LineMove& move, Time now) override {
+    EXPECT_EQ(move.flags, flag_);
+    ++calls_.leaving[static_cast<size_t>(move.from)];
+    return {move.dirty, move.flags, now};
   }
-  bool memory_write(DesignLine, Time) override {
+  MemoryWrite memory_write(const LineMove&, Time now) override {
     ++calls_.memory_writes;
-    return true;
+    return {true, now};
   }
-  size_t victim(Level, const sim::CacheArray::Way*, size_t ways, uint32_t) override {
+  size_t victim(const VictimChoice& choice) override {
     ++calls_.victims;
-    return ways - 1;
+    return HardwareDesign::victim(choice);
   }
   void tick(Time now) override { calls_.ticks.push_back(now); }
-  DesignRecovery recover(std::span<const std::byte>, RecoveryMedium&) const override { return {}; }
+  Time recover(DesignRecovery&, Time now) override { return now; }
 
   DesignWishes wishes_;
   uint8_t flag_ = 0;
@@ -250,7 +251,7 @@ class Slow final : public HardwareDesign {
     ready_ = ready_ == 0 ? now + 300'000 : ready_;
     return ready_;
   }
-  DesignRecovery recover(std::span<const std::byte>, RecoveryMedium&) const override { return {}; }
+  Time recover(DesignRecovery&, Time now) override { return now; }
 
  private:
   bool waits_;
@@ -357,7 +358,11 @@ TEST(SimDesign, AnImageIsRecoveredByTheDesignThatLeftItAndByNoOther) {
   SimImage damaged = image;
   damaged[image.size() - 80] ^= std::byte{1};
   EXPECT_THROW(SimMachine(options(tiny(), durable_design()), damaged), Error);
-  const SimMachine again(options(tiny(), durable_design()), image);
+  SimMachine again(options(tiny(), durable_design()), image);
+  EXPECT_EQ(again.medium().map(0, kPageBytes, nullptr, MapMode::shared).status().code(),
+            Code::misuse)
+      << "before power_on()";
+  again.power_on();
   EXPECT_TRUE(again.design_recovery().needed);
 }
 

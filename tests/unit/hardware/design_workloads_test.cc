@@ -103,6 +103,7 @@ class SimDesignWorkload : public testing::TestWithParam<Case> {
 
   static void expect_whole(const SimOptions& o, const SimImage& image, uint64_t event) {
     SimMachine machine(o, image);
+    machine.power_on();
     auto heap = SimHeap::open(machine, {});
     ASSERT_TRUE(heap.ok()) << heap.status().to_string() << " after event " << event;
     auto workload = make_sim_workload(GetParam().workload, **heap, parameters());

@@ -41,6 +41,7 @@ class SetIndex {
 class CacheArray {
  public:
   static constexpr uint32_t kNoLine = ~uint32_t{0};
+  static constexpr uint32_t kRefused = kNoLine - 1;  ///< instead of a displaced line: see insert()
 
   struct Way {
     uint32_t line = kNoLine;
@@ -103,7 +104,7 @@ class CacheArray {
   }
 
   /// Inserts an absent line. If the set is full, choose(set, ways) returns the index of the way to
-  /// displace.
+  /// displace, or one beyond the last to refuse the line. Then the result has the line kRefused.
   template <class Choose>
   Way insert(uint32_t line, uint32_t meta, Choose&& choose) {
     Way* set = set_of(line);
@@ -111,10 +112,19 @@ class CacheArray {
       return insert(line, meta);
     }
     const size_t place = choose(static_cast<const Way*>(set), ways_);
+    if (place >= ways_) {
+      return {kRefused, 0};
+    }
     const Way victim = set[place];
     to_front(set, place);
     set[0] = {line, meta};
     return victim;
+  }
+
+  /// Calls f(set, ways) with the line's set, in the order of last use.
+  template <class F>
+  auto look(uint32_t line, F&& f) {
+    return f(static_cast<const Way*>(set_of(line)), ways_);
   }
 
   /// Removes the line and returns its bits; 0 if it was absent.

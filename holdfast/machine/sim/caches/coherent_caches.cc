@@ -56,14 +56,6 @@ Time picoseconds(double nanoseconds) {
 
 }  // namespace
 
-uint32_t CacheClient::leaving(Level, uint32_t, uint32_t meta, Time) {
-  return meta;
-}
-
-size_t CacheClient::victim(Level, const CacheArray::Way*, size_t ways, uint32_t) {
-  return ways - 1;
-}
-
 const char* to_string(Level level) {
   static constexpr const char* kNames[kLevels] = {"l1",          "l2",   "llc",   "peer",
                                                   "remote_peer", "dram", "medium"};
@@ -75,7 +67,9 @@ CoherentCaches::CoherentCaches(const MachineDescription& machine, size_t lines, 
       ways_(ways_of_all(machine), true),
       inclusive_(machine.llc.inclusive),
       filled_with_l2_(machine.llc.inclusive || machine.llc.fills_on_miss),
-      records_(lines, true) {
+      records_(lines, true),
+      line_bytes_(machine.line_bytes),
+      versions_(machine.line_bytes) {
   const auto [cores, cores_per_domain, domains, llc_cores, llcs] = Numbers(machine);
   const CacheDescription& l2 = or_above(machine.l2, machine.l1);
   cores_per_domain_ = cores_per_domain;
@@ -83,6 +77,7 @@ CoherentCaches::CoherentCaches(const MachineDescription& machine, size_t lines, 
   l1_time_ = ps(machine.l1.hit_cycles);
   l2_time_ = ps(l2.hit_cycles);
   llc_time_ = ps(or_above(machine.llc, l2).hit_cycles);
+  llc_write_time_ = machine.llc.write_cycles != 0 ? ps(machine.llc.write_cycles) : llc_time_;
   transfer_time_ = picoseconds(machine.transfer_ns);
   remote_time_ = picoseconds(machine.transfer_remote_ns);
 
@@ -138,15 +133,20 @@ CoherentCaches::Outcome CoherentCaches::from_nearest(size_t domain, uint64_t dom
   return best;
 }
 
-/// Finds the source of the line for this domain, which has no copy, and the time of the transfer.
-CoherentCaches::Outcome CoherentCaches::fetch(size_t domain, uint32_t line, const Record& record,
-                                              Time now) {
+/// Finds the source of the line for this core's domain, which has no copy, and the time of the
+/// transfer. Adds the bits with which the line comes from memory.
+CoherentCaches::Outcome CoherentCaches::fetch(int core, size_t domain, uint32_t line,
+                                              const Record& record, bool write, Time now,
+                                              uint32_t& bits) {
   if (record.owner != 0) {
     return from_socket(domain, socket_of(record.owner - size_t{1}), now);
   }
   const size_t own_llc = llc_of(domain);
-  if (has(record.llcs, own_llc) && llc_[own_llc].use(line) != nullptr) {
-    return {now + llc_time_, Level::llc};
+  if (has(record.llcs, own_llc)) {
+    const CacheArray::Way* way = llc_[own_llc].use(line);
+    const bool asks = features_.hits && (way->meta & LineBits::kFlags) != 0;
+    const Time done = now + llc_time_;
+    return {asks ? client_.hit(Level::llc, core, line, way->meta, write, done) : done, Level::llc};
   }
   if (record.llcs != 0) {
     const auto other = static_cast<size_t>(std::countr_zero(record.llcs));
@@ -156,13 +156,18 @@ CoherentCaches::Outcome CoherentCaches::fetch(size_t domain, uint32_t line, cons
     return from_nearest(domain, record.sharers, now);
   }
   Outcome outcome{0, Level::dram};
-  outcome.done = client_.read_memory(line, now + llc_time_, outcome.level);
+  outcome.done = client_.read_memory(line, now + llc_time_, outcome.level, bits);
   return outcome;
 }
 
 // ---- the two requests
 
 CoherentCaches::Outcome CoherentCaches::load(int core, uint32_t line, Time now) {
+  if (features_.touches) [[unlikely]] {
+    if (const uint32_t flags = flags_of(line)) {
+      client_.touched(core, line, flags, false, now);
+    }
+  }
   Record& record = records_[line];
   const size_t domain = domain_of(core);
   const Time start = std::max(now, record.busy);
@@ -170,31 +175,36 @@ CoherentCaches::Outcome CoherentCaches::load(int core, uint32_t line, Time now) 
   CacheArray::Way* way = has(record.sharers, domain) ? l2_[domain].use(line) : nullptr;
   if (way != nullptr) {
     outcome = {start + l2_time_, Level::l2};
+    if (features_.hits && (way->meta & LineBits::kFlags) != 0) {
+      outcome.done = client_.hit(Level::l2, core, line, way->meta, false, outcome.done);
+    }
     if (cores_per_domain_ > 1) {
       // A sibling that owned the line for writing now shares it.
       for_each_core(domain, [&](int sibling) {
         if (CacheArray::Way* theirs = l1_[static_cast<size_t>(sibling)].peek(line)) {
-          way->meta |= theirs->meta & LineBits::kDirty;
+          const uint32_t content = theirs->meta & LineBits::kContent;
           theirs->meta &= ~(LineBits::kOwned | LineBits::kDirty);
+          outcome.done = std::max(outcome.done, arrive(Level::l2, domain, *way, content, 0, now));
         }
       });
     }
   } else {
     prefetch_eviction(domain, line);
     const uint32_t flags = flags_for_fill(line);
-    outcome = fetch(domain, line, record, start);
+    uint32_t bits = flags;
+    outcome = fetch(core, domain, line, record, false, start, bits);
     if (record.owner != 0) {
       const size_t owner = record.owner - size_t{1};
       const bool dirty = make_shared(owner, line, record);
+      const uint32_t content = flags | (dirty ? LineBits::kDirty : 0);
       if (!llc_.empty() && (dirty || inclusive_)) {
-        const uint32_t bits = flags | (dirty ? LineBits::kDirty : 0);
-        outcome.done = std::max(outcome.done, fill_llc(llc_of(owner), line, bits, now));
+        outcome.done = std::max(outcome.done, fill_llc(llc_of(owner), line, content, 0, now));
       } else if (dirty) {
-        outcome.done = std::max(outcome.done, to_memory(line, LineBits::kDirty | flags, now));
+        outcome.done = std::max(outcome.done, to_memory(line, content, 0, now));
       }
     }
-    const bool moves = record.sharers == 0 && moves_up(domain, line, record);
-    const uint32_t bits = flags | (moves ? LineBits::kDirty : 0);
+    const bool moves = record.sharers == 0 && moves_up(domain, line, record, flags);
+    bits |= moves ? LineBits::kDirty : 0;
     outcome.done = std::max(outcome.done, fill_l2(domain, line, bits, now));
     record.sharers |= bit(domain);
     const bool alone = record.sharers == bit(domain) && (record.llcs & ~own_llc(domain)) == 0;
@@ -202,11 +212,18 @@ CoherentCaches::Outcome CoherentCaches::load(int core, uint32_t line, Time now) 
   }
   const bool owned =
       record.owner == domain + 1 && !sibling_has(core, line) && !client_.tracked(line);
-  fill_l1(core, line, (owned ? LineBits::kOwned : 0) | flags_for_fill(line));
+  const uint32_t bits =
+      bring_up(core, line, (owned ? LineBits::kOwned : 0) | flags_for_fill(line), record);
+  outcome.done = std::max(outcome.done, fill_l1(core, line, bits, now));
   return outcome;
 }
 
 CoherentCaches::Outcome CoherentCaches::own(int core, uint32_t line, Time now) {
+  if (features_.touches) [[unlikely]] {
+    if (const uint32_t flags = flags_of(line)) {
+      client_.touched(core, line, flags, true, now);
+    }
+  }
   Record& record = records_[line];
   const size_t domain = domain_of(core);
   const Time start = std::max(now, record.busy);
@@ -214,15 +231,19 @@ CoherentCaches::Outcome CoherentCaches::own(int core, uint32_t line, Time now) {
   const bool in_l1 = in_l2 && l1_[static_cast<size_t>(core)].peek(line) != nullptr;
   const uint64_t others = record.sharers & ~bit(domain);
   const uint32_t flags = in_l1 ? 0 : flags_for_fill(line);
+  uint32_t filled = flags;
   Outcome outcome;
   if (!in_l2) {
     prefetch_eviction(domain, line);
-    outcome = fetch(domain, line, record, start);
+    outcome = fetch(core, domain, line, record, true, start, filled);
   } else if (record.owner == domain + 1) {
     // If the line is in L1 and no sibling has it, this core is the only holder without the bit
     // kOwned. It missed that bit because a transaction held the line at the fill.
     outcome = in_l1 && !sibling_has(core, line) ? Outcome{start + l1_time_, Level::l1}
                                                 : Outcome{start + l2_time_, Level::l2};
+    if (features_.hits && flags != 0) {
+      outcome.done = client_.hit(Level::l2, core, line, flags, true, outcome.done);
+    }
   } else if (others != 0) {
     outcome = from_nearest(domain, others, start);
   } else if (const uint32_t elsewhere = record.llcs & ~own_llc(domain); elsewhere != 0) {
@@ -237,8 +258,9 @@ CoherentCaches::Outcome CoherentCaches::own(int core, uint32_t line, Time now) {
     dirty |= (take_from_domain(other, line, record) & LineBits::kDirty) != 0;
   }
   dirty |= take_from_llcs(line, record, filled_with_l2_ ? own_llc(domain) : 0);
-  if (filled_with_l2_ && !inclusive_) {
-    dirty |= clean_own_llc(domain, line, record);
+  const bool takes_flags = features_.flags_move_up && flags != 0;
+  if (filled_with_l2_ && (!inclusive_ || takes_flags)) {
+    dirty |= clean_own_llc(domain, line, record, takes_flags);
   }
   if (cores_per_domain_ > 1) {
     for_each_core(domain, [&](int sibling) {
@@ -248,213 +270,22 @@ CoherentCaches::Outcome CoherentCaches::own(int core, uint32_t line, Time now) {
     });
   }
   if (!in_l2) {
-    outcome.done = std::max(outcome.done, fill_l2(domain, line, flags, now));
+    outcome.done = std::max(outcome.done, fill_l2(domain, line, filled, now));
   }
   record.sharers = bit(domain);
   record.owner = static_cast<uint8_t>(domain + 1);
   if (outcome.level != Level::l1 && outcome.level != Level::l2) {
     record.busy = outcome.done;
   }
-  const uint32_t bits = LineBits::kOwned | (dirty ? LineBits::kDirty : 0) | flags;
+  const uint32_t bits = bring_up(
+      core, line, LineBits::kOwned | (dirty ? LineBits::kDirty : 0) | (filled & LineBits::kFlags),
+      record);
   if (CacheArray::Way* way = l1_[static_cast<size_t>(core)].use(line)) {
     way->meta |= bits;
   } else {
-    fill_l1(core, line, bits);
+    outcome.done = std::max(outcome.done, fill_l1(core, line, bits, now));
   }
   return outcome;
-}
-
-// ---- fills and evictions
-
-/// Prefetches, on the host, the data that the eviction for this line's fill of the L2 will use.
-void CoherentCaches::prefetch_eviction(size_t domain, uint32_t line) {
-  const uint32_t victim = l2_[domain].last(line);
-  if (victim != CacheArray::kNoLine) {
-    __builtin_prefetch(&records_[victim]);
-    if (!llc_.empty()) {
-      llc_[llc_of(domain)].prefetch(victim);
-    }
-  }
-}
-
-bool CoherentCaches::sibling_has(int core, uint32_t line) {
-  bool found = false;
-  if (cores_per_domain_ > 1) {
-    for_each_core(domain_of(core), [&](int sibling) {
-      found |= sibling != core && l1_[static_cast<size_t>(sibling)].peek(line) != nullptr;
-    });
-  }
-  return found;
-}
-
-template <class Cache>
-CacheArray::Way CoherentCaches::insert(Cache& cache, Level level, uint32_t line, uint32_t bits) {
-  if (!choosing_) {
-    return cache.insert(line, bits);
-  }
-  return cache.insert(line, bits, [&](const CacheArray::Way* set, size_t ways) {
-    return client_.victim(level, set, ways, line);
-  });
-}
-
-void CoherentCaches::fill_l1(int core, uint32_t line, uint32_t bits) {
-  const CacheArray::Way victim = insert(l1_[static_cast<size_t>(core)], Level::l1, line, bits);
-  if (victim.line == CacheArray::kNoLine) {
-    return;
-  }
-  if ((victim.meta & LineBits::kContent) != 0) {
-    if (CacheArray::Way* below = l2_[domain_of(core)].peek(victim.line)) {
-      below->meta = LineBits::merged(below->meta, leaving(Level::l1, victim.line, victim.meta, 0));
-    }
-  }
-  const uint32_t readers = (victim.meta & LineBits::kReaders) >> LineBits::kReadShift;
-  const uint32_t writers = (victim.meta & LineBits::kWriters) >> LineBits::kWriteShift;
-  if ((readers | writers) != 0) {
-    client_.left_l1(core, victim.line, readers, writers);
-  }
-}
-
-Time CoherentCaches::fill_l2(size_t domain, uint32_t line, uint32_t bits, Time now) {
-  const CacheArray::Way victim = insert(l2_[domain], Level::l2, line, bits);
-  Time done = victim.line == CacheArray::kNoLine ? now : evict_l2(domain, victim, now);
-  if (filled_with_l2_ && !llc_.empty()) {
-    done = std::max(done, fill_llc(llc_of(domain), line, bits & LineBits::kFlags, now));
-  }
-  return done;
-}
-
-Time CoherentCaches::evict_l2(size_t domain, CacheArray::Way victim, Time now) {
-  Record& record = records_[victim.line];
-  uint32_t bits = victim.meta & LineBits::kContent;
-  for_each_core(domain,
-                [&](int core) { bits = LineBits::merged(bits, take_from_l1(core, victim.line)); });
-  record.sharers &= ~bit(domain);
-  if (record.owner == domain + 1) {
-    record.owner = 0;
-  }
-  if (llc_.empty()) {
-    return to_memory(victim.line, bits, now);
-  }
-  bits = leaving(Level::l2, victim.line, bits, now);
-  if (!filled_with_l2_ || (bits & LineBits::kDirty) != 0) {
-    return fill_llc(llc_of(domain), victim.line, bits, now);
-  }
-  return now;
-}
-
-Time CoherentCaches::fill_llc(size_t llc, uint32_t line, uint32_t bits, Time now) {
-  Record& record = records_[line];
-  if (has(record.llcs, llc)) {
-    CacheArray::Way* way = llc_[llc].use(line);
-    way->meta = LineBits::merged(way->meta, bits);
-    return now;
-  }
-  record.llcs |= uint32_t{1} << llc;
-  const CacheArray::Way victim = insert(llc_[llc], Level::llc, line, bits);
-  return victim.line == CacheArray::kNoLine ? now : evict_llc(llc, victim, now);
-}
-
-Time CoherentCaches::evict_llc(size_t llc, CacheArray::Way victim, Time now) {
-  Record& record = records_[victim.line];
-  record.llcs &= ~(uint32_t{1} << llc);
-  uint32_t bits = victim.meta & LineBits::kContent;
-  if (inclusive_) {
-    for (uint64_t rest = record.sharers & domains_of_llc(llc); rest != 0; rest &= rest - 1) {
-      const auto domain = static_cast<size_t>(std::countr_zero(rest));
-      bits = LineBits::merged(bits, take_from_domain(domain, victim.line, record));
-    }
-  }
-  client_.left_llc(victim.line, domains_of_llc(llc) & ~record.sharers);
-  return to_memory(victim.line, bits, now);
-}
-
-Time CoherentCaches::to_memory(uint32_t line, uint32_t meta, Time now) {
-  meta = leaving(Level::llc, line, meta, now);
-  return (meta & LineBits::kDirty) != 0 ? client_.write_memory(line, now) : now;
-}
-
-// ---- removing copies
-
-uint32_t CoherentCaches::take_from_l1(int core, uint32_t line) {
-  const uint32_t bits = l1_[static_cast<size_t>(core)].remove(line);
-  const uint32_t readers = (bits & LineBits::kReaders) >> LineBits::kReadShift;
-  const uint32_t writers = (bits & LineBits::kWriters) >> LineBits::kWriteShift;
-  if ((readers | writers) != 0) {
-    client_.left_l1(core, line, readers, writers);
-  }
-  return bits;
-}
-
-uint32_t CoherentCaches::take_from_domain(size_t domain, uint32_t line, Record& record) {
-  uint32_t bits = l2_[domain].remove(line) & LineBits::kContent;
-  for_each_core(domain, [&](int core) { bits = LineBits::merged(bits, take_from_l1(core, line)); });
-  record.sharers &= ~bit(domain);
-  if (record.owner == domain + 1) {
-    record.owner = 0;
-  }
-  return bits;
-}
-
-/// The owner keeps its copy for reading. Returns true if the copy was dirty, so that memory does
-/// not have its content.
-bool CoherentCaches::make_shared(size_t domain, uint32_t line, Record& record) {
-  bool dirty = false;
-  const auto share = [&](CacheArray::Way* way) {
-    if (way != nullptr) {
-      dirty |= (way->meta & LineBits::kDirty) != 0;
-      way->meta &= ~(LineBits::kDirty | LineBits::kOwned);
-    }
-  };
-  for_each_core(domain, [&](int core) { share(l1_[static_cast<size_t>(core)].peek(line)); });
-  share(l2_[domain].peek(line));
-  record.owner = 0;
-  return dirty;
-}
-
-bool CoherentCaches::take_from_llcs(uint32_t line, Record& record, uint32_t keep) {
-  bool dirty = false;
-  for (uint32_t rest = record.llcs & ~keep; rest != 0; rest &= rest - 1) {
-    const auto llc = static_cast<size_t>(std::countr_zero(rest));
-    dirty |= (llc_[llc].remove(line) & LineBits::kDirty) != 0;
-  }
-  record.llcs &= keep;
-  return dirty;
-}
-
-bool CoherentCaches::dirty_in_llcs(uint32_t line, uint32_t llcs) {
-  bool dirty = false;
-  for (uint32_t rest = llcs; rest != 0; rest &= rest - 1) {
-    const CacheArray::Way* way = llc_[static_cast<size_t>(std::countr_zero(rest))].peek(line);
-    dirty |= way != nullptr && (way->meta & LineBits::kDirty) != 0;
-  }
-  return dirty;
-}
-
-/// The domain becomes the only one with the line. If a last level has the line dirty, the dirty
-/// data move up with the right to store. Otherwise the last level could later write its old version
-/// over the new one. An inclusive last level above this domain keeps its data. Returns true if
-/// dirty data move up.
-bool CoherentCaches::moves_up(size_t domain, uint32_t line, Record& record) {
-  const uint32_t own = own_llc(domain);
-  if (!dirty_in_llcs(line, inclusive_ ? record.llcs & ~own : record.llcs)) {
-    return false;  // clean copies stay
-  }
-  take_from_llcs(line, record, own);
-  if (!inclusive_) {
-    clean_own_llc(domain, line, record);
-  }
-  return true;
-}
-
-/// The dirty data of the line in this domain's last level move up. Returns true if there are some.
-bool CoherentCaches::clean_own_llc(size_t domain, uint32_t line, const Record& record) {
-  if ((record.llcs & own_llc(domain)) == 0) {
-    return false;
-  }
-  CacheArray::Way* way = llc_[llc_of(domain)].peek(line);
-  const bool dirty = (way->meta & LineBits::kDirty) != 0;
-  way->meta &= ~LineBits::kDirty;
-  return dirty;
 }
 
 }  // namespace holdfast::sim

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of CoherentCaches that works on all copies of a line: write-backs, ends of transactions,
-// hardware designs.
+// The part of CoherentCaches that works on all copies of a line: write-backs, ends of transactions.
+#include <algorithm>
 #include <bit>
 
 #include "holdfast/machine/sim/caches/coherent_caches.h"
@@ -10,49 +10,10 @@ namespace holdfast::sim {
 
 bool CoherentCaches::dirty(uint32_t line) {
   bool dirty = false;
-  for_each_copy(line,
-                [&](const CacheArray::Way& way) { dirty |= (way.meta & LineBits::kDirty) != 0; });
-  return dirty;
-}
-
-uint32_t CoherentCaches::flags_of(uint32_t line) {
-  uint32_t bits = 0;
-  for_each_copy(line, [&](const CacheArray::Way& way) {
-    const bool newer = (way.meta & LineBits::kDirty) != 0;
-    const bool older = (bits & LineBits::kDirty) != 0;
-    bits = newer   ? way.meta & LineBits::kContent
-           : older ? bits
-                   : bits | (way.meta & LineBits::kContent);
+  for_each_copy(line, [&](Level, size_t, const CacheArray::Way& way) {
+    dirty |= (way.meta & LineBits::kDirty) != 0;
   });
-  return bits & LineBits::kFlags;
-}
-
-void CoherentCaches::set_flags(uint32_t line, uint32_t flags) {
-  for_each_copy(line,
-                [&](CacheArray::Way& way) { way.meta = (way.meta & ~LineBits::kFlags) | flags; });
-}
-
-void CoherentCaches::invalidate(uint32_t line) {
-  Record& record = records_[line];
-  for (uint64_t rest = record.sharers; rest != 0; rest &= rest - 1) {
-    take_from_domain(static_cast<size_t>(std::countr_zero(rest)), line, record);
-  }
-  take_from_llcs(line, record, 0);
-}
-
-void CoherentCaches::for_each_marked(FunctionRef<void(Level, uint32_t, uint32_t)> f) {
-  const auto visit = [&](Level level, auto& caches) {
-    for (auto& cache : caches) {
-      cache.for_each([&](const CacheArray::Way& way) {
-        if ((way.meta & LineBits::kContent) != 0) {
-          f(level, way.line, way.meta & LineBits::kContent);
-        }
-      });
-    }
-  };
-  visit(Level::llc, llc_);
-  visit(Level::l2, l2_);
-  visit(Level::l1, l1_);
+  return dirty;
 }
 
 CoherentCaches::Outcome CoherentCaches::write_back(uint32_t line, bool evict, Time now) {
@@ -60,30 +21,23 @@ CoherentCaches::Outcome CoherentCaches::write_back(uint32_t line, bool evict, Ti
   const Time start = std::max(now, record.busy) + llc_time_;
   const uint32_t flags = flags_for_fill(line);
   bool found_dirty = false;
-  const auto clean = [&](CacheArray::Way* way) {
-    if (way != nullptr) {
-      found_dirty |= (way->meta & LineBits::kDirty) != 0;
-      way->meta &= ~LineBits::kDirty;
+  for_each_copy(line, [&](Level level, size_t cache, CacheArray::Way& way) {
+    if ((way.meta & LineBits::kOlder) != 0) {
+      way.meta = without_older(way.meta, name_of(level, cache), line);
     }
-  };
-  for (uint64_t rest = record.sharers; rest != 0; rest &= rest - 1) {
-    const auto domain = static_cast<size_t>(std::countr_zero(rest));
-    for_each_core(domain, [&](int core) { clean(l1_[static_cast<size_t>(core)].peek(line)); });
-    clean(l2_[domain].peek(line));
-    if (evict) {
-      take_from_domain(domain, line, record);
-    }
-  }
-  for (uint32_t rest = record.llcs; rest != 0; rest &= rest - 1) {
-    clean(llc_[static_cast<size_t>(std::countr_zero(rest))].peek(line));
-  }
+    found_dirty |= (way.meta & LineBits::kDirty) != 0;
+    way.meta &= ~LineBits::kDirty;
+  });
   if (evict) {
+    for (uint64_t rest = record.sharers; rest != 0; rest &= rest - 1) {
+      take_from_domain(static_cast<size_t>(std::countr_zero(rest)), line, record);
+    }
     take_from_llcs(line, record, 0);
   }
   if (!found_dirty) {
     return {start, Level::llc};
   }
-  return {to_memory(line, LineBits::kDirty | flags, start), Level::medium};
+  return {to_memory(line, LineBits::kDirty | flags, 0, start), Level::medium};
 }
 
 void CoherentCaches::clear_bits(int core, uint32_t line, uint32_t bits) {

@@ -65,14 +65,23 @@ class LastLevelArray {
     if (at(set, ways_ - 1).line == CacheArray::kNoLine) {
       return insert(line, meta);
     }
+    const size_t place = look(line, choose);
+    if (place >= ways_) {
+      return {CacheArray::kRefused, 0};
+    }
+    const Way victim = at(set, place);
+    to_front(set, place);
+    at(set, 0) = {line, meta};
+    return victim;
+  }
+  template <class F>
+  auto look(uint32_t line, F&& f) {
+    const Set set = set_of(line);
     in_order_.clear();
     for (size_t i = 0; i < ways_; ++i) {
       in_order_.push_back(at(set, i));
     }
-    const size_t place = choose(static_cast<const Way*>(in_order_.data()), ways_);
-    to_front(set, place);
-    at(set, 0) = {line, meta};
-    return in_order_[place];
+    return f(static_cast<const Way*>(in_order_.data()), ways_);
   }
 
   /// Removes the line and returns its bits; 0 if it was absent.
@@ -137,7 +146,7 @@ class LastLevelArray {
   size_t ways_;
   Way* array_;
   std::vector<uint16_t> first_;  ///< by set
-  std::vector<Way> in_order_;    ///< a set in the order of last use, as choose() sees it
+  std::vector<Way> in_order_;    ///< a set in the order of last use, as look() shows it
 };
 
 }  // namespace holdfast::sim

@@ -17,10 +17,18 @@ struct MemoryCounters {
   uint64_t writes = 0;     ///< all writes
   uint64_t forwarded = 0;  ///< the reads served from the write queue
   uint64_t merged = 0;     ///< the writes that replaced one in the queue, so that one never happens
+  uint64_t cancelled = 0;  ///< the writes that were taken back
   uint64_t row_hits = 0;
   Time reads_waited = 0;      ///< wait of all reads for an entry, a bank or the bus
   Time writes_waited = 0;     ///< wait of all writes for an entry of the write queue
   uint64_t highest_fill = 0;  ///< the most entries in use in one channel's write queue
+};
+
+/// A write in the write queue.
+struct WriteTicket {
+  size_t channel = 0;
+  uint16_t entry = 0;
+  uint64_t number = 0;
 };
 
 /// A memory controller with its device. Each request learns at once when it will be served. The
@@ -41,7 +49,10 @@ class MemoryController {
   Time read(uint64_t line, Time now);
   /// A write of this line leaves for the controller at `now`. Returns the time at which the write
   /// queue accepts it; from then on it survives a power failure.
-  Time write(uint64_t line, Time now);
+  Time write(uint64_t line, Time now, WriteTicket* ticket = nullptr);
+  /// Takes a write back. Returns false if its bank has begun before `now`, a time at the controller.
+  /// A write that it has merged with remains.
+  bool cancel(const WriteTicket& ticket, Time now);
 
   // Times of the next two are those at the controller: they include no path.
   /// Drains all writes that are in the write queues at `now`; reads wait for this drain. Returns

@@ -14,6 +14,8 @@
 //                            several threads per core, core.smt_speed
 //   cores                    1 if missing; in [llc] all cores of a socket
 //   inclusive, fills_on_miss false if missing
+//   write_cycles             hit_cycles if missing; only a hardware design that writes lines to the
+//                            last level (Kiln) feels it
 //   row_bytes                0 if missing; with rows, row_hit_ns is needed
 //   store_lines, load_lines  needed if tracked by "count"; load_lines only if the two do not share
 //   loads_and_stores_share, smt_splits, rollback_only, suspend, suspend_load_tracking
@@ -34,11 +36,12 @@ namespace holdfast {
 
 /// One level of cache. Absent if bytes is 0.
 struct CacheDescription {
-  size_t bytes = 0;        ///< size of one cache; the number of sets may be any number
-  int ways = 0;            ///< associativity
-  int cores = 1;           ///< cores that share one cache; a last level may be several slices
-  double hit_cycles = 0;   ///< from the core's request to its value, upper levels included
-  bool inclusive = false;  ///< an eviction here removes the line from the upper levels
+  size_t bytes = 0;         ///< size of one cache; the number of sets may be any number
+  int ways = 0;             ///< associativity
+  int cores = 1;            ///< cores that share one cache; a last level may be several slices
+  double hit_cycles = 0;    ///< from the core's request to its value, upper levels included
+  double write_cycles = 0;  ///< last level: to write a line there; 0: as hit_cycles
+  bool inclusive = false;   ///< an eviction here removes the line from the upper levels
   /// Last level, not inclusive: misses fill it too, and not only evictions of the level above.
   bool fills_on_miss = false;
 };

@@ -60,6 +60,7 @@ inline constexpr Key<CacheDescription> kCacheKeys[] = {
     {"ways", &CacheDescription::ways, 1, 1024},
     {"cores", &CacheDescription::cores, 1, kMostThreads, Need::optional},
     {"hit_cycles", &CacheDescription::hit_cycles, 0, kMostCycles},
+    {"write_cycles", &CacheDescription::write_cycles, 0, kMostCycles, Need::optional},
     {"inclusive", &CacheDescription::inclusive, 0, 1, Need::optional},
     {"fills_on_miss", &CacheDescription::fills_on_miss, 0, 1, Need::optional},
 };

@@ -13,6 +13,7 @@
 #include "holdfast/machine/machine.h"
 #include "holdfast/machine/sim/description/machine_description.h"
 #include "holdfast/machine/sim/description/mutation.h"
+#include "holdfast/machine/sim/design/design_fault.h"
 
 namespace holdfast {
 
@@ -89,6 +90,11 @@ struct SimOptions {
   /// The name under which the design saves its state in an image. Empty without a design; if
   /// make_design is set without a name, the machine uses "custom".
   std::string design = {};
+  /// With a hardware design, the seed of disturbances that the machine's timing would not show: lines
+  /// leave caches that have room, and writes wait longer for their acceptance. 0: none.
+  uint64_t disturb = 0;
+  /// A planted bug in the design's changes of surviving state.
+  std::optional<DesignFault> design_fault = {};
   /// Nothing reaches the medium; shared mappings are private.
   bool read_only = false;
   /// The number (from 1) of the psync that fails, and with it the medium. In domain `file` pfences

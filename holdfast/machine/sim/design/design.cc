@@ -1,26 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/machine/sim/design/design.h"
 
-#include <algorithm>
-
 namespace holdfast {
 
-Time HardwareDesign::abort(const DesignTransaction& tx, Time now) {
-  Time done = now;
-  context().for_each_before(tx, [&](DesignLine at, const std::byte* before) {
-    done = std::max(done, context().rewrite(tx.core, at.line, before, now));
-  });
-  return done;
+const char* to_string(Cause cause) {
+  static constexpr const char* kNames[kCauses] = {
+      "write_back", "data", "log", "table", "journal", "migration", "consolidation", "recovery"};
+  return kNames[static_cast<size_t>(cause)];
 }
 
-void HardwareDesign::power_failure(SurvivingState& surviving) const {
-  if (!context().caches_survive()) {
-    return;
-  }
-  context().for_each_cached([&](const CachedLine& cached) {
+void HardwareDesign::power_failure(PowerFailure& power) const {
+  power.for_each_cached([&](const CachedLine& cached, const std::byte* bytes) {
     if (cached.dirty) {
-      const std::byte* bytes = context().newest(cached.at.line);
-      surviving.lines.push_back({cached.at.offset, {bytes, bytes + context().line_bytes()}});
+      power.write(cached.line.at, {bytes, power.line_bytes()});
     }
   });
 }

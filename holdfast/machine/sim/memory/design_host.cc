@@ -2,31 +2,46 @@
 #include "holdfast/machine/sim/memory/design_host.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <utility>
 
-#include "holdfast/machine/sim/design/design_image.h"
 #include "holdfast/machine/sim/memory/timed_memory.h"
 
 namespace holdfast::sim {
 namespace {
 
-/// The number of the design's first own line, far from the lines of the arena. So no write of an
-/// own line merges with one of the arena.
-constexpr uint64_t kOwnLines = uint64_t{1} << 40;
-constexpr uint64_t kOwnDramLines = 2 * kOwnLines;  // where the machine has one memory for both
-
 [[noreturn]] void misuse(const char* what) {
   throw Error(Status(Code::misuse, what));
 }
 
+uint8_t flags_in(uint32_t meta) {
+  return static_cast<uint8_t>(meta >> LineBits::kFlagShift);
+}
+
+bool dirty_in(uint32_t meta) {
+  return (meta & LineBits::kDirty) != 0;
+}
+
+/// Sets a flag during its lifetime.
+class During {
+ public:
+  explicit During(bool& flag) : flag_(flag), before_(std::exchange(flag, true)) {}
+  ~During() { flag_ = before_; }
+  During(const During&) = delete;
+  During& operator=(const During&) = delete;
+
+ private:
+  bool& flag_;
+  bool before_;
+};
+
 }  // namespace
 
-DesignHost::DesignHost(HardwareDesign& design, const SimOptions& options, TimedMemory& timing,
-                       const SimMedium& medium, Persistence& persistence,
-                       ThreadRunner::Threads& threads, DesignPower& power)
+DesignHost::DesignHost(HardwareDesign& design, const HardwareDesign& witness,
+                       const SimOptions& options, TimedMemory& timing, const SimMedium& medium,
+                       Persistence& persistence, ThreadRunner::Threads& threads, DesignPower& power)
     : design_(design),
+      witness_(witness),
       options_(options),
       wishes_(design.wishes()),
       timing_(timing),
@@ -34,13 +49,29 @@ DesignHost::DesignHost(HardwareDesign& design, const SimOptions& options, TimedM
       persistence_(persistence),
       sim_threads_(threads),
       power_(power),
+      first_own_line_(timing.arena_lines()),
+      writes_(persistence, options.line_bytes),
+      structures_(design.structures(*options.machine)),
+      faults_(options.design_fault),
+      own_newest_(std::max<size_t>(1, cached_own_lines(design, options.line_bytes)) *
+                  options.line_bytes),
       threads_(threads.size()),
-      open_on_core_(static_cast<size_t>(timing.caches().cores()), 0) {
+      open_on_core_(static_cast<size_t>(timing.caches().cores()), 0),
+      changed_(structures_.infos().size()),
+      passed_(design.transitions().size()) {
   for (size_t slot = 0; slot < threads_.size(); ++slot) {
     threads_[slot].tx.slot = static_cast<int>(slot);
   }
+  if (options.disturb != 0) {
+    disturbance_.emplace(options.disturb);
+  }
   due_instructions_ = wishes_.tick_instructions != 0 ? wishes_.tick_instructions : ~uint64_t{0};
-  timing_.caches().attach_design(wishes_.victims);
+  timing_.caches().attach_design({.victims = wishes_.victims,
+                                  .versions = wishes_.versions,
+                                  .hits = wishes_.hits,
+                                  .touches = wishes_.touches,
+                                  .flags_move_up = wishes_.flags_move_up,
+                                  .nonvolatile_llc = wishes_.nonvolatile_llc});
   design_.attach(*this);
 }
 
@@ -49,11 +80,14 @@ uint32_t DesignHost::line_of(uintptr_t address) const {
 }
 
 std::optional<DesignLine> DesignHost::on_medium(uint32_t line) const {
+  if (is_own(line)) {
+    return DesignLine{line, {Space::own, uint64_t{line - first_own_line_} * options_.line_bytes}};
+  }
   uint64_t offset;
   if (!medium_.find(kArenaBase + uintptr_t{line} * options_.line_bytes, offset)) {
     return std::nullopt;
   }
-  return DesignLine{line, offset};
+  return DesignLine{line, {Space::home, offset}};
 }
 
 DesignLine DesignHost::medium_line(uint32_t line) const {
@@ -62,6 +96,14 @@ DesignLine DesignHost::medium_line(uint32_t line) const {
     misuse("the hardware design was asked for a line that does not lie on the medium");
   }
   return *at;
+}
+
+std::byte* DesignHost::newest(uint32_t line) const {
+  if (is_own(line)) {
+    return const_cast<std::byte*>(own_newest_.data()) +
+           uint64_t{line - first_own_line_} * options_.line_bytes;
+  }
+  return reinterpret_cast<std::byte*>(kArenaBase + uintptr_t{line} * options_.line_bytes);
 }
 
 // ---- transactions
@@ -90,9 +132,12 @@ Time DesignHost::admit_marker(const SimThread& thread, EntryKind kind, Time now)
     t.tx.core = timing_.core(thread.slot);
     t.open = true;
     ++open_on_core_[static_cast<size_t>(t.tx.core)];
+    met(Hook::begin);
     design_.begin(t.tx, now);
   } else if (kind == EntryKind::tx_commit) {
     pump(now);
+    disturb(now);
+    met(Hook::commit);
     const Time ready = design_.commit(t.tx, now);
     if (waited(t, ready, now, counters_.commit_waits) > now) {
       return ready;
@@ -105,16 +150,44 @@ Time DesignHost::admit_marker(const SimThread& thread, EntryKind kind, Time now)
 
 Time DesignHost::abort(const SimThread& thread, Time now) {
   PerThread& t = of(thread);
+  if (!t.open) {
+    return now;  // the design has aborted it before
+  }
   pump(now);
+  met(Hook::abort);
   const Time done = design_.abort(t.tx, now);
   ++counters_.aborts;
   close(t);
   return done;
 }
 
+void DesignHost::doom(int slot, AbortCause cause, Time now) {
+  PerThread& t = threads_[static_cast<size_t>(slot)];
+  SimThread& thread = *sim_threads_[static_cast<size_t>(slot)];
+  if (!wishes_.dooms) {
+    misuse("the hardware design dooms a transaction and has no wish to (DesignWishes::dooms)");
+  }
+  if (!t.open || thread.doomed != AbortCause::none) {
+    return;
+  }
+  met(Hook::doom);
+  thread.doomed = cause;
+  design_.abort(t.tx, now);
+  ++counters_.aborts;
+  ++counters_.doomed;
+  t.asked_since = 0;
+  close(t);
+  power_.design_doomed(slot);
+}
+
+AbortCause DesignHost::caught(SimThread& thread) {
+  of(thread).issued = false;
+  return std::exchange(thread.doomed, AbortCause::none);
+}
+
 void DesignHost::close(PerThread& t) {
   for (const Before& before : t.before) {
-    timing_.caches().clear_bits(t.tx.core, before.at.line, LineBits::kDesign);
+    timing_.caches().clear_bits(t.tx.core, before.line, LineBits::kDesign);
   }
   t.before.clear();
   t.known.clear();
@@ -155,24 +228,34 @@ Time DesignHost::admit_store(const SimThread& thread, const MaskedWord& word, Ti
     return now;
   }
   if (!t.open) {
+    met(Hook::outside_store);
     set_flags(line, design_.outside_store(*at, flags(line)));
     return now;
   }
   pump(now);
-  // The tick may have moved the line in the cache, so look it up again.
+  disturb(now);
+  // The line may have moved in the cache, so look it up again.
   return transactional_store(t, timing_.caches().in_l1(core, line), *at, word, now);
 }
 
-Time DesignHost::transactional_store(PerThread& t, CacheArray::Way* way, DesignLine at,
+Time DesignHost::transactional_store(PerThread& t, CacheArray::Way* way, DesignLine line,
                                      const MaskedWord& word, Time now) {
-  const bool first = !t.known.contains(at.line);
+  const bool first = !t.known.contains(line.line);
   const size_t in_line = (word.address - kArenaBase) % options_.line_bytes;
-  const DesignStore store{t.tx, at, in_line, word.value, word.mask, newest(at.line)};
+  const uint32_t meta = way == nullptr ? 0 : way->meta;
+  const DesignStore store{t.tx,           line,          in_line,
+                          word.value,     word.mask,     newest(line.line),
+                          dirty_in(meta), flags_in(meta)};
   Time ready = now;
   if (first) {
+    met(Hook::first_store);
     ready = design_.first_store(store, now);
   } else if (wishes_.every_store) {
+    met(Hook::store);
     ready = design_.store(store, now);
+  }
+  if (!t.open) {
+    return now;  // the design has aborted the transaction
   }
   if (waited(t, ready, now, counters_.store_waits) > now) {
     return ready;
@@ -180,253 +263,236 @@ Time DesignHost::transactional_store(PerThread& t, CacheArray::Way* way, DesignL
   counters_.first_stores += first ? 1 : 0;
   counters_.stores += !first && wishes_.every_store ? 1 : 0;
   if (first) {
-    remember(t, at);
+    remember(t, line.line);
   }
-  if (way != nullptr) {
-    way->meta |= LineBits::kDesign;
+  if (CacheArray::Way* mine = timing_.caches().in_l1(t.tx.core, line.line)) {
+    mine->meta |= LineBits::kDesign;
   }
   return now;
 }
 
-void DesignHost::remember(PerThread& t, DesignLine at) {
-  t.known.emplace(at.line, t.before.size());
-  const std::byte* bytes = newest(at.line);
-  t.before.push_back({at, {bytes, bytes + options_.line_bytes}});
+void DesignHost::remember(PerThread& t, uint32_t line) {
+  t.known.emplace(line, t.before.size());
+  t.before.emplace_back();
+  t.before.back().line = line;
+  std::memcpy(t.before.back().bytes.data(), newest(line), options_.line_bytes);
+  recent_[next_recent_++ % recent_.size()] = line;
 }
 
-void DesignHost::for_each_before(const DesignTransaction& tx,
-                                 FunctionRef<void(DesignLine, const std::byte*)> f) const {
-  for (const Before& before : threads_[static_cast<size_t>(tx.slot)].before) {
-    f(before.at, before.bytes.data());
+void DesignHost::dirties(int core, uint32_t line) {
+  if (wishes_.versions && on_medium(line)) {
+    timing_.caches().supersede(core, line, newest(line));
   }
 }
 
 // ---- caches and memory
 
-Time DesignHost::fill(uint32_t line, int core, Time now) {
+Time DesignHost::fill(uint32_t line, int core, Time now, uint32_t& bits) {
   pump(now);
   const DesignLine at = medium_line(line);
+  met(Hook::fill);
   const DesignFill fill = design_.fill(at, core, now);
+  bits |= (fill.dirty ? LineBits::kDirty : 0) | uint32_t{fill.flags} << LineBits::kFlagShift;
   if (fill.supplied) {
     ++counters_.fills;
     check_fill(at, fill.bytes);
     return fill.done;
   }
-  std::array<std::byte, 128> bytes;
-  medium_bytes(at.offset, bytes.data());
+  LineBytes bytes;
+  writes_.latest(at.at, bytes.data());
   check_fill(at, bytes.data());
   ++timing_.actor().stats.medium_reads;
-  return timing_.medium_controller().read(line, fill.start);
+  return timing_.medium_controller().read(queue_line(at.at), fill.start);
 }
 
 /// Throws Error(corrupt) if the bytes of a fill are not the newest ones. No cache holds the line,
-/// so the design or the medium must have these.
+/// so the design or its place must have these.
 void DesignHost::check_fill(DesignLine at, const std::byte* bytes) const {
   if (!power_.power_is_gone() && std::memcmp(bytes, newest(at.line), options_.line_bytes) != 0) {
     throw Error(Status(Code::corrupt, "the hardware design lost stores to the line at byte " +
-                                          std::to_string(at.offset) +
+                                          std::to_string(at.at.offset) +
                                           " of the medium: neither a cache, nor the design, nor "
                                           "the medium has their values"));
   }
 }
 
-Time DesignHost::write_memory(uint32_t line, Time now) {
+Time DesignHost::write_memory(uint32_t line, uint32_t meta, const std::byte* older, Time now) {
   pump(now);
+  const During hook(in_caches_);
   const DesignLine at = medium_line(line);
-  if (!design_.memory_write(at, now)) {
+  const std::byte* bytes = older != nullptr ? older : newest(line);
+  met(Hook::memory_write);
+  const MemoryWrite answer =
+      design_.memory_write({Level::llc, at, true, flags_in(meta), bytes}, now);
+  if (!answer.write) {
     ++counters_.dropped;
-    return now;
+    return std::max(now, answer.done);
   }
   ++counters_.written_back;
-  ++timing_.actor().stats.medium_writes;
-  evicting_ = at;
-  persist(at.offset, newest(line));
-  evicting_.reset();
-  return timing_.medium_controller().write(line, now);
+  return write(at.at, bytes, Cause::write_back, now, false, true).accepted;
 }
 
 void DesignHost::write_content(uint32_t line) {
-  if (const std::optional<DesignLine> at = on_medium(line); at && design_.memory_write(*at, 0)) {
-    persist(at->offset, newest(line));
+  const std::optional<DesignLine> at = on_medium(line);
+  if (at && !power_.power_is_gone() &&
+      design_.memory_write({Level::llc, *at, true, 0, newest(line)}, latest_).write) {
+    power_.design_persist_event();
+    writes_.put(at->at, newest(line), options_.line_bytes);
   }
 }
 
-uint32_t DesignHost::leaving(Level from, uint32_t line, uint32_t meta, Time now) {
+CacheClient::Left DesignHost::leaving(Level from, uint32_t line, uint32_t meta,
+                                      const std::byte* older, Time now) {
   const std::optional<DesignLine> at = on_medium(line);
   if (!at) {
-    return meta & ~LineBits::kFlags;
+    return {meta & ~LineBits::kFlags, now};
   }
-  bool dirty = (meta & LineBits::kDirty) != 0;
-  auto flags = static_cast<uint8_t>(meta >> LineBits::kFlagShift);
-  const bool was_dirty = dirty;
-  design_.leaving(from, *at, dirty, flags, now);
-  counters_.dropped += was_dirty && !dirty ? 1 : 0;
-  return (meta & ~(LineBits::kDirty | LineBits::kFlags)) | (dirty ? LineBits::kDirty : 0) |
-         uint32_t{flags} << LineBits::kFlagShift;
+  const During hook(in_caches_);
+  const bool was_dirty = dirty_in(meta);
+  met(from == Level::l1   ? Hook::leaving_l1
+      : from == Level::l2 ? Hook::leaving_l2
+                          : Hook::leaving_llc);
+  const Leaving left = design_.leaving(
+      {from, *at, was_dirty, flags_in(meta), older != nullptr ? older : newest(line)}, now);
+  counters_.dropped += was_dirty && !left.dirty ? 1 : 0;
+  const uint32_t others = meta & ~(LineBits::kDirty | LineBits::kFlags);
+  return {
+      others | (left.dirty ? LineBits::kDirty : 0) | uint32_t{left.flags} << LineBits::kFlagShift,
+      std::max(now, left.done)};
 }
 
-// ---- background
-
-void DesignHost::pump(Time now) {
-  if (ticking_) {
-    return;
+size_t DesignHost::victim(Level level, const CacheArray::Way* set, size_t ways, uint32_t line,
+                          uint32_t coming, bool present) {
+  met(Hook::victim);
+  const size_t way =
+      design_.victim({level, set, ways, line, dirty_in(coming), flags_in(coming), present});
+  if (way >= ways && !present && level != Level::llc) {
+    misuse("the hardware design gives a line no way in a cache other than the last level");
   }
-  ticking_ = true;
-  while (due_ <= now) {
-    const Time at = std::exchange(due_, ~Time{0});
-    design_.tick(at);
-  }
-  if (due_instructions_ != ~uint64_t{0} && instructions() >= due_instructions_) {
-    due_instructions_ += wishes_.tick_instructions;
-    design_.tick(now);
-  }
-  ticking_ = false;
+  return way;
 }
 
-/// Pages of the medium are about to be unmapped. The design and the caches write their content to
-/// the medium.
-void DesignHost::settle() {
-  if (power_.power_is_gone()) {
-    return;
-  }
-  Time now = current_thread->clock;
-  pump(now);
-  now = std::max(now, design_.settle(now));
-  std::vector<uint32_t> lines;
-  for_each_cached([&](const CachedLine& cached) { lines.push_back(cached.at.line); });
-  for (const uint32_t line : lines) {
-    timing_.caches().write_back(line, true, now);
+bool DesignHost::keeps(Level at, uint32_t line, uint32_t resident, uint32_t coming) {
+  const std::optional<DesignLine> place = on_medium(line);
+  met(Hook::keeps);
+  return place &&
+         design_.keeps({at, *place, dirty_in(resident), flags_in(resident)}, flags_in(coming));
+}
+
+void DesignHost::touched(int slot, int core, uint32_t line, uint32_t flags, bool write, Time now) {
+  if (const std::optional<DesignLine> at = on_medium(line)) {
+    met(Hook::touched);
+    design_.touched({*at, flags_in(flags), core, slot, write}, now);
   }
 }
 
-void DesignHost::forget_threads() {
-  for (PerThread& t : threads_) {
-    if (t.open) {
-      close(t);
-    }
-    t.issued = false;
-    t.asked_since = 0;
+Time DesignHost::hit(Level level, int slot, int core, uint32_t line, uint32_t meta, bool write,
+                     Time done) {
+  const std::optional<DesignLine> at = on_medium(line);
+  if (!at) {
+    return done;
   }
+  met(Hook::hit);
+  return std::max(done, design_.hit(level, {*at, flags_in(meta), core, slot, write}, done));
 }
 
-// ---- power
-
-SurvivingState DesignHost::surviving() const {
-  SurvivingState all;
-  design_.power_failure(all);
-  return all;
-}
-
-Image DesignHost::with_design(Image image) const {
-  return add_surviving(std::move(image), options_.design, surviving_ ? *surviving_ : surviving());
-}
-
-// ---- the design's requests (DesignContext)
-
-int DesignHost::cores() const {
-  return timing_.caches().cores();
-}
-
-Time DesignHost::cycles(double n) const {
-  return timing_.ps(n);
-}
-
-uint64_t DesignHost::instructions() const {
-  uint64_t sum = 0;
-  for (const auto& thread : sim_threads_) {
-    sum += thread->stats.instructions;
-  }
-  return sum;
-}
-
-const std::byte* DesignHost::newest(uint32_t line) const {
-  return reinterpret_cast<const std::byte*>(kArenaBase + uintptr_t{line} * options_.line_bytes);
-}
-
-void DesignHost::medium_bytes(uint64_t offset, std::byte* to) const {
-  std::memset(to, 0, options_.line_bytes);
-  persistence_.copy_certain(offset, options_.line_bytes, to);
-}
-
-void DesignHost::persist(uint64_t offset, const std::byte* bytes) {
+void DesignHost::reaches_last_level() {
   if (!power_.power_is_gone()) {
     power_.design_persist_event();
-    persistence_.put(offset, bytes, options_.line_bytes);
   }
 }
 
-void DesignHost::restore(uint32_t line, const std::byte* bytes) {
-  std::memcpy(const_cast<std::byte*>(newest(line)), bytes, options_.line_bytes);
-  power_.design_changed(line);
-}
+// ---- time
 
-Time DesignHost::rewrite(int core, uint32_t line, const std::byte* bytes, Time now) {
-  const CoherentCaches::Outcome outcome = timing_.caches().own(core, line, now);
-  timing_.caches().in_l1(core, line)->meta |= LineBits::kDirty;
-  restore(line, bytes);
-  return outcome.done;
-}
-
-Time DesignHost::read(uint32_t line, Time now) {
-  ++counters_.reads;
-  ++timing_.actor().stats.medium_reads;
-  return timing_.medium_controller().read(line, now);
-}
-
-Time DesignHost::write(uint32_t line, Time now) {
-  ++counters_.writes;
-  ++timing_.actor().stats.medium_writes;
-  return timing_.medium_controller().write(line, now);
-}
-
-Time DesignHost::read_own(uint64_t own_line, Time now) {
-  ++counters_.reads;
-  ++timing_.actor().stats.medium_reads;
-  return timing_.medium_controller().read(kOwnLines + own_line, now);
-}
-
-Time DesignHost::write_own(uint64_t own_line, Time now) {
-  ++counters_.writes;
-  ++timing_.actor().stats.medium_writes;
-  return timing_.medium_controller().write(kOwnLines + own_line, now);
-}
-
-Time DesignHost::read_dram(uint64_t own_line, Time now) {
-  ++timing_.actor().stats.dram_reads;
-  return timing_.dram().read(kOwnDramLines + own_line, now);
-}
-
-Time DesignHost::write_dram(uint64_t own_line, Time now) {
-  ++timing_.actor().stats.dram_writes;
-  return timing_.dram().write(kOwnDramLines + own_line, now);
-}
-
-void DesignHost::set_flags(uint32_t line, uint8_t flags) {
-  timing_.caches().set_flags(line, uint32_t{flags} << LineBits::kFlagShift);
-}
-
-uint8_t DesignHost::flags(uint32_t line) {
-  return static_cast<uint8_t>(timing_.caches().flags_of(line) >> LineBits::kFlagShift);
-}
-
-void DesignHost::invalidate(uint32_t line) {
-  timing_.caches().invalidate(line);
-}
-
-Time DesignHost::write_back(uint32_t line, Time now) {
-  return timing_.caches().write_back(line, false, now).done;
-}
-
-void DesignHost::for_each_cached(FunctionRef<void(const CachedLine&)> f) {
-  if (evicting_) {
-    f({Level::llc, *evicting_, true, 0});
+void DesignHost::pump(Time now) {
+  latest_ = std::max(latest_, now);
+  if (pumping_ || accepting_ || power_.power_is_gone()) {
+    return;
   }
-  timing_.caches().for_each_marked([&](Level level, uint32_t line, uint32_t meta) {
-    if (const std::optional<DesignLine> at = on_medium(line)) {
-      const bool dirty = (meta & LineBits::kDirty) != 0;
-      f({level, *at, dirty, static_cast<uint8_t>(meta >> LineBits::kFlagShift)});
+  const During pumping(pumping_);
+  for (;;) {
+    const Time accepted = writes_.next();
+    const Time due = in_caches_ ? ~Time{0} : due_;  // no tick while a line leaves a cache
+    if (std::min(accepted, due) > now) {
+      break;
     }
-  });
+    if (accepted <= due) {
+      accept_write();
+    } else {
+      met(Hook::tick);
+      design_.tick(std::exchange(due_, ~Time{0}));
+    }
+  }
+  if (due_instructions_ != ~uint64_t{0} && !in_caches_ && instructions() >= due_instructions_) {
+    due_instructions_ += wishes_.tick_instructions;
+    met(Hook::tick);
+    design_.tick(now);
+  }
+}
+
+/// The controller accepts what it can until `now`. For requests of the design: none of its hooks is
+/// called meanwhile.
+void DesignHost::accept_until(Time now) {
+  latest_ = pumping_ ? latest_ : std::max(latest_, now);
+  while (!accepting_ && !power_.power_is_gone() && writes_.next() <= now) {
+    accept_write();
+  }
+}
+
+/// The controller accepts the oldest write on its way.
+void DesignHost::accept_write() {
+  const During accepting(accepting_);
+  power_.design_persist_event();
+  const WriteOnItsWay write = writes_.take_front();
+  const bool own = write.to.space == Space::own;
+  met(own ? Hook::own_write : Hook::home_write);
+  faults_.change(own ? DesignChange::own_write : DesignChange::home_write, write.to.offset,
+                 [this, write] { writes_.apply(write); });
+}
+
+/// Makes a line leave a cache that it need not leave yet: what one deterministic run hides.
+void DesignHost::disturb(Time now) {
+  if (!disturbance_ || !disturbance_->chance(0.2)) {
+    return;
+  }
+  CoherentCaches& caches = timing_.caches();
+  const uint32_t line = recent_[disturbance_->below(recent_.size())];
+  const auto core = disturbance_->below(static_cast<uint64_t>(caches.cores()));
+  switch (disturbance_->below(3)) {
+    case 0:
+      caches.evict(Level::l1, core, line, now);
+      break;
+    case 1:
+      caches.evict(Level::l2, caches.l2_of(static_cast<int>(core)), line, now);
+      break;
+    default:
+      if (caches.last_levels() != 0) {
+        caches.evict(Level::llc, disturbance_->below(caches.last_levels()), line, now);
+      }
+  }
+}
+
+DesignCounters DesignHost::counters() const {
+  return counters_;
+}
+
+std::vector<DesignCoverageRow> DesignHost::coverage() const {
+  static constexpr const char* kNames[kHooks] = {
+      "begin",         "commit",      "abort",   "first_store",  "store",
+      "outside_store", "hit",         "touched", "fill",         "leaving_l1",
+      "leaving_l2",    "leaving_llc", "keeps",   "memory_write", "victim",
+      "tick",          "doom",        "cancel",  "home_write",   "own_write"};
+  std::vector<DesignCoverageRow> rows;
+  for (size_t i = 0; i < kHooks; ++i) {
+    rows.push_back({kNames[i], met_[i]});
+  }
+  for (size_t i = 0; i < changed_.size(); ++i) {
+    rows.push_back({std::string("structure ") + structures_.infos()[i].name, changed_[i]});
+  }
+  for (size_t i = 0; i < passed_.size(); ++i) {
+    rows.push_back({design_.transitions()[i], passed_[i]});
+  }
+  return rows;
 }
 
 }  // namespace holdfast::sim

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The part of MemorySystem for transactions of a hardware design.
+#include <utility>
+
 #include "holdfast/machine/sim/memory/memory_system.h"
 
 namespace holdfast::sim {
@@ -25,6 +27,7 @@ void MemorySystem::tx_start() {
   SimThread& thread = *current_thread;
   DesignHost& design = needed_design();
   runner_.point(thread, Op::begin, 0);
+  check_failure();
   design.issue_begin(thread);
   timed_->operation(thread);
   enqueue(thread, kNoWord, EntryKind::tx_begin);
@@ -35,11 +38,13 @@ void MemorySystem::tx_commit() {
   DesignHost& design = needed_design();
   runner_.point(thread, Op::commit, 0);
   check_failure();
+  throw_if_design_doomed(thread);
   design.issue_end(thread);
   timed_->operation(thread);
   enqueue(thread, kNoWord, EntryKind::tx_commit);
   if (design.commit_waits()) {
     drain(thread);
+    throw_if_design_doomed(thread);
   }
 }
 
@@ -47,9 +52,68 @@ void MemorySystem::tx_abort() {
   SimThread& thread = *current_thread;
   DesignHost& design = needed_design();
   runner_.point(thread, Op::commit, 0);
+  if (thread.doomed == AbortCause::none) {
+    drain(thread);
+  }
+  if (thread.doomed != AbortCause::none) {
+    design.caught(thread);
+    return;
+  }
   design.issue_end(thread);
-  drain(thread);
   runner_.wait_until(thread, design.abort(thread, thread.clock));
+}
+
+AbortCause MemorySystem::tx_caught() {
+  return needed_design().caught(*current_thread);
+}
+
+void MemorySystem::throw_if_design_doomed(const SimThread& thread) const {
+  if (thread.doomed != AbortCause::none) [[unlikely]] {
+    throw HtmAbort{};
+  }
+}
+
+/// All entries of the store buffer belong to the transaction: a design that dooms makes commits
+/// wait.
+void MemorySystem::design_doomed(int slot) {
+  SimThread& thread = *threads_[static_cast<size_t>(slot)];
+  thread.buffer.clear();
+  runner_.buffer_changed(thread);
+  if (thread.state == SimThread::State::waiting) {
+    waiters_.remove(slot);
+    runner_.wake(thread);
+  }
+}
+
+// ---- power
+
+void MemorySystem::load(DesignRemains remains) {
+  design_->load(std::move(remains));
+  medium_.fail(Status(Code::misuse,
+                      "this simulated machine starts with what a hardware design has left behind; "
+                      "call SimMachine::power_on() before its medium is used"));
+}
+
+void MemorySystem::power_on() {
+  if (design_ == nullptr || !design_->needs_power_on()) {
+    return;
+  }
+  SimThread& thread = *current_thread;
+  starting_ = true;
+  try {
+    thread.clock = design_->power_on(thread.clock);
+  } catch (...) {
+    starting_ = false;
+    throw;
+  }
+  starting_ = false;
+  medium_.fail({});
+}
+
+void MemorySystem::settle_design() {
+  if (design_ != nullptr) {
+    current_thread->clock = design_->settle(current_thread->clock, false);
+  }
 }
 
 /// Returns whether the oldest entry of the thread's store buffer may leave. If not, sets the time
@@ -62,6 +126,9 @@ bool MemorySystem::design_admits(SimThread& thread, bool now_or_never) {
   for (;;) {
     const Time now = runner_.now();
     const Time ready = design_->admit(thread, front, now);
+    if (thread.buffer.empty()) {
+      return false;  // the design has aborted the transaction, and the entry with it
+    }
     if (ready <= now) {
       return true;
     }

@@ -59,6 +59,9 @@ void MemorySystem::sync(SimThread& thread, bool may_fail) {
     timed_->fence(thread, true);
     timed_->persist_fence(thread);
   }
+  if (design_ != nullptr) {
+    design_->pump(thread.clock);  // the writes that the thread has waited for are accepted
+  }
   if (options_.domain != Domain::file) {
     complete_write_backs(thread);
   } else if (persistence_.dirty_lines() != 0) {
@@ -111,7 +114,11 @@ void MemorySystem::complete_write_backs(SimThread& thread) {
 }
 
 void MemorySystem::persist_event() {
-  if (frozen_ || no_events_ || (!runner_.running() && !options_.count_main_events)) {
+  if (design_ != nullptr && !frozen_) {
+    design_->pump(runner_.now());  // what is due by now has happened before
+  }
+  const bool counts = runner_.running() || options_.count_main_events || starting_;
+  if (frozen_ || no_events_ || !counts) {
     return;
   }
   if (look_) {
@@ -121,6 +128,9 @@ void MemorySystem::persist_event() {
     crash();
   }
   ++events_;
+  if (design_ != nullptr) {
+    design_->persist_event_passed();
+  }
 }
 
 }  // namespace holdfast::sim

@@ -9,7 +9,8 @@ namespace holdfast::sim {
 
 MemorySystem::MemorySystem(const SimOptions& options, const Arena& arena, SimMedium& medium,
                            Persistence& persistence, ThreadRunner::Threads& threads,
-                           ThreadRunner& runner, HardwareDesign* design)
+                           ThreadRunner& runner, HardwareDesign* design,
+                           const HardwareDesign* witness)
     : options_(options),
       medium_(medium),
       persistence_(persistence),
@@ -22,17 +23,18 @@ MemorySystem::MemorySystem(const SimOptions& options, const Arena& arena, SimMed
     thread->tx = &htm_.transaction(thread->slot);
   }
   if (options.schedule == Schedule::timed) {
-    timing_ =
-        std::make_unique<TimedMemory>(*options.machine, arena, medium, persistence, htm_, threads);
+    timing_ = std::make_unique<TimedMemory>(
+        *options.machine, arena, medium, persistence, htm_, threads,
+        design == nullptr ? 0 : DesignHost::cached_own_lines(*design, options.line_bytes));
   }
   if (design != nullptr) {
-    design_ = std::make_unique<DesignHost>(*design, options, *timing_, medium, persistence, threads,
-                                           static_cast<DesignPower&>(*this));
+    design_ = std::make_unique<DesignHost>(*design, *witness, options, *timing_, medium,
+                                           persistence, threads, static_cast<DesignPower&>(*this));
     timing_->attach(*design_);
     end_run();
     medium.before_unmap([this] {
       no_events_ = true;
-      design_->settle();
+      current_thread->clock = design_->settle(current_thread->clock, true);
       no_events_ = false;
     });
   }
@@ -108,6 +110,9 @@ uintptr_t MemorySystem::checked(const void* p) {
       settled ? timed.load_settled(thread, line, meta) : timed.load(thread, line);
   if (tx.doomed() && tx.active()) [[unlikely]] {
     learn_of_doom(thread);
+  }
+  if (thread.doomed != AbortCause::none) [[unlikely]] {
+    throw HtmAbort{};
   }
   uint64_t value = read_word(word);
   value = thread.buffer.forward(word, own_write ? tx.words.over(word, value) : value);
@@ -235,6 +240,7 @@ uint64_t MemorySystem::read_modify_write(uintptr_t address, size_t size,
   SimThread& thread = *current_thread;
   const Transaction& tx = *thread.tx;
   runner_.point(thread, Op::rmw, address);
+  throw_if_design_doomed(thread);
   if (tx.active()) {
     throw_if_doomed(thread);
   }
@@ -273,6 +279,7 @@ void MemorySystem::enqueue(SimThread& thread, const MaskedWord& word, EntryKind 
     lint_->stored(thread, word.address);
   }
   make_room(thread);
+  throw_if_design_doomed(thread);
   uint64_t leave = 0;
   if (timed_ != nullptr) {
     leave = is_store(kind)                   ? timed_->enter(thread, line_of(word.address))
@@ -326,7 +333,7 @@ void MemorySystem::leave_oldest(int slot, bool now_or_never) {
   if (timed_ != nullptr && is_store(thread.buffer.front().kind)) {
     const bool transactional = thread.buffer.front().kind == EntryKind::transactional;
     const bool ready = timed_->acquire(thread, thread.buffer.front(), runner_.now(), now_or_never);
-    if (transactional && thread.tx->doomed()) {
+    if ((transactional && thread.tx->doomed()) || thread.buffer.empty()) {
       return;  // the entry was dropped with the rest of its transaction
     }
     if (!ready) {
@@ -412,7 +419,7 @@ void MemorySystem::announce(SimThread& thread, uint32_t line) {
 bool MemorySystem::wait(uintptr_t address) {
   SimThread& thread = *current_thread;
   check_failure();
-  if (thread.tx->doomed() || thread.tx->unwinding) {
+  if (thread.tx->doomed() || thread.tx->unwinding || thread.doomed != AbortCause::none) {
     return false;
   }
   waiters_.add(thread.slot, line_of(address));

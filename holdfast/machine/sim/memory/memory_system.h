@@ -35,7 +35,7 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   /// `design` is null for a machine without one. A design needs a timed machine.
   MemorySystem(const SimOptions& options, const Arena& arena, SimMedium& medium,
                Persistence& persistence, ThreadRunner::Threads& threads, ThreadRunner& runner,
-               HardwareDesign* design);
+               HardwareDesign* design, const HardwareDesign* witness);
 
   StoreBufferOwner& as_buffer_owner() { return *this; }
   /// The address of a shared word. Throws Error(misuse) if it is not in the machine's memory.
@@ -85,6 +85,9 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
       timed_->send_all_combined();
     }
     timed_ = design_ != nullptr ? timing_.get() : nullptr;
+    if (design_ != nullptr && current_thread != nullptr) {
+      design_->pump(current_thread->clock);
+    }
   }
   TimedMemory* timing() { return timing_.get(); }
 
@@ -95,7 +98,15 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   void tx_start();
   void tx_commit();
   void tx_abort();
+  /// The current thread has caught HtmAbort: the design had aborted its transaction.
+  AbortCause tx_caught();
   const DesignHost* design() const { return design_.get(); }
+  /// Loads what an earlier machine with the design has left behind. Until power_on() the medium
+  /// refuses its use.
+  void load(DesignRemains remains);
+  void power_on();
+  /// Outside a run: waits until the design has brought its content to its place.
+  void settle_design();
 
   // ---- Hardware transactions; see HtmThread in machine.h
   void begin(SimThread& thread, Tracking tracking);
@@ -129,6 +140,8 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   void design_persist_event() override { persist_event(); }
   bool power_is_gone() const override { return frozen_; }
   void design_changed(uint32_t line) override { announce(*current_thread, line); }
+  void design_doomed(int slot) override;
+  void throw_if_design_doomed(const SimThread& thread) const;
   void on_doomed(int slot) override;
   void on_released(int slot, const Transaction& tx, bool aborted) override;
 
@@ -176,6 +189,7 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   bool frozen_ = false;
   bool crashed_ = false;
   bool no_events_ = false;  ///< changes of the medium are no persist events now
+  bool starting_ = false;   ///< power_on() runs
   uint64_t events_ = 0;
   uint64_t crash_at_ = kNever;
   std::function<void(uint64_t)> look_;  ///< called before each persist event; may be empty

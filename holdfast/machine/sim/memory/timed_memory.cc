@@ -18,13 +18,13 @@ Time nanoseconds(double ns) {
 
 TimedMemory::TimedMemory(const MachineDescription& machine, const Arena& arena,
                          const SimMedium& medium, Persistence& persistence, HtmUnit& htm,
-                         ThreadRunner::Threads& threads)
+                         ThreadRunner::Threads& threads, size_t cached_own_lines)
     : machine_(machine),
       medium_(medium),
       persistence_(persistence),
       htm_(htm),
       threads_(threads),
-      caches_(machine, arena.bytes() / machine.line_bytes, *this),
+      caches_(machine, arena.bytes() / machine.line_bytes + cached_own_lines, *this),
       dram_(machine.dram, machine.line_bytes),
       medium_controller_(machine.medium, machine.line_bytes),
       per_(threads.size()),
@@ -35,7 +35,8 @@ TimedMemory::TimedMemory(const MachineDescription& machine, const Arena& arena,
       write_back_cost_(nanoseconds(machine.persistence.write_back_ns)),
       persist_fence_(nanoseconds(machine.persistence.fence_ns)),
       interrupt_period_(nanoseconds(machine.htm.interrupt_us * 1000)),
-      line_shift_(std::countr_zero(machine.line_bytes)) {
+      line_shift_(std::countr_zero(machine.line_bytes)),
+      arena_lines_(static_cast<uint32_t>(arena.bytes() / machine.line_bytes)) {
   start_run(0);
 }
 
@@ -83,7 +84,7 @@ void TimedMemory::place(int slot, int core, int smt, int sharers) {
       1, static_cast<Time>(std::llround(t.cycle_exact * machine_.core.cycles_per_operation)));
   t.reader_bit = LineBits::reader(smt);
   t.writer_bit = LineBits::writer(smt);
-  t.others_writers = LineBits::kWriters & ~t.writer_bit;
+  t.asking = (LineBits::kWriters & ~t.writer_bit) | asking_flags_;
   t.window.set_limits(static_cast<size_t>(machine_.core.window / sharers),
                       static_cast<size_t>(machine_.core.misses / sharers));
   slots_of_core_[static_cast<size_t>(core)].push_back(slot);
@@ -122,6 +123,9 @@ bool TimedMemory::load_asking(SimThread& thread, uint32_t line, CacheArray::Way*
   consult(thread, line);
   if (way != nullptr) {
     found_in_l1(thread, t, line);
+    if ((way->meta & asking_flags_) != 0) {
+      t.done = design_->hit(Level::l1, thread.slot, t.core, line, way->meta, false, t.done);
+    }
   } else {
     actor_ = &thread;
     const CoherentCaches::Outcome outcome = caches_.load(t.core, line, thread.clock);
@@ -197,7 +201,8 @@ void TimedMemory::send_combined(SimThread& thread, Time now) {
     actor_ = &thread;
     t.combined_words = 0;
     ++thread.stats.nontemporal;
-    const Time accepted = write_memory(t.combined_line, std::max(now, t.combined_ready));
+    const Time accepted =
+        write_memory(t.combined_line, 0, nullptr, std::max(now, t.combined_ready));
     t.write_backs_done = std::max(t.write_backs_done, accepted);
   }
 }
@@ -243,12 +248,29 @@ void TimedMemory::left(SimThread& thread, EntryKind kind, uint32_t line) {
   if (ask) {
     way = caches_.in_l1(t.core, line);
   }
+  if (design_ != nullptr) {
+    way = design_gets_store(thread, line, way);
+  }
   if (way != nullptr) {
     if (ask) {
       mark(thread, line, *way);
     }
     way->meta |= LineBits::kDirty;
   }
+}
+
+/// Tells the design if the store makes the line dirty. A hook may have made it leave L1.
+CacheArray::Way* TimedMemory::design_gets_store(SimThread& thread, uint32_t line,
+                                                CacheArray::Way* way) {
+  const int core = of(thread).core;
+  if (way == nullptr || (way->meta & LineBits::kOwned) == 0) {
+    own(thread, line, thread.clock);
+    way = caches_.in_l1(core, line);
+  }
+  if ((way->meta & LineBits::kDirty) == 0) {
+    design_->dirties(core, line);
+  }
+  return way;
 }
 
 void TimedMemory::atomic(SimThread& thread, uint32_t line) {
@@ -309,15 +331,16 @@ void TimedMemory::fence(SimThread& thread, bool waits_for_write_backs) {
 
 bool TimedMemory::persistent(uint32_t line) const {
   uint64_t offset;
-  return medium_.find(kArenaBase + (uintptr_t{line} << line_shift_), offset);
+  return line >= arena_lines_ ||
+         medium_.find(kArenaBase + (uintptr_t{line} << line_shift_), offset);
 }
 
-Time TimedMemory::read_memory(uint32_t line, Time now, Level& level) {
+Time TimedMemory::read_memory(uint32_t line, Time now, Level& level, uint32_t& bits) {
   SimThread& thread = *actor_;
   if (persistent(line)) {
     level = Level::medium;
     if (design_ != nullptr) {
-      return design_->fill(line, of(thread).core, now);
+      return design_->fill(line, of(thread).core, now, bits);
     }
     ++thread.stats.medium_reads;
     return medium_controller_.read(line, now);
@@ -327,13 +350,13 @@ Time TimedMemory::read_memory(uint32_t line, Time now, Level& level) {
   return dram().read(line, now);
 }
 
-Time TimedMemory::write_memory(uint32_t line, Time now) {
-  SimThread& thread = *actor_;
+Time TimedMemory::write_memory(uint32_t line, uint32_t meta, const std::byte* older, Time now) {
+  SimThread& thread = actor();
+  if (design_ != nullptr && persistent(line)) {
+    return design_->write_memory(line, meta, older, now);
+  }
   uint64_t offset = 0;
   if (medium_.find(kArenaBase + (uintptr_t{line} << line_shift_), offset)) {
-    if (design_ != nullptr) {
-      return design_->write_memory(line, now);
-    }
     persistence_.reached(offset);
     ++thread.stats.medium_writes;
     return medium_controller_.write(line, now);
@@ -342,12 +365,38 @@ Time TimedMemory::write_memory(uint32_t line, Time now) {
   return dram().write(line, now);
 }
 
-uint32_t TimedMemory::leaving(Level from, uint32_t line, uint32_t meta, Time now) {
-  return design_->leaving(from, line, meta, now);
+// ---- the hardware design
+
+void TimedMemory::attach(DesignHost& design) {
+  design_ = &design;
+  asking_flags_ = design.hits() ? LineBits::kFlags : 0;
+  start_run(0);
 }
 
-size_t TimedMemory::victim(Level level, const CacheArray::Way* set, size_t ways, uint32_t line) {
-  return design_->victim(level, set, ways, line);
+CacheClient::Left TimedMemory::leaving(Level from, uint32_t line, uint32_t meta,
+                                       const std::byte* older, Time now) {
+  return design_->leaving(from, line, meta, older, now);
+}
+
+size_t TimedMemory::victim(Level level, const CacheArray::Way* set, size_t ways, uint32_t line,
+                           uint32_t coming, bool present) {
+  return design_->victim(level, set, ways, line, coming, present);
+}
+
+bool TimedMemory::keeps(Level at, uint32_t line, uint32_t resident, uint32_t coming) {
+  return design_->keeps(at, line, resident, coming);
+}
+
+void TimedMemory::touched(int core, uint32_t line, uint32_t flags, bool write, Time now) {
+  design_->touched(actor().slot, core, line, flags, write, now);
+}
+
+Time TimedMemory::hit(Level level, int core, uint32_t line, uint32_t meta, bool write, Time done) {
+  return design_->hit(level, actor().slot, core, line, meta, write, done);
+}
+
+void TimedMemory::reaches_last_level() {
+  design_->reaches_last_level();
 }
 
 // ---- hardware transactions

@@ -27,7 +27,8 @@ class DesignHost;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is 
 class TimedMemory final : private CacheClient {
  public:
   TimedMemory(const MachineDescription& machine, const Arena& arena, const SimMedium& medium,
-              Persistence& persistence, HtmUnit& htm, ThreadRunner::Threads& threads);
+              Persistence& persistence, HtmUnit& htm, ThreadRunner::Threads& threads,
+              size_t cached_own_lines = 0);
 
   /// Places the workers, which all begin at the same instant: one on each core while there are
   /// cores, then a second one on each, and so on. Main and background run on the service core.
@@ -181,7 +182,9 @@ class TimedMemory final : private CacheClient {
   void released(int slot, const Transaction& tx, bool aborted);
 
   /// From now on reads and writes of persistent lines go through the hardware design.
-  void attach(DesignHost& design) { design_ = &design; }
+  void attach(DesignHost& design);
+  /// The caches' numbers from here on are lines of the design's own region.
+  uint32_t arena_lines() const { return arena_lines_; }
   int core(int slot) const { return per_[static_cast<size_t>(slot)].core; }
   /// The thread whose access the caches and memories serve now.
   SimThread& actor() { return actor_ != nullptr ? *actor_ : *threads_.front(); }
@@ -200,7 +203,9 @@ class TimedMemory final : private CacheClient {
     int core = 0;
     uint32_t reader_bit = 0;
     uint32_t writer_bit = 0;
-    uint32_t others_writers = 0;  ///< writer bits of the core's other threads
+    /// Bits of a line in L1 that make a load ask: the writer bits of the core's other threads, and
+    /// the flags of a design that wants to know of hits.
+    uint32_t asking = 0;
     Time operation = 1;
     Time done = 0;            ///< the time at which the present load returns
     Level level = Level::l1;  ///< the place where the present load has found its line
@@ -223,8 +228,8 @@ class TimedMemory final : private CacheClient {
   }
   /// True if the line's bits in L1 rule out a conflict, and a tracked load need not be noted.
   static bool settles(const PerThread& t, const Transaction& tx, uint32_t meta) {
-    return (meta & t.others_writers) == 0 && (!tx.active() || tx.tracking == Tracking::stores ||
-                                              (meta & (t.reader_bit | t.writer_bit)) != 0);
+    return (meta & t.asking) == 0 && (!tx.active() || tx.tracking == Tracking::stores ||
+                                      (meta & (t.reader_bit | t.writer_bit)) != 0);
   }
   /// The load's line is in L1, or on its way there for an earlier access of this thread.
   void found_in_l1(const SimThread& thread, PerThread& t, uint32_t line) const {
@@ -249,16 +254,22 @@ class TimedMemory final : private CacheClient {
   void consult(SimThread& thread, uint32_t line);
   void mark(SimThread& thread, uint32_t line, CacheArray::Way& way);
   CoherentCaches::Outcome own(SimThread& thread, uint32_t line, Time now);
+  CacheArray::Way* design_gets_store(SimThread& thread, uint32_t line, CacheArray::Way* way);
   void send_combined(SimThread& thread, Time now);
   void doom_threads(int core, uint32_t smt_mask);
 
-  Time read_memory(uint32_t line, Time now, Level& level) override;
-  Time write_memory(uint32_t line, Time now) override;
+  Time read_memory(uint32_t line, Time now, Level& level, uint32_t& bits) override;
+  Time write_memory(uint32_t line, uint32_t meta, const std::byte* older, Time now) override;
   void left_l1(int core, uint32_t line, uint32_t readers, uint32_t writers) override;
   void left_llc(uint32_t line, uint64_t l2s) override;
   bool tracked(uint32_t line) override { return htm_.tracked(line); }
-  uint32_t leaving(Level from, uint32_t line, uint32_t meta, Time now) override;
-  size_t victim(Level level, const CacheArray::Way* set, size_t ways, uint32_t line) override;
+  Left leaving(Level from, uint32_t line, uint32_t meta, const std::byte* older, Time now) override;
+  size_t victim(Level level, const CacheArray::Way* set, size_t ways, uint32_t line,
+                uint32_t coming, bool present) override;
+  bool keeps(Level at, uint32_t line, uint32_t resident, uint32_t coming) override;
+  void touched(int core, uint32_t line, uint32_t flags, bool write, Time now) override;
+  Time hit(Level level, int core, uint32_t line, uint32_t meta, bool write, Time done) override;
+  void reaches_last_level() override;
   bool persistent(uint32_t line) const;
 
   const MachineDescription& machine_;
@@ -280,6 +291,8 @@ class TimedMemory final : private CacheClient {
   Time switch_tracking_ = 0;
   Time interrupt_period_ = 0;
   int line_shift_;
+  uint32_t arena_lines_;
+  uint32_t asking_flags_ = 0;   ///< flags of lines in L1 whose accesses the design wants to know
   SimThread* actor_ = nullptr;  ///< see actor(); not always the running thread
 };
 

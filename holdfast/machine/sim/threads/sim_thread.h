@@ -37,6 +37,9 @@ struct SimThread {
   uint64_t clock = 0;       ///< virtual time; of no meaning on the functional machine
   void* context = nullptr;  ///< Machine::context()
   Transaction* tx = nullptr;
+  /// The hardware design has aborted the thread's transaction for this reason, and the thread has
+  /// not learned of it yet.
+  AbortCause doomed = AbortCause::none;
   Trace trace;
   StoreBuffer buffer;
   std::vector<WriteBack> write_backs;  ///< have left the buffer, but are not fenced yet

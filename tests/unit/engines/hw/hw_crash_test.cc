@@ -124,6 +124,7 @@ void sweep(const SimOptions& o, bool wait) {
   for (uint64_t event = 0; event < events; ++event) {
     const Crash crashed = crash(o, event, wait);
     SimMachine machine(o, crashed.image);
+    machine.power_on();
     discarded += machine.design_recovery().discarded;
     completed += machine.design_recovery().transactions;
     EngineFixture<Engine> heap(machine, shape(wait));
@@ -184,6 +185,7 @@ TEST(SimDesignCrash, ClosingAHeapBringsEverythingToTheMedium) {
       image = machine.earliest_image();
     }
     SimMachine machine(o, image);
+    machine.power_on();
     EngineFixture<Engine> heap(machine, shape(true));
     for (uint64_t i = 0; i < 50; ++i) {
       EXPECT_EQ(heap.read(i), i + 1) << design.name;
@@ -258,6 +260,7 @@ TEST(SimDesignCrash, AHeapOnEngineHwByName) {
       image = machine.earliest_image();
     }
     SimMachine machine(o, image);
+    machine.power_on();
     auto heap = H::open(machine, {});
     ASSERT_TRUE(heap.ok()) << heap.status().to_string();
     const int64_t count = cells_agree(**heap);
@@ -288,6 +291,7 @@ TEST(SimDesignCrash, AHeapOnEngineHwIsClosedAndOpened) {
     image = machine.earliest_image();
   }
   SimMachine machine(o, image);
+  machine.power_on();
   auto heap = H::open(machine, {});
   ASSERT_TRUE(heap.ok()) << heap.status().to_string();
   EXPECT_EQ(cells_agree(**heap), 9);

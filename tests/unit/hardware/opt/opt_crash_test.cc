@@ -23,7 +23,8 @@ TEST(SimDesignCrash, OptLosesWhatOnlyCachesHold) {
   }
   EXPECT_GT(kept, 20u) << "evicted";
   EXPECT_LT(kept, 40u) << "in caches";
-  const SimMachine again(options(tiny(), "opt"), image);
+  SimMachine again(options(tiny(), "opt"), image);
+  again.power_on();
   EXPECT_FALSE(again.design_recovery().consistent);
   EXPECT_NE(again.design_recovery().text.find("undefined"), std::string::npos);
 }

@@ -314,26 +314,46 @@ TEST(SimTc, OlderBytesInAnotherCoresTcAreOnTheMediumFirst) {
 }
 
 TEST(SimTc, RecoveryCanBeInterruptedAndRepeated) {
-  DesignMachine m(options(roomy(), "tc"));
-  m.run([&] {
-    m.transaction(0, 8, 1);
-    m.transaction(4, 8, 2);
-    m->tx_start();
-    m.set(2, 3);
-    m->fence();
-  });
-  const SimImage image = m->earliest_image();
-  const PowerOn whole = power_on(image, m->hardware_design(), "tc");
-  EXPECT_GE(whole.recovery.transactions, 1u);
-  EXPECT_EQ(whole.recovery.discarded, 1u);
-  for (size_t line = 0; line < 12; ++line) {
-    EXPECT_EQ(DesignMachine::in_image(whole.image, line), line < 4 ? 1u : 2u);
+  const SimOptions o = options(roomy(), "tc");
+  SimImage image;
+  {
+    DesignMachine m(o);
+    m.run([&] {
+      m.transaction(0, 8, 1);
+      m.transaction(4, 8, 2);
+      m->tx_start();
+      m.set(2, 3);
+      m->fence();
+    });
+    image = m->earliest_image();
   }
-  // An interrupted recovery has written some lines already. The result is the same.
-  for (size_t done = 0; done < 12; ++done) {
-    SimImage partly = image;
-    std::copy_n(whole.image.begin(), 64 * done, partly.begin());
-    EXPECT_EQ(power_on(partly, m->hardware_design(), "tc").image, whole.image);
+  const auto expect_whole = [&](const SimImage& recovered) {
+    for (size_t line = 0; line < 12; ++line) {
+      EXPECT_EQ(DesignMachine::in_image(recovered, line), line < 4 ? 1u : 2u) << line;
+    }
+  };
+  uint64_t events = 0;
+  {
+    SimMachine whole(o, image);
+    whole.power_on();
+    EXPECT_GE(whole.design_recovery().transactions, 1u);
+    EXPECT_EQ(whole.design_recovery().discarded, 1u);
+    EXPECT_GT(whole.design_recovery().duration, 0u);
+    events = whole.persist_events();
+    expect_whole(whole.earliest_image());
+  }
+  EXPECT_GT(events, 12u) << "lines written, entries given up";
+  for (uint64_t event = 0; event < events; ++event) {
+    SimImage partly;
+    {
+      SimMachine interrupted(o, image);
+      interrupted.crash_at(event);
+      EXPECT_THROW(interrupted.power_on(), Error);
+      partly = interrupted.earliest_image();
+    }
+    SimMachine again(o, partly);
+    again.power_on();
+    expect_whole(again.earliest_image());
   }
 }
 

@@ -476,11 +476,11 @@ TEST(SimTimedCaches, R21_AnOldCopyInAnotherLastLevelIsNotWritten) {
 /// A memory that knows which lines are newer in the caches.
 class Ledger final : public sim::CacheClient {
  public:
-  Time read_memory(uint32_t line, Time now, Level&) override {
+  Time read_memory(uint32_t line, Time now, Level&, uint32_t&) override {
     EXPECT_EQ(dirty.count(line), 0u) << "memory does not have line " << line << " any more";
     return now + 100;
   }
-  Time write_memory(uint32_t line, Time now) override {
+  Time write_memory(uint32_t line, uint32_t, const std::byte*, Time now) override {
     EXPECT_EQ(dirty.erase(line), 1u) << "nothing new to write of line " << line;
     return now + 10;
   }
