@@ -431,8 +431,8 @@ concept HardwareTransactions = requires(M& m, const M& cm) {
   m.tx_abort();
 
   /// A design may abort a transaction itself. The thread's next operation, tx_commit included, then
-  /// throws HtmAbort. Whoever catches it calls this, which returns the cause and ends the
-  /// transaction; tx_abort would do so, too.
+  /// throws HtmAbort. The program that catches it calls this, which returns the cause and ends
+  /// the transaction; tx_abort would do so, too.
   { m.tx_caught() } -> std::same_as<AbortCause>;
 
   /// The name of the design; empty if there is none.

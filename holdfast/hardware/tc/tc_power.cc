@@ -2,9 +2,9 @@
 //
 // The part of TransactionCache for options, power failure and recovery.
 //
-// The structures: kEntries has a SavedEntry and the line for each entry of each core's TC, kRegisters
-// a Register for each hardware thread. Each thread's log has kLogBytes of the own region. A record
-// has two lines: the content, and a SavedEntry.
+// The structures: kEntries has a SavedEntry and the line for each entry of each core's TC,
+// kRegisters a Register for each hardware thread. Each thread's log has kLogBytes of the own
+// region. A record has two lines: the content, and a SavedEntry.
 #include <algorithm>
 #include <cstring>
 #include <set>

@@ -119,7 +119,7 @@ class TransactionCache final : public HardwareDesign {
     uint64_t drains = 0;       ///< its number
     Time accepted = 0;         ///< the time at which the write queue accepts it
   };
-  /// What recovery writes home.
+  /// An entry that recovery writes home.
   struct Committed {
     uint64_t number;
     uint64_t offset;

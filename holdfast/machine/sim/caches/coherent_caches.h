@@ -103,7 +103,7 @@ struct LineBits {
   }
 };
 
-/// What a hardware design wants to know and to decide; see DesignWishes.
+/// Events that a hardware design wants to know and to decide; see DesignWishes.
 struct CacheFeatures {
   bool victims = false;
   bool versions = false;
@@ -204,8 +204,8 @@ class CoherentCaches {
   Time push_down(int core, uint32_t line, Time now);
   /// Writes the newest version to the last level. The copies above stay, clean.
   Time write_to_last_level(uint32_t line, Time now);
-  /// Makes the line leave this cache, as if it needed its way: a core's L1, the L2 behind a core, or
-  /// a last level. Does nothing if the line is not there.
+  /// Makes the line leave this cache, as if another one needed its way: a core's L1, an L2, or a
+  /// last level. Does nothing if the line is not there.
   Time evict(Level level, size_t cache, uint32_t line, Time now);
   /// Calls f(level, line, bits, older) for each copy that is dirty or has flags, the last level
   /// first. `older` are the bytes of an older version, else null.

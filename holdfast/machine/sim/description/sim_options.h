@@ -90,8 +90,8 @@ struct SimOptions {
   /// The name under which the design saves its state in an image. Empty without a design; if
   /// make_design is set without a name, the machine uses "custom".
   std::string design = {};
-  /// With a hardware design, the seed of disturbances that the machine's timing would not show: lines
-  /// leave caches that have room, and writes wait longer for their acceptance. 0: none.
+  /// With a hardware design, the seed of disturbances that the machine's timing would not show:
+  /// lines leave caches that have room, and writes wait longer for their acceptance. 0: none.
   uint64_t disturb = 0;
   /// A planted bug in the design's changes of surviving state.
   std::optional<DesignFault> design_fault = {};

@@ -7,9 +7,9 @@
 //
 // Values. The arena holds the newest value of every byte. An older version of a line, which a newer
 // one in a cache above has superseded, has bytes of its own. Persistent memory changes only by
-// writes, which carry their bytes and take effect when the controller accepts them. So the simulator
-// finds a loss: a line that no cache has is read from the design or from its place, and each such
-// fill compares its bytes with the arena.
+// writes, which carry their bytes and take effect when the controller accepts them. So the
+// simulator finds a loss: a line that no cache has is read from the design or from its place, and
+// each such fill compares its bytes with the arena.
 //
 // Time. A hook that can make the program wait returns a time. `now` means that it is done. For
 // begin, commit and stores a later time means "not yet", and the hook is called again at that time.
@@ -38,13 +38,13 @@ struct DesignWishes {
   bool victims = false;            ///< victim() for every full set
   bool commit_waits = false;       ///< tx_commit stops the thread until commit() is done
   uint64_t tick_instructions = 0;  ///< tick() after each so many instructions of all threads; or 0
-  /// A line that is stored to in L1 while a cache below has it dirty leaves its older version there,
-  /// with its bytes. Else the older version is overwritten.
+  /// If a cache below has a line dirty that L1 gets a store to, it keeps that older version, with
+  /// its bytes. Else the older version is overwritten.
   bool versions = false;
   bool hits = false;     ///< hit() for each access that finds a line with flags
   bool touches = false;  ///< touched()
   bool dooms = false;    ///< doom(); tx_commit waits as with commit_waits
-  /// A line with flags that a core takes from L2 or the last level takes dirty data and flags along.
+  /// A line with flags goes up to L1 with its dirty data and flags; no copy below keeps them.
   bool flags_move_up = false;
   bool nonvolatile_llc = false;   ///< the last level keeps its lines over a power failure
   uint64_t cached_own_bytes = 0;  ///< the own region's first bytes that the caches may hold

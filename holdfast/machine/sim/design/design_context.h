@@ -31,7 +31,7 @@ class DesignContext {
   /// Reads a line: the bytes of the latest write. Returns the time at which they are there. `to`
   /// may be null.
   virtual Time read(Place from, std::byte* to, Time now) = 0;
-  /// Takes a write back that the medium has not begun. What was there before comes back, also if
+  /// Takes a write back that the medium has not begun. The content from before comes back, also if
   /// the write had merged with an earlier one. That is a persist event. Returns false, and does
   /// nothing, if it is too late.
   virtual bool cancel(Ticket ticket, Time now) = 0;
@@ -88,8 +88,8 @@ class DesignContext {
   /// For abort(), in designs that leave it to software: does this for all lines of the transaction.
   /// The simulator remembers their bytes from before.
   virtual Time roll_back(const DesignTransaction& tx, Time now) = 0;
-  /// Aborts the open transaction of this slot: its stores that wait in the store buffer are dropped,
-  /// abort() is called now, and the thread learns of it at its next operation. Only with the wish
+  /// Aborts the open transaction of this slot. Its stores that wait in the store buffer are
+  /// dropped, and abort() is called now. The thread learns of it at its next operation. Only with the wish
   /// `dooms`.
   virtual void doom(int slot, AbortCause cause, Time now) = 0;
 

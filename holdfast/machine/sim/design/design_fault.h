@@ -24,7 +24,7 @@ inline const char* to_string(DesignChange change) {
   return kNames[static_cast<size_t>(change)];
 }
 
-/// What happens to the change.
+/// The fate of the change.
 enum class FaultKind : uint8_t {
   drop,   ///< it never happens
   delay,  ///< it happens after the next 100 persist events

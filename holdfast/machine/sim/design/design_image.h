@@ -26,7 +26,7 @@
 
 namespace holdfast {
 
-/// What a design leaves behind beside the medium.
+/// The state that a design leaves behind beside the medium.
 struct DesignRemains {
   struct CacheLine {
     CachedLine cached;  ///< without the number of the line

@@ -45,12 +45,13 @@ class DesignHost::Failure final : public PowerFailure {
   Remains& remains_;
 };
 
-/// What would survive a power failure now, beside the content of persistent memory.
+/// The state that would survive a power failure now, beside the content of persistent memory.
 DesignHost::Remains DesignHost::remains_now() const {
   Remains remains;
   const size_t n = options_.line_bytes;
-  // While the design runs, what is due by its time has been accepted; else what is due by now. Caches that survive still
-  // have the lines that have left them and were not accepted.
+  // While the design runs, writes that are due by its time have been accepted. Else those that are
+  // due by now count as accepted. Caches that survive still have the lines that have left them and
+  // were not accepted.
   for (const WriteOnItsWay& write : writes_.waiting()) {
     const bool accepted = !pumping_ && !accepting_ && write.accepted <= latest_;
     if (accepted || (write.from_caches && caches_survive())) {
