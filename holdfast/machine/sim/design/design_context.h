@@ -89,8 +89,8 @@ class DesignContext {
   /// The simulator remembers their bytes from before.
   virtual Time roll_back(const DesignTransaction& tx, Time now) = 0;
   /// Aborts the open transaction of this slot. Its stores that wait in the store buffer are
-  /// dropped, and abort() is called now. The thread learns of it at its next operation. Only with the wish
-  /// `dooms`.
+  /// dropped, and abort() is called now. The thread learns of it at its next operation. Only with
+  /// the wish `dooms`.
   virtual void doom(int slot, AbortCause cause, Time now) = 0;
 
   /// Calls tick() at this time, or just before the first later event that could tell the
