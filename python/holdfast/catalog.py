@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast import core
+from holdfast import core, errors
 from holdfast.shapes import Json, decode
 
 
@@ -118,7 +118,10 @@ def engines() -> list[Engine]:
 
 def design_engine() -> str:
     """The engine that runs with a hardware design."""
-    return next(engine.name for engine in engines() if engine.needs_design)
+    for engine in engines():
+        if engine.needs_design:
+            return engine.name
+    raise errors.BadUsage("this build has no engine that runs with a hardware design")
 
 
 def find_engine(name: str) -> Engine | None:
@@ -169,6 +172,20 @@ def not_durable(name: str) -> str:
         f"engine {name} keeps nothing over a crash; choose one with durability strict "
         "(`holdfast engines`)"
     )
+
+
+def own_design_options(
+    options: dict[str, str], design: str, known: Iterable[Design]
+) -> dict[str, str]:
+    """The options that this design has, out of options for several designs.
+
+    Options of an unknown design are left as they are: the core says that it is unknown.
+    """
+    entry = next((one for one in known if one.name == design), None)
+    if entry is None:
+        return options
+    names = {option.name for option in entry.options}
+    return {key: value for key, value in options.items() if key in names}
 
 
 def own_options(

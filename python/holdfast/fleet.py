@@ -33,7 +33,7 @@ def single_runs(spec: _Spec, seeds: Sequence[int]) -> list[Json]:
     known = catalog.engines()
     return [
         replace(
-            spec,
+            one,
             threads=[threads],
             engines=[engine],
             options=catalog.own_options(spec.options, engine, known),
@@ -42,6 +42,25 @@ def single_runs(spec: _Spec, seeds: Sequence[int]) -> list[Json]:
         for seed in seeds
         for threads in spec.threads
         for engine in spec.engines
+        for one in _of_each_design(spec)
+    ]
+
+
+def _of_each_design(spec: _Spec) -> list[_Spec]:
+    """The spec once for each of its hardware designs, each with its own options."""
+    if not isinstance(spec, SimSpec) or not spec.design:
+        return [spec]
+    known = catalog.designs()
+    names = spec.design.split(",")
+    if len(names) == 1:
+        return [spec]
+    return [
+        replace(
+            spec,
+            design=name,
+            design_options=catalog.own_design_options(spec.design_options, name, known),
+        )
+        for name in names
     ]
 
 

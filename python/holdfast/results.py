@@ -83,6 +83,20 @@ class MachineCounters:
 
 
 @dataclass(frozen=True)
+class DesignCounters:
+    """Counters of a hardware design (holdfast/runner/sim/sim_counters_json.h)."""
+
+    transactions: int
+    aborts: int
+    media_writes: int
+    media_reads: int
+    commit_wait_ns: float
+    store_wait_ns: float
+    structure_bytes: int
+    writes_by_cause: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Recovery:
     """The opening of a heap after a power failure or a kill."""
 
@@ -159,6 +173,8 @@ class Entry(Measured):
     simulated_seconds: float = 0.0
     host_seconds: float = 0.0
     machine_counters: MachineCounters | None = None
+    design: str = ""
+    design_counters: DesignCounters | None = None
     recovery: Recovery | None = None
     response: Response | None = None
     queued: int | None = None

@@ -73,7 +73,7 @@ class SimSpec(Spec):
     threads: list[int]
     machine: str
     schedule: str | None = None
-    design: str | None = None
+    design: str | None = None  # in fleet.sim(): several names with commas between them
     design_options: Assigned = field(default_factory=dict)
     set: Assigned = field(default_factory=dict)  # values in place of the machine description's
     transactions: int | None = None

@@ -169,7 +169,16 @@ class FakeCore:
                 "source": "old drawings",
                 "survives": "what is inside",
                 "options": [option],
-            }
+            },
+            {
+                "name": "ditch",
+                "supported": True,
+                "reason": "",
+                "title": "no water",
+                "source": "new drawings",
+                "survives": "nothing",
+                "options": [],
+            },
         ]
 
     def bench(self, spec: dict[str, Any], progress: Any = None) -> dict[str, Any]:
@@ -284,6 +293,18 @@ class FakeCore:
         }
         if spec["lint"]:
             more["lint"] = self.lint
+        if spec.get("design"):
+            more["design"] = spec["design"]
+            more["design_counters"] = {
+                "transactions": 400,
+                "aborts": 0,
+                "media_writes": 1000,
+                "media_reads": 100,
+                "commit_wait_ns": 2e4,
+                "store_wait_ns": 0.0,
+                "structure_bytes": 4096,
+                "writes_by_cause": {"data": 900, "log": 200, "table": 0},
+            }
         entries = [entry(name, n, 1.0) | more for n in spec["threads"] for name in spec["engines"]]
         return {"context": self._context(spec, "sim"), "benchmarks": entries}
 

@@ -126,6 +126,7 @@ void TransactionCache::find_committed(std::vector<Committed>& found, DesignRecov
       found.push_back({saved.number, saved.offset, slot, true, record, std::move(bytes)});
     }
   }
+  now += capacity_ * read_time_;  // all TCs at the same time
   for (size_t i = 0; i < infos[kEntries].entries; ++i) {
     const std::span<const std::byte> entry = context().entry(kEntries, i);
     const auto saved = read_as<SavedEntry>(entry);

@@ -157,6 +157,15 @@ std::vector<DesignCoverageRow> SimMachine::design_coverage() const {
                                      : memory_.design()->coverage();
 }
 
+uint64_t SimMachine::design_structure_bytes() const {
+  return memory_.design() == nullptr ? 0 : memory_.design()->structure_bytes();
+}
+
+sim::MemoryCounters SimMachine::medium_counters() const {
+  return memory_.timing() == nullptr ? sim::MemoryCounters{}
+                                     : memory_.timing()->medium_controller().counters();
+}
+
 DesignChangeCounts SimMachine::design_changes() const {
   return memory_.design() == nullptr ? DesignChangeCounts{} : memory_.design()->changes();
 }

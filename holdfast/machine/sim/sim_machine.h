@@ -225,6 +225,10 @@ class SimMachine {
   /// The changes of surviving state so far, by kind: what SimOptions::design_fault counts.
   DesignChangeCounts design_changes() const;
   HardwareDesign* hardware_design() { return design_.get(); }
+  /// Bytes of the design's non-volatile structures.
+  uint64_t design_structure_bytes() const;
+  /// Timed: the counters of the medium's controller.
+  sim::MemoryCounters medium_counters() const;
   /// Waits until the design has brought what it holds to its place.
   void settle_design() { memory_.settle_design(); }
 

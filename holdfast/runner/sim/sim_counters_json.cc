@@ -64,6 +64,35 @@ Json to_json(const SimCounters& c) {
           {"htm", {{"begins", c.htm_begins}, {"commits", c.htm_commits}, {"aborts", aborts}}}};
 }
 
+Json to_json(const DesignMeasurement& measured) {
+  const DesignCounters& c = measured.counters;
+  Json causes = Json::object();
+  for (size_t i = 0; i < kCauses; ++i) {
+    causes[to_string(static_cast<Cause>(i))] = c.by_cause[i];
+  }
+  Json own = Json::object();
+  for (const auto& [name, count] : measured.own) {
+    own[name] = count;
+  }
+  return {
+      {"transactions", c.transactions},
+      {"aborts", c.aborts},
+      {"doomed", c.doomed},
+      {"first_stores", c.first_stores},
+      {"fills", c.fills},
+      {"dropped", c.dropped},
+      {"reads", c.reads},
+      {"writes_by_cause", causes},
+      {"writes_merged", measured.medium.merged},
+      {"writes_cancelled", measured.medium.cancelled},
+      {"media_writes", measured.medium.writes - measured.medium.merged - measured.medium.cancelled},
+      {"media_reads", measured.medium.reads - measured.medium.forwarded},
+      {"commit_wait_ns", nanoseconds(c.commit_waits)},
+      {"store_wait_ns", nanoseconds(c.store_waits)},
+      {"structure_bytes", measured.structure_bytes},
+      {"own", own}};
+}
+
 Json to_json(const std::vector<LintRow>& rows) {
   Json json = Json::array();
   for (const LintRow& row : rows) {

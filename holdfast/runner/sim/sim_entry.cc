@@ -11,9 +11,10 @@
 namespace holdfast {
 namespace {
 
-Json head(const SessionSpec& spec) {
-  const std::string name =
-      "sim/" + spec.workload + "/" + spec.engine + "/threads:" + std::to_string(spec.threads);
+Json head(const SessionSpec& spec, const SimPlan& plan) {
+  const std::string design = plan.design.empty() ? "" : "/design:" + plan.design;
+  const std::string name = "sim/" + spec.workload + "/" + spec.engine + design +
+                           "/threads:" + std::to_string(spec.threads);
   return {{"name", name},
           {"run_name", name},
           {"run_type", "aggregate"},
@@ -22,7 +23,8 @@ Json head(const SessionSpec& spec) {
           {"repetitions", 1},
           {"threads", spec.threads},
           {"workload", spec.workload},
-          {"engine", spec.engine}};
+          {"engine", spec.engine},
+          {"design", plan.design}};
 }
 
 Json to_json(const PendingGauge& gauge) {
@@ -65,7 +67,7 @@ void add_host(double seconds, const SetUp& set_up, Json& json) {
 }  // namespace
 
 Json sim_entry(const SessionSpec& spec, const SimRun& run, const SimPlan& plan) {
-  Json json = head(spec);
+  Json json = head(spec, plan);
   json["iterations"] = run.operations;
   // Simulated time per transaction, all threads together; 0 on a machine without time.
   const double done = std::accumulate(run.done_by_kind.begin(), run.done_by_kind.end(), 0.0);
@@ -108,6 +110,9 @@ Json sim_entry(const SessionSpec& spec, const SimRun& run, const SimPlan& plan) 
   json["simulated_seconds"] = run.simulated_seconds;
   json["machine_counters"] = to_json(run.counters);
   json["persist_events"] = run.persist_events;
+  if (run.design) {
+    json["design_counters"] = to_json(*run.design);
+  }
   if (run.recovery) {
     json["recovery"] = {{"seconds", run.recovery->simulated_seconds},
                         {"needed", run.recovery->report.needed},
@@ -115,6 +120,14 @@ Json sim_entry(const SessionSpec& spec, const SimRun& run, const SimPlan& plan) 
                         {"bytes", run.recovery->report.bytes},
                         {"text", run.recovery->report.text},
                         {"pwb", run.recovery->persist.pwb}};
+    const DesignRecovery& design = run.recovery->design;
+    if (design.needed) {
+      json["recovery"]["design"] = {{"seconds", static_cast<double>(design.duration) * 1e-12},
+                                    {"transactions", design.transactions},
+                                    {"discarded", design.discarded},
+                                    {"lines_written", design.lines_written},
+                                    {"text", design.text}};
+    }
   }
   add_host(run.host_seconds, run.set_up, json);
   json["check"] = plan.check ? run.check.to_string() : "not asked for";
@@ -129,8 +142,8 @@ Json sim_entry(const SessionSpec& spec, const SimRun& run, const SimPlan& plan) 
   return json;
 }
 
-Json failed_sim_entry(const SessionSpec& spec, const std::string& why) {
-  Json json = head(spec);
+Json failed_sim_entry(const SessionSpec& spec, const SimPlan& plan, const std::string& why) {
+  Json json = head(spec, plan);
   json["run_type"] = "iteration";
   json["error_occurred"] = true;
   json["error_message"] = why;

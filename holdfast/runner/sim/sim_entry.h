@@ -16,7 +16,7 @@ namespace holdfast {
 Json sim_entry(const SessionSpec& spec, const SimRun& run, const SimPlan& plan);
 
 /// An entry without a result; `why` goes into error_message.
-Json failed_sim_entry(const SessionSpec& spec, const std::string& why);
+Json failed_sim_entry(const SessionSpec& spec, const SimPlan& plan, const std::string& why);
 
 /// The entry of a replay. Completes `measured` from the run.
 Json sim_replay_entry(MeasuredReplay measured, const SimReplay& run, const SimPlan& plan);

@@ -133,7 +133,9 @@ class World {
 
   /// After a power failure: opens the heap on a machine that holds the surviving image.
   SimRecovery power_on(const SessionSpec& spec, const SimPlan& plan) {
-    const SimImage image = machine_->surviving_image();
+    // A hardware design adds its state to the image, and there is only one.
+    const SimImage image =
+        plan.design.empty() ? machine_->surviving_image() : machine_->earliest_image();
     workload_.reset();
     heap_.reset();
     machine_.reset();
@@ -141,11 +143,14 @@ class World {
     options.max_steps = SimOptions{}.max_steps;  // recovery may look at the whole heap
     machine_ = std::make_unique<SimMachine>(options, image);
     SimRecovery recovery;
+    machine_->power_on();
+    recovery.design = machine_->design_recovery();
     const uint64_t began = machine_->timed() ? machine_->now() : 0;
     machine_->run_threads(1,
                           [&](int) { open(spec); });  // operations outside run_threads take no time
     if (machine_->timed()) {
-      recovery.simulated_seconds = static_cast<double>(machine_->now() - began) * 1e-12;
+      const uint64_t took = machine_->now() - began + recovery.design.duration;
+      recovery.simulated_seconds = static_cast<double>(took) * 1e-12;
     }
     recovery.report = heap_->recovery();
     recovery.persist = machine_->counters();
@@ -262,6 +267,24 @@ struct Watch {
   uint64_t seed = 0;              ///< of the arrivals
 };
 
+DesignMeasurement measurement_of(SimMachine& machine) {
+  DesignMeasurement m{
+      machine.design_counters(), {}, machine.medium_counters(), machine.design_structure_bytes()};
+  for (const auto& [name, count] : machine.hardware_design()->counters()) {
+    m.own.emplace_back(name, count);
+  }
+  return m;
+}
+
+DesignMeasurement operator-(DesignMeasurement now, const DesignMeasurement& before) {
+  now.counters = now.counters - before.counters;
+  now.medium = now.medium - before.medium;
+  for (size_t i = 0; i < now.own.size(); ++i) {
+    now.own[i].second -= before.own[i].second;
+  }
+  return now;
+}
+
 /// Runs the transactions on all workers and fills in the counts of the machine and the engine.
 SimRun measure(World& world, std::vector<Worker>& workers, const SimLength& length,
                const Watch& watch = {}) {
@@ -273,6 +296,9 @@ SimRun measure(World& world, std::vector<Worker>& workers, const SimLength& leng
   const std::vector<LintRow> lint_before = machine.lint_report();
   const uint64_t began = machine.timed() ? machine.now() : 0;
   const uint64_t events_before = machine.persist_events();
+  const bool with_design = !machine.design().empty();
+  const DesignMeasurement design_before =
+      with_design ? measurement_of(machine) : DesignMeasurement{};
   const auto start = Clock::now();
   const auto in_time = static_cast<uint64_t>(length.microseconds * 1e6);
   run.pending.interval = static_cast<uint64_t>(watch.gauge_microseconds * 1e6);
@@ -301,6 +327,9 @@ SimRun measure(World& world, std::vector<Worker>& workers, const SimLength& leng
   run.simulated_seconds = static_cast<double>(took) * 1e-12;
   run.persist_events = machine.persist_events() - events_before;
   run.statistics = world.heap().statistics() - before;
+  if (with_design) {
+    run.design = measurement_of(machine) - design_before;
+  }
   return run;
 }
 

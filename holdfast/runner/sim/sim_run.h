@@ -67,9 +67,18 @@ struct SetUp {
   double host_seconds = 0;  ///< up to the warm-up
 };
 
+/// The counters of a hardware design in the measured part, and of the controller behind it.
+struct DesignMeasurement {
+  DesignCounters counters;
+  std::vector<std::pair<std::string, uint64_t>> own;  ///< the design's own counters, by name
+  sim::MemoryCounters medium;
+  uint64_t structure_bytes = 0;  ///< of its non-volatile structures
+};
+
 /// How a heap was opened after a power failure.
 struct SimRecovery {
-  double simulated_seconds = 0;  ///< 0 when there is no time
+  double simulated_seconds = 0;  ///< 0 when there is no time; with that of the hardware design
+  DesignRecovery design;         ///< of the hardware design, if there is one
   RecoveryReport report;
   PersistCounters persist;
 };
@@ -98,13 +107,14 @@ struct SimRun {
   double host_seconds = 0;       ///< of the measured part
   std::vector<LintRow> lint;     ///< of the measured part; empty if not asked for
   SetUp set_up;
-  std::optional<SimRecovery> recovery;  ///< if asked for
+  std::optional<SimRecovery> recovery;      ///< if asked for
+  std::optional<DesignMeasurement> design;  ///< with a hardware design
   Status check;
 };
 
 /// Sets the workload up on a fresh simulated machine, runs the warm-up and then the measured
 /// transactions on each of spec.threads threads, and checks. Throws Error or SimStuck; with
-/// plan.recovery Error(invalid_argument) for a workload that never updates, or a hardware design.
+/// plan.recovery Error(invalid_argument) for a workload that never updates.
 ///
 /// The initial state comes from an image (population.h): it was populated once, natively, and is
 /// mapped copy-on-write, so that set-up takes no simulated operation and memory only for what the

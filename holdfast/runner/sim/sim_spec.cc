@@ -97,10 +97,13 @@ void check_recovery(const SimSpec& plan, const std::vector<const Description*>& 
   if (!plan.run.recovery) {
     return;
   }
-  if (!plan.run.design.empty() || !plan.replayers.empty()) {
+  if (!plan.replayers.empty()) {
     throw Error(Status(Code::invalid_argument,
-                       "sim: recovery is measured after transactions of an engine in software, "
-                       "not after log replay or with a hardware design"));
+                       "sim: recovery is measured after transactions, not after log replay"));
+  }
+  if (!plan.run.design.empty() && !find_design(plan.run.design).value()->durable) {
+    throw Error(Status(Code::invalid_argument, "sim: hardware design " + plan.run.design +
+                                                   " makes nothing durable: it has no recovery"));
   }
   for (const Description* engine : engines) {
     if (engine->durability == Durability::none) {

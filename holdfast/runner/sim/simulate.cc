@@ -32,7 +32,7 @@ Json simulate_one(const SessionSpec& spec, const SimPlan& plan) {
         run.check.check();
         return sim_entry(spec, run, plan);
       },
-      [&](const std::string& why) { return failed_sim_entry(spec, why); });
+      [&](const std::string& why) { return failed_sim_entry(spec, plan, why); });
 }
 
 Json simulate_replay(const SessionSpec& spec, const SimSpec& all, int replayers) {

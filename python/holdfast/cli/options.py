@@ -38,7 +38,8 @@ Design = Annotated[
     typer.Option(
         "--design",
         metavar="D",
-        help="A name `holdfast designs` lists, for the engine of hardware designs.",
+        help="A name `holdfast designs` lists, for the engine of hardware designs. With `sim` "
+        "several, with commas between them.",
     ),
 ]
 DesignOptions = Annotated[

@@ -101,6 +101,10 @@ def print_simulated(console: Console, report: Report, title: str) -> None:
     An open loop shows response times in place of the outcomes of attempts.
     """
     entries: list[Entry] = report.medians()
+    if any(entry.design_counters for entry in entries):
+        _print_designs(console, entries, title)
+        print_failures(console, report)
+        return
     timed = any(entry.simulated_seconds for entry in entries)
     seeds = any(entry.seed is not None for entry in entries)
     recovered = any(entry.recovery for entry in entries)
@@ -124,6 +128,37 @@ def print_simulated(console: Console, report: Report, title: str) -> None:
     if rows:
         console.print(output.table(title, columns, rows))
     print_failures(console, report)
+
+
+def _print_designs(console: Console, entries: list[Entry], title: str) -> None:
+    """Hardware designs beside each other: numbers per transaction, and the sizes they need."""
+    seeds = any(entry.seed is not None for entry in entries)
+    recovered = any(entry.recovery for entry in entries)
+    timed = any(entry.response for entry in entries)
+    columns = ["design", "engine", "threads", *(["seed"] if seeds else []), "transactions"]
+    columns += ["tx/s simulated", "media writes/tx", "by cause", "media reads/tx", "commit waits"]
+    columns += [*(["response", "p99.9"] if timed else []), "non-volatile"]
+    columns += [*(["recovery"] if recovered else []), "host M/s", "check"]
+    rows = []
+    for entry in entries:
+        if (counted := entry.design_counters) is None:
+            continue
+        each = max(counted.transactions, 1)
+        causes = sorted(counted.writes_by_cause.items(), key=lambda item: -item[1])
+        parts = [f"{name} {count / each:.2f}" for name, count in causes if count]
+        row: list[Any] = [entry.design, entry.engine, entry.threads]
+        row += [*([entry.seed] if seeds else []), entry.iterations]
+        row += [f"{entry.items_per_second:,.0f}", f"{counted.media_writes / each:.2f}"]
+        row += [", ".join(parts) or "-", f"{counted.media_reads / each:.2f}"]
+        row += [units.duration(counted.commit_wait_ns / each / 1e9)]
+        if timed and entry.response is not None:
+            mean, p999 = entry.response.mean_ns, entry.response.p999_ns
+            row += [units.duration(mean / 1e9), units.duration(p999 / 1e9)]
+        row += [units.bytes_text(counted.structure_bytes)]
+        row += [_duration(entry.recovery.seconds if entry.recovery else 0)] if recovered else []
+        speed = f"{entry.simulated_memory_operations / entry.host_seconds / 1e6:.1f}"
+        rows.append([*row, speed, entry.check])
+    console.print(output.table(title, columns, rows))
 
 
 def _duration(seconds: float) -> str:

@@ -22,6 +22,18 @@ struct MemoryCounters {
   Time reads_waited = 0;      ///< wait of all reads for an entry, a bank or the bus
   Time writes_waited = 0;     ///< wait of all writes for an entry of the write queue
   uint64_t highest_fill = 0;  ///< the most entries in use in one channel's write queue
+
+  /// The counts since `before`; highest_fill stays.
+  MemoryCounters operator-(const MemoryCounters& before) const {
+    MemoryCounters since = *this;
+    for (uint64_t MemoryCounters::*counter :
+         {&MemoryCounters::reads, &MemoryCounters::writes, &MemoryCounters::forwarded,
+          &MemoryCounters::merged, &MemoryCounters::cancelled, &MemoryCounters::row_hits,
+          &MemoryCounters::reads_waited, &MemoryCounters::writes_waited}) {
+      since.*counter -= before.*counter;
+    }
+    return since;
+  }
 };
 
 /// A write in the write queue.

@@ -476,6 +476,14 @@ DesignCounters DesignHost::counters() const {
   return counters_;
 }
 
+uint64_t DesignHost::structure_bytes() const {
+  uint64_t bytes = 0;
+  for (const StructureInfo& info : structures_.infos()) {
+    bytes += info.entries * info.entry_bytes;
+  }
+  return bytes;
+}
+
 std::vector<DesignCoverageRow> DesignHost::coverage() const {
   static constexpr const char* kNames[kHooks] = {
       "begin",         "commit",      "abort",   "first_store",  "store",

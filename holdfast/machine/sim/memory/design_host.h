@@ -46,6 +46,8 @@ struct DesignCounters {
   std::array<uint64_t, kCauses> by_cause{};
   Time commit_waits = 0;  ///< time that commits have waited in store buffers
   Time store_waits = 0;   ///< time that stores have waited in store buffers
+
+  DesignCounters operator-(const DesignCounters& before) const;
 };
 
 /// A hook, a structure or a state transition of a design, and how often it was met.
@@ -145,6 +147,8 @@ class DesignHost final : private DesignContext {
   DesignCounters counters() const;
   std::vector<DesignCoverageRow> coverage() const;
   const DesignChangeCounts& changes() const { return faults_.counts(); }
+  /// Bytes of all non-volatile structures.
+  uint64_t structure_bytes() const;
 
   /// Lines of the own region that the caches may hold, for the caches' tables.
   static size_t cached_own_lines(const HardwareDesign& design, size_t line_bytes) {

@@ -7,7 +7,25 @@
 #include "holdfast/machine/sim/memory/design_host.h"
 #include "holdfast/machine/sim/memory/timed_memory.h"
 
-namespace holdfast::sim {
+namespace holdfast {
+
+DesignCounters DesignCounters::operator-(const DesignCounters& before) const {
+  DesignCounters since = *this;
+  for (uint64_t DesignCounters::* counter :
+       {&DesignCounters::transactions, &DesignCounters::aborts, &DesignCounters::doomed,
+        &DesignCounters::first_stores, &DesignCounters::stores, &DesignCounters::fills,
+        &DesignCounters::dropped, &DesignCounters::written_back, &DesignCounters::writes,
+        &DesignCounters::reads, &DesignCounters::cancelled, &DesignCounters::commit_waits,
+        &DesignCounters::store_waits}) {
+    since.*counter -= before.*counter;
+  }
+  for (size_t i = 0; i < kCauses; ++i) {
+    since.by_cause[i] -= before.by_cause[i];
+  }
+  return since;
+}
+
+namespace sim {
 namespace {
 
 /// The number of the design's first own line, far from the lines of the arena. So no write of an
@@ -263,4 +281,5 @@ Time DesignHost::roll_back(const DesignTransaction& tx, Time now) {
   return done;
 }
 
-}  // namespace holdfast::sim
+}  // namespace sim
+}  // namespace holdfast

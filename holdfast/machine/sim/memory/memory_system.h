@@ -90,6 +90,7 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
     }
   }
   TimedMemory* timing() { return timing_.get(); }
+  const TimedMemory* timing() const { return timing_.get(); }
 
   /// Sets the lint, which learns of stores and of fences that complete.
   void attach(PersistLint* lint) { lint_ = lint; }

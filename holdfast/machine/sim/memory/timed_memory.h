@@ -192,6 +192,7 @@ class TimedMemory final : private CacheClient {
   CoherentCaches& caches() { return caches_; }
   MemoryController& dram() { return machine_.one_memory ? medium_controller_ : dram_; }
   MemoryController& medium_controller() { return medium_controller_; }
+  const MemoryController& medium_controller() const { return medium_controller_; }
   Time ps(double cycles) const {
     // NOLINTNEXTLINE(bugprone-incorrect-roundings): never negative, and lround is a call
     return static_cast<Time>(cycles * cycle_ps_ + 0.5);

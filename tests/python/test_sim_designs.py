@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Does `holdfast sim` compare hardware designs?"""
+
+import json
+
+import pytest
+
+import fake_core
+
+
+@pytest.fixture(autouse=True)
+def carried(fake):
+    """An engine that runs with a hardware design."""
+    fake.engines = lambda: [fake_core.engine("carried", needs_design=True)]
+
+
+def test_several_designs_run_one_by_one_each_with_its_own_options(fake, invoke):
+    result = invoke(
+        *("sim", "bank", "--machine", "abacus", "--design", "moat,ditch"),
+        *("--design-option", "depth=3", "--jobs", "1", "--json", "-"),
+    )
+    assert result.exit_code == 0, result.stdout
+    specs = [arguments[0] for verb, arguments in fake.calls if verb == "sim"]
+    assert [(spec["design"], spec["design_options"]) for spec in specs] == [
+        ("moat", {"depth": "3"}),
+        ("ditch", {}),
+    ]
+    entries = json.loads(result.stdout)["benchmarks"]
+    assert [entry["design"] for entry in entries] == ["moat", "ditch"]
+
+
+def test_the_table_has_traffic_by_cause_per_transaction(fake, invoke):
+    result = invoke("sim", "bank", "--machine", "abacus", "--design", "moat", "--jobs", "1")
+    assert result.exit_code == 0, result.stdout
+    words = " ".join(result.stdout.split())
+    for text in ("moat", "2.50", "data 2.25", "log 0.50", "4.0 KiB"):
+        assert text in words, text
+    assert "table" not in words, "a cause without writes"
