@@ -131,12 +131,14 @@ def print_simulated(console: Console, report: Report, title: str) -> None:
 
 
 def _print_designs(console: Console, entries: list[Entry], title: str) -> None:
-    """Hardware designs beside each other: numbers per transaction, and the sizes they need."""
+    """Hardware designs beside each other: media accesses per transaction, and sizes they need."""
     seeds = any(entry.seed is not None for entry in entries)
     recovered = any(entry.recovery for entry in entries)
     timed = any(entry.response for entry in entries)
-    columns = ["design", "engine", "threads", *(["seed"] if seeds else []), "transactions"]
-    columns += ["tx/s simulated", "media writes/tx", "by cause", "media reads/tx", "commit waits"]
+    engines = len({entry.engine for entry in entries}) > 1
+    columns = ["design", *(["engine"] if engines else []), "threads"]
+    columns += [*(["seed"] if seeds else []), "transactions", "tx/s"]
+    columns += ["writes/tx", "by cause", "reads/tx", "commit waits"]
     columns += [*(["response", "p99.9"] if timed else []), "non-volatile"]
     columns += [*(["recovery"] if recovered else []), "host M/s", "check"]
     rows = []
@@ -146,7 +148,7 @@ def _print_designs(console: Console, entries: list[Entry], title: str) -> None:
         each = max(counted.transactions, 1)
         causes = sorted(counted.writes_by_cause.items(), key=lambda item: -item[1])
         parts = [f"{name} {count / each:.2f}" for name, count in causes if count]
-        row: list[Any] = [entry.design, entry.engine, entry.threads]
+        row: list[Any] = [entry.design, *([entry.engine] if engines else []), entry.threads]
         row += [*([entry.seed] if seeds else []), entry.iterations]
         row += [f"{entry.items_per_second:,.0f}", f"{counted.media_writes / each:.2f}"]
         row += [", ".join(parts) or "-", f"{counted.media_reads / each:.2f}"]
