@@ -56,11 +56,22 @@ void account(std::vector<Block>& blocks, HeapCheck& check);
 
 /// A copy of an ArenaClass.
 struct ArenaClassWords {
-  const std::byte* active;
+  std::byte* active;
   uint64_t active_count;
-  const std::byte* reserve;
-  const std::byte* fresh;
-  const std::byte* fresh_end;
+  std::byte* reserve;
+  std::byte* fresh;
+  std::byte* fresh_end;
+};
+
+/// A copy of an arena, loaded as one range: on a simulated machine each load is an event of its
+/// own.
+template <class E>
+struct ArenaWords {
+  explicit ArenaWords(const Arena<E>& arena) {
+    static_assert(sizeof(words) == sizeof(arena.classes));
+    E::load_range(words.data(), arena.classes, sizeof(words));
+  }
+  std::array<ArenaClassWords, kClasses> words;
 };
 
 /// Validates the allocator's metadata at every open. It is cheap: it checks only that all pointers
@@ -97,11 +108,8 @@ Status check_header(std::byte* copy, std::byte* data, size_t bytes, uint64_t chu
     return damaged("free runs");
   }
   for (uint64_t a = 0; a < arenas; ++a) {
-    // Loads all classes as one range: on a simulated machine each load is an event of its own.
-    std::array<ArenaClassWords, kClasses> classes;
-    static_assert(sizeof(classes) == sizeof(h->arenas()[a].classes));
-    E::load_range(classes.data(), h->arenas()[a].classes, sizeof(classes));
-    for (const ArenaClassWords& c : classes) {
+    const ArenaWords<E> classes(h->arenas()[a]);
+    for (const ArenaClassWords& c : classes.words) {
       const bool counted = (c.active == nullptr || c.active_count != 0) && c.active_count <= 64;
       if (!counted || !good(c.active) || !good(c.reserve) || !good(c.fresh) || !good(c.fresh_end)) {
         return damaged("arena");
@@ -138,9 +146,11 @@ class AllocatorWalk {
   /// Returns all blocks, sorted by offset, with the free ones marked.
   std::vector<Block> run() {
     collect_chunks();
-    for (uint64_t a = 0; a < header_->arena_count; ++a) {
+    const uint64_t arenas = header_->arena_count;
+    for (uint64_t a = 0; a < arenas; ++a) {
+      const ArenaWords<E> classes(header_->arenas()[a]);
       for (size_t c = 0; c < kClasses; ++c) {
-        walk_arena(header_->arenas()[a].classes[c], c);
+        walk_arena(classes.words[c], c);
       }
     }
     for (size_t c = 0; c < kClasses; ++c) {
@@ -201,12 +211,11 @@ class AllocatorWalk {
     }
   }
 
-  void walk_arena(ArenaClass<E>& a, size_t size_class) {
-    if (walk_list(a.active, size_class, "arena") !=
-        (a.active.load() == nullptr ? 0 : a.active_count.load())) {
+  void walk_arena(const ArenaClassWords& a, size_t size_class) {
+    if (walk_list(a.active, size_class, "arena") != (a.active == nullptr ? 0 : a.active_count)) {
       check_.error("an arena miscounts its free blocks of class " + std::to_string(size_class));
     }
-    if (a.reserve.load() != nullptr &&
+    if (a.reserve != nullptr &&
         walk_list(a.reserve, size_class, "reserve") != Allocator<E>::kBatch) {
       check_.error("an arena's reserve of class " + std::to_string(size_class) +
                    " has the wrong length");
@@ -223,6 +232,9 @@ class AllocatorWalk {
     }
   }
 
+  uint64_t walk_list(std::byte* block, size_t size_class, const char* list) {
+    return walk_list(reinterpret_cast<FreeBlock<E>*>(block), size_class, list);
+  }
   /// Returns the list's length. Reports a damaged or circular list and stops there.
   uint64_t walk_list(FreeBlock<E>* block, size_t size_class, const char* list) {
     uint64_t length = 0;
