@@ -2,6 +2,7 @@
 #include "holdfast/hardware/designs.h"
 
 #include "holdfast/base/catalogue.h"
+#include "holdfast/hardware/hercules/hercules.h"
 #include "holdfast/hardware/opt/opt.h"
 #include "holdfast/hardware/tc/transaction_cache.h"
 
@@ -11,6 +12,7 @@ std::span<const DesignInfo> hardware_designs() {
   static const DesignInfo kDesigns[] = {
       opt_info(),
       tc_info(),
+      hercules_info(),
   };
   return kDesigns;
 }
@@ -40,6 +42,7 @@ void use_design(SimOptions& options, const std::string& name, const Options& des
     return;
   }
   make_design(name, design_options).status().check();
+  options.domain = find_design(name).value()->domain.value_or(options.domain);
   options.make_design = [name, design_options] {
     return make_design(name, design_options).value();
   };

@@ -24,8 +24,8 @@ Result<const DesignInfo*> find_design(const std::string& name);
 Result<std::unique_ptr<HardwareDesign>> make_design(const std::string& name,
                                                     const Options& options);
 
-/// Sets the hardware design of a machine that will be made with `options`. An empty name means
-/// none. Throws the errors of make_design() as Error.
+/// Sets the hardware design of a machine that will be made with `options`, and the domain if the
+/// design is made for one. An empty name means none. Throws the errors of make_design() as Error.
 void use_design(SimOptions& options, const std::string& name, const Options& design_options = {});
 
 }  // namespace holdfast

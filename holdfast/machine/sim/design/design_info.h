@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "holdfast/base/options.h"
@@ -20,6 +21,8 @@ struct DesignInfo {
   const char* source;    ///< the paper
   const char* survives;  ///< the content of the medium after a power failure, in words
   bool durable;          ///< a committed transaction survives a power failure
+  /// The domain that the design is made for; nothing: it runs in pmem and in eadr.
+  std::optional<Domain> domain = {};
   std::span<const OptionInfo> options;
   /// Makes the design. The caller has checked the names of the options; this function checks their
   /// values.

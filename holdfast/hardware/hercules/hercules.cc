@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/hardware/hercules/hercules.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace holdfast {
+
+void Hercules::attach(DesignContext& context) {
+  HardwareDesign::attach(context);
+  if (!context.caches_survive()) {
+    throw Error(Status(Code::invalid_argument,
+                       "hardware design hercules needs caches that survive: domain eadr"));
+  }
+  search_time_ = context.cycles(options_.search_cycles);
+  reset_time_ = context.cycles(options_.reset_cycles);
+  const MachineDescription& m = context.machine();
+  const double cycles[3] = {m.l1.hit_cycles, m.l2.hit_cycles, m.llc.hit_cycles};
+  for (size_t i = 0; i < 3; ++i) {
+    tag_time_[i] = context.cycles(cycles[i] * options_.tag_percent / 100);
+  }
+  threads_.resize(structures(m)[kThreads].entries);
+  for (size_t i = options_.ewpq_entries; i > 0; --i) {
+    free_.push_back(i - 1);
+  }
+  header_.resize(context.line_bytes());
+  filled_.resize(context.line_bytes());
+}
+
+std::span<const char* const> Hercules::transitions() const {
+  static constexpr const char* kNames[] = {"committed content was pushed one level down",
+                                           "a tagged line was flushed to the log",
+                                           "a line came back from the log",
+                                           "an entry of the eWPQ went to the extension",
+                                           "a line was migrated home",
+                                           "a record was appended again",
+                                           "a transaction was aborted"};
+  return kNames;
+}
+
+// ---- transactions
+
+void Hercules::begin(const DesignTransaction& tx, Time now) {
+  Thread& thread = threads_[static_cast<size_t>(tx.slot)];
+  if (++last_tx_ > Packed::kMask) {
+    // Numbers are used again, so entries of their earlier transactions must be gone.
+    migrate(now);
+    last_tx_ = 1;
+  }
+  thread.tx = last_tx_;
+  thread.committed = 0;
+  context().change(kThreads, static_cast<size_t>(tx.slot),
+                   reinterpret_cast<const std::byte*>(&thread.tx), now);
+  const uint32_t none = 0;
+  context().store_own(tx.core, thread.tx * sizeof(none), std::as_bytes(std::span(&none, 1)), now);
+}
+
+Time Hercules::first_store(const DesignStore& store, Time now) {
+  Thread& thread = threads_[static_cast<size_t>(store.tx.slot)];
+  if (store.dirty && store.flags == 0) {
+    context().push_down(store.tx.core, store.line.line, now);
+    context().passed(kPushedDown);
+  }
+  context().set_flags_in_l1(store.tx.core, store.line.line, tag_of(store.tx.slot));
+  thread.lines.push_back(store.line);
+  return now;
+}
+
+Time Hercules::commit(const DesignTransaction& tx, Time now) {
+  Thread& thread = threads_[static_cast<size_t>(tx.slot)];
+  if (thread.committed == 0 && !thread.lines.empty()) {
+    const auto length = static_cast<uint32_t>(thread.lines.size());
+    const uint64_t element = thread.tx * sizeof(length);
+    thread.committed = reset_time_ + context().store_own(tx.core, element,
+                                                         std::as_bytes(std::span(&length, 1)), now);
+    std::vector<uint64_t> words;
+    std::vector<size_t> places;
+    for (const DesignLine& line : thread.lines) {
+      context().set_flags(line.line, 0);
+      const auto found = entries_.find(line.at.offset);
+      if (found != entries_.end() && found->second.open) {
+        Entry& entry = found->second;
+        entry.open = false;
+        if (entry.in_queue) {
+          places.push_back(entry.place);
+          words.push_back(
+              Packed::of(entry.tx, entry.home / context().line_bytes(), entry.record, false));
+        }
+      }
+    }
+    std::vector<EntryChange> changes;
+    for (size_t i = 0; i < places.size(); ++i) {
+      changes.push_back({places[i], reinterpret_cast<const std::byte*>(&words[i])});
+    }
+    if (!changes.empty()) {
+      context().change(kQueue, changes, now);
+    }
+  }
+  if (thread.committed > now) {
+    return thread.committed;
+  }
+  thread.committed = 0;
+  thread.lines.clear();
+  return now;
+}
+
+Time Hercules::abort(const DesignTransaction& tx, Time now) {
+  Thread& thread = threads_[static_cast<size_t>(tx.slot)];
+  for (const DesignLine& line : std::exchange(thread.lines, {})) {
+    const auto found = entries_.find(line.at.offset);
+    if (found != entries_.end() && found->second.open) {
+      const Entry entry = found->second;
+      forget(entry, now);
+    }
+    context().drop(line.line);
+  }
+  thread.committed = 0;
+  context().passed(kAborted);
+  return now;
+}
+
+// ---- caches
+
+Time Hercules::hit(Level level, const Touch& /*touch*/, Time done) {
+  return level > Level::llc ? done : done + tag_time_[static_cast<size_t>(level)];
+}
+
+bool Hercules::keeps(const CachedLine& resident, uint8_t coming_flags) {
+  return resident.flags == 0 && coming_flags != 0;
+}
+
+size_t Hercules::quota(Level level, size_t ways) const {
+  const auto percent =
+      static_cast<size_t>(level == Level::l2 ? options_.l2_percent : options_.llc_percent);
+  return std::max<size_t>(1, ways * percent / 100);
+}
+
+/// Once tagged lines have their part of the set, they compete with each other. They do not leave
+/// for other lines.
+size_t Hercules::victim(const VictimChoice& choice) {
+  if (choice.level == Level::l1) {
+    return HardwareDesign::victim(choice);
+  }
+  size_t tagged = 0;
+  size_t last_tagged = kNoWay;
+  size_t last_plain = kNoWay;
+  for (size_t i = 0; i < choice.ways; ++i) {
+    const sim::CacheArray::Way& way = choice.set[i];
+    if (way.line == sim::CacheArray::kNoLine || way.line == choice.line) {
+      continue;
+    }
+    if ((way.meta & sim::LineBits::kFlags) != 0) {
+      ++tagged;
+      last_tagged = i;
+    } else {
+      last_plain = i;
+    }
+  }
+  const bool full = choice.flags != 0 && tagged >= quota(choice.level, choice.ways);
+  if (choice.present) {
+    return full ? last_tagged : kNoWay;
+  }
+  return full || last_plain == kNoWay ? last_tagged : last_plain;
+}
+
+DesignFill Hercules::fill(DesignLine line, int /*core*/, Time now) {
+  if (line.at.space == Space::own) {
+    return {.start = now};
+  }
+  const auto found = entries_.find(line.at.offset);
+  if (found == entries_.end()) {
+    // The eWPQ is asked beside the line's place. The extension is asked before.
+    const size_t outside = registers_.extension - free_extension_.size();
+    if (outside == 0) {
+      return {.start = now};
+    }
+    const size_t bucket = line.at.offset / context().line_bytes() % registers_.extension;
+    return {.start = context().read(extension_place(bucket), nullptr, now + search_time_)};
+  }
+  const Entry entry = found->second;
+  Time asked = now + search_time_;
+  if (!entry.in_queue) {
+    asked = context().read(extension_place(entry.place), nullptr, asked);
+  }
+  // The record has the full address, which the eWPQ has not.
+  const Time checked = context().read(header_place(entry.record), nullptr, asked);
+  const Time read = context().read(record_place(entry.record), filled_.data(), asked);
+  const Time forgotten = forget(entry, std::max(checked, read));
+  ++reloaded_;
+  context().passed(kReloaded);
+  return {.supplied = true,
+          .done = std::max({checked, read, forgotten}),
+          .bytes = filled_.data(),
+          .start = now,
+          .dirty = true,
+          .flags = entry.open ? tag_of(entry.slot) : uint8_t{0}};
+}
+
+Leaving Hercules::leaving(const LineMove& move, Time now) {
+  if (move.from != Level::llc) {
+    return {move.dirty, move.flags, now};
+  }
+  if (!move.dirty) {
+    return {false, 0, now};
+  }
+  const int slot = move.flags - 1;
+  Entry entry{.home = move.line.at.offset,
+              .tx = threads_[static_cast<size_t>(slot)].tx,
+              .slot = slot,
+              .open = true};
+  ++flushed_;
+  const Time done = insert(std::move(entry), move.bytes, now);
+  context().passed(kFlushed);
+  return {false, 0, done};
+}
+
+// ---- the log and the eWPQ
+
+/// Writes a record at the log's head. Returns the time at which it is accepted.
+Time Hercules::append(Entry& entry, const std::byte* bytes, Time now) {
+  entry.record = registers_.head;
+  const size_t in_header = entry.record % (context().line_bytes() / sizeof(uint64_t));
+  std::memcpy(header_.data() + in_header * sizeof(uint64_t), &entry.home, sizeof(uint64_t));
+  const Time data = context().write(record_place(entry.record), bytes, Cause::log, now).accepted;
+  const Time header =
+      context().write(header_place(entry.record), header_.data(), Cause::table, now).accepted;
+  registers_.head = (registers_.head + 1) & Packed::kMask;
+  set_registers(now);
+  homes_[entry.record] = entry.home;
+  return std::max(data, header);
+}
+
+/// Puts a line into the log and into the eWPQ.
+Time Hercules::insert(Entry entry, const std::byte* bytes, Time now) {
+  Time done = free_.empty() ? make_room(now) : now;
+  entry.place = free_.back();
+  free_.pop_back();
+  entry.used = ++uses_;
+  done = std::max(done, append(entry, bytes, now));
+  save(entry, now);
+  entries_[entry.home] = entry;
+  collect(now);
+  return done;
+}
+
+/// Moves the least recently used entry of the eWPQ to the extension.
+Time Hercules::make_room(Time now) {
+  Entry* oldest = nullptr;
+  for (auto& [home, entry] : entries_) {
+    if (entry.in_queue && (oldest == nullptr || entry.used < oldest->used)) {
+      oldest = &entry;
+    }
+  }
+  const size_t place = oldest->place;
+  oldest->in_queue = false;
+  if (free_extension_.empty()) {
+    oldest->place = registers_.extension++;
+    set_registers(now);
+  } else {
+    oldest->place = free_extension_.back();
+    free_extension_.pop_back();
+  }
+  const Time done = save(*oldest, now);
+  const uint64_t none = 0;
+  context().change(kQueue, place, reinterpret_cast<const std::byte*>(&none), now);
+  free_.push_back(place);
+  ++overflowed_;
+  context().passed(kQueueOverflowed);
+  return done;
+}
+
+/// Brings an entry to its place in the eWPQ or in the extension.
+Time Hercules::save(const Entry& entry, Time now) {
+  const uint64_t word =
+      Packed::of(entry.tx, entry.home / context().line_bytes(), entry.record, entry.open);
+  if (entry.in_queue) {
+    context().change(kQueue, entry.place, reinterpret_cast<const std::byte*>(&word), now);
+    return now;
+  }
+  std::vector<std::byte> line(context().line_bytes());
+  std::memcpy(line.data(), &word, sizeof(word));
+  return context().write(extension_place(entry.place), line.data(), Cause::table, now).accepted;
+}
+
+/// The line is no longer in the log. Returns the time from which on that survives.
+Time Hercules::forget(const Entry& entry, Time now) {
+  Time done = now;
+  if (entry.in_queue) {
+    const uint64_t none = 0;
+    context().change(kQueue, entry.place, reinterpret_cast<const std::byte*>(&none), now);
+    free_.push_back(entry.place);
+  } else {
+    const std::vector<std::byte> none(context().line_bytes());
+    done = context().write(extension_place(entry.place), none.data(), Cause::table, now).accepted;
+    free_extension_.push_back(entry.place);
+  }
+  homes_.erase(entry.record);
+  const uint64_t home = entry.home;  // `entry` may be the one that is erased
+  entries_.erase(home);
+  return done;
+}
+
+void Hercules::set_registers(Time now) {
+  context().change(kRegisters, 0, reinterpret_cast<const std::byte*>(&registers_), now);
+}
+
+// ---- background
+
+void Hercules::tick(Time now) {
+  migrate(now);
+}
+
+/// Writes all committed lines of the log home.
+Time Hercules::migrate(Time now) {
+  std::vector<uint64_t> committed;
+  for (const auto& [home, entry] : entries_) {
+    if (!entry.open) {
+      committed.push_back(home);
+    }
+  }
+  std::sort(committed.begin(), committed.end());  // the order of a table is the host's
+  Time done = now;
+  for (const uint64_t home : committed) {
+    done = std::max(done, migrate(Entry(entries_.at(home)), now));
+  }
+  return done;
+}
+
+/// The entry is given up when the controller has accepted the line.
+Time Hercules::migrate(const Entry& entry, Time now) {
+  std::vector<std::byte> bytes(context().line_bytes());
+  const Time read = context().read(record_place(entry.record), bytes.data(), now);
+  const Time home =
+      context().write({Space::home, entry.home}, bytes.data(), Cause::migration, read).accepted;
+  ++migrated_;
+  const Time done = forget(entry, home);
+  context().passed(kMigrated);
+  return done;
+}
+
+/// Shortens a log that is too long, at its tail: 32 records at a time.
+void Hercules::collect(Time now) {
+  constexpr uint64_t kChunk = 32;
+  const auto length = [&] { return (registers_.head - registers_.tail) & Packed::kMask; };
+  if (length() <= options_.collect_entries) {
+    return;
+  }
+  std::vector<std::byte> bytes(context().line_bytes());
+  for (uint64_t i = 0; i < kChunk && length() > 1; ++i) {
+    const uint64_t record = registers_.tail;
+    if (const auto home = homes_.find(record); home != homes_.end()) {
+      Entry& entry = entries_.at(home->second);
+      if (entry.open) {
+        const Time read = context().read(record_place(record), bytes.data(), now);
+        homes_.erase(record);
+        const Time done = append(entry, bytes.data(), read);
+        save(entry, done);
+        context().passed(kAppendedAgain);
+      } else {
+        migrate(Entry(entry), now);
+      }
+    }
+    registers_.tail = (record + 1) & Packed::kMask;
+    set_registers(now);
+  }
+}
+
+Time Hercules::settle(Time now) {
+  return migrate(now);
+}
+
+std::vector<std::pair<const char*, uint64_t>> Hercules::counters() const {
+  return {{"flushed", flushed_},
+          {"reloaded", reloaded_},
+          {"overflowed", overflowed_},
+          {"migrated", migrated_}};
+}
+
+}  // namespace holdfast
