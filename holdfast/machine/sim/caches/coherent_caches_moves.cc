@@ -126,23 +126,32 @@ Time CoherentCaches::evict_llc(size_t llc, CacheArray::Way victim, Time now) {
   Record& record = records_[line];
   record.llcs &= ~(uint32_t{1} << llc);
   uint32_t bits = victim.meta & LineBits::kContent;
-  Cache from = llc_name(llc);
+  Level level = Level::llc;
+  size_t cache = llc;
   Time done = now;
+  // Content from above covers the bits so far. It comes from the nearest level first, so that older
+  // versions reach memory in their order.
+  const auto cover = [&](Level above, size_t its_cache, uint32_t coming) {
+    if ((coming & LineBits::kDirty) != 0) {
+      bits = over(level, cache, line, bits, coming, true, now, done);
+      level = above;
+      cache = its_cache;
+    }
+  };
   if (inclusive_) {
     for (uint64_t rest = record.sharers & domains_of_llc(llc); rest != 0; rest &= rest - 1) {
       const auto domain = static_cast<size_t>(std::countr_zero(rest));
-      uint32_t above = 0;
+      uint32_t in_l1 = 0;
       for_each_core(domain,
-                    [&](int core) { above = LineBits::merged(above, take_from_l1(core, line)); });
-      above = over(Level::l2, domain, line, l2_[domain].remove(line) & LineBits::kContent, above,
-                   true, now, done);
+                    [&](int core) { in_l1 = LineBits::merged(in_l1, take_from_l1(core, line)); });
+      const uint32_t in_l2 = l2_[domain].remove(line) & LineBits::kContent;
       leave_domain(domain, record);
-      bits = over(Level::llc, llc, line, bits, above, true, now, done);
-      from = (above & LineBits::kOlder) != 0 ? l2_name(domain) : from;
+      cover(Level::l2, domain, in_l2);
+      cover(Level::l1, 0, in_l1);
     }
   }
   client_.left_llc(line, domains_of_llc(llc) & ~record.sharers);
-  return std::max(done, to_memory(line, bits, from, now));
+  return std::max(done, to_memory(line, bits, name_of(level, cache), now));
 }
 
 Time CoherentCaches::to_memory(uint32_t line, uint32_t meta, Cache from, Time now) {
