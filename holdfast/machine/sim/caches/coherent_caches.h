@@ -126,7 +126,11 @@ struct CacheFeatures {
 ///   otherwise      evictions of L2s fill it. Its own evictions leave the copies above in place
 ///
 /// While a level above has a line dirty, only an inclusive last level may have it dirty, too. Any
-/// other one could write its old version to memory after the new one.
+/// other one could write its old version to memory after the new one. With versions any last level
+/// may: what it has then is an older version, with bytes of its own.
+///
+/// Older versions lie below the newest one, in the same domain and its last level. Another domain
+/// that gets the line gets its newest version only, and the older ones are dropped.
 ///
 /// The directory knows at most 64 L2s, one of them the service core's, and 32 last-level caches.
 /// With more, the constructor throws Error(invalid_argument).
@@ -248,6 +252,9 @@ class CoherentCaches {
   void leave_domain(size_t domain, Record& record);
   bool make_shared(size_t domain, uint32_t line, Record& record);
   bool take_from_llcs(uint32_t line, Record& record, uint32_t keep);
+  void drop_older_in_llc(size_t domain, uint32_t line, const Record& record);
+  /// A last level may have a line dirty while its newest version is in a cache above.
+  bool keeps_dirty_below() const { return inclusive_ || features_.versions; }
   bool dirty_in_llcs(uint32_t line, uint32_t llcs);
   bool moves_up(size_t domain, uint32_t line, Record& record, uint32_t flags);
   bool clean_own_llc(size_t domain, uint32_t line, const Record& record, bool flags_too);

@@ -222,6 +222,14 @@ bool CoherentCaches::take_from_llcs(uint32_t line, Record& record, uint32_t keep
   return dirty;
 }
 
+/// Another domain gets the line for a store, so an older version is of no more use.
+void CoherentCaches::drop_older_in_llc(size_t domain, uint32_t line, const Record& record) {
+  if ((record.llcs & own_llc(domain)) != 0) {
+    CacheArray::Way* way = llc_[llc_of(domain)].peek(line);
+    way->meta = without_older(way->meta, llc_name(llc_of(domain)), line);
+  }
+}
+
 bool CoherentCaches::dirty_in_llcs(uint32_t line, uint32_t llcs) {
   bool dirty = false;
   for (uint32_t rest = llcs; rest != 0; rest &= rest - 1) {
@@ -233,12 +241,12 @@ bool CoherentCaches::dirty_in_llcs(uint32_t line, uint32_t llcs) {
 
 /// The domain becomes the only one with the line. If a last level has the line dirty, the dirty
 /// data move up with the right to store. Otherwise the last level could later write its old version
-/// over the new one. An inclusive last level above this domain keeps its data, unless they go with
-/// their flags. Returns true if dirty data move up.
+/// over the new one. The domain's own last level keeps its data if that cannot happen, unless they
+/// go with their flags. Returns true if dirty data move up.
 bool CoherentCaches::moves_up(size_t domain, uint32_t line, Record& record, uint32_t flags) {
   const uint32_t own = own_llc(domain);
   const bool with_flags = features_.flags_move_up && flags != 0;
-  const bool stays = inclusive_ && !with_flags;
+  const bool stays = keeps_dirty_below() && !with_flags;
   if (!dirty_in_llcs(line, stays ? record.llcs & ~own : record.llcs)) {
     return false;  // clean copies stay
   }
@@ -249,14 +257,17 @@ bool CoherentCaches::moves_up(size_t domain, uint32_t line, Record& record, uint
   return true;
 }
 
-/// The dirty data of the line in this domain's last level move up. Returns true if there are some.
+/// The newest data of the line in this domain's last level, if dirty, move up. Returns true if there
+/// are some.
 bool CoherentCaches::clean_own_llc(size_t domain, uint32_t line, const Record& record,
                                    bool flags_too) {
   if ((record.llcs & own_llc(domain)) == 0) {
     return false;
   }
   CacheArray::Way* way = llc_[llc_of(domain)].peek(line);
-  way->meta = without_older(way->meta, llc_name(llc_of(domain)), line);
+  if ((way->meta & LineBits::kOlder) != 0) {
+    return false;
+  }
   const bool dirty = (way->meta & LineBits::kDirty) != 0;
   way->meta &= ~(LineBits::kDirty | (flags_too ? LineBits::kFlags : 0));
   return dirty;
