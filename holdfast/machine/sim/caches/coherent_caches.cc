@@ -163,6 +163,7 @@ CoherentCaches::Outcome CoherentCaches::fetch(int core, size_t domain, uint32_t 
 // ---- the two requests
 
 CoherentCaches::Outcome CoherentCaches::load(int core, uint32_t line, Time now) {
+  const Pinned pinned(*this, line);
   if (features_.touches) [[unlikely]] {
     if (const uint32_t flags = flags_of(line)) {
       client_.touched(core, line, flags, false, now);
@@ -219,6 +220,7 @@ CoherentCaches::Outcome CoherentCaches::load(int core, uint32_t line, Time now) 
 }
 
 CoherentCaches::Outcome CoherentCaches::own(int core, uint32_t line, Time now) {
+  const Pinned pinned(*this, line);
   if (features_.touches) [[unlikely]] {
     if (const uint32_t flags = flags_of(line)) {
       client_.touched(core, line, flags, true, now);

@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "holdfast/base/function_ref.h"
@@ -227,6 +228,20 @@ class CoherentCaches {
 
   using Cache = LineVersions::Cache;
 
+  /// During its lifetime no choice of a victim takes this line away: an access is bringing it up.
+  class Pinned {
+   public:
+    Pinned(CoherentCaches& caches, uint32_t line)
+        : caches_(caches), before_(std::exchange(caches.pinned_, line)) {}
+    ~Pinned() { caches_.pinned_ = before_; }
+    Pinned(const Pinned&) = delete;
+    Pinned& operator=(const Pinned&) = delete;
+
+   private:
+    CoherentCaches& caches_;
+    uint32_t before_;
+  };
+
   static bool has(uint64_t mask, size_t i) { return (mask >> i & 1) != 0; }
   size_t domain_of(int core) const { return domain_of_[static_cast<size_t>(core)]; }
   size_t llc_of(size_t domain) const { return llc_of_[domain]; }
@@ -313,6 +328,7 @@ class CoherentCaches {
   bool filled_with_l2_;  ///< an inclusive last level, or one that fills on misses
   bool with_design_ = false;
   CacheFeatures features_;
+  uint32_t pinned_ = CacheArray::kNoLine;
   Time l1_time_;
   Time l2_time_;
   Time llc_time_;

@@ -42,7 +42,11 @@ CacheArray::Way CoherentCaches::insert(Array& cache, Level level, uint32_t line,
     return cache.insert(line, bits);
   }
   return cache.insert(line, bits, [&](const CacheArray::Way* set, size_t ways) {
-    return client_.victim(level, set, ways, line, bits, false);
+    size_t way = client_.victim(level, set, ways, line, bits, false);
+    if (way < ways && set[way].line == pinned_) {  // the last of the others, if there is one
+      way = way + 1 < ways ? ways - 1 : ways - 2;
+    }
+    return way;
   });
 }
 
