@@ -116,7 +116,9 @@ Time CoherentCaches::fill_llc(size_t llc, uint32_t line, uint32_t bits, Cache fr
   }
   const CacheArray::Way victim = insert(llc_[llc], Level::llc, line, bits);
   if (victim.line == CacheArray::kRefused) {
-    return to_memory(line, bits, from, now);
+    // Where misses fill the last level, clean data come from memory, not from an L2 that evicts.
+    const bool leaves = !filled_with_l2_ || (bits & LineBits::kDirty) != 0;
+    return leaves ? to_memory(line, bits, from, now) : now;
   }
   record.llcs |= uint32_t{1} << llc;
   if ((bits & LineBits::kOlder) != 0) {
