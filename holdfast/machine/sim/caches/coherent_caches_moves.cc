@@ -253,14 +253,14 @@ bool CoherentCaches::moves_up(size_t domain, uint32_t line, Record& record, uint
   const uint32_t own = own_llc(domain);
   const bool with_flags = features_.flags_move_up && flags != 0;
   const bool stays = keeps_dirty_below() && !with_flags;
-  if (!dirty_in_llcs(line, stays ? record.llcs & ~own : record.llcs)) {
-    return false;  // clean copies stay
-  }
-  take_from_llcs(line, record, own);
-  if (!stays) {
+  const bool dirty = dirty_in_llcs(line, stays ? record.llcs & ~own : record.llcs);
+  if (dirty) {
+    take_from_llcs(line, record, own);
+  }  // else clean copies stay
+  if ((dirty && !stays) || with_flags) {
     clean_own_llc(domain, line, record, with_flags);
   }
-  return true;
+  return dirty;
 }
 
 /// The newest data of the line in this domain's last level, if dirty, move up. Returns true if there
