@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -216,6 +217,10 @@ class CoherentCaches {
   /// first. `older` are the bytes of an older version, else null.
   void for_each_marked(
       FunctionRef<void(Level level, uint32_t line, uint32_t meta, const std::byte* older)> f);
+
+  /// For tests. Returns the first contradiction between caches, directory and versions of the lines
+  /// below `lines`; empty if there is none.
+  std::string contradiction(uint32_t lines);
 
  private:
   /// The directory's record of a line. It is exact: a cache whose bit is not set has no copy.
