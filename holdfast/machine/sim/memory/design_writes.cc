@@ -96,6 +96,12 @@ bool DesignWrites::undo(uint64_t number) {
   } else if (const auto above = numbered(undone->covered_by); above != covering_.end()) {
     above->below = undone->below;
   }
+  for (Covering& below : covering_) {  // the write on which this one lay
+    if (below.to == undone->to && below.covered && below.covered_by == number) {
+      below.covered = undone->covered;
+      below.covered_by = undone->covered_by;
+    }
+  }
   covering_.erase(undone);
   return true;
 }
