@@ -7,7 +7,7 @@
 
 namespace holdfast::sim {
 
-void DesignWrites::add(WriteOnItsWay write) {
+Time DesignWrites::add(WriteOnItsWay write) {
   auto at = waiting_.end();
   for (; at != waiting_.begin(); --at) {
     const WriteOnItsWay& before = *(at - 1);
@@ -18,7 +18,7 @@ void DesignWrites::add(WriteOnItsWay write) {
       break;
     }
   }
-  waiting_.insert(at, std::move(write));
+  return waiting_.insert(at, std::move(write))->accepted;
 }
 
 WriteOnItsWay DesignWrites::take_front() {
