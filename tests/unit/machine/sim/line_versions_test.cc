@@ -4,6 +4,7 @@
 // versions must still exist.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <set>
@@ -207,14 +208,13 @@ class World final : private sim::CacheClient {
 
   Copies copies() {
     Copies all(kLines);
-    caches_.for_each_marked(
-        [&](Level level, uint32_t line, uint32_t meta, const std::byte* older) {
-          EXPECT_EQ(older != nullptr, (meta & LineBits::kOlder) != 0);
-          if ((meta & LineBits::kDirty) != 0) {
-            const uint64_t version = older != nullptr ? version_in(older) : lines_[line].newest;
-            all[line].push_back({level, version, meta & LineBits::kFlags});
-          }
-        });
+    caches_.for_each_marked([&](Level level, uint32_t line, uint32_t meta, const std::byte* older) {
+      EXPECT_EQ(older != nullptr, (meta & LineBits::kOlder) != 0);
+      if ((meta & LineBits::kDirty) != 0) {
+        const uint64_t version = older != nullptr ? version_in(older) : lines_[line].newest;
+        all[line].push_back({level, version, meta & LineBits::kFlags});
+      }
+    });
     return all;
   }
 
