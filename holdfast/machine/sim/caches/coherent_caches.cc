@@ -163,6 +163,7 @@ CoherentCaches::Outcome CoherentCaches::fetch(int core, size_t domain, uint32_t 
 // ---- the two requests
 
 CoherentCaches::Outcome CoherentCaches::load(int core, uint32_t line, Time now) {
+  const Pinned pinned(*this, line);
   if (features_.touches) [[unlikely]] {
     if (const uint32_t flags = flags_of(line)) {
       client_.touched(core, line, flags, false, now);
@@ -219,6 +220,7 @@ CoherentCaches::Outcome CoherentCaches::load(int core, uint32_t line, Time now) 
 }
 
 CoherentCaches::Outcome CoherentCaches::own(int core, uint32_t line, Time now) {
+  const Pinned pinned(*this, line);
   if (features_.touches) [[unlikely]] {
     if (const uint32_t flags = flags_of(line)) {
       client_.touched(core, line, flags, true, now);
@@ -228,6 +230,7 @@ CoherentCaches::Outcome CoherentCaches::own(int core, uint32_t line, Time now) {
   const size_t domain = domain_of(core);
   const Time start = std::max(now, record.busy);
   const bool in_l2 = has(record.sharers, domain) && l2_[domain].use(line) != nullptr;
+  const bool had_newest = in_l2 && record.owner == domain + 1;
   const bool in_l1 = in_l2 && l1_[static_cast<size_t>(core)].peek(line) != nullptr;
   const uint64_t others = record.sharers & ~bit(domain);
   const uint32_t flags = in_l1 ? 0 : flags_for_fill(line);
@@ -236,7 +239,7 @@ CoherentCaches::Outcome CoherentCaches::own(int core, uint32_t line, Time now) {
   if (!in_l2) {
     prefetch_eviction(domain, line);
     outcome = fetch(core, domain, line, record, true, start, filled);
-  } else if (record.owner == domain + 1) {
+  } else if (had_newest) {
     // If the line is in L1 and no sibling has it, this core is the only holder without the bit
     // kOwned. It missed that bit because a transaction held the line at the fill.
     outcome = in_l1 && !sibling_has(core, line) ? Outcome{start + l1_time_, Level::l1}
@@ -257,9 +260,14 @@ CoherentCaches::Outcome CoherentCaches::own(int core, uint32_t line, Time now) {
     const auto other = static_cast<size_t>(std::countr_zero(rest));
     dirty |= (take_from_domain(other, line, record) & LineBits::kDirty) != 0;
   }
-  dirty |= take_from_llcs(line, record, filled_with_l2_ ? own_llc(domain) : 0);
+  const uint32_t own_llcs = record.llcs & own_llc(domain);
+  if (features_.versions && !had_newest) {
+    drop_older_in_llc(domain, line, record);
+  }
+  const bool stays = filled_with_l2_ || (features_.versions && dirty_in_llcs(line, own_llcs));
+  dirty |= take_from_llcs(line, record, stays ? own_llcs : 0);
   const bool takes_flags = features_.flags_move_up && flags != 0;
-  if (filled_with_l2_ && (!inclusive_ || takes_flags)) {
+  if (stays && (!keeps_dirty_below() || takes_flags)) {
     dirty |= clean_own_llc(domain, line, record, takes_flags);
   }
   if (cores_per_domain_ > 1) {

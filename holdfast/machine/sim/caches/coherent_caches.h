@@ -10,6 +10,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "holdfast/base/function_ref.h"
@@ -126,7 +128,11 @@ struct CacheFeatures {
 ///   otherwise      evictions of L2s fill it. Its own evictions leave the copies above in place
 ///
 /// While a level above has a line dirty, only an inclusive last level may have it dirty, too. Any
-/// other one could write its old version to memory after the new one.
+/// other one could write its old version to memory after the new one. With versions any last level
+/// may: what it has then is an older version, with bytes of its own.
+///
+/// Older versions lie below the newest one, in the same domain and its last level. Another domain
+/// that gets the line gets its newest version only, and the older ones are dropped.
 ///
 /// The directory knows at most 64 L2s, one of them the service core's, and 32 last-level caches.
 /// With more, the constructor throws Error(invalid_argument).
@@ -212,6 +218,10 @@ class CoherentCaches {
   void for_each_marked(
       FunctionRef<void(Level level, uint32_t line, uint32_t meta, const std::byte* older)> f);
 
+  /// For tests. Returns the first contradiction between caches, directory and versions of the lines
+  /// below `lines`; empty if there is none.
+  std::string contradiction(uint32_t lines);
+
  private:
   /// The directory's record of a line. It is exact: a cache whose bit is not set has no copy.
   struct alignas(32) Record {
@@ -222,6 +232,20 @@ class CoherentCaches {
   };
 
   using Cache = LineVersions::Cache;
+
+  /// During its lifetime no choice of a victim takes this line away: an access is bringing it up.
+  class Pinned {
+   public:
+    Pinned(CoherentCaches& caches, uint32_t line)
+        : caches_(caches), before_(std::exchange(caches.pinned_, line)) {}
+    ~Pinned() { caches_.pinned_ = before_; }
+    Pinned(const Pinned&) = delete;
+    Pinned& operator=(const Pinned&) = delete;
+
+   private:
+    CoherentCaches& caches_;
+    uint32_t before_;
+  };
 
   static bool has(uint64_t mask, size_t i) { return (mask >> i & 1) != 0; }
   size_t domain_of(int core) const { return domain_of_[static_cast<size_t>(core)]; }
@@ -248,6 +272,9 @@ class CoherentCaches {
   void leave_domain(size_t domain, Record& record);
   bool make_shared(size_t domain, uint32_t line, Record& record);
   bool take_from_llcs(uint32_t line, Record& record, uint32_t keep);
+  void drop_older_in_llc(size_t domain, uint32_t line, const Record& record);
+  /// A last level may have a line dirty while its newest version is in a cache above.
+  bool keeps_dirty_below() const { return inclusive_ || features_.versions; }
   bool dirty_in_llcs(uint32_t line, uint32_t llcs);
   bool moves_up(size_t domain, uint32_t line, Record& record, uint32_t flags);
   bool clean_own_llc(size_t domain, uint32_t line, const Record& record, bool flags_too);
@@ -306,6 +333,7 @@ class CoherentCaches {
   bool filled_with_l2_;  ///< an inclusive last level, or one that fills on misses
   bool with_design_ = false;
   CacheFeatures features_;
+  uint32_t pinned_ = CacheArray::kNoLine;
   Time l1_time_;
   Time l2_time_;
   Time llc_time_;

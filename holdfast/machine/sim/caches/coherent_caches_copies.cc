@@ -50,7 +50,9 @@ void CoherentCaches::save_below(int core, uint32_t line) {
   CacheArray::Way* way = l1_[static_cast<size_t>(core)].peek(line);
   CacheArray::Way* below = l2_[domain_of(core)].peek(line);
   if (way != nullptr && below != nullptr) {
-    below->meta |= way->meta & LineBits::kDirty;
+    if ((way->meta & LineBits::kDirty) != 0) {
+      below->meta = without_older(below->meta, l2_name(domain_of(core)), line) | LineBits::kDirty;
+    }
     way->meta &= ~LineBits::kDirty;
   }
 }

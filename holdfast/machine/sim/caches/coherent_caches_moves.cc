@@ -42,7 +42,11 @@ CacheArray::Way CoherentCaches::insert(Array& cache, Level level, uint32_t line,
     return cache.insert(line, bits);
   }
   return cache.insert(line, bits, [&](const CacheArray::Way* set, size_t ways) {
-    return client_.victim(level, set, ways, line, bits, false);
+    size_t way = client_.victim(level, set, ways, line, bits, false);
+    if (way < ways && set[way].line == pinned_) {  // the last of the others, if there is one
+      way = way + 1 < ways ? ways - 1 : ways - 2;
+    }
+    return way;
   });
 }
 
@@ -112,7 +116,9 @@ Time CoherentCaches::fill_llc(size_t llc, uint32_t line, uint32_t bits, Cache fr
   }
   const CacheArray::Way victim = insert(llc_[llc], Level::llc, line, bits);
   if (victim.line == CacheArray::kRefused) {
-    return to_memory(line, bits, from, now);
+    // Where misses fill the last level, clean data come from memory, not from an L2 that evicts.
+    const bool leaves = !filled_with_l2_ || (bits & LineBits::kDirty) != 0;
+    return leaves ? to_memory(line, bits, from, now) : now;
   }
   record.llcs |= uint32_t{1} << llc;
   if ((bits & LineBits::kOlder) != 0) {
@@ -126,23 +132,32 @@ Time CoherentCaches::evict_llc(size_t llc, CacheArray::Way victim, Time now) {
   Record& record = records_[line];
   record.llcs &= ~(uint32_t{1} << llc);
   uint32_t bits = victim.meta & LineBits::kContent;
-  Cache from = llc_name(llc);
+  Level level = Level::llc;
+  size_t cache = llc;
   Time done = now;
+  // Content from above covers the bits so far. It comes from the nearest level first, so that older
+  // versions reach memory in their order.
+  const auto cover = [&](Level above, size_t its_cache, uint32_t coming) {
+    if ((coming & LineBits::kDirty) != 0) {
+      bits = over(level, cache, line, bits, coming, true, now, done);
+      level = above;
+      cache = its_cache;
+    }
+  };
   if (inclusive_) {
     for (uint64_t rest = record.sharers & domains_of_llc(llc); rest != 0; rest &= rest - 1) {
       const auto domain = static_cast<size_t>(std::countr_zero(rest));
-      uint32_t above = 0;
+      uint32_t in_l1 = 0;
       for_each_core(domain,
-                    [&](int core) { above = LineBits::merged(above, take_from_l1(core, line)); });
-      above = over(Level::l2, domain, line, l2_[domain].remove(line) & LineBits::kContent, above,
-                   true, now, done);
+                    [&](int core) { in_l1 = LineBits::merged(in_l1, take_from_l1(core, line)); });
+      const uint32_t in_l2 = l2_[domain].remove(line) & LineBits::kContent;
       leave_domain(domain, record);
-      bits = over(Level::llc, llc, line, bits, above, true, now, done);
-      from = (above & LineBits::kOlder) != 0 ? l2_name(domain) : from;
+      cover(Level::l2, domain, in_l2);
+      cover(Level::l1, 0, in_l1);
     }
   }
   client_.left_llc(line, domains_of_llc(llc) & ~record.sharers);
-  return std::max(done, to_memory(line, bits, from, now));
+  return std::max(done, to_memory(line, bits, name_of(level, cache), now));
 }
 
 Time CoherentCaches::to_memory(uint32_t line, uint32_t meta, Cache from, Time now) {
@@ -213,6 +228,14 @@ bool CoherentCaches::take_from_llcs(uint32_t line, Record& record, uint32_t keep
   return dirty;
 }
 
+/// Another domain gets the line for a store, so an older version is of no more use.
+void CoherentCaches::drop_older_in_llc(size_t domain, uint32_t line, const Record& record) {
+  if ((record.llcs & own_llc(domain)) != 0) {
+    CacheArray::Way* way = llc_[llc_of(domain)].peek(line);
+    way->meta = without_older(way->meta, llc_name(llc_of(domain)), line);
+  }
+}
+
 bool CoherentCaches::dirty_in_llcs(uint32_t line, uint32_t llcs) {
   bool dirty = false;
   for (uint32_t rest = llcs; rest != 0; rest &= rest - 1) {
@@ -224,30 +247,33 @@ bool CoherentCaches::dirty_in_llcs(uint32_t line, uint32_t llcs) {
 
 /// The domain becomes the only one with the line. If a last level has the line dirty, the dirty
 /// data move up with the right to store. Otherwise the last level could later write its old version
-/// over the new one. An inclusive last level above this domain keeps its data, unless they go with
-/// their flags. Returns true if dirty data move up.
+/// over the new one. The domain's own last level keeps its data if that cannot happen, unless they
+/// go with their flags. Returns true if dirty data move up.
 bool CoherentCaches::moves_up(size_t domain, uint32_t line, Record& record, uint32_t flags) {
   const uint32_t own = own_llc(domain);
   const bool with_flags = features_.flags_move_up && flags != 0;
-  const bool stays = inclusive_ && !with_flags;
-  if (!dirty_in_llcs(line, stays ? record.llcs & ~own : record.llcs)) {
-    return false;  // clean copies stay
-  }
-  take_from_llcs(line, record, own);
-  if (!stays) {
+  const bool stays = keeps_dirty_below() && !with_flags;
+  const bool dirty = dirty_in_llcs(line, stays ? record.llcs & ~own : record.llcs);
+  if (dirty) {
+    take_from_llcs(line, record, own);
+  }  // else clean copies stay
+  if ((dirty && !stays) || with_flags) {
     clean_own_llc(domain, line, record, with_flags);
   }
-  return true;
+  return dirty;
 }
 
-/// The dirty data of the line in this domain's last level move up. Returns true if there are some.
+/// The newest data of the line in this domain's last level, if dirty, move up. Returns true if there
+/// are some.
 bool CoherentCaches::clean_own_llc(size_t domain, uint32_t line, const Record& record,
                                    bool flags_too) {
   if ((record.llcs & own_llc(domain)) == 0) {
     return false;
   }
   CacheArray::Way* way = llc_[llc_of(domain)].peek(line);
-  way->meta = without_older(way->meta, llc_name(llc_of(domain)), line);
+  if ((way->meta & LineBits::kOlder) != 0) {
+    return false;
+  }
   const bool dirty = (way->meta & LineBits::kDirty) != 0;
   way->meta &= ~(LineBits::kDirty | (flags_too ? LineBits::kFlags : 0));
   return dirty;

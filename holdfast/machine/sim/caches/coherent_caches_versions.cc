@@ -185,7 +185,7 @@ Time CoherentCaches::make_way_for_flags(Level level, size_t cache, uint32_t line
                                         Time now) {
   const auto ask = [&](const CacheArray::Way* set, size_t ways) {
     const size_t way = client_.victim(level, set, ways, line, coming, true);
-    return way < ways ? set[way].line : CacheArray::kNoLine;
+    return way < ways && set[way].line != pinned_ ? set[way].line : CacheArray::kNoLine;
   };
   const uint32_t leaves =
       level == Level::l2 ? l2_[cache].look(line, ask) : llc_[cache].look(line, ask);
@@ -195,6 +195,7 @@ Time CoherentCaches::make_way_for_flags(Level level, size_t cache, uint32_t line
 // ---- moves that a design asks for
 
 Time CoherentCaches::push_down(int core, uint32_t line, Time now) {
+  const Pinned pinned(*this, line);
   const size_t domain = domain_of(core);
   CacheArray::Way* way = l1_[static_cast<size_t>(core)].peek(line);
   CacheArray::Way* below = l2_[domain].peek(line);

@@ -88,15 +88,12 @@ DesignWrite DesignHost::write(Place to, const std::byte* bytes, Cause cause, Tim
     constexpr Time kMostDelay = 300'000;  // the queue may be full of other writes
     write.accepted += disturbance_->below(kMostDelay);
   }
-  const DesignWrite result{write.accepted, {cancelable ? write.number : 0}};
   if (to.space == Space::own && to.offset < wishes_.cached_own_bytes) {
     std::memcpy(newest(first_own_line_ + static_cast<uint32_t>(to.offset / options_.line_bytes)),
                 bytes, options_.line_bytes);
   }
-  if (!power_.power_is_gone()) {
-    writes_.add(write);
-  }
-  return result;
+  const Time accepted = power_.power_is_gone() ? write.accepted : writes_.add(write);
+  return {accepted, {cancelable ? write.number : 0}};
 }
 
 Time DesignHost::read(Place from, std::byte* to, Time now) {

@@ -7,7 +7,7 @@
 
 namespace holdfast::sim {
 
-void DesignWrites::add(WriteOnItsWay write) {
+Time DesignWrites::add(WriteOnItsWay write) {
   auto at = waiting_.end();
   for (; at != waiting_.begin(); --at) {
     const WriteOnItsWay& before = *(at - 1);
@@ -18,7 +18,7 @@ void DesignWrites::add(WriteOnItsWay write) {
       break;
     }
   }
-  waiting_.insert(at, std::move(write));
+  return waiting_.insert(at, std::move(write))->accepted;
 }
 
 WriteOnItsWay DesignWrites::take_front() {
@@ -95,6 +95,12 @@ bool DesignWrites::undo(uint64_t number) {
     put(undone->to, undone->below.data(), line_bytes_);
   } else if (const auto above = numbered(undone->covered_by); above != covering_.end()) {
     above->below = undone->below;
+  }
+  for (Covering& below : covering_) {  // the write on which this one lay
+    if (below.to == undone->to && below.covered && below.covered_by == number) {
+      below.covered = undone->covered;
+      below.covered_by = undone->covered_by;
+    }
   }
   covering_.erase(undone);
   return true;
