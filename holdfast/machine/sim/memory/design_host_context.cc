@@ -88,13 +88,13 @@ DesignWrite DesignHost::write(Place to, const std::byte* bytes, Cause cause, Tim
     constexpr Time kMostDelay = 300'000;  // the queue may be full of other writes
     write.accepted += disturbance_->below(kMostDelay);
   }
-  const DesignWrite result{write.accepted, {cancelable ? write.number : 0}};
+  DesignWrite result{write.accepted, {cancelable ? write.number : 0}};
   if (to.space == Space::own && to.offset < wishes_.cached_own_bytes) {
     std::memcpy(newest(first_own_line_ + static_cast<uint32_t>(to.offset / options_.line_bytes)),
                 bytes, options_.line_bytes);
   }
   if (!power_.power_is_gone()) {
-    writes_.add(write);
+    result.accepted = writes_.add(write);
   }
   return result;
 }
@@ -207,8 +207,11 @@ Time DesignHost::write_to_last_level(uint32_t line, Time now) {
   return timing_.caches().write_to_last_level(line, now);
 }
 
-Time DesignHost::write_back(uint32_t line, Time now) {
-  return timing_.caches().write_back(line, false, now).done;
+/// A line that no cache has dirty may have left the caches, and wait for its acceptance.
+Time DesignHost::write_back(uint32_t line, bool evict, Time now) {
+  const Time done = timing_.caches().write_back(line, evict, now).done;
+  const std::optional<DesignLine> at = on_medium(line);
+  return at ? std::max(done, writes_.accepted_at(at->at)) : done;
 }
 
 void DesignHost::for_each_cached(FunctionRef<void(const CachedLine&)> f) {

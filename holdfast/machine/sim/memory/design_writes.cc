@@ -7,7 +7,7 @@
 
 namespace holdfast::sim {
 
-void DesignWrites::add(WriteOnItsWay write) {
+Time DesignWrites::add(WriteOnItsWay write) {
   auto at = waiting_.end();
   for (; at != waiting_.begin(); --at) {
     const WriteOnItsWay& before = *(at - 1);
@@ -18,7 +18,19 @@ void DesignWrites::add(WriteOnItsWay write) {
       break;
     }
   }
+  const Time accepted = write.accepted;
   waiting_.insert(at, std::move(write));
+  return accepted;
+}
+
+Time DesignWrites::accepted_at(Place place) const {
+  Time accepted = 0;
+  for (const WriteOnItsWay& write : waiting_) {
+    if (write.to == place) {
+      accepted = write.accepted;
+    }
+  }
+  return accepted;
 }
 
 WriteOnItsWay DesignWrites::take_front() {
