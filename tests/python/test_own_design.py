@@ -18,7 +18,7 @@ DECLARATIONS = ["design.h", "design_context.h", "design_types.h", "design_info.h
 
 
 def checksum(headers: list[str]) -> str:
-    """Of all declarations. Comments and spaces do not count."""
+    """The checksum of all declarations. Comments and spaces do not count."""
     code = "".join(re.sub(r"//[^\n]*", "", header) for header in headers)
     return hashlib.sha256("".join(code.split()).encode()).hexdigest()[:8]
 

@@ -4,8 +4,8 @@
 // with HOLDFAST_DESIGN(info); examples/design_template has one, and the command that compiles it.
 //
 // The shared object has its own copies of the few functions of this library that it calls, so it
-// needs no symbol of the program that loads it. That program may be the Python module, whose symbols
-// no other shared object finds. Both sides agree on the layout of the types and on the order of the
+// needs no symbol of the program that loads it. That program may be the Python module, whose
+// symbols no other shared object finds. Both sides agree on the layout of the types and on the order of the
 // virtual functions; two numbers check that.
 #pragma once
 
