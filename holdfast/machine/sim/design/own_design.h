@@ -5,8 +5,8 @@
 //
 // The shared object has its own copies of the few functions of this library that it calls, so it
 // needs no symbol of the program that loads it. That program may be the Python module, whose
-// symbols no other shared object finds. Both sides agree on the layout of the types and on the order of the
-// virtual functions; two numbers check that.
+// symbols no other shared object finds. Both sides must agree on the layout of the types and on the
+// order of the virtual functions. Two numbers check that.
 #pragma once
 
 #include <cstddef>
