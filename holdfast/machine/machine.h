@@ -427,8 +427,9 @@ concept HardwareTransactions = requires(M& m, const M& cm) {
   /// after the transaction is durable.
   m.tx_commit();
 
-  /// Undoes the transaction's stores, also in memory.
-  m.tx_abort();
+  /// Undoes the transaction's stores, also in memory. Returns the cause if a design has aborted
+  /// the transaction before, and else none.
+  { m.tx_abort() } -> std::same_as<AbortCause>;
 
   /// A design may abort a transaction itself. The thread's next operation, tx_commit included, then
   /// throws HtmAbort. The program that catches it calls this, which returns the cause and ends

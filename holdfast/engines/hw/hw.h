@@ -11,6 +11,9 @@
 //           other thread sees data before it is durable. With option wait=1 the thread returns only
 //           when its stores, and the commit among them, have left for the caches.
 // Rollback  tx_abort: the design restores the old values.
+// Abort     A design may abort a transaction itself. The engine then repeats the body, after a
+//           back-off if the cause is a conflict. If it keeps aborting for another cause, such as
+//           its capacity, the update ends with an error.
 // Recovery  none. The design has recovered before the program starts.
 // Persists  0 per update by software.
 // Reads     take the same lock.
@@ -36,10 +39,15 @@ class Hardware {
   static constexpr OptionInfo kOptions[] = {
       {"wait", "1",
        "0: update() returns before its transaction is durable, which the next one's start or any "
-       "fence of the thread then waits for"}};
+       "fence of the thread then waits for"},
+      {"retries", "100",
+       "repetitions of an update that the hardware design aborts for other causes than conflicts"}};
   static Result<size_t> area_bytes(const Options& options, int /*max_threads*/) {
-    auto wait = option_number(options, "wait", 1, 0, 1);
-    return wait ? Result<size_t>(kLineBytes) : Result<size_t>(wait.status());
+    const auto wait = read_wait(options);
+    const auto retries = read_retries(options);
+    return !wait.ok()      ? Result<size_t>(wait.status())
+           : !retries.ok() ? Result<size_t>(retries.status())
+                           : Result<size_t>(kLineBytes);
   }
   static constexpr Description kDescription = {
       .name = "hw",
@@ -53,17 +61,22 @@ class Hardware {
       .log = "the hardware design's",
       .fences = "0",
       .options = kOptions,
-      .option_count = 1,
+      .option_count = sizeof(kOptions) / sizeof(kOptions[0]),
       .area_bytes = &area_bytes,
   };
 
   Hardware(M& machine, const Regions& regions, const Options& options, int /*max_threads*/)
       : machine_(machine),
         regions_(regions),
-        waits_(option_number(options, "wait", 1, 0, 1).value() != 0),
+        waits_(read_wait(options).value() != 0),
+        retries_(read_retries(options).value()),
         lock_(machine),
         contexts_(static_cast<size_t>(machine.slots())),
-        statistics_(machine) {}
+        statistics_(machine) {
+    for (size_t slot = 0; slot < contexts_.size(); ++slot) {
+      contexts_[slot].backoff = Backoff(slot);
+    }
+  }
 
   Status format() { return design_present(); }
   Status recover(RecoveryReport& /*report*/) { return design_present(); }
@@ -98,8 +111,17 @@ class Hardware {
 
  private:
   struct Transaction : Context {
-    Hardware* owner = nullptr;
+    uint64_t bytes_stored = 0;
+    std::exception_ptr failure;  ///< has left the body, and rolls the transaction back
+    Backoff backoff{0};
   };
+
+  static Result<uint64_t> read_wait(const Options& options) {
+    return option_number(options, kOptions[0], 0, 1);
+  }
+  static Result<uint64_t> read_retries(const Options& options) {
+    return option_number(options, kOptions[1], 0, 1'000'000);
+  }
 
   static void count_store(const void* p, size_t n) {
     auto* context = static_cast<Context*>(M::context());
@@ -107,9 +129,7 @@ class Hardware {
         [[unlikely]] {
       throw_stray_store(context, p);
     }
-    auto& statistics = static_cast<Transaction*>(context)->owner->statistics_.here();
-    statistics.bytes_stored += n;
-    statistics.bytes_written += n;
+    static_cast<Transaction*>(context)->bytes_stored += n;
   }
 
   Status design_present() const {
@@ -124,16 +144,57 @@ class Hardware {
   void run(Context::Mode mode, FunctionRef<void()> body) {
     const TransactionScope<M> scope(mode == Context::Mode::update ? TransactionKind::update
                                                                   : TransactionKind::read);
+    const bool update = mode == Context::Mode::update;
     const int slot = machine_.self();
     Transaction& t = contexts_[static_cast<size_t>(slot)];
-    t.owner = this;
     t.data = regions_.data;
     t.capacity = regions_.capacity;
     t.mode = mode;
     t.slot = slot;
-    t.nested_failure = nullptr;
+    run_until_not_aborted(t, body);
+    auto& s = statistics_.here();
+    if (t.failure) {
+      s.user_aborts += update ? 1 : 0;
+      std::rethrow_exception(std::exchange(t.failure, nullptr));
+    }
+    ++(update ? s.update_commits : s.read_commits);
+    s.bytes_stored += t.bytes_stored;
+    s.bytes_written += t.bytes_stored;
+    if (update && waits_) {
+      M::phase(Phase::data_flush);
+      // Separates the stores and the commit from the return: they are durable before the caller
+      // knows of the commit.
+      machine_.fence(Site{"hw.commit.wait"});
+    }
+  }
 
-    const bool update = mode == Context::Mode::update;
+  /// Repeats the body as long as the design aborts the transaction.
+  void run_until_not_aborted(Transaction& t, FunctionRef<void()> body) {
+    uint64_t conflicts = 0;
+    uint64_t others = 0;
+    for (;;) {
+      const AbortCause cause = attempt(t, body);
+      if (cause == AbortCause::none) {
+        return;
+      }
+      ++statistics_.here().aborts[static_cast<size_t>(cause)];
+      if (cause == AbortCause::conflict) {
+        M::phase(Phase::back_off);
+        t.backoff.pause(machine_, conflicts++);
+      } else if (others++ == retries_) {
+        throw given_up(cause);
+      }
+    }
+  }
+
+  /// Runs the body once. Returns the cause if the design has aborted the transaction. Sets the
+  /// transaction's failure if an exception has left the body. The handlers contain no machine
+  /// operation.
+  AbortCause attempt(Transaction& t, FunctionRef<void()> body) {
+    M::phase(Phase::execute);
+    const bool update = t.mode == Context::Mode::update;
+    t.nested_failure = nullptr;
+    t.bytes_stored = 0;
     bool protects = update && !machine_.skips(Site{"hw.transaction"});
     bool locks = !machine_.skips(update ? Site{"hw.update.lock"} : Site{"hw.read.lock"});
     if (locks) {
@@ -141,6 +202,7 @@ class Hardware {
     }
     void* const outer = M::context();
     M::set_context(&t);
+    bool aborted = false;
     try {
       if (protects) {
         machine_.tx_start();
@@ -159,28 +221,53 @@ class Hardware {
     } catch (const MediumFailure&) {
       M::set_context(outer);
       throw;  // the lock stays held: nothing may be stored any more, and every wait throws
+    } catch (const HtmAbort&) {
+      aborted = true;
     } catch (...) {
-      M::set_context(outer);
-      if (update) {
-        M::phase(Phase::roll_back);
-        if (protects) {
-          machine_.skips(Site{"hw.roll_back"}) ? machine_.tx_commit() : machine_.tx_abort();
-        }
-        ++statistics_.here().user_aborts;
-      }
-      release(locks);
-      throw;
+      t.failure = std::current_exception();
     }
     M::set_context(outer);
-    auto& s = statistics_.here();
-    ++(update ? s.update_commits : s.read_commits);
-    release(locks);
-    if (update && waits_) {
-      M::phase(Phase::data_flush);
-      // Separates the stores and the commit from the return: they are durable before the caller
-      // knows of the commit.
-      machine_.fence(Site{"hw.commit.wait"});
+    AbortCause cause = AbortCause::none;
+    if (aborted) {
+      cause = machine_.tx_caught();
+    } else if (t.failure && update) {
+      M::phase(Phase::roll_back);
+      cause = roll_back(protects);
     }
+    if (cause != AbortCause::none) {
+      M::phase(Phase::aborted);
+      t.failure = nullptr;  // the body may have failed because it had swallowed the abort
+    }
+    release(locks);
+    return cause;
+  }
+
+  /// Returns the cause if the design has aborted the transaction already.
+  AbortCause roll_back(bool open) {
+    if (!open) {
+      return AbortCause::none;
+    }
+    if (machine_.skips(Site{"hw.roll_back"})) {
+      machine_.tx_commit();
+      return AbortCause::none;
+    }
+    return machine_.tx_abort();
+  }
+
+  Error given_up(AbortCause cause) const {
+    const std::string attempts = std::to_string(retries_ + 1) + " attempts";
+    if (cause == AbortCause::capacity) {
+      return Error(Status(Code::out_of_space,
+                          "the hardware design '" + machine_.design() +
+                              "' cannot hold so large a transaction: it has aborted all of " +
+                              attempts +
+                              " for lack of room; split the transaction, or give the "
+                              "design more room by its options (`holdfast designs`)"));
+    }
+    return Error(Status(Code::unsupported, "the hardware design '" + machine_.design() +
+                                               "' has aborted all of " + attempts +
+                                               " of a transaction, the last one for cause '" +
+                                               to_string(cause) + "'"));
   }
 
   void commit(bool open) {
@@ -199,6 +286,7 @@ class Hardware {
   M& machine_;
   Regions regions_;
   bool waits_;
+  uint64_t retries_;
   GlobalLock<M> lock_;
   std::vector<Transaction> contexts_;
   SlotStatistics<M> statistics_;

@@ -143,7 +143,7 @@ class SimMachine {
   const std::string& design() const { return options_.design; }
   void tx_start() { memory_.tx_start(); }
   void tx_commit() { memory_.tx_commit(); }
-  void tx_abort() { memory_.tx_abort(); }
+  AbortCause tx_abort() { return memory_.tx_abort(); }
   AbortCause tx_caught() { return memory_.tx_caught(); }
 
   Medium& medium() { return medium_; }

@@ -139,8 +139,8 @@ Time DesignHost::admit_marker(const SimThread& thread, EntryKind kind, Time now)
     disturb(now);
     met(Hook::commit);
     const Time ready = design_.commit(t.tx, now);
-    if (waited(t, ready, now, counters_.commit_waits) > now) {
-      return ready;
+    if (!t.open || waited(t, ready, now, counters_.commit_waits) > now) {
+      return ready;  // the design has aborted the transaction, or the commit waits
     }
     ++counters_.transactions;
     close(t);

@@ -118,6 +118,8 @@ class DesignHost final : private DesignContext {
   void touched(int slot, int core, uint32_t line, uint32_t flags, bool write, Time now);
   Time hit(Level level, int slot, int core, uint32_t line, uint32_t meta, bool write, Time done);
   void reaches_last_level();
+  /// Writes the line back. Returns the time at which memory has accepted all its writes.
+  Time write_back(uint32_t line, bool evict, Time now);
   /// A pwb on a machine that only emulates the medium's latency: writes the line's content to the
   /// medium, at no cost.
   void write_content(uint32_t line);
@@ -251,7 +253,7 @@ class DesignHost final : private DesignContext {
   void drop(uint32_t line, const std::byte* below) override;
   Time push_down(int core, uint32_t line, Time now) override;
   Time write_to_last_level(uint32_t line, Time now) override;
-  Time write_back(uint32_t line, Time now) override;
+  Time write_back(uint32_t line, Time now) override { return write_back(line, false, now); }
   void for_each_cached(FunctionRef<void(const CachedLine&)> f) override;
   void for_each_remaining(FunctionRef<void(const CachedLine&, const std::byte*)> f) override;
   Time store_own(int core, uint64_t offset, std::span<const std::byte> bytes, Time now) override;

@@ -204,8 +204,11 @@ Time DesignHost::write_to_last_level(uint32_t line, Time now) {
   return timing_.caches().write_to_last_level(line, now);
 }
 
-Time DesignHost::write_back(uint32_t line, Time now) {
-  return timing_.caches().write_back(line, false, now).done;
+/// A line that no cache has dirty may have left the caches, and wait for its acceptance.
+Time DesignHost::write_back(uint32_t line, bool evict, Time now) {
+  const Time done = timing_.caches().write_back(line, evict, now).done;
+  const std::optional<DesignLine> at = on_medium(line);
+  return at ? std::max(done, writes_.accepted_at(at->at)) : done;
 }
 
 void DesignHost::for_each_cached(FunctionRef<void(const CachedLine&)> f) {

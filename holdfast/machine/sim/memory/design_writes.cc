@@ -21,6 +21,16 @@ Time DesignWrites::add(WriteOnItsWay write) {
   return waiting_.insert(at, std::move(write))->accepted;
 }
 
+Time DesignWrites::accepted_at(Place place) const {
+  Time accepted = 0;
+  for (const WriteOnItsWay& write : waiting_) {
+    if (write.to == place) {
+      accepted = write.accepted;
+    }
+  }
+  return accepted;
+}
+
 WriteOnItsWay DesignWrites::take_front() {
   WriteOnItsWay write = std::move(waiting_.front());
   waiting_.pop_front();

@@ -39,6 +39,8 @@ class DesignWrites {
   /// Adds a write. If an earlier one of the same line is accepted later, this one is, too. Returns
   /// the time at which it is accepted.
   Time add(WriteOnItsWay write);
+  /// The time at which all writes of the line are accepted; 0 if none is on its way.
+  Time accepted_at(Place place) const;
   /// The time at which the next write is accepted; kNever if there is none.
   Time next() const { return waiting_.empty() ? kNever : waiting_.front().accepted; }
   const WriteOnItsWay& front() const { return waiting_.front(); }

@@ -48,7 +48,7 @@ void MemorySystem::tx_commit() {
   }
 }
 
-void MemorySystem::tx_abort() {
+AbortCause MemorySystem::tx_abort() {
   SimThread& thread = *current_thread;
   DesignHost& design = needed_design();
   runner_.point(thread, Op::commit, 0);
@@ -56,11 +56,11 @@ void MemorySystem::tx_abort() {
     drain(thread);
   }
   if (thread.doomed != AbortCause::none) {
-    design.caught(thread);
-    return;
+    return design.caught(thread);
   }
   design.issue_end(thread);
   runner_.wait_until(thread, design.abort(thread, thread.clock));
+  return AbortCause::none;
 }
 
 AbortCause MemorySystem::tx_caught() {

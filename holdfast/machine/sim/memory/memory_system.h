@@ -98,7 +98,7 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   // ---- Transactions of the hardware design
   void tx_start();
   void tx_commit();
-  void tx_abort();
+  AbortCause tx_abort();
   /// The current thread has caught HtmAbort: the design had aborted its transaction.
   AbortCause tx_caught();
   const DesignHost* design() const { return design_.get(); }

@@ -315,7 +315,9 @@ void TimedMemory::write_back(SimThread& thread, uint32_t line, Time now) {
   const bool evict = write_back_ != WriteBackKind::keep;
   PerThread& t = of(thread);
   actor_ = &thread;
-  t.write_backs_done = std::max(t.write_backs_done, caches_.write_back(line, evict, now).done);
+  const Time done = design_ != nullptr ? design_->write_back(line, evict, now)
+                                       : caches_.write_back(line, evict, now).done;
+  t.write_backs_done = std::max(t.write_backs_done, done);
 }
 
 void TimedMemory::fence(SimThread& thread, bool waits_for_write_backs) {
