@@ -31,14 +31,9 @@ Result<const DesignInfo*> find_design(const std::string& name);
 Result<std::unique_ptr<HardwareDesign>> make_design(const std::string& name,
                                                     const Options& options);
 
-<<<<<<< HEAD
-/// Sets the hardware design of a machine that will be made with `options`, and the domain if the
-/// design is made for one. An empty name means none. Throws the errors of make_design() as Error.
-=======
-/// Sets the hardware design of a machine that will be made with `options`: a name or a path. An
-/// empty name means none. Images have the design's own name. Throws the errors of make_design() as
-/// Error.
->>>>>>> 17f3819f6152112a8f0ea1cc91663401c93d5e65
+/// Sets the hardware design of a machine that will be made with `options`, by name or path, and the
+/// domain if the design is made for one. An empty name means none. Images have the design's own
+/// name. Throws the errors of make_design() as Error.
 void use_design(SimOptions& options, const std::string& name, const Options& design_options = {});
 
 }  // namespace holdfast
