@@ -429,6 +429,40 @@ static void test_comparators(leveldb_options_t* options) {
   leveldb_readoptions_destroy(read);
 }
 
+static void expect_property(leveldb_t* db, const char* name, const char* expected) {
+  char* const value = leveldb_property_value(db, name);
+  EXPECT(value != NULL && strcmp(value, expected) == 0);
+  leveldb_free(value);
+}
+
+/* The default engine can lag. */
+static void test_lag(leveldb_options_t* options) {
+  char* error = NULL;
+  const uint64_t hour = 3600000;
+  leveldb_writeoptions_t* const later = leveldb_writeoptions_create();
+  leveldb_writeoptions_set_sync(later, 0);
+  holdfast_options_set_lag(options, 10, hour);
+  leveldb_t* const db = leveldb_open(options, kCopy, &error);
+  EXPECT_OK(error);
+  expect_property(db, "holdfast.lag", "10");
+  leveldb_put(db, later, "a", 1, "1", 1, &error);
+  EXPECT_OK(error);
+  expect_property(db, "holdfast.pending-writes", "1");
+  holdfast_db_sync(db, &error);
+  EXPECT_OK(error);
+  expect_property(db, "holdfast.pending-writes", "0");
+  leveldb_close(db);
+  holdfast_options_set_lag(options, 10, 0);
+  EXPECT(leveldb_open(options, kCopy, &error) == NULL);
+  EXPECT(error != NULL && strstr(error, "lag_ms") != NULL);
+  leveldb_free(error);
+  error = NULL;
+  holdfast_options_set_lag(options, 1024, 100);
+  leveldb_destroy_db(options, kCopy, &error);
+  EXPECT_OK(error);
+  leveldb_writeoptions_destroy(later);
+}
+
 int main(void) {
   char* error = NULL;
   leveldb_options_t* const options = make_options();
@@ -474,6 +508,7 @@ int main(void) {
   holdfast_options_set_read_only(options, 0);
   leveldb_destroy_db(options, kName, &error);
   EXPECT_OK(error);
+  test_lag(options);
   test_comparators(options);
   EXPECT(leveldb_major_version() == 1 && leveldb_minor_version() > 0);
   leveldb_options_destroy(options);

@@ -199,7 +199,7 @@ bool DudeTm<M>::commit_to_queue(Thread& t) {
     queue_->return_credits(later ? 1 : 0);
   } else if (!later) {
     M::phase(Phase::durability_wait);
-    queue_->await(number, Site{"dudetm.lag.wait"});
+    queue_->await_behind_others(number, Site{"dudetm.lag.wait"});
   }
   return valid;
 }

@@ -87,6 +87,14 @@ class PersistQueue {
     }
   }
 
+  /// As await(). The planted bug spares a transaction whose predecessors are durable.
+  void await_behind_others(uint64_t time, Site site) {
+    const auto is_next = [&] { return shared_->durable.load() + 1 == time; };
+    if (!machine_.skips(site) || is_next()) {
+      await_durable(time);
+    }
+  }
+
   /// Returns the pending updates, if `last` is the time of the last one.
   PendingUpdates pending(uint64_t last) const {
     const uint64_t done = shared_->durable.load(std::memory_order_acquire);
