@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One channel of a memory controller. The rules are at the top of memory_controller.cc, and the code
+// One channel of a memory controller. The rules are at the top of memory_controller.cc. The code
 // cites their numbers.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do the caches serve a hardware design as their rules say: times of moves to the picosecond, flags,
-// quotas, and versions with their own bytes? Numbered, one rule each. R21 and R22 are about any
-// machine.
+// Do the caches serve a hardware design as their rules say: times of moves to the picosecond,
+// flags, quotas, and versions with their own bytes? Numbered, one rule each. R21 and R22 are about
+// any machine.
 #include <gtest/gtest.h>
 
 #include <algorithm>
