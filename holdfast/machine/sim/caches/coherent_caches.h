@@ -105,7 +105,7 @@ struct LineBits {
   }
 };
 
-/// Events that a hardware design wants to know and to decide; see DesignWishes.
+/// The hooks that a hardware design uses; see DesignWishes.
 struct CacheFeatures {
   bool victims = false;
   bool versions = false;
@@ -129,7 +129,7 @@ struct CacheFeatures {
 ///
 /// While a level above has a line dirty, only an inclusive last level may have it dirty, too. Any
 /// other one could write its old version to memory after the new one. With versions any last level
-/// may: what it has then is an older version, with bytes of its own.
+/// may: its content is then an older version, with bytes of its own.
 ///
 /// Older versions lie below the newest one, in the same domain and its last level. Another domain
 /// that gets the line gets its newest version only, and the older ones are dropped.
@@ -210,8 +210,8 @@ class CoherentCaches {
   Time push_down(int core, uint32_t line, Time now);
   /// Writes the newest version to the last level. The copies above stay, clean.
   Time write_to_last_level(uint32_t line, Time now);
-  /// Makes the line leave this cache, as if another one needed its way: a core's L1, an L2, or a
-  /// last level. Does nothing if the line is not there.
+  /// Makes the line leave this cache, as if another line needed its way. `cache` is the number of a
+  /// core, an L2 (l2_of()) or a last level. Does nothing if the line is not there.
   Time evict(Level level, size_t cache, uint32_t line, Time now);
   /// Calls f(level, line, bits, older) for each copy that is dirty or has flags, the last level
   /// first. `older` are the bytes of an older version, else null.

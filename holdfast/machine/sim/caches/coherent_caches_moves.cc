@@ -263,8 +263,8 @@ bool CoherentCaches::moves_up(size_t domain, uint32_t line, Record& record, uint
   return dirty;
 }
 
-/// The newest data of the line in this domain's last level, if dirty, move up. Returns true if there
-/// are some.
+/// The newest data of the line in this domain's last level move up if they are dirty. Returns true
+/// if there are some.
 bool CoherentCaches::clean_own_llc(size_t domain, uint32_t line, const Record& record,
                                    bool flags_too) {
   if ((record.llcs & own_llc(domain)) == 0) {

@@ -62,7 +62,7 @@ class MemoryController {
   /// A write of this line leaves for the controller at `now`. Returns the time at which the write
   /// queue accepts it; from then on it survives a power failure.
   Time write(uint64_t line, Time now, WriteTicket* ticket = nullptr);
-  /// Takes a write back. Returns false if its bank has begun before `now`, which is a time at the
+  /// Takes a write back, once. Returns false if its bank has begun before `now`, a time at the
   /// controller. A write that it has merged with remains.
   bool cancel(const WriteTicket& ticket, Time now);
 

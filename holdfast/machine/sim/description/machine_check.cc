@@ -89,9 +89,13 @@ Problem check_caches(const MachineDescription& m) {
     return problem("l1", "cores", "the first level belongs to one core");
   }
   for (const char* table : {"l1", "l2"}) {
-    if ((table == std::string("l1") ? m.l1 : m.l2).fills_on_miss) {
+    const CacheDescription& cache = table == std::string("l1") ? m.l1 : m.l2;
+    if (cache.fills_on_miss) {
       return problem(table, "fills_on_miss",
                      "it is for the last level; misses fill this one anyway");
+    }
+    if (cache.write_cycles != 0) {
+      return problem(table, "write_cycles", "it is for the last level, llc");
     }
   }
   const CacheDescription& below_l1 = m.l2.bytes > 0 ? m.l2 : m.l1;

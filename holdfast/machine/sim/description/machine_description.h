@@ -15,7 +15,7 @@
 //   cores                    1 if missing; in [llc] all cores of a socket
 //   inclusive, fills_on_miss false if missing
 //   write_cycles             hit_cycles if missing; only a hardware design that writes lines to the
-//                            last level (Kiln) feels it
+//                            last level feels it; only in [llc]
 //   row_bytes                0 if missing; with rows, row_hit_ns is needed
 //   store_lines, load_lines  needed if tracked by "count"; load_lines only if the two do not share
 //   loads_and_stores_share, smt_splits, rollback_only, suspend, suspend_load_tracking

@@ -234,15 +234,29 @@ Time DesignHost::admit_store(const SimThread& thread, const MaskedWord& word, Ti
   }
   pump(now);
   disturb(now);
-  // The line may have moved in the cache, so look it up again.
-  return transactional_store(t, timing_.caches().in_l1(core, line), *at, word, now);
+  // The line may have left the cache, so look it up again.
+  Time held = now;
+  const CacheArray::Way& found = *held_in_l1(core, line, held);
+  return held > now ? held : transactional_store(t, found, *at, word, now);
 }
 
-Time DesignHost::transactional_store(PerThread& t, CacheArray::Way* way, DesignLine line,
+/// The line's way in the core's L1, with the right to store. `now` becomes the time at which the
+/// core has the line.
+CacheArray::Way* DesignHost::held_in_l1(int core, uint32_t line, Time& now) {
+  CoherentCaches& caches = timing_.caches();
+  CacheArray::Way* way = caches.in_l1(core, line);
+  if (way == nullptr || (way->meta & LineBits::kOwned) == 0) {
+    now = std::max(now, caches.own(core, line, now).done);
+    way = caches.in_l1(core, line);
+  }
+  return way;
+}
+
+Time DesignHost::transactional_store(PerThread& t, const CacheArray::Way& way, DesignLine line,
                                      const MaskedWord& word, Time now) {
   const bool first = !t.known.contains(line.line);
   const size_t in_line = (word.address - kArenaBase) % options_.line_bytes;
-  const uint32_t meta = way == nullptr ? 0 : way->meta;
+  const uint32_t meta = way.meta;
   const DesignStore store{t.tx,           line,          in_line,
                           word.value,     word.mask,     newest(line.line),
                           dirty_in(meta), flags_in(meta)};

@@ -205,7 +205,8 @@ class DesignHost final : private DesignContext {
   PerThread& of(const SimThread& thread) { return threads_[static_cast<size_t>(thread.slot)]; }
   Time admit_store(const SimThread& thread, const MaskedWord& word, Time now);
   Time admit_marker(const SimThread& thread, EntryKind kind, Time now);
-  Time transactional_store(PerThread& t, CacheArray::Way* way, DesignLine line,
+  CacheArray::Way* held_in_l1(int core, uint32_t line, Time& now);
+  Time transactional_store(PerThread& t, const CacheArray::Way& way, DesignLine line,
                            const MaskedWord& word, Time now);
   void remember(PerThread& t, uint32_t line);
   Time waited(PerThread& t, Time ready, Time now, Time& counter);

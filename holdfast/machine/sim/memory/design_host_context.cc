@@ -172,9 +172,9 @@ void DesignHost::set_flags(uint32_t line, uint8_t flags) {
 
 void DesignHost::set_flags_in_l1(int core, uint32_t line, uint8_t flags) {
   faults_.change(DesignChange::flags, line, [this, core, line, flags] {
-    if (CacheArray::Way* way = timing_.caches().in_l1(core, line)) {
-      way->meta = (way->meta & ~LineBits::kFlags) | uint32_t{flags} << LineBits::kFlagShift;
-    }
+    Time now = latest_;
+    CacheArray::Way& way = *held_in_l1(core, line, now);
+    way.meta = (way.meta & ~LineBits::kFlags) | uint32_t{flags} << LineBits::kFlagShift;
   });
 }
 

@@ -135,6 +135,18 @@ TEST(SimDescription, LeavesOutWhatAMachineDoesNotHave) {
   EXPECT_FALSE(Text().without("htm").value().htm.present);
 }
 
+TEST(SimDescription, TheLastLevelMayHaveATimeForWrites) {
+  EXPECT_EQ(Text().value().llc.write_cycles, 0) << "as hit_cycles";
+  const MachineDescription m = Text().with("llc", "write_cycles", "write_cycles = 50.5").value();
+  EXPECT_EQ(m.llc.write_cycles, 50.5);
+  EXPECT_EQ(m.llc.hit_cycles, 40);
+  expect_refused(Text().with("llc", "write_cycles", "write_cycles = -1"), {"write_cycles"});
+  for (const char* upper : {"l1", "l2"}) {
+    expect_refused(Text().with(upper, "write_cycles", "write_cycles = 50"),
+                   {upper, "write_cycles", "llc"});
+  }
+}
+
 TEST(SimDescription, NaturalDefaults) {
   const MachineDescription m = Text().value();
   EXPECT_EQ(m.sockets, 1);
@@ -192,7 +204,7 @@ TEST(SimDescription, WhatDependsOnSomethingElseIsMissed) {
 TEST(SimDescription, UnknownKeysListTheRightOnes) {
   const Text text = Text().with("l1", "way", "way = 4");
   expect_refused(text, {"test.toml:" + std::to_string(text.line("way = 4")), "[l1]", "'way'",
-                        "bytes, ways, cores, hit_cycles, inclusive, fills_on_miss"});
+                        "bytes, ways, cores, hit_cycles, write_cycles, inclusive, fills_on_miss"});
   expect_refused(Text().with("", "core_count", "core_count = 4"),
                  {"'core_count'", "line_bytes", "llc"});
   expect_refused(Text().with("l4", "bytes", "bytes = 64"), {"'l4'", "persistence"});

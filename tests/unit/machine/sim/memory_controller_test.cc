@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "holdfast/base/random.h"
@@ -451,6 +453,142 @@ TEST(SimMemoryController, QueuedFromAcceptance) {
   EXPECT_FALSE(memory.queued(5, accepted - 1));
   EXPECT_TRUE(memory.queued(5, accepted));
   EXPECT_FALSE(memory.queued(6, accepted));
+}
+
+// ---- writes that are taken back (rule 12)
+
+TEST(SimMemoryController, AWriteIsCancelledUntilItsBankBegins) {
+  for (const Time late : {Time{0}, Time{1}}) {
+    MemoryController memory(eager(), kLine);
+    WriteTicket ticket;
+    memory.write(line_of(0, 0), 0, &ticket);  // its bank begins at kThere
+    EXPECT_EQ(memory.cancel(ticket, kThere + late), late == 0);
+    EXPECT_EQ(memory.queued(line_of(0, 0), kThere + late), late != 0);
+    EXPECT_EQ(memory.counters().cancelled, 1 - late);
+    EXPECT_EQ(memory.drained(kThere + late), kThere + late * kWrite);
+    EXPECT_FALSE(memory.cancel(ticket, kThere + 2 * kWrite)) << "it is gone";
+  }
+}
+
+TEST(SimMemoryController, ATicketDoesNotCancelALaterWriteInItsEntry) {
+  MemoryController memory(eager(), kLine);
+  WriteTicket first;
+  WriteTicket second;
+  memory.write(line_of(0, 0), 0, &first);
+  ASSERT_TRUE(memory.cancel(first, kThere));
+  memory.write(line_of(0, 1), 0, &second);
+  ASSERT_EQ(first.entry, second.entry);
+  EXPECT_FALSE(memory.cancel(first, kThere));
+  EXPECT_TRUE(memory.queued(line_of(0, 1), kThere));
+  EXPECT_TRUE(memory.cancel(second, kThere));
+}
+
+TEST(SimMemoryController, AWriteThatMergedWithACancelledOneRemains) {
+  for (const size_t cancelled : {0, 1}) {
+    MemoryController memory(device(), kLine);
+    WriteTicket tickets[2];
+    memory.write(0, 0, &tickets[0]);
+    memory.write(0, 0, &tickets[1]);
+    ASSERT_EQ(memory.counters().merged, 1u);
+    EXPECT_TRUE(memory.cancel(tickets[cancelled], kThere));
+    EXPECT_TRUE(memory.queued(0, kThere)) << "the other one";
+    EXPECT_TRUE(memory.cancel(tickets[1 - cancelled], kThere));
+    EXPECT_FALSE(memory.queued(0, kThere));
+    EXPECT_EQ(memory.drained(kThere), kThere) << "the medium is not written";
+  }
+}
+
+TEST(SimMemoryController, ACancelledWriteMakesRoomAtOnce) {
+  for (const uint64_t which : {0, 31, 63}) {
+    MemoryController memory(device(), kLine);
+    std::vector<WriteTicket> tickets(64);
+    for (uint64_t i = 0; i < 64; ++i) {
+      memory.write(line_of(i, 0), 0, &tickets[i]);
+    }
+    ASSERT_TRUE(memory.cancel(tickets[which], kThere));
+    EXPECT_EQ(memory.write(line_of(64, 0), 0), kThere) << "else it waits for a bank's write";
+    EXPECT_EQ(memory.write(line_of(65, 0), 0), kThere + kWrite) << "one entry, one write";
+  }
+}
+
+TEST(SimMemoryController, TheBankWritesTheOthersInTheirOrder) {
+  for (const uint64_t removed : {0, 1, 2}) {
+    MemoryController memory(eager(), kLine);
+    std::vector<WriteTicket> tickets(3);
+    for (uint64_t i = 0; i < 3; ++i) {
+      memory.write(line_of(0, i), 0, &tickets[i]);
+    }
+    ASSERT_TRUE(memory.cancel(tickets[removed], kThere));
+    memory.write(line_of(0, 3), 0);
+    Time end = kThere;
+    for (uint64_t i = 0; i < 4; ++i) {
+      if (i != removed) {
+        end += kWrite;
+        EXPECT_TRUE(memory.queued(line_of(0, i), end - 1)) << i;
+        EXPECT_FALSE(memory.queued(line_of(0, i), end)) << i;
+      }
+    }
+    EXPECT_EQ(memory.drained(end), end);
+  }
+}
+
+TEST(SimMemoryController, ADrainEndsWithItsLastWrite) {
+  const auto drain = [](uint64_t cancelled, Time& read) {
+    MemoryController memory(device(), kLine);
+    std::vector<WriteTicket> tickets(55);  // the high mark
+    for (uint64_t i = 0; i < 55; ++i) {
+      memory.write(line_of(0, i), 0, &tickets[i]);
+    }
+    for (uint64_t i = 0; i < cancelled; ++i) {
+      EXPECT_TRUE(memory.cancel(tickets[i], kThere));
+    }
+    read = memory.read(line_of(0, 500), 0);
+    fill_bank(memory, 1, 55, 10'000'000);
+    return memory.read(line_of(1, 500), 10'000'000);
+  };
+  const Time quota = 55 - 32;
+  for (const uint64_t cancelled : {0, 1, 32, 33, 54, 55}) {
+    Time read = 0;
+    const Time again = drain(cancelled, read);
+    const Time writes = std::min<Time>(quota, 55 - cancelled);
+    const Time wait = writes == 0 ? 0 : writes * kWrite + kTurn;
+    EXPECT_EQ(read, kIdle + wait) << cancelled << " cancelled";
+    if (cancelled >= 32) {  // nothing of the first drain waits any more
+      EXPECT_EQ(again, 10'000'000 + kIdle + quota * kWrite + kTurn) << "the next drain";
+    }
+  }
+}
+
+// A queue from which writes were taken back is like one that never had them.
+TEST(SimMemoryController, CancelledWritesLeaveNoTrace) {
+  MemoryDescription d = device();
+  d.drain_low = d.drain_high = 1;  // nothing begins
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    MemoryController memory(d, kLine);
+    Random random(seed);
+    std::vector<std::pair<uint64_t, WriteTicket>> waiting;
+    for (uint64_t i = 0; i < 400; ++i) {
+      if (waiting.size() == 50 || (!waiting.empty() && random.below(5) < 2)) {
+        const auto which = static_cast<std::ptrdiff_t>(random.below(waiting.size()));
+        ASSERT_TRUE(memory.cancel(waiting[static_cast<size_t>(which)].second, kThere));
+        waiting.erase(waiting.begin() + which);
+      } else {
+        waiting.emplace_back(line_of(random.below(8), 1000 + i), WriteTicket{});
+        ASSERT_EQ(memory.write(waiting.back().first, 0, &waiting.back().second), kThere);
+      }
+    }
+    MemoryController other(d, kLine);
+    for (const auto& write : waiting) {
+      other.write(write.first, 0);
+    }
+    const Time end = memory.drained(kThere);
+    ASSERT_EQ(end, other.drained(kThere)) << "seed " << seed;
+    for (Time t = kThere; t <= end; t += kBus) {
+      for (const auto& write : waiting) {
+        ASSERT_EQ(memory.queued(write.first, t), other.queued(write.first, t)) << "seed " << seed;
+      }
+    }
+  }
 }
 
 /// Returns a digest of a random run, with times that jump back by up to 400 ns.
