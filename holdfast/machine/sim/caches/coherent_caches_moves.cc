@@ -7,13 +7,6 @@
 #include "holdfast/machine/sim/caches/coherent_caches.h"
 
 namespace holdfast::sim {
-namespace {
-
-uint64_t bit(size_t i) {
-  return uint64_t{1} << i;
-}
-
-}  // namespace
 
 /// Prefetches, on the host, the data that the eviction for this line's fill of the L2 will use.
 void CoherentCaches::prefetch_eviction(size_t domain, uint32_t line) {
@@ -192,7 +185,7 @@ uint32_t CoherentCaches::take_from_domain(size_t domain, uint32_t line, Record& 
 }
 
 void CoherentCaches::leave_domain(size_t domain, Record& record) {
-  record.sharers &= ~bit(domain);
+  record.sharers &= ~(uint64_t{1} << domain);
   if (record.owner == domain + 1) {
     record.owner = 0;
   }
