@@ -277,6 +277,8 @@ CoherentCaches::Outcome CoherentCaches::own(int core, uint32_t line, Time now) {
       }
     });
   }
+  const uint32_t taken = (dirty ? LineBits::kDirty : 0) | (filled & LineBits::kFlags);
+  const OnItsWay moving(*this, {Level::l1, line, taken, 0});
   if (!in_l2) {
     outcome.done = std::max(outcome.done, fill_l2(domain, line, filled, now));
   }
@@ -285,9 +287,7 @@ CoherentCaches::Outcome CoherentCaches::own(int core, uint32_t line, Time now) {
   if (outcome.level != Level::l1 && outcome.level != Level::l2) {
     record.busy = outcome.done;
   }
-  const uint32_t bits = bring_up(
-      core, line, LineBits::kOwned | (dirty ? LineBits::kDirty : 0) | (filled & LineBits::kFlags),
-      record);
+  const uint32_t bits = bring_up(core, line, LineBits::kOwned | taken, record);
   if (CacheArray::Way* way = l1_[static_cast<size_t>(core)].use(line)) {
     way->meta |= bits;
   } else {

@@ -214,7 +214,7 @@ class CoherentCaches {
   /// core, an L2 (l2_of()) or a last level. Does nothing if the line is not there.
   Time evict(Level level, size_t cache, uint32_t line, Time now);
   /// Calls f(level, line, bits, older) for each copy that is dirty or has flags, the last level
-  /// first. `older` are the bytes of an older version, else null.
+  /// first. Content on its way counts to the level that it has left. `older` are the bytes of an older version, else null.
   void for_each_marked(
       FunctionRef<void(Level level, uint32_t line, uint32_t meta, const std::byte* older)> f);
 
@@ -287,6 +287,36 @@ class CoherentCaches {
   template <class F>
   void for_each_copy(uint32_t line, F&& f);
 
+  /// Content that has left its way and is not yet where it goes. If the power fails meanwhile,
+  /// caches that survive still have it.
+  struct Moving {
+    Level from;
+    uint32_t line;
+    uint32_t bits;
+    Cache name;  ///< of the cache that keeps the bytes of an older version
+  };
+  /// Says so during its lifetime.
+  class OnItsWay {
+   public:
+    OnItsWay(CoherentCaches& caches, const Moving& content)
+        : moving_(caches.with_design_ && (content.bits & LineBits::kDirty) != 0 ? &caches.moving_
+                                                                                : nullptr) {
+      if (moving_ != nullptr) [[unlikely]] {
+        moving_->push_back(content);
+      }
+    }
+    ~OnItsWay() {
+      if (moving_ != nullptr) [[unlikely]] {
+        moving_->pop_back();
+      }
+    }
+    OnItsWay(const OnItsWay&) = delete;
+    OnItsWay& operator=(const OnItsWay&) = delete;
+
+   private:
+    std::vector<Moving>* moving_;  ///< null: no design could see it
+  };
+
   // Versions: coherent_caches_versions.cc. Content on its way is named by its bits, and if it is an
   // older version by the cache that still keeps its bytes (`from`).
   static Cache l2_name(size_t domain) { return static_cast<Cache>(domain); }
@@ -343,6 +373,7 @@ class CoherentCaches {
   ZeroedArray<Record> records_;
   size_t line_bytes_;
   LineVersions versions_;
+  std::vector<Moving> moving_;
 };
 
 template <class F>

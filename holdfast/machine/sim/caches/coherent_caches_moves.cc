@@ -50,6 +50,7 @@ Time CoherentCaches::fill_l1(int core, uint32_t line, uint32_t bits, Time now) {
 
 Time CoherentCaches::evict_l1(int core, CacheArray::Way victim, Time now) {
   Time done = now;
+  const OnItsWay moving(*this, {Level::l1, victim.line, victim.meta & LineBits::kContent, 0});
   if ((victim.meta & LineBits::kContent) != 0) {
     const size_t domain = domain_of(core);
     if (CacheArray::Way* below = l2_[domain].peek(victim.line)) {
@@ -82,6 +83,7 @@ Time CoherentCaches::evict_l2(size_t domain, CacheArray::Way victim, Time now) {
       domain, [&](int core) { above = LineBits::merged(above, take_from_l1(core, victim.line)); });
   leave_domain(domain, records_[victim.line]);
   Time done = now;
+  const OnItsWay from_l1(*this, {Level::l1, victim.line, above, 0});
   const uint32_t bits = over(Level::l2, domain, victim.line, victim.meta & LineBits::kContent,
                              above, false, now, done);
   return std::max(done, below_l2(domain, victim.line, bits, l2_name(domain), now));
@@ -92,6 +94,7 @@ Time CoherentCaches::below_l2(size_t domain, uint32_t line, uint32_t bits, Cache
   if (llc_.empty()) {
     return to_memory(line, bits, from, now);
   }
+  const OnItsWay moving(*this, {Level::l2, line, bits, from});
   const CacheClient::Left left = leaving(Level::l2, line, bits, from, now);
   if (!filled_with_l2_ || (left.meta & LineBits::kDirty) != 0) {
     return std::max(left.done, fill_llc(llc_of(domain), line, left.meta, from, left.done));
@@ -145,6 +148,8 @@ Time CoherentCaches::evict_llc(size_t llc, CacheArray::Way victim, Time now) {
                     [&](int core) { in_l1 = LineBits::merged(in_l1, take_from_l1(core, line)); });
       const uint32_t in_l2 = l2_[domain].remove(line) & LineBits::kContent;
       leave_domain(domain, record);
+      const OnItsWay from_l2(*this, {Level::l2, line, in_l2, l2_name(domain)});
+      const OnItsWay from_l1(*this, {Level::l1, line, in_l1, 0});
       cover(Level::l2, domain, in_l2);
       cover(Level::l1, 0, in_l1);
     }
@@ -154,6 +159,7 @@ Time CoherentCaches::evict_llc(size_t llc, CacheArray::Way victim, Time now) {
 }
 
 Time CoherentCaches::to_memory(uint32_t line, uint32_t meta, Cache from, Time now) {
+  const OnItsWay moving(*this, {Level::llc, line, meta, from});
   const CacheClient::Left left = leaving(Level::llc, line, meta, from, now);
   if ((left.meta & LineBits::kDirty) == 0) {
     return left.done;

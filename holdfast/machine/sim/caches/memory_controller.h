@@ -26,7 +26,7 @@ struct MemoryCounters {
   /// The counts since `before`; highest_fill stays.
   MemoryCounters operator-(const MemoryCounters& before) const {
     MemoryCounters since = *this;
-    for (uint64_t MemoryCounters::*counter :
+    for (uint64_t MemoryCounters::* counter :
          {&MemoryCounters::reads, &MemoryCounters::writes, &MemoryCounters::forwarded,
           &MemoryCounters::merged, &MemoryCounters::cancelled, &MemoryCounters::row_hits,
           &MemoryCounters::reads_waited, &MemoryCounters::writes_waited}) {

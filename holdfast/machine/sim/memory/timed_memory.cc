@@ -217,8 +217,15 @@ bool TimedMemory::acquire_again(SimThread& thread, Entry& entry, uint32_t line, 
                                 bool now_or_never) {
   PerThread& t = of(thread);
   ++thread.stats.stolen;
-  const Time done = own(thread, line, now).done;
-  if (now_or_never || entry.retried) {
+  const CoherentCaches::Outcome outcome = own(thread, line, now);
+  const Time done = outcome.done;
+  // A hardware design may have to give the line up first, which the store must not overtake.
+  const bool from_design = design_ != nullptr && outcome.level == Level::medium;
+  if (now_or_never) {
+    thread.clock = from_design ? std::max(thread.clock, done) : thread.clock;
+    return true;
+  }
+  if (entry.retried && !from_design) {
     return true;
   }
   entry.retried = true;
