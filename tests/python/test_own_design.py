@@ -64,7 +64,7 @@ def test_the_template_runs_by_its_path(copy: Path, invoke, monkeypatch: pytest.M
         "--json", "-",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["design"] == "./mine.so"
+    assert json.loads(done.stdout)["context"]["design"] == "./mine.so"
 
 
 def test_the_template_passes_its_crash_suite(copy: Path, invoke, monkeypatch: pytest.MonkeyPatch):

@@ -38,8 +38,9 @@ Design = Annotated[
     typer.Option(
         "--design",
         metavar="D",
-        help="A name `holdfast designs` lists, for the engine of hardware designs. With `sim` "
-        "several, with commas between them.",
+        help="A name `holdfast designs` lists, or the path of a shared object with a design "
+        "(./mine.so), for the engine of hardware designs. With `sim` several, with commas between "
+        "them.",
     ),
 ]
 DesignOptions = Annotated[
