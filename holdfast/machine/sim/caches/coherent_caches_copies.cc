@@ -59,6 +59,22 @@ void CoherentCaches::save_below(int core, uint32_t line) {
 
 void CoherentCaches::drop_l1(int core, uint32_t line) {
   l1_[static_cast<size_t>(core)].remove(line);
+  if (versions_.size() == 0) [[likely]] {
+    return;
+  }
+  // The next older version, which is the one nearest to the core, is the newest again.
+  CacheArray::Way* next = nullptr;
+  Cache name = 0;
+  for_each_copy(line, [&](Level level, size_t cache, CacheArray::Way& way) {
+    if ((way.meta & LineBits::kDirty) != 0) {
+      next = &way;
+      name = level == Level::l1 ? 0 : name_of(level, cache);
+    }
+  });
+  if (next != nullptr && (next->meta & LineBits::kOlder) != 0) {
+    next->meta &= ~LineBits::kOlder;
+    versions_.erase(name, line);
+  }
 }
 
 }  // namespace holdfast::sim

@@ -515,6 +515,21 @@ TEST(SimDesignCaches, R14_SavedContentReplacesAnOlderVersion) {
   EXPECT_EQ(b.caches.contradiction(kLines), "");
 }
 
+// 14. An aborted hardware transaction uncovers it again.
+TEST(SimDesignCaches, R14_AnAbortUncoversTheSavedContent) {
+  for (const Level saved : {Level::l2, Level::llc}) {
+    Bench b({.versions = true});
+    b.store(0, kFlag);
+    b.evict(saved == Level::l2 ? Level::l1 : Level::l2, 0);
+    b.store(0, kOther);
+    b.caches.drop_l1(0, 0);
+    EXPECT_EQ(b.marked(0).front(), (std::pair{saved, kDirty | kFlag}));
+    EXPECT_EQ(b.caches.contradiction(kLines), "");
+    b.caches.write_back(0, false, b.now);
+    EXPECT_EQ(b.script.writes.size(), 1u) << "a write-back finds it";
+  }
+}
+
 // ---- machines
 
 /// A memory that is only as far away as its controller says.
