@@ -65,7 +65,8 @@ DesignRemains read_state(const std::byte* state, size_t line_bytes) {
     remains.structures.push_back(reader.bytes(reader.word()));
   }
   for (uint64_t n = reader.word(); n != 0; --n) {
-    CachedLine cached{.level = Level::llc};
+    CachedLine cached;
+    cached.level = Level::llc;
     cached.line.at.space = static_cast<Space>(reader.word());
     cached.line.at.offset = reader.word();
     cached.dirty = reader.word() != 0;
