@@ -36,6 +36,51 @@ class Site:
 
 
 @dataclass(frozen=True)
+class Covered:
+    """A hook, structure or state transition of a hardware design.
+
+    `met` is how often the runs met it, `behind` how many crash points fell behind it.
+    """
+
+    name: str
+    met: int
+    behind: int
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A planted bug of a hardware design."""
+
+    change: str
+    kind: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Mutants:
+    """The planted bugs of a hardware design, and how many of them the search has found."""
+
+    json: Json
+    planted: int
+    caught: int
+    equivalent: int
+    masked: int
+    survivors: list[Mutant]
+
+    @property
+    def counted(self) -> int:
+        return self.planted - self.equivalent - self.masked
+
+    @property
+    def are_few(self) -> bool:
+        return self.counted < 30
+
+    @property
+    def are_caught(self) -> bool:
+        return 10 * self.caught >= 9 * self.counted
+
+
+@dataclass(frozen=True)
 class CrashReport:
     """The search of one engine."""
 
@@ -52,6 +97,13 @@ class CrashReport:
     violations: list[Violation]
     sites: list[Site] = field(default_factory=list)
     lost_max: int = 0
+    design_coverage: list[Covered] = field(default_factory=list)
+    mutants: Mutants | None = None
+
+    @property
+    def uncovered(self) -> list[str]:
+        """The parts of the design behind which no crash point fell."""
+        return [row.name for row in self.design_coverage if row.behind == 0]
 
     def with_part(self, part: "CrashReport") -> "CrashReport":
         """The report of two parts of one search."""
@@ -66,6 +118,7 @@ class CrashReport:
             mutated=self.mutated + part.mutated,
             lost_max=max(self.lost_max, part.lost_max),
             coverage={name: value + part.coverage[name] for name, value in self.coverage.items()},
+            design_coverage=_summed(self.design_coverage, part.design_coverage),
             sites=[*sites, *(site for site in part.sites if site.name not in known)],
             violations=[*self.violations, *part.violations],
         )
@@ -83,7 +136,20 @@ class CrashReport:
         }
         if "sites" in self.json:
             sums["sites"] = [site.json | {"count": site.count} for site in self.sites]
+        if "design_coverage" in self.json:
+            sums["design_coverage"] = [vars(row) for row in self.design_coverage]
+            sums["uncovered"] = self.uncovered
         return self.json | sums
+
+
+def _summed(first: list[Covered], second: list[Covered]) -> list[Covered]:
+    rows = {row.name: row for row in first}
+    for row in second:
+        if row.name in rows:
+            known = rows[row.name]
+            row = Covered(row.name, known.met + row.met, known.behind + row.behind)
+        rows[row.name] = row
+    return list(rows.values())
 
 
 @dataclass(frozen=True)

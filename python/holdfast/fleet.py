@@ -121,8 +121,12 @@ _PART = 10
 
 
 def _parts(spec: CrashSpec) -> list[CrashSpec]:
-    """The seeds of a search in ranges. An exhaustive search has no seeds and stays whole."""
-    if spec.schedule == "exhaustive":
+    """The seeds of a search in ranges.
+
+    An exhaustive search has no seeds and stays whole, and so does one with mutants: each of these
+    runs in all schedules.
+    """
+    if spec.schedule == "exhaustive" or spec.mutants is not None:
         return [spec]
     return [
         replace(spec, seed=spec.seed + first, schedules=min(_PART, spec.schedules - first))

@@ -121,6 +121,7 @@ class CrashSpec(Spec):
     params: Assigned = field(default_factory=dict)
     options: Assigned = field(default_factory=dict)
     minimise: bool | None = None
+    mutants: int | None = None
     timeline: str | None = None
 
 

@@ -75,7 +75,7 @@ def violation(spec: dict[str, Any], seed: int) -> dict[str, Any]:
         "point": 12,
         "image": 99,
         "story": "thread 0",
-        "replay": spec
+        "replay": {name: value for name, value in spec.items() if name != "mutants"}
         | {
             "program": program,
             "seed": seed,
@@ -99,6 +99,13 @@ class FakeCore:
         self.extra_entries: list[dict[str, Any]] = []
         self.lint: list[dict[str, Any]] = []
         self.bad_seeds: set[tuple[str, int]] = set()
+        self.mutants: dict[str, Any] = {
+            "planted": 100,
+            "caught": 54,
+            "equivalent": 30,
+            "masked": 10,
+            "survivors": [{"change": "flags", "kind": "drop", "number": n} for n in range(6)],
+        }
 
     def engines(self) -> list[dict[str, Any]]:
         return [
@@ -335,7 +342,21 @@ class FakeCore:
             "mutated": 1,
             "sites": [{"name": f"{name}.log.fence", "kind": "fence", "count": 3}],
             "violations": [] if bad is None else [violation(spec, bad)],
+        } | (self._of_design(spec, schedules) if spec.get("design") else {})
+
+    def _of_design(self, spec: dict[str, Any], schedules: int) -> dict[str, Any]:
+        """The moat is dug in every schedule, and drained only in the one with seed 1."""
+        drained = 3 if spec["seed"] == 1 else 0
+        rows = [
+            {"name": "digs", "met": 5 * schedules, "behind": 4 * schedules},
+            {"name": "drains", "met": drained, "behind": drained},
+            {"name": "overflows", "met": 0, "behind": 0},
+        ]
+        found = {
+            "design_coverage": rows,
+            "uncovered": [row["name"] for row in rows if row["behind"] == 0],
         }
+        return found | ({"mutants": self.mutants} if "mutants" in spec else {})
 
     def info(self, path: str) -> dict[str, Any]:
         self._called("info", path)

@@ -200,3 +200,73 @@ def test_engines_that_keep_nothing_are_refused_by_name_and_left_out_of_all(comma
     searched = command("crash", "bank", "--schedules", "1", "--points", "1").stdout
     assert "spht" in searched and "romulus" in searched
     assert " htm " not in searched and " si-htm " not in searched
+
+
+_MOAT = ("crash", "--engine", "steady", "--design", "moat", "--machine", "abacus")
+
+
+def test_coverage_of_a_design_is_summed_over_parts(fake, invoke):
+    result = invoke(*_MOAT, "--schedules", "25", "--coverage", "--json", "-")
+    assert result.exit_code == 0, result.stderr
+    assert len(_specs(fake)) > 1
+    report = json.loads(result.stdout)
+    assert report["design_coverage"] == [
+        {"name": "digs", "met": 125, "behind": 100},
+        {"name": "drains", "met": 3, "behind": 3},
+        {"name": "overflows", "met": 0, "behind": 0},
+    ]
+    assert report["uncovered"] == ["overflows"], "covered by one part is covered"
+    assert "no crash point behind: overflows" in result.stderr
+    assert "crash points behind" in result.stderr and "125" in result.stderr
+
+
+def test_without_the_flag_only_the_uncovered_parts_of_a_design_are_shown(fake, invoke):
+    result = invoke(*_MOAT, "--schedules", "10")
+    assert "no crash point behind: overflows" in result.stdout
+    assert "digs" not in result.stdout
+
+
+def test_mutants_are_one_search_with_fewer_schedules(fake, invoke):
+    result = invoke(*_MOAT, "--mutants", "--json", "-")
+    assert result.exit_code == 0, result.stderr
+    (spec,) = _specs(fake)
+    assert (spec["mutants"], spec["schedules"]) == (200, 20)
+    assert json.loads(result.stdout)["mutants"] == fake.mutants
+    assert "100 planted, 54 of 60 caught" in result.stderr
+    assert "survivor" not in result.stderr
+    fake.calls.clear()
+    invoke(*_MOAT, "--mutants", "--mutants-per-kind", "7", "--schedules", "3")
+    (spec,) = _specs(fake)
+    assert (spec["mutants"], spec["schedules"]) == (7, 3)
+
+
+def test_mutants_that_survive_are_exit_status_1(fake, invoke):
+    fake.mutants |= {"caught": 53}  # one more is enough
+    result = invoke(*_MOAT, "--mutants")
+    assert result.exit_code == 1, "53 of 60"
+    assert "fewer than 90 %" in result.stderr
+    assert "survivor: flags 5, drop" in result.stdout
+
+
+def test_few_mutants_are_said_to_be_few(fake, invoke):
+    fake.mutants |= {"planted": 70, "caught": 30, "survivors": []}
+    assert "fewer than 30" not in invoke(*_MOAT, "--mutants").stdout
+    fake.mutants |= {"planted": 69, "caught": 29}
+    result = invoke(*_MOAT, "--mutants")
+    assert "fewer than 30 mutants count" in result.stdout and result.exit_code == 0
+
+
+def test_a_violation_of_the_sound_design_comes_before_its_mutants(fake, invoke):
+    fake.bad_seeds = {("steady", 4)}
+    fake.mutants = dict.fromkeys(("planted", "caught", "equivalent", "masked"), 0)
+    fake.mutants["survivors"] = []
+    result = invoke(*_MOAT, "--mutants")
+    assert result.exit_code == 1
+    assert "1 violation" in result.stderr and "mutants:" not in result.stdout
+
+
+@pytest.mark.parametrize("flag", ["--mutants", "--coverage"])
+def test_without_a_design_there_is_nothing_to_mutate_or_cover(fake, invoke, flag):
+    result = invoke("crash", "--engine", "steady", flag)
+    assert result.exit_code == 2 and "--design" in result.stderr
+    assert not fake.calls

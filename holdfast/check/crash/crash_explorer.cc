@@ -12,7 +12,8 @@ namespace {
 /// Each thread gets each slot in some schedule, so a scan that leaves a slot out is found. With a
 /// low switch probability a thread stands still for long. With a low drain probability stores
 /// stay hidden. In one schedule of three, threads with long time slices run beside threads with
-/// short ones.
+/// short ones. A hardware design works in simulated time, which has one schedule. There other seeds
+/// than the first force evictions and delay the acceptance of writes.
 void vary(SimOptions& options, uint64_t seed, bool probabilities) {
   constexpr double kSwitch[] = {0.25, 0.08, 0.02};
   constexpr double kDrain[] = {0.4, 0.05};
@@ -21,6 +22,9 @@ void vary(SimOptions& options, uint64_t seed, bool probabilities) {
   options.slot_order = seed % 2 == 0 ? seed : 0;
   if (!probabilities) {
     return;
+  }
+  if (options.make_design) {
+    options.disturb = seed == 1 ? 0 : seed + 1;
   }
   options.switch_probability = kSwitch[seed % 3];
   options.drain_probability = kDrain[seed / 3 % 2];
@@ -62,6 +66,9 @@ CrashReport CrashExplorer::Search::run(FunctionRef<void(double)> progress) {
   if (closed_ && !enough()) {
     recover_created(*closed_, 0, false);
   }
+  if (plan_.mutants != 0 && has_design() && report_.violations.empty()) {
+    try_mutants(progress);
+  }
   report_.coverage.images = nodes_.size();
   report_.coverage.too_large = subject_.too_large();
   report_.lost_max = subject_.lost_max();
@@ -72,6 +79,7 @@ void CrashExplorer::Search::draw(const Violation& violation, sim::Timeline& time
   prepare();
   seed_ = violation.seed;
   SimMachine machine(options(seed_), images_->base());
+  machine.power_on();
   auto heap = SimHeap::open(machine, {});
   heap.status().check();
   subject_.attach(**heap).check();
@@ -101,7 +109,7 @@ SimOptions CrashExplorer::Search::recovery_options() const {
   SimOptions o = options(1);
   // Recovery runs on one thread and is not part of the schedules that are searched. Timing does not
   // affect it, except with a design, which works only in a timed machine.
-  if (o.design.empty()) {
+  if (!has_design()) {
     o.schedule = Schedule::random;
     o.explorer = nullptr;
   }
@@ -109,8 +117,8 @@ SimOptions CrashExplorer::Search::recovery_options() const {
 }
 
 Moment CrashExplorer::Search::moment_of(const SimMachine& machine, const ImageSet& images) const {
-  return machine.design().empty() ? Moment{machine.medium_bytes(), machine.image_choices()}
-                                  : images.only(machine.earliest_image());
+  return !has_design() ? Moment{machine.medium_bytes(), machine.image_choices()}
+                       : images.only(machine.earliest_image());
 }
 
 /// Makes the heap and the image with which every run begins.
@@ -180,8 +188,14 @@ void CrashExplorer::Search::one_schedule() {
 }
 
 std::vector<CrashPoint> CrashExplorer::Search::run_schedule() {
-  SimMachine machine(options(seed_), images_->base());
+  SimOptions o = options(seed_);
+  o.design_fault = fault_;
+  SimMachine machine(o, images_->base());
   machine.watch_images();
+  if (auto fault = power_on(machine)) {
+    fail(kRun, std::move(*fault), kNever, 0, 0);
+    return {};
+  }
   auto heap = SimHeap::open(machine, {});
   if (const Status status = heap ? subject_.attach(**heap) : heap.status(); !status.ok()) {
     report_sites(machine);
@@ -202,12 +216,23 @@ std::vector<CrashPoint> CrashExplorer::Search::run_clients(SimMachine& machine, 
   const uint64_t first = machine.persist_events();
   // The number of events is not known yet; it is about that of the last run.
   const uint64_t step = most_points == 0 ? 1 : usual_events_ / most_points + 1;
+  changes_before_ = machine.design_changes();
+  const bool cover = has_design() && !fault_;
+  if (cover) {
+    report_.design.begin(machine);
+  }
   const auto look = [&](uint64_t event) {
     event -= first;
+    if (fault_ && machine.design_changes()[static_cast<size_t>(fault_->change)] <= fault_->number) {
+      return;  // up to here the run is that of the sound design
+    }
     const bool wanted =
         plan_.only_point == kNever ? event % step == seed_ % step : event == plan_.only_point;
     if (wanted && points.size() < kMostPoints) {
       points.push_back({event, subject_.clock(), moment_of(machine, *images_)});
+      if (cover) {
+        report_.design.point(machine);
+      }
     }
   };
   const EventWatch watch(machine, look);
@@ -215,6 +240,16 @@ std::vector<CrashPoint> CrashExplorer::Search::run_clients(SimMachine& machine, 
     machine.run_threads(subject_.threads(), [&](int thread) { subject_.client(thread, heap); });
   } catch (const SimStuck& stuck) {
     fail(phase, {"stuck", stuck.what()}, kNever, 0, subject_.clock());
+    return {};
+  } catch (const Error& error) {
+    if (!has_design()) {
+      throw;
+    }
+    machine.switch_off();  // the heap ends without the design, which may fail again
+    fail(phase,
+         {error.status().code() == Code::corrupt ? "lost stores" : "run failed",
+          error.status().to_string()},
+         kNever, 0, subject_.clock());
     return {};
   }
   if (auto fault = subject_.judge_run(promised())) {
@@ -228,6 +263,11 @@ std::vector<CrashPoint> CrashExplorer::Search::run_clients(SimMachine& machine, 
   }
   const uint64_t last = machine.persist_events();
   points.push_back({last - first, subject_.clock(), moment_of(machine, *images_)});
+  changes_after_ = machine.design_changes();
+  if (cover) {
+    report_.design.point(machine);
+    report_.design.end(machine);
+  }
   usual_events_ = last - first;
   report_.coverage.events += usual_events_ + 1;
   return points;

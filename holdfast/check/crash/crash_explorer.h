@@ -9,6 +9,9 @@
 // schedule. It judges the recovered heap against the history up to each moment at which the image
 // was legal.
 //
+// With a hardware design a crash point has one image, which holds what the design keeps. The design
+// recovers first (SimMachine::power_on), and the power also fails at the persist events of that.
+//
 // For some images the power also fails during recovery, at each of its persist events. The heap
 // that is recovered from that crash must satisfy the same judge. For some images the program runs
 // once more on the recovered heap. Before all this, the power fails just after the heap was
@@ -22,6 +25,8 @@
 #include <vector>
 
 #include "holdfast/base/function_ref.h"
+#include "holdfast/check/crash/design_coverage.h"
+#include "holdfast/check/crash/design_mutants.h"
 #include "holdfast/check/crash/subject.h"
 #include "holdfast/heap/file/heap_options.h"
 #include "holdfast/machine/sim/threads/scheduler.h"
@@ -31,7 +36,9 @@ namespace holdfast::check {
 
 /// The extent of an exploration.
 struct CrashPlan {
-  bool vary = true;    ///< the seed varies the machine's switch and drain probabilities
+  /// The seed varies the machine's switch and drain probabilities. With a hardware design all seeds
+  /// but 1 disturb the machine (SimOptions::disturb).
+  bool vary = true;
   SimOptions machine;  ///< the explorer replaces its seed; its schedule stays
   CreateOptions heap;
   Guarantees promised;
@@ -47,6 +54,9 @@ struct CrashPlan {
   uint64_t recovery_images = 4;  ///< limit of images per crash point of a recovery
   uint64_t go_on = 16;           ///< the program runs again on one image in so many; 0: none
   uint64_t most_violations = 1;  ///< the exploration stops after so many violations
+  /// With a hardware design: most planted bugs for each kind of change and of fault; 0: none. They
+  /// are tried if the sound design shows no violation.
+  uint64_t mutants = 0;
 };
 
 /// The extent of a finished exploration.
@@ -86,6 +96,8 @@ struct CrashReport {
   std::map<std::string, SiteUse> sites;
   /// How often the creation of the first heap has executed each site.
   std::map<std::string, uint64_t> sites_of_creation;
+  DesignCoverage design;  ///< of the hardware design; without one it has no rows
+  DesignMutants mutants;  ///< with plan.mutants
 };
 
 /// Explores the crashes of a subject.

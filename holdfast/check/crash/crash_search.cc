@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/check/crash/crash_search.h"
 
+#include "holdfast/base/checksum.h"
+
 namespace holdfast::check {
 namespace {
 
@@ -8,6 +10,10 @@ std::string allocator_fault(const HeapCheck& check) {
   return check.errors.empty() ? std::to_string(check.leaked_blocks) + " blocks (" +
                                     std::to_string(check.leaked_bytes) + " bytes) have no owner"
                               : check.errors.front();
+}
+
+uint64_t medium_hash(const SimMachine& machine) {
+  return checksum(machine.earliest_image().data(), machine.medium_bytes(), 0);
 }
 
 }  // namespace
@@ -65,7 +71,7 @@ std::vector<uint64_t> CrashExplorer::Search::add_images(const CrashPoint& point,
   std::vector<uint64_t> hashes;
   Random random(mix64(seed_) ^ point.event);
   // With a design, a moment describes its whole image, and not the difference to `from`.
-  const bool relative = from != nullptr && plan_.machine.design.empty();
+  const bool relative = from != nullptr && !has_design();
   const ImageDelta* const delta = relative ? &from->delta : nullptr;
   const uint64_t explored = images_->enumerate(
       point.moment, delta, relative ? from->hash : 0, most, random,
@@ -104,10 +110,25 @@ uint32_t CrashExplorer::Search::state_index(const Subject::Words& words) {
   return at->second;
 }
 
+/// Lets the hardware design recover, if the machine has one. Returns the fault found.
+std::optional<Fault> CrashExplorer::Search::power_on(SimMachine& machine) {
+  try {
+    machine.power_on();
+    return {};
+  } catch (const SimStuck& stuck) {
+    return Fault{"design recovery stuck", stuck.what()};
+  } catch (const Error& error) {
+    return Fault{"design recovery failed", error.status().to_string()};
+  }
+}
+
 /// Opens the heap of an image, and returns its words or the fault found. In a new heap it first
 /// sets the subject up.
 std::variant<Subject::Words, Fault> CrashExplorer::Search::open(SimMachine& machine,
                                                                 bool new_heap) {
+  if (auto fault = power_on(machine)) {
+    return std::move(*fault);
+  }
   try {
     auto heap = SimHeap::open(machine, {});
     if (!heap) {
@@ -138,14 +159,27 @@ std::variant<Subject::Words, Fault> CrashExplorer::Search::open(SimMachine& mach
 void CrashExplorer::Search::recover(const Pending& pending) {
   std::vector<CrashPoint> points;
   {
-    SimMachine machine(recovery_options(), images_->build(pending.delta));
+    SimOptions o = recovery_options();
+    o.disturb = options(seed_).disturb;
+    SimMachine machine(o, images_->build(pending.delta));
     machine.watch_images();
+    if (pending.crash_it) {
+      report_.design.begin(machine);
+    }
     const EventWatch watch(machine, [&](uint64_t event) {
       if (pending.crash_it && points.size() < kMostPoints) {
         points.push_back({event, 0, moment_of(machine, *images_)});
+        report_.design.point(machine);
       }
     });
-    auto found = open(machine);
+    auto recovered = power_on(machine);
+    if (plan_.mutants != 0) {
+      nodes_[pending.hash].medium = medium_hash(machine);
+    }
+    auto found = recovered ? std::move(*recovered) : open(machine);
+    if (pending.crash_it) {
+      report_.design.end(machine);
+    }
     report_sites(machine);
     if (auto* fault = std::get_if<Fault>(&found)) {
       return fail(pending.phase, std::move(*fault), pending.event, pending.hash, pending.clock);
@@ -198,6 +232,9 @@ void CrashExplorer::Search::go_on(const Pending& from) {
     }
     SimMachine machine(random, images_->build(from.delta));
     machine.watch_images();  // before the heap opens, because opening recovers it
+    if (auto fault = power_on(machine)) {
+      return fail(kContinued, std::move(*fault), from.event, from.hash, kNever);
+    }
     auto heap = SimHeap::open(machine, {});
     heap.status().check();
     machine.run_threads(1, [&](int) {

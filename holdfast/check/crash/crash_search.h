@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One search of the crash explorer (crash_explorer.h). crash_explorer.cc has the runs,
-// crash_search.cc has recovery and judging.
+// crash_search.cc has recovery and judging, design_mutants.cc the planted bugs of hardware designs.
 #pragma once
 
 #include <functional>
@@ -55,6 +55,19 @@ struct CrashPoint {
   Moment moment;
 };
 
+/// A run of the sound design, to which its mutants are compared.
+struct SoundRun {
+  uint64_t seed = 0;
+  uint64_t events = 0;           ///< persist events of the run
+  DesignChangeCounts before{};   ///< changes before the clients began
+  DesignChangeCounts changes{};  ///< changes while they ran
+  std::string story;             ///< of the clients
+  /// The judge is shown these: the clock at a crash point, and the image.
+  std::set<std::pair<uint64_t, uint64_t>> shown;
+  /// The clock, and the hash of the medium that the design recovers.
+  std::set<std::pair<uint64_t, uint64_t>> recovered;
+};
+
 class CrashExplorer::Search {
  public:
   Search(const CrashPlan& plan, Subject& subject)
@@ -68,6 +81,7 @@ class CrashExplorer::Search {
   struct Node {
     uint32_t state = kNoState;          ///< index into states_
     std::vector<uint64_t> in_recovery;  ///< images of crashes during its recovery
+    uint64_t medium = 0;                ///< hash of the medium that the hardware design recovers
   };
   /// An image that has yet to be recovered.
   struct Pending {
@@ -86,6 +100,7 @@ class CrashExplorer::Search {
 
   SimOptions options(uint64_t seed) const;
   SimOptions recovery_options() const;
+  bool has_design() const { return static_cast<bool>(plan_.machine.make_design); }
   Moment moment_of(const SimMachine& machine, const ImageSet& images) const;
 
   /// Adds the machine's mutations and sites to the report.
@@ -101,6 +116,7 @@ class CrashExplorer::Search {
   std::vector<uint64_t> add_images(const CrashPoint& point, const Pending* from, uint64_t most,
                                    const char* phase);
   void recover_pending();
+  std::optional<Fault> power_on(SimMachine& machine);
   std::variant<Subject::Words, Fault> open(SimMachine& machine, bool new_heap = false);
   void recover(const Pending& pending);
   void judge(const std::vector<CrashPoint>& points);
@@ -108,6 +124,14 @@ class CrashExplorer::Search {
   void go_on(const Pending& pending);
   void fail(const char* phase, Fault fault, uint64_t event, uint64_t hash, uint64_t clock);
   uint32_t state_index(const Subject::Words& words);
+  // Mutants of a hardware design.
+  enum class Fate : uint8_t { equivalent, masked, survived, caught };
+  void try_mutants(FunctionRef<void(double)> progress);
+  SoundRun sound_run(uint64_t seed);
+  Fate try_mutant(const DesignFault& mutant, const std::vector<SoundRun>& sound);
+  Fate try_mutant(const DesignFault& mutant, const SoundRun& sound);
+  uint64_t image_of(const Moment& moment) const;
+  const Node& recovered(const CrashPoint& point, uint64_t image);
 
   const CrashPlan& plan_;
   Subject& subject_;
@@ -127,7 +151,11 @@ class CrashExplorer::Search {
   std::vector<Pending> to_go_on_;
   std::set<std::pair<uint64_t, uint32_t>> judged_;
   size_t counted_ = 0;
-  uint64_t usual_events_;  ///< persist events of the last run
+  // The design's changes before the clients of the last run, and after them.
+  DesignChangeCounts changes_before_{};
+  DesignChangeCounts changes_after_{};
+  std::optional<DesignFault> fault_;  ///< the mutant that runs
+  uint64_t usual_events_;             ///< persist events of the last run
 };
 
 }  // namespace holdfast::check

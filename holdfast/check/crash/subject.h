@@ -48,7 +48,8 @@ class Subject {
   virtual void start(uint64_t seed, const Words& initial) = 0;
   /// Executes the operations of one client thread.
   virtual void client(int thread, SimHeap& heap) = 0;
-  /// Returns a count that grows with every begin and every answer of an operation.
+  /// Returns a count that grows with every begin and every answer of an operation. It begins anew
+  /// with each run, so that equal runs have equal counts.
   virtual uint64_t clock() const = 0;
   /// Returns the heap's content, in words with the same meaning on every heap of this run.
   virtual Result<Words> observe(SimHeap& heap) = 0;

@@ -186,12 +186,18 @@ class CheckedRegisters {
     E::store_range(piece(first), bytes.data(), bytes.size());
   }
 
-  /// Returns the words of all objects and pieces, read in one transaction.
+  /// Returns the words of all objects and pieces, read in one transaction. After a crash a pointer
+  /// may be any word, so it follows none that leaves the heap.
   Result<std::vector<uint64_t>> observe(H& heap) const {
     std::vector<uint64_t> words(all_objects());
+    if (!has(heap, registers_, objects_ * sizeof(Register)) ||
+        (pieces_ > 0 && !has(heap, string_, pieces_ * Piece::kBytes))) {
+      return Status(Code::corrupt, "the pointer to the registers leaves the heap");
+    }
     const Status status = heap.read([&] {
       for (Object i = 0; i < objects_; ++i) {
-        words[i] = load(i);
+        const Box* const box = registers_[i].box;
+        words[i] = box == nullptr || has(heap, box, sizeof(Box)) ? load(i) : kStray;
       }
       const std::vector<std::byte> bytes = load_pieces(0, pieces_);
       for (Object i = 0; i < pieces_; ++i) {
@@ -222,6 +228,10 @@ class CheckedRegisters {
   /// The word read from a box that belongs to another object, or from a piece of two writes. No
   /// transaction has this number.
   static constexpr uint64_t kStray = ~uint64_t{0};
+
+  static bool has(const H& heap, const void* block, size_t n) {
+    return heap.contains(block) && heap.contains(static_cast<const std::byte*>(block) + n - 1);
+  }
 
   uint64_t load(Object object) const {
     const Box* const box = registers_[object].box;

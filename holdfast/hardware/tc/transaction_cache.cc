@@ -38,6 +38,9 @@ Time TransactionCache::put(const DesignStore& store, Time now) {
   if (entry != nullptr && !entry->logged) {
     merge(*entry, store, now);
     save(*entry, now);
+    if ((store.flags & kHeld) == 0) {  // the line has left the caches and come back
+      context().set_flags(store.line.line, kHeld);
+    }
     ++merges_;
     return now;
   }

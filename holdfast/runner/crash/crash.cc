@@ -147,6 +147,10 @@ Job parse(const Json& spec) {
   plan.images = count(fields, "images", 16, 1);
   plan.crash_recovery = count(fields, "crash_recovery", 64);
   plan.go_on = count(fields, "go_on", 64);
+  plan.mutants = count(fields, "mutants", 0);
+  if (plan.mutants != 0 && plan.machine.design.empty()) {
+    throw Error(Status(Code::invalid_argument, "mutants are those of a hardware design: --design"));
+  }
   plan.most_violations = count(fields, "violations", 1, 1);
   job.minimise = fields.flag("minimise", true);
   const std::string timeline = fields.text("timeline", "");
@@ -233,6 +237,7 @@ Violation minimised(const Job& job, Violation violation) {
   plan.only_point = kNever;
   plan.points = 60;
   plan.images = std::min<uint64_t>(plan.images, 4);
+  plan.mutants = 0;
   plan.go_on = 0;  // a fault of a run that went on is looked for from the start
   if (violation.phase != "recovery") {
     plan.crash_recovery = 0;
@@ -298,6 +303,7 @@ Json replay_of(const Json& spec, const Violation& v) {
   replay["seed"] = v.seed;
   replay["schedules"] = v.schedule.empty() ? Json(1) : spec.value("schedules", Json(100));
   replay["minimise"] = false;
+  replay.erase("mutants");
   if (v.phase == "continued") {
     replay["go_on"] = 1;  // the program is the one of the next seed
   } else if (!v.program.empty()) {
@@ -310,6 +316,28 @@ Json replay_of(const Json& spec, const Violation& v) {
     replay["point"] = v.point;
   }
   return replay;
+}
+
+Json to_json(const check::DesignCoverage& design) {
+  Json rows = Json::array();
+  for (const check::DesignCoverage::Row& row : design.rows()) {
+    rows.push_back({{"name", row.name}, {"met", row.met}, {"behind", row.behind}});
+  }
+  return rows;
+}
+
+Json to_json(const check::DesignMutants& mutants) {
+  Json json = {{"planted", mutants.planted},
+               {"caught", mutants.caught},
+               {"equivalent", mutants.equivalent},
+               {"masked", mutants.masked},
+               {"survivors", Json::array()}};
+  for (const DesignFault& mutant : mutants.survivors) {
+    json["survivors"].push_back({{"change", to_string(mutant.change)},
+                                 {"kind", to_string(mutant.kind)},
+                                 {"number", mutant.number}});
+  }
+  return json;
 }
 
 Json to_json(const Json& spec, const Violation& v) {
@@ -382,6 +410,14 @@ Result<Json> crash(const Json& spec, Progress progress) {
                                {"count", use.count},
                                {"only_in_creation", made != report.sites_of_creation.end() &&
                                                         made->second == use.count}});
+    }
+    if (!job.plan.machine.design.empty()) {
+      json["design"] = job.plan.machine.design;
+      json["design_coverage"] = to_json(report.design);
+      json["uncovered"] = report.design.uncovered();
+    }
+    if (job.plan.mutants != 0) {
+      json["mutants"] = to_json(report.mutants);
     }
     if (job.timeline != nullptr) {
       json["timeline"] = {{"path", job.timeline->path()},

@@ -29,7 +29,8 @@ namespace holdfast {
 ///                   bounds of an exhaustive search; default 2 and 2
 ///   switch_probability, drain_probability
 ///                   of a random schedule; default: varied by seed
-///   seed, schedules seeds from seed to seed + schedules - 1; default 1 and 100
+///   seed, schedules seeds from seed to seed + schedules - 1; default 1 and 100. With a design, all
+///                   seeds but 1 disturb the machine (SimOptions::disturb)
 ///   program_seed    the same random program in all of them; default 0: one per seed
 ///   points          crash points per schedule, evenly spread; 0 (default): all
 ///   events          persist events to expect of the first schedule, which spreads its points by
@@ -40,6 +41,9 @@ namespace holdfast {
 ///                   one image in so many is also crashed during its recovery, or has the program
 ///                   run on; 0: none; default 64 and 64
 ///   violations      number at which to stop; default 1
+///   mutants         with a design: most planted bugs for each kind of change and of fault
+///                   (check/crash/design_mutants.h); default 0: none. They run in all schedules, if
+///                   the sound design shows no violation
 ///   isolation       level to judge by, snapshot or opaque; default: the engine's promise
 ///   mutations       list of SITE=KIND (machine/sim/description/mutation.h)
 ///   sites           whether to list the labelled sites that were met; default false
@@ -54,6 +58,11 @@ namespace holdfast {
 /// lost, within the engine's promise), sites[] (name, kind, count; if asked for), mutated
 /// (number of operations that a mutation changed), violations[] (each with name, phase, text,
 /// program, seed, point, image, story, and `replay`: the spec that shows it again).
+///
+/// With a design also: design, design_coverage[] (name, met, behind; see
+/// check/crash/design_coverage.h), uncovered[] (the names behind which no crash point fell). With
+/// mutants: mutants (planted, caught, equivalent, masked, survivors[] with change, kind and number;
+/// see check/crash/design_mutants.h).
 Result<Json> crash(const Json& spec, Progress progress);
 
 /// The parameters of `registers` under crash().

@@ -61,6 +61,7 @@ Status WorkloadSubject::attach(SimHeap& heap) {
 
 void WorkloadSubject::start(uint64_t seed, const Words& initial) {
   initial_ = initial;
+  clock_ = 0;
   refused_ = {};
   requests_.assign(static_cast<size_t>(threads_), {});
   operations_.assign(static_cast<size_t>(threads_), {});

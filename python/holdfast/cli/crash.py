@@ -40,8 +40,14 @@ def run(
         ),
     ] = _USUAL.schedule,
     schedules: Annotated[
-        int, typer.Option("--schedules", metavar="N", min=1, help="Most schedules for each engine.")
-    ] = 100,
+        int | None,
+        typer.Option(
+            "--schedules",
+            metavar="N",
+            min=1,
+            help="Most schedules for each engine. Default: 100, with --mutants 20.",
+        ),
+    ] = None,
     points: Annotated[
         str,
         typer.Option(
@@ -106,6 +112,31 @@ def run(
             "swap. May be repeated; a wrong site lists the right ones.",
         ),
     ] = None,
+    mutants: Annotated[
+        bool,
+        typer.Option(
+            "--mutants",
+            help="Plant bugs in the hardware design: changes of its surviving state that are lost "
+            "or late. Exit status 1 if the search finds fewer than 90 % of them.",
+        ),
+    ] = False,
+    mutants_per_kind: Annotated[
+        int,
+        typer.Option(
+            "--mutants-per-kind",
+            metavar="N",
+            min=1,
+            help="Most for each kind of change and of bug; beyond, the seed draws.",
+        ),
+    ] = 200,
+    coverage: Annotated[
+        bool,
+        typer.Option(
+            "--coverage",
+            help="Show how often the power failed behind each hook, structure and state "
+            "transition of the hardware design.",
+        ),
+    ] = False,
     weak_rmw: Annotated[
         bool,
         typer.Option(
@@ -213,7 +244,8 @@ def run(
     An engine's search ends at its first violation: an acknowledged update lost, half a
     transaction, an impossible read.
 
-    Exit status 1 then; the command that shows it again is printed.
+    Exit status 1 then; the command that shows it again is printed. With --mutants also exit status
+    1 if too few planted bugs of the hardware design are caught.
     """
     given = options.assignments(option, "option")
     if workload != "registers":
@@ -223,6 +255,8 @@ def run(
         raise errors.BadUsage(f"--points {points}: `all`, or a number from 1")
     if point is not None and points != "all":
         raise errors.BadUsage("--point is one crash point, --points a number of them: give one")
+    if (mutants or coverage) and not design:
+        raise errors.BadUsage("--mutants and --coverage concern a hardware design: give --design")
     params = options.assignments(param, "parameter")
     if threads is not None and params.setdefault("threads", str(threads)) != str(threads):
         raise errors.BadUsage("--threads and --param threads=N differ: give one")
@@ -234,7 +268,7 @@ def run(
         design=design,
         design_options=options.assignments(design_option, "design option"),
         schedule=schedule,
-        schedules=schedules,
+        schedules=schedules or (20 if mutants else 100),
         points=0 if points == "all" else int(points),
         point=point,
         images=images,
@@ -254,12 +288,14 @@ def run(
         options=given,
         seed=seed,
         minimise=minimise,
+        mutants=mutants_per_kind if mutants else None,
     )
     console = output.people(json_file)
     with output.progress(console, f"crash {workload}") as progress:
         reports = _search(spec, engines, jobs or fleet.cores(), progress)
     crash_report.print_coverage(console, reports)
     crash_report.print_violations(console, reports)
+    crash_report.print_design(console, reports, table=coverage)
     if timeline:
         console.print(_draw(reports, timeline))
     output.write_json(json_file, findings.together([_with_commands(one) for one in reports]))
@@ -267,6 +303,8 @@ def run(
     if found:
         some = "violation" if found == 1 else "violations"
         raise errors.CheckFailed(f"{found} {some} of the engines' promises")
+    if any(report.mutants and not report.mutants.are_caught for report in reports):
+        raise errors.CheckFailed("fewer than 90 % of the design's mutants were caught")
 
 
 def _with_commands(report: CrashReport) -> CrashReport:

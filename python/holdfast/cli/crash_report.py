@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from holdfast.cli import output
-from holdfast.findings import CrashReport, Violation
+from holdfast.findings import CrashReport, Mutants, Violation
 from holdfast.specs import CrashSpec
 
 
@@ -114,7 +114,37 @@ def print_violations(console: Console, reports: Sequence[CrashReport]) -> None:
             console.print(f"again: {escape(command(violation.replay))}", soft_wrap=True)
 
 
+def print_design(console: Console, reports: Sequence[CrashReport], table: bool) -> None:
+    for report in reports:
+        if table and report.design_coverage:
+            rows = [(row.name, row.met, row.behind) for row in report.design_coverage]
+            title = f"{report.engine}: the hardware design"
+            console.print(output.table(title, ("part", "met", "crash points behind"), rows))
+        if report.uncovered:
+            names = escape(", ".join(report.uncovered))
+            console.print(f"[red]no crash point behind: {names}[/]", soft_wrap=True)
+        if report.mutants and not report.violations:
+            _print_mutants(console, report.mutants)
+
+
+def _print_mutants(console: Console, mutants: Mutants) -> None:
+    console.print(
+        f"mutants: {mutants.planted} planted, {mutants.caught} of {mutants.counted} caught; "
+        f"{mutants.equivalent} show the images of the sound design, and {mutants.masked} recover "
+        "what it recovers",
+        soft_wrap=True,
+    )
+    if mutants.are_few:
+        console.print("[red]fewer than 30 mutants count: the search is too small[/]")
+    if not mutants.are_caught:
+        for mutant in mutants.survivors[:_MOST_SURVIVORS]:
+            console.print(f"[red]survivor: {mutant.change} {mutant.number}, {mutant.kind}[/]")
+
+
+_MOST_SURVIVORS = 20
+
 _PHASES = {
+    "creation": "in a new heap",
     "run": "while it ran",
     "crash": "after a power failure",
     "recovery": "after a second power failure, during recovery",

@@ -274,6 +274,7 @@ Time DesignHost::transactional_store(PerThread& t, const CacheArray::Way& way, D
   if (waited(t, ready, now, counters_.store_waits) > now) {
     return ready;
   }
+  admitted_ = word;
   counters_.first_stores += first ? 1 : 0;
   counters_.stores += !first && wishes_.every_store ? 1 : 0;
   if (first) {
@@ -317,17 +318,6 @@ Time DesignHost::fill(uint32_t line, int core, Time now, uint32_t& bits) {
   check_fill(at, bytes.data());
   ++timing_.actor().stats.medium_reads;
   return timing_.medium_controller().read(queue_line(at.at), fill.start);
-}
-
-/// Throws Error(corrupt) if the bytes of a fill are not the newest ones. No cache holds the line,
-/// so the design or its place must have these.
-void DesignHost::check_fill(DesignLine at, const std::byte* bytes) const {
-  if (!power_.power_is_gone() && std::memcmp(bytes, newest(at.line), options_.line_bytes) != 0) {
-    throw Error(Status(Code::corrupt, "the hardware design lost stores to the line at byte " +
-                                          std::to_string(at.at.offset) +
-                                          " of the medium: neither a cache, nor the design, nor "
-                                          "the medium has their values"));
-  }
 }
 
 Time DesignHost::write_memory(uint32_t line, uint32_t meta, const std::byte* older, Time now) {
@@ -464,28 +454,6 @@ void DesignHost::accept_write() {
                  [this, write] { writes_.apply(write); });
 }
 
-/// Makes a line leave a cache that it need not leave yet: what one deterministic run hides.
-void DesignHost::disturb(Time now) {
-  if (!disturbance_ || !disturbance_->chance(0.2)) {
-    return;
-  }
-  CoherentCaches& caches = timing_.caches();
-  const uint32_t line = recent_[disturbance_->below(recent_.size())];
-  const auto core = disturbance_->below(static_cast<uint64_t>(caches.cores()));
-  switch (disturbance_->below(3)) {
-    case 0:
-      caches.evict(Level::l1, core, line, now);
-      break;
-    case 1:
-      caches.evict(Level::l2, caches.l2_of(static_cast<int>(core)), line, now);
-      break;
-    default:
-      if (caches.last_levels() != 0) {
-        caches.evict(Level::llc, disturbance_->below(caches.last_levels()), line, now);
-      }
-  }
-}
-
 DesignCounters DesignHost::counters() const {
   return counters_;
 }
@@ -496,25 +464,6 @@ uint64_t DesignHost::structure_bytes() const {
     bytes += info.entries * info.entry_bytes;
   }
   return bytes;
-}
-
-std::vector<DesignCoverageRow> DesignHost::coverage() const {
-  static constexpr const char* kNames[kHooks] = {
-      "begin",         "commit",      "abort",   "first_store",  "store",
-      "outside_store", "hit",         "touched", "fill",         "leaving_l1",
-      "leaving_l2",    "leaving_llc", "keeps",   "memory_write", "victim",
-      "tick",          "doom",        "cancel",  "home_write",   "own_write"};
-  std::vector<DesignCoverageRow> rows;
-  for (size_t i = 0; i < kHooks; ++i) {
-    rows.push_back({kNames[i], met_[i]});
-  }
-  for (size_t i = 0; i < changed_.size(); ++i) {
-    rows.push_back({std::string("structure ") + structures_.infos()[i].name, changed_[i]});
-  }
-  for (size_t i = 0; i < passed_.size(); ++i) {
-    rows.push_back({design_.transitions()[i], passed_[i]});
-  }
-  return rows;
 }
 
 }  // namespace holdfast::sim

@@ -3,7 +3,8 @@
 // The host of a hardware design: it stands between the memory system and the design. It tracks
 // transactions and the lines that they have stored to, calls the design's hooks, serves its
 // requests, and keeps everything that survives a power failure. Its sources: design_host.cc
-// (transactions, stores, caches), design_host_context.cc (requests), design_host_power.cc.
+// (transactions, stores, caches), design_host_context.cc (requests), design_host_power.cc,
+// design_host_checks.cc.
 #pragma once
 
 #include <algorithm>
@@ -54,6 +55,7 @@ struct DesignCounters {
 struct DesignCoverageRow {
   std::string name;
   uint64_t count = 0;
+  bool declared = false;  ///< the design has declared it: a structure or a transition
 };
 
 namespace sim {
@@ -66,6 +68,8 @@ class DesignPower {
   /// A persist event is about to happen. Does not return if the power fails here.
   virtual void design_persist_event() = 0;
   virtual bool power_is_gone() const = 0;
+  /// The design has lost stores. The machine ends as if the medium had failed.
+  virtual void design_lost(const Status& why) = 0;
   /// The design has changed the newest bytes of a line.
   virtual void design_changed(uint32_t line) = 0;
   /// The transaction of this slot was aborted; its thread is not the current one, or waits.
@@ -101,6 +105,8 @@ class DesignHost final : private DesignContext {
   }
   /// A store is about to make the line dirty in this core's L1.
   void dirties(int core, uint32_t line);
+  /// The store that was admitted last has its line.
+  void has_line() { admitted_ = {}; }
   /// Aborts the thread's transaction; its store buffer is empty. Returns the time at which the
   /// thread continues.
   Time abort(const SimThread& thread, Time now);
@@ -281,6 +287,9 @@ class DesignHost final : private DesignContext {
   ZeroedArray<std::byte> own_newest_;  ///< the newest bytes of cached own lines
   std::vector<PerThread> threads_;     ///< by slot
   std::vector<int> open_on_core_;      ///< by core: its open transactions
+  /// The store that may leave next. The design knows of it, and the arena does not. Its mask is 0
+  /// if there is none.
+  MaskedWord admitted_{};
   uint64_t last_id_ = 0;
   uint64_t last_write_ = 0;
   Time due_ = ~Time{0};  ///< the time of the next tick

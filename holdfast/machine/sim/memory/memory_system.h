@@ -140,6 +140,7 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   DesignHost& needed_design();
   void design_persist_event() override { persist_event(); }
   bool power_is_gone() const override { return frozen_; }
+  void design_lost(const Status& why) override { freeze(why); }
   void design_changed(uint32_t line) override { announce(*current_thread, line); }
   void design_doomed(int slot) override;
   void throw_if_design_doomed(const SimThread& thread) const;

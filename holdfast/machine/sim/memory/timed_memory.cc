@@ -277,6 +277,7 @@ CacheArray::Way* TimedMemory::design_gets_store(SimThread& thread, uint32_t line
   if ((way->meta & LineBits::kDirty) == 0) {
     design_->dirties(core, line);
   }
+  design_->has_line();
   return way;
 }
 

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does a crash search of the transaction cache find nothing, and its planted bugs?
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "holdfast/runner/crash/crash.h"
+
+namespace holdfast {
+namespace {
+
+const Json kSmall = {{"bytes", "256"}};  // four entries, so that transactions spill
+const Json kTree = {{"structure", "btree"}, {"transactions", "6"}};
+
+Json search(Json more) {
+  Json spec = {{"engine", "hw"}, {"machine", "tiny"}, {"design", "tc"}, {"minimise", false}};
+  spec.update(more);
+  return crash(spec, [](double, const std::string&) {}).value();
+}
+
+void expect_clean(const Json& more) {
+  const Json report = search(more);
+  EXPECT_TRUE(report["violations"].empty()) << report["violations"];
+}
+
+bool lists(const Json& names, const char* name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+TEST(TcSearch, CrashesFallBehindSpillsIfEntriesAreFew) {
+  const Json few = search({{"schedules", 2}, {"design_options", kSmall}})["uncovered"];
+  const Json usual = search({{"schedules", 2}})["uncovered"];
+  for (const char* name :
+       {"an entry was spilled", "a log record was drained", "a log became empty"}) {
+    EXPECT_FALSE(lists(few, name)) << name;
+    EXPECT_TRUE(lists(usual, name)) << name;
+  }
+  EXPECT_FALSE(lists(usual, "an entry was drained"));
+}
+
+// A line that had left the caches came back without its flag. After its entry was spilled, caches
+// that survive wrote it home before the commit.
+TEST(TcSearch, ALineThatCameBackStaysOutOfItsPlaceUntilTheCommit) {
+  expect_clean({{"domain", "eadr"},
+                {"design_options", kSmall},
+                {"schedules", 1},
+                {"seed", 28},
+                {"program", "w3 w6"}});
+}
+
+void expect_caught(const Json& more) {
+  const Json report = search(more);
+  ASSERT_TRUE(report["violations"].empty()) << report["violations"];
+  const Json& mutants = report["mutants"];
+  const auto caught = mutants["caught"].get<double>();
+  const auto counted = caught + static_cast<double>(mutants["survivors"].size());
+  EXPECT_GE(counted, 30);
+  EXPECT_GE(caught, 0.9 * counted) << mutants["survivors"];
+}
+
+TEST(TcSearch, MostMutantsOfOneScheduleAreCaught) {
+  expect_caught({{"mutants", 20}, {"schedules", 1}, {"params", {{"transactions", "4"}}}});
+}
+
+TEST(TcSearch, LongMutantsOfRegisters) {
+  expect_caught({{"mutants", 200}, {"schedules", 20}});
+  expect_caught({{"mutants", 200}, {"schedules", 20}, {"design_options", kSmall}});
+}
+
+TEST(TcSearch, LongMutantsOfATree) {
+  for (const char* bytes : {"64", "256", "4096"}) {
+    expect_caught({{"mutants", 200},
+                   {"schedules", 20},
+                   {"workload", "map"},
+                   {"params", kTree},
+                   {"design_options", {{"bytes", bytes}}}});
+  }
+}
+
+TEST(TcSearch, LongThousandSeeds) {
+  for (const char* domain : {"pmem", "eadr"}) {
+    for (const char* bytes : {"256", "4096"}) {
+      const Json options = {{"bytes", bytes}};
+      expect_clean({{"schedules", 1000}, {"domain", domain}, {"design_options", options}});
+      expect_clean({{"schedules", 1000},
+                    {"domain", domain},
+                    {"design_options", options},
+                    {"workload", "map"},
+                    {"params", kTree}});
+    }
+  }
+}
+
+}  // namespace
+}  // namespace holdfast
