@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The host of a hardware design: it stands between the memory system and the design. It tracks
-// transactions and the lines that they have stored to, calls the design's hooks, serves the design's
-// requests, and keeps everything that survives a power failure. Its sources: design_host.cc
-// (transactions, stores, caches), design_host_context.cc (requests), design_host_power.cc.
+// transactions and the lines that they have stored to, calls the design's hooks, serves the
+// design's requests, and keeps everything that survives a power failure. Its sources:
+// design_host.cc (transactions, stores, caches), design_host_context.cc (requests, counters),
+// design_host_power.cc.
 #pragma once
 
 #include <algorithm>
@@ -222,6 +223,7 @@ class DesignHost final : private DesignContext {
   DesignWrite write(Place to, const std::byte* bytes, Cause cause, Time now, bool cancelable,
                     bool from_caches);
 
+  void check_cached_own(uint64_t offset, size_t n) const;
   // DesignContext
   const MachineDescription& machine() const override { return *options_.machine; }
   int cores() const override;

@@ -203,16 +203,20 @@ void DesignHost::for_each_cached(FunctionRef<void(const CachedLine&)> f) {
       });
 }
 
-Time DesignHost::store_own(int core, uint64_t offset, std::span<const std::byte> bytes, Time now) {
-  const uint64_t in_line = offset % options_.line_bytes;
-  if (in_line + bytes.size() > options_.line_bytes ||
-      offset + bytes.size() > wishes_.cached_own_bytes) {
+void DesignHost::check_cached_own(uint64_t offset, size_t n) const {
+  if (offset % options_.line_bytes + n > options_.line_bytes ||
+      offset + n > wishes_.cached_own_bytes) {
     throw Error(Status(Code::misuse,
-                       "the hardware design stores beyond a line, or beyond the part "
-                       "of its region that caches may hold"));
+                       "the hardware design reaches beyond a line, or beyond the part of its "
+                       "region that caches may hold"));
   }
   const uint32_t line = first_own_line_ + static_cast<uint32_t>(offset / options_.line_bytes);
   CoherentCaches& caches = timing_.caches();
+}
+
+Time DesignHost::store_own(int core, uint64_t offset, std::span<const std::byte> bytes, Time now) {
+  check_cached_own(offset, bytes.size());
+  const uint64_t in_line = offset % options_.line_bytes;
   CacheArray::Way* way = caches.in_l1(core, line);
   Time done = now + caches.l1_time();
   if (way == nullptr || (way->meta & LineBits::kOwned) == 0) {
@@ -235,6 +239,7 @@ Time DesignHost::store_own(int core, uint64_t offset, std::span<const std::byte>
 Time DesignHost::load_own(int core, uint64_t offset, std::span<std::byte> to, Time now) {
   const uint32_t line = first_own_line_ + static_cast<uint32_t>(offset / options_.line_bytes);
   CoherentCaches& caches = timing_.caches();
+  check_cached_own(offset, to.size());
   const Time done = caches.in_l1(core, line) != nullptr ? now + caches.l1_time()
                                                         : caches.load(core, line, now).done;
   std::memcpy(to.data(), newest(line) + offset % options_.line_bytes, to.size());

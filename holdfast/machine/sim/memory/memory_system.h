@@ -90,6 +90,9 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
     }
   }
   TimedMemory* timing() { return timing_.get(); }
+  MemoryCounters medium_traffic() const {
+    return timing_ == nullptr ? MemoryCounters{} : timing_->medium_controller().counters();
+  }
 
   /// Sets the lint, which learns of stores and of fences that complete.
   void attach(PersistLint* lint) { lint_ = lint; }
