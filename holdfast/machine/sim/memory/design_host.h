@@ -117,6 +117,11 @@ class DesignHost final : private DesignContext {
   void touched(int slot, int core, uint32_t line, uint32_t flags, bool write, Time now);
   Time hit(Level level, int slot, int core, uint32_t line, uint32_t meta, bool write, Time done);
   void reaches_last_level();
+  /// The time at which the last write of the line is accepted, of those on their way; 0: none is.
+  Time on_its_way(uint32_t line) const {
+    const std::optional<DesignLine> at = on_medium(line);
+    return at ? writes_.accepted_at(at->at) : 0;
+  }
   /// A pwb on a machine that only emulates the medium's latency: writes the line's content to the
   /// medium, at no cost.
   void write_content(uint32_t line);

@@ -70,13 +70,13 @@ DesignWrite DesignHost::write(Place to, const std::byte* bytes, Cause cause, Tim
     constexpr Time kMostDelay = 300'000;  // the queue may be full of other writes
     write.accepted += disturbance_->below(kMostDelay);
   }
-  const DesignWrite result{write.accepted, {cancelable ? write.number : 0}};
+  DesignWrite result{write.accepted, {cancelable ? write.number : 0}};
   if (to.space == Space::own && to.offset < wishes_.cached_own_bytes) {
     std::memcpy(newest(first_own_line_ + static_cast<uint32_t>(to.offset / options_.line_bytes)),
                 bytes, options_.line_bytes);
   }
   if (!power_.power_is_gone()) {
-    writes_.add(write);
+    result.accepted = writes_.add(write);
   }
   return result;
 }
@@ -190,7 +190,7 @@ Time DesignHost::write_to_last_level(uint32_t line, Time now) {
 }
 
 Time DesignHost::write_back(uint32_t line, Time now) {
-  return timing_.caches().write_back(line, false, now).done;
+  return std::max(timing_.caches().write_back(line, false, now).done, on_its_way(line));
 }
 
 void DesignHost::for_each_cached(FunctionRef<void(const CachedLine&)> f) {

@@ -7,7 +7,7 @@
 
 namespace holdfast::sim {
 
-void DesignWrites::add(WriteOnItsWay write) {
+Time DesignWrites::add(WriteOnItsWay write) {
   auto at = waiting_.end();
   for (; at != waiting_.begin(); --at) {
     const WriteOnItsWay& before = *(at - 1);
@@ -18,7 +18,9 @@ void DesignWrites::add(WriteOnItsWay write) {
       break;
     }
   }
+  const Time accepted = write.accepted;
   waiting_.insert(at, std::move(write));
+  return accepted;
 }
 
 WriteOnItsWay DesignWrites::take_front() {
@@ -58,6 +60,14 @@ void DesignWrites::accepted(Place from, std::byte* to) const {
   home_.copy_certain(from.offset, line_bytes_, to);
 }
 
+Time DesignWrites::accepted_at(Place to) const {
+  Time accepted = 0;
+  for (const WriteOnItsWay& write : waiting_) {
+    accepted = write.to == to ? write.accepted : accepted;
+  }
+  return accepted;
+}
+
 void DesignWrites::latest(Place from, std::byte* to) const {
   const auto newest = std::find_if(waiting_.rbegin(), waiting_.rend(),
                                    [&](const WriteOnItsWay& write) { return write.to == from; });
@@ -91,6 +101,12 @@ bool DesignWrites::undo(uint64_t number) {
                         [n](const Covering& c) { return c.number == n; });
   };
   const auto undone = numbered(number);
+  for (Covering& earlier : covering_) {
+    if (earlier.covered && earlier.covered_by == number) {  // it lies open, or below a later write
+      earlier.covered = undone->covered;
+      earlier.covered_by = undone->covered_by;
+    }
+  }
   if (!undone->covered) {
     put(undone->to, undone->below.data(), line_bytes_);
   } else if (const auto above = numbered(undone->covered_by); above != covering_.end()) {

@@ -36,8 +36,9 @@ class DesignWrites {
  public:
   DesignWrites(Persistence& home, size_t line_bytes) : home_(home), line_bytes_(line_bytes) {}
 
-  /// Adds a write. If an earlier one of the same line is accepted later, this one is, too.
-  void add(WriteOnItsWay write);
+  /// Adds a write. If an earlier one of the same line is accepted later, this one is, too. Returns
+  /// the time of acceptance.
+  Time add(WriteOnItsWay write);
   /// The time at which the next write is accepted; kNever if there is none.
   Time next() const { return waiting_.empty() ? kNever : waiting_.front().accepted; }
   const WriteOnItsWay& front() const { return waiting_.front(); }
@@ -46,6 +47,8 @@ class DesignWrites {
   void apply(const WriteOnItsWay& write);
   const std::deque<WriteOnItsWay>& waiting() const { return waiting_; }
 
+  /// The time at which the last write of the line is accepted, of those on their way; 0: none is.
+  Time accepted_at(Place to) const;
   /// Copies the latest content of a line, with the writes on their way.
   void latest(Place from, std::byte* to) const;
   /// Copies the content of a line that would survive now.

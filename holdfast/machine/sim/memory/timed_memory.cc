@@ -316,6 +316,9 @@ void TimedMemory::write_back(SimThread& thread, uint32_t line, Time now) {
   PerThread& t = of(thread);
   actor_ = &thread;
   t.write_backs_done = std::max(t.write_backs_done, caches_.write_back(line, evict, now).done);
+  if (design_ != nullptr) {  // a cache may have written the line back just before
+    t.write_backs_done = std::max(t.write_backs_done, design_->on_its_way(line));
+  }
 }
 
 void TimedMemory::fence(SimThread& thread, bool waits_for_write_backs) {
