@@ -208,11 +208,17 @@ class CoherentCaches {
   /// a last level. Does nothing if the line is not there.
   Time evict(Level level, size_t cache, uint32_t line, Time now);
   /// Calls f(level, line, bits, older) for each copy that is dirty or has flags, the last level
-  /// first. `older` are the bytes of an older version, else null.
+  /// first. `older` are the bytes of an older version, else null. Content that is leaving a cache
+  /// counts as there until it has arrived, because a cache gives nothing up before; it may be told
+  /// twice.
   void for_each_marked(
       FunctionRef<void(Level level, uint32_t line, uint32_t meta, const std::byte* older)> f);
 
  private:
+  /// The cache that the content which moves now comes from. Only while a hook of the client runs
+  /// for it.
+  Level moves_from() const { return moving_.empty() ? Level::l1 : moving_.back().level; }
+
   /// The directory's record of a line. It is exact: a cache whose bit is not set has no copy.
   struct alignas(32) Record {
     uint64_t sharers;  ///< the domains with a copy in L2, and perhaps in L1s
@@ -224,6 +230,34 @@ class CoherentCaches {
   using Cache = LineVersions::Cache;
 
   static bool has(uint64_t mask, size_t i) { return (mask >> i & 1) != 0; }
+  struct Moving {
+    Level level;
+    uint32_t line;
+    uint32_t bits;
+    Cache from;  ///< if it is an older version: the cache that keeps its bytes
+  };
+  /// Content is on its way from a cache of this level, during this object's lifetime.
+  class InMotion {
+   public:
+    InMotion(CoherentCaches& caches, Level level, uint32_t line, uint32_t bits, Cache from)
+        : caches_(caches), told_(caches.with_design_ && (bits & LineBits::kContent) != 0) {
+      if (told_) [[unlikely]] {
+        caches_.moving_.push_back({level, line, bits & LineBits::kContent, from});
+      }
+    }
+    ~InMotion() {
+      if (told_) [[unlikely]] {
+        caches_.moving_.pop_back();
+      }
+    }
+    InMotion(const InMotion&) = delete;
+    InMotion& operator=(const InMotion&) = delete;
+
+   private:
+    CoherentCaches& caches_;
+    bool told_;
+  };
+
   size_t domain_of(int core) const { return domain_of_[static_cast<size_t>(core)]; }
   size_t llc_of(size_t domain) const { return llc_of_[domain]; }
   int socket_of(size_t domain) const { return socket_of_[domain]; }
@@ -318,6 +352,7 @@ class CoherentCaches {
 };
 
 template <class F>
+  std::vector<Moving> moving_;  ///< the one that has begun last at the end
 void CoherentCaches::for_each_core(size_t domain, F&& f) {
   if (domain + 1 == l2_.size()) {
     f(service_core());

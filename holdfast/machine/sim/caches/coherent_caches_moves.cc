@@ -55,6 +55,7 @@ Time CoherentCaches::evict_l1(int core, CacheArray::Way victim, Time now) {
   Time done = now;
   if ((victim.meta & LineBits::kContent) != 0) {
     const size_t domain = domain_of(core);
+    const InMotion moving(*this, Level::l1, victim.line, victim.meta, 0);
     if (CacheArray::Way* below = l2_[domain].peek(victim.line)) {
       const CacheClient::Left left = leaving(Level::l1, victim.line, victim.meta, 0, now);
       done = std::max(left.done, arrive(Level::l2, domain, *below, left.meta, 0, left.done));
@@ -87,6 +88,8 @@ Time CoherentCaches::evict_l2(size_t domain, CacheArray::Way victim, Time now) {
   Time done = now;
   const uint32_t bits = over(Level::l2, domain, victim.line, victim.meta & LineBits::kContent,
                              above, false, now, done);
+  const bool from_l1 = (above & LineBits::kDirty) != 0;
+  const InMotion moving(*this, from_l1 ? Level::l1 : Level::l2, victim.line, bits, l2_name(domain));
   return std::max(done, below_l2(domain, victim.line, bits, l2_name(domain), now));
 }
 
@@ -128,20 +131,29 @@ Time CoherentCaches::evict_llc(size_t llc, CacheArray::Way victim, Time now) {
   uint32_t bits = victim.meta & LineBits::kContent;
   Cache from = llc_name(llc);
   Time done = now;
+  bool from_above = false;
+  const InMotion moving(*this, Level::llc, line, bits, from);
   if (inclusive_) {
     for (uint64_t rest = record.sharers & domains_of_llc(llc); rest != 0; rest &= rest - 1) {
       const auto domain = static_cast<size_t>(std::countr_zero(rest));
       uint32_t above = 0;
       for_each_core(domain,
                     [&](int core) { above = LineBits::merged(above, take_from_l1(core, line)); });
-      above = over(Level::l2, domain, line, l2_[domain].remove(line) & LineBits::kContent, above,
-                   true, now, done);
+      const uint32_t middle = l2_[domain].remove(line) & LineBits::kContent;
       leave_domain(domain, record);
-      bits = over(Level::llc, llc, line, bits, above, true, now, done);
-      from = (above & LineBits::kOlder) != 0 ? l2_name(domain) : from;
+      const InMotion newest(*this, Level::l1, line, above, 0);
+      const InMotion next(*this, Level::l2, line, middle, l2_name(domain));
+      // From the oldest version to the newest one, which must be the last to reach memory.
+      const bool in_l2 = (middle & LineBits::kDirty) != 0;
+      bits = over(Level::llc, llc, line, bits, middle, true, now, done);
+      bits = in_l2 ? over(Level::l2, domain, line, bits, above, true, now, done)
+                   : over(Level::llc, llc, line, bits, above, true, now, done);
+      from = in_l2 ? l2_name(domain) : from;
+      from_above |= ((middle | above) & LineBits::kDirty) != 0;
     }
   }
   client_.left_llc(line, domains_of_llc(llc) & ~record.sharers);
+  const InMotion newer(*this, Level::l1, line, from_above ? bits : 0, from);
   return std::max(done, to_memory(line, bits, from, now));
 }
 

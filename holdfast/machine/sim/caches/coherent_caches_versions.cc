@@ -130,6 +130,8 @@ uint32_t CoherentCaches::over(Level level, size_t cache, uint32_t line, uint32_t
     return resident;
   }
   const Cache from = name_of(level, cache);
+  const InMotion newer(*this, Level::l1, line, coming, 0);
+  const InMotion moving(*this, level, line, resident, from);
   const bool asks = with_design_ && (resident & LineBits::kDirty) != 0 &&
                     ((resident | coming) & LineBits::kFlags) != 0;
   if (asks && client_.keeps(level, line, resident, coming)) {
@@ -148,6 +150,7 @@ Time CoherentCaches::arrive_marked(Level level, size_t cache, uint32_t line, uin
     return now;
   }
   Time done = now;
+  const InMotion moving(*this, level == Level::l2 ? Level::l1 : Level::l2, line, coming, from);
   const uint32_t resident = find_below_l1(level, cache, line)->meta;
   const bool asks =
       (resident & LineBits::kDirty) != 0 && ((resident | coming) & LineBits::kFlags) != 0;
@@ -176,6 +179,7 @@ Time CoherentCaches::push_from(Level level, size_t cache, uint32_t line, Time no
   CacheArray::Way* way = find_below_l1(level, cache, line);
   const uint32_t bits = way->meta & LineBits::kContent;
   way->meta &= ~LineBits::kContent;
+  const InMotion moving(*this, level, line, bits, name_of(level, cache));
   return level == Level::l2 ? below_l2(cache, line, bits, l2_name(cache), now)
                             : to_memory(line, bits, llc_name(cache), now);
 }
@@ -203,6 +207,7 @@ Time CoherentCaches::push_down(int core, uint32_t line, Time now) {
   }
   const uint32_t bits = way->meta & LineBits::kContent;
   way->meta &= ~LineBits::kContent;
+  const InMotion moving(*this, Level::l1, line, bits, 0);
   const CacheClient::Left left = leaving(Level::l1, line, bits, 0, now);
   return std::max(left.done, arrive(Level::l2, domain, *below, left.meta, 0, left.done));
 }
@@ -217,6 +222,7 @@ Time CoherentCaches::write_to_last_level(uint32_t line, Time now) {
       if (way != nullptr && (way->meta & LineBits::kDirty) != 0) {
         const uint32_t bits = way->meta & LineBits::kContent;
         way->meta &= ~LineBits::kDirty;
+        const InMotion moving(*this, Level::l1, line, bits, 0);
         done = std::max(done, arrive(Level::l2, domain, *l2_[domain].peek(line), bits, 0, now));
       }
     });
@@ -224,6 +230,7 @@ Time CoherentCaches::write_to_last_level(uint32_t line, Time now) {
     if (way != nullptr && newest_dirty(way->meta)) {
       const uint32_t bits = way->meta & LineBits::kContent;
       way->meta &= ~LineBits::kDirty;
+      const InMotion moving(*this, Level::l2, line, bits, l2_name(domain));
       done = std::max(done, below_l2(domain, line, bits, l2_name(domain), now));
     }
   }
@@ -267,8 +274,21 @@ void CoherentCaches::for_each_marked(
       });
     }
   };
+  const auto visit_moving = [&](Level level) {
+    for (const Moving& m : moving_) {
+      const std::byte* bytes = older(m.bits, m.from, m.line);
+      const bool arrived = (m.bits & LineBits::kOlder) != 0 && bytes == nullptr;
+      if (m.level == level && !arrived) {
+        f(level, m.line, m.bits, bytes);
+      }
+    }
+  };
+  // An older version of a line comes before a newer one.
+  visit_moving(Level::llc);
   visit(Level::llc, llc_);
+  visit_moving(Level::l2);
   visit(Level::l2, l2_);
+  visit_moving(Level::l1);
   visit(Level::l1, l1_);
 }
 

@@ -234,8 +234,16 @@ Time DesignHost::admit_store(const SimThread& thread, const MaskedWord& word, Ti
   }
   pump(now);
   disturb(now);
-  // The line may have moved in the cache, so look it up again.
-  return transactional_store(t, timing_.caches().in_l1(core, line), *at, word, now);
+  // The line may have moved in the cache, or left it.
+  way = timing_.caches().in_l1(core, line);
+  if (way == nullptr || (way->meta & LineBits::kOwned) == 0) {
+    timing_.caches().own(core, line, now);
+    way = timing_.caches().in_l1(core, line);
+  }
+  if (!t.open) {
+    return now;  // the design has aborted it because of a line that has left
+  }
+  return transactional_store(t, way, *at, word, now);
 }
 
 Time DesignHost::transactional_store(PerThread& t, CacheArray::Way* way, DesignLine line,
@@ -470,29 +478,6 @@ void DesignHost::disturb(Time now) {
         caches.evict(Level::llc, disturbance_->below(caches.last_levels()), line, now);
       }
   }
-}
-
-DesignCounters DesignHost::counters() const {
-  return counters_;
-}
-
-std::vector<DesignCoverageRow> DesignHost::coverage() const {
-  static constexpr const char* kNames[kHooks] = {
-      "begin",         "commit",      "abort",   "first_store",  "store",
-      "outside_store", "hit",         "touched", "fill",         "leaving_l1",
-      "leaving_l2",    "leaving_llc", "keeps",   "memory_write", "victim",
-      "tick",          "doom",        "cancel",  "home_write",   "own_write"};
-  std::vector<DesignCoverageRow> rows;
-  for (size_t i = 0; i < kHooks; ++i) {
-    rows.push_back({kNames[i], met_[i]});
-  }
-  for (size_t i = 0; i < changed_.size(); ++i) {
-    rows.push_back({std::string("structure ") + structures_.infos()[i].name, changed_[i]});
-  }
-  for (size_t i = 0; i < passed_.size(); ++i) {
-    rows.push_back({design_.transitions()[i], passed_[i]});
-  }
-  return rows;
 }
 
 }  // namespace holdfast::sim

@@ -62,7 +62,9 @@ DesignWrite DesignHost::write(Place to, const std::byte* bytes, Cause cause, Tim
   write.to = to;
   write.number = ++last_write_;
   write.cancelable = cancelable;
-  write.from_caches = from_caches;
+  write.in_cache = from_caches && (caches_survive() ||
+                                   (wishes_.nonvolatile_llc &&
+                                    timing_.caches().moves_from() == Level::llc));
   std::memcpy(write.bytes.data(), bytes, options_.line_bytes);
   write.accepted =
       timing_.medium_controller().write(queue_line(to), now, cancelable ? &write.queue : nullptr);
@@ -210,13 +212,13 @@ void DesignHost::check_cached_own(uint64_t offset, size_t n) const {
                        "the hardware design reaches beyond a line, or beyond the part of its "
                        "region that caches may hold"));
   }
-  const uint32_t line = first_own_line_ + static_cast<uint32_t>(offset / options_.line_bytes);
-  CoherentCaches& caches = timing_.caches();
 }
 
 Time DesignHost::store_own(int core, uint64_t offset, std::span<const std::byte> bytes, Time now) {
   check_cached_own(offset, bytes.size());
   const uint64_t in_line = offset % options_.line_bytes;
+  const uint32_t line = first_own_line_ + static_cast<uint32_t>(offset / options_.line_bytes);
+  CoherentCaches& caches = timing_.caches();
   CacheArray::Way* way = caches.in_l1(core, line);
   Time done = now + caches.l1_time();
   if (way == nullptr || (way->meta & LineBits::kOwned) == 0) {
@@ -237,9 +239,9 @@ Time DesignHost::store_own(int core, uint64_t offset, std::span<const std::byte>
 }
 
 Time DesignHost::load_own(int core, uint64_t offset, std::span<std::byte> to, Time now) {
+  check_cached_own(offset, to.size());
   const uint32_t line = first_own_line_ + static_cast<uint32_t>(offset / options_.line_bytes);
   CoherentCaches& caches = timing_.caches();
-  check_cached_own(offset, to.size());
   const Time done = caches.in_l1(core, line) != nullptr ? now + caches.l1_time()
                                                         : caches.load(core, line, now).done;
   std::memcpy(to.data(), newest(line) + offset % options_.line_bytes, to.size());
@@ -266,6 +268,31 @@ Time DesignHost::roll_back(const DesignTransaction& tx, Time now) {
     done = std::max(done, rewrite(tx.core, before.line, before.bytes.data(), now));
   }
   return done;
+}
+
+// ---- counters
+
+DesignCounters DesignHost::counters() const {
+  return counters_;
+}
+
+std::vector<DesignCoverageRow> DesignHost::coverage() const {
+  static constexpr const char* kNames[kHooks] = {
+      "begin",         "commit",      "abort",   "first_store",  "store",
+      "outside_store", "hit",         "touched", "fill",         "leaving_l1",
+      "leaving_l2",    "leaving_llc", "keeps",   "memory_write", "victim",
+      "tick",          "doom",        "cancel",  "home_write",   "own_write"};
+  std::vector<DesignCoverageRow> rows;
+  for (size_t i = 0; i < kHooks; ++i) {
+    rows.push_back({kNames[i], met_[i]});
+  }
+  for (size_t i = 0; i < changed_.size(); ++i) {
+    rows.push_back({std::string("structure ") + structures_.infos()[i].name, changed_[i]});
+  }
+  for (size_t i = 0; i < passed_.size(); ++i) {
+    rows.push_back({design_.transitions()[i], passed_[i]});
+  }
+  return rows;
 }
 
 }  // namespace holdfast::sim

@@ -49,11 +49,11 @@ class DesignHost::Failure final : public PowerFailure {
 DesignHost::Remains DesignHost::remains_now() const {
   Remains remains;
   const size_t n = options_.line_bytes;
-  // While the design runs, what is due by its time has been accepted; else what is due by now. Caches that survive still
-  // have the lines that have left them and were not accepted.
+  // While the design runs, what is due by its time has been accepted; else what is due by now.
+  // Caches that survive still have lines that were not accepted.
   for (const WriteOnItsWay& write : writes_.waiting()) {
     const bool accepted = !pumping_ && !accepting_ && write.accepted <= latest_;
-    if (accepted || (write.from_caches && caches_survive())) {
+    if (accepted || write.in_cache) {
       remains.writes.push_back({write.to, {write.bytes.begin(), write.bytes.begin() + n}});
     }
   }

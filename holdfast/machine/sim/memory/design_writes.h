@@ -25,7 +25,7 @@ struct WriteOnItsWay {
   Time accepted = 0;
   uint64_t number = 0;  ///< for cancel(); counts all writes
   bool cancelable = false;
-  bool from_caches = false;  ///< its bytes come from a cache, which still has them if it survives
+  bool in_cache = false;  ///< a cache that survives has its bytes until it is accepted
   WriteTicket queue;
   LineBytes bytes{};
 };
