@@ -253,13 +253,16 @@ bool CoherentCaches::moves_up(size_t domain, uint32_t line, Record& record, uint
 }
 
 /// The dirty data of the line in this domain's last level move up. Returns true if there are some.
+/// An older version stays: an abort of the newer one, which is above, needs it.
 bool CoherentCaches::clean_own_llc(size_t domain, uint32_t line, const Record& record,
                                    bool flags_too) {
   if ((record.llcs & own_llc(domain)) == 0) {
     return false;
   }
   CacheArray::Way* way = llc_[llc_of(domain)].peek(line);
-  way->meta = without_older(way->meta, llc_name(llc_of(domain)), line);
+  if ((way->meta & LineBits::kOlder) != 0) {
+    return false;
+  }
   const bool dirty = (way->meta & LineBits::kDirty) != 0;
   way->meta &= ~(LineBits::kDirty | (flags_too ? LineBits::kFlags : 0));
   return dirty;
