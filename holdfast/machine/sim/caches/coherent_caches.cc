@@ -261,7 +261,7 @@ CoherentCaches::Outcome CoherentCaches::own(int core, uint32_t line, Time now) {
   }
   dirty |= take_from_llcs(line, record, filled_with_l2_ ? own_llc(domain) : 0);
   const bool takes_flags = features_.flags_move_up && flags != 0;
-  if (filled_with_l2_ && (!inclusive_ || takes_flags)) {
+  if (filled_with_l2_ && (!keeps_dirty() || takes_flags)) {
     dirty |= clean_own_llc(domain, line, record, takes_flags);
   }
   if (cores_per_domain_ > 1) {

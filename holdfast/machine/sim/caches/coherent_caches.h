@@ -125,8 +125,9 @@ struct CacheFeatures {
 ///                  place. A clean line that leaves an L2 goes no further
 ///   otherwise      evictions of L2s fill it. Its own evictions leave the copies above in place
 ///
-/// While a level above has a line dirty, only an inclusive last level may have it dirty, too. Any
-/// other one could write its old version to memory after the new one.
+/// While a level above has a line dirty, only a last level that is inclusive or non-volatile may
+/// have it dirty, too. Any other one could write its old version to memory after the new one. A
+/// non-volatile one must not give up data to caches that lose them.
 ///
 /// The directory knows at most 64 L2s, one of them the service core's, and 32 last-level caches.
 /// With more, the constructor throws Error(invalid_argument).
@@ -214,11 +215,11 @@ class CoherentCaches {
   void for_each_marked(
       FunctionRef<void(Level level, uint32_t line, uint32_t meta, const std::byte* older)> f);
 
- private:
   /// The cache that the content which moves now comes from. Only while a hook of the client runs
   /// for it.
   Level moves_from() const { return moving_.empty() ? Level::l1 : moving_.back().level; }
 
+ private:
   /// The directory's record of a line. It is exact: a cache whose bit is not set has no copy.
   struct alignas(32) Record {
     uint64_t sharers;  ///< the domains with a copy in L2, and perhaps in L1s
@@ -229,7 +230,6 @@ class CoherentCaches {
 
   using Cache = LineVersions::Cache;
 
-  static bool has(uint64_t mask, size_t i) { return (mask >> i & 1) != 0; }
   struct Moving {
     Level level;
     uint32_t line;
@@ -258,6 +258,7 @@ class CoherentCaches {
     bool told_;
   };
 
+  static bool has(uint64_t mask, size_t i) { return (mask >> i & 1) != 0; }
   size_t domain_of(int core) const { return domain_of_[static_cast<size_t>(core)]; }
   size_t llc_of(size_t domain) const { return llc_of_[domain]; }
   int socket_of(size_t domain) const { return socket_of_[domain]; }
@@ -285,6 +286,8 @@ class CoherentCaches {
   bool dirty_in_llcs(uint32_t line, uint32_t llcs);
   bool moves_up(size_t domain, uint32_t line, Record& record, uint32_t flags);
   bool clean_own_llc(size_t domain, uint32_t line, const Record& record, bool flags_too);
+  /// True if the last level keeps its dirty data when a domain gets the right to store.
+  bool keeps_dirty() const { return inclusive_ || features_.nonvolatile_llc; }
   uint32_t own_llc(size_t domain) const { return llc_.empty() ? 0 : uint32_t{1} << llc_of(domain); }
   bool sibling_has(int core, uint32_t line);
   template <class Array>
@@ -349,10 +352,10 @@ class CoherentCaches {
   ZeroedArray<Record> records_;
   size_t line_bytes_;
   LineVersions versions_;
+  std::vector<Moving> moving_;  ///< the one that has begun last at the end
 };
 
 template <class F>
-  std::vector<Moving> moving_;  ///< the one that has begun last at the end
 void CoherentCaches::for_each_core(size_t domain, F&& f) {
   if (domain + 1 == l2_.size()) {
     f(service_core());

@@ -241,7 +241,7 @@ bool CoherentCaches::dirty_in_llcs(uint32_t line, uint32_t llcs) {
 bool CoherentCaches::moves_up(size_t domain, uint32_t line, Record& record, uint32_t flags) {
   const uint32_t own = own_llc(domain);
   const bool with_flags = features_.flags_move_up && flags != 0;
-  const bool stays = inclusive_ && !with_flags;
+  const bool stays = keeps_dirty() && !with_flags;
   if (!dirty_in_llcs(line, stays ? record.llcs & ~own : record.llcs)) {
     return false;  // clean copies stay
   }

@@ -64,6 +64,7 @@ DesignHost::Remains DesignHost::remains_now() const {
   });
   remains.design.structures = structures_.surviving();
   if (wishes_.nonvolatile_llc) {
+    remains.design.last_level = loaded_.last_level;  // it gives them up at the end of recovery
     failure.for_each_cached([&](const CachedLine& cached, const std::byte* bytes) {
       if (cached.level == Level::llc) {
         remains.design.last_level.push_back({cached, {bytes, bytes + n}});
