@@ -5,13 +5,18 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "holdfast/hardware/designs.h"
 #include "holdfast/machine/sim/sim_machine.h"
+#include "holdfast/machine/sim/support/host_pages.h"
 
 namespace holdfast::design_test {
 
@@ -51,16 +56,36 @@ inline SimOptions options(const MachineDescription& machine, const std::string& 
   return o;
 }
 
+/// Options for a machine whose design is a D(args...) of the test.
+template <class D, class... Args>
+SimOptions options_for(const MachineDescription& machine, Domain domain, Args... args) {
+  SimOptions o = options(machine, "");
+  o.make_design = [=] { return std::make_unique<D>(args...); };
+  o.domain = domain;
+  // Small tables, because a sweep makes many machines.
+  o.arena_bytes = o.medium_limit = size_t{1} << 20;
+  o.pages = std::make_shared<sim::HostPages>();
+  return o;
+}
+
 class DesignMachine {
  public:
   static constexpr size_t kBytes = 64 * kPageBytes;
 
-  explicit DesignMachine(const SimOptions& o, const SimImage& image = {}) : machine_(o, image) {
+  /// `in_recovery` gets the images of all crash points of the recovery from `image`; or null.
+  explicit DesignMachine(const SimOptions& o, const SimImage& image = {}, size_t bytes = kBytes,
+                         std::vector<SimImage>* in_recovery = nullptr)
+      : machine_(o, image), bytes_(bytes) {
+    if (in_recovery != nullptr) {
+      machine_.before_persist_event(
+          [&](uint64_t) { in_recovery->push_back(machine_.earliest_image()); });
+    }
     machine_.power_on();
-    machine_.medium().grow(kBytes).check();
-    data_ = machine_.medium().map(0, kBytes, nullptr, MapMode::shared).value();
+    machine_.before_persist_event({});
+    machine_.medium().grow(bytes).check();
+    data_ = machine_.medium().map(0, bytes, nullptr, MapMode::shared).value();
   }
-  ~DesignMachine() { machine_.medium().unmap(data_, kBytes); }
+  ~DesignMachine() { machine_.medium().unmap(data_, bytes_); }
   DesignMachine(const DesignMachine&) = delete;
   DesignMachine& operator=(const DesignMachine&) = delete;
 
@@ -116,6 +141,7 @@ class DesignMachine {
 
  private:
   SimMachine machine_;
+  size_t bytes_;
   std::byte* data_;
 };
 

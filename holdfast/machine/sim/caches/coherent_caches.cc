@@ -185,6 +185,7 @@ CoherentCaches::Outcome CoherentCaches::load(int core, uint32_t line, Time now) 
         if (CacheArray::Way* theirs = l1_[static_cast<size_t>(sibling)].peek(line)) {
           const uint32_t content = theirs->meta & LineBits::kContent;
           theirs->meta &= ~(LineBits::kOwned | LineBits::kDirty);
+          const InMotion moving(*this, Level::l1, line, content, 0);
           outcome.done = std::max(outcome.done, arrive(Level::l2, domain, *way, content, 0, now));
         }
       });
@@ -198,6 +199,7 @@ CoherentCaches::Outcome CoherentCaches::load(int core, uint32_t line, Time now) 
       const size_t owner = record.owner - size_t{1};
       const bool dirty = make_shared(owner, line, record);
       const uint32_t content = flags | (dirty ? LineBits::kDirty : 0);
+      const InMotion moving(*this, Level::l2, line, dirty ? content : 0, 0);
       if (!llc_.empty() && (dirty || inclusive_)) {
         outcome.done = std::max(outcome.done, fill_llc(llc_of(owner), line, content, 0, now));
       } else if (dirty) {
@@ -280,6 +282,7 @@ CoherentCaches::Outcome CoherentCaches::own(int core, uint32_t line, Time now) {
   const uint32_t taken = (dirty ? LineBits::kDirty : 0) | (filled & LineBits::kFlags);
   const OnItsWay moving(*this, {Level::l1, line, taken, 0});
   if (!in_l2) {
+    const InMotion moving(*this, Level::l1, line, dirty ? LineBits::kDirty | flags : 0, 0);
     outcome.done = std::max(outcome.done, fill_l2(domain, line, filled, now));
   }
   record.sharers = bit(domain);

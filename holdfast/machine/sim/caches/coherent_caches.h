@@ -278,6 +278,8 @@ class CoherentCaches {
   bool dirty_in_llcs(uint32_t line, uint32_t llcs);
   bool moves_up(size_t domain, uint32_t line, Record& record, uint32_t flags);
   bool clean_own_llc(size_t domain, uint32_t line, const Record& record, bool flags_too);
+  /// True if the last level keeps its dirty data when a domain gets the right to store.
+  bool keeps_dirty() const { return inclusive_ || features_.nonvolatile_llc; }
   uint32_t own_llc(size_t domain) const { return llc_.empty() ? 0 : uint32_t{1} << llc_of(domain); }
   bool sibling_has(int core, uint32_t line);
   template <class Array>

@@ -37,6 +37,7 @@ CoherentCaches::Outcome CoherentCaches::write_back(uint32_t line, bool evict, Ti
   if (!found_dirty) {
     return {start, Level::llc};
   }
+  const InMotion moving(*this, Level::l1, line, LineBits::kDirty | flags, 0);
   return {to_memory(line, LineBits::kDirty | flags, 0, start), Level::medium};
 }
 

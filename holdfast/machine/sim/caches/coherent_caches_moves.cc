@@ -53,6 +53,7 @@ Time CoherentCaches::evict_l1(int core, CacheArray::Way victim, Time now) {
   const OnItsWay moving(*this, {Level::l1, victim.line, victim.meta & LineBits::kContent, 0});
   if ((victim.meta & LineBits::kContent) != 0) {
     const size_t domain = domain_of(core);
+    const InMotion moving(*this, Level::l1, victim.line, victim.meta, 0);
     if (CacheArray::Way* below = l2_[domain].peek(victim.line)) {
       const CacheClient::Left left = leaving(Level::l1, victim.line, victim.meta, 0, now);
       done = std::max(left.done, arrive(Level::l2, domain, *below, left.meta, 0, left.done));
@@ -86,6 +87,8 @@ Time CoherentCaches::evict_l2(size_t domain, CacheArray::Way victim, Time now) {
   const OnItsWay from_l1(*this, {Level::l1, victim.line, above, 0});
   const uint32_t bits = over(Level::l2, domain, victim.line, victim.meta & LineBits::kContent,
                              above, false, now, done);
+  const bool from_l1 = (above & LineBits::kDirty) != 0;
+  const InMotion moving(*this, from_l1 ? Level::l1 : Level::l2, victim.line, bits, l2_name(domain));
   return std::max(done, below_l2(domain, victim.line, bits, l2_name(domain), now));
 }
 

@@ -130,6 +130,8 @@ uint32_t CoherentCaches::over(Level level, size_t cache, uint32_t line, uint32_t
     return resident;
   }
   const Cache from = name_of(level, cache);
+  const InMotion newer(*this, Level::l1, line, coming, 0);
+  const InMotion moving(*this, level, line, resident, from);
   const bool asks = with_design_ && (resident & LineBits::kDirty) != 0 &&
                     ((resident | coming) & LineBits::kFlags) != 0;
   if (asks && client_.keeps(level, line, resident, coming)) {
@@ -177,6 +179,7 @@ Time CoherentCaches::push_from(Level level, size_t cache, uint32_t line, Time no
   CacheArray::Way* way = find_below_l1(level, cache, line);
   const uint32_t bits = way->meta & LineBits::kContent;
   way->meta &= ~LineBits::kContent;
+  const InMotion moving(*this, level, line, bits, name_of(level, cache));
   return level == Level::l2 ? below_l2(cache, line, bits, l2_name(cache), now)
                             : to_memory(line, bits, llc_name(cache), now);
 }
@@ -220,6 +223,7 @@ Time CoherentCaches::write_to_last_level(uint32_t line, Time now) {
       if (way != nullptr && (way->meta & LineBits::kDirty) != 0) {
         const uint32_t bits = way->meta & LineBits::kContent;
         way->meta &= ~LineBits::kDirty;
+        const InMotion moving(*this, Level::l1, line, bits, 0);
         done = std::max(done, arrive(Level::l2, domain, *l2_[domain].peek(line), bits, 0, now));
       }
     });
@@ -227,6 +231,7 @@ Time CoherentCaches::write_to_last_level(uint32_t line, Time now) {
     if (way != nullptr && newest_dirty(way->meta)) {
       const uint32_t bits = way->meta & LineBits::kContent;
       way->meta &= ~LineBits::kDirty;
+      const InMotion moving(*this, Level::l2, line, bits, l2_name(domain));
       done = std::max(done, below_l2(domain, line, bits, l2_name(domain), now));
     }
   }

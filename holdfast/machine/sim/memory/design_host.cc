@@ -137,6 +137,9 @@ Time DesignHost::admit_marker(const SimThread& thread, EntryKind kind, Time now)
   } else if (kind == EntryKind::tx_commit) {
     pump(now);
     disturb(now);
+    if (!t.open) {
+      return now;  // the design has aborted it because of a line that has left
+    }
     met(Hook::commit);
     const Time ready = design_.commit(t.tx, now);
     if (!t.open || waited(t, ready, now, counters_.commit_waits) > now) {

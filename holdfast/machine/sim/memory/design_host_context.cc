@@ -80,7 +80,9 @@ DesignWrite DesignHost::write(Place to, const std::byte* bytes, Cause cause, Tim
   write.to = to;
   write.number = ++last_write_;
   write.cancelable = cancelable;
-  write.from_caches = from_caches;
+  write.in_cache = from_caches && (caches_survive() ||
+                                   (wishes_.nonvolatile_llc &&
+                                    timing_.caches().moves_from() == Level::llc));
   std::memcpy(write.bytes.data(), bytes, options_.line_bytes);
   write.accepted =
       timing_.medium_controller().write(queue_line(to), now, cancelable ? &write.queue : nullptr);
@@ -221,14 +223,18 @@ void DesignHost::for_each_cached(FunctionRef<void(const CachedLine&)> f) {
       });
 }
 
-Time DesignHost::store_own(int core, uint64_t offset, std::span<const std::byte> bytes, Time now) {
-  const uint64_t in_line = offset % options_.line_bytes;
-  if (in_line + bytes.size() > options_.line_bytes ||
-      offset + bytes.size() > wishes_.cached_own_bytes) {
+void DesignHost::check_cached_own(uint64_t offset, size_t n) const {
+  if (offset % options_.line_bytes + n > options_.line_bytes ||
+      offset + n > wishes_.cached_own_bytes) {
     throw Error(Status(Code::misuse,
-                       "the hardware design stores beyond a line, or beyond the part "
-                       "of its region that caches may hold"));
+                       "the hardware design reaches beyond a line, or beyond the part of its "
+                       "region that caches may hold"));
   }
+}
+
+Time DesignHost::store_own(int core, uint64_t offset, std::span<const std::byte> bytes, Time now) {
+  check_cached_own(offset, bytes.size());
+  const uint64_t in_line = offset % options_.line_bytes;
   const uint32_t line = first_own_line_ + static_cast<uint32_t>(offset / options_.line_bytes);
   CoherentCaches& caches = timing_.caches();
   CacheArray::Way* way = caches.in_l1(core, line);
@@ -251,6 +257,7 @@ Time DesignHost::store_own(int core, uint64_t offset, std::span<const std::byte>
 }
 
 Time DesignHost::load_own(int core, uint64_t offset, std::span<std::byte> to, Time now) {
+  check_cached_own(offset, to.size());
   const uint32_t line = first_own_line_ + static_cast<uint32_t>(offset / options_.line_bytes);
   CoherentCaches& caches = timing_.caches();
   const Time done = caches.in_l1(core, line) != nullptr ? now + caches.l1_time()

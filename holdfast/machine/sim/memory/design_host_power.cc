@@ -54,7 +54,7 @@ DesignHost::Remains DesignHost::remains_now() const {
   // were not accepted.
   for (const WriteOnItsWay& write : writes_.waiting()) {
     const bool accepted = !pumping_ && !accepting_ && write.accepted <= latest_;
-    if (accepted || (write.from_caches && caches_survive())) {
+    if (accepted || write.in_cache) {
       remains.writes.push_back({write.to, {write.bytes.begin(), write.bytes.begin() + n}});
     }
   }
@@ -65,6 +65,7 @@ DesignHost::Remains DesignHost::remains_now() const {
   });
   remains.design.structures = structures_.surviving();
   if (wishes_.nonvolatile_llc) {
+    remains.design.last_level = loaded_.last_level;  // it gives them up at the end of recovery
     failure.for_each_cached([&](const CachedLine& cached, const std::byte* bytes) {
       if (cached.level == Level::llc) {
         remains.design.last_level.push_back({cached, {bytes, bytes + n}});

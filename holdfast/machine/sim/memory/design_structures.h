@@ -41,10 +41,7 @@ class DesignStructures {
                        " entries together, and declares " + std::to_string(info.together));
     }
     for (const EntryChange& change : changes) {
-      if (change.entry >= info.entries) {
-        misuse(info, "has " + std::to_string(info.entries) + " entries, not one with number " +
-                         std::to_string(change.entry));
-      }
+      check_entry(info, change.entry);
     }
   }
   void change(size_t structure, std::span<const EntryChange> changes) {
@@ -72,6 +69,12 @@ class DesignStructures {
     throw Error(Status(Code::misuse,
                        std::string("the hardware design's structure '") + info.name + "' " + what));
   }
+  static void check_entry(const StructureInfo& info, size_t entry) {
+    if (entry >= info.entries) {
+      misuse(info, "has " + std::to_string(info.entries) + " entries, not one with number " +
+                       std::to_string(entry));
+    }
+  }
   const StructureInfo& info_of(size_t structure) const {
     if (structure >= infos_.size()) {
       throw Error(Status(Code::misuse,
@@ -83,6 +86,7 @@ class DesignStructures {
   std::span<const std::byte> of(const std::vector<std::vector<std::byte>>& bytes, size_t structure,
                                 size_t entry) const {
     const StructureInfo& info = info_of(structure);
+    check_entry(info, entry);
     return std::span(bytes[structure]).subspan(entry * info.entry_bytes, info.entry_bytes);
   }
   void apply(std::vector<std::vector<std::byte>>& bytes, size_t structure,

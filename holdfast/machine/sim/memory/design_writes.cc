@@ -68,6 +68,14 @@ void DesignWrites::accepted(Place from, std::byte* to) const {
   home_.copy_certain(from.offset, line_bytes_, to);
 }
 
+Time DesignWrites::accepted_at(Place to) const {
+  Time accepted = 0;
+  for (const WriteOnItsWay& write : waiting_) {
+    accepted = write.to == to ? write.accepted : accepted;
+  }
+  return accepted;
+}
+
 void DesignWrites::latest(Place from, std::byte* to) const {
   const auto newest = std::find_if(waiting_.rbegin(), waiting_.rend(),
                                    [&](const WriteOnItsWay& write) { return write.to == from; });
@@ -101,6 +109,12 @@ bool DesignWrites::undo(uint64_t number) {
                         [n](const Covering& c) { return c.number == n; });
   };
   const auto undone = numbered(number);
+  for (Covering& earlier : covering_) {
+    if (earlier.covered && earlier.covered_by == number) {  // it lies open, or below a later write
+      earlier.covered = undone->covered;
+      earlier.covered_by = undone->covered_by;
+    }
+  }
   if (!undone->covered) {
     put(undone->to, undone->below.data(), line_bytes_);
   } else if (const auto above = numbered(undone->covered_by); above != covering_.end()) {

@@ -25,7 +25,7 @@ struct WriteOnItsWay {
   Time accepted = 0;
   uint64_t number = 0;  ///< for cancel(); counts all writes
   bool cancelable = false;
-  bool from_caches = false;  ///< its bytes come from a cache, which still has them if it survives
+  bool in_cache = false;  ///< a cache that survives has its bytes until it is accepted
   WriteTicket queue;
   LineBytes bytes{};
 };
@@ -49,6 +49,8 @@ class DesignWrites {
   void apply(const WriteOnItsWay& write);
   const std::deque<WriteOnItsWay>& waiting() const { return waiting_; }
 
+  /// The time at which the last write of the line is accepted, of those on their way; 0: none is.
+  Time accepted_at(Place to) const;
   /// Copies the latest content of a line, with the writes on their way.
   void latest(Place from, std::byte* to) const;
   /// Copies the content of a line that would survive now.

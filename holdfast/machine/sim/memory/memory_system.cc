@@ -285,6 +285,7 @@ void MemorySystem::enqueue(SimThread& thread, const MaskedWord& word, EntryKind 
     leave = is_store(kind)                   ? timed_->enter(thread, line_of(word.address))
             : kind == EntryKind::nontemporal ? timed_->enter_nontemporal(thread)
                                              : timed_->enter_write_back(thread);
+    throw_if_design_doomed(thread);  // the store's line may have evicted one of its transaction
   }
   if (kind == EntryKind::transactional) {
     throw_if_doomed(thread);

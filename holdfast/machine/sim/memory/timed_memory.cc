@@ -346,7 +346,7 @@ bool TimedMemory::persistent(uint32_t line) const {
 }
 
 Time TimedMemory::read_memory(uint32_t line, Time now, Level& level, uint32_t& bits) {
-  SimThread& thread = *actor_;
+  SimThread& thread = actor();
   if (persistent(line)) {
     level = Level::medium;
     if (design_ != nullptr) {

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Power failures at every persist event of a small program and of the recovery that follows, judged
+// against the committed transactions.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "holdfast/base/random.h"
+#include "tests/unit/hardware/design_fixture.h"
+
+namespace holdfast::design_test {
+
+/// A program: each worker runs transactions on lines of its own, of which some abort.
+struct Program {
+  int workers = 2;
+  uint64_t transactions = 8;  ///< of each worker
+  uint64_t most_lines = 5;    ///< that one transaction stores to
+  /// After every so many crash points of the run, the power also fails at all persist events of the
+  /// recovery.
+  size_t recoveries = 1;
+};
+
+inline constexpr size_t kSweepWorkers = 2;
+inline constexpr size_t kSweepLines = 20;
+inline constexpr size_t kSweepBytes = kPageBytes;
+
+/// Two words of each of one worker's lines.
+using SweepState = std::array<uint64_t, 2 * kSweepLines>;
+
+/// Calls set(line, word, value) for the stores of transaction n. Word 0 of line 0 gets n.
+template <class Set>
+void stores_of(const Program& program, uint64_t n, Set&& set) {
+  Random random(n);
+  for (uint64_t i = 1 + random.below(program.most_lines - 1); i > 0; --i) {
+    const size_t line = 1 + random.below(kSweepLines - 1);
+    set(line, 0, 100 * n + i);
+    set(line, 7, n);
+  }
+  set(0, 0, n);
+}
+
+struct Moment {
+  SimImage image;
+  std::array<uint64_t, kSweepWorkers> started{};
+  std::array<uint64_t, kSweepWorkers> acknowledged{};
+};
+
+struct Verdict {
+  size_t images = 0;           ///< at crash points of the run
+  size_t recovery_images = 0;  ///< at crash points of recoveries
+  size_t wrong = 0;            ///< images from which recovery found anything else
+  uint64_t completed = 0;      ///< transactions that recoveries completed
+  uint64_t discarded = 0;      ///< transactions that recoveries discarded
+  std::string why;             ///< the first wrong image
+};
+
+class Sweep {
+ public:
+  Sweep(SimOptions o, const Program& program) : options_(std::move(o)), program_(program) {
+    states_.emplace_back();
+    for (uint64_t n = 1; n <= program.transactions; ++n) {
+      SweepState state = states_.back();
+      stores_of(program, n, [&](size_t line, size_t word, uint64_t value) {
+        state[2 * line + word / 7] = value;
+      });
+      states_.push_back(state);
+    }
+  }
+
+  /// The images of all crash points, and the last one at the end. With `crash_at` only that of this
+  /// crash.
+  std::vector<Moment> run(uint64_t crash_at = kNever) {
+    std::vector<Moment> moments;
+    DesignMachine m(options_, {}, kSweepBytes);
+    Moment now;
+    const auto look = [&](uint64_t) {
+      moments.push_back(now);
+      moments.back().image = m->earliest_image();
+    };
+    if (crash_at == kNever) {
+      m->before_persist_event(look);
+    } else {
+      m->crash_at(crash_at);
+    }
+    m->run_threads(program_.workers, [&](int worker) { work(m, worker, now); });
+    EXPECT_EQ(m->crashed(), crash_at != kNever);
+    m->before_persist_event({});
+    look(0);
+    return moments;
+  }
+
+  Verdict judge() {
+    Verdict verdict;
+    std::vector<Moment> moments;
+    try {
+      moments = run();
+    } catch (const Error& error) {
+      wrong(verdict, std::string("the run: ") + error.what());
+      return verdict;
+    }
+    for (size_t i = 0; i < moments.size(); ++i) {
+      if (i > 0 && i + 1 < moments.size() && moments[i].image == moments[i - 1].image &&
+          moments[i].acknowledged == moments[i - 1].acknowledged) {
+        continue;
+      }
+      judge(verdict, moments[i], i);
+    }
+    return verdict;
+  }
+
+  /// Crashes every `step` events, which must leave the image that a look has seen there.
+  void expect_that_crashes_show_the_same_images(size_t step) {
+    const std::vector<Moment> moments = run();
+    for (size_t event = 0; event + 1 < moments.size(); event += step) {
+      ASSERT_TRUE(run(event).back().image == moments[event].image) << "event " << event;
+    }
+  }
+
+ private:
+  void work(DesignMachine& m, int worker, Moment& now) {
+    const auto w = static_cast<size_t>(worker);
+    const size_t base = kSweepLines * w;
+    const auto store = [&](size_t line, size_t word, uint64_t value) {
+      m.set(base + line, value, word);
+    };
+    for (uint64_t n = 1; n <= program_.transactions; ++n) {
+      if (n % 3 == 0) {
+        m->tx_start();
+        stores_of(program_, 1000 + n, store);
+        m->tx_abort();
+      }
+      m->tx_start();
+      now.started[w] = n;
+      stores_of(program_, n, store);
+      m->tx_commit();
+      m->fence();
+      now.acknowledged[w] = n;
+      Random random(n);
+      for (int i = 0; i < 6; ++i) {
+        const size_t line = random.below(kSweepLines);
+        EXPECT_EQ(m.get(base + line), states_[n][2 * line])
+            << "worker " << worker << " line " << line;
+      }
+    }
+  }
+
+  void judge(Verdict& verdict, const Moment& moment, size_t event) {
+    ++verdict.images;
+    std::vector<SimImage> in_recovery;
+    const bool nested = event % program_.recoveries == 0;
+    const auto first = found(verdict, moment, moment.image, nested ? &in_recovery : nullptr,
+                             "event " + std::to_string(event), true);
+    for (size_t i = 0; first && i < in_recovery.size(); ++i) {
+      ++verdict.recovery_images;
+      const std::string where =
+          "event " + std::to_string(event) + ", recovery's event " + std::to_string(i);
+      const auto second = found(verdict, moment, in_recovery[i], nullptr, where, false);
+      if (second && *second != *first) {
+        wrong(verdict, where + ": another result");
+      }
+    }
+  }
+
+  /// The numbers of transactions that recovery finds; nothing if it finds no prefix of them.
+  std::optional<std::array<uint64_t, kSweepWorkers>> found(Verdict& verdict, const Moment& moment,
+                                                           const SimImage& image,
+                                                           std::vector<SimImage>* in_recovery,
+                                                           const std::string& where, bool counts) {
+    try {
+      DesignMachine m(options_, image, kSweepBytes, in_recovery);
+      if (counts) {
+        verdict.completed += m->design_recovery().transactions;
+        verdict.discarded += m->design_recovery().discarded;
+      }
+      std::array<uint64_t, kSweepWorkers> numbers{};
+      for (size_t w = 0; w < static_cast<size_t>(program_.workers); ++w) {
+        SweepState state{};
+        for (size_t i = 0; i < state.size(); ++i) {
+          state[i] = m.get(kSweepLines * w + i / 2, i % 2 == 0 ? 0 : 7);
+        }
+        numbers[w] = state[0];
+        if (state[0] < moment.acknowledged[w] || state[0] > moment.started[w]) {
+          wrong(verdict, where + ": worker " + std::to_string(w) + " has transaction " +
+                             std::to_string(state[0]) + ", acknowledged are " +
+                             std::to_string(moment.acknowledged[w]));
+          return {};
+        }
+        if (state != states_[state[0]]) {
+          const auto at = std::mismatch(state.begin(), state.end(), states_[state[0]].begin());
+          wrong(verdict, where + ": worker " + std::to_string(w) + " line " +
+                             std::to_string((at.first - state.begin()) / 2) + " has " +
+                             std::to_string(*at.first) + ", not " + std::to_string(*at.second));
+          return {};
+        }
+      }
+      return numbers;
+    } catch (const Error& error) {
+      wrong(verdict, where + ": " + error.what());
+      return {};
+    }
+  }
+
+  static void wrong(Verdict& verdict, const std::string& why) {
+    if (verdict.wrong++ == 0) {
+      verdict.why = why;
+    }
+  }
+
+  SimOptions options_;
+  Program program_;
+  std::vector<SweepState> states_;  ///< after each prefix of a worker's transactions
+};
+
+inline Verdict sweep(const SimOptions& o, const Program& program = {}) {
+  return Sweep(o, program).judge();
+}
+
+/// Expects that no power failure finds anything wrong, at each persist event of the run and of its
+/// recoveries. The second search has disturbances, by 20 seeds. A quick search runs few
+/// transactions, and looks into the recoveries from a part of the images only.
+inline void expect_durable(SimOptions o, Program program = {}, bool quick = true) {
+  program.transactions = quick ? 8 : 12;
+  program.recoveries = quick ? 4 : 1;
+  const Verdict plain = sweep(o, program);
+  EXPECT_EQ(plain.wrong, 0u) << plain.why;
+  EXPECT_GT(plain.images, 50u);
+  EXPECT_GT(plain.recovery_images, 0u);
+  EXPECT_GT(plain.discarded, 0u);
+  program.transactions = quick ? 5 : 8;
+  program.recoveries = quick ? 32 : 4;
+  for (o.disturb = 1; o.disturb <= 20; ++o.disturb) {
+    const Verdict verdict = sweep(o, program);
+    EXPECT_EQ(verdict.wrong, 0u) << "seed " << o.disturb << ", " << verdict.why;
+  }
+}
+
+/// The number of wrong images that the same search finds for a design with a bug.
+inline size_t wrong_images(SimOptions o, Program program = {}) {
+  program.transactions = 8;
+  program.recoveries = 8;
+  size_t wrong = sweep(o, program).wrong;
+  for (o.disturb = 1; wrong == 0 && o.disturb <= 20; ++o.disturb) {
+    wrong += sweep(o, program).wrong;
+  }
+  return wrong;
+}
+
+}  // namespace holdfast::design_test
