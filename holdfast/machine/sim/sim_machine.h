@@ -220,8 +220,6 @@ class SimMachine {
   /// The result of the hardware design's recovery in power_on(), and its counters since.
   DesignRecovery design_recovery() const;
   DesignCounters design_counters() const;
-  /// The counters of the controller of persistent memory. Timed machines only.
-  sim::MemoryCounters medium_traffic() const { return memory_.medium_traffic(); }
   /// The hooks, structures and state transitions of the design, and how often each was met.
   std::vector<DesignCoverageRow> design_coverage() const;
   /// The changes of surviving state so far, by kind: what SimOptions::design_fault counts.

@@ -280,9 +280,8 @@ CoherentCaches::Outcome CoherentCaches::own(int core, uint32_t line, Time now) {
     });
   }
   const uint32_t taken = (dirty ? LineBits::kDirty : 0) | (filled & LineBits::kFlags);
-  const OnItsWay moving(*this, {Level::l1, line, taken, 0});
+  const InMotion moving(*this, Level::l1, line, dirty ? taken : 0, 0);
   if (!in_l2) {
-    const InMotion moving(*this, Level::l1, line, dirty ? LineBits::kDirty | flags : 0, 0);
     outcome.done = std::max(outcome.done, fill_l2(domain, line, filled, now));
   }
   record.sharers = bit(domain);

@@ -214,9 +214,15 @@ class CoherentCaches {
   /// core, an L2 (l2_of()) or a last level. Does nothing if the line is not there.
   Time evict(Level level, size_t cache, uint32_t line, Time now);
   /// Calls f(level, line, bits, older) for each copy that is dirty or has flags, the last level
-  /// first. Content on its way counts to the level that it has left. `older` are the bytes of an older version, else null.
+  /// first. `older` are the bytes of an older version, else null. Content that is leaving a cache
+  /// counts as there until it has arrived, because a cache gives nothing up before; it may be told
+  /// twice.
   void for_each_marked(
       FunctionRef<void(Level level, uint32_t line, uint32_t meta, const std::byte* older)> f);
+
+  /// The cache that the content which moves now comes from. Only while a hook of the client runs
+  /// for it.
+  Level moves_from() const { return moving_.empty() ? Level::l1 : moving_.back().level; }
 
   /// For tests. Returns the first contradiction between caches, directory and versions of the lines
   /// below `lines`; empty if there is none.
@@ -247,6 +253,34 @@ class CoherentCaches {
     uint32_t before_;
   };
 
+  struct Moving {
+    Level level;
+    uint32_t line;
+    uint32_t bits;
+    Cache from;  ///< if it is an older version: the cache that keeps its bytes
+  };
+  /// Content is on its way from a cache of this level, during this object's lifetime.
+  class InMotion {
+   public:
+    InMotion(CoherentCaches& caches, Level level, uint32_t line, uint32_t bits, Cache from)
+        : caches_(caches), told_(caches.with_design_ && (bits & LineBits::kContent) != 0) {
+      if (told_) [[unlikely]] {
+        caches_.moving_.push_back({level, line, bits & LineBits::kContent, from});
+      }
+    }
+    ~InMotion() {
+      if (told_) [[unlikely]] {
+        caches_.moving_.pop_back();
+      }
+    }
+    InMotion(const InMotion&) = delete;
+    InMotion& operator=(const InMotion&) = delete;
+
+   private:
+    CoherentCaches& caches_;
+    bool told_;
+  };
+
   static bool has(uint64_t mask, size_t i) { return (mask >> i & 1) != 0; }
   size_t domain_of(int core) const { return domain_of_[static_cast<size_t>(core)]; }
   size_t llc_of(size_t domain) const { return llc_of_[domain]; }
@@ -274,12 +308,12 @@ class CoherentCaches {
   bool take_from_llcs(uint32_t line, Record& record, uint32_t keep);
   void drop_older_in_llc(size_t domain, uint32_t line, const Record& record);
   /// A last level may have a line dirty while its newest version is in a cache above.
-  bool keeps_dirty_below() const { return inclusive_ || features_.versions; }
+  bool keeps_dirty_below() const {
+    return inclusive_ || features_.versions || features_.nonvolatile_llc;
+  }
   bool dirty_in_llcs(uint32_t line, uint32_t llcs);
   bool moves_up(size_t domain, uint32_t line, Record& record, uint32_t flags);
   bool clean_own_llc(size_t domain, uint32_t line, const Record& record, bool flags_too);
-  /// True if the last level keeps its dirty data when a domain gets the right to store.
-  bool keeps_dirty() const { return inclusive_ || features_.nonvolatile_llc; }
   uint32_t own_llc(size_t domain) const { return llc_.empty() ? 0 : uint32_t{1} << llc_of(domain); }
   bool sibling_has(int core, uint32_t line);
   template <class Array>
@@ -288,36 +322,6 @@ class CoherentCaches {
   uint32_t flags_for_fill(uint32_t line) { return with_design_ ? flags_of(line) : 0; }
   template <class F>
   void for_each_copy(uint32_t line, F&& f);
-
-  /// Content that has left its way and is not yet where it goes. If the power fails meanwhile,
-  /// caches that survive still have it.
-  struct Moving {
-    Level from;
-    uint32_t line;
-    uint32_t bits;
-    Cache name;  ///< of the cache that keeps the bytes of an older version
-  };
-  /// Says so during its lifetime.
-  class OnItsWay {
-   public:
-    OnItsWay(CoherentCaches& caches, const Moving& content)
-        : moving_(caches.with_design_ && (content.bits & LineBits::kDirty) != 0 ? &caches.moving_
-                                                                                : nullptr) {
-      if (moving_ != nullptr) [[unlikely]] {
-        moving_->push_back(content);
-      }
-    }
-    ~OnItsWay() {
-      if (moving_ != nullptr) [[unlikely]] {
-        moving_->pop_back();
-      }
-    }
-    OnItsWay(const OnItsWay&) = delete;
-    OnItsWay& operator=(const OnItsWay&) = delete;
-
-   private:
-    std::vector<Moving>* moving_;  ///< null: no design could see it
-  };
 
   // Versions: coherent_caches_versions.cc. Content on its way is named by its bits, and if it is an
   // older version by the cache that still keeps its bytes (`from`).
@@ -375,7 +379,7 @@ class CoherentCaches {
   ZeroedArray<Record> records_;
   size_t line_bytes_;
   LineVersions versions_;
-  std::vector<Moving> moving_;
+  std::vector<Moving> moving_;  ///< the one that has begun last at the end
 };
 
 template <class F>

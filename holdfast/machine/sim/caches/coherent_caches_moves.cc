@@ -50,7 +50,6 @@ Time CoherentCaches::fill_l1(int core, uint32_t line, uint32_t bits, Time now) {
 
 Time CoherentCaches::evict_l1(int core, CacheArray::Way victim, Time now) {
   Time done = now;
-  const OnItsWay moving(*this, {Level::l1, victim.line, victim.meta & LineBits::kContent, 0});
   if ((victim.meta & LineBits::kContent) != 0) {
     const size_t domain = domain_of(core);
     const InMotion moving(*this, Level::l1, victim.line, victim.meta, 0);
@@ -84,7 +83,6 @@ Time CoherentCaches::evict_l2(size_t domain, CacheArray::Way victim, Time now) {
       domain, [&](int core) { above = LineBits::merged(above, take_from_l1(core, victim.line)); });
   leave_domain(domain, records_[victim.line]);
   Time done = now;
-  const OnItsWay from_l1(*this, {Level::l1, victim.line, above, 0});
   const uint32_t bits = over(Level::l2, domain, victim.line, victim.meta & LineBits::kContent,
                              above, false, now, done);
   const bool from_l1 = (above & LineBits::kDirty) != 0;
@@ -97,7 +95,6 @@ Time CoherentCaches::below_l2(size_t domain, uint32_t line, uint32_t bits, Cache
   if (llc_.empty()) {
     return to_memory(line, bits, from, now);
   }
-  const OnItsWay moving(*this, {Level::l2, line, bits, from});
   const CacheClient::Left left = leaving(Level::l2, line, bits, from, now);
   if (!filled_with_l2_ || (left.meta & LineBits::kDirty) != 0) {
     return std::max(left.done, fill_llc(llc_of(domain), line, left.meta, from, left.done));
@@ -134,6 +131,7 @@ Time CoherentCaches::evict_llc(size_t llc, CacheArray::Way victim, Time now) {
   Level level = Level::llc;
   size_t cache = llc;
   Time done = now;
+  const InMotion moving(*this, Level::llc, line, bits, llc_name(llc));
   // Content from above covers the bits so far. It comes from the nearest level first, so that older
   // versions reach memory in their order.
   const auto cover = [&](Level above, size_t its_cache, uint32_t coming) {
@@ -151,18 +149,18 @@ Time CoherentCaches::evict_llc(size_t llc, CacheArray::Way victim, Time now) {
                     [&](int core) { in_l1 = LineBits::merged(in_l1, take_from_l1(core, line)); });
       const uint32_t in_l2 = l2_[domain].remove(line) & LineBits::kContent;
       leave_domain(domain, record);
-      const OnItsWay from_l2(*this, {Level::l2, line, in_l2, l2_name(domain)});
-      const OnItsWay from_l1(*this, {Level::l1, line, in_l1, 0});
+      const InMotion newest(*this, Level::l1, line, in_l1, 0);
+      const InMotion next(*this, Level::l2, line, in_l2, l2_name(domain));
       cover(Level::l2, domain, in_l2);
       cover(Level::l1, 0, in_l1);
     }
   }
   client_.left_llc(line, domains_of_llc(llc) & ~record.sharers);
+  const InMotion newer(*this, level, line, level == Level::llc ? 0 : bits, name_of(level, cache));
   return std::max(done, to_memory(line, bits, name_of(level, cache), now));
 }
 
 Time CoherentCaches::to_memory(uint32_t line, uint32_t meta, Cache from, Time now) {
-  const OnItsWay moving(*this, {Level::llc, line, meta, from});
   const CacheClient::Left left = leaving(Level::llc, line, meta, from, now);
   if ((left.meta & LineBits::kDirty) == 0) {
     return left.done;

@@ -150,7 +150,6 @@ Time CoherentCaches::arrive_marked(Level level, size_t cache, uint32_t line, uin
     return now;
   }
   Time done = now;
-  const OnItsWay moving(*this, {level == Level::l2 ? Level::l1 : Level::l2, line, coming, from});
   const uint32_t resident = find_below_l1(level, cache, line)->meta;
   const bool asks =
       (resident & LineBits::kDirty) != 0 && ((resident | coming) & LineBits::kFlags) != 0;
@@ -208,7 +207,7 @@ Time CoherentCaches::push_down(int core, uint32_t line, Time now) {
   }
   const uint32_t bits = way->meta & LineBits::kContent;
   way->meta &= ~LineBits::kContent;
-  const OnItsWay moving(*this, {Level::l1, line, bits, 0});
+  const InMotion moving(*this, Level::l1, line, bits, 0);
   const CacheClient::Left left = leaving(Level::l1, line, bits, 0, now);
   return std::max(left.done, arrive(Level::l2, domain, *below, left.meta, 0, left.done));
 }
@@ -263,26 +262,28 @@ Time CoherentCaches::evict(Level level, size_t cache, uint32_t line, Time now) {
 
 void CoherentCaches::for_each_marked(
     FunctionRef<void(Level, uint32_t, uint32_t, const std::byte*)> f) {
-  const auto show = [&](Level level, uint32_t line, uint32_t bits, Cache name) {
-    if (bits != 0) {
-      f(level, line, bits, older(bits, name, line));
-    }
-  };
   const auto visit = [&](Level level, auto& caches) {
     for (size_t cache = 0; cache < caches.size(); ++cache) {
       caches[cache].for_each([&](const CacheArray::Way& way) {
-        show(level, way.line, way.meta & LineBits::kContent, name_of(level, cache));
+        const uint32_t bits = way.meta & LineBits::kContent;
+        if (bits != 0) {
+          f(level, way.line, bits,
+            (bits & LineBits::kOlder) != 0 ? versions_.find(name_of(level, cache), way.line)
+                                           : nullptr);
+        }
       });
     }
   };
-  const std::vector<Moving> moving = moving_;  // a copy, because f may move lines
-  const auto visit_moving = [&](Level from) {
-    for (const Moving& content : moving) {
-      if (content.from == from) {
-        show(from, content.line, content.bits & LineBits::kContent, content.name);
+  const auto visit_moving = [&](Level level) {
+    for (const Moving& m : moving_) {
+      const std::byte* bytes = older(m.bits, m.from, m.line);
+      const bool arrived = (m.bits & LineBits::kOlder) != 0 && bytes == nullptr;
+      if (m.level == level && !arrived) {
+        f(level, m.line, m.bits, bytes);
       }
     }
   };
+  // An older version of a line comes before a newer one.
   visit_moving(Level::llc);
   visit(Level::llc, llc_);
   visit_moving(Level::l2);

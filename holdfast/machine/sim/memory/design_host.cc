@@ -240,6 +240,9 @@ Time DesignHost::admit_store(const SimThread& thread, const MaskedWord& word, Ti
   // The line may have left the cache, so look it up again.
   Time held = now;
   const CacheArray::Way& found = *held_in_l1(core, line, held);
+  if (!t.open) {
+    return now;  // the design has aborted it because of a line that has left
+  }
   return held > now ? held : transactional_store(t, found, *at, word, now);
 }
 

@@ -80,9 +80,9 @@ DesignWrite DesignHost::write(Place to, const std::byte* bytes, Cause cause, Tim
   write.to = to;
   write.number = ++last_write_;
   write.cancelable = cancelable;
-  write.in_cache = from_caches && (caches_survive() ||
-                                   (wishes_.nonvolatile_llc &&
-                                    timing_.caches().moves_from() == Level::llc));
+  write.in_cache =
+      from_caches && (caches_survive() ||
+                      (wishes_.nonvolatile_llc && timing_.caches().moves_from() == Level::llc));
   std::memcpy(write.bytes.data(), bytes, options_.line_bytes);
   write.accepted =
       timing_.medium_controller().write(queue_line(to), now, cancelable ? &write.queue : nullptr);

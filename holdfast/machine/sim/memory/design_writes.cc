@@ -68,14 +68,6 @@ void DesignWrites::accepted(Place from, std::byte* to) const {
   home_.copy_certain(from.offset, line_bytes_, to);
 }
 
-Time DesignWrites::accepted_at(Place to) const {
-  Time accepted = 0;
-  for (const WriteOnItsWay& write : waiting_) {
-    accepted = write.to == to ? write.accepted : accepted;
-  }
-  return accepted;
-}
-
 void DesignWrites::latest(Place from, std::byte* to) const {
   const auto newest = std::find_if(waiting_.rbegin(), waiting_.rend(),
                                    [&](const WriteOnItsWay& write) { return write.to == from; });
@@ -119,12 +111,6 @@ bool DesignWrites::undo(uint64_t number) {
     put(undone->to, undone->below.data(), line_bytes_);
   } else if (const auto above = numbered(undone->covered_by); above != covering_.end()) {
     above->below = undone->below;
-  }
-  for (Covering& below : covering_) {  // the write on which this one lay
-    if (below.to == undone->to && below.covered && below.covered_by == number) {
-      below.covered = undone->covered;
-      below.covered_by = undone->covered_by;
-    }
   }
   covering_.erase(undone);
   return true;

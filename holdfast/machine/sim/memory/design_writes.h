@@ -49,8 +49,6 @@ class DesignWrites {
   void apply(const WriteOnItsWay& write);
   const std::deque<WriteOnItsWay>& waiting() const { return waiting_; }
 
-  /// The time at which the last write of the line is accepted, of those on their way; 0: none is.
-  Time accepted_at(Place to) const;
   /// Copies the latest content of a line, with the writes on their way.
   void latest(Place from, std::byte* to) const;
   /// Copies the content of a line that would survive now.

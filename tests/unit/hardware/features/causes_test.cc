@@ -33,7 +33,7 @@ TEST(DesignCauses, TheyAddUpToTheControllersWrites) {
         m->fence();
       });
       const DesignCounters counters = m->design_counters();
-      const sim::MemoryCounters medium = m->medium_traffic();
+      const sim::MemoryCounters medium = m->medium_counters();
       EXPECT_EQ(sum(counters), medium.writes);
       EXPECT_EQ(medium.writes, m->statistics().medium_writes);
       EXPECT_EQ(counters.by_cause[static_cast<size_t>(Cause::write_back)], counters.written_back);
@@ -48,7 +48,7 @@ TEST(DesignCauses, TheyAddUpToTheControllersWrites) {
     DesignMachine m(options_for<UndoLog>(machine, Domain::pmem, UndoBug::none, cancels), image);
     EXPECT_EQ(m->design_recovery().discarded, 2u);
     EXPECT_EQ(m->design_counters().by_cause[static_cast<size_t>(Cause::recovery)], 2u);
-    EXPECT_EQ(m->medium_traffic().writes, 2u);
+    EXPECT_EQ(m->medium_counters().writes, 2u);
   }
 }
 

@@ -34,7 +34,7 @@ class Bench {
                        .accepted = accepted,
                        .number = static_cast<uint64_t>(value),
                        .cancelable = cancelable,
-                       .from_caches = false,
+                       .in_cache = false,
                        .queue = {},
                        .bytes = filled(value)});
   }
@@ -193,7 +193,7 @@ TEST(SimDesignWrites, OldWritesCannotBeCancelled) {
                   .accepted = 2,
                   .number = 1000 + i,
                   .cancelable = true,
-                  .from_caches = false,
+                  .in_cache = false,
                   .queue = {},
                   .bytes = {}});
     b.accept();
