@@ -69,6 +69,9 @@ EXCUSED = [
     Excused("tests/unit/engines/romulus", "its lock is the contrast in a test", ("undo",)),
     Excused("holdfast/engines/hw", "the engine of hardware designs", ("tc",)),
     Excused("tests/unit/engines/hw", "the engine of hardware designs", ("tc",)),
+    Excused("tests/unit/hardware", "the engine of hardware designs", ("hw",)),
+    Excused("tests/unit/hardware/tc", "the workload of its structures", ("map",)),
+    Excused("holdfast/hardware/tc", "its registers", ("registers",)),
     # The word is a paper's, or something else than an engine.
     Excused("holdfast/workloads/tpcc", "parameters as in FUR's program", ("fur-opa", "fur-si")),
     Excused("tests/unit/workloads/tpcc", "the same parameters", ("fur-opa", "fur-si")),

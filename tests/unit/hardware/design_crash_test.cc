@@ -162,7 +162,7 @@ TEST(DesignMutants, MostAreCaughtAndEachIsCountedOnce) {
 }
 
 TEST(DesignMutants, NeedADesign) {
-  const auto refused = crash({{"engine", "undo"}, {"mutants", 1}}, [](double, const auto&) {});
+  const auto refused = crash({{"engine", "hw"}, {"mutants", 1}}, [](double, const auto&) {});
   EXPECT_EQ(refused.status().code(), Code::invalid_argument);
 }
 
