@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "holdfast/workloads/array_swap/array_swap.h"
 #include "holdfast/workloads/bank/bank.h"
 #include "holdfast/workloads/catalogue.h"
 #include "holdfast/workloads/hash_update/hash_update.h"
@@ -29,7 +30,7 @@ struct WorkloadList {};
 using SmallWorkloads =
     WorkloadList<IntSetWorkload, SpsWorkload, MapWorkload, ListWorkload, BankWorkload, RingWorkload,
                  RegistersWorkload, HashUpdateWorkload, RbtreeInsertWorkload, VacationWorkload,
-                 Ssca2Workload>;
+                 Ssca2Workload, ArraySwapWorkload>;
 /// Workloads that take long to compile. Sources that do not need them use SmallWorkloads.
 using LargeWorkloads = WorkloadList<TpccWorkload>;
 
