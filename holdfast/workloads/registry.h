@@ -6,10 +6,12 @@
 #include <memory>
 #include <string>
 
+#include "holdfast/workloads/array_stream/array_stream.h"
 #include "holdfast/workloads/array_swap/array_swap.h"
 #include "holdfast/workloads/bank/bank.h"
 #include "holdfast/workloads/catalogue.h"
 #include "holdfast/workloads/hash_update/hash_update.h"
+#include "holdfast/workloads/huge/huge.h"
 #include "holdfast/workloads/intset.h"
 #include "holdfast/workloads/list.h"
 #include "holdfast/workloads/map.h"
@@ -30,7 +32,7 @@ struct WorkloadList {};
 using SmallWorkloads =
     WorkloadList<IntSetWorkload, SpsWorkload, MapWorkload, ListWorkload, BankWorkload, RingWorkload,
                  RegistersWorkload, HashUpdateWorkload, RbtreeInsertWorkload, VacationWorkload,
-                 Ssca2Workload, ArraySwapWorkload>;
+                 Ssca2Workload, ArraySwapWorkload, ArrayStreamWorkload, HugeWorkload>;
 /// Workloads that take long to compile. Sources that do not need them use SmallWorkloads.
 using LargeWorkloads = WorkloadList<TpccWorkload>;
 
