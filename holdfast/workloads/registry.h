@@ -9,6 +9,7 @@
 #include "holdfast/workloads/array_stream/array_stream.h"
 #include "holdfast/workloads/array_swap/array_swap.h"
 #include "holdfast/workloads/bank/bank.h"
+#include "holdfast/workloads/binary_heap/binary_heap.h"
 #include "holdfast/workloads/catalogue.h"
 #include "holdfast/workloads/hash_update/hash_update.h"
 #include "holdfast/workloads/huge/huge.h"
@@ -32,7 +33,8 @@ struct WorkloadList {};
 using SmallWorkloads =
     WorkloadList<IntSetWorkload, SpsWorkload, MapWorkload, ListWorkload, BankWorkload, RingWorkload,
                  RegistersWorkload, HashUpdateWorkload, RbtreeInsertWorkload, VacationWorkload,
-                 Ssca2Workload, ArraySwapWorkload, ArrayStreamWorkload, HugeWorkload>;
+                 Ssca2Workload, ArraySwapWorkload, ArrayStreamWorkload, HugeWorkload,
+                 BinaryHeapWorkload>;
 /// Workloads that take long to compile. Sources that do not need them use SmallWorkloads.
 using LargeWorkloads = WorkloadList<TpccWorkload>;
 
