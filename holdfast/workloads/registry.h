@@ -10,6 +10,7 @@
 #include "holdfast/workloads/array_swap/array_swap.h"
 #include "holdfast/workloads/bank/bank.h"
 #include "holdfast/workloads/binary_heap/binary_heap.h"
+#include "holdfast/workloads/bplus_tree/bplus_tree.h"
 #include "holdfast/workloads/catalogue.h"
 #include "holdfast/workloads/hash_table/hash_table.h"
 #include "holdfast/workloads/hash_update/hash_update.h"
@@ -35,8 +36,8 @@ struct WorkloadList {};
 using SmallWorkloads =
     WorkloadList<IntSetWorkload, SpsWorkload, MapWorkload, ListWorkload, BankWorkload, RingWorkload,
                  RegistersWorkload, HashUpdateWorkload, RbtreeInsertWorkload, VacationWorkload,
-                 Ssca2Workload, ArraySwapWorkload, ArrayStreamWorkload, HugeWorkload,
-                 BinaryHeapWorkload, LinkedListWorkload, HashTableWorkload>;
+                 Ssca2Workload, ArraySwapWorkload, ArrayStreamWorkload, BinaryHeapWorkload,
+                 LinkedListWorkload, HugeWorkload, HashTableWorkload, BPlusTreeWorkload>;
 /// Workloads that take long to compile. Sources that do not need them use SmallWorkloads.
 using LargeWorkloads = WorkloadList<TpccWorkload>;
 
