@@ -12,7 +12,7 @@ const WorkloadInfo& hash_table_info() {
       {{"structure", "fixed", "fixed (its number of buckets) or growing", nullptr, kHashTables},
        {"size", "10000", "elements at the start", "4"},
        {"buckets", "16384", "of fixed", "4"},
-       {"bytes", "640", "payload of an element, a multiple of 8", "24"},
+       {"bytes", "560", "payload of an element, a multiple of 8", "24"},
        {"ack", "0", kAckHelp}},
       {"insert"},
       true,

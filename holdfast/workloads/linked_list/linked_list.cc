@@ -10,7 +10,7 @@ const WorkloadInfo& linked_list_info() {
       "linked-list",
       "inserts of elements with a payload in front of a list (Hercules 5.1)",
       {{"size", "1000", "elements at the start", "3"},
-       {"bytes", "640", "payload of an element, a multiple of 8", "24"},
+       {"bytes", "560", "payload of an element, a multiple of 8", "24"},
        {"ack", "0", kAckHelp}},
       {"insert"},
       true,

@@ -192,7 +192,7 @@ std::vector<Case> cases() {
       {&map_info(), {{"structure", "fixed"}}},
       {&map_info(), {{"structure", "rbtree"}}},
       {&map_info(), {{"structure", "btree"}}},
-      {&map_info(), {{"structure", "btree"}, {"keys", "zipf"}, {"skew", "1.2"}}},
+      {&map_info(), {{"structure", "btree"}, {"keys", "zipf"}, {"skew", "2"}}},
       {&map_info(), {{"pairs", "1"}}},
       {&map_info(), {{"structure", "fixed"}, {"buckets", "64"}}},
       {&intset_info(), {{"writers", "1"}}},
