@@ -11,6 +11,8 @@ const WorkloadInfo& list_info() {
       "set of integers in a sorted linked list",
       {{"size", "1000", "keys at the start", "8"},
        {"range", "0", kRangeHelp},
+       {"keys", "uniform", kKeysHelp},
+       {"skew", "0.99", kSkewHelp},
        {"update", "20", "per cent of operations that insert or erase, half and half", "60"},
        {"pairs", "0", kPairsHelp},
        {"writers", "0", kWritersHelp},

@@ -14,6 +14,8 @@ const WorkloadInfo& map_info() {
        {"size", "10000", "keys at the start", "8"},
        {"buckets", "0", "of fixed; 0 means as many as keys at the start"},
        {"range", "0", kRangeHelp},
+       {"keys", "uniform", kKeysHelp},
+       {"skew", "0.99", kSkewHelp},
        {"update", "20", "per cent of operations that put or erase, half and half", "60"},
        {"pairs", "0", kPairsHelp},
        {"writers", "0", kWritersHelp},

@@ -6,10 +6,17 @@
 #include <memory>
 #include <string>
 
+#include "holdfast/workloads/array_stream/array_stream.h"
+#include "holdfast/workloads/array_swap/array_swap.h"
 #include "holdfast/workloads/bank/bank.h"
+#include "holdfast/workloads/binary_heap/binary_heap.h"
+#include "holdfast/workloads/bplus_tree/bplus_tree.h"
 #include "holdfast/workloads/catalogue.h"
+#include "holdfast/workloads/hash_table/hash_table.h"
 #include "holdfast/workloads/hash_update/hash_update.h"
+#include "holdfast/workloads/huge/huge.h"
 #include "holdfast/workloads/intset.h"
+#include "holdfast/workloads/linked_list/linked_list.h"
 #include "holdfast/workloads/list.h"
 #include "holdfast/workloads/map.h"
 #include "holdfast/workloads/rbtree_insert/rbtree_insert.h"
@@ -29,7 +36,8 @@ struct WorkloadList {};
 using SmallWorkloads =
     WorkloadList<IntSetWorkload, SpsWorkload, MapWorkload, ListWorkload, BankWorkload, RingWorkload,
                  RegistersWorkload, HashUpdateWorkload, RbtreeInsertWorkload, VacationWorkload,
-                 Ssca2Workload>;
+                 Ssca2Workload, ArraySwapWorkload, ArrayStreamWorkload, BinaryHeapWorkload,
+                 LinkedListWorkload, HugeWorkload, HashTableWorkload, BPlusTreeWorkload>;
 /// Workloads that take long to compile. Sources that do not need them use SmallWorkloads.
 using LargeWorkloads = WorkloadList<TpccWorkload>;
 

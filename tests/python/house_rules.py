@@ -176,7 +176,10 @@ class Named:
 # Names that are also words of the field: only as a whole literal, a class or an include do they
 # name the thing.
 _COMMON = frozenset(
-    ["undo", "htm", "hw", "opt", "tc", "bank", "list", "map", "ring", "registers", "parts"]
+    [
+        *("undo", "htm", "hw", "opt", "tc", "bank", "list", "map", "ring", "registers", "parts"),
+        *("linked-list", "hash-table", "bplus-tree", "huge"),
+    ]
 )
 
 

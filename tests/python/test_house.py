@@ -105,6 +105,9 @@ EXCUSED = [
     Excused("tests/unit/workloads", "tests of workloads", ("ring", "sps", "tpcc")),
     Excused("tests/unit/workloads", "tests of workloads", ("hash-update", "rbtree-insert")),
     Excused("tests/unit/workloads", "tests of workloads", ("ssca2", "vacation")),
+    Excused("tests/unit/workloads", "tests of workloads", ("array-swap", "array-stream")),
+    Excused("tests/unit/workloads", "tests of workloads", ("binary-heap", "linked-list")),
+    Excused("tests/unit/workloads", "tests of workloads", ("hash-table", "bplus-tree", "huge")),
     Excused("tests/db/c_interface.c", "C knows no registry", ("undo",)),
     # Tests of the command line and of Python, whose examples are calls that a user makes.
     *(

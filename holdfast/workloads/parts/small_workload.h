@@ -3,9 +3,11 @@
 // The base of small workloads: one root, acknowledgements, set-up in batches, the choice of keys.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -15,11 +17,14 @@
 #include "holdfast/workloads/parts/keyed_model.h"
 #include "holdfast/workloads/parts/ledger.h"
 #include "holdfast/workloads/parts/workload.h"
+#include "holdfast/workloads/parts/zipf.h"
 
 namespace holdfast {
 
-/// Rows per transaction while a workload is set up.
+/// Rows per transaction while a workload is set up; fewer if a row has many words.
 inline constexpr uint64_t kSetUpBatch = 1000;
+/// Words per transaction while a workload with such rows is set up.
+inline constexpr uint64_t kSetUpWords = 8000;
 
 /// Returns `count` different numbers below `range`, in random order.
 std::vector<int64_t> sample_keys(int64_t range, int64_t count, uint64_t seed);
@@ -31,6 +36,31 @@ struct KeySpace {
   int64_t range;
 };
 KeySpace key_space(const Parameters& parameters, int64_t largest);
+
+/// Random keys in [0, range), as the parameters keys and skew say. Throws
+/// Error(invalid_argument) if one of them is wrong.
+class RandomKeys {
+ public:
+  explicit RandomKeys(const Parameters& parameters);
+  /// Call it before the first draw().
+  void set_range(int64_t range);
+
+  int64_t draw(Random& random) const {
+    // Neighbouring ranks get keys far from each other, so that hot keys do not share nodes.
+    return static_cast<int64_t>(zipf_ ? (zipf_->draw(random) - 1) * step_ % range_
+                                      : random.below(range_));
+  }
+
+ private:
+  std::optional<double> skew_;
+  uint64_t range_ = 1;
+  uint64_t step_ = 1;  ///< without a common factor with the range
+  std::optional<Zipf> zipf_;
+};
+
+/// A parameter that gives a size in bytes, as a number of words. Throws Error(invalid_argument)
+/// unless the size is a multiple of 8, from 8 up to `most`.
+uint64_t words_of(const Parameters& parameters, const char* name, int64_t most);
 
 /// A percentage, converted to a threshold for one random draw.
 class Chance {
@@ -77,11 +107,13 @@ class SmallWorkload : public WorkloadInstance {
     return bind(made.value());
   }
 
-  /// Calls row(i) for all i below `count`, in transactions of kSetUpBatch rows.
+  /// Calls row(i) for all i below `count`, in transactions of kSetUpBatch rows. Rows of more than 8
+  /// words, of which `row_words` tells the number, come in transactions of about kSetUpWords.
   template <class F>
-  Status in_batches(uint64_t count, F&& row) {
-    for (uint64_t first = 0; first < count; first += kSetUpBatch) {
-      const uint64_t last = first + kSetUpBatch < count ? first + kSetUpBatch : count;
+  Status in_batches(uint64_t count, F&& row, uint64_t row_words = 1) {
+    const uint64_t batch = std::clamp<uint64_t>(kSetUpWords / row_words, 1, kSetUpBatch);
+    for (uint64_t first = 0; first < count; first += batch) {
+      const uint64_t last = first + batch < count ? first + batch : count;
       Status status = heap_.update([&] {
         for (uint64_t i = first; i < last; ++i) {
           row(i);
@@ -236,7 +268,8 @@ class SmallJudge : public Runner {
 };
 
 /// The base of workloads that look up, add and erase random keys. Their parameters are size, range,
-/// update, pairs, writers and ack. Root also has a Field `range`, its second constructor argument.
+/// keys, skew, update, pairs, writers and ack. Root also has a Field `range`, its second
+/// constructor argument.
 template <class H, class Root>
 class KeyedWorkload : public SmallWorkload<H, Root> {
  public:
@@ -247,7 +280,7 @@ class KeyedWorkload : public SmallWorkload<H, Root> {
       return adding(std::exchange(erased.key, -1), random.next());
     }
     const bool update = writers_ == 0 ? update_.draw(random) : worker < writers_;
-    const auto key = static_cast<int64_t>(random.below(static_cast<uint64_t>(keys_.range)));
+    const int64_t key = random_keys_.draw(random);
     if (!update) {
       return {KeyedModel::kLookUp, {static_cast<uint64_t>(key)}};
     }
@@ -263,6 +296,7 @@ class KeyedWorkload : public SmallWorkload<H, Root> {
   KeyedWorkload(H& heap, const Parameters& parameters, int64_t largest)
       : SmallWorkload<H, Root>(heap, parameters.number("ack", 0, 1) != 0),
         keys_(key_space(parameters, largest)),
+        random_keys_(parameters),
         update_(parameters, "update"),
         pairs_(parameters.number("pairs", 0, 1) != 0),
         writers_(parameters.number("writers", 0, 1 << 20)) {}
@@ -300,10 +334,12 @@ class KeyedWorkload : public SmallWorkload<H, Root> {
     auto range = this->heap_.read([&] { return this->root_->range.load(); });
     if (range.ok()) {
       keys_.range = range.value();
+      random_keys_.set_range(keys_.range);
     }
     return range.status();
   }
 
+  RandomKeys random_keys_;
   Chance update_;
   bool pairs_;
   int64_t writers_;

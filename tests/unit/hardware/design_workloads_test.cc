@@ -22,7 +22,8 @@ struct Case {
 const std::map<std::string, std::string> kSmall = {
     {"size", "60"},     {"update", "60"},    {"entries", "200"},  {"swaps", "4"},
     {"accounts", "40"}, {"items", "100"},    {"customers", "10"}, {"orders", "10"},
-    {"districts", "2"}, {"relations", "20"}, {"scale", "4"},      {"degree", "6"}};
+    {"districts", "2"}, {"relations", "20"}, {"scale", "4"},      {"degree", "6"},
+    {"lines", "40"}};
 
 /// Every workload, over each structure that it can have.
 std::vector<Case> cases() {

@@ -50,7 +50,23 @@ const std::vector<Case>& cases() {
          false},
         {"inserts", "rbtree-insert", {{"size", "4"}}, false},
         {"inserts_with_ledger", "rbtree-insert", {{"size", "3"}, {"ack", "1"}}, false},
-        {"ssca2", "ssca2", {{"scale", "2"}, {"degree", "2"}}}};
+        {"ssca2", "ssca2", {{"scale", "2"}, {"degree", "2"}}},
+        {"swaps_of_elements", "array-swap", {{"entries", "3"}, {"bytes", "72"}}},
+        {"stream",
+         "array-stream",
+         {{"entries", "4"}, {"elements", "2"}, {"bytes", "72"}, {"ack", "1"}}},
+        {"heap", "binary-heap", {{"size", "2"}, {"capacity", "5"}, {"bytes", "24"}}},
+        {"inserts_in_front", "linked-list", {{"size", "2"}, {"bytes", "24"}}, false},
+        {"inserts_into_large_nodes", "bplus-tree", {{"size", "4"}, {"node", "64"}}, false},
+        {"whole_array", "huge", {{"lines", "3"}}},
+        {"inserts_into_buckets",
+         "hash-table",
+         {{"size", "4"}, {"buckets", "2"}, {"bytes", "24"}},
+         false},
+        {"inserts_into_a_growing_table",
+         "hash-table",
+         {{"size", "4"}, {"structure", "growing"}, {"bytes", "24"}},
+         false}};
     for (const char* structure : kMapStructures) {
       list.push_back(
           {structure, "map", {{"structure", structure}, {"size", "4"}, {"update", "80"}}});

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "holdfast/heap/plain_heap.h"
+#include "tests/unit/workloads/counting_heap.h"
 
 namespace holdfast::testing {
 namespace {
@@ -27,47 +27,6 @@ TEST(RbtreeInsertKeyTest, AKeyTellsItsParts) {
   }
 }
 
-/// A heap without transactions that counts the words which fields load and store.
-class CountingHeap {
- public:
-  template <class T>
-  class Field {
-   public:
-    Field() = default;
-    Field(const T& value) { store(value); }  // NOLINT(google-explicit-constructor)
-    Field& operator=(const T& value) {
-      store(value);
-      return *this;
-    }
-    T load() const {
-      ++loads;
-      return value_;
-    }
-    void store(const T& value) {
-      ++stores;
-      value_ = value;
-    }
-    operator T() const { return load(); }  // NOLINT(google-explicit-constructor)
-    T operator->() const { return load(); }
-    void promote() const {}
-
-   private:
-    T value_{};
-  };
-
-  template <class T, class... A>
-  static T* make(A&&... args) {
-    return new T(std::forward<A>(args)...);
-  }
-  template <class T>
-  static void destroy(T* object) {
-    delete object;
-  }
-
-  static inline uint64_t loads = 0;
-  static inline uint64_t stores = 0;
-};
-
 /// Source: cc-HTM 5.3, beside figure 15: "we averaged 63 reads and 11 writes per transactional
 /// insert of one element into the Red-Black tree", in a tree of 1 million elements that grows.
 ///
@@ -80,22 +39,26 @@ TEST(RbtreeInsertFootprintTest, InsertsIntoAMillionElementsReadAndWriteAsThePape
   constexpr double kTolerance = 0.15;
   constexpr uint64_t kElements = 1000000;
   constexpr uint64_t kInserts = 20000;
-  ParentRbTree<CountingHeap, uint64_t, uint64_t> tree;
-  for (uint64_t i = 0; i < kElements; ++i) {
-    tree.insert(InsertKey{0, 0, i}.key(), i);
-  }
-  CountingHeap::loads = 0;
-  CountingHeap::stores = 0;
-  for (uint64_t i = 0; i < kInserts; ++i) {
-    ASSERT_TRUE(tree.insert(InsertKey{1, 0, i}.key(), i));
-  }
+  CountingHeap heap;
+  CountingHeap::counts_lines = false;  // they would take most of the time
+  heap.update([&] {
+        ParentRbTree<CountingHeap, uint64_t, uint64_t> tree;
+        for (uint64_t i = 0; i < kElements; ++i) {
+          tree.insert(InsertKey{0, 0, i}.key(), i);
+        }
+        CountingHeap::reset();
+        for (uint64_t i = 0; i < kInserts; ++i) {
+          EXPECT_TRUE(tree.insert(InsertKey{1, 0, i}.key(), i));
+        }
+      })
+      .check();
+  CountingHeap::counts_lines = true;
   const double reads = static_cast<double>(CountingHeap::loads) / kInserts;
   const double writes = static_cast<double>(CountingHeap::stores) / kInserts;
   RecordProperty("reads", std::to_string(reads));
   RecordProperty("writes", std::to_string(writes));
   EXPECT_NEAR(reads, kReads, kReads * kTolerance);
   EXPECT_NEAR(writes, kWrites, kWrites * kTolerance);
-  tree.dispose();
 }
 
 using Workload = RbtreeInsert<PlainHeap>;

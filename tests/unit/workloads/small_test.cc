@@ -168,6 +168,13 @@ const std::map<std::string, Given>& scaled() {
       {"rbtree-insert", {{"size", "500"}}},
       {"vacation", {{"relations", "50"}}},
       {"ssca2", {{"scale", "5"}, {"degree", "8"}}},
+      {"array-swap", {{"entries", "100"}}},
+      {"array-stream", {{"entries", "500"}}},
+      {"binary-heap", {{"size", "500"}}},
+      {"linked-list", {{"bytes", "80"}}},
+      {"huge", {{"lines", "50"}}},
+      {"hash-table", {{"size", "500"}, {"bytes", "80"}}},
+      {"bplus-tree", {{"size", "500"}, {"node", "128"}}},
   };
   return all;
 }
@@ -185,6 +192,7 @@ std::vector<Case> cases() {
       {&map_info(), {{"structure", "fixed"}}},
       {&map_info(), {{"structure", "rbtree"}}},
       {&map_info(), {{"structure", "btree"}}},
+      {&map_info(), {{"structure", "btree"}, {"keys", "zipf"}, {"skew", "2"}}},
       {&map_info(), {{"pairs", "1"}}},
       {&map_info(), {{"structure", "fixed"}, {"buckets", "64"}}},
       {&intset_info(), {{"writers", "1"}}},
@@ -192,6 +200,11 @@ std::vector<Case> cases() {
       {&ring_info(), {{"nodes", "3"}}},
       {&hash_update_info(), {{"entries", "5"}, {"updates", "63"}, {"reads", "50"}}},
       {&hash_update_info(), {{"entries", "50"}, {"reads", "100"}}},
+      {&array_swap_info(), {{"entries", "2"}, {"bytes", "8"}}},
+      {&array_stream_info(), {{"entries", "10"}, {"elements", "3"}, {"bytes", "72"}}},
+      {&binary_heap_info(), {{"size", "3"}, {"capacity", "4"}, {"bytes", "8"}}},
+      {&huge_info(), {{"lines", "7"}, {"regions", "3"}, {"bytes", "8"}}},
+      {&hash_table_info(), {{"size", "50"}, {"structure", "growing"}, {"bytes", "8"}}},
       {&vacation::vacation_info(), {{"relations", "20"}, {"contention", "high"}, {"users", "50"}}},
   };
   all.insert(all.end(), settings.begin(), settings.end());

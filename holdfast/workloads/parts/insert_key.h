@@ -7,9 +7,10 @@
 
 namespace holdfast {
 
-/// A key of `rbtree-insert`. A key is the hash of a run, a worker and a number, and the hash can be
-/// reversed. So keys are spread like random numbers, are all different, and tell a check which keys
-/// must be there too: those of the same run and worker with smaller numbers.
+/// A key of a workload that inserts. A key is the hash of a run, a worker and a number, and the
+/// hash can be reversed. So keys are spread like random numbers and are all different. A key also
+/// tells a check which keys must be there too: those of the same run and worker with smaller
+/// numbers.
 struct InsertKey {
   static constexpr int kRunBits = 22;
   static constexpr int kWorkerBits = 12;
