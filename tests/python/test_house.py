@@ -70,8 +70,8 @@ EXCUSED = [
     Excused("holdfast/engines/hw", "the engine of hardware designs", ("tc",)),
     Excused("tests/unit/engines/hw", "the engine of hardware designs", ("tc",)),
     Excused("tests/unit/hardware", "the engine of hardware designs", ("hw",)),
-    Excused("tests/unit/hardware/tc", "the workload of its structures", ("map",)),
-    Excused("holdfast/hardware/tc", "its registers", ("registers",)),
+    Excused("tests/unit/hardware", "runs", ("map", "sps")),
+    Excused("holdfast/hardware", "their registers", ("registers",)),
     # The word is a paper's, or something else than an engine.
     Excused("holdfast/workloads/tpcc", "parameters as in FUR's program", ("fur-opa", "fur-si")),
     Excused("tests/unit/workloads/tpcc", "the same parameters", ("fur-opa", "fur-si")),
@@ -116,8 +116,8 @@ EXCUSED = [
             "fake_core", "test_cache", "test_claims", "test_cli", "test_cli_db", "test_core",
             "test_crash", "test_db_fuzz", "test_interrupt", "test_lab_kinds", "test_open_loop",
             "test_own_design", "test_pool", "test_replay", "test_reproduce", "test_sensitivity",
-            "test_sensitivity_cc_htm", "test_shapes", "test_timeline", "test_tools",
-            "test_torture", "toy_paper",
+            "test_sensitivity_cc_htm", "test_shapes", "test_sim_designs", "test_timeline",
+            "test_tools", "test_torture", "toy_paper",
         )
     ),
     Excused("python/holdfast/cli/bench.py", "the preset of FUR's latencies", ("fur-opa", "fur-si")),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Mutants of a hardware design: the simulated machine loses or delays one of the design's changes
-// of surviving state (machine/sim/design/design_fault.h). The judge must notice. A design whose
-// mutants survive keeps its promise by means that the power does not take away, or the search is
-// too small for it.
+// of surviving state (machine/sim/description/design_fault.h). The judge must notice. A design
+// whose mutants survive keeps its promise by means that the power does not take away, or the search
+// is too small for it.
 //
 // A mutant runs the schedules of the search. A run is that of the sound design up to the change, so
 // only later crash points count. Images recover without the planted bug, so what an image recovers
@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "holdfast/machine/sim/design/design_fault.h"
+#include "holdfast/machine/sim/description/design_fault.h"
 
 namespace holdfast::check {
 

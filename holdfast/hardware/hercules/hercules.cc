@@ -171,11 +171,11 @@ DesignFill Hercules::fill(DesignLine line, int /*core*/, Time now) {
   const auto found = entries_.find(line.at.offset);
   if (found == entries_.end()) {
     // The eWPQ is asked beside the line's place. The extension is asked before.
-    const size_t outside = registers_.extension - free_extension_.size();
+    const size_t outside = extension_ - free_extension_.size();
     if (outside == 0) {
       return {.start = now};
     }
-    const size_t bucket = line.at.offset / context().line_bytes() % registers_.extension;
+    const size_t bucket = line.at.offset / context().line_bytes() % extension_;
     return {.start = context().read(extension_place(bucket), nullptr, now + search_time_)};
   }
   const Entry entry = found->second;
@@ -219,14 +219,13 @@ Leaving Hercules::leaving(const LineMove& move, Time now) {
 
 /// Writes a record at the log's head. Returns the time at which it is accepted.
 Time Hercules::append(Entry& entry, const std::byte* bytes, Time now) {
-  entry.record = registers_.head;
+  entry.record = head_;
   const size_t in_header = entry.record % (context().line_bytes() / sizeof(uint64_t));
   std::memcpy(header_.data() + in_header * sizeof(uint64_t), &entry.home, sizeof(uint64_t));
   const Time data = context().write(record_place(entry.record), bytes, Cause::log, now).accepted;
   const Time header =
       context().write(header_place(entry.record), header_.data(), Cause::table, now).accepted;
-  registers_.head = (registers_.head + 1) & Packed::kMask;
-  set_registers(now);
+  head_ = (head_ + 1) & Packed::kMask;
   homes_[entry.record] = entry.home;
   return std::max(data, header);
 }
@@ -255,8 +254,8 @@ Time Hercules::make_room(Time now) {
   const size_t place = oldest->place;
   oldest->in_queue = false;
   if (free_extension_.empty()) {
-    oldest->place = registers_.extension++;
-    set_registers(now);
+    oldest->place = extension_;
+    set_extension(extension_ + 1, now);
   } else {
     oldest->place = free_extension_.back();
     free_extension_.pop_back();
@@ -301,8 +300,9 @@ Time Hercules::forget(const Entry& entry, Time now) {
   return done;
 }
 
-void Hercules::set_registers(Time now) {
-  context().change(kRegisters, 0, reinterpret_cast<const std::byte*>(&registers_), now);
+void Hercules::set_extension(uint64_t entries, Time now) {
+  extension_ = entries;
+  context().change(kExtension, 0, reinterpret_cast<const std::byte*>(&extension_), now);
 }
 
 // ---- background
@@ -342,13 +342,13 @@ Time Hercules::migrate(const Entry& entry, Time now) {
 /// Shortens a log that is too long, at its tail: 32 records at a time.
 void Hercules::collect(Time now) {
   constexpr uint64_t kChunk = 32;
-  const auto length = [&] { return (registers_.head - registers_.tail) & Packed::kMask; };
+  const auto length = [&] { return (head_ - tail_) & Packed::kMask; };
   if (length() <= options_.collect_entries) {
     return;
   }
   std::vector<std::byte> bytes(context().line_bytes());
   for (uint64_t i = 0; i < kChunk && length() > 1; ++i) {
-    const uint64_t record = registers_.tail;
+    const uint64_t record = tail_;
     if (const auto home = homes_.find(record); home != homes_.end()) {
       Entry& entry = entries_.at(home->second);
       if (entry.open) {
@@ -361,8 +361,7 @@ void Hercules::collect(Time now) {
         migrate(Entry(entry), now);
       }
     }
-    registers_.tail = (record + 1) & Packed::kMask;
-    set_registers(now);
+    tail_ = (record + 1) & Packed::kMask;
   }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hercules: transactions inside a cache hierarchy that survives a power failure ("Hercules: Enabling
-// Atomic Durability for Persistent Memory with Transient Persistence Domain", ACM TECS 2023).
+// Hercules: transactions inside a cache hierarchy that survives a power failure ("Hercules:
+// Enabling Atomic Durability for Persistent Memory with Transient Persistence Domain", ACM TECS
+// 2023).
 //
 // Idea       In domain eadr the caches survive. A tag on each line (TransTag: transaction, state)
 //            says whether its content is committed. So a commit moves no data.
@@ -31,6 +32,7 @@
 //   - Garbage collection migrates committed records, and appends uncommitted ones again.
 //   - A number is used again after 2^21 transactions; tx_start clears its TxLen first.
 //   - Isolation is the program's: no access aborts another core's transaction.
+//   - Recovery empties the log, so its head and tail need not survive.
 //   - The tag has eight bits here, which name the hardware thread. A register of each thread has
 //     the number of its transaction, which the paper's tag has itself.
 #pragma once
@@ -87,7 +89,7 @@ class Hercules final : public HardwareDesign {
 
  private:
   /// The non-volatile structures.
-  enum Structure : size_t { kQueue, kThreads, kRegisters };
+  enum Structure : size_t { kQueue, kThreads, kExtension };
   enum Transition : size_t {
     kPushedDown,
     kFlushed,
@@ -106,11 +108,6 @@ class Hercules final : public HardwareDesign {
     static uint64_t record(uint64_t word) { return word >> (2 * kBits) & kMask; }
     static bool open(uint64_t word) { return word >> (3 * kBits) != 0; }
     static constexpr uint64_t kMask = (uint64_t{1} << kBits) - 1;
-  };
-  struct Registers {
-    uint64_t head = 0;       ///< the log's next record
-    uint64_t tail = 0;       ///< its oldest
-    uint64_t extension = 0;  ///< entries in PM
   };
   /// An entry of the eWPQ or of its extension.
   struct Entry {
@@ -144,7 +141,7 @@ class Hercules final : public HardwareDesign {
   Time make_room(Time now);
   Time save(const Entry& entry, Time now);
   Time forget(const Entry& entry, Time now);
-  void set_registers(Time now);
+  void set_extension(uint64_t entries, Time now);
   Time migrate(Time now);
   Time migrate(const Entry& entry, Time now);
   void collect(Time now);
@@ -163,7 +160,9 @@ class Hercules final : public HardwareDesign {
   std::vector<size_t> free_extension_;
   std::vector<std::byte> header_;  ///< the line of addresses that the log's head is in
   std::vector<std::byte> filled_;  ///< the bytes of the latest fill
-  Registers registers_;
+  uint64_t head_ = 0;              ///< the log's next record
+  uint64_t tail_ = 0;              ///< its oldest
+  uint64_t extension_ = 0;         ///< entries of the extension; the register has it too
   uint64_t last_tx_ = 0;
   uint64_t uses_ = 0;
   uint64_t flushed_ = 0;

@@ -57,7 +57,7 @@ Result<std::unique_ptr<HardwareDesign>> make_hercules(const Options& options) {
 constexpr uint64_t kZone = uint64_t{1} << 30;  ///< room for each part of the own region
 constexpr uint64_t kRecords = 1 * kZone;
 constexpr uint64_t kHeaders = 2 * kZone;
-constexpr uint64_t kExtension = 3 * kZone;
+constexpr uint64_t kExtensionZone = 3 * kZone;
 constexpr uint64_t kEmergency = 4 * kZone;
 
 uint64_t word_at(std::span<const std::byte> bytes, size_t index) {
@@ -108,7 +108,7 @@ std::vector<StructureInfo> Hercules::structures(const MachineDescription& machin
            .source = "Hercules (ACM TECS 2023), 4.3: a circuit resets the state of all entries "
                      "of a transaction"},
           {.name = "threads", .entries = slots, .entry_bytes = sizeof(uint64_t)},
-          {.name = "registers", .entries = 1, .entry_bytes = sizeof(Registers)}};
+          {.name = "extension", .entries = 1, .entry_bytes = sizeof(uint64_t)}};
 }
 
 uint64_t Hercules::Packed::of(uint64_t tx, uint64_t home_line, uint64_t record, bool open) {
@@ -124,7 +124,7 @@ Place Hercules::header_place(uint64_t record) const {
   return {Space::own, kHeaders + record * sizeof(uint64_t) / line * line};
 }
 Place Hercules::extension_place(size_t entry) const {
-  return {Space::own, kExtension + entry * context().line_bytes()};
+  return {Space::own, kExtensionZone + entry * context().line_bytes()};
 }
 Place Hercules::emergency_place(uint64_t entry, size_t line_bytes, bool header) {
   return {Space::own, kEmergency + (1 + 2 * entry + (header ? 0 : 1)) * line_bytes};
@@ -189,7 +189,7 @@ Time Hercules::find_remains(std::vector<Found>& committed, DesignRecovery& recov
   for (size_t i = 0; i < options_.ewpq_entries; ++i) {
     judge_entry(word_at(context().entry(kQueue, i), 0));
   }
-  for (size_t i = 0; i < registers_.extension; ++i) {
+  for (size_t i = 0; i < extension_; ++i) {
     now = context().read(extension_place(i), bytes.data(), now);
     judge_entry(word_at(bytes, 0));
   }
@@ -208,7 +208,7 @@ Time Hercules::find_remains(std::vector<Found>& committed, DesignRecovery& recov
 /// in one place only, so the order does not matter.
 Time Hercules::recover(DesignRecovery& recovery, Time now) {
   const size_t line = context().line_bytes();
-  std::memcpy(&registers_, context().entry(kRegisters, 0).data(), sizeof(registers_));
+  extension_ = word_at(context().entry(kExtension, 0), 0);
   std::vector<Found> committed;
   now = find_remains(committed, recovery, now);
   std::vector<std::byte> bytes(line);
@@ -222,7 +222,7 @@ Time Hercules::recover(DesignRecovery& recovery, Time now) {
   const std::vector<std::byte> none(line);
   now = std::max(
       now, context().write({Space::own, kEmergency}, none.data(), Cause::recovery, now).accepted);
-  for (size_t i = 0; i < registers_.extension; ++i) {
+  for (size_t i = 0; i < extension_; ++i) {
     now = std::max(now,
                    context().write(extension_place(i), none.data(), Cause::recovery, now).accepted);
   }
@@ -231,8 +231,7 @@ Time Hercules::recover(DesignRecovery& recovery, Time now) {
       context().change(kQueue, i, none.data(), now);
     }
   }
-  registers_ = {};
-  set_registers(now);
+  set_extension(0, now);
   recovery.text = std::to_string(recovery.transactions) + " transactions recovered (" +
                   std::to_string(recovery.lines_written) + " lines), " +
                   std::to_string(recovery.discarded) + " discarded";

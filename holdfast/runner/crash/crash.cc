@@ -63,7 +63,8 @@ SimOptions machine_of(Fields& fields) {
   const std::string design = fields.text("design", "");
   use_design(o, design, fields.map("design_options"));
   o.schedule = schedule_of(fields.text("schedule", ""), o);
-  const bool eadr = o.machine != nullptr && o.machine->persistence.eadr;
+  const bool eadr =
+      o.domain == Domain::eadr || (o.machine != nullptr && o.machine->persistence.eadr);
   o.domain =
       parse_domain(fields.text("domain", to_string(eadr ? Domain::eadr : Domain::pmem))).value();
   o.switch_probability = fields.real("switch_probability", o.switch_probability, 0, 1);

@@ -2,6 +2,7 @@
 #include "holdfast/runner/sim/sim_spec.h"
 
 #include <array>
+#include <optional>
 
 #include "holdfast/base/catalogue.h"
 #include "holdfast/hardware/designs.h"
@@ -86,6 +87,12 @@ void check_design(const SimSpec& plan) {
     return;
   }
   make_design(plan.run.design, plan.run.design_options).status().check();
+  const std::optional<Domain> domain = find_design(plan.run.design).value()->domain;
+  if (domain && domain != plan.common.domain) {
+    throw Error(Status(Code::invalid_argument, "sim: hardware design " + plan.run.design +
+                                                   " is made for domain " + to_string(*domain) +
+                                                   ", not for " + to_string(plan.common.domain)));
+  }
   if (plan.run.schedule != Schedule::timed) {
     throw Error(Status(Code::invalid_argument,
                        "a hardware design needs a timed run on a machine with caches; choose one "
@@ -196,6 +203,10 @@ SimSpec parse_sim_spec(const Json& spec) {
   if (!spec.contains("domain") && plan.run.machine != nullptr &&
       plan.run.machine->persistence.eadr) {
     plan.common.domain = Domain::eadr;
+  }
+  if (!spec.contains("domain") && !plan.run.design.empty()) {
+    const DesignInfo& design = *find_design(plan.run.design).value();
+    plan.common.domain = design.domain.value_or(plan.common.domain);
   }
   check_design(plan);
   if (!plan.replayers.empty()) {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "holdfast/machine/machine.h"
+#include "holdfast/machine/sim/description/design_fault.h"
 #include "holdfast/machine/sim/description/machine_description.h"
 #include "holdfast/machine/sim/description/mutation.h"
-#include "holdfast/machine/sim/design/design_fault.h"
 
 namespace holdfast {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "holdfast/machine/sim/design/design_fault.h"
+#include "holdfast/machine/sim/description/design_fault.h"
 
 namespace holdfast::sim {
 

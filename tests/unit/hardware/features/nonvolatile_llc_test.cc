@@ -36,7 +36,7 @@ class MiniKiln final : public HardwareDesign {
     machine.llc.write_cycles = write_cycles_;
   }
   std::vector<StructureInfo> structures(const MachineDescription&) const override {
-    return {{.name = "registers", .entries = kSlots, .entry_bytes = sizeof(Register)},
+    return {{.name = "commits", .entries = kSlots, .entry_bytes = sizeof(Register)},
             OverflowLog::info()};
   }
   void attach(DesignContext& context) override {

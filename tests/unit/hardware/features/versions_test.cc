@@ -249,12 +249,12 @@ class MiniHercules final : public HardwareDesign {
 constexpr size_t kLog = static_cast<size_t>(Cause::log);
 constexpr size_t kWriteBack = static_cast<size_t>(Cause::write_back);
 
-SimOptions hercules(const MachineDescription& machine, Bug bug = Bug::none) {
+SimOptions tagged(const MachineDescription& machine, Bug bug = Bug::none) {
   return options_for<MiniHercules>(machine, Domain::eadr, bug);
 }
 
 TEST(DesignVersions, ATagCostsTimeAtEachLevelAndOnlyWhileItIsThere) {
-  DesignMachine m(hercules(roomy()));
+  DesignMachine m(tagged(roomy()));
   m.run([&] {
     m.set(0, 1);
     m->fence();
@@ -271,7 +271,7 @@ TEST(DesignVersions, ATagCostsTimeAtEachLevelAndOnlyWhileItIsThere) {
 }
 
 TEST(DesignVersions, ACommitIsOneCachedStore) {
-  DesignMachine m(hercules(roomy()));
+  DesignMachine m(tagged(roomy()));
   m.run([&] {
     m.transaction(0, 3, 1);  // brings the own line to L1
     m->fence();
@@ -285,7 +285,7 @@ TEST(DesignVersions, ACommitIsOneCachedStore) {
 }
 
 TEST(DesignVersions, AnOlderVersionKeepsItsBytesUntilItReachesMemory) {
-  DesignMachine m(hercules(tiny()));
+  DesignMachine m(tagged(tiny()));
   m.run([&] {
     m.transaction(0, 1, 1);
     m->tx_start();
@@ -310,7 +310,7 @@ TEST(DesignVersions, ALineThatOverflowedComesBackAndCommits) {
   for (const bool aborts : {false, true}) {
     SimImage image;
     {
-      DesignMachine m(hercules(tiny()));
+      DesignMachine m(tagged(tiny()));
       m.run([&] {
         m.transaction(0, 30, 1);
         m->tx_start();
@@ -331,7 +331,7 @@ TEST(DesignVersions, ALineThatOverflowedComesBackAndCommits) {
       EXPECT_GT(m->design_counters().fills, 20u) << "from the log";
       image = m->earliest_image();
     }
-    const DesignMachine m(hercules(tiny()), image);
+    const DesignMachine m(tagged(tiny()), image);
     for (size_t line = 0; line < 30; ++line) {
       EXPECT_EQ(m.get(line), aborts ? 1u : 3u);
     }
@@ -339,17 +339,17 @@ TEST(DesignVersions, ALineThatOverflowedComesBackAndCommits) {
 }
 
 TEST(DesignVersions, APowerFailureAtAnyEventLeavesTheCommittedTransactions) {
-  expect_durable(hercules(tiny()), {.most_lines = 12});
+  expect_durable(tagged(tiny()), {.most_lines = 12});
 }
 
 TEST(DesignVersions, LongSearchOfPowerFailures) {
-  expect_durable(hercules(tiny()), {.most_lines = 20}, false);
+  expect_durable(tagged(tiny()), {.most_lines = 20}, false);
 }
 
 TEST(DesignVersions, TheSearchFindsBugs) {
   for (const Bug bug : {Bug::overwrites_in_l1, Bug::overwrites_below, Bug::arrives_clean,
                         Bug::forgets_emergency, Bug::commits_by_flags, Bug::keeps_log_on_abort}) {
-    EXPECT_GT(wrong_images(hercules(tiny(), bug), {.most_lines = 12}), 0u) << static_cast<int>(bug);
+    EXPECT_GT(wrong_images(tagged(tiny(), bug), {.most_lines = 12}), 0u) << static_cast<int>(bug);
   }
 }
 

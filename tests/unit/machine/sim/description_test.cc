@@ -438,9 +438,8 @@ TEST(SimDescriptionFiles, LoadsTakeWhatTheSourcesSay) {
   EXPECT_NEAR(load_ns(machine("skylake-c5"), machine("skylake-c5").dram), 90, 1);
   EXPECT_NEAR(load_ns(machine("cxl-pm"), machine("cxl-pm").medium), 200, 1);
   // gem5's controller and device take 10 + 150 + 14.2 + 3.3 + 10 ns past the last level.
-  const MachineDescription hercules = machine("gem5-hercules");
-  EXPECT_NEAR(load_ns(hercules, hercules.medium) - hercules.llc.hit_cycles / hercules.core.ghz,
-              187.5, 0.5);
+  const MachineDescription gem5 = machine("gem5-hercules");
+  EXPECT_NEAR(load_ns(gem5, gem5.medium) - gem5.llc.hit_cycles / gem5.core.ghz, 187.5, 0.5);
 }
 
 /// The time between two writes that the controller accepts while nothing but writes comes, to all

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does Hercules take as long, and write as much, as its rules say, and survive every power failure?
+#include <gtest/gtest.h>
+
+#include "tests/unit/hardware/design_sweep.h"
+
+namespace holdfast::design_test {
+namespace {
+
+constexpr uint64_t kNs = 1000;
+/// Few entries, so that the eWPQ overflows, and frequent work in the background.
+const Options kFew = {{"ewpq", "2"}, {"migrate", "3000"}, {"collect", "32"}, {"small_l1", "0"}};
+
+SimOptions on(const MachineDescription& machine, const Options& more = {}) {
+  return options(machine, "hercules", more);
+}
+
+uint64_t written(DesignMachine& m, Cause cause) {
+  return m->design_counters().by_cause[static_cast<size_t>(cause)];
+}
+
+/// Loads so many other lines that the first ones leave all caches of the core.
+void push_out(DesignMachine& m, size_t from = 100) {
+  for (size_t line = from; line < from + 40; ++line) {
+    m.get(line);
+  }
+  m->fence();
+}
+
+TEST(Hercules, IsMadeForCachesThatSurvive) {
+  EXPECT_EQ(on(tiny()).domain, Domain::eadr);
+  SimOptions o = on(tiny());
+  o.domain = Domain::pmem;
+  EXPECT_THROW(SimMachine{o}, Error);
+}
+
+// The store of the length hits L1 (1 cycle on this machine) or misses; the tags take ten cycles.
+TEST(Hercules, ACommitClearsAllTagsInTenCyclesWhateverTheirNumber) {
+  std::vector<Time> waits;
+  for (const size_t lines : {1u, 8u}) {
+    DesignMachine m(on(roomy()));
+    m.run([&] {
+      m.transaction(0, 8, 1);  // brings the lines, and the line of lengths, into L1
+      m->fence();
+      const Time before = m->design_counters().commit_waits;
+      m.transaction(0, lines, 2);
+      m->fence();
+      waits.push_back(m->design_counters().commit_waits - before);
+    });
+    EXPECT_EQ(m->design_counters().writes, 0u) << "no line goes to memory at a commit";
+    EXPECT_EQ(m->statistics().medium_writes, 0u);
+  }
+  EXPECT_EQ(waits[0], waits[1]);
+  EXPECT_GE(waits[0], 10 * kNs);
+  EXPECT_LE(waits[0], 12 * kNs);
+}
+
+TEST(Hercules, TaggedLinesStayWhenOtherLinesCome) {
+  DesignMachine m(on(tiny(), {{"small_l1", "0"}}));
+  m.run([&] {
+    m->tx_start();
+    m.set(0, 7);
+    m->fence();
+    push_out(m);
+    const uint64_t reads = m->statistics().medium_reads;
+    EXPECT_EQ(m.get(0), 7u);
+    EXPECT_EQ(m->statistics().medium_reads, reads);
+    m->tx_commit();
+    m->fence();
+    push_out(m);
+    EXPECT_EQ(m.count("flushed"), 0u);
+    EXPECT_GE(written(m, Cause::write_back), 1u) << "committed, it leaves like any other";
+  });
+}
+
+TEST(Hercules, ATaggedLineThatLeavesIsWrittenToTheLogAndComesBackDirty) {
+  DesignMachine m(on(tiny(), {{"small_l1", "0"}}));
+  m.run([&] {
+    m->tx_start();
+    for (size_t line = 0; line < 30; ++line) {
+      m.set(line, line + 1);
+    }
+    m->fence();
+    EXPECT_GT(m.count("flushed"), 10u) << "tagged lines have a part of each set only";
+    for (size_t line = 0; line < 30; ++line) {
+      EXPECT_EQ(m.get(line), line + 1);
+    }
+    m->fence();
+    EXPECT_GT(m.count("reloaded"), 10u);
+    EXPECT_EQ(written(m, Cause::log), m.count("flushed"));
+    EXPECT_EQ(written(m, Cause::table), m.count("flushed")) << "their addresses";
+    EXPECT_EQ(written(m, Cause::write_back), 0u) << "nothing goes home before the commit";
+    m->tx_commit();
+    m->fence();
+    EXPECT_EQ(m.count("flushed"), written(m, Cause::log)) << "a commit writes nothing";
+  });
+}
+
+// The second transaction's line leaves the caches. The committed one of the first lies below.
+TEST(Hercules, AnAbortUncoversTheCommittedContent) {
+  for (const bool leaves : {false, true}) {
+    DesignMachine m(on(tiny(), {{"small_l1", "0"}}));
+    m.run([&] {
+      m.transaction(0, 3, 1);
+      m->tx_start();
+      m.set(0, 2);
+      m.set(1, 2);
+      m->fence();
+      if (leaves) {
+        push_out(m);
+      }
+      m->tx_abort();
+      for (size_t line = 0; line < 3; ++line) {
+        EXPECT_EQ(m.get(line), 1u) << line;
+      }
+    });
+  }
+}
+
+TEST(Hercules, TheQueueOverflowsIntoMemoryAndAMissThenAsksThere) {
+  uint64_t reads[2] = {};
+  for (const bool few : {false, true}) {
+    DesignMachine m(on(tiny(), {{"ewpq", few ? "2" : "512"}, {"small_l1", "0"}}));
+    m.run([&] {
+      m->tx_start();
+      for (size_t line = 0; line < 30; ++line) {
+        m.set(line, 1);
+      }
+      m->fence();
+      EXPECT_EQ(m.count("overflowed") > 0, few);
+      const uint64_t before = m->statistics().medium_reads;
+      m.get(200);
+      m->fence();
+      reads[few ? 1 : 0] = m->statistics().medium_reads - before;
+      m->tx_commit();
+    });
+  }
+  EXPECT_EQ(reads[0], 1u);
+  EXPECT_EQ(reads[1], 2u);
+}
+
+TEST(Hercules, CommittedLinesOfTheLogAreMigratedHome) {
+  DesignMachine m(on(tiny(), {{"migrate", "2000"}, {"small_l1", "0"}}));
+  m.run([&] {
+    m.transaction(0, 30, 1);
+    m->fence();
+    EXPECT_GT(m.count("flushed"), 0u);
+    m->work(3000);
+    m.transaction(40, 1, 1);
+    m->fence();
+  });
+  EXPECT_EQ(m.count("migrated"), m.count("flushed") - m.count("reloaded"));
+  EXPECT_EQ(written(m, Cause::migration), m.count("migrated"));
+}
+
+TEST(Hercules, EveryPowerFailureLeavesTheCommittedTransactions) {
+  expect_durable(on(roomy()));
+}
+
+TEST(Hercules, EveryPowerFailureWithSmallCachesAndQueues) {
+  expect_durable(on(tiny(), kFew));
+}
+
+TEST(Hercules, LongPowerFailures) {
+  expect_durable(on(roomy()), {}, false);
+  expect_durable(on(tiny(), kFew), {}, false);
+}
+
+}  // namespace
+}  // namespace holdfast::design_test
