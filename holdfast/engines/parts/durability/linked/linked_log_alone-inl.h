@@ -7,11 +7,11 @@ namespace holdfast {
 /// One replayer's walk from one transaction to the next, through all logs.
 template <class M>
 typename LinkedLogReplayer<M>::Walked LinkedLogReplayer<M>::walk(ReplayShard<M>& shard) const {
-  struct Place {
+  struct Met {
     int thread;
     uint64_t start;
   };
-  std::vector<Place> met;  // the transactions to apply on the way back
+  std::vector<Met> met;  // the transactions to apply on the way back
   Walked walked{.next = next_, .last = last_};
   const auto apply = [&](const LinkedRecord& record) {
     logs_.payload(record, shard.words());
