@@ -10,7 +10,7 @@
 namespace holdfast::sim {
 namespace {
 
-[[noreturn]] void misuse(const char* what) {
+[[noreturn]] void design_misuse(const char* what) {
   throw Error(Status(Code::misuse, what));
 }
 
@@ -93,7 +93,7 @@ std::optional<DesignLine> DesignHost::on_medium(uint32_t line) const {
 DesignLine DesignHost::medium_line(uint32_t line) const {
   const std::optional<DesignLine> at = on_medium(line);
   if (!at) {
-    misuse("the hardware design was asked for a line that does not lie on the medium");
+    design_misuse("the hardware design was asked for a line that does not lie on the medium");
   }
   return *at;
 }
@@ -111,7 +111,7 @@ std::byte* DesignHost::newest(uint32_t line) const {
 void DesignHost::issue_begin(const SimThread& thread) {
   PerThread& t = of(thread);
   if (t.issued) {
-    misuse("tx_start inside a transaction of the hardware design; transactions do not nest");
+    design_misuse("tx_start inside a transaction of the hardware design; transactions do not nest");
   }
   t.issued = true;
 }
@@ -119,7 +119,7 @@ void DesignHost::issue_begin(const SimThread& thread) {
 void DesignHost::issue_end(const SimThread& thread) {
   PerThread& t = of(thread);
   if (!t.issued) {
-    misuse("tx_commit or tx_abort without tx_start");
+    design_misuse("tx_commit or tx_abort without tx_start");
   }
   t.issued = false;
 }
@@ -168,7 +168,7 @@ void DesignHost::doom(int slot, AbortCause cause, Time now) {
   PerThread& t = threads_[static_cast<size_t>(slot)];
   SimThread& thread = *sim_threads_[static_cast<size_t>(slot)];
   if (!wishes_.dooms) {
-    misuse("the hardware design dooms a transaction and has no wish to (DesignWishes::dooms)");
+    design_misuse("the hardware design dooms a transaction and has no wish to (DesignWishes::dooms)");
   }
   if (!t.open || thread.doomed != AbortCause::none) {
     return;
@@ -377,7 +377,7 @@ size_t DesignHost::victim(Level level, const CacheArray::Way* set, size_t ways, 
   const size_t way =
       design_.victim({level, set, ways, line, dirty_in(coming), flags_in(coming), present});
   if (way >= ways && !present && level != Level::llc) {
-    misuse("the hardware design gives a line no way in a cache other than the last level");
+    design_misuse("the hardware design gives a line no way in a cache other than the last level");
   }
   return way;
 }
