@@ -373,7 +373,7 @@ TEST(SimNontemporal, AHardwareDesignSeesAStore) {
     d->tx_start();
     d->store_nontemporal(d.word(0), values, sizeof(values));
     EXPECT_EQ(SimMachine::load(d.word(0)), 1u);
-    commits ? d->tx_commit() : d->tx_abort();
+    commits ? d->tx_commit() : static_cast<void>(d->tx_abort());
     d->psync();
     EXPECT_EQ(SimMachine::load(d.word(0, 1)), commits ? 2u : 0u) << "undone with the others";
     EXPECT_EQ(d->design_counters().first_stores, 1u);
