@@ -168,7 +168,8 @@ void DesignHost::doom(int slot, AbortCause cause, Time now) {
   PerThread& t = threads_[static_cast<size_t>(slot)];
   SimThread& thread = *sim_threads_[static_cast<size_t>(slot)];
   if (!wishes_.dooms) {
-    design_misuse("the hardware design dooms a transaction and has no wish to (DesignWishes::dooms)");
+    design_misuse(
+        "the hardware design dooms a transaction and has no wish to (DesignWishes::dooms)");
   }
   if (!t.open || thread.doomed != AbortCause::none) {
     return;
