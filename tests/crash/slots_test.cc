@@ -120,6 +120,7 @@ class MoreSlots : public testing::TestWithParam<std::string> {
     uint64_t expected = kEntries;
     {
       SimMachine machine(machine_options(threads), image);
+      machine.power_on();
       auto heap = H::open(machine);
       ASSERT_TRUE(heap.ok()) << heap.status().to_string();
       EXPECT_GE((*heap)->superblock().slots, static_cast<uint32_t>(machine.slots()));
@@ -134,6 +135,7 @@ class MoreSlots : public testing::TestWithParam<std::string> {
       after = machine.earliest_image();
     }
     SimMachine machine(machine_options(kBefore), after);
+    machine.power_on();
     auto heap = H::open(machine);
     ASSERT_TRUE(heap.ok()) << heap.status().to_string();
     EXPECT_EQ(entries_of(**heap), expected);
@@ -155,6 +157,7 @@ class Images {
   /// events.
   uint64_t take(const SimOptions& options, const SimImage& before, uint64_t first, uint64_t end) {
     SimMachine machine(options, before);
+    machine.power_on();
     machine.before_persist_event([&](uint64_t event) {
       if (first <= event && event < end && event % kShare == 0) {
         Random random(event);
@@ -189,6 +192,7 @@ TEST_P(MoreSlots, AreThereAfterACrashAtAnyPersistEvent) {
   const SimImage before = made(true);
   if (engine().layout == Layout::cells) {
     SimMachine machine(machine_options(kAfter), before);
+    machine.power_on();
     const Status refused = H::open(machine).status();
     EXPECT_EQ(refused.code(), Code::unsupported) << refused.to_string();
     EXPECT_NE(refused.message().find("convert --max-threads"), std::string::npos);
@@ -224,6 +228,7 @@ TEST_P(MoreSlots, OnlyAClosedHeapGetsLongerLogs) {
   }
   {
     SimMachine machine(machine_options(kAfter), before);
+    machine.power_on();
     const Status refused = H::open(machine).status();
     EXPECT_EQ(refused.code(), engine().layout == Layout::cells ? Code::unsupported : Code::misuse)
         << refused.to_string();
@@ -241,6 +246,7 @@ TEST_P(MoreSlots, AFullDiskLeavesTheHeapAsItWas) {
     SimOptions options = machine_options(kAfter);
     options.medium_limit = before.size();
     SimMachine machine(options, before);
+    machine.power_on();
     EXPECT_EQ(H::open(machine).status().code(), Code::out_of_space);
     EXPECT_EQ(machine.latest_image(), before);
   }

@@ -80,6 +80,7 @@ class SimWorld {
     machine_.reset();
     ++sim_.seed;
     machine_ = std::make_unique<SimMachine>(sim_, image);
+    machine_->power_on();
     heap_ = H::open(*machine_, {}).value();
   }
 
