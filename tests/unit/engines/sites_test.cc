@@ -248,6 +248,7 @@ class Runs {
                const std::vector<SimImage>& images) {
     for (const SimImage& image : images) {
       SimMachine machine(options, image);
+      machine.power_on();
       RowHeap heap(machine, row_, engine_options);
       heap.recover().check();
       note(machine, met_);

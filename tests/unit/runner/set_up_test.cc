@@ -366,6 +366,7 @@ TEST_F(RunnerSetUp, ACrashedHeapOverAnImageRecovers) {
       left = machine.sample_image(random);
     }
     SimMachine machine(options, left);
+    machine.power_on();
     auto opened = SimHeap::open(machine);
     ASSERT_TRUE(opened.ok()) << engine << ": " << opened.status().to_string();
     SimHeap& heap = **opened;
