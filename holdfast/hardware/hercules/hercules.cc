@@ -21,6 +21,12 @@ void Hercules::attach(DesignContext& context) {
     tag_time_[i] = context.cycles(cycles[i] * options_.tag_percent / 100);
   }
   threads_.resize(structures(m)[kThreads].entries);
+  if (options_.numbers <= threads_.size()) {
+    throw Error(Status(Code::invalid_argument,
+                       "hardware design hercules needs more numbers of transactions than this "
+                       "machine's hardware threads and two: numbers=" +
+                           std::to_string(threads_.size() + 1)));
+  }
   for (size_t i = options_.ewpq_entries; i > 0; --i) {
     free_.push_back(i - 1);
   }
@@ -41,19 +47,39 @@ std::span<const char* const> Hercules::transitions() const {
 
 // ---- transactions
 
-void Hercules::begin(const DesignTransaction& tx, Time now) {
+Time Hercules::begin(const DesignTransaction& tx, Time now) {
   Thread& thread = threads_[static_cast<size_t>(tx.slot)];
-  if (++last_tx_ > Packed::kMask) {
-    // Numbers are used again, so entries of their earlier transactions must be gone.
-    migrate(now);
-    last_tx_ = 1;
+  if (const Time ready = take_number(thread.tx, now); ready > now) {
+    return ready;
   }
-  thread.tx = last_tx_;
+  thread.core = tx.core;
   thread.committed = 0;
-  context().change(kThreads, static_cast<size_t>(tx.slot),
-                   reinterpret_cast<const std::byte*>(&thread.tx), now);
   const uint32_t none = 0;
   context().store_own(tx.core, thread.tx * sizeof(none), std::as_bytes(std::span(&none, 1)), now);
+  return now;
+}
+
+/// Takes the next number that no open transaction has. Before numbers are used again, no record of
+/// their earlier transactions may be left.
+Time Hercules::take_number(uint64_t& number, Time now) {
+  number = 0;
+  const auto is_open = [&](uint64_t tx) {
+    return std::any_of(threads_.begin(), threads_.end(),
+                       [&](const Thread& thread) { return thread.tx == tx; });
+  };
+  uint64_t next = last_tx_;
+  do {
+    if (next == options_.numbers) {
+      const Time ready = std::max(migrate(now), forgotten_);
+      if (ready > now) {
+        return ready;
+      }
+      next = 0;
+    }
+    ++next;
+  } while (is_open(next));
+  number = last_tx_ = next;
+  return now;
 }
 
 Time Hercules::first_store(const DesignStore& store, Time now) {
@@ -61,6 +87,10 @@ Time Hercules::first_store(const DesignStore& store, Time now) {
   if (store.dirty && store.flags == 0) {
     context().push_down(store.tx.core, store.line.line, now);
     context().passed(kPushedDown);
+  }
+  if (thread.lines.empty()) {
+    context().change(kThreads, static_cast<size_t>(store.tx.slot),
+                     reinterpret_cast<const std::byte*>(&thread.tx), now);
   }
   context().set_flags_in_l1(store.tx.core, store.line.line, tag_of(store.tx.slot));
   thread.lines.push_back(store.line);
@@ -101,6 +131,7 @@ Time Hercules::commit(const DesignTransaction& tx, Time now) {
     return thread.committed;
   }
   thread.committed = 0;
+  thread.tx = 0;
   thread.lines.clear();
   return now;
 }
@@ -116,11 +147,19 @@ Time Hercules::abort(const DesignTransaction& tx, Time now) {
     context().drop(line.line);
   }
   thread.committed = 0;
+  thread.tx = 0;
   context().passed(kAborted);
   return now;
 }
 
 // ---- caches
+
+void Hercules::touched(const Touch& touch, Time now) {
+  const int owner = touch.flags - 1;
+  if (owner != touch.slot) {
+    context().doom(owner, AbortCause::conflict, now);
+  }
+}
 
 Time Hercules::hit(Level level, const Touch& /*touch*/, Time done) {
   return level > Level::llc ? done : done + tag_time_[static_cast<size_t>(level)];
@@ -164,11 +203,16 @@ size_t Hercules::victim(const VictimChoice& choice) {
   return full || last_plain == kNoWay ? last_tagged : last_plain;
 }
 
-DesignFill Hercules::fill(DesignLine line, int /*core*/, Time now) {
+DesignFill Hercules::fill(DesignLine line, int core, Time now) {
   if (line.at.space == Space::own) {
     return {.start = now};
   }
-  const auto found = entries_.find(line.at.offset);
+  auto found = entries_.find(line.at.offset);
+  if (options_.abort_touched && found != entries_.end() && found->second.open &&
+      threads_[static_cast<size_t>(found->second.slot)].core != core) {
+    context().doom(found->second.slot, AbortCause::conflict, now);
+    found = entries_.find(line.at.offset);
+  }
   if (found == entries_.end()) {
     // The eWPQ is asked beside the line's place. The extension is asked before.
     const size_t outside = extension_ - free_extension_.size();
@@ -294,6 +338,7 @@ Time Hercules::forget(const Entry& entry, Time now) {
     done = context().write(extension_place(entry.place), none.data(), Cause::table, now).accepted;
     free_extension_.push_back(entry.place);
   }
+  forgotten_ = std::max(forgotten_, done);
   homes_.erase(entry.record);
   const uint64_t home = entry.home;  // `entry` may be the one that is erased
   entries_.erase(home);

@@ -30,8 +30,9 @@
 //   - The extension of the eWPQ grows. The paper's ten times the eWPQ is too small for its own
 //     largest transactions.
 //   - Garbage collection migrates committed records, and appends uncommitted ones again.
-//   - A number is used again after 2^21 transactions; tx_start clears its TxLen first.
-//   - Isolation is the program's: no access aborts another core's transaction.
+//   - A number is used again after 2^21 transactions. Before, the lines of the log are migrated.
+//   - Isolation is the program's by default. With option abort_touched an access by another core
+//     aborts the transaction, and sees the content from before it.
 //   - Recovery empties the log, so its head and tail need not survive.
 //   - The tag has eight bits here, which name the hardware thread. A register of each thread has
 //     the number of its transaction, which the paper's tag has itself.
@@ -57,6 +58,8 @@ struct HerculesOptions {
   bool small_l1 = true;  ///< L1 gives up a sixteenth of its size for the tags
   uint64_t migrate_instructions = 3'000'000;
   uint64_t collect_entries = uint64_t{1} << 20;  ///< length of the log at which it is shortened
+  uint64_t numbers = (1 << 21) - 1;              ///< of transactions, before they are used again
+  bool abort_touched = false;  ///< a transaction aborts if another core touches its lines
 };
 
 /// The design "hercules". Hooks: see design.h.
@@ -70,11 +73,12 @@ class Hercules final : public HardwareDesign {
   std::span<const char* const> transitions() const override;
   void attach(DesignContext& context) override;
 
-  void begin(const DesignTransaction& tx, Time now) override;
+  Time begin(const DesignTransaction& tx, Time now) override;
   Time commit(const DesignTransaction& tx, Time now) override;
   Time abort(const DesignTransaction& tx, Time now) override;
   Time first_store(const DesignStore& store, Time now) override;
 
+  void touched(const Touch& touch, Time now) override;
   Time hit(Level level, const Touch& touch, Time done) override;
   DesignFill fill(DesignLine line, int core, Time now) override;
   Leaving leaving(const LineMove& move, Time now) override;
@@ -121,7 +125,8 @@ class Hercules final : public HardwareDesign {
     size_t place = 0;      ///< in the eWPQ or in the extension
   };
   struct Thread {
-    uint64_t tx = 0;
+    uint64_t tx = 0;  ///< 0: none
+    int core = 0;
     std::vector<DesignLine> lines;  ///< that the transaction has tagged
     Time committed = 0;             ///< the time at which its commit is done; 0: not asked yet
   };
@@ -142,6 +147,7 @@ class Hercules final : public HardwareDesign {
   Time save(const Entry& entry, Time now);
   Time forget(const Entry& entry, Time now);
   void set_extension(uint64_t entries, Time now);
+  Time take_number(uint64_t& number, Time now);
   Time migrate(Time now);
   Time migrate(const Entry& entry, Time now);
   void collect(Time now);
@@ -164,6 +170,7 @@ class Hercules final : public HardwareDesign {
   uint64_t tail_ = 0;              ///< its oldest
   uint64_t extension_ = 0;         ///< entries of the extension; the register has it too
   uint64_t last_tx_ = 0;
+  Time forgotten_ = 0;  ///< from then on all lines that have left the log survive elsewhere
   uint64_t uses_ = 0;
   uint64_t flushed_ = 0;
   uint64_t reloaded_ = 0;

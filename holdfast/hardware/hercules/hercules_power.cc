@@ -28,8 +28,12 @@ constexpr OptionInfo kSmallL1 = {"small_l1", "1",
 constexpr OptionInfo kMigrate = {"migrate", "3000000", "instructions between two migrations"};
 constexpr OptionInfo kCollect = {"collect", "1048576",
                                  "records of the log from which on its oldest are collected"};
-constexpr OptionInfo kOptions[] = {kEwpq, kSearch,  kReset,   kTag,    kL2,
-                                   kLlc,  kSmallL1, kMigrate, kCollect};
+constexpr OptionInfo kNumbers = {"numbers", "2097151",
+                                 "numbers of transactions before they are used again"};
+constexpr OptionInfo kAbortTouched = {"abort_touched", "0",
+                                      "1: a transaction aborts if another core touches its lines"};
+constexpr OptionInfo kOptions[] = {kEwpq,    kSearch,  kReset,   kTag,     kL2,          kLlc,
+                                   kSmallL1, kMigrate, kCollect, kNumbers, kAbortTouched};
 
 Result<std::unique_ptr<HardwareDesign>> make_hercules(const Options& options) {
   HerculesOptions o;
@@ -48,6 +52,8 @@ Result<std::unique_ptr<HardwareDesign>> make_hercules(const Options& options) {
   o.small_l1 = read(kSmallL1, 0, 1) != 0;
   o.migrate_instructions = read(kMigrate, 1, int64_t{1} << 40);
   o.collect_entries = read(kCollect, 32, 1 << 20);
+  o.numbers = read(kNumbers, 1, (1 << 21) - 1);
+  o.abort_touched = read(kAbortTouched, 0, 1) != 0;
   if (!status.ok()) {
     return status;
   }
@@ -86,6 +92,8 @@ DesignWishes Hercules::wishes() const {
           .tick_instructions = options_.migrate_instructions,
           .versions = true,
           .hits = true,
+          .touches = options_.abort_touched,
+          .dooms = options_.abort_touched,
           .flags_move_up = true,
           .cached_own_bytes = (Packed::kMask + 1) * sizeof(uint32_t)};
 }

@@ -87,6 +87,7 @@ Json to_json(const DesignMeasurement& measured) {
       {"writes_cancelled", measured.medium.cancelled},
       {"media_writes", measured.medium.writes - measured.medium.merged - measured.medium.cancelled},
       {"media_reads", measured.medium.reads - measured.medium.forwarded},
+      {"begin_wait_ns", nanoseconds(c.begin_waits)},
       {"commit_wait_ns", nanoseconds(c.commit_waits)},
       {"store_wait_ns", nanoseconds(c.store_waits)},
       {"structure_bytes", measured.structure_bytes},

@@ -2,6 +2,7 @@
 // Does the machine call the hooks of a hardware design when it should, and only then?
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "tests/unit/hardware/design_fixture.h"
@@ -30,7 +31,10 @@ class Counting final : public HardwareDesign {
   explicit Counting(Calls& calls) : calls_(calls) {}
 
   DesignWishes wishes() const override { return wishes_; }
-  void begin(const DesignTransaction&, Time) override { ++calls_.begins; }
+  Time begin(const DesignTransaction&, Time now) override {
+    ++calls_.begins;
+    return now;
+  }
   Time commit(const DesignTransaction&, Time now) override {
     ++calls_.commits;
     return now;
@@ -285,6 +289,44 @@ TEST(SimDesign, ACommitHoldsUpLaterStoresAndTheThreadOnlyIfItWaits) {
       EXPECT_EQ(m->design_counters().commit_waits, 300'000u);
     });
   }
+}
+
+/// A start is done 300 ns after it is asked for.
+class SlowStart final : public HardwareDesign {
+ public:
+  Time begin(const DesignTransaction& tx, Time now) override {
+    Time& ready = ready_[tx.id];
+    ready = ready == 0 ? now + 300'000 : ready;
+    return ready;
+  }
+  Time first_store(const DesignStore& store, Time now) override {
+    EXPECT_GE(now, ready_.at(store.tx.id));
+    return now;
+  }
+  Time recover(DesignRecovery&, Time now) override { return now; }
+
+ private:
+  std::map<uint64_t, Time> ready_;  ///< by transaction
+};
+
+TEST(SimDesign, AStartHoldsUpTheStoresOfItsTransaction) {
+  SimOptions o = options(roomy(), "");
+  o.make_design = [] { return std::make_unique<SlowStart>(); };
+  DesignMachine m(o);
+  m.run([&] {
+    m.transaction(0, 1, 1);
+    m->fence();
+    const uint64_t start = m->now();
+    m->tx_start();
+    m.set(0, 2);
+    EXPECT_LT(m->now(), start + 300'000) << "the thread goes on";
+    m->fence();
+    EXPECT_GE(m->now(), start + 300'000);
+    m->tx_commit();
+    m->fence();
+    EXPECT_EQ(m->design_counters().begin_waits, 600'000u);
+    EXPECT_EQ(m->design_counters().transactions, 2u);
+  });
 }
 
 TEST(SimDesign, AnAbortRestoresWhatTheTransactionOverwrote) {

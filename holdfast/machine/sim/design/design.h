@@ -71,7 +71,7 @@ class HardwareDesign {
 
   // ---- Transactions
   // Events of a thread come in the order in which they leave its store buffer.
-  virtual void begin(const DesignTransaction& /*tx*/, Time /*now*/) {}
+  virtual Time begin(const DesignTransaction& /*tx*/, Time now) { return now; }
   /// The transaction is durable when this returns `now`. The thread's later stores wait until then.
   virtual Time commit(const DesignTransaction& /*tx*/, Time now) { return now; }
   /// Puts back the bytes from before the transaction, by drop(), rewrite() or roll_back(). Called

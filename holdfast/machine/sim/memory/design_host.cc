@@ -128,12 +128,17 @@ Time DesignHost::admit_marker(const SimThread& thread, EntryKind kind, Time now)
   PerThread& t = of(thread);
   if (kind == EntryKind::tx_begin) {
     pump(now);
-    t.tx.id = ++last_id_;
-    t.tx.core = timing_.core(thread.slot);
+    if (t.asked_since == 0) {
+      t.tx.id = ++last_id_;
+      t.tx.core = timing_.core(thread.slot);
+    }
+    met(Hook::begin);
+    const Time ready = design_.begin(t.tx, now);
+    if (waited(t, ready, now, counters_.begin_waits) > now) {
+      return ready;
+    }
     t.open = true;
     ++open_on_core_[static_cast<size_t>(t.tx.core)];
-    met(Hook::begin);
-    design_.begin(t.tx, now);
   } else if (kind == EntryKind::tx_commit) {
     pump(now);
     disturb(now);

@@ -45,6 +45,7 @@ struct DesignCounters {
   /// Writes to persistent memory by cause. They add up to the controller's count, and those that
   /// merged in the queue or were taken back count as well.
   std::array<uint64_t, kCauses> by_cause{};
+  Time begin_waits = 0;   ///< time that starts of transactions have waited in store buffers
   Time commit_waits = 0;  ///< time that commits have waited in store buffers
   Time store_waits = 0;   ///< time that stores have waited in store buffers
 

@@ -15,8 +15,8 @@ DesignCounters DesignCounters::operator-(const DesignCounters& before) const {
        {&DesignCounters::transactions, &DesignCounters::aborts, &DesignCounters::doomed,
         &DesignCounters::first_stores, &DesignCounters::stores, &DesignCounters::fills,
         &DesignCounters::dropped, &DesignCounters::written_back, &DesignCounters::writes,
-        &DesignCounters::reads, &DesignCounters::cancelled, &DesignCounters::commit_waits,
-        &DesignCounters::store_waits}) {
+        &DesignCounters::reads, &DesignCounters::cancelled, &DesignCounters::begin_waits,
+        &DesignCounters::commit_waits, &DesignCounters::store_waits}) {
     since.*counter -= before.*counter;
   }
   for (size_t i = 0; i < kCauses; ++i) {

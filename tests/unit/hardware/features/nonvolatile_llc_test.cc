@@ -44,11 +44,12 @@ class MiniKiln final : public HardwareDesign {
     log_.attach(context);
   }
 
-  void begin(const DesignTransaction& tx, Time now) override {
+  Time begin(const DesignTransaction& tx, Time now) override {
     Register own = of(tx.slot);
     own.begun = tx.id;
     context().change(kRegisters, index(tx.slot), bytes_of(own), now);
     open_[tx.slot] = {};
+    return now;
   }
   Time first_store(const DesignStore& store, Time now) override {
     context().set_flags_in_l1(store.tx.core, store.line.line, flag(store.tx.slot));

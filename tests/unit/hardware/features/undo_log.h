@@ -36,7 +36,10 @@ class UndoLog final : public HardwareDesign {
     threads_.resize(slots(context.machine()));
   }
 
-  void begin(const DesignTransaction& tx, Time) override { threads_[index(tx)] = {}; }
+  Time begin(const DesignTransaction& tx, Time now) override {
+    threads_[index(tx)] = {};
+    return now;
+  }
 
   Time first_store(const DesignStore& store, Time now) override {
     Thread& t = threads_[index(store.tx)];

@@ -44,8 +44,9 @@ class MiniHercules final : public HardwareDesign {
     log_.attach(context);
   }
 
-  void begin(const DesignTransaction& tx, Time now) override {
+  Time begin(const DesignTransaction& tx, Time now) override {
     context().change(kBegun, index(tx.slot), bytes_of(tx.id), now);
+    return now;
   }
   Time first_store(const DesignStore& store, Time now) override {
     if (store.dirty && store.flags == 0 && bug_ != Bug::overwrites_in_l1) {

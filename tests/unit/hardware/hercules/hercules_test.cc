@@ -10,6 +10,7 @@ namespace {
 constexpr uint64_t kNs = 1000;
 /// Few entries, so that the eWPQ overflows, and frequent work in the background.
 const Options kFew = {{"ewpq", "2"}, {"migrate", "3000"}, {"collect", "32"}, {"small_l1", "0"}};
+const Options kFewNumbers = {{"ewpq", "2"}, {"numbers", "11"}, {"small_l1", "0"}};
 
 SimOptions on(const MachineDescription& machine, const Options& more = {}) {
   return options(machine, "hercules", more);
@@ -153,6 +154,53 @@ TEST(Hercules, CommittedLinesOfTheLogAreMigratedHome) {
   EXPECT_EQ(written(m, Cause::migration), m.count("migrated"));
 }
 
+// The committed content is in caches, or at home while the transaction's is in the log.
+TEST(Hercules, ARemoteTouchAbortsTheOwnerAndSeesTheOldVersion) {
+  for (const size_t lines : {2u, 30u}) {
+    DesignMachine m(on(tiny(), {{"abort_touched", "1"}, {"small_l1", "0"}}));
+    m->run_threads(2, [&](int worker) {
+      if (worker == 0) {
+        m.transaction(0, lines, 1);
+        m->tx_start();
+        for (size_t line = 0; line < lines; ++line) {
+          m.set(line, 2);
+        }
+        m->fence();
+        EXPECT_EQ(m.count("flushed") > 0, lines > 2);
+        m->sleep_until(100'000'000);
+        EXPECT_THROW(m.get(50), HtmAbort);
+        EXPECT_EQ(m->tx_caught(), AbortCause::conflict);
+        m.transaction(0, 1, 3);
+        EXPECT_EQ(m.get(0), 3u);
+      } else {
+        m->sleep_until(90'000'000);
+        for (size_t line = lines; line-- > 0;) {
+          EXPECT_EQ(m.get(line), 1u) << line;
+        }
+      }
+    });
+    EXPECT_EQ(m->design_counters().doomed, 1u);
+  }
+}
+
+TEST(Hercules, UsesNumbersAgainWhenTheLogHasNoRecordOfThem) {
+  const auto slots = static_cast<size_t>(tiny().hardware_threads()) + 2;
+  EXPECT_THROW(DesignMachine(on(tiny(), {{"numbers", std::to_string(slots)}})), Error);
+  DesignMachine m(on(tiny(), {{"numbers", std::to_string(slots + 1)}, {"small_l1", "0"}}));
+  m.run([&] {
+    m.transaction(0, 30, 1);
+    for (size_t i = 0; i < slots; ++i) {
+      EXPECT_EQ(m.count("migrated"), 0u);
+      m.transaction(40, 1, 1);
+      m->fence();
+    }
+    m.transaction(40, 1, 1);
+    m->fence();
+    EXPECT_GT(m.count("migrated"), 0u);
+    EXPECT_GT(m->design_counters().begin_waits, 0u) << "it waits until the lines are home";
+  });
+}
+
 TEST(Hercules, EveryPowerFailureLeavesTheCommittedTransactions) {
   expect_durable(on(roomy()));
 }
@@ -161,9 +209,14 @@ TEST(Hercules, EveryPowerFailureWithSmallCachesAndQueues) {
   expect_durable(on(tiny(), kFew));
 }
 
+TEST(Hercules, EveryPowerFailureWithFewNumbers) {
+  expect_durable(on(tiny(), kFewNumbers));
+}
+
 TEST(Hercules, LongPowerFailures) {
   expect_durable(on(roomy()), {}, false);
   expect_durable(on(tiny(), kFew), {}, false);
+  expect_durable(on(tiny(), kFewNumbers), {}, false);
 }
 
 }  // namespace
