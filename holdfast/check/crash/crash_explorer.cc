@@ -209,6 +209,17 @@ std::vector<CrashPoint> CrashExplorer::Search::run_schedule() {
   return points;
 }
 
+/// For a handler: a run has ended by an exception. A hardware design that loses stores is the cause
+/// of some.
+void CrashExplorer::Search::fail_run(SimMachine& machine, const char* phase, const Status& why) {
+  if (!has_design()) {
+    throw;
+  }
+  machine.switch_off();  // the heap ends without the design, which may fail again
+  fail(phase, {why.code() == Code::corrupt ? "lost stores" : "run failed", why.to_string()}, kNever,
+       0, subject_.clock());
+}
+
 std::vector<CrashPoint> CrashExplorer::Search::run_clients(SimMachine& machine, SimHeap& heap,
                                                            const char* phase, uint64_t most_points,
                                                            bool close) {
@@ -238,27 +249,23 @@ std::vector<CrashPoint> CrashExplorer::Search::run_clients(SimMachine& machine, 
   const EventWatch watch(machine, look);
   try {
     machine.run_threads(subject_.threads(), [&](int thread) { subject_.client(thread, heap); });
+    if (auto fault = subject_.judge_run(promised())) {
+      fail(phase, std::move(*fault), kNever, 0, subject_.clock());
+      return {};
+    }
+    // Closing has crash points, too. The last crash point lies behind it.
+    if (const Status status = close ? heap.close() : Status(); !status.ok()) {
+      fail(phase, {"close failed", status.to_string()}, kNever, 0, subject_.clock());
+      return {};
+    }
   } catch (const SimStuck& stuck) {
     fail(phase, {"stuck", stuck.what()}, kNever, 0, subject_.clock());
     return {};
   } catch (const Error& error) {
-    if (!has_design()) {
-      throw;
-    }
-    machine.switch_off();  // the heap ends without the design, which may fail again
-    fail(phase,
-         {error.status().code() == Code::corrupt ? "lost stores" : "run failed",
-          error.status().to_string()},
-         kNever, 0, subject_.clock());
+    fail_run(machine, phase, error.status());
     return {};
-  }
-  if (auto fault = subject_.judge_run(promised())) {
-    fail(phase, std::move(*fault), kNever, 0, subject_.clock());
-    return {};
-  }
-  // Closing has crash points, too. The last crash point lies behind it.
-  if (const Status status = close ? heap.close() : Status(); !status.ok()) {
-    fail(phase, {"close failed", status.to_string()}, kNever, 0, subject_.clock());
+  } catch (const MediumFailure& failure) {
+    fail_run(machine, phase, failure.status());
     return {};
   }
   const uint64_t last = machine.persist_events();

@@ -153,6 +153,8 @@ std::variant<Subject::Words, Fault> CrashExplorer::Search::open(SimMachine& mach
     return Fault{"recovery stuck", stuck.what()};
   } catch (const Error& error) {
     return Fault{"recovered heap unreadable", error.status().to_string()};
+  } catch (const MediumFailure& failure) {
+    return Fault{"recovered heap unreadable", failure.status().to_string()};
   }
 }
 

@@ -111,6 +111,7 @@ class CrashExplorer::Search {
   void one_schedule();
   std::vector<CrashPoint> run_schedule();
   /// Runs the subject's clients on `heap` and returns the crash points of the run.
+  void fail_run(SimMachine& machine, const char* phase, const Status& why);
   std::vector<CrashPoint> run_clients(SimMachine& machine, SimHeap& heap, const char* phase,
                                       uint64_t most_points, bool close);
   std::vector<uint64_t> add_images(const CrashPoint& point, const Pending* from, uint64_t most,

@@ -70,7 +70,7 @@ Time Hercules::take_number(uint64_t& number, Time now) {
   uint64_t next = last_tx_;
   do {
     if (next == options_.numbers) {
-      const Time ready = std::max(migrate(now), forgotten_);
+      const Time ready = options_.printed_wrap ? now : std::max(migrate(now), forgotten_);
       if (ready > now) {
         return ready;
       }
@@ -237,7 +237,7 @@ DesignFill Hercules::fill(DesignLine line, int core, Time now) {
           .done = std::max({checked, read, forgotten}),
           .bytes = filled_.data(),
           .start = now,
-          .dirty = true,
+          .dirty = entry.open || !options_.printed_reload,
           .flags = entry.open ? tag_of(entry.slot) : uint8_t{0}};
 }
 

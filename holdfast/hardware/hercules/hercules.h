@@ -59,11 +59,13 @@ struct HerculesOptions {
   uint64_t migrate_instructions = 3'000'000;
   uint64_t collect_entries = uint64_t{1} << 20;  ///< length of the log at which it is shortened
   uint64_t numbers = (1 << 21) - 1;              ///< of transactions, before they are used again
-  bool abort_touched = false;  ///< a transaction aborts if another core touches its lines
+  bool abort_touched = false;   ///< a transaction aborts if another core touches its lines
+  bool printed_reload = false;  ///< a line from the log arrives clean
+  bool printed_wrap = false;    ///< numbers are used again whatever the log has
 };
 
-/// The design "hercules". Hooks: see design.h.
-class Hercules final : public HardwareDesign {
+/// The design "hercules". Hooks: see design.h. (Tests plant bugs in classes derived from it.)
+class Hercules : public HardwareDesign {
  public:
   explicit Hercules(const HerculesOptions& options) : options_(options) {}
 

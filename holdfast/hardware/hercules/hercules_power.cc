@@ -32,8 +32,12 @@ constexpr OptionInfo kNumbers = {"numbers", "2097151",
                                  "numbers of transactions before they are used again"};
 constexpr OptionInfo kAbortTouched = {"abort_touched", "0",
                                       "1: a transaction aborts if another core touches its lines"};
-constexpr OptionInfo kOptions[] = {kEwpq,    kSearch,  kReset,   kTag,     kL2,          kLlc,
-                                   kSmallL1, kMigrate, kCollect, kNumbers, kAbortTouched};
+constexpr OptionInfo kPrinted = {
+    "printed", "no",
+    "no, or what the paper prints and loses data with: reload (a line from the log arrives clean), "
+    "wrap (numbers are used again whatever the log has)"};
+constexpr OptionInfo kOptions[] = {kEwpq,    kSearch,  kReset,   kTag,     kL2,           kLlc,
+                                   kSmallL1, kMigrate, kCollect, kNumbers, kAbortTouched, kPrinted};
 
 Result<std::unique_ptr<HardwareDesign>> make_hercules(const Options& options) {
   HerculesOptions o;
@@ -54,6 +58,15 @@ Result<std::unique_ptr<HardwareDesign>> make_hercules(const Options& options) {
   o.collect_entries = read(kCollect, 32, 1 << 20);
   o.numbers = read(kNumbers, 1, (1 << 21) - 1);
   o.abort_touched = read(kAbortTouched, 0, 1) != 0;
+  const auto printed = options.find(kPrinted.name);
+  if (printed != options.end()) {
+    o.printed_reload = printed->second == "reload";
+    o.printed_wrap = printed->second == "wrap";
+    if (!o.printed_reload && !o.printed_wrap && printed->second != "no") {
+      return Status(Code::invalid_argument,
+                    "option printed must be no, reload or wrap, not '" + printed->second + "'");
+    }
+  }
   if (!status.ok()) {
     return status;
   }
@@ -157,9 +170,13 @@ void Hercules::power_failure(PowerFailure& power) const {
     power.write(emergency_place(entries, line, false), {bytes, line});
     ++entries;
   });
-  std::vector<std::byte> count(line);
-  std::memcpy(count.data(), &entries, sizeof(entries));
-  power.write({Space::own, kEmergency}, count);
+  // A finished recovery has left an empty area. If the power fails before that, the area has the
+  // lines of the failure before.
+  if (entries != 0) {
+    std::vector<std::byte> count(line);
+    std::memcpy(count.data(), &entries, sizeof(entries));
+    power.write({Space::own, kEmergency}, count);
+  }
 }
 
 bool Hercules::has_committed(uint64_t tx, Time& now) {

@@ -79,6 +79,7 @@ class Sweep {
   /// crash.
   std::vector<Moment> run(uint64_t crash_at = kNever) {
     std::vector<Moment> moments;
+    wrong_read_.clear();
     DesignMachine m(options_, {}, kSweepBytes);
     Moment now;
     const auto look = [&](uint64_t) {
@@ -106,6 +107,9 @@ class Sweep {
       wrong(verdict, std::string("the run: ") + error.what());
       return verdict;
     }
+    if (!wrong_read_.empty()) {
+      wrong(verdict, wrong_read_);
+    }
     for (size_t i = 0; i < moments.size(); ++i) {
       if (i > 0 && i + 1 < moments.size() && moments[i].image == moments[i - 1].image &&
           moments[i].acknowledged == moments[i - 1].acknowledged) {
@@ -119,6 +123,7 @@ class Sweep {
   /// Crashes every `step` events, which must leave the image that a look has seen there.
   void expect_that_crashes_show_the_same_images(size_t step) {
     const std::vector<Moment> moments = run();
+    EXPECT_EQ(wrong_read_, "");
     for (size_t event = 0; event + 1 < moments.size(); event += step) {
       ASSERT_TRUE(run(event).back().image == moments[event].image) << "event " << event;
     }
@@ -146,8 +151,12 @@ class Sweep {
       Random random(n);
       for (int i = 0; i < 6; ++i) {
         const size_t line = random.below(kSweepLines);
-        EXPECT_EQ(m.get(base + line), states_[n][2 * line])
-            << "worker " << worker << " line " << line;
+        const uint64_t value = m.get(base + line);
+        if (value != states_[n][2 * line] && wrong_read_.empty()) {
+          wrong_read_ = "the run: worker " + std::to_string(worker) + " reads " +
+                        std::to_string(value) + " in line " + std::to_string(line) + ", not " +
+                        std::to_string(states_[n][2 * line]);
+        }
       }
     }
   }
@@ -217,6 +226,7 @@ class Sweep {
   SimOptions options_;
   Program program_;
   std::vector<SweepState> states_;  ///< after each prefix of a worker's transactions
+  std::string wrong_read_;          ///< the first wrong read of the latest run
 };
 
 inline Verdict sweep(const SimOptions& o, const Program& program = {}) {

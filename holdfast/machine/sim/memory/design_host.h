@@ -231,6 +231,7 @@ class DesignHost final : private DesignContext {
   std::byte* newest(uint32_t line) const;
   uint64_t queue_line(Place place) const;
   void check_place(Place place) const;
+  void cached_line_changes(bool l1_only);
   void check_cached_own(uint64_t offset, size_t n) const;
   void check_fill(DesignLine at, const std::byte* bytes) const;
   Remains remains_now() const;

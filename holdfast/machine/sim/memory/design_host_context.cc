@@ -163,16 +163,23 @@ void DesignHost::change(size_t structure, std::span<const EntryChange> changes, 
 
 // ---- caches
 
-void DesignHost::set_flags(uint32_t line, uint8_t flags) {
-  if (wishes_.nonvolatile_llc) {
+/// The content or the flags of a cached line are about to change, without a write or a store. That
+/// is a persist event if the cache survives.
+void DesignHost::cached_line_changes(bool l1_only) {
+  if (caches_survive() || (wishes_.nonvolatile_llc && !l1_only)) {
     reaches_last_level();
   }
+}
+
+void DesignHost::set_flags(uint32_t line, uint8_t flags) {
+  cached_line_changes(false);
   faults_.change(DesignChange::flags, line, [this, line, flags] {
     timing_.caches().set_flags(line, uint32_t{flags} << LineBits::kFlagShift);
   });
 }
 
 void DesignHost::set_flags_in_l1(int core, uint32_t line, uint8_t flags) {
+  cached_line_changes(true);
   faults_.change(DesignChange::flags, line, [this, core, line, flags] {
     Time now = latest_;
     CacheArray::Way& way = *held_in_l1(core, line, now);
@@ -186,6 +193,7 @@ uint8_t DesignHost::flags(uint32_t line) {
 
 void DesignHost::drop(uint32_t line, const std::byte* below) {
   const DesignLine at = medium_line(line);
+  cached_line_changes(false);
   LineBytes bytes;
   if (!timing_.caches().drop_newest(line, bytes.data())) {
     if (below != nullptr) {
@@ -274,6 +282,7 @@ Time DesignHost::rewrite(int core, uint32_t line, const std::byte* bytes, Time n
   if ((caches.in_l1(core, line)->meta & LineBits::kDirty) == 0) {
     dirties(core, line);
   }
+  cached_line_changes(true);
   caches.in_l1(core, line)->meta |= LineBits::kDirty;
   std::memcpy(newest(line), bytes, options_.line_bytes);
   power_.design_changed(line);

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does Hercules take as long, and write as much, as its rules say, and survive every power failure?
+#include "holdfast/hardware/hercules/hercules.h"
+
 #include <gtest/gtest.h>
+
+#include <utility>
 
 #include "tests/unit/hardware/design_sweep.h"
 
@@ -211,6 +215,106 @@ TEST(Hercules, EveryPowerFailureWithSmallCachesAndQueues) {
 
 TEST(Hercules, EveryPowerFailureWithFewNumbers) {
   expect_durable(on(tiny(), kFewNumbers));
+}
+
+// ---- planted bugs
+
+HerculesOptions few() {
+  return {
+      .ewpq_entries = 2, .small_l1 = false, .migrate_instructions = 3000, .collect_entries = 32};
+}
+
+template <class D>
+size_t wrong_images_of() {
+  return wrong_images(options_for<D>(tiny(), Domain::eadr, few()));
+}
+
+/// Tagged content overwrites committed content in a cache below.
+struct OverwritesBelow final : Hercules {
+  using Hercules::Hercules;
+  bool keeps(const CachedLine&, uint8_t) override { return false; }
+};
+
+/// The first store overwrites committed content in L1.
+struct OverwritesInL1 final : Hercules {
+  using Hercules::Hercules;
+  Time first_store(const DesignStore& store, Time now) override {
+    DesignStore clean = store;
+    clean.dirty = false;
+    return Hercules::first_store(clean, now);
+  }
+};
+
+/// A tag does not go down with its line.
+struct LosesTags final : Hercules {
+  using Hercules::Hercules;
+  Leaving leaving(const LineMove& move, Time now) override {
+    return move.from == Level::llc ? Hercules::leaving(move, now) : Leaving{move.dirty, 0, now};
+  }
+};
+
+/// A tagged line leaves the last level for its place in memory.
+struct WritesTaggedLinesHome final : Hercules {
+  using Hercules::Hercules;
+  Leaving leaving(const LineMove& move, Time now) override { return {move.dirty, 0, now}; }
+};
+
+/// The last energy writes tagged lines home, too.
+struct HasNoEmergencyArea final : Hercules {
+  using Hercules::Hercules;
+  void power_failure(PowerFailure& power) const override { HardwareDesign::power_failure(power); }
+};
+
+/// The last energy writes no tagged line.
+struct DropsTaggedLines final : Hercules {
+  using Hercules::Hercules;
+  void power_failure(PowerFailure& power) const override {
+    power.for_each_cached([&](const CachedLine& line, const std::byte* bytes) {
+      if (line.dirty && line.flags == 0) {
+        power.write(line.line.at, {bytes, power.line_bytes()});
+      }
+    });
+  }
+};
+
+/// Stores of a transaction stay untagged from the second line on.
+struct TagsOneLine final : Hercules {
+  using Hercules::Hercules;
+  Time begin(const DesignTransaction& tx, Time now) override {
+    tagged = false;
+    return Hercules::begin(tx, now);
+  }
+  Time first_store(const DesignStore& store, Time now) override {
+    return std::exchange(tagged, true) ? now : Hercules::first_store(store, now);
+  }
+  bool tagged = false;
+};
+
+/// A commit does nothing.
+struct ForgetsToCommit final : Hercules {
+  using Hercules::Hercules;
+  Time commit(const DesignTransaction&, Time now) override { return now; }
+};
+
+TEST(Hercules, PlantedBugsAreFound) {
+  EXPECT_EQ(wrong_images_of<Hercules>(), 0u);
+  EXPECT_GT(wrong_images_of<OverwritesBelow>(), 0u);
+  EXPECT_GT(wrong_images_of<OverwritesInL1>(), 0u);
+  EXPECT_GT(wrong_images_of<LosesTags>(), 0u);
+  EXPECT_GT(wrong_images_of<WritesTaggedLinesHome>(), 0u);
+  EXPECT_GT(wrong_images_of<HasNoEmergencyArea>(), 0u);
+  EXPECT_GT(wrong_images_of<DropsTaggedLines>(), 0u);
+  EXPECT_GT(wrong_images_of<TagsOneLine>(), 0u);
+  EXPECT_GT(wrong_images_of<ForgetsToCommit>(), 0u);
+}
+
+TEST(Hercules, AsPrintedItLosesData) {
+  Options reload = kFew;
+  reload["printed"] = "reload";
+  EXPECT_GT(wrong_images(on(tiny(), reload)), 0u);
+  Options wrap = kFewNumbers;
+  wrap["printed"] = "wrap";
+  EXPECT_GT(wrong_images(on(tiny(), wrap)), 0u);
 }
 
 TEST(Hercules, LongPowerFailures) {
