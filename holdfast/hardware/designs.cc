@@ -9,6 +9,7 @@
 
 #include "holdfast/base/catalogue.h"
 #include "holdfast/hardware/hercules/hercules.h"
+#include "holdfast/hardware/hoop/hoop.h"
 #include "holdfast/hardware/opt/opt.h"
 #include "holdfast/hardware/tc/transaction_cache.h"
 #include "holdfast/machine/sim/design/own_design.h"
@@ -109,6 +110,7 @@ std::span<const DesignInfo> hardware_designs() {
       opt_info(),
       tc_info(),
       hercules_info(),
+      hoop_info(),
   };
   return kDesigns;
 }
