@@ -117,7 +117,8 @@ void MemorySystem::settle_design() {
 }
 
 /// Returns whether the oldest entry of the thread's store buffer may leave. If not, sets the time
-/// at which it asks again. With `now_or_never` the thread waits until it may.
+/// at which it asks again. With `now_or_never` the thread waits until it may. If the design throws,
+/// the machine ends: the entry would else be asked again, even when its thread has ended.
 bool MemorySystem::design_admits(SimThread& thread, bool now_or_never) {
   Entry& front = thread.buffer.front();
   if (front.kind == EntryKind::write_back) {
@@ -125,7 +126,16 @@ bool MemorySystem::design_admits(SimThread& thread, bool now_or_never) {
   }
   for (;;) {
     const Time now = runner_.now();
-    const Time ready = design_->admit(thread, front, now);
+    Time ready = now;
+    try {
+      ready = failed_design_ ? now : design_->admit(thread, front, now);
+    } catch (const Error& error) {
+      if (!frozen_) {
+        failed_design_ = true;
+        freeze(error.status());
+      }
+      throw;
+    }
     if (thread.buffer.empty()) {
       return false;  // the design has aborted the transaction, and the entry with it
     }

@@ -189,6 +189,7 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   int line_shift_;
   Status failure_;
   bool frozen_ = false;
+  bool failed_design_ = false;  ///< the design has thrown, and is not asked any more
   bool crashed_ = false;
   bool no_events_ = false;  ///< changes of the medium are no persist events now
   bool starting_ = false;   ///< power_on() runs

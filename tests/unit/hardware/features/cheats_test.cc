@@ -211,5 +211,44 @@ TEST(DesignCheats, HardwareHasTheSizesThatItDeclares) {
   EXPECT_EQ(remaining, 0) << "only a recovery finds what an earlier machine has left";
 }
 
+/// Has no room for the fourth line of a transaction.
+class RunsOutOfRoom final : public CommitsWithoutWriting {
+ public:
+  void begin(const DesignTransaction& /*tx*/, Time /*now*/) override { lines_ = 0; }
+  Time first_store(const DesignStore& /*store*/, Time now) override {
+    if (lines_++ == 3) {
+      throw Error(Status(Code::out_of_space, "no more than three lines"));
+    }
+    return now;
+  }
+
+ private:
+  int lines_ = 0;
+};
+
+// Its store is still in the buffer when the thread ends, and is not asked about again.
+TEST(DesignCheats, ADesignThatGivesUpEndsTheMachine) {
+  for (const size_t lines : {4u, 40u}) {
+    DesignMachine m(options_for<RunsOutOfRoom>(roomy(), Domain::pmem));
+    m.run([&] {
+      m->tx_start();
+      for (size_t line = 0; line < 3; ++line) {
+        m.set(line, 1);
+      }
+      m->tx_commit();
+      m->fence();
+    });
+    const auto run = [&] {
+      m.run([&] {
+        m.transaction(0, lines, 1);
+        m->fence();
+      });
+    };
+    EXPECT_THROW(run(), Error);
+    EXPECT_TRUE(m->failed());
+    EXPECT_EQ(m->failure().code(), Code::out_of_space);
+  }
+}
+
 }  // namespace
 }  // namespace holdfast::design_test
