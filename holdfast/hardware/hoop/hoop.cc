@@ -143,7 +143,8 @@ Time Hoop::put(const DesignStore& store, bool first, Time now) {
     }
   }
   if ((store.flags & kHeld) == 0) {
-    // Content from outside transactions leaves the caches first, since flagged lines are dropped.
+    // Content from outside transactions leaves the caches first, since lines with the flag are
+    // dropped.
     context().write_back(store.line.line, now);
     context().set_flags(store.line.line, kHeld);
   }
@@ -351,10 +352,10 @@ DesignFill Hoop::fill(DesignLine line, int /*core*/, Time now) {
       used_ > table_entries_ ? context().read_dram(bucket(line.at.offset), now + table_time_) : now;
   const auto found = table_.find(line.at.offset);
   if (found == table_.end()) {
-    return {.start = asked};
+    return {.start = asked, .flags = kHeld};
   }
   const Time done = merge(line.at, found->second, asked);
-  return {.supplied = true, .done = done, .bytes = filled_.data()};
+  return {.supplied = true, .done = done, .bytes = filled_.data(), .flags = kHeld};
 }
 
 /// Brings the newest bytes of a line to filled_. Reads its place, if words are missing, and a line

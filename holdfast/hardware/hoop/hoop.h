@@ -8,10 +8,11 @@
 //            into slices of eight words, which go to a log in persistent memory (PM), the OOP
 //            region. So a commit moves no cache line, and nothing is written in place before it.
 // Store      The word goes into a slice of the core's OOP buffer, or replaces the buffer's word of
-//            this address. The line in L1 gets a flag. A full buffer writes its oldest slice.
+//            this address. A full buffer writes its oldest slice.
 // Table      A table in the controller maps lines to the slices with their newest words. A miss asks
 //            it. The words of a line that it has are merged over the line's place.
-// Evictions  The last level drops lines with the flag: the controller has their words.
+// Evictions  Lines have a flag, until a store outside transactions reaches them. The last level
+//            drops lines with the flag: the controller has all of their words.
 // Commit     The buffer's slices are written. When they are accepted, a commit record is written.
 //            When that is accepted, the transaction is durable.
 // Abort      Its slices in the buffer and in the table are forgotten, its lines in caches dropped.
@@ -25,6 +26,7 @@
 //   - The record waits for the slices. (`printed=together`: it does not.)
 //   - A store outside transactions clears the flag. (`printed=bit`: it does not.) When such a line
 //     is written back and the log has words of it, the line is logged as a transaction of its own.
+//     (The original sets the flag by stores of transactions. Here lines come with it.)
 //   - The tail moves when all lines are accepted. (`printed=release`: when they are sent.)
 //   - There is no eviction buffer: the table keeps its entries until the tail has moved.
 //   - If a transaction fills the table, further entries lie in volatile memory.
@@ -85,7 +87,8 @@ class Hoop final : public HardwareDesign {
   std::vector<std::pair<const char*, uint64_t>> counters() const override;
 
  private:
-  static constexpr uint8_t kHeld = 1;  ///< line flag: buffer, log or home has all of its words
+  static constexpr uint8_t kHeld =
+      1;  ///< line flag: its content is all from memory and transactions
   static constexpr uint64_t kTableEntryBytes = 16;
   /// Slots that transactions leave free: for a line that was stored to outside transactions.
   static constexpr uint64_t kReservedSlots = 4;

@@ -56,16 +56,20 @@ inline SimOptions options(const MachineDescription& machine, const std::string& 
   return o;
 }
 
+/// The same machine with small tables, for a sweep, which makes many machines.
+inline SimOptions small_tables(SimOptions o) {
+  o.arena_bytes = o.medium_limit = size_t{1} << 20;
+  o.pages = std::make_shared<sim::HostPages>();
+  return o;
+}
+
 /// Options for a machine whose design is a D(args...) of the test.
 template <class D, class... Args>
 SimOptions options_for(const MachineDescription& machine, Domain domain, Args... args) {
   SimOptions o = options(machine, "");
   o.make_design = [=] { return std::make_unique<D>(args...); };
   o.domain = domain;
-  // Small tables, because a sweep makes many machines.
-  o.arena_bytes = o.medium_limit = size_t{1} << 20;
-  o.pages = std::make_shared<sim::HostPages>();
-  return o;
+  return small_tables(o);
 }
 
 class DesignMachine {
