@@ -63,8 +63,9 @@ SimOptions machine_of(Fields& fields) {
   const std::string design = fields.text("design", "");
   use_design(o, design, fields.map("design_options"));
   o.schedule = schedule_of(fields.text("schedule", ""), o);
+  const bool chosen = !design.empty() && find_design(design).value()->domain.has_value();
   const bool eadr =
-      o.domain == Domain::eadr || (o.machine != nullptr && o.machine->persistence.eadr);
+      o.domain == Domain::eadr || (!chosen && o.machine != nullptr && o.machine->persistence.eadr);
   o.domain =
       parse_domain(fields.text("domain", to_string(eadr ? Domain::eadr : Domain::pmem))).value();
   o.switch_probability = fields.real("switch_probability", o.switch_probability, 0, 1);
