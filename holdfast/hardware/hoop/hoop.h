@@ -9,8 +9,8 @@
 //            region. So a commit moves no cache line, and nothing is written in place before it.
 // Store      The word goes into a slice of the core's OOP buffer, or replaces the buffer's word of
 //            this address. A full buffer writes its oldest slice.
-// Table      A table in the controller maps lines to the slices with their newest words. A miss asks
-//            it. The words of a line that it has are merged over the line's place.
+// Table      A table in the controller maps lines to the slices with their newest words. A miss
+//            asks it. The words of a line that it has are merged over the line's place.
 // Evictions  Lines have a flag, until a store outside transactions reaches them. The last level
 //            drops lines with the flag: the controller has all of their words.
 // Commit     The buffer's slices are written. When they are accepted, a commit record is written.

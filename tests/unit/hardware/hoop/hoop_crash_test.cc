@@ -43,8 +43,8 @@ TEST(HoopCrash, EveryPowerFailureWhileCollectionsLetStoresPass) {
   expect_durable(on(tiny(), small_and({{"collect_blocks", "0"}, {"collect_lines", "1"}})));
 }
 
-// A transaction takes up to 36 words, more than the buffer has places, and up to 20 lines, more than
-// the table has entries.
+// A transaction stores up to 36 words, which are more than the buffer has places, to up to 20
+// lines, which are more than the table has entries.
 TEST(HoopCrash, EveryPowerFailureOfTransactionsLargerThanBufferAndTable) {
   Program program;
   program.most_lines = 19;
