@@ -11,6 +11,7 @@
 #include <set>
 
 #include "holdfast/hardware/hercules/hercules.h"
+#include "holdfast/hardware/parts/hardware_slots.h"
 
 namespace holdfast {
 namespace {
@@ -120,15 +121,13 @@ void Hercules::adapt(MachineDescription& machine) const {
 }
 
 std::vector<StructureInfo> Hercules::structures(const MachineDescription& machine) const {
-  constexpr size_t kMainAndBackground = 2;
-  const auto slots = static_cast<size_t>(machine.hardware_threads()) + kMainAndBackground;
   return {{.name = "ewpq",
            .entries = options_.ewpq_entries,
            .entry_bytes = sizeof(uint64_t),
            .together = options_.ewpq_entries,
            .source = "Hercules (ACM TECS 2023), 4.3: a circuit resets the state of all entries "
                      "of a transaction"},
-          {.name = "threads", .entries = slots, .entry_bytes = sizeof(uint64_t)},
+          {.name = "threads", .entries = hardware_slots(machine), .entry_bytes = sizeof(uint64_t)},
           {.name = "extension", .entries = 1, .entry_bytes = sizeof(uint64_t)}};
 }
 

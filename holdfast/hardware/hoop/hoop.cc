@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "holdfast/hardware/parts/hardware_slots.h"
+
 namespace holdfast {
 namespace {
 
@@ -32,8 +34,7 @@ void Hoop::attach(DesignContext& context) {
   table_time_ = context.cycles(options_.table_cycles);
   log_.attach(context, options_.region_bytes);
   cores_.resize(static_cast<size_t>(context.cores()));
-  constexpr size_t kMainAndBackground = 2;
-  threads_.resize(static_cast<size_t>(context.machine().hardware_threads()) + kMainAndBackground);
+  threads_.resize(hardware_slots(context.machine()));
   filled_.resize(line_bytes_);
   plan_collection(0);
 }

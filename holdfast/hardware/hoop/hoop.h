@@ -52,7 +52,7 @@ struct HoopOptions {
   uint64_t region_bytes = 128 << 20;
   double table_cycles = 10;      ///< of a search of the table
   uint64_t collect_us = 10'000;  ///< between two collections
-  size_t collect_lines = 16;     ///< that a collection has on their way
+  size_t collect_lines = 64;     ///< that a collection has on their way
   bool collect_blocks = true;    ///< stores and commits of transactions wait for a collection
   bool overflow = true;          ///< else a transaction that fills the table is aborted
   Printed printed = Printed::nothing;

@@ -17,7 +17,7 @@ constexpr OptionInfo kRegion = {"region", "134217728", "bytes of the log in pers
 constexpr OptionInfo kTableCycles = {"table_cycles", "10", "cycles of a search of the table"};
 constexpr OptionInfo kCollectUs = {"collect_us", "10000",
                                    "microseconds from the end of a collection to the next"};
-constexpr OptionInfo kCollectLines = {"collect_lines", "16",
+constexpr OptionInfo kCollectLines = {"collect_lines", "64",
                                       "lines that a collection has on their way"};
 constexpr OptionInfo kCollectBlocks = {"collect_blocks", "1",
                                        "0: stores and commits do not wait for a collection"};

@@ -70,10 +70,11 @@ Time WordLog::read_words(uint64_t slot, uint64_t (&values)[kWords], Time now) co
   return now;
 }
 
-/// Returns false if the line is not the header of this slot. A long line has the words as well.
-bool WordLog::decode(uint64_t slot, const std::byte* line, Entry& entry) const {
+/// Reads the slot from its first bytes, with the words if these are enough. Returns false if they
+/// are not the header of this slot.
+bool WordLog::decode(uint64_t slot, const std::byte* bytes, size_t n, Entry& entry) {
   Header header;
-  std::memcpy(&header, line, sizeof(header));
+  std::memcpy(&header, bytes, sizeof(header));
   if (header.number != slot + 1) {
     return false;
   }
@@ -82,8 +83,8 @@ bool WordLog::decode(uint64_t slot, const std::byte* line, Entry& entry) const {
     uint64_t number = 0;
     std::memcpy(&number, header.homes[i], kHomeBytes);
     entry.words.push_back({number * sizeof(uint64_t), 0});
-    if (context_->line_bytes() >= kSliceBytes) {
-      std::memcpy(&entry.words.back().value, line + kHeaderBytes + i * sizeof(uint64_t),
+    if (n >= kSliceBytes) {
+      std::memcpy(&entry.words.back().value, bytes + kHeaderBytes + i * sizeof(uint64_t),
                   sizeof(uint64_t));
     }
   }
@@ -115,28 +116,30 @@ Time WordLog::add_words(std::vector<Entry>& entries, Time now) const {
 
 Time WordLog::read(uint64_t begin, uint64_t end, FunctionRef<void(const Entry&)> f,
                    Time now) const {
+  const size_t line = context_->line_bytes();
+  const size_t lines = std::max<size_t>(1, kSliceBytes / line);
   std::vector<Place> places;
   for (uint64_t slot = begin; slot < end; ++slot) {
-    places.push_back(log_.place(slot, 0));
+    for (size_t i = 0; i < lines; ++i) {
+      places.push_back(log_.place(slot, i));
+    }
   }
-  std::vector<Entry> entries;
-  const auto look = [&](size_t i, const std::byte* bytes) {
-    if (Entry entry; decode(begin + i, bytes, entry)) {
-      entries.push_back(std::move(entry));
+  std::byte bytes[kSliceBytes];
+  const auto look = [&](size_t i, const std::byte* from) {
+    std::memcpy(bytes + i % lines * line, from, std::min(line, kSliceBytes));
+    Entry entry;
+    if (i % lines == lines - 1 && decode(begin + i / lines, bytes, kSliceBytes, entry)) {
+      f(entry);
     }
   };
-  now = add_words(entries, read_lines(*context_, places, look, now));
-  for (const Entry& entry : entries) {
-    f(entry);
-  }
-  return now;
+  return read_lines(*context_, places, look, now);
 }
 
 Time WordLog::scan(FunctionRef<void(const Entry&)> f, Time now) {
   std::vector<Entry> entries;
   const auto valid = [&](uint64_t slot, const std::byte* bytes) {
     Entry entry;
-    if (!decode(slot, bytes, entry)) {
+    if (!decode(slot, bytes, context_->line_bytes(), entry)) {
       return false;
     }
     entries.push_back(std::move(entry));

@@ -55,7 +55,7 @@ class WordLog {
 
   /// Reads the words of a slice without their homes. One line.
   Time read_words(uint64_t slot, uint64_t (&values)[kWords], Time now) const;
-  /// Reads the slots [begin, end): the headers, then the words. Calls f for each, in their order.
+  /// Reads the slots [begin, end), all of their lines. Calls f for each, in their order.
   Time read(uint64_t begin, uint64_t end, FunctionRef<void(const Entry&)> f, Time now) const;
   /// After a power failure: finds the slots between tail and head, and reads them. Calls f for
   /// each, in their order.
@@ -64,7 +64,7 @@ class WordLog {
  private:
   struct Header;
   Appended put(const Header& header, std::span<const LoggedWord> words, Time now);
-  bool decode(uint64_t slot, const std::byte* line, Entry& entry) const;
+  static bool decode(uint64_t slot, const std::byte* bytes, size_t n, Entry& entry);
   Time add_words(std::vector<Entry>& entries, Time now) const;
 
   DesignContext* context_ = nullptr;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <set>
 
+#include "holdfast/hardware/parts/hardware_slots.h"
 #include "holdfast/hardware/tc/transaction_cache.h"
 
 namespace holdfast {
@@ -64,12 +65,11 @@ DesignInfo tc_info() {
 std::vector<StructureInfo> TransactionCache::structures(const MachineDescription& machine) const {
   const auto cores = static_cast<size_t>(machine.cores * machine.sockets) + 1;
   const size_t capacity = std::max<size_t>(1, options_.bytes / machine.line_bytes);
-  constexpr size_t kMainAndBackground = 2;
-  const auto slots = static_cast<size_t>(machine.hardware_threads()) + kMainAndBackground;
-  return {{.name = "entries",
-           .entries = cores * capacity,
-           .entry_bytes = sizeof(SavedEntry) + machine.line_bytes},
-          {.name = "registers", .entries = slots, .entry_bytes = sizeof(Register)}};
+  return {
+      {.name = "entries",
+       .entries = cores * capacity,
+       .entry_bytes = sizeof(SavedEntry) + machine.line_bytes},
+      {.name = "registers", .entries = hardware_slots(machine), .entry_bytes = sizeof(Register)}};
 }
 
 Place TransactionCache::record_place(size_t slot, uint64_t record, size_t line_bytes, bool header) {

@@ -51,6 +51,16 @@ TEST(HoopCrash, EveryPowerFailureOfTransactionsLargerThanBufferAndTable) {
   expect_durable(on(tiny(), kSmall), program);
 }
 
+// Two threads share a core and its buffer, which has room for one slice. So each writes the other's
+// slices before they are full.
+TEST(HoopCrash, EveryPowerFailureWhileTwoThreadsShareABuffer) {
+  MachineDescription one_core = tiny();
+  one_core.cores = 1;
+  SimOptions o = on(one_core, small_and({{"buffer", "128"}}));
+  o.threads = 2;
+  expect_durable(o);
+}
+
 // Stores outside transactions, each protected by a pwb and a psync, beside words of the log. Every
 // power failure keeps those that were, and the transactions that had committed.
 TEST(HoopCrash, APowerFailureKeepsLinesThatWereStoredToOutside) {

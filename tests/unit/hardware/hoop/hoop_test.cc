@@ -263,8 +263,8 @@ TEST(Hoop, Rule7ACollectionWritesEachLineOnce) {
   EXPECT_EQ(m.count("collections"), 1u);
   EXPECT_EQ(written(m, Cause::migration), 2u);
   EXPECT_EQ(written(m, Cause::table), 1u) << "the log's tail";
-  // Twenty slices of two lines, twenty records of one, and the place of the line in part.
-  EXPECT_EQ(m->design_counters().reads - reads, 20 * 2 + 20 + 1u);
+  // Twenty slices and twenty records of two lines, and the place of the line in part.
+  EXPECT_EQ(m->design_counters().reads - reads, 2 * (20 + 20) + 1u);
   const SimImage image = m->earliest_image();
   EXPECT_EQ(DesignMachine::in_image(image, 0, 7), 17u);
   EXPECT_EQ(DesignMachine::in_image(image, 20), 10u);
