@@ -208,7 +208,8 @@ class CoherentCaches {
   bool drop_newest(uint32_t line, std::byte* bytes);
   /// Moves what this core's L1 has dirty one level down. The copy stays, clean, without flags.
   Time push_down(int core, uint32_t line, Time now);
-  /// Writes the newest version to the last level. The copies above stay, clean.
+  /// Writes the newest version to the last level. The copies above stay, clean. Takes no time if
+  /// no cache above has it dirty.
   Time write_to_last_level(uint32_t line, Time now);
   /// Makes the line leave this cache, as if another line needed its way. `cache` is the number of a
   /// core, an L2 (l2_of()) or a last level. Does nothing if the line is not there.

@@ -213,7 +213,10 @@ Time CoherentCaches::push_down(int core, uint32_t line, Time now) {
 }
 
 Time CoherentCaches::write_to_last_level(uint32_t line, Time now) {
-  Time done = now + llc_write_time_;
+  Time done = now;
+  const auto written = [&](Time arrived) {
+    done = std::max({done, arrived, now + llc_write_time_});
+  };
   const Record& record = records_[line];
   for (uint64_t rest = record.sharers; rest != 0; rest &= rest - 1) {
     const auto domain = static_cast<size_t>(std::countr_zero(rest));
@@ -223,7 +226,7 @@ Time CoherentCaches::write_to_last_level(uint32_t line, Time now) {
         const uint32_t bits = way->meta & LineBits::kContent;
         way->meta &= ~LineBits::kDirty;
         const InMotion moving(*this, Level::l1, line, bits, 0);
-        done = std::max(done, arrive(Level::l2, domain, *l2_[domain].peek(line), bits, 0, now));
+        written(arrive(Level::l2, domain, *l2_[domain].peek(line), bits, 0, now));
       }
     });
     CacheArray::Way* way = l2_[domain].peek(line);
@@ -231,7 +234,7 @@ Time CoherentCaches::write_to_last_level(uint32_t line, Time now) {
       const uint32_t bits = way->meta & LineBits::kContent;
       way->meta &= ~LineBits::kDirty;
       const InMotion moving(*this, Level::l2, line, bits, l2_name(domain));
-      done = std::max(done, below_l2(domain, line, bits, l2_name(domain), now));
+      written(below_l2(domain, line, bits, l2_name(domain), now));
     }
   }
   return done;

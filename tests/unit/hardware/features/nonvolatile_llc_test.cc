@@ -232,7 +232,7 @@ constexpr size_t kLog = static_cast<size_t>(Cause::log);
 constexpr size_t kWriteBack = static_cast<size_t>(Cause::write_back);
 constexpr size_t kMigration = static_cast<size_t>(Cause::migration);
 
-SimOptions kiln(const MachineDescription& machine, Bug bug = Bug::none) {
+SimOptions llc_options(const MachineDescription& machine, Bug bug = Bug::none) {
   return options_for<MiniKiln>(machine, Domain::pmem, bug);
 }
 
@@ -249,10 +249,27 @@ TEST(DesignNonvolatileLlc, ACommitTakesOneWriteOfTheLastLevel) {
   }
 }
 
+TEST(DesignNonvolatileLlc, ALineThatTheLastLevelHasTakesNoTimeAtTheCommit) {
+  MachineDescription machine = roomy();
+  machine.l1.bytes = machine.l2.bytes = 512;
+  DesignMachine m(llc_options(machine));
+  m.run([&] {
+    m->tx_start();
+    m.set(0, 1);
+    m->fence();
+    for (size_t line = 20; line < 60; ++line) {
+      m.get(line);
+    }
+    m->tx_commit();
+    m->fence();
+  });
+  EXPECT_EQ(m->design_counters().commit_waits, 0u);
+}
+
 TEST(DesignNonvolatileLlc, ReadsOfTheLastLevelHaveALatencyOfTheirOwn) {
   MachineDescription machine = roomy();
   machine.l1.bytes = machine.l2.bytes = 512;
-  DesignMachine m(kiln(machine));
+  DesignMachine m(llc_options(machine));
   m.run([&] {
     for (size_t line = 0; line < 20; ++line) {
       m.get(line);
@@ -264,7 +281,7 @@ TEST(DesignNonvolatileLlc, ReadsOfTheLastLevelHaveALatencyOfTheirOwn) {
 TEST(DesignNonvolatileLlc, TheOlderCommittedVersionGoesHomeFirst) {
   SimImage image;
   {
-    DesignMachine m(kiln(roomy()));
+    DesignMachine m(llc_options(roomy()));
     m.run([&] {
       m.transaction(0, 1, 1);
       m->fence();
@@ -276,7 +293,7 @@ TEST(DesignNonvolatileLlc, TheOlderCommittedVersionGoesHomeFirst) {
     image = m->earliest_image();
     EXPECT_EQ(DesignMachine::in_image(image, 0), 1u);
   }
-  DesignMachine m(kiln(roomy()), image);
+  DesignMachine m(llc_options(roomy()), image);
   EXPECT_EQ(m.get(0), 2u);
   EXPECT_EQ(m->design_recovery().lines_written, 1u);
 }
@@ -284,7 +301,7 @@ TEST(DesignNonvolatileLlc, TheOlderCommittedVersionGoesHomeFirst) {
 TEST(DesignNonvolatileLlc, AFullSetRefusesALineAndTheLogTakesIt) {
   SimImage image;
   {
-    DesignMachine m(kiln(tiny()));
+    DesignMachine m(llc_options(tiny()));
     m.run([&] {
       m.transaction(0, 40, 1);
       m->tx_start();
@@ -305,24 +322,25 @@ TEST(DesignNonvolatileLlc, AFullSetRefusesALineAndTheLogTakesIt) {
     EXPECT_GE(counters.by_cause[kMigration], 40u - 16) << "the last level has 16 lines";
     image = m->earliest_image();
   }
-  const DesignMachine m(kiln(tiny()), image);
+  const DesignMachine m(llc_options(tiny()), image);
   for (size_t line = 0; line < 40; ++line) {
     EXPECT_EQ(m.get(line), 1u);
   }
 }
 
 TEST(DesignNonvolatileLlc, APowerFailureAtAnyEventLeavesTheCommittedTransactions) {
-  expect_durable(kiln(tiny()), {.most_lines = 12});
+  expect_durable(llc_options(tiny()), {.most_lines = 12});
 }
 
 TEST(DesignNonvolatileLlc, LongSearchOfPowerFailures) {
-  expect_durable(kiln(tiny()), {.most_lines = 20}, false);
+  expect_durable(llc_options(tiny()), {.most_lines = 20}, false);
 }
 
 TEST(DesignNonvolatileLlc, TheSearchFindsBugs) {
   for (const Bug bug :
        {Bug::overwrites_in_llc, Bug::commits_too_early, Bug::evicts_home, Bug::trusts_flags}) {
-    EXPECT_GT(wrong_images(kiln(tiny(), bug), {.most_lines = 12}), 0u) << static_cast<int>(bug);
+    EXPECT_GT(wrong_images(llc_options(tiny(), bug), {.most_lines = 12}), 0u)
+        << static_cast<int>(bug);
   }
 }
 
