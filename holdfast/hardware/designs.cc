@@ -10,6 +10,7 @@
 #include "holdfast/base/catalogue.h"
 #include "holdfast/hardware/hercules/hercules.h"
 #include "holdfast/hardware/hoop/hoop.h"
+#include "holdfast/hardware/kiln/kiln.h"
 #include "holdfast/hardware/opt/opt.h"
 #include "holdfast/hardware/tc/transaction_cache.h"
 #include "holdfast/machine/sim/design/own_design.h"
@@ -111,6 +112,7 @@ std::span<const DesignInfo> hardware_designs() {
       tc_info(),
       hercules_info(),
       hoop_info(),
+      kiln_info(),
   };
   return kDesigns;
 }
