@@ -37,36 +37,44 @@ Time Kiln::first_store(const DesignStore& store, Time now) {
   return now;
 }
 
-/// A line that is clean here has been sent down before. Its record in the log is older now.
+/// A line that is clean here has been sent down before. Its record in the log is older now. Its flag
+/// may be gone, because clean content takes no flag along when it leaves L1.
 Time Kiln::store(const DesignStore& store, Time now) {
   const auto slot = static_cast<size_t>(store.tx.slot);
-  if (store.dirty || !logged_.contains(store.line.at.offset)) {
+  if (store.dirty) {
     return now;
   }
-  const Time ready = enter(slot, store.line, now);
-  if (ready <= now) {
+  if (logged_.contains(store.line.at.offset)) {
+    if (const Time ready = enter(slot, store.line, now); ready > now) {
+      return ready;
+    }
     logged_.erase(store.line.at.offset);
   }
-  return ready;
+  if (store.flags != flag_of(slot)) {
+    context().set_flags_in_l1(store.tx.core, store.line.line, flag_of(slot));
+  }
+  return now;
 }
 
-/// Enters a line into the request queue. A full queue first gives up its oldest line, which goes to
-/// the last level and on to the log. Returns the time at which the line has its entry.
+/// Enters a line into the request queue. If the queue is almost full, its oldest line goes to the
+/// last level and on to the log, and leaves its entry when memory has accepted it. Returns the time
+/// at which the line has an entry.
 Time Kiln::enter(size_t slot, DesignLine line, Time now) {
   Thread& thread = threads_[slot];
   if (options_.queue == 0) {
     return now;
   }
-  while (thread.queue.size() >= options_.queue) {
+  const size_t reserve = options_.queue * options_.reserve_percent / 100;
+  while (thread.queue.size() + reserve >= options_.queue) {
     const DesignLine oldest = thread.queue.front();
     const Time down = context().write_to_last_level(oldest.line, now);
-    context().write_back(oldest.line, down);
+    thread.forced.push_back(context().write_back(oldest.line, down));
     leave_queue(thread, oldest);
-    thread.ready = std::max(thread.ready, thread.logged);
     context().passed(kForced);
   }
-  if (thread.ready > now) {
-    return thread.ready;
+  std::erase_if(thread.forced, [now](Time accepted) { return accepted <= now; });
+  if (thread.queue.size() + thread.forced.size() >= options_.queue) {
+    return *std::min_element(thread.forced.begin(), thread.forced.end());
   }
   thread.queue.push_back(line);
   return now;

@@ -52,9 +52,10 @@ struct KilnOptions {
   size_t bytes = 0;  ///< of the last level; 0: four times the machine's
   double read_cycles = 40;
   double write_cycles = 50;
-  size_t banks = 8;           ///< of the last level; each takes one write at a time
-  size_t queue = 64;          ///< entries of a thread's request queue; 0: no limit
-  double search_cycles = 10;  ///< of the addresses of lines in the log
+  size_t banks = 8;             ///< of the last level; each takes one write at a time
+  size_t reserve_percent = 12;  ///< of the queue: entries for lines on their way to the log
+  size_t queue = 64;            ///< entries of a thread's request queue; 0: no limit
+  double search_cycles = 10;    ///< of the addresses of lines in the log
   Printed printed = Printed::none;
 };
 
@@ -104,7 +105,7 @@ class Kiln final : public HardwareDesign {
     bool headers_written = true;     ///< the log has these
     Time logged = 0;                 ///< the time from which on the log has all that was sent
     Time home = 0;                   ///< the time from which on its committed records are home
-    Time ready = 0;                  ///< a store waits until then for an entry of the queue
+    std::vector<Time> forced;  ///< lines of the queue on their way to the log: their acceptance
   };
   /// The lines that recovery writes home, by offset.
   using Remains = std::map<uint64_t, std::vector<std::byte>>;

@@ -23,12 +23,15 @@ constexpr OptionInfo kWrite = {"write_cycles", "50", "cycles to write one"};
 constexpr OptionInfo kBanks = {"banks", "8",
                                "banks of the last level, which write at the same time"};
 constexpr OptionInfo kQueue = {"queue", "64", "entries of a thread's request queue; 0: no limit"};
+constexpr OptionInfo kReserve = {"reserve_percent", "12",
+                                 "percent of them that are left for lines on their way to the log"};
 constexpr OptionInfo kSearch = {"search_cycles", "10",
                                 "cycles to search the addresses of lines in the log"};
 constexpr OptionInfo kPrinted = {
     "printed", "none",
     "a published sentence taken at its word, which loses data: states, overwrite, home"};
-constexpr OptionInfo kOptions[] = {kBytes, kRead, kWrite, kBanks, kQueue, kSearch, kPrinted};
+constexpr OptionInfo kOptions[] = {kBytes, kRead,    kWrite,  kBanks,
+                                   kQueue, kReserve, kSearch, kPrinted};
 
 Result<Printed> read_printed(const Options& options) {
   static constexpr const char* kNames[] = {"none", "states", "overwrite", "home"};
@@ -54,6 +57,7 @@ Result<std::unique_ptr<HardwareDesign>> make_kiln(const Options& options) {
   o.write_cycles = static_cast<double>(read(kWrite, 0, 1'000'000));
   o.banks = read(kBanks, 1, 1024);
   o.queue = read(kQueue, 0, 1 << 16);
+  o.reserve_percent = read(kReserve, 0, 99);
   o.search_cycles = static_cast<double>(read(kSearch, 0, 1'000'000));
   Result<Printed> printed = read_printed(options);
   status = status.ok() ? printed.status() : status;

@@ -272,6 +272,56 @@ TEST(Kiln, ALineOfTheLogThatIsStoredToAgainHasAnEntryAgain) {
   });
 }
 
+TEST(Kiln, AnAlmostFullQueueSendsLinesDownWithoutAWait) {
+  Time waits[2];
+  for (const bool reserve : {false, true}) {
+    DesignMachine m(on(roomy(), {{"queue", "8"}, {"reserve_percent", reserve ? "50" : "0"}}));
+    m.run([&] {
+      for (size_t line = 0; line < 12; ++line) {
+        m.get(line);
+      }
+      m->tx_start();
+      for (size_t line = 0; line < 9; ++line) {
+        m.set(line, 1);
+        m->work(200);
+      }
+      m->fence();
+      EXPECT_EQ(m.count("overflowed"), reserve ? 5u : 1u);
+      waits[reserve ? 1 : 0] = m->design_counters().store_waits;
+      m->tx_commit();
+    });
+  }
+  EXPECT_GT(waits[0], 0u);
+  EXPECT_EQ(waits[1], 0u);
+}
+
+// The line's copies are clean after it went to the log. Those of L1 and L2 leave, and with them its
+// flag; then the transaction stores to it again.
+TEST(Kiln, ALineOfTheLogThatIsStoredToAgainIsUncommittedAgain) {
+  const SimOptions o = on(narrow(), {{"queue", "1"}});
+  SimImage image;
+  {
+    DesignMachine m(o);
+    m.run([&] {
+      m->tx_start();
+      m.set(0, 1);
+      m.set(1, 1);
+      m->fence();
+      push_out(m);
+      m.get(0);
+      push_out(m);
+      m.set(0, 2);
+      m->fence();
+      push_out(m);
+      EXPECT_EQ(m.get(0), 2u);
+    });
+    EXPECT_EQ(m.count("reloaded"), 0u) << "the last level has a clean copy";
+    image = m->earliest_image();
+  }
+  const DesignMachine m(o, image);
+  EXPECT_EQ(m.get(0), 0u);
+}
+
 // ---- aborts
 
 TEST(Kiln, AnAbortUncoversTheCommittedContent) {
