@@ -37,8 +37,8 @@ Time Kiln::first_store(const DesignStore& store, Time now) {
   return now;
 }
 
-/// A line that is clean here has been sent down before. Its record in the log is older now. Its flag
-/// may be gone, because clean content takes no flag along when it leaves L1.
+/// A line that is clean here has been sent down before. Its record in the log is older now. Its
+/// flag may be gone, because clean content takes no flag along when it leaves L1.
 Time Kiln::store(const DesignStore& store, Time now) {
   const auto slot = static_cast<size_t>(store.tx.slot);
   if (store.dirty) {

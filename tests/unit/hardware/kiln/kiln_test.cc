@@ -366,7 +366,8 @@ TEST(Kiln, WritesDisplacedVersionsOverflowAndEvictionsOnly) {
   EXPECT_EQ(sum, m->statistics().medium_writes);
   EXPECT_EQ(written(m, Cause::log), m.count("overflowed"));
   EXPECT_EQ(written(m, Cause::migration), m.count("migrated"));
-  EXPECT_LE(written(m, Cause::table), 5 * (1 + written(m, Cause::log) / 5 / 8 + 1));
+  EXPECT_EQ(m.count("overflowed"), 5u * 9) << "all but three of a transaction";
+  EXPECT_EQ(written(m, Cause::table), 5u * 2);
   EXPECT_GE(written(m, Cause::write_back), m.count("displaced"));
   EXPECT_EQ(sum, written(m, Cause::log) + written(m, Cause::migration) + written(m, Cause::table) +
                      written(m, Cause::write_back));
