@@ -57,6 +57,12 @@ inline bool is_durable(const Description& engine) {
   return engine.durability != Durability::none;
 }
 
+/// The domain for a test that asks for none: persistent memory, or caches that survive where the
+/// engine needs them.
+inline Domain usual_domain(const Description& engine) {
+  return engine.runs_in(Domain::pmem) ? Domain::pmem : Domain::eadr;
+}
+
 /// The first engine with each value of `kind`, a function of their descriptions.
 template <class Rows, class F>
 std::vector<std::string> first_of_each(const Rows& rows, std::vector<std::string> names, F&& kind) {

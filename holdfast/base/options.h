@@ -29,6 +29,9 @@ struct OptionInfo {
   const char* tiny = nullptr;
   /// For a workload's option: its possible values, if each gives the workload's root another type.
   std::span<const char* const> root_types = {};
+  /// For an engine's number of bytes that is not given: in a run on a described machine it is at
+  /// least so many times the machine's last level. 0: the fallback everywhere.
+  unsigned last_levels = 0;
 };
 
 /// Ok if `known` has every name in `given`. Otherwise Code::invalid_argument with the message

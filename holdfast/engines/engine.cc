@@ -19,6 +19,16 @@ const char* to_string(Durability durability) {
   return "unknown";
 }
 
+Status Description::check_domain(Domain domain) const {
+  if (runs_in(domain)) {
+    return {};
+  }
+  return {Code::unsupported, std::string("engine ") + name +
+                                 " never writes back, so it needs caches that survive: domain eadr "
+                                 "for power cuts, or process for killed processes, not " +
+                                 to_string(domain)};
+}
+
 Statistics& Statistics::operator+=(const Statistics& o) {
   update_commits += o.update_commits;
   read_commits += o.read_commits;
@@ -69,6 +79,13 @@ Error log_too_small(uint64_t bytes) {
       Status(Code::out_of_space,
              "the transaction stores more than its log holds (" + std::to_string(bytes) +
                  " bytes); create the heap with a larger log_bytes, or split the transaction"));
+}
+
+Error undo_log_full(uint64_t bytes) {
+  return Error(Status(Code::out_of_space,
+                      "the transaction's undo log is full (" + std::to_string(bytes) +
+                          " bytes); create the heap with a larger option log_bytes, or split the "
+                          "transaction"));
 }
 
 Status foreign_area() {

@@ -73,6 +73,8 @@ struct Description {
   /// Needs a hardware design for durability: runs only on simulated machines that have one, with
   /// timing.
   bool needs_design = false;
+  /// Never writes back: runs only in a domain whose failures the caches survive.
+  bool needs_lasting_caches = false;
   /// A value that a transaction has committed lies at its address until another transaction stores
   /// there. Plain loads outside transactions find it, even while other transactions run.
   bool plain_reads = false;
@@ -88,6 +90,11 @@ struct Description {
   Result<size_t> (*area_bytes)(const Options& options, int slots);
   /// Null: the options do not change the durability.
   Promise (*promise)(const Options& options) = nullptr;
+
+  /// Whether the engine keeps its promise in this domain.
+  bool runs_in(Domain domain) const { return !needs_lasting_caches || caches_last(domain); }
+  /// OK, or Code::unsupported with the domains that the engine runs in.
+  Status check_domain(Domain domain) const;
 
   /// Returns the promise with these options, which area_bytes() has accepted.
   Promise promised(const Options& given) const {
@@ -182,6 +189,8 @@ struct LoanNeeded {
 Error too_many_threads();
 /// Error for a transaction whose stores exceed its redo log of `bytes`.
 Error log_too_small(uint64_t bytes);
+/// Error for a transaction that finds no room in its undo log of `bytes`.
+Error undo_log_full(uint64_t bytes);
 /// Status of a barrier for an engine that has none.
 Status no_barrier(const char* engine);
 /// Status of recovery for an engine area whose header differs from the expected one.

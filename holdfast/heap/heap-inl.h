@@ -20,6 +20,9 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::create(Machine& machine, const CreateO
   if (Status status = check_option_names(**description, merged); !status.ok()) {
     return status;
   }
+  if (Status status = (*description)->check_domain(machine.medium().domain()); !status.ok()) {
+    return status;
+  }
   const int slots = std::max(options.slots, machine.slots());
   if (auto area = (*description)->area_bytes(merged, slots); !area) {
     return area.status();
@@ -170,7 +173,12 @@ Status Heap<E>::check_area(const Description* description, const Options& option
 /// leaves the file unchanged.
 template <class E>
 Status Heap<E>::map_and_recover(const Description* description, const Options& options) {
-  Status status = check_area(description, options);
+  auto& medium = machine_.medium();
+  // A read-only medium stores nothing, so nothing can be lost.
+  Status status = medium.read_only() ? Status() : description->check_domain(medium.domain());
+  if (status.ok()) {
+    status = check_area(description, options);
+  }
   if (status.ok()) {
     status = file_.map_regions(description->layout);
   }

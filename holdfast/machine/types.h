@@ -37,6 +37,10 @@ enum class Domain : uint8_t {
   eadr,     ///< survives a power cut, if the caches belong to the persistence domain; fences only
 };
 const char* to_string(Domain domain);
+/// Whether a store survives as soon as it is visible, without a write-back.
+constexpr bool caches_last(Domain domain) {
+  return domain == Domain::process || domain == Domain::eadr;
+}
 /// Code::invalid_argument, with a list of the right names, for a wrong name.
 Result<Domain> parse_domain(const std::string& name);
 

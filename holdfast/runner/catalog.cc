@@ -50,6 +50,7 @@ Json describe(const Description& d) {
           {"layout", to_text(d.layout)},
           {"needs_htm", d.needs_htm},
           {"needs_design", d.needs_design},
+          {"needs_lasting_caches", d.needs_lasting_caches},
           {"log", d.log},
           {"fences", d.fences},
           {"options", describe(d.option_list())}};

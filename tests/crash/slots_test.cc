@@ -77,6 +77,8 @@ class MoreSlots : public testing::TestWithParam<std::string> {
     SimOptions o;
     if (engine().needs_design) {
       o = design_test::options(design_test::tiny(), design_test::durable_design());
+    } else {
+      o.domain = usual_domain(engine());
     }
     o.threads = threads;
     o.count_main_events = true;

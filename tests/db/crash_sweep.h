@@ -120,8 +120,12 @@ class CrashSweep {
  private:
   static constexpr uint64_t kNoEvent = ~uint64_t{0};
 
+  const Description& description() const {
+    return *EngineFactory<SimHeap::Engine>::describe(engine_).value();
+  }
+
   void recover_and_check(const SimImage& image, const Program& program) const {
-    SimMachine machine({.threads = kWorkers}, image);
+    SimMachine machine({.threads = kWorkers, .domain = usual_domain(description())}, image);
     auto heap = SimHeap::open(machine, {}).value();
     auto store = SimStore::open(*heap, BytewiseComparator(), limits(false)).value();
     program.check(*heap, *store);
@@ -139,6 +143,7 @@ class CrashSweep {
   uint64_t run_until(uint64_t event, Program& program, std::vector<SimImage>& images) const {
     SimOptions options;
     options.threads = kWorkers;
+    options.domain = usual_domain(description());
     options.seed = seed_;
     options.slot_order = seed_;
     SimMachine machine(options);
@@ -146,9 +151,8 @@ class CrashSweep {
     create.engine = engine_;
     create.bytes = 128 << 10;
     create.max_bytes = 1 << 20;
-    const Description& description = *EngineFactory<SimHeap::Engine>::describe(engine_).value();
     // Small logs, because images are as large as logs.
-    create.options = known_options(description, {{"log_bytes", "16384"}, {"markers", "1024"}});
+    create.options = known_options(description(), {{"log_bytes", "16384"}, {"markers", "1024"}});
     create.options.insert(options_.begin(), options_.end());
     auto heap = SimHeap::create(machine, create).value();
     auto store = SimStore::open(*heap, BytewiseComparator(), limits(feed_)).value();

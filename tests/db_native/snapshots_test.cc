@@ -66,6 +66,7 @@ int look(SimStore& store, bool brief, bool* torn) {
 std::string workers_arrive(const std::string& engine, uint64_t seed, const std::string& mutation) {
   SimOptions options;
   options.threads = kThreads;
+  options.domain = usual_domain(*EngineFactory<SimHeap::Engine>::describe(engine).value());
   options.seed = seed;
   if (!mutation.empty()) {
     options.mutations = {parse_mutation(mutation).value()};

@@ -17,18 +17,22 @@ void register_simulated() {
       continue;
     }
     for (const Domain domain : {Domain::process, Domain::file, Domain::pmem, Domain::eadr}) {
+      if (!row.description->runs_in(domain)) {
+        continue;
+      }
       register_all<SimWorld>("sim/" + engine + "/" + to_string(domain), [engine, domain] {
         return std::make_unique<SimWorld>(engine, domain, 1);
       });
     }
     // Long lines, like POWER's, and some more schedules.
-    register_all<SimWorld>("sim/" + engine + "/line128", [engine] {
-      return std::make_unique<SimWorld>(engine, Domain::pmem, 7, 128);
+    const Domain usual = usual_domain(*row.description);
+    register_all<SimWorld>("sim/" + engine + "/line128", [engine, usual] {
+      return std::make_unique<SimWorld>(engine, usual, 7, 128);
     });
     for (uint64_t seed = 100; seed < 105; ++seed) {
-      register_all<SimWorld>("sim/" + engine + "/seed" + std::to_string(seed), [engine, seed] {
-        return std::make_unique<SimWorld>(engine, Domain::pmem, seed);
-      });
+      register_all<SimWorld>(
+          "sim/" + engine + "/seed" + std::to_string(seed),
+          [engine, usual, seed] { return std::make_unique<SimWorld>(engine, usual, seed); });
     }
     // Described computers, with their caches, limits and all their threads.
     for (const char* machine : {"power9", "sapphire-rapids"}) {

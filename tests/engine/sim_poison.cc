@@ -67,6 +67,9 @@ std::vector<std::string> names() {
     if (row.description->needs_design) {
       continue;  // does not support domain file; see tests/unit/hardware/design_crash_test.cc
     }
+    if (!row.description->runs_in(Domain::file)) {
+      continue;
+    }
     if (row.description->durability == Durability::none) {
       continue;  // syncs only at creation and close
     }

@@ -10,6 +10,7 @@
 #include "holdfast/hardware/designs.h"
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/engine/conformance_suite.h"
+#include "tests/engine_options.h"
 #include "tests/unit/hardware/design_fixture.h"
 
 namespace holdfast::conformance {
@@ -40,6 +41,7 @@ class SimWorld {
     const std::string file = HOLDFAST_SOURCE_DIR "/experiments/machines/" + machine + ".toml";
     sim_.machine = std::make_shared<MachineDescription>(load_machine(file).value());
     sim_.schedule = schedule;
+    sim_.domain = usual_domain(description());
     use_design(sim_, description().needs_design ? design_test::durable_design() : "");
     sim_.threads = threads;
     // Logs and markers grow with the number of threads.

@@ -12,6 +12,7 @@
 #include "holdfast/engines/parts/any/any_engine.h"
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/sim/sim_machine.h"
+#include "tests/engine_options.h"
 #include "tests/same_image.h"
 
 namespace holdfast {
@@ -52,8 +53,13 @@ Content content(H& heap) {
   return c;
 }
 
-SimOptions machine_options(uint64_t seed) {
+const Description& about(const std::string& engine) {
+  return *AnyEngine<SimMachine>::describe(engine).value();
+}
+
+SimOptions machine_options(const std::string& engine, uint64_t seed) {
   SimOptions o;
+  o.domain = usual_domain(about(engine));
   o.threads = 2;
   o.seed = seed;
   return o;
@@ -64,11 +70,13 @@ SimImage crashed_image(const std::string& engine, uint64_t seed) {
   Random random(seed);
   uint64_t events = 0;
   for (int pass = 0; pass < 2; ++pass) {
-    SimMachine machine(machine_options(seed));
+    SimMachine machine(machine_options(engine, seed));
     CreateOptions options;
     options.engine = engine;
     options.bytes = 256 << 10;
     options.max_bytes = 1 << 20;
+    // Images are as large as logs.
+    options.options = known_options(about(engine), {{"log_bytes", "65536"}});
     auto heap = H::create(machine, options).value();
     auto* ledger = heap->root<Ledger>("ledger").value();
     const uint64_t before = machine.persist_events();
@@ -109,9 +117,9 @@ struct Opened {
   SimImage after;
 };
 
-Opened open_image(const SimImage& image) {
+Opened open_image(const std::string& engine, const SimImage& image) {
   Opened result;
-  SimMachine machine(machine_options(3), image);
+  SimMachine machine(machine_options(engine, 3), image);
   auto heap = H::open(machine);
   result.status = heap.status();
   if (heap) {
@@ -144,7 +152,7 @@ TEST_P(Damage, IsReportedOrHarmless) {
   int harmless = 0;
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     const SimImage image = crashed_image(engine, seed);
-    const Opened good = open_image(image);
+    const Opened good = open_image(engine, image);
     ASSERT_TRUE(good.status.ok()) << engine << " seed " << seed << ": " << good.status.to_string();
     ASSERT_TRUE(good.sound) << engine << " seed " << seed;
     bool healed = false;
@@ -164,7 +172,7 @@ TEST_P(Damage, IsReportedOrHarmless) {
       const auto flip = static_cast<std::byte>(1U << random.below(8));
       SimImage damaged = image;
       damaged[at] ^= flip;
-      const Opened opened = open_image(damaged);
+      const Opened opened = open_image(engine, damaged);
       const std::string where = engine + " seed " + std::to_string(seed) + " byte " +
                                 std::to_string(at) + " (region " + std::to_string(region) + ")";
       if (!opened.status.ok()) {

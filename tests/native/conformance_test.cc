@@ -29,6 +29,9 @@ void register_native() {
   for (const auto& row : engine_rows<NativeMachine>()) {
     const std::string engine = row.description->name;
     for (const Domain domain : kDomains) {
+      if (!row.description->runs_in(domain)) {
+        continue;
+      }
       register_all<World>("native/" + engine + "/" + to_string(domain),
                           [engine, domain] { return std::make_unique<World>(engine, domain); });
     }

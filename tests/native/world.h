@@ -81,6 +81,9 @@ template <class E>
 void register_direct(const std::string& engine) {
   using World = NativeWorld<E>;
   for (const Domain domain : kDomains) {
+    if (!E::kDescription.runs_in(domain)) {
+      continue;
+    }
     register_questions<World>("direct/" + engine + "/" + to_string(domain),
                               access_questions<World>(),
                               [engine, domain] { return std::make_unique<World>(engine, domain); });

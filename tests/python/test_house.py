@@ -37,6 +37,7 @@ ORDER = [
 # The folders of other engines that an engine's folder includes.
 FOREIGN_ENGINES = {
     "pmdk_like": ["undo"],  # the same log of old bytes, of ranges
+    "swl": ["undo"],  # the same frame, over a log of its own
     "spht_si_htm": ["spht"],  # the same logs and group commit behind other transactions
 }
 
@@ -64,6 +65,8 @@ EXCUSED = [
     Excused("python/holdfast/cli/demo.py", "the demo's default engine", ("fur-opa",)),
     # Engines that are built from another engine, or judged beside one.
     Excused("holdfast/engines/pmdk_like", "shares the log", ("undo",)),
+    Excused("holdfast/engines/swl", "shares the frame", ("undo",)),
+    Excused("tests/unit/engines/swl", "shares the frame", ("undo",)),
     Excused("holdfast/engines/spht_si_htm", "shares the logs", ("spht",)),
     Excused("tests/unit/engines/pmdk_like", "shares the log", ("undo",)),
     Excused("tests/unit/engines/romulus", "its lock is the contrast in a test", ("undo",)),

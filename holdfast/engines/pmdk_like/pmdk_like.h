@@ -32,6 +32,7 @@
 
 #include <algorithm>
 
+#include "holdfast/engines/parts/durability/undo/undo_log.h"
 #include "holdfast/engines/pmdk_like/pmdk_options.h"
 #include "holdfast/engines/pmdk_like/range_set.h"
 #include "holdfast/engines/pmdk_like/reader_writer_lock.h"
@@ -44,7 +45,8 @@ namespace pmdk_like {
 /// Saves bytes when the transaction first stores to them.
 class OncePerRange {
  public:
-  explicit OncePerRange(const Options& options)
+  template <class M>
+  OncePerRange(M& /*machine*/, const Regions& /*regions*/, const Options& options)
       : unit_(PmdkOptions::parse(options).value().snapshot_bytes) {}
 
   void clear() {
@@ -172,7 +174,8 @@ struct Pmdk {
   template <class M>
   using Lock = EitherLock<M>;
   template <class M>
-  using Records = LineEntries<M>;
+  using Log = UndoLog<M, LineEntries<M>>;
+  template <class M>
   using Ranges = OncePerRange;
 };
 

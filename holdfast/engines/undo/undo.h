@@ -21,7 +21,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "holdfast/engines/parts/basics/retry.h"
+#include "holdfast/engines/parts/durability/undo/undo_log.h"
+#include "holdfast/engines/undo/one_lock.h"
 #include "holdfast/engines/undo/undo_engine.h"
 #include "holdfast/engines/undo/undo_options.h"
 
@@ -30,28 +31,11 @@ namespace undo {
 
 inline constexpr OptionInfo kOptions[] = {kLogBytesOption};
 
-/// One lock for readers and writers.
-template <class M>
-class OneLock {
- public:
-  OneLock(M& machine, const Options& /*options*/) : lock_(machine) {}
-
-  void lock() { lock_.acquire(); }
-  void unlock() { lock_.release(); }
-  bool enter(int /*slot*/) {
-    lock_.acquire();
-    return false;
-  }
-  void leave(int /*slot*/, bool /*shared*/) { lock_.release(); }
-
- private:
-  GlobalLock<M> lock_;
-};
-
 /// Each store gets a record, except stores into blocks that the transaction has allocated.
 class EveryStore {
  public:
-  explicit EveryStore(const Options& /*options*/) {}
+  template <class M>
+  EveryStore(M& /*machine*/, const Regions& /*regions*/, const Options& /*options*/) {}
 
   void clear() {
     fresh_.clear();
@@ -128,7 +112,8 @@ struct Textbook {
   template <class M>
   using Lock = OneLock<M>;
   template <class M>
-  using Records = PackedRecords<M>;
+  using Log = UndoLog<M, PackedRecords<M>>;
+  template <class M>
   using Ranges = EveryStore;
 };
 

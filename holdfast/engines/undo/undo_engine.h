@@ -13,7 +13,6 @@
 #include "holdfast/base/bytes.h"
 #include "holdfast/engines/engine.h"
 #include "holdfast/engines/parts/basics/slot_statistics.h"
-#include "holdfast/engines/parts/durability/undo/undo_log.h"
 
 namespace holdfast::undo {
 
@@ -34,8 +33,10 @@ struct Range {
 ///       lock(), unlock()         around an update
 ///       enter(slot)              before a read; returns whether the reader shares the lock
 ///       leave(slot, shared)      after a read; `shared` is the result of enter()
-///   Records<M>                   writes records into the log; see UndoLog
-///   Ranges(options)              the bytes that the running transaction has saved and stored
+///   Log<M>(machine, regions, options)
+///       as UndoLog: format(), grown(), append(), finish(), roll_back(), recover()
+///   Ranges<M>(machine, regions, options)
+///       the bytes that the running transaction has saved and stored; for one thread
 ///       clear()                  a transaction begins
 ///       any()                    whether the transaction has stored anything
 ///       fresh(block)             stores into the block need no records
@@ -160,10 +161,11 @@ class UndoEngine {
 
  private:
   struct Transaction : Context {
-    Transaction(UndoEngine& engine, const Options& options) : owner(&engine), ranges(options) {}
+    Transaction(UndoEngine& engine, const Options& options)
+        : owner(&engine), ranges(engine.machine_, engine.regions_, options) {}
 
     UndoEngine* owner;
-    typename Variant::Ranges ranges;
+    typename Variant::template Ranges<M> ranges;
     std::vector<Range> released;  // blocks that this transaction has freed
 
     void before_store(const void* p, size_t n) {
@@ -229,7 +231,7 @@ class UndoEngine {
 
   M& machine_;
   Regions regions_;
-  UndoLog<M, typename Variant::template Records<M>> log_;
+  typename Variant::template Log<M> log_;
   typename Variant::template Lock<M> lock_;
   std::vector<Transaction> contexts_;
   SlotStatistics<M> statistics_;

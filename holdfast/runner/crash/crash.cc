@@ -50,7 +50,7 @@ Schedule schedule_of(const std::string& name, const SimOptions& machine) {
       .value();
 }
 
-SimOptions machine_of(Fields& fields) {
+SimOptions machine_of(Fields& fields, const Description& engine) {
   SimOptions o;
   const std::string name = fields.text("machine", "sim");
   const std::string directory = fields.text("machines_dir", "");
@@ -64,10 +64,11 @@ SimOptions machine_of(Fields& fields) {
   use_design(o, design, fields.map("design_options"));
   o.schedule = schedule_of(fields.text("schedule", ""), o);
   const bool chosen = !design.empty() && find_design(design).value()->domain.has_value();
-  const bool eadr =
-      o.domain == Domain::eadr || (!chosen && o.machine != nullptr && o.machine->persistence.eadr);
+  const bool eadr = o.domain == Domain::eadr || engine.needs_lasting_caches ||
+                    (!chosen && o.machine != nullptr && o.machine->persistence.eadr);
   o.domain =
       parse_domain(fields.text("domain", to_string(eadr ? Domain::eadr : Domain::pmem))).value();
+  engine.check_domain(o.domain).check();
   o.switch_probability = fields.real("switch_probability", o.switch_probability, 0, 1);
   o.drain_probability = fields.real("drain_probability", o.drain_probability, 0, 1);
   o.max_steps = kMaxSteps;
@@ -105,7 +106,6 @@ Job parse(const Json& spec) {
   job.workload = fields.text("workload", "registers");
   job.program = fields.text("program", "");
   job.parameters = fields.map("params");
-  plan.machine = machine_of(fields);
   plan.vary = !spec.contains("switch_probability") && !spec.contains("drain_probability");
   plan.heap.engine = fields.text("engine", "");
   const Description& engine = *AnyEngine<SimMachine>::describe(plan.heap.engine).value();
@@ -115,6 +115,7 @@ Job parse(const Json& spec) {
                            " keeps nothing over a crash; choose an engine whose durability is "
                            "lagging or strict (`holdfast engines`)"));
   }
+  plan.machine = machine_of(fields, engine);
   const std::string isolation = fields.text("isolation", to_string(engine.isolation));
   if (isolation != to_string(Isolation::snapshot) && isolation != to_string(Isolation::opaque)) {
     throw Error(

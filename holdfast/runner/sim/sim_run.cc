@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 
 #include "holdfast/hardware/designs.h"
@@ -12,6 +13,15 @@
 #include "holdfast/runner/sim/population.h"
 
 namespace holdfast {
+
+std::string default_on(const MachineDescription& machine, const OptionInfo& option) {
+  const auto fallback = std::strtoull(option.fallback, nullptr, 10);
+  const uint64_t last_level = machine.llc.bytes != 0  ? machine.llc.bytes
+                              : machine.l2.bytes != 0 ? machine.l2.bytes
+                                                      : machine.l1.bytes;
+  return std::to_string(std::max<uint64_t>(fallback, option.last_levels * last_level));
+}
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -47,11 +57,16 @@ SimOptions machine_options(const SessionSpec& spec, const SimPlan& plan) {
   return options;
 }
 
-CreateOptions heap_options(const SessionSpec& spec) {
+CreateOptions heap_options(const SessionSpec& spec, const SimPlan& plan) {
+  const Description& engine = *AnyEngine<SimMachine>::describe(spec.engine).value();
   CreateOptions options;
   options.engine = spec.engine;
-  options.options =
-      engine_options(*AnyEngine<SimMachine>::describe(spec.engine).value(), spec.options);
+  options.options = engine_options(engine, spec.options);
+  for (const OptionInfo& option : engine.option_list()) {
+    if (option.last_levels != 0 && plan.machine != nullptr) {
+      options.options.try_emplace(option.name, default_on(*plan.machine, option));
+    }
+  }
   if (spec.bytes != 0) {
     options.bytes = spec.bytes;
   }
@@ -61,10 +76,10 @@ CreateOptions heap_options(const SessionSpec& spec) {
   return options;
 }
 
-/// A heap that holds the image, with an eighth of its size as free room and another to grow into.
+/// Sizes a heap that holds the image, with an eighth of its size as free room and another to grow
+/// into.
 CreateOptions around(const PopulationImage& image, const SessionSpec& spec,
-                     const Population& population) {
-  CreateOptions options = heap_options(spec);
+                     const Population& population, CreateOptions options) {
   const size_t data = image.content->bytes();
   if (spec.max_bytes != 0 && spec.max_bytes < data) {
     throw Error(Status(Code::out_of_space, "the initial state of workload " + spec.workload +
@@ -98,9 +113,11 @@ class World {
     const SimOptions options = machine_options(spec, plan);
     const WorkloadInfo& info = *find_workload(spec.workload).value();
     const Parameters parameters = Parameters::make(info, spec.parameters).value();
+    const CreateOptions create = heap_options(spec, plan);
+    options_ = create.options;
     if (plan.cache == "off") {
       machine_ = std::make_unique<SimMachine>(options);
-      heap_ = SimHeap::create(*machine_, heap_options(spec)).value();
+      heap_ = SimHeap::create(*machine_, create).value();
       workload_ = make_sim_workload(spec.workload, *heap_, parameters);
       workload_->set_up(spec.threads, kPopulationSeed).check();
     } else {
@@ -111,7 +128,7 @@ class World {
       set_up.data_bytes = image.content->bytes();
       machine_ = std::make_unique<SimMachine>(options);
       machine_->medium().offer(image.content);
-      heap_ = SimHeap::create(*machine_, around(image, spec, population)).value();
+      heap_ = SimHeap::create(*machine_, around(image, spec, population, create)).value();
       workload_ = make_sim_workload(spec.workload, *heap_, parameters);
       workload_->attach().check();
     }
@@ -161,13 +178,14 @@ class World {
 
  private:
   void open(const SessionSpec& spec) {
-    heap_ = SimHeap::open(*machine_, {spec.engine, heap_options(spec).options}).value();
+    heap_ = SimHeap::open(*machine_, {spec.engine, options_}).value();
     workload_ = make_sim_workload(
         spec.workload, *heap_,
         Parameters::make(*find_workload(spec.workload).value(), spec.parameters).value());
     workload_->attach().check();
   }
 
+  Options options_;  // of the engine
   std::unique_ptr<SimMachine> machine_;
   std::unique_ptr<SimHeap> heap_;
   std::unique_ptr<WorkloadInstance> workload_;

@@ -22,6 +22,10 @@ namespace holdfast {
 std::unique_ptr<WorkloadInstance> make_sim_workload(const std::string& name, SimHeap& heap,
                                                     const Parameters& parameters);
 
+/// The value of an engine's option with last_levels != 0 that is not given: so many times the
+/// machine's last level, and at least the fallback.
+std::string default_on(const MachineDescription& machine, const OptionInfo& option);
+
 /// How long a part of a simulated run is.
 struct SimLength {
   uint64_t transactions = 0;  ///< per thread

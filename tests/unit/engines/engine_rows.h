@@ -67,6 +67,9 @@ inline SimOptions machine_for(const Description& engine, uint64_t seed) {
   SimOptions o = engine.needs_design
                      ? design_test::options(design_test::tiny(), design_test::volatile_design())
                      : SimOptions{};
+  if (!engine.needs_design) {
+    o.domain = usual_domain(engine);
+  }
   o.threads = RowHeap::kThreads;
   o.seed = seed;
   o.slot_order = seed;

@@ -43,6 +43,8 @@ class World {
         machine([&] {
           if (row.description->needs_design) {
             use_design(options, design_test::durable_design());
+          } else {
+            options.domain = usual_domain(*row.description);
           }
           return options;
         }()),

@@ -68,6 +68,11 @@ void fill(H& heap) {
   }
 }
 
+SimOptions machine_for(const std::string& engine) {
+  return {.threads = 2,
+          .domain = usual_domain(*EngineFactory<H::Engine>::describe(engine).value())};
+}
+
 void expect_sound(H& heap) {
   Box* first = heap.find_root<Box>("boxes").value();
   uint64_t sum = 0;
@@ -86,7 +91,7 @@ void expect_sound(H& heap) {
 TEST_P(HeapCompaction, APowerFailureDuringItLosesNoSpace) {
   SimImage full;
   {
-    SimMachine machine({.threads = 2});
+    SimMachine machine(machine_for(GetParam()));
     auto heap = H::create(machine, small(GetParam())).value();
     fill(*heap);
     expect_sound(*heap);
@@ -96,7 +101,7 @@ TEST_P(HeapCompaction, APowerFailureDuringItLosesNoSpace) {
   uint64_t events = 0;
   uint64_t reusable = 0;
   {
-    SimMachine machine({.threads = 2}, full);
+    SimMachine machine(machine_for(GetParam()), full);
     auto heap = H::open(machine).value();
     const uint64_t before = machine.persist_events();
     machine.run_threads(1, [&](int) { heap->compact().status().check(); });
@@ -110,14 +115,14 @@ TEST_P(HeapCompaction, APowerFailureDuringItLosesNoSpace) {
     SCOPED_TRACE("event " + std::to_string(event));
     std::vector<SimImage> images;
     {
-      SimMachine machine({.threads = 2}, full);
+      SimMachine machine(machine_for(GetParam()), full);
       auto heap = H::open(machine).value();
       machine.crash_at(machine.persist_events() + event);
       machine.run_threads(1, [&](int) { static_cast<void>(heap->compact()); });
       images = {machine.earliest_image(), machine.latest_image()};
     }
     for (const SimImage& image : images) {
-      SimMachine after({.threads = 2}, image);
+      SimMachine after(machine_for(GetParam()), image);
       auto heap = H::open(after).value();
       ASSERT_NO_FATAL_FAILURE(expect_sound(*heap));
       after.run_threads(1, [&](int) { heap->compact().status().check(); });

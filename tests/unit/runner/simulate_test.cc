@@ -9,6 +9,7 @@
 
 #include "holdfast/engines/parts/any/any_engine.h"
 #include "holdfast/machine/sim/sim_machine.h"
+#include "holdfast/runner/sim/sim_run.h"
 #include "tests/engine_options.h"
 
 namespace holdfast {
@@ -170,6 +171,18 @@ TEST(RunnerSimulate, WithoutACheckTheHeapIsNotBroughtUpToDate) {
   const Json entry = entry_of({{"duration_us", 50}, {"check", false}});
   EXPECT_EQ(entry["check"], "not asked for");
   EXPECT_GT(rate(entry), 0);
+}
+
+TEST(RunnerSimulate, ALogMayFollowTheLastLevelOfTheMachine) {
+  MachineDescription machine;
+  machine.l1.bytes = 1000;
+  OptionInfo option = {"log_bytes", "4000", ""};
+  option.last_levels = 3;
+  EXPECT_EQ(default_on(machine, option), "4000") << "at least the fallback";
+  machine.l2.bytes = 2000;
+  EXPECT_EQ(default_on(machine, option), "6000");
+  machine.llc.bytes = 5000;
+  EXPECT_EQ(default_on(machine, option), "15000");
 }
 
 TEST(RunnerSimulate, RefusesWhatCannotBe) {

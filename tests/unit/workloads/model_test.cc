@@ -189,6 +189,7 @@ SimOptions machine_for(const std::string& engine, uint64_t seed) {
   SimOptions options;
   options.threads = kThreads;
   options.seed = seed;
+  options.domain = usual_domain(*AnyEngine<SimMachine>::describe(engine).value());
   if (needs_design(engine)) {  // and so a timed machine
     options.machine = std::make_shared<MachineDescription>(
         load_machine(HOLDFAST_SOURCE_DIR "/experiments/machines/tiny.toml").value());

@@ -127,7 +127,7 @@ class Persistence {
   /// order: a line has eight words, and the write-combining buffer empties when it is full.
   static constexpr size_t kMostLost = 8;
 
-  bool certain_at_once() const { return domain_ == Domain::process || domain_ == Domain::eadr; }
+  bool certain_at_once() const { return caches_last(domain_); }
   void make_certain(const MaskedWord& word);
   void touched(size_t offset);
   void make_certain(uint32_t line, uint64_t upto);

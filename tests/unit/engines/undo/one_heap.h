@@ -2,6 +2,7 @@
 #pragma once
 
 #include "holdfast/machine/sim/sim_machine.h"
+#include "tests/engine_options.h"
 #include "tests/unit/engines/engine_fixture.h"
 
 namespace holdfast::undo_suite {
@@ -10,10 +11,16 @@ namespace holdfast::undo_suite {
 template <class E>
 class OneHeap {
  public:
-  explicit OneHeap(const Options& options = {}, const SimOptions& sim = {})
+  explicit OneHeap(const Options& options = {}, const SimOptions& sim = machine_options())
       : machine_(sim), heap_(machine_, {.options = options}) {
     heap_.format().check();
     heap_.recover().check();
+  }
+
+  static SimOptions machine_options() {
+    SimOptions options;
+    options.domain = usual_domain(E::kDescription);
+    return options;
   }
 
   EngineFixture<E>* operator->() { return &heap_; }

@@ -90,7 +90,7 @@ TYPED_TEST_P(UndoEngines, EveryCrashGivesBeforeOrAfter) {
     if (image.empty()) {
       break;
     }
-    SimMachine after({}, image);
+    SimMachine after(TypeParam::machine_options(), image);
     EngineFixture<typename std::remove_reference_t<decltype(std::declval<TypeParam&>()->engine())>>
         again(after);
     again.recover().check();

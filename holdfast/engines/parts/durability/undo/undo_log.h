@@ -11,6 +11,7 @@
 #include "holdfast/base/checksum.h"
 #include "holdfast/base/random.h"
 #include "holdfast/engines/engine.h"
+#include "holdfast/engines/parts/durability/undo/sealed_word.h"
 
 namespace holdfast {
 
@@ -49,10 +50,7 @@ class UndoLog {
   /// Throws Error(out_of_space) unless `count` more records of n bytes fit.
   void need_room(size_t count, size_t n) const {
     if (count > (capacity() - used_) / taken(n) || count > kMostCounted - starts_.size()) {
-      throw Error(Status(Code::out_of_space,
-                         "the transaction's undo log is full (" + std::to_string(capacity()) +
-                             " bytes); create the heap with a larger option log_bytes, or "
-                             "split the transaction"));
+      throw undo_log_full(capacity());
     }
   }
 
@@ -70,7 +68,7 @@ class UndoLog {
     used_ += space;
     written_ += space;
     if (records_.counted()) {
-      records_.count(state_word(), sealed(state()));
+      records_.count(state_word(), SealedWord::of(state()));
       written_ += sizeof(uint64_t);
     }
   }
@@ -116,8 +114,8 @@ class UndoLog {
   /// Finds the records of a transaction that the crash interrupted. Changes nothing on the medium.
   Status examine(RecoveryReport& report) {
     const uint64_t word = M::load(state_word());
-    const uint64_t value = word & kValueMask;
-    if (word != sealed(value)) {
+    const uint64_t value = SealedWord::value(word);
+    if (!SealedWord::is_whole(word)) {
       return Status(Code::corrupt,
                     "the undo log's epoch is damaged; restore the heap file from a copy");
     }
@@ -160,7 +158,6 @@ class UndoLog {
 
   static constexpr unsigned kCountBits = 24;
   static constexpr uint64_t kMostCounted = (uint64_t{1} << kCountBits) - 1;
-  static constexpr uint64_t kValueMask = (uint64_t{1} << 48) - 1;
 
   /// Recovery looks so far for records behind the last one. The bound spares it from reading all of
   /// a long log.
@@ -168,13 +165,14 @@ class UndoLog {
   static constexpr size_t kUnit = Records::kUnit;
   static_assert(kUnit % sizeof(uint64_t) == 0 && kLineBytes % kUnit == 0);
   static size_t taken(size_t n) { return (sizeof(Record) + n + kUnit - 1) / kUnit * kUnit; }
-  /// The state word: `value` and 16 bits of a checksum, changed by a single store. `value` is the
-  /// epoch, or epoch and number of records. If records are counted, epochs may repeat.
-  static uint64_t sealed(uint64_t value) { return value | (mix64(value) & ~kValueMask); }
+  /// The value of the state word, a SealedWord: the epoch, or epoch and number of records. If
+  /// records are counted, epochs may repeat.
   uint64_t state() const {
     return records_.counted() ? epoch_ << kCountBits | starts_.size() : epoch_;
   }
-  uint64_t epoch_mask() const { return records_.counted() ? kValueMask >> kCountBits : kValueMask; }
+  uint64_t epoch_mask() const {
+    return SealedWord::kValueMask >> (records_.counted() ? kCountBits : 0);
+  }
 
   uint64_t* state_word() const { return reinterpret_cast<uint64_t*>(regions_.area); }
   std::byte* log() const { return regions_.area + kLineBytes; }
@@ -192,7 +190,7 @@ class UndoLog {
   }
 
   void write_state(Site site) {
-    M::store(state_word(), sealed(state()));
+    M::store(state_word(), SealedWord::of(state()));
     machine_.pwb(state_word(), site);
   }
 
