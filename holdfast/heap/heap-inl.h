@@ -20,9 +20,6 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::create(Machine& machine, const CreateO
   if (Status status = check_option_names(**description, merged); !status.ok()) {
     return status;
   }
-  if (Status status = (*description)->check_domain(machine.medium().domain()); !status.ok()) {
-    return status;
-  }
   const int slots = std::max(options.slots, machine.slots());
   if (auto area = (*description)->area_bytes(merged, slots); !area) {
     return area.status();
@@ -146,10 +143,13 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::open(Machine& machine, const OpenOptio
   return heap;
 }
 
-/// Checks that the engine area has the length that the engine needs, before the engine stores
-/// there. `options`: the recorded ones, and those given now.
+/// Checks that the engine runs in the domain, and that the engine area has the length that it needs,
+/// before the engine stores there. `options`: the recorded ones, and those given now.
 template <class E>
 Status Heap<E>::check_area(const Description* description, const Options& options) const {
+  if (Status status = file_.check_domain(*description); !status.ok()) {
+    return status;
+  }
   const Superblock& s = file_.superblock();
   auto recorded = description->area_bytes(s.options, static_cast<int>(s.slots));
   auto needed = description->area_bytes(options, static_cast<int>(s.slots));
@@ -173,12 +173,7 @@ Status Heap<E>::check_area(const Description* description, const Options& option
 /// leaves the file unchanged.
 template <class E>
 Status Heap<E>::map_and_recover(const Description* description, const Options& options) {
-  auto& medium = machine_.medium();
-  // A read-only medium stores nothing, so nothing can be lost.
-  Status status = medium.read_only() ? Status() : description->check_domain(medium.domain());
-  if (status.ok()) {
-    status = check_area(description, options);
-  }
+  Status status = check_area(description, options);
   if (status.ok()) {
     status = file_.map_regions(description->layout);
   }

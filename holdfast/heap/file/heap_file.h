@@ -115,6 +115,13 @@ class HeapFile {
   /// Returns whether the machine has more thread slots than the heap has logs for.
   bool lacks_slots() const { return static_cast<uint32_t>(machine_.slots()) > superblock_.slots; }
 
+  /// Returns whether the engine runs in the medium's domain. A read-only medium stores nothing, so
+  /// nothing can be lost there.
+  Status check_domain(const Description& engine) const {
+    auto& medium = machine_.medium();
+    return medium.read_only() ? Status() : engine.check_domain(medium.domain());
+  }
+
   /// Maps the regions. In a rehearsal maps them privately, so that recovery leaves the medium
   /// unchanged.
   Status map_regions(Layout layout, bool rehearsal = false) {
@@ -264,6 +271,9 @@ class HeapFile {
   }
 
   Status plan(const CreateOptions& o, const Description& description) {
+    if (Status status = check_domain(description); !status.ok()) {
+      return status;
+    }
     Superblock& s = superblock_;
     if (o.bytes == 0 || o.bytes > kMostBytes || o.max_bytes > kMostBytes || o.growth > kMostBytes ||
         (o.max_bytes != 0 && o.max_bytes < o.bytes)) {
