@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/runner/sim/sim_spec.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -219,6 +220,12 @@ SimSpec parse_sim_spec(const Json& spec) {
   chosen.reserve(plan.engines.size());
   for (const std::string& name : plan.engines) {
     chosen.push_back(AnyEngine<SimMachine>::describe(name).value());
+  }
+  const bool all_need_caches =
+      std::all_of(chosen.begin(), chosen.end(),
+                  [](const Description* engine) { return engine->needs_lasting_caches; });
+  if (!spec.contains("domain") && all_need_caches) {
+    plan.common.domain = Domain::eadr;
   }
   check_recovery(plan, chosen);
   check_options(chosen, plan.common.options).check();

@@ -13,7 +13,8 @@ namespace holdfast {
 ///
 ///   workload, engines, threads, params, options, bytes, max_bytes, seed
 ///                   as for bench; there is no `plain`
-///   domain          default pmem, or eadr on a machine whose caches are in the persistence domain
+///   domain          default pmem, or eadr on a machine whose caches are in the persistence domain,
+///                   or if all engines need caches that survive
 ///   machine         sim (functional; the default), a name `machines` lists, or a path to a .toml
 ///   machines_dir    folder of descriptions; default: the source tree's
 ///   design          hardware design of a timed run (a name `designs` lists). Needs an engine that

@@ -185,6 +185,20 @@ TEST(RunnerSimulate, ALogMayFollowTheLastLevelOfTheMachine) {
   EXPECT_EQ(default_on(machine, option), "15000");
 }
 
+TEST(RunnerSimulate, AnEngineWithoutWriteBacksRunsWhereCachesSurvive) {
+  const std::string engine = first_of(engine_rows<SimMachine>(), [](const auto& row) {
+    return row.description->needs_lasting_caches;
+  });
+  const Json asked = {{"engines", {engine}}, {"transactions", 20}, {"threads", {1}}};
+  const Json report = simulate(spec(asked), kQuiet).value();
+  EXPECT_EQ(report["context"]["domain"], "eadr");
+  EXPECT_EQ(report["benchmarks"][0]["check"], "ok");
+  Json refused = asked;
+  refused["domain"] = "pmem";
+  EXPECT_NE(entry_of(refused)["error_message"].get<std::string>().find("domain eadr"),
+            std::string::npos);
+}
+
 TEST(RunnerSimulate, RefusesWhatCannotBe) {
   const auto refused = [](const Json& more) {
     const auto report = simulate(spec(more), kQuiet);
