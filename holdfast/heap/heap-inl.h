@@ -143,8 +143,8 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::open(Machine& machine, const OpenOptio
   return heap;
 }
 
-/// Checks that the engine runs in the domain, and that its area has the length that it needs, before
-/// it stores there. `options`: the recorded ones, and those given now.
+/// Checks that the engine runs in the domain, and that its area has the length that it needs,
+/// before it stores there. `options`: the recorded ones, and those given now.
 template <class E>
 Status Heap<E>::check_area(const Description* description, const Options& options) const {
   if (Status status = file_.check_domain(*description); !status.ok()) {
