@@ -283,18 +283,15 @@ Time Hercules::insert(Entry entry, const std::byte* bytes, Time now) {
   done = std::max(done, append(entry, bytes, now));
   save(entry, now);
   entries_[entry.home] = entry;
+  in_queue_.emplace(entry.used, entry.home);
   collect(now);
   return done;
 }
 
 /// Moves the least recently used entry of the eWPQ to the extension.
 Time Hercules::make_room(Time now) {
-  Entry* oldest = nullptr;
-  for (auto& [home, entry] : entries_) {
-    if (entry.in_queue && (oldest == nullptr || entry.used < oldest->used)) {
-      oldest = &entry;
-    }
-  }
+  Entry* const oldest = &entries_.at(in_queue_.begin()->second);
+  in_queue_.erase(in_queue_.begin());
   const size_t place = oldest->place;
   oldest->in_queue = false;
   if (free_extension_.empty()) {
@@ -333,6 +330,7 @@ Time Hercules::forget(const Entry& entry, Time now) {
     const uint64_t none = 0;
     context().change(kQueue, entry.place, reinterpret_cast<const std::byte*>(&none), now);
     free_.push_back(entry.place);
+    in_queue_.erase(entry.used);
   } else {
     const std::vector<std::byte> none(context().line_bytes());
     done = context().write(extension_place(entry.place), none.data(), Cause::table, now).accepted;

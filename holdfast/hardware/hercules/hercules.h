@@ -39,6 +39,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <unordered_map>
 
 #include "holdfast/machine/sim/design/design_info.h"
@@ -164,6 +165,7 @@ class Hercules : public HardwareDesign {
   std::vector<Thread> threads_;                   ///< by slot
   std::unordered_map<uint64_t, Entry> entries_;   ///< by offset of the line
   std::unordered_map<uint64_t, uint64_t> homes_;  ///< by record: the offset of its line
+  std::map<uint64_t, uint64_t> in_queue_;         ///< by use: the offset of a line in the eWPQ
   std::vector<size_t> free_;                      ///< entries of the eWPQ
   std::vector<size_t> free_extension_;
   std::vector<std::byte> header_;  ///< the line of addresses that the log's head is in
