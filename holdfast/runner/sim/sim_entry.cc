@@ -46,14 +46,33 @@ Json to_json(const PendingGauge& gauge) {
 }
 
 Json response_of(const SimRun& run) {
-  const auto at = [&](double share) { return run.response.percentile(share); };
+  constexpr double kPicoseconds = 1000;  // in a nanosecond
+  const auto at = [&](double share) { return run.response.percentile(share) / kPicoseconds; };
   return {{"count", run.response.count()},
-          {"mean_ns", run.response_sum / static_cast<double>(run.response.count())},
+          {"mean_ns", run.response_sum / kPicoseconds / static_cast<double>(run.response.count())},
           {"p50_ns", at(0.5)},
           {"p90_ns", at(0.9)},
           {"p99_ns", at(0.99)},
           {"p999_ns", at(0.999)},
           {"max_ns", at(1)}};
+}
+
+Json to_json(const sim::MemoryCounters& medium) {
+  return {{"writes", medium.writes - medium.merged - medium.cancelled},
+          {"reads", medium.reads - medium.forwarded}};
+}
+
+/// The caches of a computer: the bytes of one cache of each level, and their number.
+Json caches_of(const MachineDescription& computer) {
+  const int cores = computer.cores * computer.sockets;
+  Json json = {{"line_bytes", computer.line_bytes}};
+  const auto add = [&](const char* name, const CacheDescription& level) {
+    if (level.bytes != 0) {
+      json[name] = {{"bytes", level.bytes}, {"count", cores / level.cores}};
+    }
+  };
+  add("l1", computer.l1), add("l2", computer.l2), add("llc", computer.llc);
+  return json;
 }
 
 /// Adds the figures of this computer, as opposed to those of the simulated one.
@@ -110,6 +129,10 @@ Json sim_entry(const SessionSpec& spec, const SimRun& run, const SimPlan& plan) 
   json["simulated_seconds"] = run.simulated_seconds;
   json["machine_counters"] = to_json(run.counters);
   json["persist_events"] = run.persist_events;
+  if (run.computer) {
+    json["medium"] = to_json(run.medium);
+    json["caches"] = caches_of(*run.computer);
+  }
   if (run.design) {
     json["design_counters"] = to_json(*run.design);
   }

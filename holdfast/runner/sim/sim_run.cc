@@ -197,9 +197,13 @@ struct Worker {
   Random random;
   SimRun own;
 
-  void run(WorkloadInstance& workload, int number, uint64_t transactions) {
+  void run(SimMachine& machine, WorkloadInstance& workload, int number, uint64_t transactions) {
+    uint64_t begin = machine.timed() ? machine.now() : 0;
     for (uint64_t i = 0; i < transactions; ++i) {
       count(workload.operation(number, random), 1);
+      if (machine.timed()) {
+        begin = responded(begin, machine.now());
+      }
     }
   }
 
@@ -235,9 +239,14 @@ struct Worker {
     const uint64_t now = machine.now();
     own.late += now > end ? 1 : 0;
     count(result, done_by(end, std::max(begin, machine.lock_wait_end()), now));
-    own.response.add((now - arrived) / 1000);
-    own.response_sum += static_cast<double>(now - arrived) / 1000;
-    return now;
+    return responded(arrived, now);
+  }
+
+  /// Counts the time of an operation. Returns its end.
+  uint64_t responded(uint64_t begin, uint64_t end) {
+    own.response.add(end - begin);
+    own.response_sum += static_cast<double>(end - begin);
+    return end;
   }
 
   /// The part of [begin, now] before `end`.
@@ -294,6 +303,18 @@ DesignMeasurement measurement_of(SimMachine& machine) {
   return m;
 }
 
+/// The computer of a timed run, as its hardware design has adapted it.
+std::optional<MachineDescription> computer_of(SimMachine& machine, const SimPlan& plan) {
+  if (!machine.timed() || plan.machine == nullptr) {
+    return std::nullopt;
+  }
+  MachineDescription computer = *plan.machine;
+  if (const HardwareDesign* design = machine.hardware_design()) {
+    design->adapt(computer);
+  }
+  return computer;
+}
+
 DesignMeasurement operator-(DesignMeasurement now, const DesignMeasurement& before) {
   now.counters = now.counters - before.counters;
   now.medium = now.medium - before.medium;
@@ -314,6 +335,7 @@ SimRun measure(World& world, std::vector<Worker>& workers, const SimLength& leng
   const std::vector<LintRow> lint_before = machine.lint_report();
   const uint64_t began = machine.timed() ? machine.now() : 0;
   const uint64_t events_before = machine.persist_events();
+  const sim::MemoryCounters medium_before = machine.medium_counters();
   const bool with_design = !machine.design().empty();
   const DesignMeasurement design_before =
       with_design ? measurement_of(machine) : DesignMeasurement{};
@@ -330,7 +352,7 @@ SimRun measure(World& world, std::vector<Worker>& workers, const SimLength& leng
     }
     Worker& worker = workers[static_cast<size_t>(number)];
     if (in_time == 0) {
-      worker.run(world.workload(), number, length.transactions);
+      worker.run(machine, world.workload(), number, length.transactions);
     } else if (open_loop) {
       worker.serve(arrivals, began + in_time, machine, world.workload(), number);
     } else {
@@ -345,6 +367,7 @@ SimRun measure(World& world, std::vector<Worker>& workers, const SimLength& leng
   run.simulated_seconds = static_cast<double>(took) * 1e-12;
   run.persist_events = machine.persist_events() - events_before;
   run.statistics = world.heap().statistics() - before;
+  run.medium = machine.medium_counters() - medium_before;
   if (with_design) {
     run.design = measurement_of(machine) - design_before;
   }
@@ -381,7 +404,7 @@ void fail_power(World& world, std::vector<Worker>& workers) {
   SimMachine& machine = world.machine();
   machine.crash_at(machine.persist_events() + kIntoAnUpdate);
   machine.run_threads(static_cast<int>(workers.size()), [&](int number) {
-    workers[static_cast<size_t>(number)].run(world.workload(), number, kMostReadsInARow);
+    workers[static_cast<size_t>(number)].run(machine, world.workload(), number, kMostReadsInARow);
   });
   if (!machine.crashed()) {
     throw Error(Status(Code::invalid_argument,
@@ -406,6 +429,7 @@ SimRun run_simulated(const SessionSpec& spec, const SimPlan& plan) {
   }
   SimRun run = measure_and_draw(world, workers, plan, spec.seed);
   run.set_up = world.set_up;
+  run.computer = computer_of(world.machine(), plan);
   run.by_kind = empty.by_kind;
   run.done_by_kind = empty.done_by_kind;
   for (const Worker& worker : workers) {

@@ -98,8 +98,8 @@ struct SimRun {
   /// end, measured from the end of its last wait for a lock. Without the parts a short run would
   /// favour short operations; with the waits, threads that queue for a lock would count too much.
   std::vector<double> done_by_kind;
-  /// Time of each operation from its begin, or its arrival, to its end, in nanoseconds of simulated
-  /// time. Empty without a length in time.
+  /// Time of each operation from its begin, or its arrival, to its end, in picoseconds of simulated
+  /// time. Empty on a machine without time.
   Histogram response;
   double response_sum = 0;  ///< of these
   PendingGauge pending;
@@ -113,6 +113,10 @@ struct SimRun {
   SetUp set_up;
   std::optional<SimRecovery> recovery;      ///< if asked for
   std::optional<DesignMeasurement> design;  ///< with a hardware design
+  /// On a timed machine: the accesses of the medium's controller in the measured part, and the
+  /// computer, as the hardware design has adapted it.
+  sim::MemoryCounters medium;
+  std::optional<MachineDescription> computer;
   Status check;
 };
 

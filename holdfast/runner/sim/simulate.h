@@ -55,8 +55,12 @@ namespace holdfast {
 ///   operations      by kind: count, items_per_second
 ///   late            operations that ended after duration_us. Rates count the part of each before
 ///                   that time; other figures count them as others
-///   response        with duration_us: count, mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns of
+///   response        on a timed machine: count, mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns of
 ///                   the operations, from begin or arrival to end. Percentiles are right to 0.4 %
+///   medium          on a timed machine: writes and reads of the medium, without writes that merged
+///                   or were cancelled in the controller's queue and reads served from there
+///   caches          on a timed machine: line_bytes; of l1, l2, llc the bytes of one cache and the
+///                   count of such caches, as the hardware design has adapted them
 ///   queued          with arrivals: operations that had arrived and not begun after duration_us
 ///   pending         with gauge_us: mean and max of the count of updates that have returned, or
 ///                   soon will, and are not durable, max_age_us of the oldest one, samples: rows of
