@@ -89,6 +89,7 @@ class Machine(Listed):
 class Design(Listed):
     source: str = ""
     survives: str = ""
+    durable: bool = True  # a committed transaction survives a power failure
     options: list[Option] = field(default_factory=list)
 
 
@@ -116,12 +117,16 @@ def engines() -> list[Engine]:
     return [decode(Engine, entry) for entry in core.engines()]
 
 
+def find_design_engine() -> str:
+    """The engine that runs with a hardware design; empty if this build has none."""
+    return next((engine.name for engine in engines() if engine.needs_design), "")
+
+
 def design_engine() -> str:
     """The engine that runs with a hardware design."""
-    for engine in engines():
-        if engine.needs_design:
-            return engine.name
-    raise errors.BadUsage("this build has no engine that runs with a hardware design")
+    if not (name := find_design_engine()):
+        raise errors.BadUsage("this build has no engine that runs with a hardware design")
+    return name
 
 
 def find_engine(name: str) -> Engine | None:
@@ -142,6 +147,10 @@ def simulated_machines() -> list[Machine]:
 
 def designs() -> list[Design]:
     return [decode(Design, entry) for entry in core.designs()]
+
+
+def find_design(name: str) -> Design | None:
+    return next((design for design in designs() if design.name == name), None)
 
 
 def stores() -> StoreCatalog:
@@ -174,18 +183,36 @@ def not_durable(name: str) -> str:
     )
 
 
-def own_design_options(
-    options: dict[str, str], design: str, known: Iterable[Design]
-) -> dict[str, str]:
-    """The options that this design has, out of options for several designs.
+def own_parameters(parameters: dict[str, str], workload: str) -> dict[str, str]:
+    """The parameters that this workload has, out of parameters for several workloads.
 
-    Options of an unknown design are left as they are: the core says that it is unknown.
+    Those of an unknown workload are left as they are: the core says that it is unknown.
     """
-    entry = next((one for one in known if one.name == design), None)
+    entry = next((one for one in workloads() if one.name == workload), None)
+    if entry is None:
+        return parameters
+    return {key: value for key, value in parameters.items() if key in entry.parameter_names}
+
+
+def own_design_options(
+    options: dict[str, str], design: str, known: Iterable[Design] | None = None
+) -> dict[str, str]:
+    """The options that this design has, by plain names, out of options for several designs.
+
+    "name" is for every design that has it, "design.name" for one; the latter goes first. Options of
+    an unknown design are left as they are: the core says that it is unknown.
+    """
+    entries = designs() if known is None else known
+    entry = next((one for one in entries if one.name == design), None)
     if entry is None:
         return options
     names = {option.name for option in entry.options}
-    return {key: value for key, value in options.items() if key in names}
+    general = {key: value for key, value in options.items() if key in names}
+    prefix = f"{design}."
+    own = {
+        key.removeprefix(prefix): value for key, value in options.items() if key.startswith(prefix)
+    }
+    return general | own
 
 
 def own_options(

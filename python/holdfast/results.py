@@ -76,6 +76,13 @@ class MachineCounters:
     htm: HtmCounters
     update: KindCounters
     read: KindCounters
+    loads: int = 0
+    stores: int = 0
+    atomics: int = 0
+    instructions: int = 0
+    # By the place where a line was found.
+    loads_from: dict[str, int] = field(default_factory=dict)
+    fetched_for_stores: dict[str, int] = field(default_factory=dict)
 
     def of_kind(self, kind: str) -> KindCounters:
         """The counters of `update` or `read`."""
@@ -93,7 +100,47 @@ class DesignCounters:
     commit_wait_ns: float
     store_wait_ns: float
     structure_bytes: int
+    first_stores: int = 0
     writes_by_cause: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Medium:
+    """Accesses of the medium, without those that ended in its controller's queue."""
+
+    writes: int
+    reads: int
+
+
+@dataclass(frozen=True)
+class CacheLevel:
+    """The bytes of one cache, and the number of such caches."""
+
+    bytes: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Caches:
+    """The caches of a simulated machine, as its hardware design has adapted them."""
+
+    line_bytes: int
+    l1: CacheLevel | None = None
+    l2: CacheLevel | None = None
+    llc: CacheLevel | None = None
+
+    def levels(self) -> dict[str, CacheLevel]:
+        """The levels that the machine has, by name."""
+        all_levels = {"l1": self.l1, "l2": self.l2, "llc": self.llc}
+        return {name: level for name, level in all_levels.items() if level is not None}
+
+
+@dataclass(frozen=True)
+class DesignRecovery:
+    """The recovery of a hardware design, before the heap is opened."""
+
+    lines_written: int
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -105,6 +152,7 @@ class Recovery:
     bytes: int
     seconds: float = 0.0
     text: str = ""
+    design: DesignRecovery | None = None
 
 
 @dataclass(frozen=True)
@@ -175,6 +223,8 @@ class Entry(Measured):
     machine_counters: MachineCounters | None = None
     design: str = ""
     design_counters: DesignCounters | None = None
+    medium: Medium | None = None
+    caches: Caches | None = None
     recovery: Recovery | None = None
     response: Response | None = None
     queued: int | None = None

@@ -24,7 +24,7 @@ def _claims(tmp_path, toy, text=CLAIM):
 def _results(toy, rates, state="ok"):
     outcomes = []
     for cell in toy.cells():
-        rate = rates.get((cell.engine, cell.x))
+        rate = rates.get((cell.series, cell.x))
         entry = None if rate is None else results.entry_of({"items_per_second": rate})
         outcomes.append((cell, Outcome("ok", entry) if entry else Outcome(state, reason="because")))
     return Results({"toy-1": toy}, outcomes)
@@ -90,7 +90,7 @@ def test_a_red_claim_is_explained_if_its_cause_makes_it_green(
     (claim,) = _claims(tmp_path, toy, text + _CAUSE)
     outcomes = []
     for cell in toy.cells():
-        rate = (own if cell.panel == "one" else other) if cell.engine == "undo" else 100.0
+        rate = (own if cell.panel == "one" else other) if cell.series == "undo" else 100.0
         entry = None if rate is None else results.entry_of({"items_per_second": rate})
         outcomes.append((cell, Outcome("ok", entry) if entry else Outcome("not run", reason="so")))
     found = claims.judge(claim, Results({toy.id: toy}, outcomes))

@@ -91,7 +91,7 @@ def test_stores_of_a_panel_run_side_by_side_and_once(tmp_path):
     wanted = list(panel.cells())
     outcomes = dict(
         zip(
-            ((c.engine, c.x) for c in wanted),
+            ((c.series, c.x) for c in wanted),
             runs.run_all(wanted, 2, Cache(tmp_path / "kept")),
             strict=True,
         )
@@ -129,14 +129,14 @@ def test_a_peer_that_is_not_built_takes_no_run_away(tmp_path, monkeypatch):
         and outcomes["lmdb"].reason == "lmdb is not built: install it"
     )
     assert outcomes[_ONE].entry.items_per_second > 0
-    (cell,) = (cell for cell in panel.cells() if cell.engine == _ONE and cell.x == 1)
+    (cell,) = (cell for cell in panel.cells() if cell.series == _ONE and cell.x == 1)
     assert cell.spec.engines == [_ONE], "with lmdb it is another run"
 
 
 def _of_one_thread(panel: figures.Panel, tmp_path) -> dict[str, cells.Outcome]:
     wanted = [cell for cell in panel.cells() if cell.x == 1]
     outcomes = runs.run_all(wanted, 1, Cache(tmp_path / "kept"))
-    return {cell.engine: outcome for cell, outcome in zip(wanted, outcomes, strict=True)}
+    return {cell.series: outcome for cell, outcome in zip(wanted, outcomes, strict=True)}
 
 
 def test_the_axis_of_stores_is_threads(tmp_path):
@@ -151,7 +151,7 @@ def test_engines_are_measured_in_turns_on_this_computer(tmp_path):
     wanted = list(_figure(tmp_path, _BENCH).panel("swaps").cells())
     outcomes = runs.run_all(wanted, 2, Cache(tmp_path / "kept"))
     assert len(list((tmp_path / "kept").glob("*.json"))) == 2, "one run for each number of swaps"
-    rates = {(c.engine, c.x): outcome.entry for c, outcome in zip(wanted, outcomes, strict=True)}
+    rates = {(c.series, c.x): outcome.entry for c, outcome in zip(wanted, outcomes, strict=True)}
     for (engine, swaps), entry in rates.items():
         assert entry.engine == engine and entry.json["repetitions"] >= 5
         assert entry.json["domain"].startswith("pmem"), "the domain asked for, emulated or not"
@@ -181,7 +181,7 @@ def test_this_computer_has_no_values_to_set(tmp_path):
 
 def test_recovery_takes_longer_where_there_is_more_to_copy(tmp_path):
     panel = _figure(tmp_path, _RECOVERY).panel("time")
-    entries = {(c.engine, c.x): cells.run(c.job) for c in panel.cells()}
+    entries = {(c.series, c.x): cells.run(c.job) for c in panel.cells()}
     for engine in panel.engines:
         assert entries[engine, 50]["recovery"]["needed"]
         assert entries[engine, 50]["recovery"]["seconds"] > 0

@@ -27,7 +27,7 @@ def toy(tmp_path) -> figures.Figure:
 def test_a_panel_is_the_common_values_and_its_own(toy):
     one, two = toy.panels
     cells = list(one.cells())
-    assert [(c.engine, c.x, c.seed) for c in cells] == [
+    assert [(c.series, c.x, c.seed) for c in cells] == [
         ("undo", 1, 1),
         ("undo", 2, 1),
         ("fur-si", 1, 1),
@@ -43,7 +43,7 @@ def test_a_panel_is_the_common_values_and_its_own(toy):
 
 
 def test_options_go_to_engines_that_have_them(toy):
-    by_engine = {cell.engine: cell.spec.options for cell in toy.panel("one").cells()}
+    by_engine = {cell.series: cell.spec.options for cell in toy.panel("one").cells()}
     assert by_engine["fur-si"] == {"background": "0"}
     assert by_engine["undo"] == {"undo.nonsense": "1"}  # named for it: the core will refuse it
 
@@ -69,7 +69,7 @@ def test_variants_name_several_changes(tmp_path):
     text = text.replace('id = "one"', 'id = "one"\nvalues = [1]')
     panel = figures.load(write(tmp_path, text)).panel("three")
     assert panel.values == ("plain", "slow")
-    changes = [cell.spec.set for cell in panel.cells() if cell.engine == "undo"]
+    changes = [cell.spec.set for cell in panel.cells() if cell.series == "undo"]
     assert changes == [{}, {"core.ghz": "1", "l1.hit_cycles": "9"}]
 
 
@@ -104,6 +104,7 @@ def test_every_figure_can_be_built_and_names_existing_things():
     peers = {peer.name for peer in stores.peers}
     machines = {entry.name for entry in catalog.machines()}
     engines = {entry.name: entry for entry in catalog.engines()}
+    designs = {entry.name: {option.name for option in entry.options} for entry in catalog.designs()}
 
     def options(names):
         own = {name: engines[name].option_names for name in names if name in engines}
@@ -116,15 +117,18 @@ def test_every_figure_can_be_built_and_names_existing_things():
                     assert panel.workload in benchmarks
                     assert set(panel.engines) <= engines.keys() | peers
                     continue
-                parameters = set(workloads[panel.workload].parameter_names)
                 assert panel.machine in machines or panel.kind == "bench"
                 assert metrics.known(panel.metric)
                 if panel.kind == "bench":
                     assert set(panel.engines) <= engines.keys()
                 for cell in panel.cells():
-                    assert set(cell.spec.params) <= parameters, cell.name
-                    if cell.engine in engines:
+                    if workload := workloads.get(cell.spec.workload):
+                        assert set(cell.spec.params) <= set(workload.parameter_names), cell.name
+                    if cell.series in engines:
                         assert set(cell.spec.options) <= options(cell.spec.engines), cell.name
+                    if cell.spec.design in designs:
+                        own = designs[cell.spec.design]
+                        assert set(cell.spec.design_options) <= own, cell.name
 
 
 def test_every_claim_reads_an_existing_figure():
@@ -148,6 +152,8 @@ def _lookup(metric, figure, panel, engine):
         raise NotRun("engine gone does not exist yet")
     if panel == "other":
         return Series({2: 1.0})
+    if panel == "holes":
+        return Series({1: 3.0, 8: 0.0}, {64: "no luck at 64"})
     return {"a": _A, "b": _B}[engine]
 
 
@@ -158,6 +164,10 @@ def _lookup(metric, figure, panel, engine):
         ('max(tput["a"] / tput["b"])', 4.0),
         ('at(tput["a"], 64) - 1', 39.0),
         ('mean(upto(tput["b"] / tput["a"], 8))', 1.125),
+        ('gmean(only(tput["a"], 1, 64))', 20.0),
+        ('last(tput["a"] / first(tput["a"]))', 4.0),
+        ('at(tput["holes", "a"], 1)', 3.0),
+        ('max(upto(tput["holes", "a"], 1))', 3.0),
         ('where(tput["a"])', 8),
         ('min(tput["a"], 3, peak(tput["b"]))', 3),
         ('max(-tput["a"] * 2 + 1)', -19.0),
@@ -173,7 +183,7 @@ def _lookup(metric, figure, panel, engine):
     ],
 )
 def test_formulas_compute(text, value):
-    assert Formula(text).evaluate(_lookup)[0] == value
+    assert Formula(text).evaluate(_lookup)[0] == pytest.approx(value)
 
 
 def test_a_comparison_that_does_not_hold_says_where():
@@ -232,7 +242,6 @@ def test_formulas_that_make_no_sense_are_refused_unrun(text, said):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('1 / (at(tput["a"], 1) - 10)', "division by zero"),
         ('max(upto(tput["a"], "eight"))', "upto makes no sense on this axis"),
     ],
 )
@@ -248,6 +257,12 @@ def test_mistakes_that_only_results_show_are_reported_then(text, said):
         ('at(tput["a"], 12)', "no point at 12"),
         ('max(beyond(tput["a"], 64))', "no point beyond 64"),
         ('max(tput["a"] / tput["other", "b"])', "no point in common"),
+        ('1 / (at(tput["a"], 1) - 10)', "division by zero"),
+        ('gmean(only(tput["holes", "a"], 1, 8))', "results above 0"),
+        ('gmean(tput["holes", "a"])', "no luck at 64"),
+        ('last(tput["a"] + tput["holes", "a"])', "no luck at 64"),
+        ('at(tput["holes", "a"], 64)', "no luck at 64"),
+        ('all(2 * tput["holes", "a"] > -1)', "no luck at 64"),
         ('at(tput["a"], 8) > 1 and peak(tput["gone"]) > 1', "gone"),
     ],
 )

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from holdfast import cache_folder, core, errors
+from holdfast.lab import files
 from holdfast.lab.cells import Cell
 from holdfast.shapes import Json
 
@@ -27,19 +28,10 @@ def version() -> str:
 @cache
 def _description(machine: str) -> str:
     """The text of a machine's description."""
-    if machine.endswith(".toml"):
-        path = Path(machine)
-    else:
-        path = _machines() / f"{machine}.toml"
     try:
-        return path.read_text()
+        return files.machine_file(machine).read_text()
     except OSError:
         return ""  # the run of the cell reports the mistake
-
-
-def _machines() -> Path:
-    packaged = Path(core.__file__).parent / "machines"
-    return packaged if packaged.is_dir() else Path(__file__).parents[3] / "experiments" / "machines"
 
 
 class Cache:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cell: one run of one engine at one point of a panel, with one seed."""
+"""A cell: one run of one series at one point of a panel, with one seed."""
 
 from dataclasses import dataclass, field
 
@@ -21,6 +21,8 @@ class CellSpec(Spec):
     threads: list[int]
     machine: str
     seed: int
+    design: str | None = None
+    design_options: Assigned = field(default_factory=dict)
     domain: str | None = None
     set: Assigned = field(default_factory=dict)
     params: Assigned = field(default_factory=dict)
@@ -29,6 +31,7 @@ class CellSpec(Spec):
     duration_us: float | None = 0.0
     warm_up_us: float | None = 0.0
     transactions: int | None = None  # of each thread, in place of duration_us
+    warm_up: int | None = None  # and before them, in place of warm_up_us
     replayers: list[int] | None = None
     filter: bool | None = None
     recovery: bool | None = None
@@ -42,7 +45,7 @@ class CellSpec(Spec):
 class Cell:
     figure: str
     panel: str
-    engine: str
+    series: str  # the name of an engine, of a design, or of the panel's own
     x: int | float | str
     seed: int
     kind: str  # of KINDS
@@ -50,7 +53,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        return f"{self.figure}/{self.panel}/{self.engine} at {self.x}"
+        return f"{self.figure}/{self.panel}/{self.series} at {self.x}"
 
     @property
     def job(self) -> Json:
@@ -68,16 +71,17 @@ class Cell:
         return (self.spec.workload, *shaping)
 
     def cannot_run(self) -> str:
-        return KINDS[self.kind].cannot_run(self.engine, self.spec)
+        return KINDS[self.kind].cannot_run(self.series, self.spec)
 
     def own(self, entry: Json) -> Measured:
         """The cell's part of an entry that run() returned."""
-        return KINDS[self.kind].own(entry, self.engine)
+        return KINDS[self.kind].own(entry, self.series)
 
     def cost(self) -> float:
         """Simulated thread time, to which the host's time is roughly proportional."""
         time = (self.spec.duration_us or 0) + (self.spec.warm_up_us or 0)
-        return self.spec.threads[0] * (time or _TRANSACTION_US * (self.spec.transactions or 0))
+        counted = (self.spec.transactions or 0) + (self.spec.warm_up or 0)
+        return self.spec.threads[0] * (time or _TRANSACTION_US * counted)
 
 
 @dataclass(frozen=True)

@@ -171,13 +171,13 @@ def _measure(
 ) -> tuple[float | bool, Sequence[str]]:
     """The formula's value and notes, with `own` for the claim's own figure and panel."""
 
-    def lookup(metric: str, figure: str | None, panel: str | None, engine: str) -> Any:
+    def lookup(metric: str, figure: str | None, panel: str | None, series: str) -> Any:
         place = (figure or claim.figure, panel or claim.panel)
         if place == (claim.figure, claim.panel):
             place = own
         if place[0] not in results.figures:
             raise NotRun(f"figure {place[0]} was not asked for")
-        return results.series(metric, *place, engine)
+        return results.series(metric, *place, series)
 
     try:
         measured, notes = claim.formula.evaluate(lookup)
@@ -263,12 +263,12 @@ def _cause(values: dict[str, Any], source: str) -> Cause | None:
 
 def _check_names(claim: Claim, figures: dict[str, Figure], source: str) -> None:
     own = (claim.figure, claim.panel)
-    for metric, figure, panel, engine in claim.formula.needs:
+    for metric, figure, panel, series in claim.formula.needs:
         where = f"{source}, claim {claim.id}"
         place = (figure or claim.figure, panel or claim.panel)
-        _check_engine(*place, engine, figures, where)
+        _check_series(*place, series, figures, where)
         if claim.cause and place == own:
-            _check_engine(claim.cause.figure, claim.cause.panel, engine, figures, where)
+            _check_series(claim.cause.figure, claim.cause.panel, series, figures, where)
         if not metrics.known(metric):
             raise errors.BadUsage(f"{where}: there is no metric '{metric}'")
     if claim.cause and own not in claim.needs():
@@ -278,16 +278,16 @@ def _check_names(claim: Claim, figures: dict[str, Figure], source: str) -> None:
         )
 
 
-def _check_engine(
-    figure: str, panel: str, engine: str, figures: dict[str, Figure], where: str
+def _check_series(
+    figure: str, panel: str, series: str, figures: dict[str, Figure], where: str
 ) -> None:
     in_figure = figures.get(figure)
     if in_figure is None:
         there = ", ".join(figures)
         raise errors.BadUsage(f"{where}: there is no figure '{figure}'; there are {there}")
     in_panel = in_figure.panel(panel)
-    if engine not in in_panel.engines:
+    if series not in in_panel.names:
         raise errors.BadUsage(
-            f"{where}: figure {in_figure.id}, panel {in_panel.id} has no engine '{engine}'; "
-            f"it has {', '.join(in_panel.engines)}"
+            f"{where}: figure {in_figure.id}, panel {in_panel.id} has no engine or design "
+            f"'{series}'; it has {', '.join(in_panel.names)}"
         )

@@ -6,25 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import plots
-from holdfast.lab import metrics, style
+from holdfast.lab import metrics, points, style
 from holdfast.lab.claims import GREEN, NOT_RUN, Verdict
 from holdfast.lab.figures import Figure, Panel
 from holdfast.lab.results import Results
 from holdfast.results import Entry
 
-# A logarithmic scale from such a factor on: between the panel's values, and between points of an
-# axis that is not numbers of threads.
-_MANY_TIMES = 100
-_FAR_APART = 30
-
 # Points of the axis that bars are drawn for: more would be too thin to read.
 _BARS_AT = (1, 8, 16, 32, 64)
-_NAMES = {
-    "tput": "operations per second",
-    "reads": "loads per transaction",
-    "writes": "words stored per transaction",
-    "time_us": "microseconds",
-}
 
 
 def draw(path: Path, figure: Figure, results: Results, verdicts: Sequence[Verdict]) -> list[Path]:
@@ -62,10 +51,8 @@ def draw(path: Path, figure: Figure, results: Results, verdicts: Sequence[Verdic
 
 def _plot(axes: Any, panel: Panel, row: str, results: Results) -> None:
     kind, _, which = row.partition(".")
-    if kind == "throughput":
-        _lines(axes, panel, results)
-    elif kind == "bars":
-        _beside_the_paper(axes, panel, results)
+    if kind in points.PLOTS:
+        points.PLOTS[kind](axes, panel, results)
     elif kind == "pending":
         _over_time(axes, panel, results)
     elif kind == "outcomes":
@@ -97,57 +84,13 @@ def _plot(axes: Any, panel: Panel, row: str, results: Results) -> None:
     axes.set_axisbelow(True)
 
 
-def _positions(panel: Panel) -> dict[Any, float]:
-    """Places on the axis: numbers at their values, names side by side."""
-    if all(isinstance(x, int | float) for x in panel.values):
-        return {x: float(x) for x in panel.values}
-    return {x: float(i) for i, x in enumerate(panel.values)}
-
-
-def _lines(axes: Any, panel: Panel, results: Results) -> None:
-    where = _positions(panel)
-    for engine in panel.engines:
-        points = results.points(panel, engine, panel.metric)
-        missing = results.missing(panel, engine)
-        state = " (not run)" if not points else " (incomplete)" if missing else ""
-        xs = [where[p.x] for p in points]
-        look = style.look(engine)
-        axes.plot(
-            xs,
-            [p.mean for p in points],
-            color=look.colour,
-            marker=look.marker,
-            markersize=5,
-            linewidth=1.4,
-            label=look.label + state,
-        )
-        if len(panel.seeds) > 1 and points:
-            low, high = [p.least for p in points], [p.most for p in points]
-            axes.fill_between(xs, low, high, color=look.colour, alpha=0.18, linewidth=0)
-    points = [p for engine in panel.engines for p in results.points(panel, engine, panel.metric)]
-    highest = max((p.most for p in points), default=1)
-    lowest = min((p.least for p in points), default=0)
-    if 0 < lowest <= highest / _MANY_TIMES:
-        axes.set_yscale("log")
-    else:
-        axes.set_ylim(0, 1.08 * highest or 1)
-    if panel.axis != "threads" and 0 < min(where.values()) <= max(where.values()) / _FAR_APART:
-        axes.set_xscale("log")
-        axes.minorticks_off()
-    axes.set_ylabel(_NAMES.get(panel.metric, panel.metric.replace("_", " ")))
-    axes.set_xlabel(panel.unit or panel.axis)
-    axes.set_xticks(list(where.values()), [str(x) for x in where], fontsize=7)
-    axes.yaxis.set_major_formatter(lambda value, _: _short(value))
-    axes.legend(fontsize=7, frameon=False)
-
-
 def _over_time(axes: Any, panel: Panel, results: Results) -> None:
     """The samples of the gauge: one line per engine, at the axis' last value."""
-    for engine in panel.engines:
-        entry = results.outcome(panel, engine, panel.values[-1], panel.seeds[0]).entry
+    for series in panel.names:
+        entry = results.outcome(panel, series, panel.values[-1], panel.seeds[0]).entry
         if not isinstance(entry, Entry) or entry.pending is None:
             continue
-        look = style.look(engine)
+        look = style.look(series)
         times = [sample[0] for sample in entry.pending.samples]
         counts = [sample[1] for sample in entry.pending.samples]
         axes.plot(times, counts, color=look.colour, linewidth=0.8, label=look.label)
@@ -158,22 +101,15 @@ def _over_time(axes: Any, panel: Panel, results: Results) -> None:
         axes.legend(fontsize=7, frameon=False)
 
 
-def _short(value: float) -> str:
-    for limit, unit in ((1e6, "M"), (1e3, "K")):
-        if abs(value) >= limit:
-            return f"{value / limit:g}{unit}"
-    return f"{value:g}"
-
-
 def _stacks(axes: Any, panel: Panel, results: Results, parts: Any, ylabel: str) -> None:
-    """Per chosen point a group of bars, one per engine that ran."""
-    ran = [engine for engine in panel.engines if results.points(panel, engine, "tput")]
+    """Per chosen point a group of bars, one per series that ran."""
+    ran = [series for series in panel.names if results.points(panel, series, "tput")]
     chosen = [x for x in panel.values if x in _BARS_AT] or list(panel.values)[:5]
     width = 0.85 / max(len(ran), 1)
     named: set[str] = set()
     for group, x in enumerate(chosen):
-        for number, engine in enumerate(ran):
-            entry = results.outcome(panel, engine, x, panel.seeds[0]).entry
+        for number, series in enumerate(ran):
+            entry = results.outcome(panel, series, x, panel.seeds[0]).entry
             if entry is None:
                 continue
             at = group + (number - (len(ran) - 1) / 2) * width
@@ -184,7 +120,7 @@ def _stacks(axes: Any, panel: Panel, results: Results, parts: Any, ylabel: str) 
                 axes.bar(at, value, width * 0.92, bottom, color=colour, label=new)
                 bottom += value
             axes.annotate(
-                style.look(engine).label, (at, 0), (0, -3), textcoords="offset points",
+                style.look(series).label, (at, 0), (0, -3), textcoords="offset points",
                 rotation=90, fontsize=5, ha="center", va="top",
             )  # fmt: skip
     axes.set_xticks(range(len(chosen)), [str(x) for x in chosen], fontsize=8)
@@ -213,34 +149,6 @@ def _outcome_parts(entry: Entry) -> list[tuple[str, str, float]]:
         (name, colour, count / total)
         for (name, colour), count in zip(style.OUTCOMES, counts, strict=True)
     ]
-
-
-def _beside_the_paper(axes: Any, panel: Panel, results: Results) -> None:
-    """Categories with bars: each metric measured, and the paper's value of it."""
-    engine = panel.engines[0]
-    names = list(panel.paper) or [panel.metric]
-    sides = 2 if any(panel.paper.values()) else 1
-    width = 0.85 / (sides * len(names))
-    for number, metric in enumerate(names):
-        colour = style.colour_of(number)
-        measured = {point.x: point.mean for point in results.points(panel, engine, metric)}
-        both = (("here", measured, ""), ("paper", panel.paper.get(metric, {}), "///"))
-        for side, (source, values, hatch) in enumerate(both[:sides]):
-            at = (sides * number + side - (sides * len(names) - 1) / 2) * width
-            heights = [values.get(str(x), values.get(x, 0)) for x in panel.values]
-            bars = axes.bar(
-                [i + at for i in range(len(panel.values))],
-                heights,
-                width * 0.92,
-                color=colour,
-                alpha=0.5 if hatch else 1,
-                hatch=hatch,
-                label=f"{_NAMES.get(metric, metric)}, {source}",
-            )
-            axes.bar_label(bars, [f"{h:,.0f}" for h in heights], fontsize=6)
-    axes.set_yscale("symlog", linthresh=1)
-    axes.set_xticks(range(len(panel.values)), [str(x) for x in panel.values], fontsize=8)
-    axes.legend(fontsize=6, framealpha=0.7, edgecolor="none")
 
 
 def _note_claims(axes: Any, verdicts: Sequence[Verdict]) -> None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures of papers as data: experiments/figures/*.toml (docs/reference/reproduce.md).
 
-A figure has panels; a panel has one series per engine along one axis (threads, a value of the
-machine, a parameter of the workload, an option of the engine). Every point of a series is a cell
-per seed.
+A figure has panels; a panel has one series per engine or hardware design along one axis (threads, a
+value of the machine, a parameter of the workload, an option, the workload). Every point of a series
+is a cell per seed.
 """
 
 from collections.abc import Iterator
@@ -12,13 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import catalog, errors
+from holdfast.lab import scaling
 from holdfast.lab.cells import Cell, CellSpec
-from holdfast.lab.files import Table, experiments, read
+from holdfast.lab.files import Table, as_text, assigned, experiments, read
 from holdfast.lab.kinds import KINDS
+from holdfast.lab.scaling import Scaling
+from holdfast.lab.series import Series, all_of
 from holdfast.specs import Assigned
 
 ROWS = (
     "throughput",
+    "columns",
     "outcomes",
     "overhead.update",
     "overhead.read",
@@ -27,6 +31,7 @@ ROWS = (
     "bars",
     "pending",
 )
+MEANS = ("", "arithmetic", "geometric")
 Value = int | float | str
 
 
@@ -37,6 +42,10 @@ class Variant:
     set: Assigned
     params: Assigned
     options: Assigned
+    design_options: Assigned
+    workload: str = ""  # empty: the panel's
+    work: int = 0  # 0: the panel's
+    warm_up_work: int | None = None
 
 
 @dataclass(frozen=True)
@@ -50,14 +59,15 @@ class Panel:
     workload: str
     machine: str
     domain: str
-    engines: tuple[str, ...]
-    axis: str  # "threads", "machine", "arrivals", "variant", or set., params., options. and a name
+    series: tuple[Series, ...]
+    axis: str  # one of KINDS[kind].axes, with a name where it is a group of names
     values: tuple[Value, ...]
     threads: int  # where they are not the axis
     seeds: tuple[int, ...]
     duration_us: float
     warm_up_us: float
-    work: int  # kind sim: transactions of all threads together, in place of a time; 0: none
+    work: int  # kinds sim, recovery: transactions of all threads, in place of a time; 0: none
+    warm_up_work: int | None  # and before them; None: a tenth
     arrivals: float  # kind sim: transactions per second of an open loop; 0: a closed loop
     gauge_us: float  # kind sim: between samples of pending updates; 0: none
     thread_time_us: float  # measured, of all threads together, at least: few threads run longer
@@ -67,40 +77,69 @@ class Panel:
     filter: bool
     params: Assigned = field(default_factory=dict)
     options: Assigned = field(default_factory=dict)
+    design_options: Assigned = field(default_factory=dict)
+    scaling: Scaling = field(default_factory=Scaling)
     changes: Assigned = field(default_factory=dict)  # of the machine's description
     variants: dict[str, Variant] = field(default_factory=dict)
     rows: tuple[str, ...] = ("throughput",)
-    metric: str = "tput"  # drawn in row throughput
+    metric: str = "tput"  # drawn in rows throughput and columns
     unit: str = ""
+    relative_to: str = ""  # a series, by whose values at the same point these rows divide
+    mean: str = ""  # of MEANS: row columns has it beside the points
     # The paper's values, by metric and point of the axis.
     paper: dict[str, dict[str, float]] = field(default_factory=dict)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the series."""
+        return tuple(one.name for one in self.series)
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        """The engines of the series, those that run with a design excluded."""
+        return tuple(one.engine for one in self.series if one.engine)
+
     def cells(self) -> Iterator[Cell]:
-        for engine in self.engines:
+        for series in self.series:
             for x in self.values:
                 for seed in self.seeds:
-                    spec = self._spec(engine, x, seed)
-                    yield Cell(self.figure, self.id, engine, x, seed, self.kind, spec)
+                    spec = self._spec(series, x, seed)
+                    yield Cell(self.figure, self.id, series.name, x, seed, self.kind, spec)
 
-    def _spec(self, engine: str, x: Value, seed: int) -> CellSpec:
+    def _spec(self, series: Series, x: Value, seed: int) -> CellSpec:
         kind = KINDS[self.kind]
-        fields = {"engines": [engine]} | kind.more(self)
+        fields = {"engines": [series.runs]} | kind.more(self)
         spec = CellSpec(
             workload=self.workload,
             threads=[self.threads],
             machine=self.machine,
-            domain=self.domain,
-            set=dict(self.changes),
+            design=series.design or None,
+            domain=self._domain(series),
+            set=self.changes | series.set,
             params=dict(self.params),
-            options=dict(self.options),
+            options=self.options | series.options,
+            design_options=self.design_options | series.design_options,
             seed=seed,
             **fields,
         )
-        spec = self._at(spec, x)
-        spec = self._with_work(spec) if self.work else self._with_time(spec)
+        spec = self.scaling.applied(self._at(spec, x))
+        variant = self.variants[str(x)] if self.axis == "variant" else None
+        work = (variant and variant.work) or self.work
+        spec = self._with_work(spec, work, variant) if work else self._with_time(spec)
         if kind.native:  # one run for all engines
             return spec
-        return replace(spec, options=catalog.own_options(spec.options, engine))
+        return replace(
+            spec,
+            options=catalog.own_options(spec.options, spec.engines[0]),
+            design_options=catalog.own_design_options(spec.design_options, spec.design)
+            if spec.design
+            else {},
+        )
+
+    def _domain(self, series: Series) -> str | None:
+        """A design has its own domain. Engines beside designs have the machine's."""
+        with_designs = self.axis == "design" or any(one.design for one in self.series)
+        return series.domain or self.domain or (None if with_designs else "pmem")
 
     def _with_time(self, spec: CellSpec) -> CellSpec:
         longer = 1.0
@@ -110,15 +149,24 @@ class Panel:
             spec, duration_us=longer * self.duration_us, warm_up_us=longer * self.warm_up_us
         )
 
-    def _with_work(self, spec: CellSpec) -> CellSpec:
-        """Every thread does its share of the work, after a tenth as much for warming up."""
-        each, left = divmod(self.work, spec.threads[0])
-        if left:
-            raise errors.BadUsage(
-                f"figure {self.figure}, panel {self.id}: a work of {self.work} transactions is no "
-                f"multiple of {spec.threads[0]} threads"
-            )
-        return replace(spec, transactions=each, duration_us=None, warm_up_us=None)
+    def _with_work(self, spec: CellSpec, work: int, variant: Variant | None) -> CellSpec:
+        """Every thread does its share of the work, after its share of the warm-up."""
+        before = self.warm_up_work
+        if variant and variant.warm_up_work is not None:
+            before = variant.warm_up_work
+        for what, number in (("work", work), ("warm-up", before or 0)):
+            if number % spec.threads[0]:
+                raise errors.BadUsage(
+                    f"figure {self.figure}, panel {self.id}: a {what} of {number} transactions is "
+                    f"no multiple of {spec.threads[0]} threads"
+                )
+        return replace(
+            spec,
+            transactions=work // spec.threads[0],
+            warm_up=None if before is None else before // spec.threads[0],
+            duration_us=None,
+            warm_up_us=None,
+        )
 
     def _at(self, spec: CellSpec, x: Value) -> CellSpec:
         """The spec at a point of the axis."""
@@ -128,16 +176,28 @@ class Panel:
             return replace(spec, machine=str(x))
         if self.axis == "arrivals":
             return replace(spec, arrivals=float(x))
+        if self.axis == "workload":
+            return replace(
+                spec, workload=str(x), params=catalog.own_parameters(spec.params, str(x))
+            )
+        if self.axis == "design":
+            return replace(spec, design=str(x))
         if self.axis == "variant":
             variant = self.variants[str(x)]
+            workload = variant.workload or spec.workload
+            params = spec.params
+            if variant.workload:
+                params = catalog.own_parameters(params, workload)
             return replace(
                 spec,
+                workload=workload,
                 set=spec.set | variant.set,
-                params=spec.params | variant.params,
+                params=params | variant.params,
                 options=spec.options | variant.options,
+                design_options=spec.design_options | variant.design_options,
             )
         group, _, name = self.axis.partition(".")
-        return replace(spec, **{group: getattr(spec, group) | {name: _text(x)}})
+        return replace(spec, **{group: getattr(spec, group) | {name: as_text(x)}})
 
 
 @dataclass(frozen=True)
@@ -235,7 +295,7 @@ def _panel(figure: str, values: dict[str, Any], source: str) -> Panel:
     axis = table.get("axis", str, "threads")
     group, _, name = axis.partition(".")
     kind = table.one_of("kind", tuple(KINDS), "sim")
-    named = ("set", "params", "options")
+    named = ("set", "params", "options", "design_options")
     if group not in KINDS[kind].axes or bool(name) != (group in named):
         known = [f"{axis}.NAME" if axis in named else axis for axis in KINDS[kind].axes]
         raise errors.BadUsage(
@@ -246,18 +306,20 @@ def _panel(figure: str, values: dict[str, Any], source: str) -> Panel:
         for name, inner in table.get("variants", dict, {}).items()
     }
     work = table.get("work", int, 0)
-    if work and kind != "sim":
-        raise errors.BadUsage(f"{table.where}: work is for cells of kind sim, not {kind}")
-    time = None if KINDS[kind].timed and not work else 0.0  # for a value that is left out
+    if work and kind not in ("sim", "recovery"):
+        raise errors.BadUsage(f"{table.where}: work is for simulated transactions, not {kind}")
+    counted = work or any(one.work for one in variants.values())
+    time = None if KINDS[kind].timed and not counted else 0.0  # for a value that is left out
+    has_workload = axis == "workload" or (variants and all(v.workload for v in variants.values()))
     panel = Panel(
         figure=figure,
         id=table.get("id", str),
         title=table.get("title", str),
         kind=kind,
-        workload=table.get("workload", str),
+        workload=table.get("workload", str, "" if has_workload else None),
         machine=table.get("machine", str),
-        domain=table.get("domain", str, "pmem"),
-        engines=tuple(table.list_of("engines", str)),
+        domain=table.get("domain", str, ""),
+        series=all_of(table),
         axis=axis,
         values=tuple(table.list_of("values", (int, float, str), list(variants) or None)),
         variants=variants,
@@ -267,18 +329,23 @@ def _panel(figure: str, values: dict[str, Any], source: str) -> Panel:
         warm_up_us=float(table.get("warm_up_us", (int, float), time)),
         thread_time_us=float(table.get("thread_time_us", (int, float), 0)),
         work=work,
+        warm_up_work=_given(table.get("warm_up_work", int, -1)),
         arrivals=float(table.get("arrivals", (int, float), 0)),
         gauge_us=float(table.get("gauge_us", (int, float), 0)),
         latency=table.get("latency", str, "none"),
         htm=table.get("htm", str, "soft"),
         replayers=table.get("replayers", int, 1),
         filter=table.get("filter", bool, False),
-        params={key: _text(value) for key, value in table.get("params", dict, {}).items()},
-        options={key: _text(value) for key, value in table.get("options", dict, {}).items()},
-        changes={key: _text(value) for key, value in _flat(table.get("set", dict, {})).items()},
+        params=assigned(table, "params"),
+        options=assigned(table, "options"),
+        design_options=assigned(table, "design_options"),
+        scaling=scaling.of(table),
+        changes=assigned(table, "set"),
         rows=tuple(table.list_of("rows", str, ["throughput"])),
         metric=table.get("metric", str, "tput"),
         unit=table.get("unit", str, ""),
+        relative_to=table.get("relative_to", str, ""),
+        mean=table.one_of("mean", MEANS, ""),
         paper=table.get("paper", dict, {}),
     )
     table.finish()
@@ -287,29 +354,27 @@ def _panel(figure: str, values: dict[str, Any], source: str) -> Panel:
             raise errors.BadUsage(f"{table.where}: row '{row}' is none of {', '.join(ROWS)}")
     if axis == "variant" and not set(panel.values) <= set(variants):
         raise errors.BadUsage(f"{table.where}: the variants are {', '.join(variants) or 'none'}")
-    if not panel.engines or not panel.values or not panel.seeds:
-        raise errors.BadUsage(f"{table.where}: engines, values and seeds must not be empty")
+    if not panel.series or not panel.values or not panel.seeds:
+        raise errors.BadUsage(
+            f"{table.where}: engines and designs, values and seeds must not be empty"
+        )
+    if panel.relative_to and panel.relative_to not in panel.names:
+        raise errors.BadUsage(
+            f"{table.where}: relative_to is '{panel.relative_to}', which is none of "
+            f"{', '.join(panel.names)}"
+        )
     return panel
 
 
 def _variant(values: Any, where: str) -> Variant:
     table = Table(values, where)
-    groups = {name: _flat(table.get(name, dict, {})) for name in ("set", "params", "options")}
+    groups = ("set", "params", "options", "design_options")
+    texts = {name: assigned(table, name) for name in groups}
+    workload = table.get("workload", str, "")
+    work, before = table.get("work", int, 0), table.get("warm_up_work", int, -1)
     table.finish()
-    texts = {name: {key: _text(v) for key, v in group.items()} for name, group in groups.items()}
-    return Variant(**texts)
+    return Variant(**texts, workload=workload, work=work, warm_up_work=_given(before))
 
 
-def _flat(tables: dict[str, Any]) -> dict[str, Any]:
-    """{persistence = {write_back_ns = 600}} as {"persistence.write_back_ns": 600}."""
-    flat: dict[str, Any] = {}
-    for key, value in tables.items():
-        if isinstance(value, dict):
-            flat |= {f"{key}.{name}": inner for name, inner in value.items()}
-        else:
-            flat[key] = value
-    return flat
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _given(number: int) -> int | None:
+    return None if number < 0 else number

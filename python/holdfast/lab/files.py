@@ -6,13 +6,28 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from holdfast import errors
+from holdfast import core, errors
+from holdfast.specs import Assigned
 
 
 def experiments() -> Path:
     """The folder with figures/ and claims/: in an installed wheel a part of the package."""
     packaged = Path(__file__).parents[1] / "experiments"
     return packaged if packaged.is_dir() else Path(__file__).parents[3] / "experiments"
+
+
+def machine_file(machine: str) -> Path:
+    """The file of a machine's description: by its name, or a path."""
+    if machine.endswith(".toml"):
+        return Path(machine)
+    packaged = Path(core.__file__).parent / "machines"
+    folder = packaged if packaged.is_dir() else Path(__file__).parents[3] / "experiments/machines"
+    return folder / f"{machine}.toml"
+
+
+def description(machine: str) -> dict[str, Any]:
+    """The values of a machine's description."""
+    return read(machine_file(machine))
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -70,6 +85,22 @@ class Table:
                 raise errors.BadUsage(
                     f"{self.where}: there is no key '{key}'; the keys are {known}"
                 )
+
+
+def assigned(table: Table, key: str) -> Assigned:
+    """A table of values as texts: {persistence = {fence_ns = 6}} as {"persistence.fence_ns": "6"}.
+
+    The dots are those of a name in a description, or of an option of one engine or design.
+    """
+    flat: Assigned = {}
+    for name, value in table.get(key, dict, {}).items():
+        inner = value if isinstance(value, dict) else {"": value}
+        flat |= {f"{name}.{more}".rstrip("."): as_text(one) for more, one in inner.items()}
+    return flat
+
+
+def as_text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 _WORDS = {

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Formulas over results, such as `max(tput["one"] / tput["other"])`.
 
-A metric's name with an engine in brackets is a series: one number per point of the panel's axis.
-A panel before the engine, and a figure before both, choose another panel and figure. Arithmetic and
-comparisons work point by point; points that only one side has are left out. Numbers and series mix.
+A metric's name with an engine or a design in brackets is a series: one number per point of the
+panel's axis. A panel before it, and a figure before both, choose another panel and figure.
+Arithmetic and comparisons work point by point; points that only one side has are left out. Numbers
+and series mix. A point that was not run makes the formula `not run` if a function looks at it.
 Functions:
 
     peak(s, ...), max(...)      the largest value of series and numbers; min(...) the smallest
-    mean(s)                     over the axis
+    mean(s), gmean(s)           over the axis, arithmetic and geometric
     at(s, x)                    the value at one point; where(s) the point of the largest value
     upto(s, x), beyond(s, x)    the points up to x, and those after it
     only(s, x, ...)             the named points
@@ -19,6 +20,7 @@ The text is parsed by Python's ast and walked here; nothing of it is executed.
 
 import ast
 import operator
+import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -36,16 +38,24 @@ class NotRun(Exception):
 
 
 class Series:
-    """Values by point, in the order of the axis. The name is for messages."""
+    """Values by point, in the order of the axis; and points that were not run, with the reason."""
 
-    def __init__(self, values: dict[Point, Number], name: str = "") -> None:
-        self.values, self.name = values, name
+    def __init__(
+        self, values: dict[Point, Number], missing: dict[Point, str] | None = None
+    ) -> None:
+        self.values, self.missing = values, missing or {}
 
     def __repr__(self) -> str:
         return f"Series({self.values})"
 
+    def complete(self) -> dict[Point, Number]:
+        """All values. Raises NotRun, with the reason, if a point was not run."""
+        for reason in self.missing.values():
+            raise NotRun(reason)
+        return self.values
 
-# metric, figure or None, panel or None, engine -> series
+
+# metric, figure or None, panel or None, engine or design -> series
 Lookup = Callable[[str, str | None, str | None, str], Series]
 
 _BINARY = {
@@ -209,34 +219,46 @@ def _pointwise(function: Callable[[Any, Any], Any], left: Any, right: Any) -> An
                 for x in left.values
                 if x in right.values
             }
+            missing = left.missing | right.missing
             if not common:
-                raise NotRun("the two series have no point in common")
-            return Series(common)
+                reason = next(iter(missing.values()), "the two series have no point in common")
+                raise NotRun(reason)
+            return Series(common, missing)
         if isinstance(left, Series):
-            return Series({x: function(value, right) for x, value in left.values.items()})
+            values = {x: function(value, right) for x, value in left.values.items()}
+            return Series(values, left.missing)
         if isinstance(right, Series):
-            return Series({x: function(left, value) for x, value in right.values.items()})
+            values = {x: function(left, value) for x, value in right.values.items()}
+            return Series(values, right.missing)
         return function(left, right)
     except ZeroDivisionError:
-        raise FormulaError("division by zero: a result is 0") from None
+        raise NotRun("division by zero: a result is 0") from None
 
 
 def _values(arguments: tuple) -> list[Number]:
     values: list[Number] = []
     for argument in arguments:
-        values += argument.values.values() if isinstance(argument, Series) else [argument]
+        values += argument.complete().values() if isinstance(argument, Series) else [argument]
     return values
 
 
 def _part(series: Series, keep: Callable[[Point], bool], what: str) -> Series:
     kept = {x: value for x, value in series.values.items() if keep(x)}
+    missing = {x: reason for x, reason in series.missing.items() if keep(x)}
     if not kept:
-        raise NotRun(f"no point {what}")
-    return Series(kept)
+        raise NotRun(next(iter(missing.values()), f"no point {what}"))
+    return Series(kept, missing)
 
 
 def _at(series: Series, x: Point) -> Number:
     return next(iter(_part(series, lambda point: point == x, f"at {x}").values.values()))
+
+
+def _gmean(series: Series) -> Number:
+    values = series.complete().values()
+    if min(values) <= 0:
+        raise NotRun("a geometric mean needs results above 0")
+    return statistics.geometric_mean(values)
 
 
 @dataclass(frozen=True)
@@ -266,9 +288,10 @@ _FUNCTIONS: dict[str, _Function] = {
     "peak": _Function(lambda *s: max(_values(s)), **_SOME),
     "max": _Function(lambda *s: max(_values(s)), **_SOME),
     "min": _Function(lambda *s: min(_values(s)), **_SOME),
-    "mean": _Function(lambda s: sum(s.values.values()) / len(s.values), **_ONE),
+    "mean": _Function(lambda s: sum(s.complete().values()) / len(s.values), **_ONE),
+    "gmean": _Function(_gmean, **_ONE),
     "at": _Function(_at, **_PART),
-    "where": _Function(lambda s: max(s.values, key=lambda x: s.values[x]), **_ONE),
+    "where": _Function(lambda s: max(s.complete(), key=lambda x: s.values[x]), **_ONE),
     "upto": _Function(
         lambda s, x: _part(s, lambda point: point <= x, f"up to {x}"), **_PART, gives="series"
     ),
@@ -282,8 +305,8 @@ _FUNCTIONS: dict[str, _Function] = {
         more=True,
         gives="series",
     ),
-    "all": _Function(lambda s: all(s.values.values()), **_ONE),
-    "any": _Function(lambda s: any(s.values.values()), **_ONE),
-    "first": _Function(lambda s: next(iter(s.values.values())), **_ONE),
-    "last": _Function(lambda s: list(s.values.values())[-1], **_ONE),
+    "all": _Function(lambda s: all(s.complete().values()), **_ONE),
+    "any": _Function(lambda s: any(s.complete().values()), **_ONE),
+    "first": _Function(lambda s: next(iter(s.complete().values())), **_ONE),
+    "last": _Function(lambda s: list(s.complete().values())[-1], **_ONE),
 }

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from holdfast import catalog, core, errors, fleet, results
-from holdfast.lab import metrics
+from holdfast.lab import machine_metrics, metrics
 from holdfast.results import Entry, Measured, Report, StoreEntry
 from holdfast.shapes import Json
 from holdfast.specs import BenchSpec, StoreSpec
@@ -27,7 +28,7 @@ class Kind:
         """Fields of the specs of a panel's cells, beyond those that all kinds have."""
         return {}
 
-    def cannot_run(self, engine: str, spec: CellSpec) -> str:
+    def cannot_run(self, series: str, spec: CellSpec) -> str:
         """The reason why this version of holdfast cannot run the cell; empty if it can try."""
         raise NotImplementedError
 
@@ -35,12 +36,15 @@ class Kind:
         """Runs in this process; returns an entry. Raises Failure."""
         raise NotImplementedError
 
-    def own(self, entry: Json, engine: str) -> Measured:
-        """The engine's part of an entry, which several cells may share."""
+    def own(self, entry: Json, series: str) -> Measured:
+        """The part of an entry that belongs to the series; several cells may share an entry."""
         return results.entry_of(entry)
 
 
-_CLOSED_LOOP = ("threads", "machine", "variant", "set", "params", "options")
+_CLOSED_LOOP = (
+    *("threads", "machine", "variant", "workload", "design"),
+    *("set", "params", "options", "design_options"),
+)
 
 
 class Sim(Kind):
@@ -68,14 +72,19 @@ class Sim(Kind):
         "pending_mean",
         "pending_max",
         "pending_age_us",
+        *machine_metrics.COLUMNS,
     )
 
     def more(self, panel: Any) -> Json:
         given = {"arrivals": panel.arrivals or None, "gauge_us": panel.gauge_us or None}
         return {name: value for name, value in given.items() if value is not None}
 
-    def cannot_run(self, engine: str, spec: CellSpec) -> str:
-        return "" if catalog.find_engine(engine) else f"engine {engine} does not exist yet"
+    def cannot_run(self, series: str, spec: CellSpec) -> str:
+        return (
+            _unknown("workload", spec.workload, catalog.workloads())
+            or _unknown("design", spec.design or "", catalog.designs())
+            or _no_engine(spec)
+        )
 
     def run(self, spec: CellSpec, progress: core.Progress | None = None) -> Json:
         report = Report(core.sim(spec.json(), progress))
@@ -94,21 +103,30 @@ class Replay(Sim):
     def more(self, panel: Any) -> Json:
         return {"replayers": [panel.replayers], "filter": panel.filter}
 
-    def cannot_run(self, engine: str, spec: CellSpec) -> str:
-        found = catalog.find_engine(engine)
+    def cannot_run(self, series: str, spec: CellSpec) -> str:
+        found = catalog.find_engine(spec.engines[0])
         if found is None or found.replays:
-            return super().cannot_run(engine, spec)
-        return f"engine {engine} keeps no redo log that could be replayed by itself"
+            return super().cannot_run(series, spec)
+        return f"engine {found.name} keeps no redo log that could be replayed by itself"
 
 
 class Recovery(Sim):
     """A run, then a power failure, then the opening of the heap."""
 
     axes = _CLOSED_LOOP
-    columns = (*Sim.columns, "recovery_us")
+    columns = (*Sim.columns, "recovery_us", "recovery_lines")
 
     def more(self, panel: Any) -> Json:
         return {"recovery": True}
+
+    def cannot_run(self, series: str, spec: CellSpec) -> str:
+        if reason := super().cannot_run(series, spec):
+            return reason
+        engine = catalog.find_engine(spec.engines[0])
+        design = catalog.find_design(spec.design or "")
+        volatile = [f"engine {engine.name}"] if engine and not engine.durable else []
+        volatile += [f"design {design.name}"] if design and not design.durable else []
+        return f"{volatile[0]} makes nothing durable: it has no recovery" if volatile else ""
 
 
 class Bench(Kind):
@@ -121,7 +139,7 @@ class Bench(Kind):
     def more(self, panel: Any) -> Json:
         return {"engines": list(panel.engines), "latency": panel.latency, "htm": panel.htm}
 
-    def cannot_run(self, engine: str, spec: CellSpec) -> str:
+    def cannot_run(self, series: str, spec: CellSpec) -> str:
         known = {entry.name for entry in catalog.engines()}
         missing = next((name for name in spec.engines if name not in known), None)
         reason = f"engine {missing} does not exist yet" if missing else ""
@@ -148,8 +166,8 @@ class Bench(Kind):
         entries: list[Entry] = report.medians()
         return {"engines": {entry.engine: entry.json for entry in entries}}
 
-    def own(self, entry: Json, engine: str) -> Measured:
-        return results.entry_of(entry["engines"][engine])
+    def own(self, entry: Json, series: str) -> Measured:
+        return results.entry_of(entry["engines"][series])
 
 
 class Stores(Kind):
@@ -167,8 +185,8 @@ class Stores(Kind):
         # The others run without a store that is missing. Once it is there, all run anew.
         return {"engines": [name for name in panel.engines if not _why_missing(name)]}
 
-    def cannot_run(self, engine: str, spec: CellSpec) -> str:
-        return _why_missing(engine) or _too_many_threads(spec)
+    def cannot_run(self, series: str, spec: CellSpec) -> str:
+        return _why_missing(series) or _too_many_threads(spec)
 
     def run(self, spec: CellSpec, progress: core.Progress | None = None) -> Json:
         report = Report(core.db_bench(_store_spec(spec).json(), progress))
@@ -177,8 +195,8 @@ class Stores(Kind):
         measured = [entry for entry in entries if entry.benchmark == spec.workload]
         return {"stores": {_engine_of(entry.store): entry.json for entry in measured}}
 
-    def own(self, entry: Json, engine: str) -> Measured:
-        return results.entry_of(entry["stores"][engine])
+    def own(self, entry: Json, series: str) -> Measured:
+        return results.entry_of(entry["stores"][series])
 
 
 KINDS: dict[str, Kind] = {
@@ -193,6 +211,26 @@ KINDS: dict[str, Kind] = {
 def _raise_failures(report: Report) -> None:
     for failed in report.failures():
         raise errors.Failure(failed.error_message)
+
+
+def _unknown(what: str, name: str, known: Iterable[catalog.Listed]) -> str:
+    """The reason for a name that is not listed. An empty name, or a design's file, is none."""
+    if not name or "/" in name or name.endswith(".so"):
+        return ""
+    there = any(entry.name == name for entry in known)
+    return "" if there else f"{what} {name} does not exist yet"
+
+
+def _no_engine(spec: CellSpec) -> str:
+    """The reason why the engine cannot take the cell's transactions."""
+    if not spec.engines[0]:
+        return "this build has no engine that runs with a hardware design"
+    found = catalog.find_engine(spec.engines[0])
+    if found is None:
+        return f"engine {spec.engines[0]} does not exist yet"
+    if found.needs_design and not spec.design:
+        return f"engine {found.name} needs a hardware design, and the panel names none"
+    return ""
 
 
 def _too_many_threads(spec: CellSpec) -> str:

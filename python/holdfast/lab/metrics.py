@@ -27,6 +27,8 @@ pending_age_us              asked for; and the largest age of the oldest one
 amplification               bytes written to persistent memory beyond those stored, per byte stored
                             (Romulus 3)
 
+Machines and hardware designs have the metrics of machine_metrics.py.
+
 Log replay has:
 replayed                    transactions in the logs
 replay_words, replay_written, replay_pwb   words logged, words stored to the home, and write-backs,
@@ -37,7 +39,10 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast import errors
-from holdfast.results import Entry, MachineCounters, Measured, Pending, ReplayEntry
+from holdfast.lab import machine_metrics
+from holdfast.lab.machine_metrics import NotMeasured
+from holdfast.lab.machine_metrics import machine as counters
+from holdfast.results import Entry, Measured, Pending, ReplayEntry
 
 # Phases of committed transactions beyond execute (holdfast/machine/phase.h), in the order in which
 # bars are stacked. Waiting for the global lock is not among them: it comes before a transaction,
@@ -68,10 +73,6 @@ CODES = ("lock", "log", "alias", "revoked", "stale")  # reasons of engines: Abor
 _KINDS = ("update", "read")
 
 
-class _NotMeasured(Exception):
-    """The entry lacks a value that the metric needs."""
-
-
 def value(entry: Measured, name: str) -> float:
     """Raises BadUsage for a metric that does not exist, or that this kind of cell lacks."""
     if not known(name):
@@ -94,18 +95,12 @@ def if_measured(entry: Measured, name: str) -> float | None:
         function = function or _OF_TRANSACTIONS.get(name) or _patterned(name)
     try:
         return None if function is None else function(entry)
-    except _NotMeasured:
+    except NotMeasured:
         return None
 
 
 def known(name: str) -> bool:
     return name in _named() or _patterned(name) is not None
-
-
-def counters(entry: Entry) -> MachineCounters:
-    if entry.machine_counters is None:
-        raise _NotMeasured
-    return entry.machine_counters
 
 
 def attempts(entry: Entry) -> int:
@@ -142,31 +137,31 @@ def _loads(entry: Entry) -> int:
 
 def _recovery_us(entry: Entry) -> float:
     if entry.recovery is None:
-        raise _NotMeasured
+        raise NotMeasured
     return entry.recovery.seconds * 1e6
 
 
 def _time_us(entry: Entry) -> float:
     if not entry.simulated_seconds:
-        raise _NotMeasured
+        raise NotMeasured
     return entry.simulated_seconds * 1e6
 
 
 def _response_us(entry: Entry, value: str) -> float:
     if entry.response is None:
-        raise _NotMeasured
+        raise NotMeasured
     return getattr(entry.response, f"{value}_ns") / 1000
 
 
 def _queued(entry: Entry) -> float:
     if entry.queued is None:
-        raise _NotMeasured
+        raise NotMeasured
     return entry.queued
 
 
 def _pending(entry: Entry) -> Pending:
     if entry.pending is None:
-        raise _NotMeasured
+        raise NotMeasured
     return entry.pending
 
 
@@ -198,7 +193,7 @@ _OF_TRANSACTIONS: dict[str, Callable[[Entry], float]] = {
     "pending_max": lambda e: _pending(e).max,
     "pending_age_us": lambda e: _pending(e).max_age_us,
     "amplification": lambda e: _ratio(e.bytes_written - e.bytes_stored, e.bytes_stored),
-}
+} | machine_metrics.METRICS
 for _cause in CAUSES:
     _OF_TRANSACTIONS[f"abort_share_{_cause}"] = lambda e, c=_cause: _ratio(e.aborts[c], attempts(e))
 for _value in RESPONSE:

@@ -11,7 +11,10 @@ from holdfast.lab.kinds import KINDS
 from holdfast.lab.results import Results
 from holdfast.shapes import Json
 
-_HEAD = ("figure", "panel", "engine", "machine", "x", "seed", "state", "reason")
+_HEAD = (
+    *("figure", "panel", "series", "engine", "design", "machine"),
+    *("x", "seed", "state", "reason"),
+)
 
 
 def write_csv(path: Path, figure: Figure, results: Results) -> None:
@@ -22,15 +25,18 @@ def write_csv(path: Path, figure: Figure, results: Results) -> None:
         writer.writerow([*_HEAD, *columns])
         for cell in figure.cells():
             panel = figure.panel(cell.panel)
-            outcome = results.outcome(panel, cell.engine, cell.x, cell.seed)
+            outcome = results.outcome(panel, cell.series, cell.x, cell.seed)
             entry = outcome.entry
             own = KINDS[cell.kind].columns if entry else ()
             values = [
                 metrics.if_measured(entry, name) if entry and name in own else None
                 for name in columns
             ]
-            head = (figure.id, cell.panel, cell.engine, cell.spec.machine, cell.x, cell.seed)
-            writer.writerow([*head, outcome.state, outcome.reason, *values])
+            spec = cell.spec
+            engine = cell.series if cell.native else spec.engines[0]
+            head = (figure.id, cell.panel, cell.series, engine, spec.design, spec.machine)
+            state = (cell.x, cell.seed, outcome.state, outcome.reason)
+            writer.writerow([*head, *state, *values])
 
 
 def write_json(path: Path, figure: Figure, results: Results) -> None:
@@ -47,10 +53,10 @@ def write_json(path: Path, figure: Figure, results: Results) -> None:
 def _panel(panel: Panel, results: Results) -> Json:
     cells = []
     for cell in panel.cells():
-        outcome = results.outcome(panel, cell.engine, cell.x, cell.seed)
+        outcome = results.outcome(panel, cell.series, cell.x, cell.seed)
         cells.append(
             {
-                "engine": cell.engine,
+                "series": cell.series,
                 "x": cell.x,
                 "seed": cell.seed,
                 "state": outcome.state,

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The look of engines and stacked parts in figures, for colour-blind readers (Okabe and Ito).
+"""The look of engines, designs and stacked parts in figures, for colour-blind readers (Okabe, Ito).
 
 An engine looks the same in every figure: as experiments/figures/looks/engines.toml says, or by its
-place in the list of engines.
+place in the list of engines. So does a design, with looks/designs.toml.
 """
 
+import zlib
 from dataclasses import dataclass
 from functools import cache
 
@@ -24,9 +25,9 @@ class Look:
     marker: str
 
 
-def look(engine: str) -> Look:
-    """The look of an engine, or of a store."""
-    return _chosen().get(engine) or _derived(engine)
+def look(series: str) -> Look:
+    """The look of an engine, a store, a design, or a series with a name of its own."""
+    return _chosen().get(series) or _derived(series)
 
 
 def colour_of(number: int) -> str:
@@ -36,21 +37,19 @@ def colour_of(number: int) -> str:
 
 @cache
 def _chosen() -> dict[str, Look]:
-    path = experiments() / "figures" / "looks" / "engines.toml"
-    if not path.is_file():
-        return {}
     looks = {}
-    for name, values in read(path).items():
-        table = Table(values, f"{path}, {name}")
-        looks[name] = Look(*(table.get(key, str) for key in ("label", "colour", "marker")))
-        table.finish()
+    for path in sorted((experiments() / "figures" / "looks").glob("*.toml")):
+        for name, values in read(path).items():
+            table = Table(values, f"{path}, {name}")
+            looks[name] = Look(*(table.get(key, str) for key in ("label", "colour", "marker")))
+            table.finish()
     return looks
 
 
-def _derived(engine: str) -> Look:
-    names = [entry.name for entry in catalog.engines()]
-    place = names.index(engine) if engine in names else len(names)
-    return Look(engine, colour_of(place), _MARKERS[place % len(_MARKERS)])
+def _derived(series: str) -> Look:
+    names = [entry.name for entry in (*catalog.engines(), *catalog.designs())]
+    place = names.index(series) if series in names else len(names) + zlib.crc32(series.encode())
+    return Look(series, colour_of(place), _MARKERS[place % len(_MARKERS)])
 
 
 # The ends of an attempt, from the bottom of a bar to its top.
