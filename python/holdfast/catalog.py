@@ -3,10 +3,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar
 
 from holdfast import core, errors
 from holdfast.shapes import Json, decode
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -113,8 +116,14 @@ class StoreCatalog:
     peers: list[Peer]
 
 
+@cache
+def _listed(kind: type[T], verb: str, module: Any) -> tuple[T, ...]:
+    """The entries of a verb of the core. `module` tells cores of tests apart."""
+    return tuple(decode(kind, entry) for entry in getattr(core, verb)())
+
+
 def engines() -> list[Engine]:
-    return [decode(Engine, entry) for entry in core.engines()]
+    return list(_listed(Engine, "engines", core.module()))
 
 
 def find_design_engine() -> str:
@@ -134,7 +143,7 @@ def find_engine(name: str) -> Engine | None:
 
 
 def workloads() -> list[Workload]:
-    return [decode(Workload, entry) for entry in core.workloads()]
+    return list(_listed(Workload, "workloads", core.module()))
 
 
 def machines() -> list[Machine]:
@@ -146,7 +155,7 @@ def simulated_machines() -> list[Machine]:
 
 
 def designs() -> list[Design]:
-    return [decode(Design, entry) for entry in core.designs()]
+    return list(_listed(Design, "designs", core.module()))
 
 
 def find_design(name: str) -> Design | None:

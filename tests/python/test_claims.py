@@ -125,7 +125,9 @@ def test_orderings_hold_or_say_where_they_do_not(tmp_path, toy):
 @pytest.mark.parametrize("state", ["not run", "failed"])
 def test_a_claim_without_its_cells_is_not_run(tmp_path, toy, state):
     (claim,) = _claims(tmp_path, toy)
-    missing = {key: rate for key, rate in _ALL.items() if key != ("fur-si", 1)}
+    elsewhere = {key: rate for key, rate in _ALL.items() if key != ("fur-si", 1)}
+    assert claims.judge(claim, _results(toy, elsewhere, state)).verdict == "green"
+    missing = {key: rate for key, rate in _ALL.items() if key != ("fur-si", 2)}
     found = claims.judge(claim, _results(toy, missing, state))
     assert (found.verdict, found.measured) == ("not run", None)
     assert "because" in found.reason
@@ -167,7 +169,7 @@ def test_a_claim_is_green_only_if_all_its_parts_are(tmp_path, toy):
     [
         ('figure = "toy-1"', 'figure = "toy-9"', "claim T1a: there is no figure 'toy-9'"),
         ('panel = "one"', 'panel = "three"', "no panel 'three'; it has one, two"),
-        ('tput["undo"]', 'tput["spht"]', "no engine 'spht'; it has undo, fur-si"),
+        ('tput["undo"]', 'tput["spht"]', "no engine or design 'spht'; it has undo, fur-si"),
         ('tput["undo"]', 'speed["undo"]', "no metric 'speed'"),
         ('tput["undo"]', "tput.undo", "claim T1a: 'tput.undo' is nothing a formula may have"),
         ('"factor 1.5"', '"nearly"', "'nearly' is none of factor N"),

@@ -118,9 +118,9 @@ EXCUSED = [
         for file in (
             "fake_core", "test_cache", "test_claims", "test_cli", "test_cli_db", "test_core",
             "test_crash", "test_db_fuzz", "test_interrupt", "test_lab_costs", "test_lab_designs",
-            "test_lab_kinds", "test_open_loop", "test_own_design", "test_pool", "test_replay", "test_reproduce", "test_sensitivity",
-            "test_sensitivity_cc_htm", "test_shapes", "test_sim_designs", "test_timeline",
-            "test_tools", "test_torture", "toy_paper",
+            "test_lab_kinds", "test_open_loop", "test_own_design", "test_pool", "test_replay",
+            "test_reproduce", "test_sensitivity", "test_sensitivity_cc_htm", "test_shapes",
+            "test_sim_designs", "test_timeline", "test_tools", "test_torture", "toy_paper",
         )
     ),
     Excused("python/holdfast/cli/bench.py", "the preset of FUR's latencies", ("fur-opa", "fur-si")),
