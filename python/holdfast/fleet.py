@@ -52,8 +52,10 @@ def _of_each_design(spec: _Spec) -> list[_Spec]:
         return [spec]
     known = catalog.designs()
     names = spec.design.split(",")
-    if len(names) == 1:
-        return [spec]
+    if len(names) == 1:  # the core refuses options that the design does not have
+        prefix = f"{spec.design}."
+        own = {key.removeprefix(prefix): value for key, value in spec.design_options.items()}
+        return [replace(spec, design_options=own)]
     return [
         replace(
             spec,

@@ -29,6 +29,15 @@ def test_several_designs_run_one_by_one_each_with_its_own_options(fake, invoke):
     assert [entry["design"] for entry in entries] == ["moat", "ditch"]
 
 
+@pytest.mark.parametrize("designs", ["moat", "moat,ditch"])
+def test_an_option_may_name_its_design(fake, invoke, designs):
+    options = ("--design-option", "moat.depth=3")
+    result = invoke("sim", "bank", "--machine", "abacus", "--design", designs, *options)
+    assert result.exit_code == 0, result.stdout
+    specs = [arguments[0] for verb, arguments in fake.calls if verb == "sim"]
+    assert specs[0]["design_options"] == {"depth": "3"}
+
+
 def test_the_table_has_traffic_by_cause_per_transaction(fake, invoke):
     result = invoke("sim", "bank", "--machine", "abacus", "--design", "moat", "--jobs", "1")
     assert result.exit_code == 0, result.stdout
