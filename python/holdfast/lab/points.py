@@ -73,8 +73,8 @@ def _columns(axes: Any, panel: Panel, results: Results) -> None:
             heights[groups[-1]] = mean_of(points, panel.mean)
         at = (number - (len(panel.names) - 1) / 2) * width
         axes.bar(
-            [group + at for group, name in enumerate(groups) if name in heights],
-            [heights[name] for name in groups if name in heights],
+            [group + at for group in range(len(groups))],
+            [heights.get(name, 0) for name in groups],  # a point that was not run has no height
             width * 0.92,
             color=look.colour,
             label=look.label + _state(panel, series, results),
