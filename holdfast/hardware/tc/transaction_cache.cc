@@ -87,6 +87,9 @@ void TransactionCache::merge(Entry& entry, const DesignStore& store, Time now) {
 
 /// The transaction's active entry of this line, or null.
 TransactionCache::Entry* TransactionCache::active(Core& core, uint64_t tx, uint32_t line) {
+  if (!present_.contains(line)) {
+    return nullptr;
+  }
   for (auto entry = core.fifo.rbegin(); entry != core.fifo.rend(); ++entry) {
     if (entry->tx == tx && entry->line.line == line && !entry->committed) {
       return &*entry;
@@ -98,8 +101,9 @@ TransactionCache::Entry* TransactionCache::active(Core& core, uint64_t tx, uint3
 /// All entries of the TC are in use. Returns `now` if it has freed one, else the time at which to
 /// ask again.
 Time TransactionCache::make_room(Core& core, Time now) {
-  const auto occupies = [](const Entry& e) { return !e.logged; };
-  const auto oldest = std::find_if(core.fifo.begin(), core.fifo.end(), occupies);
+  // The oldest go to the log, so those in the log are in front of all others.
+  const auto oldest = std::partition_point(core.fifo.begin(), core.fifo.end(),
+                                           [](const Entry& e) { return e.logged; });
   if (!oldest->committed) {
     return spill(core, *oldest, now);
   }
