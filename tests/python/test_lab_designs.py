@@ -184,7 +184,7 @@ domain = "pmem"
         ('values = [1]\nmean = "harmonic"\n', "'harmonic', which is none of"),
         ("values = [1]\nscale = 0\n", "scale is 0"),
         ("values = [1]\nscaled = { odd = [] }\n", "no key 'odd'"),
-        ('kind = "replay"\nvalues = [1]\n', "work is for simulated transactions"),
+        ('kind = "replay"\nvalues = [1]\n', "work is for cells of kinds sim and recovery"),
     ],
 )
 def test_a_wrong_panel_is_refused_with_its_reason(tmp_path, more, said):

@@ -95,7 +95,7 @@ def test_a_fixed_work_is_shared_by_the_threads(measured):
     ("old", "new", "message"),
     [
         ("work = 400", "work = 401", "401 transactions is no multiple of 2 threads"),
-        ("work = 400", 'work = 400\nkind = "bench"', "work is for cells of kind sim"),
+        ("work = 400", 'work = 400\nkind = "bench"', "work is for cells of kinds sim and recovery"),
     ],
 )
 def test_a_work_that_cannot_be_shared_is_refused(tmp_path, old, new, message):

@@ -307,7 +307,9 @@ def _panel(figure: str, values: dict[str, Any], source: str) -> Panel:
     }
     work = table.get("work", int, 0)
     if work and kind not in ("sim", "recovery"):
-        raise errors.BadUsage(f"{table.where}: work is for simulated transactions, not {kind}")
+        raise errors.BadUsage(
+            f"{table.where}: work is for cells of kinds sim and recovery, not {kind}"
+        )
     counted = work or any(one.work for one in variants.values())
     time = None if KINDS[kind].timed and not counted else 0.0  # for a value that is left out
     has_workload = axis == "workload" or (variants and all(v.workload for v in variants.values()))
