@@ -251,7 +251,7 @@ WordLog::Appended Hoop::append(uint64_t tx, std::span<const LoggedWord> words, T
 
 // ---- transactions
 
-void Hoop::begin(const DesignTransaction& tx, Time /*now*/) {
+Time Hoop::begin(const DesignTransaction& tx, Time now) {
   Thread& thread = of(tx);
   if (thread.open) {
     forget(tx.slot);  // its thread has ended without a commit
@@ -260,6 +260,7 @@ void Hoop::begin(const DesignTransaction& tx, Time /*now*/) {
   thread.open = true;
   thread.tx = tx.id;
   thread.core = tx.core;
+  return now;
 }
 
 Time Hoop::commit(const DesignTransaction& tx, Time now) {

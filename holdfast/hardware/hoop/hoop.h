@@ -70,7 +70,7 @@ class Hoop final : public HardwareDesign {
   std::span<const char* const> transitions() const override;
   void attach(DesignContext& context) override;
 
-  void begin(const DesignTransaction& tx, Time now) override;
+  Time begin(const DesignTransaction& tx, Time now) override;
   Time commit(const DesignTransaction& tx, Time now) override;
   Time abort(const DesignTransaction& tx, Time now) override;
   Time first_store(const DesignStore& store, Time now) override { return put(store, true, now); }

@@ -214,7 +214,10 @@ TEST(DesignCheats, HardwareHasTheSizesThatItDeclares) {
 /// Has no room for the fourth line of a transaction.
 class RunsOutOfRoom final : public CommitsWithoutWriting {
  public:
-  void begin(const DesignTransaction& /*tx*/, Time /*now*/) override { lines_ = 0; }
+  Time begin(const DesignTransaction& /*tx*/, Time now) override {
+    lines_ = 0;
+    return now;
+  }
   Time first_store(const DesignStore& /*store*/, Time now) override {
     if (lines_++ == 3) {
       throw Error(Status(Code::out_of_space, "no more than three lines"));
