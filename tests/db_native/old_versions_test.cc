@@ -188,7 +188,8 @@ using SimStore = Store<SimHeap>;
 TEST(DbNestedWrites, AreFreedByLaterWritesOfTheirSlot) {
   for (const std::string& engine : durable_engines()) {
     SCOPED_TRACE(engine);
-    SimMachine machine;
+    SimMachine machine(
+        {.domain = usual_domain(*EngineFactory<SimHeap::Engine>::describe(engine).value())});
     CreateOptions create;
     create.engine = engine;
     create.bytes = 256 << 10;

@@ -13,6 +13,7 @@
 
 #include "holdfast/engines/parts/any/any_engine.h"
 #include "holdfast/structures/rb_tree.h"
+#include "tests/engine_options.h"
 #include "tests/native/world.h"
 
 namespace holdfast {
@@ -73,7 +74,7 @@ class HeapAtRestTest : public ::testing::TestWithParam<const char*> {
     });
   }
 
-  World world_{GetParam(), Domain::pmem};
+  World world_{GetParam(), usual_domain(*AnyEngine<NativeMachine>::describe(GetParam()).value())};
 };
 
 TEST_P(HeapAtRestTest, ShowsWhatTransactionsLeft) {

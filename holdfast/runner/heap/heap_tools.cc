@@ -123,7 +123,10 @@ Result<Json> heap_convert(const std::string& source, const std::string& target, 
     create.options = engine_options(*plan.engine->description, plan.options);
     create.content = content.data();
     create.content_bytes = content.size();
-    plan.engine->create(target, create, Domain::file).check();
+    // In domain file the content is on the medium when this returns. An engine without write-backs
+    // does not run there: its heaps survive a power cut only where caches do.
+    const bool synced = plan.engine->description->runs_in(Domain::file);
+    plan.engine->create(target, create, synced ? Domain::file : Domain::process).check();
     Json report = to_json(target, inspect_heap_file(target).value());
     report["source"] = source;
     report["source_engine"] = info.superblock.engine;

@@ -74,13 +74,15 @@ TEST(RunnerResponse, TheWarmUpIsNotCounted) {
 TEST(RunnerResponse, AccessesOfTheMediumAreThoseOfTheDesignsController) {
   const std::string engine = first_of(
       engine_rows<SimMachine>(), [](const auto& row) { return row.description->needs_design; });
+  uint64_t reads = 0;  // none where a last level of the design's own has everything
   for (const DesignInfo& design : hardware_designs()) {
     const Json entry = counted(200, {{"engines", {engine}}, {"design", design.name}});
     ASSERT_TRUE(entry.contains("medium")) << entry.dump(1);
     EXPECT_EQ(entry["medium"]["writes"], entry["design_counters"]["media_writes"]) << design.name;
     EXPECT_EQ(entry["medium"]["reads"], entry["design_counters"]["media_reads"]) << design.name;
-    EXPECT_GT(entry["medium"]["reads"], 0);
+    reads += entry["medium"]["reads"].get<uint64_t>();
   }
+  EXPECT_GT(reads, 0u);
 }
 
 TEST(RunnerResponse, AnEntryHasTheCachesOfItsComputer) {

@@ -233,6 +233,7 @@ TEST_F(RunnerSetUp, ColdAndWarmCacheGiveTheSameRun) {
 TEST_F(RunnerSetUp, OneImageServesEveryEngineSeedMixAndNumberOfThreads) {
   Json all = spec();
   all["engines"] = engine_names(false);
+  all["domain"] = "eadr";  // where all of them run
   all["threads"] = {1, 3};
   for (const int seed : {1, 2}) {
     all["seed"] = seed;
@@ -339,6 +340,7 @@ TEST_F(RunnerSetUp, ACrashedHeapOverAnImageRecovers) {
     if (about.durability == Durability::none) {
       continue;  // its heap would not survive the crash
     }
+    options.domain = usual_domain(about);
     SimImage left;
     {
       const PopulationImage image = open_population(population, ImageCache(folder_));
