@@ -73,7 +73,7 @@ EXCUSED = [
     Excused("holdfast/engines/hw", "the engine of hardware designs", ("tc",)),
     Excused("tests/unit/engines/hw", "the engine of hardware designs", ("tc",)),
     Excused("tests/unit/hardware", "the engine of hardware designs", ("hw",)),
-    Excused("tests/unit/hardware", "runs", ("map", "sps")),
+    Excused("tests/unit/hardware", "runs", ("map", "registers", "sps")),
     Excused("holdfast/hardware", "their registers", ("registers",)),
     # The word is a paper's, or something else than an engine.
     Excused("holdfast/workloads/tpcc", "parameters as in FUR's program", ("fur-opa", "fur-si")),
