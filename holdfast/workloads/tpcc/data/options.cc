@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/workloads/tpcc/data/options.h"
 
-#include <charconv>
-#include <numeric>
-#include <string_view>
+#include <utility>
 
 #include "holdfast/workloads/tpcc/data/keys.h"
 
@@ -12,21 +10,22 @@ namespace {
 
 struct NamedMix {
   const char* name;
-  Mix mix;
+  std::array<uint32_t, kKinds> weights;
+  bool first_worker_pays = false;
 };
 
 // Weights in the order new-order, payment, order-status, delivery, stock-level.
 constexpr NamedMix kMixes[] = {
-    {"standard", {{45, 43, 4, 4, 4}}},
-    {"fur-ro", {{5, 5, 43, 5, 42}}},   // FUR figure 8, left: 85 % read-only
-    {"fur-upd", {{42, 43, 5, 5, 5}}},  // FUR figure 8, right
-    {"neworder", {{1, 0, 0, 0, 0}}},
-    {"payment", {{0, 1, 0, 0, 0}}},
-    {"orderstatus", {{0, 0, 1, 0, 0}}},
-    {"delivery", {{0, 0, 0, 1, 0}}},
-    {"stocklevel", {{0, 0, 0, 0, 1}}},
-    {"orderstatus95-payment5", {{0, 5, 95, 0, 0}}},    // FUR figure 4
-    {"payment-orderstatus", {{0, 0, 1, 0, 0}, true}},  // FUR figure 1
+    {"standard", {45, 43, 4, 4, 4}},
+    {"fur-ro", {5, 5, 43, 5, 42}},   // FUR figure 8, left: 85 % read-only
+    {"fur-upd", {42, 43, 5, 5, 5}},  // FUR figure 8, right
+    {"neworder", {1, 0, 0, 0, 0}},
+    {"payment", {0, 1, 0, 0, 0}},
+    {"orderstatus", {0, 0, 1, 0, 0}},
+    {"delivery", {0, 0, 0, 1, 0}},
+    {"stocklevel", {0, 0, 0, 0, 1}},
+    {"orderstatus95-payment5", {0, 5, 95, 0, 0}},    // FUR figure 4
+    {"payment-orderstatus", {0, 0, 1, 0, 0}, true},  // FUR figure 1
 };
 
 Status bad_mix(const std::string& text, const std::string& why) {
@@ -43,52 +42,20 @@ Status bad_mix(const std::string& text, const std::string& why) {
 }  // namespace
 
 Kind Mix::choose(int worker, Random& random) const {
-  if (first_worker_pays && worker == 0) {
-    return kPayment;
-  }
-  auto left = static_cast<uint32_t>(
-      random.below(std::accumulate(weights.begin(), weights.end(), uint64_t{0})));
-  int kind = 0;
-  while (left >= weights[static_cast<size_t>(kind)]) {
-    left -= weights[static_cast<size_t>(kind)];
-    ++kind;
-  }
-  return static_cast<Kind>(kind);
+  return first_worker_pays && worker == 0 ? kPayment : static_cast<Kind>(weights.draw(random));
 }
 
 Result<Mix> parse_mix(const std::string& text) {
   for (const auto& named : kMixes) {
     if (text == named.name) {
-      return named.mix;
+      return Mix{Weights({named.weights.begin(), named.weights.end()}), named.first_worker_pays};
     }
   }
-  Mix mix;
-  std::string_view rest = text;
-  uint64_t total = 0;
-  while (!rest.empty()) {
-    const std::string_view part = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
-    const size_t colon = part.find(':');
-    if (colon == std::string_view::npos) {
-      return bad_mix(text, "'" + std::string(part) + "' is neither a mix nor transaction:weight");
-    }
-    size_t kind = 0;
-    while (kind < kKinds && part.substr(0, colon) != info().operations[kind]) {
-      ++kind;
-    }
-    uint32_t weight = 0;
-    const char* const end = part.data() + part.size();
-    const auto [stop, error] = std::from_chars(part.data() + colon + 1, end, weight);
-    if (kind == kKinds || error != std::errc() || stop != end || weight > 1'000'000) {
-      return bad_mix(text, "'" + std::string(part) + "' is not a transaction and its weight");
-    }
-    mix.weights[kind] = weight;
-    total += weight;
+  auto weights = Weights::parse(text, info().operations);
+  if (!weights.ok()) {
+    return bad_mix(text, weights.status().message());
   }
-  if (total == 0) {
-    return bad_mix(text, "all weights are zero");
-  }
-  return mix;
+  return Mix{std::move(weights).value()};
 }
 
 Result<Home> parse_home(const std::string& text) {

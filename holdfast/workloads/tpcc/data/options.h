@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "holdfast/workloads/parts/weights.h"
 #include "holdfast/workloads/parts/workload.h"
 #include "holdfast/workloads/tpcc/data/schema.h"
 
@@ -33,7 +34,7 @@ struct Scale {
 
 /// The frequency of each transaction.
 struct Mix {
-  std::array<uint32_t, kKinds> weights{};
+  Weights weights;
   /// FUR's figure 1: worker 0 runs only payments, whatever the weights.
   bool first_worker_pays = false;
 
