@@ -8,7 +8,7 @@
 #include "holdfast/structures/fixed_hash_map.h"
 #include "holdfast/structures/hash_map.h"
 #include "holdfast/workloads/parts/insert_workload.h"
-#include "holdfast/workloads/parts/payload.h"
+#include "holdfast/workloads/parts/payload_map.h"
 
 namespace holdfast {
 
@@ -17,12 +17,8 @@ inline constexpr std::array kHashTables = {"fixed", "growing"};
 
 const WorkloadInfo& hash_table_info();
 
-/// A table from keys to blocks with their payloads. The size of a payload is chosen at run time, so
-/// an entry has a pointer to it. A payload begins with the key's value.
 template <class H, class Map>
-struct HashTableRoot {
-  template <class T>
-  using Field = typename H::template Field<T>;
+struct HashTableRoot : PayloadMap<H, Map> {
   static constexpr bool kGrows = std::is_default_constructible_v<Map>;
   static constexpr const char* kTypeName =
       kGrows ? "holdfast.workload.HashTable.growing" : "holdfast.workload.HashTable.fixed";
@@ -30,55 +26,10 @@ struct HashTableRoot {
 
   HashTableRoot(int workers, uint64_t elements, uint64_t payload_words, uint64_t)
     requires kGrows
-      : ledger(workers), size(elements), words(payload_words) {}
+      : PayloadMap<H, Map>(workers, elements, payload_words) {}
   HashTableRoot(int workers, uint64_t elements, uint64_t payload_words, uint64_t buckets)
     requires(!kGrows)
-      : ledger(workers), size(elements), words(payload_words), map(buckets) {}
-  template <class Visitor>
-  void visit_blocks(Visitor&& visit) const {
-    ledger.visit_blocks(visit);
-    map.visit_blocks(visit);
-    map.for_each([&](uint64_t, const Field<uint64_t>* payload) {
-      visit(static_cast<const void*>(payload), payload_bytes());
-      return true;
-    });
-  }
-
-  bool insert(uint64_t key, uint64_t) {
-    auto* const payload = static_cast<Field<uint64_t>*>(H::allocate(payload_bytes()));
-    if (!map.insert(key, payload)) {
-      H::deallocate(payload, payload_bytes());
-      return false;
-    }
-    Payload(key, words).store(payload);
-    return true;
-  }
-  template <class F>
-  void for_each(F&& f) const {
-    map.for_each(
-        [&](uint64_t key, const Field<uint64_t>* payload) { return f(key, payload[0].load()); });
-  }
-  Status check() const {
-    if (Status status = map.check(); !status.ok()) {
-      return status;
-    }
-    bool right = true;
-    const uint64_t payload_words = words;
-    map.for_each([&](uint64_t key, const Field<uint64_t>* payload) {
-      right = Payload(key, payload_words).stored(payload);
-      return right;
-    });
-    return right ? Status()
-                 : Status(Code::corrupt, "hash-table: a payload does not belong to its key");
-  }
-
-  Ledger<H> ledger;
-  Field<uint64_t> size;   ///< elements at the start
-  Field<uint64_t> words;  ///< of a payload
-  Map map;
-
- private:
-  size_t payload_bytes() const { return words * sizeof(Field<uint64_t>); }
+      : PayloadMap<H, Map>(workers, elements, payload_words, buckets) {}
 };
 
 /// Hash Table of Hercules (section 5.1), and Hash Table and Hash Map of EHOU (section 4.A): each

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "holdfast/workloads/parts/rmat.h"
 #include "holdfast/workloads/parts/small_workload.h"
 #include "holdfast/workloads/ssca2/graph_model.h"
-#include "holdfast/workloads/ssca2/rmat.h"
 
 namespace holdfast {
 
@@ -61,7 +61,7 @@ struct Ssca2Root {
 ///   degree   edges per vertex on average; the default makes 45.1 million edges at scale 20
 ///   ack      1: each transaction also counts in its worker's durable ledger
 ///
-/// An existing heap keeps its own graph. The list of edges is computed (rmat.h). Each of the
+/// An existing heap keeps its own graph. The list of edges is computed (parts/rmat.h). Each of the
 /// announced workers has an equal share of it, every n-th edge, and adds these edges in order. A
 /// worker that has added its share removes it again, last edge first, and begins anew. So a run can
 /// take any time, and a part of the kernel is a run that ends before a worker has added its share.
