@@ -30,6 +30,8 @@ struct WorkloadInfo {
   bool has_model = false;               ///< WorkloadInstance::model() is not null
   /// Parameters that change operations but not the initial state, so that runs share a population.
   std::vector<const char*> operations_only = {};
+  /// The workload that this one is a preset of (preset.h); null if it is none.
+  const char* preset_of = nullptr;
 };
 
 /// A workload's parameters by name, completed by its fallbacks.
