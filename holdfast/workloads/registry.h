@@ -11,7 +11,9 @@
 #include "holdfast/workloads/bank/bank.h"
 #include "holdfast/workloads/binary_heap/binary_heap.h"
 #include "holdfast/workloads/bplus_tree/bplus_tree.h"
+#include "holdfast/workloads/btree_zipf.h"
 #include "holdfast/workloads/catalogue.h"
+#include "holdfast/workloads/hash_map/hash_map.h"
 #include "holdfast/workloads/hash_table/hash_table.h"
 #include "holdfast/workloads/hash_update/hash_update.h"
 #include "holdfast/workloads/huge/huge.h"
@@ -19,13 +21,19 @@
 #include "holdfast/workloads/linked_list/linked_list.h"
 #include "holdfast/workloads/list.h"
 #include "holdfast/workloads/map.h"
+#include "holdfast/workloads/rb_tree/rb_tree.h"
 #include "holdfast/workloads/rbtree_insert/rbtree_insert.h"
+#include "holdfast/workloads/rbtree_zipf.h"
 #include "holdfast/workloads/registers.h"
 #include "holdfast/workloads/ring/ring.h"
+#include "holdfast/workloads/sdg/sdg.h"
 #include "holdfast/workloads/sps.h"
 #include "holdfast/workloads/ssca2/ssca2.h"
+#include "holdfast/workloads/tatp/tatp.h"
 #include "holdfast/workloads/tpcc/tpcc.h"
+#include "holdfast/workloads/tpcc_neworder/tpcc_neworder.h"
 #include "holdfast/workloads/vacation/vacation.h"
+#include "holdfast/workloads/ycsb/ycsb.h"
 
 namespace holdfast {
 
@@ -37,9 +45,11 @@ using SmallWorkloads =
     WorkloadList<IntSetWorkload, SpsWorkload, MapWorkload, ListWorkload, BankWorkload, RingWorkload,
                  RegistersWorkload, HashUpdateWorkload, RbtreeInsertWorkload, VacationWorkload,
                  Ssca2Workload, ArraySwapWorkload, ArrayStreamWorkload, BinaryHeapWorkload,
-                 LinkedListWorkload, HugeWorkload, HashTableWorkload, BPlusTreeWorkload>;
+                 LinkedListWorkload, HugeWorkload, HashTableWorkload, BPlusTreeWorkload,
+                 HashMapWorkload, RbTreeWorkload, BtreeZipfWorkload, RbtreeZipfWorkload,
+                 SdgWorkload, YcsbWorkload, TatpWorkload>;
 /// Workloads that take long to compile. Sources that do not need them use SmallWorkloads.
-using LargeWorkloads = WorkloadList<TpccWorkload>;
+using LargeWorkloads = WorkloadList<TpccWorkload, TpccNeworderWorkload>;
 
 /// The workload of this name over the heap, or null if the list has none. Throws
 /// Error(invalid_argument) for a wrong parameter.

@@ -285,12 +285,13 @@ struct Structure {
   std::map<std::string, std::string> parameters;
 };
 
-/// Every workload with a sequential model, over each structure that it can have. The random
-/// programs of crash_registers_info() have tests of their own.
+/// Every workload with a sequential model, over each structure that it can have. Presets run the
+/// code of others, and the random programs of crash_registers_info() have tests of their own.
 std::vector<Structure> structures() {
   std::vector<Structure> all;
   for (const WorkloadInfo* info : workload_infos()) {
-    if (info->has_model && info->name != std::string(crash_registers_info().name)) {
+    if (info->has_model && info->preset_of == nullptr &&
+        info->name != std::string(crash_registers_info().name)) {
       for (const auto& variant : root_variants(*info)) {
         all.push_back({info->name, variant});
       }

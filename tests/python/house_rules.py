@@ -178,7 +178,8 @@ class Named:
 _COMMON = frozenset(
     [
         *("undo", "htm", "hw", "opt", "tc", "bank", "list", "map", "ring", "registers", "parts"),
-        *("linked-list", "hash-table", "bplus-tree", "huge"),
+        *("linked-list", "hash-table", "hash-map", "bplus-tree", "rb-tree", "huge"),
+        "ycsb",
     ]
 )
 

@@ -75,7 +75,15 @@ EXCUSED = [
     Excused("tests/unit/hardware", "the engine of hardware designs", ("hw",)),
     Excused("tests/unit/hardware", "runs", ("map", "registers", "sps")),
     Excused("holdfast/hardware", "their registers", ("registers",)),
+    # Presets, which are workloads with other fallbacks.
+    Excused("holdfast/workloads/btree_zipf.h", "a preset", ("map",)),
+    Excused("holdfast/workloads/rbtree_zipf.h", "a preset", ("map",)),
+    Excused("holdfast/workloads/hash_map", "a preset", ("hash-table",)),
+    Excused("holdfast/workloads/tpcc_neworder", "a preset", ("tpcc",)),
     # The word is a paper's, or something else than an engine.
+    Excused("holdfast/runner/db/ycsb.cc", "workloads of the store: a verb", ("ycsb",)),
+    Excused("python/holdfast/cli/db/ycsb.py", "the same verb", ("ycsb",)),
+    Excused("tests/db/bench_test.cc", "the same verb", ("ycsb",)),
     Excused("holdfast/workloads/tpcc", "parameters as in FUR's program", ("fur-opa", "fur-si")),
     Excused("tests/unit/workloads/tpcc", "the same parameters", ("fur-opa", "fur-si")),
     Excused("holdfast/machine/native/support", "FUR's latencies, a preset", ("fur-opa", "fur-si")),
@@ -111,6 +119,9 @@ EXCUSED = [
     Excused("tests/unit/workloads", "tests of workloads", ("array-swap", "array-stream")),
     Excused("tests/unit/workloads", "tests of workloads", ("binary-heap", "linked-list")),
     Excused("tests/unit/workloads", "tests of workloads", ("hash-table", "bplus-tree", "huge")),
+    Excused("tests/unit/workloads", "tests of workloads", ("hash-map", "rb-tree", "btree-zipf")),
+    Excused("tests/unit/workloads", "tests of workloads", ("rbtree-zipf", "tpcc-neworder")),
+    Excused("tests/unit/workloads", "tests of workloads", ("sdg", "tatp", "ycsb")),
     Excused("tests/db/c_interface.c", "C knows no registry", ("undo",)),
     # Tests of the command line and of Python, whose examples are calls that a user makes.
     *(

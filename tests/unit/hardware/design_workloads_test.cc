@@ -20,15 +20,18 @@ struct Case {
 
 /// Small sizes, by the names of parameters. A workload gets those that it knows.
 const std::map<std::string, std::string> kSmall = {
-    {"size", "60"},     {"update", "60"},    {"entries", "200"},  {"swaps", "4"},
-    {"accounts", "40"}, {"items", "100"},    {"customers", "10"}, {"orders", "10"},
-    {"districts", "2"}, {"relations", "20"}, {"scale", "4"},      {"degree", "6"},
-    {"lines", "40"}};
+    {"size", "60"},     {"update", "60"},    {"entries", "200"},   {"swaps", "4"},
+    {"accounts", "40"}, {"items", "100"},    {"customers", "10"},  {"orders", "10"},
+    {"districts", "2"}, {"relations", "20"}, {"scale", "4"},       {"degree", "6"},
+    {"lines", "40"},    {"records", "60"},   {"subscribers", "30"}};
 
-/// Every workload, over each structure that it can have.
+/// Every workload, over each structure that it can have. Presets run the code of others.
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const WorkloadInfo* info : workload_infos()) {
+    if (info->preset_of != nullptr) {
+      continue;
+    }
     for (auto variant : root_variants(*info)) {
       for (const OptionInfo& parameter : info->parameters) {
         const auto small = kSmall.find(parameter.name);

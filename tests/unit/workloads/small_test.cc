@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <memory>
 #include <optional>
@@ -27,10 +28,10 @@ struct Case {
 
 std::string name_of(const ::testing::TestParamInfo<Case>& test) {
   std::string name = test.param.info->name;
-  std::replace(name.begin(), name.end(), '-', '_');
   for (const auto& [key, value] : test.param.given) {
     name.append("_").append(key).append("_").append(value);
   }
+  std::replace_if(name.begin(), name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
   return name;
 }
 
@@ -175,13 +176,23 @@ const std::map<std::string, Given>& scaled() {
       {"huge", {{"lines", "50"}}},
       {"hash-table", {{"size", "500"}, {"bytes", "80"}}},
       {"bplus-tree", {{"size", "500"}, {"node", "128"}}},
+      {"rb-tree", {{"size", "500"}, {"bytes", "80"}}},
+      {"sdg", {{"scale", "5"}, {"degree", "8"}, {"bytes", "72"}}},
+      {"ycsb",
+       {{"records", "300"},
+        {"bytes", "80"},
+        {"mix", "read:2,update:2,insert:1,scan:1,rmw:1"},
+        {"scan", "20"}}},
+      {"tatp", {{"subscribers", "100"}}},
   };
   return all;
 }
 
-/// All small workloads as they are by default, and settings of some that take other paths.
+/// All small workloads as they are by default, and settings of some that take other paths. Presets
+/// have tests of their own (preset_test.cc).
 std::vector<Case> cases() {
   std::vector<Case> all = by_default(SmallWorkloads{});
+  std::erase_if(all, [](const Case& c) { return c.info->preset_of != nullptr; });
   for (Case& c : all) {
     if (const auto found = scaled().find(c.info->name); found != scaled().end()) {
       c.given = found->second;
@@ -205,6 +216,7 @@ std::vector<Case> cases() {
       {&binary_heap_info(), {{"size", "3"}, {"capacity", "4"}, {"bytes", "8"}}},
       {&huge_info(), {{"lines", "7"}, {"regions", "3"}, {"bytes", "8"}}},
       {&hash_table_info(), {{"size", "50"}, {"structure", "growing"}, {"bytes", "8"}}},
+      {&sdg_info(), {{"scale", "1"}, {"degree", "1"}, {"bytes", "8"}}},
       {&vacation::vacation_info(), {{"relations", "20"}, {"contention", "high"}, {"users", "50"}}},
   };
   all.insert(all.end(), settings.begin(), settings.end());
