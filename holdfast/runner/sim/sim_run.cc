@@ -11,6 +11,7 @@
 #include "holdfast/runner/sessions/engine_table.h"
 #include "holdfast/runner/sim/arrivals.h"
 #include "holdfast/runner/sim/population.h"
+#include "holdfast/runner/sim/sim_worker.h"
 
 namespace holdfast {
 
@@ -191,81 +192,8 @@ class World {
   std::unique_ptr<WorkloadInstance> workload_;
 };
 
-/// One worker: its generator, which the measured part continues where the warm-up left it, and its
-/// counts. Simulated threads take turns on one host thread, so plain counters suffice.
-struct Worker {
-  Random random;
-  SimRun own;
-
-  void run(SimMachine& machine, WorkloadInstance& workload, int number, uint64_t transactions) {
-    uint64_t begin = machine.timed() ? machine.now() : 0;
-    for (uint64_t i = 0; i < transactions; ++i) {
-      count(workload.operation(number, random), 1);
-      if (machine.timed()) {
-        begin = responded(begin, machine.now());
-      }
-    }
-  }
-
-  void run_until(uint64_t end, SimMachine& machine, WorkloadInstance& workload, int number) {
-    uint64_t begin = machine.now();
-    while (begin < end) {
-      begin = operation(begin, begin, end, machine, workload, number);
-    }
-  }
-
-  /// As run_until, with operations from the queue of all workers.
-  void serve(Arrivals& arrivals, uint64_t end, SimMachine& machine, WorkloadInstance& workload,
-             int number) {
-    uint64_t now = machine.now();
-    for (uint64_t arrived = arrivals.next(); arrived < end; arrived = arrivals.next()) {
-      if (now >= end) {
-        ++own.queued;
-        continue;
-      }
-      if (arrived > now) {
-        machine.sleep_until(arrived);
-        now = std::max(arrived, machine.now());
-      }
-      now = operation(arrived, now, end, machine, workload, number);
-    }
-  }
-
- private:
-  /// Runs an operation that has arrived, and begins now. Returns the time of its end.
-  uint64_t operation(uint64_t arrived, uint64_t begin, uint64_t end, SimMachine& machine,
-                     WorkloadInstance& workload, int number) {
-    const OperationResult result = workload.operation(number, random);
-    const uint64_t now = machine.now();
-    own.late += now > end ? 1 : 0;
-    count(result, done_by(end, std::max(begin, machine.lock_wait_end()), now));
-    return responded(arrived, now);
-  }
-
-  /// Counts the time of an operation. Returns its end.
-  uint64_t responded(uint64_t begin, uint64_t end) {
-    own.response.add(end - begin);
-    own.response_sum += static_cast<double>(end - begin);
-    return end;
-  }
-
-  /// The part of [begin, now] before `end`.
-  static double done_by(uint64_t end, uint64_t begin, uint64_t now) {
-    return now <= end     ? 1
-           : begin >= end ? 0
-                          : static_cast<double>(end - begin) / static_cast<double>(now - begin);
-  }
-
-  void count(const OperationResult& result, double share) {
-    ++own.operations;
-    own.done_by_kind.at(static_cast<size_t>(result.kind)) += share;
-    ++own.by_kind.at(static_cast<size_t>(result.kind));
-    own.rolled_back += result.committed ? 0 : 1;
-  }
-};
-
-std::vector<Worker> make_workers(const SessionSpec& spec, const SimRun& empty) {
-  std::vector<Worker> workers;
+std::vector<SimWorker> make_workers(const SessionSpec& spec, const SimRun& empty) {
+  std::vector<SimWorker> workers;
   workers.reserve(static_cast<size_t>(spec.threads));
   for (int number = 0; number < spec.threads; ++number) {
     workers.push_back({Random(mix64(spec.seed) ^ mix64(static_cast<uint64_t>(number) + 1)), empty});
@@ -325,7 +253,7 @@ DesignMeasurement operator-(DesignMeasurement now, const DesignMeasurement& befo
 }
 
 /// Runs the transactions on all workers and fills in the counts of the machine and the engine.
-SimRun measure(World& world, std::vector<Worker>& workers, const SimLength& length,
+SimRun measure(World& world, std::vector<SimWorker>& workers, const SimLength& length,
                const Watch& watch = {}) {
   SimRun run;
   SimMachine& machine = world.machine();
@@ -350,7 +278,7 @@ SimRun measure(World& world, std::vector<Worker>& workers, const SimLength& leng
       run.pending.watch(machine, world.heap(), began + in_time);
       return;
     }
-    Worker& worker = workers[static_cast<size_t>(number)];
+    SimWorker& worker = workers[static_cast<size_t>(number)];
     if (in_time == 0) {
       worker.run(machine, world.workload(), number, length.transactions);
     } else if (open_loop) {
@@ -375,7 +303,7 @@ SimRun measure(World& world, std::vector<Worker>& workers, const SimLength& leng
 }
 
 /// Runs the measured part. Writes the timeline up to its end, also when it fails.
-SimRun measure_and_draw(World& world, std::vector<Worker>& workers, const SimPlan& plan,
+SimRun measure_and_draw(World& world, std::vector<SimWorker>& workers, const SimPlan& plan,
                         uint64_t seed) {
   const Watch watch{plan.arrivals, plan.gauge_microseconds, seed};
   if (plan.timeline == nullptr) {
@@ -400,7 +328,7 @@ constexpr uint64_t kIntoAnUpdate = 8;
 constexpr int kMostReadsInARow = 10'000;
 
 /// The workers go on until the power fails in the middle of an update.
-void fail_power(World& world, std::vector<Worker>& workers) {
+void fail_power(World& world, std::vector<SimWorker>& workers) {
   SimMachine& machine = world.machine();
   machine.crash_at(machine.persist_events() + kIntoAnUpdate);
   machine.run_threads(static_cast<int>(workers.size()), [&](int number) {
@@ -420,10 +348,10 @@ SimRun run_simulated(const SessionSpec& spec, const SimPlan& plan) {
   SimRun empty;
   empty.by_kind.resize(world.workload().info().operations.size());
   empty.done_by_kind.resize(empty.by_kind.size());
-  std::vector<Worker> workers = make_workers(spec, empty);
+  std::vector<SimWorker> workers = make_workers(spec, empty);
   if (plan.warm_up.transactions != 0 || plan.warm_up.microseconds != 0) {
     measure(world, workers, plan.warm_up);
-    for (Worker& worker : workers) {
+    for (SimWorker& worker : workers) {
       worker.own = empty;
     }
   }
@@ -432,7 +360,7 @@ SimRun run_simulated(const SessionSpec& spec, const SimPlan& plan) {
   run.computer = computer_of(world.machine(), plan);
   run.by_kind = empty.by_kind;
   run.done_by_kind = empty.done_by_kind;
-  for (const Worker& worker : workers) {
+  for (const SimWorker& worker : workers) {
     run.operations += worker.own.operations;
     run.late += worker.own.late;
     run.queued += worker.own.queued;
@@ -465,7 +393,7 @@ SimReplay run_simulated_replay(const SessionSpec& spec, const SimPlan& plan,
   SimRun empty;
   empty.by_kind.resize(world.workload().info().operations.size());
   empty.done_by_kind.resize(empty.by_kind.size());
-  std::vector<Worker> workers = make_workers(spec, empty);
+  std::vector<SimWorker> workers = make_workers(spec, empty);
   world.heap().engine().replay({}).status().check();  // the logs of the set-up
   const SimRun filled = measure(world, workers, plan.measured);
   if (filled.statistics.replayed != 0) {
