@@ -183,6 +183,18 @@ class Pending:
 
 
 @dataclass(frozen=True)
+class Beside:
+    """The thread without transactions beside the workers of a simulated run.
+
+    `miss_rate` has the share of accesses that miss at `l1`, `l2` and `llc`, of those that reach it.
+    """
+
+    structure: str
+    inserts: int
+    miss_rate: dict[str, float]
+
+
+@dataclass(frozen=True)
 class Drawing:
     """A timeline's file. `left_out` counts the slices that found no room."""
 
@@ -229,6 +241,7 @@ class Entry(Measured):
     response: Response | None = None
     queued: int | None = None
     pending: Pending | None = None
+    beside: Beside | None = None
     timeline: Drawing | None = None
     lint: list[Lint] = field(default_factory=list)
 

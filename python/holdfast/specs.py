@@ -85,6 +85,8 @@ class SimSpec(Spec):
     recovery: bool | None = None
     arrivals: float | None = None
     gauge_us: float | None = None
+    beside: str | None = None
+    beside_size: int | None = None
     params: Assigned = field(default_factory=dict)
     options: Assigned = field(default_factory=dict)
     domain: str | None = None

@@ -107,6 +107,13 @@ Json sim_entry(const SessionSpec& spec, const SimRun& run, const SimPlan& plan) 
   if (plan.gauge_microseconds > 0) {
     json["pending"] = to_json(run.pending);
   }
+  if (run.beside) {
+    const BesideRun::MissRates rates = run.beside->miss_rates();
+    json["beside"] = {{"structure", plan.beside.structure},
+                      {"inserts", run.beside->inserts},
+                      {"miss_rate", {{"l1", rates.l1}, {"l2", rates.l2}, {"llc", rates.llc}}},
+                      {"machine_counters", to_json(run.beside->counters)}};
+  }
   const WorkloadInfo* info = find_workload(spec.workload).value();
   json["operations"] = Json::array();
   for (size_t kind = 0; kind < run.by_kind.size(); ++kind) {

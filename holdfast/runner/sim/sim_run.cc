@@ -46,7 +46,8 @@ uint64_t most_steps(const SimLength& length) {
 
 SimOptions machine_options(const SessionSpec& spec, const SimPlan& plan) {
   SimOptions options;
-  options.threads = spec.threads + (plan.gauge_microseconds > 0 ? 1 : 0);
+  options.threads = spec.threads + (plan.gauge_microseconds > 0 ? 1 : 0) +
+                    (plan.beside.structure.empty() ? 0 : 1);
   options.seed = spec.seed;
   options.domain = spec.domain;
   options.machine = plan.machine;
@@ -133,12 +134,16 @@ class World {
       workload_ = make_sim_workload(spec.workload, *heap_, parameters);
       workload_->attach().check();
     }
+    if (!plan.beside.structure.empty()) {
+      ordinary_ = std::make_unique<OrdinaryThread>(*machine_, plan.beside, spec.seed);
+    }
     set_up.host_seconds = seconds_since(start);
   }
 
   SimMachine& machine() { return *machine_; }
   SimHeap& heap() { return *heap_; }
   WorkloadInstance& workload() { return *workload_; }
+  OrdinaryThread* ordinary() { return ordinary_.get(); }  ///< null: there is none
 
   /// Closes the heap and opens it again. Returns the work of recovery, which should be none.
   uint64_t reopen(const SessionSpec& spec) {
@@ -156,6 +161,7 @@ class World {
         plan.design.empty() ? machine_->surviving_image() : machine_->earliest_image();
     workload_.reset();
     heap_.reset();
+    ordinary_.reset();
     machine_.reset();
     SimOptions options = machine_options(spec, plan);
     options.max_steps = SimOptions{}.max_steps;  // recovery may look at the whole heap
@@ -188,6 +194,7 @@ class World {
 
   Options options_;  // of the engine
   std::unique_ptr<SimMachine> machine_;
+  std::unique_ptr<OrdinaryThread> ordinary_;
   std::unique_ptr<SimHeap> heap_;
   std::unique_ptr<WorkloadInstance> workload_;
 };
@@ -252,6 +259,12 @@ DesignMeasurement operator-(DesignMeasurement now, const DesignMeasurement& befo
   return now;
 }
 
+/// Counts a worker out when it ends, also by an exception, so that the thread beside it ends, too.
+struct Leaving {
+  int& running;
+  ~Leaving() { running -= 1; }
+};
+
 /// Runs the transactions on all workers and fills in the counts of the machine and the engine.
 SimRun measure(World& world, std::vector<SimWorker>& workers, const SimLength& length,
                const Watch& watch = {}) {
@@ -273,11 +286,19 @@ SimRun measure(World& world, std::vector<SimWorker>& workers, const SimLength& l
   const bool open_loop = watch.arrivals > 0;
   Arrivals arrivals(open_loop ? watch.arrivals : 1, began, watch.seed);
   const int threads = static_cast<int>(workers.size());
-  machine.run_threads(threads + (run.pending.interval > 0 ? 1 : 0), [&](int number) {
-    if (number == threads) {
+  const int gauges = run.pending.interval > 0 ? 1 : 0;
+  const int beside = world.ordinary() != nullptr ? 1 : 0;
+  int running = threads;  // simulated threads take turns on one host thread
+  machine.run_threads(threads + beside + gauges, [&](int number) {
+    if (number == threads + beside) {
       run.pending.watch(machine, world.heap(), began + in_time);
       return;
     }
+    if (number == threads) {
+      run.beside = world.ordinary()->run(running);
+      return;
+    }
+    const Leaving leaving{running};
     SimWorker& worker = workers[static_cast<size_t>(number)];
     if (in_time == 0) {
       worker.run(machine, world.workload(), number, length.transactions);

@@ -11,6 +11,7 @@
 #include "holdfast/check/crash/sim_heap.h"
 #include "holdfast/engines/parts/basics/log_replay.h"
 #include "holdfast/runner/sessions/session.h"
+#include "holdfast/runner/sim/ordinary_thread.h"
 #include "holdfast/runner/sim/pending_gauge.h"
 #include "holdfast/runner/spec/histogram.h"
 #include "holdfast/runner/spec/timeline_file.h"
@@ -59,6 +60,8 @@ struct SimPlan {
   /// Microseconds between samples of the updates that are not durable; 0: none. Another thread
   /// takes them. For a measured part with a length in time.
   double gauge_microseconds = 0;
+  /// A thread without transactions beside the workers, also during the warm-up. With time.
+  BesidePlan beside;
   /// The timeline of the measured part, written at its end; null: none. It serves one run.
   std::shared_ptr<TimelineFile> timeline;
 };
@@ -103,8 +106,9 @@ struct SimRun {
   Histogram response;
   double response_sum = 0;  ///< of these
   PendingGauge pending;
-  Statistics statistics;  ///< of the measured part
-  uint64_t steps = 0;     ///< machine operations of the measured part
+  std::optional<BesideRun> beside;  ///< if asked for
+  Statistics statistics;            ///< of the measured part
+  uint64_t steps = 0;               ///< machine operations of the measured part
   uint64_t persist_events = 0;
   SimCounters counters;          ///< of the measured part, all threads
   double simulated_seconds = 0;  ///< the time of done_by_kind; 0 without time

@@ -69,12 +69,30 @@ void read_lengths(const Json& spec, Fields& fields, SimPlan& plan) {
   }
 }
 
+BesidePlan read_beside(Fields& fields) {
+  BesidePlan plan;
+  plan.structure = fields.text("beside", "");
+  plan.size = static_cast<uint64_t>(
+      fields.number("beside_size", static_cast<int64_t>(plan.size), 0, int64_t{1} << 30));
+  if (!plan.structure.empty() && std::find(kBesideStructures.begin(), kBesideStructures.end(),
+                                           plan.structure) == kBesideStructures.end()) {
+    throw Error(
+        wrong_value("sim: beside", plan.structure, "one of " + row_names(kBesideStructures)));
+  }
+  return plan;
+}
+
 void check_lengths(const SimPlan& plan) {
   const bool in_time = plan.measured.microseconds > 0 || plan.warm_up.microseconds > 0;
   if ((plan.arrivals > 0 || plan.gauge_microseconds > 0) && plan.measured.microseconds == 0) {
     throw Error(Status(Code::invalid_argument,
                        "sim: arrivals and gauge_us need a measured part with a length in simulated "
                        "time; give duration_us"));
+  }
+  if (!plan.beside.structure.empty() && plan.schedule != Schedule::timed) {
+    throw Error(Status(Code::invalid_argument,
+                       "sim: a thread beside the workers needs simulated time; choose a machine "
+                       "with a description"));
   }
   if (in_time && plan.schedule != Schedule::timed) {
     throw Error(Status(Code::invalid_argument,
@@ -189,6 +207,7 @@ SimSpec parse_sim_spec(const Json& spec) {
   plan.run.recovery = fields.flag("recovery", false);
   plan.run.arrivals = fields.real("arrivals", 0, 0, 1e9);
   plan.run.gauge_microseconds = fields.real("gauge_us", 0, 0, 1e9);
+  plan.run.beside = read_beside(fields);
   if (spec.contains("replayers")) {
     plan.replayers = fields.numbers("replayers", 1, 1, 64);
   }

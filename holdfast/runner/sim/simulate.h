@@ -33,6 +33,11 @@ namespace holdfast {
 ///                   once. Needs duration_us
 ///   gauge_us        microseconds between samples of the updates that are not durable; default 0:
 ///                   none. One more thread takes them. Needs duration_us
+///   beside          btree or rbtree: one more thread, without transactions, inserts random keys
+///                   into such a tree in volatile memory as long as the others run
+///                   (ordinary_thread.h). It has the next core, or shares the first one if all
+///                   cores have a thread. Default: no such thread. Needs simulated time
+///   beside_size     elements of the tree at the start; default 100000
 ///   cache           folder of population images (image_cache.h), or "off"; default see ImageCache
 ///   check           whether to check the workload afterwards, and to close the heap; default true
 ///   lint            whether to look for waste and gaps in the use of persistent memory by the
@@ -65,6 +70,9 @@ namespace holdfast {
 ///   pending         with gauge_us: mean and max of the count of updates that have returned, or
 ///                   soon will, and are not durable, max_age_us of the oldest one, samples: rows of
 ///                   microseconds since the beginning, count, age of the oldest in microseconds
+///   beside          with beside: structure, inserts, miss_rate of the thread at l1, l2 and llc (of
+///                   the accesses that reach a level), machine_counters of the thread, which those
+///                   of the run contain, too
 ///   persist         pwb, pfence, psync, fence, bytes
 ///   machine_counters, the engine's counters as for bench, persist_events
 ///   simulated_steps machine operations of the measured part

@@ -103,6 +103,7 @@ def print_simulated(console: Console, report: Report, title: str) -> None:
     entries: list[Entry] = report.medians()
     if any(entry.design_counters for entry in entries):
         _print_designs(console, entries, title)
+        _print_beside(console, entries)
         print_failures(console, report)
         return
     timed = any(entry.simulated_seconds for entry in entries)
@@ -127,7 +128,26 @@ def print_simulated(console: Console, report: Report, title: str) -> None:
         rows.append([*row, operations, speed, entry.check])
     if rows:
         console.print(output.table(title, columns, rows))
+    _print_beside(console, entries)
     print_failures(console, report)
+
+
+def _print_beside(console: Console, entries: list[Entry]) -> None:
+    """The threads without transactions, and the share of their accesses that miss at each level."""
+    seeds = any(entry.seed is not None for entry in entries)
+    columns = ["design or engine", "threads", *(["seed"] if seeds else []), "inserts"]
+    columns += ["L1 misses", "L2 misses", "last-level misses"]
+    rows = []
+    for entry in entries:
+        if (found := entry.beside) is not None:
+            row: list[Any] = [entry.design or entry.engine, entry.threads]
+            row += [*([entry.seed] if seeds else []), found.inserts]
+            rows.append([*row, *(f"{100 * found.miss_rate[at]:.2f} %" for at in _LEVELS)])
+    if rows:
+        console.print(output.table("The thread without transactions", columns, rows))
+
+
+_LEVELS = ["l1", "l2", "llc"]
 
 
 def _print_designs(console: Console, entries: list[Entry], title: str) -> None:

@@ -72,6 +72,19 @@ def run(
             "simulated time have passed. With --duration.",
         ),
     ] = None,
+    beside: Annotated[
+        str,
+        typer.Option(
+            "--beside",
+            metavar="S",
+            help="One more thread, without transactions, which inserts into a `btree` or `rbtree` "
+            "in volatile memory, and its cache misses. On a machine with a description.",
+        ),
+    ] = "",
+    beside_size: Annotated[
+        int | None,
+        typer.Option("--beside-size", min=0, help="Elements there at the start; default 100000."),
+    ] = None,
     warm_up: Annotated[
         int | None,
         typer.Option(
@@ -165,6 +178,8 @@ def run(
         recovery=recovery,
         arrivals=arrivals,
         gauge_us=gauge,
+        beside=beside or None,
+        beside_size=beside_size,
         params=parameters,
         options=given,
         domain=domain or None,
