@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "holdfast/machine/native/native_machine.h"
 #include "tests/native/test_file.h"
 
@@ -59,6 +61,72 @@ TEST(NativeDoubleWord, NoChangeOfAnotherThreadIsLostOrTorn) {
     }
   });
   EXPECT_EQ(*m.at, (DoubleWord{4 * kEach, 12 * kEach}));
+}
+
+// The tests below hand over a plain variable. If ThreadSanitizer does not see the order, it reports
+// a race.
+
+void wait_for_one(const uint64_t* word) {
+  while (NativeMachine::load_acquire(word) != 1) {
+    std::this_thread::yield();
+  }
+}
+
+TEST(NativeDoubleWord, AStoredWordShowsWhatItsThreadHasDoneBefore) {
+  for (uint64_t DoubleWord::* const word : {&DoubleWord::first, &DoubleWord::second}) {
+    const Mapped m;
+    int handed_over = 0;
+    std::thread giver([&] {
+      handed_over = 17;
+      DoubleWord expected;
+      EXPECT_TRUE(compare_exchange(*m.machine, m.at, expected, {1, 1}));
+    });
+    wait_for_one(&(m.at->*word));
+    EXPECT_EQ(handed_over, 17);
+    handed_over = 18;
+    giver.join();
+  }
+}
+
+TEST(NativeDoubleWord, AnExchangeSeesWhatCameBeforeTheWordsThatItFinds) {
+  for (uint64_t DoubleWord::* const word : {&DoubleWord::first, &DoubleWord::second}) {
+    for (const bool stores : {true, false}) {
+      const Mapped m;
+      int handed_over = 0;
+      std::thread giver([&] {
+        handed_over = 17;
+        NativeMachine::store_release(&(m.at->*word), uint64_t{1});
+      });
+      DoubleWord stored;
+      stored.*word = 1;
+      DoubleWord seen;
+      const auto found = [&] {
+        seen = stores ? stored : DoubleWord{2, 2};
+        return compare_exchange(*m.machine, m.at, seen, {3, 3}) || seen == stored;
+      };
+      while (!found()) {
+        std::this_thread::yield();
+      }
+      EXPECT_EQ(handed_over, 17);
+      handed_over = 18;
+      giver.join();
+    }
+  }
+}
+
+TEST(NativeDoubleWord, NewSpaceIsMappedForThoseThatLearnOfIt) {
+  const Mapped m;
+  const uint64_t* fresh = nullptr;
+  std::thread grower([&] {
+    m.machine->medium().grow(2 * kPageBytes).check();
+    fresh = reinterpret_cast<const uint64_t*>(
+        m.machine->medium().map(kPageBytes, kPageBytes, nullptr, MapMode::shared).value());
+    DoubleWord expected;
+    EXPECT_TRUE(compare_exchange(*m.machine, m.at, expected, {1, 1}));
+  });
+  wait_for_one(&m.at->second);
+  EXPECT_EQ(NativeMachine::load(fresh), 0U);
+  grower.join();
 }
 
 }  // namespace
