@@ -9,6 +9,7 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "holdfast/runner/sim/arrivals.h"
 #include "holdfast/runner/sim/sim_run.h"
+#include "holdfast/workloads/parts/workload.h"
 
 namespace holdfast {
 
