@@ -19,6 +19,7 @@
 #include "holdfast/base/function_ref.h"
 #include "holdfast/base/options.h"
 #include "holdfast/base/status.h"
+#include "holdfast/engines/partitions.h"
 #include "holdfast/machine/machine.h"
 
 namespace holdfast {
@@ -125,7 +126,9 @@ struct Context {
   size_t capacity = 0;
   size_t known_bytes = 0;  ///< bytes of the heap that are known to exist; for HeapBounds
   Mode mode = Mode::read;
-  int slot = 0;            ///< of the executing machine thread; selects its allocation arena
+  int slot = 0;  ///< of the executing machine thread; selects its allocation arena
+  /// Set by the heap while a body runs that names partitions.
+  Partitions partitions = Partitions::all();
   void* handle = nullptr;  ///< set by AnyEngine for itself
   /// Set when an exception has left a nested body. The outer transaction must not commit then.
   std::exception_ptr nested_failure;
@@ -139,6 +142,24 @@ struct Context {
     const auto offset = static_cast<size_t>(static_cast<const std::byte*>(p) - data);
     return offset < capacity ? capacity - offset : 0;
   }
+};
+
+/// While it exists, the context names these partitions. With all of them it changes nothing.
+class NamedPartitions {
+ public:
+  NamedPartitions(Context& context, Partitions partitions)
+      : context_(context), before_(context.partitions) {
+    if (!partitions.is_all()) {
+      context_.partitions = partitions;
+    }
+  }
+  NamedPartitions(const NamedPartitions&) = delete;
+  NamedPartitions& operator=(const NamedPartitions&) = delete;
+  ~NamedPartitions() { context_.partitions = before_; }
+
+ private:
+  Context& context_;
+  Partitions before_;
 };
 
 /// Counters since the engine was made.
@@ -229,6 +250,8 @@ Status foreign_area();
 ///                        combining).
 ///   update(body, commit), fence(), barrier(), pending()
 ///                        optional, for engines that can lag: see CanLag
+///   update(partitions, body), read(partitions, body)
+///                        optional: see HasPartitions
 ///   static load, store, load_range, store_range, promote
 ///                        Field<T> calls these. They find the transaction in M::context().
 ///   static fresh(p, n)   the running transaction has allocated [p, p + n). Its old content has no
@@ -283,6 +306,34 @@ concept CanLag = requires(E& e, FunctionRef<void()> body, Commit commit) {
   { e.barrier() } -> std::same_as<Status>;
   { e.pending() } -> std::same_as<PendingUpdates>;
 };
+
+/// An engine that runs transactions beside each other because they name different partitions. For
+/// all others the heap calls update(body) and read(body) as ever.
+///
+///   have_partitions(n)   before any transaction: the heap has partitions 0 to n - 1. Without this
+///                        call it has none, and all transactions name all.
+///   update(partitions, body), read(partitions, body)
+///                        as update(body) and read(body), which name all partitions. The body
+///                        uses data of the partitions alone, and metadata.
+///   static metadata()    the running transaction is about to use the heap's metadata, which
+///                        belongs to no partition: roots, free chunks, the size. The engine keeps
+///                        other transactions away from it until this one ends. The heap calls it
+///                        behind everything else that the transaction waits for, possibly often.
+template <class E>
+concept HasPartitions = requires(E& e, Partitions partitions, FunctionRef<void()> body) {
+  e.have_partitions(int{});
+  e.update(partitions, body);
+  e.read(partitions, body);
+  E::metadata();
+};
+
+/// Tells the engine of the running transaction that the heap's metadata is used.
+template <class E>
+void use_metadata() {
+  if constexpr (requires { E::metadata(); }) {
+    E::metadata();
+  }
+}
 
 /// True if a load through this engine costs hardly more than a load instruction. An engine says so
 /// by defining kDirectLoads.

@@ -27,6 +27,11 @@ class Compaction;
 /// through the depot in batches. Neighbouring free runs are merged, and a run at the end goes back
 /// to the chunks that were never used.
 ///
+/// Partitions. A transaction that names partitions uses the arena and the depot of the first one.
+/// So its chunks have blocks of that partition only, and no line that it stores to is one of
+/// another partition, except metadata. It does not merge free runs, because the chunks beside them
+/// may belong to other partitions. So it takes only runs that the chunk behind does not know of.
+///
 /// Errors: misuse for a block that is not allocated with this size, such as one that is freed
 /// twice; corrupt if the metadata contradicts itself. Both leave the lists unchanged.
 ///
@@ -41,21 +46,24 @@ class Allocator {
   static constexpr uint64_t kBatch = 64;
 
   /// Formats an empty heap. Inside an update transaction.
-  static void format(std::byte* data, size_t chunk_bytes, size_t arenas, size_t limit_bytes) {
+  static void format(std::byte* data, size_t chunk_bytes, size_t arenas, size_t partitions,
+                     size_t limit_bytes) {
     auto* h = new (data) DataHeader<E>;
-    const size_t chunks = (DataHeader<E>::bytes(arenas) + chunk_bytes - 1) / chunk_bytes;
     h->chunk_bytes = chunk_bytes;
     h->arena_count = arenas;
+    h->partitions = partitions;
     h->limit = limit_bytes / chunk_bytes;
-    h->top = chunks;
+    h->top = h->chunks();
     h->mark = kLayoutMark;  // the rest of a new heap's data is zero: all lists are empty
   }
 
-  explicit Allocator(std::byte* data)
+  explicit Allocator(std::byte* data, Partitions partitions = Partitions::all())
       : data_(data),
         header_(reinterpret_cast<DataHeader<E>*>(data)),
         shape_(header_->shape()),
-        chunk_(shape_.chunk_bytes) {}
+        chunk_(shape_.chunk_bytes),
+        partition_(partitions.is_all() ? nullptr
+                                       : header_->partition_arenas() + partitions.first()) {}
 
   /// Returns a block of at least `bytes` bytes. Throws GrowthNeeded if there is no room.
   void* allocate(size_t bytes, int slot) {
@@ -108,8 +116,20 @@ class Allocator {
   }
 
   ArenaClass<E>& arena_class(size_t size_class, int slot) {
+    if (partition_ != nullptr) {
+      return partition_->arena.classes[size_class];
+    }
     const size_t arenas = header_->arena_count;
     return header_->arenas()[static_cast<size_t>(slot) % arenas].classes[size_class];
+  }
+
+  /// The depot is metadata, unless it belongs to a partition.
+  Field<FreeBlock<E>*, E>& depot_of(size_t size_class) {
+    if (partition_ != nullptr) {
+      return partition_->depot[size_class];
+    }
+    use_metadata<E>();
+    return header_->depot[size_class];
   }
 
   static constexpr const char* kRunLength = "the length of a run of chunks";
@@ -143,16 +163,25 @@ class Allocator {
     } else if (FreeBlock<E>* reserve = a.reserve) {
       block = reserve;
       a.reserve = nullptr;
-    } else if (FreeBlock<E>* batch = header_->depot[size_class]) {
-      block = HeapBounds<Owner>().check(batch);
-      header_->depot[size_class] = batch->next_batch.load();
     } else {
-      return nullptr;
+      block = take_batch(size_class);
+      if (block == nullptr) {
+        return nullptr;
+      }
     }
     check_listed(block);
     a.active = block->next.load();
     a.active_count = count - 1;
     return block;
+  }
+
+  FreeBlock<E>* take_batch(size_t size_class) {
+    Field<FreeBlock<E>*, E>& depot = depot_of(size_class);
+    FreeBlock<E>* const batch = depot;
+    if (batch != nullptr) {
+      depot = HeapBounds<Owner>().check(batch)->next_batch.load();
+    }
+    return batch;
   }
 
   /// If the block's chunk is draining, counts the block, which is in no list any more. The last
@@ -234,8 +263,9 @@ class Allocator {
     if (count == kBatch) {
       FreeBlock<E>* full = a.active;
       if (FreeBlock<E>* reserve = a.reserve) {
-        HeapBounds<Owner>().check(reserve)->next_batch = header_->depot[size_class].load();
-        header_->depot[size_class] = reserve;
+        Field<FreeBlock<E>*, E>& depot = depot_of(size_class);
+        HeapBounds<Owner>().check(reserve)->next_batch = depot.load();
+        depot = reserve;
       }
       a.reserve = full;
       block->next = nullptr;
@@ -265,12 +295,13 @@ class Allocator {
 
   /// Returns a run of n chunks: the first free run that is long enough, or new chunks at the top.
   Chunk* take_chunks(size_t n) {
+    use_metadata<E>();
     const HeapBounds<Owner> bounds;
     CycleCheck cycle;
     for (Chunk* run = header_->free_runs; run != nullptr; run = run->next) {
       cycle.arrive(bounds.check(run));
       const size_t length = run->detail;
-      if (length >= n) {
+      if (length >= n && (partition_ == nullptr || !known_behind(run, length))) {
         unlink(run);
         if (length > n) {
           link(chunk_at(index_of(run) + n), length - n);
@@ -285,16 +316,23 @@ class Allocator {
     header_->top = top + n;
     Chunk* run = chunk_at(top);
     if (shape_.has_maps()) {
-      run->free_before = 0;  // a free run never ends at the top
+      run->free_before = 0;
     }
     return run;
   }
 
+  /// Returns whether the chunk behind a free run knows of it.
+  bool known_behind(Chunk* run, uint64_t length) {
+    const uint64_t end = index_of(run) + length;
+    return shape_.has_maps() && end < header_->top && chunk_at(end)->free_before != 0;
+  }
+
   /// Frees a run of chunks. Layout 2: merges it with the free runs beside it.
   void free_run(Chunk* run) {
+    use_metadata<E>();
     uint64_t length = length_of(run);
     run->kind = static_cast<uint64_t>(ChunkKind::free);  // so that a second free finds no block
-    if (shape_.has_maps()) {
+    if (shape_.has_maps() && partition_ == nullptr) {
       if (const uint64_t before = run->free_before; before != 0) {
         if (before > index_of(run)) [[unlikely]] {
           throw_damaged(kRunLength);
@@ -344,7 +382,10 @@ class Allocator {
       if (first != nullptr) {
         first->previous = run;
       }
-      chunk_at(index_of(run) + length)->free_before = length;
+      if (const uint64_t end = index_of(run) + length;
+          partition_ == nullptr && end < header_->top) {
+        chunk_at(end)->free_before = length;
+      }
     }
   }
 
@@ -364,7 +405,7 @@ class Allocator {
       if (next != nullptr) {
         bounds.check(next)->previous = previous;
       }
-      if (end < header_->top) {
+      if (partition_ == nullptr && end < header_->top) {
         chunk_at(end)->free_before = 0;
       }
     } else {
@@ -412,6 +453,7 @@ class Allocator {
   DataHeader<E>* header_;
   ChunkShape shape_;
   size_t chunk_;
+  PartitionArena<E>* partition_;  ///< of a transaction that names partitions; else null
 };
 
 }  // namespace holdfast

@@ -77,9 +77,15 @@ class Compaction {
     begin_draining();
     for (size_t c = 0; c < kClasses; ++c) {
       if (drains_[c]) {
-        drain_depot(c);
+        drain_depot(header_->depot[c], c);
         for (uint64_t a = 0; a < arenas_; ++a) {
           drain_arena(header_->arenas()[a].classes[c], c);
+        }
+        for (uint64_t p = 0; p < partitions_; ++p) {
+          PartitionArena<E>& own = partition_arenas_[p];
+          const Partitions partition({static_cast<int>(p)});
+          drain_depot(own.depot[c], c, partition);
+          drain_arena(own.arena.classes[c], c, partition);
         }
       }
     }
@@ -121,10 +127,7 @@ class Compaction {
 
  private:
   Allocator<E> allocator() { return Allocator<E>(data_); }
-  uint64_t first_chunk() {
-    const size_t chunk = header_->chunk_bytes;
-    return (DataHeader<E>::bytes(header_->arena_count) + chunk - 1) / chunk;
-  }
+  uint64_t first_chunk() { return header_->chunks(); }
 
   /// In a transaction. The number of chunks that the header of chunk `at` describes.
   uint64_t chunks_from(uint64_t at) {
@@ -185,8 +188,9 @@ class Compaction {
     // Blocks that were never handed out are in no list.
     const size_t c = chunk->detail % kClasses;
     const std::byte* const end = reinterpret_cast<std::byte*>(chunk) + header_->chunk_bytes.load();
-    for (uint64_t a = 0; a < header_->arena_count; ++a) {
-      ArenaClass<E>& arena = header_->arenas()[a].classes[c];
+    const uint64_t arenas = header_->arena_count + header_->partitions;
+    for (uint64_t a = 0; a < arenas; ++a) {
+      ArenaClass<E>& arena = header_->any_arena(a).classes[c];
       if (arena.fresh_end.load() == end && arena.fresh.load() + kClassBytes[c] <= end) {
         return false;
       }
@@ -197,8 +201,9 @@ class Compaction {
   /// In a transaction. Arenas whose used-up fresh space is in the chunk forget it.
   void forget_fresh_space(Chunk* chunk, size_t c) {
     const std::byte* const end = reinterpret_cast<std::byte*>(chunk) + header_->chunk_bytes.load();
-    for (uint64_t a = 0; a < header_->arena_count; ++a) {
-      ArenaClass<E>& arena = header_->arenas()[a].classes[c];
+    const uint64_t arenas = header_->arena_count + header_->partitions;
+    for (uint64_t a = 0; a < arenas; ++a) {
+      ArenaClass<E>& arena = header_->any_arena(a).classes[c];
       if (arena.fresh_end.load() == end) {
         arena.fresh = nullptr;
         arena.fresh_end = nullptr;
@@ -213,6 +218,8 @@ class Compaction {
       found.clear();
       drains_ = {};
       arenas_ = header_->arena_count;
+      partitions_ = header_->partitions;
+      partition_arenas_ = header_->partition_arenas();
       if (!header_->shape().has_maps()) {
         return;
       }
@@ -250,26 +257,28 @@ class Compaction {
     }
   }
 
-  /// Takes the draining blocks out of all batches. The rest of such a batch goes to this thread's
-  /// arena. Whole batches wait in `swept` until the depot is empty, and then become the depot.
-  void drain_depot(size_t c) {
+  /// Takes the draining blocks out of all batches. The rest of such a batch goes to the arena of
+  /// this thread, or of the partition. Whole batches wait in `swept` until the depot is empty, and
+  /// then become the depot.
+  void drain_depot(Field<FreeBlock<E>*, E>& depot, size_t c,
+                   Partitions partition = Partitions::all()) {
     for (bool more = true; more;) {
-      update_([&] { more = sweep_batch(c); });
+      update_([&] { more = sweep_batch(depot, c, partition); });
     }
   }
 
   /// In a transaction. Returns whether there may be another batch.
-  bool sweep_batch(size_t c) {
-    FreeBlock<E>* batch = header_->depot[c];
+  bool sweep_batch(Field<FreeBlock<E>*, E>& depot, size_t c, Partitions partition) {
+    FreeBlock<E>* batch = depot;
     if (batch == nullptr) {
-      header_->depot[c] = header_->swept.load();
+      depot = header_->swept.load();
       header_->swept = nullptr;
       return false;
     }
     const std::vector<FreeBlock<E>*> blocks = list_of(batch);
-    header_->depot[c] = batch->next_batch.load();
+    depot = batch->next_batch.load();
     if (any_draining(blocks)) {
-      put_back(blocks, c);
+      put_back(blocks, c, partition);
     } else {
       batch->next_batch = header_->swept.load();
       header_->swept = batch;
@@ -278,7 +287,7 @@ class Compaction {
     return true;
   }
 
-  void drain_arena(ArenaClass<E>& a, size_t c) {
+  void drain_arena(ArenaClass<E>& a, size_t c, Partitions partition = Partitions::all()) {
     update_([&] {
       for (const bool reserve : {false, true}) {
         Field<FreeBlock<E>*, E>& list = reserve ? a.reserve : a.active;
@@ -290,7 +299,7 @@ class Compaction {
         if (!reserve) {
           a.active_count = 0;
         }
-        put_back(blocks, c);
+        put_back(blocks, c, partition);
       }
     });
   }
@@ -312,11 +321,11 @@ class Compaction {
     }
     return false;
   }
-  void put_back(const std::vector<FreeBlock<E>*>& blocks, size_t c) {
+  void put_back(const std::vector<FreeBlock<E>*>& blocks, size_t c, Partitions partition) {
     const int slot = static_cast<Context*>(E::Machine::context())->slot;
     for (FreeBlock<E>* block : blocks) {
       if (!allocator().leave_draining_chunk(block)) {
-        allocator().free_shared(block, c, slot);
+        Allocator<E>(data_, partition).free_shared(block, c, slot);
       }
     }
   }
@@ -356,6 +365,8 @@ class Compaction {
   Transaction update_;
   Transaction read_;
   uint64_t arenas_ = 0;
+  uint64_t partitions_ = 0;
+  PartitionArena<E>* partition_arenas_ = nullptr;
   std::array<bool, kClasses> drains_{};  ///< size classes with draining chunks
 };
 

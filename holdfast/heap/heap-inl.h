@@ -20,6 +20,10 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::create(Machine& machine, const CreateO
   if (Status status = check_option_names(**description, merged); !status.ok()) {
     return status;
   }
+  if (options.partitions < 0 || options.partitions > Partitions::kMost) {
+    return Status(Code::invalid_argument,
+                  "partitions is from 0 to " + std::to_string(Partitions::kMost));
+  }
   const int slots = std::max(options.slots, machine.slots());
   if (auto area = (*description)->area_bytes(merged, slots); !area) {
     return area.status();
@@ -84,20 +88,23 @@ Status Heap<E>::fill(const CreateOptions& o) {
     return status;
   }
   const auto arenas = static_cast<size_t>(file_.superblock().slots);
-  if (o.content == nullptr && DataHeader<E>::bytes(arenas) > r.bytes) {
-    return {Code::invalid_argument, "the heap's metadata for " + std::to_string(arenas) +
-                                        " threads takes " +
-                                        std::to_string(DataHeader<E>::bytes(arenas)) +
-                                        " bytes; make the heap larger, or lower max_threads"};
+  const auto partitions = static_cast<size_t>(o.partitions);
+  const size_t metadata_bytes = DataHeader<E>::bytes(arenas, partitions);
+  if (o.content == nullptr && metadata_bytes > r.bytes) {
+    return {Code::invalid_argument,
+            "the heap's metadata for " + std::to_string(arenas) + " threads and " +
+                std::to_string(partitions) + " partitions takes " + std::to_string(metadata_bytes) +
+                " bytes; make the heap larger, or lower max_threads or partitions"};
   }
   auto format = [&] {
     if (o.content == nullptr) {
-      Allocator<E>::format(r.data, file_.superblock().chunk_bytes, arenas, r.bytes);
+      Allocator<E>::format(r.data, file_.superblock().chunk_bytes, arenas, partitions, r.bytes);
     } else {
       header()->limit = r.bytes / header()->chunk_bytes;
     }
+    count_partitions();
   };
-  update_engine(format, Commit::durable);
+  call_update(*engine_, Partitions::all(), format, Commit::durable);
   return {};
 }
 
@@ -320,11 +327,13 @@ Status Heap<E>::metadata(std::byte* copy) const {
   const Superblock& s = file_.superblock();
   return copy == nullptr
              ? Status()
-             : check_header<E>(copy, regions().data, regions().bytes, s.chunk_bytes, s.slots);
+             : check_header<E>(copy, regions().data, regions().bytes, s.chunk_bytes, s.slots,
+                               (s.features.incompatible & kPartitionsFeature) != 0);
 }
 
 template <class E>
 std::optional<RootInfo> Heap<E>::describe(std::string_view name) const {
+  use_metadata<E>();
   const Root<E>* root = roots().find(name);
   if (root == nullptr) {
     return std::nullopt;
@@ -362,7 +371,11 @@ Result<std::byte*> Heap<E>::find_root(std::string_view name, const RootType& typ
 template <class E>
 Status Heap<E>::add_root(std::string_view name, const RootType& type,
                          FunctionRef<std::byte*()> make) {
-  return update([&] { roots().add(name, type, make()); });
+  return update([&] {
+    std::byte* const object = make();
+    use_metadata<E>();
+    roots().add(name, type, object);
+  });
 }
 
 /// Tells the allocator about all of the data region.
@@ -371,15 +384,19 @@ Status Heap<E>::announce_growth() {
   const Superblock& s = file_.superblock();
   // A crash may have come between the growth of the file and the transaction that announces it.
   const uint64_t limit = regions().bytes / s.chunk_bytes;
+  count_partitions();
   if (header()->limit < limit) {
     auto announce = [&] { header()->limit = limit; };
-    update_engine(announce, Commit::durable);
+    update_metadata(*engine_, announce);
   }
   if (!read_only_) {
-    const auto changing = [this](FunctionRef<void()> body) {
-      update_engine(body, Commit::durable);
+    const auto all = Partitions::all();
+    const auto changing = [&](FunctionRef<void()> body) {
+      call_update(*engine_, all, with_metadata<E>(body), Commit::durable);
     };
-    const auto reading = [this](FunctionRef<void()> body) { engine_->read(body); };
+    const auto reading = [&](FunctionRef<void()> body) {
+      call_read(*engine_, all, with_metadata<E>(body));
+    };
     Compaction<E>(regions().data, changing, reading).finish();
   }
   return {};
@@ -470,28 +487,6 @@ Status Heap<E>::why_not_ready(Context::Mode mode) {
     return {Code::too_many_threads,
             file_.name() + ": more than " + std::to_string(machine_.slots()) +
                 " threads use the heap; open it with a larger max_threads, or end some threads"};
-  }
-  return {};
-}
-
-template <class E>
-Status Heap<E>::nested(Context& outer, Context::Mode mode, FunctionRef<void()> body) {
-  if (outer.data != regions().data) {
-    return {Code::misuse,
-            "a transaction of another heap is running on this thread; one transaction changes one "
-            "heap"};
-  }
-  if (mode == Context::Mode::update && outer.mode == Context::Mode::read) {
-    return {Code::misuse,
-            "update() was called inside read(); use update() for the outer transaction too"};
-  }
-  try {
-    body();
-  } catch (const TransactionAbort&) {
-    throw;
-  } catch (...) {
-    outer.nested_failure = std::current_exception();
-    throw;
   }
   return {};
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "holdfast/engines/engine.h"
+#include "holdfast/engines/engine_call.h"
 #include "holdfast/heap/allocator.h"
 #include "holdfast/heap/compaction.h"
 #include "holdfast/heap/engine_factory.h"
@@ -40,6 +41,11 @@ namespace holdfast {
 ///
 /// Nesting is flat: an inner update or read is part of the outer transaction. An exception that
 /// leaves the inner one dooms the outer one. update inside read is an error.
+///
+/// Partitions. A body may name the partitions that it uses (Partitions). It then uses only objects
+/// that transactions naming the same partitions have made; each partition has an allocator of its
+/// own. CreateOptions::partitions is their number. An engine that knows partitions (HasPartitions)
+/// runs transactions of different ones beside each other; others isolate all transactions as ever.
 ///
 /// Thread safety. Any thread may call update and read at any time. A thread counts from its first
 /// call until it ends. With more than max_threads threads, the further ones wait for each other's
@@ -106,13 +112,25 @@ class Heap {
   /// `commit` says whether it waits for its durability. The word of an inner update does not count.
   template <class F>
   auto update(F&& body, Commit commit = Commit::unsaid) {
-    return transaction<Context::Mode::update>(body, commit);
+    return transaction<Context::Mode::update>(Partitions::all(), body, commit);
+  }
+  /// As update(body), for a body that uses these partitions alone. misuse: the heap has no such
+  /// partition; or a transaction runs on this thread, and has named others.
+  template <class F>
+  auto update(Partitions partitions, F&& body, Commit commit = Commit::unsaid) {
+    return transaction<Context::Mode::update>(partitions, body, commit);
   }
   /// Runs body as one transaction that stores to no Field.
   template <class F>
   auto read(F&& body) {
-    return transaction<Context::Mode::read>(body);
+    return transaction<Context::Mode::read>(Partitions::all(), body);
   }
+  template <class F>
+  auto read(Partitions partitions, F&& body) {
+    return transaction<Context::Mode::read>(partitions, body);
+  }
+  /// The number of partitions that the heap was made with. They are numbered from 0.
+  int partitions() const { return partitions_; }
 
   /// Returns when every update that had returned before is durable. Other transactions go on.
   /// misuse: inside a transaction.
@@ -152,12 +170,12 @@ class Heap {
   /// is not initialised.
   static void* allocate(size_t bytes) {
     const Context& c = updating();
-    return Allocator<E>(c.data).allocate(bytes, c.slot);
+    return Allocator<E>(c.data, c.partitions).allocate(bytes, c.slot);
   }
   /// Frees a block. `bytes` is the size that was passed to allocate.
   static void deallocate(void* block, size_t bytes) {
     const Context& c = updating();
-    Allocator<E>(c.data).deallocate(block, bytes, c.slot);
+    Allocator<E>(c.data, c.partitions).deallocate(block, bytes, c.slot);
   }
 
   /// Returns the object of root `name`. If there is no such root, makes the object from
@@ -204,6 +222,7 @@ class Heap {
   /// Removes a root, inside update(). Its object stays allocated.
   void remove_root(std::string_view name) {
     static_cast<void>(updating());
+    use_metadata<E>();
     if (Root<E>* root = roots().find(name)) {
       roots().remove(root);
     }
@@ -211,7 +230,10 @@ class Heap {
 
   std::vector<RootInfo> list_roots() {
     std::vector<RootInfo> list;
-    read([&] { list = roots().list(); }).check();
+    read([&] {
+      use_metadata<E>();
+      list = roots().list();
+    }).check();
     return list;
   }
 
@@ -221,6 +243,7 @@ class Heap {
   Result<HeapCheck> check(const std::function<void(const BlockVisitor&)>& reachable = nullptr) {
     HeapCheck result;
     const Status status = read([&] {
+      use_metadata<E>();
       result = check_heap<E>(regions().data, regions().bytes, reachable, roots().list());
     });
     return status.ok() ? Result<HeapCheck>(std::move(result)) : Result<HeapCheck>(status);
@@ -296,9 +319,9 @@ class Heap {
   template <class F>
   Status compacting(F&& use) {
     const auto changing = [this](FunctionRef<void()> body) {
-      update(body, Commit::durable).check();
+      update(with_metadata<E>(body), Commit::durable).check();
     };
-    const auto reading = [this](FunctionRef<void()> body) { read(body).check(); };
+    const auto reading = [this](FunctionRef<void()> body) { read(with_metadata<E>(body)).check(); };
     try {
       Compaction<E> compaction(regions().data, changing, reading);
       use(compaction);
@@ -331,6 +354,7 @@ class Heap {
   void wipe_area();
   Status renew_area(const Description* description, const Options& options, const char* text);
   Status metadata(std::byte* copy) const;
+  void count_partitions();
   Status announce_growth();
   /// Returns whether a transaction may begin on a thread with a slot. It is on the hot path;
   /// why_not_ready finds the reason.
@@ -362,38 +386,51 @@ class Heap {
   Status add_root(std::string_view name, const RootType& type, FunctionRef<std::byte*()> make);
 
   template <Context::Mode kMode, class F>
-  auto transaction(F& body, Commit commit = Commit::unsaid) {
+  auto transaction(Partitions partitions, F& body, Commit commit = Commit::unsaid) {
     using R = std::invoke_result_t<F&>;
     if constexpr (std::is_void_v<R>) {
-      return execute<kMode>(FunctionRef<void()>(body), commit);
+      return execute<kMode>(partitions, FunctionRef<void()>(body), commit);
     } else {
       std::optional<R> result;
       auto keep = [&] { result.emplace(body()); };
-      Status status = execute<kMode>(FunctionRef<void()>(keep), commit);
+      Status status = execute<kMode>(partitions, FunctionRef<void()>(keep), commit);
       // NOLINTNEXTLINE(bugprone-unchecked-optional-access): ok says that the body has run
       return status.ok() ? Result<R>(std::move(*result)) : Result<R>(std::move(status));
     }
   }
 
   template <Context::Mode kMode>
-  Status execute(FunctionRef<void()> body, Commit commit) {
+  Status execute(Partitions partitions, FunctionRef<void()> body, Commit commit) {
     if (auto* outer = static_cast<Context*>(Machine::context())) [[unlikely]] {
-      return nested(*outer, kMode, body);
+      return nested(*outer, kMode, partitions, body);
     }
+    if (!partitions.is_all()) [[unlikely]] {
+      return execute_named<kMode>(partitions, body, commit);
+    }
+    return execute_outermost<kMode>(partitions, body, commit);
+  }
+
+  template <Context::Mode kMode>
+  Status execute_named(Partitions partitions, FunctionRef<void()> body, Commit commit);
+
+  template <Context::Mode kMode>
+  [[gnu::always_inline]] Status execute_outermost(Partitions partitions, FunctionRef<void()> body,
+                                                  Commit commit) {
     if (!is_open(kMode) || machine_.self() < 0) [[unlikely]] {
-      return execute_as_guest<kMode>(body, commit);
+      return execute_as_guest<kMode>(partitions, body, commit);
     }
-    return run<kMode>(body, commit);
+    return run<kMode>(partitions, body, commit);
   }
 
   /// Executes the body on a thread without a slot, if the machine has one for guests.
   template <Context::Mode kMode>
-  [[gnu::noinline]] Status execute_as_guest(FunctionRef<void()> body, Commit commit) {
+  [[gnu::noinline]] Status execute_as_guest(Partitions partitions, FunctionRef<void()> body,
+                                            Commit commit) {
     if constexpr (requires { typename Machine::GuestSlot; }) {
       if (is_open(kMode)) {
         const typename Machine::GuestSlot guest(machine_);
         if (guest.taken()) {
-          return run<kMode>(body, commit);
+          return run<kMode>(partitions, body, commit);
         }
       }
     }
@@ -401,13 +438,14 @@ class Heap {
   }
 
   template <Context::Mode kMode>
-  [[gnu::always_inline]] Status run(FunctionRef<void()> body, Commit commit) {
+  [[gnu::always_inline]] Status run(Partitions partitions, FunctionRef<void()> body,
+                                    Commit commit) {
     for (;;) {
       try {
         if constexpr (kMode == Context::Mode::update) {
-          update_engine(body, commit);
+          call_update(*engine_, partitions, body, commit);
         } else {
-          engine_->read(body);
+          call_read(*engine_, partitions, body);
         }
         return {};
       } catch (const GrowthNeeded& need) {
@@ -431,16 +469,9 @@ class Heap {
   /// Returns the status with the file's name in front, if it reports damage.
   Status named(const Status& status) const;
 
-  [[gnu::always_inline]] void update_engine(FunctionRef<void()> body,
-                                            [[maybe_unused]] Commit commit) {
-    if constexpr (CanLag<E>) {
-      engine_->update(body, commit);
-    } else {
-      engine_->update(body);
-    }
-  }
-
-  Status nested(Context& outer, Context::Mode mode, FunctionRef<void()> body);
+  Status exist(Partitions partitions) const;
+  Status nested(Context& outer, Context::Mode mode, Partitions partitions,
+                FunctionRef<void()> body);
 
   template <class F>
   Status outside(const char* name, F&& f);
@@ -453,6 +484,7 @@ class Heap {
   Atomic<uint64_t>* growing_;  // 1 while a thread makes the heap larger
   RecoveryReport recovery_;
   bool closed_ = true;
+  int partitions_ = 0;
   Promise promise_;
   const bool read_only_ = machine_.medium().read_only();
 };
@@ -462,3 +494,4 @@ class Heap {
 #include "holdfast/heap/heap-inl.h"
 #include "holdfast/heap/heap_growth-inl.h"
 #include "holdfast/heap/heap_lag-inl.h"
+#include "holdfast/heap/heap_partitions-inl.h"

@@ -81,6 +81,15 @@ class HeapAtRest {
       return Outcome(error.status());
     }
   }
+  /// Partitions make no difference: no transaction runs.
+  template <class F>
+  auto read(Partitions /*partitions*/, F&& body) {
+    return read(std::forward<F>(body));
+  }
+  template <class F>
+  auto update(Partitions /*partitions*/, F&& body) {
+    return update(std::forward<F>(body));
+  }
   /// Returns misuse. The functions below that would change the heap fail in the same way.
   template <class F>
   auto update(F&& /*body*/) {

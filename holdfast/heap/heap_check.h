@@ -76,10 +76,11 @@ struct ArenaWords {
 
 /// Validates the allocator's metadata at every open. It is cheap: it checks only that all pointers
 /// and counts that transactions trust are in range. `copy`: a copy of the data; its pointers refer
-/// to `data`. `slots`: the most arenas that there can be.
+/// to `data`. `slots`: the most arenas of threads that there can be. `divided`: the superblock says
+/// that there are partitions.
 template <class E>
 Status check_header(std::byte* copy, std::byte* data, size_t bytes, uint64_t chunk_bytes,
-                    uint64_t slots) {
+                    uint64_t slots, bool divided) {
   auto damaged = [](const char* what) {
     return Status(Code::corrupt, std::string("the allocator's metadata is damaged (") + what +
                                      "); restore the heap file from a copy");
@@ -90,11 +91,13 @@ Status check_header(std::byte* copy, std::byte* data, size_t bytes, uint64_t chu
   }
   // A heap that has got more slots after its creation keeps its arenas.
   const uint64_t arenas = h->arena_count;
+  const uint64_t partitions = h->partitions;
   if (h->chunk_bytes != chunk_bytes || arenas == 0 || arenas > slots ||
-      bytes < DataHeader<E>::bytes(arenas)) {
+      partitions > Partitions::kMost || (partitions != 0) != divided ||
+      bytes < DataHeader<E>::bytes(arenas, partitions)) {
     return damaged("geometry");
   }
-  const uint64_t header_chunks = (DataHeader<E>::bytes(arenas) + chunk_bytes - 1) / chunk_bytes;
+  const uint64_t header_chunks = h->chunks();
   if (h->limit > bytes / chunk_bytes || h->top > h->limit || h->top < header_chunks) {
     return damaged("chunk counts");
   }
@@ -107,8 +110,8 @@ Status check_header(std::byte* copy, std::byte* data, size_t bytes, uint64_t chu
   if (!good(h->free_runs.load())) {
     return damaged("free runs");
   }
-  for (uint64_t a = 0; a < arenas; ++a) {
-    const ArenaWords<E> classes(h->arenas()[a]);
+  for (uint64_t a = 0; a < arenas + partitions; ++a) {
+    const ArenaWords<E> classes(h->any_arena(a));
     for (const ArenaClassWords& c : classes.words) {
       const bool counted = (c.active == nullptr || c.active_count != 0) && c.active_count <= 64;
       if (!counted || !good(c.active) || !good(c.reserve) || !good(c.fresh) || !good(c.fresh_end)) {
@@ -116,9 +119,11 @@ Status check_header(std::byte* copy, std::byte* data, size_t bytes, uint64_t chu
       }
     }
   }
-  for (auto& head : h->depot) {
-    if (!good(head.load())) {
-      return damaged("depot");
+  for (uint64_t d = 0; d < 1 + partitions; ++d) {
+    for (size_t c = 0; c < kClasses; ++c) {
+      if (!good(h->any_depot(d)[c].load())) {
+        return damaged("depot");
+      }
     }
   }
   for (auto& root : h->roots) {
@@ -146,22 +151,17 @@ class AllocatorWalk {
   /// Returns all blocks, sorted by offset, with the free ones marked.
   std::vector<Block> run() {
     collect_chunks();
-    const uint64_t arenas = header_->arena_count;
+    const uint64_t partitions = header_->partitions;
+    const uint64_t arenas = header_->arena_count + partitions;
     for (uint64_t a = 0; a < arenas; ++a) {
-      const ArenaWords<E> classes(header_->arenas()[a]);
+      const ArenaWords<E> classes(header_->any_arena(a));
       for (size_t c = 0; c < kClasses; ++c) {
         walk_arena(classes.words[c], c);
       }
     }
-    for (size_t c = 0; c < kClasses; ++c) {
-      uint64_t left = blocks_.size() + 1;
-      for (FreeBlock<E>* batch = header_->depot[c]; batch != nullptr && left-- != 0;
-           batch = batch->next_batch) {
-        if (walk_list(batch, c, "depot") != Allocator<E>::kBatch) {
-          check_.error("the depot of class " + std::to_string(c) +
-                       " holds a batch of the wrong length");
-          break;
-        }
+    for (uint64_t d = 0; d < 1 + partitions; ++d) {
+      for (size_t c = 0; c < kClasses; ++c) {
+        walk_depot(header_->any_depot(d)[c], c);
       }
     }
     for (FreeBlock<E>* batch = header_->swept; batch != nullptr; batch = batch->next_batch) {
@@ -184,7 +184,7 @@ class AllocatorWalk {
 
   void collect_chunks() {
     const uint64_t top = header_->top;
-    uint64_t index = (DataHeader<E>::bytes(header_->arena_count) + chunk_ - 1) / chunk_;
+    uint64_t index = header_->chunks();
     while (index < top) {
       const uint64_t at = index * chunk_;
       auto* header = reinterpret_cast<ChunkHeader<E>*>(data_ + at);
@@ -207,6 +207,17 @@ class AllocatorWalk {
       } else {
         check_.error("chunk " + std::to_string(index) + " has a damaged header");
         return;
+      }
+    }
+  }
+
+  void walk_depot(FreeBlock<E>* batch, size_t size_class) {
+    uint64_t left = blocks_.size() + 1;
+    for (; batch != nullptr && left-- != 0; batch = batch->next_batch) {
+      if (walk_list(batch, size_class, "depot") != Allocator<E>::kBatch) {
+        check_.error("the depot of class " + std::to_string(size_class) +
+                     " holds a batch of the wrong length");
+        break;
       }
     }
   }
@@ -270,9 +281,10 @@ class AllocatorWalk {
       if (shape_.has_maps()) {
         const uint64_t end = offset_of(run) + run->detail * chunk_;
         auto* after = reinterpret_cast<ChunkHeader<E>*>(data_ + end);
-        if (end < header_->top * chunk_ && after->free_before != run->detail) {
+        if (end < header_->top * chunk_ && after->free_before != 0 &&
+            after->free_before != run->detail) {
           check_.error("the chunk at offset " + std::to_string(end) +
-                       " does not know of the free run before it");
+                       " has a wrong number for the free run before it");
         }
       }
     }

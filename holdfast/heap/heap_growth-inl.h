@@ -64,8 +64,11 @@ Status Heap<E>::grow(size_t bytes) {
 template <class E>
 size_t Heap<E>::with_reserve(size_t bytes) {
   size_t used_before = 0;
-  auto look = [&] { used_before = header()->top * header()->chunk_bytes; };
-  engine_->read(look);
+  auto look = [&] {
+    use_metadata<E>();
+    used_before = header()->top * header()->chunk_bytes;
+  };
+  call_read(*engine_, Partitions::none(), look);
   return bytes + (bytes - std::min(bytes, used_before));
 }
 
@@ -80,7 +83,7 @@ Status Heap<E>::grow_alone(size_t bytes, size_t wanted) {
   if (status.ok()) {
     engine_->grown(regions().bytes);
     auto announce = [&] { header()->limit = regions().bytes / header()->chunk_bytes; };
-    update_engine(announce, Commit::durable);
+    update_metadata(*engine_, announce);
   }
   return status;
 }
@@ -119,7 +122,7 @@ class Heap<E>::Lending {
         heap_.engine_->lend({});
         heap_.header()->limit = heap_.regions().bytes / heap_.header()->chunk_bytes;
       };
-      heap_.update_engine(take_back, Commit::durable);
+      update_metadata(*heap_.engine_, take_back);
     }
   }
 
@@ -140,7 +143,7 @@ class Heap<E>::Lending {
         heap_.header()->limit = all - chunks;
         heap_.engine_->lend({(all - chunks) * chunk, chunks * chunk});
       };
-      heap_.update_engine(lend, Commit::durable);
+      update_metadata(*heap_.engine_, lend);
       lent_ = missing == 0;
       if (lent_) {
         return {};
@@ -164,7 +167,7 @@ Status Heap<E>::update_with_loan(FunctionRef<void()> body, uint64_t bytes) {
     Status status = lending.lend(bytes);
     while (status.ok()) {
       try {
-        update_engine(body, Commit::durable);
+        call_update(*engine_, Partitions::all(), body, Commit::durable);
         lending.take_back();
         return {};
       } catch (const GrowthNeeded& need) {

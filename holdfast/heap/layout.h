@@ -53,6 +53,14 @@ struct alignas(2 * kLineBytes) Arena {
   ArenaClass<E> classes[kClasses];
 };
 
+/// The allocator's state for a partition, which shares nothing with others: a chunk whose blocks
+/// begin in its lists belongs to it alone.
+template <class E>
+struct alignas(2 * kLineBytes) PartitionArena {
+  Arena<E> arena;
+  Field<FreeBlock<E>*, E> depot[kClasses];
+};
+
 enum class ChunkKind : uint64_t {
   free = 0,
   shared = 1,
@@ -71,7 +79,9 @@ struct ChunkHeader {
   Field<uint64_t, E> bytes;     // large: the block's requested size; draining: blocks that left
   // Layout 2 only:
   Field<ChunkHeader*, E> previous;  // free_run: previous in the list
-  Field<uint64_t, E> free_before;   // chunks of the free run that ends before this chunk; 0: none
+  // Chunks of the free run that ends before this chunk. 0: none, or one that a transaction has
+  // freed that names partitions.
+  Field<uint64_t, E> free_before;
 
   /// The word of the map that has the bit of the block at `offset` in the chunk.
   Field<uint64_t, E>& map_word(size_t offset) {
@@ -106,13 +116,14 @@ struct ChunkShape {
   }
 };
 
-/// The first bytes of the data region. The arenas follow it.
+/// The first bytes of the data region. The arenas follow it, and then those of partitions.
 template <class E>
 struct DataHeader {
   Field<uint64_t, E> mark;
   Field<uint64_t, E> chunk_bytes;
   Field<uint64_t, E> arena_count;
   Root<E> roots[kRoots];
+  Field<uint64_t, E> partitions;  // 0 in heaps that were made before partitions existed
   ChunkShape shape() const { return {mark, chunk_bytes}; }
   alignas(2 * kLineBytes) Field<uint64_t, E> limit;  // chunks that exist
   Field<uint64_t, E> top;  // chunks used so far; each chunk or run below it has a header
@@ -126,9 +137,26 @@ struct DataHeader {
   Arena<E>* arenas() {
     return reinterpret_cast<Arena<E>*>(reinterpret_cast<std::byte*>(this) + sizeof(DataHeader));
   }
+  PartitionArena<E>* partition_arenas() {
+    return reinterpret_cast<PartitionArena<E>*>(arenas() + arena_count);
+  }
+  /// The arenas of threads, then those of partitions.
+  Arena<E>& any_arena(size_t i) {
+    const size_t threads = arena_count;
+    return i < threads ? arenas()[i] : partition_arenas()[i - threads].arena;
+  }
+  /// The depot that threads share, then those of partitions.
+  Field<FreeBlock<E>*, E>* any_depot(size_t i) {
+    return i == 0 ? depot : partition_arenas()[i - 1].depot;
+  }
   /// Returns the size of the header and its arenas.
-  static size_t bytes(size_t arena_count) {
-    return sizeof(DataHeader) + arena_count * sizeof(Arena<E>);
+  static size_t bytes(size_t arena_count, size_t partitions = 0) {
+    return sizeof(DataHeader) + arena_count * sizeof(Arena<E>) +
+           partitions * sizeof(PartitionArena<E>);
+  }
+  /// The chunks of the header and its arenas.
+  uint64_t chunks() const {
+    return (bytes(arena_count, partitions) + chunk_bytes - 1) / chunk_bytes;
   }
 };
 

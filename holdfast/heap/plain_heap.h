@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "holdfast/base/status.h"
+#include "holdfast/engines/partitions.h"
 
 namespace holdfast {
 
@@ -93,6 +94,15 @@ class PlainHeap {
   }
   template <class F>
   auto read(F&& body) {
+    return run(body);
+  }
+  /// Partitions make no difference: the heap has one thread.
+  template <class F>
+  auto update(Partitions /*partitions*/, F&& body) {
+    return run(body);
+  }
+  template <class F>
+  auto read(Partitions /*partitions*/, F&& body) {
     return run(body);
   }
 

@@ -297,6 +297,7 @@ class HeapFile {
     s.engine = description.name;
     s.options = o.options;
     s.slots = static_cast<uint32_t>(slots);
+    s.features.incompatible = o.partitions != 0 ? kPartitionsFeature : 0;
     uint64_t seed = machine_.entropy();
     for (auto& byte : s.uuid) {
       byte = static_cast<uint8_t>(seed = mix64(seed));

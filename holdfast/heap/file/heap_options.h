@@ -26,6 +26,10 @@ struct CreateOptions {
   /// machine's number. `content` from a heap with more slots needs as many.
   int slots = 0;
 
+  /// The number of partitions that transactions can name, 0 to Partitions::kMost. `content` has the
+  /// number of its own heap, which must be given here.
+  int partitions = 0;
+
   /// Initial content of the data region: a whole data region of another heap with the same base and
   /// chunk_bytes. `holdfast convert` uses it. Null: an empty heap.
   const std::byte* content = nullptr;

@@ -50,7 +50,9 @@ struct Features {
   uint64_t read_only = 0;
   uint64_t incompatible = 0;
 };
-inline constexpr Features kKnownFeatures = {};
+/// Incompatible: the allocator has arenas of partitions behind those of threads.
+inline constexpr uint64_t kPartitionsFeature = 1;
+inline constexpr Features kKnownFeatures = {.incompatible = kPartitionsFeature};
 
 /// The description of a heap in its file. The file begins with two copies. They are written one
 /// after the other, the older one first, and it is durable before the newer one is overwritten. So

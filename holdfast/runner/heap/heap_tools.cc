@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "holdfast/heap/file/inspect.h"
+#include "holdfast/heap/heap_at_rest.h"
 #include "holdfast/runner/heap/heap_report.h"
 #include "holdfast/runner/heap/serve.h"
 #include "holdfast/runner/sessions/engine_table.h"
@@ -108,6 +109,12 @@ std::vector<std::byte> copy_data(const std::string& path, const HeapFileInfo& in
   return copy;
 }
 
+/// The number of partitions in the data of a heap.
+int partitions_in(const std::vector<std::byte>& data) {
+  return static_cast<int>(
+      reinterpret_cast<const DataHeader<AtRest>*>(data.data())->partitions.load());
+}
+
 }  // namespace
 
 Result<Json> heap_convert(const std::string& source, const std::string& target, const Json& spec) {
@@ -123,6 +130,7 @@ Result<Json> heap_convert(const std::string& source, const std::string& target, 
     create.options = engine_options(*plan.engine->description, plan.options);
     create.content = content.data();
     create.content_bytes = content.size();
+    create.partitions = partitions_in(content);
     // In domain file the content is on the medium when this returns. An engine without write-backs
     // does not run there: its heaps survive a power cut only where caches do.
     const bool synced = plan.engine->description->runs_in(Domain::file);

@@ -14,6 +14,7 @@
 
 #include "holdfast/base/bytes.h"
 #include "holdfast/engines/engine.h"
+#include "holdfast/engines/engine_call.h"
 #include "holdfast/engines/parts/basics/log_replay.h"
 
 namespace holdfast {
@@ -32,13 +33,17 @@ class EngineHandle {
   /// Code::unsupported unless the engine's row says that it replays.
   virtual Result<ReplayReport> replay(const ReplayOptions& options) = 0;
   /// Durable whatever `commit` says, if the engine cannot lag.
-  virtual void update(FunctionRef<void()> body, Commit commit) = 0;
+  virtual void update(Partitions partitions, FunctionRef<void()> body, Commit commit) = 0;
+  void update(FunctionRef<void()> body, Commit commit) { update(Partitions::all(), body, commit); }
   void update(FunctionRef<void()> body) { update(body, Commit::unsaid); }
   virtual void fence() = 0;
   /// Code::unsupported if the engine has no barrier.
   virtual Status barrier() = 0;
   virtual PendingUpdates pending() = 0;
-  virtual void read(FunctionRef<void()> body) = 0;
+  virtual void read(Partitions partitions, FunctionRef<void()> body) = 0;
+  void read(FunctionRef<void()> body) { read(Partitions::all(), body); }
+  virtual void have_partitions(int count) = 0;
+  virtual void metadata() = 0;
   virtual uint64_t load(const void* p, size_t bytes) = 0;
   virtual void store(void* p, uint64_t value, size_t bytes) = 0;
   virtual void load_range(void* to, const void* from, size_t n) = 0;
@@ -93,12 +98,9 @@ class EngineHandleOf final : public EngineHandle<typename E::Machine> {
     return replay_logs(engine_, options);
   }
   using EngineHandle<M>::update;
-  void update(FunctionRef<void()> body, [[maybe_unused]] Commit commit) override {
-    if constexpr (CanLag<E>) {
-      engine_.update(marked(body), commit);
-    } else {
-      engine_.update(marked(body));
-    }
+  using EngineHandle<M>::read;
+  void update(Partitions partitions, FunctionRef<void()> body, Commit commit) override {
+    call_update(engine_, partitions, marked(body), commit);
   }
   void fence() override {
     if constexpr (CanLag<E>) {
@@ -117,7 +119,15 @@ class EngineHandleOf final : public EngineHandle<typename E::Machine> {
     }
     return {};
   }
-  void read(FunctionRef<void()> body) override { engine_.read(marked(body)); }
+  void read(Partitions partitions, FunctionRef<void()> body) override {
+    call_read(engine_, partitions, marked(body));
+  }
+  void have_partitions([[maybe_unused]] int count) override {
+    if constexpr (HasPartitions<E>) {
+      engine_.have_partitions(count);
+    }
+  }
+  void metadata() override { use_metadata<E>(); }
   uint64_t load(const void* p, size_t bytes) override {
     switch (bytes) {
       case 1:
@@ -224,10 +234,20 @@ class AnyEngine {
   void update(FunctionRef<void()> body, Commit commit = Commit::unsaid) {
     handle_->update(body, commit);
   }
+  void update(Partitions partitions, FunctionRef<void()> body, Commit commit = Commit::unsaid) {
+    handle_->update(partitions, body, commit);
+  }
   void fence() { handle_->fence(); }
   Status barrier() { return handle_->barrier(); }
   PendingUpdates pending() { return handle_->pending(); }
   void read(FunctionRef<void()> body) { handle_->read(body); }
+  void read(Partitions partitions, FunctionRef<void()> body) { handle_->read(partitions, body); }
+  void have_partitions(int count) { handle_->have_partitions(count); }
+  static void metadata() {
+    if (Context* c = running()) {
+      handle(c)->metadata();
+    }
+  }
   Statistics statistics() const { return handle_->statistics(); }
 
   template <class T>
