@@ -16,7 +16,9 @@ const WorkloadInfo& list_info() {
        {"update", "20", "per cent of operations that insert or erase, half and half", "60"},
        {"pairs", "0", kPairsHelp},
        {"writers", "0", kWritersHelp},
-       {"ack", "0", kAckHelp}},
+       {"ack", "0", kAckHelp},
+       kPartitionsParameter,
+       kCopiesParameter},
       {"lookup", "insert", "erase"},
       true};
   return info;

@@ -19,7 +19,9 @@ const WorkloadInfo& map_info() {
        {"update", "20", "per cent of operations that put or erase, half and half", "60"},
        {"pairs", "0", kPairsHelp},
        {"writers", "0", kWritersHelp},
-       {"ack", "0", kAckHelp}},
+       {"ack", "0", kAckHelp},
+       kPartitionsParameter,
+       kCopiesParameter},
       {"find", "put", "erase"},
       true};
   return info;

@@ -52,7 +52,7 @@ class RegistersRunner : public SmallWorkload<H, RegistersRoot<H>> {
   static const WorkloadInfo& static_info() { return registers_info(); }
 
   RegistersRunner(H& heap, const Parameters& parameters)
-      : SmallWorkload<H, RegistersRoot<H>>(heap, true),
+      : SmallWorkload<H, RegistersRoot<H>>(heap, parameters, true),
         count_(static_cast<uint64_t>(parameters.number("count", 1, 1000))),
         writes_(static_cast<int>(parameters.number("writes", 1, kMostWrites))),
         scan_(parameters, "scan") {}

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "holdfast/workloads/array_stream/array_stream.h"
 #include "holdfast/workloads/array_swap/array_swap.h"
@@ -21,6 +22,7 @@
 #include "holdfast/workloads/linked_list/linked_list.h"
 #include "holdfast/workloads/list.h"
 #include "holdfast/workloads/map.h"
+#include "holdfast/workloads/parts/partitioned_workload.h"
 #include "holdfast/workloads/rb_tree/rb_tree.h"
 #include "holdfast/workloads/rbtree_insert/rbtree_insert.h"
 #include "holdfast/workloads/rbtree_zipf.h"
@@ -51,14 +53,28 @@ using SmallWorkloads =
 /// Workloads that take long to compile. Sources that do not need them use SmallWorkloads.
 using LargeWorkloads = WorkloadList<TpccWorkload, TpccNeworderWorkload>;
 
+/// The workload of a row, in partitions of the heap if the parameters say so.
+template <Parts kParts, class Row, class H>
+std::unique_ptr<WorkloadInstance> make_row(H& heap, const Parameters& parameters) {
+  const int partitions = parameters.partitions();
+  if (partitions == 0) {
+    return Row::template make<kParts>(heap, parameters);
+  }
+  PartitionedWorkload::Instances parts;
+  for (int i = 0; i < partitions; ++i) {
+    parts.push_back(Row::template make<kParts>(heap, parameters.in_partition(i)));
+  }
+  return std::make_unique<PartitionedWorkload>(std::move(parts), kParts,
+                                               parameters.number("copies", 0, partitions) != 0);
+}
+
 /// The workload of this name over the heap, or null if the list has none. Throws
 /// Error(invalid_argument) for a wrong parameter.
 template <Parts kParts = Parts::whole, class H, class... Rows>
 std::unique_ptr<WorkloadInstance> make_from(WorkloadList<Rows...>, const std::string& name, H& heap,
                                             const Parameters& parameters) {
   std::unique_ptr<WorkloadInstance> made;
-  (void)((name == Rows::info().name &&
-          (made = Rows::template make<kParts>(heap, parameters), true)) ||
+  (void)((name == Rows::info().name && (made = make_row<kParts, Rows>(heap, parameters), true)) ||
          ...);
   return made;
 }

@@ -13,7 +13,9 @@ const WorkloadInfo& sps_info() {
                                   {"stores", "0",
                                    "instead: random entries stored to, 1 up to this number, chosen "
                                    "at random for each transaction"},
-                                  {"ack", "0", kAckHelp}},
+                                  {"ack", "0", kAckHelp},
+                                  kPartitionsParameter,
+                                  kCopiesParameter},
                                  {"swap"}};
   return info;
 }

@@ -49,7 +49,7 @@ class SpsRunner : public SmallWorkload<H, SpsRoot<H>> {
   static const WorkloadInfo& static_info() { return sps_info(); }
 
   SpsRunner(H& heap, const Parameters& parameters)
-      : SmallWorkload<H, SpsRoot<H>>(heap, parameters.number("ack", 0, 1) != 0),
+      : SmallWorkload<H, SpsRoot<H>>(heap, parameters),
         entries_(static_cast<uint64_t>(parameters.number("entries", 2, int64_t{1} << 30))),
         swaps_(static_cast<size_t>(parameters.number("swaps", 1, 100000))),
         most_stores_(static_cast<uint64_t>(parameters.number("stores", 0, 100000))) {}

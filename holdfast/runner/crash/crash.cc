@@ -132,6 +132,7 @@ Job parse(const Json& spec) {
   plan.promised.any_size = engine.any_size;
   plan.promised.durability = engine.promised(plan.heap.options);
   plan.heap.bytes = count(fields, "bytes", static_cast<int64_t>(times * kHeapBytes), kPageBytes);
+  plan.heap.partitions = Parameters::partitions_in(job.parameters);
   plan.heap.max_bytes = count(fields, "max_bytes", kMaxBytes, kPageBytes);
   plan.bounds.preemptions = static_cast<int>(fields.number("preemptions", 2, 0, 100));
   plan.bounds.drains = static_cast<int>(fields.number("drains", 2, 0, 100));

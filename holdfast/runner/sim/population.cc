@@ -114,6 +114,7 @@ PopulationImage open_population(const Population& population, const ImageCache& 
   const auto* header = reinterpret_cast<const Header*>(image.content->data());
   image.chunk_bytes = header->chunk_bytes.load();
   image.slots = static_cast<int>(header->arena_count.load());
+  image.partitions = static_cast<int>(header->partitions.load());
   return image;
 }
 

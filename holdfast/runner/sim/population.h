@@ -41,6 +41,7 @@ struct PopulationImage {
   std::shared_ptr<const sim::FileContent> content;  ///< the data of a heap
   size_t chunk_bytes = 0;                           ///< of that heap
   int slots = 0;                                    ///< of that heap
+  int partitions = 0;                               ///< of that heap
 };
 
 /// Returns the population from the cache, or builds it. No simulated machine may exist in the

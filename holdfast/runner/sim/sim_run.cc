@@ -69,12 +69,9 @@ CreateOptions heap_options(const SessionSpec& spec, const SimPlan& plan) {
       options.options.try_emplace(option.name, default_on(*plan.machine, option));
     }
   }
-  if (spec.bytes != 0) {
-    options.bytes = spec.bytes;
-  }
-  if (spec.max_bytes != 0) {
-    options.max_bytes = spec.max_bytes;
-  }
+  options.partitions = Parameters::partitions_in(spec.parameters);
+  options.bytes = spec.bytes != 0 ? spec.bytes : options.bytes;
+  options.max_bytes = spec.max_bytes != 0 ? spec.max_bytes : options.max_bytes;
   return options;
 }
 
@@ -101,6 +98,7 @@ CreateOptions around(const PopulationImage& image, const SessionSpec& spec,
   options.bytes = std::min(options.bytes, options.max_bytes);
   options.base = population.base;
   options.slots = image.slots;
+  options.partitions = image.partitions;
   options.chunk_bytes = image.chunk_bytes;
   options.content = image.content->data();
   options.content_bytes = data;

@@ -12,7 +12,9 @@ const WorkloadInfo& array_stream_info() {
       {{"entries", "1048576", "elements of the array, rounded up to whole transactions", "6"},
        {"elements", "8", "elements that a transaction updates", "2"},
        {"bytes", "64", "size of an element, a multiple of 8; each element begins a line", "16"},
-       {"ack", "0", kAckHelp}},
+       {"ack", "0", kAckHelp},
+       kPartitionsParameter,
+       kCopiesParameter},
       {"update"},
       true,
       {"ack"}};

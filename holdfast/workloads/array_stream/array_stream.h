@@ -20,7 +20,7 @@ template <class H>
 class ArrayStreamRunner : public ElementStreamRunner<H> {
  public:
   ArrayStreamRunner(H& heap, const Parameters& parameters)
-      : ElementStreamRunner<H>(heap, parameters.number("ack", 0, 1) != 0, shape(parameters)) {}
+      : ElementStreamRunner<H>(heap, parameters, shape(parameters)) {}
 
   const WorkloadInfo& info() const override { return array_stream_info(); }
 

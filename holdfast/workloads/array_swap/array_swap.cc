@@ -11,7 +11,9 @@ const WorkloadInfo& array_swap_info() {
       "swaps of random elements of several lines (Hercules 5.1)",
       {{"entries", "65536", "elements of the array", "4"},
        {"bytes", "256", "size of an element, a multiple of 8; each element begins a line", "72"},
-       {"ack", "0", kAckHelp}},
+       {"ack", "0", kAckHelp},
+       kPartitionsParameter,
+       kCopiesParameter},
       {"swap"},
       true,
       {"ack"}};

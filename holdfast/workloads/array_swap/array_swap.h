@@ -46,7 +46,7 @@ class ArraySwapRunner : public SmallWorkload<H, ArraySwapRoot<H>> {
   static const WorkloadInfo& static_info() { return array_swap_info(); }
 
   ArraySwapRunner(H& heap, const Parameters& parameters)
-      : SmallWorkload<H, ArraySwapRoot<H>>(heap, parameters.number("ack", 0, 1) != 0),
+      : SmallWorkload<H, ArraySwapRoot<H>>(heap, parameters),
         entries_(static_cast<uint64_t>(parameters.number("entries", 2, int64_t{1} << 30))),
         words_(words_of(parameters, "bytes", ElementArray<H>::kMostBytes)) {}
 

@@ -12,7 +12,9 @@ const WorkloadInfo& bank_info() {
       {{"accounts", "1000", "number of accounts", "6"},
        {"balance", "1000", "of each account at the start"},
        {"audit", "10", "per cent of operations that read all accounts", "30"},
-       {"ack", "1", kAckHelp}},
+       {"ack", "1", kAckHelp},
+       kPartitionsParameter,
+       kCopiesParameter},
       {"transfer", "audit"},
       true};
   return info;

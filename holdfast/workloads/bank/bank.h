@@ -42,7 +42,7 @@ class BankRunner : public SmallWorkload<H, BankRoot<H>> {
   static const WorkloadInfo& static_info() { return bank_info(); }
 
   BankRunner(H& heap, const Parameters& parameters)
-      : SmallWorkload<H, BankRoot<H>>(heap, parameters.number("ack", 0, 1) != 0),
+      : SmallWorkload<H, BankRoot<H>>(heap, parameters),
         accounts_(parameters.number("accounts", 2, 100000000)),
         balance_(parameters.number("balance", 0, 1000000000)),
         audit_(parameters, "audit") {}

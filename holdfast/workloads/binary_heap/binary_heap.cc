@@ -13,7 +13,9 @@ const WorkloadInfo& binary_heap_info() {
        {"capacity", "0", "entries that fit; 0: twice the size and 1000 more", "5"},
        {"bytes", "16", "size of an entry with its key, a multiple of 8", "24"},
        {"inserts", "50", "per cent of the transactions that insert; the others remove"},
-       {"ack", "0", kAckHelp}},
+       {"ack", "0", kAckHelp},
+       kPartitionsParameter,
+       kCopiesParameter},
       {"insert", "remove_min"},
       true,
       {"inserts", "ack"}};

@@ -133,7 +133,7 @@ template <class H>
 class BinaryHeapRunner : public SmallWorkload<H, BinaryHeapRoot<H>> {
  public:
   BinaryHeapRunner(H& heap, const Parameters& parameters)
-      : SmallWorkload<H, BinaryHeapRoot<H>>(heap, parameters.number("ack", 0, 1) != 0),
+      : SmallWorkload<H, BinaryHeapRoot<H>>(heap, parameters),
         size_(static_cast<uint64_t>(parameters.number("size", 0, kMost))),
         capacity_(static_cast<uint64_t>(parameters.number("capacity", 0, 2 * kMost + 1000))),
         words_(words_of(parameters, "bytes", 1 << 20)),

@@ -12,7 +12,9 @@ const WorkloadInfo& bplus_tree_info() {
       {{"size", "500000", "elements at the start; the paper inserts 1 million into an empty tree",
         "6"},
        {"node", "4096", "bytes of a node, a multiple of 16", "64"},
-       {"ack", "0", kAckHelp}},
+       {"ack", "0", kAckHelp},
+       kPartitionsParameter,
+       kCopiesParameter},
       {"insert"},
       true,
       {"ack"}};

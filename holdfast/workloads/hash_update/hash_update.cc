@@ -12,7 +12,9 @@ const WorkloadInfo& hash_update_info() {
       {{"entries", "8388608", "64-bit words in the array; the paper has 64 MB", "8"},
        {"updates", "10", "elements that a transaction accesses, at most 63", "3"},
        {"reads", "0", "per cent of these accesses that read; the others store", "34"},
-       {"ack", "0", kAckHelp}},
+       {"ack", "0", kAckHelp},
+       kPartitionsParameter,
+       kCopiesParameter},
       {"update"},
       true,
       {"updates", "reads", "ack"}};

@@ -54,7 +54,7 @@ class HashUpdateRunner : public SmallWorkload<H, HashUpdateRoot<H>> {
   static const WorkloadInfo& static_info() { return hash_update_info(); }
 
   HashUpdateRunner(H& heap, const Parameters& parameters)
-      : SmallWorkload<H, HashUpdateRoot<H>>(heap, parameters.number("ack", 0, 1) != 0),
+      : SmallWorkload<H, HashUpdateRoot<H>>(heap, parameters),
         entries_(static_cast<uint64_t>(parameters.number("entries", 1, int64_t{1} << 32))),
         updates_(static_cast<uint64_t>(
             parameters.number("updates", 1, int64_t{HashBatch::kMostAccesses}))),

@@ -12,7 +12,9 @@ const WorkloadInfo& huge_info() {
       {{"lines", "1000", "lines that a transaction changes; the paper has up to 60000", "4"},
        {"regions", "1", "so many times the lines, which transactions change in turn", "2"},
        {"bytes", "64", "bytes changed in each line, a multiple of 8", "8"},
-       {"ack", "0", kAckHelp}},
+       {"ack", "0", kAckHelp},
+       kPartitionsParameter,
+       kCopiesParameter},
       {"update"},
       true,
       {"ack"}};

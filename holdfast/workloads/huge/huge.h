@@ -20,7 +20,7 @@ template <class H>
 class HugeRunner : public ElementStreamRunner<H> {
  public:
   HugeRunner(H& heap, const Parameters& parameters)
-      : ElementStreamRunner<H>(heap, parameters.number("ack", 0, 1) != 0,
+      : ElementStreamRunner<H>(heap, parameters,
                                {static_cast<uint64_t>(parameters.number("regions", 1, 1 << 20)),
                                 static_cast<uint64_t>(parameters.number("lines", 1, 1 << 20)),
                                 words_of(parameters, "bytes", int64_t{kLineBytes})}) {}

@@ -94,8 +94,8 @@ class ElementStreamRunner : public SmallWorkload<H, ElementStreamRoot<H>> {
     uint64_t words;     ///< of an element
   };
 
-  ElementStreamRunner(H& heap, bool ack, const Shape& shape)
-      : SmallWorkload<H, ElementStreamRoot<H>>(heap, ack), shape_(shape) {}
+  ElementStreamRunner(H& heap, const Parameters& parameters, const Shape& shape)
+      : SmallWorkload<H, ElementStreamRoot<H>>(heap, parameters), shape_(shape) {}
 
   uint64_t first_word(uint64_t element, uint64_t word) const {
     return mix64(element * view_.words + word);

@@ -59,7 +59,7 @@ class InsertWorkload : public SmallWorkload<H, Root> {
 
  protected:
   InsertWorkload(H& heap, const Parameters& parameters)
-      : SmallWorkload<H, Root>(heap, parameters.number("ack", 0, 1) != 0),
+      : SmallWorkload<H, Root>(heap, parameters),
         size_(static_cast<uint64_t>(
             parameters.number("size", 0, (int64_t{1} << InsertKey::kNumberBits) - 1))) {}
 

@@ -3,6 +3,8 @@
 // Help texts of parameters that several workloads share.
 #pragma once
 
+#include "holdfast/base/options.h"
+
 namespace holdfast {
 
 inline constexpr const char* kAckHelp =
@@ -19,5 +21,13 @@ inline constexpr const char* kPairsHelp =
     "6.2";
 inline constexpr const char* kWritersHelp =
     "the first workers, which do nothing but update while the others look up; 0: all do both";
+
+/// The parameters of all small workloads that divide the work among partitions of the heap.
+inline constexpr OptionInfo kPartitionsParameter = {
+    "partitions", "0",
+    "of the heap, each with a root and all that the other parameters say; an operation chooses one "
+    "of them at random; 0: the heap is not divided"};
+inline constexpr OptionInfo kCopiesParameter = {
+    "copies", "0", "as partitions, but worker i works in partition i modulo their number only"};
 
 }  // namespace holdfast

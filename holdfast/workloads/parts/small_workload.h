@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "holdfast/engines/partitions.h"
 #include "holdfast/machine/machine.h"
 #include "holdfast/workloads/parts/keyed_model.h"
 #include "holdfast/workloads/parts/ledger.h"
@@ -79,11 +80,14 @@ class Chance {
 /// The base of a workload whose state is below one root of type Root. Root has a member `ledger`
 /// and visit_blocks(). Its constructor takes the number of workers and the workload's further
 /// arguments.
+///
+/// If the parameters are those of a partition, the root has the partition's number in its name, and
+/// all transactions name the partition.
 template <class H, class Root>
 class SmallWorkload : public WorkloadInstance {
  public:
   Status attach() final {
-    auto found = heap_.template find_root<Root>(info().name);
+    auto found = heap_.template find_root<Root>(root_name());
     if (!found.ok()) {
       return found.status();
     }
@@ -91,16 +95,23 @@ class SmallWorkload : public WorkloadInstance {
   }
 
  protected:
-  SmallWorkload(H& heap, bool ack) : heap_(heap), ack_(ack) {}
+  SmallWorkload(H& heap, const Parameters& parameters)
+      : SmallWorkload(heap, parameters, parameters.number("ack", 0, 1) != 0) {}
+  SmallWorkload(H& heap, const Parameters& parameters, bool ack)
+      : heap_(heap),
+        partitions_(parameters.partition() ? Partitions({*parameters.partition()})
+                                           : Partitions::all()),
+        partition_(parameters.partition()),
+        ack_(ack) {}
 
   template <class... A>
   Status create_root(int workers, A&&... args) {
-    auto found = heap_.template find_root<Root>(info().name);
+    auto found = heap_.template find_root<Root>(root_name());
     if (found.ok()) {
-      return Status(Code::already_exists,
-                    std::string("the heap already holds the workload ") + info().name);
+      return Status(Code::already_exists, "the heap already holds the workload " + root_name());
     }
-    auto made = heap_.template root<Root>(info().name, workers, std::forward<A>(args)...);
+    const auto make = [&] { return heap_.template root<Root>(root_name(), workers, args...); };
+    auto made = partition_ ? heap_.update(partitions_, [&] { return make().value(); }) : make();
     if (!made.ok()) {
       return made.status();
     }
@@ -114,7 +125,7 @@ class SmallWorkload : public WorkloadInstance {
     const uint64_t batch = std::clamp<uint64_t>(kSetUpWords / row_words, 1, kSetUpBatch);
     for (uint64_t first = 0; first < count; first += batch) {
       const uint64_t last = first + batch < count ? first + batch : count;
-      Status status = heap_.update([&] {
+      Status status = heap_.update(partitions_, [&] {
         for (uint64_t i = first; i < last; ++i) {
           row(i);
         }
@@ -131,7 +142,7 @@ class SmallWorkload : public WorkloadInstance {
   Status in_read(F&& body) {
     Status found;
     try {
-      const Status ran = heap_.read([&] { found = body(); });
+      const Status ran = heap_.read(partitions_, [&] { found = body(); });
       return ran.ok() ? found : ran;
     } catch (const Error& error) {
       return error.status();
@@ -146,16 +157,15 @@ class SmallWorkload : public WorkloadInstance {
     OperationResult result;
     result.kind = kind;
     if (ack_) {
-      const Outcome outcome = heap_
-                                  .update([&] {
-                                    const Response response = response_of(body());
-                                    return Outcome{response, root_->ledger.advance(worker)};
-                                  })
-                                  .value();
+      const auto counted = [&] {
+        const Response response = response_of(body());
+        return Outcome{response, root_->ledger.advance(worker)};
+      };
+      const Outcome outcome = heap_.update(partitions_, counted).value();
       result.response = outcome.response;
       acknowledge(result, worker, outcome.sequence);
     } else {
-      result.response = response_of(heap_.update(body).value());
+      result.response = response_of(heap_.update(partitions_, body).value());
     }
     consume(worker, result.response[0]);
     return result;
@@ -168,7 +178,7 @@ class SmallWorkload : public WorkloadInstance {
     OperationResult result;
     result.kind = kind;
     result.read_only = true;
-    result.response = response_of(heap_.read(body).value());
+    result.response = response_of(heap_.read(partitions_, body).value());
     consume(worker, result.response[0]);
     return result;
   }
@@ -192,6 +202,7 @@ class SmallWorkload : public WorkloadInstance {
   }
 
   H& heap_;
+  Partitions partitions_;  ///< that transactions name
   Root* root_ = nullptr;
 
  private:
@@ -212,6 +223,9 @@ class SmallWorkload : public WorkloadInstance {
     sinks_ = std::vector<Sink>(static_cast<size_t>(workers.value()));
     return bound();
   }
+  std::string root_name() const {
+    return info().name + (partition_ ? "/" + std::to_string(*partition_) : std::string());
+  }
   /// Override it to keep values of the root.
   virtual Status bound() { return {}; }
 
@@ -223,6 +237,7 @@ class SmallWorkload : public WorkloadInstance {
     sink.value = sink.value ^ value;
   }
 
+  std::optional<int> partition_;
   bool ack_;
   std::vector<Sink> sinks_;
 };
@@ -243,7 +258,7 @@ class SmallJudge : public Runner {
   }
 
   bool list_blocks(const std::function<void(const void*, size_t)>& visit) final {
-    return this->heap_.read([&] { this->root_->visit_blocks(visit); }).ok();
+    return this->heap_.read(this->partitions_, [&] { this->root_->visit_blocks(visit); }).ok();
   }
 
  protected:
@@ -294,7 +309,7 @@ class KeyedWorkload : public SmallWorkload<H, Root> {
 
  protected:
   KeyedWorkload(H& heap, const Parameters& parameters, int64_t largest)
-      : SmallWorkload<H, Root>(heap, parameters.number("ack", 0, 1) != 0),
+      : SmallWorkload<H, Root>(heap, parameters),
         keys_(key_space(parameters, largest)),
         random_keys_(parameters),
         update_(parameters, "update"),

@@ -38,6 +38,29 @@ size_t Parameters::choice(const std::string& name, std::span<const char* const> 
   throw Error(wrong_value("parameter " + name, text, "one of " + row_names(names)));
 }
 
+int Parameters::partitions_in(const std::map<std::string, std::string>& given) {
+  constexpr int64_t kMost = 30;  // each has a root, and a heap has 32 roots
+  const auto number_of = [&](const char* name) {
+    const auto at = given.find(name);
+    return at == given.end()
+               ? 0
+               : parse_integer(std::string("parameter ") + name, at->second, 0, kMost).value();
+  };
+  const int64_t shared = number_of("partitions");
+  const int64_t own = number_of("copies");
+  if (shared != 0 && own != 0) {
+    throw Error(Status(Code::invalid_argument,
+                       "partitions and copies are two ways to divide a heap; give one of them"));
+  }
+  return static_cast<int>(shared + own);
+}
+
+Parameters Parameters::in_partition(int partition) const {
+  Parameters part = *this;
+  part.partition_ = partition;
+  return part;
+}
+
 std::vector<std::map<std::string, std::string>> root_variants(const WorkloadInfo& info) {
   std::vector<std::map<std::string, std::string>> variants(1);
   for (const OptionInfo& p : info.parameters) {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -50,8 +51,20 @@ class Parameters {
   size_t choice(const std::string& name, std::span<const char* const> names) const;
   const std::map<std::string, std::string>& all() const { return values_; }
 
+  /// The number of partitions of the heap that the workload needs, by its parameters `partitions`
+  /// and `copies`; 0 if it does not divide the heap. Throws Error(invalid_argument) if they
+  /// contradict each other.
+  int partitions() const { return partitions_in(values_); }
+  /// As partitions(), of parameters that may be incomplete: for the heap that they need.
+  static int partitions_in(const std::map<std::string, std::string>& given);
+  /// These parameters for the part of the workload in one partition.
+  Parameters in_partition(int partition) const;
+  /// The partition of such parameters.
+  std::optional<int> partition() const { return partition_; }
+
  private:
   std::map<std::string, std::string> values_;
+  std::optional<int> partition_;
 };
 
 /// All combinations of the parameters that decide the type of the workload's root. A check of a

@@ -11,7 +11,9 @@ const WorkloadInfo& payload_tree_info() {
       "inserts of keys with a payload into a red-black tree (Hercules 5.1)",
       {{"size", "10000", "elements at the start", "4"},
        {"bytes", "2688", "payload of an element, a multiple of 8", "24"},
-       {"ack", "0", kAckHelp}},
+       {"ack", "0", kAckHelp},
+       kPartitionsParameter,
+       kCopiesParameter},
       {"insert"},
       true,
       {"ack"}};

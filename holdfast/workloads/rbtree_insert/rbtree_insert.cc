@@ -10,7 +10,9 @@ const WorkloadInfo& rbtree_insert_info() {
       "rbtree-insert",
       "inserts of random keys into a red-black tree with parent links (cc-HTM 5.3)",
       {{"size", "1000000", "elements at the start; the paper has 1 million", "6"},
-       {"ack", "0", kAckHelp}},
+       {"ack", "0", kAckHelp},
+       kPartitionsParameter,
+       kCopiesParameter},
       {"insert"},
       true,
       {"ack"}};

@@ -11,7 +11,9 @@ const WorkloadInfo& ring_info() {
       "a cycle of nodes, permuted by swapping links",
       {{"nodes", "64", "length of the cycle", "8"},
        {"walk", "10", "per cent of operations that walk the whole cycle", "30"},
-       {"ack", "1", kAckHelp}},
+       {"ack", "1", kAckHelp},
+       kPartitionsParameter,
+       kCopiesParameter},
       {"swap", "move", "walk"},
       true};
   return info;

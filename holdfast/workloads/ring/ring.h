@@ -44,7 +44,7 @@ class RingRunner : public SmallWorkload<H, RingRoot<H>> {
   static const WorkloadInfo& static_info() { return ring_info(); }
 
   RingRunner(H& heap, const Parameters& parameters)
-      : SmallWorkload<H, RingRoot<H>>(heap, parameters.number("ack", 0, 1) != 0),
+      : SmallWorkload<H, RingRoot<H>>(heap, parameters),
         nodes_(static_cast<uint64_t>(parameters.number("nodes", 3, 10000000))),
         walk_(parameters, "walk") {}
 

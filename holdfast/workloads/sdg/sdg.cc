@@ -12,7 +12,9 @@ const WorkloadInfo& sdg_info() {
       {{"scale", "12", "the graph has 2^scale vertices, at most 2^20", "2"},
        {"degree", "32", "edges per vertex that may be there; half are at the start", "2"},
        {"bytes", "640", "record of a vertex, a multiple of 8", "72"},
-       {"ack", "0", kAckHelp}},
+       {"ack", "0", kAckHelp},
+       kPartitionsParameter,
+       kCopiesParameter},
       {"toggle"},
       true,
       {"ack"}};

@@ -146,7 +146,7 @@ class SdgRunner : public SmallWorkload<H, SdgRoot<H>> {
   static const WorkloadInfo& static_info() { return sdg_info(); }
 
   SdgRunner(H& heap, const Parameters& parameters)
-      : SmallWorkload<H, SdgRoot<H>>(heap, parameters.number("ack", 0, 1) != 0),
+      : SmallWorkload<H, SdgRoot<H>>(heap, parameters),
         scale_(static_cast<int>(parameters.number("scale", 1, 20))),
         edges_(static_cast<uint64_t>(parameters.number("degree", 1, 1000)) << scale_),
         words_(words_of(parameters, "bytes", ElementArray<H>::kMostBytes)) {}
@@ -238,7 +238,7 @@ class SdgRunner : public SmallWorkload<H, SdgRoot<H>> {
   }
 
   Status bound() override {
-    return this->heap_.read([&] {
+    return this->heap_.read(this->partitions_, [&] {
       scale_ = static_cast<int>(this->root_->scale.load());
       edges_ = this->root_->edges;
       seed_ = this->root_->seed;

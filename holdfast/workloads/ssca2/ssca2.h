@@ -74,7 +74,7 @@ class Ssca2Runner : public SmallWorkload<H, Ssca2Root<H>> {
   static const WorkloadInfo& static_info() { return ssca2_info(); }
 
   Ssca2Runner(H& heap, const Parameters& parameters)
-      : SmallWorkload<H, Ssca2Root<H>>(heap, parameters.number("ack", 0, 1) != 0),
+      : SmallWorkload<H, Ssca2Root<H>>(heap, parameters),
         scale_(static_cast<int>(parameters.number("scale", 1, 20))),
         edges_(static_cast<uint64_t>(parameters.number("degree", 1, 1000)) << scale_) {}
 

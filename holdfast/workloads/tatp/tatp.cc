@@ -17,7 +17,9 @@ const WorkloadInfo& tatp_info() {
         "delete_call_forwarding:2",
         "get_subscriber_data:1,get_new_destination:2,get_access_data:1,update_subscriber_data:2,"
         "update_location:2,insert_call_forwarding:2,delete_call_forwarding:2"},
-       {"ack", "0", kAckHelp}},
+       {"ack", "0", kAckHelp},
+       kPartitionsParameter,
+       kCopiesParameter},
       {tatp::kOperations.begin(), tatp::kOperations.end()},
       true,
       {"mix", "ack"}};

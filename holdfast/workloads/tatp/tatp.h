@@ -243,7 +243,7 @@ class TatpRunner : public SmallWorkload<H, TatpRoot<H>> {
   }
 
   Status bound() override {
-    return this->heap_.read([&] {
+    return this->heap_.read(this->partitions_, [&] {
       subscribers_ = this->root_->subscribers;
       seed_ = this->root_->seed;
       row_ = this->root_->subscriber;
@@ -266,7 +266,7 @@ Result<Weights> parse_tatp_mix(const std::string& text);
 
 template <class H>
 TatpRunner<H>::TatpRunner(H& heap, const Parameters& parameters)
-    : SmallWorkload<H, TatpRoot<H>>(heap, parameters.number("ack", 0, 1) != 0),
+    : SmallWorkload<H, TatpRoot<H>>(heap, parameters),
       subscribers_(static_cast<uint64_t>(parameters.number("subscribers", 1, 100'000'000))),
       mix_(parse_tatp_mix(parameters.text("mix")).value()) {}
 

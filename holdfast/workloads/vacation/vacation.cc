@@ -23,7 +23,9 @@ const WorkloadInfo& vacation_info() {
        {"queries", "0", "a transaction has 1 to this many queries; 0: as contention says"},
        {"range", "0", "per cent of the ids that are used; 0: as contention says"},
        {"users", "-1", "per cent of transactions that reserve; -1: as contention says", "50"},
-       {"ack", "0", kAckHelp}},
+       {"ack", "0", kAckHelp},
+       kPartitionsParameter,
+       kCopiesParameter},
       {"make_reservation", "delete_customer", "update_tables"},
       false,
       {"contention", "queries", "range", "users", "ack"}};

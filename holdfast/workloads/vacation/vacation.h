@@ -54,7 +54,7 @@ class VacationRunner : public SmallWorkload<H, Root<H>> {
   static const WorkloadInfo& static_info() { return vacation_info(); }
 
   VacationRunner(H& heap, const Parameters& parameters)
-      : SmallWorkload<H, Root<H>>(heap, parameters.number("ack", 0, 1) != 0),
+      : SmallWorkload<H, Root<H>>(heap, parameters),
         relations_(static_cast<uint64_t>(parameters.number("relations", 1, int64_t{1} << 28))),
         mix_(parameters) {}
 

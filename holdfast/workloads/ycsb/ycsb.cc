@@ -18,7 +18,9 @@ const WorkloadInfo& ycsb_info() {
         "read:3,update:3,insert:2,scan:1,rmw:1"},
        {"skew", "0.99", "of the Zipfian choice of keys, 0 (uniform) to 10"},
        {"scan", "100", "most entries of a scan, which reads 1 to so many", "4"},
-       {"ack", "0", kAckHelp}},
+       {"ack", "0", kAckHelp},
+       kPartitionsParameter,
+       kCopiesParameter},
       {"read", "update", "insert", "scan", "rmw"},
       true,
       {"mix", "skew", "scan", "ack"}};

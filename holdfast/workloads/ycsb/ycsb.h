@@ -77,7 +77,7 @@ class YcsbRunner : public SmallWorkload<H, YcsbRoot<H>> {
   static const WorkloadInfo& static_info() { return ycsb_info(); }
 
   YcsbRunner(H& heap, const Parameters& parameters)
-      : SmallWorkload<H, YcsbRoot<H>>(heap, parameters.number("ack", 0, 1) != 0),
+      : SmallWorkload<H, YcsbRoot<H>>(heap, parameters),
         records_(static_cast<uint64_t>(parameters.number("records", 1, int64_t{1} << 30))),
         words_(words_of(parameters, "bytes", 1 << 20)),
         mix_(parse_ycsb_mix(parameters.text("mix")).value()),
@@ -220,7 +220,7 @@ class YcsbRunner : public SmallWorkload<H, YcsbRoot<H>> {
 
   Status bound() override {
     inserts_.assign(static_cast<size_t>(this->workers()), Inserts{});
-    Status status = this->heap_.read([&] {
+    Status status = this->heap_.read(this->partitions_, [&] {
       records_ = this->root_->records;
       words_ = this->root_->words;
       for (int worker = 0; worker < this->workers(); ++worker) {
