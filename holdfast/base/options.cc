@@ -68,4 +68,16 @@ Result<uint64_t> option_number(const Options& options, const OptionInfo& info, u
                         found == options.end() ? info.fallback : found->second, low, high);
 }
 
+Result<size_t> option_choice(const Options& options, const OptionInfo& info,
+                             std::span<const char* const> values) {
+  const auto found = options.find(info.name);
+  const std::string text = found == options.end() ? info.fallback : found->second;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (text == values[i]) {
+      return i;
+    }
+  }
+  return wrong_value(std::string("option ") + info.name, text, "one of " + row_names(values));
+}
+
 }  // namespace holdfast

@@ -59,5 +59,8 @@ Result<uint64_t> option_number(const Options& options, const std::string& name, 
 /// Reads the option that `info` describes, or its fallback, which is checked too.
 Result<uint64_t> option_number(const Options& options, const OptionInfo& info, uint64_t low,
                                uint64_t high);
+/// Returns the index of the option's value among `values`.
+Result<size_t> option_choice(const Options& options, const OptionInfo& info,
+                             std::span<const char* const> values);
 
 }  // namespace holdfast

@@ -182,6 +182,9 @@ void parallel_allocation_is_sound(W& w) {
 
 template <class W>
 void write_skew_is_found_where_it_is_allowed_and_nowhere_else(W& w) {
+  if (w.threads() < 2) {
+    return;
+  }
   // Both withdraw if the sum allows it. In a serial order the sum never falls below zero. The cells
   // lie in different lines, also of 128 bytes.
   constexpr int kOther = 2;
@@ -215,6 +218,9 @@ void write_skew_is_found_where_it_is_allowed_and_nowhere_else(W& w) {
 
 template <class W>
 void promotion_prevents_write_skew(W& w) {
+  if (w.threads() < 2) {
+    return;
+  }
   auto& heap = w.heap();
   auto* c = cells(heap);
   for (int round = 0; round < w.skew_rounds(); ++round) {

@@ -107,6 +107,8 @@ EXCUSED = [
     Excused("python/holdfast/cli/bench_replay.py", "the default workload", ("sps",)),
     Excused("tests/served_bank.h", "the workload that kill tests verify", ("bank",)),
     Excused("tests/native/runner_session_test.cc", "runs", ("intset", "map", "sps", "tpcc")),
+    Excused("tests/unit/engines/hw", "runs", ("array-swap", "hash-table", "linked-list", "map")),
+    Excused("holdfast/engines/hw", "a run", ("linked-list",)),
     Excused("tests/unit/runner", "runs", ("bank", "intset", "map", "sps", "tpcc")),
     Excused("holdfast/engines/parts/isolation/stm", "the algorithm's labels", ("tl2",)),
     Excused("holdfast/engines/cc_htm", "the paper's ring of transactions", ("ring",)),

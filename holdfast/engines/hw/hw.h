@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hardware durability: the hardware makes transactions durable, software isolates them with one
-// lock around tx_start, the body and tx_commit. The machine's hardware design guarantees atomicity,
-// so this engine exists only for machines with a design: simulated ones.
+// Hardware durability: the hardware makes transactions durable, software isolates them with locks
+// around tx_start, the body and tx_commit. The machine's hardware design guarantees atomicity, so
+// this engine exists only for machines with a design: simulated ones.
 //
 // Idea      The design makes transactions atomic and durable; the engine only isolates them.
 // Area      none.
 // Store     in place. No log, no pwb, no pfence.
-// Commit    tx_commit, which takes its place among the stores; then release the lock, so that no
+// Locks     one for all transactions, one for each partition that a transaction names, or none
+//           where the program keeps its threads apart (hw_isolation.h). Readers share locks.
+// Commit    tx_commit, which takes its place among the stores; then release the locks, so that no
 //           other thread sees data before it is durable. With option wait=1 the thread returns only
-//           when its stores, and the commit among them, have left for the caches.
+//           when its stores, and the commit among them, have left for the caches. With wait=0 and
+//           lock=none nothing waits for a commit, so the commits of a thread overlap with its next
+//           transactions. The compare-exchange of a lock waits for all stores before it.
 // Rollback  tx_abort: the design restores the old values.
 // Abort     A design may abort a transaction itself. The engine then repeats the body, after a
 //           back-off if the cause is a conflict. If it keeps aborting for another cause, such as
 //           its capacity, the update ends with an error.
 // Recovery  none. The design has recovered before the program starts.
 // Persists  0 per update by software.
-// Reads     take the same lock.
+// Reads     take the same locks, beside other readers.
 #pragma once
 
 #include <concepts>
@@ -25,12 +29,13 @@
 #include <vector>
 
 #include "holdfast/engines/engine.h"
+#include "holdfast/engines/hw/hw_isolation.h"
 #include "holdfast/engines/parts/basics/retry.h"
 #include "holdfast/engines/parts/basics/slot_statistics.h"
 
 namespace holdfast {
 
-/// The engine; see Engine in engine.h for the contract. Transactions run one at a time.
+/// The engine; see Engine and HasPartitions in engine.h for the contract.
 template <class M>
   requires HardwareTransactions<M>
 class Hardware {
@@ -41,17 +46,23 @@ class Hardware {
        "0: update() returns before its transaction is durable, which the next one's start or any "
        "fence of the thread then waits for"},
       {"retries", "100",
-       "repetitions of an update that the hardware design aborts for other causes than conflicts"}};
+       "repetitions of an update that the hardware design aborts for other causes than conflicts"},
+      {"lock", "global",
+       "global: one lock; partition: a lock for each partition, of which a transaction takes those "
+       "that it names; none: transactions of one partition do not overlap, which the program "
+       "promises"}};
   static Result<size_t> area_bytes(const Options& options, int /*max_threads*/) {
     const auto wait = read_wait(options);
     const auto retries = read_retries(options);
+    const auto lock = read_lock(options);
     return !wait.ok()      ? Result<size_t>(wait.status())
            : !retries.ok() ? Result<size_t>(retries.status())
+           : !lock.ok()    ? Result<size_t>(lock.status())
                            : Result<size_t>(kLineBytes);
   }
   static constexpr Description kDescription = {
       .name = "hw",
-      .title = "hardware durability under one lock",
+      .title = "hardware durability, isolated by locks",
       .paper = "Hercules (ACM TECS 2023), section 5: how its workloads use the designs",
       .isolation = Isolation::opaque,
       .durability = Durability::strict,
@@ -70,11 +81,12 @@ class Hardware {
         regions_(regions),
         waits_(read_wait(options).value() != 0),
         retries_(read_retries(options).value()),
-        lock_(machine),
+        isolation_(machine, read_lock(options).value()),
         contexts_(static_cast<size_t>(machine.slots())),
         statistics_(machine) {
     for (size_t slot = 0; slot < contexts_.size(); ++slot) {
       contexts_[slot].backoff = Backoff(slot);
+      contexts_[slot].isolation = &isolation_;
     }
   }
 
@@ -83,8 +95,20 @@ class Hardware {
   void grown(size_t bytes) { regions_.bytes = bytes; }
   Status close() { return {}; }
 
-  void update(FunctionRef<void()> body) { run(Context::Mode::update, body); }
-  void read(FunctionRef<void()> body) { run(Context::Mode::read, body); }
+  void have_partitions(int count) { isolation_.have_partitions(count); }
+  void update(FunctionRef<void()> body) { update(Partitions::all(), body); }
+  void update(Partitions partitions, FunctionRef<void()> body) {
+    run(Context::Mode::update, partitions, body);
+  }
+  void read(FunctionRef<void()> body) { read(Partitions::all(), body); }
+  void read(Partitions partitions, FunctionRef<void()> body) {
+    run(Context::Mode::read, partitions, body);
+  }
+  static void metadata() {
+    if (auto* t = static_cast<Transaction*>(static_cast<Context*>(M::context()))) {
+      t->isolation->acquire_metadata(t->held);
+    }
+  }
 
   template <class T>
   static T load(const T* p) {
@@ -104,7 +128,7 @@ class Hardware {
     M::copy(to, from, n);
   }
 
-  static void promote(const void* /*p*/, size_t /*n*/) {}  // one lock: no read becomes stale
+  static void promote(const void* /*p*/, size_t /*n*/) {}  // locks: no read becomes stale
   static void fresh(const void* /*p*/, size_t /*n*/) {}    // the hardware has no use for it
 
   Statistics statistics() const { return statistics_.sum(); }
@@ -114,6 +138,8 @@ class Hardware {
     uint64_t bytes_stored = 0;
     std::exception_ptr failure;  ///< has left the body, and rolls the transaction back
     Backoff backoff{0};
+    HwIsolation<M>* isolation = nullptr;
+    typename HwIsolation<M>::Held held;
   };
 
   static Result<uint64_t> read_wait(const Options& options) {
@@ -121,6 +147,11 @@ class Hardware {
   }
   static Result<uint64_t> read_retries(const Options& options) {
     return option_number(options, kOptions[1], 0, 1'000'000);
+  }
+
+  static Result<HwLock> read_lock(const Options& options) {
+    auto index = option_choice(options, kOptions[2], kHwLocks);
+    return index.ok() ? Result<HwLock>(static_cast<HwLock>(*index)) : index.status();
   }
 
   static void count_store(const void* p, size_t n) {
@@ -141,7 +172,7 @@ class Hardware {
             "lists with --design"};
   }
 
-  void run(Context::Mode mode, FunctionRef<void()> body) {
+  void run(Context::Mode mode, Partitions partitions, FunctionRef<void()> body) {
     const TransactionScope<M> scope(mode == Context::Mode::update ? TransactionKind::update
                                                                   : TransactionKind::read);
     const bool update = mode == Context::Mode::update;
@@ -151,6 +182,7 @@ class Hardware {
     t.capacity = regions_.capacity;
     t.mode = mode;
     t.slot = slot;
+    t.held = {.partitions = partitions, .update = update, .slot = slot};
     run_until_not_aborted(t, body);
     auto& s = statistics_.here();
     if (t.failure) {
@@ -196,10 +228,7 @@ class Hardware {
     t.nested_failure = nullptr;
     t.bytes_stored = 0;
     bool protects = update && !machine_.skips(Site{"hw.transaction"});
-    bool locks = !machine_.skips(update ? Site{"hw.update.lock"} : Site{"hw.read.lock"});
-    if (locks) {
-      lock_.acquire();
-    }
+    isolation_.acquire(t.held);
     void* const outer = M::context();
     M::set_context(&t);
     bool aborted = false;
@@ -215,12 +244,13 @@ class Hardware {
         std::rethrow_exception(t.nested_failure);
       }
       if (update && machine_.skips(Site{"hw.release.order"})) {
-        release(std::exchange(locks, false));
+        isolation_.release(t.held);
       }
+      isolation_.confirm(t.held);
       commit(protects);
     } catch (const MediumFailure&) {
       M::set_context(outer);
-      throw;  // the lock stays held: nothing may be stored any more, and every wait throws
+      throw;  // the locks stay held: nothing may be stored any more, and every wait throws
     } catch (const HtmAbort&) {
       aborted = true;
     } catch (...) {
@@ -238,7 +268,7 @@ class Hardware {
       M::phase(Phase::aborted);
       t.failure = nullptr;  // the body may have failed because it had swallowed the abort
     }
-    release(locks);
+    isolation_.release(t.held);
     return cause;
   }
 
@@ -277,17 +307,11 @@ class Hardware {
     }
   }
 
-  void release(bool locked) {
-    if (locked) {
-      lock_.release();
-    }
-  }
-
   M& machine_;
   Regions regions_;
   bool waits_;
   uint64_t retries_;
-  GlobalLock<M> lock_;
+  HwIsolation<M> isolation_;
   std::vector<Transaction> contexts_;
   SlotStatistics<M> statistics_;
 };

@@ -44,6 +44,7 @@ inline void mixed_transactions(RowHeap& heap, int worker, int n) {
     engine.update([&] {
       heap.set(0, heap.get(0) + 1);
       heap.fill(16, value);
+      engine.metadata();
       heap.set(0, heap.get(0) + 1);
     });
     engine.read([&] { static_cast<void>(heap.get(0) + heap.get(16)); });
