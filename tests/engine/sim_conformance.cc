@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/engine/sim_world.h"
+#include "tests/sanitized.h"
 
 namespace holdfast::conformance {
 
@@ -16,8 +17,9 @@ void register_simulated() {
       }
       continue;
     }
+    const Domain usual = usual_domain(*row.description);
     for (const Domain domain : {Domain::process, Domain::file, Domain::pmem, Domain::eadr}) {
-      if (!row.description->runs_in(domain)) {
+      if (!row.description->runs_in(domain) || (kSanitized && domain != usual)) {
         continue;
       }
       register_all<SimWorld>("sim/" + engine + "/" + to_string(domain), [engine, domain] {
@@ -25,11 +27,10 @@ void register_simulated() {
       });
     }
     // Long lines, like POWER's, and some more schedules.
-    const Domain usual = usual_domain(*row.description);
     register_all<SimWorld>("sim/" + engine + "/line128", [engine, usual] {
       return std::make_unique<SimWorld>(engine, usual, 7, 128);
     });
-    for (uint64_t seed = 100; seed < 105; ++seed) {
+    for (uint64_t seed = 100; seed < (kSanitized ? 101 : 105); ++seed) {
       register_all<SimWorld>(
           "sim/" + engine + "/seed" + std::to_string(seed),
           [engine, usual, seed] { return std::make_unique<SimWorld>(engine, usual, seed); });
