@@ -17,6 +17,7 @@ struct TatpRoot {
   template <class T>
   using Field = typename H::template Field<T>;
   using Word = Field<uint64_t>;
+  using Map = HashMap<H, uint64_t, uint64_t>;
   static constexpr const char* kTypeName = "holdfast.workload.Tatp";
   static constexpr uint32_t kTypeVersion = 1;
 
@@ -40,18 +41,23 @@ struct TatpRoot {
     visit(static_cast<const void*>(subscriber.load()), subscribers * sizeof(Row));
     visit(static_cast<const void*>(access.load()), places * kAccessWords * sizeof(Word));
     visit(static_cast<const void*>(facility.load()), places * sizeof(Word));
-    index.visit_blocks(visit);
+    if (const Map* const map = index) {
+      visit(static_cast<const void*>(map), sizeof(Map));
+      map->visit_blocks(visit);
+    }
     forwarding.visit_blocks(visit);
   }
 
   Ledger<H> ledger;
   Word subscribers;
   Word seed;
-  Field<Row*> subscriber;                     ///< by s_id - 1
-  Field<Word*> access;                        ///< by place_of()
-  Field<Word*> facility;                      ///< by place_of(); 0: no such row
-  HashMap<H, uint64_t, uint64_t> index;       ///< from a subscriber's number to its s_id
-  HashMap<H, uint64_t, uint64_t> forwarding;  ///< from forwarding_key() to a row
+  Field<Row*> subscriber;  ///< by s_id - 1
+  Field<Word*> access;     ///< by place_of()
+  Field<Word*> facility;   ///< by place_of(); 0: no such row
+  /// From a subscriber's number to its s_id. Made after the root: one transaction for two maps
+  /// would be larger than those that run later, and than small logs.
+  Field<Map*> index;
+  Map forwarding;  ///< from forwarding_key() to a row
 
  private:
   static Word* allocate(uint64_t words) {
@@ -84,6 +90,11 @@ class TatpRunner : public SmallWorkload<H, TatpRoot<H>> {
 
   Status set_up(int workers, uint64_t seed) override {
     Status status = this->create_root(workers, subscribers_, seed);
+    if (status.ok()) {
+      status = this->heap_.update(this->partitions_, [&] {
+        this->root_->index = H::template make<typename TatpRoot<H>::Map>();
+      });
+    }
     constexpr uint64_t kWordsOfASubscriber = 60;  // about
     return status.ok() ? this->in_batches(
                              subscribers_, [&](uint64_t i) { load(i + 1); }, kWordsOfASubscriber)
@@ -180,7 +191,7 @@ class TatpRunner : public SmallWorkload<H, TatpRoot<H>> {
   }
   /// The subscriber that has this one's number, by the index.
   uint64_t found(uint64_t subscriber) const {
-    return this->root_->index.find(subscriber).value_or(subscriber);
+    return this->root_->index->find(subscriber).value_or(subscriber);
   }
 
   Response new_destination(uint64_t subscriber, uint64_t type, uint64_t times) const {
@@ -228,7 +239,7 @@ class TatpRunner : public SmallWorkload<H, TatpRoot<H>> {
     word[3] = s.bytes[1];
     word[4] = s.msc_location;
     word[5] = s.vlr_location;
-    this->root_->index.insert(s.number, subscriber);
+    this->root_->index->insert(s.number, subscriber);
     for (uint64_t type = 1; type <= tatp::kTypes; ++type) {
       access(subscriber, type)[0] = all.access[type - 1].there;
       access(subscriber, type)[1] = all.access[type - 1].data4;
@@ -304,7 +315,7 @@ class Tatp final : public SmallJudge<TatpRunner<H>> {
 
   Status check() override {
     return this->in_read([&]() -> Status {
-      for (const auto* map : {&this->root_->index, &this->root_->forwarding}) {
+      for (const auto* map : {this->root_->index.load(), &this->root_->forwarding}) {
         if (Status status = map->check(); !status.ok()) {
           return status;
         }
@@ -314,7 +325,7 @@ class Tatp final : public SmallJudge<TatpRunner<H>> {
           return corrupt("subscriber " + std::to_string(s) + " " + wrong);
         }
       }
-      if (this->root_->index.size() != this->subscribers_) {
+      if (this->root_->index->size() != this->subscribers_) {
         return corrupt("the index has numbers of no subscriber");
       }
       return check_forwardings();
@@ -335,7 +346,7 @@ class Tatp final : public SmallJudge<TatpRunner<H>> {
     if (row != all.subscriber) {
       return "has a wrong number, data or location";
     }
-    if (this->root_->index.find(row.number).value_or(0) != s) {
+    if (this->root_->index->find(row.number).value_or(0) != s) {
       return "is not in the index";
     }
     for (uint64_t type = 1; type <= tatp::kTypes; ++type) {

@@ -203,11 +203,11 @@ TEST_F(TatpDamageTest, WrongRowsOfTheOtherTablesAreNoticed) {
 }
 
 TEST_F(TatpDamageTest, AWrongIndexIsNoticed) {
-  change([](auto& root) { root.index.put(7, 8); });
+  change([](auto& root) { root.index->put(7, 8); });
   expect_noticed("subscriber 7 is not in the index");
   change([](auto& root) {
-    root.index.put(7, 7);
-    root.index.put(21, 7);
+    root.index->put(7, 7);
+    root.index->put(21, 7);
   });
   expect_noticed("numbers of no subscriber");
 }
