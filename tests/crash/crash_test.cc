@@ -192,7 +192,7 @@ class CrashFullLog : public testing::TestWithParam<std::string> {};
 
 /// Returns whether a log of the searches holds an update of so many pieces.
 bool fits(const std::string& engine, int pieces) {
-  Json spec = base({engine, Domain::pmem});
+  Json spec = base({engine, usual_domain(*row_of(engine).description)});
   spec["schedules"] = 1;
   spec["point"] = 0;
   spec["program"] = "B0-" + std::to_string(pieces - 1);
@@ -234,7 +234,7 @@ TEST_P(CrashFullLog, HoldsOrRefusesTheLargestUpdates) {
         continue;  // no log is full, so all lengths are alike
       }
       const std::string update = "B0-" + std::to_string(most - 1 + more) + words;
-      Json spec = base({engine, Domain::pmem});
+      Json spec = base({engine, usual_domain(*row_of(engine).description)});
       spec["schedules"] = 6;
       spec["events"] = 5000;
       spec["points"] = 8;
