@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Groups: the pieces that a journal is written in.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "holdfast/base/function_ref.h"
+#include "holdfast/base/status.h"
+#include "holdfast/machine/machine.h"
+
+namespace holdfast::native {
+
+/// The journal is written in whole blocks, so no write shares a block with an older durable group.
+/// The size is that of a page, which the file systems in question write as one unit.
+inline constexpr uint64_t kJournalBlock = kPageBytes;
+/// The most lines of one run.
+inline constexpr uint64_t kMostRunLines = 64;
+
+/// The first bytes of a group, little endian. The runs follow.
+struct GroupHead {
+  char magic[8];
+  uint64_t checksum;  ///< XXH3 of the bytes behind it, up to `bytes`; its seed is the salt
+  uint64_t number;    ///< one more than that of the group before
+  uint64_t bytes;     ///< of the group, without the padding to whole blocks
+  uint64_t begin;     ///< the journal's position before the group
+  uint64_t end;       ///< and behind it: `end` - `begin` lines
+  uint64_t durable;   ///< the position up to which the journal was durable when it was written
+  uint64_t flags;     ///< kQuiet, or 0
+
+  static constexpr uint64_t kQuiet = 1;  ///< no transaction was open at the group's end
+};
+static_assert(sizeof(GroupHead) == 64);
+
+/// Gathers lines and encodes them as a group:
+///
+///   group := head run* padding
+///   run   := (offset in the file | number of lines - 1), lines
+///
+/// The offset is a multiple of the line, so its low bits have room for the number.
+class GroupBuilder {
+ public:
+  /// `most_bytes`: of a group, whole blocks. Allocates all of it.
+  explicit GroupBuilder(uint64_t most_bytes);
+
+  /// Returns the number of lines, at most `wanted`, that the next add() may add.
+  uint64_t room(uint64_t wanted) const;
+  /// Adds a run of `lines` at `offset` and returns the place for their content.
+  std::byte* add(uint64_t offset, uint64_t lines);
+  uint64_t lines() const { return lines_; }
+
+  /// Completes `head` and returns the whole group, padded to blocks.
+  std::span<const std::byte> seal(GroupHead head, uint64_t salt);
+  void clear();
+
+ private:
+  std::vector<std::byte> bytes_;
+  uint64_t size_ = sizeof(GroupHead);
+  uint64_t lines_ = 0;
+};
+
+/// Returns the group's length in whole blocks.
+uint64_t padded_bytes(const GroupHead& head);
+
+/// Reads a group's head from its first block. False if these bytes begin no group. The rest of the
+/// group may be damaged.
+bool read_group_head(std::span<const std::byte> block, GroupHead& head);
+
+/// True if the bytes, the head's `bytes` long, are the whole group with this salt, and its runs
+/// have the number of lines that the head says.
+bool is_whole_group(std::span<const std::byte> group, uint64_t salt);
+
+/// A line of a group.
+using JournalLineVisitor = FunctionRef<void(uint64_t offset, const std::byte* line)>;
+/// Visits the lines of a whole group in the order in which they were added.
+void for_each_line(std::span<const std::byte> group, const JournalLineVisitor& visit);
+
+}  // namespace holdfast::native

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// native/journal/: the journal of a heap on an ordinary disk. The design is in
+// docs/inside/journal.md, the bytes in docs/reference/file-format.md. This header: the file under a
+// journal.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "holdfast/base/status.h"
+
+namespace holdfast::native {
+
+/// The file that a journal and the pages behind it lie in. Offsets are bytes from its beginning.
+///
+/// Thread safety: one caller at a time. Errors: io_error, or what the system says. A caller gives
+/// up after the first error, because the content of the medium is unknown then.
+class JournalFile {
+ public:
+  virtual ~JournalFile() = default;
+
+  /// Reads all of `to`; an error if the file is shorter. Finds what write() has written, synced or
+  /// not.
+  virtual Status read(uint64_t offset, std::span<std::byte> to) = 0;
+  /// Overwrites a range inside the file. Any of its sectors may be on the medium at once, or only
+  /// after sync().
+  virtual Status write(uint64_t offset, std::span<const std::byte> from) = 0;
+  /// Returns when everything written before is on the medium.
+  virtual Status sync() = 0;
+};
+
+}  // namespace holdfast::native

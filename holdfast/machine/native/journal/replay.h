@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "holdfast/base/status.h"
+#include "holdfast/machine/native/journal/ring.h"
+
+namespace holdfast::native {
+
+/// The groups of a journal from its tail on, up to the first that is torn or stale.
+struct JournalTail {
+  std::vector<std::byte> bytes;  ///< the whole groups, each padded to blocks
+  uint64_t groups = 0;
+  uint64_t lines = 0;
+  uint64_t end = 0;       ///< place in the ring behind the last group
+  uint64_t number = 0;    ///< of the next group
+  uint64_t position = 0;  ///< behind the last group
+  uint64_t quiet = 0;     ///< the last position at which no transaction was open; 0: unknown
+};
+
+/// Reads the groups behind the ring's head.
+Result<JournalTail> read_tail(const JournalRing& ring);
+
+/// Looks for a later group that proves that the group behind `tail` was durable once: then it is
+/// damaged, not torn, and acknowledged updates are missing. corrupt if so. Reads the whole ring.
+Status check_not_damaged(const JournalRing& ring, const JournalTail& tail);
+
+/// A line that belongs at `offset` in the file.
+struct JournalLine {
+  uint64_t offset;
+  const std::byte* content;  ///< in JournalTail::bytes
+};
+/// Returns the newest content of each line, by offset. Code::corrupt for a line inside the journal.
+Result<std::vector<JournalLine>> newest_lines(const JournalTail& tail, const JournalPlace& place);
+
+/// Writes the lines home, page by page. Not durable before the file's next sync().
+Status write_home(JournalFile& file, std::span<const JournalLine> lines);
+
+}  // namespace holdfast::native

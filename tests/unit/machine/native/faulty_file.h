@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "holdfast/base/random.h"
+#include "holdfast/machine/native/journal/journal_file.h"
+
+namespace holdfast::native {
+
+/// A file in memory that keeps issued and synced bytes apart, fails at a given call, and rebuilds
+/// what a power cut may leave. Each sector written since the last sync has its old content, that of
+/// any write since, or a torn mixture of one and the next.
+class FaultyFile : public JournalFile {
+ public:
+  static constexpr uint64_t kSector = 512;
+
+  explicit FaultyFile(std::vector<std::byte> content)
+      : synced_(std::move(content)), issued_(synced_) {}
+
+  Status read(uint64_t offset, std::span<std::byte> to) override {
+    if (offset + to.size() > issued_.size()) {
+      return {Code::io_error, "the file ends before the range"};
+    }
+    std::memcpy(to.data(), issued_.data() + offset, to.size());
+    return {};
+  }
+
+  Status write(uint64_t offset, std::span<const std::byte> from) override {
+    EXPECT_LE(offset + from.size(), issued_.size());
+    EXPECT_EQ(offset % kSector, 0u);
+    EXPECT_EQ(from.size() % kSector, 0u);
+    std::memcpy(issued_.data() + offset, from.data(), from.size());
+    for (uint64_t at = 0; at < from.size(); at += kSector) {
+      pending_[offset + at].emplace_back(from.begin() + static_cast<ptrdiff_t>(at),
+                                         from.begin() + static_cast<ptrdiff_t>(at + kSector));
+    }
+    return count();  // a write that fails may have changed any of its sectors
+  }
+
+  Status sync() override {
+    if (Status status = count(); !status.ok()) {
+      // As Linux does: the pages count as clean, and the next sync succeeds without them.
+      lost_ = std::exchange(pending_, {});
+      return status;
+    }
+    ++syncs_;
+    synced_ = issued_;
+    pending_.clear();
+    return {};
+  }
+
+  /// The call with this number fails, and no other one. Writes and syncs count, from 0.
+  void fail_at(int call) { failing_ = call; }
+  int calls() const { return calls_; }
+  int syncs() const { return syncs_; }
+
+  /// Returns what a killed process leaves: all that was issued.
+  const std::vector<std::byte>& issued() const { return issued_; }
+
+  /// Returns the sectors that were written since the last sync that succeeded.
+  std::vector<uint64_t> unsynced_sectors() const {
+    std::vector<uint64_t> sectors;
+    for (const auto& [sector, writes] : unsynced()) {
+      sectors.push_back(sector);
+    }
+    return sectors;
+  }
+
+  /// Returns the medium after a power cut at which choose(sector, writes) of the sector's writes
+  /// had reached it, and `torn` bytes of the next one.
+  template <class Choose>
+  std::vector<std::byte> after_power_cut(Choose&& choose) const {
+    std::vector<std::byte> medium = synced_;
+    for (const auto& [sector, writes] : unsynced()) {
+      const auto [whole, torn] = choose(sector, writes.size());
+      std::byte* const at = medium.data() + sector;
+      if (whole > 0) {
+        std::memcpy(at, writes[whole - 1].data(), kSector);
+      }
+      if (whole < writes.size()) {
+        std::memcpy(at, writes[whole].data(), torn);
+      }
+    }
+    return medium;
+  }
+
+  std::vector<std::byte> after_power_cut(Random& random) const {
+    const auto choose = [&](uint64_t /*sector*/, size_t writes) {
+      const size_t whole = random.below(writes + 1);
+      return std::pair(whole, random.below(4) == 0 ? 8 * random.below(kSector / 8) : 0);
+    };
+    return after_power_cut(choose);
+  }
+
+ private:
+  using Writes = std::map<uint64_t, std::vector<std::vector<std::byte>>>;
+
+  /// After a failed sync any of the lost writes may be on the medium as well.
+  const Writes& unsynced() const { return lost_.empty() ? pending_ : lost_; }
+
+  Status count() {
+    return calls_++ == failing_ ? Status(Code::io_error, "the test wants this failure") : Status();
+  }
+
+  std::vector<std::byte> synced_;
+  std::vector<std::byte> issued_;
+  Writes pending_;
+  Writes lost_;
+  int calls_ = 0;
+  int syncs_ = 0;
+  int failing_ = -1;
+};
+
+}  // namespace holdfast::native

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Is a journal's home a prefix of its lines after each power cut, with everything that was
+// acknowledged? Is the first failure of the file final? Is damage told from a torn group?
+#include <gtest/gtest.h>
+
+#include "tests/unit/machine/native/journal_world.h"
+
+namespace holdfast::native {
+namespace {
+
+/// Opens what a power cut has left and compares home with the program's at the position found.
+void expect_prefix(const std::vector<std::byte>& medium, const JournalProgram& program) {
+  FaultyFile file(medium);
+  auto journal = Journal::open(file, kSmallJournal, 77);
+  ASSERT_TRUE(journal.ok()) << journal.status().to_string();
+  const uint64_t position = (*journal)->position();
+  EXPECT_GE(position, program.acknowledged());
+  ASSERT_GE(position, program.start());
+  EXPECT_EQ(home_of(file.issued()), program.home_at(position)) << "position " << position;
+}
+
+/// Runs steps until the file fails. Returns whether it has.
+bool fails(JournalProgram& program, Random& random, int steps) {
+  try {
+    for (int i = 0; i < steps; ++i) {
+      program.step(random, static_cast<uint64_t>(i) + 1);
+    }
+    return false;
+  } catch (const MediumFailure&) {
+    return true;
+  }
+}
+
+// The group fills one block. Its sectors reach the medium in each combination.
+TEST(JournalPowerCut, AGroupIsThereWithAllItsSectorsOrNotAtAll) {
+  FaultyFile file(new_content());
+  JournalProgram program(file, 2);
+  program.fence(std::vector<uint64_t>{1}, 1);
+  program.sync();
+  file.fail_at(file.calls() + 1);  // the sync of the second group
+  std::vector<uint64_t> lines(55);
+  for (uint64_t i = 0; i < lines.size(); ++i) {
+    lines[i] = 2 * i;  // so that each has a run of its own: 64 + 55 * 72 bytes, all eight sectors
+  }
+  program.fence(lines, 2);
+  EXPECT_THROW(program.sync(), MediumFailure);
+  const std::vector<uint64_t> sectors = file.unsynced_sectors();
+  ASSERT_EQ(sectors.size(), 8u);
+  for (uint64_t chosen = 0; chosen < 256; ++chosen) {
+    const auto medium = file.after_power_cut([&](uint64_t sector, size_t /*writes*/) {
+      const uint64_t i = (sector - sectors[0]) / FaultyFile::kSector;
+      return std::pair<size_t, size_t>((chosen >> i) & 1, 0);
+    });
+    FaultyFile after(medium);
+    auto journal = Journal::open(after, kSmallJournal, 3).value();
+    EXPECT_EQ(journal->position(), chosen == 255 ? 56u : 1u) << chosen;
+    EXPECT_EQ(home_of(after.issued()), program.home_at(journal->position()));
+  }
+}
+
+TEST(JournalPowerCut, ATornSectorIsATornGroup) {
+  FaultyFile file(new_content());
+  JournalProgram program(file, 2);
+  file.fail_at(file.calls() + 1);
+  program.fence(std::vector<uint64_t>{1, 2, 3}, 9);
+  EXPECT_THROW(program.sync(), MediumFailure);
+  const uint64_t first = file.unsynced_sectors().at(0);
+  for (size_t torn = 0; torn < FaultyFile::kSector; torn += 8) {
+    FaultyFile after(file.after_power_cut([&](uint64_t sector, size_t writes) {
+      return sector == first ? std::pair<size_t, size_t>(0, torn)
+                             : std::pair<size_t, size_t>(writes, 0);
+    }));
+    auto journal = Journal::open(after, kSmallJournal, 3).value();
+    // 64 + 3 * 72 bytes count; the rest of the sector is padding.
+    EXPECT_EQ(journal->position(), torn >= 280 ? 3u : 0u) << torn;
+  }
+}
+
+class JournalRandomPower : public testing::TestWithParam<uint64_t> {};
+
+TEST_P(JournalRandomPower, LeavesAPrefixWithAllThatWasAcknowledged) {
+  const std::vector<std::byte> content = new_content();
+  for (int call = 2;; ++call) {  // the first two are the opening's
+    FaultyFile file(content);
+    file.fail_at(call);
+    Random random(GetParam());
+    std::unique_ptr<JournalProgram> program;
+    try {
+      program = std::make_unique<JournalProgram>(file, 2);
+    } catch (const Error&) {
+      continue;  // the opening itself has failed
+    }
+    if (!fails(*program, random, 100)) {
+      EXPECT_GT(call, 40);
+      return;
+    }
+    Random cuts(GetParam() + static_cast<uint64_t>(call));
+    for (int i = 0; i < 4; ++i) {
+      expect_prefix(file.after_power_cut(cuts), *program);
+    }
+    expect_prefix(file.issued(), *program);  // a killed process
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, JournalRandomPower, testing::Range(uint64_t{1}, uint64_t{9}));
+
+// The power fails again at each call of the recovery, and then in the work after it.
+TEST(JournalPowerCut, MayComeTwiceInARow) {
+  FaultyFile file(new_content());
+  JournalProgram program(file, 2);
+  Random random(5);
+  file.fail_at(45);
+  ASSERT_TRUE(fails(program, random, 100));
+  Random cuts(6);
+  for (int round = 0; round < 20; ++round) {
+    const std::vector<std::byte> medium = file.after_power_cut(cuts);
+    bool opened = false;
+    for (int call = 0; !opened; ++call) {
+      FaultyFile second(medium);
+      second.fail_at(call);
+      opened = Journal::open(second, kSmallJournal, 3).ok();
+      EXPECT_EQ(opened, second.calls() <= call) << call;
+      expect_prefix(second.after_power_cut(cuts), program);
+      expect_prefix(second.issued(), program);
+    }
+    FaultyFile second(medium);
+    JournalProgram next(second, 3);
+    EXPECT_EQ(next.memory(), program.home_at(next.start()));
+    second.fail_at(second.calls() + 15);
+    ASSERT_TRUE(fails(next, random, 100));
+    expect_prefix(second.after_power_cut(cuts), next);
+  }
+}
+
+// Linux reports a failed write-back once; a second sync succeeds without the data.
+TEST(JournalFailure, IsFinalAndAcknowledgesNothingMore) {
+  for (const int call : {0, 1}) {  // the write, the sync
+    FaultyFile file(new_content());
+    JournalProgram program(file, 2);
+    program.fence(std::vector<uint64_t>{1}, 1);
+    program.sync();
+    file.fail_at(file.calls() + call);
+    program.fence(std::vector<uint64_t>{2}, 2);
+    EXPECT_THROW(program.sync(), MediumFailure);
+    const int calls = file.calls();
+    EXPECT_THROW(program.sync(), MediumFailure);
+    EXPECT_THROW(program.journal().append({}), MediumFailure);
+    EXPECT_THROW(program.journal().checkpoint(), MediumFailure);
+    program.journal().await(1);  // durable since before
+    EXPECT_EQ(program.journal().durable(), 1u);
+    EXPECT_EQ(file.calls(), calls);
+  }
+}
+
+/// A journal with three durable groups of one block each.
+std::vector<std::byte> three_groups() {
+  FaultyFile file(new_content());
+  JournalProgram program(file, 2);
+  for (uint64_t i = 1; i <= 3; ++i) {
+    program.fence(std::vector<uint64_t>{i}, i);
+    program.sync();
+  }
+  return file.issued();
+}
+
+constexpr uint64_t kFirstGroup = kHomeBytes + JournalPlace::kHeadBytes;
+
+TEST(JournalDamage, OfAGroupBeforeADurableOneIsReportedAndChangesNothing) {
+  for (const uint64_t group : {0, 1}) {
+    for (const uint64_t byte : {0, 8, 16, 24, 70, 100}) {
+      std::vector<std::byte> content = three_groups();
+      content[kFirstGroup + group * kJournalBlock + byte] ^= std::byte{1};
+      FaultyFile file(content);
+      auto journal = Journal::open(file, kSmallJournal, 3);
+      EXPECT_EQ(journal.status().code(), Code::corrupt) << group << ' ' << byte;
+      EXPECT_EQ(file.calls(), 0);
+    }
+  }
+}
+
+TEST(JournalDamage, OfTheLastGroupLooksLikeATornOne) {
+  std::vector<std::byte> content = three_groups();
+  content[kFirstGroup + 2 * kJournalBlock + 20] ^= std::byte{1};
+  FaultyFile file(content);
+  EXPECT_EQ(Journal::open(file, kSmallJournal, 3).value()->position(), 2u);
+}
+
+TEST(JournalDamage, OfOneHeadIsHealedAndOfBothReported) {
+  const std::vector<std::byte> content = three_groups();
+  for (const int damaged : {1, 2, 3}) {
+    FaultyFile file(content);
+    JournalRing ring(file, kSmallJournal);
+    ring.read_head().check();
+    const uint64_t newest = ring.head().sequence % 2;
+    std::vector<std::byte> wrong = content;
+    if ((damaged & 1) != 0) {  // the older head
+      wrong[kHomeBytes + (1 - newest) * kJournalBlock + 40] ^= std::byte{1};
+    }
+    if ((damaged & 2) != 0) {
+      wrong[kHomeBytes + newest * kJournalBlock + 40] ^= std::byte{1};
+    }
+    FaultyFile after(wrong);
+    auto journal = Journal::open(after, kSmallJournal, 3);
+    if (damaged == 1) {
+      EXPECT_EQ(journal.value()->position(), 3u);
+    } else if (damaged == 3) {
+      EXPECT_EQ(journal.status().code(), Code::corrupt);
+    }
+  }
+}
+
+// The bytes of a group as user data, at the place where the next group would be.
+TEST(JournalDamage, AnOldGroupIsNotTakenForANewOne) {
+  std::vector<std::byte> content = three_groups();
+  FaultyFile file(content);
+  JournalProgram program(file, 3);  // a new salt
+  EXPECT_EQ(program.start(), 3u);
+  JournalRing ring(file, kSmallJournal);
+  ring.read_head().check();
+  std::vector<std::byte> old(kJournalBlock);
+  ring.read(0, old).check();
+  GroupHead head{};
+  ASSERT_TRUE(read_group_head(old, head));
+  head.number = ring.head().number;  // as it would have to be
+  head.begin = 3;
+  head.end = 4;
+  std::memcpy(old.data(), &head, sizeof head);
+  ring.write(ring.head().tail, old).check();
+  EXPECT_EQ(read_tail(ring).value().groups, 0u);
+}
+
+}  // namespace
+}  // namespace holdfast::native

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Does the journal keep its contract while nothing fails? Does a line get copied as a prefix of its
+// stores, and does no fence return while another one copies?
+#include "holdfast/machine/native/journal/journal.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "tests/unit/machine/native/journal_world.h"
+
+namespace holdfast::native {
+namespace {
+
+TEST(Journal, BringsNothingHomeBeforeACheckpoint) {
+  FaultyFile file(new_content());
+  JournalProgram program(file, 2);
+  program.fence(std::vector<uint64_t>{3, 4, 9}, 7);
+  EXPECT_EQ(program.journal().position(), 3u);
+  EXPECT_EQ(program.journal().durable(), 0u);
+  program.sync();
+  EXPECT_EQ(program.journal().durable(), 3u);
+  EXPECT_EQ(home_of(file.issued()), program.home_at(0));
+  program.journal().checkpoint();
+  EXPECT_EQ(home_of(file.issued()), program.home_at(3));
+}
+
+TEST(Journal, AFenceCostsNoInputOrOutput) {
+  FaultyFile file(new_content());
+  JournalProgram program(file, 2);
+  const int before = file.calls();
+  program.fence(std::vector<uint64_t>{1, 2}, 1);
+  program.fence({}, 1);
+  EXPECT_EQ(file.calls(), before);
+  program.sync();
+  EXPECT_EQ(file.calls(), before + 2);  // a write and a sync
+  program.sync();                       // durable already
+  EXPECT_EQ(file.calls(), before + 2);
+}
+
+TEST(Journal, WritesMoreThanItHoldsRoundAfterRound) {
+  FaultyFile file(new_content());
+  JournalProgram program(file, 2);
+  for (uint64_t i = 0; i < 100; ++i) {
+    program.fence(std::vector<uint64_t>{i % kHomeLines, (i + 5) % kHomeLines}, i + 1);
+    program.sync();
+  }
+  EXPECT_GT(program.journal().counters().checkpoints, 3u);
+  FaultyFile again(file.issued());
+  const JournalProgram next(again, 3);
+  EXPECT_EQ(next.start(), 200u);
+  EXPECT_EQ(next.memory(), program.memory());
+}
+
+TEST(Journal, SplitsAFenceThatIsLargerThanAGroup) {
+  FaultyFile file(new_content());
+  auto journal = Journal::open(file, kSmallJournal, 2).value();
+  std::vector<std::byte> memory(kHomeBytes, std::byte{0x5a});
+  const LineRun all[] = {{0, memory.data(), kHomeLines}};
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(journal->append(all), (i + 1) * kHomeLines);
+  }
+  journal->checkpoint();
+  EXPECT_GT(journal->counters().groups, 3u);
+  EXPECT_EQ(home_of(file.issued()), memory);
+}
+
+TEST(Journal, GoesOnAtItsPositionAfterItWasClosed) {
+  FaultyFile file(new_content());
+  {
+    JournalProgram program(file, 2);
+    program.fence(std::vector<uint64_t>{5}, 5);
+    program.journal().checkpoint(true);
+  }
+  JournalProgram program(file, 3);
+  EXPECT_EQ(program.start(), 1u);
+  EXPECT_EQ(program.journal().counters().recovered_groups, 0u);
+  EXPECT_EQ(program.memory(), program.home_at(1));
+}
+
+TEST(Journal, MarksAGroupThatEndsWithoutOpenTransactions) {
+  FaultyFile file(new_content());
+  JournalProgram program(file, 2);
+  program.fence(std::vector<uint64_t>{1}, 1);
+  program.journal().mark_quiet();
+  program.sync();
+  program.fence(std::vector<uint64_t>{2}, 2);
+  program.sync();
+  JournalRing ring(file, kSmallJournal);
+  ring.read_head().check();
+  const JournalTail tail = read_tail(ring).value();
+  EXPECT_EQ(tail.groups, 2u);
+  EXPECT_EQ(tail.quiet, 1u);
+}
+
+TEST(Journal, RefusesAPlaceThatIsTooSmall) {
+  FaultyFile file{std::vector<std::byte>(kHomeBytes)};
+  EXPECT_EQ(Journal::format(file, {0, kPageBytes}, 1).code(), Code::invalid_argument);
+  EXPECT_EQ(Journal::format(file, {0, JournalPlace::kLeastBytes + 1}, 1).code(),
+            Code::invalid_argument);
+}
+
+// A store comes before each load of the copy in turn, then another one before each later load.
+TEST(CopyLine, IsAPrefixOfStoresWhereverTheyComeInBetween) {
+  constexpr size_t kWords = kLineBytes / sizeof(uint64_t);
+  for (size_t first = 0; first < 3 * kWords; ++first) {
+    for (size_t pause = 1; pause < 2 * kWords; ++pause) {
+      uint64_t line[kWords] = {};
+      size_t loads = 0;
+      size_t stored = 0;
+      const auto load = [&](size_t i) {
+        if (loads == first + stored * pause && stored < kWords) {
+          line[stored++] = 1;  // the writer stores upwards
+        }
+        ++loads;
+        return line[i];
+      };
+      uint64_t copy[kWords];
+      copy_line_with(copy, load);
+      for (size_t i = 1; i < kWords; ++i) {
+        EXPECT_LE(copy[i], copy[i - 1]) << "stores from load " << first << " on, every " << pause;
+      }
+    }
+  }
+}
+
+// Both rules "take a position, then copy" and "copy, then take a position" fail if another fence may
+// return while a thread copies. `copying` tells the test's thread that the copy has begun.
+std::atomic<bool> copying{false};
+std::atomic<bool> other_returned{false};
+std::atomic<bool> saw_other_return{false};
+
+void slow_copy(std::byte* to, const std::byte* from) {
+  copying.store(true);
+  for (int i = 0; i < 2000; ++i) {
+    std::this_thread::yield();
+    saw_other_return.store(saw_other_return.load() || other_returned.load());
+  }
+  copy_line(to, from);
+}
+
+TEST(Journal, NoFenceReturnsWhileAnotherCopies) {
+  FaultyFile file(new_content());
+  auto journal = Journal::open(file, kSmallJournal, 2, &slow_copy).value();
+  copying.store(false);
+  other_returned.store(false);
+  saw_other_return.store(false);
+  const std::vector<std::byte> memory(kHomeBytes);
+  std::thread other([&] {
+    while (!copying.load()) {
+      std::this_thread::yield();
+    }
+    journal->append({});
+    other_returned.store(true);
+  });
+  const LineRun line[] = {{0, memory.data(), 1}};
+  journal->append(line);
+  other.join();
+  EXPECT_FALSE(saw_other_return.load());
+}
+
+TEST(Journal, GathersTheLinesOfThreadsThatWait) {
+  constexpr int kThreads = 4;
+  constexpr uint64_t kFences = 50;
+  FaultyFile file(new_content());
+  auto journal = Journal::open(file, kSmallJournal, 2).value();
+  std::vector<std::byte> memory(kHomeBytes);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      std::byte* const mine = memory.data() + static_cast<size_t>(t) * kLineBytes;
+      for (uint64_t i = 1; i <= kFences; ++i) {
+        std::memcpy(mine, &i, sizeof i);
+        const LineRun run[] = {{static_cast<uint64_t>(t) * kLineBytes, mine, 1}};
+        const uint64_t position = journal->append(run);
+        journal->await(position);
+        EXPECT_GE(journal->durable(), position);
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(journal->position(), kThreads * kFences);
+  EXPECT_EQ(journal->durable(), kThreads * kFences);
+  EXPECT_LE(journal->counters().groups, kThreads * kFences);
+  EXPECT_EQ(journal->counters().lines, kThreads * kFences);
+  journal->checkpoint();
+  EXPECT_EQ(home_of(file.issued()), memory);
+}
+
+}  // namespace
+}  // namespace holdfast::native

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "holdfast/machine/native/journal/journal.h"
+#include "tests/unit/machine/native/faulty_file.h"
+
+namespace holdfast::native {
+
+inline constexpr uint64_t kHomeBytes = 4 * kPageBytes;
+inline constexpr uint64_t kHomeLines = kHomeBytes / kLineBytes;
+inline constexpr JournalPlace kSmallJournal = {kHomeBytes, JournalPlace::kLeastBytes};
+
+/// Returns a file with zeros at home and an empty journal behind it.
+inline std::vector<std::byte> new_content() {
+  FaultyFile file(std::vector<std::byte>(kHomeBytes + kSmallJournal.bytes));
+  Journal::format(file, kSmallJournal, 1).check();
+  return file.issued();
+}
+
+/// A program over a journal: it stores to lines in memory and fences them. It knows the content of
+/// home at each position.
+class JournalProgram {
+ public:
+  JournalProgram(FaultyFile& file, uint64_t salt)
+      : file_(file), journal_(Journal::open(file, kSmallJournal, salt).value()) {
+    start_ = journal_->position();
+    memory_.assign(file.issued().begin(), file.issued().begin() + kHomeBytes);
+    first_ = memory_;
+    acknowledged_ = start_;
+  }
+
+  Journal& journal() { return *journal_; }
+  uint64_t acknowledged() const { return acknowledged_; }
+  uint64_t start() const { return start_; }
+  const std::vector<std::byte>& memory() const { return memory_; }
+
+  /// Stores the value to all words of some lines, and fences them.
+  void fence(std::span<const uint64_t> lines, uint64_t value) {
+    std::vector<LineRun> runs;
+    for (const uint64_t line : lines) {
+      std::byte* const at = memory_.data() + line * kLineBytes;
+      for (size_t i = 0; i < kLineBytes; i += sizeof value) {
+        std::memcpy(at + i, &value, sizeof value);
+      }
+      runs.push_back({line * kLineBytes, at, 1});
+      appended_.push_back({line, value});
+    }
+    journal_->append(runs);
+  }
+
+  void sync() {
+    const uint64_t end = journal_->position();
+    journal_->await(end);
+    acknowledged_ = end;
+  }
+
+  /// One random step: usually a fence of some lines, sometimes a sync, seldom a checkpoint.
+  void step(Random& random, uint64_t value) {
+    std::vector<uint64_t> lines(random.below(6));
+    for (uint64_t& line : lines) {
+      line = random.below(kHomeLines);
+    }
+    fence(lines, value);
+    if (random.below(3) == 0) {
+      sync();
+    }
+    if (random.below(20) == 0) {
+      journal_->checkpoint();
+      acknowledged_ = journal_->position();
+    }
+  }
+
+  /// Returns home as of this position, at least that of the program's start.
+  std::vector<std::byte> home_at(uint64_t position) const {
+    std::vector<std::byte> home = first_;
+    for (uint64_t i = 0; i < position - start_; ++i) {
+      const auto& [line, value] = appended_.at(i);
+      for (size_t at = 0; at < kLineBytes; at += sizeof value) {
+        std::memcpy(home.data() + line * kLineBytes + at, &value, sizeof value);
+      }
+    }
+    return home;
+  }
+
+ private:
+  struct Appended {
+    uint64_t line;
+    uint64_t value;
+  };
+
+  FaultyFile& file_;
+  std::unique_ptr<Journal> journal_;
+  uint64_t start_ = 0;
+  uint64_t acknowledged_ = 0;
+  std::vector<std::byte> memory_;
+  std::vector<std::byte> first_;
+  std::vector<Appended> appended_;
+};
+
+/// Home in a file's content.
+inline std::vector<std::byte> home_of(const std::vector<std::byte>& content) {
+  return {content.begin(), content.begin() + kHomeBytes};
+}
+
+}  // namespace holdfast::native
