@@ -76,6 +76,9 @@ struct Description {
   bool needs_design = false;
   /// Never writes back: runs only in a domain whose failures the caches survive.
   bool needs_lasting_caches = false;
+  /// Answers no update, and lets nothing trust one, before a psync has returned that makes it
+  /// durable. So it runs over a journal, where a pfence orders and makes nothing durable.
+  bool answers_behind_psync = false;
   /// A value that a transaction has committed lies at its address until another transaction stores
   /// there. Plain loads outside transactions find it, even while other transactions run.
   bool plain_reads = false;
@@ -96,6 +99,8 @@ struct Description {
   bool runs_in(Domain domain) const { return !needs_lasting_caches || caches_last(domain); }
   /// OK, or Code::unsupported with the domains that the engine runs in.
   Status check_domain(Domain domain) const;
+  /// OK, or Code::unsupported if the engine does not run over a journal.
+  Status check_journal() const;
 
   /// Returns the promise with these options, which area_bytes() has accepted.
   Promise promised(const Options& given) const {

@@ -181,6 +181,7 @@ Status Heap<E>::check_area(const Description* description, const Options& option
 template <class E>
 Status Heap<E>::map_and_recover(const Description* description, const Options& options) {
   Status status = check_area(description, options);
+  status = status.ok() ? file_.open_journal(*description) : status;
   if (status.ok()) {
     status = file_.map_regions(description->layout);
   }

@@ -97,6 +97,9 @@ class Heap {
     try {
       Status status = engine_->close();
       if (status.ok() && !read_only_) {
+        status = file_.close_journal();
+      }
+      if (status.ok() && !read_only_) {
         file_.set_clean(true);
         status = file_.publish();
       }

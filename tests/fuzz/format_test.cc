@@ -304,7 +304,7 @@ TEST_P(Format, AnUnknownReadOnlyFeatureAllowsReading) {
 
 TEST_P(Format, AnUnknownIncompatibleFeatureIsRefused) {
   make_heap();
-  change_superblock([](Superblock& s) { s.features.incompatible = 2; });
+  change_superblock([](Superblock& s) { s.features.incompatible = uint64_t{1} << 62; });
   for (const bool read_only : {false, true}) {
     native_.read_only = read_only;
     EXPECT_EQ(open().status().code(), Code::wrong_format);

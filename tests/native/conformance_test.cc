@@ -22,6 +22,14 @@ std::unique_ptr<World> in_hardware(const std::string& engine) {
   return world;
 }
 
+/// Makes a World whose heap has a journal, so small that checkpoints come often.
+template <class World>
+std::unique_ptr<World> journaled(const std::string& engine) {
+  auto world = std::make_unique<World>(engine, Domain::file);
+  world->options().journal_bytes = 256 << 10;
+  return world;
+}
+
 }  // namespace
 
 void register_native() {
@@ -34,6 +42,9 @@ void register_native() {
       }
       register_all<World>("native/" + engine + "/" + to_string(domain),
                           [engine, domain] { return std::make_unique<World>(engine, domain); });
+    }
+    if (row.description->check_journal().ok()) {
+      register_all<World>("journal/" + engine, [engine] { return journaled<World>(engine); });
     }
     if (row.description->needs_htm && kHardware != HtmBackend::soft) {
       register_all<World>("hardware/" + engine, [engine] { return in_hardware<World>(engine); });

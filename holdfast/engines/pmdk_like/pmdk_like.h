@@ -164,6 +164,7 @@ struct Pmdk {
       .durability = Durability::strict,
       .layout = Layout::in_place,
       .needs_htm = false,
+      .answers_behind_psync = true,
       .plain_reads = true,
       .log = "undo, of ranges",
       .fences = "2 + two per range",

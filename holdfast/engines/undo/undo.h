@@ -102,6 +102,7 @@ struct Textbook {
       .durability = Durability::strict,
       .layout = Layout::in_place,
       .needs_htm = false,
+      .answers_behind_psync = true,
       .plain_reads = true,
       .log = "undo",
       .fences = "2 + one per store",

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "holdfast/base/random.h"
+#include "holdfast/heap/file/heap_journal.h"
 #include "holdfast/heap/file/heap_options.h"
 #include "holdfast/heap/file/size_classes.h"
 #include "holdfast/heap/file/superblock.h"
@@ -49,11 +50,14 @@ class HeapFile {
     if (Status status = machine_.medium().grow(superblock_.file_bytes()); !status.ok()) {
       return status;
     }
-    if (Status status = map_header(); !status.ok()) {
+    Status status = map_header();
+    if (status.ok()) {
+      status = start_journal(machine_, superblock_, true);  // not for the header, mapped before
+    }
+    if (!status.ok()) {
       return status;
     }
     // Without a limit from the caller, as much address space as there is, up to the first of these.
-    Status status;
     for (const uint64_t most :
          {o.max_bytes, kDefaultCapacity, kDefaultCapacity / 16, kDefaultCapacity / 128}) {
       if (most != 0 && (o.max_bytes == 0 || most == o.max_bytes)) {
@@ -121,6 +125,15 @@ class HeapFile {
     auto& medium = machine_.medium();
     return medium.read_only() ? Status() : engine.check_domain(medium.domain());
   }
+
+  /// Opens the heap's journal, which brings the regions up to date, before they are mapped. OK if
+  /// there is none.
+  Status open_journal(const Description& engine) {
+    const Status status = superblock_.has_journal() ? engine.check_journal() : Status();
+    return status.ok() ? start_journal(machine_, superblock_, false) : status;
+  }
+  /// Brings the regions up to date at home. OK if there is no journal.
+  Status close_journal() { return holdfast::close_journal(machine_); }
 
   /// Maps the regions. In a rehearsal maps them privately, so that recovery leaves the medium
   /// unchanged.
@@ -293,11 +306,14 @@ class HeapFile {
     if (*area != 0) {
       s.append(ExtentKind::area, round_up(*area, kPageBytes));
     }
+    if (Status status = plan_journal(machine_, o, description, s); !status.ok()) {
+      return status;
+    }
     append_data(round_up(o.bytes, kPageBytes), description.layout);
     s.engine = description.name;
     s.options = o.options;
     s.slots = static_cast<uint32_t>(slots);
-    s.features.incompatible = o.partitions != 0 ? kPartitionsFeature : 0;
+    s.features.incompatible |= o.partitions != 0 ? kPartitionsFeature : 0;
     uint64_t seed = machine_.entropy();
     for (auto& byte : s.uuid) {
       byte = static_cast<uint8_t>(seed = mix64(seed));

@@ -105,8 +105,11 @@ bool extents_fit(const Superblock& s) {
   const uint64_t data = s.data_bytes();
   const uint64_t twin = s.bytes_of(ExtentKind::twin);
   const uint64_t cells = s.bytes_of(ExtentKind::cells);
-  return data > 0 && data <= s.capacity && (twin == 0 || twin == data) &&
-         (cells == 0 || cells == 2 * data);
+  const auto journals = std::count_if(sorted.begin(), sorted.end(), [](const Extent& extent) {
+    return extent.kind == ExtentKind::journal;
+  });
+  return journals == (s.has_journal() ? 1 : 0) && data > 0 && data <= s.capacity &&
+         (twin == 0 || twin == data) && (cells == 0 || cells == 2 * data);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ enum class ExtentKind : uint64_t {
   data = 2,            ///< a piece of the data region
   twin = 3,            ///< a piece of the second copy
   cells = 4,           ///< cells of a piece of the data region, 16 bytes for each 8 of it
-  journal = 5,         ///< reserved: a journal of page images
+  journal = 5,         ///< a journal of line images; at most one extent
   page_checksums = 6,  ///< reserved: a checksum for each page
 };
 
@@ -52,7 +52,9 @@ struct Features {
 };
 /// Incompatible: the allocator has arenas of partitions behind those of threads.
 inline constexpr uint64_t kPartitionsFeature = 1;
-inline constexpr Features kKnownFeatures = {.incompatible = kPartitionsFeature};
+/// Incompatible: lines of the heap may be newer in its journal than at their place.
+inline constexpr uint64_t kJournalFeature = 2;
+inline constexpr Features kKnownFeatures = {.incompatible = kPartitionsFeature | kJournalFeature};
 
 /// The description of a heap in its file. The file begins with two copies. They are written one
 /// after the other, the older one first, and it is durable before the newer one is overwritten. So
@@ -76,6 +78,7 @@ struct Superblock {
   uint64_t bytes_of(ExtentKind kind) const;
   uint64_t data_bytes() const { return bytes_of(ExtentKind::data); }
   uint64_t area_bytes() const { return bytes_of(ExtentKind::area); }
+  bool has_journal() const { return (features.incompatible & kJournalFeature) != 0; }
   /// Returns the place in the file of byte `at` of the region of this kind, which has that byte.
   uint64_t file_offset(ExtentKind kind, uint64_t at = 0) const;
   /// Returns the end of the last extent.

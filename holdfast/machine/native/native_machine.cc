@@ -61,6 +61,7 @@ NativeMachine::NativeMachine(native::File file, size_t bytes,
   }
   if (options.latency.any()) {
     pwb_delay_ = ticks_.from_ns(options.latency.pwb_ns);
+    pwb_is_slow_ = pwb_delay_ != 0;
     pfence_delay_ = ticks_.from_ns(options.latency.pfence_ns);
     psync_delay_ = ticks_.from_ns(options.latency.psync_ns);
   }
@@ -101,6 +102,9 @@ void NativeMachine::store_nontemporal(void* to, const void* from, size_t n, Site
   native::store_word(&mine().nontemporal, native::load_word(&mine().nontemporal) + lines);
   if (domain_ != Domain::pmem) {
     native::copy_words(to, from, n);
+    if (!listed_.empty() && n != 0) [[unlikely]] {
+      list_lines(to, n);
+    }
     return;
   }
   if constexpr (native::kStoresAroundCaches) {
@@ -116,7 +120,39 @@ void NativeMachine::store_nontemporal(void* to, const void* from, size_t n, Site
   }
 }
 
-void NativeMachine::complete_write_backs(uint64_t delay) {
+Status NativeMachine::start_journal(uint64_t offset, uint64_t bytes, bool fresh) {
+  Status status = medium_.start_journal(offset, bytes, fresh);
+  if (status.ok() && medium_.journaled() != nullptr) {
+    listed_.resize(static_cast<size_t>(slots()));
+    pwb_is_slow_ = true;
+  }
+  return status;
+}
+
+void NativeMachine::finish_pwb(const void* p) {
+  if (!listed_.empty()) {
+    constexpr uintptr_t kLine = native::kNativeLineBytes;
+    const uintptr_t offset = reinterpret_cast<uintptr_t>(p) % kLine;
+    list_lines(static_cast<const std::byte*>(p) - offset, kLine);
+  }
+  if (pwb_delay_ != 0) {
+    ticks_.spin(pwb_delay_);
+  }
+}
+
+void NativeMachine::list_lines(const void* p, size_t n) {
+  const int slot = self();
+  if (slot >= 0) {
+    listed_[static_cast<size_t>(slot)].lines.add(p, n);
+  } else {
+    // A thread without a slot has no list. The line may reach the medium at any time.
+    native::LineList lines;
+    lines.add(p, n);
+    medium_.journaled()->fence(lines, false);
+  }
+}
+
+void NativeMachine::complete_write_backs(uint64_t delay, bool wait) {
   switch (domain_) {
     case Domain::process:
       // Separates earlier stores from later ones for the compiler only. That is enough: a killed
@@ -124,7 +160,12 @@ void NativeMachine::complete_write_backs(uint64_t delay) {
       native::compiler_barrier();
       break;
     case Domain::file:
-      if (!read_only_) {
+      if (!listed_.empty()) {
+        native::LineList none;
+        const int slot = self();
+        medium_.journaled()->fence(slot >= 0 ? listed_[static_cast<size_t>(slot)].lines : none,
+                                   wait);
+      } else if (!read_only_) {
         medium_.sync().wait_durable();
       }
       break;

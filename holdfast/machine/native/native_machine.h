@@ -127,8 +127,8 @@ class NativeMachine {
   void pwb(const void* p, Site /*site*/) {
     count(mine().pwb);
     native::write_back_line(write_back_, p);
-    if (pwb_delay_ != 0) [[unlikely]] {
-      ticks_.spin(pwb_delay_);
+    if (pwb_is_slow_) [[unlikely]] {
+      finish_pwb(p);
     }
   }
   void pwb_range(const void* p, size_t n, Site site) {
@@ -143,11 +143,11 @@ class NativeMachine {
   void store_nontemporal(void* to, const void* from, size_t n, Site site);
   void pfence(Site /*site*/) {
     count(mine().pfence);
-    complete_write_backs(pfence_delay_);
+    complete_write_backs(pfence_delay_, false);
   }
   void psync(Site /*site*/) {
     count(mine().psync);
-    complete_write_backs(psync_delay_);
+    complete_write_backs(psync_delay_, true);
   }
   void fence(Site /*site*/) {
     count(mine().fence);
@@ -178,6 +178,10 @@ class NativeMachine {
 
   Medium& medium() { return medium_; }
 
+  /// NativeMedium::start_journal, before other threads use the machine. In domain `file` fences go
+  /// through the journal from here on: a pfence costs no input or output, a psync waits for it.
+  Status start_journal(uint64_t offset, uint64_t bytes, bool fresh);
+
   /// True in a child forked from the process that opened the machine. The heap's mappings do not
   /// exist there.
   bool forked_child() const { return fork_guard_.forked_child(); }
@@ -191,6 +195,10 @@ class NativeMachine {
     uint64_t nontemporal = 0;
   };
 
+  struct alignas(2 * kLineBytes) Listed {
+    native::LineList lines;
+  };
+
   NativeMachine(native::File file, size_t bytes, const native::Persistence& persistence,
                 const HtmCapabilities& htm, const NativeOptions& options);
 
@@ -202,7 +210,12 @@ class NativeMachine {
   static void count(uint64_t& counter) {
     native::store_word(&counter, native::load_word(&counter) + 1);
   }
-  void complete_write_backs(uint64_t delay);
+  /// The rare part of pwb: a delay, or a journal that needs to know the line.
+  void finish_pwb(const void* p);
+  /// Lists lines for the calling thread's next fence.
+  void list_lines(const void* p, size_t n);
+  /// `wait`: a psync.
+  void complete_write_backs(uint64_t delay, bool wait);
   /// The slow check of a waiting thread: true if its transaction is doomed. Throws MediumFailure
   /// once the medium has failed.
   bool waited_in_vain();
@@ -214,10 +227,12 @@ class NativeMachine {
   bool read_only_;
   bool in_hardware_;  // the backend is `rtm` or `power`
   const bool asymmetric_ = native::can_fence_all_threads();
-  uint64_t pwb_delay_ = 0;  // in ticks
+  bool pwb_is_slow_ = false;  // a delay or a journal
+  uint64_t pwb_delay_ = 0;    // in ticks
   uint64_t pfence_delay_ = 0;
   uint64_t psync_delay_ = 0;
   std::vector<Counters> counters_;
+  std::vector<Listed> listed_;  // with a journal: by slot
   std::vector<std::unique_ptr<HtmThread>> threads_;
   native::Ticks ticks_;
 

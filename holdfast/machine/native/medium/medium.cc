@@ -207,7 +207,10 @@ Result<std::byte*> NativeMedium::map(size_t offset, size_t n, std::byte* address
   }
   const std::lock_guard lock(mutex_);
   int flags = MAP_PRIVATE;
-  if (mode == MapMode::shared && !read_only_) {
+  const bool journaled = mode == MapMode::shared && journaled_ != nullptr;
+  if (journaled) {
+    flags |= MAP_NORESERVE;
+  } else if (mode == MapMode::shared && !read_only_) {
     flags = persistence_.map_sync ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
   }
   if (address != nullptr && is_reserved(address, n)) {
@@ -223,10 +226,17 @@ Result<std::byte*> NativeMedium::map(size_t offset, size_t n, std::byte* address
                                         std::to_string(n) + " bytes")
                            : native::file_error(name(), "cannot be mapped", errno);
   }
+  if (journaled) {
+    journaled_->add(static_cast<std::byte*>(p), round_up(n), offset);
+  }
+  show_journal(static_cast<std::byte*>(p), offset, n);
   return static_cast<std::byte*>(p);
 }
 
 void NativeMedium::discard(std::byte* p, size_t n, MapMode mode) {
+  if (journaled_ != nullptr && mode == MapMode::shared) {
+    return;  // the mapping is private, and would show older content of the file
+  }
   madvise(p, n, mode == MapMode::shared ? MADV_REMOVE : MADV_DONTNEED);
 }
 
@@ -238,6 +248,9 @@ uint64_t NativeMedium::allocated_bytes() const {
 
 void NativeMedium::unmap(std::byte* p, size_t n) {
   n = round_up(n);
+  if (journaled_ != nullptr) {
+    journaled_->remove(p, n);
+  }
   const std::lock_guard lock(mutex_);
   const auto whole = std::find_if(reserved_.begin(), reserved_.end(), [&](const Range& range) {
     return range.begin == p && range.bytes == n;
@@ -249,6 +262,64 @@ void NativeMedium::unmap(std::byte* p, size_t n) {
   munmap(p, n);
   if (whole != reserved_.end()) {
     reserved_.erase(whole);
+  }
+}
+
+Status NativeMedium::start_journal(uint64_t offset, uint64_t bytes, bool fresh) {
+  const native::JournalPlace place = {offset, bytes};
+  if (read_only_) {
+    return read_journal(place);
+  }
+  std::random_device device;
+  const auto salt = [&] { return (static_cast<uint64_t>(device()) << 32) | device(); };
+  if (fresh) {
+    native::SystemJournalFile file(file_.fd(), name(), sync_);
+    if (Status status = native::Journal::format(file, place, salt()); !status.ok()) {
+      return {status.code(), name() + ": " + status.message(), status.system_error()};
+    }
+  }
+  auto opened = native::JournaledMemory::open(file_.fd(), name(), sync_, place, salt());
+  if (!opened) {
+    return opened.status();
+  }
+  if (domain() == Domain::file) {
+    journaled_ = std::move(*opened);
+  }
+  return {};
+}
+
+Status NativeMedium::close_journal() {
+  return journaled_ != nullptr ? journaled_->close() : Status();
+}
+
+Status NativeMedium::read_journal(const native::JournalPlace& place) {
+  native::SystemJournalFile file(file_.fd(), name(), sync_);
+  native::JournalRing ring(file, place);
+  if (Status status = ring.read_head(); !status.ok()) {
+    return status;
+  }
+  auto tail = read_tail(ring);
+  if (!tail) {
+    return tail.status();
+  }
+  if (Status status = check_not_damaged(ring, *tail); !status.ok()) {
+    return status;
+  }
+  journal_ = std::move(*tail);
+  auto lines = newest_lines(journal_, place);
+  if (lines) {
+    journal_lines_ = std::move(*lines);
+  }
+  return lines.status();
+}
+
+/// Puts the lines of a read-only medium's journal into a new mapping.
+void NativeMedium::show_journal(std::byte* p, uint64_t offset, size_t n) const {
+  const auto first = std::lower_bound(
+      journal_lines_.begin(), journal_lines_.end(), offset,
+      [](const native::JournalLine& line, uint64_t at) { return line.offset < at; });
+  for (auto line = first; line != journal_lines_.end() && line->offset < offset + n; ++line) {
+    std::copy_n(line->content, kLineBytes, p + (line->offset - offset));
   }
 }
 

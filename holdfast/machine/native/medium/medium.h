@@ -13,6 +13,7 @@
 
 #include "holdfast/machine/machine.h"
 #include "holdfast/machine/native/medium/file.h"
+#include "holdfast/machine/native/medium/journaled_memory.h"
 #include "holdfast/machine/native/medium/medium_sync.h"
 #include "holdfast/machine/native/medium/persistence.h"
 
@@ -47,10 +48,22 @@ class NativeMedium {
   /// Returns the bytes of the file system that the file takes; 0 if the system does not tell.
   uint64_t allocated_bytes() const;
 
+  /// Opens the journal that lies in this part of the file, or makes one (`fresh`), before the first
+  /// map() of a region. Brings its lines home, durably. In domain `file` the shared mappings that
+  /// follow are journaled. If the medium is read-only, the lines appear in the mappings only.
+  /// corrupt: the journal is damaged; nothing was changed.
+  Status start_journal(uint64_t offset, uint64_t bytes, bool fresh);
+  /// Brings all lines home and leaves the journal empty. OK without a journal.
+  Status close_journal();
+  /// Null without a journal, and where the medium does not use it.
+  native::JournaledMemory* journaled() { return journaled_.get(); }
+
   bool read_only() const { return read_only_; }
   Domain domain() const { return persistence_.domain; }
   bool emulated() const { return persistence_.emulated; }
-  std::string description() const { return persistence_.description; }
+  std::string description() const {
+    return persistence_.description + (journaled_ ? ", through a journal" : "");
+  }
   const std::string& name() const { return file_.path(); }  ///< the file's path
   /// Returns the bytes of all mappings of the file that are in memory.
   Result<uint64_t> bytes_in_memory() const { return file_.bytes_in_memory(); }
@@ -71,6 +84,8 @@ class NativeMedium {
 
   Status check_map(size_t offset, size_t n, const std::byte* address) const;
   bool is_reserved(const std::byte* p, size_t n) const;
+  Status read_journal(const native::JournalPlace& place);
+  void show_journal(std::byte* p, uint64_t offset, size_t n) const;
 
   native::File file_;
   const native::Persistence persistence_;
@@ -78,6 +93,10 @@ class NativeMedium {
   native::MediumSync sync_;
   std::atomic<size_t> bytes_;
   const unsigned placement_;  ///< random; see base_candidate()
+  std::unique_ptr<native::JournaledMemory> journaled_;
+  // The content of the journal, if the medium is read-only.
+  native::JournalTail journal_;
+  std::vector<native::JournalLine> journal_lines_;  ///< by offset
   std::mutex mutex_;
   std::vector<Range> reserved_;
 };

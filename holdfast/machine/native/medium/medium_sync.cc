@@ -48,6 +48,11 @@ void MediumSync::throw_failure() const {
   throw MediumFailure(failure_);
 }
 
+void MediumSync::poison(const Status& why) {
+  const std::lock_guard lock(mutex_);
+  fail(why);
+}
+
 void MediumSync::fail(Status why) {
   // failure_ is written once. The release orders it before the flag; see failed().
   if (!failed()) {

@@ -33,6 +33,8 @@ class MediumSync {
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   Status failure() const { return failed() ? failure_ : Status(); }
   [[noreturn]] void throw_failure() const;
+  /// Makes every later wait throw, for a failure that was found elsewhere. The first reason stays.
+  void poison(const Status& why);
 
  private:
   void fail(Status why);

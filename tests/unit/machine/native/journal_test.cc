@@ -126,8 +126,8 @@ TEST(CopyLine, IsAPrefixOfStoresWhereverTheyComeInBetween) {
   }
 }
 
-// Both rules "take a position, then copy" and "copy, then take a position" fail if another fence may
-// return while a thread copies. `copying` tells the test's thread that the copy has begun.
+// Both rules "take a position, then copy" and "copy, then take a position" fail if another fence
+// may return while a thread copies. `copying` tells the test's thread that the copy has begun.
 std::atomic<bool> copying{false};
 std::atomic<bool> other_returned{false};
 std::atomic<bool> saw_other_return{false};

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The journal of a heap file, on machines that have journals (docs/inside/journal.md).
+#pragma once
+
+#include <string>
+
+#include "holdfast/heap/file/heap_options.h"
+#include "holdfast/heap/file/superblock.h"
+
+namespace holdfast {
+
+template <class M>
+concept Journals = requires(M& m, uint64_t n) {
+  { m.start_journal(n, n, true) } -> std::same_as<Status>;
+  { m.medium().close_journal() } -> std::same_as<Status>;
+};
+
+/// Adds the extent of a new heap's journal, if the options want one.
+template <class M>
+Status plan_journal(M& machine, const CreateOptions& options, const Description& engine,
+                    Superblock& superblock) {
+  constexpr uint64_t kLeast = uint64_t{1} << 16;
+  constexpr uint64_t kMost = uint64_t{1} << 34;  // recovery holds all of it in memory
+  if (options.journal_bytes == 0) {
+    return {};
+  }
+  if (!Journals<M> || machine.medium().domain() != Domain::file) {
+    return {Code::unsupported, machine.medium().name() +
+                                   ": a heap with a journal is made natively, in domain file; "
+                                   "choose that domain, or leave journal_bytes out"};
+  }
+  if (options.journal_bytes < kLeast || options.journal_bytes > kMost) {
+    return {Code::invalid_argument, "journal_bytes is from 64 KiB to 16 GiB, or 0"};
+  }
+  const uint64_t pages = (options.journal_bytes + kPageBytes - 1) / kPageBytes;
+  superblock.append(ExtentKind::journal, pages * kPageBytes);
+  superblock.features.incompatible |= kJournalFeature;
+  return engine.check_journal();
+}
+
+/// Opens the heap's journal, or makes it (`fresh`). OK if the heap has none.
+template <class M>
+Status start_journal(M& machine, const Superblock& superblock, bool fresh) {
+  if (!superblock.has_journal()) {
+    return {};
+  }
+  if constexpr (Journals<M>) {
+    return machine.start_journal(superblock.file_offset(ExtentKind::journal),
+                                 superblock.bytes_of(ExtentKind::journal), fresh);
+  } else {
+    return {Code::unsupported, "this machine cannot open a heap with a journal"};
+  }
+}
+
+/// Brings the regions up to date at home. OK if there is no journal.
+template <class M>
+Status close_journal(M& machine) {
+  if constexpr (Journals<M>) {
+    return machine.medium().close_journal();
+  } else {
+    return {};
+  }
+}
+
+}  // namespace holdfast

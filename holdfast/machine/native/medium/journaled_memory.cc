@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "holdfast/machine/native/medium/journaled_memory.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <mutex>
+#include <utility>
+
+#include "holdfast/machine/native/medium/file.h"
+
+namespace holdfast::native {
+namespace {
+
+/// Calls transfer(bytes so far) until n bytes are done. It returns as read() and write() do.
+template <class F>
+Status transfer_all(const std::string& path, const char* failure, size_t n, F&& transfer) {
+  for (size_t done = 0; done < n;) {
+    const ssize_t got = transfer(done);
+    if (got < 0 && errno == EINTR) {
+      continue;
+    }
+    if (got <= 0) {
+      return file_error(path, failure, got < 0 ? errno : EIO);
+    }
+    done += static_cast<size_t>(got);
+  }
+  return {};
+}
+
+Status in_child() {
+  return {Code::misuse, "the heap was opened before fork(); open it anew in the child"};
+}
+
+}  // namespace
+
+Status SystemJournalFile::read(uint64_t offset, std::span<std::byte> to) {
+  return transfer_all(path_, "cannot be read", to.size(), [&](size_t done) {
+    return ::pread(fd_, to.data() + done, to.size() - done, static_cast<off_t>(offset + done));
+  });
+}
+
+Status SystemJournalFile::write(uint64_t offset, std::span<const std::byte> from) {
+  return transfer_all(path_, "cannot be written", from.size(), [&](size_t done) {
+    return ::pwrite(fd_, from.data() + done, from.size() - done, static_cast<off_t>(offset + done));
+  });
+}
+
+Status SystemJournalFile::sync() {
+  try {
+    sync_.wait_durable();
+    return {};
+  } catch (const MediumFailure& failure) {
+    return failure.status();
+  }
+}
+
+Result<std::unique_ptr<JournaledMemory>> JournaledMemory::open(int fd, const std::string& path,
+                                                               MediumSync& sync,
+                                                               const JournalPlace& place,
+                                                               uint64_t salt) {
+  std::unique_ptr<JournaledMemory> memory(new JournaledMemory(fd, path, sync));
+  auto journal = Journal::open(memory->file_, place, salt);
+  if (!journal) {
+    return journal.status();
+  }
+  memory->journal_ = std::move(*journal);
+  return memory;
+}
+
+void JournaledMemory::add(const std::byte* begin, size_t n, uint64_t offset) {
+  const auto address = reinterpret_cast<uintptr_t>(begin);
+  const std::unique_lock lock(mutex_);
+  const Mapping added = {address, address + n, offset};
+  const auto place =
+      std::lower_bound(mappings_.begin(), mappings_.end(), added,
+                       [](const Mapping& a, const Mapping& b) { return a.begin < b.begin; });
+  mappings_.insert(place, added);
+}
+
+void JournaledMemory::remove(const std::byte* begin, size_t n) {
+  if (fork_guard_.forked_child()) {
+    return;
+  }
+  const auto address = reinterpret_cast<uintptr_t>(begin);
+  {
+    const std::unique_lock lock(mutex_);
+    const auto inside = [&](const Mapping& m) {
+      return m.begin >= address && m.end <= address + n;
+    };
+    if (std::erase_if(mappings_, inside) == 0) {
+      return;
+    }
+  }
+  try {
+    journal_->checkpoint();
+  } catch (const MediumFailure& failure) {
+    sync_.poison(failure.status());
+  }
+}
+
+/// Adds the run's places in the file to the list. False if a part of it is not journaled.
+bool JournaledMemory::locate(const LineList::Run& run, std::vector<LineRun>& to) const {
+  for (uintptr_t at = run.begin; at < run.end;) {
+    const auto next = std::upper_bound(mappings_.begin(), mappings_.end(), at,
+                                       [](uintptr_t p, const Mapping& m) { return p < m.begin; });
+    if (next == mappings_.begin() || std::prev(next)->end <= at) {
+      return false;
+    }
+    const Mapping& mapping = *std::prev(next);
+    const uintptr_t end = std::min(run.end, mapping.end);
+    to.push_back({mapping.offset + (at - mapping.begin),
+                  reinterpret_cast<const std::byte*>(at),  // NOLINT(performance-no-int-to-ptr)
+                  (end - at) / kLineBytes});
+    at = end;
+  }
+  return true;
+}
+
+void JournaledMemory::fence(LineList& list, bool wait) {
+  if (fork_guard_.forked_child()) [[unlikely]] {
+    throw MediumFailure(in_child());
+  }
+  try {
+    append_and_wait(list, wait);
+  } catch (const MediumFailure& failure) {
+    sync_.poison(failure.status());
+    throw;
+  }
+}
+
+void JournaledMemory::append_and_wait(LineList& list, bool wait) {
+  bool shared = false;
+  std::vector<LineRun> runs;
+  if (!list.runs().empty()) {
+    runs.reserve(list.runs().size());
+    const std::shared_lock lock(mutex_);
+    for (const LineList::Run& run : list.runs()) {
+      shared = !locate(run, runs) || shared;
+    }
+    list.clear();
+  }
+  const uint64_t end = journal_->append(runs);
+  if (wait || shared) {
+    journal_->await(end);
+  }
+  if (shared) {
+    sync_.wait_durable();
+  }
+}
+
+Status JournaledMemory::close() {
+  if (fork_guard_.forked_child()) {
+    return in_child();
+  }
+  try {
+    journal_->mark_quiet();
+    journal_->checkpoint(true);
+    return {};
+  } catch (const MediumFailure& failure) {
+    sync_.poison(failure.status());
+    return failure.status();
+  }
+}
+
+}  // namespace holdfast::native

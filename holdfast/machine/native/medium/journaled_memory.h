@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "holdfast/base/status.h"
+#include "holdfast/machine/native/journal/journal.h"
+#include "holdfast/machine/native/journal/line_list.h"
+#include "holdfast/machine/native/medium/medium_sync.h"
+#include "holdfast/machine/native/threads/fork_guard.h"
+
+namespace holdfast::native {
+
+/// The file of a journal as the system has it. A failed sync poisons the medium.
+class SystemJournalFile : public JournalFile {
+ public:
+  SystemJournalFile(int fd, std::string path, MediumSync& sync)
+      : fd_(fd), path_(std::move(path)), sync_(sync) {}
+
+  Status read(uint64_t offset, std::span<std::byte> to) override;
+  Status write(uint64_t offset, std::span<const std::byte> from) override;
+  Status sync() override;
+
+ private:
+  const int fd_;
+  const std::string path_;
+  MediumSync& sync_;
+};
+
+/// A heap file as persistent memory: private mappings, whose lines reach the file through a journal.
+///
+/// Thread safety: any thread. Errors: after the first failure the medium is poisoned, and each fence
+/// throws MediumFailure. In a forked child each fence throws it too, and nothing reaches the file.
+class JournaledMemory {
+ public:
+  /// Opens the journal at this place and brings its lines home. corrupt: it is damaged; nothing was
+  /// changed. `sync` must outlive the object.
+  static Result<std::unique_ptr<JournaledMemory>> open(int fd, const std::string& path,
+                                                       MediumSync& sync, const JournalPlace& place,
+                                                       uint64_t salt);
+
+  /// From here on the lines of [begin, begin + n), mapped privately from `offset` on, are journaled.
+  void add(const std::byte* begin, size_t n, uint64_t offset);
+  /// Ends that for all mappings in the range, which is about to be unmapped. The file has their
+  /// content then, unless the medium has failed.
+  void remove(const std::byte* begin, size_t n);
+
+  /// A fence of a thread: appends the lines of its list, and empties it. `wait`: returns when the
+  /// journal is durable up to its end. A listed line of another mapping, such as a superblock's, is
+  /// shared with the file: then the fence also waits for the journal, and for a sync of the file.
+  void fence(LineList& list, bool wait);
+
+  /// Makes everything durable and brings it home. Records that the heap was closed.
+  Status close();
+
+  Journal& journal() { return *journal_; }
+
+ private:
+  struct Mapping {
+    uintptr_t begin;
+    uintptr_t end;
+    uint64_t offset;  ///< of its first byte in the file
+  };
+
+  JournaledMemory(int fd, const std::string& path, MediumSync& sync)
+      : file_(fd, path, sync), sync_(sync) {}
+
+  bool locate(const LineList::Run& run, std::vector<LineRun>& to) const;
+  void append_and_wait(LineList& list, bool wait);
+
+  const ForkGuard fork_guard_;
+  SystemJournalFile file_;
+  MediumSync& sync_;
+  std::unique_ptr<Journal> journal_;
+  std::shared_mutex mutex_;  // guards mappings_
+  std::vector<Mapping> mappings_;
+};
+
+}  // namespace holdfast::native
