@@ -51,8 +51,8 @@ void write_all(const std::string& path, const Content& content) {
       .write(content.data(), static_cast<std::streamsize>(content.size()));
 }
 
-/// The content of a file at its syncs. What was written between two of them may be on the medium
-/// sector by sector.
+/// The content of a file at its syncs. The sectors written between two of them may be on the medium
+/// in any combination.
 struct Recorded {
   struct Moment {
     Content issued;
@@ -85,6 +85,12 @@ class JournalHeapTest : public testing::TestWithParam<const char*> {
     create_.max_bytes = 8 << 20;
     create_.max_threads = 2;
     create_.journal_bytes = 64 << 10;
+    using Factory = EngineFactory<JournaledHeap::Engine>;
+    for (const OptionInfo& option : Factory::describe(GetParam()).value()->option_list()) {
+      if (std::string(option.name) == "log_bytes") {
+        create_.options["log_bytes"] = "65536";  // small files make fast tests
+      }
+    }
     native_.domain = Domain::file;
     native_.sync = [](int) { return 0; };  // on a tmpfs; nothing is cut off here
   }

@@ -34,8 +34,9 @@ class SystemJournalFile : public JournalFile {
 
 /// A heap file as persistent memory: private mappings, whose lines reach the file through a journal.
 ///
-/// Thread safety: any thread. Errors: after the first failure the medium is poisoned, and each fence
-/// throws MediumFailure. In a forked child each fence throws it too, and nothing reaches the file.
+/// Thread safety: any thread. Errors: after the first failure the medium is poisoned, and each
+/// fence throws MediumFailure. In a forked child each fence throws it too, and nothing reaches the
+/// file.
 class JournaledMemory {
  public:
   /// Opens the journal at this place and brings its lines home. corrupt: it is damaged; nothing was
@@ -44,15 +45,17 @@ class JournaledMemory {
                                                        MediumSync& sync, const JournalPlace& place,
                                                        uint64_t salt);
 
-  /// From here on the lines of [begin, begin + n), mapped privately from `offset` on, are journaled.
+  /// From here on the lines of [begin, begin + n), mapped privately from `offset` on, are
+  /// journaled.
   void add(const std::byte* begin, size_t n, uint64_t offset);
   /// Ends that for all mappings in the range, which is about to be unmapped. The file has their
   /// content then, unless the medium has failed.
   void remove(const std::byte* begin, size_t n);
 
   /// A fence of a thread: appends the lines of its list, and empties it. `wait`: returns when the
-  /// journal is durable up to its end. A listed line of another mapping, such as a superblock's, is
-  /// shared with the file: then the fence also waits for the journal, and for a sync of the file.
+  /// journal is durable up to its end. A line of another mapping, such as a superblock's, is shared
+  /// with the file. With one in the list, the fence waits for the journal and then for a sync of
+  /// the file.
   void fence(LineList& list, bool wait);
 
   /// Makes everything durable and brings it home. Records that the heap was closed.
