@@ -159,6 +159,24 @@ TEST(Superblock, ImplausibleExtentsAreDamage) {
   EXPECT_TRUE(refused([](Superblock& s) { s.chunk_bytes = 3000; }));
 }
 
+TEST(Superblock, AJournalNeedsItsFeatureAndOneExtentOfAPossibleSize) {
+  const auto fits = [](uint64_t feature, const std::vector<uint64_t>& journals) {
+    Superblock s = example();
+    s.features.incompatible = feature;
+    for (const uint64_t bytes : journals) {
+      s.extents.push_back({ExtentKind::journal, s.file_bytes(), bytes});
+    }
+    return validate(s, uint64_t{1} << 40, "file").ok();
+  };
+  EXPECT_TRUE(fits(0, {}));
+  EXPECT_TRUE(fits(kJournalFeature, {kLeastJournalBytes}));
+  EXPECT_FALSE(fits(kJournalFeature, {}));
+  EXPECT_FALSE(fits(0, {kLeastJournalBytes}));
+  EXPECT_FALSE(fits(kJournalFeature, {kLeastJournalBytes, kLeastJournalBytes}));
+  EXPECT_FALSE(fits(kJournalFeature, {kLeastJournalBytes - kPageBytes}));
+  EXPECT_FALSE(fits(kJournalFeature, {kMostJournalBytes + kPageBytes}));
+}
+
 TEST(Superblock, HasRoomForManyExtentsAndNoMore) {
   Superblock s = example();
   while (s.extents.size() < kMostExtents) {

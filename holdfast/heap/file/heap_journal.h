@@ -20,8 +20,6 @@ concept Journals = requires(M& m, uint64_t n) {
 template <class M>
 Status plan_journal(M& machine, const CreateOptions& options, const Description& engine,
                     Superblock& superblock) {
-  constexpr uint64_t kLeast = uint64_t{1} << 16;
-  constexpr uint64_t kMost = uint64_t{1} << 34;  // recovery holds all of it in memory
   if (options.journal_bytes == 0) {
     return {};
   }
@@ -30,7 +28,7 @@ Status plan_journal(M& machine, const CreateOptions& options, const Description&
                                    ": a heap with a journal is made natively, in domain file; "
                                    "choose that domain, or leave journal_bytes out"};
   }
-  if (options.journal_bytes < kLeast || options.journal_bytes > kMost) {
+  if (options.journal_bytes < kLeastJournalBytes || options.journal_bytes > kMostJournalBytes) {
     return {Code::invalid_argument, "journal_bytes is from 64 KiB to 16 GiB, or 0"};
   }
   const uint64_t pages = (options.journal_bytes + kPageBytes - 1) / kPageBytes;

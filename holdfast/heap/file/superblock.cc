@@ -88,6 +88,17 @@ bool power_of_two(uint64_t x) {
   return x != 0 && (x & (x - 1)) == 0;
 }
 
+/// Checks that there is one journal, of a possible size, if the features say so, and else none.
+bool journal_fits(const Superblock& s) {
+  const auto journals = std::count_if(s.extents.begin(), s.extents.end(), [](const Extent& e) {
+    return e.kind == ExtentKind::journal;
+  });
+  const uint64_t bytes = s.bytes_of(ExtentKind::journal);
+  return s.has_journal()
+             ? journals == 1 && bytes >= kLeastJournalBytes && bytes <= kMostJournalBytes
+             : journals == 0;
+}
+
 /// Checks that the extents are whole pages behind the header and do not overlap, and that the
 /// regions fit each other.
 bool extents_fit(const Superblock& s) {
@@ -105,11 +116,8 @@ bool extents_fit(const Superblock& s) {
   const uint64_t data = s.data_bytes();
   const uint64_t twin = s.bytes_of(ExtentKind::twin);
   const uint64_t cells = s.bytes_of(ExtentKind::cells);
-  const auto journals = std::count_if(sorted.begin(), sorted.end(), [](const Extent& extent) {
-    return extent.kind == ExtentKind::journal;
-  });
-  return journals == (s.has_journal() ? 1 : 0) && data > 0 && data <= s.capacity &&
-         (twin == 0 || twin == data) && (cells == 0 || cells == 2 * data);
+  return journal_fits(s) && data > 0 && data <= s.capacity && (twin == 0 || twin == data) &&
+         (cells == 0 || cells == 2 * data);
 }
 
 }  // namespace
