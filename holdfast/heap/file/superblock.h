@@ -53,9 +53,6 @@ struct Features {
 /// Incompatible: the allocator has arenas of partitions behind those of threads.
 inline constexpr uint64_t kPartitionsFeature = 1;
 /// Incompatible: lines of the heap may be newer in its journal than at their place.
-/// Incompatible: the allocator has arenas of partitions behind those of threads.
-inline constexpr uint64_t kPartitionsFeature = 1;
-/// Incompatible: lines of the heap may be newer in its journal than at their place.
 inline constexpr uint64_t kJournalFeature = 2;
 inline constexpr uint64_t kLeastJournalBytes = uint64_t{1} << 16;
 inline constexpr uint64_t kMostJournalBytes = uint64_t{1} << 34;

@@ -32,8 +32,8 @@ class SystemJournalFile : public JournalFile {
   MediumSync& sync_;
 };
 
-/// A heap file as persistent memory: private mappings, and a journal through which their lines reach
-/// the file.
+/// A heap file as persistent memory: private mappings, and a journal through which their lines
+/// reach the file.
 ///
 /// Thread safety: any thread. Errors: after the first failure the medium is poisoned, and each
 /// fence throws MediumFailure. In a forked child each fence throws it too, and nothing reaches the
