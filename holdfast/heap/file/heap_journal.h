@@ -24,7 +24,7 @@ Status plan_journal(M& machine, const CreateOptions& options, const Description&
     return {};
   }
   if (!Journals<M> || machine.medium().domain() != Domain::file) {
-    return {Code::unsupported, machine.medium().name() +
+    return {Code::unsupported, std::string(machine.medium().name()) +
                                    ": a heap with a journal is made natively, in domain file; "
                                    "choose that domain, or leave journal_bytes out"};
   }
