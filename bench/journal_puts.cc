@@ -116,6 +116,7 @@ class Store {
           })
           .check();
     }
+    filled_ = counters();
   }
   ~Store() {
     heap_.reset();
@@ -148,20 +149,25 @@ class Store {
     return static_cast<double>(done) / seconds_since(begin);
   }
 
+  /// Prints the work of the journal since the map was filled.
   void print_counters() {
-    if (auto* const memory = heap_->machine().medium().journaled()) {
-      const native::JournalCounters c = memory->journal().counters();
-      std::printf("journal: %llu groups, %.2f lines and %.0f bytes per group, %llu checkpoints\n",
-                  static_cast<unsigned long long>(c.groups),
-                  static_cast<double>(c.lines) / static_cast<double>(c.groups),
-                  static_cast<double>(c.group_bytes) / static_cast<double>(c.groups),
-                  static_cast<unsigned long long>(c.checkpoints));
-    }
+    const native::JournalCounters now = counters();
+    const auto groups = static_cast<double>(now.groups - filled_.groups);
+    std::printf("journal: %.0f groups of %.1f lines and %.0f bytes, %.0f checkpoints\n", groups,
+                static_cast<double>(now.lines - filled_.lines) / groups,
+                static_cast<double>(now.group_bytes - filled_.group_bytes) / groups,
+                static_cast<double>(now.checkpoints - filled_.checkpoints));
   }
 
  private:
+  native::JournalCounters counters() {
+    auto* const memory = heap_->machine().medium().journaled();
+    return memory != nullptr ? memory->journal().counters() : native::JournalCounters();
+  }
+
   const std::string path_;
   std::unique_ptr<DefaultHeap> heap_;
+  native::JournalCounters filled_;
   Map* map_ = nullptr;
   std::atomic<uint64_t> seed_{1};
 };
