@@ -128,6 +128,7 @@ TEST_F(WordLogTest, WithLinesOf128BytesBothTakeOne) {
 
 TEST_F(WordLogTest, TheTailHidesWhatIsBeforeItAndLapsFollow) {
   SimImage image;
+  uint64_t tail = 0;
   {
     SimMachine m(options());
     Time now = 0;
@@ -139,11 +140,12 @@ TEST_F(WordLogTest, TheTailHidesWhatIsBeforeItAndLapsFollow) {
       now = add(i, 8 * i, i, now).accepted;
     }
     EXPECT_EQ(log().slots().slots(), 10u);
+    tail = log().slots().tail();
     m.settle_design();
     image = m.earliest_image();
   }
   const Texts found = found_after(image);
-  ASSERT_EQ(found.size(), 25 - log().slots().tail());
+  ASSERT_EQ(found.size(), 25 - tail);
   EXPECT_EQ(found.front(), "21: 21 168=21");
   EXPECT_EQ(found.back(), "24: 24 192=24");
 }
