@@ -54,9 +54,11 @@ struct Features {
 inline constexpr uint64_t kPartitionsFeature = 1;
 /// Incompatible: lines of the heap may be newer in its journal than at their place.
 inline constexpr uint64_t kJournalFeature = 2;
+inline constexpr Features kKnownFeatures = {.incompatible = kPartitionsFeature | kJournalFeature};
+
+/// Sizes of a journal: the least has room for a few updates, the most bounds recovery.
 inline constexpr uint64_t kLeastJournalBytes = uint64_t{1} << 16;
 inline constexpr uint64_t kMostJournalBytes = uint64_t{1} << 34;
-inline constexpr Features kKnownFeatures = {.incompatible = kPartitionsFeature | kJournalFeature};
 
 /// The description of a heap in its file. The file begins with two copies. They are written one
 /// after the other, the older one first, and it is durable before the newer one is overwritten. So
