@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/check/crash/crash_explorer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "holdfast/check/crash/crash_search.h"
@@ -45,6 +46,29 @@ CrashReport CrashExplorer::explore(FunctionRef<void(double)> progress) {
 
 void CrashExplorer::draw(const Violation& violation, sim::Timeline& timeline) {
   Search(plan_, subject_).draw(violation, timeline);
+}
+
+CrashExplorer::Search::Search(const CrashPlan& plan, Subject& subject)
+    : plan_(plan), subject_(subject), usual_events_(plan.events) {
+  if (has_design()) {
+    epochs_behind_ = plan.machine.make_design()->epochs_behind();
+  }
+}
+
+/// A design with epochs knows no single transaction, so no commit is durable before its epoch is.
+Guarantees CrashExplorer::Search::promised(uint64_t floor) const {
+  Guarantees promised = plan_.promised;
+  if (epochs_behind_) {
+    promised.durability = {Durability::lagging, Promise::kNoBound, /*floor=*/false};
+    promised.floor = floor;
+  }
+  return promised;
+}
+
+/// Returns the floor when these epochs have ended: the end of the newest one that must survive.
+uint64_t CrashExplorer::Search::floor_after(const std::vector<uint64_t>& epochs) const {
+  const uint64_t behind = epochs_behind_.value_or(0);
+  return epochs.size() > behind ? epochs[epochs.size() - behind - 1] : 0;
 }
 
 CrashReport CrashExplorer::Search::run(FunctionRef<void(double)> progress) {
@@ -228,6 +252,7 @@ std::vector<CrashPoint> CrashExplorer::Search::run_clients(SimMachine& machine, 
   // The number of events is not known yet; it is about that of the last run.
   const uint64_t step = most_points == 0 ? 1 : usual_events_ / most_points + 1;
   changes_before_ = machine.design_changes();
+  std::vector<uint64_t> epochs;  ///< by epoch that has ended: Subject::clock() at its end
   const bool cover = has_design() && !fault_;
   if (cover) {
     report_.design.begin(machine);
@@ -240,13 +265,15 @@ std::vector<CrashPoint> CrashExplorer::Search::run_clients(SimMachine& machine, 
     const bool wanted =
         plan_.only_point == kNever ? event % step == seed_ % step : event == plan_.only_point;
     if (wanted && points.size() < kMostPoints) {
-      points.push_back({event, subject_.clock(), moment_of(machine, *images_)});
+      points.push_back(
+          {event, subject_.clock(), floor_after(epochs), moment_of(machine, *images_)});
       if (cover) {
         report_.design.point(machine);
       }
     }
   };
   const EventWatch watch(machine, look);
+  const EpochWatch epoch_watch(machine, [&] { epochs.push_back(subject_.clock()); });
   try {
     machine.run_threads(subject_.threads(), [&](int thread) { subject_.client(thread, heap); });
     if (auto fault = subject_.judge_run(promised())) {
@@ -269,13 +296,15 @@ std::vector<CrashPoint> CrashExplorer::Search::run_clients(SimMachine& machine, 
     return {};
   }
   const uint64_t last = machine.persist_events();
-  points.push_back({last - first, subject_.clock(), moment_of(machine, *images_)});
+  points.push_back(
+      {last - first, subject_.clock(), floor_after(epochs), moment_of(machine, *images_)});
   changes_after_ = machine.design_changes();
   if (cover) {
     report_.design.point(machine);
     report_.design.end(machine);
   }
   usual_events_ = last - first;
+  report_.coverage.epochs = std::max<uint64_t>(report_.coverage.epochs, epochs.size());
   report_.coverage.events += usual_events_ + 1;
   return points;
 }

@@ -71,6 +71,7 @@ struct CrashCoverage {
   uint64_t continued = 0;        ///< recovered heaps on which the program ran again
   uint64_t judged = 0;           ///< pairs of a moment and a recovered state
   uint64_t too_large = 0;        ///< updates that a log was too small for
+  uint64_t epochs = 0;           ///< most epochs of a hardware design that a run has ended
 };
 
 /// A fault, and how to reproduce it.

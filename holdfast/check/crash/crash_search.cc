@@ -80,7 +80,7 @@ std::vector<uint64_t> CrashExplorer::Search::add_images(const CrashPoint& point,
         if (nodes_.try_emplace(hash).second) {
           const bool crash_it =
               from == nullptr && plan_.crash_recovery != 0 && hash % plan_.crash_recovery == 0;
-          pending_.push_back({hash, point.event, point.clock,
+          pending_.push_back({hash, point.event, point.clock, point.floor,
                               images_->pick(point.moment, delta, pick), phase, crash_it});
         }
       });
@@ -170,7 +170,7 @@ void CrashExplorer::Search::recover(const Pending& pending) {
     }
     const EventWatch watch(machine, [&](uint64_t event) {
       if (pending.crash_it && points.size() < kMostPoints) {
-        points.push_back({event, 0, moment_of(machine, *images_)});
+        points.push_back({event, 0, 0, moment_of(machine, *images_)});
         report_.design.point(machine);
       }
     });
@@ -190,8 +190,9 @@ void CrashExplorer::Search::recover(const Pending& pending) {
   }
   report_.coverage.recovery_points += points.size();
   for (const CrashPoint& point : points) {
-    std::vector<uint64_t> inner = add_images({pending.event, pending.clock, point.moment}, &pending,
-                                             plan_.recovery_images, kRecovery);
+    std::vector<uint64_t> inner =
+        add_images({pending.event, pending.clock, pending.floor, point.moment}, &pending,
+                   plan_.recovery_images, kRecovery);
     std::vector<uint64_t>& known = nodes_[pending.hash].in_recovery;
     known.insert(known.end(), inner.begin(), inner.end());
   }
@@ -210,11 +211,11 @@ void CrashExplorer::Search::judge(const std::vector<CrashPoint>& points) {
 
 void CrashExplorer::Search::judge(const char* phase, const CrashPoint& point, uint64_t hash) {
   const uint32_t state = nodes_[hash].state;
-  if (enough() || state == kNoState || !judged_.emplace(point.clock, state).second) {
+  if (enough() || state == kNoState || !judged_.emplace(point.clock, point.floor, state).second) {
     return;
   }
   ++report_.coverage.judged;
-  if (auto fault = subject_.judge_crash(promised(), point.clock, *states_[state])) {
+  if (auto fault = subject_.judge_crash(promised(point.floor), point.clock, *states_[state])) {
     fail(phase, std::move(*fault), point.event, hash, point.clock);
   }
 }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <variant>
@@ -45,6 +46,20 @@ class EventWatch {
   SimMachine& machine_;
 };
 
+/// Calls `look` at the end of each epoch of a hardware design, during this object's lifetime.
+class EpochWatch {
+ public:
+  EpochWatch(SimMachine& machine, std::function<void()> look) : machine_(machine) {
+    machine.at_epoch_end(std::move(look));
+  }
+  ~EpochWatch() { machine_.at_epoch_end({}); }
+  EpochWatch(const EpochWatch&) = delete;
+  EpochWatch& operator=(const EpochWatch&) = delete;
+
+ private:
+  SimMachine& machine_;
+};
+
 /// Crash points of a run on a recovered heap.
 inline constexpr uint64_t kContinuedPoints = 30;
 
@@ -52,6 +67,7 @@ inline constexpr uint64_t kContinuedPoints = 30;
 struct CrashPoint {
   uint64_t event;
   uint64_t clock;  ///< Subject::clock()
+  uint64_t floor;  ///< Guarantees::floor
   Moment moment;
 };
 
@@ -70,8 +86,7 @@ struct SoundRun {
 
 class CrashExplorer::Search {
  public:
-  Search(const CrashPlan& plan, Subject& subject)
-      : plan_(plan), subject_(subject), usual_events_(plan.events) {}
+  Search(const CrashPlan& plan, Subject& subject);
 
   CrashReport run(FunctionRef<void(double)> progress);
   void draw(const Violation& violation, sim::Timeline& timeline);
@@ -88,6 +103,7 @@ class CrashExplorer::Search {
     uint64_t hash;
     uint64_t event;
     uint64_t clock;
+    uint64_t floor;
     ImageDelta delta;
     const char* phase;
     bool crash_it;  ///< also crash during its recovery
@@ -96,7 +112,9 @@ class CrashExplorer::Search {
 
   uint64_t program_seed() const { return plan_.program_seed == 0 ? seed_ : plan_.program_seed; }
   bool enough() const { return report_.violations.size() >= plan_.most_violations; }
-  const Guarantees& promised() const { return plan_.promised; }
+  /// The engine's promise, or that of a design with epochs.
+  Guarantees promised(uint64_t floor = 0) const;
+  uint64_t floor_after(const std::vector<uint64_t>& epochs) const;
 
   SimOptions options(uint64_t seed) const;
   SimOptions recovery_options() const;
@@ -136,6 +154,7 @@ class CrashExplorer::Search {
 
   const CrashPlan& plan_;
   Subject& subject_;
+  std::optional<uint64_t> epochs_behind_;  ///< of the hardware design
   CrashReport report_;
   std::shared_ptr<ScheduleExplorer> schedules_;
   const std::shared_ptr<sim::HostPages> pages_ = std::make_shared<sim::HostPages>();
@@ -150,7 +169,7 @@ class CrashExplorer::Search {
   std::vector<std::vector<uint64_t>> images_of_point_;
   std::vector<Pending> pending_;
   std::vector<Pending> to_go_on_;
-  std::set<std::pair<uint64_t, uint32_t>> judged_;
+  std::set<std::tuple<uint64_t, uint64_t, uint32_t>> judged_;  ///< clock, floor, state
   size_t counted_ = 0;
   // The design's changes before the clients of the last run, and after them.
   DesignChangeCounts changes_before_{};

@@ -163,8 +163,8 @@ const CrashExplorer::Search::Node& CrashExplorer::Search::recovered(const CrashP
                                                                     uint64_t image) {
   if (nodes_.try_emplace(image).second) {
     const std::vector<uint32_t> pick(point.moment.choices.size(), 0);
-    recover({image, point.event, point.clock, images_->pick(point.moment, nullptr, pick), kCrash,
-             false});
+    recover({image, point.event, point.clock, point.floor,
+             images_->pick(point.moment, nullptr, pick), kCrash, false});
   }
   return nodes_[image];
 }

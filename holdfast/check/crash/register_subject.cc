@@ -123,7 +123,7 @@ std::optional<Fault> RegisterSubject::judge_crash(const Guarantees& promised, ui
     known_until_ = until;
   }
   const std::vector<uint64_t> words = recorder_->translate(recovered);
-  const DurabilityOptions options{.isolation = promised.isolation};
+  const DurabilityOptions options{.isolation = promised.isolation, .floor = promised.floor};
   const auto found = check_durability(*history_, words, promised.durability, options);
   if (!found.empty()) {
     return fault_of(found.front(), *history_);

@@ -18,6 +18,8 @@ struct Guarantees {
   Isolation isolation = Isolation::opaque;
   Promise durability;
   bool any_size = false;  ///< no update is too large (Description::any_size)
+  /// With a lag: all that was answered when Subject::clock() had this value survives; 0: nothing.
+  uint64_t floor = 0;
 };
 
 /// A violation of a guarantee.

@@ -194,6 +194,11 @@ void Judge::check_prefix(const Promise& promised) {
            name(t) + " was acknowledged as durable" +
                (last ? ", and came later than what is missing" : " and is missing"),
            prefix.why(t)});
+    } else if (prefix.lost(t) && acknowledged(t) && history_.at(t).end <= options_.floor) {
+      add({"lost below the floor",
+           name(t) + " was answered before the floor" +
+               (last ? ", and came later than what is missing" : " and is missing"),
+           prefix.why(t)});
     } else if (last && aftermath_.implied(t)) {
       std::vector<Step> steps = prefix.why(t);
       const std::vector<Step> survived = why_survived(t);

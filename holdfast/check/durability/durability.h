@@ -19,6 +19,9 @@ struct DurabilityOptions {
   bool real_time = true;
   /// Opaque: a prefix of the commit order is closed under anti-dependencies, too.
   Isolation isolation = Isolation::opaque;
+  /// Lagging: everything answered up to this time survives, whatever the bound is; 0: no more than
+  /// the bound says.
+  uint64_t floor = 0;
 };
 
 /// Returns up to `most` violations, the worst first:
@@ -46,6 +49,8 @@ struct DurabilityOptions {
 ///                                  a survivor came later than one that is missing
 ///   lost durable commit            a transaction that was acknowledged as durable is missing
 ///   lost before a durable commit   it came later than one that is missing
+///   lost below the floor           a transaction that was answered by then (`floor`) is missing, or
+///                                  came later than one that is
 ///
 /// Cost: linear in the history, and with a lag sorting.
 std::vector<Finding> check_durability(const History& history,

@@ -188,6 +188,9 @@ class SimMachine {
   void before_persist_event(std::function<void(uint64_t event)> look) {
     memory_.before_persist_event(std::move(look));
   }
+  /// Calls look() when an epoch of the hardware design ends (DesignContext::epoch_ended). The same
+  /// rules hold for look().
+  void at_epoch_end(std::function<void()> look) { memory_.at_epoch_end(std::move(look)); }
 
   /// The labelled sites that the program has reached so far, by name. Empty without list_sites.
   std::vector<SiteUse> sites() const;

@@ -298,7 +298,8 @@ Json to_json(const CrashCoverage& c) {
           {"recovery_points", c.recovery_points},
           {"continued", c.continued},
           {"judged", c.judged},
-          {"too_large", c.too_large}};
+          {"too_large", c.too_large},
+          {"epochs", c.epochs}};
 }
 
 /// The smallest spec that shows the violation again.

@@ -92,7 +92,8 @@ void WorkloadSubject::visit_blocks(const std::function<void(const void*, size_t)
   workload_->list_blocks(visit);
 }
 
-std::vector<Operation> WorkloadSubject::operations_until(uint64_t until) const {
+/// The operations that had begun by then. Those that were answered up to `floor` are durable.
+std::vector<Operation> WorkloadSubject::operations_until(uint64_t until, uint64_t floor) const {
   std::vector<Operation> all;
   for (const auto& thread : operations_) {
     for (Operation operation : thread) {
@@ -103,20 +104,21 @@ std::vector<Operation> WorkloadSubject::operations_until(uint64_t until) const {
         operation.end = until;
         operation.response.reset();
       }
+      operation.durable = operation.response && operation.end <= floor;
       all.push_back(operation);
     }
   }
   return all;
 }
 
-check::Linearization WorkloadSubject::judge(uint64_t until, const Words* recovered,
-                                            uint64_t lag) const {
-  return check_linearizable(*workload_->model(), initial_, operations_until(until), recovered,
-                            {.lag = lag});
+check::Linearization WorkloadSubject::judge(uint64_t until, const Words* recovered, uint64_t lag,
+                                            uint64_t floor) const {
+  return check_linearizable(*workload_->model(), initial_, operations_until(until, floor),
+                            recovered, {.lag = lag});
 }
 
 std::optional<Fault> WorkloadSubject::judge_run(const check::Guarantees&) {
-  return refused_.ok() ? fault_of(judge(kForever, nullptr, 0))
+  return refused_.ok() ? fault_of(judge(kForever, nullptr, 0, 0))
                        : Fault{"operation refused", refused_.to_string()};
 }
 
@@ -124,7 +126,7 @@ std::optional<Fault> WorkloadSubject::judge_crash(const check::Guarantees& promi
                                                   const Words& recovered) {
   const Promise& promise = promised.durability;
   const uint64_t lag = promise.durability == Durability::lagging ? promise.bound : 0;
-  const check::Linearization judged = judge(until, &recovered, lag);
+  const check::Linearization judged = judge(until, &recovered, lag, promised.floor);
   lost_max_ = std::max(lost_max_, judged.lost);
   return fault_of(judged);
 }

@@ -36,8 +36,9 @@ class WorkloadSubject final : public check::Subject {
   std::string story(uint64_t until) const override;
 
  private:
-  std::vector<check::Operation> operations_until(uint64_t until) const;
-  check::Linearization judge(uint64_t until, const Words* recovered, uint64_t lag) const;
+  std::vector<check::Operation> operations_until(uint64_t until, uint64_t floor = 0) const;
+  check::Linearization judge(uint64_t until, const Words* recovered, uint64_t lag,
+                             uint64_t floor) const;
 
   const WorkloadInfo& info_;
   Parameters parameters_;

@@ -192,6 +192,41 @@ TEST(CheckDurability, AFenceIsAFloor) {
   EXPECT_TRUE(check_durability(h, image("0 0"), without).empty());
 }
 
+/// The verdict about a system that recovers to epochs: everything answered up to `floor` survives.
+std::string with_floor(const std::string& text, const std::string& recovered, uint64_t floor) {
+  const Promise epochs{Durability::lagging, Promise::kNoBound, /*floor=*/false};
+  const auto findings = check_durability(history(text), image(recovered), epochs, {.floor = floor});
+  return findings.empty() ? "" : name_and_transactions(findings[0]);
+}
+
+TEST(CheckDurability, WhatWasAnsweredBeforeTheFloorSurvives) {
+  const std::string text = "1-2 w0=0\n 3-4 w1=0\n 5-6 w2=0";
+  for (const uint64_t floor : {0u, 1u}) {
+    EXPECT_EQ(with_floor(text, "0 0 0", floor), "");
+  }
+  for (const uint64_t floor : {2u, 3u}) {
+    EXPECT_EQ(with_floor(text, "0 0 0", floor), "lost below the floor: 1");
+    EXPECT_EQ(with_floor(text, "1 0 0", floor), "");
+  }
+  EXPECT_EQ(with_floor(text, "1 0 0", 4), "lost below the floor: 2");
+  EXPECT_EQ(with_floor(text, "1 2 0", 4), "");
+  EXPECT_EQ(with_floor(text, "1 2 3", 6), "");
+}
+
+TEST(CheckDurability, AboveTheFloorAPrefixSurvives) {
+  const std::string text = "1-2 w0=0\n 3-4 w1=0\n 5-6 w2=0";
+  EXPECT_EQ(with_floor(text, "1 0 3", 2), "survivors not closed under real time: 2 3");
+  EXPECT_EQ(with_floor(text, "1 2 0", 2), "");
+  EXPECT_EQ(with_floor("1-2 w0=0\n 3- live w1=0 w2=0", "1 2 0", 2), "half a transaction: 2");
+}
+
+TEST(CheckDurability, AnUnansweredTransactionHasNoFloor) {
+  EXPECT_EQ(with_floor("1-9 w0=0\n 3- live w1=0", "0 0", 8), "");
+  EXPECT_EQ(with_floor("1-2 r0=0\n 3-4 r0=0", "0", 9), "");
+  EXPECT_EQ(with_floor("1- live w0=0\n 2-3 r0=1", "0", 3), "lost below the floor: 1 2")
+      << "the answer is known";
+}
+
 TEST(CheckDurability, OnlyLaterCommitsMayBeLostBesideStrictOnes) {
   const std::string text = "1-2 w0=0\n 3-4 later w1=0\n 5-6 later w2=0";
   EXPECT_EQ(verdict(text, "1 0 0", Durability::strict, 2), "");

@@ -24,6 +24,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -119,6 +120,9 @@ class HardwareDesign {
   virtual Time settle(Time now) { return now; }
 
   // ---- Power
+  /// For a design whose promise is about epochs (DesignContext::epoch_ended): the power takes at
+  /// most the running epoch and so many before it, whole. Nothing: a committed transaction survives.
+  virtual std::optional<uint64_t> epochs_behind() const { return {}; }
   /// Says what the hardware writes with its last energy. Called on an object that is not attached.
   /// By default, if the caches survive, their dirty lines go to their places.
   virtual void power_failure(PowerFailure& power) const;

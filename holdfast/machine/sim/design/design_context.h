@@ -93,6 +93,10 @@ class DesignContext {
   /// the wish `dooms`.
   virtual void doom(int slot, AbortCause cause, Time now) = 0;
 
+  /// An epoch ends now, between transactions: each transaction belongs to the epoch in which its
+  /// commit was done. For designs with epochs_behind().
+  virtual void epoch_ended() = 0;
+
   /// Calls tick() at this time, or just before the first later event that could tell the
   /// difference. The earliest of several requests counts.
   virtual void wake_at(Time time) = 0;

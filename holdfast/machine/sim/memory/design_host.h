@@ -75,6 +75,8 @@ class DesignPower {
   virtual void design_changed(uint32_t line) = 0;
   /// The transaction of this slot was aborted; its thread is not the current one, or waits.
   virtual void design_doomed(int slot) = 0;
+  /// An epoch of the design has ended.
+  virtual void design_epoch_ended() = 0;
 
  protected:
   ~DesignPower() = default;
@@ -271,6 +273,7 @@ class DesignHost final : private DesignContext {
   Time rewrite(int core, uint32_t line, const std::byte* bytes, Time now) override;
   Time roll_back(const DesignTransaction& tx, Time now) override;
   void doom(int slot, AbortCause cause, Time now) override;
+  void epoch_ended() override { power_.design_epoch_ended(); }
   void wake_at(Time time) override { due_ = std::min(due_, time); }
   void passed(size_t transition) override { ++passed_.at(transition); }
 

@@ -85,6 +85,12 @@ void MemorySystem::design_doomed(int slot) {
   }
 }
 
+void MemorySystem::design_epoch_ended() {
+  if (at_epoch_end_ && !power_is_gone()) {
+    at_epoch_end_();
+  }
+}
+
 // ---- power
 
 void MemorySystem::load(DesignRemains remains) {

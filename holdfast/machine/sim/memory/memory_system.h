@@ -126,6 +126,7 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   uint64_t persist_events() const { return events_; }
   void crash_at(uint64_t event) { crash_at_ = event; }
   void before_persist_event(std::function<void(uint64_t)> look) { look_ = std::move(look); }
+  void at_epoch_end(std::function<void()> look) { at_epoch_end_ = std::move(look); }
   bool crashed() const { return crashed_; }
   /// The simulated threads have ended. Drops their transactions and store buffers.
   void forget_threads();
@@ -143,6 +144,7 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   void design_lost(const Status& why) override { freeze(why); }
   void design_changed(uint32_t line) override { announce(*current_thread, line); }
   void design_doomed(int slot) override;
+  void design_epoch_ended() override;
   void throw_if_design_doomed(const SimThread& thread) const;
   void on_doomed(int slot) override;
   void on_released(int slot, const Transaction& tx, bool aborted) override;
@@ -196,6 +198,7 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   uint64_t events_ = 0;
   uint64_t crash_at_ = kNever;
   std::function<void(uint64_t)> look_;  ///< called before each persist event; may be empty
+  std::function<void()> at_epoch_end_;  ///< called at the end of each epoch; may be empty
   uint64_t syncs_ = 0;
 };
 
