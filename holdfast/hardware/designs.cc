@@ -12,6 +12,7 @@
 #include "holdfast/hardware/hoop/hoop.h"
 #include "holdfast/hardware/kiln/kiln.h"
 #include "holdfast/hardware/opt/opt.h"
+#include "holdfast/hardware/picl/picl.h"
 #include "holdfast/hardware/tc/transaction_cache.h"
 #include "holdfast/machine/sim/design/own_design.h"
 
@@ -108,11 +109,7 @@ Result<std::unique_ptr<HardwareDesign>> make(const DesignInfo& info, const Optio
 
 std::span<const DesignInfo> hardware_designs() {
   static const DesignInfo kDesigns[] = {
-      opt_info(),
-      tc_info(),
-      hercules_info(),
-      hoop_info(),
-      kiln_info(),
+      opt_info(), tc_info(), hercules_info(), hoop_info(), kiln_info(), picl_info(),
   };
   return kDesigns;
 }

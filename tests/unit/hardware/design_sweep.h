@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Power failures at every persist event of a small program and of the recovery that follows, judged
-// against the committed transactions.
+// against the committed transactions, or against those of each epoch if the design has epochs.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -47,10 +47,15 @@ void stores_of(const Program& program, uint64_t n, Set&& set) {
   set(0, 0, n);
 }
 
-struct Moment {
-  SimImage image;
+/// By worker: its latest transaction that has begun, and that has been acknowledged.
+struct Progress {
   std::array<uint64_t, kSweepWorkers> started{};
   std::array<uint64_t, kSweepWorkers> acknowledged{};
+};
+
+struct Moment : Progress {
+  SimImage image;
+  size_t epochs = 0;  ///< of the design that have ended
 };
 
 struct Verdict {
@@ -59,12 +64,16 @@ struct Verdict {
   size_t wrong = 0;            ///< images from which recovery found anything else
   uint64_t completed = 0;      ///< transactions that recoveries completed
   uint64_t discarded = 0;      ///< transactions that recoveries discarded
+  size_t epochs = 0;           ///< of the design that have ended
   std::string why;             ///< the first wrong image
 };
 
 class Sweep {
  public:
-  Sweep(SimOptions o, const Program& program) : options_(std::move(o)), program_(program) {
+  Sweep(SimOptions o, const Program& program)
+      : options_(std::move(o)),
+        program_(program),
+        epochs_behind_(options_.make_design()->epochs_behind()) {
     states_.emplace_back();
     for (uint64_t n = 1; n <= program.transactions; ++n) {
       SweepState state = states_.back();
@@ -82,6 +91,11 @@ class Sweep {
     wrong_read_.clear();
     DesignMachine m(options_, {}, kSweepBytes);
     Moment now;
+    epochs_.assign(1, {});
+    m->at_epoch_end([&] {
+      epochs_.push_back(now);
+      ++now.epochs;
+    });
     const auto look = [&](uint64_t) {
       moments.push_back(now);
       moments.back().image = m->earliest_image();
@@ -94,6 +108,7 @@ class Sweep {
     m->run_threads(program_.workers, [&](int worker) { work(m, worker, now); });
     EXPECT_EQ(m->crashed(), crash_at != kNever);
     m->before_persist_event({});
+    m->at_epoch_end({});
     look(0);
     return moments;
   }
@@ -110,6 +125,7 @@ class Sweep {
     if (!wrong_read_.empty()) {
       wrong(verdict, wrong_read_);
     }
+    verdict.epochs = moments.back().epochs;
     for (size_t i = 0; i < moments.size(); ++i) {
       if (i > 0 && i + 1 < moments.size() && moments[i].image == moments[i - 1].image &&
           moments[i].acknowledged == moments[i - 1].acknowledged) {
@@ -196,7 +212,8 @@ class Sweep {
           state[i] = m.get(kSweepLines * w + i / 2, i % 2 == 0 ? 0 : 7);
         }
         numbers[w] = state[0];
-        if (state[0] < moment.acknowledged[w] || state[0] > moment.started[w]) {
+        if ((!epochs_behind_ && state[0] < moment.acknowledged[w]) ||
+            state[0] > moment.started[w]) {
           wrong(verdict, where + ": worker " + std::to_string(w) + " has transaction " +
                              std::to_string(state[0]) + ", acknowledged are " +
                              std::to_string(moment.acknowledged[w]));
@@ -210,11 +227,33 @@ class Sweep {
           return {};
         }
       }
+      if (epochs_behind_ && !ends_an_epoch(numbers, moment.epochs)) {
+        wrong(verdict, where + ": transactions " + std::to_string(numbers[0]) + " and " +
+                           std::to_string(numbers[1]) + " end no epoch of the latest, of " +
+                           std::to_string(moment.epochs));
+        return {};
+      }
       return numbers;
     } catch (const Error& error) {
       wrong(verdict, where + ": " + error.what());
       return {};
     }
+  }
+
+  /// These were the workers' latest transactions when an epoch ended that a power failure may leave
+  /// as the newest one, if so many have ended.
+  bool ends_an_epoch(const std::array<uint64_t, kSweepWorkers>& numbers, size_t ended) const {
+    for (size_t i = ended - std::min<size_t>(ended, *epochs_behind_); i <= ended; ++i) {
+      bool fits = true;
+      for (size_t w = 0; w < kSweepWorkers; ++w) {
+        fits =
+            fits && numbers[w] >= epochs_[i].acknowledged[w] && numbers[w] <= epochs_[i].started[w];
+      }
+      if (fits) {
+        return true;
+      }
+    }
+    return false;
   }
 
   static void wrong(Verdict& verdict, const std::string& why) {
@@ -225,8 +264,10 @@ class Sweep {
 
   SimOptions options_;
   Program program_;
-  std::vector<SweepState> states_;  ///< after each prefix of a worker's transactions
-  std::string wrong_read_;          ///< the first wrong read of the latest run
+  std::optional<uint64_t> epochs_behind_;  ///< of the design
+  std::vector<Progress> epochs_;           ///< at the end of each epoch of the latest run
+  std::vector<SweepState> states_;         ///< after each prefix of a worker's transactions
+  std::string wrong_read_;                 ///< the first wrong read of the latest run
 };
 
 inline Verdict sweep(const SimOptions& o, const Program& program = {}) {

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does a crash search of PiCL find nothing, and its planted bugs?
+#include <gtest/gtest.h>
+
+#include "holdfast/check/crash/crash_explorer.h"
+#include "holdfast/check/crash/register_subject.h"
+#include "holdfast/hardware/picl/picl.h"
+#include "holdfast/runner/crash/crash.h"
+#include "tests/unit/hardware/design_fixture.h"
+
+namespace holdfast {
+namespace {
+
+const Json kSmall = {{"epoch_instructions", "1000"}, {"entries", "4"}, {"gap", "1"}};
+const Json kTree = {{"structure", "btree"}, {"transactions", "6"}};
+
+Json search(Json more) {
+  Json spec = {{"engine", "hw"},
+               {"machine", "tiny"},
+               {"design", "picl"},
+               {"minimise", false},
+               {"params", {{"transactions", "12"}}},
+               {"design_options", kSmall}};
+  spec.update(more);
+  return crash(spec, [](double, const std::string&) {}).value();
+}
+
+Json expect_clean(const Json& more) {
+  Json report = search(more);
+  EXPECT_TRUE(report["violations"].empty()) << report["violations"];
+  return report;
+}
+
+TEST(PiclSearch, FindsNothing) {
+  const Json report = expect_clean({{"schedules", 4}, {"points", 100}});
+  EXPECT_GE(report["coverage"]["epochs"], 5);
+  EXPECT_GT(report["lost_max"], 0) << "the running epoch is lost";
+  EXPECT_TRUE(report["uncovered"].empty()) << report["uncovered"];
+  expect_clean({{"schedules", 2}, {"points", 100}, {"workload", "map"}, {"params", kTree}});
+}
+
+TEST(PiclSearch, FindsSentencesThatLoseTransactions) {
+  for (const char* printed : {"anywhere", "burst"}) {
+    Json options = kSmall;
+    options["printed"] = printed;
+    const Json report = search({{"schedules", 20}, {"points", 100}, {"design_options", options}});
+    EXPECT_FALSE(report["violations"].empty()) << printed;
+  }
+}
+
+// ---- canaries of the judge with a floor
+
+/// Persists one epoch less than it promises.
+class OneEpochTooFew final : public Picl {
+ public:
+  using Picl::Picl;
+  std::optional<uint64_t> epochs_behind() const override { return *Picl::epochs_behind() - 1; }
+};
+
+/// Lets lines go home before their entries are in the log.
+class HomeBeforeTheLog final : public Picl {
+ public:
+  using Picl::Picl;
+  MemoryWrite memory_write(const LineMove& /*move*/, Time now) override { return {true, now}; }
+};
+
+/// The name of the first violation of a search with this design.
+template <class D>
+std::string violation() {
+  check::RegisterSubject subject({.program = {.threads = 2, .transactions = 12}});
+  check::CrashPlan plan;
+  plan.machine = design_test::options(design_test::tiny(), "picl");
+  plan.machine.make_design = [] {
+    return std::make_unique<D>(PiclOptions{.epoch_instructions = 600, .gap = 1, .entries = 4});
+  };
+  plan.heap.engine = "hw";
+  plan.heap.bytes = 16 << 10;
+  plan.schedules = 4;
+  plan.points = 100;
+  const check::CrashReport report = check::CrashExplorer(plan, subject).explore([](double) {});
+  return report.violations.empty() ? "" : report.violations[0].fault.name;
+}
+
+TEST(PiclSearch, TheJudgeKnowsTheFloor) {
+  EXPECT_EQ(violation<Picl>(), "");
+  EXPECT_EQ(violation<OneEpochTooFew>(), "lost below the floor");
+  EXPECT_NE(violation<HomeBeforeTheLog>(), "");
+}
+
+// ---- mutants
+
+void expect_caught(const Json& more) {
+  const Json report = search(more);
+  ASSERT_TRUE(report["violations"].empty()) << report["violations"];
+  const Json& mutants = report["mutants"];
+  const auto caught = mutants["caught"].get<double>();
+  const auto counted = caught + static_cast<double>(mutants["survivors"].size());
+  EXPECT_GE(counted, 30);
+  EXPECT_GE(caught, 0.9 * counted) << mutants;
+}
+
+TEST(PiclSearch, LongMutants) {
+  expect_caught({{"mutants", 200}, {"schedules", 20}});
+  expect_caught({{"mutants", 200}, {"schedules", 20}, {"workload", "map"}, {"params", kTree}});
+}
+
+TEST(PiclSearch, LongThousandSeeds) {
+  expect_clean({{"schedules", 1000}});
+  expect_clean({{"schedules", 1000}, {"workload", "map"}, {"params", kTree}});
+}
+
+}  // namespace
+}  // namespace holdfast
