@@ -80,6 +80,7 @@ class MachineCounters:
     stores: int = 0
     atomics: int = 0
     instructions: int = 0
+    table_reads: int = 0
     # By the place where a line was found.
     loads_from: dict[str, int] = field(default_factory=dict)
     fetched_for_stores: dict[str, int] = field(default_factory=dict)
@@ -101,6 +102,7 @@ class DesignCounters:
     store_wait_ns: float
     structure_bytes: int
     first_stores: int = 0
+    reads: int = 0
     writes_by_cause: dict[str, int] = field(default_factory=dict)
 
 

@@ -58,6 +58,7 @@ _TABLES = {
         "llc.bytes": 8 << 20, "llc.ways": 16, "llc.hit_cycles": 2 + 8 + 25,
         "medium.channels": 1, "medium.banks": 8, "medium.read_ns": 48, "medium.write_ns": 300,
         "medium.read_queue": 32, "medium.write_queue": 32, "persistence.eadr": False,
+        "ait.sets": 8192, "ait.ways": 16, "ait.hit_cycles": 100,
     },
 }  # fmt: skip
 # Lines that a description departs from: the papers' value and ours. Idle cores change nothing, and

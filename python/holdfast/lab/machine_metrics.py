@@ -3,6 +3,7 @@
 
 media_writes, media_reads   accesses of the medium: writes that merged or were cancelled in the
                             controller's queue and reads served from there do not count
+media_writes_overhead       all causes but `write_back` and `data`: beyond the program's data
 media_writes_<cause>        writes by cause, before they merge: write_back, data, log, table, ...
                             Without a design all writes are write_back
 l1_accesses                 loads, stores and atomics
@@ -10,6 +11,8 @@ l2_accesses, llc_accesses   requests for a line that L1, or L1 and L2, did not h
                             to the access
 llc_misses                  lines that came from memory
 instructions                executed instructions, by the description's rate
+table_reads                 reads of the address table, of all accesses of the medium
+design_reads                lines that the design reads by itself
 tx_lines                    lines to which a transaction stored, as the design counts them
 commit_wait_ns, store_wait_ns   time for which commits, and stores, waited for the design
 nonvolatile_bytes           bytes of the design's non-volatile structures, in all
@@ -108,6 +111,8 @@ METRICS: dict[str, Callable[[Entry], float]] = {
     "llc_accesses": lambda e: _each(e, _found_in(e, _BEYOND_L1[1:])),
     "llc_misses": lambda e: _each(e, _found_in(e, ("dram", "medium"))),
     "instructions": lambda e: _each(e, machine(e).instructions),
+    "table_reads": lambda e: _each(e, machine(e).table_reads),
+    "design_reads": lambda e: _each(e, _design(e).reads),
     "tx_lines": _lines,
     "commit_wait_ns": lambda e: _each(e, _design(e).commit_wait_ns),
     "store_wait_ns": lambda e: _each(e, _design(e).store_wait_ns),
@@ -118,6 +123,9 @@ METRICS: dict[str, Callable[[Entry], float]] = {
     "tag_flush_mj": lambda e: _cost(e, costs.tag_flush_mj),
     "tag_compare_nj": lambda e: _cost(e, costs.tag_compare_nj),
 }
+METRICS["media_writes_overhead"] = lambda e: _each(
+    e, sum(_by_cause(e, cause) for cause in CAUSES if cause not in ("write_back", "data"))
+)
 for _cause in CAUSES:
     METRICS[f"media_writes_{_cause}"] = lambda e, c=_cause: _each(e, _by_cause(e, c))
 for _level in _LEVELS:

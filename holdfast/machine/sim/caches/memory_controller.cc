@@ -106,10 +106,13 @@ MemoryController::Place MemoryController::place(uint64_t line) const {
 }
 
 Time MemoryController::read(uint64_t line, Time now) {
+  return read_inside(line, now + timing_.path_there) + timing_.path_back;
+}
+
+Time MemoryController::read_inside(uint64_t line, Time now) {
   ++counters_.reads;
   const Place at = place(line);
-  return channels_[at.channel].read(line, at, now + timing_.path_there, counters_) +
-         timing_.path_back;
+  return channels_[at.channel].read(line, at, now, counters_);
 }
 
 Time MemoryController::write(uint64_t line, Time now, WriteTicket* ticket) {

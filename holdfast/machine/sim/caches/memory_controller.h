@@ -59,6 +59,9 @@ class MemoryController {
   /// A read of this line leaves for the controller at `now`. Returns the time at which its value is
   /// back.
   Time read(uint64_t line, Time now);
+  /// A read that begins at the controller, at the time `now` there, and ends there.
+  Time read_inside(uint64_t line, Time now);
+  Time path_there() const { return timing_.path_there; }
   /// A write of this line leaves for the controller at `now`. Returns the time at which the write
   /// queue accepts it; from then on it survives a power failure.
   Time write(uint64_t line, Time now, WriteTicket* ticket = nullptr);

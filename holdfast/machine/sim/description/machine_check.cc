@@ -2,6 +2,7 @@
 #include "holdfast/machine/sim/description/machine_check.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "holdfast/machine/sim/description/machine_keys.h"
 
@@ -190,10 +191,24 @@ Problem check_htm(const MachineDescription& m) {
   return {};
 }
 
+Problem check_ait(const MachineDescription& m) {
+  const AitDescription& ait = m.ait;
+  if (ait.sets != 0 && !std::has_single_bit(static_cast<unsigned>(ait.lines))) {
+    return problem("ait", "lines", "an entry maps a power of two of lines, so that it is aligned");
+  }
+  const size_t mappings = m.line_bytes / 8;
+  if (ait.sets != 0 && static_cast<size_t>(ait.lines) > 64 * mappings) {
+    return problem(
+        "ait", "lines",
+        "an entry has at most 64 lines of the table, of " + text(mappings) + " mappings each");
+  }
+  return {};
+}
+
 }  // namespace
 
 std::optional<MachineProblem> find_problem(const MachineDescription& machine) {
-  for (const auto check : {check_name, check_whole, check_caches, check_htm}) {
+  for (const auto check : {check_name, check_whole, check_caches, check_htm, check_ait}) {
     if (Problem found = check(machine)) {
       return found;
     }

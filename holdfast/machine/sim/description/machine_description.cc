@@ -44,6 +44,7 @@ class DescriptionReader {
     read_table<MemoryDescription>("medium", kMemoryKeys, machine.medium, Need::always);
     machine.one_memory =
         !read_table<MemoryDescription>("dram", kMemoryKeys, machine.dram, Need::optional);
+    read_table<AitDescription>("ait", kAitKeys, machine.ait, Need::optional);
     read_table<PersistenceDescription>("persistence", kPersistenceKeys, machine.persistence,
                                        Need::always);
     machine.htm.present = read_table<HtmDescription>("htm", kHtmKeys, machine.htm, Need::optional);
@@ -59,8 +60,8 @@ class DescriptionReader {
   }
 
  private:
-  static constexpr const char* kTables[] = {"core", "l1",     "l2",          "llc",
-                                            "dram", "medium", "persistence", "htm"};
+  static constexpr const char* kTables[] = {"core",   "l1",  "l2",          "llc", "dram",
+                                            "medium", "ait", "persistence", "htm"};
 
   static std::string path(const std::string& table, const std::string& key) {
     return table.empty() ? key : table + "." + key;
@@ -129,7 +130,7 @@ class DescriptionReader {
           name.empty() && std::any_of(std::begin(kTables), std::end(kTables), same);
       if (!known && !is_table) {
         const std::string tables =
-            name.empty() ? "; the tables are core, l1, l2, llc, dram, medium, persistence, htm"
+            name.empty() ? "; the tables are core, l1, l2, llc, dram, medium, ait, persistence, htm"
                          : "";
         std::string what = name.empty() ? "" : "[" + name + "]: ";
         what.append("there is no key '").append(given.str()).append("'; the keys are ");

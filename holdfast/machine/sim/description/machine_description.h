@@ -7,8 +7,8 @@
 // are the names of the members below. docs/reference/machine-descriptions.md explains each key.
 //
 // The values of MachineDescription stand above all tables. [core], [l1], [medium] and [persistence]
-// must exist. [l2], [llc], [dram] and [htm] may be missing; the machine then has no such part. A
-// table that exists must have all its keys, except these:
+// must exist. [l2], [llc], [dram], [ait] and [htm] may be missing; the machine then has no such
+// part. A table that exists must have all its keys, except these:
 //
 //   sockets, smt             1 if missing; with several sockets, transfer_remote_ns is needed; with
 //                            several threads per core, core.smt_speed
@@ -81,6 +81,16 @@ struct MemoryDescription {
   bool merges = true;        ///< a write of a line in the write queue replaces that entry
 };
 
+/// The address indirection table (AIT) of persistent memory, which maps lines to blocks of the
+/// device. The table lies in persistent memory. Its cache lies in DRAM beside the controller. Absent
+/// if sets is 0.
+struct AitDescription {
+  size_t sets = 0;        ///< of the cache; any number
+  int ways = 0;           ///< of the cache
+  int lines = 0;          ///< consecutive lines that one entry of the cache maps
+  double hit_cycles = 0;  ///< of the core's clock; every read of persistent memory pays them
+};
+
 /// The write-back instruction.
 
 enum class WriteBackKind : uint8_t {
@@ -149,6 +159,7 @@ struct MachineDescription {
   double transfer_remote_ns = 0;  ///< a line from another socket
   MemoryDescription dram;
   MemoryDescription medium;
+  AitDescription ait;
   bool one_memory = false;  ///< no DRAM: volatile data lie in the medium, behind the same channels
   PersistenceDescription persistence;
   HtmDescription htm;

@@ -84,6 +84,13 @@ inline constexpr Key<MemoryDescription> kMemoryKeys[] = {
     {"merges", &MemoryDescription::merges},
 };
 
+inline constexpr Key<AitDescription> kAitKeys[] = {
+    {"sets", &AitDescription::sets, 1, 1 << 24},
+    {"ways", &AitDescription::ways, 1, 1024},
+    {"lines", &AitDescription::lines, 1, 1024},
+    {"hit_cycles", &AitDescription::hit_cycles, 0, kMostCycles},
+};
+
 inline constexpr Key<PersistenceDescription> kPersistenceKeys[] = {
     {"eadr", &PersistenceDescription::eadr},
     {"write_back", &PersistenceDescription::write_back},

@@ -49,6 +49,10 @@ struct DesignWishes {
   bool flags_move_up = false;
   bool nonvolatile_llc = false;   ///< the last level keeps its lines over a power failure
   uint64_t cached_own_bytes = 0;  ///< the own region's first bytes that the caches may hold
+  /// The design owns the content of the address table: translate(), table_victim(), table_leaves(),
+  /// table_missed(). Its own region is addressed by device blocks then, so its accesses need no
+  /// mapping, and memory_write() looks up the mapping of its line.
+  bool address_table = false;
 };
 
 /// A hardware design: hooks that the simulated machine calls. All but recover() have a default.
@@ -111,6 +115,21 @@ class HardwareDesign {
   /// way.
   virtual size_t victim(const VictimChoice& choice) {
     return choice.present ? kNoWay : choice.ways - 1;
+  }
+
+  // ---- The address table of persistent memory
+  // Only with `address_table`, on a machine that has a table.
+  /// The place that has the latest content of this line of the program's medium. Reads and writes
+  /// go there. Never called for the own region.
+  virtual Place translate(Place home) const { return home; }
+  /// Chooses the slot of a full set of the table's cache that takes another entry: an index in
+  /// `set`, which is in the order of last use, the latest first.
+  virtual size_t table_victim(std::span<const TableSlot> set) { return set.size() - 1; }
+  /// The entry leaves its slot. Returns the time from which on the slot is free.
+  virtual Time table_leaves(const TableSlot& /*slot*/, Time now) { return now; }
+  /// The cache lacks the entry, which comes to this slot because of this line of the medium.
+  virtual TableMiss table_missed(const TableSlot& /*slot*/, uint64_t /*line*/, Time now) {
+    return {.done = now};
   }
 
   // ---- Background

@@ -39,6 +39,13 @@ class DesignContext {
   virtual Time read_dram(uint64_t own_line, Time now) = 0;
   virtual Time write_dram(uint64_t own_line, Time now) = 0;
 
+  /// Looks up the mapping of a line of the program's medium in the address table. Hooks for the
+  /// table's cache may be called meanwhile.
+  virtual TableMapping look_up(Place home, Time now) = 0;
+  /// The bytes of the latest write of a line, in no time. For the table, whose accesses look_up()
+  /// and the machine account for.
+  virtual void latest(Place from, std::byte* to) const = 0;
+
   // ---- Non-volatile structures, by their index in structures()
   /// The bytes of an entry; valid until its next change.
   virtual std::span<const std::byte> entry(size_t structure, size_t entry) const = 0;

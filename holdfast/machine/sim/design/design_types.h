@@ -148,6 +148,30 @@ struct EntryChange {
   const std::byte* bytes = nullptr;
 };
 
+/// The address table of persistent memory lies in the own region, from here on. Line n of the
+/// program's medium has its mapping at kAddressTable + kMappingBytes * n.
+inline constexpr uint64_t kAddressTable = uint64_t{1} << 48;
+inline constexpr size_t kMappingBytes = 8;
+
+/// A slot of the address table's cache, with the entry that it has: of the lines
+/// [entry * AitDescription::lines, (entry + 1) * AitDescription::lines).
+struct TableSlot {
+  size_t slot = 0;
+  uint64_t entry = 0;
+};
+
+/// The answer to an entry that the address table's cache lacks.
+struct TableMiss {
+  bool supplied = false;  ///< the design has the mapping, so the table is not read for it
+  Time done = 0;          ///< the time at which the table is read, or the mapping is there
+};
+
+/// The answer of DesignContext::look_up().
+struct TableMapping {
+  size_t slot = 0;  ///< of the entry
+  Time known = 0;   ///< the time from which on the mapping is known
+};
+
 /// A write on its way, for cancel(); 0: none.
 struct Ticket {
   uint64_t number = 0;

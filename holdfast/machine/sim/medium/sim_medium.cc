@@ -99,6 +99,9 @@ Result<std::byte*> SimMedium::map(size_t offset, size_t n, std::byte* address, M
   }
   mapped_.insert(at, at + length);
   persistence_.read_latest(offset, n, address);
+  if (after_map_) {
+    after_map_(offset, n, address);
+  }
   for (size_t i = 0; mode == MapMode::shared && i < pages(n); ++i) {
     page_[at / kPageBytes + i] = static_cast<uint32_t>(offset / kPageBytes + i + 1);
     shared_[offset / kPageBytes + i] = 1;

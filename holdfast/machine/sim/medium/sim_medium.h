@@ -42,6 +42,11 @@ class SimMedium {
   /// Sets a function that each unmap() calls first. It brings content that only caches hold to the
   /// medium.
   void before_unmap(std::function<void()> f) { before_unmap_ = std::move(f); }
+  /// Sets a function that each map() calls last, with the range of the medium and the address. It
+  /// gives lines whose content lies elsewhere theirs.
+  void after_map(std::function<void(size_t offset, size_t n, std::byte* at)> f) {
+    after_map_ = std::move(f);
+  }
 
   /// Offers content of a file that adopt() may take over.
   void offer(std::shared_ptr<const FileContent> content) {
@@ -84,6 +89,7 @@ class SimMedium {
   RangeSet foreign_;             ///< the mapped ranges that are pages of contents_
   std::vector<std::shared_ptr<const FileContent>> contents_;
   std::function<void()> before_unmap_;
+  std::function<void(size_t offset, size_t n, std::byte* at)> after_map_;
 };
 
 }  // namespace holdfast::sim

@@ -38,7 +38,7 @@ class During {
 }  // namespace
 
 DesignHost::DesignHost(HardwareDesign& design, const HardwareDesign& witness,
-                       const SimOptions& options, TimedMemory& timing, const SimMedium& medium,
+                       const SimOptions& options, TimedMemory& timing, SimMedium& medium,
                        Persistence& persistence, ThreadRunner::Threads& threads, DesignPower& power)
     : design_(design),
       witness_(witness),
@@ -72,6 +72,9 @@ DesignHost::DesignHost(HardwareDesign& design, const HardwareDesign& witness,
                                   .touches = wishes_.touches,
                                   .flags_move_up = wishes_.flags_move_up,
                                   .nonvolatile_llc = wishes_.nonvolatile_llc});
+  if (wishes_.address_table) {
+    medium.after_map([this](size_t offset, size_t n, std::byte* at) { show_moved(offset, n, at); });
+  }
   design_.attach(*this);
 }
 
@@ -325,11 +328,13 @@ Time DesignHost::fill(uint32_t line, int core, Time now, uint32_t& bits) {
     check_fill(at, fill.bytes);
     return fill.done;
   }
+  const Time known = timing_.look_up(queue_line(at.at), fill.start).known;
+  const Place from = place_of(at);
   LineBytes bytes;
-  writes_.latest(at.at, bytes.data());
+  writes_.latest(from, bytes.data());
   check_fill(at, bytes.data());
   ++timing_.actor().stats.medium_reads;
-  return timing_.medium_controller().read(queue_line(at.at), fill.start);
+  return timing_.medium_controller().read(queue_line(from), known);
 }
 
 Time DesignHost::write_memory(uint32_t line, uint32_t meta, const std::byte* older, Time now) {
@@ -345,7 +350,7 @@ Time DesignHost::write_memory(uint32_t line, uint32_t meta, const std::byte* old
     return std::max(now, answer.done);
   }
   ++counters_.written_back;
-  return write(at.at, bytes, Cause::write_back, now, false, true).accepted;
+  return write(place_of(at), bytes, Cause::write_back, now, false, true).accepted;
 }
 
 void DesignHost::write_content(uint32_t line) {
@@ -353,7 +358,7 @@ void DesignHost::write_content(uint32_t line) {
   if (at && !power_.power_is_gone() &&
       design_.memory_write({Level::llc, *at, true, 0, newest(line)}, latest_).write) {
     power_.design_persist_event();
-    writes_.put(at->at, newest(line), options_.line_bytes);
+    writes_.put(place_of(*at), newest(line), options_.line_bytes);
   }
 }
 

@@ -22,6 +22,7 @@
 #include "holdfast/machine/sim/design/design_image.h"
 #include "holdfast/machine/sim/medium/persistence.h"
 #include "holdfast/machine/sim/medium/sim_medium.h"
+#include "holdfast/machine/sim/memory/address_table.h"
 #include "holdfast/machine/sim/memory/design_faults.h"
 #include "holdfast/machine/sim/memory/design_structures.h"
 #include "holdfast/machine/sim/memory/design_writes.h"
@@ -83,11 +84,11 @@ class DesignPower {
 };
 
 /// Runs one hardware design inside the memory system.
-class DesignHost final : private DesignContext {
+class DesignHost final : private DesignContext, private AddressTableClient {
  public:
   /// `witness` is a second object of the same design, for power failures.
   DesignHost(HardwareDesign& design, const HardwareDesign& witness, const SimOptions& options,
-             TimedMemory& timing, const SimMedium& medium, Persistence& persistence,
+             TimedMemory& timing, SimMedium& medium, Persistence& persistence,
              ThreadRunner::Threads& threads, DesignPower& power);
 
   // ---- Called in program order
@@ -117,6 +118,8 @@ class DesignHost final : private DesignContext {
   // ---- Called by the caches; see CacheClient
   bool is_own(uint32_t line) const { return line >= first_own_line_; }
   bool hits() const { return wishes_.hits; }
+  /// The owner of the address table's content; null if the design does not ask for it.
+  AddressTableClient* table_client() { return wishes_.address_table ? this : nullptr; }
   Time fill(uint32_t line, int core, Time now, uint32_t& bits);
   Time write_memory(uint32_t line, uint32_t meta, const std::byte* older, Time now);
   CacheClient::Left leaving(Level from, uint32_t line, uint32_t meta, const std::byte* older,
@@ -206,9 +209,11 @@ class DesignHost final : private DesignContext {
     doom,
     cancel,
     home_write,
-    own_write
+    own_write,
+    table_leaves,
+    table_missed
   };
-  static constexpr size_t kHooks = 20;
+  static constexpr size_t kHooks = 22;
   void met(Hook hook) { ++met_[static_cast<size_t>(hook)]; }
 
   PerThread& of(const SimThread& thread) { return threads_[static_cast<size_t>(thread.slot)]; }
@@ -240,6 +245,14 @@ class DesignHost final : private DesignContext {
   DesignWrite write(Place to, const std::byte* bytes, Cause cause, Time now, bool cancelable,
                     bool from_caches);
 
+  Place place_of(const DesignLine& line) const;
+  void show_moved(size_t offset, size_t n, std::byte* at) const;
+
+  // AddressTableClient
+  size_t table_victim(std::span<const TableSlot> set) override;
+  Time table_leaves(const TableSlot& slot, Time now) override;
+  TableMiss table_missed(const TableSlot& slot, uint64_t line, Time now) override;
+
   // DesignContext
   const MachineDescription& machine() const override { return *options_.machine; }
   int cores() const override;
@@ -255,6 +268,8 @@ class DesignHost final : private DesignContext {
   bool cancel(Ticket ticket, Time now) override;
   Time read_dram(uint64_t own_line, Time now) override;
   Time write_dram(uint64_t own_line, Time now) override;
+  TableMapping look_up(Place home, Time now) override;
+  void latest(Place from, std::byte* to) const override { writes_.latest(from, to); }
   std::span<const std::byte> entry(size_t structure, size_t entry) const override {
     return structures_.entry(structure, entry);
   }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "holdfast/machine/sim/memory/design_host.h"
+#include "holdfast/machine/sim/memory/physical_lines.h"
 #include "holdfast/machine/sim/memory/timed_memory.h"
 
 namespace holdfast {
@@ -26,14 +27,6 @@ DesignCounters DesignCounters::operator-(const DesignCounters& before) const {
 }
 
 namespace sim {
-namespace {
-
-/// The number of the design's first own line, far from the lines of the arena. So no write of an
-/// own line merges with one of the arena.
-constexpr uint64_t kOwnLines = uint64_t{1} << 40;
-constexpr uint64_t kOwnDramLines = 2 * kOwnLines;  // where the machine has one memory for both
-
-}  // namespace
 
 int DesignHost::cores() const {
   return timing_.caches().cores();
@@ -55,7 +48,8 @@ uint64_t DesignHost::instructions() const {
 
 /// The number of the line for the controller's banks and queues.
 uint64_t DesignHost::queue_line(Place place) const {
-  return (place.space == Space::own ? kOwnLines : 0) + place.offset / options_.line_bytes;
+  return place.space == Space::own ? own_line(place.offset, options_.line_bytes)
+                                   : place.offset / options_.line_bytes;
 }
 
 void DesignHost::check_place(Place place) const {
@@ -86,6 +80,9 @@ DesignWrite DesignHost::write(Place to, const std::byte* bytes, Cause cause, Tim
   std::memcpy(write.bytes.data(), bytes, options_.line_bytes);
   write.accepted =
       timing_.medium_controller().write(queue_line(to), now, cancelable ? &write.queue : nullptr);
+  if (!wishes_.address_table) {
+    timing_.look_up(queue_line(to), now);
+  }
   if (disturbance_ && disturbance_->chance(0.25)) {
     constexpr Time kMostDelay = 300'000;  // the queue may be full of other writes
     write.accepted += disturbance_->below(kMostDelay);
@@ -106,7 +103,8 @@ Time DesignHost::read(Place from, std::byte* to, Time now) {
   if (to != nullptr) {
     writes_.latest(from, to);
   }
-  return timing_.medium_controller().read(queue_line(from), now);
+  const Time known = wishes_.address_table ? now : timing_.look_up(queue_line(from), now).known;
+  return timing_.medium_controller().read(queue_line(from), known);
 }
 
 bool DesignHost::cancel(Ticket ticket, Time now) {
@@ -123,14 +121,59 @@ bool DesignHost::cancel(Ticket ticket, Time now) {
   return true;
 }
 
-Time DesignHost::read_dram(uint64_t own_line, Time now) {
+Time DesignHost::read_dram(uint64_t number, Time now) {
   ++timing_.actor().stats.dram_reads;
-  return timing_.dram().read(kOwnDramLines + own_line, now);
+  return timing_.dram().read(kOwnDramLines + number, now);
 }
 
-Time DesignHost::write_dram(uint64_t own_line, Time now) {
+Time DesignHost::write_dram(uint64_t number, Time now) {
   ++timing_.actor().stats.dram_writes;
-  return timing_.dram().write(kOwnDramLines + own_line, now);
+  return timing_.dram().write(kOwnDramLines + number, now);
+}
+
+// ---- the address table
+
+/// The place of the line's latest content.
+Place DesignHost::place_of(const DesignLine& line) const {
+  return wishes_.address_table && line.at.space == Space::home ? design_.translate(line.at)
+                                                               : line.at;
+}
+
+/// Pages of the medium were mapped, with the content of their places. Gives lines that lie
+/// elsewhere theirs.
+void DesignHost::show_moved(size_t offset, size_t n, std::byte* at) const {
+  for (size_t done = 0; done < n; done += options_.line_bytes) {
+    const Place home{Space::home, offset + done};
+    if (const Place place = design_.translate(home); place != home) {
+      LineBytes bytes;
+      writes_.latest(place, bytes.data());
+      std::memcpy(at + done, bytes.data(), std::min(options_.line_bytes, n - done));
+    }
+  }
+}
+
+TableMapping DesignHost::look_up(Place home, Time now) {
+  if (!wishes_.address_table || home.space != Space::home) {
+    throw Error(Status(Code::misuse,
+                       "the hardware design looks up a mapping, and has no wish to own the address "
+                       "table (DesignWishes::address_table), or the line is its own"));
+  }
+  const AddressTable::Found found = timing_.look_up(queue_line(home), now);
+  return {found.slot, found.known};
+}
+
+size_t DesignHost::table_victim(std::span<const TableSlot> set) {
+  return design_.table_victim(set);
+}
+
+Time DesignHost::table_leaves(const TableSlot& slot, Time now) {
+  met(Hook::table_leaves);
+  return design_.table_leaves(slot, now);
+}
+
+TableMiss DesignHost::table_missed(const TableSlot& slot, uint64_t line, Time now) {
+  met(Hook::table_missed);
+  return design_.table_missed(slot, line, now);
 }
 
 // ---- structures
@@ -199,7 +242,7 @@ void DesignHost::drop(uint32_t line, const std::byte* below) {
     if (below != nullptr) {
       std::memcpy(bytes.data(), below, options_.line_bytes);
     } else {
-      writes_.latest(at.at, bytes.data());
+      writes_.latest(place_of(at), bytes.data());
     }
   }
   std::memcpy(newest(line), bytes.data(), options_.line_bytes);
@@ -218,7 +261,7 @@ Time DesignHost::write_to_last_level(uint32_t line, Time now) {
 Time DesignHost::write_back(uint32_t line, bool evict, Time now) {
   const Time done = timing_.caches().write_back(line, evict, now).done;
   const std::optional<DesignLine> at = on_medium(line);
-  return at ? std::max(done, writes_.accepted_at(at->at)) : done;
+  return at ? std::max(done, writes_.accepted_at(place_of(*at))) : done;
 }
 
 void DesignHost::for_each_cached(FunctionRef<void(const CachedLine&)> f) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "holdfast/machine/sim/memory/design_host.h"
+#include "holdfast/machine/sim/memory/physical_lines.h"
 
 namespace holdfast::sim {
 namespace {
@@ -37,6 +38,9 @@ TimedMemory::TimedMemory(const MachineDescription& machine, const Arena& arena,
       interrupt_period_(nanoseconds(machine.htm.interrupt_us * 1000)),
       line_shift_(std::countr_zero(machine.line_bytes)),
       arena_lines_(static_cast<uint32_t>(arena.bytes() / machine.line_bytes)) {
+  if (machine.ait.sets != 0) {
+    table_.emplace(machine.ait, machine.line_bytes, ps(machine.ait.hit_cycles), medium_controller_);
+  }
   start_run(0);
 }
 
@@ -353,11 +357,36 @@ Time TimedMemory::read_memory(uint32_t line, Time now, Level& level, uint32_t& b
       return design_->fill(line, of(thread).core, now, bits);
     }
     ++thread.stats.medium_reads;
-    return medium_controller_.read(line, now);
+    return medium_controller_.read(line, look_up(line, now).known);
   }
   level = Level::dram;
-  ++thread.stats.dram_reads;
-  return dram().read(line, now);
+  return read_volatile(line, now);
+}
+
+/// On a machine with one memory for both, volatile lines need a mapping, too.
+Time TimedMemory::read_volatile(uint32_t line, Time now) {
+  ++actor().stats.dram_reads;
+  return machine_.one_memory ? medium_controller_.read(kVolatileLines + line,
+                                                       look_up(kVolatileLines + line, now).known)
+                             : dram_.read(line, now);
+}
+
+Time TimedMemory::write_volatile(uint32_t line, Time now) {
+  ++actor().stats.dram_writes;
+  if (!machine_.one_memory) {
+    return dram_.write(line, now);
+  }
+  look_up(kVolatileLines + line, now);
+  return medium_controller_.write(kVolatileLines + line, now);
+}
+
+AddressTable::Found TimedMemory::look_up_in_table(uint64_t line, Time now) {
+  const AddressTable::Found found = table_->look_up(line, now);
+  SimCounters& counters = actor().stats;
+  ++(found.hit ? counters.table_hits : counters.table_misses);
+  counters.table_reads += found.read ? 1 : 0;
+  counters.medium_reads += found.read ? 1 : 0;
+  return found;
 }
 
 Time TimedMemory::write_memory(uint32_t line, uint32_t meta, const std::byte* older, Time now) {
@@ -369,10 +398,10 @@ Time TimedMemory::write_memory(uint32_t line, uint32_t meta, const std::byte* ol
   if (medium_.find(kArenaBase + (uintptr_t{line} << line_shift_), offset)) {
     persistence_.reached(offset);
     ++thread.stats.medium_writes;
+    look_up(line, now);
     return medium_controller_.write(line, now);
   }
-  ++thread.stats.dram_writes;
-  return dram().write(line, now);
+  return write_volatile(line, now);
 }
 
 // ---- the hardware design
@@ -380,6 +409,14 @@ Time TimedMemory::write_memory(uint32_t line, uint32_t meta, const std::byte* ol
 void TimedMemory::attach(DesignHost& design) {
   design_ = &design;
   asking_flags_ = design.hits() ? LineBits::kFlags : 0;
+  if (AddressTableClient* client = design.table_client()) {
+    if (!table_) {
+      throw Error(Status(Code::invalid_argument,
+                         "the hardware design needs a machine with an address table, [ait], and " +
+                             machine_.name + " has none"));
+    }
+    table_->attach(*client);
+  }
   start_run(0);
 }
 

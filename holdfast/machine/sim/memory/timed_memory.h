@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "holdfast/machine/sim/caches/coherent_caches.h"
@@ -15,6 +16,7 @@
 #include "holdfast/machine/sim/description/machine_description.h"
 #include "holdfast/machine/sim/htm/htm_unit.h"
 #include "holdfast/machine/sim/medium/sim_medium.h"
+#include "holdfast/machine/sim/memory/address_table.h"
 #include "holdfast/machine/sim/memory/window.h"
 #include "holdfast/machine/sim/threads/thread_runner.h"
 
@@ -189,6 +191,11 @@ class TimedMemory final : private CacheClient {
   /// The thread whose access the caches and memories serve now.
   SimThread& actor() { return actor_ != nullptr ? *actor_ : *threads_.front(); }
 
+  /// Looks up the mapping of a line of persistent memory, by its number for the controller. Without
+  /// an address table it is known at once.
+  AddressTable::Found look_up(uint64_t line, Time now) {
+    return table_ ? look_up_in_table(line, now) : AddressTable::Found{.known = now};
+  }
   CoherentCaches& caches() { return caches_; }
   MemoryController& dram() { return machine_.one_memory ? medium_controller_ : dram_; }
   MemoryController& medium_controller() { return medium_controller_; }
@@ -259,6 +266,9 @@ class TimedMemory final : private CacheClient {
   void send_combined(SimThread& thread, Time now);
   void doom_threads(int core, uint32_t smt_mask);
 
+  AddressTable::Found look_up_in_table(uint64_t line, Time now);
+  Time read_volatile(uint32_t line, Time now);
+  Time write_volatile(uint32_t line, Time now);
   Time read_memory(uint32_t line, Time now, Level& level, uint32_t& bits) override;
   Time write_memory(uint32_t line, uint32_t meta, const std::byte* older, Time now) override;
   void left_l1(int core, uint32_t line, uint32_t readers, uint32_t writers) override;
@@ -281,6 +291,7 @@ class TimedMemory final : private CacheClient {
   CoherentCaches caches_;
   MemoryController dram_;
   MemoryController medium_controller_;
+  std::optional<AddressTable> table_;
   DesignHost* design_ = nullptr;  ///< null: none
   std::vector<PerThread> per_;
   std::vector<std::vector<int>> slots_of_core_;

@@ -25,6 +25,9 @@ struct SimCounters {
   uint64_t stolen = 0;  ///< lines fetched for a store and taken away before the store left
   uint64_t medium_reads = 0;
   uint64_t medium_writes = 0;
+  uint64_t table_hits = 0;    ///< mappings found in the cache of the address table
+  uint64_t table_misses = 0;  ///< mappings that the cache did not have
+  uint64_t table_reads = 0;   ///< of medium_reads, those of the address table
   uint64_t dram_reads = 0;
   uint64_t dram_writes = 0;
   uint64_t nontemporal = 0;   ///< medium_writes of lines, or parts, that bypassed the caches
@@ -79,6 +82,7 @@ void SimCounters::each(const SimCounters& o, F&& f) {
     f(load_from[i], o.load_from[i]), f(own_from[i], o.own_from[i]);
   }
   f(stolen, o.stolen), f(medium_reads, o.medium_reads), f(medium_writes, o.medium_writes);
+  f(table_hits, o.table_hits), f(table_misses, o.table_misses), f(table_reads, o.table_reads);
   f(dram_reads, o.dram_reads), f(dram_writes, o.dram_writes), f(stall_load, o.stall_load);
   f(nontemporal, o.nontemporal);
   f(stall_buffer, o.stall_buffer), f(stall_fence, o.stall_fence), f(blocked, o.blocked);

@@ -395,6 +395,16 @@ TEST(SimDescriptionFiles, AllAreReadAndCalledAsTheirFile) {
   }
 }
 
+TEST(SimDescriptionFiles, TheAddressTableOfEhouHas64Megabytes) {
+  const AitDescription ait = machine("champsim-ehou").ait;
+  EXPECT_EQ(ait.sets * static_cast<size_t>(ait.ways) * static_cast<size_t>(ait.lines) * 8,
+            size_t{64} << 20);
+  MachineDescription uneven = machine("champsim-ehou");
+  uneven.ait.lines = 12;
+  EXPECT_NE(sim::find_problem(uneven), std::nullopt) << "an entry would not be aligned";
+  EXPECT_EQ(machine("tiny").ait.sets, 0u);
+}
+
 TEST(SimDescriptionFiles, RoundNumbers) {
   const MachineDescription power9 = machine("power9");
   EXPECT_EQ(power9.hardware_threads(), 64);
