@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "holdfast/base/catalogue.h"
+#include "holdfast/hardware/ehou/ehou.h"
 #include "holdfast/hardware/hercules/hercules.h"
 #include "holdfast/hardware/hoop/hoop.h"
 #include "holdfast/hardware/kiln/kiln.h"
@@ -109,7 +110,7 @@ Result<std::unique_ptr<HardwareDesign>> make(const DesignInfo& info, const Optio
 
 std::span<const DesignInfo> hardware_designs() {
   static const DesignInfo kDesigns[] = {
-      opt_info(), tc_info(), hercules_info(), hoop_info(), kiln_info(), picl_info(),
+      opt_info(), tc_info(), hercules_info(), hoop_info(), kiln_info(), picl_info(), ehou_info(),
   };
   return kDesigns;
 }
