@@ -415,7 +415,7 @@ concept Machine =
 
 /// A machine with a hardware design for durability: transactions whose stores to persistent memory
 /// survive a power failure together or not at all, without a log in the program. Isolation remains
-/// the program's task. Simulated machines only.
+/// the program's task, unless the design isolates. Simulated machines only.
 ///
 /// Errors: without a design, the three tx_ operations throw Error(unsupported).
 template <class M>
@@ -438,6 +438,10 @@ concept HardwareTransactions = requires(M& m, const M& cm) {
 
   /// The name of the design; empty if there is none.
   { cm.design() } -> std::convertible_to<std::string>;
+
+  /// True if the design aborts a transaction rather than let another one see its stores, or change
+  /// a line that it has loaded.
+  { cm.design_isolates() } -> std::same_as<bool>;
 };
 
 /// Throws Error(misuse) unless both addresses and n are multiples of 8, as store_nontemporal needs.

@@ -8,7 +8,8 @@
 // Area      none.
 // Store     in place. No log, no pwb, no pfence.
 // Locks     one for all transactions, one for each partition that a transaction names, or none
-//           where the program keeps its threads apart (hw_isolation.h). Readers share locks.
+//           where the program keeps its threads apart (hw_isolation.h). Readers share locks. With
+//           lock=hardware the design isolates transactions, and reads are transactions, too.
 // Commit    tx_commit, which takes its place among the stores; then release the locks, so that no
 //           other thread sees data before it is durable. With option wait=1 the thread returns only
 //           when its stores, and the commit among them, have left for the caches. With wait=0 and
@@ -50,7 +51,7 @@ class Hardware {
       {"lock", "global",
        "global: one lock; partition: a lock for each partition, of which a transaction takes those "
        "that it names; none: transactions of one partition do not overlap, which the program "
-       "promises"}};
+       "promises; hardware: no lock, because the design aborts transactions in conflict"}};
   static Result<size_t> area_bytes(const Options& options, int /*max_threads*/) {
     const auto wait = read_wait(options);
     const auto retries = read_retries(options);
@@ -164,12 +165,19 @@ class Hardware {
   }
 
   Status design_present() const {
-    if (!machine_.design().empty()) {
-      return {};
+    if (machine_.design().empty()) {
+      return {Code::unsupported,
+              "engine hw needs a machine with a hardware design; name one that `holdfast designs` "
+              "lists with --design"};
     }
-    return {Code::unsupported,
-            "engine hw needs a machine with a hardware design; name one that `holdfast designs` "
-            "lists with --design"};
+    if (isolation_.by_hardware() && !machine_.design_isolates()) {
+      return {Code::unsupported,
+              "engine hw with lock=hardware needs a design that isolates transactions; '" +
+                  machine_.design() +
+                  "' does not. Choose --design hercules --design-option isolate=1, or another "
+                  "value of lock"};
+    }
+    return {};
   }
 
   void run(Context::Mode mode, Partitions partitions, FunctionRef<void()> body) {
@@ -227,7 +235,7 @@ class Hardware {
     const bool update = t.mode == Context::Mode::update;
     t.nested_failure = nullptr;
     t.bytes_stored = 0;
-    bool protects = update && !machine_.skips(Site{"hw.transaction"});
+    bool protects = (update || isolation_.by_hardware()) && !machine_.skips(Site{"hw.transaction"});
     isolation_.acquire(t.held);
     void* const outer = M::context();
     M::set_context(&t);
@@ -260,7 +268,7 @@ class Hardware {
     AbortCause cause = AbortCause::none;
     if (aborted) {
       cause = machine_.tx_caught();
-    } else if (t.failure && update) {
+    } else if (t.failure && (update || protects)) {
       M::phase(Phase::roll_back);
       cause = roll_back(protects);
     }

@@ -17,8 +17,9 @@ namespace holdfast {
 ///   global     one lock for all transactions.
 ///   partition  a lock for each partition; a transaction takes those that it names, in ascending
 ///              order.
-enum class HwLock : uint8_t { none, global, partition };
-inline constexpr const char* kHwLocks[] = {"none", "global", "partition"};
+///   hardware   no lock. The design aborts transactions in conflict.
+enum class HwLock : uint8_t { none, global, partition, hardware };
+inline constexpr const char* kHwLocks[] = {"none", "global", "partition", "hardware"};
 
 /// Finds transactions that overlap although no lock keeps them apart.
 ///
@@ -181,9 +182,12 @@ class HwIsolation {
     watch_.have_partitions(count);
   }
 
+  bool by_hardware() const { return lock_ == HwLock::hardware; }
+
   /// Waits until the transaction may begin. misuse: with lock=none, if it may not.
   void acquire(Held& held) {
-    if (machine_.skips(held.update ? Site{"hw.update.lock"} : Site{"hw.read.lock"})) {
+    if (by_hardware() ||
+        machine_.skips(held.update ? Site{"hw.update.lock"} : Site{"hw.read.lock"})) {
       return;
     }
     if (lock_ == HwLock::none) {

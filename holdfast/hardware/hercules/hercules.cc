@@ -20,7 +20,13 @@ void Hercules::attach(DesignContext& context) {
   for (size_t i = 0; i < 3; ++i) {
     tag_time_[i] = context.cycles(cycles[i] * options_.tag_percent / 100);
   }
+  if (options_.isolate && m.smt > 1) {
+    throw Error(Status(Code::invalid_argument,
+                       "hardware design hercules with isolate=1 needs cores with one hardware "
+                       "thread: those of one core would touch each other's lines unnoticed"));
+  }
   threads_.resize(structures(m)[kThreads].entries);
+  read_sets_ = ReadSets(threads_.size());
   if (options_.numbers <= threads_.size()) {
     throw Error(Status(Code::invalid_argument,
                        "hardware design hercules needs more numbers of transactions than this "
@@ -82,8 +88,17 @@ Time Hercules::take_number(uint64_t& number, Time now) {
   return now;
 }
 
+void Hercules::loaded(const DesignTransaction& tx, DesignLine line, Time /*now*/) {
+  read_sets_.loaded(tx.slot, line.line);
+}
+
 Time Hercules::first_store(const DesignStore& store, Time now) {
   Thread& thread = threads_[static_cast<size_t>(store.tx.slot)];
+  for (const int reader : read_sets_.readers(store.line.line)) {
+    if (reader != store.tx.slot) {
+      context().doom(reader, AbortCause::conflict, now);
+    }
+  }
   if (store.dirty && store.flags == 0) {
     context().push_down(store.tx.core, store.line.line, now);
     context().passed(kPushedDown);
@@ -99,6 +114,7 @@ Time Hercules::first_store(const DesignStore& store, Time now) {
 
 Time Hercules::commit(const DesignTransaction& tx, Time now) {
   Thread& thread = threads_[static_cast<size_t>(tx.slot)];
+  read_sets_.end(tx.slot);  // it commits now, and no later store can abort it
   if (thread.committed == 0 && !thread.lines.empty()) {
     const auto length = static_cast<uint32_t>(thread.lines.size());
     const uint64_t element = thread.tx * sizeof(length);
@@ -138,6 +154,7 @@ Time Hercules::commit(const DesignTransaction& tx, Time now) {
 
 Time Hercules::abort(const DesignTransaction& tx, Time now) {
   Thread& thread = threads_[static_cast<size_t>(tx.slot)];
+  read_sets_.end(tx.slot);
   for (const DesignLine& line : std::exchange(thread.lines, {})) {
     const auto found = entries_.find(line.at.offset);
     if (found != entries_.end() && found->second.open) {
@@ -208,7 +225,7 @@ DesignFill Hercules::fill(DesignLine line, int core, Time now) {
     return {.start = now};
   }
   auto found = entries_.find(line.at.offset);
-  if (options_.abort_touched && found != entries_.end() && found->second.open &&
+  if (aborts_touched() && found != entries_.end() && found->second.open &&
       threads_[static_cast<size_t>(found->second.slot)].core != core) {
     context().doom(found->second.slot, AbortCause::conflict, now);
     found = entries_.find(line.at.offset);

@@ -32,7 +32,8 @@
 //   - Garbage collection migrates committed records, and appends uncommitted ones again.
 //   - A number is used again after 2^21 transactions. Before, the lines of the log are migrated.
 //   - Isolation is the program's by default. With option abort_touched an access by another core
-//     aborts the transaction, and sees the content from before it.
+//     aborts the transaction, and sees the content from before it. With option isolate a store by
+//     another core to a line that the transaction has loaded aborts it, too.
 //   - Recovery empties the log, so its head and tail need not survive.
 //   - The tag has eight bits here, which name the hardware thread. A register of each thread has
 //     the number of its transaction, which the paper's tag has itself.
@@ -42,6 +43,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "holdfast/hardware/parts/read_sets.h"
 #include "holdfast/machine/sim/design/design_info.h"
 
 namespace holdfast {
@@ -61,6 +63,7 @@ struct HerculesOptions {
   uint64_t collect_entries = uint64_t{1} << 20;  ///< length of the log at which it is shortened
   uint64_t numbers = (1 << 21) - 1;              ///< of transactions, before they are used again
   bool abort_touched = false;   ///< a transaction aborts if another core touches its lines
+  bool isolate = false;         ///< ... or stores to a line that it has loaded
   bool printed_reload = false;  ///< a line from the log arrives clean
   bool printed_wrap = false;    ///< numbers are used again whatever the log has
 };
@@ -80,6 +83,7 @@ class Hercules : public HardwareDesign {
   Time commit(const DesignTransaction& tx, Time now) override;
   Time abort(const DesignTransaction& tx, Time now) override;
   Time first_store(const DesignStore& store, Time now) override;
+  void loaded(const DesignTransaction& tx, DesignLine line, Time now) override;
 
   void touched(const Touch& touch, Time now) override;
   Time hit(Level level, const Touch& touch, Time done) override;
@@ -138,6 +142,7 @@ class Hercules : public HardwareDesign {
     Place at;
   };
 
+  bool aborts_touched() const { return options_.abort_touched || options_.isolate; }
   static uint8_t tag_of(int slot) { return static_cast<uint8_t>(slot + 1); }
   Place record_place(uint64_t record) const;
   Place header_place(uint64_t record) const;
@@ -163,6 +168,7 @@ class Hercules : public HardwareDesign {
   Time reset_time_ = 0;
   Time tag_time_[3] = {};
   std::vector<Thread> threads_;                   ///< by slot
+  ReadSets read_sets_;                            ///< with option isolate
   std::unordered_map<uint64_t, Entry> entries_;   ///< by offset of the line
   std::unordered_map<uint64_t, uint64_t> homes_;  ///< by record: the offset of its line
   std::map<uint64_t, uint64_t> in_queue_;         ///< by use: the offset of a line in the eWPQ

@@ -33,12 +33,16 @@ constexpr OptionInfo kNumbers = {"numbers", "2097151",
                                  "numbers of transactions before they are used again"};
 constexpr OptionInfo kAbortTouched = {"abort_touched", "0",
                                       "1: a transaction aborts if another core touches its lines"};
+constexpr OptionInfo kIsolate = {
+    "isolate", "0",
+    "1: also if another core stores to a line that it has loaded; then engine hw needs no locks"};
 constexpr OptionInfo kPrinted = {
     "printed", "no",
     "no, or what the paper prints and loses data with: reload (a line from the log arrives clean), "
     "wrap (numbers are used again whatever the log has)"};
-constexpr OptionInfo kOptions[] = {kEwpq,    kSearch,  kReset,   kTag,     kL2,           kLlc,
-                                   kSmallL1, kMigrate, kCollect, kNumbers, kAbortTouched, kPrinted};
+constexpr OptionInfo kOptions[] = {kEwpq,         kSearch,  kReset,   kTag,     kL2,
+                                   kLlc,          kSmallL1, kMigrate, kCollect, kNumbers,
+                                   kAbortTouched, kIsolate, kPrinted};
 
 Result<std::unique_ptr<HardwareDesign>> make_hercules(const Options& options) {
   HerculesOptions o;
@@ -59,6 +63,7 @@ Result<std::unique_ptr<HardwareDesign>> make_hercules(const Options& options) {
   o.collect_entries = read(kCollect, 32, 1 << 20);
   o.numbers = read(kNumbers, 1, (1 << 21) - 1);
   o.abort_touched = read(kAbortTouched, 0, 1) != 0;
+  o.isolate = read(kIsolate, 0, 1) != 0;
   const auto printed = options.find(kPrinted.name);
   if (printed != options.end()) {
     o.printed_reload = printed->second == "reload";
@@ -106,8 +111,9 @@ DesignWishes Hercules::wishes() const {
           .tick_instructions = options_.migrate_instructions,
           .versions = true,
           .hits = true,
-          .touches = options_.abort_touched,
-          .dooms = options_.abort_touched,
+          .touches = aborts_touched(),
+          .dooms = aborts_touched(),
+          .isolates = options_.isolate,
           .flags_move_up = true,
           .cached_own_bytes = (Packed::kMask + 1) * sizeof(uint32_t)};
 }

@@ -141,6 +141,7 @@ class SimMachine {
   // The design decides when a commit is durable, and what is rolled back. Without a design these
   // throw Error(unsupported).
   const std::string& design() const { return options_.design; }
+  bool design_isolates() const { return design_ != nullptr && design_->wishes().isolates; }
   void tx_start() { memory_.tx_start(); }
   void tx_commit() { memory_.tx_commit(); }
   AbortCause tx_abort() { return memory_.tx_abort(); }

@@ -45,6 +45,9 @@ struct DesignWishes {
   bool hits = false;     ///< hit() for each access that finds a line with flags
   bool touches = false;  ///< touched()
   bool dooms = false;    ///< doom(); tx_commit waits as with commit_waits
+  /// loaded(). The design isolates transactions from each other, so that engine `hw` needs no locks
+  /// (lock=hardware). tx_start waits until begin() is done. Needs `dooms`.
+  bool isolates = false;
   /// A line with flags goes up to L1 with its dirty data and flags; no copy below keeps them.
   bool flags_move_up = false;
   bool nonvolatile_llc = false;   ///< the last level keeps its lines over a power failure
@@ -83,12 +86,14 @@ class HardwareDesign {
   /// once; the thread continues at the time returned.
   virtual Time abort(const DesignTransaction& tx, Time now) { return context().roll_back(tx, now); }
 
-  // ---- Stores to persistent memory
+  // ---- Stores to persistent memory, and loads
   // The line is in the core's L1, for writing.
   /// The transaction's first store to this line.
   virtual Time first_store(const DesignStore& /*store*/, Time now) { return now; }
   /// A later store of the transaction to this line. Only with every_store.
   virtual Time store(const DesignStore& /*store*/, Time now) { return now; }
+  /// A transaction is about to load from this line, which its core's L1 has. Only with `isolates`.
+  virtual void loaded(const DesignTransaction& /*tx*/, DesignLine /*line*/, Time /*now*/) {}
   /// A store outside transactions to a line that has flags. Returns its new flags.
   virtual uint8_t outside_store(DesignLine /*line*/, uint8_t flags) { return flags; }
 

@@ -309,6 +309,17 @@ void DesignHost::remember(PerThread& t, uint32_t line) {
   recent_[next_recent_++ % recent_.size()] = line;
 }
 
+void DesignHost::loaded(const SimThread& thread, uint32_t line, Time now) {
+  const PerThread& t = of(thread);
+  if (!t.open) {
+    return;
+  }
+  if (const std::optional<DesignLine> at = on_medium(line)) {
+    met(Hook::loaded);
+    design_.loaded(t.tx, *at, now);
+  }
+}
+
 void DesignHost::dirties(int core, uint32_t line) {
   if (wishes_.versions && on_medium(line)) {
     timing_.caches().supersede(core, line, newest(line));

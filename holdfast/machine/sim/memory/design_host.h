@@ -96,6 +96,7 @@ class DesignHost final : private DesignContext, private AddressTableClient {
   /// tx_commit or tx_abort of the thread.
   void issue_end(const SimThread& thread);
   bool commit_waits() const { return wishes_.commit_waits || wishes_.dooms; }
+  bool isolates() const { return wishes_.isolates; }
   /// True if the design has aborted the thread's transaction and the thread does not know yet.
   bool doomed(const SimThread& thread) const { return thread.doomed != AbortCause::none; }
   /// The thread has learned of it.
@@ -107,6 +108,8 @@ class DesignHost final : private DesignContext, private AddressTableClient {
     return entry.kind == EntryKind::store ? admit_store(thread, entry.word, now)
                                           : admit_marker(thread, entry.kind, now);
   }
+  /// The thread is about to load from the line.
+  void loaded(const SimThread& thread, uint32_t line, Time now);
   /// A store is about to make the line dirty in this core's L1.
   void dirties(int core, uint32_t line);
   /// The store that was admitted last has its line.
@@ -196,6 +199,7 @@ class DesignHost final : private DesignContext, private AddressTableClient {
     first_store,
     store,
     outside_store,
+    loaded,
     hit,
     touched,
     fill,
@@ -213,7 +217,7 @@ class DesignHost final : private DesignContext, private AddressTableClient {
     table_leaves,
     table_missed
   };
-  static constexpr size_t kHooks = 22;
+  static constexpr size_t kHooks = 23;
   void met(Hook hook) { ++met_[static_cast<size_t>(hook)]; }
 
   PerThread& of(const SimThread& thread) { return threads_[static_cast<size_t>(thread.slot)]; }

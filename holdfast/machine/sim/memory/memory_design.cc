@@ -31,6 +31,9 @@ void MemorySystem::tx_start() {
   design.issue_begin(thread);
   timed_->operation(thread);
   enqueue(thread, kNoWord, EntryKind::tx_begin);
+  if (design.isolates()) {
+    drain(thread);  // the design must know of the transaction before it loads
+  }
 }
 
 void MemorySystem::tx_commit() {
@@ -65,12 +68,6 @@ AbortCause MemorySystem::tx_abort() {
 
 AbortCause MemorySystem::tx_caught() {
   return needed_design().caught(*current_thread);
-}
-
-void MemorySystem::throw_if_design_doomed(const SimThread& thread) const {
-  if (thread.doomed != AbortCause::none) [[unlikely]] {
-    throw HtmAbort{};
-  }
 }
 
 /// All entries of the store buffer belong to the transaction: a design that dooms makes commits

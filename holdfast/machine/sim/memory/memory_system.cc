@@ -111,9 +111,8 @@ uintptr_t MemorySystem::checked(const void* p) {
   if (tx.doomed() && tx.active()) [[unlikely]] {
     learn_of_doom(thread);
   }
-  if (thread.doomed != AbortCause::none) [[unlikely]] {
-    throw HtmAbort{};
-  }
+  note_load(thread, line);
+  throw_if_design_doomed(thread);
   uint64_t value = read_word(word);
   value = thread.buffer.forward(word, own_write ? tx.words.over(word, value) : value);
   if (timed.waits_for_line(thread) && thread.buffer.covers(word, byte_mask(offset, size))) {
@@ -169,6 +168,7 @@ uint64_t MemorySystem::visible(SimThread& thread, uintptr_t word) {
   if (active) {
     throw_if_doomed(thread);
   }
+  note_load(thread, line_of(word));
   const uint64_t value = read_word(word);
   return thread.buffer.forward(word, own_write ? tx.words.over(word, value) : value);
 }

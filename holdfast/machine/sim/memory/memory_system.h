@@ -145,7 +145,17 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   void design_changed(uint32_t line) override { announce(*current_thread, line); }
   void design_doomed(int slot) override;
   void design_epoch_ended() override;
-  void throw_if_design_doomed(const SimThread& thread) const;
+  void throw_if_design_doomed(const SimThread& thread) const {
+    if (thread.doomed != AbortCause::none) [[unlikely]] {
+      throw HtmAbort{};
+    }
+  }
+  /// Tells a design that isolates transactions of a load, just before it takes the value.
+  void note_load(const SimThread& thread, uint32_t line) {
+    if (design_ != nullptr && design_->isolates()) [[unlikely]] {
+      design_->loaded(thread, line, thread.clock);
+    }
+  }
   void on_doomed(int slot) override;
   void on_released(int slot, const Transaction& tx, bool aborted) override;
 

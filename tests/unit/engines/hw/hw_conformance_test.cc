@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does engine hw conform with a lock for each partition, and without locks? The suite's
-// transactions name no partitions, so they use all. (The suite itself runs the default lock.)
+// Does engine hw conform with a lock for each partition, without locks, and with a design that
+// isolates transactions? The suite's transactions name no partitions, so they use all. (The suite
+// itself runs the default lock.)
 #include <gtest/gtest.h>
 
 #include "tests/engine/sim_world.h"
@@ -27,6 +28,13 @@ TEST_P(HwConformance, WithALockForEachPartition) {
 // Threads that share partitions need a lock, so there is one.
 TEST_P(HwConformance, WithoutLocksForOneThread) {
   ask(GetParam(), 1, "none");
+}
+
+TEST_P(HwConformance, IsolatedByTheDesign) {
+  SimWorld world("hw", "tiny", 4, Schedule::timed);
+  use_design(world.machine_options(), "hercules", {{"isolate", "1"}});
+  world.options().options = {{"lock", "hardware"}};
+  GetParam().ask(world);
 }
 
 INSTANTIATE_TEST_SUITE_P(Questions, HwConformance, ::testing::ValuesIn(all_questions<SimWorld>()),
