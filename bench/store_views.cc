@@ -7,7 +7,8 @@
 //   iterator     opening, seeking and closing an iterator, without a snapshot and beside one that
 //                holds 100,000 old versions; also its updates and fences
 //   snapshots    100,000 snapshots of a key that is overwritten in between, released in any order
-//   backup       a writer alone, and beside another thread that makes copies of the database
+//   backup       a writer alone, and beside a thread that computes, makes copies of the database,
+//                or walks over it
 //   reads        gets, seeks and walks without snapshots
 //
 // Each line is a median over the turns. Iterators and reads are measured in processor time.
@@ -211,45 +212,59 @@ class Bench {
     to->processor.push_back((processor_now() - processor) / n * 1e6);
   }
 
+  /// A writer beside a thread that runs `work`, until that returns.
+  void write_beside(DB& db, const std::function<void()>& work, Rates* to) {
+    std::atomic<bool> working{true};
+    std::thread other([&] {
+      work();
+      working = false;
+    });
+    write(db, [&] { return working.load(); }, to);
+    other.join();
+  }
+
   void backup() {
+    constexpr double kSeconds = 0.5;
     const auto db = fresh();
     fill(*db, std::string(100, 'a'));
-    Rates alone;
-    Rates beside;
-    Rates walk;
-    for (int turn = 0; turn < turns_; ++turn) {
-      const auto timed = [end = now() + 0.5] { return now() < end; };
-      write(*db, timed, &alone);
-      std::atomic<bool> copying{true};
-      std::thread copier([&] {
+    const auto compute = [] {
+      for (const double end = now() + kSeconds; now() < end;) {
+      }
+    };
+    const auto copy = [&] {
+      for (const double end = now() + kSeconds; now() < end;) {
         check(db->Checkpoint(file_ + ".copy"));
-        copying = false;
-      });
-      write(*db, [&] { return copying.load(); }, &beside);
-      copier.join();
-      std::remove((file_ + ".copy").c_str());
-      copying = true;
-      std::thread walker([&] {
-        const std::unique_ptr<Iterator> at(db->NewIterator({}));
-        uint64_t bytes = 0;
-        const double end = now() + 0.5;
-        while (now() < end) {
-          for (at->SeekToFirst(); at->Valid(); at->Next()) {
-            bytes += at->value().size();
-          }
+        std::remove((file_ + ".copy").c_str());
+      }
+    };
+    const auto walk = [&] {
+      const std::unique_ptr<Iterator> at(db->NewIterator({}));
+      for (const double end = now() + kSeconds; now() < end;) {
+        Slice k;
+        Slice v;
+        at->SeekToFirst();
+        while (at->NextEntry(&k, &v)) {
         }
-        copying = bytes == 0;
-      });
-      write(*db, [&] { return copying.load(); }, &walk);
-      walker.join();
+      }
+    };
+    Rates alone;
+    Rates computing;
+    Rates copying;
+    Rates walking;
+    for (int turn = 0; turn < turns_; ++turn) {
+      write(*db, [end = now() + kSeconds] { return now() < end; }, &alone);
+      write_beside(*db, compute, &computing);
+      write_beside(*db, copy, &copying);
+      write_beside(*db, walk, &walking);
     }
     const auto print = [](const char* name, const Rates& rates) {
       std::printf("backup: %.0f puts/s %s, %.2f us of the writer's processor time for each\n",
                   median(rates.per_second), name, median(rates.processor));
     };
     print("alone", alone);
-    print("beside a backup", beside);
-    print("beside walks of an iterator", walk);
+    print("beside a thread that computes", computing);
+    print("beside a thread that makes copies", copying);
+    print("beside a thread that walks", walking);
   }
 
   void reads() {
