@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "holdfast/base/scoped_value.h"
 #include "holdfast/base/status.h"
 #include "holdfast/engines/partitions.h"
 
@@ -161,19 +162,6 @@ class PlainHeap {
     std::type_index type;
   };
 
-  /// Makes this heap the current one, for make and destroy. Its destructor restores the heap
-  /// before.
-  class Entered {
-   public:
-    explicit Entered(PlainHeap* heap) : before_(std::exchange(current_, heap)) {}
-    Entered(const Entered&) = delete;
-    Entered& operator=(const Entered&) = delete;
-    ~Entered() { current_ = before_; }
-
-   private:
-    PlainHeap* before_;
-  };
-
   static PlainHeap& current() {
     if (current_ == nullptr) {
       throw Error(Status(Code::misuse, "make, destroy and allocate need a running update()"));
@@ -185,7 +173,7 @@ class PlainHeap {
   auto run(F& body) {
     using R = std::invoke_result_t<F&>;
     const bool outermost = current_ == nullptr;
-    const Entered entered(this);
+    const ScopedValue<PlainHeap*> entered(current_, this);  // for make and destroy
     try {
       if constexpr (std::is_void_v<R>) {
         body();

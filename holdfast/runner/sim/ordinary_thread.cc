@@ -51,7 +51,7 @@ BesideRun::MissRates BesideRun::miss_rates() const {
 
 OrdinaryThread::OrdinaryThread(SimMachine& machine, const BesidePlan& plan, uint64_t seed)
     : machine_(machine), random_(mix64(seed)) {
-  const VolatileHeap::Entered entered(machine_);
+  const auto entered = VolatileHeap::enter(machine_);
   tree_ = make_tree(plan.structure);
   for (uint64_t i = 0; i < plan.size; ++i) {
     const uint64_t key = random_.next();
@@ -63,7 +63,7 @@ BesideRun OrdinaryThread::run(const int& workers) {
   BesideRun result;
   const int slot = machine_.self();
   const SimCounters before = machine_.statistics(slot);
-  const VolatileHeap::Entered entered(machine_);
+  const auto entered = VolatileHeap::enter(machine_);
   while (workers > 0) {
     tree_->insert(random_.next(), result.inserts);
     result.inserts += 1;

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "holdfast/base/scoped_value.h"
 #include "holdfast/heap/field.h"
 #include "holdfast/machine/sim/sim_machine.h"
 
@@ -30,17 +31,9 @@ class VolatileHeap {
   template <class T>
   using Field = holdfast::Field<T, Words>;
 
-  /// Makes this machine's memory the one that the functions below allocate, until the destructor.
-  class Entered {
-   public:
-    explicit Entered(SimMachine& machine) : before_(std::exchange(current_, &machine)) {}
-    Entered(const Entered&) = delete;
-    Entered& operator=(const Entered&) = delete;
-    ~Entered() { current_ = before_; }
-
-   private:
-    SimMachine* before_;
-  };
+  /// Makes this machine's memory the one that the functions below allocate, as long as the result
+  /// lives.
+  static ScopedValue<SimMachine*> enter(SimMachine& machine) { return {current_, &machine}; }
 
   template <class T, class... A>
   static T* make(A&&... args) {
