@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +22,8 @@ inline std::vector<std::string> durable_engines() {
   if (!kSanitized) {
     return all;
   }
-  all.insert(all.begin(), kDefaultEngine);
+  std::stable_partition(all.begin(), all.end(),
+                        [](const std::string& name) { return name == kDefaultEngine; });
   return first_of_each(db_engines(), std::move(all),
                        [](const Description& d) { return std::pair(d.layout, d.isolation); });
 }
