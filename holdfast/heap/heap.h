@@ -379,7 +379,7 @@ class Heap {
   Status grow(size_t bytes);
   size_t with_reserve(size_t bytes);
   Status grow_alone(size_t bytes, size_t wanted);
-  Status update_with_loan(FunctionRef<void()> body, uint64_t bytes);
+  Status update_with_loan(Partitions partitions, FunctionRef<void()> body, uint64_t bytes);
 
   // The parts of root() and find_root() that do not depend on the type.
   using RootMigration = FunctionRef<std::byte*(const RootInfo& old)>;
@@ -457,7 +457,7 @@ class Heap {
         }
       } catch (const LoanNeeded& need) {
         if constexpr (kBorrows) {
-          return update_with_loan(body, need.bytes);
+          return update_with_loan(partitions, body, need.bytes);
         } else {
           throw;
         }

@@ -160,14 +160,14 @@ class Heap<E>::Lending {
 
 /// Runs an update whose log does not fit into the engine's own.
 template <class E>
-Status Heap<E>::update_with_loan(FunctionRef<void()> body, uint64_t bytes) {
+Status Heap<E>::update_with_loan(Partitions partitions, FunctionRef<void()> body, uint64_t bytes) {
   const Growing alone(*this);
   Lending lending(*this);
   try {
     Status status = lending.lend(bytes);
     while (status.ok()) {
       try {
-        call_update(*engine_, Partitions::all(), body, Commit::durable);
+        call_update(*engine_, partitions, body, Commit::durable);
         lending.take_back();
         return {};
       } catch (const GrowthNeeded& need) {
