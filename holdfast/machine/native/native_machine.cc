@@ -121,7 +121,7 @@ void NativeMachine::store_nontemporal(void* to, const void* from, size_t n, Site
 }
 
 Status NativeMachine::start_journal(uint64_t offset, uint64_t bytes, bool fresh) {
-  Status status = medium_.start_journal(offset, bytes, fresh);
+  Status status = medium_.start_journal(offset, bytes, fresh, entropy());
   if (status.ok() && medium_.journaled() != nullptr) {
     listed_.resize(static_cast<size_t>(slots()));
     pwb_is_slow_ = true;

@@ -29,9 +29,7 @@ struct GroupHead {
   uint64_t begin;     ///< the journal's position before the group
   uint64_t end;       ///< and behind it: `end` - `begin` lines
   uint64_t durable;   ///< the position up to which the journal was durable when it was written
-  uint64_t flags;     ///< kQuiet, or 0
-
-  static constexpr uint64_t kQuiet = 1;  ///< no transaction was open at the group's end
+  uint64_t reserved;  ///< 0
 };
 static_assert(sizeof(GroupHead) == 64);
 

@@ -145,11 +145,6 @@ uint64_t Journal::position() {
   return end_;
 }
 
-void Journal::mark_quiet() {
-  const std::lock_guard lock(mutex_);
-  quiet_ = end_;
-}
-
 void Journal::await(uint64_t position) {
   for (int i = 0; i < kSpins && durable() < position; ++i) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
@@ -180,7 +175,6 @@ void Journal::flush(std::unique_lock<std::mutex>& lock) {
   head.begin = end - group.lines();
   head.end = end;
   head.durable = durable();
-  head.flags = quiet_ == end ? GroupHead::kQuiet : 0;
   gathering_ = 1 - gathering_;
   use_device(lock, [&] {
     Status status = write_group(group, head);

@@ -72,9 +72,6 @@ class Journal {
   /// Returns when the journal is durable up to `position`.
   void await(uint64_t position);
 
-  /// Says that no transaction is open. The group that ends here gets the flag kQuiet.
-  void mark_quiet();
-
   /// Makes everything durable and writes it home. `closing`: records the empty journal as closed.
   void checkpoint(bool closing = false);
 
@@ -102,7 +99,6 @@ class Journal {
   GroupBuilder groups_[2];
   size_t gathering_ = 0;  // the group that append() fills; the device may hold the other one
   uint64_t end_ = 0;
-  uint64_t quiet_ = 0;
   std::atomic<uint64_t> durable_{0};
 
   // The device's part: only the thread that has taken it.

@@ -52,9 +52,6 @@ Result<JournalTail> read_tail(const JournalRing& ring) {
     tail.lines += head.end - head.begin;
     tail.end += group.size();
     tail.position = head.end;
-    if ((head.flags & GroupHead::kQuiet) != 0) {
-      tail.quiet = head.end;
-    }
   }
 }
 

@@ -19,7 +19,6 @@ struct JournalTail {
   uint64_t end = 0;       ///< place in the ring behind the last group
   uint64_t number = 0;    ///< of the next group
   uint64_t position = 0;  ///< behind the last group
-  uint64_t quiet = 0;     ///< the last position at which no transaction was open; 0: unknown
 };
 
 /// Reads the groups behind the ring's head.

@@ -155,7 +155,6 @@ Status JournaledMemory::close() {
     return in_child();
   }
   try {
-    journal_->mark_quiet();
     journal_->checkpoint(true);
     return {};
   } catch (const MediumFailure& failure) {

@@ -265,20 +265,18 @@ void NativeMedium::unmap(std::byte* p, size_t n) {
   }
 }
 
-Status NativeMedium::start_journal(uint64_t offset, uint64_t bytes, bool fresh) {
+Status NativeMedium::start_journal(uint64_t offset, uint64_t bytes, bool fresh, uint64_t salt) {
   const native::JournalPlace place = {offset, bytes};
   if (read_only_) {
     return read_journal(place);
   }
-  std::random_device device;
-  const auto salt = [&] { return (static_cast<uint64_t>(device()) << 32) | device(); };
   if (fresh) {
     native::SystemJournalFile file(file_.fd(), name(), sync_);
-    if (Status status = native::Journal::format(file, place, salt()); !status.ok()) {
+    if (Status status = native::Journal::format(file, place, salt); !status.ok()) {
       return {status.code(), name() + ": " + status.message(), status.system_error()};
     }
   }
-  auto opened = native::JournaledMemory::open(file_.fd(), name(), sync_, place, salt());
+  auto opened = native::JournaledMemory::open(file_.fd(), name(), sync_, place, salt);
   if (!opened) {
     return opened.status();
   }

@@ -50,9 +50,9 @@ class NativeMedium {
 
   /// Opens the journal that lies in this part of the file, or makes one (`fresh`), before the first
   /// map() of a region. Brings its lines home, durably. In domain `file` the shared mappings that
-  /// follow are journaled. If the medium is read-only, the lines appear in the mappings only.
+  /// follow are journaled. `salt`: random, for this opening. If the medium is read-only, the lines appear in the mappings only.
   /// corrupt: the journal is damaged; nothing was changed.
-  Status start_journal(uint64_t offset, uint64_t bytes, bool fresh);
+  Status start_journal(uint64_t offset, uint64_t bytes, bool fresh, uint64_t salt);
   /// Brings all lines home and leaves the journal empty. OK without a journal.
   Status close_journal();
   /// Null without a journal, and where the medium does not use it.

@@ -80,21 +80,6 @@ TEST(Journal, GoesOnAtItsPositionAfterItWasClosed) {
   EXPECT_EQ(program.memory(), program.home_at(1));
 }
 
-TEST(Journal, MarksAGroupThatEndsWithoutOpenTransactions) {
-  FaultyFile file(new_content());
-  JournalProgram program(file, 2);
-  program.fence(std::vector<uint64_t>{1}, 1);
-  program.journal().mark_quiet();
-  program.sync();
-  program.fence(std::vector<uint64_t>{2}, 2);
-  program.sync();
-  JournalRing ring(file, kSmallJournal);
-  ring.read_head().check();
-  const JournalTail tail = read_tail(ring).value();
-  EXPECT_EQ(tail.groups, 2u);
-  EXPECT_EQ(tail.quiet, 1u);
-}
-
 TEST(Journal, RefusesAPlaceThatIsTooSmall) {
   FaultyFile file{std::vector<std::byte>(kHomeBytes)};
   EXPECT_EQ(Journal::format(file, {0, kPageBytes}, 1).code(), Code::invalid_argument);
