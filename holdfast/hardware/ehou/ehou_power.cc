@@ -23,7 +23,7 @@ constexpr OptionInfo kSets = {"sets", "0", "sets of the table's cache; 0: as the
 constexpr OptionInfo kWays = {"ways", "0", "ways of a set; 0: as the machine"};
 constexpr OptionInfo kLines = {"lines", "0", "lines that an entry maps; 0: as the machine"};
 constexpr OptionInfo kSpareBlocks = {
-    "spares", "0", "spare blocks; 0: as many as the cache has mappings, 256 to 262144"};
+    "spares", "0", "spare blocks; 0: as many as the cache has mappings, 8192 to 262144"};
 constexpr OptionInfo kFilter = {"filter_bits", "1024", "bits of a thread's Bloom filter"};
 constexpr OptionInfo kPrinted = {"printed", "none",
                                  "a published sentence taken at its word, which loses data: "
@@ -117,7 +117,7 @@ void Ehou::adapt(MachineDescription& machine) const {
 }
 
 std::vector<StructureInfo> Ehou::structures(const MachineDescription& machine) const {
-  constexpr size_t kFewest = 256;
+  constexpr size_t kFewest = 8192;
   constexpr size_t kMost = 262'144;
   const auto lines = static_cast<size_t>(machine.ait.lines);
   const size_t slots = slots_of(machine.ait);

@@ -70,7 +70,7 @@ size_t AddressTable::make_room(size_t first, Time& now) {
   return leaves.slot;
 }
 
-/// Reads the line of the table that maps this line. The controller itself asks, so there is no path.
+/// Reads the line of the table that maps this line. The controller itself asks: there is no path.
 Time AddressTable::read_table(uint64_t line, Time now) {
   const uint64_t table_line = own_line(kAddressTable + line * kMappingBytes, line_bytes_);
   return medium_.read_inside(table_line, now + medium_.path_there()) - medium_.path_there();

@@ -133,7 +133,7 @@ TEST(AddressTableMachine, OnAMachineWithOneMemoryAllAccessesNeedAMapping) {
   });
 }
 
-/// Runs transactions, aborts and evictions on a design. Returns the machine's counters.
+// Designs that own the table have accesses that need no mapping.
 TEST(AddressTableMachine, EachAccessOfEachDesignLooksUpOneMapping) {
   std::vector<std::string> names = {""};
   for (const DesignInfo& info : hardware_designs()) {
@@ -172,6 +172,39 @@ TEST(AddressTableMachine, EachAccessOfEachDesignLooksUpOneMapping) {
               medium.reads - counters.table_reads + medium.writes)
         << name;
   }
+}
+
+// ---- designs
+
+/// Owns the table, or looks a mapping up without owning it.
+class Owner final : public HardwareDesign {
+ public:
+  explicit Owner(bool owns) : owns_(owns) {}
+  DesignWishes wishes() const override { return {.address_table = owns_}; }
+  Time first_store(const DesignStore& store, Time now) override {
+    context().look_up(store.line.at, now);
+    return now;
+  }
+  Time recover(DesignRecovery& /*recovery*/, Time now) override { return now; }
+
+ private:
+  bool owns_;
+};
+
+TEST(AddressTableMachine, AnOwnerNeedsAMachineWithATable) {
+  EXPECT_THROW(SimMachine{options_for<Owner>(tiny(), Domain::pmem, true)}, Error);
+  DesignMachine m(options_for<Owner>(with_table(tiny()), Domain::pmem, true));
+  m.run([&] { m.transaction(0, 1, 1); });
+  EXPECT_EQ(m->statistics().table_hits, 1u) << "the fill has read the mapping";
+}
+
+TEST(AddressTableMachine, OnlyTheOwnerLooksMappingsUp) {
+  DesignMachine m(options_for<Owner>(with_table(tiny()), Domain::pmem, false));
+  EXPECT_THROW(m.run([&] {
+    m.transaction(0, 1, 1);
+    m->fence();
+  }),
+               Error);
 }
 
 }  // namespace
