@@ -115,15 +115,19 @@ class MemoryController::Channel {
   bool cancel(const WriteTicket& ticket, const Place& place, Time now, MemoryCounters& counters) {
     pump(now);
     release(now);
-    Entry& entry = entries_[ticket.entry];
-    if (entry.writes == 0 || entry.number != ticket.number || entry.finish != 0) {
+    if (!waits(ticket)) {
       return false;
     }
     ++counters.cancelled;
-    if (--entry.writes == 0) {
+    if (--entries_[ticket.entry].writes == 0) {
       remove(ticket.entry, place.bank);
     }
     return true;
+  }
+  /// True if the write is in the queue, and its bank has not begun it.
+  bool waits(const WriteTicket& ticket) const {
+    const Entry& entry = entries_[ticket.entry];
+    return entry.writes != 0 && entry.number == ticket.number && entry.finish == 0;
   }
   uint64_t line_of(const WriteTicket& ticket) const { return entries_[ticket.entry].line; }
 

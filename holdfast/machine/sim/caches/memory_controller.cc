@@ -129,6 +129,10 @@ bool MemoryController::cancel(const WriteTicket& ticket, Time now) {
   return channel.cancel(ticket, place(channel.line_of(ticket)), now, counters_);
 }
 
+bool MemoryController::waits(const WriteTicket& ticket) const {
+  return channels_[ticket.channel].waits(ticket);
+}
+
 Time MemoryController::drained(Time now) {
   Time last = now;
   for (Channel& channel : channels_) {

@@ -68,6 +68,8 @@ class MemoryController {
   /// Takes a write back, once. Returns false if its bank has begun before `now`, a time at the
   /// controller. A write that it has merged with remains.
   bool cancel(const WriteTicket& ticket, Time now);
+  /// True if the write may still be cancelled, as far as the controller has got.
+  bool waits(const WriteTicket& ticket) const;
 
   // Times of the next two are those at the controller: they include no path.
   /// Drains all writes that are in the write queues at `now`; reads wait for this drain. Returns

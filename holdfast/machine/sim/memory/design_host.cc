@@ -50,7 +50,7 @@ DesignHost::DesignHost(HardwareDesign& design, const HardwareDesign& witness,
       sim_threads_(threads),
       power_(power),
       first_own_line_(timing.arena_lines()),
-      writes_(persistence, options.line_bytes),
+      writes_(persistence, options.line_bytes, timing.medium_controller()),
       structures_(design.structures(*options.machine)),
       faults_(options.design_fault),
       own_newest_(std::max<size_t>(1, cached_own_lines(design, options.line_bytes)) *

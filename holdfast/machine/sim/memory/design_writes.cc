@@ -48,11 +48,18 @@ void DesignWrites::apply(const WriteOnItsWay& write) {
     Covering covering{write.number, write.to, write.queue, {}};
     accepted(write.to, covering.below.data());
     covering_.push_back(covering);
-    if (covering_.size() > kMostCovering) {
-      covering_.pop_front();
+    if (covering_.size() > most_covering_) {
+      forget_begun();
     }
   }
   put(write.to, write.bytes.data(), line_bytes_);
+}
+
+/// Forgets the writes that cannot be cancelled any more. They are found in one pass for many
+/// writes, so that a write costs little time.
+void DesignWrites::forget_begun() {
+  std::erase_if(covering_, [&](const Covering& c) { return !controller_.waits(c.queue); });
+  most_covering_ = std::max(kFewCovering, 2 * covering_.size());
 }
 
 void DesignWrites::put(Place to, const std::byte* bytes, size_t n) {

@@ -34,7 +34,8 @@ struct WriteOnItsWay {
 /// content when it is accepted. Times are those of acceptance.
 class DesignWrites {
  public:
-  DesignWrites(Persistence& home, size_t line_bytes) : home_(home), line_bytes_(line_bytes) {}
+  DesignWrites(Persistence& home, size_t line_bytes, const MemoryController& controller)
+      : home_(home), line_bytes_(line_bytes), controller_(controller) {}
 
   /// Adds a write. If an earlier one of the same line is accepted later, this one is, too. Returns
   /// the time at which it is accepted.
@@ -74,13 +75,17 @@ class DesignWrites {
     bool covered = false;     ///< a later write of the line was accepted
     uint64_t covered_by = 0;  ///< its number, if it can be cancelled
   };
-  static constexpr size_t kMostCovering = 1024;  ///< more than the entries of any queue in use
+  static constexpr size_t kFewCovering = 64;
+
+  void forget_begun();
 
   Persistence& home_;
   size_t line_bytes_;
+  const MemoryController& controller_;
   OwnRegion own_;
-  std::deque<WriteOnItsWay> waiting_;  ///< in the order of acceptance
-  std::deque<Covering> covering_;      ///< in the order of acceptance
+  std::deque<WriteOnItsWay> waiting_;    ///< in the order of acceptance
+  std::deque<Covering> covering_;        ///< in the order of acceptance
+  size_t most_covering_ = kFewCovering;  ///< when more, those whose bank has begun are forgotten
 };
 
 }  // namespace holdfast::sim
