@@ -14,6 +14,7 @@
 #include "holdfast/hardware/kiln/kiln.h"
 #include "holdfast/hardware/opt/opt.h"
 #include "holdfast/hardware/picl/picl.h"
+#include "holdfast/hardware/proteus/proteus.h"
 #include "holdfast/hardware/tc/transaction_cache.h"
 #include "holdfast/machine/sim/design/own_design.h"
 
@@ -109,9 +110,11 @@ Result<std::unique_ptr<HardwareDesign>> make(const DesignInfo& info, const Optio
 }  // namespace
 
 std::span<const DesignInfo> hardware_designs() {
+  // clang-format off: a line for each, so that a new design changes one line
   static const DesignInfo kDesigns[] = {
-      opt_info(), tc_info(), hercules_info(), hoop_info(), kiln_info(), picl_info(), ehou_info(),
+      opt_info(), tc_info(), hercules_info(), hoop_info(), kiln_info(), picl_info(), ehou_info(), proteus_info(),
   };
+  // clang-format on
   return kDesigns;
 }
 
