@@ -181,7 +181,8 @@ concept Threads = requires(M& m, void* context, typename M::template Atomic<uint
 ///
 /// Thread safety: any thread. A fence is only good for write-backs of its own thread.
 ///
-/// Errors: once the medium has failed, pfence and psync throw MediumFailure.
+/// Errors: once the medium has failed, pfence and psync throw MediumFailure. So does await_durable
+/// for a position that is not durable.
 ///
 /// Cost, natively (the simulated machine charges what its description says):
 ///
@@ -194,7 +195,7 @@ concept Threads = requires(M& m, void* context, typename M::template Atomic<uint
 /// Everywhere they are barriers to the compiler. The Site labels the operation and costs nothing.
 template <class M>
 concept Persistence = requires(M& m, const void* p, void* to, const void* from, size_t n, int slots,
-                               Site site) {
+                               uint64_t position, Site site) {
   /// Begins to write back the line that p lies in, and does not wait. Inside a hardware transaction
   /// that is not suspended it may abort the transaction, and does so on the simulated machine
   /// (domain `pmem`): the processors' instructions do (Intel SDM 1, 16.3.8).
@@ -208,6 +209,18 @@ concept Persistence = requires(M& m, const void* p, void* to, const void* from, 
 
   /// Returns when the thread's write-backs before it are durable.
   m.psync(site);
+
+  /// A psync in two steps, for engines that let others go on while a medium works. begin_psync
+  /// orders as pfence does, and returns a position. await_durable(position) returns when everything
+  /// that the psync would have made durable is durable. Any thread may call it. Positions grow; a
+  /// crash keeps all stores up to some position, and what the fences before it have ordered. A
+  /// machine that defers nothing waits in begin_psync and returns 0, which is always durable.
+  { m.begin_psync(site) } -> std::same_as<uint64_t>;
+  m.await_durable(position, site);
+  { m.durable(position) } -> std::same_as<bool>;
+
+  /// False if begin_psync always waits. Constant from the mapping of the heap on.
+  { m.defers_psync() } -> std::same_as<bool>;
 
   /// Copies n bytes to mapped persistent memory and begins to write them back. Where that pays it
   /// bypasses the caches: no line is read first, and none stays cached.

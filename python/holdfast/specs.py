@@ -114,6 +114,7 @@ class CrashSpec(Spec):
     program_seed: int | None = None
     mutations: list[str] = field(default_factory=list)
     rmw_orders_pwb: bool | None = None
+    journal: bool | None = None
     preemptions: int | None = None
     drains: int | None = None
     delays: int | None = None
@@ -145,6 +146,7 @@ class StoreSpec(Spec):
     each: bool
     seed: int
     dir: str | None = None
+    journal_bytes: int | None = None  # of the databases in domain file
 
 
 @dataclass(frozen=True)

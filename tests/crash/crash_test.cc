@@ -60,10 +60,15 @@ void expect_no_violation(const std::string& what, Json spec, Found* found = null
 struct Case {
   std::string engine;
   Domain domain;
+  bool journal = false;
 };
 
+std::string world_of(const Case& c) {
+  return c.journal ? "journal" : to_string(c.domain);
+}
+
 std::ostream& operator<<(std::ostream& out, const Case& c) {
-  return out << c.engine << " " << to_string(c.domain);
+  return out << c.engine << " " << world_of(c);
 }
 
 /// Such an engine runs on described machines, with a design.
@@ -72,7 +77,10 @@ bool needs_design(const std::string& engine) {
 }
 
 Json base(const Case& c) {
-  Json spec = {{"engine", c.engine}, {"domain", to_string(c.domain)}, {"minimise", false}};
+  Json spec = {{"engine", c.engine},
+               {"domain", to_string(c.domain)},
+               {"journal", c.journal},
+               {"minimise", false}};
   if (needs_design(c.engine)) {
     spec["design"] = design_test::durable_design();
     spec["machine"] = "tiny";
@@ -90,11 +98,12 @@ Json exhaustive(const Case& c, const char* program) {
 }
 
 std::string name_of(const Case& c, const char* what) {
-  return c.engine + "/" + to_string(c.domain) + ", " + what;
+  return c.engine + "/" + world_of(c) + ", " + what;
 }
 
 /// The durable engines with every domain that they run in; a design has those of persistent memory
-/// only. Under a sanitizer only the first engine has all of its domains, others their usual one.
+/// only. Those that run over a journal have domain `file` with one, too. Under a sanitizer only the
+/// first engine has all of its domains, others their usual one.
 std::vector<Case> cases(bool with_designs) {
   std::vector<Case> all;
   for (const auto& row : engine_rows<SimMachine>()) {
@@ -111,6 +120,9 @@ std::vector<Case> cases(bool with_designs) {
       if (engine.needs_design ? designed : engine.runs_in(domain)) {
         all.push_back({engine.name, domain});
       }
+    }
+    if (engine.check_journal().ok() && (!kSanitized || all.front().engine == engine.name)) {
+      all.push_back({engine.name, Domain::file, true});
     }
   }
   return all;
@@ -534,7 +546,7 @@ TEST(CrashVolatile, IsRefused) {
 }
 
 std::string name_of_case(const testing::TestParamInfo<Case>& instance) {
-  return test_name(instance.param.engine + "_" + to_string(instance.param.domain));
+  return test_name(instance.param.engine + "_" + world_of(instance.param));
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, Crash, testing::ValuesIn(cases(true)), name_of_case);

@@ -141,8 +141,14 @@ SimOptions CrashExplorer::Search::recovery_options() const {
 }
 
 Moment CrashExplorer::Search::moment_of(const SimMachine& machine, const ImageSet& images) const {
-  return !has_design() ? Moment{machine.medium_bytes(), machine.image_choices()}
-                       : images.only(machine.earliest_image());
+  if (has_design()) {
+    return images.only(machine.earliest_image());
+  }
+  Moment moment{machine.medium_bytes(), machine.image_choices()};
+  if (plan_.machine.journal) {
+    moment.order = machine.image_order();
+  }
+  return moment;
 }
 
 /// Makes the heap and the image with which every run begins.

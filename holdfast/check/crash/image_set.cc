@@ -42,9 +42,31 @@ bool increment(const std::vector<Digit>& digits, Pick& pick) {
   return false;
 }
 
+/// Returns the lengths of up to `most` prefixes of a list with n elements, but at least the
+/// shortest and the longest one.
+std::vector<size_t> lengths_of_prefixes(size_t n, uint64_t most, Random& random) {
+  std::vector<size_t> lengths = {0};
+  if (n > 0) {
+    lengths.push_back(n);
+  }
+  std::vector<size_t> others;
+  for (size_t length = 1; length < n; ++length) {
+    others.push_back(length);
+  }
+  while (lengths.size() < most && !others.empty()) {
+    std::swap(others[random.below(others.size())], others.back());
+    lengths.push_back(others.back());
+    others.pop_back();
+  }
+  return lengths;
+}
+
 }  // namespace
 
 uint64_t Moment::image_count(size_t line_bytes) const {
+  if (order) {
+    return order->size() + 1;
+  }
   uint64_t count = 1;
   for (const sim::LineChoices& line : choices) {
     if (__builtin_mul_overflow(count, line.contents.size() / line_bytes, &count)) {
@@ -131,8 +153,18 @@ uint64_t ImageSet::enumerate(const Moment& moment, const ImageDelta* delta, uint
     }
   };
 
-  const std::vector<Digit> digits = digits_of(moment, line_bytes_);
   Pick pick(moment.choices.size(), 0);
+  if (moment.order) {
+    for (const size_t length : lengths_of_prefixes(moment.order->size(), most, random)) {
+      std::fill(pick.begin(), pick.end(), 0);
+      for (size_t i = 0; i < length; ++i) {
+        ++pick[(*moment.order)[i]];
+      }
+      show(pick);
+    }
+    return called;
+  }
+  const std::vector<Digit> digits = digits_of(moment, line_bytes_);
   if (moment.image_count(line_bytes_) <= most) {
     do {
       show(pick);

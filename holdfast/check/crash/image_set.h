@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "holdfast/base/function_ref.h"
@@ -31,9 +32,12 @@ struct ImageDelta {
 struct Moment {
   size_t bytes = 0;
   std::vector<sim::LineChoices> choices;
+  /// With a journal, the order in which the choices are taken (sim::Persistence::order); then no
+  /// other combination of them is legal. Unset: all are.
+  std::optional<std::vector<uint32_t>> order = std::nullopt;
 
-  /// Returns the number of legal images, the product of the lines' numbers of contents; ~0 if it
-  /// does not fit. Two combinations may give equal images, and both count.
+  /// Returns the number of legal images; ~0 if it does not fit. Without an order it is the product
+  /// of the lines' numbers of contents. Two combinations may give equal images, and both count.
   uint64_t image_count(size_t line_bytes) const;
 };
 
@@ -56,7 +60,8 @@ class ImageSet {
   /// Calls f(hash, pick) once for each of up to `most` images of the moment. In the image, choice i
   /// of the moment has its pick[i]-th content.
   ///
-  /// If there are more images than `most`, it picks these, in this order:
+  /// With an order it picks the first and the last image, then random ones. Otherwise, if there are
+  /// more images than `most`, it picks these, in this order:
   ///   the two extremes, every line at its earliest or every line at its latest content, even if
   ///     `most` is below 2;
   ///   until it has `most`, the images in which only one line is ahead of or behind the others;

@@ -102,7 +102,7 @@ void NativeMachine::store_nontemporal(void* to, const void* from, size_t n, Site
   native::store_word(&mine().nontemporal, native::load_word(&mine().nontemporal) + lines);
   if (domain_ != Domain::pmem) {
     native::copy_words(to, from, n);
-    if (!listed_.empty() && n != 0) [[unlikely]] {
+    if (journaled_ && n != 0) [[unlikely]] {
       list_lines(to, n);
     }
     return;
@@ -124,13 +124,13 @@ Status NativeMachine::start_journal(uint64_t offset, uint64_t bytes, bool fresh)
   Status status = medium_.start_journal(offset, bytes, fresh, entropy());
   if (status.ok() && medium_.journaled() != nullptr) {
     listed_.resize(static_cast<size_t>(slots()));
-    pwb_is_slow_ = true;
+    journaled_ = pwb_is_slow_ = true;
   }
   return status;
 }
 
 void NativeMachine::finish_pwb(const void* p) {
-  if (!listed_.empty()) {
+  if (journaled_) {
     constexpr uintptr_t kLine = native::kNativeLineBytes;
     const uintptr_t offset = reinterpret_cast<uintptr_t>(p) % kLine;
     list_lines(static_cast<const std::byte*>(p) - offset, kLine);
@@ -152,7 +152,8 @@ void NativeMachine::list_lines(const void* p, size_t n) {
   }
 }
 
-void NativeMachine::complete_write_backs(uint64_t delay, bool wait) {
+uint64_t NativeMachine::complete_write_backs(uint64_t delay, bool wait) {
+  uint64_t position = 0;
   switch (domain_) {
     case Domain::process:
       // Separates earlier stores from later ones for the compiler only. That is enough: a killed
@@ -160,11 +161,11 @@ void NativeMachine::complete_write_backs(uint64_t delay, bool wait) {
       native::compiler_barrier();
       break;
     case Domain::file:
-      if (!listed_.empty()) {
+      if (journaled_) {
         native::LineList none;
         const int slot = self();
-        medium_.journaled()->fence(slot >= 0 ? listed_[static_cast<size_t>(slot)].lines : none,
-                                   wait);
+        position = medium_.journaled()->fence(
+            slot >= 0 ? listed_[static_cast<size_t>(slot)].lines : none, wait);
       } else if (!read_only_) {
         medium_.sync().wait_durable();
       }
@@ -180,6 +181,7 @@ void NativeMachine::complete_write_backs(uint64_t delay, bool wait) {
   if (delay != 0) [[unlikely]] {
     ticks_.spin(delay);
   }
+  return position;
 }
 
 bool NativeMachine::waited_in_vain() {

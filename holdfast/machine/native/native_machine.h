@@ -149,6 +149,23 @@ class NativeMachine {
     count(mine().psync);
     complete_write_backs(psync_delay_, true);
   }
+  uint64_t begin_psync(Site site) {
+    if (!journaled_) [[likely]] {
+      psync(site);
+      return 0;
+    }
+    count(mine().psync);
+    return complete_write_backs(psync_delay_, false);
+  }
+  bool defers_psync() const { return journaled_; }
+  bool durable(uint64_t position) const {
+    return position == 0 || medium_.journaled()->journal().durable() >= position;
+  }
+  void await_durable(uint64_t position, Site /*site*/) {
+    if (!durable(position)) {
+      medium_.journaled()->await(position);
+    }
+  }
   void fence(Site /*site*/) {
     count(mine().fence);
     native::full_fence();
@@ -214,8 +231,8 @@ class NativeMachine {
   void finish_pwb(const void* p);
   /// Lists lines for the calling thread's next fence.
   void list_lines(const void* p, size_t n);
-  /// `wait`: a psync.
-  void complete_write_backs(uint64_t delay, bool wait);
+  /// `wait`: a psync. With a journal it returns the position behind the write-backs, else 0.
+  uint64_t complete_write_backs(uint64_t delay, bool wait);
   /// The slow check of a waiting thread: true if its transaction is doomed. Throws MediumFailure
   /// once the medium has failed.
   bool waited_in_vain();
@@ -225,14 +242,15 @@ class NativeMachine {
   native::WriteBack write_back_;
   Domain domain_;
   bool read_only_;
-  bool in_hardware_;  // the backend is `rtm` or `power`
+  bool in_hardware_;        // the backend is `rtm` or `power`
+  bool journaled_ = false;  // fences go through a journal
   const bool asymmetric_ = native::can_fence_all_threads();
   bool pwb_is_slow_ = false;  // a delay or a journal
   uint64_t pwb_delay_ = 0;    // in ticks
   uint64_t pfence_delay_ = 0;
   uint64_t psync_delay_ = 0;
   std::vector<Counters> counters_;
-  std::vector<Listed> listed_;  // with a journal: by slot
+  std::vector<Listed> listed_;  // with a journal: by slot, else empty
   std::vector<std::unique_ptr<HtmThread>> threads_;
   native::Ticks ticks_;
 

@@ -51,6 +51,9 @@ void fit(const HardwareDesign& design, SimOptions& options) {
 }
 
 SimOptions checked(SimOptions options, const HardwareDesign* design) {
+  if (options.journal && options.domain != Domain::file) {
+    refuse(std::string("a journal is for domain file, not ") + to_string(options.domain));
+  }
   if (design != nullptr) {
     fit(*design, options);
   }
@@ -113,7 +116,8 @@ SimMachine::SimMachine(const SimOptions& options, const SimImage& image)
                         : DesignImage{}),
       arena_(options_.arena_bytes, options_.pages.get()),
       persistence_(options_.domain, options_.line_bytes, options_.medium_limit,
-                   has_design_state(image) ? started_with_.medium : image, options_.pages.get()),
+                   has_design_state(image) ? started_with_.medium : image, options_.pages.get(),
+                   options_.journal),
       medium_(options_, arena_, persistence_),
       threads_(make_threads(*this, options_)),
       position_of_(positions_of(threads_)),
@@ -373,6 +377,9 @@ inline void SimMachine::perform(const sim::SiteOperation& operation) {
     case sim::SiteOperation::Kind::psync:
       memory_.psync();
       break;
+    case sim::SiteOperation::Kind::begin_psync:
+      memory_.begin_psync();
+      break;
     case sim::SiteOperation::Kind::fence:
       memory_.fence();
       break;
@@ -417,6 +424,12 @@ void SimMachine::pfence(Site site) {
 }
 void SimMachine::psync(Site site) {
   submit({sim::SiteOperation::Kind::psync, nullptr, 0, site});
+}
+
+uint64_t SimMachine::begin_psync(Site site) {
+  using Kind = sim::SiteOperation::Kind;
+  submit({options_.journal ? Kind::begin_psync : Kind::psync, nullptr, 0, site});
+  return options_.journal ? persistence_.position() : 0;
 }
 void SimMachine::fence(Site site) {
   submit({sim::SiteOperation::Kind::fence, nullptr, 0, site});

@@ -122,6 +122,14 @@ class SimMachine {
   void store_nontemporal(void* to, const void* from, size_t n, Site site = {});
   void pfence(Site site = {});
   void psync(Site site = {});
+  uint64_t begin_psync(Site site = {});
+  void await_durable(uint64_t position, Site site = {}) {
+    if (!skips(site)) {
+      memory_.await_durable(position);
+    }
+  }
+  bool durable(uint64_t position) const { return position <= persistence_.certain_position(); }
+  bool defers_psync() const { return options_.journal; }
   void fence(Site site = {});
   void light_fence();
   void heavy_fence(Site site = {});
@@ -221,6 +229,8 @@ class SimMachine {
   void watch_images() { persistence_.watch(); }
   size_t medium_bytes() const { return persistence_.bytes(); }
   std::vector<sim::LineChoices> image_choices() const { return persistence_.choices(); }
+  /// With a journal: the order of the choices; see Persistence::order().
+  std::vector<uint32_t> image_order() const { return persistence_.order(); }
   /// The result of the hardware design's recovery in power_on(), and its counters since.
   DesignRecovery design_recovery() const;
   DesignCounters design_counters() const;

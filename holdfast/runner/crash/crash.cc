@@ -69,6 +69,11 @@ SimOptions machine_of(Fields& fields, const Description& engine) {
   o.domain =
       parse_domain(fields.text("domain", to_string(eadr ? Domain::eadr : Domain::pmem))).value();
   engine.check_domain(o.domain).check();
+  o.journal = fields.flag("journal", false);
+  if (o.journal && o.domain != Domain::file) {
+    throw Error(Status(Code::invalid_argument,
+                       std::string("a journal is for domain file, not ") + to_string(o.domain)));
+  }
   o.switch_probability = fields.real("switch_probability", o.switch_probability, 0, 1);
   o.drain_probability = fields.real("drain_probability", o.drain_probability, 0, 1);
   o.max_steps = kMaxSteps;

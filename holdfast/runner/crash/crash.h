@@ -48,6 +48,7 @@ namespace holdfast {
 ///   mutations       list of SITE=KIND (machine/sim/description/mutation.h)
 ///   sites           whether to list the labelled sites that were met; default false
 ///   rmw_orders_pwb  for the functional machine; default true
+///   journal         domain file has the rule of a journal (SimOptions::journal); default false
 ///   timeline        file for a drawing of the first violation, in trace-event JSON. The result
 ///                   then
 ///                   has `timeline` (path; missing: the reason for no drawing, or empty)

@@ -137,6 +137,13 @@ def run(
             "transition of the hardware design.",
         ),
     ] = False,
+    journal: Annotated[
+        bool,
+        typer.Option(
+            "--journal", help="The heap has a journal: only a psync makes stores durable. With "
+            "--domain file.",
+        ),
+    ] = False,
     weak_rmw: Annotated[
         bool,
         typer.Option(
@@ -278,6 +285,7 @@ def run(
         program_seed=program_seed,
         mutations=list(mutate or ()),
         rmw_orders_pwb=not weak_rmw,
+        journal=journal or None,
         preemptions=preemptions,
         drains=drains,
         delays=delays,

@@ -52,6 +52,8 @@ def command(spec: CrashSpec) -> str:
     ):
         for key, value in values.items():
             words += [flag, f"{key}={value}"]
+    if spec.journal:
+        words.append("--journal")
     if spec.rmw_orders_pwb is False:
         words.append("--weak-rmw")
     if spec.point is not None:

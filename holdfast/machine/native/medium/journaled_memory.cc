@@ -118,19 +118,29 @@ bool JournaledMemory::locate(const LineList::Run& run, std::vector<LineRun>& to)
   return true;
 }
 
-void JournaledMemory::fence(LineList& list, bool wait) {
+/// Returns f(). If that fails, the medium has failed.
+template <class F>
+auto JournaledMemory::poisoning(F&& f) {
   if (fork_guard_.forked_child()) [[unlikely]] {
     throw MediumFailure(in_child());
   }
   try {
-    append_and_wait(list, wait);
+    return f();
   } catch (const MediumFailure& failure) {
     sync_.poison(failure.status());
     throw;
   }
 }
 
-void JournaledMemory::append_and_wait(LineList& list, bool wait) {
+uint64_t JournaledMemory::fence(LineList& list, bool wait) {
+  return poisoning([&] { return append_and_wait(list, wait); });
+}
+
+void JournaledMemory::await(uint64_t position) {
+  poisoning([&] { journal_->await(position); });
+}
+
+uint64_t JournaledMemory::append_and_wait(LineList& list, bool wait) {
   bool shared = false;
   std::vector<LineRun> runs;
   if (!list.runs().empty()) {
@@ -148,6 +158,7 @@ void JournaledMemory::append_and_wait(LineList& list, bool wait) {
   if (shared) {
     sync_.wait_durable();
   }
+  return end;
 }
 
 Status JournaledMemory::close() {

@@ -56,13 +56,16 @@ class JournaledMemory {
   /// A fence of a thread: appends the lines of its list, and empties it. `wait`: returns when the
   /// journal is durable up to its end. A line of another mapping, such as a superblock's, is shared
   /// with the file. With one in the list, the fence waits for the journal and then for a sync of
-  /// the file.
-  void fence(LineList& list, bool wait);
+  /// the file. Returns the journal's position behind the lines.
+  uint64_t fence(LineList& list, bool wait);
+  /// Returns when the journal is durable up to this position.
+  void await(uint64_t position);
 
   /// Makes everything durable and brings it home. Records that the heap was closed.
   Status close();
 
   Journal& journal() { return *journal_; }
+  const Journal& journal() const { return *journal_; }
 
  private:
   struct Mapping {
@@ -75,7 +78,9 @@ class JournaledMemory {
       : file_(fd, path, sync), sync_(sync) {}
 
   bool locate(const LineList::Run& run, std::vector<LineRun>& to) const;
-  void append_and_wait(LineList& list, bool wait);
+  uint64_t append_and_wait(LineList& list, bool wait);
+  template <class F>
+  auto poisoning(F&& f);
 
   const ForkGuard fork_guard_;
   SystemJournalFile file_;

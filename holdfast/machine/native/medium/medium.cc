@@ -234,8 +234,8 @@ Result<std::byte*> NativeMedium::map(size_t offset, size_t n, std::byte* address
 }
 
 void NativeMedium::discard(std::byte* p, size_t n, MapMode mode) {
-  if (journaled_ != nullptr && mode == MapMode::shared) {
-    return;  // the mapping is private, and would show older content of the file
+  if (journaled_ != nullptr) {
+    return;  // all mappings are private, and would show older content of the file
   }
   madvise(p, n, mode == MapMode::shared ? MADV_REMOVE : MADV_DONTNEED);
 }
@@ -303,12 +303,25 @@ Status NativeMedium::read_journal(const native::JournalPlace& place) {
   if (Status status = check_not_damaged(ring, *tail); !status.ok()) {
     return status;
   }
+  journal_ring_bytes_ = ring.bytes();
   journal_ = std::move(*tail);
   auto lines = newest_lines(journal_, place);
   if (lines) {
     journal_lines_ = std::move(*lines);
   }
   return lines.status();
+}
+
+native::JournalCounters NativeMedium::journal_counters() const {
+  if (journaled_ != nullptr) {
+    return journaled_->journal().counters();
+  }
+  native::JournalCounters found;
+  found.ring_bytes = journal_ring_bytes_;
+  found.held_bytes = journal_.bytes.size();
+  found.recovered_groups = journal_.groups;
+  found.recovered_lines = journal_.lines;
+  return found;
 }
 
 /// Puts the lines of a read-only medium's journal into a new mapping.

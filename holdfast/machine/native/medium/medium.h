@@ -50,13 +50,17 @@ class NativeMedium {
 
   /// Opens the journal that lies in this part of the file, or makes one (`fresh`), before the first
   /// map() of a region. Brings its lines home, durably. In domain `file` the shared mappings that
-  /// follow are journaled. `salt`: random, for this opening. If the medium is read-only, the lines appear in the mappings only.
-  /// corrupt: the journal is damaged; nothing was changed.
+  /// follow are journaled. `salt`: random, for this opening. If the medium is read-only, the lines
+  /// appear in the mappings only. corrupt: the journal is damaged; nothing was changed.
   Status start_journal(uint64_t offset, uint64_t bytes, bool fresh, uint64_t salt);
   /// Brings all lines home and leaves the journal empty. OK without a journal.
   Status close_journal();
   /// Null without a journal, and where the medium does not use it.
   native::JournaledMemory* journaled() { return journaled_.get(); }
+  const native::JournaledMemory* journaled() const { return journaled_.get(); }
+
+  /// Zeros without a journal, and where the medium does not use it.
+  native::JournalCounters journal_counters() const;
 
   bool read_only() const { return read_only_; }
   Domain domain() const { return persistence_.domain; }
@@ -94,7 +98,8 @@ class NativeMedium {
   std::atomic<size_t> bytes_;
   const unsigned placement_;  ///< random; see base_candidate()
   std::unique_ptr<native::JournaledMemory> journaled_;
-  // The content of the journal, if the medium is read-only.
+  // The journal, if the medium is read-only.
+  uint64_t journal_ring_bytes_ = 0;
   native::JournalTail journal_;
   std::vector<native::JournalLine> journal_lines_;  ///< by offset
   std::mutex mutex_;

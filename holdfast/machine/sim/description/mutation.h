@@ -79,6 +79,7 @@ struct SiteOperation {
     copy,  ///< the stores of a mutated store_nontemporal; no program requests it
     pfence,
     psync,
+    begin_psync,
     fence,
     heavy_fence,
   };

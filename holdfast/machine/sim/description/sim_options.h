@@ -48,6 +48,11 @@ struct SimOptions {
   /// slots from 2 on. Else the seed of a permutation, so that each thread may have any slot.
   uint64_t slot_order = 0;
   Domain domain = Domain::pmem;
+  /// Domain `file` has the rule of a journal (docs/inside/journal.md) in place of its own. A pfence
+  /// appends the lines of its thread's write-backs, as they are then. A psync also makes the
+  /// journal durable. A crash keeps the durable lines and a prefix of the others. No other store
+  /// reaches the medium.
+  bool journal = false;
   Schedule schedule = Schedule::random;
   /// Makes the choices of Schedule::exhaustive. It has its own bounds and progress; the seed has no
   /// effect.

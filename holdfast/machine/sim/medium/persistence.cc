@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <unordered_map>
 #include <utility>
 
 namespace holdfast::sim {
@@ -24,14 +25,15 @@ uint32_t add_if_new(std::vector<std::byte>& contents, const std::vector<std::byt
 }  // namespace
 
 Persistence::Persistence(Domain domain, size_t line_bytes, size_t limit, const Image& image,
-                         HostPages* pages)
+                         HostPages* pages, bool journaled)
     : domain_(domain),
       line_bytes_(line_bytes),
       limit_(limit),
       bytes_(image.size()),
       certain_(limit, false, pages),
       page_(limit / kPageBytes + 1, false, pages),
-      index_(limit / line_bytes + 1, false, pages) {
+      index_(limit / line_bytes + 1, false, pages),
+      journaled_(journaled) {
   for (size_t offset = 0; offset < image.size(); offset += kPageBytes) {
     const size_t n = std::min(kPageBytes, image.size() - offset);
     const std::byte* page = image.data() + offset;
@@ -107,6 +109,9 @@ void Persistence::touched(size_t offset) {
 }
 
 std::vector<LineChoices> Persistence::choices() const {
+  if (journaled_) {
+    return journal_choices();
+  }
   std::vector<LineChoices> all;
   all.reserve(touched_.size());
   std::vector<std::byte> line(line_bytes_);
@@ -125,6 +130,39 @@ std::vector<LineChoices> Persistence::choices() const {
       }
     }
     all.push_back(std::move(choices));
+  }
+  return all;
+}
+
+std::vector<uint32_t> Persistence::order() const {
+  std::unordered_map<uint32_t, uint32_t> index;
+  for (const uint32_t line : touched_) {
+    index.emplace(line, static_cast<uint32_t>(index.size()));
+  }
+  std::vector<uint32_t> all;
+  all.reserve(journal_.size());
+  for (const WriteBack& appended : journal_) {
+    all.push_back(index.at(appended.line));
+  }
+  return all;
+}
+
+std::vector<LineChoices> Persistence::journal_choices() const {
+  std::vector<LineChoices> all;
+  all.reserve(touched_.size());
+  for (const uint32_t number : touched_) {
+    LineChoices choices{number, std::vector<std::byte>(line_bytes_)};
+    copy_certain(number * line_bytes_, line_bytes_, choices.contents.data());
+    all.push_back(std::move(choices));
+  }
+  const std::vector<uint32_t> lines = order();
+  for (size_t i = 0; i < lines.size(); ++i) {
+    LineChoices& choices = all[lines[i]];
+    std::vector<std::byte> line(choices.contents.end() - static_cast<ptrdiff_t>(line_bytes_),
+                                choices.contents.end());
+    apply(journal_[i], line.data() - journal_[i].line * line_bytes_);
+    choices.contents.insert(choices.contents.end(), line.begin(), line.end());
+    ++choices.latest;
   }
   return all;
 }
@@ -163,9 +201,20 @@ void Persistence::stored_around_caches(const MaskedWord& word, std::vector<Write
 
 void Persistence::wrote_back(size_t offset, std::vector<WriteBack>& pending) {
   const auto line = static_cast<uint32_t>(offset / line_bytes_);
-  if (domain_ == Domain::pmem && index_[line] != 0) {
+  // A journal copies the line at the fence, with stores that are still to come.
+  if (journaled_ || (domain_ == Domain::pmem && index_[line] != 0)) {
     pending.push_back({line, number_});
   }
+}
+
+void Persistence::appended(std::vector<WriteBack>& pending) {
+  for (const WriteBack& write_back : pending) {
+    if (index_[write_back.line] != 0) {  // else the medium has its content
+      journal_.push_back({write_back.line, number_});
+      ++position_;
+    }
+  }
+  pending.clear();
 }
 
 void Persistence::reached(size_t offset) {
@@ -183,6 +232,13 @@ void Persistence::fenced(std::vector<WriteBack>& pending) {
 }
 
 void Persistence::synced() {
+  if (journaled_) {
+    for (const WriteBack& appended : journal_) {
+      make_certain(appended.line, appended.upto);
+    }
+    journal_.clear();
+    return;
+  }
   while (!dirty_.empty()) {
     for (const Store& store : dirty_.back().stores) {
       make_certain(store.word);
@@ -265,6 +321,9 @@ void Persistence::read_latest(size_t offset, size_t n, std::byte* to) const {
 
 Image Persistence::surviving_image() const {
   Image image = earliest_image();
+  if (journaled_) {
+    return image;
+  }
   for (const Dirty& dirty : dirty_) {
     for (const Store& store : dirty.stores) {
       if (store.number <= dirty.reached) {
@@ -281,7 +340,29 @@ Image Persistence::earliest_image() const {
   return image;
 }
 
+void Persistence::apply(const WriteBack& appended, std::byte* image) const {
+  if (index_[appended.line] == 0) {
+    return;
+  }
+  for (const Store& store : dirty_[index_[appended.line] - 1].stores) {
+    if (store.number <= appended.upto) {
+      apply(store.word, image);
+    }
+  }
+}
+
+void Persistence::apply_first(size_t n, Image& image) const {
+  for (size_t i = 0; i < n; ++i) {
+    apply(journal_[i], image.data());
+  }
+}
+
 Image Persistence::latest_image() const {
+  if (journaled_) {
+    Image image = earliest_image();
+    apply_first(journal_.size(), image);
+    return image;
+  }
   Image image(bytes_);
   read_latest(0, bytes_, image.data());
   return image;
@@ -336,6 +417,10 @@ void Persistence::restore(uint32_t line, std::byte* image) const {
 
 Image Persistence::sample_image(Random& random) const {
   Image image = earliest_image();
+  if (journaled_) {
+    apply_first(random.below(journal_.size() + 1), image);
+    return image;
+  }
   for (const Dirty& dirty : dirty_) {
     const std::vector<Choice> choices = legal(dirty);
     apply(dirty, {}, choices[random.below(choices.size())], image.data());
@@ -344,6 +429,9 @@ Image Persistence::sample_image(Random& random) const {
 }
 
 uint64_t Persistence::image_count() const {
+  if (journaled_) {
+    return journal_.size() + 1;
+  }
   uint64_t count = 1;
   for (const Dirty& dirty : dirty_) {
     if (__builtin_mul_overflow(count, legal(dirty).size(), &count)) {
@@ -355,6 +443,19 @@ uint64_t Persistence::image_count() const {
 
 uint64_t Persistence::for_each_image(uint64_t limit, FunctionRef<bool(const Image&)> f) const {
   Image image = earliest_image();
+  if (journaled_) {
+    uint64_t seen = 0;
+    while (seen < limit && seen <= journal_.size()) {
+      if (seen > 0) {
+        apply(journal_[seen - 1], image.data());
+      }
+      ++seen;
+      if (!f(image)) {
+        break;
+      }
+    }
+    return seen;
+  }
   std::vector<std::vector<Choice>> choices;
   choices.reserve(dirty_.size());
   for (const Dirty& dirty : dirty_) {

@@ -7,6 +7,9 @@
 // fence makes that certain. So a legal image holds, for each line independently, the certain
 // content and a prefix of the stores since. Non-temporal stores wait in a write-combining buffer,
 // which empties in no order: any of those in the prefix may be missing.
+//
+// With a journal, lines reach the medium in the order in which fences have appended them, and no
+// other way. So a legal image holds the certain content and a prefix of the appended lines.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +48,7 @@ struct LineChoices {
 class Persistence {
  public:
   Persistence(Domain domain, size_t line_bytes, size_t limit, const Image& image,
-              HostPages* pages = nullptr);
+              HostPages* pages = nullptr, bool journaled = false);
   ~Persistence();
 
   size_t bytes() const { return bytes_; }
@@ -68,8 +71,13 @@ class Persistence {
   void fenced(std::vector<WriteBack>& pending);
   /// A cache has written back the line at this offset, with all stores so far.
   void reached(size_t offset);
-  /// All stores so far become certain (fdatasync).
+  /// All stores so far become certain (fdatasync). With a journal, all appended lines.
   void synced();
+  /// With a journal: a fence of that thread appends the lines of its write-backs, as they are now.
+  void appended(std::vector<WriteBack>& pending);
+  /// With a journal: the number of lines that have been appended, and of those that are certain.
+  uint64_t position() const { return position_; }
+  uint64_t certain_position() const { return position_ - journal_.size(); }
   /// Makes these bytes certain; n is a multiple of the word size. With a hardware design this is
   /// the only way to the medium, because a store alone does not persist there.
   void put(size_t offset, const std::byte* bytes, size_t n);
@@ -100,6 +108,10 @@ class Persistence {
   /// store to each, with its possible contents. Any combination of them is a legal image. All other
   /// lines have not changed.
   std::vector<LineChoices> choices() const;
+  /// With a journal, no other combination of the choices is legal than these: each line begins with
+  /// its first content, and takes its next one whenever its index in choices() is in this list.
+  std::vector<uint32_t> order() const;
+  bool journaled() const { return journaled_; }
 
  private:
   /// The place of a page's certain bytes: nowhere (they are zero), certain_, or adopted_.
@@ -139,6 +151,11 @@ class Persistence {
   void apply(const Dirty& dirty, const Choice& before, const Choice& choice,
              std::byte* image) const;
   void restore(uint32_t line, std::byte* image) const;
+  /// Stores an appended line to the image.
+  void apply(const WriteBack& appended, std::byte* image) const;
+  /// Stores the first n appended lines to the image.
+  void apply_first(size_t n, Image& image) const;
+  std::vector<LineChoices> journal_choices() const;
   static void apply(const MaskedWord& word, std::byte* image);
   void clean(uint32_t index);
 
@@ -153,6 +170,9 @@ class Persistence {
   std::vector<Dirty> dirty_;
   std::vector<std::vector<Store>> spare_;  ///< empty lists, for reuse
   uint64_t number_ = 0;                    ///< the number of the latest instant
+  const bool journaled_;
+  std::vector<WriteBack> journal_;  ///< the appended lines that are not certain
+  uint64_t position_ = 0;
   bool watched_ = false;
   std::vector<uint32_t> touched_;  ///< the lines stored to since watch()
   std::vector<bool> is_touched_;   ///< by line; grows as needed

@@ -20,7 +20,7 @@ void MemorySystem::request_write_back(SimThread& thread, uintptr_t address) {
     learn_of_doom(thread);
   }
   uint64_t offset;
-  if (options_.domain == Domain::pmem && !thread.tx->unwinding && !frozen_ &&
+  if ((options_.domain == Domain::pmem || options_.journal) && !thread.tx->unwinding && !frozen_ &&
       in_arena(reinterpret_cast<const void*>(address)) && medium_.find(address, offset)) {
     if (timed_ != nullptr) {
       timed_->pwb(thread);
@@ -37,23 +37,71 @@ void MemorySystem::pfence() {
   SimThread& thread = *current_thread;
   ++thread.counters.pfence;
   runner_.point(thread, Op::pfence, 0);
-  sync(thread, options_.domain == Domain::file);
+  options_.journal ? append(thread) : sync(thread, options_.domain == Domain::file);
 }
 
 void MemorySystem::psync() {
   SimThread& thread = *current_thread;
   ++thread.counters.psync;
   runner_.point(thread, Op::psync, 0);
-  sync(thread, true);
+  if (options_.journal) {
+    append(thread);
+    await_durable(persistence_.position());
+  } else {
+    sync(thread, true);
+  }
+}
+
+void MemorySystem::begin_psync() {
+  SimThread& thread = *current_thread;
+  ++thread.counters.psync;
+  runner_.point(thread, Op::psync, 0);
+  append(thread);
+}
+
+/// A fence over the journal. It copies all its lines at one instant. In between, other threads
+/// could store, and domain pmem has images with each part of such stores.
+void MemorySystem::append(SimThread& thread) {
+  check_failure();
+  drain(thread);
+  if (timed_ != nullptr) {
+    timed_->fence(thread, true);
+  }
+  if (!thread.write_backs.empty()) {
+    persist_event();
+    persistence_.appended(thread.write_backs);
+  }
+}
+
+void MemorySystem::await_durable(uint64_t position) {
+  SimThread& thread = *current_thread;
+  runner_.point(thread, Op::psync, 0);
+  if (persistence_.certain_position() >= position) {
+    return;
+  }
+  check_failure();
+  begin_sync();
+  if (timed_ != nullptr) {
+    timed_->persist_fence(thread);
+  }
+  persist_event();
+  persistence_.synced();
+}
+
+/// Counts a sync of the medium, which may be the one that fails.
+void MemorySystem::begin_sync() {
+  if (++syncs_ == options_.fail_sync_at) {
+    freeze(Status(Code::io_error, "injected failure of sync " + std::to_string(syncs_) +
+                                      " of the simulated medium"));
+    check_failure();
+  }
 }
 
 void MemorySystem::sync(SimThread& thread, bool may_fail) {
   check_failure();
   drain(thread);
-  if (may_fail && ++syncs_ == options_.fail_sync_at) {
-    freeze(Status(Code::io_error, "injected failure of sync " + std::to_string(syncs_) +
-                                      " of the simulated medium"));
-    check_failure();
+  if (may_fail) {
+    begin_sync();
   }
   if (timed_ != nullptr) {
     timed_->fence(thread, true);
@@ -104,6 +152,9 @@ void MemorySystem::store_load_fence() {
 }
 
 void MemorySystem::complete_write_backs(SimThread& thread) {
+  if (options_.journal) {
+    return;  // only fences append to the journal
+  }
   if (lint_ != nullptr) [[unlikely]] {
     lint_->completed(thread);
   }

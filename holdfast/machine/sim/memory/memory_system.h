@@ -55,6 +55,9 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   void pwb(uintptr_t address);
   void pfence();
   void psync();
+  /// With a journal; see machine.h.
+  void begin_psync();
+  void await_durable(uint64_t position);
   void fence();
   /// The asymmetric pair. On the functional machine the light fence does nothing, and the heavy one
   /// makes the stores of all threads visible. On a timed machine both are full fences, as on a
@@ -184,6 +187,8 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   void learn_of_doom(SimThread& thread);
   void complete_write_backs(SimThread& thread);
   void sync(SimThread& thread, bool may_fail);
+  void append(SimThread& thread);
+  void begin_sync();
   void persist_event();
   void crash();
 

@@ -70,6 +70,7 @@ void PersistLint::asked(const SimThread& thread, const SiteOperation& operation)
       break;
     case SiteOperation::Kind::pfence:
     case SiteOperation::Kind::psync:
+    case SiteOperation::Kind::begin_psync:
       if (!own.something_to_order) {
         found(LintKind::empty_fence, operation.site.name, 0);
       }

@@ -176,6 +176,47 @@ TEST(SimPersist, FileKeepsWhatWasStoredBeforeASyncOfAnyThreadAndIgnoresWriteBack
   EXPECT_EQ(machine.image_count(), 1u);
 }
 
+TEST(SimPersist, AJournalKeepsAPrefixOfTheLinesThatFencesHaveAppended) {
+  SimMachine machine({.domain = Domain::file, .journal = true});
+  EXPECT_TRUE(machine.defers_psync());
+  uint64_t* words = map_all(machine);
+  uint64_t* other = words + kLineWords;
+  SimMachine::store(words, uint64_t{1});
+  machine.pfence();
+  EXPECT_EQ(all_images(machine, 0, kLineWords), (Pairs{{0, 0}})) << "no write-back names the line";
+  machine.pwb(words);
+  SimMachine::store(words, uint64_t{2});  // the fence copies the line as it is then
+  machine.fence();
+  EXPECT_EQ(machine.image_count(), 1u) << "only a pfence or a psync appends";
+  machine.pfence();
+  SimMachine::store(other, uint64_t{3});
+  machine.pwb(other);
+  machine.pfence();
+  EXPECT_EQ(all_images(machine, 0, kLineWords), (Pairs{{0, 0}, {2, 0}, {2, 3}}));
+  EXPECT_EQ(word_of(machine.earliest_image(), 0), 0u);
+  SimMachine::store(words, uint64_t{4});
+  machine.pwb(words);
+  const uint64_t position = machine.begin_psync();
+  EXPECT_FALSE(machine.durable(position));
+  EXPECT_EQ(all_images(machine, 0, kLineWords), (Pairs{{0, 0}, {2, 0}, {2, 3}, {4, 3}}));
+  SimMachine::store(other, uint64_t{5});
+  machine.pwb(other);
+  machine.pfence();
+  machine.await_durable(position);
+  EXPECT_TRUE(machine.durable(position));
+  EXPECT_EQ(all_images(machine, 0, kLineWords), (Pairs{{4, 5}})) << "a sync takes all lines";
+  SimMachine::store(words, uint64_t{6});
+  machine.psync();
+  EXPECT_EQ(all_images(machine, 0, kLineWords), (Pairs{{4, 5}})) << "not written back";
+  machine.pwb(words);
+  machine.psync();
+  EXPECT_EQ(all_images(machine, 0, kLineWords), (Pairs{{6, 5}}));
+}
+
+TEST(SimPersist, AJournalIsForDomainFile) {
+  EXPECT_THROW(SimMachine({.domain = Domain::pmem, .journal = true}), Error);
+}
+
 TEST(SimPersist, ProcessKeepsEverythingStoredAlsoFromStoreBuffers) {
   SimMachine machine({.threads = 1, .domain = Domain::process, .drain_probability = 0});
   uint64_t* words = map_all(machine);
