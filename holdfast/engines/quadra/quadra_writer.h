@@ -9,6 +9,7 @@
 #include "holdfast/engines/parts/basics/line_filter.h"
 #include "holdfast/engines/parts/basics/write_set.h"
 #include "holdfast/engines/parts/durability/records/record_table.h"
+#include "holdfast/engines/parts/frame/commit_position.h"
 #include "holdfast/engines/parts/isolation/combining/store_log.h"
 #include "holdfast/engines/quadra/large_batch.h"
 
@@ -35,10 +36,12 @@ class Writer {
   static_assert(kMostRecords >> (64 - WordPlace::kBits) == 0, "a tag holds their number");
 
  public:
-  Writer(M& machine, const Regions& regions, Gate& gate, const RecordArea& area)
+  Writer(M& machine, const Regions& regions, Gate& gate, CommitPosition<M>& commits,
+         const RecordArea& area)
       : machine_(machine),
         regions_(regions),
         gate_(gate),
+        commits_(commits),
         table_(machine, regions, area, kMagic,
                Stripes(static_cast<int>(std::bit_width(area.records))), kSealBits),
         large_(machine, regions) {}
@@ -161,6 +164,7 @@ class Writer {
   M& machine_;
   const Regions regions_;
   Gate& gate_;
+  CommitPosition<M>& commits_;
   Table table_;
   LargeBatch<M> large_;
   Loan loan_;
@@ -190,9 +194,9 @@ bool Writer<M, Gate>::commit() {
       write_record(e);
     }
     write_back_records();
-    // The batch is durable before readers see it, before callers are answered, and before the next
-    // batch. So only the newest batch is ever in doubt.
-    machine_.psync(Site{"quadra.record.sync"});
+    // The batch is durable before callers are answered, before readers answer what they have seen
+    // of it, and before the next batch. So only the newest batch is ever in doubt.
+    commits_.sync(Site{"quadra.record.sync"});
     words_.clear();
   }
   gate_.finished();

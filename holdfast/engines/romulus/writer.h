@@ -8,6 +8,7 @@
 #include "holdfast/base/bytes.h"
 #include "holdfast/engines/parts/basics/line_filter.h"
 #include "holdfast/engines/parts/durability/lag/lag_window.h"
+#include "holdfast/engines/parts/frame/commit_position.h"
 #include "holdfast/engines/parts/isolation/combining/store_log.h"
 #include "holdfast/engines/romulus/twin.h"
 
@@ -39,10 +40,12 @@ template <class M, class Gate>
 class Writer {
  public:
   /// full_copy: the twin gets all used bytes (plain Romulus). Otherwise it gets the stored ranges.
-  Writer(M& machine, const Regions& regions, Gate& gate, bool full_copy, const LagOptions& lag)
+  Writer(M& machine, const Regions& regions, Gate& gate, CommitPosition<M>& commits, bool full_copy,
+         const LagOptions& lag)
       : machine_(machine),
         twin_(machine, regions),
         gate_(gate),
+        commits_(commits),
         lag_(machine, lag),
         always_full_(full_copy),
         full_(full_copy) {}
@@ -123,7 +126,7 @@ class Writer {
            !(lag_.can_lag() && machine_.skips(Site{"romulus.lag.durable"}) && lag_.pending() > 1);
   }
 
-  bool may_stay_open() const {
+  bool may_stay_open() {
     const bool stored = stage_ == Stage::open || (stage_ == Stage::mutating && kept_bytes_ > 0);
     return lag_.can_lag() && stored && !wrote_back_ &&
            (lag_.has_credits() || machine_.skips(Site{"romulus.lag.credits"}));
@@ -157,8 +160,9 @@ class Writer {
     machine_.pfence(Site{"romulus.main.fence"});
     M::phase(holdfast::Phase::marker_flush);
     mark({.phase = Phase::copying, .used = used_}, Site{"romulus.state.copying"});
-    // The commit is durable before callers are answered, and before readers may see main.
-    machine_.psync(Site{"romulus.state.copying.sync"});
+    // The commit is durable before callers are answered, and before readers may see main. Where the
+    // machine defers that, they see main, and then wait themselves.
+    commits_.sync(Site{"romulus.state.copying.sync"});
     committed_used_ = used_;
     gate_.committed();
     return true;
@@ -261,7 +265,7 @@ class Writer {
     if (stage_ != Stage::open) {
       gate_.finished();
     }
-    lag_.make_durable();
+    lag_.make_durable(commits_.last());
     wrote_back_ = false;
     taken_bytes_ += std::exchange(kept_bytes_, 0);
     log_.truncate({});
@@ -306,6 +310,7 @@ class Writer {
   M& machine_;
   Twin<M> twin_;
   Gate& gate_;
+  CommitPosition<M>& commits_;
   LagWindow<M> lag_;
   const bool always_full_;
 

@@ -7,6 +7,7 @@
 #include "holdfast/base/bytes.h"
 #include "holdfast/engines/engine.h"
 #include "holdfast/engines/parts/basics/slot_statistics.h"
+#include "holdfast/engines/parts/frame/commit_position.h"
 #include "holdfast/engines/parts/isolation/combining/flat_combining.h"
 
 namespace holdfast {
@@ -26,7 +27,8 @@ namespace holdfast {
 ///                      without a loan.
 ///   full()             the batch takes no further body
 ///   undo()             undoes the body's stores
-///   commit()           makes the batch durable and visible. True: call finish() next
+///   commit()           makes the batch durable, by CommitPosition::sync, and visible. True: call
+///                      finish() next
 ///   take_bytes()       bytes stored by kept bodies, and bytes written to persistent memory, since
 ///                      the last call
 ///   answers_early()    false; true only with a planted bug
@@ -102,6 +104,9 @@ class CombinedEngine {
     }
     M::set_context(outer);
     gate_.leave(slot);
+    if (commits_.defers()) [[unlikely]] {
+      await_seen(reader);
+    }
     if (reader.transaction.nested_failure) [[unlikely]] {
       count(slot, Mode::read, std::exchange(reader.transaction.nested_failure, nullptr));
     }
@@ -150,7 +155,8 @@ class CombinedEngine {
       : machine_(machine),
         regions_(regions),
         gate_(machine, regions),
-        writer_(machine, regions, gate_, std::forward<WriterArguments>(arguments)...),
+        commits_(machine),
+        writer_(machine, regions, gate_, commits_, std::forward<WriterArguments>(arguments)...),
         combining_(machine, combine),
         statistics_(machine),
         readers_(static_cast<size_t>(machine.slots())) {
@@ -176,6 +182,7 @@ class CombinedEngine {
   M& machine_;
   const Regions regions_;
   Gate gate_;
+  CommitPosition<M> commits_;
   Writer writer_;
 
  private:
@@ -252,7 +259,31 @@ class CombinedEngine {
 
   void submit(int slot, Request request) {
     combining_.execute(slot, request, [&](Request& own) { serve(slot, own); });
+    await(request.position, Site{"combined.answer.durability_wait"});
     count(slot, request.mode, request.error);
+  }
+
+  /// Waits before an answer that tells of commits up to this position.
+  void await(uint64_t position, Site site) {
+    if (position != 0) [[unlikely]] {
+      commits_.await(position, site);
+    }
+  }
+
+  /// Waits for the commits that a read on its own thread may have seen.
+  [[gnu::noinline]] void await_seen(Reader& reader) {
+    try {
+      await(commits_.last(), Site{"combined.read.durability_wait"});
+    } catch (const MediumFailure&) {
+      reader.transaction.nested_failure = nullptr;
+      throw;
+    }
+  }
+
+  /// Answers the batch, whose updates have been committed.
+  void answer(Request& own) {
+    own.position = commits_.last();
+    combining_.answer(own.position);
   }
 
   /// Serves one batch, under the combiner's lock.
@@ -263,12 +294,12 @@ class CombinedEngine {
     M::phase(holdfast::Phase::combine);
     combining_.take_others(slot, [&](Request& other) { run_request(other); });
     if (writer_.answers_early()) {
-      combining_.answer();
+      combining_.answer(0);
     }
     if constexpr (kCanLag) {
       if (!durable_ && writer_.may_stay_open()) {
         writer_.leave_open();
-        combining_.answer();
+        combining_.answer(0);
         return;
       }
     }
@@ -278,10 +309,10 @@ class CombinedEngine {
       // Updates are kept out by the combiner's lock.
       gate_.before_stores();
       gate_.finished();
-      combining_.answer();
+      answer(own);
       return;
     }
-    combining_.answer();
+    answer(own);
     finish(slot, committed);
   }
 

@@ -364,7 +364,7 @@ TEST_F(FlatCombiningProgress, ARequestOfAThreadPausedAnywhereIsOvertakenTwiceAtM
         combining.execute(machine.self(), request, [&](auto& own) {
           own.body();
           combining.take_others(machine.self(), [](auto& other) { other.body(); });
-          combining.answer();
+          combining.answer(0);
           ++batches;
         });
       }

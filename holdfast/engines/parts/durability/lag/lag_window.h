@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <deque>
+
 #include "holdfast/engines/parts/durability/lag/lag_options.h"
 
 namespace holdfast {
@@ -8,9 +10,12 @@ namespace holdfast {
 /// The committed updates that are not durable yet, as two positions in the commit order: of the
 /// last committed and of the last durable update. The difference is the number of updates that a
 /// crash takes. It never exceeds the bound once their callers have been answered: such an update
-/// holds one of `bound` credits, and the durable position gives it back.
+/// holds one of `bound` credits, and the durable position gives it back. A machine that defers its
+/// psync (Machine::begin_psync) may still be making updates durable that the engine has synced.
+/// They keep their credits until then.
 ///
-/// Thread safety: one thread at a time calls commit() and make_durable(); any thread the others.
+/// Thread safety: one thread at a time calls commit(), make_durable() and has_credits(); any thread
+/// the others.
 template <class M>
 class LagWindow {
  public:
@@ -18,7 +23,8 @@ class LagWindow {
       : machine_(machine),
         options_(options),
         age_limit_(machine.ticks_of_ms(options.age_ms)),
-        state_(make_array<State>(machine, 1)) {}
+        state_(make_array<State>(machine, 1)),
+        synced_(machine.defers_psync() ? make_array<Synced>(machine, 1) : nullptr) {}
 
   bool can_lag() const { return options_.bound > 0; }
 
@@ -30,28 +36,50 @@ class LagWindow {
   /// Counts an update that has committed and is not durable.
   void commit() {
     const uint64_t committed = state_->committed.load(kRelaxed);
-    if (committed == state_->durable.load(kRelaxed)) {
+    const uint64_t synced =
+        in_flight_.empty() ? state_->durable.load(kRelaxed) : in_flight_.back().committed;
+    if (committed == synced) {
       state_->oldest.store(machine_.now() + 1, kRelaxed);
     }
     state_->committed.store(committed + 1, kRelaxed);
   }
 
   /// Returns whether each update that is not durable has a credit.
-  bool has_credits() const { return pending() <= options_.bound; }
+  bool has_credits() {
+    settle();
+    return pending() <= options_.bound;
+  }
 
-  /// All committed updates are durable.
-  void make_durable() {
-    if (pending() > 0) {
+  /// All committed updates are durable once the machine's `position` is.
+  void make_durable(uint64_t position) {
+    settle();
+    if (pending() == 0) {
+      return;
+    }
+    const uint64_t committed = state_->committed.load(kRelaxed);
+    state_->oldest.store(0, kRelaxed);
+    if (synced_ != nullptr && !machine_.durable(position)) {
+      in_flight_.push_back({position, committed});
+      // The position first, then the updates: see pending().
+      synced_->position.store(position, std::memory_order_release);
+      synced_->committed.store(committed, std::memory_order_release);
+    } else {
+      in_flight_.clear();
       // Release: pairs with pending().
-      state_->durable.store(state_->committed.load(kRelaxed), std::memory_order_release);
-      state_->oldest.store(0, kRelaxed);
+      state_->durable.store(committed, std::memory_order_release);
     }
   }
 
   uint64_t pending() const {
     // Acquire, and first: so this thread sees a committed position that is not behind the durable
     // one.
-    const uint64_t durable = state_->durable.load(std::memory_order_acquire);
+    uint64_t durable = state_->durable.load(std::memory_order_acquire);
+    if (synced_ != nullptr) {
+      // Acquire: the position that follows is at least that of these updates.
+      const uint64_t synced = synced_->committed.load(std::memory_order_acquire);
+      const bool is_durable = machine_.durable(synced_->position.load(kRelaxed));
+      durable = is_durable && synced > durable ? synced : durable;
+    }
     return state_->committed.load(kRelaxed) - durable;
   }
   /// Returns how long the oldest pending update has waited; 0 without one. In units of now().
@@ -74,10 +102,30 @@ class LagWindow {
     typename M::template Atomic<uint64_t> oldest;  // time of the oldest pending commit, plus 1
   };
 
+  /// The newest updates that are durable once the machine's position is.
+  struct alignas(2 * kLineBytes) Synced {
+    typename M::template Atomic<uint64_t> position, committed;
+  };
+  struct InFlight {
+    uint64_t position;
+    uint64_t committed;
+  };
+
+  /// Gives credits back for the positions that have become durable.
+  void settle() {
+    while (!in_flight_.empty() && machine_.durable(in_flight_.front().position)) {
+      // Release: pairs with pending().
+      state_->durable.store(in_flight_.front().committed, std::memory_order_release);
+      in_flight_.pop_front();
+    }
+  }
+
   M& machine_;
   const LagOptions options_;
   const uint64_t age_limit_;
   State* state_;
+  Synced* const synced_;            // null if no psync is deferred
+  std::deque<InFlight> in_flight_;  // by position; one for each commit that is being made durable
 };
 
 }  // namespace holdfast

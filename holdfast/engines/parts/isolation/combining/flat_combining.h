@@ -31,6 +31,7 @@ class FlatCombining {
     Commit commit = Commit::unsaid;
     bool barrier = false;      // no transaction runs at one instant before the answer
     std::exception_ptr error;  // exception that left the body, or failed the whole batch
+    uint64_t position = 0;     // the machine's: the answer holds once this is durable
   };
 
   /// If `combine` is false, every thread serves only itself: a plain lock, for comparison.
@@ -76,9 +77,11 @@ class FlatCombining {
     }
   }
 
-  /// For serve: wakes the requesters of the batch. Their effects are durable and visible.
-  void answer() {
+  /// For serve: wakes the requesters of the batch. Their effects are visible, and durable once this
+  /// position is.
+  void answer(uint64_t position) {
     for (size_t i = 0; i < taken_count_; ++i) {
+      slots_[taken_[i]].request->position = position;
       // Release: the requester sees its request's result.
       slots_[taken_[i]].state.store(kServed, std::memory_order_release);
     }
@@ -205,7 +208,7 @@ class FlatCombining {
     for (size_t i = 0; i < taken_count_; ++i) {
       slots_[taken_[i]].request->error = failure;
     }
-    answer();
+    answer(0);
   }
 
   M& machine_;
