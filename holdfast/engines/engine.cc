@@ -30,19 +30,12 @@ Status Description::check_domain(Domain domain) const {
 }
 
 Status Description::check_journal() const {
-  if (!answers_behind_psync) {
-    return {Code::unsupported, std::string("engine ") + name +
-                                   " answers updates behind a pfence, which makes nothing durable "
-                                   "over a journal; leave journal_bytes out, or choose another "
-                                   "engine"};
-  }
-  // A working copy would not show stores to its home: both would be private mappings.
-  return layout == Layout::in_place || layout == Layout::twin
-             ? Status()
-             : Status(Code::unsupported, std::string("engine ") + name +
-                                             " keeps its data in a layout that cannot be journaled "
-                                             "yet; leave journal_bytes out, or choose another "
-                                             "engine");
+  return answers_behind_psync ? Status()
+                              : Status(Code::unsupported,
+                                       std::string("engine ") + name +
+                                           " answers updates behind a pfence, which makes nothing "
+                                           "durable over a journal; choose another engine, or "
+                                           "journal_bytes=0");
 }
 
 Statistics& Statistics::operator+=(const Statistics& o) {

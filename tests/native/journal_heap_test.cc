@@ -338,7 +338,7 @@ TEST(JournalHeap, IsRefusedWhereItCannotKeepThePromise) {
     EXPECT_NE(status.message().find("another engine"), std::string::npos) << status.message();
   }
   create.engine = engines(true).front();
-  for (const Domain domain : {Domain::process, Domain::pmem, Domain::eadr}) {
+  for (const Domain domain : {Domain::pmem, Domain::eadr}) {
     native.domain = domain;
     native.force = true;
     EXPECT_EQ(JournaledHeap::create(file.path(), create, native).status().code(),

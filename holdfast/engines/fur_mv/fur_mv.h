@@ -12,13 +12,13 @@
 // Update    pin; s = last number given out; body. Lock the stripes stored to, in order; a number
 //           beyond s on one of them aborts. Take number c; NON_DURABLE; old values -> versions, new
 //           ones in place; unlock. Then log, pwb; pfence; wait for all NON_DURABLE up to s; marker,
-//           pwb; pfence; settled. Before the return: wait for all up to c, D := c.
+//           pwb; psync; settled. Before the return: wait for all up to c, D := c.
 // Large     An update whose records do not fit into the thread's log gets a loan from the heap, and
 //           runs while no other update does. Number c first; it saves versions and stores in place.
 //           The records lie in the loan, and the marker says where. It returns once they have been
 //           replayed. If it fails, its values are restored, and c gets an abort marker.
 // Recovery  Replay the logs of all durable markers beyond the tail, in the order of their numbers.
-// Persists  ceil(16 N / line) + 1 pwb and 2 pfence per update of N words; none per read.
+// Persists  ceil(16 N / line) + 1 pwb, 1 pfence and 1 psync per update of N words; none per read.
 //
 // Why it is correct
 //  - Snapshots. An update takes c under its locks. So another update that reads s >= c finds the
@@ -440,7 +440,7 @@ void FurMv<M>::harden(Thread& t, uint64_t number, uint64_t bytes) {
   M::phase(Phase::marker_flush);
   log_.write_marker(number, t.slot, start, t.records.data(), bytes, Site{"furmv.marker"});
   // Separates the marker from settle(): it is durable before other threads see INACTIVE.
-  machine_.pfence(Site{"furmv.marker.fence"});
+  machine_.psync(Site{"furmv.marker.fence"});
   t.redo.advance(lent ? 0 : bytes);
   states_.settle(t.slot);
   log_.count_update(t.slot, t.stored_bytes, bytes);

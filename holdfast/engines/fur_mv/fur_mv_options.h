@@ -41,6 +41,7 @@ inline constexpr Description kFurMv = {
     .durability = Durability::strict,
     .layout = Layout::working_copy,
     .needs_htm = false,
+    .answers_behind_psync = true,
     .plain_reads = true,
     .any_size = true,
     .log = "redo, per thread",

@@ -46,6 +46,7 @@ class Quadra : public CombinedEngine<M, ExclusiveGate<M>, quadra::Writer<M, Excl
       .durability = Durability::strict,
       .layout = Layout::working_copy,
       .needs_htm = false,
+      .answers_behind_psync = true,
       .plain_reads = true,
       .any_size = true,
       .log = "none: records with the old value",
