@@ -13,8 +13,8 @@ namespace {
 
 // A group's most bytes. A longer one amortises no more: a sync costs as much as some dozens of KiB.
 constexpr uint64_t kMostGroupBytes = uint64_t{1} << 20;
-// Looks at the durable position before a waiting thread sleeps. Some microseconds: about what the
-// sleep and the wake-up cost, and little beside a sync.
+// Looks at the device before a waiting thread sleeps. Some microseconds: about what the sleep and
+// the wake-up cost, and little beside a sync.
 constexpr int kSpins = 100;
 
 uint64_t most_group_bytes(const JournalPlace& place) {
@@ -26,7 +26,9 @@ uint64_t most_group_bytes(const JournalPlace& place) {
 Journal::Journal(JournalFile& file, const JournalPlace& place, CopyLine copy)
     : copy_(copy),
       groups_{GroupBuilder(most_group_bytes(place)), GroupBuilder(most_group_bytes(place))},
-      ring_(file, place) {}
+      ring_(file, place) {
+  counters_.ring_bytes = place.ring_bytes();
+}
 
 Status Journal::format(JournalFile& file, const JournalPlace& place, uint64_t salt) {
   if (place.bytes < JournalPlace::kLeastBytes || place.bytes % kJournalBlock != 0) {
@@ -88,11 +90,23 @@ void Journal::throw_if_failed() const {
   }
 }
 
+/// Returns, with the lock, when the device is free.
 void Journal::wait_for_device(std::unique_lock<std::mutex>& lock) {
   while (device_taken_) {
-    device_is_free_.wait(lock);
+    const int round = rounds_.load();
+    lock.unlock();
+    rounds_.wait(round);
+    lock.lock();
   }
   throw_if_failed();
+}
+
+/// Calls add(counters) without other threads.
+template <class F>
+void Journal::count(F&& add) {
+  const std::lock_guard lock(counters_mutex_);
+  add(counters_);
+  counters_.held_bytes = ring_end_ - ring_.head().tail;
 }
 
 /// Runs work() without the lock, as the only user of the device, which the caller found free.
@@ -109,11 +123,14 @@ void Journal::use_device(std::unique_lock<std::mutex>& lock, F&& work) {
         Status(Code::io_error, std::string("the journal cannot be written: ") + failure.what());
   }
   lock.lock();
-  device_taken_ = false;
   if (!status.ok() && failure_.ok()) {
     failure_ = std::move(status);
   }
-  device_is_free_.notify_all();
+  device_taken_ = false;
+  // Behind the store above, and both sequentially consistent: a thread that has loaded the old
+  // round, then the old flag, does not sleep.
+  ++rounds_;
+  rounds_.notify_all();
   throw_if_failed();
 }
 
@@ -146,23 +163,20 @@ uint64_t Journal::position() {
 }
 
 void Journal::await(uint64_t position) {
-  for (int i = 0; i < kSpins && durable() < position; ++i) {
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (lock.owns_lock() && !device_taken_) {
-      break;  // this thread writes the group itself
-    }
-    pause();
-  }
-  if (durable() >= position) {
-    return;
-  }
-  std::unique_lock lock(mutex_);
+  int spins = 0;
   while (durable() < position) {
-    if (device_taken_) {
-      device_is_free_.wait(lock);
-    } else {
+    const int round = rounds_.load();
+    if (!device_taken_) {
+      std::unique_lock lock(mutex_);
       throw_if_failed();
-      flush(lock);
+      if (!device_taken_ && durable() < position) {
+        flush(lock);
+      }
+    } else if (spins < kSpins) {
+      ++spins;
+      pause();
+    } else {
+      rounds_.wait(round);
     }
   }
 }
@@ -202,9 +216,11 @@ Status Journal::write_group(GroupBuilder& group, GroupHead head) {
   if (status.ok()) {
     ring_end_ += bytes.size();
     ++next_number_;
-    ++counters_.groups;
-    counters_.lines += head.end - head.begin;
-    counters_.group_bytes += bytes.size();
+    count([&](JournalCounters& c) {
+      ++c.groups;
+      c.lines += head.end - head.begin;
+      c.group_bytes += bytes.size();
+    });
   }
   return status;
 }
@@ -241,9 +257,14 @@ Status Journal::write_durable_home(bool closing) {
   head.number = next_number_;
   head.position = tail->position;
   head.flags = closing ? JournalHead::kClosed : 0;
-  ++counters_.checkpoints;
-  counters_.home_lines += lines->size();
-  return ring_.write_head(head);
+  status = ring_.write_head(head);
+  if (status.ok()) {
+    count([&](JournalCounters& c) {
+      ++c.checkpoints;
+      c.home_lines += lines->size();
+    });
+  }
+  return status;
 }
 
 void Journal::checkpoint(bool closing) {
@@ -253,11 +274,8 @@ void Journal::checkpoint(bool closing) {
   use_device(lock, [&] { return write_durable_home(closing); });
 }
 
-JournalCounters Journal::counters() {
-  std::unique_lock lock(mutex_);
-  while (device_taken_) {
-    device_is_free_.wait(lock);
-  }
+JournalCounters Journal::counters() const {
+  const std::lock_guard lock(counters_mutex_);
   return counters_;
 }
 

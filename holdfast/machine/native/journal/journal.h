@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,8 +23,10 @@ struct LineRun {
   uint64_t lines;
 };
 
-/// The work of a journal: at its opening, and since.
+/// The size and the work of a journal: at its opening, and since.
 struct JournalCounters {
+  uint64_t ring_bytes = 0;        ///< room for groups
+  uint64_t held_bytes = 0;        ///< of this, in groups that have not gone home
   uint64_t recovered_groups = 0;  ///< replayed at opening
   uint64_t recovered_lines = 0;
   uint64_t groups = 0;       ///< written since
@@ -42,9 +43,9 @@ struct JournalCounters {
 /// the journal is an image that an engine recovers from.
 ///
 /// append() copies lines, and costs no I/O unless the group is full. await() makes the journal
-/// durable up to a position: one thread writes a group and syncs, while the others sleep and their
-/// lines gather for the next group. A full ring is emptied by a checkpoint: the newest content of
-/// each line goes home from durable groups, never from memory.
+/// durable up to a position: one thread writes a group and syncs. The others spin for some
+/// microseconds, then sleep, and their lines gather for the next group. A full ring is emptied by a
+/// checkpoint: the newest content of each line goes home from durable groups, never from memory.
 ///
 /// Thread safety: any thread. Errors: after the first failure of the file, each call throws
 /// MediumFailure, except an await() for what is durable already.
@@ -67,7 +68,8 @@ class Journal {
 
   /// Returns the position behind the last line.
   uint64_t position();
-  /// Returns the position up to which the journal is durable.
+  /// Returns the position up to which the journal is durable. Acquire: a thread that sees it may
+  /// answer for what it covers.
   uint64_t durable() const { return durable_.load(std::memory_order_acquire); }
   /// Returns when the journal is durable up to `position`.
   void await(uint64_t position);
@@ -75,7 +77,8 @@ class Journal {
   /// Makes everything durable and writes it home. `closing`: records the empty journal as closed.
   void checkpoint(bool closing = false);
 
-  JournalCounters counters();
+  /// Waits for no device.
+  JournalCounters counters() const;
   const JournalPlace& place() const { return ring_.place(); }
 
  private:
@@ -85,6 +88,8 @@ class Journal {
   void throw_if_failed() const;
   void wait_for_device(std::unique_lock<std::mutex>& lock);
   template <class F>
+  void count(F&& add);
+  template <class F>
   void use_device(std::unique_lock<std::mutex>& lock, F&& work);
   void flush(std::unique_lock<std::mutex>& lock);
   Status write_group(GroupBuilder& group, GroupHead head);
@@ -92,9 +97,9 @@ class Journal {
 
   const CopyLine copy_;
 
-  std::mutex mutex_;  // guards everything below but the device's part
-  std::condition_variable device_is_free_;
-  bool device_taken_ = false;
+  std::mutex mutex_;  // guards everything below but atomics, the device's part, and counters_
+  std::atomic<bool> device_taken_{false};  // stored under the mutex
+  std::atomic<int> rounds_{0};  // counts uses of the device that have ended, for waiting threads
   Status failure_;
   GroupBuilder groups_[2];
   size_t gathering_ = 0;  // the group that append() fills; the device may hold the other one
@@ -105,6 +110,8 @@ class Journal {
   JournalRing ring_;
   uint64_t ring_end_ = 0;  // place behind the last group
   uint64_t next_number_ = 0;
+
+  mutable std::mutex counters_mutex_;
   JournalCounters counters_;
 };
 
