@@ -45,16 +45,16 @@ class Allocator {
  public:
   static constexpr uint64_t kBatch = 64;
 
-  /// Formats an empty heap. Inside an update transaction.
-  static void format(std::byte* data, size_t chunk_bytes, size_t arenas, size_t partitions,
-                     size_t limit_bytes) {
+  /// Formats an empty heap of layout 2 or 3. Inside an update transaction.
+  static void format(std::byte* data, uint64_t mark, size_t chunk_bytes, size_t arenas,
+                     size_t partitions, size_t limit_bytes) {
     auto* h = new (data) DataHeader<E>;
     h->chunk_bytes = chunk_bytes;
     h->arena_count = arenas;
     h->partitions = partitions;
     h->limit = limit_bytes / chunk_bytes;
     h->top = h->chunks();
-    h->mark = kLayoutMark;  // the rest of a new heap's data is zero: all lists are empty
+    h->mark = mark;  // the rest of a new heap's data is zero: all lists are empty
   }
 
   explicit Allocator(std::byte* data, Partitions partitions = Partitions::all())
@@ -67,7 +67,7 @@ class Allocator {
 
   /// Returns a block of at least `bytes` bytes. Throws GrowthNeeded if there is no room.
   void* allocate(size_t bytes, int slot) {
-    const size_t size_class = class_of(bytes, shape_.largest_shared());
+    const size_t size_class = shape_.class_of(bytes);
     if (size_class == kClasses) {
       void* block = allocate_large(bytes);
       E::fresh(block, bytes);
@@ -89,7 +89,7 @@ class Allocator {
   }
 
   void deallocate(void* block, size_t bytes, int slot) {
-    const size_t size_class = class_of(bytes, shape_.largest_shared());
+    const size_t size_class = shape_.class_of(bytes);
     if (size_class < kClasses) {
       check_owned(block, ChunkKind::shared, size_class);
       mark_free(block);
@@ -206,7 +206,7 @@ class Allocator {
 
   void* allocate_fresh(ArenaClass<E>& a, size_t size_class) {
     std::byte* block = a.fresh;
-    const size_t bytes = kClassBytes[size_class];
+    const size_t bytes = shape_.sizes()[size_class];
     if (block == nullptr || block + bytes > a.fresh_end.load()) {
       Chunk* header = take_chunks(1);
       header->detail = size_class;

@@ -51,7 +51,7 @@ class Compaction {
         const uint64_t detail = chunk->detail;
         switch (static_cast<ChunkKind>(chunk->kind.load())) {
           case ChunkKind::shared: {
-            const uint64_t allocated = allocated_blocks(chunk) * kClassBytes[detail % kClasses];
+            const uint64_t allocated = allocated_blocks(chunk) * shape.sizes()[detail % kClasses];
             (allocated == 0 ? found.reusable : found.free) += shape.chunk_bytes - allocated;
             found.used += allocated;
             break;
@@ -188,10 +188,11 @@ class Compaction {
     // Blocks that were never handed out are in no list.
     const size_t c = chunk->detail % kClasses;
     const std::byte* const end = reinterpret_cast<std::byte*>(chunk) + header_->chunk_bytes.load();
+    const size_t bytes = header_->shape().sizes()[c];
     const uint64_t arenas = header_->arena_count + header_->partitions;
     for (uint64_t a = 0; a < arenas; ++a) {
       ArenaClass<E>& arena = header_->any_arena(a).classes[c];
-      if (arena.fresh_end.load() == end && arena.fresh.load() + kClassBytes[c] <= end) {
+      if (arena.fresh_end.load() == end && arena.fresh.load() + bytes <= end) {
         return false;
       }
     }

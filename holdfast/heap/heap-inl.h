@@ -98,7 +98,9 @@ Status Heap<E>::fill(const CreateOptions& o) {
   }
   auto format = [&] {
     if (o.content == nullptr) {
-      Allocator<E>::format(r.data, file_.superblock().chunk_bytes, arenas, partitions, r.bytes);
+      const uint64_t mark = o.fine_classes ? kLayoutMark3 : kLayoutMark2;
+      Allocator<E>::format(r.data, mark, file_.superblock().chunk_bytes, arenas, partitions,
+                           r.bytes);
     } else {
       header()->limit = r.bytes / header()->chunk_bytes;
     }
@@ -326,10 +328,7 @@ Status Heap<E>::renew_area(const Description* description, const Options& option
 template <class E>
 Status Heap<E>::metadata(std::byte* copy) const {
   const Superblock& s = file_.superblock();
-  return copy == nullptr
-             ? Status()
-             : check_header<E>(copy, regions().data, regions().bytes, s.chunk_bytes, s.slots,
-                               (s.features.incompatible & kPartitionsFeature) != 0);
+  return copy == nullptr ? Status() : check_header<E>(copy, regions().data, regions().bytes, s);
 }
 
 template <class E>

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "holdfast/heap/allocator.h"
+#include "holdfast/heap/file/superblock.h"
 #include "holdfast/heap/layout.h"
 #include "holdfast/heap/roots.h"
 
@@ -76,23 +77,25 @@ struct ArenaWords {
 
 /// Validates the allocator's metadata at every open. It is cheap: it checks only that all pointers
 /// and counts that transactions trust are in range. `copy`: a copy of the data; its pointers refer
-/// to `data`. `slots`: the most arenas of threads that there can be. `divided`: the superblock says
-/// that there are partitions.
+/// to `data`.
 template <class E>
-Status check_header(std::byte* copy, std::byte* data, size_t bytes, uint64_t chunk_bytes,
-                    uint64_t slots, bool divided) {
+Status check_header(std::byte* copy, std::byte* data, size_t bytes, const Superblock& superblock) {
+  const uint64_t chunk_bytes = superblock.chunk_bytes;
+  const bool divided = (superblock.features.incompatible & kPartitionsFeature) != 0;
+  const bool fine = (superblock.features.incompatible & kFineClassesFeature) != 0;
   auto damaged = [](const char* what) {
     return Status(Code::corrupt, std::string("the allocator's metadata is damaged (") + what +
                                      "); restore the heap file from a copy");
   };
   auto* h = reinterpret_cast<DataHeader<E>*>(copy);
-  if (bytes < DataHeader<E>::bytes(1) || (h->mark != kLayoutMark && h->mark != kLayoutMark1)) {
+  const uint64_t mark = bytes < DataHeader<E>::bytes(1) ? 0 : h->mark.load();
+  if (fine ? mark != kLayoutMark3 : mark != kLayoutMark2 && mark != kLayoutMark1) {
     return damaged("mark");
   }
   // A heap that has got more slots after its creation keeps its arenas.
   const uint64_t arenas = h->arena_count;
   const uint64_t partitions = h->partitions;
-  if (h->chunk_bytes != chunk_bytes || arenas == 0 || arenas > slots ||
+  if (h->chunk_bytes != chunk_bytes || arenas == 0 || arenas > superblock.slots ||
       partitions > Partitions::kMost || (partitions != 0) != divided ||
       bytes < DataHeader<E>::bytes(arenas, partitions)) {
     return damaged("geometry");
@@ -195,9 +198,9 @@ class AllocatorWalk {
           draining_.push_back(at);
         }
 
-        for (uint64_t o = shape_.shared_header_bytes(); o + kClassBytes[detail] <= chunk_;
-             o += kClassBytes[detail]) {
-          blocks_.push_back({at + o, kClassBytes[detail]});
+        const size_t bytes = shape_.sizes()[detail];
+        for (uint64_t o = shape_.shared_header_bytes(); o + bytes <= chunk_; o += bytes) {
+          blocks_.push_back({at + o, bytes});
         }
         ++index;
       } else if ((kind == ChunkKind::large || kind == ChunkKind::free_run) && detail > 0 &&
@@ -233,7 +236,7 @@ class AllocatorWalk {
     }
     const std::byte* fresh = a.fresh;
     const std::byte* end = a.fresh_end;
-    const size_t bytes = kClassBytes[size_class];
+    const size_t bytes = shape_.sizes()[size_class];
     if (fresh != nullptr && (offset_of(fresh) > bytes_ || offset_of(end) > bytes_)) {
       check_.error("an arena's fresh space lies outside the heap");
       return;
@@ -257,7 +260,7 @@ class AllocatorWalk {
 
   bool mark_free(const void* p, size_t size_class, const char* list) {
     Block* block = find_block(blocks_, offset_of(p));
-    if (block == nullptr || block->bytes != kClassBytes[size_class] || block->free) {
+    if (block == nullptr || block->bytes != shape_.sizes()[size_class] || block->free) {
       check_.error(
           std::string("a free block in the ") + list + " list at offset " +
           std::to_string(offset_of(p)) +

@@ -69,15 +69,15 @@ enum class ChunkKind : uint64_t {
   draining = 4,  // shared, without an allocated block; its blocks leave their lists
 };
 
-/// The beginning of a chunk, or of a run of chunks. In a shared chunk of layout 2 a map follows,
-/// with a bit for each 16 bytes of the chunk: set where an allocated block begins.
+/// The beginning of a chunk, or of a run of chunks. From layout 2 on a map follows in a shared
+/// chunk, with a bit for each 16 bytes of the chunk: set where an allocated block begins.
 template <class E>
 struct ChunkHeader {
   Field<uint64_t, E> kind;      // ChunkKind
   Field<uint64_t, E> detail;    // shared, draining: size class; large, free_run: chunks in the run
   Field<ChunkHeader*, E> next;  // free_run: next in the list
   Field<uint64_t, E> bytes;     // large: the block's requested size; draining: blocks that left
-  // Layout 2 only:
+  // From layout 2 on:
   Field<ChunkHeader*, E> previous;  // free_run: previous in the list
   // Chunks of the free run that ends before this chunk. 0: none, or one that a transaction has
   // freed that names partitions.
@@ -92,27 +92,33 @@ struct ChunkHeader {
   static uint64_t map_bit(size_t offset) { return uint64_t{1} << offset / kBlockUnit % 64; }
 };
 
-/// Two layouts exist. Heaps that were made before layout 2 keep layout 1: free runs are not merged,
-/// and a block that is freed twice is not noticed.
+/// Three layouts exist. Heaps that were made before layout 2 keep layout 1: free runs are not
+/// merged, and a block that is freed twice is not noticed. Layout 3 is layout 2 with kFineClasses.
 inline constexpr uint64_t kLayoutMark1 = 0x31'4b'4c'42'44'48;  // "HDBLK1"
-inline constexpr uint64_t kLayoutMark = 0x32'4b'4c'42'44'48;   // "HDBLK2"
+inline constexpr uint64_t kLayoutMark2 = 0x32'4b'4c'42'44'48;  // "HDBLK2"
+inline constexpr uint64_t kLayoutMark3 = 0x33'4b'4c'42'44'48;  // "HDBLK3"
 
 /// Sizes that depend on the layout.
 struct ChunkShape {
   uint64_t mark;
   size_t chunk_bytes;
 
-  bool has_maps() const { return mark == kLayoutMark; }
+  bool has_maps() const { return mark != kLayoutMark1; }
+  const ClassSizes& sizes() const { return mark == kLayoutMark3 ? kFineClasses : kLineClasses; }
+  /// Returns the class for blocks of `bytes`, or kClasses if a block needs chunks of its own.
+  size_t class_of(size_t bytes) const {
+    return holdfast::class_of(sizes(), bytes, largest_shared());
+  }
   /// Bytes of a shared chunk before its first block.
   size_t shared_header_bytes() const {
     return has_maps() ? holdfast::shared_header_bytes(chunk_bytes) : kChunkHeaderBytes;
   }
   size_t blocks_per_chunk(size_t size_class) const {
-    return (chunk_bytes - shared_header_bytes()) / kClassBytes[size_class];
+    return (chunk_bytes - shared_header_bytes()) / sizes()[size_class];
   }
   /// The largest blocks that share chunks.
   size_t largest_shared() const {
-    return holdfast::largest_shared(chunk_bytes, shared_header_bytes());
+    return holdfast::largest_shared(sizes(), chunk_bytes, shared_header_bytes());
   }
 };
 

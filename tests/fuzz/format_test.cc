@@ -330,6 +330,42 @@ TEST_P(Format, AnUnknownIncompatibleFeatureIsRefused) {
   }
 }
 
+TEST_P(Format, FineClassesAreAFeatureAndSaveRoom) {
+  constexpr size_t kBlocks = 2000;
+  constexpr size_t kBytes = 90;
+  create_.chunk_bytes = kMostFineChunk;
+  for (const bool fine : {false, true}) {
+    create_.fine_classes = fine;
+    std::filesystem::remove(path_);
+    auto heap = H::create(path_, create_, native_).value();
+    EXPECT_EQ((heap->superblock().features.incompatible & kFineClassesFeature) != 0, fine);
+    const uint64_t before = heap->space().value().used;
+    std::vector<void*> blocks(kBlocks);
+    for (size_t i = 0; i < kBlocks; i += 100) {
+      heap->update([&] {
+            for (size_t j = i; j < i + 100; ++j) {
+              blocks[j] = H::allocate(kBytes);
+            }
+          })
+          .check();
+    }
+    EXPECT_EQ(heap->space().value().used - before, kBlocks * (fine ? 96 : 128));
+    for (size_t i = 0; i < kBlocks; i += 2) {
+      heap->update([&] { H::deallocate(blocks[i], kBytes); }).check();
+    }
+    EXPECT_TRUE(heap->check().value().errors.empty());
+    heap->close().check();
+  }
+  change_superblock([](Superblock& s) { s.features.incompatible &= ~kFineClassesFeature; });
+  EXPECT_EQ(open().status().code(), Code::corrupt);
+}
+
+TEST_P(Format, FineClassesNeedSmallChunks) {
+  create_.chunk_bytes = 2 * kMostFineChunk;
+  create_.fine_classes = true;
+  EXPECT_EQ(H::create(path_, create_, native_).status().code(), Code::invalid_argument);
+}
+
 TEST_P(Format, ALargerLimitIsRecorded) {
   make_heap();
   const uint64_t before = inspect_heap_file(path_).value().superblock.capacity;

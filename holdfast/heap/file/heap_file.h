@@ -298,6 +298,9 @@ class HeapFile {
         (s.chunk_bytes & (s.chunk_bytes - 1)) != 0) {
       return {Code::invalid_argument, "chunk_bytes is a power of two from 1024 to 65536"};
     }
+    if (o.fine_classes && s.chunk_bytes > kMostFineChunk) {
+      return {Code::invalid_argument, "fine_classes needs chunk_bytes of at most 16384"};
+    }
     const int slots = std::max(machine_.slots(), o.slots);
     auto area = description.area_bytes(o.options, slots);
     if (!area) {
@@ -314,6 +317,7 @@ class HeapFile {
     s.options = o.options;
     s.slots = static_cast<uint32_t>(slots);
     s.features.incompatible |= o.partitions != 0 ? kPartitionsFeature : 0;
+    s.features.incompatible |= o.fine_classes ? kFineClassesFeature : 0;
     uint64_t seed = machine_.entropy();
     for (auto& byte : s.uuid) {
       byte = static_cast<uint8_t>(seed = mix64(seed));

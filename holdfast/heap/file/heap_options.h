@@ -33,6 +33,11 @@ struct CreateOptions {
   /// number of its own heap, which must be given here.
   int partitions = 0;
 
+  /// Gives the allocator more size classes below 256 bytes. Small blocks then waste less room, but
+  /// those whose size is no multiple of 64 share cache lines. Needs chunk_bytes of at most 16 KiB.
+  /// `content` has the classes of its own heap, which must be asked for here.
+  bool fine_classes = false;
+
   /// Initial content of the data region: a whole data region of another heap with the same base and
   /// chunk_bytes. `holdfast convert` uses it. Null: an empty heap.
   const std::byte* content = nullptr;

@@ -54,7 +54,10 @@ struct Features {
 inline constexpr uint64_t kPartitionsFeature = 1;
 /// Incompatible: lines of the heap may be newer in its journal than at their place.
 inline constexpr uint64_t kJournalFeature = 2;
-inline constexpr Features kKnownFeatures = {.incompatible = kPartitionsFeature | kJournalFeature};
+/// Incompatible: the allocator has kFineClasses.
+inline constexpr uint64_t kFineClassesFeature = 4;
+inline constexpr Features kKnownFeatures = {.incompatible = kPartitionsFeature | kJournalFeature |
+                                                            kFineClassesFeature};
 
 /// Sizes of a journal: the least has room for a few updates, the most bounds recovery.
 inline constexpr uint64_t kLeastJournalBytes = uint64_t{1} << 16;

@@ -97,6 +97,7 @@ CreateOptions same_shape(const Superblock& s) {
   create.base = reinterpret_cast<std::byte*>(s.base);  // NOLINT(performance-no-int-to-ptr)
   create.max_threads = static_cast<int>(s.slots) - 1;  // one slot is the machine's own
   create.chunk_bytes = s.chunk_bytes;
+  create.fine_classes = (s.features.incompatible & kFineClassesFeature) != 0;
   return create;
 }
 
