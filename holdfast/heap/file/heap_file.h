@@ -208,7 +208,8 @@ class HeapFile {
                   ". Delete something, or open it with a larger max_bytes"};
     }
     // In proportion, so that the number of steps and of extents stays small.
-    const uint64_t step = std::max(superblock_.growth_bytes, before / kGrowthShare);
+    const uint64_t share = before < kSmallBytes ? kSmallGrowthShare : kGrowthShare;
+    const uint64_t step = std::max(superblock_.growth_bytes, before / share);
     const uint64_t wanted = std::max<uint64_t>({bytes, more, before + step});
     const uint64_t unit = std::max<uint64_t>(superblock_.chunk_bytes, kPageBytes);
     Status status = grow_to(std::min(round_up(wanted, unit), limit_));
@@ -243,6 +244,10 @@ class HeapFile {
  private:
   static constexpr uint64_t kMostBytes = uint64_t{1} << 44;
   static constexpr uint64_t kDefaultCapacity = uint64_t{1} << 40;
+  // A step leaves half of itself unused on average. The extents of a heap of kMostBytes fit into a
+  // superblock, with a twin beside each.
+  static constexpr uint64_t kSmallBytes = uint64_t{1} << 30;
+  static constexpr uint64_t kSmallGrowthShare = 16;
   static constexpr uint64_t kGrowthShare = 8;
 
   static uint64_t round_up(uint64_t n, uint64_t unit) { return (n + unit - 1) / unit * unit; }
