@@ -73,12 +73,80 @@ auto BPlusTree<H, K, V, kPromote>::find_or_insert(const Sought& key, Make&& make
   }
   const Value value = make();
   const K added = added_key(key, value);
-  if (order.full()) {
-    split_and_place(path, leaf, order, position, added, value);
-  } else {
+  if (!order.full()) {
     place(leaf, order, position, added, value);
+  } else if (!TreeKey<K>::kDense || !share_and_place(path, leaf, order, position, added, value)) {
+    split_and_place(path, leaf, order, position, added, value);
   }
   return nullptr;
+}
+
+/// Moves entries of a full leaf to the neighbour below the same node that has more room, and places
+/// the new entry. Returns false, changing nothing, if both neighbours are nearly full.
+template <class H, class K, class V, bool kPromote>
+bool BPlusTree<H, K, V, kPromote>::share_and_place(const Path& path, Leaf* leaf, SlotOrder order,
+                                                   int position, const K& key, const Value& value) {
+  constexpr int kMostShared = kSlots - 2;  // of the neighbour's entries, so that both have room
+  if (path.depth == 0) {
+    return false;
+  }
+  Inner* const above = path.node[path.depth - 1];
+  const int index = path.index[path.depth - 1];
+  const SlotOrder children = order_of(above);
+  const HeapBounds<H> bounds;
+  Leaf* to = nullptr;
+  SlotOrder there;
+  bool right = false;
+  for (const int at : {index + 1, index - 1}) {
+    if (at < 0 || at > children.count()) {
+      continue;
+    }
+    Leaf* const neighbour = leaf_at(bounds, child(above, children, at));
+    const SlotOrder its = valid_order_of(neighbour);
+    if (its.count() <= kMostShared && (to == nullptr || its.count() < there.count())) {
+      to = neighbour;
+      there = its;
+      right = at > index;
+    }
+  }
+  if (to == nullptr) {
+    return false;
+  }
+  const int moved = (kSlots - there.count()) / 2;
+  const int first = right ? kSlots - moved : 0;
+  const int behind = right ? 0 : there.count();  // where the entries go
+  for (int i = 0; i < moved; ++i) {
+    const int from = order.slot(first + i);
+    const int slot = there.free_slot();
+    // Skew: a concurrent put to an entry that moves would be lost with the old copy.
+    hold<kPromote>(leaf->value(from));
+    to->key[slot] = leaf->key[from].load();
+    if constexpr (!kSet) {
+      to->value(slot) = leaf->value(from).load();
+    }
+    there = there.inserted(behind + i);
+  }
+  // Skew: a concurrent split of the node above would copy the old separator.
+  hold<kPromote>(above->order);
+  Field<K>& separator = above->key[children.slot(right ? index : index - 1)];
+  TreeKey<K>::destroy_separator(separator.load());
+  separator = TreeKey<K>::make_separator(leaf->key[order.slot(right ? first : moved)].load());
+  if (right) {
+    order = order.truncated(first);
+  } else {
+    for (int i = 0; i < moved; ++i) {
+      order = order.removed(0);
+    }
+  }
+  const bool stays = right ? position <= first : position > moved;
+  if (stays) {
+    to->order = there.word();
+    place(leaf, order, right ? position : position - moved, key, value);
+  } else {
+    leaf->order = order.word();
+    place(to, there, right ? position - first : behind + position, key, value);
+  }
+  return true;
 }
 
 template <class H, class K, class V, bool kPromote>

@@ -45,8 +45,13 @@ namespace holdfast {
 ///    keys. Positions before the returned range have keys before the sought one, and those behind
 ///    it keys after it.
 ///  - Keys in inner nodes outlive their entries, so they get bytes of their own.
+///
+/// kDense: a full leaf first gives entries to a neighbour that has room, and splits only if there
+/// is none. Random inserts then fill leaves to four fifths instead of two thirds. The price is a
+/// look at the neighbours of a full leaf.
 template <class K>
 struct TreeKey {
+  static constexpr bool kDense = false;
   using Sought = K;
   static K make_separator(const K& key) { return key; }
   static void destroy_separator(const K& /*separator*/) {}
@@ -388,6 +393,8 @@ class BPlusTree {
   template <class F>
   static void walk_back(Path& path, const Leaf* leaf, SlotOrder order, int position, F& f);
 
+  bool share_and_place(const Path& path, Leaf* leaf, SlotOrder order, int position, const K& key,
+                       const Value& value);
   void split_and_place(Path& path, Leaf* leaf, SlotOrder order, int position, const K& key,
                        const Value& value);
   void add_child(Path& path, K separator, void* fresh);

@@ -21,6 +21,33 @@
 
 namespace holdfast::testing {
 
+/// A number that chooses kDense of TreeKey.
+struct DenseKey {
+  static constexpr const char* kTypeName = "holdfast.testing.DenseKey";
+  DenseKey() = default;
+  DenseKey(int64_t n) : number(n) {}           // NOLINT(google-explicit-constructor)
+  operator int64_t() const { return number; }  // NOLINT(google-explicit-constructor)
+  int64_t number;
+};
+
+}  // namespace holdfast::testing
+
+namespace holdfast {
+
+template <>
+struct TreeKey<testing::DenseKey> {
+  static constexpr bool kDense = true;
+  using Sought = testing::DenseKey;
+  static Sought make_separator(const Sought& key) { return key; }
+  static void destroy_separator(const Sought& /*separator*/) {}
+  template <class Visitor>
+  static void visit_separator(const Sought& /*separator*/, Visitor& /*visit*/) {}
+};
+
+}  // namespace holdfast
+
+namespace holdfast::testing {
+
 using Model = std::map<int64_t, uint64_t>;
 
 /// A LinkedList as a map whose values follow from the keys, so that one test serves all structures.
@@ -70,6 +97,13 @@ struct ParentRbTreeKind {
 struct BPlusTreeKind {
   template <class H, bool kPromote = true>
   using Type = BPlusTree<H, int64_t, uint64_t, kPromote>;
+  static constexpr bool kOrdered = true;
+  static constexpr bool kStoresValues = true;
+  static constexpr int64_t kLarge = 100000;
+};
+struct DenseBPlusTreeKind {
+  template <class H, bool kPromote = true>
+  using Type = BPlusTree<H, DenseKey, uint64_t, kPromote>;
   static constexpr bool kOrdered = true;
   static constexpr bool kStoresValues = true;
   static constexpr int64_t kLarge = 100000;

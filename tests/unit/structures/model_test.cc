@@ -56,8 +56,8 @@ class StructuresTest : public ::testing::Test {
   Model model_;
 };
 
-using Kinds = ::testing::Types<RbTreeKind, ParentRbTreeKind, BPlusTreeKind, HashMapKind,
-                               FixedHashMapKind, LinkedListKind>;
+using Kinds = ::testing::Types<RbTreeKind, ParentRbTreeKind, BPlusTreeKind, DenseBPlusTreeKind,
+                               HashMapKind, FixedHashMapKind, LinkedListKind>;
 TYPED_TEST_SUITE(StructuresTest, Kinds);
 
 TYPED_TEST(StructuresTest, StartsEmpty) {

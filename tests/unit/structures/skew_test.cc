@@ -153,8 +153,8 @@ std::vector<Shape> shapes() {
 
 template <class Kind>
 class StructuresSkewTest : public ::testing::Test {};
-using Kinds = ::testing::Types<RbTreeKind, ParentRbTreeKind, BPlusTreeKind, HashMapKind,
-                               FixedHashMapKind, LinkedListKind>;
+using Kinds = ::testing::Types<RbTreeKind, ParentRbTreeKind, BPlusTreeKind, DenseBPlusTreeKind,
+                               HashMapKind, FixedHashMapKind, LinkedListKind>;
 TYPED_TEST_SUITE(StructuresSkewTest, Kinds);
 
 template <class Kind>
