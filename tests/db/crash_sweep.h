@@ -151,6 +151,7 @@ class CrashSweep {
     create.engine = engine_;
     create.bytes = 128 << 10;
     create.max_bytes = 1 << 20;
+    create.fine_classes = true;
     // Small logs, because images are as large as logs.
     create.options = known_options(description(), {{"log_bytes", "16384"}, {"markers", "1024"}});
     create.options.insert(options_.begin(), options_.end());

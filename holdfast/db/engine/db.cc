@@ -25,6 +25,10 @@ constexpr int kMostThreads = 255;  // a stamp has one byte for the slot
 // A small database has some chunks of each size class that it uses.
 constexpr size_t kChunkBytes = 16 << 10;
 constexpr size_t kLeastGrowth = 256 << 10;
+/// The table of records is the largest part of a small database. With fewer records the table is
+/// emptied more often, and a transaction takes its log in the heap sooner.
+constexpr const char* kRecordsOption = "records";
+constexpr const char* kFewRecords = "65536";
 constexpr const char* kNotOverridden = "this class derived from DB does not override it";
 
 /// Returns false only if nothing has this name. A file that may not be examined counts as there:
@@ -93,6 +97,18 @@ holdfast::Status fixed_option(const std::string& name, const std::string& has,
 std::string value_in_file(const Superblock& file, const OptionInfo& option) {
   const auto recorded = file.options.find(option.name);
   return recorded != file.options.end() ? recorded->second : option.fallback;
+}
+
+/// Returns the engine's options for a new file: those given, and else kFewRecords. Engines without
+/// `any_size` keep their default, which bounds their transactions.
+holdfast::Options new_file_options(const Options& options, const Description& engine) {
+  holdfast::Options all = options.engine_options;
+  for (const OptionInfo& option : engine.option_list()) {
+    if (engine.any_size && option.name == std::string(kRecordsOption)) {
+      all.emplace(kRecordsOption, kFewRecords);
+    }
+  }
+  return all;
 }
 
 /// Checks the engine's options against those of the file. An option that was not given at creation
@@ -214,12 +230,13 @@ DbEngine::Opened open_file(const Options& options, const std::string& name) {
   if (engine->open == nullptr) {
     return not_durable(create.engine);
   }
-  create.options = options.engine_options;
-  create.run_options = lag_options(options, *engine->description, options.engine_options);
+  create.options = new_file_options(options, *engine->description);
+  create.run_options = lag_options(options, *engine->description, create.options);
   create.bytes = options.initial_bytes;
   create.max_bytes = options.max_bytes;
   create.max_threads = options.max_threads != 0 ? options.max_threads : create.max_threads;
   create.chunk_bytes = kChunkBytes;
+  create.fine_classes = true;
   create.growth = kLeastGrowth;
   return engine->open(options, name, &create);
 }

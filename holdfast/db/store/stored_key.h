@@ -171,6 +171,7 @@ namespace holdfast {
 
 template <class H>
 struct TreeKey<db::StoredKey<H>> {
+  static constexpr bool kDense = true;
   using Key = db::StoredKey<H>;
   using Sought = db::Probe<H>;
 
