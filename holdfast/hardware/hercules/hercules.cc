@@ -20,11 +20,6 @@ void Hercules::attach(DesignContext& context) {
   for (size_t i = 0; i < 3; ++i) {
     tag_time_[i] = context.cycles(cycles[i] * options_.tag_percent / 100);
   }
-  if (options_.isolate && m.smt > 1) {
-    throw Error(Status(Code::invalid_argument,
-                       "hardware design hercules with isolate=1 needs cores with one hardware "
-                       "thread: those of one core would touch each other's lines unnoticed"));
-  }
   threads_.resize(structures(m)[kThreads].entries);
   read_sets_ = ReadSets(threads_.size());
   if (options_.numbers <= threads_.size()) {
@@ -88,12 +83,20 @@ Time Hercules::take_number(uint64_t& number, Time now) {
   return now;
 }
 
-void Hercules::loaded(const DesignTransaction& tx, DesignLine line, Time /*now*/) {
+void Hercules::loaded(const DesignTransaction& tx, DesignLine line, Time now) {
+  if (const uint8_t tag = context().flags(line.line); tag != 0 && tag != tag_of(tx.slot)) {
+    // A thread of the same core, whose touch of the common L1 touched() does not report.
+    context().doom(tag - 1, AbortCause::conflict, now);
+  }
   read_sets_.loaded(tx.slot, line.line);
 }
 
 Time Hercules::first_store(const DesignStore& store, Time now) {
   Thread& thread = threads_[static_cast<size_t>(store.tx.slot)];
+  if (options_.isolate && store.flags != 0 && store.flags != tag_of(store.tx.slot)) {
+    context().doom(store.flags - 1, AbortCause::conflict, now);
+    return now + 1;  // asks again with the content from before that transaction
+  }
   for (const int reader : read_sets_.readers(store.line.line)) {
     if (reader != store.tx.slot) {
       context().doom(reader, AbortCause::conflict, now);
