@@ -87,13 +87,12 @@ class HwIsolated : public testing::Test {
           machine_->work(40);
           heap_->set(own, mine ? 1 : 0);
         });
-        if (mine) {
-          taken[worker] = true;
-          both += taken[1 - worker] ? 1 : 0;
-          machine_->work(2000);
-          taken[worker] = false;
-          heap_->engine().update([&] { heap_->set(own, 0); });
-        }
+        taken[worker] = mine;
+        both += mine && taken[1 - worker] ? 1 : 0;
+        machine_->work(500);
+        machine_->fence();  // lets the other thread run until then
+        taken[worker] = false;
+        heap_->engine().update([&] { heap_->set(own, 0); });
       }
     });
     return both;
