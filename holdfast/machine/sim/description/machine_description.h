@@ -82,7 +82,7 @@ struct MemoryDescription {
 };
 
 /// The address indirection table (AIT) of persistent memory, which maps lines to blocks of the
-/// device. The table lies in persistent memory. Its cache lies in DRAM beside the controller. Absent
+/// device. The table lies in persistent memory. Its cache is in DRAM beside the controller. Absent
 /// if sets is 0.
 struct AitDescription {
   size_t sets = 0;        ///< of the cache; any number

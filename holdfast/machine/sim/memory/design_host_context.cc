@@ -78,11 +78,11 @@ DesignWrite DesignHost::write(Place to, const std::byte* bytes, Cause cause, Tim
       from_caches && (caches_survive() ||
                       (wishes_.nonvolatile_llc && timing_.caches().moves_from() == Level::llc));
   std::memcpy(write.bytes.data(), bytes, options_.line_bytes);
-  write.accepted =
-      timing_.medium_controller().write(queue_line(to), now, cancelable ? &write.queue : nullptr);
   if (!wishes_.address_table) {
     timing_.look_up(queue_line(to), now);
   }
+  write.accepted =
+      timing_.medium_controller().write(queue_line(to), now, cancelable ? &write.queue : nullptr);
   if (disturbance_ && disturbance_->chance(0.25)) {
     constexpr Time kMostDelay = 300'000;  // the queue may be full of other writes
     write.accepted += disturbance_->below(kMostDelay);
