@@ -155,6 +155,7 @@ void holdfast_options_set_engine(leveldb_options_t* options, const char* name);
 void holdfast_options_set_engine_option(leveldb_options_t* options, const char* name,
                                         const char* value);
 void holdfast_options_set_sizes(leveldb_options_t* options, size_t initial_bytes, size_t max_bytes);
+void holdfast_options_set_journal_bytes(leveldb_options_t* options, size_t n);
 void holdfast_options_set_max_threads(leveldb_options_t* options, int n);
 /* Limits of writes without sync (Options::lag and lag_ms). */
 void holdfast_options_set_lag(leveldb_options_t* options, uint64_t writes, uint64_t milliseconds);

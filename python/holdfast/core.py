@@ -97,15 +97,18 @@ def convert(
     options: dict[str, str],
     max_bytes: int = 0,
     max_threads: int = 0,
+    journal_bytes: int | None = None,
 ) -> Json:
     """Copies a heap into a new file. `max_bytes` 0 keeps the limit of growth; a `max_threads` that
-    is not larger keeps the number of threads."""
-    spec = {
+    is not larger keeps the number of threads; `journal_bytes` None keeps the journal's size."""
+    spec: Json = {
         "engine": engine,
         "options": options,
         "max_bytes": max_bytes,
         "max_threads": max_threads,
     }
+    if journal_bytes is not None:
+        spec["journal_bytes"] = journal_bytes
     return _call("convert", source, target, spec)
 
 

@@ -85,6 +85,12 @@ static leveldb_options_t* make_options(void) {
   leveldb_free(error);
   error = NULL;
   holdfast_options_set_force(options, 1);
+  holdfast_options_set_journal_bytes(options, 1 << 20);
+  EXPECT(leveldb_open(options, kName, &error) == NULL);
+  EXPECT(error != NULL && strstr(error, "a journal is for domain file") != NULL);
+  leveldb_free(error);
+  error = NULL;
+  holdfast_options_set_journal_bytes(options, 0);
   leveldb_t* const forced = leveldb_open(options, kName, &error);
   EXPECT_OK(error);
   char* const domain = leveldb_property_value(forced, "holdfast.domain");

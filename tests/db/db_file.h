@@ -15,7 +15,8 @@ namespace holdfast::db {
 /// A database in a temporary file, which a test can close and open again.
 class DbFile {
  public:
-  explicit DbFile(const std::string& engine = kDefaultEngine) {
+  explicit DbFile(const std::string& engine = kDefaultEngine, const std::string& folder = "/tmp")
+      : file_(folder) {
     options.engine = engine;
     options.create_if_missing = true;
     options.initial_bytes = 4 << 20;

@@ -39,7 +39,7 @@ inline std::string volatile_engine() {
 
 /// For tests of every durable engine.
 struct DbTest : ::testing::TestWithParam<std::string> {
-  DbTest() : file(GetParam()) {}
+  explicit DbTest(const std::string& folder = "/tmp") : file(GetParam(), folder) {}
   DbFile file;
 };
 

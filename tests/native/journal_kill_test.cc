@@ -2,10 +2,7 @@
 //
 // Does a heap with a journal hold what was acknowledged when its process is killed while several
 // threads write?
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +14,7 @@
 #include "holdfast/heap/file/native_heap_file.h"
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/native/native_machine.h"
+#include "tests/native/killed_process.h"
 #include "tests/native/test_file.h"
 
 namespace holdfast {
@@ -69,35 +67,15 @@ class JournalKillTest : public testing::TestWithParam<const char*> {
  protected:
   /// Lets a process write until it has answered often enough, and kills it. Counts the answers.
   void live_and_die(std::vector<uint64_t>& answered) {
-    int ends[2];
-    ASSERT_EQ(::pipe(ends), 0);
-    const pid_t child = fork();
-    if (child == 0) {
-      ::close(ends[0]);
-      auto heap = KilledHeap::open(file_.path(), {}, native_);
-      if (!heap) {
-        _exit(2);
-      }
-      count_until_killed(**heap, ends[1]);
-    }
-    ::close(ends[1]);
-    char names[256];
-    int seen = 0;
-    bool killed = false;
-    for (ssize_t got = 0; (got = ::read(ends[0], names, sizeof names)) > 0;) {
-      for (ssize_t i = 0; i < got; ++i) {
-        ++answered[static_cast<size_t>(names[i])];
-      }
-      seen += static_cast<int>(got);
-      if (seen >= kAnswersPerLife && !killed) {
-        killed = true;
-        kill(child, SIGKILL);  // answers in the pipe still count
-      }
-    }
-    ::close(ends[0]);
-    int how = 0;
-    waitpid(child, &how, 0);
-    EXPECT_TRUE(WIFSIGNALED(how)) << how;
+    run_and_kill(
+        kAnswersPerLife,
+        [&](int answers) {
+          auto heap = KilledHeap::open(file_.path(), {}, native_);
+          if (heap) {
+            count_until_killed(**heap, answers);
+          }
+        },
+        [&](char writer) { ++answered[static_cast<size_t>(writer)]; });
   }
 
   NativeTestFile file_{"/dev/shm"};

@@ -181,6 +181,32 @@ def test_load_makes_the_database_as_told(db, invoke, rows, path):
     assert not path.with_name("new.db").exists()
 
 
+def test_a_journal_is_made_told_and_converted(invoke, rows, path):
+    def run(*arguments, status=0):
+        result = invoke(*arguments)
+        assert result.exit_code == status, result.output
+        return result
+
+    table, size = rows("x.csv", "k,v\na,1\n"), 128 << 10
+    run("db", "load", path, table, "--domain", "file", "--journal-bytes", size)
+    run("db", "load", path, table, "--domain", "file")
+    assert json.loads(run("info", path, "--json", "-").stdout)["journal_bytes"] == size
+    facts = json.loads(run("db", "stats", path, "--json", "-").stdout)
+    assert 0 < facts["journal_bytes"] < size and facts["journal_held_bytes"] == 0
+    told = run("db", "load", path, table, "--journal-bytes", 2 * size, status=2).stderr
+    assert f"has journal_bytes={size}" in " ".join(told.split())
+    for given, made in ((), size), (("--journal-bytes", 2 * size), 2 * size):
+        new = path.with_name(f"{made}.db")
+        run("convert", path, new, *given)
+        assert json.loads(run("info", new, "--json", "-").stdout)["journal_bytes"] == made
+        assert contents(new) == {b"a": b"1"}
+    new = path.with_name("none.db")
+    run("convert", path, new, "--journal-bytes", 0)
+    assert json.loads(run("info", new, "--json", "-").stdout)["journal_bytes"] == 0
+    told = run("convert", path, path.with_name("x.db"), "--engine", sample.REPLAYED, status=2)
+    assert "journal_bytes=0" in " ".join(told.stderr.split())
+
+
 def test_dump_writes_json_lines_to_any_other_name(db, path, tmp_path):
     db("put", "a", "1")
     for name in ("out.txt", "out", "out.csv.gz"):

@@ -440,6 +440,24 @@ def test_options_that_contradict_the_file_are_refused(open_database, engine):
         assert db.property("holdfast.engine") == engine
 
 
+def test_a_journal_is_kept_by_the_file_and_its_copies(tmp_path):
+    path, copy = tmp_path / "test.db", tmp_path / "copy.db"
+    with holdfast.open(path, domain="file", journal_bytes=256 << 10) as db:
+        db["key"] = "value"
+        numbers = db.statistics()
+        assert 0 < numbers["journal_held_bytes"] <= numbers["journal_bytes"] < 256 << 10
+        assert numbers["journal_groups_total"] > 0 and numbers["journal_lines_total"] > 0
+        assert "through a journal" in db.property("holdfast.stats")
+        db.backup(copy)
+    for made in (path, copy):
+        with holdfast.open(made, domain="file") as db:
+            assert db["key"] == b"value" and db.statistics()["journal_bytes"] > 0
+            db["key"] = "value"
+            assert db.statistics()["journal_groups_total"] > 0
+    with pytest.raises(holdfast.MisuseError, match="has journal_bytes=262144, not 65536"):
+        holdfast.open(path, journal_bytes=64 << 10)
+
+
 def test_an_interrupt_ends_a_wait_for_the_writer_lock(db):
     started, done = threading.Event(), threading.Event()
 

@@ -168,6 +168,9 @@ void holdfast_options_set_sizes(leveldb_options_t* options, size_t initial_bytes
   options->rep.initial_bytes = initial_bytes;
   options->rep.max_bytes = max_bytes;
 }
+void holdfast_options_set_journal_bytes(leveldb_options_t* options, size_t n) {
+  options->rep.journal_bytes = n;
+}
 void holdfast_options_set_max_threads(leveldb_options_t* options, int n) {
   options->rep.max_threads = n;
 }

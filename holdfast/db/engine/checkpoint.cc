@@ -70,6 +70,7 @@ Options HeapDB::same_kind() {
   options.engine = shape.engine;
   options.engine_options = shape.options;
   options.max_bytes = shape.capacity;
+  options.journal_bytes = shape.bytes_of(ExtentKind::journal);
   options.max_threads = static_cast<int>(shape.slots) - 1;  // one slot is the machine's own
   options.domain = Domain::process;                         // publish() makes the file durable
   return options;

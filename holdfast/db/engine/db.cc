@@ -155,6 +155,12 @@ holdfast::Status check_fixed_options(const Options& options, const std::string& 
                         std::to_string(options.max_bytes),
                         " --max-bytes " + std::to_string(options.max_bytes));
   }
+  const uint64_t journal = file.bytes_of(ExtentKind::journal);
+  if (options.journal_bytes != 0 && journal_extent_bytes(options.journal_bytes) != journal) {
+    return fixed_option(name, "journal_bytes=" + std::to_string(journal),
+                        std::to_string(options.journal_bytes),
+                        " --journal-bytes " + std::to_string(options.journal_bytes));
+  }
   return engine.description->name == file.engine
              ? check_engine_options(options, name, *engine.description, file)
              : holdfast::Status();
@@ -234,6 +240,7 @@ DbEngine::Opened open_file(const Options& options, const std::string& name) {
   create.run_options = lag_options(options, *engine->description, create.options);
   create.bytes = options.initial_bytes;
   create.max_bytes = options.max_bytes;
+  create.journal_bytes = options.journal_bytes;
   create.max_threads = options.max_threads != 0 ? options.max_threads : create.max_threads;
   create.chunk_bytes = kChunkBytes;
   create.fine_classes = true;

@@ -81,6 +81,11 @@ bool HeapDB::property(const std::string& name, std::string* value) {
                 std::to_string(reclaimable_bytes(*found)) + "\nfile bytes " +
                 std::to_string(medium().allocated_bytes()) + "\n";
     }
+    if (const native::JournalCounters j = medium().journal_counters(); j.ring_bytes != 0) {
+      *value += "journal bytes " + std::to_string(j.ring_bytes) + "\njournal held bytes " +
+                std::to_string(j.held_bytes) + "\njournal groups " + std::to_string(j.groups) +
+                "\njournal checkpoints " + std::to_string(j.checkpoints) + "\n";
+    }
   } else if (name == "used-bytes" || name == "free-bytes" || name == "reclaimable-bytes") {
     auto found = space();
     *value = !found                 ? found.status().to_string()
@@ -148,7 +153,8 @@ std::string HeapDB::prometheus() {
   e.counter("stored_bytes_total", "Bytes stored by committed transactions.", s.bytes_stored);
   e.counter("written_bytes_total", "Bytes written to the heap, logs and copies included.",
             s.bytes_written);
-  e.counter("fences_total", "Persistence fences; in domain file each is a call of fdatasync.",
+  e.counter("fences_total",
+            "Persistence fences; in domain file without a journal each is a call of fdatasync.",
             s.persist.pfence + s.persist.psync);
   const PendingUpdates waiting = pending();
   e.gauge("pending_writes", "Writes without sync that are not durable yet.", waiting.count);
@@ -165,6 +171,16 @@ std::string HeapDB::prometheus() {
   }
   e.gauge("file_bytes", "Bytes of the file system that the file takes.",
           medium().allocated_bytes());
+  const native::JournalCounters journal = medium().journal_counters();
+  e.gauge("journal_bytes", "Bytes of the journal; 0 without one.", journal.ring_bytes);
+  e.gauge("journal_held_bytes", "Bytes of the journal in groups that have not gone home.",
+          journal.held_bytes);
+  e.counter("journal_groups_total", "Groups written to the journal, each with a call of fdatasync.",
+            journal.groups);
+  e.counter("journal_lines_total", "Lines in these groups.", journal.lines);
+  e.counter("journal_written_bytes_total", "Bytes of these groups.", journal.group_bytes);
+  e.counter("journal_checkpoints_total", "Times that the journal's lines have gone home.",
+            journal.checkpoints);
   e.gauge("domain_emulated", "1: the domain is emulated, and nothing survives a power cut; else 0.",
           medium().emulated() ? 1 : 0);
   e.gauge("oldest_snapshot_milliseconds", "Age of the oldest snapshot; 0 without one.",

@@ -23,16 +23,19 @@ Status plan_journal(M& machine, const CreateOptions& options, const Description&
   if (options.journal_bytes == 0) {
     return {};
   }
-  if (!Journals<M> || machine.medium().domain() != Domain::file) {
-    return {Code::unsupported, std::string(machine.medium().name()) +
-                                   ": a heap with a journal is made natively, in domain file; "
-                                   "choose that domain, or leave journal_bytes out"};
+  // A file that is made in domain `process`, such as a copy, is for later use in domain `file`.
+  const Domain domain = machine.medium().domain();
+  if (!Journals<M> || (domain != Domain::file && domain != Domain::process)) {
+    return {Code::unsupported, std::string(machine.medium().name()) + ": a journal is for domain " +
+                                   "file of native heaps, and this heap is in domain " +
+                                   to_string(domain) +
+                                   (Journals<M> ? "" : " of a simulated machine") +
+                                   "; choose domain file, or journal_bytes=0"};
   }
   if (options.journal_bytes < kLeastJournalBytes || options.journal_bytes > kMostJournalBytes) {
     return {Code::invalid_argument, "journal_bytes is from 64 KiB to 16 GiB, or 0"};
   }
-  const uint64_t pages = (options.journal_bytes + kPageBytes - 1) / kPageBytes;
-  superblock.append(ExtentKind::journal, pages * kPageBytes);
+  superblock.append(ExtentKind::journal, journal_extent_bytes(options.journal_bytes));
   superblock.features.incompatible |= kJournalFeature;
   return engine.check_journal();
 }

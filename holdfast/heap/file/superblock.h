@@ -62,6 +62,10 @@ inline constexpr Features kKnownFeatures = {.incompatible = kPartitionsFeature |
 /// Sizes of a journal: the least has room for a few updates, the most bounds recovery.
 inline constexpr uint64_t kLeastJournalBytes = uint64_t{1} << 16;
 inline constexpr uint64_t kMostJournalBytes = uint64_t{1} << 34;
+/// Returns the size of the extent for a journal of `bytes`.
+constexpr uint64_t journal_extent_bytes(uint64_t bytes) {
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
 
 /// The description of a heap in its file. The file begins with two copies. They are written one
 /// after the other, the older one first, and it is durable before the newer one is overwritten. So

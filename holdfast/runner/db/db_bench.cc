@@ -3,11 +3,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <memory>
 
 #include "holdfast/db/options.h"
+#include "holdfast/heap/file/superblock.h"
 #include "holdfast/runner/db/db_bench_entry.h"
 #include "holdfast/runner/db/holdfast_store.h"
 #include "holdfast/runner/db/measure.h"
@@ -31,6 +33,7 @@ struct Plan {
   std::vector<std::string> engines;
   std::vector<Domain> domains;
   std::map<std::string, std::string> options;
+  size_t journal_bytes = 0;
   std::vector<std::string> peers;
   std::string peers_folder;
   std::string sync;
@@ -73,6 +76,7 @@ Plan parse(const Json& spec) {
     plan.domains.push_back(parse_domain(name).value());
   }
   plan.options = fields.map("options");
+  plan.journal_bytes = static_cast<size_t>(fields.number("journal_bytes", 0, 0, kMostJournalBytes));
   plan.peers = fields.texts("peers");
   plan.peers_folder = fields.text("peers_dir", "");
   plan.sync = fields.text("sync", "default");
@@ -86,6 +90,11 @@ Plan parse(const Json& spec) {
   }
   if (plan.domains.empty()) {
     plan.domains = {Domain::file};
+  }
+  const auto& d = plan.domains;
+  if (plan.journal_bytes != 0 && std::find(d.begin(), d.end(), Domain::file) == d.end()) {
+    throw Error(Status(Code::invalid_argument,
+                       "a journal is for domain file, which is not among the domains"));
   }
   if (plan.folder.empty()) {
     plan.folder = default_folder(Domain::process);
@@ -142,8 +151,10 @@ std::vector<Contender> contenders(const Plan& plan, const Folder& folder, Json& 
   const int clients = plan.threads + 1;  // a helper, too
   for (const std::string& engine : plan.engines) {
     for (const Domain domain : plan.domains) {
-      const HoldfastSpec spec{engine, plan.options, domain, plan.sync == "never"};
-      list.push_back({"holdfast/" + engine + "/" + to_string(domain), "",
+      const size_t journal = domain == Domain::file ? plan.journal_bytes : 0;
+      const HoldfastSpec spec{engine, plan.options, domain, journal, plan.sync == "never"};
+      const std::string name = "holdfast/" + engine + "/" + to_string(domain);
+      list.push_back({journal != 0 ? name + "/journal" : name, "",
                       [=](const auto& path) { return open_holdfast(spec, path, clients); },
                       folder.file(list.size())});
     }
@@ -231,6 +242,7 @@ Json context(const Plan& plan, const std::vector<Contender>& list, const Json& m
   context["dir"] = plan.folder;
   context["seed"] = plan.seed;
   context["options"] = plan.options;
+  context["journal_bytes"] = plan.journal_bytes;
   context["stores"] = Json::array();
   for (const Contender& contender : list) {
     context["stores"].push_back({{"name", contender.name}, {"version", contender.version}});

@@ -92,6 +92,7 @@ class HoldfastStore final : public Store {
     const NativeEngine* engine = find_native_engine(spec.engine).value();
     options.engine_options = engine_options(*engine->description, spec.options);
     options.initial_bytes = kGrowth;
+    options.journal_bytes = spec.journal_bytes;
     options.max_threads = threads + 1;
     options.domain = spec.domain;
     options.force = true;  // survives() says that it is emulated

@@ -14,7 +14,8 @@ struct HoldfastSpec {
   std::string engine;
   std::map<std::string, std::string> options;
   Domain domain = Domain::file;
-  bool lag = false;  ///< clients that need no durable writes make them without sync
+  size_t journal_bytes = 0;  ///< 0: no journal
+  bool lag = false;          ///< clients that need no durable writes make them without sync
 };
 
 /// Opens HoldfastDB. Without `lag` all its writes are durable, also those of clients that need not

@@ -46,6 +46,7 @@ Json to_json(const std::string& path, const HeapFileInfo& info) {
           {"data_bytes", s.data_bytes()},
           {"capacity_bytes", s.capacity},
           {"area_bytes", s.area_bytes()},
+          {"journal_bytes", s.bytes_of(ExtentKind::journal)},
           {"growth_bytes", s.growth_bytes},
           {"extents", to_json(s.extents)},
           {"chunk_bytes", s.chunk_bytes},
@@ -70,6 +71,7 @@ struct ConvertPlan {
   std::map<std::string, std::string> options;
   size_t max_bytes = 0;  ///< 0: as in the source
   int max_threads = 0;   ///< at least; the source's number if that is more
+  size_t journal_bytes = 0;
 };
 
 ConvertPlan parse(const Json& spec, const Superblock& source) {
@@ -79,6 +81,9 @@ ConvertPlan parse(const Json& spec, const Superblock& source) {
   plan.options = fields.map("options");
   plan.max_bytes = static_cast<size_t>(fields.number("max_bytes", 0, 0, kMaxHeapBytes));
   plan.max_threads = static_cast<int>(fields.number("max_threads", 0, 0, kMaxThreads));
+  const auto journal = static_cast<int64_t>(source.bytes_of(ExtentKind::journal));
+  plan.journal_bytes =
+      static_cast<size_t>(fields.number("journal_bytes", journal, 0, kMostJournalBytes));
   fields.finish();
   check_options({plan.engine->description}, plan.options).check();
   if (plan.engine->description->name == source.engine) {
@@ -132,6 +137,7 @@ Result<Json> heap_convert(const std::string& source, const std::string& target, 
     create.content = content.data();
     create.content_bytes = content.size();
     create.partitions = partitions_in(content);
+    create.journal_bytes = plan.journal_bytes;
     // In domain file the content is on the medium when this returns. An engine without write-backs
     // does not run there: its heaps survive a power cut only where caches do.
     const bool synced = plan.engine->description->runs_in(Domain::file);

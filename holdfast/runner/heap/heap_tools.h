@@ -22,7 +22,8 @@ Result<Json> heap_check(const std::string& path);
 Result<Json> heap_dump(const std::string& path);
 
 /// Copies the heap in `source` into a new file `target` of the present format. spec: engine
-/// (default: the source's), options, max_bytes (default: the source's limit of growth).
+/// (default: the source's), options, max_bytes (default: the source's limit of growth),
+/// journal_bytes (default: the size of the source's journal).
 Result<Json> heap_convert(const std::string& source, const std::string& target, const Json& spec);
 
 }  // namespace holdfast

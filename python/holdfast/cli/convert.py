@@ -42,9 +42,19 @@ def run(
             help="Threads with a place of their own, at least. Default: as in HEAP.",
         ),
     ] = 0,
+    journal_bytes: Annotated[
+        int | None,
+        typer.Option(
+            "--journal-bytes",
+            metavar="N",
+            min=0,
+            max=1 << 34,
+            help="The size of the new file's journal; 0: none. Default: as in HEAP.",
+        ),
+    ] = None,
     json_file: options.Json = None,
 ) -> None:
-    """Copy a heap to a new file: for another engine, the newest format, or more room to grow."""
+    """Copy a heap to a new file: for another engine, the newest format, more room, a journal."""
     source = existing(heap)
     engine = engine or core.info(source)["engine"]
     given = options.assignments(option, "option")
@@ -54,6 +64,6 @@ def run(
     if target.exists():
         raise errors.BadUsage(f"{target} exists already; convert writes a new file")
     plain = {name.removeprefix(f"{engine}."): value for name, value in given.items()}
-    report = core.convert(source, str(target), engine, plain, max_bytes, max_threads)
+    report = core.convert(source, str(target), engine, plain, max_bytes, max_threads, journal_bytes)
     output.people(json_file).print(f"{escape(str(heap))} -> {escape(str(target))} for {engine}")
     output.write_json(json_file, report)

@@ -82,6 +82,16 @@ def bench(
         ),
     ] = "file",
     option: options.EngineOptions = None,
+    journal_bytes: Annotated[
+        int,
+        typer.Option(
+            "--journal-bytes",
+            metavar="N",
+            min=0,
+            max=1 << 34,
+            help="The size of a journal in the databases of domain file. Default: none.",
+        ),
+    ] = 0,
     peers: Annotated[
         bool,
         typer.Option("--peers", help="LevelDB, RocksDB, LMDB and SQLite beside it, in turns."),
@@ -113,6 +123,7 @@ def bench(
         each=histogram,
         seed=seed,
         dir=directory and str(directory),
+        journal_bytes=journal_bytes or None,
     )
     console = output.people(json_file)
     with output.progress(console, "db bench") as progress:

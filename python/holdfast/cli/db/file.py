@@ -53,8 +53,16 @@ def changing(
     create: bool = False,
     engine: str | None = None,
     max_bytes: int | None = None,
+    journal_bytes: int | None = None,
 ) -> holdfast.Database:
-    """Opens the file for changes. A present file with another engine or limit is refused."""
-    new: dict[str, Any] = {"engine": engine, "max_bytes": max_bytes}
+    """Opens the file for changes.
+
+    A present file with another engine, limit or journal is refused.
+    """
+    new: dict[str, Any] = {
+        "engine": engine,
+        "max_bytes": max_bytes,
+        "journal_bytes": journal_bytes,
+    }
     given = {name: value for name, value in new.items() if value is not None}
     return holdfast.open(file, create=create, domain=domain, force=force, **given)

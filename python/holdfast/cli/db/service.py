@@ -16,6 +16,7 @@ from holdfast.cli.verb import verb
 _SIZES = (
     "data_bytes", "used_bytes", "free_bytes", "reclaimable_bytes", "capacity_bytes",
     "old_versions", "open_snapshots", "oldest_snapshot_milliseconds",
+    "journal_bytes", "journal_held_bytes",
 )  # fmt: skip
 
 

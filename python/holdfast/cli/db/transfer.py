@@ -64,6 +64,15 @@ def load(
         int | None,
         typer.Option("--max-bytes", metavar="N", min=1, help="The limit of growth."),
     ] = None,
+    journal_bytes: Annotated[
+        int | None,
+        typer.Option(
+            "--journal-bytes",
+            metavar="N",
+            min=1,
+            help="The size of a new database's journal, for durable writes on ordinary disks.",
+        ),
+    ] = None,
     named: MapName = None,
     domain: Domain = None,
     force: Force = False,
@@ -79,7 +88,7 @@ def load(
     if separator is not None and (chosen is Format.jsonl or len(separator) != 1):
         raise errors.BadUsage("--delimiter is one character, or `tab`, and for CSV only")
     console = output.people(json_file)
-    new = {"engine": engine, "max_bytes": max_bytes}
+    new: dict[str, Any] = {"engine": engine, "max_bytes": max_bytes, "journal_bytes": journal_bytes}
 
     def warn(text: str) -> None:
         output.warning(f"{source}: {text}")
