@@ -12,8 +12,14 @@ std::string allocator_fault(const HeapCheck& check) {
                               : check.errors.front();
 }
 
-uint64_t medium_hash(const SimMachine& machine) {
-  return checksum(machine.earliest_image().data(), machine.medium_bytes(), 0);
+/// The hash of the medium as programs see it. An image does not tell, because a design with an
+/// address table may have lines in other places.
+uint64_t medium_hash(SimMachine& machine) {
+  const size_t n = machine.medium_bytes();
+  std::byte* const content = machine.medium().map(0, n, nullptr, MapMode::copy_on_write).value();
+  const uint64_t hash = checksum(content, n, 0);
+  machine.medium().unmap(content, n);
+  return hash;
 }
 
 }  // namespace
@@ -175,7 +181,7 @@ void CrashExplorer::Search::recover(const Pending& pending) {
       }
     });
     auto recovered = power_on(machine);
-    if (plan_.mutants != 0) {
+    if (plan_.mutants != 0 && !recovered) {
       nodes_[pending.hash].medium = medium_hash(machine);
     }
     auto found = recovered ? std::move(*recovered) : open(machine);
