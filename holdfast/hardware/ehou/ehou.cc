@@ -11,7 +11,6 @@ namespace holdfast {
 namespace {
 
 using Policy = EhouOptions::Policy;
-using Printed = EhouOptions::Printed;
 
 constexpr size_t kHashes = 2;  ///< bits of a Bloom filter for each entry
 
@@ -128,7 +127,8 @@ Time Ehou::commit(const DesignTransaction& tx, Time now) {
   }
   if (!std::exchange(thread.flushed, true)) {
     Time accepted = now;
-    for (size_t i = 0; options_.printed != Printed::noflush && i < thread.lines.size(); ++i) {
+    for (size_t i = 0; options_.printed != EhouOptions::Printed::noflush && i < thread.lines.size();
+         ++i) {
       accepted = std::max(accepted, context().write_back(thread.lines[i].line, now));
     }
     thread.ready = std::max(thread.ready, accepted) + round_trip_;
@@ -167,7 +167,7 @@ Time Ehou::finish(size_t slot, Time now) {
     const Time applied = apply_log(slot, now);
     // The log is needed until the table has its mappings.
     set_register(slot, {0, thread.head, thread.head},
-                 options_.printed == Printed::clear ? now : applied);
+                 options_.printed == EhouOptions::Printed::clear ? now : applied);
     done = std::max(done, applied);
   }
   return done;
@@ -259,8 +259,8 @@ void Ehou::close(size_t slot) {
 Time Ehou::write_part(Entry& entry, uint64_t line, Time now) {
   std::vector<uint64_t> words = table_words(line);
   const uint64_t first = line / mappings_ * mappings_;
-  const bool speculative =
-      options_.printed == Printed::noflow || options_.printed == Printed::early;
+  const bool speculative = options_.printed == EhouOptions::Printed::noflow ||
+                           options_.printed == EhouOptions::Printed::early;
   for (uint64_t i = 0; i < mappings_; ++i) {
     uint64_t& word = entry[1 + in_entry(first + i)];
     const bool here = (first + i) / lines_ == line / lines_;
@@ -306,10 +306,11 @@ Time Ehou::table_leaves(const TableSlot& slot, Time now) {
       continue;
     }
     const bool committed = owner_in(word) == 0;
-    if (!committed && options_.printed != Printed::noflow) {
+    if (!committed && options_.printed != EhouOptions::Printed::noflow) {
       done = std::max(done, append(owner_in(word) - 1, {line, block_in(word) + 1}, now));
     }
-    if (committed || options_.printed == Printed::noflow || options_.printed == Printed::early) {
+    if (committed || options_.printed == EhouOptions::Printed::noflow ||
+        options_.printed == EhouOptions::Printed::early) {
       done = std::max(done, write_part(entry, line, now));
       ++evicted_;
       context().passed(kEvicted);

@@ -15,7 +15,6 @@ namespace holdfast {
 namespace {
 
 using Policy = EhouOptions::Policy;
-using Printed = EhouOptions::Printed;
 
 constexpr OptionInfo kPolicy = {"policy", "lazy",
                                 "when committed mappings go to the table: lazy, eager"};
@@ -62,7 +61,7 @@ Result<std::unique_ptr<HardwareDesign>> make_ehou(const Options& options) {
   o.lines = number(kLines, 0, 512);
   o.spares = number(kSpareBlocks, 0, 1 << 24);
   o.filter_bits = number(kFilter, 1, 1 << 20);
-  o.printed = static_cast<Printed>(value(read_word(
+  o.printed = static_cast<EhouOptions::Printed>(value(read_word(
       kPrinted, kSentences, options, "none, noflush, states, noflow, early, clear or reclaim")));
   if (!status.ok()) {
     return status;
@@ -215,7 +214,7 @@ std::vector<uint64_t> Ehou::free_blocks() const {
     const Spare spare = spare_at(i);
     const bool committed = spare.owner != 0 && register_of(spare.owner - 1).open == 0;
     const uint64_t free =
-        committed && options_.printed != Printed::reclaim ? spare.old : spare.fresh;
+        committed && options_.printed != EhouOptions::Printed::reclaim ? spare.old : spare.fresh;
     blocks.push_back(free == 0 ? kSpareBlocks + i : free - 1);
   }
   return blocks;
@@ -234,7 +233,7 @@ void Ehou::power_failure(PowerFailure& power) const {
       const auto word = value_of<uint64_t>(bytes.subspan((1 + i) * sizeof(uint64_t)));
       const uint64_t owner = owner_in(word);
       const bool committed =
-          owner == 0 || (options_.printed != Printed::states &&
+          owner == 0 || (options_.printed != EhouOptions::Printed::states &&
                          value_of<Register>(power.entry(kThreads, owner - 1)).open == 0);
       if (word != 0 && committed) {
         const uint64_t mapping = block_in(word) + 1;

@@ -9,8 +9,6 @@
 
 namespace holdfast {
 
-using Printed = PiclOptions::Printed;
-
 std::span<const char* const> Picl::transitions() const {
   static constexpr const char* kNames[] = {"an epoch ended",
                                            "a full buffer went to the log",
@@ -35,7 +33,8 @@ uint64_t Picl::epoch_of(uint8_t tag) const {
 
 /// While the running epoch waits for its end, transactions wait for the next one.
 Time Picl::begin(const DesignTransaction& tx, Time now) {
-  if (ending_ && open_ > 0 && scan_.step == Step::none && options_.printed != Printed::anywhere) {
+  if (ending_ && open_ > 0 && scan_.step == Step::none &&
+      options_.printed != PiclOptions::Printed::anywhere) {
     ++waited_;
     return now + poll_;
   }
@@ -129,7 +128,7 @@ Time Picl::flush(Time now) {
   }
   for (size_t i = headers; i > 0; --i) {
     // The first line says that the block is there.
-    const bool last = i == 1 && options_.printed != Printed::burst;
+    const bool last = i == 1 && options_.printed != PiclOptions::Printed::burst;
     const std::byte* bytes = header.data() + (i - 1) * context().line_bytes();
     accepted = std::max(accepted, log_.write(slot, i - 1, bytes, last ? accepted : start));
   }
@@ -173,7 +172,7 @@ void Picl::tick(Time now) {
 }
 
 void Picl::try_end(Time now) {
-  const bool may_end = open_ == 0 || options_.printed == Printed::anywhere;
+  const bool may_end = open_ == 0 || options_.printed == PiclOptions::Printed::anywhere;
   if (ending_ && may_end && scan_.step == Step::none) {
     end_epoch(now);
   }
@@ -256,7 +255,7 @@ Time Picl::scan_lines(Time now) {
     scanning_ = false;
     ++scanned_;
     context().passed(kScanned);
-    if (options_.printed != Printed::tags) {
+    if (options_.printed != PiclOptions::Printed::tags) {
       context().set_flags(line, 0);
     }
   }

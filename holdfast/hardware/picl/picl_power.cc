@@ -18,8 +18,6 @@
 namespace holdfast {
 namespace {
 
-using Printed = PiclOptions::Printed;
-
 constexpr uint64_t kMostGap = 12;  ///< four bits tell so many epochs apart, and a few more
 
 // The defaults are those of PiCL (MICRO 2018).
@@ -54,7 +52,7 @@ Result<std::unique_ptr<HardwareDesign>> make_picl(const Options& options) {
   if (!status.ok()) {
     return status;
   }
-  o.printed = static_cast<Printed>(*printed);
+  o.printed = static_cast<PiclOptions::Printed>(*printed);
   return std::unique_ptr<HardwareDesign>(std::make_unique<Picl>(o));
 }
 

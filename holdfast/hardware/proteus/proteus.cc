@@ -8,8 +8,6 @@
 
 namespace holdfast {
 
-using Printed = ProteusOptions::Printed;
-
 std::span<const char* const> Proteus::transitions() const {
   static constexpr const char* kNames[] = {
       "a store waited for the LogQ", "the LLT forgot a block",  "a line waited for its log entry",
@@ -108,7 +106,7 @@ Time Proteus::commit(const DesignTransaction& tx, Time now) {
   if (thread.lines.empty()) {
     return now;
   }
-  if (options_.printed != Printed::commit) {
+  if (options_.printed != ProteusOptions::Printed::commit) {
     if (thread.logged > now) {  // its last stores would still be in the store buffer
       return thread.logged;
     }
@@ -137,7 +135,7 @@ Time Proteus::abort(const DesignTransaction& tx, Time now) {
   }
   const Time read = read_lines(context(), places, [](size_t, const std::byte*) {}, now);
   const Time restored = context().roll_back(tx, read);
-  const bool home = options_.printed != Printed::abort;
+  const bool home = options_.printed != ProteusOptions::Printed::abort;
   const Time done = home ? write_back(thread, restored) : std::max(restored, thread.logged);
   end(slot, done);
   context().passed(kAborted);
@@ -157,7 +155,7 @@ Time Proteus::write_back(const Thread& thread, Time now) {
 void Proteus::end(size_t slot, Time now) {
   Thread& thread = threads_[slot];
   const uint64_t begin = thread.begin + thread.entries.size();
-  if (options_.printed != Printed::drop) {
+  if (options_.printed != ProteusOptions::Printed::drop) {
     set_register(slot, {thread.number, begin}, now);
   }
   for (const Ticket entry : thread.entries) {
