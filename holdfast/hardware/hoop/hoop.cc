@@ -29,11 +29,10 @@ void Hoop::attach(DesignContext& context) {
                        "hardware design hoop is made for caches that do not survive: domain pmem"));
   }
   line_bytes_ = context.line_bytes();
-  slices_in_buffer_ = std::max<size_t>(1, options_.buffer_bytes / WordLog::kSliceBytes);
   table_entries_ = options_.table_bytes / kTableEntryBytes;
   table_time_ = context.cycles(options_.table_cycles);
   log_.attach(context, options_.region_bytes);
-  cores_.resize(static_cast<size_t>(context.cores()));
+  buffers_.resize(static_cast<size_t>(context.cores()), SliceBuffer(options_.buffer_bytes));
   threads_.resize(hardware_slots(context.machine()));
   filled_.resize(line_bytes_);
   plan_collection(0);
@@ -116,15 +115,7 @@ Time Hoop::make_room(int slot, size_t entries, Time now) {
 // ---- stores
 
 LoggedWord* Hoop::buffered(int slot, uint64_t home) {
-  const int core = threads_[static_cast<size_t>(slot)].core;
-  for (Slice& slice : cores_[static_cast<size_t>(core)].buffer) {
-    for (LoggedWord& word : slice.words) {
-      if (slice.slot == slot && word.home == home) {
-        return &word;
-      }
-    }
-  }
-  return nullptr;
+  return buffer_of(threads_[static_cast<size_t>(slot)].core).find(slot, home);
 }
 
 Time Hoop::put(const DesignStore& store, bool first, Time now) {
@@ -133,9 +124,7 @@ Time Hoop::put(const DesignStore& store, bool first, Time now) {
   }
   Thread& thread = of(store.tx);
   const uint64_t home = store.line.at.offset + store.word;
-  uint64_t value;
-  std::memcpy(&value, store.before + store.word, sizeof(value));
-  value = (value & ~store.mask) | store.value;
+  const uint64_t value = word_after(store);
   LoggedWord* const word = buffered(store.tx.slot, home);
   if (word == nullptr) {
     const Time ready = begin_slice(store.tx, now);
@@ -157,7 +146,7 @@ Time Hoop::put(const DesignStore& store, bool first, Time now) {
     ++coalesced_;
     return now;
   }
-  newest_slice(store.tx)->words.push_back({home, value});
+  buffer_of(thread.core).add(store.tx.slot, {home, value});
   ++words_;
   change(store.line.at.offset, [&](Words& words) {
     words[store.word / sizeof(uint64_t)].open = kInBuffer;
@@ -166,51 +155,24 @@ Time Hoop::put(const DesignStore& store, bool first, Time now) {
   return now;
 }
 
-/// The transaction's newest slice in the buffer, or null.
-Hoop::Slice* Hoop::newest_slice(const DesignTransaction& tx) {
-  std::deque<Slice>& buffer = cores_[static_cast<size_t>(tx.core)].buffer;
-  const auto found = std::find_if(buffer.rbegin(), buffer.rend(),
-                                  [&](const Slice& slice) { return slice.slot == tx.slot; });
-  return found == buffer.rend() ? nullptr : &*found;
-}
-
-/// The transaction needs a slice with room. Returns `now` if its newest one is such, else the time
-/// at which to ask again.
+/// The transaction needs a slice with room. Returns `now` if its newest one is such, or if it was
+/// aborted; else the time at which to ask again.
 Time Hoop::begin_slice(const DesignTransaction& tx, Time now) {
-  const Slice* const newest = newest_slice(tx);
-  if (newest != nullptr && newest->words.size() < WordLog::kWords) {
-    return now;
-  }
-  Core& core = cores_[static_cast<size_t>(tx.core)];
-  std::erase_if(core.leaving, [now](Time accepted) { return accepted <= now; });
-  const auto in_use = [&] { return core.buffer.size() + core.leaving.size(); };
-  if (in_use() >= slices_in_buffer_) {
-    if (core.leaving.empty()) {
-      if (const Time ready = write_slice(core, 0, now); ready > now || !of(tx).open) {
-        return ready;
-      }
-      context().passed(kWrittenEarly);
-    }
-    if (!core.leaving.empty()) {  // else it was aborted, the slice of another thread
-      return *std::min_element(core.leaving.begin(), core.leaving.end());
-    }
-  }
-  core.buffer.push_back({tx.slot, {}});
-  // The next slice will need room, so the oldest one goes now.
-  if (in_use() == slices_in_buffer_ && core.leaving.empty() &&
-      core.buffer.front().words.size() == WordLog::kWords && write_slice(core, 0, now) <= now) {
-    context().passed(kWrittenEarly);
-  }
-  return now;
+  SliceBuffer& buffer = buffer_of(tx.core);
+  const auto write = [&](size_t index) -> std::optional<Time> {
+    const Time ready = write_slice(buffer, index, now);
+    return of(tx).open ? std::optional<Time>(ready) : std::nullopt;
+  };
+  return buffer.make_room(tx.slot, now, write, [&] { context().passed(kWrittenEarly); });
 }
 
 /// Writes a slice of the buffer to the log. Returns `now` when that has begun, or when its
 /// transaction was aborted for lack of room; else the time at which to ask again.
-Time Hoop::write_slice(Core& core, size_t index, Time now) {
-  const int slot = core.buffer[index].slot;
+Time Hoop::write_slice(SliceBuffer& buffer, size_t index, Time now) {
+  const int slot = buffer.slice(index).slot;
   Thread& thread = threads_[static_cast<size_t>(slot)];
   std::vector<uint64_t> lines;
-  for (const LoggedWord& word : core.buffer[index].words) {
+  for (const LoggedWord& word : buffer.slice(index).words) {
     lines.push_back(line_of(word.home));
   }
   std::sort(lines.begin(), lines.end());
@@ -219,10 +181,9 @@ Time Hoop::write_slice(Core& core, size_t index, Time now) {
   if (ready > now || !thread.open) {
     return ready;
   }
-  const Slice slice = std::move(core.buffer[index]);
-  core.buffer.erase(core.buffer.begin() + static_cast<std::ptrdiff_t>(index));
+  const SliceBuffer::Slice slice = buffer.take(index);
   const WordLog::Appended at = append(thread.tx, slice.words, now);
-  core.leaving.push_back(at.accepted);
+  buffer.sent(at.accepted);
   thread.first_slot = thread.slices++ == 0 ? at.slot : thread.first_slot;
   thread.accepted = std::max(thread.accepted, at.accepted);
   for (size_t i = 0; i < slice.words.size(); ++i) {
@@ -302,11 +263,9 @@ Time Hoop::commit(const DesignTransaction& tx, Time now) {
 
 /// Writes all slices of the transaction that are in the buffer, at the same time.
 Time Hoop::write_slices(const DesignTransaction& tx, Time now) {
-  Core& core = cores_[static_cast<size_t>(tx.core)];
-  for (size_t i = 0; i < core.buffer.size();) {
-    if (core.buffer[i].slot != tx.slot) {
-      ++i;
-    } else if (const Time ready = write_slice(core, i, now); ready > now || !of(tx).open) {
+  SliceBuffer& buffer = buffer_of(tx.core);
+  while (const std::optional<size_t> index = buffer.oldest(tx.slot)) {
+    if (const Time ready = write_slice(buffer, *index, now); ready > now || !of(tx).open) {
       return ready;
     }
   }
@@ -330,8 +289,7 @@ Time Hoop::abort(const DesignTransaction& tx, Time now) {
 /// Removes the open words of a transaction from buffer and table.
 void Hoop::forget(int slot) {
   const Thread& thread = threads_[static_cast<size_t>(slot)];
-  std::erase_if(cores_[static_cast<size_t>(thread.core)].buffer,
-                [slot](const Slice& slice) { return slice.slot == slot; });
+  buffer_of(thread.core).forget(slot);
   for (const Stored& stored : thread.lines) {
     change(stored.line.at.offset, [&](Words& words) {
       for (Word& word : words) {

@@ -32,11 +32,10 @@
 //   - If a transaction fills the table, further entries lie in volatile memory.
 #pragma once
 
-#include <deque>
-#include <map>
 #include <unordered_map>
 
-#include "holdfast/hardware/parts/word_log.h"
+#include "holdfast/hardware/parts/slice_buffer.h"
+#include "holdfast/hardware/parts/word_replay.h"
 #include "holdfast/machine/sim/design/design_info.h"
 
 namespace holdfast {
@@ -92,8 +91,6 @@ class Hoop final : public HardwareDesign {
   static constexpr uint64_t kTableEntryBytes = 16;
   /// Slots that transactions leave free: for a line that was stored to outside transactions.
   static constexpr uint64_t kReservedSlots = 4;
-  /// In the number of a transaction that a line makes, which was stored to outside transactions.
-  static constexpr uint64_t kOutsideBit = uint64_t{1} << 63;
   enum Transition : size_t {
     kWrittenEarly,
     kMerged,
@@ -120,15 +117,6 @@ class Hoop final : public HardwareDesign {
     int owner = 0;          ///< if open: its slot
   };
   using Words = std::vector<Word>;  ///< of a line
-  /// A slice of an OOP buffer.
-  struct Slice {
-    int slot;
-    std::vector<LoggedWord> words;
-  };
-  struct Core {
-    std::deque<Slice> buffer;   ///< in the order in which they were begun
-    std::vector<Time> leaving;  ///< acceptance of those that are on their way to the log
-  };
   /// A line that a transaction has stored to.
   struct Stored {
     DesignLine line;
@@ -144,29 +132,27 @@ class Hoop final : public HardwareDesign {
     Time accepted = 0;        ///< of these
     Time recorded = 0;        ///< acceptance of its commit record; 0: it has none
   };
-  /// Words to write home: by line and by home, in the order of addresses.
-  using Lines = std::map<uint64_t, std::map<uint64_t, uint64_t>>;
   struct Collection {
     enum class Phase : uint8_t { idle, scan, home, tail, free };
     Phase phase = Phase::idle;
     uint64_t next = 0;  ///< the next slot to read
     uint64_t end = 0;
-    Lines lines;
-    Lines::iterator line;  ///< the next to write home
-    Time due = 0;          ///< of its next step
+    WordLines lines;
+    WordLines::iterator line;  ///< the next to write home
+    Time due = 0;              ///< of its next step
   };
 
   // hoop.cc
   Thread& of(const DesignTransaction& tx) { return threads_[static_cast<size_t>(tx.slot)]; }
+  SliceBuffer& buffer_of(int core) { return buffers_[static_cast<size_t>(core)]; }
   uint64_t line_of(uint64_t home) const { return home / line_bytes_ * line_bytes_; }
   static size_t entries_of(const Words& words);
   void change(uint64_t line, FunctionRef<void(Words&)> f);
   Time make_room(int slot, size_t entries, Time now);
   LoggedWord* buffered(int slot, uint64_t home);
-  Slice* newest_slice(const DesignTransaction& tx);
   Time put(const DesignStore& store, bool first, Time now);
   Time begin_slice(const DesignTransaction& tx, Time now);
-  Time write_slice(Core& core, size_t index, Time now);
+  Time write_slice(SliceBuffer& buffer, size_t index, Time now);
   Time write_slices(const DesignTransaction& tx, Time now);
   WordLog::Appended append(uint64_t tx, std::span<const LoggedWord> words, Time now);
   void forget(int slot);
@@ -183,16 +169,14 @@ class Hoop final : public HardwareDesign {
   void collect_slots(Time now);
   void migrate_lines(Time now);
   void end_collection(Time now);
-  Time write_home(Lines::iterator& next, const Lines& lines, Cause cause, Time now);
 
   HoopOptions options_;
   size_t line_bytes_ = 0;
-  size_t slices_in_buffer_ = 0;  ///< of one core
-  uint64_t table_entries_ = 0;   ///< room in the table
-  uint64_t used_ = 0;            ///< its entries in use; more than it has room for: overflow
+  uint64_t table_entries_ = 0;  ///< room in the table
+  uint64_t used_ = 0;           ///< its entries in use; more than it has room for: overflow
   Time table_time_ = 0;
   WordLog log_;
-  std::vector<Core> cores_;
+  std::vector<SliceBuffer> buffers_;           ///< by core
   std::vector<Thread> threads_;                ///< by slot
   std::unordered_map<uint64_t, Words> table_;  ///< by the line's home
   std::vector<std::byte> filled_;              ///< the bytes of the latest fill

@@ -8,7 +8,7 @@
 // Words of aborted transactions and older words are in no entry. The entries stay until the tail
 // has moved, so misses and evictions meanwhile find all they need.
 #include <algorithm>
-#include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "holdfast/hardware/hoop/hoop.h"
@@ -114,41 +114,20 @@ void Hoop::collect_slots(Time now) {
 
 void Hoop::migrate_lines(Time now) {
   Collection& c = collection_;
-  const Time accepted = write_home(c.line, c.lines, Cause::migration, now);
+  const auto first = c.line;
+  const Time accepted =
+      write_home(context(), c.line, c.lines, options_.collect_lines, Cause::migration, now);
+  migrated_ += static_cast<uint64_t>(std::distance(first, c.line));
   c.due = options_.printed == HoopOptions::Printed::release ? now : accepted;
   c.phase = c.line == c.lines.end() ? Collection::Phase::tail : c.phase;
   context().passed(kMigrated);
-}
-
-/// Writes lines home from `next` on, as many as may be on their way. Reads their places first, if
-/// words are missing. Returns the time at which they are accepted.
-Time Hoop::write_home(Lines::iterator& next, const Lines& lines, Cause cause, Time now) {
-  std::vector<std::pair<Place, std::vector<std::byte>>> writes;
-  Time there = now;
-  for (; next != lines.end() && writes.size() < options_.collect_lines; ++next) {
-    const auto& [line, words] = *next;
-    writes.emplace_back(Place{Space::home, line}, std::vector<std::byte>(line_bytes_));
-    auto& [place, bytes] = writes.back();
-    if (words.size() * sizeof(uint64_t) < line_bytes_) {
-      there = std::max(there, context().read(place, bytes.data(), now));
-    }
-    for (const auto& [home, value] : words) {
-      std::memcpy(&bytes[home - line], &value, sizeof(value));
-    }
-  }
-  Time accepted = there;
-  for (const auto& [place, bytes] : writes) {
-    accepted = std::max(accepted, context().write(place, bytes.data(), cause, there).accepted);
-  }
-  migrated_ += cause == Cause::migration ? writes.size() : 0;
-  return accepted;
 }
 
 /// The tail has moved. The table forgets the slots before it.
 void Hoop::end_collection(Time now) {
   const uint64_t end = collection_.end;
   log_.slots().free_before(end);
-  const Lines lines = std::exchange(collection_, {}).lines;
+  const WordLines lines = std::exchange(collection_, {}).lines;
   for (const auto& [line, words] : lines) {
     change(line, [&](Words& mapped) {
       for (Word& word : mapped) {

@@ -2,8 +2,6 @@
 //
 // The part of Hoop for options and recovery. Nothing is left to do when the power fails: all that
 // recovery needs lies in the log.
-#include <algorithm>
-#include <set>
 #include <string>
 
 #include "holdfast/hardware/hoop/hoop.h"
@@ -83,40 +81,8 @@ DesignInfo hoop_info() {
           .make = make_hoop};
 }
 
-/// Everything comes home before the log is given up, so that recovery can begin again.
 Time Hoop::recover(DesignRecovery& recovery, Time now) {
-  std::vector<WordLog::Entry> slices;
-  std::set<uint64_t> committed;
-  std::set<uint64_t> dropped;
-  const auto add = [&](const WordLog::Entry& entry) {
-    if (entry.record) {
-      committed.insert(entry.tx);
-    } else {
-      slices.push_back(entry);
-    }
-  };
-  now = log_.scan(add, now);
-  Lines lines;
-  for (const WordLog::Entry& slice : slices) {
-    if (!committed.contains(slice.tx)) {
-      dropped.insert(slice.tx);
-      continue;
-    }
-    for (const LoggedWord& word : slice.words) {
-      lines[line_of(word.home)][word.home] = word.value;
-    }
-  }
-  for (auto next = lines.begin(); next != lines.end();) {
-    now = write_home(next, lines, Cause::recovery, now);
-  }
-  now = log_.slots().restart(now);
-  recovery.transactions = static_cast<uint64_t>(std::count_if(
-      committed.begin(), committed.end(), [](uint64_t tx) { return (tx & kOutsideBit) == 0; }));
-  recovery.discarded = dropped.size();
-  recovery.lines_written = lines.size();
-  recovery.text = std::to_string(recovery.transactions) + " transactions recovered from the log (" +
-                  std::to_string(recovery.lines_written) + " lines), " +
-                  std::to_string(recovery.discarded) + " discarded";
+  now = replay(context(), log_, options_.collect_lines, recovery, now);
   plan_collection(now);
   return now;
 }

@@ -33,6 +33,13 @@ inline constexpr size_t kSweepWorkers = 2;
 inline constexpr size_t kSweepLines = 20;
 inline constexpr size_t kSweepBytes = kPageBytes;
 
+/// A tiny machine with room for all lines of a sweep: nothing is evicted.
+inline MachineDescription large_caches() {
+  MachineDescription m = tiny();
+  m.l1.bytes = m.l2.bytes = m.llc.bytes = 16 << 10;
+  return m;
+}
+
 /// Two words of each of one worker's lines.
 using SweepState = std::array<uint64_t, 2 * kSweepLines>;
 
@@ -303,6 +310,54 @@ inline size_t wrong_images(SimOptions o, Program program = {}) {
     wrong += sweep(o, program).wrong;
   }
   return wrong;
+}
+
+/// Stores outside transactions, each protected by a pwb and a psync, to lines that transactions
+/// have stored to. Expects that every power failure keeps those that were protected, and the
+/// transactions that had committed. The design's counter `outside` counts such lines.
+inline void expect_outside_stores_kept(SimOptions o) {
+  constexpr size_t kLines = 6;
+  struct Promised {
+    SimImage image;
+    uint64_t transactions = 0;
+    std::array<uint64_t, kLines> outside{};  ///< by line
+  };
+  for (o.disturb = 0; o.disturb < 4; ++o.disturb) {
+    std::vector<Promised> points;
+    Promised now;
+    size_t behind = 0;
+    {
+      DesignMachine m(o, {}, kSweepBytes);
+      m->before_persist_event([&](uint64_t) {
+        points.push_back(now);
+        points.back().image = m->earliest_image();
+        behind += m.count("outside") > 0 ? 1 : 0;
+      });
+      m.run([&] {
+        for (uint64_t n = 1; n <= 10; ++n) {
+          m.transaction(0, kLines, n);
+          m->fence();
+          now.transactions = n;
+          const size_t line = n % kLines;
+          m.set(line, n, 3);
+          m->pwb(m.word(line, 3));
+          m->psync();
+          now.outside[line] = n;
+        }
+      });
+      m->before_persist_event({});
+    }
+    EXPECT_GT(behind, 20u);
+    for (const Promised& point : points) {
+      const DesignMachine m(o, point.image, kSweepBytes);
+      const uint64_t n = m.get(0);
+      EXPECT_GE(n, point.transactions);
+      for (size_t line = 0; line < kLines; ++line) {
+        EXPECT_EQ(m.get(line), n);
+        EXPECT_GE(m.get(line, 3), point.outside[line]) << line;
+      }
+    }
+  }
 }
 
 }  // namespace holdfast::design_test

@@ -12,13 +12,6 @@ namespace {
 const Options kSmall = {
     {"buffer", "256"}, {"table", "128"}, {"region", "4096"}, {"collect_us", "2"}};
 
-/// Room for all lines of a sweep: nothing is evicted.
-MachineDescription large_caches() {
-  MachineDescription m = tiny();
-  m.l1.bytes = m.l2.bytes = m.llc.bytes = 16 << 10;
-  return m;
-}
-
 SimOptions on(const MachineDescription& machine, const Options& more = {}) {
   return small_tables(options(machine, "hoop", more));
 }
@@ -64,50 +57,7 @@ TEST(HoopCrash, EveryPowerFailureWhileTwoThreadsShareABuffer) {
 // Stores outside transactions, each protected by a pwb and a psync, beside words of the log. Every
 // power failure keeps those that were, and the transactions that had committed.
 TEST(HoopCrash, APowerFailureKeepsLinesThatWereStoredToOutside) {
-  constexpr size_t kLines = 6;
-  for (const uint64_t disturb : {0u, 1u, 2u, 3u}) {
-    SimOptions o = on(tiny(), small_and({{"region", "8192"}}));
-    o.disturb = disturb;
-    struct Promised {
-      SimImage image;
-      uint64_t transactions = 0;
-      std::array<uint64_t, kLines> outside{};  ///< by line
-    };
-    std::vector<Promised> points;
-    Promised now;
-    size_t behind = 0;
-    {
-      DesignMachine m(o, {}, kSweepBytes);
-      m->before_persist_event([&](uint64_t) {
-        points.push_back(now);
-        points.back().image = m->earliest_image();
-        behind += m.count("outside") > 0 ? 1 : 0;
-      });
-      m.run([&] {
-        for (uint64_t n = 1; n <= 10; ++n) {
-          m.transaction(0, kLines, n);
-          m->fence();
-          now.transactions = n;
-          const size_t line = n % kLines;
-          m.set(line, n, 3);
-          m->pwb(m.word(line, 3));
-          m->psync();
-          now.outside[line] = n;
-        }
-      });
-      m->before_persist_event({});
-    }
-    EXPECT_GT(behind, 20u);
-    for (const Promised& point : points) {
-      const DesignMachine m(o, point.image, kSweepBytes);
-      const uint64_t n = m.get(0);
-      EXPECT_GE(n, point.transactions);
-      for (size_t line = 0; line < kLines; ++line) {
-        EXPECT_EQ(m.get(line), n);
-        EXPECT_GE(m.get(line, 3), point.outside[line]) << line;
-      }
-    }
-  }
+  expect_outside_stores_kept(on(tiny(), small_and({{"region", "8192"}})));
 }
 
 // ---- the text by the letter

@@ -5,46 +5,13 @@
 
 #include <numeric>
 
-#include "tests/unit/hardware/design_fixture.h"
+#include "tests/unit/hardware/design_rules.h"
 
 namespace holdfast::design_test {
 namespace {
 
-constexpr uint64_t kNs = 1000;
-constexpr uint64_t kToController = 5;  // tiny.toml: path_ns 10, there and back
-
 SimOptions on(const MachineDescription& machine, const Options& more = {}) {
   return small_tables(options(machine, "hoop", more));
-}
-
-/// A machine whose queues never fill, with a bank for each request of a test. Writes go to the
-/// medium as soon as banks are idle.
-MachineDescription with_queues(MachineDescription machine) {
-  machine.medium.write_queue = machine.medium.read_queue = 64;
-  machine.medium.banks = 16;
-  machine.medium.drain_low = 0;
-  return machine;
-}
-
-uint64_t written(DesignMachine& m, Cause cause) {
-  return m->design_counters().by_cause[static_cast<size_t>(cause)];
-}
-
-/// Loads so many other lines that the first ones leave all caches of the core.
-void push_out(DesignMachine& m, size_t from = 100) {
-  for (size_t line = from; line < from + 40; ++line) {
-    m.get(line);
-  }
-  m->fence();
-}
-
-/// A transaction that stores to the first `words` words from line `first` on.
-void store_words(DesignMachine& m, size_t first, size_t words, uint64_t value) {
-  m->tx_start();
-  for (size_t i = 0; i < words; ++i) {
-    m.set(first + i / 8, value + i, i % 8);
-  }
-  m->tx_commit();
 }
 
 // Each slice takes two lines, the record one.
@@ -540,7 +507,6 @@ TEST(Hoop, Rule14RecoveryCanBeInterruptedAndRepeated) {
       EXPECT_EQ(DesignMachine::in_image(recovered, line), line < 4 ? 1u : 2u) << line;
     }
   };
-  uint64_t events = 0;
   {
     SimMachine whole(o, image);
     whole.power_on();
@@ -548,22 +514,8 @@ TEST(Hoop, Rule14RecoveryCanBeInterruptedAndRepeated) {
     EXPECT_EQ(whole.design_recovery().discarded, 1u);
     EXPECT_EQ(whole.design_recovery().lines_written, 12u);
     EXPECT_GT(whole.design_recovery().duration, 0u);
-    events = whole.persist_events();
-    expect_whole(whole.earliest_image());
   }
-  EXPECT_EQ(events, 12 + 1u) << "lines, and the log's tail";
-  for (uint64_t event = 0; event < events; ++event) {
-    SimImage partly;
-    {
-      SimMachine interrupted(o, image);
-      interrupted.crash_at(event);
-      EXPECT_THROW(interrupted.power_on(), Error);
-      partly = interrupted.earliest_image();
-    }
-    SimMachine again(o, partly);
-    again.power_on();
-    expect_whole(again.earliest_image());
-  }
+  EXPECT_EQ(interrupt_recovery(o, image, expect_whole), 12 + 1u) << "lines, and the log's tail";
 }
 
 TEST(Hoop, Rule15CausesAddUpToTheController) {

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Crash searches of a hardware design with engine hw on machine tiny.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "holdfast/runner/crash/crash.h"
+
+namespace holdfast::design_test {
+
+class DesignSearch {
+ public:
+  /// `options` are the design's, unless a search has others.
+  DesignSearch(std::string design, Json options)
+      : design_(std::move(design)), options_(std::move(options)) {}
+
+  /// The report of a search. The keys of `more` replace those of `and_more`.
+  Json run(const Json& more, const Json& and_more = Json::object()) const {
+    Json spec = {{"engine", "hw"},
+                 {"machine", "tiny"},
+                 {"design", design_},
+                 {"minimise", false},
+                 {"design_options", options_}};
+    spec.update(and_more);
+    spec.update(more);
+    return crash(spec, [](double, const std::string&) {}).value();
+  }
+
+  void expect_clean(const Json& more, const Json& and_more = Json::object()) const {
+    const Json report = run(more, and_more);
+    EXPECT_TRUE(report["violations"].empty()) << report["violations"];
+  }
+
+  /// Expects that at least 30 planted bugs count, and that 90 % of them are caught.
+  void expect_caught(const Json& more, const Json& and_more = Json::object()) const {
+    const Json report = run(more, and_more);
+    ASSERT_TRUE(report["violations"].empty()) << report["violations"];
+    const Json& mutants = report["mutants"];
+    const auto caught = mutants["caught"].get<double>();
+    const auto counted = caught + static_cast<double>(mutants["survivors"].size());
+    EXPECT_GE(counted, 30);
+    EXPECT_GE(caught, 0.9 * counted) << mutants["survivors"];
+  }
+
+ private:
+  std::string design_;
+  Json options_;
+};
+
+/// The names that two lists share: what neither of two searches has covered.
+inline Json in_both(const Json& names, const Json& others) {
+  Json both = Json::array();
+  for (const Json& name : names) {
+    if (std::find(others.begin(), others.end(), name) != others.end()) {
+      both.push_back(name);
+    }
+  }
+  return both;
+}
+
+}  // namespace holdfast::design_test
