@@ -15,6 +15,7 @@
 #include "holdfast/hardware/opt/opt.h"
 #include "holdfast/hardware/picl/picl.h"
 #include "holdfast/hardware/proteus/proteus.h"
+#include "holdfast/hardware/redu/redu.h"
 #include "holdfast/hardware/tc/transaction_cache.h"
 #include "holdfast/machine/sim/design/own_design.h"
 
@@ -110,12 +111,18 @@ Result<std::unique_ptr<HardwareDesign>> make(const DesignInfo& info, const Optio
 }  // namespace
 
 std::span<const DesignInfo> hardware_designs() {
-  // clang-format off: a line for each, so that a new design changes one line
-  static const DesignInfo kDesigns[] = {
-      opt_info(), tc_info(), hercules_info(), hoop_info(), kiln_info(), picl_info(), ehou_info(), proteus_info(),
-  };
-  // clang-format on
-  return kDesigns;
+  opt_info(),
+  tc_info(),
+  hercules_info(),
+  hoop_info(),
+  kiln_info(),
+  picl_info(),
+  ehou_info(),
+  proteus_info(),
+  redu_info(),
+};
+// clang-format on
+return kDesigns;
 }
 
 Result<const DesignInfo*> find_design(const std::string& name) {
