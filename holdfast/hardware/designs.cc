@@ -111,18 +111,11 @@ Result<std::unique_ptr<HardwareDesign>> make(const DesignInfo& info, const Optio
 }  // namespace
 
 std::span<const DesignInfo> hardware_designs() {
-  opt_info(),
-  tc_info(),
-  hercules_info(),
-  hoop_info(),
-  kiln_info(),
-  picl_info(),
-  ehou_info(),
-  proteus_info(),
-  redu_info(),
-};
-// clang-format on
-return kDesigns;
+  static const DesignInfo kDesigns[] = {
+      opt_info(),  tc_info(),   hercules_info(), hoop_info(), kiln_info(),
+      picl_info(), ehou_info(), proteus_info(),  redu_info(),
+  };
+  return kDesigns;
 }
 
 Result<const DesignInfo*> find_design(const std::string& name) {
