@@ -9,6 +9,7 @@
 
 #include "holdfast/base/catalogue.h"
 #include "holdfast/hardware/ehou/ehou.h"
+#include "holdfast/hardware/fwb/fwb.h"
 #include "holdfast/hardware/hercules/hercules.h"
 #include "holdfast/hardware/hoop/hoop.h"
 #include "holdfast/hardware/kiln/kiln.h"
@@ -112,8 +113,8 @@ Result<std::unique_ptr<HardwareDesign>> make(const DesignInfo& info, const Optio
 
 std::span<const DesignInfo> hardware_designs() {
   static const DesignInfo kDesigns[] = {
-      opt_info(),  tc_info(),   hercules_info(), hoop_info(), kiln_info(),
-      picl_info(), ehou_info(), proteus_info(),  redu_info(),
+      opt_info(),  tc_info(),      hercules_info(), hoop_info(), kiln_info(),
+      picl_info(), proteus_info(), fwb_info(),      ehou_info(), redu_info(),
   };
   return kDesigns;
 }

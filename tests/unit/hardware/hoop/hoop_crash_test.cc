@@ -54,8 +54,6 @@ TEST(HoopCrash, EveryPowerFailureWhileTwoThreadsShareABuffer) {
   expect_durable(o);
 }
 
-// Stores outside transactions, each protected by a pwb and a psync, beside words of the log. Every
-// power failure keeps those that were, and the transactions that had committed.
 TEST(HoopCrash, APowerFailureKeepsLinesThatWereStoredToOutside) {
   expect_outside_stores_kept(on(tiny(), small_and({{"region", "8192"}})));
 }

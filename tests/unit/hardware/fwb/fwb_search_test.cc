@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does a crash search of FWB find nothing, and its planted bugs?
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "holdfast/runner/crash/crash.h"
+
+namespace holdfast {
+namespace {
+
+/// Stores wait, the log wraps around, and scans are frequent.
+const Json kSmall = {{"buffer", "2"}, {"log", "4096"}, {"scan_cycles", "1000"}};
+/// These without scans by time.
+const Json kNoScan = {{"buffer", "2"}, {"log", "4096"}, {"scan_cycles", "1000000000"}};
+const Json kTree = {{"structure", "btree"}, {"transactions", "6"}};
+
+Json search(const Json& more) {
+  Json spec = {{"engine", "hw"},
+               {"machine", "tiny"},
+               {"design", "fwb"},
+               {"minimise", false},
+               {"design_options", kSmall}};
+  spec.update(more);
+  return crash(spec, [](double, const std::string&) {}).value();
+}
+
+void expect_clean(const Json& more) {
+  const Json report = search(more);
+  EXPECT_TRUE(report["violations"].empty()) << report["violations"];
+}
+
+TEST(FwbSearch, FindsNothing) {
+  expect_clean({{"schedules", 6}});
+  expect_clean({{"schedules", 2}, {"workload", "map"}, {"params", kTree}});
+}
+
+// No client of the search stores outside transactions to a line of the log. The test
+// FwbCrash.APowerFailureKeepsLinesThatWereStoredToOutside does.
+TEST(FwbSearch, CrashesFallBehindEverythingElse) {
+  Json slow = kNoScan;
+  slow["scan_lines"] = "1";
+  const Json often = search({{"schedules", 4}})["uncovered"];
+  const Json late =
+      search({{"schedules", 4}, {"design_options", slow}, {"params", {{"transactions", "20"}}}});
+  EXPECT_TRUE(late["violations"].empty()) << late["violations"];
+  Json both = Json::array();
+  for (const Json& name : often) {
+    if (std::find(late["uncovered"].begin(), late["uncovered"].end(), name) !=
+        late["uncovered"].end()) {
+      both.push_back(name);
+    }
+  }
+  EXPECT_EQ(both, Json::array({"a line stored to outside transactions went home"}));
+}
+
+// Each of these reads a published sentence as it stands.
+TEST(FwbSearch, FindsSentencesThatLoseTransactions) {
+  for (const char* printed : {"order", "wrap", "abort"}) {
+    Json options = printed == std::string("wrap") ? kNoScan : kSmall;
+    options["printed"] = printed;
+    const Json report = search(
+        {{"schedules", 20}, {"design_options", options}, {"params", {{"transactions", "12"}}}});
+    EXPECT_FALSE(report["violations"].empty()) << printed;
+  }
+}
+
+void expect_caught(const Json& more) {
+  const Json report = search(more);
+  ASSERT_TRUE(report["violations"].empty()) << report["violations"];
+  const Json& mutants = report["mutants"];
+  const auto caught = mutants["caught"].get<double>();
+  const auto counted = caught + static_cast<double>(mutants["survivors"].size());
+  EXPECT_GE(counted, 30);
+  EXPECT_GE(caught, 0.9 * counted) << mutants["survivors"];
+}
+
+TEST(FwbSearch, LongMutants) {
+  expect_caught({{"mutants", 200}, {"schedules", 20}});
+  expect_caught({{"mutants", 200}, {"schedules", 20}, {"workload", "map"}, {"params", kTree}});
+}
+
+TEST(FwbSearch, LongThousandSeeds) {
+  for (const Json& options : {kSmall, Json::object()}) {
+    expect_clean({{"schedules", 1000}, {"design_options", options}});
+    expect_clean(
+        {{"schedules", 1000}, {"design_options", options}, {"workload", "map"}, {"params", kTree}});
+  }
+}
+
+}  // namespace
+}  // namespace holdfast
