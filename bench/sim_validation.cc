@@ -242,7 +242,7 @@ constexpr Reference kReferences[] = {
     {"gem5-hercules", "dependent loads in L1, ns", "0.67 (2 cycles at 3 GHz)"},
     {"gem5-hercules", "in the medium, ns", "about 188 past the last level (150 + gem5's path)"},
     {"champsim-ehou", "dependent loads in L1, ns", "1 (2 cycles at 2 GHz)"},
-    {"champsim-ehou", "in the medium, ns", "48 past the last level (EHOU table I)"},
+    {"champsim-ehou", "in the medium, ns", "48 past the last level, 50 for the mapping (EHOU table I)"},
     {"cxl-pm", "in the medium, ns", "about 200 (NV-CMM white paper)"},
     {"power9-pm", "in the medium, ns", "305 random (Optane, FAST'20)"},
     {"power9-pm", "store, write-back, fence, ns", "60-95 to the write queue (Optane, FAST'20)"},
