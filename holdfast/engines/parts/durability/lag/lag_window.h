@@ -57,7 +57,6 @@ class LagWindow {
       return;
     }
     const uint64_t committed = state_->committed.load(kRelaxed);
-    state_->oldest.store(0, kRelaxed);
     if (synced_ != nullptr && !machine_.durable(position)) {
       in_flight_.push_back({position, committed});
       // The position first, then the updates: see pending().
@@ -68,6 +67,7 @@ class LagWindow {
       // Release: pairs with pending().
       state_->durable.store(committed, std::memory_order_release);
     }
+    state_->oldest.store(0, kRelaxed);
   }
 
   uint64_t pending() const {
