@@ -140,8 +140,8 @@ def run(
     journal: Annotated[
         bool,
         typer.Option(
-            "--journal", help="The heap has a journal: only a psync makes stores durable. With "
-            "--domain file.",
+            "--journal",
+            help="The heap has a journal: only a psync makes stores durable. With --domain file.",
         ),
     ] = False,
     weak_rmw: Annotated[
