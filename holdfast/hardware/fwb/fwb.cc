@@ -6,8 +6,6 @@
 
 namespace holdfast {
 
-using Printed = FwbOptions::Printed;
-
 std::span<const char* const> Fwb::transitions() const {
   static constexpr const char* kNames[] = {
       "a store waited for the log buffer", "a store waited for room in the log",
@@ -87,7 +85,7 @@ Time Fwb::room(const DesignTransaction& tx, Time now) {
     return now;
   }
   context().passed(kFull);
-  if (options_.printed == Printed::wrap) {
+  if (options_.printed == FwbOptions::Printed::wrap) {
     move_tail(log_.tail() + 1);
     return log_.write_tail(log_.tail(), now);
   }
@@ -174,7 +172,7 @@ MemoryWrite Fwb::memory_write(const LineMove& move, Time now) {
     return {.write = true, .done = now};
   }
   Time start = now;
-  if (options_.printed != Printed::order) {
+  if (options_.printed != FwbOptions::Printed::order) {
     if (found->second.accepted == kUnsent) {
       send(now);
     }
@@ -232,7 +230,7 @@ Time Fwb::abort(const DesignTransaction& tx, Time now) {
   }
   const Time read = read_lines(context(), places, [](size_t, const std::byte*) {}, now);
   Time done = context().roll_back(tx, read);
-  if (options_.printed != Printed::abort) {
+  if (options_.printed != FwbOptions::Printed::abort) {
     const Time restored = done;
     for (const uint32_t line : thread.lines) {
       done = std::max(done, context().write_back(line, restored));
