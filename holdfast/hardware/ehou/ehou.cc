@@ -92,8 +92,8 @@ void Ehou::remap(size_t slot, uint64_t line, Time now) {
   ++remapped_;
 }
 
-/// The first write of the transaction goes to a new block, later ones replace it there. The look-up
-/// is behind the acceptance of the write, which does not wait for it.
+/// The first write of the transaction goes to a new block, later ones replace it there. The
+/// acceptance of the write does not wait for the look-up.
 MemoryWrite Ehou::memory_write(const LineMove& move, Time now) {
   const TableMapping found = context().look_up(move.line.at, now);
   const uint64_t line = line_of(move.line.at);

@@ -5,6 +5,7 @@
 // The own region has the spare blocks, a log for each hardware thread in kZone bytes, and the table
 // (kAddressTable).
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <map>
 
@@ -63,6 +64,9 @@ Result<std::unique_ptr<HardwareDesign>> make_ehou(const Options& options) {
   o.filter_bits = number(kFilter, 1, 1 << 20);
   o.printed = static_cast<EhouOptions::Printed>(value(read_word(
       kPrinted, kSentences, options, "none, noflush, states, noflow, early, clear or reclaim")));
+  if (status.ok() && o.lines != 0 && !std::has_single_bit(o.lines)) {
+    status = wrong_value("option lines", std::to_string(o.lines), "0 or a power of two");
+  }
   if (!status.ok()) {
     return status;
   }

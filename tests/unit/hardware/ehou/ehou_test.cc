@@ -327,6 +327,7 @@ TEST(Ehou, RefusesWhatItIsNotMadeFor) {
   o.domain = Domain::eadr;
   EXPECT_THROW(SimMachine{o}, Error);
   EXPECT_EQ(make_design("ehou", {{"policy", "slow"}}).status().code(), Code::invalid_argument);
+  EXPECT_EQ(make_design("ehou", {{"lines", "12"}}).status().code(), Code::invalid_argument);
   EXPECT_EQ(make_design("ehou", {{"printed", "all"}}).status().code(), Code::invalid_argument);
 }
 
