@@ -56,6 +56,8 @@ Json to_json(const SimCounters& c) {
           {"table_reads", c.table_reads},
           {"dram_reads", c.dram_reads},
           {"dram_writes", c.dram_writes},
+          {"tlb_second_level", c.tlb_second},
+          {"page_walks", c.page_walks},
           {"stall_ns",
            {{"load", nanoseconds(c.stall_load)},
             {"store_buffer", nanoseconds(c.stall_buffer)},

@@ -41,6 +41,7 @@ class DescriptionReader {
     read_table<CacheDescription>("l2", kCacheKeys, machine.l2, Need::optional);
     machine.llc.cores = machine.cores;  // the default if the file has no llc.cores
     read_table<CacheDescription>("llc", kCacheKeys, machine.llc, Need::optional);
+    read_table<TlbDescription>("tlb", kTlbKeys, machine.tlb, Need::optional);
     read_table<MemoryDescription>("medium", kMemoryKeys, machine.medium, Need::always);
     machine.one_memory =
         !read_table<MemoryDescription>("dram", kMemoryKeys, machine.dram, Need::optional);
@@ -60,8 +61,8 @@ class DescriptionReader {
   }
 
  private:
-  static constexpr const char* kTables[] = {"core",   "l1",  "l2",          "llc", "dram",
-                                            "medium", "ait", "persistence", "htm"};
+  static constexpr const char* kTables[] = {"core", "l1",     "l2",  "llc",         "tlb",
+                                            "dram", "medium", "ait", "persistence", "htm"};
 
   static std::string path(const std::string& table, const std::string& key) {
     return table.empty() ? key : table + "." + key;
@@ -130,8 +131,9 @@ class DescriptionReader {
           name.empty() && std::any_of(std::begin(kTables), std::end(kTables), same);
       if (!known && !is_table) {
         const std::string tables =
-            name.empty() ? "; the tables are core, l1, l2, llc, dram, medium, ait, persistence, htm"
-                         : "";
+            name.empty()
+                ? "; the tables are core, l1, l2, llc, tlb, dram, medium, ait, persistence, htm"
+                : "";
         std::string what = name.empty() ? "" : "[" + name + "]: ";
         what.append("there is no key '").append(given.str()).append("'; the keys are ");
         refuse(node.source().begin.line, what.append(right).append(tables));

@@ -7,8 +7,8 @@
 // are the names of the members below. docs/reference/machine-descriptions.md explains each key.
 //
 // The values of MachineDescription stand above all tables. [core], [l1], [medium] and [persistence]
-// must exist. [l2], [llc], [dram], [ait] and [htm] may be missing; the machine then has no such
-// part. A table that exists must have all its keys, except these:
+// must exist. [l2], [llc], [tlb], [dram], [ait] and [htm] may be missing; the machine then has no
+// such part. A table that exists must have all its keys, except these:
 //
 //   sockets, smt             1 if missing; with several sockets, transfer_remote_ns is needed; with
 //                            several threads per core, core.smt_speed
@@ -59,6 +59,16 @@ struct CoreDescription {
   int store_buffer = 56;      ///< entries per thread
   double pause_cycles = 10;   ///< cost of pause() in a back-off loop
   double atomic_cycles = 18;  ///< cost of an atomic read-modify-write beyond its load
+};
+
+/// The TLBs of a core. Absent if l1_sets is 0: translations then cost nothing.
+struct TlbDescription {
+  int l1_sets = 0;
+  int l1_ways = 0;
+  int l2_sets = 0;
+  int l2_ways = 0;
+  double l2_cycles =
+      0;  ///< to look a page up in the second level; a hit in the first costs nothing
 };
 
 /// A memory device with its controller: DRAM, or persistent memory.
@@ -155,6 +165,7 @@ struct MachineDescription {
   CacheDescription l1;
   CacheDescription l2;
   CacheDescription llc;
+  TlbDescription tlb;
   double transfer_ns = 0;         ///< a line from another core's private cache, same socket
   double transfer_remote_ns = 0;  ///< a line from another socket
   MemoryDescription dram;

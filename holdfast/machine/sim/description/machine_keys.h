@@ -65,6 +65,14 @@ inline constexpr Key<CacheDescription> kCacheKeys[] = {
     {"fills_on_miss", &CacheDescription::fills_on_miss, 0, 1, Need::optional},
 };
 
+inline constexpr Key<TlbDescription> kTlbKeys[] = {
+    {"l1_sets", &TlbDescription::l1_sets, 1, kMostEntries},
+    {"l1_ways", &TlbDescription::l1_ways, 1, 1024},
+    {"l2_sets", &TlbDescription::l2_sets, 1, kMostEntries},
+    {"l2_ways", &TlbDescription::l2_ways, 1, 1024},
+    {"l2_cycles", &TlbDescription::l2_cycles, 0, kMostCycles},
+};
+
 inline constexpr Key<MemoryDescription> kMemoryKeys[] = {
     {"channels", &MemoryDescription::channels, 1, 64},
     {"banks", &MemoryDescription::banks, 1, 1024},

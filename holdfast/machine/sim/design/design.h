@@ -50,6 +50,7 @@ struct DesignWishes {
   bool isolates = false;
   /// A line with flags goes up to L1 with its dirty data and flags; no copy below keeps them.
   bool flags_move_up = false;
+  bool tlbs = false;              ///< tlb_filled() and tlb_evicted(); the machine must have TLBs
   bool nonvolatile_llc = false;   ///< the last level keeps its lines over a power failure
   uint64_t cached_own_bytes = 0;  ///< the own region's first bytes that the caches may hold
   /// The design owns the content of the address table: translate(), table_victim(), table_leaves(),
@@ -136,6 +137,15 @@ class HardwareDesign {
   virtual TableMiss table_missed(const TableSlot& /*slot*/, uint64_t /*line*/, Time now) {
     return {.done = now};
   }
+
+  // ---- TLBs
+  // Only with `tlbs`, and only for pages of persistent memory.
+  /// A page comes to the core's TLBs, which had it in no level. Returns the time at which they have
+  /// what the design adds to their entry.
+  virtual Time tlb_filled(const TlbPage& /*page*/, Time now) { return now; }
+  /// A page has left all levels of the core's TLBs. Comes before the call for the page in its
+  /// place. The hook may doom() a thread.
+  virtual void tlb_evicted(const TlbPage& /*page*/, Time /*now*/) {}
 
   // ---- Background
   virtual void tick(Time /*now*/) {}

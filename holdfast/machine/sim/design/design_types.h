@@ -131,6 +131,12 @@ struct Touch {
   bool write = false;
 };
 
+/// A page of persistent memory, and a core whose TLBs get it or lose it.
+struct TlbPage {
+  int core = 0;
+  DesignLine first;  ///< the page's first line
+};
+
 /// A structure in non-volatile memory of the processor or the controller: registers with a battery,
 /// a queue, a table. All that a design keeps over a power failure lies in such structures, in the
 /// persistent memory, or in caches that survive.

@@ -133,6 +133,11 @@ class DesignHost final : private DesignContext, private AddressTableClient {
   void touched(int slot, int core, uint32_t line, uint32_t flags, bool write, Time now);
   Time hit(Level level, int slot, int core, uint32_t line, uint32_t meta, bool write, Time done);
   void reaches_last_level();
+  /// A page, named by its first line, has come to the core's TLBs or left them. tlb_filled()
+  /// returns the time at which they have what the design adds.
+  bool asks_tlbs() const { return wishes_.tlbs; }
+  Time tlb_filled(int core, uint32_t line, Time now);
+  void tlb_evicted(int core, uint32_t line, Time now);
   /// Writes the line back. Returns the time at which memory has accepted all its writes.
   Time write_back(uint32_t line, bool evict, Time now);
   /// A pwb on a machine that only emulates the medium's latency: writes the line's content to the
@@ -215,9 +220,11 @@ class DesignHost final : private DesignContext, private AddressTableClient {
     home_write,
     own_write,
     table_leaves,
-    table_missed
+    table_missed,
+    tlb_filled,
+    tlb_evicted
   };
-  static constexpr size_t kHooks = 23;
+  static constexpr size_t kHooks = 25;
   void met(Hook hook) { ++met_[static_cast<size_t>(hook)]; }
 
   PerThread& of(const SimThread& thread) { return threads_[static_cast<size_t>(thread.slot)]; }

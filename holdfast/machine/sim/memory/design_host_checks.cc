@@ -58,10 +58,11 @@ void DesignHost::disturb(Time now) {
 
 std::vector<DesignCoverageRow> DesignHost::coverage() const {
   static constexpr const char* kNames[kHooks] = {
-      "begin",       "commit",     "abort",        "first_store",  "store",       "outside_store",
-      "loaded",      "hit",        "touched",      "fill",         "leaving_l1",  "leaving_l2",
-      "leaving_llc", "keeps",      "memory_write", "victim",       "tick",        "doom",
-      "cancel",      "home_write", "own_write",    "table_leaves", "table_missed"};
+      "begin",         "commit",       "abort",        "first_store", "store",
+      "outside_store", "loaded",       "hit",          "touched",     "fill",
+      "leaving_l1",    "leaving_l2",   "leaving_llc",  "keeps",       "memory_write",
+      "victim",        "tick",         "doom",         "cancel",      "home_write",
+      "own_write",     "table_leaves", "table_missed", "tlb_filled",  "tlb_evicted"};
   std::vector<DesignCoverageRow> rows;
   for (size_t i = 0; i < kHooks; ++i) {
     rows.push_back({kNames[i], met_[i]});

@@ -131,6 +131,9 @@ Time DesignHost::settle(Time now, bool caches) {
     return now;
   }
   pump(now);
+  if (wishes_.tlbs && caches) {
+    timing_.empty_tlbs(now);
+  }
   now = std::max(now, design_.settle(now));
   if (caches) {
     std::vector<uint32_t> lines;

@@ -282,9 +282,12 @@ void MemorySystem::enqueue(SimThread& thread, const MaskedWord& word, EntryKind 
   throw_if_design_doomed(thread);
   uint64_t leave = 0;
   if (timed_ != nullptr) {
-    leave = is_store(kind)                   ? timed_->enter(thread, line_of(word.address))
-            : kind == EntryKind::nontemporal ? timed_->enter_nontemporal(thread)
-                                             : timed_->enter_write_back(thread);
+    leave =
+        is_store(kind) ? timed_->enter(thread, line_of(word.address))
+        : kind == EntryKind::nontemporal
+            ? timed_->enter_nontemporal(thread, line_of(word.address))
+            : timed_->enter_write_back(thread, kind == EntryKind::write_back ? line_of(word.address)
+                                                                             : CacheArray::kNoLine);
     throw_if_design_doomed(thread);  // the store's line may have evicted one of its transaction
   }
   if (kind == EntryKind::transactional) {

@@ -15,6 +15,12 @@ Time nanoseconds(double ns) {
   return static_cast<Time>(std::llround(ns * 1000));
 }
 
+/// Page tables: an entry of eight bytes for each page. Only machines with TLBs read them.
+size_t table_lines(const MachineDescription& machine, const Arena& arena) {
+  const size_t entries = arena.bytes() / kPageBytes;
+  return machine.tlb.l1_sets == 0 ? 0 : entries * sizeof(uint64_t) / machine.line_bytes + 1;
+}
+
 }  // namespace
 
 TimedMemory::TimedMemory(const MachineDescription& machine, const Arena& arena,
@@ -25,7 +31,9 @@ TimedMemory::TimedMemory(const MachineDescription& machine, const Arena& arena,
       persistence_(persistence),
       htm_(htm),
       threads_(threads),
-      caches_(machine, arena.bytes() / machine.line_bytes + cached_own_lines, *this),
+      caches_(machine,
+              arena.bytes() / machine.line_bytes + cached_own_lines + table_lines(machine, arena),
+              *this),
       dram_(machine.dram, machine.line_bytes),
       medium_controller_(machine.medium, machine.line_bytes),
       per_(threads.size()),
@@ -37,7 +45,12 @@ TimedMemory::TimedMemory(const MachineDescription& machine, const Arena& arena,
       persist_fence_(nanoseconds(machine.persistence.fence_ns)),
       interrupt_period_(nanoseconds(machine.htm.interrupt_us * 1000)),
       line_shift_(std::countr_zero(machine.line_bytes)),
-      arena_lines_(static_cast<uint32_t>(arena.bytes() / machine.line_bytes)) {
+      arena_lines_(static_cast<uint32_t>(arena.bytes() / machine.line_bytes)),
+      first_table_line_(arena_lines_ + static_cast<uint32_t>(cached_own_lines)),
+      page_shift_(std::countr_zero(kPageBytes / machine.line_bytes)) {
+  if (machine.tlb.l1_sets != 0) {
+    tlbs_.emplace(machine.tlb, static_cast<size_t>(caches_.cores()));
+  }
   if (machine.ait.sets != 0) {
     table_.emplace(machine.ait, machine.line_bytes, ps(machine.ait.hit_cycles), medium_controller_);
   }
@@ -162,16 +175,18 @@ CoherentCaches::Outcome TimedMemory::own(SimThread& thread, uint32_t line, Time 
   return outcome;
 }
 
-Time TimedMemory::enter_write_back(SimThread& thread) {
+Time TimedMemory::enter_write_back(SimThread& thread, uint32_t line) {
   PerThread& t = of(thread);
-  t.last_leave = std::max(thread.clock, t.last_leave + t.cycle);
+  const Time ready = translate(thread, line, thread.clock);
+  t.last_leave = std::max(ready, t.last_leave + t.cycle);
   return t.last_leave;
 }
 
-Time TimedMemory::enter_nontemporal(SimThread& thread) {
+Time TimedMemory::enter_nontemporal(SimThread& thread, uint32_t line) {
   PerThread& t = of(thread);
   operation(thread);
-  t.last_leave = std::max({thread.clock, t.window.loads_done(), t.last_leave + t.cycle});
+  const Time ready = translate(thread, line, thread.clock);
+  t.last_leave = std::max({ready, t.window.loads_done(), t.last_leave + t.cycle});
   return t.last_leave;
 }
 
@@ -292,9 +307,11 @@ void TimedMemory::atomic(SimThread& thread, uint32_t line) {
     send_combined(thread, done);
     done = std::max(done, t.write_backs_done);
   }
+  const Time asked = translate(thread, line, thread.clock);
+  done = std::max(done, asked);
   const CacheArray::Way* way = caches_.in_l1(t.core, line);
   if (way == nullptr || (way->meta & LineBits::kOwned) == 0) {
-    done = std::max(done, own(thread, line, thread.clock).done);
+    done = std::max(done, own(thread, line, asked).done);
   }
   thread.clock = done + ps(machine_.core.atomic_cycles);
 }
@@ -345,6 +362,9 @@ void TimedMemory::fence(SimThread& thread, bool waits_for_write_backs) {
 
 bool TimedMemory::persistent(uint32_t line) const {
   uint64_t offset;
+  if (line >= first_table_line_) {
+    return false;
+  }
   return line >= arena_lines_ ||
          medium_.find(kArenaBase + (uintptr_t{line} << line_shift_), offset);
 }

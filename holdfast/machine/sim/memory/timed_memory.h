@@ -13,6 +13,7 @@
 
 #include "holdfast/machine/sim/caches/coherent_caches.h"
 #include "holdfast/machine/sim/caches/memory_controller.h"
+#include "holdfast/machine/sim/caches/tlb.h"
 #include "holdfast/machine/sim/description/machine_description.h"
 #include "holdfast/machine/sim/htm/htm_unit.h"
 #include "holdfast/machine/sim/medium/sim_medium.h"
@@ -46,6 +47,13 @@ class TimedMemory final : private CacheClient {
   /// Brings the line to L1, and reports the load to the hardware transactions if the bits in L1 do
   /// not rule out a conflict. Returns true if the thread's open transaction has written the line.
   bool load(SimThread& thread, uint32_t line) {
+    if (tlbs_) [[unlikely]] {
+      return load_translated(thread, line);
+    }
+    return load_physical(thread, line);
+  }
+  /// load() with a physical address.
+  bool load_physical(SimThread& thread, uint32_t line) {
     const PerThread& t = of(thread);
     CacheArray::Way* way = caches_.in_l1(t.core, line);
     if (way == nullptr || !settles(t, *thread.tx, way->meta)) {
@@ -63,7 +71,7 @@ class TimedMemory final : private CacheClient {
       return false;
     }
     meta = way->meta;
-    return settles(t, *thread.tx, meta);
+    return settles(t, *thread.tx, meta) && (!tlbs_ || in_first_tlb(t, line));
   }
   /// load() of a settled() line, if no other agent has acted since.
   bool load_settled(SimThread& thread, uint32_t line, uint32_t meta) {
@@ -108,14 +116,19 @@ class TimedMemory final : private CacheClient {
     // A store retires behind the loads before it, and leaves only then. Otherwise the release of a
     // lock could leave before the loads that the lock protects.
     Time ready = std::max(thread.clock, t.window.loads_done());
+    Time asked = thread.clock;
+    if (tlbs_) [[unlikely]] {
+      asked = translate(thread, line, asked);
+      ready = std::max(ready, asked);
+    }
     if (!owned(t, line)) {
-      ready = std::max(ready, own(thread, line, thread.clock).done);
+      ready = std::max(ready, own(thread, line, asked).done);
     }
     t.last_leave = std::max(ready, t.last_leave + t.cycle);
     return t.last_leave;
   }
-  Time enter_write_back(SimThread& thread);
-  Time enter_nontemporal(SimThread& thread);
+  Time enter_write_back(SimThread& thread, uint32_t line);
+  Time enter_nontemporal(SimThread& thread, uint32_t line);
   /// True if the entry of the store concerns no other thread: the core owns the line already.
   bool enters_quietly(SimThread& thread, uint32_t line) {
     const PerThread& t = of(thread);
@@ -123,7 +136,7 @@ class TimedMemory final : private CacheClient {
       prefetch(t, line);
       return false;
     }
-    return !thread.buffer.full();
+    return !thread.buffer.full() && (!tlbs_ || in_first_tlb(t, line));
   }
   /// The core gets the line for a store that is about to leave. If the line was taken away
   /// meanwhile, fetches it again, sets `entry.leave` to the new time and returns false. With
@@ -187,6 +200,8 @@ class TimedMemory final : private CacheClient {
   void attach(DesignHost& design);
   /// The caches' numbers from here on are lines of the design's own region.
   uint32_t arena_lines() const { return arena_lines_; }
+  /// Takes all pages out of all TLBs.
+  void empty_tlbs(Time now);
   int core(int slot) const { return per_[static_cast<size_t>(slot)].core; }
   /// The thread whose access the caches and memories serve now.
   SimThread& actor() { return actor_ != nullptr ? *actor_ : *threads_.front(); }
@@ -258,6 +273,14 @@ class TimedMemory final : private CacheClient {
     return way != nullptr && (way->meta & LineBits::kOwned) != 0;
   }
   bool load_asking(SimThread& thread, uint32_t line, CacheArray::Way* way);
+  // Translations: timed_translation.cc
+  bool load_translated(SimThread& thread, uint32_t line);
+  Time translate(SimThread& thread, uint32_t line, Time now);
+  uint32_t page_of(uint32_t line) const { return line >> page_shift_; }
+  bool in_first_tlb(const PerThread& t, uint32_t line) {
+    return tlbs_->in_first(static_cast<size_t>(t.core), page_of(line));
+  }
+  void left_tlbs(int core, uint32_t page, Time now);
   bool acquire_again(SimThread& thread, Entry& entry, uint32_t line, Time now, bool now_or_never);
   void consult(SimThread& thread, uint32_t line);
   void mark(SimThread& thread, uint32_t line, CacheArray::Way& way);
@@ -304,6 +327,9 @@ class TimedMemory final : private CacheClient {
   Time interrupt_period_ = 0;
   int line_shift_;
   uint32_t arena_lines_;
+  uint32_t first_table_line_;   ///< the page tables' first line, for the caches
+  int page_shift_;              ///< of a line's number, for its page
+  std::optional<Tlbs> tlbs_;    ///< nothing: translations cost nothing
   uint32_t asking_flags_ = 0;   ///< flags of lines in L1 whose accesses the design wants to know
   SimThread* actor_ = nullptr;  ///< see actor(); not always the running thread
 };

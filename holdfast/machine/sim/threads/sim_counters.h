@@ -30,6 +30,8 @@ struct SimCounters {
   uint64_t table_reads = 0;   ///< of medium_reads, those of the address table
   uint64_t dram_reads = 0;
   uint64_t dram_writes = 0;
+  uint64_t tlb_second = 0;    ///< translations that the second level of the TLB had
+  uint64_t page_walks = 0;    ///< translations that no level had
   uint64_t nontemporal = 0;   ///< medium_writes of lines, or parts, that bypassed the caches
   uint64_t stall_load = 0;    ///< loads waited for another load, the window or a miss register
   uint64_t stall_buffer = 0;  ///< the store buffer was full
@@ -85,6 +87,7 @@ void SimCounters::each(const SimCounters& o, F&& f) {
   f(table_hits, o.table_hits), f(table_misses, o.table_misses), f(table_reads, o.table_reads);
   f(dram_reads, o.dram_reads), f(dram_writes, o.dram_writes), f(stall_load, o.stall_load);
   f(nontemporal, o.nontemporal);
+  f(tlb_second, o.tlb_second), f(page_walks, o.page_walks);
   f(stall_buffer, o.stall_buffer), f(stall_fence, o.stall_fence), f(blocked, o.blocked);
   f(htm_begins, o.htm_begins), f(htm_commits, o.htm_commits);
   for (size_t i = 0; i < htm_aborts.size(); ++i) {

@@ -147,6 +147,23 @@ TEST(SimDescription, TheLastLevelMayHaveATimeForWrites) {
   }
 }
 
+TEST(SimDescription, TheTlbHasAllOfItsKeysOrNone) {
+  EXPECT_EQ(Text().value().tlb.l1_sets, 0);
+  const char* const keys[] = {"l1_sets", "l1_ways", "l2_sets", "l2_ways", "l2_cycles"};
+  Text whole;
+  for (size_t i = 0; i < std::size(keys); ++i) {
+    whole.with("tlb", keys[i], std::string(keys[i]) + " = " + std::to_string(i + 2));
+  }
+  const MachineDescription m = whole.value();
+  EXPECT_EQ(m.tlb.l1_sets, 2);
+  EXPECT_EQ(m.tlb.l2_ways, 5);
+  EXPECT_EQ(m.tlb.l2_cycles, 6);
+  for (const char* key : keys) {
+    expect_refused(Text(whole).with("tlb", key, ""), {"tlb." + std::string(key) + " is missing"});
+  }
+  expect_refused(Text(whole).with("tlb", "l1_ways", "l1_ways = 0"), {"tlb.l1_ways", "0"});
+}
+
 TEST(SimDescription, NaturalDefaults) {
   const MachineDescription m = Text().value();
   EXPECT_EQ(m.sockets, 1);
@@ -429,6 +446,10 @@ TEST(SimDescriptionFiles, RoundNumbers) {
   EXPECT_EQ(sets(sapphire.llc, sapphire), 56u * 2048);
   EXPECT_TRUE(sapphire.htm.suspend_load_tracking);
   EXPECT_FALSE(sapphire.htm.suspend);
+
+  const MachineDescription ehou = machine("champsim-ehou");
+  EXPECT_EQ(ehou.tlb.l1_sets * ehou.tlb.l1_ways, 24);
+  EXPECT_EQ(ehou.tlb.l2_sets * ehou.tlb.l2_ways, 1536);
 
   const MachineDescription tiny = machine("tiny");
   EXPECT_EQ(tiny.l1.bytes / tiny.line_bytes, 8u);
