@@ -57,6 +57,26 @@ def test_bench_measures_every_engine(command_json):
     )
 
 
+@pytest.mark.parametrize(
+    ("preset", "sizes"),
+    [
+        ("hash-map", ("size=50",)),
+        ("btree-zipf", ("size=50",)),
+        ("rbtree-zipf", ("size=50",)),
+        ("tpcc-neworder", ("items=100", "customers=10", "orders=10", "districts=2")),
+    ],
+)
+def test_presets_run_natively_and_simulated(command_json, preset, sizes):
+    arguments = [preset, "--engine", sample.FIRST, "--threads", "2"]
+    arguments += [word for size in sizes for word in ("--param", size)]
+    native = command_json("bench", *arguments, "--seconds", "0.05", "--repetitions", "1")
+    simulated = command_json("sim", *arguments, "--transactions", "20")
+    for report in (native, simulated):
+        entry = report["benchmarks"][-1]
+        assert entry["workload"] == preset and entry["check"] == "ok"
+        assert entry["update_commits"] > 0
+
+
 def test_bench_on_emulated_persistent_memory_says_so(command):
     arguments = ("bench", "sps", "--engine", sample.FIRST, "--seconds", "0.05", "--domain", "pmem")
     assert "force" in command(*arguments, status=2).stderr

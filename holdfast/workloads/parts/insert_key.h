@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "holdfast/base/random.h"
+#include "holdfast/base/status.h"
 
 namespace holdfast {
 
@@ -40,6 +43,24 @@ struct InsertKey {
   }
 
   friend bool operator==(const InsertKey&, const InsertKey&) = default;
+};
+
+/// The keys of one worker that a check finds, by their numbers in the order of insertion. A worker's
+/// transactions take effect in order, so no key may be missing before the last one.
+struct InsertedKeys {
+  uint64_t found = 0;
+  uint64_t end = 0;  ///< one beyond the largest number
+
+  void add(uint64_t number) {
+    found += 1;
+    end = std::max(end, number + 1);
+  }
+  /// Code::corrupt, naming the workload and the keys, if one is missing or there twice.
+  Status check(const std::string& workload, const std::string& keys) const {
+    return found == end ? Status()
+                        : Status(Code::corrupt, workload + ": there are " + std::to_string(found) +
+                                                    " of " + std::to_string(end) + " " + keys);
+  }
 };
 
 static_assert(InsertKey::unmix64(mix64(0x0123456789abcdefULL)) == 0x0123456789abcdefULL);

@@ -121,40 +121,29 @@ class InsertJudge : public SmallJudge<Runner> {
         return status;
       }
       const auto workers = static_cast<uint64_t>(this->workers());
-      std::map<std::pair<uint64_t, uint64_t>, Group> groups;
+      std::map<std::pair<uint64_t, uint64_t>, InsertedKeys> groups;
       bool right = true;
       this->root_->for_each([&](uint64_t key, uint64_t value) {
         const InsertKey parts = InsertKey::of(key);
         right = value == this->value_of(key) && parts.worker < workers;
-        Group& group = groups[{parts.run, parts.worker}];
-        group.elements += 1;
-        group.end = std::max(group.end, parts.number + 1);
+        groups[{parts.run, parts.worker}].add(parts.number);
         return right;
       });
+      const std::string workload = this->info().name;
       if (!right) {
-        return corrupt("a key or its value is wrong");
+        return {Code::corrupt, workload + ": a key or its value is wrong"};
       }
-      Group& initial = groups[{0, 0}];
+      InsertedKeys& initial = groups[{0, 0}];
       initial.end = std::max(initial.end, this->root_->size.load());
       for (const auto& [name, group] : groups) {
-        if (group.elements != group.end) {
-          return corrupt("there are " + std::to_string(group.elements) + " of " +
-                         std::to_string(group.end) + " elements of worker " +
-                         std::to_string(name.second) + ", run " + std::to_string(name.first));
+        const std::string keys = "elements of worker " + std::to_string(name.second) + ", run " +
+                                 std::to_string(name.first);
+        if (Status status = group.check(workload, keys); !status.ok()) {
+          return status;
         }
       }
       return {};
     });
-  }
-
- private:
-  struct Group {
-    uint64_t elements = 0;
-    uint64_t end = 0;  ///< one beyond the largest number
-  };
-
-  Status corrupt(const std::string& text) const {
-    return Status(Code::corrupt, std::string(this->info().name) + ": " + text);
   }
 };
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "holdfast/base/random.h"
+#include "holdfast/workloads/parts/workload.h"
 
 namespace holdfast {
 
@@ -72,6 +73,37 @@ class RmatEdges {
 
   int scale_;
   uint64_t seed_;
+};
+
+/// The list of edges that a workload takes from the generator: its first `size` edges.
+struct RmatList {
+  int scale;  ///< 2^scale vertices
+  uint64_t size;
+  uint64_t seed = 0;
+
+  /// From the parameters scale, 1 to 20, and degree, edges per vertex.
+  static RmatList of(const Parameters& parameters) {
+    const auto scale = static_cast<int>(parameters.number("scale", 1, 20));
+    return {scale, static_cast<uint64_t>(parameters.number("degree", 1, 1000)) << scale};
+  }
+
+  uint64_t vertices() const { return uint64_t{1} << scale; }
+  RmatEdges::Edge operator[](uint64_t i) const { return RmatEdges(scale, seed)[i]; }
+};
+
+/// An RmatList in a heap.
+template <class H>
+struct StoredRmatList {
+  template <class T>
+  using Field = typename H::template Field<T>;
+
+  explicit StoredRmatList(const RmatList& list)
+      : scale(list.scale), size(list.size), seed(list.seed) {}
+  RmatList load() const { return {static_cast<int>(scale.load()), size, seed}; }
+
+  Field<int64_t> scale;
+  Field<uint64_t> size;
+  Field<uint64_t> seed;
 };
 
 }  // namespace holdfast

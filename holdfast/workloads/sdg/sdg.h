@@ -93,17 +93,14 @@ struct SdgRoot {
   static constexpr const char* kTypeName = "holdfast.workload.Sdg";
   static constexpr uint32_t kTypeVersion = 1;
 
-  SdgRoot(int workers, int64_t graph_scale, uint64_t edge_count, uint64_t graph_seed,
-          uint64_t record_words)
+  SdgRoot(int workers, const RmatList& list, uint64_t record_words)
       : ledger(workers),
-        scale(graph_scale),
-        edges(edge_count),
-        seed(graph_seed),
-        vertex(static_cast<Vertex*>(H::allocate(sizeof(Vertex) << graph_scale))),
-        record(uint64_t{1} << graph_scale, record_words) {}
+        edges(list),
+        vertex(static_cast<Vertex*>(H::allocate(list.vertices() * sizeof(Vertex)))),
+        record(list.vertices(), record_words) {}
   template <class Visitor>
   void visit_blocks(Visitor&& visit) const {
-    const uint64_t vertices = uint64_t{1} << scale;
+    const uint64_t vertices = edges.load().vertices();
     const Vertex* const all = vertex;
     ledger.visit_blocks(visit);
     record.visit_blocks(visit);
@@ -117,9 +114,7 @@ struct SdgRoot {
   }
 
   Ledger<H> ledger;
-  Field<int64_t> scale;
-  Field<uint64_t> edges;  ///< that may be in the graph
-  Field<uint64_t> seed;   ///< of the edges
+  StoredRmatList<H> edges;  ///< that may be in the graph
   Field<Vertex*> vertex;
   ElementArray<H> record;  ///< of each vertex
 };
@@ -147,15 +142,15 @@ class SdgRunner : public SmallWorkload<H, SdgRoot<H>> {
 
   SdgRunner(H& heap, const Parameters& parameters)
       : SmallWorkload<H, SdgRoot<H>>(heap, parameters),
-        scale_(static_cast<int>(parameters.number("scale", 1, 20))),
-        edges_(static_cast<uint64_t>(parameters.number("degree", 1, 1000)) << scale_),
+        edges_(RmatList::of(parameters)),
         words_(words_of(parameters, "bytes", ElementArray<H>::kMostBytes)) {}
 
   const WorkloadInfo& info() const override { return static_info(); }
 
   Status set_up(int workers, uint64_t seed) override {
     constexpr uint64_t kWordsMoved = 64;  // by an insert into two arrays, about
-    Status status = this->create_root(workers, int64_t{scale_}, edges_, seed, words_);
+    edges_.seed = seed;
+    Status status = this->create_root(workers, edges_, words_);
     if (status.ok()) {
       status = this->in_batches(
           record_.entries,
@@ -170,7 +165,7 @@ class SdgRunner : public SmallWorkload<H, SdgRoot<H>> {
     }
     if (status.ok()) {
       status = this->in_batches(
-          edges_,
+          edges_.size,
           [&](uint64_t i) {
             if (starts_inside(i)) {
               const Ends ends = ends_of(i);
@@ -187,7 +182,7 @@ class SdgRunner : public SmallWorkload<H, SdgRoot<H>> {
 
   Request draw(int worker, Random& random) override {
     this->require(worker);
-    return {0, {random.below(edges_)}};
+    return {0, {random.below(edges_.size)}};
   }
 
   OperationResult operation(int worker, Random& random) override {
@@ -216,7 +211,7 @@ class SdgRunner : public SmallWorkload<H, SdgRoot<H>> {
   /// The ends of an edge, which differ: an edge of the generator that leads back to its vertex
   /// leads to the vertex beside it here.
   Ends ends_of(uint64_t i) const {
-    const RmatEdges::Edge edge = RmatEdges(scale_, seed_)[i];
+    const RmatEdges::Edge edge = edges_[i];
     const uint64_t to = edge.to == edge.from ? edge.to ^ 1 : edge.to;
     return {edge.from, to, to << 32 | i, edge.from << 32 | i};
   }
@@ -239,17 +234,13 @@ class SdgRunner : public SmallWorkload<H, SdgRoot<H>> {
 
   Status bound() override {
     return this->heap_.read(this->partitions_, [&] {
-      scale_ = static_cast<int>(this->root_->scale.load());
-      edges_ = this->root_->edges;
-      seed_ = this->root_->seed;
+      edges_ = this->root_->edges.load();
       vertex_ = this->root_->vertex;
       record_ = this->root_->record.view();
     });
   }
 
-  int scale_;
-  uint64_t edges_;
-  uint64_t seed_ = 0;
+  RmatList edges_;
   uint64_t words_;
   ToggleModel model_;
   SdgVertex<H>* vertex_ = nullptr;
@@ -282,9 +273,9 @@ class Sdg final : public SmallJudge<SdgRunner<H>> {
 
   Status check() override {
     return this->in_read([&]() -> Status {
-      std::vector<uint8_t> seen(this->edges_);
+      std::vector<uint8_t> seen(this->edges_.size);
       std::vector<uint8_t> odd_start(this->record_.entries);
-      for (uint64_t i = 0; i < this->edges_; ++i) {
+      for (uint64_t i = 0; i < this->edges_.size; ++i) {
         if (this->starts_inside(i)) {
           odd_start[this->ends_of(i).a] ^= 1;
           odd_start[this->ends_of(i).b] ^= 1;
@@ -299,7 +290,7 @@ class Sdg final : public SmallJudge<SdgRunner<H>> {
           return status;
         }
       }
-      for (uint64_t i = 0; i < this->edges_; ++i) {
+      for (uint64_t i = 0; i < this->edges_.size; ++i) {
         if (seen[i] == 1) {
           return corrupt("edge " + std::to_string(i) + " is at one of its ends only");
         }
@@ -318,14 +309,14 @@ class Sdg final : public SmallJudge<SdgRunner<H>> {
     const auto& vertex = this->vertex_[v];
     const std::string at = "vertex " + std::to_string(v);
     const uint64_t count = vertex.count;
-    if (count > vertex.room || count > 2 * this->edges_) {
+    if (count > vertex.room || count > 2 * this->edges_.size) {
       return corrupt(at + " has " + std::to_string(count) + " edges, and no room for them");
     }
     uint64_t before = 0;
     for (uint64_t i = 0; i < count; ++i) {
       const uint64_t word = vertex.edge.load()[i];
       const uint64_t edge = word & kEdgeMask;
-      if (edge >= this->edges_) {
+      if (edge >= this->edges_.size) {
         return corrupt(at + " has edge " + std::to_string(edge) + ", which does not exist");
       }
       const auto ends = this->ends_of(edge);

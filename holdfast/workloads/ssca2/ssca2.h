@@ -20,31 +20,27 @@ struct Ssca2Root {
   static constexpr const char* kTypeName = "holdfast.workload.Ssca2";
   static constexpr uint32_t kTypeVersion = 1;
 
-  Ssca2Root(int workers, int64_t graph_scale, uint64_t edge_count, uint64_t graph_seed)
+  Ssca2Root(int workers, const RmatList& list)
       : ledger(workers),
-        scale(graph_scale),
-        edges(edge_count),
-        seed(graph_seed),
-        first(allocate((uint64_t{1} << graph_scale) + 1)),
-        count(allocate(uint64_t{1} << graph_scale)),
-        slot(allocate(edge_count)) {}
+        edges(list),
+        first(allocate(list.vertices() + 1)),
+        count(allocate(list.vertices())),
+        slot(allocate(list.size)) {}
   /// Calls visit(block, bytes) for the ledger's blocks and the arrays, and not for the root object.
   template <class Visitor>
   void visit_blocks(Visitor&& visit) const {
-    const uint64_t vertices = uint64_t{1} << scale;
+    const uint64_t vertices = edges.load().vertices();
     ledger.visit_blocks(visit);
     visit(static_cast<const void*>(first.load()), (vertices + 1) * sizeof(Word));
     visit(static_cast<const void*>(count.load()), vertices * sizeof(Word));
-    visit(static_cast<const void*>(slot.load()), edges * sizeof(Word));
+    visit(static_cast<const void*>(slot.load()), edges.size * sizeof(Word));
   }
 
   Ledger<H> ledger;
-  Field<int64_t> scale;
-  Field<uint64_t> edges;  ///< of the complete graph
-  Field<uint64_t> seed;   ///< of the edges
-  Field<Word*> first;     ///< of each vertex its first slot, and the number of slots
-  Field<Word*> count;     ///< of each vertex its slots in use
-  Field<Word*> slot;      ///< to << 32 | number of the edge + 1; 0: free
+  StoredRmatList<H> edges;  ///< of the complete graph
+  Field<Word*> first;       ///< of each vertex its first slot, and the number of slots
+  Field<Word*> count;       ///< of each vertex its slots in use
+  Field<Word*> slot;        ///< to << 32 | number of the edge + 1; 0: free
 
  private:
   static Word* allocate(uint64_t words) {
@@ -74,32 +70,30 @@ class Ssca2Runner : public SmallWorkload<H, Ssca2Root<H>> {
   static const WorkloadInfo& static_info() { return ssca2_info(); }
 
   Ssca2Runner(H& heap, const Parameters& parameters)
-      : SmallWorkload<H, Ssca2Root<H>>(heap, parameters),
-        scale_(static_cast<int>(parameters.number("scale", 1, 20))),
-        edges_(static_cast<uint64_t>(parameters.number("degree", 1, 1000)) << scale_) {}
+      : SmallWorkload<H, Ssca2Root<H>>(heap, parameters), edges_(RmatList::of(parameters)) {}
 
   const WorkloadInfo& info() const override { return static_info(); }
 
   Status set_up(int workers, uint64_t seed) override {
-    const RmatEdges edges(scale_, seed);
-    std::vector<uint64_t> first(edges.vertices() + 1);
-    for (uint64_t i = 0; i < edges_; ++i) {
-      first[edges[i].from + 1] += 1;
+    edges_.seed = seed;
+    std::vector<uint64_t> first(edges_.vertices() + 1);
+    for (uint64_t i = 0; i < edges_.size; ++i) {
+      first[edges_[i].from + 1] += 1;
     }
-    for (uint64_t vertex = 0; vertex < edges.vertices(); ++vertex) {
+    for (uint64_t vertex = 0; vertex < edges_.vertices(); ++vertex) {
       first[vertex + 1] += first[vertex];
     }
     empty_ = true;
-    Status status = this->create_root(workers, int64_t{scale_}, edges_, seed);
+    Status status = this->create_root(workers, edges_);
     empty_ = false;
     if (status.ok()) {
       status = this->in_batches(first.size(), [&](uint64_t i) { first_[i] = first[i]; });
     }
     if (status.ok()) {
-      status = this->in_batches(edges.vertices(), [&](uint64_t i) { count_[i] = 0; });
+      status = this->in_batches(edges_.vertices(), [&](uint64_t i) { count_[i] = 0; });
     }
     if (status.ok()) {
-      status = this->in_batches(edges_, [&](uint64_t i) { slot_[i] = 0; });
+      status = this->in_batches(edges_.size, [&](uint64_t i) { slot_[i] = 0; });
     }
     return status;
   }
@@ -121,7 +115,7 @@ class Ssca2Runner : public SmallWorkload<H, Ssca2Root<H>> {
     }
     const uint64_t edge = edge_of(worker, cursor.removing ? --cursor.next : cursor.next++);
     return {cursor.removing ? GraphModel::kRemove : GraphModel::kAdd,
-            {edges()[edge].from, word_of(edge)}};
+            {edges_[edge].from, word_of(edge)}};
   }
 
   OperationResult operation(int worker, Random& random) override {
@@ -142,16 +136,15 @@ class Ssca2Runner : public SmallWorkload<H, Ssca2Root<H>> {
     bool removing = false;
   };
 
-  RmatEdges edges() const { return {scale_, seed_}; }
   /// The number of edges of a worker. It has every n-th edge of the list, for n workers.
   uint64_t share_of(int worker) const {
     const auto all = static_cast<uint64_t>(this->workers());
-    return (edges_ + all - 1 - static_cast<uint64_t>(worker)) / all;
+    return (edges_.size + all - 1 - static_cast<uint64_t>(worker)) / all;
   }
   uint64_t edge_of(int worker, uint64_t i) const {
     return static_cast<uint64_t>(worker) + i * static_cast<uint64_t>(this->workers());
   }
-  uint64_t word_of(uint64_t edge) const { return edges()[edge].to << 32 | (edge + 1); }
+  uint64_t word_of(uint64_t edge) const { return edges_[edge].to << 32 | (edge + 1); }
 
   /// Returns the position among the vertex's edges.
   uint64_t add(uint64_t vertex, uint64_t word) {
@@ -196,7 +189,7 @@ class Ssca2Runner : public SmallWorkload<H, Ssca2Root<H>> {
     return low;
   }
   bool has(uint64_t edge) const {
-    const uint64_t vertex = edges()[edge].from;
+    const uint64_t vertex = edges_[edge].from;
     const uint64_t word = word_of(edge);
     const uint64_t first = first_[vertex];
     for (uint64_t i = count_[vertex]; i-- > 0;) {
@@ -210,9 +203,7 @@ class Ssca2Runner : public SmallWorkload<H, Ssca2Root<H>> {
   Status bound() override {
     cursors_.assign(static_cast<size_t>(this->workers()), Cursor{});
     return this->heap_.read([&] {
-      scale_ = static_cast<int>(this->root_->scale.load());
-      edges_ = this->root_->edges;
-      seed_ = this->root_->seed;
+      edges_ = this->root_->edges.load();
       first_ = this->root_->first;
       count_ = this->root_->count;
       slot_ = this->root_->slot;
@@ -222,9 +213,7 @@ class Ssca2Runner : public SmallWorkload<H, Ssca2Root<H>> {
     });
   }
 
-  int scale_;
-  uint64_t edges_;
-  uint64_t seed_ = 0;
+  RmatList edges_;
   bool empty_ = false;  ///< set_up() has not stored to the arrays yet
   GraphModel model_;
   typename Ssca2Root<H>::Word* first_ = nullptr;
@@ -243,7 +232,7 @@ class Ssca2 final : public SmallJudge<Ssca2Runner<H>> {
 
   Result<ModelState> observe() override {
     return this->observing([&]() -> Result<ModelState> {
-      const uint64_t vertices = this->edges().vertices();
+      const uint64_t vertices = this->edges_.vertices();
       ModelState state = {vertices};
       for (uint64_t i = 0; i <= vertices; ++i) {
         state.push_back(this->first_[i]);
@@ -251,7 +240,7 @@ class Ssca2 final : public SmallJudge<Ssca2Runner<H>> {
       for (uint64_t i = 0; i < vertices; ++i) {
         state.push_back(this->count_[i]);
       }
-      for (uint64_t i = 0; i < this->edges_; ++i) {
+      for (uint64_t i = 0; i < this->edges_.size; ++i) {
         state.push_back(this->slot_[i]);
       }
       return state;
@@ -260,11 +249,11 @@ class Ssca2 final : public SmallJudge<Ssca2Runner<H>> {
 
   Status check() override {
     return this->in_read([&]() -> Status {
-      std::vector<bool> there(this->edges_);
+      std::vector<bool> there(this->edges_.size);
       if (Status status = check_ranges(); !status.ok()) {
         return status;
       }
-      for (uint64_t vertex = 0; vertex < this->edges().vertices(); ++vertex) {
+      for (uint64_t vertex = 0; vertex < this->edges_.vertices(); ++vertex) {
         if (Status status = check_vertex(vertex, there); !status.ok()) {
           return status;
         }
@@ -277,10 +266,9 @@ class Ssca2 final : public SmallJudge<Ssca2Runner<H>> {
   static Status corrupt(const std::string& text) { return Status(Code::corrupt, "ssca2: " + text); }
 
   Status check_ranges() {
-    const RmatEdges edges = this->edges();
-    std::vector<uint64_t> degree(edges.vertices());
-    for (uint64_t i = 0; i < this->edges_; ++i) {
-      degree[edges[i].from] += 1;
+    std::vector<uint64_t> degree(this->edges_.vertices());
+    for (uint64_t i = 0; i < this->edges_.size; ++i) {
+      degree[this->edges_[i].from] += 1;
     }
     uint64_t first = 0;
     for (uint64_t vertex = 0; vertex < degree.size(); ++vertex) {
@@ -306,11 +294,11 @@ class Ssca2 final : public SmallJudge<Ssca2Runner<H>> {
     for (uint64_t i = 0; i < slots; ++i) {
       const uint64_t word = this->slot_[first + i];
       const uint64_t edge = (word & 0xffffffff) - 1;
-      if (i >= count ? word != 0 : edge >= this->edges_ || word != this->word_of(edge)) {
+      if (i >= count ? word != 0 : edge >= this->edges_.size || word != this->word_of(edge)) {
         return corrupt("slot " + std::to_string(i) + " of " + at + ", which has " +
                        std::to_string(count) + " edges, holds " + std::to_string(word));
       }
-      if (i < count && (this->edges()[edge].from != vertex || there[edge])) {
+      if (i < count && (this->edges_[edge].from != vertex || there[edge])) {
         return corrupt(at + " has edge " + std::to_string(edge) +
                        (there[edge] ? " twice" : " of another vertex"));
       }

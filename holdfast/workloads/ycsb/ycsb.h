@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -270,29 +269,21 @@ class Ycsb final : public SmallJudge<YcsbRunner<H>> {
         return status;
       }
       const auto workers = static_cast<uint64_t>(this->workers());
-      uint64_t initial = 0;
-      std::vector<uint64_t> inserts(workers);
-      std::vector<uint64_t> ends(workers);
+      InsertedKeys initial{.end = this->records_};
+      std::vector<InsertedKeys> inserted(workers);
       Status status = for_each([&](uint64_t key, uint64_t) {
         const uint64_t number = InsertKey::unmix64(key);
         if (number < this->records_) {
-          initial += 1;
+          initial.add(number);
           return;
         }
-        const uint64_t worker = (number - this->records_) % workers;
-        inserts[worker] += 1;
-        ends[worker] = std::max(ends[worker], (number - this->records_) / workers + 1);
+        inserted[(number - this->records_) % workers].add((number - this->records_) / workers);
       });
-      if (status.ok() && initial != this->records_) {
-        return corrupt("there are " + std::to_string(initial) + " of " +
-                       std::to_string(this->records_) + " initial keys");
+      if (status.ok()) {
+        status = initial.check("ycsb", "initial keys");
       }
       for (uint64_t worker = 0; status.ok() && worker < workers; ++worker) {
-        if (inserts[worker] != ends[worker]) {
-          return corrupt("there are " + std::to_string(inserts[worker]) + " of " +
-                         std::to_string(ends[worker]) + " keys of worker " +
-                         std::to_string(worker));
-        }
+        status = inserted[worker].check("ycsb", "keys of worker " + std::to_string(worker));
       }
       return status;
     });

@@ -23,6 +23,7 @@
 #include "holdfast/runner/sim/simulate.h"
 #include "holdfast/workloads/registry.h"
 #include "tests/engine_options.h"
+#include "tests/workload_options.h"
 
 namespace holdfast {
 namespace {
@@ -261,17 +262,9 @@ TEST_F(RunnerSetUp, EveryWorkloadStartsFromAnImage) {
         return is_durable(*row.description) && !row.description->needs_design;
       }));
   for (const WorkloadInfo* info : workload_infos()) {
-    if (std::string(info->name) == "tpcc" || info->preset_of != nullptr) {
-      continue;
-    }
-    Json parameters = Json::object();
-    for (const OptionInfo& parameter : info->parameters) {
-      if (parameter.tiny != nullptr) {
-        parameters[parameter.name] = parameter.tiny;
-      }
-    }
-    const Json small = {{"workload", info->name}, {"params", parameters}, {"engines", engines},
-                        {"threads", {3}},         {"transactions", 20},   {"cache", folder_}};
+    const Json small = {{"workload", info->name}, {"params", tiny_parameters(*info)},
+                        {"engines", engines},     {"threads", {3}},
+                        {"transactions", 20},     {"cache", folder_}};
     const Json report = simulate(small, kQuiet).value();
     for (const Json& entry : report["benchmarks"]) {
       EXPECT_FALSE(entry.contains("error_message")) << entry.dump(1);

@@ -12,6 +12,7 @@
 
 #include "holdfast/heap/plain_heap.h"
 #include "holdfast/workloads/registry.h"
+#include "tests/workload_options.h"
 
 namespace holdfast::testing {
 namespace {
@@ -29,10 +30,8 @@ bool has(const WorkloadInfo& info, const std::string& parameter) {
 Given small(const WorkloadInfo& info) {
   Given given = {{"size", "20"}, {"relations", "20"}, {"scale", "4"}, {"degree", "4"}};
   std::erase_if(given, [&](const auto& row) { return !has(info, row.first); });
-  for (const OptionInfo& parameter : info.parameters) {
-    if (parameter.tiny != nullptr) {
-      given[parameter.name] = parameter.tiny;
-    }
+  for (const auto& [name, value] : tiny_parameters(info)) {
+    given[name] = value;
   }
   if (has(info, "ack")) {
     given["ack"] = "1";
