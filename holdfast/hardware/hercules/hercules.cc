@@ -338,9 +338,18 @@ Time Hercules::save(const Entry& entry, Time now) {
     context().change(kQueue, entry.place, reinterpret_cast<const std::byte*>(&word), now);
     return now;
   }
-  std::vector<std::byte> line(context().line_bytes());
-  std::memcpy(line.data(), &word, sizeof(word));
-  return context().write(extension_place(entry.place), line.data(), Cause::table, now).accepted;
+  return set_extended(entry.place, word, now);
+}
+
+/// Changes an entry of the extension. A line has several of them, so writes to neighbours merge in
+/// the write queue.
+Time Hercules::set_extended(size_t entry, uint64_t word, Time now) {
+  const size_t each = context().line_bytes() / sizeof(word);
+  const size_t first = entry / each * each;
+  extended_.resize(std::max(extended_.size(), first + each));
+  extended_[entry] = word;
+  const auto* const line = reinterpret_cast<const std::byte*>(extended_.data() + first);
+  return context().write(extension_place(entry), line, Cause::table, now).accepted;
 }
 
 /// The line is no longer in the log. Returns the time from which on that survives.
@@ -352,8 +361,7 @@ Time Hercules::forget(const Entry& entry, Time now) {
     free_.push_back(entry.place);
     in_queue_.erase(entry.used);
   } else {
-    const std::vector<std::byte> none(context().line_bytes());
-    done = context().write(extension_place(entry.place), none.data(), Cause::table, now).accepted;
+    done = set_extended(entry.place, 0, now);
     free_extension_.push_back(entry.place);
   }
   forgotten_ = std::max(forgotten_, done);

@@ -154,6 +154,7 @@ class Hercules : public HardwareDesign {
   Time make_room(Time now);
   Time save(const Entry& entry, Time now);
   Time forget(const Entry& entry, Time now);
+  Time set_extended(size_t entry, uint64_t word, Time now);
   void set_extension(uint64_t entries, Time now);
   Time take_number(uint64_t& number, Time now);
   Time migrate(Time now);
@@ -174,11 +175,12 @@ class Hercules : public HardwareDesign {
   std::map<uint64_t, uint64_t> in_queue_;         ///< by use: the offset of a line in the eWPQ
   std::vector<size_t> free_;                      ///< entries of the eWPQ
   std::vector<size_t> free_extension_;
-  std::vector<std::byte> header_;  ///< the line of addresses that the log's head is in
-  std::vector<std::byte> filled_;  ///< the bytes of the latest fill
-  uint64_t head_ = 0;              ///< the log's next record
-  uint64_t tail_ = 0;              ///< its oldest
-  uint64_t extension_ = 0;         ///< entries of the extension; the register has it too
+  std::vector<uint64_t> extended_;  ///< the entries of the extension, whole lines
+  std::vector<std::byte> header_;   ///< the line of addresses that the log's head is in
+  std::vector<std::byte> filled_;   ///< the bytes of the latest fill
+  uint64_t head_ = 0;               ///< the log's next record
+  uint64_t tail_ = 0;               ///< its oldest
+  uint64_t extension_ = 0;          ///< entries of the extension; the register has it too
   uint64_t last_tx_ = 0;
   Time forgotten_ = 0;  ///< from then on all lines that have left the log survive elsewhere
   uint64_t uses_ = 0;

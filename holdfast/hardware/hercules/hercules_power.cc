@@ -3,8 +3,8 @@
 // The part of Hercules for options, power failure and recovery.
 //
 // The own region: the array TxLen, four bytes for each transaction number; the records of the log,
-// a line each; their addresses, eight bytes each; the extension of the eWPQ, a line for each entry;
-// the emergency area. That begins with a line that has the number of its entries. An entry is a
+// a line each; their addresses, eight bytes each; the extension of the eWPQ, eight bytes for each
+// entry; the emergency area. That begins with a line that has the number of its entries. An entry is a
 // line with address and transaction, and the content.
 #include <algorithm>
 #include <cstring>
@@ -150,7 +150,8 @@ Place Hercules::header_place(uint64_t record) const {
   return {Space::own, kHeaders + record * sizeof(uint64_t) / line * line};
 }
 Place Hercules::extension_place(size_t entry) const {
-  return {Space::own, kExtensionZone + entry * context().line_bytes()};
+  const size_t line = context().line_bytes();
+  return {Space::own, kExtensionZone + entry * sizeof(uint64_t) / line * line};
 }
 Place Hercules::emergency_place(uint64_t entry, size_t line_bytes, bool header) {
   return {Space::own, kEmergency + (1 + 2 * entry + (header ? 0 : 1)) * line_bytes};
@@ -219,9 +220,13 @@ Time Hercules::find_remains(std::vector<Found>& committed, DesignRecovery& recov
   for (size_t i = 0; i < options_.ewpq_entries; ++i) {
     judge_entry(word_at(context().entry(kQueue, i), 0));
   }
+  const size_t each = line / sizeof(uint64_t);
+  std::vector<std::byte> extended(line);  // apart from `bytes`, which judging changes
   for (size_t i = 0; i < extension_; ++i) {
-    now = context().read(extension_place(i), bytes.data(), now);
-    judge_entry(word_at(bytes, 0));
+    if (i % each == 0) {
+      now = context().read(extension_place(i), extended.data(), now);
+    }
+    judge_entry(word_at(extended, i % each));
   }
   now = context().read({Space::own, kEmergency}, bytes.data(), now);
   const uint64_t entries = word_at(bytes, 0);
@@ -252,7 +257,7 @@ Time Hercules::recover(DesignRecovery& recovery, Time now) {
   const std::vector<std::byte> none(line);
   now = std::max(
       now, context().write({Space::own, kEmergency}, none.data(), Cause::recovery, now).accepted);
-  for (size_t i = 0; i < extension_; ++i) {
+  for (size_t i = 0; i < extension_; i += line / sizeof(uint64_t)) {
     now = std::max(now,
                    context().write(extension_place(i), none.data(), Cause::recovery, now).accepted);
   }

@@ -144,6 +144,27 @@ TEST(Hercules, TheQueueOverflowsIntoMemoryAndAMissThenAsksThere) {
   EXPECT_EQ(reads[1], 2u);
 }
 
+// An entry has 64 bits (4.1), so eight of the extension share a line. The queue merges their writes.
+TEST(Hercules, EntriesOfTheExtensionShareLines) {
+  MachineDescription machine = tiny();
+  machine.medium.write_queue = 256;  // has room for all of them, so that they wait
+  DesignMachine m(on(machine, {{"ewpq", "2"}, {"small_l1", "0"}}));
+  m.run([&] {
+    m->tx_start();
+    for (size_t line = 0; line < 30; ++line) {
+      m.set(line, 1);
+    }
+    m->fence();
+    const uint64_t flushed = m.count("flushed");
+    const uint64_t overflowed = m.count("overflowed");
+    EXPECT_EQ(written(m, Cause::table), flushed + overflowed);
+    EXPECT_GT(overflowed, 10u);
+    EXPECT_GT(m->medium_counters().merged, flushed + overflowed / 2)
+        << "of the addresses and the entries, each line is written a few times only";
+    m->tx_commit();
+  });
+}
+
 TEST(Hercules, CommittedLinesOfTheLogAreMigratedHome) {
   DesignMachine m(on(tiny(), {{"migrate", "2000"}, {"small_l1", "0"}}));
   m.run([&] {
