@@ -267,6 +267,20 @@ def test_stats_verify_and_backup(db, path, tmp_path):
     assert "short" in db("verify", status=1).stderr
 
 
+def test_a_converted_database_keeps_its_content_and_works(db, invoke, path):
+    """A copy has the size classes of its source, whatever its engine."""
+    entries = {b"key %d" % i: b"x" * (i % 100) for i in range(500)}
+    with holdfast.open(path, engine=sample.FIRST, domain="process") as database:
+        database.update(entries)
+    target = path.with_name("converted.db")
+    assert invoke("convert", path, target, "--engine", sample.REPLAYED).exit_code == 0
+    with holdfast.open(target, domain="process", verify=True) as database:
+        assert dict(database) == entries
+        database.update({key: b"y" * 30 for key in entries})
+        database.verify()
+    assert invoke("check", target).exit_code == 0
+
+
 def test_compaction_gives_space_back(db, path):
     with holdfast.open(path, domain="process") as database:
         database.write((f"{i:06}", bytes(200)) for i in range(5000))
