@@ -15,10 +15,6 @@ std::span<const char* const> Fwb::transitions() const {
   return kNames;
 }
 
-size_t Fwb::records_in_line() const {
-  return (context().line_bytes() - sizeof(Head)) / sizeof(Record);
-}
-
 // ---- stores
 
 Time Fwb::first_store(const DesignStore& store, Time now) {
@@ -44,6 +40,7 @@ Time Fwb::log(const DesignStore& store, Time now) {
   std::memcpy(&record.undo, store.before + store.word, sizeof(record.undo));
   record.redo = (record.undo & ~store.mask) | store.value;
   const uint64_t slot = append(record, now);
+  last_word_ = slot;
   recorded_[store.line.line] = {slot, kUnsent};
   unsent_.push_back(store.line.line);
   buffers_[static_cast<size_t>(store.tx.core)].push_back(kUnsent);
@@ -51,7 +48,7 @@ Time Fwb::log(const DesignStore& store, Time now) {
   if (slots.empty() || slots.back() != slot) {
     slots.push_back(slot);
   }
-  if (open_.records == records_in_line()) {
+  if (open_.used == payload()) {
     send(now);
   }
   return now;
@@ -75,7 +72,7 @@ Time Fwb::buffered(int core, Time now) {
 /// slots are left for records that cannot wait: those that end transactions, and of lines stored to
 /// outside.
 Time Fwb::room(const DesignTransaction& tx, Time now) {
-  if (open_.records != 0 && open_.records < records_in_line()) {
+  if (open_line_has_room() && payload() - open_.used >= sizeof(Record)) {
     return now;
   }
   if (const Time ready = log_.ready(now); ready > now) {
@@ -114,33 +111,50 @@ uint64_t Fwb::oldest_open() const {
   return oldest;
 }
 
-/// Adds a record to the open line. Returns its slot.
+/// Adds a record to the log. Returns the slot that it begins in.
 uint64_t Fwb::append(const Record& record, Time now) {
-  if (open_.records == records_in_line()) {
-    open_.records = 0;
+  if (!open_line_has_room()) {
+    begin_line(0);
   }
-  if (open_.records == 0) {
-    if (log_.free() == 0) {
-      throw Error(Status(Code::out_of_space, "the log of hardware design fwb is full"));
-    }
-    open_.slot = log_.take();
-    open_.sent = 0;
-    std::fill(open_.bytes.begin(), open_.bytes.end(), std::byte{0});
-    schedule(now);
+  const uint64_t slot = open_.slot;
+  const size_t here = std::min(sizeof(record), payload() - open_.used);
+  std::memcpy(&open_.bytes[sizeof(Head) + open_.used], &record, here);
+  open_.used += here;
+  if (const size_t rest = sizeof(record) - here; rest != 0) {
+    send(now);
+    begin_line(rest);
+    std::memcpy(&open_.bytes[sizeof(Head)], reinterpret_cast<const std::byte*>(&record) + here,
+                rest);
+    open_.used = rest;
   }
-  std::memcpy(&open_.bytes[sizeof(Head) + open_.records * sizeof(Record)], &record, sizeof(record));
-  ++open_.records;
   ++records_;
-  return open_.slot;
+  schedule(now);
+  return slot;
 }
 
-/// Writes the open line to the log, if it has records that the log does not have.
+/// Takes the next slot. The first `first` bytes belong to the record before.
+void Fwb::begin_line(size_t first) {
+  if (log_.free() == 0) {
+    throw Error(Status(Code::out_of_space, "the log of hardware design fwb is full"));
+  }
+  open_.slot = log_.take();
+  open_.used = open_.sent = 0;
+  std::fill(open_.bytes.begin(), open_.bytes.end(), std::byte{0});
+  const Head head{.number = (open_.slot + 1) & ((uint64_t{1} << 48) - 1),
+                  .first = static_cast<uint8_t>(first),
+                  .used = 0};
+  std::memcpy(open_.bytes.data(), &head, sizeof(head));
+}
+
+/// Writes the open line to the log, if it has bytes that the log does not have.
 void Fwb::send(Time now) {
-  if (open_.sent == open_.records) {
+  if (open_.sent == open_.used) {
     return;
   }
-  open_.sent = open_.records;
-  const Head head{.number = open_.slot + 1, .records = open_.records};
+  open_.sent = open_.used;
+  Head head;
+  std::memcpy(&head, open_.bytes.data(), sizeof(head));
+  head.used = static_cast<uint8_t>(open_.used);
   std::memcpy(open_.bytes.data(), &head, sizeof(head));
   logged_ = std::max(logged_, log_.write(open_.slot, 0, open_.bytes.data(), now));
   ++lines_;

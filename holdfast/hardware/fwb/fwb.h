@@ -91,26 +91,28 @@ class Fwb final : public HardwareDesign {
     uint64_t undo;
     uint64_t redo;
   };
-  /// The beginning of a line of the log. The records follow.
+  /// The beginning of a line of the log. Records follow, one behind the other: the last one of a
+  /// line may go on in the next.
   struct Head {
-    uint64_t number = 0;   ///< of the slot, from 1
-    uint64_t records = 0;  ///< in this line
+    uint64_t number : 48;  ///< of the slot, from 1
+    uint64_t first : 8;    ///< the place of the first record that begins in this line
+    uint64_t used : 8;     ///< bytes of records in this line
   };
   /// The line that gets the next record.
   struct OpenLine {
     uint64_t slot = 0;
-    size_t records = 0;  ///< 0: there is no such line
-    size_t sent = 0;     ///< of them, those that were written to the log
+    size_t used = 0;  ///< bytes of records; 0: there is no such line
+    size_t sent = 0;  ///< of them, those that were written to the log
     std::vector<std::byte> bytes;
   };
   struct Thread {
     std::vector<uint32_t> lines = {};  ///< that its transaction has stored to
-    std::vector<uint64_t> slots = {};  ///< of its records, ascending
+    std::vector<uint64_t> slots = {};  ///< that its records begin in, ascending
     Time durable = 0;                  ///< the commit record is accepted then; 0: not written
   };
   /// The latest record of a line.
   struct Recorded {
-    uint64_t slot = 0;
+    uint64_t slot = 0;  ///< that it begins in
     Time accepted = 0;  ///< with all records before it; kUnsent: not sent
   };
   enum class Scan : uint8_t { idle, writing, freeing };
@@ -121,7 +123,9 @@ class Fwb final : public HardwareDesign {
   static constexpr Time kUnsent = ~Time{0};
 
   Thread& of(const DesignTransaction& tx) { return threads_[static_cast<size_t>(tx.slot)]; }
-  size_t records_in_line() const;
+  /// Bytes of records in a line.
+  size_t payload() const { return context().line_bytes() - sizeof(Head); }
+  bool open_line_has_room() const { return open_.used != 0 && open_.used < payload(); }
   /// Slots that are left for records that cannot wait.
   uint64_t reserve() const { return threads_.size() + 16; }
   Time log(const DesignStore& store, Time now);
@@ -129,8 +133,10 @@ class Fwb final : public HardwareDesign {
   Time room(const DesignTransaction& tx, Time now);
   uint64_t oldest_open() const;
   uint64_t append(const Record& record, Time now);
+  void begin_line(size_t first);
   void append_end(const DesignTransaction& tx, Kind kind, Time now);
   void send(Time now);
+  uint64_t covered_end() const;
   void schedule(Time now);
   void begin_scan(Time now);
   void write_marked(Time now);
@@ -153,8 +159,9 @@ class Fwb final : public HardwareDesign {
   bool scheduled_ = false;
   std::unordered_set<uint32_t> marked_;  ///< lines that a scan has found dirty: their fwb bits
   std::vector<uint32_t> to_write_;       ///< marked lines that this scan writes back
-  uint64_t scan_begin_ = 0;              ///< the log's head when this scan began
+  uint64_t scan_begin_ = 0;              ///< covered_end() when this scan began
   uint64_t last_begin_ = 0;              ///< when the scan before began
+  uint64_t last_word_ = ~uint64_t{0};    ///< the slot of the latest record of a store
   uint64_t next_tail_ = 0;
   Time due_ = 0;   ///< of the scan's next step
   Time home_ = 0;  ///< lines with records that have left for home are accepted then

@@ -81,6 +81,7 @@ void Fwb::attach(DesignContext& context) {
 /// the next one. Nothing behind the gap was relied on when the power failed.
 Time Fwb::read_log(std::vector<Record>& records, Time now) {
   bool whole = true;
+  std::vector<std::byte> stream;
   const auto add = [&](uint64_t slot, const std::byte* bytes) {
     Head head;
     std::memcpy(&head, bytes, sizeof(head));
@@ -88,14 +89,19 @@ Time Fwb::read_log(std::vector<Record>& records, Time now) {
       whole = false;
       return false;
     }
-    for (uint64_t i = 0; whole && i < std::min<uint64_t>(head.records, records_in_line()); ++i) {
-      records.emplace_back();
-      std::memcpy(&records.back(), bytes + sizeof(head) + i * sizeof(Record), sizeof(Record));
+    if (whole) {
+      const size_t from = slot == log_.tail() ? head.first : 0;  // the record before is not needed
+      const size_t to = std::min<size_t>(head.used, payload());
+      stream.insert(stream.end(), bytes + sizeof(head) + std::min(from, to),
+                    bytes + sizeof(head) + to);
     }
-    whole = whole && head.records == records_in_line();
+    whole = whole && head.used == payload();
     return true;
   };
-  return log_.scan(add, now);
+  now = log_.scan(add, now);
+  records.resize(stream.size() / sizeof(Record));
+  std::memcpy(records.data(), stream.data(), records.size() * sizeof(Record));
+  return now;
 }
 
 /// The words that recovery writes home: new ones of committed transactions, in their order, then

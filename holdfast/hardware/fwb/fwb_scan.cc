@@ -15,6 +15,12 @@
 
 namespace holdfast {
 
+/// The slots before this one get no more records, and the stores of their records have reached L1.
+/// That of the latest record may not have: a scan may come between.
+uint64_t Fwb::covered_end() const {
+  return std::min(open_line_has_room() ? open_.slot : log_.head(), last_word_);
+}
+
 /// Makes sure that a scan comes: after the period, or at once if a quarter of the log was filled
 /// since the last one has begun. A record is free after two more scans.
 void Fwb::schedule(Time now) {
@@ -55,8 +61,7 @@ void Fwb::begin_scan(Time now) {
   ++scans_;
   scheduled_ = true;
   last_begin_ = scan_begin_;
-  const bool more_to_come = open_.records != 0 && open_.records < records_in_line();
-  scan_begin_ = more_to_come ? open_.slot : log_.head();
+  scan_begin_ = covered_end();
   std::unordered_set<uint32_t> dirty;
   context().for_each_cached([&](const CachedLine& cached) {
     if (cached.dirty && dirty.insert(cached.line.line).second &&
@@ -109,7 +114,7 @@ void Fwb::free_log(Time now) {
   }
   scan_ = Scan::idle;
   scheduled_ = false;
-  if (log_.tail() != log_.head()) {
+  if (!marked_.empty() || covered_end() > log_.tail()) {
     schedule(now);
   }
 }
@@ -138,8 +143,9 @@ Time Fwb::settle(Time now) {
   done = std::max({done, logged_, home_});
   done = std::max(done, log_.write_tail(log_.head(), done));
   move_tail(log_.head());
-  open_.records = open_.sent = 0;
+  open_.used = open_.sent = 0;
   scan_begin_ = last_begin_ = log_.head();
+  last_word_ = ~uint64_t{0};
   scan_ = Scan::idle;
   scheduled_ = false;
   to_write_.clear();

@@ -49,6 +49,7 @@ TEST(FwbCrash, SentencesAtTheirWordLoseTransactions) {
   }
 }
 
+// The sound design scans here whenever a store has just made a record: its line is not dirty yet.
 TEST(FwbCrash, ALogThatWrapsAroundBeforeLinesAreHomeIsFound) {
   Options more = {{"log", "4096"}, {"scan_cycles", "1000000000"}};
   EXPECT_EQ(wrong_images(on(large_caches(), more), {.most_lines = 8}), 0u);

@@ -47,18 +47,19 @@ void warm(DesignMachine& m, size_t lines) {
 
 // ---- the log
 
-TEST(Fwb, Rule01EachStoreMakesARecordAndTwoRecordsALine) {
+// A line has room for 56 bytes of records, and a record has 24.
+TEST(Fwb, Rule01EachStoreMakesARecordAndSevenRecordsMakeThreeLines) {
   DesignMachine m(on(patient()));
   m.run([&] {
     m->tx_start();
-    for (const uint64_t value : {1u, 2u}) {
+    for (const uint64_t value : {1u, 2u, 3u}) {
       m.set(0, value);
       m.set(0, value, 1);
     }
     m->tx_commit();
     m->fence();
   });
-  EXPECT_EQ(m.count("records"), 4u + 1);
+  EXPECT_EQ(m.count("records"), 6u + 1);
   EXPECT_EQ(written(m, Cause::log), 3u);
 }
 
@@ -71,15 +72,15 @@ TEST(Fwb, Rule02ALineThatWasNotFullGetsTheNextRecords) {
     m->fence();
   });
   EXPECT_EQ(m.count("records"), 7u);
-  EXPECT_EQ(written(m, Cause::log), 5u) << "the third line was written twice";
-  EXPECT_EQ(media_writes(m), 4u) << "but only once by the medium";
+  EXPECT_EQ(written(m, Cause::log), 4u) << "the third line was written twice";
+  EXPECT_EQ(media_writes(m), 3u) << "but only once by the medium";
 }
 
-// The way to the controller takes 5 ns, and the thread makes a store each nanosecond. A full line
-// is sent at once. With two entries the third store comes 4 ns too early, the fifth when two
-// entries have just been taken.
+// The way to the controller takes 5 ns, and the thread makes a store each nanosecond. With two
+// entries the third store and the fifth find records in the buffer that wait for others. These are
+// sent then.
 TEST(Fwb, Rule03AStoreWaitsForAnEntryOfTheLogBuffer) {
-  for (const auto& [buffer, waits] : {std::pair("16", 0 * kNs), std::pair("2", (4 + 5) * kNs)}) {
+  for (const auto& [buffer, waits] : {std::pair("16", 0 * kNs), std::pair("2", (5 + 5) * kNs)}) {
     Options more = kNoScan;
     more["buffer"] = buffer;
     DesignMachine m(on(patient(), more));
@@ -97,8 +98,8 @@ TEST(Fwb, Rule03AStoreWaitsForAnEntryOfTheLogBuffer) {
 }
 
 // Sixteen entries of the queue are in use: seven lines and four lines of the log of the transaction
-// before, five lines of the log of this one. Its next line of the log waits, and the line of data
-// would merge with its earlier write at once.
+// before, which the next one completes, and five lines of the log of that. Its next line of the log
+// waits, and the line of data would merge with its earlier write at once.
 TEST(Fwb, Rule04ALineGoesHomeBehindItsRecords) {
   const SimOptions o = on(patient(16));
   std::vector<SimImage> images;
@@ -112,17 +113,19 @@ TEST(Fwb, Rule04ALineGoesHomeBehindItsRecords) {
       m->fence();
       m->before_persist_event([&](uint64_t) { images.push_back(m->earliest_image()); });
       m->tx_start();
-      for (size_t line = 10; line < 20; ++line) {
+      for (size_t line = 10; line < 24; ++line) {
         m.set(line, 2);
       }
       m.set(6, 2);
       m.set(6, 3);
+      m->fence();
+      const uint64_t merged = m->medium_counters().merged;
       m->pwb(m.word(6));
       m->psync();
+      EXPECT_EQ(m->medium_counters().merged, merged + 1) << "with its earlier write";
       images.push_back(m->earliest_image());
       m->before_persist_event({});
     });
-    EXPECT_EQ(m->medium_counters().merged, 1u) << "with its earlier write";
   }
   EXPECT_EQ(DesignMachine::in_image(images.back(), 6), 3u) << "the line is at home";
   for (const SimImage& image : images) {
@@ -260,7 +263,7 @@ TEST(Fwb, Rule08TheTailStaysBeforeAnOpenTransaction) {
       m->tx_start();
       m.set(0, 2);
       pass(m, 10, line);
-      EXPECT_GT(m.count("scans"), 5u);
+      EXPECT_GE(m.count("scans"), 2u);
       image = m->earliest_image();
       m->tx_commit();
     });
@@ -281,7 +284,7 @@ TEST(Fwb, Rule09ScansComeOftenEnoughForTheLog) {
     }
     m->fence();
   });
-  EXPECT_GE(m.count("lines"), 800u) << "more than six laps";
+  EXPECT_GE(m.count("lines"), 800u) << "more than five laps";
   EXPECT_GE(m.count("scans"), 12u) << "two in each lap";
 }
 
