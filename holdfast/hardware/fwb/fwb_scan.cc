@@ -16,7 +16,7 @@
 namespace holdfast {
 
 /// The slots before this one get no more records, and the stores of their records have reached L1.
-/// That of the latest record may not have: a scan may come between.
+/// The store of the latest record may not have: a scan may come between.
 uint64_t Fwb::covered_end() const {
   return std::min(open_line_has_room() ? open_.slot : log_.head(), last_word_);
 }

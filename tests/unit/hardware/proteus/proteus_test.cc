@@ -105,9 +105,9 @@ TEST(Proteus, Rule03AStoreWaitsOnlyForAnEntryOfTheLogQueue) {
   }
 }
 
-// Seven lines wait in the queue, which has eight entries. The log entry of line 0 is the eighth. The
-// entry of line 6 is accepted when a bank has written. The line itself would merge with its earlier
-// write at once.
+// Seven lines wait in the queue, which has eight entries. The log entry of line 0 is the eighth.
+// The entry of line 6 is accepted when a bank has written. The line itself would merge with its
+// earlier write at once.
 TEST(Proteus, Rule04ALineGoesHomeBehindItsLogEntries) {
   MachineDescription machine = roomy();
   machine.medium.write_queue = 8;
