@@ -4,8 +4,8 @@
 //
 // The own region: the array TxLen, four bytes for each transaction number; the records of the log,
 // a line each; their addresses, eight bytes each; the extension of the eWPQ, eight bytes for each
-// entry; the emergency area. That begins with a line that has the number of its entries. An entry is a
-// line with address and transaction, and the content.
+// entry; the emergency area. That begins with a line that has the number of its entries. An entry
+// is a line with address and transaction, and the content.
 #include <algorithm>
 #include <cstring>
 #include <set>

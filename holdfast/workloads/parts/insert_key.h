@@ -45,8 +45,8 @@ struct InsertKey {
   friend bool operator==(const InsertKey&, const InsertKey&) = default;
 };
 
-/// The keys of one worker that a check finds, by their numbers in the order of insertion. A worker's
-/// transactions take effect in order, so no key may be missing before the last one.
+/// The keys of one worker that a check finds, by their numbers in the order of insertion. The
+/// worker's transactions take effect in order, so no key may be missing before the last one.
 struct InsertedKeys {
   uint64_t found = 0;
   uint64_t end = 0;  ///< one beyond the largest number

@@ -144,7 +144,7 @@ TEST(Hercules, TheQueueOverflowsIntoMemoryAndAMissThenAsksThere) {
   EXPECT_EQ(reads[1], 2u);
 }
 
-// An entry has 64 bits (4.1), so eight of the extension share a line. The queue merges their writes.
+// An entry has 64 bits (4.1), so eight of the extension share a line, and their writes merge.
 TEST(Hercules, EntriesOfTheExtensionShareLines) {
   MachineDescription machine = tiny();
   machine.medium.write_queue = 256;  // has room for all of them, so that they wait
