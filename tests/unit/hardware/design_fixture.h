@@ -72,6 +72,13 @@ SimOptions options_for(const MachineDescription& machine, Domain domain, Args...
   return small_tables(o);
 }
 
+/// A design that does nothing. It lets a test use the context.
+class Open final : public HardwareDesign {
+ public:
+  Time recover(DesignRecovery&, Time now) override { return now; }
+  using HardwareDesign::context;
+};
+
 class DesignMachine {
  public:
   static constexpr size_t kBytes = 64 * kPageBytes;

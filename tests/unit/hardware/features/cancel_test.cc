@@ -14,13 +14,6 @@ MachineDescription patient(MachineDescription m) {
   return m;
 }
 
-/// Lets a test use the context.
-class Open final : public HardwareDesign {
- public:
-  Time recover(DesignRecovery&, Time now) override { return now; }
-  using HardwareDesign::context;
-};
-
 SimOptions open_options(const MachineDescription& machine, uint64_t disturb) {
   SimOptions o = options_for<Open>(machine, Domain::pmem);
   o.disturb = disturb;
