@@ -17,6 +17,7 @@
 #include "holdfast/hardware/picl/picl.h"
 #include "holdfast/hardware/proteus/proteus.h"
 #include "holdfast/hardware/redu/redu.h"
+#include "holdfast/hardware/ssp/ssp.h"
 #include "holdfast/hardware/tc/transaction_cache.h"
 #include "holdfast/machine/sim/design/own_design.h"
 
@@ -113,8 +114,8 @@ Result<std::unique_ptr<HardwareDesign>> make(const DesignInfo& info, const Optio
 
 std::span<const DesignInfo> hardware_designs() {
   static const DesignInfo kDesigns[] = {
-      opt_info(),  tc_info(),      hercules_info(), hoop_info(), kiln_info(),
-      picl_info(), proteus_info(), fwb_info(),      ehou_info(), redu_info(),
+      opt_info(),     tc_info(),  hercules_info(), hoop_info(), kiln_info(), picl_info(),
+      proteus_info(), fwb_info(), ehou_info(),     redu_info(), ssp_info(),
   };
   return kDesigns;
 }

@@ -44,8 +44,8 @@ Time OwnLog::ready(Time now) {
   return full ? in_flight_.front().accepted : now;
 }
 
-Time OwnLog::write(uint64_t slot, size_t index, const std::byte* bytes, Time now) {
-  const Time accepted = context_->write(place(slot, index), bytes, Cause::log, now).accepted;
+Time OwnLog::write(uint64_t slot, size_t index, const std::byte* bytes, Time now, Cause cause) {
+  const Time accepted = context_->write(place(slot, index), bytes, cause, now).accepted;
   if (in_flight_.empty() || in_flight_.back().slot != slot) {
     in_flight_.push_back({slot, accepted});
   }

@@ -47,7 +47,8 @@ class OwnLog {
   /// Takes the next slot. The caller has checked free() and ready().
   uint64_t take() { return head_++; }
   /// Writes line `index` of a slot. Returns the time at which it is accepted.
-  Time write(uint64_t slot, size_t index, const std::byte* bytes, Time now);
+  Time write(uint64_t slot, size_t index, const std::byte* bytes, Time now,
+             Cause cause = Cause::log);
   /// The place of line `index` of a slot.
   Place place(uint64_t slot, size_t index) const;
 

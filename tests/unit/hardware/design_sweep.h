@@ -27,6 +27,8 @@ struct Program {
   /// After every so many crash points of the run, the power also fails at all persist events of the
   /// recovery.
   size_t recoveries = 1;
+  size_t spread = 1;          ///< lines between two lines of a worker, for programs of many pages
+  bool counts_losers = true;  ///< recovery knows how many transactions it has discarded
 };
 
 inline constexpr size_t kSweepWorkers = 2;
@@ -97,7 +99,7 @@ class Sweep {
   std::vector<Moment> run(uint64_t crash_at = kNever) {
     std::vector<Moment> moments;
     wrong_read_.clear();
-    DesignMachine m(options_, {}, kSweepBytes);
+    DesignMachine m(options_, {}, kSweepBytes * program_.spread);
     Moment now;
     epochs_.assign(1, {});
     m->at_epoch_end([&] {
@@ -158,7 +160,7 @@ class Sweep {
     const auto w = static_cast<size_t>(worker);
     const size_t base = kSweepLines * w;
     const auto store = [&](size_t line, size_t word, uint64_t value) {
-      m.set(base + line, value, word);
+      m.set((base + line) * program_.spread, value, word);
     };
     for (uint64_t n = 1; n <= program_.transactions; ++n) {
       if (n % 3 == 0) {
@@ -175,7 +177,7 @@ class Sweep {
       Random random(n);
       for (int i = 0; i < 6; ++i) {
         const size_t line = random.below(kSweepLines);
-        const uint64_t value = m.get(base + line);
+        const uint64_t value = m.get((base + line) * program_.spread);
         if (value != states_[n][2 * line] && wrong_read_.empty()) {
           wrong_read_ = "the run: worker " + std::to_string(worker) + " reads " +
                         std::to_string(value) + " in line " + std::to_string(line) + ", not " +
@@ -208,7 +210,7 @@ class Sweep {
                                                            std::vector<SimImage>* in_recovery,
                                                            const std::string& where, bool counts) {
     try {
-      DesignMachine m(options_, image, kSweepBytes, in_recovery);
+      DesignMachine m(options_, image, kSweepBytes * program_.spread, in_recovery);
       if (counts) {
         verdict.completed += m->design_recovery().transactions;
         verdict.discarded += m->design_recovery().discarded;
@@ -217,7 +219,7 @@ class Sweep {
       for (size_t w = 0; w < static_cast<size_t>(program_.workers); ++w) {
         SweepState state{};
         for (size_t i = 0; i < state.size(); ++i) {
-          state[i] = m.get(kSweepLines * w + i / 2, i % 2 == 0 ? 0 : 7);
+          state[i] = m.get((kSweepLines * w + i / 2) * program_.spread, i % 2 == 0 ? 0 : 7);
         }
         numbers[w] = state[0];
         if ((!epochs_behind_ && state[0] < moment.acknowledged[w]) ||
@@ -292,7 +294,7 @@ inline void expect_durable(SimOptions o, Program program = {}, bool quick = true
   EXPECT_EQ(plain.wrong, 0u) << plain.why;
   EXPECT_GT(plain.images, 50u);
   EXPECT_GT(plain.recovery_images, 0u);
-  EXPECT_GT(plain.discarded, 0u);
+  EXPECT_TRUE(plain.discarded > 0 || !program.counts_losers);
   program.transactions = quick ? 5 : 8;
   program.recoveries = quick ? 32 : 4;
   for (o.disturb = 1; o.disturb <= 20 / kShare; ++o.disturb) {

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does a crash search of SSP find nothing, and its planted bugs?
+#include <gtest/gtest.h>
+
+#include "tests/unit/hardware/design_search.h"
+
+namespace holdfast::design_test {
+namespace {
+
+/// A journal that is checkpointed often, and TLBs that pages leave all the time.
+const Json kSmall = {{"journal", "1024"}, {"frames", "64"}, {"tlb", "5"}};
+const Json kMap = {{"workload", "map"},
+                   {"params", {{"structure", "btree"}, {"transactions", "6"}}},
+                   {"design_options", {{"journal", "2048"}, {"frames", "64"}, {"tlb", "12"}}}};
+/// A transaction that stores to more lines than all caches have.
+const Json kLarge = {
+    {"program", "w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17 w18 w19 w20"}};
+
+const DesignSearch kSsp("ssp", kSmall);
+
+TEST(SspSearch, FindsNothing) {
+  kSsp.expect_clean({{"schedules", 10}});
+  kSsp.expect_clean({{"schedules", 5}}, kLarge);
+  kSsp.expect_clean({{"schedules", 3}}, kMap);
+}
+
+// No client of the search stores outside transactions to a line of a second frame, goes on with a
+// transaction that is too large, or stores to most lines of a page. Tests of SspCrash do.
+TEST(SspSearch, CrashesFallBehindMostOfTheRest) {
+  const Json many = {{"schedules", 1}, {"params", {{"transactions", "30"}}}};
+  EXPECT_EQ(
+      in_both(kSsp.run(many)["uncovered"], kSsp.run({{"schedules", 4}}, kLarge)["uncovered"]),
+      Json::array({"a page of an open transaction left the TLBs",
+                   "a page was consolidated into its second frame", "all second frames were in use",
+                   "a line of a second frame was stored to outside"}));
+}
+
+TEST(SspSearch, MostMutantsOfOneScheduleAreCaught) {
+  kSsp.expect_caught({{"mutants", 10}, {"schedules", 1}, {"params", {{"transactions", "4"}}}});
+}
+
+TEST(SspSearch, LongMutants) {
+  kSsp.expect_caught({{"mutants", 200}, {"schedules", 20}});
+  kSsp.expect_caught({{"mutants", 200}, {"schedules", 20}}, kLarge);
+}
+
+TEST(SspSearch, LongThousandSeeds) {
+  kSsp.expect_clean({{"schedules", 1000}});
+  kSsp.expect_clean({{"schedules", 1000}}, kLarge);
+  kSsp.expect_clean({{"schedules", 1000}}, kMap);
+}
+
+}  // namespace
+}  // namespace holdfast::design_test
