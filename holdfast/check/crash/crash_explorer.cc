@@ -165,6 +165,9 @@ void CrashExplorer::Search::prepare() {
     auto words = subject_.observe(**heap);
     initial_ = std::move(words).value();
     (*heap)->close().check();
+    if (epochs_behind_) {
+      machine.settle_design();
+    }
     image = machine.earliest_image();
     o.line_bytes = machine.line_bytes();
   }

@@ -25,7 +25,8 @@ uint64_t medium_hash(SimMachine& machine) {
 }  // namespace
 
 /// Crashes just after the creation of a heap: once create() has returned, the heap must survive a
-/// power failure. Mutations apply from the first store on.
+/// power failure; with a design's epochs, once these have ended. Mutations apply from the first
+/// store on.
 void CrashExplorer::Search::create() {
   ImageSet images({}, images_->line_bytes());
   Moment moment;
@@ -40,6 +41,9 @@ void CrashExplorer::Search::create() {
     }
     if (!heap) {
       return fail(kCreation, {"heap refused", heap.status().to_string()}, kNever, 0, 0);
+    }
+    if (epochs_behind_) {
+      machine.settle_design();
     }
     moment = moment_of(machine, images);
   }

@@ -49,8 +49,8 @@ struct DurabilityOptions {
 ///                                  a survivor came later than one that is missing
 ///   lost durable commit            a transaction that was acknowledged as durable is missing
 ///   lost before a durable commit   it came later than one that is missing
-///   lost below the floor           a transaction that was answered by then (`floor`) is missing, or
-///                                  came later than one that is
+///   lost below the floor           a transaction answered by then (`floor`) is missing, or came
+///                                  later than one that is
 ///
 /// Cost: linear in the history, and with a lag sorting.
 std::vector<Finding> check_durability(const History& history,

@@ -193,15 +193,23 @@ void Picl::end_epoch(Time now) {
 
 void Picl::begin_scan(uint64_t epoch, Time now) {
   scan_ = {.step = Step::lines, .epoch = epoch, .lines = {}, .next = 0, .ready = now};
+  find_lines();
+  scan(now);
+}
+
+/// Finds the lines of the scan's epoch in the caches, and on their way between them.
+void Picl::find_lines() {
+  scan_.lines.clear();
+  scan_.next = 0;
   context().for_each_cached([&](const CachedLine& cached) {
-    if (cached.flags == tag_of(epoch)) {
+    if (cached.flags == tag_of(scan_.epoch) &&
+        (cached.dirty || options_.printed != Printed::tags)) {
       scan_.lines.push_back(cached.line.line);
     }
   });
   std::sort(scan_.lines.begin(), scan_.lines.end());
   const auto last = std::unique(scan_.lines.begin(), scan_.lines.end());
   scan_.lines.erase(last, scan_.lines.end());
-  scan(now);
 }
 
 /// Takes the steps of the scan that are due.
@@ -211,9 +219,7 @@ void Picl::scan(Time now) {
       case Step::lines:
         scan_.ready = scan_lines(now);
         if (scan_.next == scan_.lines.size()) {
-          // The buffer has bytes of the epoch that newer ones have superseded.
-          scan_.ready = std::max({scan_.ready, flush(now), home_});
-          scan_.step = Step::log;
+          finish_lines(now);
         }
         break;
       case Step::log: {
@@ -236,6 +242,18 @@ void Picl::scan(Time now) {
   if (scan_.step != Step::none) {
     context().wake_at(scan_.ready);
   }
+}
+
+/// The scan has visited all lines. Those that were on their way between caches then are left.
+void Picl::finish_lines(Time now) {
+  find_lines();
+  if (!scan_.lines.empty()) {
+    scan_.ready = std::max(scan_.ready, now + poll_);
+    return;
+  }
+  // The buffer has bytes of the epoch that newer ones have superseded.
+  scan_.ready = std::max({scan_.ready, flush(now), home_});
+  scan_.step = Step::log;
 }
 
 /// Writes some of the scan's lines home: as many as the controller's queue holds. A line with

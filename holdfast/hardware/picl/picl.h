@@ -140,7 +140,9 @@ class Picl : public HardwareDesign {
   void try_end(Time now);
   void end_epoch(Time now);
   void begin_scan(uint64_t epoch, Time now);
+  void find_lines();
   void scan(Time now);
+  void finish_lines(Time now);
   Time scan_lines(Time now);
   void shorten_log(Time now);
   Time drain_scan(Time now);

@@ -155,7 +155,7 @@ class HardwareDesign {
 
   // ---- Power
   /// For a design whose promise is about epochs (DesignContext::epoch_ended): the power takes at
-  /// most the running epoch and so many before it, whole. Nothing: a committed transaction survives.
+  /// most the running one and so many before it, whole. Nothing: committed transactions survive.
   virtual std::optional<uint64_t> epochs_behind() const { return {}; }
   /// Says what the hardware writes with its last energy. Called on an object that is not attached.
   /// By default, if the caches survive, their dirty lines go to their places.

@@ -50,8 +50,8 @@ TEST(PiclCrash, EveryPowerFailureOfLargeTransactions) {
 TEST(PiclCrash, LongPowerFailures) {
   for (const char* gap : {"1", "2", "3", "12"}) {
     SimOptions o = on(tiny(), {{"gap", gap}});
-    const Program program{.transactions = 20, .most_lines = 12};
-    for (o.disturb = 0; o.disturb <= 10; ++o.disturb) {
+    const Program program{.transactions = 20, .most_lines = 12, .recoveries = 16};
+    for (o.disturb = 0; o.disturb <= 5; ++o.disturb) {
       const Verdict verdict = sweep(o, program);
       EXPECT_EQ(verdict.wrong, 0u) << "seed " << o.disturb << ", " << verdict.why;
     }
