@@ -119,6 +119,12 @@ void check_design(const SimSpec& plan) {
   }
 }
 
+/// The design keeps each transaction, or each but those of the latest epochs.
+bool recovers(const std::string& design, const Options& options) {
+  return find_design(design).value()->durable ||
+         make_design(design, options).value()->epochs_behind().has_value();
+}
+
 void check_recovery(const SimSpec& plan, const std::vector<const Description*>& engines) {
   if (!plan.run.recovery) {
     return;
@@ -127,7 +133,7 @@ void check_recovery(const SimSpec& plan, const std::vector<const Description*>& 
     throw Error(Status(Code::invalid_argument,
                        "sim: recovery is measured after transactions, not after log replay"));
   }
-  if (!plan.run.design.empty() && !find_design(plan.run.design).value()->durable) {
+  if (!plan.run.design.empty() && !recovers(plan.run.design, plan.run.design_options)) {
     throw Error(Status(Code::invalid_argument, "sim: hardware design " + plan.run.design +
                                                    " makes nothing durable: it has no recovery"));
   }
