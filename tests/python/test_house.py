@@ -125,6 +125,7 @@ EXCUSED = [
     Excused("tests/unit/workloads", "tests of workloads", ("rbtree-zipf", "tpcc-neworder")),
     Excused("tests/unit/workloads", "tests of workloads", ("sdg", "tatp", "ycsb")),
     Excused("tests/db/c_interface.c", "C knows no registry", ("undo",)),
+    Excused("tools/compare_designs.py", "the run that compares designs", ("array-swap", "hw")),
     # Tests of the command line and of Python, whose examples are calls that a user makes.
     *(
         Excused(f"tests/python/{file}.py", "calls that a user makes")
