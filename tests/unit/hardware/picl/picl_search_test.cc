@@ -8,6 +8,8 @@
 #include "holdfast/check/crash/register_subject.h"
 #include "holdfast/hardware/picl/picl.h"
 #include "holdfast/runner/crash/crash.h"
+#include "holdfast/runner/crash/workload_subject.h"
+#include "holdfast/workloads/catalogue.h"
 #include "tests/unit/hardware/design_fixture.h"
 
 namespace holdfast {
@@ -70,25 +72,39 @@ class HomeBeforeTheLog final : public Picl {
 
 /// The name of the first violation of a search with this design.
 template <class D>
-std::string violation() {
-  check::RegisterSubject subject({.program = {.threads = 2, .transactions = 12}});
+std::string violation(check::Subject& subject) {
   check::CrashPlan plan;
   plan.machine = design_test::options(design_test::tiny(), "picl");
   plan.machine.make_design = [] {
     return std::make_unique<D>(PiclOptions{.epoch_instructions = 600, .gap = 1, .entries = 4});
   };
   plan.heap.engine = "hw";
-  plan.heap.bytes = 16 << 10;
+  plan.heap.bytes = 64 << 10;
   plan.schedules = 4;
   plan.points = 100;
   const check::CrashReport report = check::CrashExplorer(plan, subject).explore([](double) {});
   return report.violations.empty() ? "" : report.violations[0].fault.name;
 }
 
-TEST(PiclSearch, TheJudgeKnowsTheFloor) {
-  EXPECT_EQ(violation<Picl>(), "");
-  EXPECT_EQ(violation<OneEpochTooFew>(), "lost below the floor");
-  EXPECT_NE(violation<HomeBeforeTheLog>(), "");
+TEST(PiclSearch, TheJudgeOfRegistersKnowsTheFloor) {
+  check::RegisterSubject subject({.program = {.threads = 2, .transactions = 12}});
+  EXPECT_EQ(violation<Picl>(subject), "");
+  EXPECT_EQ(violation<OneEpochTooFew>(subject), "lost below the floor");
+  EXPECT_NE(violation<HomeBeforeTheLog>(subject), "");
+}
+
+TEST(PiclSearch, TheJudgeOfStructuresKnowsTheFloor) {
+  const WorkloadInfo& info = *find_workload("map").value();
+  std::map<std::string, std::string> tiny;
+  for (const OptionInfo& parameter : info.parameters) {
+    if (parameter.tiny != nullptr) {
+      tiny.emplace(parameter.name, parameter.tiny);
+    }
+  }
+  WorkloadSubject subject(info, Parameters::make(info, tiny).value(), 2, 12);
+  EXPECT_EQ(violation<Picl>(subject), "");
+  EXPECT_EQ(violation<OneEpochTooFew>(subject), "not linearizable");
+  EXPECT_NE(violation<HomeBeforeTheLog>(subject), "");
 }
 
 // ---- mutants
@@ -119,8 +135,8 @@ TEST(PiclSearch, LongMutants) {
 TEST(PiclSearch, LongEpochsOfTwoThousandInstructions) {
   for (const char* gap : {"1", "3"}) {
     const Json report = expect_clean(
-        {{"schedules", 20},
-         {"points", 300},
+        {{"schedules", 3},
+         {"points", 60},
          {"params", {{"transactions", "150"}}},
          {"design_options", {{"epoch_instructions", "2000"}, {"entries", "4"}, {"gap", gap}}}});
     EXPECT_GE(report["coverage"]["epochs"], 5);
@@ -128,8 +144,8 @@ TEST(PiclSearch, LongEpochsOfTwoThousandInstructions) {
 }
 
 TEST(PiclSearch, LongThousandSeeds) {
-  expect_clean({{"schedules", 1000}});
-  expect_clean({{"schedules", 1000}, {"workload", "map"}, {"params", kTree}});
+  expect_clean({{"schedules", 1000}, {"points", 150}});
+  expect_clean({{"schedules", 1000}, {"points", 150}, {"workload", "map"}, {"params", kTree}});
 }
 
 }  // namespace
