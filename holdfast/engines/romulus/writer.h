@@ -265,7 +265,9 @@ class Writer {
     if (stage_ != Stage::open) {
       gate_.finished();
     }
-    lag_.make_durable(commits_.last());
+    const bool too_early =
+        lag_.can_lag() && commits_.defers() && machine_.skips(Site{"romulus.lag.position"});
+    lag_.make_durable(too_early ? 0 : commits_.last());
     wrote_back_ = false;
     taken_bytes_ += std::exchange(kept_bytes_, 0);
     log_.truncate({});
