@@ -75,8 +75,7 @@ Time Proteus::append(const DesignStore& store, uint64_t block, Time now) {
       context().write(place(slot, at), bytes.data(), Cause::log, now, /*cancelable=*/true);
   thread.entries.push_back(write.ticket);
   thread.logged = std::max(thread.logged, write.accepted);
-  Time& line = accepted_[store.line.line];
-  line = std::max(line, write.accepted);
+  accepted_[store.line.line] = thread.logged;
   if (thread.llt.size() == options_.llt) {
     thread.llt.pop_back();
     context().passed(kForgotten);
@@ -87,7 +86,9 @@ Time Proteus::append(const DesignStore& store, uint64_t block, Time now) {
 }
 
 /// A line of a transaction may leave the caches before its log entries are accepted, because a
-/// store does not wait for them. The write to its place then does.
+/// store does not wait for them. The write to its place then does. It waits for the entries before
+/// these, too: recovery ends at a gap. Behind one, an entry of a block that was logged twice would
+/// seem to be the block's first.
 MemoryWrite Proteus::memory_write(const LineMove& move, Time now) {
   const auto found = accepted_.find(move.line.line);
   if (found == accepted_.end() || found->second <= now) {

@@ -9,14 +9,15 @@
 // Store      The first store to a block of 32 bytes sends the block's old bytes to the thread's log
 //            in persistent memory (log-load, log-flush). The log look-up table (LLT) knows the
 //            latest blocks of the transaction; their later stores are not logged.
-// Order      A line goes home no earlier than the controller has accepted its log entries. The log
-//            queue (LogQ) of a core has the entries on their way. A store waits if it is full.
+// Order      A line goes home no earlier than the controller has accepted its log entries and all
+//            of the transaction before them. The log queue (LogQ) of a core has the entries on
+//            their way. A store waits if it is full.
 // Commit     When the log is accepted, the transaction's lines are written back. When these are
 //            accepted, the thread's register changes: that is the commit point. Log entries that
 //            still wait in the WPQ are dropped.
 // Abort      The old bytes are stored again and written back. Then the register changes.
 // Recovery   Old bytes of transactions that have not ended are written home. If a block has several
-//            entries, the oldest one counts.
+//            entries, the oldest one counts. Entries behind a gap of the log do not.
 //
 // Differences: decisions of this implementation, where the text says nothing.
 //   - A register of the thread in the controller ends a transaction, at one instant. Its number
@@ -111,7 +112,7 @@ class Proteus final : public HardwareDesign {
   ProteusOptions options_;
   std::vector<Thread> threads_;                  ///< by slot
   std::vector<std::vector<Time>> logq_;          ///< by core: the times of acceptance
-  std::unordered_map<uint32_t, Time> accepted_;  ///< by line: its latest log entry's acceptance
+  std::unordered_map<uint32_t, Time> accepted_;  ///< by line: of its entries and those before
   uint64_t logged_ = 0;
   uint64_t filtered_ = 0;
   uint64_t dropped_ = 0;

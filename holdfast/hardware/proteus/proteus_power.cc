@@ -86,25 +86,24 @@ Proteus::Register Proteus::register_of(size_t slot) const {
   return value;
 }
 
-/// Reads the entries of the thread's transaction that has not ended, oldest first. At most `logq`
-/// entries of a thread are on their way when the power fails, so a gap is no longer than that.
-/// An entry that is missing belongs to a line that has not gone home.
+/// Reads the entries of the thread's transaction that has not ended, oldest first, up to the first
+/// gap. No line has gone home because of an entry behind one. Reads as many at a time as the LogQ
+/// has.
 Time Proteus::scan(size_t slot, std::vector<Entry>& entries, Time now) {
   const Register own = register_of(slot);
-  uint64_t end = own.begin + std::min<uint64_t>(options_.logq, capacity());
-  for (uint64_t next = own.begin; next < end;) {
+  const uint64_t end = own.begin + capacity();
+  bool whole = true;
+  for (uint64_t next = own.begin; whole && next < end;) {
     std::vector<Place> places;
-    for (uint64_t entry = next; entry < end; ++entry) {
-      places.push_back(place(slot, entry));
+    for (; next < end && places.size() < options_.logq; ++next) {
+      places.push_back(place(slot, next));
     }
-    const uint64_t first = next;
-    next = end;
-    const auto look = [&](size_t i, const std::byte* bytes) {
+    const auto look = [&](size_t, const std::byte* bytes) {
       Entry entry;
       std::memcpy(&entry, bytes, sizeof(entry));
-      if (entry.number > own.ended) {
+      whole = whole && entry.number > own.ended;
+      if (whole) {
         entries.push_back(entry);
-        end = std::min(first + i + 1 + options_.logq, own.begin + capacity());
       }
     };
     now = read_lines(context(), places, look, now);

@@ -31,6 +31,11 @@ TEST(ProteusCrash, EveryPowerFailureWithSmallTables) {
   expect_durable(on(tiny(), kSmall), {.most_lines = 12});
 }
 
+// Blocks are logged twice, and the second entry may be accepted before the first.
+TEST(ProteusCrash, EveryPowerFailureOfTransactionsThatLogBlocksAgain) {
+  expect_durable(on(patient(), kSmall), {.most_lines = 20});
+}
+
 TEST(ProteusCrash, EveryPowerFailureWhileEntriesAreDropped) {
   expect_durable(on(patient()));
 }
