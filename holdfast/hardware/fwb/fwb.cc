@@ -45,6 +45,9 @@ Time Fwb::log(const DesignStore& store, Time now) {
   unsent_.push_back(store.line.line);
   buffers_[static_cast<size_t>(store.tx.core)].push_back(kUnsent);
   std::vector<uint64_t>& slots = of(store.tx).slots;
+  if (!of(store.tx).open()) {
+    slots.clear();
+  }
   if (slots.empty() || slots.back() != slot) {
     slots.push_back(slot);
   }
@@ -90,7 +93,7 @@ Time Fwb::room(const DesignTransaction& tx, Time now) {
     begin_scan(now);
   }
   const std::vector<uint64_t>& own = of(tx).slots;
-  if (!own.empty() && own.front() == log_.tail()) {
+  if (of(tx).open() && own.front() == log_.tail()) {
     throw Error(Status(Code::out_of_space,
                        "a transaction makes more stores than the log of hardware design fwb can "
                        "hold; give it a larger one (design option log)"));
@@ -100,11 +103,11 @@ Time Fwb::room(const DesignTransaction& tx, Time now) {
 
 // ---- the log
 
-/// The first slot of the oldest open transaction; the head if none is open.
-uint64_t Fwb::oldest_open() const {
+/// The first slot of the oldest transaction whose end is not in the log; the head if there is none.
+uint64_t Fwb::oldest_open(Time now) const {
   uint64_t oldest = log_.head();
   for (const Thread& thread : threads_) {
-    if (!thread.slots.empty()) {
+    if (!thread.slots.empty() && (thread.open() || thread.aborted > now)) {
       oldest = std::min(oldest, thread.slots.front());
     }
   }
@@ -252,7 +255,8 @@ Time Fwb::abort(const DesignTransaction& tx, Time now) {
     append_end(tx, Kind::abort, done);
     done = std::max(done, logged_);
   }
-  thread = {};
+  thread.lines.clear();
+  thread.aborted = done;  // until then the log's tail stays before its records
   context().passed(kAborted);
   return done;
 }

@@ -106,9 +106,12 @@ class Fwb final : public HardwareDesign {
     std::vector<std::byte> bytes;
   };
   struct Thread {
+    bool open() const { return !lines.empty(); }
+
     std::vector<uint32_t> lines = {};  ///< that its transaction has stored to
     std::vector<uint64_t> slots = {};  ///< that its records begin in, ascending
     Time durable = 0;                  ///< the commit record is accepted then; 0: not written
+    Time aborted = 0;  ///< the abort record of the transaction before is accepted then
   };
   /// The latest record of a line.
   struct Recorded {
@@ -131,7 +134,7 @@ class Fwb final : public HardwareDesign {
   Time log(const DesignStore& store, Time now);
   Time buffered(int core, Time now);
   Time room(const DesignTransaction& tx, Time now);
-  uint64_t oldest_open() const;
+  uint64_t oldest_open(Time now) const;
   uint64_t append(const Record& record, Time now);
   void begin_line(size_t first);
   void append_end(const DesignTransaction& tx, Kind kind, Time now);

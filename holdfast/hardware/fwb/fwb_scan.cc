@@ -106,7 +106,7 @@ void Fwb::free_log(Time now) {
   if (next_tail_ != log_.tail()) {
     move_tail(next_tail_);
     context().passed(kFreed);
-  } else if (const uint64_t tail = std::min(last_begin_, oldest_open()); tail > log_.tail()) {
+  } else if (const uint64_t tail = std::min(last_begin_, oldest_open(now)); tail > log_.tail()) {
     next_tail_ = tail;
     due_ = std::max(now + 1, log_.write_tail(tail, now));
     context().wake_at(due_);

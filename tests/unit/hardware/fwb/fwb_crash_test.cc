@@ -33,6 +33,11 @@ TEST(FwbCrash, EveryPowerFailureWhileOnlyScansWriteLinesBack) {
   expect_durable(on(large_caches(), kSmall));
 }
 
+// Scans come while long transactions abort.
+TEST(FwbCrash, EveryPowerFailureOfLargeTransactions) {
+  expect_durable(on(large_caches(), kSmall), {.most_lines = 20});
+}
+
 TEST(FwbCrash, ALookAndACrashShowTheSameImages) {
   Sweep(on(tiny(), kSmall), {.transactions = 3}).expect_that_crashes_show_the_same_images(5);
 }
