@@ -111,16 +111,14 @@ Time Proteus::scan(size_t slot, std::vector<Entry>& entries, Time now) {
   return now;
 }
 
-/// Everything is home before the registers change, so that recovery can begin again.
+/// Everything is home before the registers change, so that recovery can begin again. All registers
+/// change: entries behind a gap must not count when the thread's next transaction fills the gap.
 Time Proteus::recover(DesignRecovery& recovery, Time now) {
   std::vector<Entry> entries;
-  std::vector<std::pair<size_t, Register>> ended;
   for (size_t slot = 0; slot < threads_.size(); ++slot) {
     const size_t before = entries.size();
     now = scan(slot, entries, now);
-    if (entries.size() != before) {
-      ended.push_back({slot, {entries.back().number, register_of(slot).begin}});
-    }
+    recovery.discarded += entries.size() != before ? 1 : 0;
   }
   // Newest first: the oldest entry of a block has its bytes from before the transaction.
   HomeLines lines(context());
@@ -128,14 +126,11 @@ Time Proteus::recover(DesignRecovery& recovery, Time now) {
     lines.put(entry->home, entry->old);
   }
   const Time home = lines.write(now);
-  for (const auto& [slot, value] : ended) {
-    set_register(slot, value, home);
-  }
   for (size_t slot = 0; slot < threads_.size(); ++slot) {
     const Register own = register_of(slot);
-    threads_[slot] = {.number = own.ended + 1, .begin = own.begin};
+    set_register(slot, {own.ended + 1, own.begin}, home);
+    threads_[slot] = {.number = own.ended + 2, .begin = own.begin};
   }
-  recovery.discarded = ended.size();
   recovery.lines_written = lines.lines();
   recovery.text = std::to_string(recovery.discarded) + " transactions discarded, " +
                   std::to_string(recovery.lines_written) + " lines written home";
