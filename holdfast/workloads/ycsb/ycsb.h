@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -297,7 +298,10 @@ class Ycsb final : public SmallJudge<YcsbRunner<H>> {
   Status for_each(F&& f) const {
     Status status;
     this->root_->map.for_each([&](uint64_t key, const typename YcsbRunner<H>::Value* value) {
-      const auto version = VersionedValue::version_at(value, this->words_, key);
+      std::optional<uint64_t> version;
+      if (value != nullptr) {  // null: an insert of which only a half is there
+        version = VersionedValue::version_at(value, this->words_, key);
+      }
       if (version) {
         f(key, *version);
       } else {

@@ -181,6 +181,11 @@ TEST_F(YcsbDamageTest, ATornValueIsNoticedByChecksAndReads) {
   EXPECT_TRUE(workload_.check().ok());
 }
 
+TEST_F(YcsbDamageTest, AKeyWithoutItsValueIsNoticed) {
+  heap_.update([&] { map_->put(mix64(3), nullptr); }).check();
+  expect_noticed("is torn");
+}
+
 TEST_F(YcsbDamageTest, MissingKeysAreNoticed) {
   erase(3);
   expect_noticed("there are 9 of 10 initial keys");
