@@ -113,10 +113,21 @@ Result<std::unique_ptr<HardwareDesign>> make(const DesignInfo& info, const Optio
 }  // namespace
 
 std::span<const DesignInfo> hardware_designs() {
+  // clang-format off: a line for each design
   static const DesignInfo kDesigns[] = {
-      opt_info(),     tc_info(),  hercules_info(), hoop_info(), kiln_info(), picl_info(),
-      proteus_info(), fwb_info(), ehou_info(),     redu_info(), ssp_info(),
+      opt_info(),
+      tc_info(),
+      hercules_info(),
+      hoop_info(),
+      kiln_info(),
+      picl_info(),
+      proteus_info(),
+      fwb_info(),
+      ehou_info(),
+      redu_info(),
+      ssp_info(),
   };
+  // clang-format on
   return kDesigns;
 }
 
