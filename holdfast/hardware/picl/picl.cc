@@ -203,7 +203,7 @@ void Picl::find_lines() {
   scan_.next = 0;
   context().for_each_cached([&](const CachedLine& cached) {
     if (cached.flags == tag_of(scan_.epoch) &&
-        (cached.dirty || options_.printed != Printed::tags)) {
+        (cached.dirty || options_.printed != PiclOptions::Printed::tags)) {
       scan_.lines.push_back(cached.line.line);
     }
   });
