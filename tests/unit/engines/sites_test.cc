@@ -227,6 +227,16 @@ class Runs {
     recover(weak, with_tiny(about(), {}), images);
   }
 
+  /// Updates and reads over a journal, whose answers wait for it.
+  void over_a_journal(uint64_t seed, const Options& options) {
+    SimOptions journaled = machine_of(seed);
+    journaled.domain = Domain::file;
+    journaled.journal = true;
+    run(journaled, with_tiny(about(), options), [](SimMachine& sim, RowHeap& heap) {
+      sim.run_threads(RowHeap::kThreads, [&](int i) { mixed_transactions(heap, i, 8); });
+    });
+  }
+
  private:
   const Description& about() const { return *row_.description; }
   SimOptions machine_of(uint64_t seed) const {
@@ -287,6 +297,11 @@ Names labels_met(const std::string& engine) {
     runs.stale_reads(seed);
     for (const EngineVariant& variant : checks.variants) {
       runs.mixed(seed, variant.options);
+    }
+    for (const Canary& canary : checks.canaries) {
+      if (canary.needs.value("journal", false)) {
+        runs.over_a_journal(seed, canary.needs.value("options", Options{}));
+      }
     }
   }
   return runs.met();
