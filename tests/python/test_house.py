@@ -72,6 +72,7 @@ EXCUSED = [
     Excused("tests/unit/engines/romulus", "its lock is the contrast in a test", ("undo",)),
     Excused("holdfast/engines/hw", "the engine of hardware designs", ("tc",)),
     Excused("tests/unit/engines/hw", "the engine of hardware designs", ("tc",)),
+    Excused("tests/unit/engines/hw", "the design that isolates transactions", ("hercules",)),
     Excused("tests/unit/hardware", "the engine of hardware designs", ("hw",)),
     Excused("tests/unit/hardware", "runs", ("map", "registers", "sps")),
     Excused("holdfast/hardware", "their registers", ("registers",)),

@@ -355,11 +355,13 @@ def test_the_paper_of_designs_is_complete():
     """Every claim of the paper can be judged, or says that it was not run."""
     selection = reproduce.select(["hercules"])
     ids = {claim.group for claim in selection.claims}
-    absent = {f"H{n}" for n in (26, 33, 34, 35, 36, 39, 40, 41)}  # experiments/claims/hercules.toml
+    absent = {f"H{n}" for n in (26, 33, 34, 35, 36, 41)}  # experiments/claims/hercules.toml
     assert ids == {f"H{n}" for n in range(1, 42)} - absent
     machines = {cell.spec.machine for cell in selection.cells()}
     assert machines == {"gem5-hercules"}
     for cell in reproduce.select(["hercules"], quick=True).cells():
+        if cell.figure == "hercules-16":
+            continue  # 16 threads on small caches are in each other's way
         caches = cell.spec.set
         assert caches["llc.bytes"] == str(2 << 20), "--quick runs on the machine of an eighth"
         assert caches["l1.bytes"] == "4096" and caches["l2.bytes"] == "32768"

@@ -174,8 +174,8 @@ class Hardware {
       return {Code::unsupported,
               "engine hw with lock=hardware needs a design that isolates transactions; '" +
                   machine_.design() +
-                  "' does not. Choose --design hercules --design-option isolate=1, or another "
-                  "value of lock"};
+                  "' does not. Give it the option by which it does (`holdfast designs`), or "
+                  "choose another design or value of lock"};
     }
     return {};
   }

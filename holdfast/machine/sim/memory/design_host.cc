@@ -428,22 +428,6 @@ Time DesignHost::hit(Level level, int slot, int core, uint32_t line, uint32_t me
   return std::max(done, design_.hit(level, {*at, flags_in(meta), core, slot, write}, done));
 }
 
-Time DesignHost::tlb_filled(int core, uint32_t line, Time now) {
-  const std::optional<DesignLine> at = on_medium(line);
-  if (!at) {
-    return now;
-  }
-  met(Hook::tlb_filled);
-  return std::max(now, design_.tlb_filled({core, *at}, now));
-}
-
-void DesignHost::tlb_evicted(int core, uint32_t line, Time now) {
-  if (const std::optional<DesignLine> at = on_medium(line)) {
-    met(Hook::tlb_evicted);
-    design_.tlb_evicted({core, *at}, now);
-  }
-}
-
 void DesignHost::reaches_last_level() {
   if (!power_.power_is_gone()) {
     power_.design_persist_event();

@@ -3,8 +3,8 @@
 // The host of a hardware design: it stands between the memory system and the design. It tracks
 // transactions and the lines that they have stored to, calls the design's hooks, serves its
 // requests, and keeps everything that survives a power failure. Its sources: design_host.cc
-// (transactions, stores, caches), design_host_context.cc (requests), design_host_power.cc,
-// design_host_checks.cc.
+// (transactions, stores, caches), design_host_tlbs.cc, design_host_context.cc (requests),
+// design_host_power.cc, design_host_checks.cc.
 #pragma once
 
 #include <algorithm>

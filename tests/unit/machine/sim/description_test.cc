@@ -447,9 +447,9 @@ TEST(SimDescriptionFiles, RoundNumbers) {
   EXPECT_TRUE(sapphire.htm.suspend_load_tracking);
   EXPECT_FALSE(sapphire.htm.suspend);
 
-  const MachineDescription ehou = machine("champsim-ehou");
-  EXPECT_EQ(ehou.tlb.l1_sets * ehou.tlb.l1_ways, 24);
-  EXPECT_EQ(ehou.tlb.l2_sets * ehou.tlb.l2_ways, 1536);
+  const MachineDescription champsim = machine("champsim-ehou");
+  EXPECT_EQ(champsim.tlb.l1_sets * champsim.tlb.l1_ways, 24);
+  EXPECT_EQ(champsim.tlb.l2_sets * champsim.tlb.l2_ways, 1536);
 
   const MachineDescription tiny = machine("tiny");
   EXPECT_EQ(tiny.l1.bytes / tiny.line_bytes, 8u);
