@@ -100,7 +100,9 @@ Time Fwb::read_log(std::vector<Record>& records, Time now) {
   };
   now = log_.scan(add, now);
   records.resize(stream.size() / sizeof(Record));
-  std::memcpy(records.data(), stream.data(), records.size() * sizeof(Record));
+  if (!records.empty()) {
+    std::memcpy(records.data(), stream.data(), records.size() * sizeof(Record));
+  }
   return now;
 }
 
