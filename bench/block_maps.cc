@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What does it cost that a block that is freed twice is noticed?
+// Measures the price of the maps that show when a block is freed twice.
 //
 //   block_maps [--turns N]
 //

@@ -2,9 +2,9 @@
 // Does a crash search of FWB find nothing, and its planted bugs?
 #include <gtest/gtest.h>
 
-#include "holdfast/runner/crash/crash.h"
+#include "tests/unit/hardware/design_search.h"
 
-namespace holdfast {
+namespace holdfast::design_test {
 namespace {
 
 /// Stores wait, the log wraps around, and scans are frequent.
@@ -13,24 +13,11 @@ const Json kSmall = {{"buffer", "2"}, {"log", "4096"}, {"scan_cycles", "1000"}};
 const Json kNoScan = {{"buffer", "2"}, {"log", "4096"}, {"scan_cycles", "1000000000"}};
 const Json kTree = {{"structure", "btree"}, {"transactions", "6"}};
 
-Json search(const Json& more) {
-  Json spec = {{"engine", "hw"},
-               {"machine", "tiny"},
-               {"design", "fwb"},
-               {"minimise", false},
-               {"design_options", kSmall}};
-  spec.update(more);
-  return crash(spec, [](double, const std::string&) {}).value();
-}
-
-void expect_clean(const Json& more) {
-  const Json report = search(more);
-  EXPECT_TRUE(report["violations"].empty()) << report["violations"];
-}
+const DesignSearch kFwb("fwb", kSmall);
 
 TEST(FwbSearch, FindsNothing) {
-  expect_clean({{"schedules", 6}});
-  expect_clean({{"schedules", 2}, {"workload", "map"}, {"params", kTree}});
+  kFwb.expect_clean({{"schedules", 6}});
+  kFwb.expect_clean({{"schedules", 2}, {"workload", "map"}, {"params", kTree}});
 }
 
 // No client of the search stores outside transactions to a line of the log. The test
@@ -38,9 +25,9 @@ TEST(FwbSearch, FindsNothing) {
 TEST(FwbSearch, CrashesFallBehindEverythingElse) {
   const Json slow = {{"log", "4096"}, {"scan_lines", "1"}};
   const Json report =
-      search({{"schedules", 2},
-              {"design_options", slow},
-              {"params", {{"transactions", "16"}, {"ranges", "100"}, {"pieces", "12"}}}});
+      kFwb.run({{"schedules", 2},
+                {"design_options", slow},
+                {"params", {{"transactions", "16"}, {"ranges", "100"}, {"pieces", "12"}}}});
   EXPECT_TRUE(report["violations"].empty()) << report["violations"];
   EXPECT_EQ(report["uncovered"], Json::array({"a line stored to outside transactions went home"}));
 }
@@ -50,34 +37,24 @@ TEST(FwbSearch, FindsSentencesThatLoseTransactions) {
   for (const char* printed : {"order", "wrap", "abort"}) {
     Json options = printed == std::string("wrap") ? kNoScan : kSmall;
     options["printed"] = printed;
-    const Json report = search(
+    const Json report = kFwb.run(
         {{"schedules", 20}, {"design_options", options}, {"params", {{"transactions", "12"}}}});
     EXPECT_FALSE(report["violations"].empty()) << printed;
   }
 }
 
-void expect_caught(const Json& more) {
-  const Json report = search(more);
-  ASSERT_TRUE(report["violations"].empty()) << report["violations"];
-  const Json& mutants = report["mutants"];
-  const auto caught = mutants["caught"].get<double>();
-  const auto counted = caught + static_cast<double>(mutants["survivors"].size());
-  EXPECT_GE(counted, 30);
-  EXPECT_GE(caught, 0.9 * counted) << mutants["survivors"];
-}
-
 TEST(FwbSearch, LongMutants) {
-  expect_caught({{"mutants", 200}, {"schedules", 20}});
-  expect_caught({{"mutants", 200}, {"schedules", 20}, {"workload", "map"}, {"params", kTree}});
+  kFwb.expect_caught({{"mutants", 200}, {"schedules", 20}});
+  kFwb.expect_caught({{"mutants", 200}, {"schedules", 20}, {"workload", "map"}, {"params", kTree}});
 }
 
 TEST(FwbSearch, LongThousandSeeds) {
   for (const Json& options : {kSmall, Json::object()}) {
-    expect_clean({{"schedules", 1000}, {"design_options", options}});
-    expect_clean(
+    kFwb.expect_clean({{"schedules", 1000}, {"design_options", options}});
+    kFwb.expect_clean(
         {{"schedules", 1000}, {"design_options", options}, {"workload", "map"}, {"params", kTree}});
   }
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::design_test
