@@ -15,6 +15,8 @@ JOBS ?= $(shell tools/jobs.sh)
 UNITY ?= OFF
 # Arguments for the demo, such as DEMO="--quick".
 DEMO ?=
+# Arguments for tools/mutate.py, such as MUTATION="--folders heap --count 50".
+MUTATION ?=
 # No test measures time, so they may share the cores.
 CTEST := ctest --output-on-failure --timeout 900 --parallel $(JOBS)
 # The sanitizers of g++ 12 need addresses less random than newer kernels make them.
@@ -22,7 +24,7 @@ STEADY := $(shell (( $$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 0) > 
   setarch -R true 2>/dev/null && echo setarch -R)
 
 .PHONY: build build-all demo test test-sanitize test-asan test-tsan test-power test-aarch64 \
-  test-long lint format wheel clean
+  test-long mutation lint format wheel clean
 
 # Builds only what the command needs. The tests take as long again to build.
 build: $(COMMAND)
@@ -65,6 +67,13 @@ test-power test-aarch64: test-%: $(STAMPS)/packages $(STAMPS)/packages-%
 test-long: build-all
 	$(CTEST) --test-dir build/release -L long --timeout 7200
 	$(VENV)/bin/python -m pytest -m long --numprocesses $(JOBS) --dist worksteal
+
+mutation: $(PYTHON_ENV) $(VENV)/.mutation
+	$(VENV)/bin/python tools/mutate.py $(MUTATION)
+
+$(VENV)/.mutation: requirements-mutation.txt $(PYTHON_ENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r $<
+	@touch $@
 
 lint: $(STAMPS)/packages-lint $(PYTHON_ENV)
 	cmake --preset lint -DHOLDFAST_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(VENV)/bin/python

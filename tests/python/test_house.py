@@ -127,6 +127,7 @@ EXCUSED = [
     Excused("tests/unit/workloads", "tests of workloads", ("sdg", "tatp", "ycsb")),
     Excused("tests/db/c_interface.c", "C knows no registry", ("undo",)),
     Excused("tools/compare_designs.py", "the run that compares designs", ("array-swap", "hw")),
+    Excused("tools/mutation/plan.toml", "folders of engines with what is built to judge them"),
     # Tests of the command line and of Python, whose examples are calls that a user makes.
     *(
         Excused(f"tests/python/{file}.py", "calls that a user makes")
