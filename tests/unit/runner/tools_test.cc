@@ -12,6 +12,7 @@
 #include "holdfast/runner/sessions/engine_table.h"
 #include "holdfast/runner/sim/simulate.h"
 #include "holdfast/runner/spec/temporary_heap.h"
+#include "tests/sanitized.h"
 #include "tests/served_bank.h"
 
 namespace holdfast {
@@ -22,7 +23,11 @@ class RunnerConvert : public testing::TestWithParam<std::string> {};
 TEST_P(RunnerConvert, ConvertsToEveryOther) {
   const TemporaryHeap file("", Domain::process, "from-" + GetParam());
   const std::string records = serve_and_read(bank_spec(GetParam(), file.path()), 100);
-  for (const std::string& other : engine_names(false)) {
+  const auto engines = engine_names(false);
+  for (const std::string& other : engines) {
+    if (kSanitized && other != engines.front() && other != GetParam()) {
+      continue;  // heaps are read and written through one interface, compiled once
+    }
     const TemporaryHeap target("", Domain::process, "to-" + other);
     const auto converted = heap_convert(file.path(), target.path(), {{"engine", other}});
     ASSERT_TRUE(converted.ok()) << converted.status().to_string();

@@ -17,6 +17,7 @@
 #include "holdfast/runner/sim/sim_run.h"
 #include "holdfast/workloads/registry.h"
 #include "tests/engine_options.h"
+#include "tests/sanitized.h"
 #include "tests/unit/hardware/design_fixture.h"
 
 namespace holdfast::testing {
@@ -178,7 +179,7 @@ TEST(WorkloadsRingModelTest, ALeavingLinkIsNotAState) {
 
 constexpr int kThreads = 3;
 constexpr int kOperations = 6;  ///< operations of each thread
-constexpr uint64_t kSeeds = 20;
+constexpr uint64_t kSeeds = kSanitized ? 3 : 20;
 
 /// The clients' operations on an engine of the simulated machine.
 struct Session {
@@ -293,7 +294,9 @@ TEST_P(WorkloadsEngineTest, TheAnswersHaveAnOrder) {
       refuted += check_linearizable(model, run.initial, run.operations, &run.found).ok ? 0U : 1U;
     }
     EXPECT_GT(concurrent, kSeeds) << c.name << ": the operations hardly met";
-    EXPECT_EQ(refuted > 0, c.tells) << c.name << ": swaps of two answers that were noticed";
+    if (!kSanitized || refuted > 0) {  // few swaps may all go unnoticed
+      EXPECT_EQ(refuted > 0, c.tells) << c.name << ": swaps of two answers that were noticed";
+    }
   }
 }
 
