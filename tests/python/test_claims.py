@@ -201,6 +201,30 @@ def test_a_wrong_cause_is_refused(tmp_path, toy, old, new, said):
         _claims(tmp_path, toy, CLAIM + _CAUSE.replace(old, new))
 
 
+def test_a_cause_without_a_panel_stands_in_for_all_panels_of_the_figure(tmp_path, toy):
+    other = figures.load(write(tmp_path, FIGURE.replace("toy-1", "toy-2"), "toy-2.toml"))
+    formula = 'mean(tput["two", "undo"]) / mean(tput["fur-si"])'
+    text = CLAIM.replace('at(tput["undo"] / tput["fur-si"], 2)', formula)
+    text += _CAUSE.replace('panel = "two"\n', "")
+    text = text.replace('cause]\nfigure = "toy-1"', 'cause]\nfigure = "toy-2"')
+    path = write(tmp_path, text, "claims.toml")
+    (claim,) = claims.load({toy.id: toy, other.id: other}, path)
+    outcomes = []
+    for figure, undo in ((toy, 900.0), (other, 200.0)):
+        for cell in figure.cells():
+            rate = undo if cell.series == "undo" else 100.0
+            entry = results.entry_of({"items_per_second": rate})
+            outcomes.append((cell, Outcome("ok", entry)))
+    found = claims.judge(claim, Results({toy.id: toy, other.id: other}, outcomes))
+    assert (found.verdict, found.measured, found.in_cause) == ("explained", 9.0, 2.0)
+    assert "toy-2 (slower write-backs)" in found.reason
+
+
+def test_a_cause_without_a_panel_needs_another_figure(tmp_path, toy):
+    with pytest.raises(errors.BadUsage, match="its cause is its own panel"):
+        _claims(tmp_path, toy, CLAIM + _CAUSE.replace('panel = "two"\n', ""))
+
+
 def test_a_cause_for_a_panel_that_the_formula_does_not_read_is_refused(tmp_path, toy):
     text = CLAIM.replace('tput["', 'tput["toy-1", "two", "').replace(", 2)'", ", 20)'")
     with pytest.raises(errors.BadUsage, match="does not read its own panel"):

@@ -56,7 +56,7 @@ Time Hercules::begin(const DesignTransaction& tx, Time now) {
   thread.core = tx.core;
   thread.committed = 0;
   const uint32_t none = 0;
-  context().store_own(tx.core, thread.tx * sizeof(none), std::as_bytes(std::span(&none, 1)), now);
+  context().store_own(tx.core, element_of(thread.tx), std::as_bytes(std::span(&none, 1)), now);
   return now;
 }
 
@@ -120,8 +120,7 @@ Time Hercules::commit(const DesignTransaction& tx, Time now) {
   read_sets_.end(tx.slot);  // it commits now, and no later store can abort it
   if (thread.committed == 0 && !thread.lines.empty()) {
     const auto length = static_cast<uint32_t>(thread.lines.size());
-    const uint64_t element = thread.tx * sizeof(length);
-    thread.committed = reset_time_ + context().store_own(tx.core, element,
+    thread.committed = reset_time_ + context().store_own(tx.core, element_of(thread.tx),
                                                          std::as_bytes(std::span(&length, 1)), now);
     std::vector<uint64_t> words;
     std::vector<size_t> places;

@@ -62,6 +62,7 @@ struct HerculesOptions {
   uint64_t migrate_instructions = 3'000'000;
   uint64_t collect_entries = uint64_t{1} << 20;  ///< length of the log at which it is shortened
   uint64_t numbers = (1 << 21) - 1;              ///< of transactions, before they are used again
+  uint64_t spread = 1;          ///< lines of TxLen that consecutive transactions use in turn
   bool abort_touched = false;   ///< a transaction aborts if another core touches its lines
   bool isolate = false;         ///< ... or stores to a line that it has loaded
   bool printed_reload = false;  ///< a line from the log arrives clean
@@ -162,6 +163,7 @@ class Hercules : public HardwareDesign {
   void collect(Time now);
   size_t quota(Level level, size_t ways) const;
   Time find_remains(std::vector<Found>& committed, DesignRecovery& recovery, Time now);
+  uint64_t element_of(uint64_t tx) const;
   bool has_committed(uint64_t tx, Time& now);
 
   HerculesOptions options_;

@@ -7,6 +7,7 @@
 // entry; the emergency area. That begins with a line that has the number of its entries. An entry
 // is a line with address and transaction, and the content.
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <set>
 
@@ -31,6 +32,9 @@ constexpr OptionInfo kCollect = {"collect", "1048576",
                                  "records of the log from which on its oldest are collected"};
 constexpr OptionInfo kNumbers = {"numbers", "2097151",
                                  "numbers of transactions before they are used again"};
+constexpr OptionInfo kSpread = {
+    "spread", "1",
+    "lines of the array TxLen that consecutive transactions use in turn, a power of two"};
 constexpr OptionInfo kAbortTouched = {"abort_touched", "0",
                                       "1: a transaction aborts if another core touches its lines"};
 constexpr OptionInfo kIsolate = {
@@ -40,9 +44,9 @@ constexpr OptionInfo kPrinted = {
     "printed", "no",
     "no, or what the paper prints and loses data with: reload (a line from the log arrives clean), "
     "wrap (numbers are used again whatever the log has)"};
-constexpr OptionInfo kOptions[] = {kEwpq,         kSearch,  kReset,   kTag,     kL2,
-                                   kLlc,          kSmallL1, kMigrate, kCollect, kNumbers,
-                                   kAbortTouched, kIsolate, kPrinted};
+constexpr OptionInfo kOptions[] = {kEwpq,   kSearch,       kReset,   kTag,     kL2,
+                                   kLlc,    kSmallL1,      kMigrate, kCollect, kNumbers,
+                                   kSpread, kAbortTouched, kIsolate, kPrinted};
 
 Result<std::unique_ptr<HardwareDesign>> make_hercules(const Options& options) {
   HerculesOptions o;
@@ -62,6 +66,7 @@ Result<std::unique_ptr<HardwareDesign>> make_hercules(const Options& options) {
   o.migrate_instructions = read(kMigrate, 1, int64_t{1} << 40);
   o.collect_entries = read(kCollect, 32, 1 << 20);
   o.numbers = read(kNumbers, 1, (1 << 21) - 1);
+  o.spread = read(kSpread, 1, 1024);
   o.abort_touched = read(kAbortTouched, 0, 1) != 0;
   o.isolate = read(kIsolate, 0, 1) != 0;
   const auto printed = options.find(kPrinted.name);
@@ -72,6 +77,9 @@ Result<std::unique_ptr<HardwareDesign>> make_hercules(const Options& options) {
       return Status(Code::invalid_argument,
                     "option printed must be no, reload or wrap, not '" + printed->second + "'");
     }
+  }
+  if (status.ok() && !std::has_single_bit(o.spread)) {
+    return Status(Code::invalid_argument, "option spread must be a power of two");
   }
   if (!status.ok()) {
     return status;
@@ -185,10 +193,20 @@ void Hercules::power_failure(PowerFailure& power) const {
   }
 }
 
+/// The offset of the transaction's element of TxLen. The numbers are divided into groups that fill
+/// `spread` lines, and go round the lines of their group.
+uint64_t Hercules::element_of(uint64_t tx) const {
+  const uint64_t each = context().line_bytes() / sizeof(uint32_t);
+  const uint64_t in_group = tx % (each * options_.spread);
+  const uint64_t first = tx - in_group;
+  return (first + in_group % options_.spread * each + in_group / options_.spread) *
+         sizeof(uint32_t);
+}
+
 bool Hercules::has_committed(uint64_t tx, Time& now) {
   const size_t line = context().line_bytes();
   std::vector<std::byte> bytes(line);
-  const uint64_t offset = tx * sizeof(uint32_t);
+  const uint64_t offset = element_of(tx);
   now = context().read({Space::own, offset / line * line}, bytes.data(), now);
   uint32_t length;
   std::memcpy(&length, bytes.data() + offset % line, sizeof(length));

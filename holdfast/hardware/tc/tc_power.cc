@@ -4,7 +4,7 @@
 //
 // The structures: kEntries has a SavedEntry and the line for each entry of each core's TC,
 // kRegisters a Register for each hardware thread. Each thread's log has kLogBytes of the own
-// region. A record has two lines: the content, and a SavedEntry.
+// region: the lines of its records, and from kDescriptions on a SavedRecord for each.
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -42,6 +42,7 @@ Result<std::unique_ptr<HardwareDesign>> make_tc(const Options& options) {
 }
 
 constexpr uint64_t kLogBytes = uint64_t{1} << 30;
+constexpr uint64_t kDescriptions = kLogBytes / 2;
 
 template <class T>
 T read_as(std::span<const std::byte> bytes) {
@@ -72,8 +73,14 @@ std::vector<StructureInfo> TransactionCache::structures(const MachineDescription
       {.name = "registers", .entries = hardware_slots(machine), .entry_bytes = sizeof(Register)}};
 }
 
-Place TransactionCache::record_place(size_t slot, uint64_t record, size_t line_bytes, bool header) {
-  return {Space::own, slot * kLogBytes + (2 * record + (header ? 1 : 0)) * line_bytes};
+Place TransactionCache::record_place(size_t slot, uint64_t record, size_t line_bytes) {
+  return {Space::own, slot * kLogBytes + record * line_bytes};
+}
+
+/// The line in which the record's description is.
+Place TransactionCache::description_place(size_t slot, uint64_t record, size_t line_bytes) {
+  const uint64_t offset = record * sizeof(SavedRecord);
+  return {Space::own, slot * kLogBytes + kDescriptions + offset / line_bytes * line_bytes};
 }
 
 /// Brings an entry's bytes into the TC.
@@ -106,7 +113,8 @@ void TransactionCache::power_failure(PowerFailure& power) const {
   });
 }
 
-/// Finds the committed entries in TCs and logs, and counts the transactions.
+/// Finds the committed entries in TCs and logs, and counts the transactions. A thread's log counts
+/// as its last one.
 void TransactionCache::find_committed(std::vector<Committed>& found, DesignRecovery& recovery,
                                       Time& now) {
   const size_t line = context().line_bytes();
@@ -116,13 +124,19 @@ void TransactionCache::find_committed(std::vector<Committed>& found, DesignRecov
   for (size_t slot = 0; slot < infos[kRegisters].entries; ++slot) {
     registers_[slot] = read_as<Register>(context().entry(kRegisters, slot));
     const Register& own = registers_[slot];
+    if (own.log_begin != own.log_end) {
+      committed.insert(own.committed);
+    }
+    std::vector<std::byte> descriptions(line);
     for (uint64_t record = own.log_begin; record < own.log_end; ++record) {
-      std::vector<std::byte> header(line);
+      const size_t index = record % (line / sizeof(SavedRecord));
+      if (record == own.log_begin || index == 0) {
+        now = context().read(description_place(slot, record, line), descriptions.data(), now);
+      }
       std::vector<std::byte> bytes(line);
-      now = context().read(record_place(slot, record, line, true), header.data(), now);
-      now = context().read(record_place(slot, record, line, false), bytes.data(), now);
-      const auto saved = read_as<SavedEntry>(header);
-      committed.insert(saved.tx);
+      now = context().read(record_place(slot, record, line), bytes.data(), now);
+      const auto saved = read_as<SavedRecord>(
+          std::span<const std::byte>(descriptions).subspan(index * sizeof(SavedRecord)));
       found.push_back({saved.number, saved.offset, slot, true, record, std::move(bytes)});
     }
   }

@@ -21,6 +21,10 @@ void TransactionCache::attach(DesignContext& context) {
   const size_t slots = structures(context.machine())[kRegisters].entries;
   registers_.resize(slots);
   log_tail_.resize(slots);
+  descriptions_.resize(slots);
+  for (Descriptions& descriptions : descriptions_) {
+    descriptions.bytes.resize(context.line_bytes());
+  }
 }
 
 std::span<const char* const> TransactionCache::transitions() const {
@@ -114,21 +118,13 @@ Time TransactionCache::make_room(Core& core, Time now) {
 /// Moves an active entry to the log. Returns `now` when that is done, else the time at which to ask
 /// again.
 Time TransactionCache::spill(Core& core, Entry& entry, Time now) {
-  const size_t line = context().line_bytes();
   if (entry.spilled == 0) {
     const Time start = std::max(now, entry.written) + read_time_;
     if (!entry.has_record) {  // else a store has interrupted an earlier spill
-      entry.record = log_tail_[entry.slot]++;
-      entry.has_record = true;
+      describe(entry, start);
     }
-    std::vector<std::byte> header(line);
-    const SavedEntry saved{1, entry.line.at.offset, entry.tx, entry.slot, entry.number};
-    std::memcpy(header.data(), &saved, sizeof(saved));
-    const DesignWrite bytes = context().write(record_place(entry.slot, entry.record, line, false),
-                                              entry.bytes.data(), Cause::log, start);
-    const DesignWrite head = context().write(record_place(entry.slot, entry.record, line, true),
-                                             header.data(), Cause::log, start);
-    entry.spilled = std::max(bytes.accepted, head.accepted);
+    const Place record = record_place(entry.slot, entry.record, context().line_bytes());
+    entry.spilled = context().write(record, entry.bytes.data(), Cause::log, start).accepted;
   }
   if (entry.spilled > now) {
     return entry.spilled;
@@ -138,6 +134,32 @@ Time TransactionCache::spill(Core& core, Entry& entry, Time now) {
   ++spills_;
   context().passed(kSpilled);
   return now;
+}
+
+/// Takes the next record of the thread's log for the entry. Nothing relies on its description
+/// before the transaction commits.
+void TransactionCache::describe(Entry& entry, Time now) {
+  Descriptions& descriptions = descriptions_[entry.slot];
+  entry.record = log_tail_[entry.slot]++;
+  entry.has_record = true;
+  const SavedRecord saved{entry.line.at.offset, entry.number};
+  const size_t records = context().line_bytes() / sizeof(saved);
+  const size_t index = entry.record % records;
+  std::memcpy(&descriptions.bytes[index * sizeof(saved)], &saved, sizeof(saved));
+  descriptions.written = false;
+  if (index + 1 == records) {
+    write_descriptions(entry.slot, entry.record, now);
+  }
+}
+
+/// Writes the line with the record's description, if the log does not have it.
+void TransactionCache::write_descriptions(size_t slot, uint64_t record, Time now) {
+  Descriptions& descriptions = descriptions_[slot];
+  if (!std::exchange(descriptions.written, true)) {
+    const Place to = description_place(slot, record, context().line_bytes());
+    const DesignWrite write = context().write(to, descriptions.bytes.data(), Cause::table, now);
+    descriptions.accepted = std::max(descriptions.accepted, write.accepted);
+  }
 }
 
 void TransactionCache::give_up_entry(Core& core, Entry& entry, Time now) {
@@ -160,7 +182,11 @@ void TransactionCache::erase(Core& core, const std::deque<Entry>::iterator& entr
 
 Time TransactionCache::commit(const DesignTransaction& tx, Time now) {
   Core& core = of(tx);
-  Time written = now;
+  const auto slot = static_cast<size_t>(tx.slot);
+  if (log_tail_[slot] > 0) {
+    write_descriptions(slot, log_tail_[slot] - 1, now);
+  }
+  Time written = std::max(now, descriptions_[slot].accepted);
   for (const Entry& entry : core.fifo) {
     if (entry.tx == tx.id) {
       written = std::max({written, entry.written, entry.spilled});
@@ -169,7 +195,6 @@ Time TransactionCache::commit(const DesignTransaction& tx, Time now) {
   if (written > now) {
     return written;
   }
-  const auto slot = static_cast<size_t>(tx.slot);
   registers_[slot].committed = tx.id;
   registers_[slot].log_end = log_tail_[slot];
   set_register(slot, now);
@@ -193,11 +218,27 @@ Time TransactionCache::abort(const DesignTransaction& tx, Time now) {
       ++entry;
     }
   }
-  const auto slot = static_cast<size_t>(tx.slot);
-  log_tail_[slot] = registers_[slot].log_end;
+  now = shorten_tail(static_cast<size_t>(tx.slot), now);
   for (const DesignLine& line : lines) {
     const Entry* committed = newest(line.line);
     context().drop(line.line, committed == nullptr ? nullptr : committed->bytes.data());
+  }
+  return now;
+}
+
+/// Gives up the records of the running transaction. The descriptions of older ones come back, since
+/// the next record's may share their line.
+Time TransactionCache::shorten_tail(size_t slot, Time now) {
+  const uint64_t end = registers_[slot].log_end;
+  if (log_tail_[slot] == end) {
+    return now;
+  }
+  log_tail_[slot] = end;
+  Descriptions& descriptions = descriptions_[slot];
+  descriptions.written = true;
+  if (end > 0) {
+    const Place line = description_place(slot, end - 1, context().line_bytes());
+    now = context().read(line, descriptions.bytes.data(), now);
   }
   return now;
 }
@@ -233,7 +274,7 @@ DesignFill TransactionCache::fill(DesignLine line, int, Time now) {
   Time done = probed;
   if (entry->logged) {
     const size_t bytes = context().line_bytes();
-    done = context().read(record_place(entry->slot, entry->record, bytes, false), nullptr, probed);
+    done = context().read(record_place(entry->slot, entry->record, bytes), nullptr, probed);
   }
   return {.supplied = true, .done = done, .bytes = entry->bytes.data()};
 }
@@ -256,8 +297,9 @@ MemoryWrite TransactionCache::memory_write(const LineMove& move, Time now) {
   context().passed(kMergedOutside);
   Time done = now;
   if (entry->logged) {
-    const Place record = record_place(entry->slot, entry->record, context().line_bytes(), false);
+    const Place record = record_place(entry->slot, entry->record, context().line_bytes());
     done = context().write(record, entry->bytes.data(), Cause::log, now).accepted;
+    entry->fetched = 0;  // the bytes that were read are old
   } else {
     save(*entry, now);
   }
@@ -300,15 +342,30 @@ void TransactionCache::start_drain(Core& core, Time now) {
     return;
   }
   Time read = now + read_time_;
-  std::vector<std::byte> bytes = entry->bytes;
   if (entry->logged) {
-    read = context().read(record_place(entry->slot, entry->record, bytes.size(), false),
-                          bytes.data(), now);
+    fetch_ahead(core, entry, now);
+    read = std::max(now, entry->fetched);
   }
   core.draining = true;
   core.drains = entry->number;
-  core.accepted = context().write(entry->line.at, bytes.data(), Cause::data, read).accepted;
+  core.accepted = context().write(entry->line.at, entry->bytes.data(), Cause::data, read).accepted;
   context().wake_at(core.accepted);
+}
+
+/// Reads the next committed records of the log, as many as the controller's read queue holds. They
+/// are drained in this order, so no drain but the first waits for the whole latency of a read.
+void TransactionCache::fetch_ahead(Core& core, std::deque<Entry>::iterator first, Time now) {
+  int room = context().machine().medium.read_queue;
+  for (auto entry = first; entry != core.fifo.end() && entry->logged && room > 0; ++entry) {
+    if (!entry->committed) {
+      continue;
+    }
+    --room;
+    if (entry->fetched == 0) {
+      const Place record = record_place(entry->slot, entry->record, context().line_bytes());
+      entry->fetched = context().read(record, entry->bytes.data(), now);
+    }
+  }
 }
 
 void TransactionCache::finish_drain(Core& core) {

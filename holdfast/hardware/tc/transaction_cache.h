@@ -18,9 +18,10 @@
 // Abort      The entries are freed and the cached copies invalidated. The last committed bytes
 //            come from a TC or from PM.
 // Too large  If the FIFO is full of active entries, the oldest is spilled: it is written to the
-//            thread's log in PM (the line, and a line with its place), and its entry is used again.
-//            The register also says which part of the log is committed. Once committed, the line is
-//            read from the log and written home.
+//            thread's log in PM, and its entry is used again. Four records' places share a line,
+//            which is written when it is full, and before the commit.
+//            The register also says which part of the log is committed. Once committed, the lines
+//            are read from the log, several at a time, and written home one after the other.
 // Recovery   TCs, registers and log survive a crash. Recovery writes the committed entries to PM in
 //            FIFO order, and drops the active ones.
 //
@@ -90,6 +91,17 @@ class TransactionCache final : public HardwareDesign {
     uint64_t slot = 0;
     uint64_t number = 0;
   };
+  /// The description of a record.
+  struct SavedRecord {
+    uint64_t offset = 0;  ///< of the line on the medium
+    uint64_t number = 0;  ///< of the entry
+  };
+  /// The descriptions of the records around the tail of a thread's log.
+  struct Descriptions {
+    std::vector<std::byte> bytes;  ///< a line
+    bool written = true;           ///< the log has it
+    Time accepted = 0;
+  };
   /// The register of a hardware thread.
   struct Register {
     uint64_t committed = 0;  ///< the thread's transactions up to this number are committed
@@ -109,6 +121,7 @@ class TransactionCache final : public HardwareDesign {
     bool logged = false;      ///< the entry is in the log and no longer in the TC
     bool has_record = false;  ///< it has a place in the thread's log: it was or is being spilled
     uint64_t record = 0;      ///< that place
+    Time fetched = 0;         ///< the time at which its record has been read back; 0: not yet
     std::vector<std::byte> bytes;
   };
   /// The TC of one core.
@@ -130,7 +143,8 @@ class TransactionCache final : public HardwareDesign {
   };
 
   Core& of(const DesignTransaction& tx) { return cores_[static_cast<size_t>(tx.core)]; }
-  static Place record_place(size_t slot, uint64_t record, size_t line_bytes, bool header);
+  static Place record_place(size_t slot, uint64_t record, size_t line_bytes);
+  static Place description_place(size_t slot, uint64_t record, size_t line_bytes);
   Time put(const DesignStore& store, Time now);
   void add(Core& core, const DesignStore& store, Time now);
   void merge(Entry& entry, const DesignStore& store, Time now);
@@ -139,13 +153,17 @@ class TransactionCache final : public HardwareDesign {
   Entry* active(Core& core, uint64_t tx, uint32_t line);
   Time make_room(Core& core, Time now);
   Time spill(Core& core, Entry& entry, Time now);
+  void describe(Entry& entry, Time now);
+  void write_descriptions(size_t slot, uint64_t record, Time now);
   void give_up_entry(Core& core, Entry& entry, Time now);
   void erase(Core& core, const std::deque<Entry>::iterator& entry, Time now);
   void shorten_log(const Entry& home, Time now);
+  Time shorten_tail(size_t slot, Time now);
   Entry* newest(uint32_t line);
   bool older_elsewhere(const Entry& entry) const;
   void start_drains(Time now);
   void start_drain(Core& core, Time now);
+  void fetch_ahead(Core& core, std::deque<Entry>::iterator first, Time now);
   void finish_drain(Core& core);
   Core* next_to_finish();
   void find_committed(std::vector<Committed>& found, DesignRecovery& recovery, Time& now);
@@ -157,6 +175,7 @@ class TransactionCache final : public HardwareDesign {
   std::vector<Core> cores_;
   std::vector<Register> registers_;                 ///< by slot
   std::vector<uint64_t> log_tail_;                  ///< by slot: the next record
+  std::vector<Descriptions> descriptions_;          ///< by slot
   std::unordered_map<uint32_t, uint32_t> present_;  ///< by line: how many entries it has
   uint64_t last_number_ = 0;
   uint64_t puts_ = 0;

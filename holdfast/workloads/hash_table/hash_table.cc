@@ -13,12 +13,13 @@ const WorkloadInfo& hash_table_info() {
        {"size", "10000", "elements at the start", "4"},
        {"buckets", "16384", "of fixed", "4"},
        {"bytes", "560", "payload of an element, a multiple of 8", "24"},
+       {"removes", "0", kRemovesHelp},
        {"ack", "0", kAckHelp},
        kPartitionsParameter,
        kCopiesParameter},
-      {"insert"},
+      {"insert", "remove"},
       true,
-      {"ack"}};
+      {"removes", "ack"}};
   return info;
 }
 

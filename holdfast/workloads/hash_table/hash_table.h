@@ -39,6 +39,7 @@ struct HashTableRoot : PayloadMap<H, Map> {
 ///   size       elements of a new table; an existing heap keeps its own number
 ///   buckets    of a fixed table
 ///   bytes      payload of an element, a multiple of 8
+///   removes    per cent of the transactions that remove the worker's newest element
 ///   ack        1: each transaction also counts in its worker's durable ledger
 ///
 /// The keys are those of an InsertWorkload, which also tells the limits.

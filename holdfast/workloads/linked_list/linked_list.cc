@@ -11,12 +11,13 @@ const WorkloadInfo& linked_list_info() {
       "inserts of elements with a payload in front of a list (Hercules 5.1)",
       {{"size", "1000", "elements at the start", "3"},
        {"bytes", "560", "payload of an element, a multiple of 8", "24"},
+       {"removes", "0", kRemovesHelp},
        {"ack", "0", kAckHelp},
        kPartitionsParameter,
        kCopiesParameter},
-      {"insert"},
+      {"insert", "remove"},
       true,
-      {"ack"}};
+      {"removes", "ack"}};
   return info;
 }
 

@@ -50,6 +50,19 @@ struct FrontListRoot {
     front = node;
     return true;
   }
+  /// Searches from the front: only elements of other workers can be before a worker's newest one.
+  bool erase(uint64_t key) {
+    Field<Node*>* link = &front;
+    for (Node* node = *link; node != nullptr; node = *link) {
+      if (node->key == key) {
+        *link = node->next.load();
+        H::deallocate(node, node_bytes());
+        return true;
+      }
+      link = &node->next;
+    }
+    return false;
+  }
   template <class F>
   void for_each(F&& f) const {
     for (const Node* node = front; node != nullptr; node = node->next) {
@@ -90,9 +103,10 @@ struct FrontListRoot {
 /// Linked List of Hercules (section 5.1, table 4): each transaction inserts an element with a
 /// payload in front of a list.
 ///
-///   size   elements of a new list; an existing heap keeps its own number
-///   bytes  payload of an element, a multiple of 8
-///   ack    1: each transaction also counts in its worker's durable ledger
+///   size     elements of a new list; an existing heap keeps its own number
+///   bytes    payload of an element, a multiple of 8
+///   removes  per cent of the transactions that remove the worker's newest element
+///   ack      1: each transaction also counts in its worker's durable ledger
 ///
 /// The keys are those of an InsertWorkload, which also tells the limits.
 template <class H>

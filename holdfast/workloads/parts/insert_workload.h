@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The base of workloads whose transactions insert keys that are all new.
+// The base of workloads whose transactions insert new keys, and may remove them again.
 #pragma once
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,11 +20,16 @@ namespace holdfast {
 /// are new. The first operation of a worker draws the number of its run; equal seeds give equal
 /// keys. The value of a key follows from the key.
 ///
-/// The parameters are size (of a new structure; an existing heap keeps its own number) and ack. The
-/// constructor of Root takes the workers, the size, and further arguments. Root has a Field `size`,
-/// and
+/// If Root has erase(), the parameter `removes` is the per cent of the transactions that remove the
+/// worker's newest key. So the keys of a worker are always those of the numbers from 0 on, and a
+/// number that was removed is inserted again. A worker without keys inserts one.
+///
+/// The other parameters are size (of a new structure; an existing heap keeps its own number) and
+/// ack. The constructor of Root takes the workers, the size, and further arguments. Root has a
+/// Field `size`, and
 ///
 ///   bool insert(uint64_t key, uint64_t value)   false, changing nothing, if the key exists
+///   bool erase(uint64_t key)   optional; false if the key does not exist
 ///   void for_each(f)    calls f(key, value) until it returns false
 ///   Status check()
 ///
@@ -41,9 +47,13 @@ class InsertWorkload : public SmallWorkload<H, Root> {
       next = {1 + random.below((uint64_t{1} << InsertKey::kRunBits) - 1),
               static_cast<uint64_t>(worker), 0};
     }
+    if (removes_ && next.number > 0 && removes_->draw(random)) {
+      next.number -= 1;
+      return {InsertModel::kRemove, {next.key()}};
+    }
     const uint64_t key = next.key();
     next.number += 1;
-    return {0, {key, value_of(key)}};
+    return {InsertModel::kInsert, {key, value_of(key)}};
   }
 
   OperationResult operation(int worker, Random& random) override {
@@ -54,14 +64,26 @@ class InsertWorkload : public SmallWorkload<H, Root> {
     const uint64_t key = request.argument[0];
     const uint64_t value = request.argument[1];
     Root& root = *this->root_;
-    return this->updating(0, worker, [&] { return uint64_t{root.insert(key, value)}; });
+    if constexpr (kRemoves) {
+      if (request.kind == InsertModel::kRemove) {
+        return this->updating(request.kind, worker, [&] { return uint64_t{root.erase(key)}; });
+      }
+    }
+    return this->updating(request.kind, worker, [&] { return uint64_t{root.insert(key, value)}; });
   }
 
  protected:
   InsertWorkload(H& heap, const Parameters& parameters)
       : SmallWorkload<H, Root>(heap, parameters),
         size_(static_cast<uint64_t>(
-            parameters.number("size", 0, (int64_t{1} << InsertKey::kNumberBits) - 1))) {}
+            parameters.number("size", 0, (int64_t{1} << InsertKey::kNumberBits) - 1))) {
+    if constexpr (kRemoves) {
+      // Without removals no random number is drawn, so that inserts alone stay as they were.
+      if (const Chance removes(parameters, "removes"); removes.possible()) {
+        removes_ = removes;
+      }
+    }
+  }
 
   /// Creates the root and inserts the initial keys, of which each stores about `words` words.
   template <class... A>
@@ -87,18 +109,21 @@ class InsertWorkload : public SmallWorkload<H, Root> {
   }
 
  private:
+  static constexpr bool kRemoves = requires(Root& root, uint64_t key) { root.erase(key); };
+
   struct alignas(kLineBytes) Next {
-    InsertKey key{};
+    InsertKey key{};  ///< of the next insert
   };
 
   uint64_t size_;
+  std::optional<Chance> removes_;
   InsertModel model_;
   std::vector<Next> next_;
 };
 
 /// The runner with its judge. check() examines the structure, the values, and the number of
-/// elements: the initial ones are all there, and no insert of a worker is missing before its last
-/// one. Only the ledger shows the loss of last inserts.
+/// elements: the initial ones are all there, and no element of a worker is missing before its
+/// newest one. Only the ledger shows the loss of last transactions.
 template <class Runner>
 class InsertJudge : public SmallJudge<Runner> {
  public:

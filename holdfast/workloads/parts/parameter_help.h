@@ -10,6 +10,9 @@ namespace holdfast {
 inline constexpr const char* kAckHelp =
     "1: each update also advances a durable counter, so that what was acknowledged can be verified";
 
+inline constexpr const char* kRemovesHelp =
+    "per cent of the transactions that remove the worker's newest element";
+
 inline constexpr const char* kRangeHelp =
     "keys are below this; 0 means what keeps the size steady: twice the size, or with pairs the "
     "size";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "holdfast/base/status.h"
 #include "holdfast/workloads/parts/ledger.h"
@@ -40,6 +41,15 @@ struct PayloadMap {
       return false;
     }
     Payload(key, words).store(payload);
+    return true;
+  }
+  bool erase(uint64_t key) {
+    const std::optional<Field<uint64_t>*> payload = map.find(key);
+    if (!payload) {
+      return false;
+    }
+    map.erase(key);
+    H::deallocate(*payload, payload_bytes());
     return true;
   }
   template <class F>

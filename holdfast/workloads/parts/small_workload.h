@@ -71,6 +71,7 @@ class Chance {
   bool draw(Random& random) const {
     return random.below(static_cast<uint64_t>(kUnit)) < threshold_;
   }
+  bool possible() const { return threshold_ > 0; }
 
  private:
   static constexpr double kUnit = 1e9;

@@ -11,12 +11,13 @@ const WorkloadInfo& payload_tree_info() {
       "inserts of keys with a payload into a red-black tree (Hercules 5.1)",
       {{"size", "10000", "elements at the start", "4"},
        {"bytes", "2688", "payload of an element, a multiple of 8", "24"},
+       {"removes", "0", kRemovesHelp},
        {"ack", "0", kAckHelp},
        kPartitionsParameter,
        kCopiesParameter},
-      {"insert"},
+      {"insert", "remove"},
       true,
-      {"ack"}};
+      {"removes", "ack"}};
   return info;
 }
 

@@ -22,9 +22,10 @@ struct PayloadTreeRoot
 /// red-black tree, which is balanced again. `rbtree-insert` is the workload of another paper, with
 /// values of 8 bytes.
 ///
-///   size   elements of a new tree; an existing heap keeps its own number
-///   bytes  payload of an element, a multiple of 8
-///   ack    1: each transaction also counts in its worker's durable ledger
+///   size     elements of a new tree; an existing heap keeps its own number
+///   bytes    payload of an element, a multiple of 8
+///   removes  per cent of the transactions that remove the worker's newest element
+///   ack      1: each transaction also counts in its worker's durable ledger
 ///
 /// The keys are those of an InsertWorkload, which also tells the limits.
 template <class H>

@@ -15,7 +15,7 @@ shown: a second experiment, in which a condition of the paper holds, makes the s
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,10 +37,14 @@ _ID = re.compile(r"([A-Z]+\d+)([a-z]*)")
 class Cause:
     """Why a claim is red: a condition of the paper that its own experiment does not have."""
 
-    figure: str  # the experiment that has it, in place of the claim's own panel
-    panel: str
+    figure: str  # the experiment that has it
+    panel: str  # in place of the claim's own; "": panels of the same names, for all of its figure
     changes: str
     source: str  # the paper's text, or a measurement; never a fit
+
+    @property
+    def where(self) -> str:
+        return f"{self.figure}, panel {self.panel}" if self.panel else self.figure
 
     def as_json(self, measured: float | bool | None) -> Json:
         return {
@@ -77,6 +81,13 @@ class Claim:
             (figure or self.figure, panel or self.panel)
             for _, figure, panel, _ in self.formula.needs
         }
+
+    def in_cause(self, place: tuple[str, str]) -> tuple[str, str]:
+        """The figure and panel that its formula reads in place of `place`."""
+        cause = self.cause
+        if cause and cause.panel:
+            return (cause.figure, cause.panel) if place == (self.figure, self.panel) else place
+        return (cause.figure, place[1]) if cause and place[0] == self.figure else place
 
     def figures(self) -> set[str]:
         """The figures its formula reads, and that of its cause."""
@@ -130,7 +141,7 @@ def load(figures: dict[str, Figure], path: Path | None = None) -> list[Claim]:
 def judge(claim: Claim, results: Results) -> Verdict:
     """Raises BadUsage, with the claim's name, for a formula that makes no sense."""
     try:
-        measured, notes = _measure(claim, results, (claim.figure, claim.panel))
+        measured, notes = _measure(claim, results, lambda place: place)
     except NotRun as missing:
         return Verdict(claim, None, NOT_RUN, str(missing))
     if _within(measured, claim):
@@ -139,9 +150,9 @@ def judge(claim: Claim, results: Results) -> Verdict:
     if claim.cause is None:
         return Verdict(claim, measured, RED, "; ".join(reasons))
     cause = claim.cause
-    where = f"{cause.figure}, panel {cause.panel}"
+    where = cause.where
     try:
-        in_cause, _ = _measure(claim, results, (cause.figure, cause.panel))
+        in_cause, _ = _measure(claim, results, claim.in_cause)
     except NotRun as missing:
         reasons.append(f"its cause was not run ({where}): {missing}")
         return Verdict(claim, measured, RED, "; ".join(reasons))
@@ -167,14 +178,12 @@ def _value(measured: float | bool) -> str:
 
 
 def _measure(
-    claim: Claim, results: Results, own: tuple[str, str]
+    claim: Claim, results: Results, read: Callable[[tuple[str, str]], tuple[str, str]]
 ) -> tuple[float | bool, Sequence[str]]:
-    """The formula's value and notes, with `own` for the claim's own figure and panel."""
+    """The formula's value and notes. read() says which figure and panel stand in for others."""
 
     def lookup(metric: str, figure: str | None, panel: str | None, series: str) -> Any:
-        place = (figure or claim.figure, panel or claim.panel)
-        if place == (claim.figure, claim.panel):
-            place = own
+        place = read((figure or claim.figure, panel or claim.panel))
         if place[0] not in results.figures:
             raise NotRun(f"figure {place[0]} was not asked for")
         return results.series(metric, *place, series)
@@ -239,7 +248,7 @@ def _claim(values: Any, heading: dict[str, str], source: str) -> Claim:
         raise errors.BadUsage(f"{table.where}: 'holds' goes with true, factors with a number")
     if ordering and (isinstance(value, bool) or value == 1):
         raise errors.BadUsage(f"{table.where}: 'ordering' goes with a number that is not 1")
-    if cause and (cause.figure, cause.panel) == (texts["figure"], texts["panel"]):
+    if cause and cause.figure == texts["figure"] and cause.panel in ("", texts["panel"]):
         raise errors.BadUsage(f"{table.where}: its cause is its own panel")
     return Claim(
         **texts,
@@ -256,22 +265,23 @@ def _cause(values: dict[str, Any], source: str) -> Cause | None:
     if not values:
         return None
     table = Table(values, f"{source}, cause")
-    cause = Cause(**{key: table.get(key, str) for key in ("figure", "panel", "changes", "source")})
+    panel = table.get("panel", str, "")
+    texts = {key: table.get(key, str) for key in ("figure", "changes", "source")}
+    cause = Cause(panel=panel, **texts)
     table.finish()
     return cause
 
 
 def _check_names(claim: Claim, figures: dict[str, Figure], source: str) -> None:
-    own = (claim.figure, claim.panel)
     for metric, figure, panel, series in claim.formula.needs:
         where = f"{source}, claim {claim.id}"
         place = (figure or claim.figure, panel or claim.panel)
         _check_series(*place, series, figures, where)
-        if claim.cause and place == own:
-            _check_series(claim.cause.figure, claim.cause.panel, series, figures, where)
+        if claim.in_cause(place) != place:
+            _check_series(*claim.in_cause(place), series, figures, where)
         if not metrics.known(metric):
             raise errors.BadUsage(f"{where}: there is no metric '{metric}'")
-    if claim.cause and own not in claim.needs():
+    if claim.cause and all(claim.in_cause(place) == place for place in claim.needs()):
         raise errors.BadUsage(
             f"{source}, claim {claim.id}: its formula does not read its own panel, so an "
             "experiment for its cause changes nothing"

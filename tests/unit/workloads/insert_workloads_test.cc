@@ -33,6 +33,26 @@ TEST(LinkedListFootprintTest, AnInsertWritesItsNodeAndTheFront) {
   }
 }
 
+/// A worker removes its own newest elements, and no initial one.
+TEST(RemovesTest, AWorkerRemovesItsOwnElements) {
+  CountingHeap heap;
+  FrontList<CountingHeap> workload(
+      heap, Parameters::make(linked_list_info(), {{"size", "10"}, {"removes", "50"}}).value());
+  workload.set_up(1, 1).check();
+  Random random(1);
+  int elements = 10;
+  for (int i = 0; i < 2000; ++i) {
+    const OperationResult result = workload.operation(0, random);
+    ASSERT_EQ(result.response[0], 1U) << "each removal finds its element";
+    elements += result.kind == InsertModel::kInsert ? 1 : -1;
+    ASSERT_GE(elements, 10) << "initial elements stay";
+  }
+  int found = 0;
+  workload.list_blocks([&](const void*, size_t bytes) { found += bytes == 576 ? 1 : 0; });
+  EXPECT_EQ(found, elements);
+  EXPECT_TRUE(workload.check().ok()) << workload.check().to_string();
+}
+
 class LinkedListDamageTest : public ::testing::Test {
  protected:
   using Root = FrontListRoot<PlainHeap>;

@@ -57,7 +57,10 @@ const std::vector<Case>& cases() {
          "array-stream",
          {{"entries", "4"}, {"elements", "2"}, {"bytes", "72"}, {"ack", "1"}}},
         {"heap", "binary-heap", {{"size", "2"}, {"capacity", "5"}, {"bytes", "24"}}},
-        {"inserts_in_front", "linked-list", {{"size", "2"}, {"bytes", "24"}}, false},
+        {"inserts_in_front",
+         "linked-list",
+         {{"size", "2"}, {"bytes", "24"}, {"removes", "40"}},
+         false},
         {"inserts_into_large_nodes", "bplus-tree", {{"size", "4"}, {"node", "64"}}, false},
         {"whole_array", "huge", {{"lines", "3"}}},
         {"toggles_of_edges", "sdg", {{"scale", "2"}, {"degree", "2"}, {"bytes", "24"}}},
@@ -73,14 +76,17 @@ const std::vector<Case>& cases() {
           {"mix",
            "get_subscriber_data:1,get_new_destination:2,get_access_data:1,update_subscriber_data:3,"
            "update_location:3,insert_call_forwarding:4,delete_call_forwarding:4"}}},
-        {"inserts_into_a_tree", "rb-tree", {{"size", "4"}, {"bytes", "24"}}, false},
+        {"inserts_into_a_tree",
+         "rb-tree",
+         {{"size", "4"}, {"bytes", "24"}, {"removes", "40"}},
+         false},
         {"inserts_into_buckets",
          "hash-table",
-         {{"size", "4"}, {"buckets", "2"}, {"bytes", "24"}},
+         {{"size", "4"}, {"buckets", "2"}, {"bytes", "24"}, {"removes", "40"}},
          false},
         {"inserts_into_a_growing_table",
          "hash-table",
-         {{"size", "4"}, {"structure", "growing"}, {"bytes", "24"}},
+         {{"size", "4"}, {"structure", "growing"}, {"bytes", "24"}, {"removes", "40"}},
          false}};
     for (const char* structure : kMapStructures) {
       list.push_back(

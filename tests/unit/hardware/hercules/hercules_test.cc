@@ -14,6 +14,7 @@ namespace {
 constexpr uint64_t kNs = 1000;
 /// Few entries, so that the eWPQ overflows, and frequent work in the background.
 const Options kFew = {{"ewpq", "2"}, {"migrate", "3000"}, {"collect", "32"}, {"small_l1", "0"}};
+const Options kSpread = {{"ewpq", "2"}, {"migrate", "3000"}, {"spread", "4"}, {"small_l1", "0"}};
 const Options kFewNumbers = {{"ewpq", "2"}, {"numbers", "11"}, {"small_l1", "0"}};
 
 SimOptions on(const MachineDescription& machine, const Options& more = {}) {
@@ -226,12 +227,31 @@ TEST(Hercules, UsesNumbersAgainWhenTheLogHasNoRecordOfThem) {
   });
 }
 
+TEST(Hercules, ConsecutiveElementsOfTxLenMayLieOnSeveralLines) {
+  const auto waits = [](const char* spread) {
+    DesignMachine m(on(roomy(), {{"spread", spread}}));
+    m->run_threads(2, [&](int worker) {
+      for (int i = 0; i < 50; ++i) {
+        m.transaction(static_cast<size_t>(worker) * 10, 4, 1);
+      }
+      m->fence();
+    });
+    return m->design_counters().commit_waits;
+  };
+  EXPECT_LT(waits("16"), waits("1")) << "two cores take a line from each other";
+  EXPECT_EQ(make_design("hercules", {{"spread", "3"}}).status().code(), Code::invalid_argument);
+}
+
 TEST(Hercules, EveryPowerFailureLeavesTheCommittedTransactions) {
   expect_durable(on(roomy()));
 }
 
 TEST(Hercules, EveryPowerFailureWithSmallCachesAndQueues) {
   expect_durable(on(tiny(), kFew));
+}
+
+TEST(Hercules, EveryPowerFailureWithElementsOnSeveralLines) {
+  expect_durable(on(tiny(), kSpread));
 }
 
 TEST(Hercules, EveryPowerFailureWithFewNumbers) {

@@ -234,15 +234,54 @@ TEST(SimTc, ATransactionLargerThanTheTcSpillsToALogAndComesHome) {
     m.settle();
     EXPECT_EQ(m.count("spills"), 6u);
     EXPECT_EQ(m.count("drained"), 10u);
-    // Writes: six lines with their addresses go to the log, and ten lines go home. Reads: six lines
-    // come back from the log, plus those that the loads missed.
-    EXPECT_EQ(m->design_counters().writes, 6 * 2 + 10u);
+    // Writes: six lines and two of their descriptions go to the log, and ten lines go home. Reads:
+    // six lines come back from the log, plus those that the loads missed.
+    EXPECT_EQ(m->design_counters().writes, 6 + 2 + 10u);
     EXPECT_GE(m->design_counters().reads, 6u);
     const SimImage image = m->earliest_image();
     for (size_t line = 0; line < 10; ++line) {
       EXPECT_EQ(DesignMachine::in_image(image, line), 1u) << line;
     }
   }
+}
+
+/// The time for which a store waits until a transaction with 18 records is home.
+uint64_t wait_for_records(int reads) {
+  MachineDescription machine = roomy();
+  machine.medium.read_queue = reads;
+  machine.medium.write_queue = 64;
+  DesignMachine m(options(machine, "tc", {{"bytes", "128"}}));
+  uint64_t before = 0;
+  m.run([&] {
+    own_lines(m, 60);
+    m.transaction(0, 20, 1);
+    m->fence();
+    before = m->design_counters().store_waits;
+    m.transaction(50, 1, 2);
+    m->fence();
+  });
+  return (m->design_counters().store_waits - before) / kNs;
+}
+
+TEST(SimTc, ADrainDoesNotWaitForTheWholeLatencyOfEachReadOfTheLog) {
+  const uint64_t read = 50;  // tiny.toml
+  EXPECT_GE(wait_for_records(1), 18 * read);
+  EXPECT_LE(wait_for_records(64) + 8 * read, wait_for_records(1)) << "two banks";
+}
+
+/// A record that has been read back when its line changes outside transactions is read again.
+TEST(SimTc, AStoreOutsideATransactionToARecordThatWasReadIsNotLost) {
+  DesignMachine m(options(tiny(), "tc", {{"bytes", "128"}}));
+  m.run([&] {
+    m.transaction(0, 12, 1);
+    m->fence();
+    m.set(9, 7, 4);
+    push_out(m, 60);
+    m->fence();
+  });
+  m.settle();
+  EXPECT_EQ(DesignMachine::in_image(m->earliest_image(), 9), 1u);
+  EXPECT_EQ(DesignMachine::in_image(m->earliest_image(), 9, 4), 7u);
 }
 
 TEST(SimTc, AStoreToASpilledLineReplacesWhatTheLogHas) {
