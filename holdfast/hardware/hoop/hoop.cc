@@ -328,7 +328,7 @@ Time Hoop::merge(Place home, const Words& words, Time asked) {
   Time done = looked;
   if (std::any_of(words.begin(), words.end(),
                   [&](const Word& word) { return newest(word) == kNowhere; })) {
-    done = std::max(done, context().read(home, filled_.data(), asked));
+    done = std::max(done, context().read(home, filled_.data(), ReadCause::data, asked));
   }
   std::map<uint64_t, uint64_t[WordLog::kWords]> slices;
   for (size_t i = 0; i < words.size(); ++i) {

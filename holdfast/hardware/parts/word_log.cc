@@ -65,7 +65,7 @@ WordLog::Appended WordLog::append_record(uint64_t tx, Time now) {
 Time WordLog::read_words(uint64_t slot, uint64_t (&values)[kWords], Time now) const {
   std::vector<std::byte> bytes(context_->line_bytes());
   const size_t line = context_->line_bytes();
-  now = context_->read(log_.place(slot, kHeaderBytes / line), bytes.data(), now);
+  now = context_->read(log_.place(slot, kHeaderBytes / line), bytes.data(), ReadCause::data, now);
   std::memcpy(values, bytes.data() + kHeaderBytes % line, sizeof(values));
   return now;
 }
@@ -111,7 +111,7 @@ Time WordLog::add_words(std::vector<Entry>& entries, Time now) const {
       std::memcpy(&word.value, bytes + index * sizeof(uint64_t), sizeof(uint64_t));
     }
   };
-  return read_lines(*context_, places, add, now);
+  return read_lines(*context_, places, ReadCause::recovery, add, now);
 }
 
 Time WordLog::read(uint64_t begin, uint64_t end, FunctionRef<void(const Entry&)> f,
@@ -132,7 +132,7 @@ Time WordLog::read(uint64_t begin, uint64_t end, FunctionRef<void(const Entry&)>
       f(entry);
     }
   };
-  return read_lines(*context_, places, look, now);
+  return read_lines(*context_, places, ReadCause::migration, look, now);
 }
 
 Time WordLog::scan(FunctionRef<void(const Entry&)> f, Time now) {

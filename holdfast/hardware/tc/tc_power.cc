@@ -119,8 +119,10 @@ void TransactionCache::find_committed(std::vector<Committed>& found, DesignRecov
     for (uint64_t record = own.log_begin; record < own.log_end; ++record) {
       std::vector<std::byte> header(line);
       std::vector<std::byte> bytes(line);
-      now = context().read(record_place(slot, record, line, true), header.data(), now);
-      now = context().read(record_place(slot, record, line, false), bytes.data(), now);
+      now = context().read(record_place(slot, record, line, true), header.data(),
+                           ReadCause::recovery, now);
+      now = context().read(record_place(slot, record, line, false), bytes.data(),
+                           ReadCause::recovery, now);
       const auto saved = read_as<SavedEntry>(header);
       committed.insert(saved.tx);
       found.push_back({saved.number, saved.offset, slot, true, record, std::move(bytes)});

@@ -233,7 +233,8 @@ DesignFill TransactionCache::fill(DesignLine line, int, Time now) {
   Time done = probed;
   if (entry->logged) {
     const size_t bytes = context().line_bytes();
-    done = context().read(record_place(entry->slot, entry->record, bytes, false), nullptr, probed);
+    done = context().read(record_place(entry->slot, entry->record, bytes, false), nullptr,
+                          ReadCause::data, probed);
   }
   return {.supplied = true, .done = done, .bytes = entry->bytes.data()};
 }
@@ -303,7 +304,7 @@ void TransactionCache::start_drain(Core& core, Time now) {
   std::vector<std::byte> bytes = entry->bytes;
   if (entry->logged) {
     read = context().read(record_place(entry->slot, entry->record, bytes.size(), false),
-                          bytes.data(), now);
+                          bytes.data(), ReadCause::migration, now);
   }
   core.draining = true;
   core.drains = entry->number;
