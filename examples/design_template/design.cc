@@ -105,8 +105,8 @@ class UndoLog final : public HardwareDesign {
       std::memcpy(&records, context().entry(0, slot).data(), sizeof(records));
       recovery.discarded += records != 0 ? 1 : 0;
       for (uint64_t record = records; record-- > 0; ++recovery.lines_written) {
-        now = context().read(place(slot, record, true), header.data(), now);
-        now = context().read(place(slot, record, false), before.data(), now);
+        now = context().read(place(slot, record, true), header.data(), ReadCause::recovery, now);
+        now = context().read(place(slot, record, false), before.data(), ReadCause::recovery, now);
         Place home;
         std::memcpy(&home.offset, header.data(), sizeof(home.offset));
         now = context().write(home, before.data(), Cause::recovery, now).accepted;

@@ -103,7 +103,22 @@ class DesignCounters:
     structure_bytes: int
     first_stores: int = 0
     reads: int = 0
+    reads_by_cause: dict[str, int] = field(default_factory=dict)
     writes_by_cause: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Wear:
+    """How often the lines of a medium were written: lines, writes of all, and the most of one."""
+
+    lines: int
+    writes: int
+    max: int
+
+    @property
+    def mean(self) -> float:
+        """Writes of a line that was written at all."""
+        return self.writes / self.lines if self.lines else 0.0
 
 
 @dataclass(frozen=True)
@@ -112,6 +127,7 @@ class Medium:
 
     writes: int
     reads: int
+    wear: Wear | None = None
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ ORDER = [
 
 # The folders of other engines that an engine's folder includes.
 FOREIGN_ENGINES = {
+    "hw": ["swl", "undo"],  # the same log and filter, where the hardware lacks room
     "pmdk_like": ["undo"],  # the same log of old bytes, of ranges
     "swl": ["undo"],  # the same frame, over a log of its own
     "spht_si_htm": ["spht"],  # the same logs and group commit behind other transactions
@@ -70,7 +71,8 @@ EXCUSED = [
     Excused("holdfast/engines/spht_si_htm", "shares the logs", ("spht",)),
     Excused("tests/unit/engines/pmdk_like", "shares the log", ("undo",)),
     Excused("tests/unit/engines/romulus", "its lock is the contrast in a test", ("undo",)),
-    Excused("holdfast/engines/hw", "the engine of hardware designs", ("tc",)),
+    Excused("holdfast/engines/hw", "the engine of hardware designs", ("tc", "ssp")),
+    Excused("holdfast/engines/hw", "its software log", ("swl-eadr", "swl-flush", "undo")),
     Excused("tests/unit/engines/hw", "the engine of hardware designs", ("tc",)),
     Excused("tests/unit/engines/hw", "the design that isolates transactions", ("hercules",)),
     Excused("tests/unit/hardware", "the engine of hardware designs", ("hw",)),

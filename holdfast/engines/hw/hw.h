@@ -5,7 +5,7 @@
 // this engine exists only for machines with a design: simulated ones.
 //
 // Idea      The design makes transactions atomic and durable; the engine only isolates them.
-// Area      none.
+// Area      the log of the fallback, if it has one.
 // Store     in place. No log, no pwb, no pfence.
 // Locks     one for all transactions, one for each partition that a transaction names, or none
 //           where the program keeps its threads apart (hw_isolation.h). Readers share locks. With
@@ -17,9 +17,11 @@
 //           transactions. The compare-exchange of a lock waits for all stores before it.
 // Rollback  tx_abort: the design restores the old values.
 // Abort     A design may abort a transaction itself. The engine then repeats the body, after a
-//           back-off if the cause is a conflict. If it keeps aborting for another cause, such as
-//           its capacity, the update ends with an error.
-// Recovery  none. The design has recovered before the program starts.
+//           back-off if the cause is a conflict. If the design lacks room (capacity) and there is
+//           a fallback, the update is repeated with software logging (hw_fallback.h). Otherwise, if
+//           the design keeps aborting, the update ends with an error.
+// Recovery  The design has recovered before the program starts. The fallback's log then puts back
+//           what an update had changed.
 // Persists  0 per update by software.
 // Reads     take the same locks, beside other readers.
 #pragma once
@@ -30,6 +32,7 @@
 #include <vector>
 
 #include "holdfast/engines/engine.h"
+#include "holdfast/engines/hw/hw_fallback.h"
 #include "holdfast/engines/hw/hw_isolation.h"
 #include "holdfast/engines/parts/basics/retry.h"
 #include "holdfast/engines/parts/basics/slot_statistics.h"
@@ -51,15 +54,27 @@ class Hardware {
       {"lock", "global",
        "global: one lock; partition: a lock for each partition, of which a transaction takes those "
        "that it names; none: transactions of one partition do not overlap, which the program "
-       "promises; hardware: no lock, because the design aborts transactions in conflict"}};
+       "promises; hardware: no lock, because the design aborts transactions in conflict"},
+      {"fallback", "0",
+       "bytes of a software undo log, 1024 to 1 GiB, for updates that the hardware design has no "
+       "room for; 0: none, so that such an update ends with an error"}};
   static Result<size_t> area_bytes(const Options& options, int /*max_threads*/) {
     const auto wait = read_wait(options);
     const auto retries = read_retries(options);
     const auto lock = read_lock(options);
-    return !wait.ok()      ? Result<size_t>(wait.status())
-           : !retries.ok() ? Result<size_t>(retries.status())
-           : !lock.ok()    ? Result<size_t>(lock.status())
-                           : Result<size_t>(kLineBytes);
+    const auto fallback = read_fallback(options);
+    if (!wait.ok() || !retries.ok() || !lock.ok() || !fallback.ok()) {
+      return !wait.ok()      ? wait.status()
+             : !retries.ok() ? retries.status()
+             : !lock.ok()    ? lock.status()
+                             : fallback.status();
+    }
+    if (fallback.value() != 0 && lock.value() == HwLock::hardware) {
+      return Status(Code::invalid_argument,
+                    "options fallback and lock=hardware of engine hw exclude each other: stores of "
+                    "the fallback abort no transaction that has loaded their lines");
+    }
+    return kLineBytes + fallback.value();
   }
   static constexpr Description kDescription = {
       .name = "hw",
@@ -83,17 +98,31 @@ class Hardware {
         waits_(read_wait(options).value() != 0),
         retries_(read_retries(options).value()),
         isolation_(machine, read_lock(options).value()),
+        fallback_(machine, regions, read_fallback(options).value() != 0),
         contexts_(static_cast<size_t>(machine.slots())),
         statistics_(machine) {
     for (size_t slot = 0; slot < contexts_.size(); ++slot) {
       contexts_[slot].backoff = Backoff(slot);
       contexts_[slot].isolation = &isolation_;
+      contexts_[slot].fallback = &fallback_;
     }
   }
 
-  Status format() { return design_present(); }
-  Status recover(RecoveryReport& /*report*/) { return design_present(); }
-  void grown(size_t bytes) { regions_.bytes = bytes; }
+  Status format() {
+    Status present = design_present();
+    if (present.ok()) {
+      fallback_.format();
+    }
+    return present;
+  }
+  Status recover(RecoveryReport& report) {
+    Status present = design_present();
+    return present.ok() ? fallback_.recover(report) : present;
+  }
+  void grown(size_t bytes) {
+    regions_.bytes = bytes;
+    fallback_.grown(bytes);
+  }
   Status close() { return {}; }
 
   void have_partitions(int count) { isolation_.have_partitions(count); }
@@ -140,6 +169,8 @@ class Hardware {
     std::exception_ptr failure;  ///< has left the body, and rolls the transaction back
     Backoff backoff{0};
     HwIsolation<M>* isolation = nullptr;
+    HwFallback<M>* fallback = nullptr;
+    bool in_software = false;  ///< the fallback logs the update, not the design
     typename HwIsolation<M>::Held held;
   };
 
@@ -148,6 +179,15 @@ class Hardware {
   }
   static Result<uint64_t> read_retries(const Options& options) {
     return option_number(options, kOptions[1], 0, 1'000'000);
+  }
+
+  static Result<uint64_t> read_fallback(const Options& options) {
+    constexpr uint64_t kLeast = 1024;
+    auto bytes = option_number(options, kOptions[3], 0, 1 << 30);
+    if (bytes.ok() && bytes.value() != 0 && bytes.value() < kLeast) {
+      return wrong_value("option fallback", std::to_string(bytes.value()), "0, or at least 1024");
+    }
+    return bytes;
   }
 
   static Result<HwLock> read_lock(const Options& options) {
@@ -161,7 +201,11 @@ class Hardware {
         [[unlikely]] {
       throw_stray_store(context, p);
     }
-    static_cast<Transaction*>(context)->bytes_stored += n;
+    auto* const t = static_cast<Transaction*>(context);
+    t->bytes_stored += n;
+    if (t->in_software) {
+      t->fallback->before_store(p, n);
+    }
   }
 
   Status design_present() const {
@@ -190,6 +234,7 @@ class Hardware {
     t.capacity = regions_.capacity;
     t.mode = mode;
     t.slot = slot;
+    t.in_software = false;
     t.held = {.partitions = partitions, .update = update, .slot = slot};
     run_until_not_aborted(t, body);
     auto& s = statistics_.here();
@@ -221,6 +266,9 @@ class Hardware {
       if (cause == AbortCause::conflict) {
         M::phase(Phase::back_off);
         t.backoff.pause(machine_, conflicts++);
+      } else if (cause == AbortCause::capacity && fallback_.enabled()) {
+        t.in_software = true;
+        ++statistics_.here().lock_fallbacks;
       } else if (others++ == retries_) {
         throw given_up(cause);
       }
@@ -235,8 +283,12 @@ class Hardware {
     const bool update = t.mode == Context::Mode::update;
     t.nested_failure = nullptr;
     t.bytes_stored = 0;
-    bool protects = (update || isolation_.by_hardware()) && !machine_.skips(Site{"hw.transaction"});
+    bool protects = !t.in_software && (update || isolation_.by_hardware()) &&
+                    !machine_.skips(Site{"hw.transaction"});
     isolation_.acquire(t.held);
+    if (t.in_software) {
+      fallback_.begin();
+    }
     void* const outer = M::context();
     M::set_context(&t);
     bool aborted = false;
@@ -255,7 +307,11 @@ class Hardware {
         isolation_.release(t.held);
       }
       isolation_.confirm(t.held);
-      commit(protects);
+      if (t.in_software) {
+        statistics_.here().bytes_written += fallback_.commit();
+      } else {
+        commit(protects);
+      }
     } catch (const MediumFailure&) {
       M::set_context(outer);
       throw;  // the locks stay held: nothing may be stored any more, and every wait throws
@@ -270,7 +326,11 @@ class Hardware {
       cause = machine_.tx_caught();
     } else if (t.failure && (update || protects)) {
       M::phase(Phase::roll_back);
-      cause = roll_back(protects);
+      if (t.in_software) {
+        fallback_.roll_back();
+      } else {
+        cause = roll_back(protects);
+      }
     }
     if (cause != AbortCause::none) {
       M::phase(Phase::aborted);
@@ -299,8 +359,9 @@ class Hardware {
                           "the hardware design '" + machine_.design() +
                               "' cannot hold so large a transaction: it has aborted all of " +
                               attempts +
-                              " for lack of room; split the transaction, or give the "
-                              "design more room by its options (`holdfast designs`)"));
+                              " for lack of room; split the transaction, give the design more "
+                              "room by its options (`holdfast designs`), or give engine hw a log "
+                              "for such transactions (option fallback)"));
     }
     return Error(Status(Code::unsupported, "the hardware design '" + machine_.design() +
                                                "' has aborted all of " + attempts +
@@ -320,6 +381,7 @@ class Hardware {
   bool waits_;
   uint64_t retries_;
   HwIsolation<M> isolation_;
+  HwFallback<M> fallback_;
   std::vector<Transaction> contexts_;
   SlotStatistics<M> statistics_;
 };

@@ -331,8 +331,8 @@ TableMiss Ehou::table_missed(const TableSlot& slot, uint64_t line, Time now) {
     }
     const auto found = thread.logged.find(slot.entry);
     if (found == thread.logged.end()) {
-      miss.done =
-          std::max(miss.done, context().read(record_place(owner, thread.begin), nullptr, now));
+      miss.done = std::max(miss.done, context().read(record_place(owner, thread.begin), nullptr,
+                                                     ReadCause::log, now));
       ++false_reads_;
       continue;
     }
@@ -346,8 +346,8 @@ TableMiss Ehou::table_missed(const TableSlot& slot, uint64_t line, Time now) {
       }
     }
     for (const uint64_t log_line : log_lines) {
-      miss.done = std::max(miss.done,
-                           context().read(record_place(owner, log_line * records_), nullptr, now));
+      miss.done = std::max(miss.done, context().read(record_place(owner, log_line * records_),
+                                                     nullptr, ReadCause::log, now));
       ++log_reads_;
     }
     context().passed(kFound);
@@ -418,7 +418,8 @@ Time Ehou::apply_log(size_t slot, Time now) {
   }
   Time read = now;
   for (const uint64_t log_line : log_lines) {
-    read = std::max(read, context().read(record_place(slot, log_line * records_), nullptr, now));
+    read = std::max(read, context().read(record_place(slot, log_line * records_), nullptr,
+                                         ReadCause::log, now));
     ++log_reads_;
   }
   Time done = read;

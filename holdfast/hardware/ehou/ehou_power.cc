@@ -258,7 +258,7 @@ Time Ehou::read_log(size_t slot, const Register& committed, uint64_t& written, T
       const std::span<const std::byte> buffer = context().entry(kBuffers, slot);
       bytes.assign(buffer.begin(), buffer.end());
     } else if (record == committed.log_begin || record % records_ == 0) {
-      now = context().read(record_place(slot, record), bytes.data(), now);
+      now = context().read(record_place(slot, record), bytes.data(), ReadCause::recovery, now);
     }
     const auto [line, word] =
         value_of<Record>(std::span(bytes).subspan(record % records_ * sizeof(Record)));

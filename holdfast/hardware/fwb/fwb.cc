@@ -245,7 +245,8 @@ Time Fwb::abort(const DesignTransaction& tx, Time now) {
   for (auto slot = thread.slots.rbegin(); slot != thread.slots.rend(); ++slot) {
     places.push_back(log_.place(*slot, 0));
   }
-  const Time read = read_lines(context(), places, [](size_t, const std::byte*) {}, now);
+  const Time read =
+      read_lines(context(), places, ReadCause::log, [](size_t, const std::byte*) {}, now);
   Time done = context().roll_back(tx, read);
   if (options_.printed != FwbOptions::Printed::abort) {
     const Time restored = done;

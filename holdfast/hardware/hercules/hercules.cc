@@ -239,16 +239,18 @@ DesignFill Hercules::fill(DesignLine line, int core, Time now) {
       return {.start = now};
     }
     const size_t bucket = line.at.offset / context().line_bytes() % extension_;
-    return {.start = context().read(extension_place(bucket), nullptr, now + search_time_)};
+    return {.start = context().read(extension_place(bucket), nullptr, ReadCause::table,
+                                    now + search_time_)};
   }
   const Entry entry = found->second;
   Time asked = now + search_time_;
   if (!entry.in_queue) {
-    asked = context().read(extension_place(entry.place), nullptr, asked);
+    asked = context().read(extension_place(entry.place), nullptr, ReadCause::table, asked);
   }
   // The record has the full address, which the eWPQ has not.
-  const Time checked = context().read(header_place(entry.record), nullptr, asked);
-  const Time read = context().read(record_place(entry.record), filled_.data(), asked);
+  const Time checked = context().read(header_place(entry.record), nullptr, ReadCause::log, asked);
+  const Time read =
+      context().read(record_place(entry.record), filled_.data(), ReadCause::data, asked);
   const Time forgotten = forget(entry, std::max(checked, read));
   ++reloaded_;
   context().passed(kReloaded);
@@ -400,7 +402,8 @@ Time Hercules::migrate(Time now) {
 /// The entry is given up when the controller has accepted the line.
 Time Hercules::migrate(const Entry& entry, Time now) {
   std::vector<std::byte> bytes(context().line_bytes());
-  const Time read = context().read(record_place(entry.record), bytes.data(), now);
+  const Time read =
+      context().read(record_place(entry.record), bytes.data(), ReadCause::migration, now);
   const Time home =
       context().write({Space::home, entry.home}, bytes.data(), Cause::migration, read).accepted;
   ++migrated_;
@@ -422,7 +425,8 @@ void Hercules::collect(Time now) {
     if (const auto home = homes_.find(record); home != homes_.end()) {
       Entry& entry = entries_.at(home->second);
       if (entry.open) {
-        const Time read = context().read(record_place(record), bytes.data(), now);
+        const Time read =
+            context().read(record_place(record), bytes.data(), ReadCause::migration, now);
         homes_.erase(record);
         const Time done = append(entry, bytes.data(), read);
         save(entry, done);

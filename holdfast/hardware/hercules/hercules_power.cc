@@ -207,7 +207,7 @@ bool Hercules::has_committed(uint64_t tx, Time& now) {
   const size_t line = context().line_bytes();
   std::vector<std::byte> bytes(line);
   const uint64_t offset = element_of(tx);
-  now = context().read({Space::own, offset / line * line}, bytes.data(), now);
+  now = context().read({Space::own, offset / line * line}, bytes.data(), ReadCause::recovery, now);
   uint32_t length;
   std::memcpy(&length, bytes.data() + offset % line, sizeof(length));
   return length != 0;
@@ -230,7 +230,7 @@ Time Hercules::find_remains(std::vector<Found>& committed, DesignRecovery& recov
   const auto judge_entry = [&](uint64_t word) {
     if (word != 0) {
       const uint64_t record = Packed::record(word);
-      now = context().read(header_place(record), bytes.data(), now);
+      now = context().read(header_place(record), bytes.data(), ReadCause::recovery, now);
       const uint64_t home = word_at(bytes, record % (line / sizeof(uint64_t)));
       judge(Packed::tx(word), Packed::open(word), home, record_place(record));
     }
@@ -242,14 +242,14 @@ Time Hercules::find_remains(std::vector<Found>& committed, DesignRecovery& recov
   std::vector<std::byte> extended(line);  // apart from `bytes`, which judging changes
   for (size_t i = 0; i < extension_; ++i) {
     if (i % each == 0) {
-      now = context().read(extension_place(i), extended.data(), now);
+      now = context().read(extension_place(i), extended.data(), ReadCause::recovery, now);
     }
     judge_entry(word_at(extended, i % each));
   }
-  now = context().read({Space::own, kEmergency}, bytes.data(), now);
+  now = context().read({Space::own, kEmergency}, bytes.data(), ReadCause::recovery, now);
   const uint64_t entries = word_at(bytes, 0);
   for (uint64_t i = 0; i < entries; ++i) {
-    now = context().read(emergency_place(i, line, true), bytes.data(), now);
+    now = context().read(emergency_place(i, line, true), bytes.data(), ReadCause::recovery, now);
     judge(word_at(bytes, 1), true, word_at(bytes, 0), emergency_place(i, line, false));
   }
   recovery.transactions = whole.size();
@@ -266,7 +266,7 @@ Time Hercules::recover(DesignRecovery& recovery, Time now) {
   now = find_remains(committed, recovery, now);
   std::vector<std::byte> bytes(line);
   for (const Found& found : committed) {
-    now = context().read(found.at, bytes.data(), now);
+    now = context().read(found.at, bytes.data(), ReadCause::recovery, now);
     now = std::max(
         now,
         context().write({Space::home, found.home}, bytes.data(), Cause::recovery, now).accepted);

@@ -328,9 +328,9 @@ Time Hoop::merge(Place home, const Words& words, Time asked) {
   Time done = looked;
   if (std::any_of(words.begin(), words.end(),
                   [&](const Word& word) { return newest(word) == kNowhere; })) {
-    done = std::max(done, context().read(home, filled_.data(), asked));
+    done = std::max(done, context().read(home, filled_.data(), ReadCause::data, asked));
   }
-  std::map<uint64_t, uint64_t[WordLog::kWords]> slices;
+  std::map<uint64_t, uint64_t[WordLog::kEntries]> slices;
   for (size_t i = 0; i < words.size(); ++i) {
     const Where where = newest(words[i]);
     const uint64_t* value = nullptr;
@@ -341,7 +341,7 @@ Time Hoop::merge(Place home, const Words& words, Time asked) {
       if (is_new) {
         done = std::max(done, log_.read_words(slot_of(where), slice->second, looked));
       }
-      value = &slice->second[(where - 1) % WordLog::kWords];
+      value = &slice->second[(where - 1) % WordLog::kEntries];
     }
     if (value != nullptr) {
       std::memcpy(&filled_[i * sizeof(uint64_t)], value, sizeof(*value));
@@ -393,8 +393,8 @@ MemoryWrite Hoop::memory_write(const LineMove& move, Time now) {
 Time Hoop::log_outside(std::span<const LoggedWord> logged, Time now) {
   const uint64_t tx = kOutsideBit | ++outside_;
   Time accepted = now;
-  for (; !logged.empty(); logged = logged.subspan(std::min(WordLog::kWords, logged.size()))) {
-    const auto slice = logged.first(std::min(WordLog::kWords, logged.size()));
+  for (; !logged.empty(); logged = logged.subspan(std::min(WordLog::kEntries, logged.size()))) {
+    const auto slice = logged.first(std::min(WordLog::kEntries, logged.size()));
     const WordLog::Appended at = append(tx, slice, now);
     accepted = std::max(accepted, at.accepted);
     for (size_t i = 0; i < slice.size(); ++i) {

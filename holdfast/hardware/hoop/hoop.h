@@ -107,8 +107,8 @@ class Hoop final : public HardwareDesign {
   using Where = uint64_t;
   static constexpr Where kNowhere = 0;
   static constexpr Where kInBuffer = ~Where{0};
-  static Where in_log(uint64_t slot, size_t index) { return slot * WordLog::kWords + index + 1; }
-  static uint64_t slot_of(Where where) { return (where - 1) / WordLog::kWords; }
+  static Where in_log(uint64_t slot, size_t index) { return slot * WordLog::kEntries + index + 1; }
+  static uint64_t slot_of(Where where) { return (where - 1) / WordLog::kEntries; }
 
   /// A word of a line that buffer or log have.
   struct Word {

@@ -190,8 +190,8 @@ DesignFill Kiln::fill(DesignLine line, int /*core*/, Time now) {
     return {.start = now};  // the addresses are searched while memory is asked
   }
   const Record record = found->second;
-  const Time read =
-      context().read(record_place(record.slot, record.number), filled_.data(), now + search_time_);
+  const Time read = context().read(record_place(record.slot, record.number), filled_.data(),
+                                   ReadCause::data, now + search_time_);
   logged_.erase(found);
   if (options_.queue != 0) {
     threads_[record.slot].queue.push_back(line);
@@ -255,7 +255,7 @@ Time Kiln::migrate(const Thread& thread, Time now) {
       continue;
     }
     const Place from = record_place(found->second.slot, found->second.number);
-    const Time read = context().read(from, bytes.data(), now);
+    const Time read = context().read(from, bytes.data(), ReadCause::migration, now);
     const DesignWrite home = context().write(line.at, bytes.data(), Cause::migration, read);
     done = std::max(done, home.accepted);
     logged_.erase(found);

@@ -168,13 +168,13 @@ Time Kiln::read_log(size_t slot, const Register& committed, Remains& remains, Ti
   for (uint64_t record = committed.log_begin; record < committed.log_end; ++record) {
     const size_t in_headers = record % (headers.size() / sizeof(uint64_t));
     if (record == committed.log_begin || in_headers == 0) {
-      now = context().read(header_place(slot, record), headers.data(), now);
+      now = context().read(header_place(slot, record), headers.data(), ReadCause::recovery, now);
     }
     uint64_t home;
     std::memcpy(&home, &headers[in_headers * sizeof(home)], sizeof(home));
     std::vector<std::byte>& bytes = remains[home];
     bytes.resize(context().line_bytes());
-    now = context().read(record_place(slot, record), bytes.data(), now);
+    now = context().read(record_place(slot, record), bytes.data(), ReadCause::recovery, now);
   }
   return now;
 }

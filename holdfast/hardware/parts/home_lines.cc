@@ -34,7 +34,7 @@ Time HomeLines::read_unknown(Time now) {
       }
     }
   };
-  return read_lines(context_, places, add, now);
+  return read_lines(context_, places, ReadCause::recovery, add, now);
 }
 
 Time HomeLines::write(Time now) {

@@ -6,7 +6,7 @@
 
 namespace holdfast {
 
-Time read_lines(DesignContext& context, std::span<const Place> places,
+Time read_lines(DesignContext& context, std::span<const Place> places, ReadCause cause,
                 FunctionRef<void(size_t, const std::byte*)> f, Time now) {
   const auto most = static_cast<size_t>(std::max(1, context.machine().medium.read_queue));
   std::vector<std::byte> bytes(context.line_bytes());
@@ -15,7 +15,7 @@ Time read_lines(DesignContext& context, std::span<const Place> places,
     if (i % most == 0) {
       now = done;
     }
-    done = std::max(done, context.read(places[i], bytes.data(), now));
+    done = std::max(done, context.read(places[i], bytes.data(), cause, now));
     f(i, bytes.data());
   }
   return done;
@@ -61,7 +61,7 @@ Time OwnLog::write_tail(uint64_t tail, Time now, Cause cause) {
 
 Time OwnLog::scan(FunctionRef<bool(uint64_t, const std::byte*)> valid, Time now) {
   std::vector<std::byte> line(context_->line_bytes());
-  now = context_->read({Space::own, begin_}, line.data(), now);
+  now = context_->read({Space::own, begin_}, line.data(), ReadCause::recovery, now);
   std::memcpy(&tail_, line.data(), sizeof(tail_));
   head_ = tail_;
   // Each round reads to the end of the window behind the newest slot that was found.
@@ -79,7 +79,7 @@ Time OwnLog::scan(FunctionRef<bool(uint64_t, const std::byte*)> valid, Time now)
         head_ = next + i + 1;
       }
     };
-    now = read_lines(*context_, places, look, now);
+    now = read_lines(*context_, places, ReadCause::recovery, look, now);
     next = end;
   }
 }

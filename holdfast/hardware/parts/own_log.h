@@ -25,7 +25,7 @@ namespace holdfast {
 
 /// Reads lines of the own region, as many at a time as the controller's read queue has entries.
 /// Calls f(index, bytes) for each, in their order. Returns the time at which the last is there.
-Time read_lines(DesignContext& context, std::span<const Place> places,
+Time read_lines(DesignContext& context, std::span<const Place> places, ReadCause cause,
                 FunctionRef<void(size_t, const std::byte*)> f, Time now);
 
 /// The log. Throws Error(misuse) if a caller writes beyond a slot.

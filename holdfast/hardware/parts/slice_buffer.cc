@@ -13,7 +13,10 @@ uint64_t word_after(const DesignStore& store) {
   return (before & ~store.mask) | store.value;
 }
 
-SliceBuffer::SliceBuffer(size_t bytes) : most_(std::max<size_t>(1, bytes / WordLog::kSliceBytes)) {}
+SliceBuffer::SliceBuffer(size_t bytes, size_t entry_words)
+    : slice_words_(WordLog::kEntries * entry_words),
+      most_(std::max<size_t>(entry_words == 1 ? 1 : 2,
+                             bytes / (WordLog::kEntries * (entry_words + 1) * sizeof(uint64_t)))) {}
 
 LoggedWord* SliceBuffer::find(int slot, uint64_t home) {
   for (Slice& slice : slices_) {
@@ -41,7 +44,7 @@ std::optional<size_t> SliceBuffer::oldest(int slot) const {
 Time SliceBuffer::make_room(int slot, Time now, FunctionRef<std::optional<Time>(size_t)> write,
                             FunctionRef<void()> early) {
   const Slice* const current = newest(slot);
-  if (current != nullptr && current->words.size() < WordLog::kWords) {
+  if (current != nullptr && current->words.size() < slice_words_) {
     return now;
   }
   std::erase_if(leaving_, [now](Time accepted) { return accepted <= now; });
@@ -60,7 +63,7 @@ Time SliceBuffer::make_room(int slot, Time now, FunctionRef<std::optional<Time>(
   }
   slices_.push_back({slot, {}});
   // The next slice will need room, so the oldest one goes now.
-  if (in_use() == most_ && leaving_.empty() && slices_.front().words.size() == WordLog::kWords &&
+  if (in_use() == most_ && leaving_.empty() && slices_.front().words.size() == slice_words_ &&
       write(0).value_or(now + 1) <= now) {
     early();
   }

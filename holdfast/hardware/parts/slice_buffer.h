@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A core's buffer for words that transactions store, in front of a WordLog: the words wait in
-// slices of eight. A store to a word that waits replaces it there, so it takes no second place.
-// When the buffer is full, its oldest slice goes to the log.
+// slices of eight entries. A store to a word that waits replaces it there, so it takes no second
+// place. When the buffer is full, its oldest slice goes to the log.
 #pragma once
 
 #include <deque>
@@ -25,8 +25,9 @@ class SliceBuffer {
     std::vector<LoggedWord> words;
   };
 
-  /// The buffer has so many bytes, or at least one slice.
-  explicit SliceBuffer(size_t bytes);
+  /// The buffer has so many bytes, with eight for each entry's home, or at least one slice. With
+  /// entries of several words it has at least two, so that one may fill while the other goes.
+  explicit SliceBuffer(size_t bytes, size_t entry_words = 1);
 
   /// The slot's word with this home, or null.
   LoggedWord* find(int slot, uint64_t home);
@@ -50,6 +51,7 @@ class SliceBuffer {
  private:
   Slice* newest(int slot);
 
+  size_t slice_words_;  ///< of a full slice
   size_t most_;
   std::deque<Slice> slices_;   ///< in the order in which they were begun
   std::vector<Time> leaving_;  ///< acceptance of those that are on their way to the log

@@ -15,12 +15,13 @@ Time write_home(DesignContext& context, WordLines::iterator& next, const WordLin
   const size_t size = context.line_bytes();
   std::vector<std::pair<Place, std::vector<std::byte>>> writes;
   Time there = now;
+  const ReadCause reads = cause == Cause::recovery ? ReadCause::recovery : ReadCause::migration;
   for (; next != lines.end() && writes.size() < most; ++next) {
     const auto& [line, words] = *next;
     writes.emplace_back(Place{Space::home, line}, std::vector<std::byte>(size));
     auto& [place, bytes] = writes.back();
     if (words.size() * sizeof(uint64_t) < size) {
-      there = std::max(there, context.read(place, bytes.data(), now));
+      there = std::max(there, context.read(place, bytes.data(), reads, now));
     }
     for (const auto& [home, value] : words) {
       std::memcpy(&bytes[home - line], &value, sizeof(value));

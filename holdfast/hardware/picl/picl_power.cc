@@ -159,7 +159,7 @@ Time Picl::find_entries(std::vector<Found>& found, Time now) {
   const auto add = [&](size_t i, const std::byte* bytes) {
     block_of[i]->bytes.insert(block_of[i]->bytes.end(), bytes, bytes + line);
   };
-  now = read_lines(context(), rest, add, now);
+  now = read_lines(context(), rest, ReadCause::recovery, add, now);
   for (const Headers& block : blocks) {
     const uint64_t second = word_at(block.bytes.data(), 1);
     for (size_t i = 0; i < (second & 0xffff); ++i) {
@@ -179,7 +179,7 @@ Time Picl::find_entries(std::vector<Found>& found, Time now) {
 /// All lines are home before the log is given up, at one instant. So recovery can begin again.
 Time Picl::recover(DesignRecovery& recovery, Time now) {
   std::vector<std::byte> bytes(context().line_bytes());
-  now = context().read({Space::own, 0}, bytes.data(), now);
+  now = context().read({Space::own, 0}, bytes.data(), ReadCause::recovery, now);
   persisted_ = word_at(bytes.data(), 0);
   running_ = persisted_ + 1;
   std::vector<Found> found;
@@ -198,7 +198,7 @@ Time Picl::recover(DesignRecovery& recovery, Time now) {
   const auto keep = [&](size_t, const std::byte* line) {
     old.insert(old.end(), line, line + bytes.size());
   };
-  now = read_lines(context(), places, keep, now);
+  now = read_lines(context(), places, ReadCause::recovery, keep, now);
   Time restored = now;
   for (const auto& [home, place] : oldest) {
     const std::byte* line = old.data() + recovery.lines_written * bytes.size();

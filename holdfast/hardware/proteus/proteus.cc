@@ -134,7 +134,8 @@ Time Proteus::abort(const DesignTransaction& tx, Time now) {
   for (size_t i = thread.entries.size(); i > 0; --i) {
     places.push_back(place(slot, thread.begin + i - 1));
   }
-  const Time read = read_lines(context(), places, [](size_t, const std::byte*) {}, now);
+  const Time read =
+      read_lines(context(), places, ReadCause::log, [](size_t, const std::byte*) {}, now);
   const Time restored = context().roll_back(tx, read);
   const bool home = options_.printed != ProteusOptions::Printed::abort;
   const Time done = home ? write_back(thread, restored) : std::max(restored, thread.logged);

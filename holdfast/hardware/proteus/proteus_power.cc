@@ -106,7 +106,7 @@ Time Proteus::scan(size_t slot, std::vector<Entry>& entries, Time now) {
         entries.push_back(entry);
       }
     };
-    now = read_lines(context(), places, look, now);
+    now = read_lines(context(), places, ReadCause::recovery, look, now);
   }
   return now;
 }

@@ -16,10 +16,11 @@ void Redu::attach(DesignContext& context) {
                        "hardware design redu is made for caches that do not survive: domain pmem"));
   }
   line_bytes_ = context.line_bytes();
-  reserved_slots_ = line_bytes_ / sizeof(uint64_t) / WordLog::kWords + 1;
-  log_.attach(context, options_.region_bytes);
+  reserved_slots_ = line_bytes_ / sizeof(uint64_t) / WordLog::kLineWords + 1;
+  log_.attach(context, options_.region_bytes, entry_words());
   dram_.attach(context, options_.dram_bytes, options_.ways, options_.dram_cycles);
-  buffers_.resize(static_cast<size_t>(context.cores()), SliceBuffer(options_.buffer_bytes));
+  buffers_.resize(static_cast<size_t>(context.cores()),
+                  SliceBuffer(options_.buffer_bytes, entry_words()));
   threads_.resize(hardware_slots(context.machine()));
 }
 
@@ -63,10 +64,22 @@ Time Redu::put(const DesignStore& store, bool first, Time now) {
     word->value = word_after(store);
     ++coalesced_;
   } else {
-    buffer.add(store.tx.slot, {home, word_after(store)});
-    ++words_;
+    add_entry(store, buffer);
   }
   return now;
+}
+
+/// Adds the word to the buffer, or with it the others of its 64 bytes.
+void Redu::add_entry(const DesignStore& store, SliceBuffer& buffer) {
+  const size_t bytes = entry_words() * sizeof(uint64_t);
+  const size_t begin = store.word / bytes * bytes;
+  for (size_t word = begin; word < begin + bytes; word += sizeof(uint64_t)) {
+    uint64_t value;
+    std::memcpy(&value, store.before + word, sizeof(value));
+    buffer.add(store.tx.slot,
+               {store.line.at.offset + word, word == store.word ? word_after(store) : value});
+  }
+  words_ += entry_words();
 }
 
 /// The transaction needs a slice with room. Returns `now` if its newest one is such, or if it was
@@ -280,9 +293,9 @@ Time Redu::log_outside(const LineMove& move, Time now) {
   const uint64_t tx = kOutsideBit | ++outside_;
   const uint64_t first_slot = log_.slots().head();
   Time accepted = now;
-  for (size_t at = 0; at < line_bytes_; at += WordLog::kWords * sizeof(uint64_t)) {
-    LoggedWord words[WordLog::kWords];
-    for (size_t i = 0; i < WordLog::kWords; ++i) {
+  for (size_t at = 0; at < line_bytes_; at += WordLog::kLineWords * sizeof(uint64_t)) {
+    LoggedWord words[WordLog::kLineWords];  // eight entries, or one
+    for (size_t i = 0; i < WordLog::kLineWords; ++i) {
       words[i].home = move.line.at.offset + at + i * sizeof(uint64_t);
       std::memcpy(&words[i].value, move.bytes + at + i * sizeof(uint64_t), sizeof(uint64_t));
     }

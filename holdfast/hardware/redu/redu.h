@@ -8,8 +8,9 @@
 //            waits for the log only. Their lines stay out of PM until then: those that leave the
 //            last level go to a cache in volatile DRAM. After the commit the lines go home from
 //            there, and nothing is read from the log.
-// Store      The word goes into a slice of the core's log buffer, or replaces the buffer's word of
-//            this address. A full buffer writes its oldest slice to the log.
+// Store      The line goes into a slice of the core's log buffer, or the word replaces that of the
+//            buffer's line. A full buffer writes its oldest slice to the log. (`entries=words`: a
+//            slice has the words that were stored.)
 // Caches     Lines that transactions store to have a flag: the thread. A dirty line with the flag
 //            belongs to an open transaction, and goes to the DRAM cache when it leaves the last
 //            level. A store outside transactions clears the flag. A miss asks the DRAM cache first.
@@ -50,6 +51,7 @@ struct ReduOptions {
   /// Where the text, read by the letter, loses data.
   enum class Printed : uint8_t { nothing, together, overwrite, release };
 
+  bool lines = true;           ///< entries of the log are lines, not words
   size_t buffer_bytes = 1024;  ///< of one core
   uint64_t region_bytes = 128 << 20;
   uint64_t dram_bytes = 64 << 20;
@@ -126,10 +128,12 @@ class Redu final : public HardwareDesign {
   static uint8_t flag_of(int slot) { return static_cast<uint8_t>(slot + 1); }
   static int slot_of(uint8_t flags) { return flags - 1; }
   Thread& of(const DesignTransaction& tx) { return threads_[static_cast<size_t>(tx.slot)]; }
+  size_t entry_words() const { return options_.lines ? WordLog::kLineWords : 1; }
   SliceBuffer& buffer_of(int core) { return buffers_[static_cast<size_t>(core)]; }
 
   // redu.cc
   Time put(const DesignStore& store, bool first, Time now);
+  void add_entry(const DesignStore& store, SliceBuffer& buffer);
   Time begin_slice(const DesignTransaction& tx, Time now);
   Time write_slice(SliceBuffer& buffer, size_t index, Time now);
   Time write_slices(const DesignTransaction& tx, Time now);

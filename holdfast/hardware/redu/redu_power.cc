@@ -9,6 +9,10 @@
 namespace holdfast {
 namespace {
 
+constexpr OptionInfo kEntries = {
+    "entries", "lines",
+    "'lines': an entry of the log has all bytes of a line; 'words': those of a word that was "
+    "stored"};
 constexpr OptionInfo kBuffer = {"buffer", "1024", "bytes of one core's log buffer"};
 constexpr OptionInfo kRegion = {"region", "134217728", "bytes of the log in persistent memory"};
 constexpr OptionInfo kDram = {"dram", "67108864", "bytes of the DRAM cache"};
@@ -29,7 +33,7 @@ constexpr OptionInfo kPrinted = {
     "printed", "nothing",
     "'together', 'overwrite' or 'release': what the text says, read by the letter, which loses "
     "data"};
-constexpr OptionInfo kOptions[] = {kBuffer,  kRegion, kDram,       kWays,     kDramCycles,
+constexpr OptionInfo kOptions[] = {kEntries, kBuffer, kRegion,     kDram,     kWays,   kDramCycles,
                                    kPredict, kFlush,  kFlushLines, kOverflow, kPrinted};
 
 Result<std::unique_ptr<HardwareDesign>> make_redu(const Options& options) {
@@ -45,6 +49,8 @@ Result<std::unique_ptr<HardwareDesign>> make_redu(const Options& options) {
     status = status.ok() ? index.status() : status;
     return index.ok() ? *index : 0;
   };
+  static constexpr const char* kEntryWords[] = {"lines", "words"};
+  o.lines = choose(kEntries, kEntryWords) == 0;
   o.buffer_bytes = read(kBuffer, 128, 1 << 20);
   o.region_bytes = read(kRegion, 4096, uint64_t{1} << 40);
   o.dram_bytes = read(kDram, 64, uint64_t{1} << 40);

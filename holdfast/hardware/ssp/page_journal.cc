@@ -113,7 +113,7 @@ Time PageJournal::read(bool torn, std::vector<Entry>& entries, uint64_t& records
     places.push_back(table_place(line));
   }
   now = read_lines(
-      *context_, places,
+      *context_, places, ReadCause::recovery,
       [&](size_t line, const std::byte* bytes) {
         std::memcpy(static_cast<void*>(&table_[line * entries_per_line()]), bytes,
                     context_->line_bytes());

@@ -238,7 +238,7 @@ DesignFill Ssp::fill(DesignLine line, int /*core*/, Time now) {
   if (from.space == Space::home) {
     return {.start = now, .flags = flags};
   }
-  const Time done = context().read(from, filled_.data(), now);
+  const Time done = context().read(from, filled_.data(), ReadCause::data, now);
   return {.supplied = true, .done = done, .bytes = filled_.data(), .flags = flags};
 }
 

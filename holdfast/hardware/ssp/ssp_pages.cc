@@ -42,7 +42,8 @@ void Ssp::consolidate(uint64_t page, bool to_home, Time now) {
   std::vector<std::byte> bytes(line_bytes_);
   for (uint64_t rest = moves; rest != 0; rest &= rest - 1) {
     const auto line = static_cast<size_t>(std::countr_zero(rest));
-    const Time read = context().read(place(page, entry, line, home), bytes.data(), now);
+    const Time read =
+        context().read(place(page, entry, line, home), bytes.data(), ReadCause::consolidation, now);
     const Place to = place(page, entry, line, !home);
     const DesignWrite copy = context().write(to, bytes.data(), Cause::consolidation, read);
     copied = std::max(copied, copy.accepted);

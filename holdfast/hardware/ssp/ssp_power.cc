@@ -86,7 +86,8 @@ Time Ssp::recover(DesignRecovery& recovery, Time now) {
     page.frame = frame;
     for (size_t line = 0; line < lines(); ++line) {
       if ((entry.bits >> line & 1) != 0) {
-        now = context().read(place(entry.page, page, line, true), bytes.data(), now);
+        now = context().read(place(entry.page, page, line, true), bytes.data(), ReadCause::recovery,
+                             now);
         const Place to = place(entry.page, page, line, false);
         home = std::max(home, context().write(to, bytes.data(), Cause::recovery, now).accepted);
         ++recovery.lines_written;

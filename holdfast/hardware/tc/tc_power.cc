@@ -131,10 +131,12 @@ void TransactionCache::find_committed(std::vector<Committed>& found, DesignRecov
     for (uint64_t record = own.log_begin; record < own.log_end; ++record) {
       const size_t index = record % (line / sizeof(SavedRecord));
       if (record == own.log_begin || index == 0) {
-        now = context().read(description_place(slot, record, line), descriptions.data(), now);
+        now = context().read(description_place(slot, record, line), descriptions.data(),
+                             ReadCause::recovery, now);
       }
       std::vector<std::byte> bytes(line);
-      now = context().read(record_place(slot, record, line), bytes.data(), now);
+      now =
+          context().read(record_place(slot, record, line), bytes.data(), ReadCause::recovery, now);
       const auto saved = read_as<SavedRecord>(
           std::span<const std::byte>(descriptions).subspan(index * sizeof(SavedRecord)));
       found.push_back({saved.number, saved.offset, slot, true, record, std::move(bytes)});

@@ -238,7 +238,7 @@ Time TransactionCache::shorten_tail(size_t slot, Time now) {
   descriptions.written = true;
   if (end > 0) {
     const Place line = description_place(slot, end - 1, context().line_bytes());
-    now = context().read(line, descriptions.bytes.data(), now);
+    now = context().read(line, descriptions.bytes.data(), ReadCause::migration, now);
   }
   return now;
 }
@@ -274,7 +274,8 @@ DesignFill TransactionCache::fill(DesignLine line, int, Time now) {
   Time done = probed;
   if (entry->logged) {
     const size_t bytes = context().line_bytes();
-    done = context().read(record_place(entry->slot, entry->record, bytes), nullptr, probed);
+    done = context().read(record_place(entry->slot, entry->record, bytes), nullptr, ReadCause::data,
+                          probed);
   }
   return {.supplied = true, .done = done, .bytes = entry->bytes.data()};
 }
@@ -363,7 +364,7 @@ void TransactionCache::fetch_ahead(Core& core, std::deque<Entry>::iterator first
     --room;
     if (entry->fetched == 0) {
       const Place record = record_place(entry->slot, entry->record, context().line_bytes());
-      entry->fetched = context().read(record, entry->bytes.data(), now);
+      entry->fetched = context().read(record, entry->bytes.data(), ReadCause::migration, now);
     }
   }
 }

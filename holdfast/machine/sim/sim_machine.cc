@@ -148,32 +148,6 @@ SimImage SimMachine::whole(SimImage image) const {
   return memory_.design() == nullptr ? image : memory_.design()->with_design(std::move(image));
 }
 
-DesignRecovery SimMachine::design_recovery() const {
-  return memory_.design() == nullptr ? DesignRecovery{} : memory_.design()->recovery();
-}
-
-DesignCounters SimMachine::design_counters() const {
-  return memory_.design() == nullptr ? DesignCounters{} : memory_.design()->counters();
-}
-
-std::vector<DesignCoverageRow> SimMachine::design_coverage() const {
-  return memory_.design() == nullptr ? std::vector<DesignCoverageRow>()
-                                     : memory_.design()->coverage();
-}
-
-uint64_t SimMachine::design_structure_bytes() const {
-  return memory_.design() == nullptr ? 0 : memory_.design()->structure_bytes();
-}
-
-sim::MemoryCounters SimMachine::medium_counters() const {
-  return memory_.timing() == nullptr ? sim::MemoryCounters{}
-                                     : memory_.timing()->medium_controller().counters();
-}
-
-DesignChangeCounts SimMachine::design_changes() const {
-  return memory_.design() == nullptr ? DesignChangeCounts{} : memory_.design()->changes();
-}
-
 SimMachine::~SimMachine() {
   sim::current_thread = nullptr;
 }

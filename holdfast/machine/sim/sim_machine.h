@@ -243,6 +243,9 @@ class SimMachine {
   uint64_t design_structure_bytes() const;
   /// Timed: the counters of the medium's controller.
   sim::MemoryCounters medium_counters() const;
+  /// Timed: counts the medium's writes by line from now on, and tells the counts.
+  void count_wear();
+  sim::WearSummary medium_wear() const;
   /// Waits until the design has brought what it holds to its place.
   void settle_design() { memory_.settle_design(); }
 

@@ -75,6 +75,10 @@ Json to_json(const DesignMeasurement& measured) {
   for (size_t i = 0; i < kCauses; ++i) {
     causes[to_string(static_cast<Cause>(i))] = c.by_cause[i];
   }
+  Json reads = Json::object();
+  for (size_t i = 0; i < kReadCauses; ++i) {
+    reads[to_string(static_cast<ReadCause>(i))] = c.reads_by_cause[i];
+  }
   Json own = Json::object();
   for (const auto& [name, count] : measured.own) {
     own[name] = count;
@@ -87,6 +91,7 @@ Json to_json(const DesignMeasurement& measured) {
       {"fills", c.fills},
       {"dropped", c.dropped},
       {"reads", c.reads},
+      {"reads_by_cause", reads},
       {"writes_by_cause", causes},
       {"writes_merged", measured.medium.merged},
       {"writes_cancelled", measured.medium.cancelled},

@@ -57,9 +57,10 @@ Json response_of(const SimRun& run) {
           {"max_ns", at(1)}};
 }
 
-Json to_json(const sim::MemoryCounters& medium) {
+Json to_json(const sim::MemoryCounters& medium, const sim::WearSummary& wear) {
   return {{"writes", medium.writes - medium.merged - medium.cancelled},
-          {"reads", medium.reads - medium.forwarded}};
+          {"reads", medium.reads - medium.forwarded},
+          {"wear", {{"lines", wear.lines}, {"writes", wear.writes}, {"max", wear.most}}}};
 }
 
 /// The caches of a computer: the bytes of one cache of each level, and their number.
@@ -137,7 +138,7 @@ Json sim_entry(const SessionSpec& spec, const SimRun& run, const SimPlan& plan) 
   json["machine_counters"] = to_json(run.counters);
   json["persist_events"] = run.persist_events;
   if (run.computer) {
-    json["medium"] = to_json(run.medium);
+    json["medium"] = to_json(run.medium, run.wear);
     json["caches"] = caches_of(*run.computer);
   }
   if (run.design) {

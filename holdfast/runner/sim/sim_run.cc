@@ -275,6 +275,7 @@ SimRun measure(World& world, std::vector<SimWorker>& workers, const SimLength& l
   const uint64_t began = machine.timed() ? machine.now() : 0;
   const uint64_t events_before = machine.persist_events();
   const sim::MemoryCounters medium_before = machine.medium_counters();
+  machine.count_wear();
   const bool with_design = !machine.design().empty();
   const DesignMeasurement design_before =
       with_design ? measurement_of(machine) : DesignMeasurement{};
@@ -315,6 +316,7 @@ SimRun measure(World& world, std::vector<SimWorker>& workers, const SimLength& l
   run.persist_events = machine.persist_events() - events_before;
   run.statistics = world.heap().statistics() - before;
   run.medium = machine.medium_counters() - medium_before;
+  run.wear = machine.medium_wear();
   if (with_design) {
     run.design = measurement_of(machine) - design_before;
   }

@@ -120,6 +120,7 @@ struct SimRun {
   /// On a timed machine: the accesses of the medium's controller in the measured part, and the
   /// computer, as the hardware design has adapted it.
   sim::MemoryCounters medium;
+  sim::WearSummary wear;  ///< of the medium, in the measured part
   std::optional<MachineDescription> computer;
   Status check;
 };

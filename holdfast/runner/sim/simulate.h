@@ -63,7 +63,8 @@ namespace holdfast {
 ///   response        on a timed machine: count, mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns of
 ///                   the operations, from begin or arrival to end. Percentiles are right to 0.4 %
 ///   medium          on a timed machine: writes and reads of the medium, without writes that merged
-///                   or were cancelled in the controller's queue and reads served from there
+///                   or were cancelled in the controller's queue and reads served from there;
+///                   wear: of its lines, the count of those written, the writes, the most of one
 ///   caches          on a timed machine: line_bytes; of l1, l2, llc the bytes of one cache and the
 ///                   count of such caches, as the hardware design has adapted them
 ///   queued          with arrivals: operations that had arrived and not begun after duration_us

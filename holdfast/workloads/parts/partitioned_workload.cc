@@ -6,11 +6,11 @@
 namespace holdfast {
 namespace {
 
-constexpr size_t kPlace = std::size(OperationResult{}.acknowledgement) - 1;
+constexpr int kPartShift = 64 - 5;
 
 OperationResult in_part(OperationResult result, size_t part) {
   if (result.acknowledgement[0] != 0) {
-    result.acknowledgement[kPlace] = part;
+    result.acknowledgement[0] |= uint64_t{part} << kPartShift;
   }
   return result;
 }
@@ -69,12 +69,14 @@ Status PartitionedWorkload::verify(const OperationResult& acknowledged) {
   if (!judges_) {
     return WorkloadInstance::verify(acknowledged);
   }
-  const uint64_t part = acknowledged.acknowledgement[kPlace];
+  const uint64_t part = acknowledged.acknowledgement[0] >> kPartShift;
   if (part >= parts_.size()) {
     return {Code::corrupt, "an acknowledgement names partition " + std::to_string(part) +
                                ", the workload has " + std::to_string(parts_.size())};
   }
-  return parts_[part]->verify(acknowledged);
+  OperationResult inner = acknowledged;
+  inner.acknowledgement[0] ^= part << kPartShift;
+  return parts_[part]->verify(inner);
 }
 
 Status PartitionedWorkload::check() {

@@ -12,8 +12,8 @@ namespace holdfast {
 /// A workload in several partitions of a heap: an instance of the workload for each of them, with a
 /// root of its own. An operation takes place in one partition, and names it.
 ///
-/// A request's kind tells the partition, too (PartitionedModel). The last word of an
-/// acknowledgement is the number of the partition; instances do not use it.
+/// A request's kind tells the partition, too (PartitionedModel). The highest five bits of an
+/// acknowledgement's first word are the number of the partition; instances leave them zero.
 ///
 /// Thread safety: as WorkloadInstance.
 class PartitionedWorkload final : public WorkloadInstance {

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "holdfast/engines/partitions.h"
 #include "holdfast/workloads/parts/workload.h"
 #include "holdfast/workloads/tpcc/data/load.h"
 #include "holdfast/workloads/tpcc/transactions/acknowledgement.h"
@@ -22,7 +24,10 @@ class TpccRunner : public WorkloadInstance {
 
   /// Throws Error(invalid_argument) for a parameter that does not parse.
   TpccRunner(H& heap, const Parameters& parameters)
-      : heap_(heap), settings_(tpcc::read_settings(parameters)) {}
+      : heap_(heap),
+        settings_(tpcc::read_settings(parameters)),
+        partition_(parameters.partition()),
+        partitions_(partition_ ? Partitions({*partition_}) : Partitions::all()) {}
 
   static const WorkloadInfo& static_info() { return tpcc::info(); }
   const WorkloadInfo& info() const override { return tpcc::info(); }
@@ -37,7 +42,15 @@ class TpccRunner : public WorkloadInstance {
 
   H& heap() { return heap_; }
 
+ protected:
+  /// The partitions of the heap that transactions name.
+  const Partitions& partitions() const { return partitions_; }
+
  private:
+  /// A partition has a database of its own.
+  std::string root_name() const {
+    return kRootName + (partition_ ? "/" + std::to_string(*partition_) : std::string());
+  }
   uint32_t home(int worker, Random& random) const;
   uint64_t date();
   OperationResult new_order(const tpcc::NewOrderInput& input);
@@ -48,6 +61,8 @@ class TpccRunner : public WorkloadInstance {
 
   H& heap_;
   tpcc::Settings settings_;
+  std::optional<int> partition_;
+  Partitions partitions_;
   tpcc::Catalog<H> catalog_;
   uint64_t ticks_ = 0;  // the date if the heap has no machine, and therefore no second thread
 };
@@ -60,16 +75,17 @@ Status TpccRunner<H>::set_up(int workers, uint64_t seed) {
             "home=disjoint needs a warehouse for each of " + std::to_string(workers) +
                 " workers, and warehouses=" + std::to_string(settings_.scale.warehouses)};
   }
-  if (heap_.template find_root<tpcc::Database<H>>(kRootName).ok()) {
+  if (heap_.template find_root<tpcc::Database<H>>(root_name()).ok()) {
     return {Code::already_exists,
             "this heap already holds a tpcc database; set up needs an empty heap"};
   }
-  auto database = heap_.template root<tpcc::Database<H>>(kRootName);
+  const auto make = [&] { return heap_.template root<tpcc::Database<H>>(root_name()); };
+  auto database = partition_ ? heap_.update(partitions_, [&] { return make().value(); }) : make();
   if (!database) {
     return database.status();
   }
   try {
-    tpcc::Loader<H>(heap_, settings_.scale, seed).run(**database);
+    tpcc::Loader<H>(heap_, partitions_, settings_.scale, seed).run(**database);
   } catch (const Error& error) {
     return error.status();
   }
@@ -78,12 +94,12 @@ Status TpccRunner<H>::set_up(int workers, uint64_t seed) {
 
 template <class H>
 Status TpccRunner<H>::attach() {
-  auto database = heap_.template find_root<tpcc::Database<H>>(kRootName);
+  auto database = heap_.template find_root<tpcc::Database<H>>(root_name());
   if (!database) {
     return database.status();
   }
   bool complete = false;
-  Status status = heap_.read([&] {
+  Status status = heap_.read(partitions_, [&] {
     complete = (*database)->complete != 0;
     if (complete) {
       catalog_ = tpcc::Catalog<H>(**database);
@@ -144,7 +160,8 @@ template <class H>
 OperationResult TpccRunner<H>::new_order(const tpcc::NewOrderInput& input) {
   try {
     return tpcc::acknowledge(
-        heap_.update([&] { return tpcc::NewOrder<H>(catalog_, input).run(); }).value());
+        heap_.update(partitions_, [&] { return tpcc::NewOrder<H>(catalog_, input).run(); })
+            .value());
   } catch (const tpcc::UnknownItem&) {
     return {.kind = tpcc::kNewOrder, .committed = false};
   }
@@ -153,19 +170,19 @@ OperationResult TpccRunner<H>::new_order(const tpcc::NewOrderInput& input) {
 template <class H>
 OperationResult TpccRunner<H>::payment(const tpcc::PaymentInput& input) {
   return tpcc::acknowledge(
-      heap_.update([&] { return tpcc::Payment<H>(catalog_, input).run(); }).value());
+      heap_.update(partitions_, [&] { return tpcc::Payment<H>(catalog_, input).run(); }).value());
 }
 
 template <class H>
 OperationResult TpccRunner<H>::order_status(const tpcc::OrderStatusInput& input) {
-  return tpcc::acknowledge(input,
-                           heap_.read([&] { return tpcc::order_status(catalog_, input); }).value());
+  return tpcc::acknowledge(
+      input, heap_.read(partitions_, [&] { return tpcc::order_status(catalog_, input); }).value());
 }
 
 template <class H>
 OperationResult TpccRunner<H>::delivery(const tpcc::DeliveryInput& input) {
-  return tpcc::acknowledge(input,
-                           heap_.update([&] { return tpcc::delivery(catalog_, input); }).value());
+  return tpcc::acknowledge(
+      input, heap_.update(partitions_, [&] { return tpcc::delivery(catalog_, input); }).value());
 }
 
 template <class H>
@@ -173,7 +190,8 @@ OperationResult TpccRunner<H>::stock_level(const tpcc::StockLevelInput& input) {
   std::vector<uint32_t> low;
   low.reserve(size_t{input.orders} * tpcc::kMaxLines);
   return tpcc::acknowledge(
-      input, heap_.read([&] { return tpcc::stock_level(catalog_, input, low); }).value());
+      input,
+      heap_.read(partitions_, [&] { return tpcc::stock_level(catalog_, input, low); }).value());
 }
 
 }  // namespace holdfast

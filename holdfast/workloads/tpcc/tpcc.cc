@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "holdfast/workloads/parts/parameter_help.h"
 #include "holdfast/workloads/tpcc/data/options.h"
 
 namespace holdfast::tpcc {
@@ -29,6 +30,8 @@ const WorkloadInfo& info() {
               {"orders", "3000", "initial orders per district (scale-down for tests)", "10"},
               {"districts", "10", "districts per warehouse (scale-down for tests)", "2"},
               {"batch_rows", "1000", "rows per set-up transaction"},
+              kPartitionsParameter,
+              kCopiesParameter,
           },
       .operations = {"new_order", "payment", "order_status", "delivery", "stock_level"},
       // The run checks that each worker has a warehouse under home=disjoint.

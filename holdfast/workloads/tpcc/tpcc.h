@@ -33,7 +33,7 @@ class Tpcc final : public TpccRunner<H> {
   Status check() override;
 
   bool list_blocks(const std::function<void(const void*, size_t)>& visit) override {
-    return heap().read([&] { visit_blocks(visit); }).ok();
+    return heap().read(this->partitions(), [&] { visit_blocks(visit); }).ok();
   }
 
   /// Calls v(block, bytes) for every block that the database owns, except its root object. Call it
@@ -58,7 +58,7 @@ Status Tpcc<H>::verify(const OperationResult& acknowledged) {
     return {};
   }
   tpcc::Findings found("tpcc");
-  const Status status = heap().read([&] {
+  const Status status = heap().read(this->partitions(), [&] {
     found.clear();
     tpcc::Verifier<H>(this->catalog(), found).verify(decoded);
   });

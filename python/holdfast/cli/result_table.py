@@ -158,7 +158,7 @@ def _print_designs(console: Console, entries: list[Entry], title: str) -> None:
     engines = len({entry.engine for entry in entries}) > 1
     columns = ["design", *(["engine"] if engines else []), "threads"]
     columns += [*(["seed"] if seeds else []), "transactions", "tx/s"]
-    columns += ["writes/tx", "by cause", "reads/tx", "commit waits"]
+    columns += ["writes/tx", "by cause", "reads/tx", "wear", "commit waits"]
     columns += [*(["response", "p99.9"] if timed else []), "non-volatile"]
     columns += [*(["recovery"] if recovered else []), "host M/s", "check"]
     rows = []
@@ -172,6 +172,7 @@ def _print_designs(console: Console, entries: list[Entry], title: str) -> None:
         row += [*([entry.seed] if seeds else []), entry.iterations]
         row += [f"{entry.items_per_second:,.0f}", f"{counted.media_writes / each:.2f}"]
         row += [", ".join(parts) or "-", f"{counted.media_reads / each:.2f}"]
+        row += [_wear(entry)]
         row += [units.duration(counted.commit_wait_ns / each / 1e9)]
         if timed and entry.response is not None:
             mean, p999 = entry.response.mean_ns, entry.response.p999_ns
@@ -181,6 +182,12 @@ def _print_designs(console: Console, entries: list[Entry], title: str) -> None:
         speed = f"{entry.simulated_memory_operations / entry.host_seconds / 1e6:.1f}"
         rows.append([*row, speed, entry.check])
     console.print(output.table(title, columns, rows))
+
+
+def _wear(entry: Entry) -> str:
+    """Writes of a line of the medium: the mean of the lines written, and the most of one."""
+    wear = entry.medium.wear if entry.medium else None
+    return f"{wear.mean:.1f} / {wear.max}" if wear else "-"
 
 
 def _duration(seconds: float) -> str:

@@ -4,6 +4,9 @@
 media_writes, media_reads   accesses of the medium: writes that merged or were cancelled in the
                             controller's queue and reads served from there do not count
 media_writes_overhead       all causes but `write_back` and `data`: beyond the program's data
+media_reads_<cause>         reads by cause, before some are served from the queue: miss, data, log,
+                            table, ... Those of the address table are table_reads
+wear_max, wear_mean         writes of the most written line, and of a line that was written, in all
 media_writes_<cause>        writes by cause, before they merge: write_back, data, log, table, ...
                             Without a design all writes are write_back
 l1_accesses                 loads, stores and atomics
@@ -29,12 +32,13 @@ tag_area_percent_<level>    their part of the cache's area
 from collections.abc import Callable
 
 from holdfast.lab import costs
-from holdfast.results import DesignCounters, Entry, MachineCounters, Medium
+from holdfast.results import DesignCounters, Entry, MachineCounters, Medium, Wear
 
 CAUSES = (
     *("write_back", "data", "log", "table"),
     *("journal", "migration", "consolidation", "recovery"),
 )
+READ_CAUSES = ("miss", "data", "log", "table", "migration", "consolidation", "recovery")
 # Places of a line, from the core outwards (Level in coherent_caches.h).
 _BEYOND_L1 = ("l2", "llc", "peer", "remote_peer", "dram", "medium")
 _LEVELS = ("l1", "l2", "llc")
@@ -70,6 +74,18 @@ def _by_cause(entry: Entry, cause: str) -> float:
     if entry.design_counters is not None:
         return entry.design_counters.writes_by_cause.get(cause, 0)
     return _medium(entry).writes if cause == "write_back" else 0
+
+
+def _reads_by_cause(entry: Entry, cause: str) -> float:
+    if entry.design_counters is not None:
+        return entry.design_counters.reads_by_cause.get(cause, 0)
+    return _medium(entry).reads - machine(entry).table_reads if cause == "miss" else 0
+
+
+def _wear(entry: Entry) -> Wear:
+    if (wear := _medium(entry).wear) is None:
+        raise NotMeasured
+    return wear
 
 
 def _found_in(entry: Entry, places: tuple[str, ...]) -> int:
@@ -113,6 +129,8 @@ METRICS: dict[str, Callable[[Entry], float]] = {
     "instructions": lambda e: _each(e, machine(e).instructions),
     "table_reads": lambda e: _each(e, machine(e).table_reads),
     "design_reads": lambda e: _each(e, _design(e).reads),
+    "wear_max": lambda e: _wear(e).max,
+    "wear_mean": lambda e: _wear(e).mean,
     "tx_lines": _lines,
     "commit_wait_ns": lambda e: _each(e, _design(e).commit_wait_ns),
     "store_wait_ns": lambda e: _each(e, _design(e).store_wait_ns),
@@ -128,6 +146,8 @@ METRICS["media_writes_overhead"] = lambda e: _each(
 )
 for _cause in CAUSES:
     METRICS[f"media_writes_{_cause}"] = lambda e, c=_cause: _each(e, _by_cause(e, c))
+for _cause in READ_CAUSES:
+    METRICS[f"media_reads_{_cause}"] = lambda e, c=_cause: _each(e, _reads_by_cause(e, c))
 for _level in _LEVELS:
     METRICS[f"tag_bytes_{_level}"] = lambda e, n=_level: _cost(
         e, lambda entry: costs.tag_bytes(entry, n)

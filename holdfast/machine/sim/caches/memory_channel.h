@@ -121,6 +121,8 @@ class MemoryController::Channel {
     ++counters.cancelled;
     if (--entries_[ticket.entry].writes == 0) {
       remove(ticket.entry, place.bank);
+    } else {
+      --counters.merged;  // a write that it had merged with happens after all
     }
     return true;
   }

@@ -121,12 +121,26 @@ Time MemoryController::write(uint64_t line, Time now, WriteTicket* ticket) {
   if (ticket != nullptr) {
     ticket->channel = at.channel;
   }
-  return channels_[at.channel].write(line, at, now + timing_.path_there, counters_, ticket);
+  const uint64_t merged = counters_.merged;
+  const Time accepted =
+      channels_[at.channel].write(line, at, now + timing_.path_there, counters_, ticket);
+  if (wear_ && counters_.merged == merged) {
+    wear_->add(line);
+  }
+  return accepted;
 }
 
 bool MemoryController::cancel(const WriteTicket& ticket, Time now) {
   Channel& channel = channels_[ticket.channel];
-  return channel.cancel(ticket, place(channel.line_of(ticket)), now, counters_);
+  const uint64_t line = channel.line_of(ticket);
+  const uint64_t merged = counters_.merged;
+  if (!channel.cancel(ticket, place(line), now, counters_)) {
+    return false;
+  }
+  if (wear_ && counters_.merged == merged) {
+    wear_->take_back(line);
+  }
+  return true;
 }
 
 bool MemoryController::waits(const WriteTicket& ticket) const {

@@ -5,8 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "holdfast/machine/sim/caches/media_wear.h"
 #include "holdfast/machine/sim/description/machine_description.h"
 #include "holdfast/machine/sim/support/agent_queue.h"
 
@@ -79,6 +81,10 @@ class MemoryController {
   bool queued(uint64_t line, Time now);
 
   const MemoryCounters& counters() const { return counters_; }
+  /// Counts the writes of each line from now on, those that merge or are taken back excepted.
+  void count_wear() { wear_.emplace(); }
+  /// Empty before count_wear().
+  WearSummary wear() const { return wear_ ? wear_->summary() : WearSummary{}; }
 
  private:
   class Channel;
@@ -126,6 +132,7 @@ class MemoryController {
   Divisor row_lines_;
   Divisor bank_count_;
   MemoryCounters counters_;
+  std::optional<MediaWear> wear_;
   std::vector<Channel> channels_;
 };
 

@@ -9,6 +9,12 @@ const char* to_string(Cause cause) {
   return kNames[static_cast<size_t>(cause)];
 }
 
+const char* to_string(ReadCause cause) {
+  static constexpr const char* kNames[kReadCauses] = {
+      "miss", "data", "log", "table", "migration", "consolidation", "recovery"};
+  return kNames[static_cast<size_t>(cause)];
+}
+
 void HardwareDesign::power_failure(PowerFailure& power) const {
   power.for_each_cached([&](const CachedLine& cached, const std::byte* bytes) {
     if (cached.dirty) {

@@ -30,7 +30,7 @@ class DesignContext {
                             bool cancelable = false) = 0;
   /// Reads a line: the bytes of the latest write. Returns the time at which they are there. `to`
   /// may be null.
-  virtual Time read(Place from, std::byte* to, Time now) = 0;
+  virtual Time read(Place from, std::byte* to, ReadCause cause, Time now) = 0;
   /// Takes a write back that the medium has not begun. The content from before comes back, also if
   /// the write had merged with an earlier one. That is a persist event. Returns false, and does
   /// nothing, if it is too late.

@@ -43,6 +43,20 @@ enum class Cause : uint8_t {
 inline constexpr size_t kCauses = 8;
 const char* to_string(Cause cause);
 
+/// The purpose of a read of persistent memory. Each read counts under one cause; those of the
+/// machine's address table count apart (SimCounters::table_reads).
+enum class ReadCause : uint8_t {
+  miss,           ///< the caches lack a line, and its place has it
+  data,           ///< the caches lack a line, and the design brings it from elsewhere
+  log,            ///< the design looks into a log
+  table,          ///< an entry of a table of the design
+  migration,      ///< the content of a log goes to its place
+  consolidation,  ///< two copies become one
+  recovery,       ///< a read of recover()
+};
+inline constexpr size_t kReadCauses = 7;
+const char* to_string(ReadCause cause);
+
 /// A cache line of persistent memory.
 struct DesignLine {
   uint32_t line = 0;  ///< its number in the caches

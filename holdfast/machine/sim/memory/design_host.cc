@@ -345,6 +345,7 @@ Time DesignHost::fill(uint32_t line, int core, Time now, uint32_t& bits) {
   writes_.latest(from, bytes.data());
   check_fill(at, bytes.data());
   ++timing_.actor().stats.medium_reads;
+  ++counters_.reads_by_cause[static_cast<size_t>(ReadCause::miss)];
   return timing_.medium_controller().read(queue_line(from), known);
 }
 

@@ -46,6 +46,9 @@ struct DesignCounters {
   /// Writes to persistent memory by cause. They add up to the controller's count, and those that
   /// merged in the queue or were taken back count as well.
   std::array<uint64_t, kCauses> by_cause{};
+  /// Reads of persistent memory by cause. With those of the address table they add up to the
+  /// controller's count.
+  std::array<uint64_t, kReadCauses> reads_by_cause{};
   Time begin_waits = 0;   ///< time that starts of transactions have waited in store buffers
   Time commit_waits = 0;  ///< time that commits have waited in store buffers
   Time store_waits = 0;   ///< time that stores have waited in store buffers
@@ -275,7 +278,7 @@ class DesignHost final : private DesignContext, private AddressTableClient {
                     bool cancelable) override {
     return write(to, bytes, cause, now, cancelable, in_caches_);
   }
-  Time read(Place from, std::byte* to, Time now) override;
+  Time read(Place from, std::byte* to, ReadCause cause, Time now) override;
   bool cancel(Ticket ticket, Time now) override;
   Time read_dram(uint64_t own_line, Time now) override;
   Time write_dram(uint64_t own_line, Time now) override;

@@ -23,6 +23,9 @@ DesignCounters DesignCounters::operator-(const DesignCounters& before) const {
   for (size_t i = 0; i < kCauses; ++i) {
     since.by_cause[i] -= before.by_cause[i];
   }
+  for (size_t i = 0; i < kReadCauses; ++i) {
+    since.reads_by_cause[i] -= before.reads_by_cause[i];
+  }
   return since;
 }
 
@@ -95,10 +98,11 @@ DesignWrite DesignHost::write(Place to, const std::byte* bytes, Cause cause, Tim
   return {accepted, {cancelable ? write.number : 0}};
 }
 
-Time DesignHost::read(Place from, std::byte* to, Time now) {
+Time DesignHost::read(Place from, std::byte* to, ReadCause cause, Time now) {
   check_place(from);
   accept_until(now);
   ++counters_.reads;
+  ++counters_.reads_by_cause[static_cast<size_t>(cause)];
   ++timing_.actor().stats.medium_reads;
   if (to != nullptr) {
     writes_.latest(from, to);

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <vector>
 
+#include "holdfast/engines/partitions.h"
 #include "holdfast/workloads/tpcc/data/tables.h"
 
 namespace holdfast::tpcc {
@@ -22,7 +23,9 @@ inline constexpr int64_t kInitialPayment = 10'00;
 template <class H>
 class Loader {
  public:
-  Loader(H& heap, const Scale& scale, uint64_t seed) : heap_(heap), scale_(scale), seed_(seed) {}
+  /// Transactions name these partitions of the heap.
+  Loader(H& heap, const Partitions& partitions, const Scale& scale, uint64_t seed)
+      : heap_(heap), partitions_(partitions), scale_(scale), seed_(seed) {}
 
   void run(Database<H>& database) {
     database_ = &database;
@@ -63,7 +66,7 @@ class Loader {
 
   template <class F>
   void update(F&& body) {
-    heap_.update(body).check();
+    heap_.update(partitions_, body).check();
   }
 
   /// Calls body(random, n) for n = 1 to `count`, as many in one transaction as `rows_each` allows.
@@ -93,21 +96,22 @@ class Loader {
 
   void load_warehouse(uint32_t w) {
     tables_ = heap_
-                  .update([&] {
-                    Random random(stream(kWarehouse, w, 0));
-                    auto* row = H::template make<Warehouse<H>>(w);
-                    row->tax = uniform(random, 0, 2000);
-                    row->name = random_letters<10>(random, 6, 10);
-                    row->address = random_address(random);
-                    row->ytd = kInitialPayment * scale_.customers * scale_.districts;
-                    database_->warehouses.insert(w, row);
-                    auto* tables = H::template make<WarehouseTables<H>>();
-                    for (auto& district : tables->districts) {
-                      district = nullptr;
-                    }
-                    database_->partitions.insert(w, tables);
-                    return tables;
-                  })
+                  .update(partitions_,
+                          [&] {
+                            Random random(stream(kWarehouse, w, 0));
+                            auto* row = H::template make<Warehouse<H>>(w);
+                            row->tax = uniform(random, 0, 2000);
+                            row->name = random_letters<10>(random, 6, 10);
+                            row->address = random_address(random);
+                            row->ytd = kInitialPayment * scale_.customers * scale_.districts;
+                            database_->warehouses.insert(w, row);
+                            auto* tables = H::template make<WarehouseTables<H>>();
+                            for (auto& district : tables->districts) {
+                              district = nullptr;
+                            }
+                            database_->partitions.insert(w, tables);
+                            return tables;
+                          })
                   .value();
   }
 
@@ -129,20 +133,21 @@ class Loader {
   void load_district(uint32_t w, uint32_t d) {
     const uint64_t key = district_key(w, d);
     district_ = heap_
-                    .update([&] {
-                      Random random(stream(kDistrict, key, 0));
-                      auto* row = H::template make<District<H>>(key);
-                      row->tax = uniform(random, 0, 2000);
-                      row->name = random_letters<10>(random, 6, 10);
-                      row->address = random_address(random);
-                      row->ytd = kInitialPayment * scale_.customers;
-                      row->next_history = scale_.customers + 1;
-                      row->next_order = scale_.orders + 1;
-                      database_->districts.insert(key, row);
-                      auto* tables = H::template make<DistrictTables<H>>();
-                      tables_->districts[d - 1] = tables;
-                      return tables;
-                    })
+                    .update(partitions_,
+                            [&] {
+                              Random random(stream(kDistrict, key, 0));
+                              auto* row = H::template make<District<H>>(key);
+                              row->tax = uniform(random, 0, 2000);
+                              row->name = random_letters<10>(random, 6, 10);
+                              row->address = random_address(random);
+                              row->ytd = kInitialPayment * scale_.customers;
+                              row->next_history = scale_.customers + 1;
+                              row->next_order = scale_.orders + 1;
+                              database_->districts.insert(key, row);
+                              auto* tables = H::template make<DistrictTables<H>>();
+                              tables_->districts[d - 1] = tables;
+                              return tables;
+                            })
                     .value();
   }
 
@@ -239,6 +244,7 @@ class Loader {
   }
 
   H& heap_;
+  Partitions partitions_;
   const Scale scale_;
   const uint64_t seed_;
   NurandConstants constants_;

@@ -164,6 +164,56 @@ TEST_F(HwAborts, ATransactionThatIsTooLargeIsAClearError) {
   EXPECT_EQ(heap_->read(8 * 4), 0u);
 }
 
+// The first attempt is the design's, the second one logs in software.
+TEST_F(HwAborts, WithAFallbackATransactionThatIsTooLargeIsLoggedInSoftware) {
+  plan_.lines = 4;
+  start({{"fallback", "4096"}});
+  uint64_t design_transactions = 0;
+  run([&] {
+    update(4, 1).check();
+    design_transactions = machine_->design_counters().transactions;
+    update(6, 2).check();
+    EXPECT_EQ(machine_->design_counters().transactions, design_transactions);
+    const size_t data = heap_->regions().area_bytes / kLineBytes;
+    const SimImage image = machine_->earliest_image();
+    for (size_t line = 0; line < 6; ++line) {
+      EXPECT_EQ(DesignMachine::in_image(image, data + line), 2u) << "durable at return";
+    }
+    update(3, 3).check();
+  });
+  EXPECT_EQ(bodies_, 1u + 2u + 1u);
+  EXPECT_EQ(aborted(AbortCause::capacity), 1u);
+  EXPECT_EQ(heap_->engine().statistics().lock_fallbacks, 1u);
+  EXPECT_EQ(heap_->engine().statistics().update_commits, 3u);
+  EXPECT_EQ(heap_->read(8 * 2), 3u);
+  EXPECT_EQ(heap_->read(8 * 5), 2u);
+}
+
+TEST_F(HwAborts, AFallbackThatFailsIsRolledBack) {
+  plan_.lines = 4;
+  start({{"fallback", "1024"}});
+  run([&] {
+    update(4, 1).check();
+    EXPECT_THROW(heap_->engine().update([&] {
+      for (size_t line = 0; line < 6; ++line) {
+        heap_->set(8 * line, 9);
+        heap_->set(8 * line, 10);
+      }
+      machine_->fence();
+      throw std::runtime_error("changed its mind");
+    }),
+                 std::runtime_error);
+    for (size_t line = 0; line < 6; ++line) {
+      EXPECT_EQ(heap_->get(8 * line), line < 4 ? 1u : 0u) << line;
+    }
+    EXPECT_EQ(update(60, 2).code(), Code::out_of_space) << "60 lines are too many for the log";
+    EXPECT_EQ(heap_->get(0), 1u);
+    update(6, 3).check();
+    EXPECT_EQ(heap_->get(8 * 5), 3u);
+  });
+  EXPECT_EQ(heap_->engine().statistics().lock_fallbacks, 3u);
+}
+
 TEST_F(HwAborts, ALackOfRoomThatEndsIsNoError) {
   plan_.at_store = [](uint64_t tx) { return tx <= 5 ? AbortCause::capacity : AbortCause::none; };
   start({{"retries", "5"}});
@@ -294,6 +344,10 @@ TEST(HwOptions, RetriesAreANumber) {
   EXPECT_EQ(Engine::area_bytes({{"retries", "many"}}, 1).status().code(), Code::invalid_argument);
   EXPECT_EQ(Engine::area_bytes({{"wait", "2"}}, 1).status().code(), Code::invalid_argument);
   EXPECT_TRUE(Engine::area_bytes({{"retries", "0"}}, 1).ok());
+  EXPECT_EQ(Engine::area_bytes({{"fallback", "1023"}}, 1).status().code(), Code::invalid_argument);
+  EXPECT_EQ(Engine::area_bytes({{"fallback", "4096"}, {"lock", "hardware"}}, 1).status().code(),
+            Code::invalid_argument);
+  EXPECT_GE(Engine::area_bytes({{"fallback", "4096"}}, 1).value(), 4096u);
 }
 
 }  // namespace

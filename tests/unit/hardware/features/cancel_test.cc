@@ -39,7 +39,7 @@ struct OpenMachine : DesignMachine {
   bool cancel(Ticket ticket) { return context.cancel(ticket, machine().now()); }
   int content() {
     std::array<std::byte, 64> bytes;
-    context.read(kPlace, bytes.data(), machine().now());
+    context.read(kPlace, bytes.data(), ReadCause::log, machine().now());
     return static_cast<int>(bytes[63]);
   }
 

@@ -12,6 +12,11 @@ uint64_t sum(const DesignCounters& counters) {
   return std::accumulate(counters.by_cause.begin(), counters.by_cause.end(), uint64_t{0});
 }
 
+uint64_t reads(const DesignCounters& counters) {
+  return std::accumulate(counters.reads_by_cause.begin(), counters.reads_by_cause.end(),
+                         uint64_t{0});
+}
+
 TEST(DesignCauses, TheyAddUpToTheControllersWrites) {
   MachineDescription machine = tiny();
   machine.medium.write_queue = 16;
@@ -43,6 +48,7 @@ TEST(DesignCauses, TheyAddUpToTheControllersWrites) {
       EXPECT_EQ(counters.cancelled > 0, cancels);
       EXPECT_GT(medium.merged, 0u) << "of those that count";
       EXPECT_EQ(medium.reads, m->statistics().medium_reads);
+      EXPECT_EQ(reads(counters) + m->statistics().table_reads, medium.reads);
       image = m->earliest_image();
     }
     DesignMachine m(options_for<UndoLog>(machine, Domain::pmem, UndoBug::none, cancels), image);

@@ -18,8 +18,9 @@ static_assert(!ChangesContentWithoutAWrite<DesignContext>);
 
 /// At power failure there are no newest bytes by line, and no way to the machine that runs.
 template <class T>
-concept SeesTheNewest = requires(const T& t, uint32_t line) { t.newest(line); } ||
-                        requires(T& t, Place at, std::byte* to) { t.read(at, to, Time{}); };
+concept SeesTheNewest = requires(const T& t, uint32_t line) {
+  t.newest(line);
+} || requires(T& t, Place at, std::byte* to) { t.read(at, to, ReadCause{}, Time{}); };
 static_assert(!SeesTheNewest<PowerFailure>);
 static_assert(SeesTheNewest<DesignContext>, "the concept finds what there is");
 static_assert(!std::is_base_of_v<DesignContext, PowerFailure> &&

@@ -65,7 +65,7 @@ class OverflowLog {
   }
   Time read(size_t i, std::vector<std::byte>& bytes, Time now) const {
     bytes.resize(context_->line_bytes());
-    return context_->read(place(i), bytes.data(), now);
+    return context_->read(place(i), bytes.data(), ReadCause::log, now);
   }
   void clear(size_t i, Time now) { context_->change(structure_, i, bytes_of(Entry{}), now); }
   /// Writes an entry's line home. Returns the time at which it is there.

@@ -111,14 +111,14 @@ class UndoLog final : public HardwareDesign {
       std::memcpy(&registers[slot], context().entry(0, slot).data(), sizeof(Register));
       std::vector<std::byte> bytes(line_bytes);
       for (uint64_t record = 0;; ++record) {
-        now = context().read(log(slot, record, true), bytes.data(), now);
+        now = context().read(log(slot, record, true), bytes.data(), ReadCause::recovery, now);
         Header header;
         std::memcpy(&header, bytes.data(), sizeof(header));
         if (header.boot != registers[slot].boot || header.tx <= registers[slot].ended) {
           break;
         }
         recovery.discarded += record == 0 ? 1 : 0;
-        now = context().read(log(slot, record, false), bytes.data(), now);
+        now = context().read(log(slot, record, false), bytes.data(), ReadCause::recovery, now);
         undo.push_back({{Space::home, header.offset}, bytes});
       }
     }

@@ -187,12 +187,12 @@ class MiniHercules final : public HardwareDesign {
         restore(entry.offset, line.data());
       }
     }
-    now = context().read(emergency(0), line.data(), now);
+    now = context().read(emergency(0), line.data(), ReadCause::recovery, now);
     const auto saved = read_as<uint64_t>(line);
     for (uint64_t i = 0; i < saved; ++i) {
-      now = context().read(emergency(2 * i + 1), line.data(), now);
+      now = context().read(emergency(2 * i + 1), line.data(), ReadCause::recovery, now);
       const auto header = read_as<Saved>(line);
-      now = context().read(emergency(2 * i + 2), line.data(), now);
+      now = context().read(emergency(2 * i + 2), line.data(), ReadCause::recovery, now);
       if (begun[header.slot] <= committed_[header.slot]) {
         restore(header.offset, line.data());
       }

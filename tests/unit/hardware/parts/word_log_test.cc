@@ -9,7 +9,7 @@
 namespace holdfast::design_test {
 namespace {
 
-constexpr uint64_t kBytes = 64 + 10 * WordLog::kSliceBytes;  // the tail, and ten slots
+constexpr uint64_t kBytes = 64 + 10 * 128;  // the tail, and ten slots
 
 /// The content of a log in one line: slot, transaction, and the words or "committed".
 std::string text_of(const WordLog::Entry& entry) {
@@ -29,11 +29,12 @@ class HasALog final : public HardwareDesign {
     std::vector<std::string> found;  ///< by recovery
     Time recovered = 0;
   };
-  HasALog(Result* result, bool restarts) : result_(result), restarts_(restarts) {}
+  HasALog(Result* result, bool restarts, size_t entry_words = 1)
+      : result_(result), restarts_(restarts), entry_words_(entry_words) {}
 
   void attach(DesignContext& context) override {
     HardwareDesign::attach(context);
-    log_.attach(context, kBytes);
+    log_.attach(context, entry_words_ * kBytes, entry_words_);
     result_->log = &log_;
     result_->context = &context;
   }
@@ -48,6 +49,7 @@ class HasALog final : public HardwareDesign {
  private:
   Result* result_;
   bool restarts_;
+  size_t entry_words_;
   WordLog log_;
 };
 
@@ -80,7 +82,7 @@ TEST_F(WordLogTest, RecoveryFindsSlicesAndRecordsInTheirOrder) {
   {
     SimMachine m(options());
     std::vector<LoggedWord> words;
-    for (uint64_t i = 0; i < WordLog::kWords; ++i) {
+    for (uint64_t i = 0; i < WordLog::kEntries; ++i) {
       words.push_back({(uint64_t{1} << 42) + 8 * i, ~i});  // 51 bits of five bytes of words
     }
     Time now = log().append(7, words, 0).accepted;
@@ -90,7 +92,7 @@ TEST_F(WordLogTest, RecoveryFindsSlicesAndRecordsInTheirOrder) {
     image = m.earliest_image();
   }
   std::string first = "0: 7";
-  for (uint64_t i = 0; i < WordLog::kWords; ++i) {
+  for (uint64_t i = 0; i < WordLog::kEntries; ++i) {
     first += " " + std::to_string((uint64_t{1} << 42) + 8 * i) + "=" + std::to_string(~i);
   }
   EXPECT_EQ(found_after(image), (Texts{first, "1: 8 24=5", "2: 7 committed"}));
@@ -104,6 +106,44 @@ TEST_F(WordLogTest, ASliceTakesTwoWritesAndARecordOne) {
   EXPECT_EQ(m.design_counters().writes, 3u);
 }
 
+// Entries of 64 bytes: the header has their homes, the lines behind it their words.
+TEST_F(WordLogTest, EntriesOf64BytesTakeALineEach) {
+  for (const size_t line_bytes : {64u, 128u}) {
+    machine_.line_bytes = line_bytes;
+    SimOptions o =
+        options_for<HasALog>(machine_, Domain::pmem, &result_, false, WordLog::kLineWords);
+    o.line_bytes = line_bytes;
+    SimImage image;
+    {
+      SimMachine m(o);
+      std::vector<LoggedWord> words;
+      for (const uint64_t home : {256u, 64u, 640u}) {
+        for (size_t i = 0; i < WordLog::kLineWords; ++i) {
+          words.push_back({home + 8 * i, home + i});
+        }
+      }
+      const Time now = log().append(7, words, 0).accepted;
+      EXPECT_EQ(m.design_counters().writes, line_bytes == 64 ? 4u : 2u);
+      log().append_record(7, now);
+      m.settle_design();
+      image = m.earliest_image();
+    }
+    SimMachine after(o, image);
+    after.power_on();
+    std::string slice = "0: 7";
+    for (const uint64_t home : {256u, 64u, 640u}) {
+      for (size_t i = 0; i < WordLog::kLineWords; ++i) {
+        slice += " " + std::to_string(home + 8 * i) + "=" + std::to_string(home + i);
+      }
+    }
+    EXPECT_EQ(result_.found, (Texts{slice, "1: 7 committed"}));
+    result_.found.clear();
+    log().read(
+        0, 2, [&](const WordLog::Entry& entry) { result_.found.push_back(text_of(entry)); }, 0);
+    EXPECT_EQ(result_.found, (Texts{slice, "1: 7 committed"}));
+  }
+}
+
 TEST_F(WordLogTest, WithLinesOf128BytesBothTakeOne) {
   machine_.line_bytes = 128;
   SimOptions o = options();
@@ -114,7 +154,7 @@ TEST_F(WordLogTest, WithLinesOf128BytesBothTakeOne) {
     add(1, 8, 9, 0);
     log().append_record(1, 0);
     EXPECT_EQ(m.design_counters().writes, 2u);
-    uint64_t values[WordLog::kWords];
+    uint64_t values[WordLog::kEntries];
     log().read_words(0, values, 0);
     EXPECT_EQ(values[0], 9u);
     EXPECT_EQ(m.design_counters().reads, 1u);
@@ -157,7 +197,7 @@ TEST_F(WordLogTest, WordsOfAnEarlierLapAreNoHeaders) {
     SimMachine m(options());
     Time now = 0;
     for (uint64_t i = 0; i < 10; ++i) {
-      std::vector<LoggedWord> words(WordLog::kWords);
+      std::vector<LoggedWord> words(WordLog::kEntries);
       for (LoggedWord& word : words) {
         word = {0, 11 + i};  // the number of the slot in the next lap
       }

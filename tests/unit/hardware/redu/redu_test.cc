@@ -13,9 +13,13 @@ namespace {
 /// tiny.toml: a read of DRAM with its path, or of the medium.
 constexpr uint64_t kDramRead = 10 + 50 + 2;
 
-SimOptions on(const MachineDescription& machine, const Options& more = {}) {
+/// Entries of words, unless a test has others: most rules count slices of eight stores.
+SimOptions on(const MachineDescription& machine, Options more = {}) {
+  more.emplace("entries", "words");
   return small_tables(options(machine, "redu", more));
 }
+
+const Options kLines = {{"entries", "lines"}};
 
 /// Queues that never fill, of the DRAM as well.
 MachineDescription wide(MachineDescription machine) {
@@ -38,6 +42,40 @@ TEST(Redu, Rule1EightWordsShareASlice) {
     EXPECT_EQ(m.count("slices"), slices) << words;
     EXPECT_EQ(written(m, Cause::log), 2 * slices + 1) << words;
   }
+}
+
+// A slice of lines takes a line for its header, and one for each of its lines.
+TEST(Redu, Rule1EightLinesShareASlice) {
+  for (const size_t lines : {1u, 8u, 9u, 30u}) {
+    DesignMachine m(on(wide(roomy()), kLines));
+    m.run([&] {
+      m.transaction(0, lines, 1);
+      m->fence();
+    });
+    const size_t slices = (lines + 7) / 8;
+    EXPECT_EQ(m.count("slices"), slices) << lines;
+    EXPECT_EQ(m.count("words"), 8 * lines);
+    EXPECT_EQ(written(m, Cause::log), slices + lines + 1) << lines;
+  }
+}
+
+TEST(Redu, Rule1ALineOfManyStoresTakesOneEntry) {
+  SimImage image;
+  const SimOptions o = on(wide(roomy()), kLines);
+  {
+    DesignMachine m(o);
+    m.run([&] {
+      m.set(0, 5, 7);
+      store_words(m, 0, 6, 1);
+      m->fence();
+    });
+    EXPECT_EQ(m.count("coalesced"), 5u);
+    EXPECT_EQ(written(m, Cause::log), 3u);
+    image = m->earliest_image();
+  }
+  const DesignMachine after(o, image);
+  EXPECT_EQ(after.get(0, 5), 6u);
+  EXPECT_EQ(after.get(0, 7), 5u) << "the entry has the words that the transaction left alone";
 }
 
 TEST(Redu, Rule1ATransactionWithoutStoresWritesNothing) {
@@ -107,6 +145,24 @@ TEST(Redu, Rule4AFullBufferWritesItsOldestSlice) {
   EXPECT_EQ(waits(1), 3 * kToController * kNs) << "three of four slices wait for the one before";
   EXPECT_EQ(waits(2), 0u);
   EXPECT_EQ(waits(64), 0u);
+}
+
+// A buffer of lines has two slices at least.
+TEST(Redu, Rule4AFullBufferOfLinesWritesItsOldestSlice) {
+  DesignMachine m(on(wide(roomy()), {{"entries", "lines"}, {"buffer", "128"}}));
+  m.run([&] {
+    m->tx_start();
+    for (size_t line = 0; line < 24; ++line) {
+      m.set(line, 1);
+      m->fence();
+      EXPECT_EQ(m.count("slices"), line / 8) << "one goes when the next one is begun";
+    }
+    m.set(0, 2, 1);
+    m->fence();
+    EXPECT_EQ(m.count("slices"), 3u);
+    EXPECT_EQ(m.count("words"), 8 * 25u) << "a line that has gone gets a new place";
+    m->tx_commit();
+  });
 }
 
 TEST(Redu, Rule5UncommittedLinesGoToTheDramCacheAndNotHome) {

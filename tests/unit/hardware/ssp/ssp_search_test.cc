@@ -16,6 +16,11 @@ const Json kMap = {{"workload", "map"},
 const Json kLarge = {
     {"program", "w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17 w18 w19 w20"}};
 
+/// Transactions have more pages than the TLB and the second frames. Engine hw repeats them with a
+/// log in software.
+const Json kFallback = {{"design_options", {{"journal", "1024"}, {"frames", "4"}, {"tlb", "2"}}},
+                        {"options", {{"fallback", "8192"}}}};
+
 const DesignSearch kSsp("ssp", kSmall);
 
 TEST(SspSearch, FindsNothing) {
@@ -24,7 +29,15 @@ TEST(SspSearch, FindsNothing) {
   kSsp.expect_clean({{"schedules", 3}}, kMap);
 }
 
-// No client of the search stores outside transactions to a line of a second frame, goes on with a
+TEST(SspSearch, FindsNothingWhereSoftwareLogsLargeTransactions) {
+  kSsp.expect_clean({{"schedules", 10}}, kFallback);
+  const Json uncovered = kSsp.run({{"schedules", 2}}, kFallback)["uncovered"];
+  EXPECT_EQ(
+      std::count(uncovered.begin(), uncovered.end(), "a page of an open transaction left the TLBs"),
+      0);
+}
+
+// Without a fallback no client of the search stores outside transactions to a line of a second frame, goes on with a
 // transaction that is too large, or stores to most lines of a page. Tests of SspCrash do.
 TEST(SspSearch, CrashesFallBehindMostOfTheRest) {
   const Json many = {{"schedules", 1}, {"params", {{"transactions", "30"}}}};
@@ -48,6 +61,7 @@ TEST(SspSearch, LongThousandSeeds) {
   kSsp.expect_clean({{"schedules", 1000}});
   kSsp.expect_clean({{"schedules", 1000}}, kLarge);
   kSsp.expect_clean({{"schedules", 1000}}, kMap);
+  kSsp.expect_clean({{"schedules", 1000}}, kFallback);
 }
 
 }  // namespace

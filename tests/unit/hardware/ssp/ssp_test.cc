@@ -329,6 +329,9 @@ TEST(Ssp, Rule13CausesAddUpToTheController) {
             m->medium_counters().writes);
   EXPECT_EQ(written(m, Cause::journal), m.count("journaled") + m.count("checkpoints"));
   EXPECT_EQ(written(m, Cause::consolidation), m.count("copied"));
+  EXPECT_EQ(counters.reads_by_cause[static_cast<size_t>(ReadCause::consolidation)],
+            m.count("copied"))
+      << "as many reads as writes";
   EXPECT_EQ(written(m, Cause::table), m.count("table_lines"));
 }
 

@@ -163,6 +163,10 @@ TEST(AddressTableMachine, EachAccessOfEachDesignLooksUpOneMapping) {
       EXPECT_EQ(std::accumulate(design.by_cause.begin(), design.by_cause.end(), uint64_t{0}),
                 medium.writes)
           << name;
+      EXPECT_EQ(std::accumulate(design.reads_by_cause.begin(), design.reads_by_cause.end(),
+                                counters.table_reads),
+                medium.reads)
+          << name;
       if (make_design(name, {}).value()->wishes().address_table) {
         continue;  // it has accesses that need no mapping
       }

@@ -498,6 +498,31 @@ TEST(SimMemoryController, AWriteThatMergedWithACancelledOneRemains) {
   }
 }
 
+// Wear counts writes that happen: not those that merge into one that waits, or are taken back.
+TEST(SimMemoryController, WearAddsUpToTheWritesOfTheMedium) {
+  MemoryController memory(device(), kLine);
+  memory.write(3, 0);
+  EXPECT_EQ(memory.wear().writes, 0u) << "it is not counted unless asked for";
+  memory.count_wear();
+  WriteTicket tickets[3];
+  memory.write(0, 0, &tickets[0]);
+  memory.write(0, 0, &tickets[1]);
+  memory.write(9, 0, &tickets[2]);
+  memory.write(1000, 0);
+  ASSERT_TRUE(memory.cancel(tickets[1], kThere)) << "the other write of line 0 remains";
+  ASSERT_TRUE(memory.cancel(tickets[2], kThere));
+  const Time later = memory.drained(kThere);
+  memory.write(0, later);
+  memory.drained(later + kThere);
+  memory.write(0, later + kWrite + kThere);
+  const WearSummary wear = memory.wear();
+  EXPECT_EQ(wear.lines, 2u);
+  EXPECT_EQ(wear.most, 3u);
+  EXPECT_EQ(wear.writes, 4u);
+  const MemoryCounters counted = memory.counters();
+  EXPECT_EQ(wear.writes + 1, counted.writes - counted.merged - counted.cancelled) << "and line 3";
+}
+
 TEST(SimMemoryController, ACancelledWriteMakesRoomAtOnce) {
   for (const uint64_t which : {0, 31, 63}) {
     MemoryController memory(device(), kLine);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "holdfast/base/status.h"
+#include "holdfast/engines/partitions.h"
 #include "holdfast/heap/field.h"
 #include "holdfast/workloads/tpcc/tpcc.h"
 
@@ -121,6 +122,15 @@ class UndoHeap {
     UndoEngine::live.clear();
   }
 
+  /// A transaction that names partitions runs as any other.
+  template <class F>
+  auto update(const Partitions& /*partitions*/, F&& body) {
+    return update(std::forward<F>(body));
+  }
+  template <class F>
+  auto read(const Partitions& /*partitions*/, F&& body) {
+    return read(std::forward<F>(body));
+  }
   template <class F>
   auto update(F&& body) {
     return run(body, [&](auto& attempt) {
