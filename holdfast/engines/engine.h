@@ -79,6 +79,9 @@ struct Description {
   /// Answers no update, and lets nothing trust one, before a psync has returned that makes it
   /// durable. So it runs over a journal, where a pfence orders and makes nothing durable.
   bool answers_behind_psync = false;
+  /// Can lag by itself, in each domain: see CanLag. Other engines can lag over a journal, if they
+  /// run over one (PositionLag).
+  bool lags = false;
   /// A value that a transaction has committed lies at its address until another transaction stores
   /// there. Plain loads outside transactions find it, even while other transactions run.
   bool plain_reads = false;
@@ -92,7 +95,8 @@ struct Description {
   std::span<const OptionInfo> option_list() const { return {options, option_count}; }
   /// Returns the bytes of the engine area for these options; the heap rounds up to pages.
   Result<size_t> (*area_bytes)(const Options& options, int slots);
-  /// Null: the options do not change the durability.
+  /// Null: the options do not change the durability. Of an engine that lags over a journal only: the
+  /// promise there.
   Promise (*promise)(const Options& options) = nullptr;
 
   /// Whether the engine keeps its promise in this domain.

@@ -13,6 +13,7 @@
 
 #include "holdfast/engines/engine.h"
 #include "holdfast/engines/engine_call.h"
+#include "holdfast/engines/parts/durability/lag/position_lag.h"
 #include "holdfast/heap/allocator.h"
 #include "holdfast/heap/compaction.h"
 #include "holdfast/heap/engine_factory.h"
@@ -29,9 +30,10 @@ namespace holdfast {
 /// instruction the heap holds exactly the committed transactions. Only code inside update() may
 /// store to a Field.
 ///
-/// Lag. An engine that can lag (option `lag`) may answer an update before it is
-/// durable. Then a crash may take the last updates, at most as many as the option says, and always
-/// the last ones of the commit order. A durable commit, fence() and close() end that.
+/// Lag. An engine that can lag (option `lag`) may answer an update before it is durable. So may each
+/// engine over a journal. Then a crash may take the last updates, at most as many as the option
+/// says, and always the last ones of the commit order. A durable commit, fence() and close() end
+/// that.
 ///
 /// Bodies. The engine may run a body several times, and on another thread (flat combining). So the
 /// body assigns to the variables it captures, never accumulates, and does nothing that cannot be
@@ -102,6 +104,9 @@ class Heap {
       if (status.ok() && !read_only_) {
         file_.set_clean(true);
         status = file_.publish();
+      }
+      if (status.ok() && lag_) {
+        lag_->fence();
       }
       return status;
     } catch (const MediumFailure& failure) {
@@ -338,14 +343,15 @@ class Heap {
   Status start(const Description* description, const std::string& engine, const Options& options,
                int threads) {
     description_ = description;
+    start_lag(options);
     auto made = EngineFactory<E>::make(machine_, engine, regions(), options, threads);
     if (!made) {
       return made.status();
     }
     engine_ = std::move(*made);
-    promise_ = description->promised(options);
     return {};
   }
+  void start_lag(const Options& options);
 
   Status fill(const CreateOptions& options);
   bool adopt(std::byte* to, const std::byte* content, size_t n);
@@ -446,7 +452,13 @@ class Heap {
     for (;;) {
       try {
         if constexpr (kMode == Context::Mode::update) {
+          if (lag_) [[unlikely]] {
+            lag_->begin(commit);
+          }
           call_update(*engine_, partitions, body, commit);
+          if (lag_) [[unlikely]] {
+            lag_->answer(commit);
+          }
         } else {
           call_read(*engine_, partitions, body);
         }
@@ -484,7 +496,8 @@ class Heap {
   HeapFile<Machine> file_;
   const Description* description_ = nullptr;
   std::unique_ptr<E> engine_;
-  Atomic<uint64_t>* growing_;  // 1 while a thread makes the heap larger
+  std::unique_ptr<PositionLag<Machine>> lag_;  // null: the engine waits, or lags by itself
+  Atomic<uint64_t>* growing_;                  // 1 while a thread makes the heap larger
   RecoveryReport recovery_;
   bool closed_ = true;
   int partitions_ = 0;

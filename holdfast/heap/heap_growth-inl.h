@@ -168,6 +168,9 @@ Status Heap<E>::update_with_loan(Partitions partitions, FunctionRef<void()> body
     while (status.ok()) {
       try {
         call_update(*engine_, partitions, body, Commit::durable);
+        if (lag_) {
+          lag_->answer(Commit::durable);
+        }
         lending.take_back();
         return {};
       } catch (const GrowthNeeded& need) {

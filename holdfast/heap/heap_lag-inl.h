@@ -7,9 +7,31 @@
 
 namespace holdfast {
 
+/// Lets updates lag by positions of the journal, if there is one, the options allow it, and the
+/// engine has no lag of its own. The engine has accepted the options.
+template <class E>
+void Heap<E>::start_lag(const Options& options) {
+  const bool by_position = !description_->lags && description_->promise != nullptr;
+  if (!by_position) {
+    promise_ = description_->promised(options);
+    return;
+  }
+  const LagOptions lag = LagOptions::parse(options).value();
+  if (machine_.defers_psync() && lag.bound > 0) {
+    promise_ = description_->promised(options);
+    lag_ = std::make_unique<PositionLag<Machine>>(machine_, lag);
+  } else {
+    promise_ = {.durability = description_->durability};
+    lag_.reset();
+  }
+}
+
 template <class E>
 Status Heap<E>::fence() {
   return outside("fence", [&]() -> Status {
+    if (lag_) {
+      lag_->fence();
+    }
     if constexpr (CanLag<E>) {
       if (!read_only_) {
         engine_->fence();
@@ -26,7 +48,11 @@ Status Heap<E>::barrier() {
   }
   return outside("barrier", [&]() -> Status {
     if constexpr (CanLag<E>) {
-      return engine_->barrier();
+      Status status = engine_->barrier();
+      if (status.ok() && lag_) {
+        lag_->fence();
+      }
+      return status;
     } else {
       return no_barrier(description_->name);
     }
@@ -35,6 +61,9 @@ Status Heap<E>::barrier() {
 
 template <class E>
 PendingUpdates Heap<E>::pending() {
+  if (lag_) {
+    return lag_->pending();
+  }
   if constexpr (CanLag<E>) {
     return engine_->pending();
   }

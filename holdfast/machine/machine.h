@@ -195,7 +195,7 @@ concept Threads = requires(M& m, void* context, typename M::template Atomic<uint
 /// Everywhere they are barriers to the compiler. The Site labels the operation and costs nothing.
 template <class M>
 concept Persistence = requires(M& m, const void* p, void* to, const void* from, size_t n, int slots,
-                               uint64_t position, Site site) {
+                               uint64_t position, uint64_t age_ms, Site site) {
   /// Begins to write back the line that p lies in, and does not wait. Inside a hardware transaction
   /// that is not suspended it may abort the transaction, and does so on the simulated machine
   /// (domain `pmem`): the processors' instructions do (Intel SDM 1, 16.3.8).
@@ -221,6 +221,15 @@ concept Persistence = requires(M& m, const void* p, void* to, const void* from, 
 
   /// False if begin_psync always waits. Constant from the mapping of the heap on.
   { m.defers_psync() } -> std::same_as<bool>;
+
+  /// Returns a position that covers each fence that has happened before; 0 if nothing is deferred.
+  { m.position() } -> std::same_as<uint64_t>;
+
+  /// Where psyncs can be deferred, all of them are from here on: psync and begin_psync order as
+  /// pfence does, and begin_psync returns 0. So no thread waits but in await_durable, for a
+  /// position(). Each fence becomes durable within so many milliseconds (on the simulated machine,
+  /// at any time). Any thread may call it.
+  m.let_psyncs_lag(age_ms);
 
   /// Copies n bytes to mapped persistent memory and begins to write them back. Where that pays it
   /// bypasses the caches: no line is read first, and none stays cached.

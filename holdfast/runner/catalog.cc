@@ -51,6 +51,7 @@ Json describe(const Description& d) {
           {"needs_htm", d.needs_htm},
           {"needs_design", d.needs_design},
           {"needs_lasting_caches", d.needs_lasting_caches},
+          {"lags", d.lags},
           {"log", d.log},
           {"fences", d.fences},
           {"options", describe(d.option_list())}};

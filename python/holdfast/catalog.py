@@ -42,6 +42,7 @@ class Engine(Listed):
     simulated_only: bool = False
     needs_design: bool = False  # runs on a simulated machine with a hardware design
     replays: bool = False  # its logs can be replayed on their own
+    lags: bool = False  # by itself; over a journal others can lag too
     options: list[Option] = field(default_factory=list)
 
     @property

@@ -18,5 +18,5 @@ FIRST = next(e.name for e in _ENGINES if e.name in DURABLE and not e.replays)
 REPLAYED, OTHER_REPLAYED = [e.name for e in _ENGINES if e.name in DURABLE and e.replays][:2]
 BOTH = (FIRST, REPLAYED)
 
-# Durable ones whose durability may lag.
-LAGGING = [e.name for e in _ENGINES if e.name in DURABLE and "lag" in e.option_names]
+# Durable ones whose durability may lag, without a journal.
+LAGGING = [e.name for e in _ENGINES if e.name in DURABLE and e.lags]

@@ -181,6 +181,8 @@ std::string HeapDB::prometheus() {
   e.counter("journal_written_bytes_total", "Bytes of these groups.", journal.group_bytes);
   e.counter("journal_checkpoints_total", "Times that the journal's lines have gone home.",
             journal.checkpoints);
+  e.counter("journal_home_bytes_total", "Bytes of the pages that have been written then.",
+            journal.home_bytes);
   e.gauge("domain_emulated", "1: the domain is emulated, and nothing survives a power cut; else 0.",
           medium().emulated() ? 1 : 0);
   e.gauge("oldest_snapshot_milliseconds", "Age of the oldest snapshot; 0 without one.",

@@ -64,6 +64,7 @@ class CcHtm : public cc_htm::CcAccess<M> {
       .durability = Durability::strict,
       .layout = Layout::in_place,
       .needs_htm = true,
+      .lags = true,
       .log = "redo, per thread",
       .fences = "1 + 3 per batch",
       .options = cc_htm::kOptions,

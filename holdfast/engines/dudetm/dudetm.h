@@ -78,6 +78,7 @@ class DudeTm : public LoggedLsaEngine<M, DudeTm<M>> {
       .durability = Durability::strict,
       .layout = Layout::working_copy,
       .needs_htm = false,
+      .lags = true,
       .plain_reads = true,
       .log = "redo, per thread",
       .fences = "1; with a lag: per group of updates",

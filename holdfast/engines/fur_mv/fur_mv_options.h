@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "holdfast/engines/parts/durability/lag/lag_options.h"
 #include "holdfast/engines/parts/durability/numbered/numbered_log_area.h"
 
 namespace holdfast {
@@ -31,6 +32,9 @@ inline constexpr OptionInfo kFurMvOptions[] = {
     {"versions", "102", "old values that a thread allocates memory for at a time, 1 to 65536", "1"},
     kBackgroundOption,
     kReplayersOption,
+    kCommitOption,
+    kLagOption,
+    kLagTimeOption,
 };
 
 inline constexpr Description kFurMv = {
@@ -48,7 +52,8 @@ inline constexpr Description kFurMv = {
     .fences = "2",
     .options = kFurMvOptions,
     .option_count = sizeof(kFurMvOptions) / sizeof(kFurMvOptions[0]),
-    .area_bytes = &fur_mv_area_bytes,
+    .area_bytes = &area_bytes_with_lag<&fur_mv_area_bytes>,
+    .promise = &LagOptions::promise,
 };
 
 }  // namespace holdfast

@@ -32,6 +32,7 @@
 
 #include <algorithm>
 
+#include "holdfast/engines/parts/durability/lag/lag_options.h"
 #include "holdfast/engines/parts/durability/undo/undo_log.h"
 #include "holdfast/engines/pmdk_like/pmdk_options.h"
 #include "holdfast/engines/pmdk_like/range_set.h"
@@ -170,7 +171,8 @@ struct Pmdk {
       .fences = "2 + two per range",
       .options = kOptions,
       .option_count = sizeof(kOptions) / sizeof(kOptions[0]),
-      .area_bytes = &area_bytes,
+      .area_bytes = &area_bytes_with_lag<&area_bytes>,
+      .promise = &LagOptions::promise,
   };
   template <class M>
   using Lock = EitherLock<M>;

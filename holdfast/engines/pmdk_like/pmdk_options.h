@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "holdfast/engines/engine.h"
+#include "holdfast/engines/parts/durability/lag/lag_options.h"
 #include "holdfast/engines/undo/undo_options.h"
 
 namespace holdfast::pmdk_like {
@@ -45,6 +46,9 @@ inline constexpr OptionInfo kOptions[] = {
     {"readers_first", "0",
      "0: a lock that prefers writers, each reader on a line of its own; 1: one that prefers "
      "readers, all on one line"},
+    kCommitOption,
+    kLagOption,
+    kLagTimeOption,
 };
 
 /// Bytes of the engine area. The number of threads does not matter: one thread writes at a time, so

@@ -53,7 +53,8 @@ class Quadra : public CombinedEngine<M, ExclusiveGate<M>, quadra::Writer<M, Excl
       .fences = "1 per batch",
       .options = quadra::kOptions,
       .option_count = sizeof(quadra::kOptions) / sizeof(quadra::kOptions[0]),
-      .area_bytes = &quadra::area_bytes,
+      .area_bytes = &area_bytes_with_lag<&quadra::area_bytes>,
+      .promise = &LagOptions::promise,
   };
 
   /// Throws Error for an invalid option.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "holdfast/engines/parts/durability/lag/lag_options.h"
 #include "holdfast/engines/parts/durability/records/record_area.h"
 
 namespace holdfast::quadra {
@@ -11,7 +12,10 @@ inline constexpr OptionInfo kOptions[] = {
      "transaction takes a log in the heap's data",
      "64"},
     {"combine", "1",
-     "0: every thread runs its own updates; 1: one thread runs those of all that wait"}};
+     "0: every thread runs its own updates; 1: one thread runs those of all that wait"},
+    kCommitOption,
+    kLagOption,
+    kLagTimeOption};
 
 /// The layout of the engine area. It has no marks: the records tell what is durable.
 Result<RecordArea> area(const Options& options);

@@ -11,20 +11,14 @@ namespace holdfast::romulus {
 /// The options of all three Romulus engines.
 inline constexpr OptionInfo kOptions[] = {
     {"combine", "1",
-     "0: every thread runs its own updates; 1: one thread runs those of all that wait"}};
+     "0: every thread runs its own updates; 1: one thread runs those of all that wait"},
+    kCommitOption,
+    kLagOption,
+    kLagTimeOption};
 
 inline Result<size_t> area_bytes(const Options& options, int /*max_threads*/) {
   const auto combine = option_number(options, "combine", 1, 0, 1);
   return combine.ok() ? Result<size_t>(kPageBytes) : Result<size_t>(combine.status());
-}
-
-/// The options of the engine whose durability may lag.
-inline constexpr OptionInfo kLagOptions[] = {kOptions[0], kCommitOption, kLagOption,
-                                             kLagTimeOption};
-
-inline Result<size_t> area_bytes_with_lag(const Options& options, int max_threads) {
-  const auto lag = LagOptions::parse(options);
-  return lag.ok() ? area_bytes(options, max_threads) : Result<size_t>(lag.status());
 }
 
 template <class M, class Variant>

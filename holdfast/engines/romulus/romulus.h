@@ -55,8 +55,9 @@ struct Basic {
       .log = "none",
       .fences = "4 per batch",
       .options = kOptions,
-      .option_count = 1,
-      .area_bytes = &area_bytes,
+      .option_count = sizeof(kOptions) / sizeof(kOptions[0]),
+      .area_bytes = &area_bytes_with_lag<&area_bytes>,
+      .promise = &LagOptions::promise,
   };
 };
 
@@ -74,13 +75,14 @@ struct Logged {
       .layout = Layout::twin,
       .needs_htm = false,
       .answers_behind_psync = true,
+      .lags = true,
       .plain_reads = true,
       .any_size = true,
       .log = "volatile ranges",
       .fences = "4 per batch; with a lag: per group of batches",
-      .options = kLagOptions,
-      .option_count = std::size(kLagOptions),
-      .area_bytes = &area_bytes_with_lag,
+      .options = kOptions,
+      .option_count = sizeof(kOptions) / sizeof(kOptions[0]),
+      .area_bytes = &area_bytes_with_lag<&area_bytes>,
       .promise = &LagOptions::promise,
   };
 };
@@ -104,8 +106,9 @@ struct LoggedLeftRight {
       .log = "volatile ranges",
       .fences = "4 per batch",
       .options = kOptions,
-      .option_count = 1,
-      .area_bytes = &area_bytes,
+      .option_count = sizeof(kOptions) / sizeof(kOptions[0]),
+      .area_bytes = &area_bytes_with_lag<&area_bytes>,
+      .promise = &LagOptions::promise,
   };
 };
 

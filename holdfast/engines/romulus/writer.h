@@ -128,7 +128,7 @@ class Writer {
 
   bool may_stay_open() {
     const bool stored = stage_ == Stage::open || (stage_ == Stage::mutating && kept_bytes_ > 0);
-    return lag_.can_lag() && stored && !wrote_back_ &&
+    return lag_.can_lag() && stored && !wrote_back_ && !lag_.should_sync() &&
            (lag_.has_credits() || machine_.skips(Site{"romulus.lag.credits"}));
   }
 
@@ -141,6 +141,9 @@ class Writer {
       gate_.finished();
     }
   }
+
+  /// Whether updates that commit later may be answered although their psync is on its way.
+  bool may_answer_on_the_way() { return lag_.can_lag() && commits_.defers() && lag_.has_credits(); }
 
   const LagWindow<M>& lag() const { return lag_; }
 

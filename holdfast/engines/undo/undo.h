@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "holdfast/engines/parts/durability/lag/lag_options.h"
 #include "holdfast/engines/parts/durability/undo/undo_log.h"
 #include "holdfast/engines/undo/one_lock.h"
 #include "holdfast/engines/undo/undo_engine.h"
@@ -29,7 +30,8 @@
 namespace holdfast {
 namespace undo {
 
-inline constexpr OptionInfo kOptions[] = {kLogBytesOption};
+inline constexpr OptionInfo kOptions[] = {kLogBytesOption, kCommitOption, kLagOption,
+                                          kLagTimeOption};
 
 /// Each store gets a record, except stores into blocks that the transaction has allocated.
 class EveryStore {
@@ -108,7 +110,8 @@ struct Textbook {
       .fences = "2 + one per store",
       .options = kOptions,
       .option_count = sizeof(kOptions) / sizeof(kOptions[0]),
-      .area_bytes = &area_bytes,
+      .area_bytes = &area_bytes_with_lag<&area_bytes>,
+      .promise = &LagOptions::promise,
   };
   template <class M>
   using Lock = OneLock<M>;

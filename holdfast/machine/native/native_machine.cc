@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <latch>
 #include <random>
 
@@ -127,6 +128,13 @@ Status NativeMachine::start_journal(uint64_t offset, uint64_t bytes, bool fresh)
     journaled_ = pwb_is_slow_ = true;
   }
   return status;
+}
+
+void NativeMachine::let_psyncs_lag(uint64_t age_ms) {
+  if (journaled_) {
+    medium_.journaled()->journal().limit_age(std::chrono::milliseconds(age_ms));
+    lagging_.store(true, std::memory_order_relaxed);
+  }
 }
 
 void NativeMachine::finish_pwb(const void* p) {

@@ -147,7 +147,7 @@ class NativeMachine {
   }
   void psync(Site /*site*/) {
     count(mine().psync);
-    complete_write_backs(psync_delay_, true);
+    complete_write_backs(psync_delay_, !lagging_.load(std::memory_order_relaxed));
   }
   uint64_t begin_psync(Site site) {
     if (!journaled_) [[likely]] {
@@ -155,9 +155,12 @@ class NativeMachine {
       return 0;
     }
     count(mine().psync);
-    return complete_write_backs(psync_delay_, false);
+    const uint64_t position = complete_write_backs(psync_delay_, false);
+    return lagging_.load(std::memory_order_relaxed) ? 0 : position;
   }
   bool defers_psync() const { return journaled_; }
+  uint64_t position() const { return journaled_ ? medium_.journaled()->journal().position() : 0; }
+  void let_psyncs_lag(uint64_t age_ms);
   bool durable(uint64_t position) const {
     return position == 0 || medium_.journaled()->journal().durable() >= position;
   }
@@ -244,6 +247,9 @@ class NativeMachine {
   bool read_only_;
   bool in_hardware_;        // the backend is `rtm` or `power`
   bool journaled_ = false;  // fences go through a journal
+  // No psync waits. Relaxed: a caller that must not miss it has synchronised with the thread that
+  // has run its psync.
+  std::atomic<bool> lagging_{false};
   const bool asymmetric_ = native::can_fence_all_threads();
   bool pwb_is_slow_ = false;  // a delay or a journal
   uint64_t pwb_delay_ = 0;    // in ticks

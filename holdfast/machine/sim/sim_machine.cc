@@ -397,13 +397,14 @@ void SimMachine::pfence(Site site) {
   submit({sim::SiteOperation::Kind::pfence, nullptr, 0, site});
 }
 void SimMachine::psync(Site site) {
-  submit({sim::SiteOperation::Kind::psync, nullptr, 0, site});
+  using Kind = sim::SiteOperation::Kind;
+  submit({psyncs_lag_ ? Kind::begin_psync : Kind::psync, nullptr, 0, site});
 }
 
 uint64_t SimMachine::begin_psync(Site site) {
   using Kind = sim::SiteOperation::Kind;
   submit({options_.journal ? Kind::begin_psync : Kind::psync, nullptr, 0, site});
-  return options_.journal ? persistence_.position() : 0;
+  return options_.journal && !psyncs_lag_ ? persistence_.position() : 0;
 }
 void SimMachine::fence(Site site) {
   submit({sim::SiteOperation::Kind::fence, nullptr, 0, site});

@@ -130,6 +130,8 @@ class SimMachine {
   }
   bool durable(uint64_t position) const { return position <= persistence_.certain_position(); }
   bool defers_psync() const { return options_.journal; }
+  uint64_t position() const { return options_.journal ? persistence_.position() : 0; }
+  void let_psyncs_lag(uint64_t /*age_ms*/) { psyncs_lag_ = options_.journal; }
   void fence(Site site = {});
   void light_fence();
   void heavy_fence(Site site = {});
@@ -302,6 +304,7 @@ class SimMachine {
   std::unique_ptr<sim::PersistLint> lint_;  ///< null: no lint
   std::function<bool()> background_;
   int active_slots_ = 1;
+  bool psyncs_lag_ = false;
   bool abandoned_ = false;  ///< threads were abandoned in a run, so no further run is possible
 };
 

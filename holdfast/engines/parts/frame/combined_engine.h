@@ -304,6 +304,13 @@ class CombinedEngine {
       }
     }
     const bool committed = writer_.commit();
+    if constexpr (kCanLag) {
+      if (!durable_ && !barrier_ && writer_.may_answer_on_the_way()) {
+        combining_.answer(0);
+        finish(slot, committed);
+        return;
+      }
+    }
     if (barrier_) [[unlikely]] {
       finish(slot, committed);
       // Updates are kept out by the combiner's lock.

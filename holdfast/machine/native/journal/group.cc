@@ -2,15 +2,20 @@
 #include "holdfast/machine/native/journal/group.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cstring>
+#include <utility>
 
 #include "holdfast/base/checksum.h"
+#include "holdfast/base/random.h"
 
 namespace holdfast::native {
 namespace {
 
 constexpr char kGroupMagic[8] = {'H', 'D', 'G', 'R', 'O', 'U', 'P', '1'};
+// The room that a builder begins with; it grows with its groups.
+constexpr uint64_t kFirstBytes = 16 * kJournalBlock;
 constexpr uint64_t kChecksummedFrom = offsetof(GroupHead, number);
 
 uint64_t round_to_blocks(uint64_t n) {
@@ -47,24 +52,56 @@ bool for_each_run(std::span<const std::byte> group, F&& visit) {
 
 static_assert(kMostRunLines == kLineBytes, "the number of lines is below the line's size");
 
-GroupBuilder::GroupBuilder(uint64_t most_bytes) : bytes_(most_bytes) {}
-
-uint64_t GroupBuilder::room(uint64_t wanted) const {
-  const uint64_t left = bytes_.size() - size_;
-  if (left < sizeof(uint64_t) + kLineBytes) {
-    return 0;
-  }
-  return std::min({wanted, kMostRunLines, (left - sizeof(uint64_t)) / kLineBytes});
+GroupBuilder::GroupBuilder(uint64_t most_bytes) : most_bytes_(most_bytes) {
+  grow(std::min(most_bytes, kFirstBytes));
 }
 
-std::byte* GroupBuilder::add(uint64_t offset, uint64_t lines) {
-  assert(lines > 0 && lines <= room(lines) && offset % kLineBytes == 0);
-  const uint64_t word = offset | (lines - 1);
-  std::memcpy(bytes_.data() + size_, &word, sizeof word);
-  std::byte* const content = bytes_.data() + size_ + sizeof word;
-  size_ += sizeof word + lines * kLineBytes;
-  lines_ += lines;
-  return content;
+/// Makes room for `bytes`. The table is at most half full.
+void GroupBuilder::grow(uint64_t bytes) {
+  bytes_.resize(bytes);
+  const std::vector<Known> before = std::exchange(
+      known_, std::vector<Known>(std::bit_ceil(2 * static_cast<size_t>(bytes / kLineBytes))));
+  for (const Known& line : before) {
+    if (line.round == round_) {
+      find(line.offset) = line;
+    }
+  }
+}
+
+/// Returns the line's entry, or the empty one where it belongs.
+GroupBuilder::Known& GroupBuilder::find(uint64_t offset) {
+  const size_t mask = known_.size() - 1;
+  size_t at = mix64(offset) & mask;
+  while (known_[at].round == round_ && known_[at].offset != offset) {
+    at = (at + 1) & mask;
+  }
+  return known_[at];
+}
+
+std::byte* GroupBuilder::place(uint64_t offset) {
+  assert(offset % kLineBytes == 0);
+  if (const Known& known = find(offset); known.round == round_) {
+    return bytes_.data() + known.at;
+  }
+  if (full()) {
+    return nullptr;
+  }
+  if (size_ + kRunHeadBytes + kLineBytes > bytes_.size()) {
+    grow(std::min<uint64_t>(most_bytes_, 2 * bytes_.size()));
+  }
+  if (run_ == 0 || offset != run_end_ || run_lines_ == kMostRunLines) {
+    run_ = size_;
+    run_lines_ = 0;
+    run_end_ = offset;
+    size_ += kRunHeadBytes;
+  }
+  ++run_lines_;
+  run_end_ += kLineBytes;
+  const uint64_t word = (run_end_ - run_lines_ * kLineBytes) | (run_lines_ - 1);
+  std::memcpy(bytes_.data() + run_, &word, sizeof word);
+  find(offset) = {offset, static_cast<uint32_t>(size_), round_};
+  size_ += kLineBytes;
+  return bytes_.data() + size_ - kLineBytes;
 }
 
 std::span<const std::byte> GroupBuilder::seal(GroupHead head, uint64_t salt) {
@@ -81,7 +118,11 @@ std::span<const std::byte> GroupBuilder::seal(GroupHead head, uint64_t salt) {
 
 void GroupBuilder::clear() {
   size_ = sizeof(GroupHead);
-  lines_ = 0;
+  run_ = 0;
+  if (++round_ == 0) {  // entries of the first rounds must not look new
+    std::fill(known_.begin(), known_.end(), Known());
+    round_ = 1;
+  }
 }
 
 uint64_t padded_bytes(const GroupHead& head) {
@@ -107,7 +148,7 @@ bool is_whole_group(std::span<const std::byte> group, uint64_t salt) {
   uint64_t lines = 0;
   const bool inside =
       for_each_run(group, [&](uint64_t, uint64_t n, const std::byte*) { lines += n; });
-  return inside && lines == head.end - head.begin;
+  return inside && lines <= head.end - head.begin;
 }
 
 void for_each_line(std::span<const std::byte> group, const JournalLineVisitor& visit) {

@@ -27,7 +27,7 @@ struct GroupHead {
   uint64_t number;    ///< one more than that of the group before
   uint64_t bytes;     ///< of the group, without the padding to whole blocks
   uint64_t begin;     ///< the journal's position before the group
-  uint64_t end;       ///< and behind it: `end` - `begin` lines
+  uint64_t end;       ///< and behind it: at most `end` - `begin` lines, the newest copy of each
   uint64_t durable;   ///< the position up to which the journal was durable when it was written
   uint64_t reserved;  ///< 0
 };
@@ -38,26 +38,45 @@ static_assert(sizeof(GroupHead) == 64);
 ///   group := head run* padding
 ///   run   := (offset in the file | number of lines - 1), lines
 ///
-/// The offset is a multiple of the line, so its low bits have room for the number.
+/// The offset is a multiple of the line, so its low bits have room for the number. Recovery takes a
+/// group as a whole, so a group needs the newest copy of each line only.
 class GroupBuilder {
  public:
-  /// `most_bytes`: of a group, whole blocks. Allocates all of it.
+  /// `most_bytes`: of a group, whole blocks.
   explicit GroupBuilder(uint64_t most_bytes);
 
-  /// Returns the number of lines, at most `wanted`, that the next add() may add.
-  uint64_t room(uint64_t wanted) const;
-  /// Adds a run of `lines` at `offset` and returns the place for their content.
-  std::byte* add(uint64_t offset, uint64_t lines);
-  uint64_t lines() const { return lines_; }
+  /// Returns the place for the content of the line at `offset`: that of its former copy if the
+  /// group has the line already. Null if the group is full. The place is good until the next call.
+  std::byte* place(uint64_t offset);
+  bool full() const { return most_bytes_ - size_ < kRunHeadBytes + kLineBytes; }
+  bool empty() const { return size_ == sizeof(GroupHead); }
+  uint64_t bytes() const { return size_; }
 
   /// Completes `head` and returns the whole group, padded to blocks.
   std::span<const std::byte> seal(GroupHead head, uint64_t salt);
   void clear();
 
  private:
+  static constexpr uint64_t kRunHeadBytes = sizeof(uint64_t);
+
+  /// The place of a line, in a hash table with linear probing.
+  struct Known {
+    uint64_t offset = 0;
+    uint32_t at = 0;     // in bytes_
+    uint32_t round = 0;  // the entry is empty unless this is round_
+  };
+
+  Known& find(uint64_t offset);
+  void grow(uint64_t bytes);
+
+  const uint64_t most_bytes_;
   std::vector<std::byte> bytes_;
   uint64_t size_ = sizeof(GroupHead);
-  uint64_t lines_ = 0;
+  uint64_t run_ = 0;        // place of the last run's head; 0: none
+  uint64_t run_lines_ = 0;  // lines of that run
+  uint64_t run_end_ = 0;    // offset behind them
+  std::vector<Known> known_;
+  uint32_t round_ = 1;
 };
 
 /// Returns the group's length in whole blocks.
@@ -68,7 +87,7 @@ uint64_t padded_bytes(const GroupHead& head);
 bool read_group_head(std::span<const std::byte> block, GroupHead& head);
 
 /// True if the bytes, the head's `bytes` long, are the whole group with this salt, and its runs
-/// have the number of lines that the head says.
+/// have no more lines than the head says.
 bool is_whole_group(std::span<const std::byte> group, uint64_t salt);
 
 /// A line of a group.

@@ -11,8 +11,12 @@
 namespace holdfast::native {
 namespace {
 
-// A group's most bytes. A longer one amortises no more: a sync costs as much as some dozens of KiB.
-constexpr uint64_t kMostGroupBytes = uint64_t{1} << 20;
+// A group's most bytes. A longer one amortises no more of a sync, but has fewer copies of lines that
+// are stored to again and again.
+constexpr uint64_t kMostGroupBytes = uint64_t{4} << 20;
+// The bytes that flush_in_background() waits for. Writing them takes about as long as a sync, so
+// smaller groups would waste the device.
+constexpr uint64_t kFlushBytes = uint64_t{256} << 10;
 // Looks at the device before a waiting thread sleeps. Some microseconds: about what the sleep and
 // the wake-up cost, and little beside a sync.
 constexpr int kSpins = 100;
@@ -21,12 +25,18 @@ uint64_t most_group_bytes(const JournalPlace& place) {
   return std::min(kMostGroupBytes, place.ring_bytes() / 4 / kJournalBlock * kJournalBlock);
 }
 
+/// The bytes in the ring at which checkpoint_in_background() begins. The rest of the ring takes
+/// what is written meanwhile.
+uint64_t full_enough(const JournalRing& ring) {
+  return ring.bytes() / 4 * 3;
+}
+
 }  // namespace
 
 Journal::Journal(JournalFile& file, const JournalPlace& place, CopyLine copy)
     : copy_(copy),
-      groups_{GroupBuilder(most_group_bytes(place)), GroupBuilder(most_group_bytes(place))},
-      ring_(file, place) {
+      ring_(file, place),
+      groups_{GroupBuilder(most_group_bytes(place)), GroupBuilder(most_group_bytes(place))} {
   counters_.ring_bytes = place.ring_bytes();
 }
 
@@ -73,14 +83,18 @@ Status Journal::recover(uint64_t salt) {
   if (!status.ok()) {
     return status;
   }
-  JournalHead head{};
-  head.salt = salt;
-  head.tail = ring_end_ = tail->end;
-  head.number = next_number_ = tail->number;
-  head.position = end_ = tail->position;
-  durable_.store(end_, std::memory_order_release);
+  salt_ = salt;
+  tail_ = tail->end;
+  written_ = {tail->end, tail->number, tail->position};
+  end_.store(tail->position, std::memory_order_release);
+  durable_.store(tail->position, std::memory_order_release);
   counters_.recovered_groups = tail->groups;
   counters_.recovered_lines = tail->lines;
+  JournalHead head{};
+  head.salt = salt;
+  head.tail = tail->end;
+  head.number = tail->number;
+  head.position = tail->position;
   return ring_.write_head(head);
 }
 
@@ -90,8 +104,61 @@ void Journal::throw_if_failed() const {
   }
 }
 
+/// The first failure is final. Wakes all waiting threads. Under the mutex.
+void Journal::fail(Status status) {
+  if (failure_.ok()) {
+    failure_ = std::move(status);
+  }
+  ++rounds_;
+  rounds_.notify_all();
+  for (std::condition_variable* one :
+       {&flush_wanted_, &checkpoint_wanted_, &group_freed_, &tail_moved_}) {
+    one->notify_all();
+  }
+}
+
+uint64_t Journal::append(std::span<const LineRun> runs) {
+  Lock lock(mutex_);
+  throw_if_failed();
+  for (const LineRun& run : runs) {
+    for (uint64_t i = 0; i < run.lines; ++i) {
+      if (gathered().empty()) {
+        gathers_since_ = Clock::now();
+        if (most_age_.count() != 0) {
+          flush_wanted_.notify_one();
+        }
+      }
+      std::byte* to;
+      while ((to = gathered().place(run.offset + i * kLineBytes)) == nullptr) {
+        // The lines of a fence have no order among themselves, so others may come in between.
+        make_group_room(lock);
+      }
+      copy_(to, run.memory + i * kLineBytes);
+      // Release: pairs with position().
+      end_.store(end_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    }
+  }
+  if (flushes_ && !device_taken_ && gathered().bytes() >= kFlushBytes) {
+    flush_wanted_.notify_one();
+  }
+  return end_.load(std::memory_order_relaxed);
+}
+
+/// The group is full. Lets the background write it, or does so.
+void Journal::make_group_room(Lock& lock) {
+  if (flushes_) {
+    flush_wanted_.notify_one();
+    group_freed_.wait(lock, [&] { return !failure_.ok() || !flushes_ || !gathered().full(); });
+    throw_if_failed();
+  } else if (device_taken_) {
+    wait_for_device(lock);
+  } else {
+    flush(lock);
+  }
+}
+
 /// Returns, with the lock, when the device is free.
-void Journal::wait_for_device(std::unique_lock<std::mutex>& lock) {
+void Journal::wait_for_device(Lock& lock) {
   while (device_taken_) {
     const int round = rounds_.load();
     lock.unlock();
@@ -101,73 +168,12 @@ void Journal::wait_for_device(std::unique_lock<std::mutex>& lock) {
   throw_if_failed();
 }
 
-/// Calls add(counters) without other threads.
-template <class F>
-void Journal::count(F&& add) {
-  const std::lock_guard lock(counters_mutex_);
-  add(counters_);
-  counters_.held_bytes = ring_end_ - ring_.head().tail;
-}
-
-/// Runs work() without the lock, as the only user of the device, which the caller found free.
-/// Throws MediumFailure if it fails.
-template <class F>
-void Journal::use_device(std::unique_lock<std::mutex>& lock, F&& work) {
-  device_taken_ = true;
-  lock.unlock();
-  Status status;
-  try {
-    status = work();
-  } catch (const std::exception& failure) {  // no memory; part of the work may be done
-    status =
-        Status(Code::io_error, std::string("the journal cannot be written: ") + failure.what());
-  }
-  lock.lock();
-  if (!status.ok() && failure_.ok()) {
-    failure_ = std::move(status);
-  }
-  device_taken_ = false;
-  // Behind the store above, and both sequentially consistent: a thread that has loaded the old
-  // round, then the old flag, does not sleep.
-  ++rounds_;
-  rounds_.notify_all();
-  throw_if_failed();
-}
-
-uint64_t Journal::append(std::span<const LineRun> runs) {
-  std::unique_lock lock(mutex_);
-  throw_if_failed();
-  for (LineRun run : runs) {
-    while (run.lines > 0) {
-      GroupBuilder& group = groups_[gathering_];
-      const uint64_t n = group.room(run.lines);
-      if (n == 0) {
-        // The lines of a fence have no order among themselves, so others may come in between.
-        device_taken_ ? wait_for_device(lock) : flush(lock);
-        continue;
-      }
-      std::byte* const to = group.add(run.offset, n);
-      for (uint64_t i = 0; i < n; ++i) {
-        copy_(to + i * kLineBytes, run.memory + i * kLineBytes);
-      }
-      end_ += n;
-      run = {run.offset + n * kLineBytes, run.memory + n * kLineBytes, run.lines - n};
-    }
-  }
-  return end_;
-}
-
-uint64_t Journal::position() {
-  const std::lock_guard lock(mutex_);
-  return end_;
-}
-
 void Journal::await(uint64_t position) {
   int spins = 0;
   while (durable() < position) {
     const int round = rounds_.load();
     if (!device_taken_) {
-      std::unique_lock lock(mutex_);
+      Lock lock(mutex_);
       throw_if_failed();
       if (!device_taken_ && durable() < position) {
         flush(lock);
@@ -181,70 +187,145 @@ void Journal::await(uint64_t position) {
   }
 }
 
-/// Writes the gathered lines as one group, durably. The device is free.
-void Journal::flush(std::unique_lock<std::mutex>& lock) {
-  GroupBuilder& group = groups_[gathering_];
-  const uint64_t end = end_;
+/// Writes the gathered lines as one group, durably, without the lock meanwhile. The device is free.
+/// Throws MediumFailure.
+void Journal::flush(Lock& lock) {
+  GroupBuilder& group = gathered();
+  const uint64_t end = end_.load(std::memory_order_relaxed);
   GroupHead head{};
-  head.begin = end - group.lines();
+  head.number = written_.number;
+  head.begin = written_.position;
   head.end = end;
   head.durable = durable();
   gathering_ = 1 - gathering_;
-  use_device(lock, [&] {
-    Status status = write_group(group, head);
-    if (status.ok()) {
-      group.clear();
-      // Release: a thread that sees the position may answer for what it covers.
-      durable_.store(end, std::memory_order_release);
-    }
-    return status;
-  });
+  group_freed_.notify_all();
+  device_taken_ = true;
+  lock.unlock();
+  Status status;
+  try {
+    status = write_group(group, head);
+  } catch (const std::exception& failure) {  // no memory; part of the work may be done
+    status =
+        Status(Code::io_error, std::string("the journal cannot be written: ") + failure.what());
+  }
+  if (status.ok()) {
+    group.clear();
+    // Release: a thread that sees the position may answer for what it covers.
+    durable_.store(end, std::memory_order_release);
+  }
+  lock.lock();
+  device_taken_ = false;
+  if (!status.ok()) {
+    fail(std::move(status));
+    throw_if_failed();
+  }
+  // Behind the store above, and both sequentially consistent: a thread that has loaded the old
+  // round, then the old flag, does not sleep.
+  ++rounds_;
+  rounds_.notify_all();
+  // A thread that found the device taken waits without a time limit.
+  if (flushes_ && !gathered().empty() && (most_age_.count() != 0 || is_flush_due())) {
+    flush_wanted_.notify_one();
+  }
 }
 
+/// Only the thread that has taken the device.
 Status Journal::write_group(GroupBuilder& group, GroupHead head) {
-  head.number = next_number_;
-  const auto bytes = group.seal(head, ring_.head().salt);
-  if (ring_end_ - ring_.head().tail + bytes.size() > ring_.bytes()) {
-    if (Status status = write_durable_home(false); !status.ok()) {
-      return status;
-    }
+  const auto bytes = group.seal(head, salt_);
+  if (Status status = make_ring_room(bytes.size()); !status.ok()) {
+    return status;
   }
-  Status status = ring_.write(ring_end_, bytes);
+  // Only this thread changes written_.
+  Status status = ring_.write(written_.at, bytes);
   if (status.ok()) {
     status = ring_.file().sync();
   }
-  if (status.ok()) {
-    ring_end_ += bytes.size();
-    ++next_number_;
-    count([&](JournalCounters& c) {
-      ++c.groups;
-      c.lines += head.end - head.begin;
-      c.group_bytes += bytes.size();
-    });
+  if (!status.ok()) {
+    return status;
   }
-  return status;
+  const Lock lock(mutex_);
+  written_ = {written_.at + bytes.size(), head.number + 1, head.end};
+  ++counters_.groups;
+  counters_.lines += head.end - head.begin;
+  counters_.group_bytes += bytes.size();
+  if (checkpoints_ && written_.at - tail_ >= full_enough(ring_)) {
+    checkpoint_wanted_.notify_one();
+  }
+  return {};
 }
 
-/// The checkpoint: writes all durable groups home, durably, then moves the tail behind them.
-Status Journal::write_durable_home(bool closing) {
+bool Journal::ring_has_room(uint64_t bytes) const {
+  return written_.at - tail_ + bytes <= ring_.bytes();
+}
+
+/// Waits for a checkpoint, or makes one, if the ring has no room for these bytes.
+Status Journal::make_ring_room(uint64_t bytes) {
+  Lock lock(mutex_);
+  while (!ring_has_room(bytes)) {
+    if (checkpointing_) {
+      tail_moved_.wait(lock);
+    } else if (Status status = bring_home(lock, false); !status.ok()) {
+      return status;
+    }
+    if (!failure_.ok()) {
+      return failure_;
+    }
+  }
+  return {};
+}
+
+/// The checkpoint: brings home what is durable, without the lock meanwhile.
+Status Journal::bring_home(Lock& lock, bool closing) {
+  tail_moved_.wait(lock, [&] { return !checkpointing_; });
+  if (!failure_.ok()) {
+    return failure_;
+  }
+  checkpointing_ = true;
+  const RingPoint end = written_;
+  lock.unlock();
+  Status status;
+  uint64_t bytes = 0;
+  try {
+    status = write_durable_home(end, closing, bytes);
+  } catch (const std::exception& failure) {
+    status = Status(Code::io_error, std::string("a checkpoint cannot be made: ") + failure.what());
+  }
+  lock.lock();
+  checkpointing_ = false;
+  if (!status.ok()) {
+    fail(status);
+    return status;
+  }
+  if (tail_ != end.at) {
+    tail_ = end.at;
+    ++counters_.checkpoints;
+    counters_.home_bytes += bytes;
+  }
+  tail_moved_.notify_all();
+  return {};
+}
+
+/// Writes the groups before `end` home, durably, then moves the tail behind them. Adds up the bytes
+/// of the pages.
+Status Journal::write_durable_home(const RingPoint& end, bool closing, uint64_t& bytes) {
   const bool closed = (ring_.head().flags & JournalHead::kClosed) != 0;
-  const bool empty = ring_end_ == ring_.head().tail;
+  const bool empty = end.at == ring_.head().tail;
   if (empty && (closed || !closing)) {
     return {};
   }
-  Result<JournalTail> tail = read_tail(ring_);
+  Result<JournalTail> tail = read_tail(ring_, end.at);
   if (!tail) {
     return tail.status();
   }
-  if (tail->end != ring_end_ || tail->number != next_number_) {
+  if (tail->end != end.at || tail->number != end.number) {
     return {Code::corrupt,
             "the journal has lost group " + std::to_string(tail->number) + ", which was durable"};
   }
-  auto lines = newest_lines(*tail, place());
-  if (!lines) {
-    return lines.status();
+  auto newest = newest_lines(*tail, place());
+  if (!newest) {
+    return newest.status();
   }
-  Status status = write_home(ring_.file(), *lines);
+  Status status = write_home(ring_.file(), *newest, &bytes);
   if (status.ok()) {
     status = ring_.file().sync();  // before the tail moves: until then the journal has the lines
   }
@@ -252,31 +333,82 @@ Status Journal::write_durable_home(bool closing) {
     return status;
   }
   JournalHead head{};
-  head.salt = ring_.head().salt;
-  head.tail = ring_end_;
-  head.number = next_number_;
-  head.position = tail->position;
+  head.salt = salt_;
+  head.tail = end.at;
+  head.number = end.number;
+  head.position = end.position;
   head.flags = closing ? JournalHead::kClosed : 0;
-  status = ring_.write_head(head);
-  if (status.ok()) {
-    count([&](JournalCounters& c) {
-      ++c.checkpoints;
-      c.home_lines += lines->size();
-    });
-  }
-  return status;
+  return ring_.write_head(head);
 }
 
 void Journal::checkpoint(bool closing) {
   await(position());
-  std::unique_lock lock(mutex_);
-  wait_for_device(lock);
-  use_device(lock, [&] { return write_durable_home(closing); });
+  Lock lock(mutex_);
+  throw_if_failed();
+  if (Status status = bring_home(lock, closing); !status.ok()) {
+    throw MediumFailure(status);
+  }
+}
+
+bool Journal::is_flush_due() const {
+  const GroupBuilder& group = groups_[gathering_];
+  const bool old = most_age_.count() != 0 && Clock::now() >= gathers_since_ + most_age_;
+  return !group.empty() && (old || group.bytes() >= kFlushBytes || group.full());
+}
+
+void Journal::flush_in_background() {
+  Lock lock(mutex_);
+  flushes_ = true;
+  while (!stopped_ && failure_.ok()) {
+    if (device_taken_ || gathered().empty()) {
+      flush_wanted_.wait(lock);
+    } else if (is_flush_due()) {
+      try {
+        flush(lock);
+      } catch (const MediumFailure&) {  // failure_ has it, and every later call throws it
+        break;
+      }
+    } else if (most_age_.count() != 0) {
+      flush_wanted_.wait_until(lock, gathers_since_ + most_age_);
+    } else {
+      flush_wanted_.wait(lock);
+    }
+  }
+  flushes_ = false;
+  group_freed_.notify_all();
+}
+
+void Journal::checkpoint_in_background() {
+  Lock lock(mutex_);
+  checkpoints_ = true;
+  while (!stopped_ && failure_.ok()) {
+    if (written_.at - tail_ < full_enough(ring_) || checkpointing_) {
+      checkpoint_wanted_.wait(lock);
+    } else {
+      static_cast<void>(bring_home(lock, false));  // failure_ has a failure
+    }
+  }
+  checkpoints_ = false;
+}
+
+void Journal::stop() {
+  const Lock lock(mutex_);
+  stopped_ = true;
+  flush_wanted_.notify_all();
+  checkpoint_wanted_.notify_all();
+}
+
+void Journal::limit_age(std::chrono::milliseconds age) {
+  const Lock lock(mutex_);
+  most_age_ = age;
+  flush_wanted_.notify_all();
 }
 
 JournalCounters Journal::counters() const {
-  const std::lock_guard lock(counters_mutex_);
-  return counters_;
+  const Lock lock(mutex_);
+  JournalCounters now = counters_;
+  now.held_bytes = written_.at - tail_;
+  return now;
 }
 
 }  // namespace holdfast::native

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -32,7 +34,7 @@ struct JournalCounters {
   uint64_t groups = 0;       ///< written since
   uint64_t lines = 0;        ///< in these groups
   uint64_t group_bytes = 0;  ///< their bytes, padding included
-  uint64_t home_lines = 0;   ///< written home by checkpoints
+  uint64_t home_bytes = 0;   ///< of the pages that checkpoints have written home
   uint64_t checkpoints = 0;
 };
 
@@ -44,8 +46,12 @@ struct JournalCounters {
 ///
 /// append() copies lines, and costs no I/O unless the group is full. await() makes the journal
 /// durable up to a position: one thread writes a group and syncs. The others spin for some
-/// microseconds, then sleep, and their lines gather for the next group. A full ring is emptied by a
-/// checkpoint: the newest content of each line goes home from durable groups, never from memory.
+/// microseconds, then sleep, and their lines gather for the next group. A checkpoint empties the
+/// ring: the newest content of each line goes home from durable groups, never from memory. Groups
+/// are written meanwhile.
+///
+/// Two threads may serve a journal: flush_in_background() and checkpoint_in_background(). Without
+/// them, the thread that finds a group or the ring full does their work.
 ///
 /// Thread safety: any thread. Errors: after the first failure of the file, each call throws
 /// MediumFailure, except an await() for what is durable already.
@@ -61,21 +67,33 @@ class Journal {
   static Result<std::unique_ptr<Journal>> open(JournalFile& file, const JournalPlace& place,
                                                uint64_t salt, CopyLine copy = &copy_line);
 
-  /// Copies these lines and returns the position behind them. No call returns while another thread
+  /// Copies these lines and returns a position behind them. No call returns while another thread
   /// copies, even one without lines: a store after this fence cannot reach a line that has an
   /// earlier position.
   uint64_t append(std::span<const LineRun> runs);
 
-  /// Returns the position behind the last line.
-  uint64_t position();
+  /// Returns the position behind the last line. Acquire: it covers each line whose append() has
+  /// happened before.
+  uint64_t position() const { return end_.load(std::memory_order_acquire); }
   /// Returns the position up to which the journal is durable. Acquire: a thread that sees it may
   /// answer for what it covers.
   uint64_t durable() const { return durable_.load(std::memory_order_acquire); }
   /// Returns when the journal is durable up to `position`.
   void await(uint64_t position);
 
-  /// Makes everything durable and writes it home. `closing`: records the empty journal as closed.
+  /// Makes everything durable and writes it home. `closing`: records the empty journal as closed;
+  /// no other thread uses the journal then.
   void checkpoint(bool closing = false);
+
+  /// Writes groups until stop(): when some lines have gathered and the device is idle, and when the
+  /// oldest line has waited for the time limit.
+  void flush_in_background();
+  /// Makes checkpoints until stop(): whenever the ring is fuller than a threshold.
+  void checkpoint_in_background();
+  /// Ends both. Their threads may be joined then.
+  void stop();
+  /// From now on flush_in_background() makes each line durable within this time.
+  void limit_age(std::chrono::milliseconds age);
 
   /// Waits for no device.
   JournalCounters counters() const;
@@ -84,35 +102,57 @@ class Journal {
  private:
   Journal(JournalFile& file, const JournalPlace& place, CopyLine copy);
 
+  using Clock = std::chrono::steady_clock;
+  using Lock = std::unique_lock<std::mutex>;
+
+  /// A place in the ring between two groups.
+  struct RingPoint {
+    uint64_t at = 0;
+    uint64_t number = 0;    // of the next group
+    uint64_t position = 0;  // behind the last line before it
+  };
+
   Status recover(uint64_t salt);
   void throw_if_failed() const;
-  void wait_for_device(std::unique_lock<std::mutex>& lock);
-  template <class F>
-  void count(F&& add);
-  template <class F>
-  void use_device(std::unique_lock<std::mutex>& lock, F&& work);
-  void flush(std::unique_lock<std::mutex>& lock);
+  void fail(Status status);
+  GroupBuilder& gathered() { return groups_[gathering_]; }
+  void make_group_room(Lock& lock);
+  void wait_for_device(Lock& lock);
+  bool is_flush_due() const;
+  void flush(Lock& lock);
   Status write_group(GroupBuilder& group, GroupHead head);
-  Status write_durable_home(bool closing);
+  bool ring_has_room(uint64_t bytes) const;
+  Status make_ring_room(uint64_t bytes);
+  Status bring_home(Lock& lock, bool closing);
+  Status write_durable_home(const RingPoint& end, bool closing, uint64_t& bytes);
 
   const CopyLine copy_;
+  JournalRing ring_;  // its head: only the thread that makes a checkpoint
+  uint64_t salt_ = 0;
 
-  std::mutex mutex_;  // guards everything below but atomics, the device's part, and counters_
+  mutable std::mutex mutex_;               // guards everything below but atomics
   std::atomic<bool> device_taken_{false};  // stored under the mutex
   std::atomic<int> rounds_{0};  // counts uses of the device that have ended, for waiting threads
   Status failure_;
   GroupBuilder groups_[2];
   size_t gathering_ = 0;  // the group that append() fills; the device may hold the other one
-  uint64_t end_ = 0;
+  std::atomic<uint64_t> end_{0};  // stored under the mutex
   std::atomic<uint64_t> durable_{0};
+  Clock::time_point gathers_since_;
 
-  // The device's part: only the thread that has taken it.
-  JournalRing ring_;
-  uint64_t ring_end_ = 0;  // place behind the last group
-  uint64_t next_number_ = 0;
-
-  mutable std::mutex counters_mutex_;
+  RingPoint written_;  // behind the last durable group
+  uint64_t tail_ = 0;  // place of the oldest group
+  bool checkpointing_ = false;
   JournalCounters counters_;
+
+  bool stopped_ = false;
+  bool flushes_ = false;                   // a thread is in flush_in_background()
+  bool checkpoints_ = false;               // a thread is in checkpoint_in_background()
+  std::chrono::milliseconds most_age_{0};  // 0: no limit
+  std::condition_variable flush_wanted_;
+  std::condition_variable checkpoint_wanted_;
+  std::condition_variable group_freed_;
+  std::condition_variable tail_moved_;
 };
 
 }  // namespace holdfast::native

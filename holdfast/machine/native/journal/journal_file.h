@@ -15,8 +15,9 @@ namespace holdfast::native {
 
 /// The file that a journal and the pages behind it lie in. Offsets are bytes from its beginning.
 ///
-/// Thread safety: one caller at a time. Errors: io_error, or what the system says. A caller gives
-/// up after the first error, because the content of the medium is unknown then.
+/// Thread safety: as far as the journal's threads need it. A checkpoint reads groups and writes
+/// pages while another thread writes a group. Errors: io_error, or what the system says. A caller
+/// gives up after the first error, because the content of the medium is unknown then.
 class JournalFile {
  public:
   virtual ~JournalFile() = default;
@@ -27,6 +28,9 @@ class JournalFile {
   /// Overwrites a range inside the file. Any of its sectors may be on the medium at once, or only
   /// after sync().
   virtual Status write(uint64_t offset, std::span<const std::byte> from) = 0;
+  /// Begins to bring a written range to the medium, and returns when older such ranges have left
+  /// the cache. A hint that keeps the next sync() short.
+  virtual Status write_out(uint64_t /*offset*/, uint64_t /*bytes*/) { return {}; }
   /// Returns when everything written before is on the medium.
   virtual Status sync() = 0;
 };

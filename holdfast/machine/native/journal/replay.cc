@@ -30,14 +30,14 @@ uint64_t page_of(uint64_t offset) {
 
 }  // namespace
 
-Result<JournalTail> read_tail(const JournalRing& ring) {
+Result<JournalTail> read_tail(const JournalRing& ring, uint64_t end) {
   JournalTail tail;
   tail.end = ring.head().tail;
   tail.number = ring.head().number;
   tail.position = ring.head().position;
   std::vector<std::byte> group;
   GroupHead head{};
-  for (;;) {
+  while (tail.end < end) {
     Result<bool> whole = read_group(ring, tail.end, head, group);
     if (!whole) {
       return whole.status();
@@ -53,6 +53,7 @@ Result<JournalTail> read_tail(const JournalRing& ring) {
     tail.end += group.size();
     tail.position = head.end;
   }
+  return tail;
 }
 
 Status check_not_damaged(const JournalRing& ring, const JournalTail& tail) {
@@ -104,7 +105,7 @@ Result<std::vector<JournalLine>> newest_lines(const JournalTail& tail, const Jou
   return lines;
 }
 
-Status write_home(JournalFile& file, std::span<const JournalLine> lines) {
+Status write_home(JournalFile& file, std::span<const JournalLine> lines, uint64_t* bytes) {
   constexpr uint64_t kMostBytes = 64 * kPageBytes;  // of one write; neighbouring pages share it
   std::vector<std::byte> pages;
   for (size_t i = 0; i < lines.size();) {
@@ -123,8 +124,15 @@ Status write_home(JournalFile& file, std::span<const JournalLine> lines) {
     for (; i < last; ++i) {
       std::memcpy(pages.data() + (lines[i].offset - begin), lines[i].content, kLineBytes);
     }
-    if (Status status = file.write(begin, pages); !status.ok()) {
+    Status status = file.write(begin, pages);
+    if (status.ok()) {
+      status = file.write_out(begin, pages.size());
+    }
+    if (!status.ok()) {
       return status;
+    }
+    if (bytes != nullptr) {
+      *bytes += pages.size();
     }
   }
   return {};

@@ -21,8 +21,9 @@ struct JournalTail {
   uint64_t position = 0;  ///< behind the last group
 };
 
-/// Reads the groups behind the ring's head.
-Result<JournalTail> read_tail(const JournalRing& ring);
+/// Reads the groups behind the ring's head, up to the place `end`, behind which another thread may
+/// be writing.
+Result<JournalTail> read_tail(const JournalRing& ring, uint64_t end = ~uint64_t{0});
 
 /// Looks for a later group that proves that the group behind `tail` was durable once: then it is
 /// damaged, not torn, and acknowledged updates are missing. corrupt if so. Reads the whole ring.
@@ -36,7 +37,8 @@ struct JournalLine {
 /// Returns the newest content of each line, by offset. Code::corrupt for a line inside the journal.
 Result<std::vector<JournalLine>> newest_lines(const JournalTail& tail, const JournalPlace& place);
 
-/// Writes the lines home, page by page. Not durable before the file's next sync().
-Status write_home(JournalFile& file, std::span<const JournalLine> lines);
+/// Writes the lines home, page by page. Not durable before the file's next sync(). `bytes`, if not
+/// null, grows by what was written.
+Status write_home(JournalFile& file, std::span<const JournalLine> lines, uint64_t* bytes = nullptr);
 
 }  // namespace holdfast::native

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/machine/native/medium/journaled_memory.h"
 
+#include <fcntl.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <mutex>
 #include <utility>
 
@@ -47,6 +50,38 @@ Status SystemJournalFile::write(uint64_t offset, std::span<const std::byte> from
   });
 }
 
+Status SystemJournalFile::sync_range(const Piece& piece, unsigned flags) const {
+#ifdef SYNC_FILE_RANGE_WRITE
+  const auto begin = static_cast<off_t>(piece.begin);
+  const auto bytes = static_cast<off_t>(piece.end - piece.begin);
+  if (::sync_file_range(fd_, begin, bytes, flags) != 0 && (errno == EIO || errno == ENOSPC)) {
+    return file_error(path_, "cannot be written", errno);
+  }
+#endif
+  return {};
+}
+
+/// Otherwise the sync that ends a checkpoint would have hundreds of MiB to write, and the groups of
+/// all writers would wait for it.
+Status SystemJournalFile::write_out(uint64_t offset, uint64_t bytes) {
+  constexpr uint64_t kPieceBytes = uint64_t{1} << 20;
+  if (piece_.written == 0 || offset < piece_.end) {
+    piece_ = {offset, offset, 0};
+  }
+  piece_.end = offset + bytes;
+  piece_.written += bytes;
+  if (piece_.written < kPieceBytes) {
+    return {};
+  }
+  Status status = sync_range(piece_, SYNC_FILE_RANGE_WRITE);
+  if (status.ok() && on_its_way_.written != 0) {
+    status = sync_range(on_its_way_, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+                                         SYNC_FILE_RANGE_WAIT_AFTER);
+  }
+  on_its_way_ = std::exchange(piece_, {});
+  return status;
+}
+
 Status SystemJournalFile::sync() {
   try {
     sync_.wait_durable();
@@ -66,7 +101,37 @@ Result<std::unique_ptr<JournaledMemory>> JournaledMemory::open(int fd, const std
     return journal.status();
   }
   memory->journal_ = std::move(*journal);
+  memory->start_threads();
   return memory;
+}
+
+void JournaledMemory::start_threads() {
+  // Signals of the program are for its own threads.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  threads_.emplace_back([this] { journal_->flush_in_background(); });
+  threads_.emplace_back([this] { journal_->checkpoint_in_background(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+JournaledMemory::~JournaledMemory() {
+  if (fork_guard_.forked_child()) {
+    // The threads do not exist in the child. The journal's mutex may stay locked for ever, and its
+    // condition variables have waiting threads.
+    static_cast<void>(journal_.release());
+    for (std::thread& thread : threads_) {
+      thread.detach();
+    }
+    return;
+  }
+  if (journal_ != nullptr) {
+    journal_->stop();
+  }
+  for (std::thread& thread : threads_) {
+    thread.join();
+  }
 }
 
 void JournaledMemory::add(const std::byte* begin, size_t n, uint64_t offset) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <shared_mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "holdfast/base/status.h"
@@ -24,16 +25,27 @@ class SystemJournalFile : public JournalFile {
 
   Status read(uint64_t offset, std::span<std::byte> to) override;
   Status write(uint64_t offset, std::span<const std::byte> from) override;
+  Status write_out(uint64_t offset, uint64_t bytes) override;
   Status sync() override;
 
  private:
+  /// A part of the file in which a checkpoint has written pages, in ascending order.
+  struct Piece {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    uint64_t written = 0;
+  };
+  Status sync_range(const Piece& piece, unsigned flags) const;
+
   const int fd_;
   const std::string path_;
   MediumSync& sync_;
+  Piece piece_;       // is being written
+  Piece on_its_way_;  // from the cache to the medium
 };
 
 /// A heap file as persistent memory: private mappings, and a journal through which their lines
-/// reach the file.
+/// reach the file. Two threads serve the journal.
 ///
 /// Thread safety: any thread. Errors: after the first failure the medium is poisoned, and each
 /// fence throws MediumFailure. In a forked child each fence throws it too, and nothing reaches the
@@ -45,6 +57,10 @@ class JournaledMemory {
   static Result<std::unique_ptr<JournaledMemory>> open(int fd, const std::string& path,
                                                        MediumSync& sync, const JournalPlace& place,
                                                        uint64_t salt);
+  /// Stops the threads. In a forked child, which has none, it leaks the journal.
+  ~JournaledMemory();
+  JournaledMemory(const JournaledMemory&) = delete;
+  JournaledMemory& operator=(const JournaledMemory&) = delete;
 
   /// From here on the lines of [begin, begin + n), mapped privately from `offset` on, are
   /// journaled.
@@ -77,6 +93,7 @@ class JournaledMemory {
   JournaledMemory(int fd, const std::string& path, MediumSync& sync)
       : file_(fd, path, sync), sync_(sync) {}
 
+  void start_threads();
   bool locate(const LineList::Run& run, std::vector<LineRun>& to) const;
   uint64_t append_and_wait(LineList& list, bool wait);
   template <class F>
@@ -88,6 +105,7 @@ class JournaledMemory {
   std::unique_ptr<Journal> journal_;
   std::shared_mutex mutex_;  // guards mappings_
   std::vector<Mapping> mappings_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace holdfast::native

@@ -6,7 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <chrono>
+#include <mutex>
 #include <thread>
 
 #include "tests/unit/machine/native/journal_world.h"
@@ -108,6 +111,136 @@ TEST(CopyLine, IsAPrefixOfStoresWhereverTheyComeInBetween) {
         EXPECT_LE(copy[i], copy[i - 1]) << "stores from load " << first << " on, every " << pause;
       }
     }
+  }
+}
+
+/// A faulty file for several threads.
+class SharedFile : public JournalFile {
+ public:
+  explicit SharedFile(std::vector<std::byte> content) : file_(std::move(content)) {}
+
+  Status read(uint64_t offset, std::span<std::byte> to) override {
+    const std::lock_guard lock(mutex_);
+    return file_.read(offset, to);
+  }
+  Status write(uint64_t offset, std::span<const std::byte> from) override {
+    const std::lock_guard lock(mutex_);
+    return file_.write(offset, from);
+  }
+  Status sync() override {
+    const std::lock_guard lock(mutex_);
+    return file_.sync();
+  }
+  FaultyFile& file() { return file_; }
+
+ private:
+  std::mutex mutex_;
+  FaultyFile file_;
+};
+
+/// A journal with its two threads.
+class ServedJournal {
+ public:
+  explicit ServedJournal(JournalFile& file)
+      : journal_(Journal::open(file, kSmallJournal, 2).value()),
+        flushing_([this] { journal_->flush_in_background(); }),
+        checkpointing_([this] { journal_->checkpoint_in_background(); }) {}
+  ~ServedJournal() {
+    journal_->stop();
+    flushing_.join();
+    checkpointing_.join();
+  }
+  ServedJournal(const ServedJournal&) = delete;
+  ServedJournal& operator=(const ServedJournal&) = delete;
+
+  Journal& operator*() { return *journal_; }
+  Journal* operator->() { return journal_.get(); }
+
+  /// Appends this value as the content of a line.
+  uint64_t set(uint64_t line, uint64_t value) {
+    std::array<uint64_t, kLineBytes / sizeof(uint64_t)> words;
+    words.fill(value);
+    const LineRun run[] = {{line * kLineBytes, reinterpret_cast<std::byte*>(words.data()), 1}};
+    return journal_->append(run);
+  }
+
+ private:
+  std::unique_ptr<Journal> journal_;
+  std::thread flushing_;
+  std::thread checkpointing_;
+};
+
+TEST(Journal, AGroupHasTheNewestCopyOfALine) {
+  FaultyFile file(new_content());
+  JournalProgram program(file, 2);
+  program.fence(std::array<uint64_t, 2>{5, 6}, 1);
+  program.fence(std::array<uint64_t, 2>{6, 9}, 2);
+  program.sync();
+  EXPECT_EQ(program.journal().position(), 4u);
+  EXPECT_EQ(program.journal().counters().group_bytes, kJournalBlock);
+  JournalRing ring(file, kSmallJournal);
+  ring.read_head().check();
+  const JournalTail tail = read_tail(ring).value();
+  EXPECT_EQ(newest_lines(tail, kSmallJournal)->size(), 3u);
+  GroupHead head{};
+  ASSERT_TRUE(read_group_head(tail.bytes, head));
+  std::vector<uint64_t> lines;
+  for_each_line({tail.bytes.data(), head.bytes},
+                [&](uint64_t offset, const std::byte*) { lines.push_back(offset / kLineBytes); });
+  EXPECT_EQ(lines, (std::vector<uint64_t>{5, 6, 9}));
+  program.journal().checkpoint();
+  EXPECT_EQ(home_of(file.issued()), program.home_at(4));
+}
+
+// Many times the ring's size, and nobody waits for a position. Each group finds room.
+TEST(Journal, ItsThreadsWriteGroupsAndMakeCheckpoints) {
+  SharedFile file(new_content());
+  {
+    ServedJournal journal(file);
+    for (uint64_t i = 0; i < 20'000; ++i) {
+      journal.set(i % kHomeLines, i);
+    }
+    EXPECT_GT(journal->durable(), 0u);
+    EXPECT_GT(journal->counters().checkpoints, 0u);
+    EXPECT_GT(journal->counters().home_bytes, 0u);
+    journal->checkpoint(true);
+    EXPECT_EQ(journal->counters().held_bytes, 0u);
+  }
+  const std::vector<std::byte> home = home_of(file.file().issued());
+  for (uint64_t line = 0; line < kHomeLines; ++line) {
+    uint64_t value = 0;
+    std::memcpy(&value, home.data() + line * kLineBytes, sizeof value);
+    EXPECT_EQ(value % kHomeLines, line);
+    EXPECT_GE(value, 20'000 - kHomeLines);
+  }
+}
+
+TEST(Journal, ALineBecomesDurableWithinTheAgeLimit) {
+  SharedFile file(new_content());
+  ServedJournal journal(file);
+  journal->limit_age(std::chrono::milliseconds(1));
+  for (uint64_t i = 1; i <= 3; ++i) {
+    const uint64_t position = journal.set(0, i);
+    while (journal->durable() < position) {
+      std::this_thread::yield();
+    }
+  }
+}
+
+// Whichever call fails: no thread waits for ever, and each later call reports it.
+TEST(Journal, AFailureInTheBackgroundIsFinal) {
+  for (int call = 3; call < 40; ++call) {
+    SharedFile file(new_content());
+    file.file().fail_at(call);
+    ServedJournal journal(file);
+    const auto work = [&] {
+      for (uint64_t i = 0; i < 20'000; ++i) {
+        journal.set(i % kHomeLines, i);
+      }
+    };
+    EXPECT_THROW(work(), MediumFailure) << call;
+    EXPECT_THROW(journal->append({}), MediumFailure);
+    EXPECT_THROW(journal->checkpoint(), MediumFailure);
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options of engines whose durability may lag.
+// The options of engines whose durability may lag, by themselves or over a journal.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace holdfast {
 
-/// Rows for the option table of an engine that can lag.
+/// Rows for the option table of an engine that can lag, or that runs over a journal and so can lag
+/// there.
 inline constexpr OptionInfo kCommitOption = {
     "commit", "durable", "durable or later, for updates without a word; later if a lag is given"};
 inline constexpr OptionInfo kLagOption = {
@@ -30,5 +31,12 @@ struct LagOptions {
   /// Returns the promise that these options make. They must be well-formed.
   static Promise promise(const Options& options);
 };
+
+/// Description::area_bytes for an engine with the options of a lag, from that of one without.
+template <Result<size_t> (*kAreaBytes)(const Options&, int)>
+Result<size_t> area_bytes_with_lag(const Options& options, int slots) {
+  const auto lag = LagOptions::parse(options);
+  return lag.ok() ? kAreaBytes(options, slots) : Result<size_t>(lag.status());
+}
 
 }  // namespace holdfast

@@ -14,8 +14,8 @@ namespace holdfast {
 /// psync (Machine::begin_psync) may still be making updates durable that the engine has synced.
 /// They keep their credits until then.
 ///
-/// Thread safety: one thread at a time calls commit(), make_durable() and has_credits(); any thread
-/// the others.
+/// Thread safety: one thread at a time calls commit(), make_durable(), has_credits() and
+/// should_sync(); any thread the others.
 template <class M>
 class LagWindow {
  public:
@@ -36,9 +36,7 @@ class LagWindow {
   /// Counts an update that has committed and is not durable.
   void commit() {
     const uint64_t committed = state_->committed.load(kRelaxed);
-    const uint64_t synced =
-        in_flight_.empty() ? state_->durable.load(kRelaxed) : in_flight_.back().committed;
-    if (committed == synced) {
+    if (committed == synced_count()) {
       state_->oldest.store(machine_.now() + 1, kRelaxed);
     }
     state_->committed.store(committed + 1, kRelaxed);
@@ -48,6 +46,13 @@ class LagWindow {
   bool has_credits() {
     settle();
     return pending() <= options_.bound;
+  }
+
+  /// Returns whether the updates that are not synced should be, so that the medium works on them
+  /// while as many again are made.
+  bool should_sync() const {
+    return synced_ != nullptr &&
+           state_->committed.load(kRelaxed) - synced_count() > options_.bound / 2;
   }
 
   /// All committed updates are durable once the machine's `position` is.
@@ -110,6 +115,11 @@ class LagWindow {
     uint64_t position;
     uint64_t committed;
   };
+
+  /// The updates that have been synced, durable or not yet.
+  uint64_t synced_count() const {
+    return in_flight_.empty() ? state_->durable.load(kRelaxed) : in_flight_.back().committed;
+  }
 
   /// Gives credits back for the positions that have become durable.
   void settle() {
