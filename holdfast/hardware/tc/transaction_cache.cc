@@ -238,7 +238,7 @@ Time TransactionCache::shorten_tail(size_t slot, Time now) {
   descriptions.written = true;
   if (end > 0) {
     const Place line = description_place(slot, end - 1, context().line_bytes());
-    now = context().read(line, descriptions.bytes.data(), ReadCause::migration, now);
+    now = context().read(line, descriptions.bytes.data(), ReadCause::log, now);
   }
   return now;
 }
