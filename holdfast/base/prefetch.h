@@ -17,4 +17,14 @@ inline void prefetch(const void* p, size_t bytes) {
   }
 }
 
+/// The same for lines that will be stored to.
+inline void prefetch_for_stores(const void* p, size_t bytes) {
+  constexpr size_t kLine = 64;
+  const auto begin = reinterpret_cast<uintptr_t>(p);
+  const uintptr_t end = begin + bytes;
+  for (uintptr_t at = begin & ~(kLine - 1); at < end; at += kLine) {
+    __builtin_prefetch(reinterpret_cast<const void*>(at), 1);
+  }
+}
+
 }  // namespace holdfast

@@ -133,7 +133,8 @@ struct Context {
   enum class Mode : uint8_t { read, update };
   std::byte* data = nullptr;  ///< base address of the transaction's heap
   size_t capacity = 0;
-  size_t known_bytes = 0;  ///< bytes of the heap that are known to exist; for HeapBounds
+  size_t known_bytes = 0;    ///< bytes of the heap that are known to exist; for HeapBounds
+  uint64_t known_words = 0;  ///< offsets that HeapBounds accepts at once; follows from known_bytes
   Mode mode = Mode::read;
   int slot = 0;  ///< of the executing machine thread; selects its allocation arena
   /// Set by the heap while a body runs that names partitions.

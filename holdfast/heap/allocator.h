@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 
 #include "holdfast/heap/heap_bounds.h"
 #include "holdfast/heap/layout.h"
@@ -62,6 +63,7 @@ class Allocator {
         header_(reinterpret_cast<DataHeader<E>*>(data)),
         shape_(header_->shape()),
         chunk_(shape_.chunk_bytes),
+        chunk_shift_(std::countr_zero(chunk_)),
         partition_(partitions.is_all() ? nullptr
                                        : header_->partition_arenas() + partitions.first()) {}
 
@@ -85,6 +87,20 @@ class Allocator {
     }
     void* block = allocate_fresh(a, size_class);
     E::fresh(block, bytes);
+    return block;
+  }
+
+  /// Frees a block and allocates one of `wanted` bytes. If both have the same class, it is the same
+  /// block, and nothing changes but its owner.
+  void* exchange(void* block, size_t bytes, size_t wanted, int slot) {
+    const size_t size_class = shape_.class_of(bytes);
+    if (size_class == kClasses || size_class != shape_.class_of(wanted) || partition_ != nullptr) {
+      deallocate(block, bytes, slot);
+      return allocate(wanted, slot);
+    }
+    // The block is not fresh: a rollback must restore its content for its present owner.
+    check_owned(block, ChunkKind::shared, size_class);
+    check_allocated(block);
     return block;
   }
 
@@ -136,12 +152,14 @@ class Allocator {
 
   /// In a transaction. Throws Error unless the header lies in the heap, which may be damaged.
   Chunk* checked(Chunk* run) { return HeapBounds<Owner>().check(run); }
-  Chunk* chunk_at(uint64_t index) { return reinterpret_cast<Chunk*>(data_ + index * chunk_); }
+  Chunk* chunk_at(uint64_t index) {
+    return reinterpret_cast<Chunk*>(data_ + (index << chunk_shift_));
+  }
   uint64_t index_of(const void* p) const {
-    return static_cast<uint64_t>(static_cast<const std::byte*>(p) - data_) / chunk_;
+    return static_cast<uint64_t>(static_cast<const std::byte*>(p) - data_) >> chunk_shift_;
   }
   size_t offset_in_chunk(const void* block) const {
-    return static_cast<size_t>(static_cast<const std::byte*>(block) - data_) % chunk_;
+    return static_cast<size_t>(static_cast<const std::byte*>(block) - data_) & (chunk_ - 1);
   }
 
   /// Returns a block that was freed before, or null.
@@ -244,14 +262,20 @@ class Allocator {
   }
   void mark_free(void* block) {
     if (shape_.has_maps()) {
-      Field<uint64_t, E>& word = map_word(block);
-      const uint64_t bit = Chunk::map_bit(offset_in_chunk(block));
-      const uint64_t bits = word;
-      if ((bits & bit) == 0) {
-        refuse_block();
-      }
-      word = bits & ~bit;
+      const uint64_t bits = check_allocated(block);
+      map_word(block) = bits & ~Chunk::map_bit(offset_in_chunk(block));
     }
+  }
+  /// Returns the word of the map that has the block's bit.
+  uint64_t check_allocated(void* block) {
+    if (!shape_.has_maps()) {
+      return 0;
+    }
+    const uint64_t bits = map_word(block);
+    if ((bits & Chunk::map_bit(offset_in_chunk(block))) == 0) {
+      refuse_block();
+    }
+    return bits;
   }
   Field<uint64_t, E>& map_word(void* block) {
     return chunk_at(index_of(block))->map_word(offset_in_chunk(block));
@@ -421,9 +445,9 @@ class Allocator {
   /// Throws Error(misuse) if the block was not allocated with this size, before the lists change.
   void check_owned(void* block, ChunkKind kind, uint64_t detail) {
     const auto offset = static_cast<size_t>(static_cast<std::byte*>(block) - data_);
-    bool good = offset % kBlockUnit == 0 && offset / chunk_ < header_->top;
+    bool good = offset % kBlockUnit == 0 && offset >> chunk_shift_ < header_->top;
     if (good) {
-      Chunk* header = chunk_at(offset / chunk_);
+      Chunk* header = chunk_at(offset >> chunk_shift_);
       good = header->kind == static_cast<uint64_t>(kind) && header->detail == detail;
     }
     if (!good) {
@@ -452,7 +476,8 @@ class Allocator {
   std::byte* data_;
   DataHeader<E>* header_;
   ChunkShape shape_;
-  size_t chunk_;
+  size_t chunk_;                  ///< bytes of a chunk, a power of two
+  int chunk_shift_;               ///< its logarithm
   PartitionArena<E>* partition_;  ///< of a transaction that names partitions; else null
 };
 

@@ -186,6 +186,15 @@ class Heap {
     Allocator<E>(c.data, c.partitions).deallocate(block, bytes, c.slot);
   }
 
+  /// Frees a block of `bytes` bytes and allocates one of `wanted` bytes, whose content is not
+  /// initialised. It is the same block if the sizes differ little, and then neither the lists of
+  /// free blocks nor the map of allocated ones change. So a structure that replaces a block by
+  /// another one stores much less.
+  static void* exchange(void* block, size_t bytes, size_t wanted) {
+    const Context& c = updating();
+    return Allocator<E>(c.data, c.partitions).exchange(block, bytes, wanted, c.slot);
+  }
+
   /// Returns the object of root `name`. If there is no such root, makes the object from
   /// `arguments`, in a transaction of its own.
   template <class T, class... A>

@@ -26,8 +26,9 @@ namespace holdfast {
 ///
 /// A heap without engine and machine has no file, and no bounds.
 ///
-/// Cost of a check: two comparisons. The first check of a thread, and the first one after the heap
-/// has grown, also load the heap's size.
+/// Cost of a check: one comparison, with numbers that the constructor loads. So loops construct the
+/// bounds once. A check is slower close to the heap's end. The first check of a thread, and the
+/// first one of new space, also load the heap's size.
 ///
 /// Thread safety: one transaction.
 template <class H>
@@ -38,21 +39,27 @@ class HeapBounds {
   };
 
  public:
-  HeapBounds() {
+  [[gnu::always_inline]] HeapBounds() {
     if constexpr (kBounded) {
       context_ = static_cast<Context*>(H::Machine::context());
+      if (context_ != nullptr) {
+        first_ = reinterpret_cast<uintptr_t>(context_->data) + header_bytes();
+        limit_ = context_->known_words;
+        end_ = reinterpret_cast<uintptr_t>(context_->data) + context_->known_bytes;
+      }
     }
   }
 
   /// Throws Error(corrupt) unless n bytes at p lie in the heap, and p begins a word.
+  ///
+  /// The rotation moves the bits that an aligned offset lacks to the top, so that one comparison
+  /// refuses a misaligned offset, too.
   template <class T>
   T* check(T* p, size_t n = sizeof(T)) const {
     if constexpr (kBounded) {
-      if (context_ != nullptr && !inside(p, n)) [[unlikely]] {
-        refresh();
-        if (!inside(p, n)) {
-          throw_wild_pointer(offset_of(p));
-        }
+      const uint64_t offset = reinterpret_cast<uintptr_t>(p) - first_;
+      if (std::rotr(offset, kWordShift) >= limit_ || n > kNear) [[unlikely]] {
+        check_slowly(context_, p, n);
       }
     }
     return p;
@@ -62,10 +69,9 @@ class HeapBounds {
   template <class T>
   bool has_behind(const T* p, uint64_t n) const {
     if constexpr (kBounded) {
-      const uint64_t at = offset_of(p + 1);
-      if (context_ != nullptr && n > context_->known_bytes - at) [[unlikely]] {
-        refresh();
-        return n <= context_->known_bytes - at;
+      const auto at = reinterpret_cast<uintptr_t>(p + 1);
+      if (at > end_ || n > end_ - at) [[unlikely]] {  // end_ may be too low
+        return has_behind_slowly(context_, p + 1, n);
       }
     }
     return true;
@@ -75,7 +81,7 @@ class HeapBounds {
   uint64_t most(size_t bytes) const {
     if constexpr (kBounded) {
       if (context_ != nullptr) {
-        refresh();
+        refresh(*context_);
         return context_->known_bytes / bytes;
       }
     }
@@ -83,25 +89,54 @@ class HeapBounds {
   }
 
  private:
-  uint64_t offset_of(const void* p) const {
-    return reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(context_->data);
+  static constexpr int kWordShift = 3;
+  /// Objects up to this size have the fast check. It accepts no address that is closer to the end.
+  static constexpr size_t kNear = 1024;
+
+  /// No block lies in the heap's header.
+  static constexpr size_t header_bytes() { return sizeof(DataHeader<typename H::Engine>); }
+  static uint64_t offset_of(const Context& context, const void* p) {
+    return reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(context.data);
   }
-  /// No block lies in the heap's header. The rotation moves the bits that an aligned offset lacks
-  /// to the top, so that one comparison refuses a misaligned offset, too.
-  bool inside(const void* p, size_t n) const {
-    constexpr size_t kFirst = sizeof(DataHeader<typename H::Engine>);
-    const uint64_t offset = offset_of(p) - kFirst;
-    return n + kFirst <= context_->known_bytes &&
-           std::rotr(offset, 3) <= (context_->known_bytes - kFirst - n) >> 3;
+  // Static, so that the compiler may keep an object's members in registers.
+  /// The exact check.
+  [[gnu::noinline, gnu::cold]] static void check_slowly(Context* context, const void* p, size_t n) {
+    if (context != nullptr && !inside(*context, p, n)) {
+      refresh(*context);
+      if (!inside(*context, p, n)) {
+        throw_wild_pointer(offset_of(*context, p));
+      }
+    }
+  }
+  static bool inside(const Context& context, const void* p, size_t n) {
+    const uint64_t offset = offset_of(context, p);
+    const size_t known = context.known_bytes;
+    return offset % sizeof(uint64_t) == 0 && offset >= header_bytes() && offset <= known &&
+           n <= known - offset;
+  }
+  [[gnu::noinline, gnu::cold]] static bool has_behind_slowly(Context* context, const void* at,
+                                                             uint64_t n) {
+    if (context == nullptr) {
+      return true;
+    }
+    refresh(*context);
+    return n <= context->known_bytes - offset_of(*context, at);
   }
   /// Loads the size of the heap in this transaction's state. A pointer to new space is visible only
   /// to transactions that see the growth. Opening has checked the header.
-  [[gnu::noinline]] void refresh() const {
-    const auto* h = reinterpret_cast<const DataHeader<typename H::Engine>*>(context_->data);
-    context_->known_bytes = h->limit.load() * h->chunk_bytes.load();
+  static void refresh(Context& context) {
+    const auto* h = reinterpret_cast<const DataHeader<typename H::Engine>*>(context.data);
+    const size_t known = h->limit.load() * h->chunk_bytes.load();
+    constexpr size_t kLeast = header_bytes() + kNear;
+    context.known_bytes = known;
+    context.known_words = known < kLeast ? 0 : ((known - kLeast) >> kWordShift) + 1;
   }
 
   Context* context_ = nullptr;
+  // Without a context every address is good.
+  uintptr_t first_ = 0;          ///< where blocks begin
+  uint64_t limit_ = UINT64_MAX;  ///< of an offset from there, in words, for the fast check
+  uintptr_t end_ = UINTPTR_MAX;  ///< of the heap, as far as it is known
 };
 
 /// Finds the cycle of a damaged list, in a number of steps that is proportional to the cycle's

@@ -107,7 +107,12 @@ struct ChunkShape {
   const ClassSizes& sizes() const { return mark == kLayoutMark3 ? kFineClasses : kLineClasses; }
   /// Returns the class for blocks of `bytes`, or kClasses if a block needs chunks of its own.
   size_t class_of(size_t bytes) const {
-    return holdfast::class_of(sizes(), bytes, largest_shared());
+    const bool fine = mark == kLayoutMark3;
+    const size_t found = holdfast::class_of(fine ? kFineTable : kLineTable, bytes);
+    const bool shares =
+        found < kClasses && share_chunks((fine ? kFineClasses : kLineClasses)[found], chunk_bytes,
+                                         shared_header_bytes());
+    return shares ? found : kClasses;
   }
   /// Bytes of a shared chunk before its first block.
   size_t shared_header_bytes() const {
@@ -115,10 +120,6 @@ struct ChunkShape {
   }
   size_t blocks_per_chunk(size_t size_class) const {
     return (chunk_bytes - shared_header_bytes()) / sizes()[size_class];
-  }
-  /// The largest blocks that share chunks.
-  size_t largest_shared() const {
-    return holdfast::largest_shared(sizes(), chunk_bytes, shared_header_bytes());
   }
 };
 

@@ -66,11 +66,12 @@ template <class Make>
 auto BPlusTree<H, K, V, kPromote>::find_or_insert(const Sought& key, Make&& make) -> Field<Value>* {
   Path path;
   Leaf* leaf = descend(key, path);
-  const SlotOrder order = valid_order_of(leaf);
+  const SlotOrder order = order_of(leaf);
   const auto [position, held] = search(leaf, order, key);
   if (held) {
     return &leaf->value(order.slot(position));
   }
+  check_valid(order);  // the leaf is going to change
   const Value value = make();
   const K added = added_key(key, value);
   if (!order.full()) {

@@ -260,10 +260,13 @@ class BPlusTree {
   template <class N>
   static SlotOrder valid_order_of(const N* node) {
     const SlotOrder order(node->order);
+    check_valid(order);
+    return order;
+  }
+  static void check_valid(SlotOrder order) {
     if (!order.valid()) [[unlikely]] {
       throw_damaged_order();
     }
-    return order;
   }
   [[noreturn, gnu::cold]] static void throw_damaged_order() {
     throw_damaged("the order word of a b+tree's node");

@@ -38,7 +38,6 @@ void BPlusTree<H, K, V, kPromote>::walk(const Leaf* leaf, SlotOrder order, int p
   const HeapBounds<H> bounds;
   CycleCheck cycle;
   for (;;) {
-    cycle.arrive(leaf);
     if (!show(Run(leaf, order, position, 1, order.count() - position), f)) {
       return;
     }
@@ -46,7 +45,7 @@ void BPlusTree<H, K, V, kPromote>::walk(const Leaf* leaf, SlotOrder order, int p
     if (leaf == nullptr) {
       return;
     }
-    bounds.check(leaf);
+    cycle.arrive(bounds.check(leaf));
     if constexpr (kThreeWay) {
       prefetch(next_of(leaf), sizeof(Leaf));  // a walk beyond its first leaf tends to be long
     }

@@ -61,7 +61,8 @@ class SlotOrder {
   /// readers within the node, at the cost of a few instructions.
   constexpr bool in_range() const {
     constexpr uint64_t kLowest = 0x1111'1111'1111'1110;
-    return (word_ & word_ >> 1 & word_ >> 2 & word_ >> 3 & kLowest) == 0;
+    const uint64_t pairs = word_ & word_ >> 1;
+    return (pairs & pairs >> 2 & kLowest) == 0;
   }
 
   /// True if every slot appears exactly once.

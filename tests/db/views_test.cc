@@ -43,11 +43,11 @@ class World {
 
   /// One update transaction, which replaces a key's version. With `abort` it changes nothing.
   void write(int slot, int key, bool abort) {
-    BacklogShare share = backlog_.take(slot, 1);
+    std::unique_ptr<BacklogShare> share = backlog_.take(slot, 1);
     writing_.lock();
-    share.begin();
+    share->begin();
     std::vector<Version*> freed;
-    while (const OldVersion* old = share.next()) {
+    while (const OldVersion* old = share->next()) {
       freed.push_back(static_cast<Version*>(old->version));
     }
     if (!abort) {
@@ -60,7 +60,7 @@ class World {
       Version* const old = newest_[key];
       const uint64_t stamp = Stamp::make(slot, count);
       add(key, stamp);
-      share.add({old, old->stamp, stamp, 0});
+      share->add({old, old->stamp, stamp, 0});
       shared_->counts.store(committed + (uint64_t{1} << 32 * slot), std::memory_order_release);
     }
     writing_.unlock();
@@ -96,12 +96,12 @@ class World {
   void finish() {
     size_t replaced = versions_.size() - kKeys;
     for (;;) {
-      BacklogShare share = backlog_.take_any(SIZE_MAX);
-      if (share.empty()) {
+      std::unique_ptr<BacklogShare> share = backlog_.take_any(SIZE_MAX);
+      if (share->empty()) {
         break;
       }
-      share.begin();
-      while (const OldVersion* old = share.next()) {
+      share->begin();
+      while (const OldVersion* old = share->next()) {
         auto* const version = static_cast<Version*>(old->version);
         fail_if(version->freed, "a version is freed twice");
         version->freed = true;

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <deque>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -133,8 +132,8 @@ enum class Verdict { free, held, undecided };
 /// Asks about a version with stamp `before` that stamp `after` has replaced.
 template <class M>
 Verdict judge(Snapshots<M>& snapshots, uint64_t before, uint64_t after, void* version = nullptr) {
-  std::deque<OldVersion> replaced{{version, before, after, 0}};
-  std::vector<OldVersion> free;
+  VersionQueue replaced({{version, before, after, 0}});
+  VersionQueue free;
   snapshots.settle(replaced, 1, &free);
   return !replaced.empty() ? Verdict::undecided : free.empty() ? Verdict::held : Verdict::free;
 }
@@ -142,7 +141,7 @@ Verdict judge(Snapshots<M>& snapshots, uint64_t before, uint64_t after, void* ve
 /// Returns the number of versions that views have released since the last call.
 template <class M>
 size_t released(Snapshots<M>& snapshots) {
-  std::vector<OldVersion> free;
+  VersionQueue free;
   snapshots.take_released(SIZE_MAX, &free);
   return free.size();
 }
@@ -309,9 +308,10 @@ TEST_F(DbSnapshotRule, VersionsAreHeldExactlyAsLongAsAViewNeedsThem) {
         }
       }
     }
-    std::vector<OldVersion> free;
+    VersionQueue free;
     snapshots.take_released(SIZE_MAX, &free);
-    for (const OldVersion& one : free) {
+    for (size_t i = 0; i < free.size(); ++i) {
+      const OldVersion& one = free[i];
       const auto at = std::find_if(versions.begin(), versions.end(), [&](const auto& version) {
         return version.get() == one.version;
       });
@@ -382,9 +382,8 @@ TEST_F(DbSnapshotThreads, NothingABriefViewShowsIsReclaimed) {
   });
   for (uint64_t version = 1; version < kVersions; ++version) {
     newest.store(version + 1, std::memory_order_release);
-    std::deque<OldVersion> replaced{
-        {nullptr, Stamp::make(0, version), Stamp::make(0, version + 1), 0}};
-    std::vector<OldVersion> free;
+    VersionQueue replaced({{nullptr, Stamp::make(0, version), Stamp::make(0, version + 1), 0}});
+    VersionQueue free;
     while (free.empty()) {
       snapshots.settle(replaced, 1, &free);
       snapshots.take_released(1, &free);

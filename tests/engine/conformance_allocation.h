@@ -191,6 +191,57 @@ void a_block_is_freed_once(W& w) {
 }
 
 template <class W>
+void a_block_is_exchanged(W& w) {
+  using H = typename W::H;
+  auto& heap = w.heap();
+  auto* c = cells(heap);
+  const auto text_of = [&](void* block) {
+    std::string text(3, ' ');
+    heap.read([&] { H::Engine::load_range(text.data(), block, text.size()); }).check();
+    return text;
+  };
+  void* block = nullptr;
+  heap.update([&] {
+        block = H::allocate(100);
+        H::Engine::store_range(block, "old", 3);
+      })
+      .check();
+  // The same block, whose old content a rollback restores.
+  EXPECT_EQ(heap.update([&] {
+                  void* const same = H::exchange(block, 100, 97);
+                  EXPECT_EQ(same, block);
+                  H::Engine::store_range(same, "new", 3);
+                  throw Error(Status(Code::misuse, "roll back"));
+                })
+                .code(),
+            Code::misuse);
+  EXPECT_EQ(text_of(block), "old");
+  heap.update([&] {
+        EXPECT_EQ(H::exchange(block, 100, 97), block);
+        H::Engine::store_range(block, "new", 3);
+      })
+      .check();
+  EXPECT_EQ(text_of(block), "new");
+  // Another class, and blocks with chunks of their own.
+  void* other = nullptr;
+  heap.update([&] { other = H::exchange(block, 97, 1000); }).check();
+  EXPECT_NE(other, block);
+  heap.update([&] { other = H::exchange(other, 1000, 50'000); }).check();
+  heap.update([&] { other = H::exchange(other, 50'000, 100); }).check();
+  // A block that is free, or that has another size, is refused as by a free.
+  heap.update([&] { H::deallocate(other, 100); }).check();
+  EXPECT_EQ(heap.update([&] { H::exchange(other, 100, 100); }).code(), Code::misuse);
+  EXPECT_EQ(heap.update([&] {
+                  c->cell[0].value += 1;
+                  H::exchange(c, 4000, 4000);
+                })
+                .code(),
+            Code::misuse);
+  EXPECT_EQ(values(heap)[0], 0) << "the failed transaction left a trace";
+  EXPECT_TRUE(heap.check().value().errors.empty());
+}
+
+template <class W>
 void free_runs_are_merged(W& w) {
   using H = typename W::H;
   auto& heap = w.heap();

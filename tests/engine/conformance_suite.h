@@ -41,6 +41,7 @@ std::vector<Question<W>> all_questions() {
       {"RootsKnowTheirType", &roots_know_their_type<W>},
       {"FreedBlocksAreReusedAndNothingLeaks", &freed_blocks_are_reused_and_nothing_leaks<W>},
       {"ABlockIsFreedOnce", &a_block_is_freed_once<W>},
+      {"ABlockIsExchanged", &a_block_is_exchanged<W>},
       {"FreeRunsAreMerged", &free_runs_are_merged<W>},
       {"HeapsOfLayout1StillWork", &heaps_of_layout_1_still_work<W>},
       {"TheHeapGrowsAndSaysWhenItIsFull", &the_heap_grows_and_says_when_it_is_full<W>},

@@ -68,9 +68,8 @@ class BoundedIterator final : public Iterator {
 
 }  // namespace
 
-Iterator* bounded(Iterator* all, const ReadOptions& options, const Comparator* comparator) {
-  const bool any = options.iterate_lower_bound != nullptr || options.iterate_upper_bound != nullptr;
-  return any ? new BoundedIterator(all, options, comparator) : all;
+Iterator* make_bounded(Iterator* all, const ReadOptions& options, const Comparator* comparator) {
+  return new BoundedIterator(all, options, comparator);
 }
 
 }  // namespace holdfast::db

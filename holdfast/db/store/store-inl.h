@@ -151,13 +151,13 @@ void Store<H>::check_list(const V* first) {
 template <class H>
 class Store<H>::Share {
  public:
-  Share(Backlog<M>& backlog, int slot, BacklogShare share)
+  Share(Backlog<M>& backlog, int slot, std::unique_ptr<BacklogShare> share)
       : backlog_(backlog), slot_(slot), share_(std::move(share)) {}
   Share(const Share&) = delete;
   Share& operator=(const Share&) = delete;
   ~Share() { put(false); }
 
-  BacklogShare* get() { return &share_; }
+  BacklogShare* get() { return share_.get(); }
   void put(bool committed) {
     if (!done_) {
       backlog_.put(slot_, std::move(share_), committed);
@@ -165,12 +165,14 @@ class Store<H>::Share {
     done_ = true;
   }
   /// Returns the share as after an abort, and goes on with an empty one.
-  void replace_by_empty() { backlog_.put(slot_, std::exchange(share_, {}), false); }
+  void replace_by_empty() {
+    backlog_.put(slot_, std::exchange(share_, std::make_unique<BacklogShare>()), false);
+  }
 
  private:
   Backlog<M>& backlog_;
   const int slot_;
-  BacklogShare share_;
+  std::unique_ptr<BacklogShare> share_;
   bool done_ = false;
 };
 
@@ -407,7 +409,7 @@ holdfast::Status Store<H>::adopt_nested() {
   });
   for (const size_t i : busy) {
     for (bool more = true; more && status.ok();) {
-      Share share(backlog_, heap_.machine().self(), {});
+      Share share(backlog_, heap_.machine().self(), std::make_unique<BacklogShare>());
       status = heap_.update([&] {
         more = versions(share.get()).adopt(i, static_cast<size_t>(limits_.versions_freed));
       });

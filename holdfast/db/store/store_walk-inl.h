@@ -85,6 +85,7 @@ holdfast::Status Store<H>::read_ahead(Step step, const Slice& from, const View* 
   const int group_size = static_cast<int>(std::min(size_t{kMost}, 1 + most / usual_cost));
   const bool is_long = group_size == kMost;
   return heap_.read([&] {
+    const HeapBounds<H> bounds;
     to->clear(in_place);
     size_t spent = 0;
     bool more = true;
@@ -99,7 +100,7 @@ holdfast::Status Store<H>::read_ahead(Step step, const Slice& from, const View* 
         Group& group = groups[next];
         const int size = std::min(group_size, run.size() - i);
         for (int j = 0; j < size; ++j) {
-          const V* const version = Versions<H>::newest(run.value(i + j));
+          const V* const version = Versions<H>::newest(run.value(i + j), bounds);
           prefetch(version, sizeof(V) + kUsualEntry);
           group.version[j] = version;
         }

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <new>
 #include <string>
+#include <utility>
 
+#include "holdfast/base/scoped_value.h"
 #include "holdfast/db/store/blobs.h"
 #include "holdfast/db/store/store_blocks.h"
 #include "holdfast/db/views/backlog.h"
@@ -58,8 +60,8 @@ class Versions {
   }
   /// Returns the newest version of the key in a leaf. Throws Error(corrupt), like all functions
   /// here, if a pointer that it follows leads out of the heap or in a circle.
-  static V* newest(const TreeField& held) {
-    return HeapBounds<H>().check(V::of(load_block<H>(held)));
+  static V* newest(const TreeField& held, const HeapBounds<H>& bounds = {}) {
+    return bounds.check(V::of(load_block<H>(held)));
   }
   /// Returns the version that the view sees, given a key's newest one; null if it has no value.
   static const V* seen(const V* newest, const View<M>* view) {
@@ -236,17 +238,17 @@ class Versions {
  private:
   static const Context* context() { return static_cast<const Context*>(M::context()); }
   Slot<H>& slot() { return slot(static_cast<size_t>(context()->slot)); }
-  Slot<H>& slot(size_t number) { return *HeapBounds<H>().check(root_.slots.load() + number); }
+  Slot<H>& slot(size_t number) { return *bounds_.check(root_.slots.load() + number); }
   /// Returns a pointer from the heap; null is allowed.
-  static V* checked(V* version) {
-    return version == nullptr ? nullptr : HeapBounds<H>().check(version);
-  }
+  V* checked(V* version) const { return version == nullptr ? nullptr : bounds_.check(version); }
 
   /// Allocates a version's block. The transaction's first version also takes its stamp.
   V* allocate_version(size_t key_bytes, size_t short_value_bytes) {
     const auto number = static_cast<size_t>(context()->slot);
+    const size_t bytes = V::block_bytes(key_bytes, short_value_bytes);
     if (share_ != nullptr) {
       adopt(number, Backlog<M>::kFreedPerChange);
+      const ScopedValue<bool> keeping(keeps_spare_, true);
       free_some(Backlog<M>::kFreedPerChange);
     }
     if (stamp_ == 0) {
@@ -256,7 +258,9 @@ class Versions {
       own.count = count;
       stamp_ = Stamp::make(context()->slot, count);
     }
-    return new (H::allocate(V::block_bytes(key_bytes, short_value_bytes))) V;
+    V* const spare = std::exchange(spare_, nullptr);
+    return new (spare == nullptr ? H::allocate(bytes)
+                                 : H::exchange(spare, spare->block_bytes(), bytes)) V;
   }
   void store(V* version, NewVersion<H>& fields, const Slice& key, const Slice& short_value) {
     fields.key_bytes = key.size();
@@ -267,7 +271,7 @@ class Versions {
   /// stores `fields` in it afterwards.
   void replace(TreeField* held, NewVersion<H>& fields, const StoredKey<H>& key) {
     V* const version = V::of(key.block);
-    V* const old = newest(*held);
+    V* const old = newest(*held, bounds_);
     if (old->stamp == stamp_ && old->listed == 0) {
       fields.older = replace_own(old, version);
     } else {
@@ -312,7 +316,7 @@ class Versions {
     version->listed = 1;
   }
   /// Appends to the list `old`.
-  static void append(Slot<H>& to, V* version) {
+  void append(Slot<H>& to, V* version) const {
     clear_next(version);
     V* const last = checked(to.old_tail);
     if (last != nullptr) {
@@ -328,7 +332,7 @@ class Versions {
       version->next = nullptr;
     }
   }
-  static void drop_first(typename Slot<H>::Link& head, typename Slot<H>::Link& tail) {
+  void drop_first(typename Slot<H>::Link& head, typename Slot<H>::Link& tail) const {
     V* const first = checked(head);
     V* const next = first->next;
     head = next;
@@ -338,14 +342,14 @@ class Versions {
     first->next.promote();  // the transaction that removes the second one stores to it
   }
   /// Removes a version from the list `old`.
-  static void unlink(Slot<H>& from, V* version) {
+  void unlink(Slot<H>& from, V* version) const {
     if (from.old.load() == version) {
       drop_first(from.old, from.old_tail);
       return;
     }
     V* const next = checked(version->next);
     const uint64_t before = version->listed;
-    auto* const previous = HeapBounds<H>().check(reinterpret_cast<V*>(before));
+    auto* const previous = bounds_.check(reinterpret_cast<V*>(before));
     previous->next = next;
     if (next != nullptr) {
       next->listed = before;
@@ -409,22 +413,28 @@ class Versions {
   }
 
   void destroy(V* version) {
-    const size_t bytes = version->block_bytes();
     if (Blob<H>* blob = version->blob) {
       Blobs<H>::link(root_.garbage, blob);
       made_garbage_ = true;
     }
-    H::deallocate(version, bytes);
+    if (keeps_spare_ && spare_ == nullptr) {
+      spare_ = version;
+    } else {
+      H::deallocate(version, version->block_bytes());
+    }
   }
 
   StoreRoot<H>& root_;
   const Comparator* comparator_;
   Snapshots<M>& snapshots_;
   BacklogShare* share_;
+  const HeapBounds<H> bounds_;  ///< of the transaction that runs the body
   uint64_t stamp_ = 0;
   WriteBatch changes_;
   Blob<H>* record_ahead_ = nullptr;
   bool made_garbage_ = false;
+  V* spare_ = nullptr;  ///< a block to be freed, for the next version
+  bool keeps_spare_ = false;
 };
 
 }  // namespace holdfast::db

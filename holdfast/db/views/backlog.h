@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -22,33 +21,24 @@ namespace holdfast::db {
 /// replaces. A body may run several times; each run begins with begin().
 class BacklogShare {
  public:
-  BacklogShare() = default;
-  BacklogShare(BacklogShare&&) noexcept = default;
-  BacklogShare& operator=(BacklogShare&&) noexcept = default;
-
   void begin() {
     freed_ = 0;
     replaced_.clear();
   }
   /// Returns the next version to free; null if there is none.
-  const OldVersion* next() {
-    return first_ + freed_ < free_.size() ? &free_[first_ + freed_++] : nullptr;
-  }
+  const OldVersion* next() { return freed_ < free_.size() ? &free_[freed_++] : nullptr; }
   /// Adds a version that the transaction has replaced, or must leave for later.
   void add(const OldVersion& old) { replaced_.push_back(old); }
 
-  bool empty() const { return first_ == free_.size(); }
+  bool empty() const { return free_.empty(); }
 
  private:
   template <class M>
   friend class Backlog;
 
-  size_t available() const { return free_.size() - first_; }
-
-  std::vector<OldVersion> free_;  ///< no view needs these; those before first_ are freed
-  size_t first_ = 0;
-  size_t freed_ = 0;  ///< by this run of the body
-  std::vector<OldVersion> replaced_;
+  VersionQueue free_;  ///< no view needs these
+  size_t freed_ = 0;   ///< of them, by this run of the body
+  VersionQueue replaced_;
 };
 
 /// The old versions of a store that no transaction has freed yet. Each is in one place:
@@ -74,52 +64,51 @@ class Backlog {
 
   /// Takes a share for a transaction of slot `slot` with about `changes` changes; 0: as many as
   /// the slot's last transaction.
-  BacklogShare take(int slot, size_t changes) {
+  std::unique_ptr<BacklogShare> take(int slot, size_t changes) {
     Queue& queue = queue_of(slot);
     const Lock lock(queue.lock);
-    BacklogShare share = std::exchange(queue.share, {});
+    std::unique_ptr<BacklogShare> share = std::move(queue.share);
+    if (share == nullptr) {  // this thread's first transaction, or another thread has the share
+      share = std::make_unique<BacklogShare>();
+    }
     const size_t wanted = kFreedPerChange * (changes != 0 ? changes : queue.last_changes);
-    fill(queue, wanted, &share);
+    fill(queue, wanted, share.get());
     return share;
   }
   /// Takes up to `most` versions of all slots.
-  BacklogShare take_any(size_t most) {
-    BacklogShare share;
+  std::unique_ptr<BacklogShare> take_any(size_t most) {
+    auto share = std::make_unique<BacklogShare>();
     for (const auto& queue : queues_) {
       const Lock lock(queue->lock);
-      BacklogShare& there = queue->share;
-      for (; share.available() < most && !there.empty(); ++there.first_) {
-        share.free_.push_back(there.free_[there.first_]);
+      if (queue->share != nullptr) {
+        VersionQueue& there = queue->share->free_;
+        const size_t n = std::min(most - std::min(most, share->free_.size()), there.size());
+        for (size_t i = 0; i < n; ++i) {
+          share->free_.push_back(there[i]);
+        }
+        there.drop(n);
       }
-      fill(*queue, most, &share);
+      fill(*queue, most, share.get());
     }
     return share;
   }
 
   /// Ends a share. `committed`: its transaction has returned, so what it has freed is gone.
-  void put(int slot, BacklogShare&& share, bool committed) {
+  void put(int slot, std::unique_ptr<BacklogShare> share, bool committed) {
     Queue& queue = queue_of(slot);
     const Lock lock(queue.lock);
     if (committed) {
-      share.first_ += share.freed_;
-      queue.last_changes = std::max(share.replaced_.size(), kLeastChanges);
-      queue.replaced.insert(queue.replaced.end(), share.replaced_.begin(), share.replaced_.end());
+      share->free_.drop(share->freed_);
+      queue.last_changes = std::max(share->replaced_.size(), kLeastChanges);
+      queue.replaced.append(share->replaced_);
     } else if (machine_.skips(Site{"backlog.abort"})) {
-      share.first_ = share.free_.size();
+      share->free_.clear();
     }
-    share.begin();
-    // The memory of the emptied vectors serves the slot's next transaction.
-    if (share.first_ > share.free_.size() / 2) {
-      share.free_.erase(share.free_.begin(),
-                        share.free_.begin() + static_cast<ptrdiff_t>(share.first_));
-      share.first_ = 0;
-    }
-    if (queue.share.empty()) {
+    share->begin();
+    if (queue.share == nullptr) {  // its memory serves the slot's next transaction
       queue.share = std::move(share);
     } else {
-      queue.share.free_.insert(queue.share.free_.end(),
-                               share.free_.begin() + static_cast<ptrdiff_t>(share.first_),
-                               share.free_.end());
+      queue.share->free_.append(share->free_);
     }
   }
 
@@ -132,8 +121,9 @@ class Backlog {
   struct Queue {
     explicit Queue(M& machine) : lock(machine) {}
     ShortLock<M> lock;
-    std::deque<OldVersion> replaced;  ///< not judged yet, in the order of their replacement
-    BacklogShare share;               ///< the free versions of the slot's next transaction
+    VersionQueue replaced;  ///< not judged yet, in the order of their replacement
+    /// The free versions of the slot's next transaction. Null: a transaction has the share.
+    std::unique_ptr<BacklogShare> share;
     size_t last_changes = kLeastChanges;
   };
 
@@ -142,11 +132,12 @@ class Backlog {
   }
 
   void fill(Queue& queue, size_t wanted, BacklogShare* share) {
-    if (share->available() < wanted) {
-      snapshots_.settle(queue.replaced, wanted - share->available(), &share->free_);
+    VersionQueue& free = share->free_;
+    if (free.size() < wanted) {
+      snapshots_.settle(queue.replaced, wanted - free.size(), &free);
     }
-    if (share->available() < wanted && snapshots_.has_released()) {
-      snapshots_.take_released(wanted - share->available(), &share->free_);
+    if (free.size() < wanted && snapshots_.has_released()) {
+      snapshots_.take_released(wanted - free.size(), &free);
     }
   }
 

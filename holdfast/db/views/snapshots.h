@@ -14,6 +14,7 @@
 #include "holdfast/db/views/seats.h"
 #include "holdfast/db/views/short_lock.h"
 #include "holdfast/db/views/version_heap.h"
+#include "holdfast/db/views/version_queue.h"
 #include "holdfast/db/views/view.h"
 
 namespace holdfast::db {
@@ -139,7 +140,7 @@ class Snapshots {
   /// Takes up to `most` versions off the front of `replaced`. Each was replaced by a transaction
   /// that has returned. Adds those that no view needs to *free; views hold the others. Stops early
   /// while a view is being opened.
-  void settle(std::deque<OldVersion>& replaced, size_t most, std::vector<OldVersion>* free) {
+  void settle(VersionQueue& replaced, size_t most, VersionQueue* free) {
     if (replaced.empty() || most == 0) {
       return;
     }
@@ -148,19 +149,20 @@ class Snapshots {
     if (!await_announcements() || !seats_.find(&uses)) {
       return;
     }
-    for (; most > 0 && !replaced.empty(); --most) {
-      const OldVersion& old = replaced.front();
+    most = std::min(most, replaced.size());
+    for (size_t i = 0; i < most; ++i) {
+      const OldVersion& old = replaced[i];
       if (!needed(old, uses) || !hold(old, uses)) {
         free->push_back(old);
       }
-      replaced.pop_front();
     }
+    replaced.drop(most);
   }
 
   /// Returns whether take_released() may find a version.
   bool has_released() const { return shared_->work.load(std::memory_order_acquire) != 0; }
   /// Adds up to `most` versions to *free that views have released, or that were given back.
-  void take_released(size_t most, std::vector<OldVersion>* free) {
+  void take_released(size_t most, VersionQueue* free) {
     const Lock lock(lock_);
     close_ended_uses();
     for (; most > 0; --most) {

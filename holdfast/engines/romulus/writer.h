@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "holdfast/base/bytes.h"
+#include "holdfast/base/prefetch.h"
 #include "holdfast/engines/parts/basics/line_filter.h"
 #include "holdfast/engines/parts/durability/lag/lag_window.h"
 #include "holdfast/engines/parts/frame/commit_position.h"
@@ -138,6 +140,7 @@ class Writer {
         log_.truncate({});
       }
       stage_ = Stage::open;
+      lag_.wait();
       gate_.finished();
     }
   }
@@ -158,7 +161,8 @@ class Writer {
     }
     const PhaseScope<M> scope(holdfast::Phase::data_flush);
     log_.remember_words(twin_.main());
-    write_back_logged({});
+    lines_.clear();
+    write_back_logged({}, [&](uint64_t line) { lines_.push_back(line); });
     // Main is durable before the state calls it consistent.
     machine_.pfence(Site{"romulus.main.fence"});
     M::phase(holdfast::Phase::marker_flush);
@@ -207,6 +211,8 @@ class Writer {
     if (offset + n > used_) [[unlikely]] {
       raise_used(offset + n);
     }
+    // The end of the batch stores to the same place of the twin, and would wait for it.
+    prefetch_for_stores(twin_.twin() + offset, n);
     return offset;
   }
 
@@ -287,10 +293,16 @@ class Writer {
   /// Writes back the lines of main that were stored to since `from`. It runs after the last store
   /// to each line, so one write-back per line is enough.
   void write_back_logged(const LogMark& from) {
+    write_back_logged(from, [](uint64_t /*line*/) {});
+  }
+  /// Also calls note(line) for each of them.
+  template <class F>
+  void write_back_logged(const LogMark& from, F&& note) {
     LineFilter filter;
     log_.for_each(from, [&](uint64_t offset, uint64_t n) {
       for_new_lines(filter, offset, n, [&](uint64_t line) {
         machine_.pwb(twin_.main() + line, Site{"romulus.main"});
+        note(line);
       });
     });
   }
@@ -303,12 +315,9 @@ class Writer {
 
   void copy_logged() {
     log_.copy(twin_.twin(), twin_.main());
-    LineFilter filter;
-    log_.for_each({}, [&](uint64_t offset, uint64_t n) {
-      for_new_lines(filter, offset, n, [&](uint64_t line) {
-        machine_.pwb(twin_.twin() + line, Site{"romulus.twin"});
-      });
-    });
+    for (const uint64_t line : lines_) {
+      machine_.pwb(twin_.twin() + line, Site{"romulus.twin"});
+    }
     written_bytes_ += log_.bytes();
   }
 
@@ -326,10 +335,11 @@ class Writer {
   uint64_t used_ = 0;            // high-water mark of stores to main, with the running batch
   uint64_t committed_used_ = 0;  // the high-water mark without the running batch
   StoreLog<M> log_;
-  LogMark body_;                // the end of the log when the running body began
-  uint64_t kept_bytes_ = 0;     // stored by kept bodies of the running batch
-  uint64_t taken_bytes_ = 0;    // stored by earlier batches; take_bytes() returns it
-  uint64_t written_bytes_ = 0;  // written to the medium; take_bytes() returns it
+  std::vector<uint64_t> lines_;  // of main that commit() has written back
+  LogMark body_;                 // the end of the log when the running body began
+  uint64_t kept_bytes_ = 0;      // stored by kept bodies of the running batch
+  uint64_t taken_bytes_ = 0;     // stored by earlier batches; take_bytes() returns it
+  uint64_t written_bytes_ = 0;   // written to the medium; take_bytes() returns it
 };
 
 }  // namespace holdfast::romulus

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 #include "holdfast/machine/machine.h"
 
@@ -48,24 +49,6 @@ inline constexpr ClassSizes kFineClasses = [] {
 }();
 inline constexpr size_t kMostFineChunk = 16384;
 
-/// Returns the class for blocks of `bytes`, or kClasses if a block needs chunks of its own.
-constexpr size_t class_of(const ClassSizes& sizes, size_t bytes, size_t largest) {
-  if (bytes > largest) {
-    return kClasses;
-  }
-  size_t low = 0;
-  size_t high = kClasses;
-  while (low < high) {
-    const size_t middle = (low + high) / 2;
-    if (sizes[middle] < bytes) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
 /// The first line of a chunk describes the chunk. Its blocks follow.
 inline constexpr size_t kChunkHeaderBytes = kLineBytes;
 inline constexpr size_t kMinChunkBytes = 1024;
@@ -75,23 +58,42 @@ inline constexpr size_t kMaxChunkBytes = 65536;
 inline constexpr size_t kBlockUnit = 16;
 inline constexpr size_t kMapOffset = 48;
 
+/// The class of the smallest blocks with n units, by n; kClasses if no block is so large.
+using ClassTable = std::array<uint8_t, kLineClasses.back() / kBlockUnit + 1>;
+constexpr ClassTable table_of(const ClassSizes& sizes) {
+  ClassTable table{};
+  size_t size_class = 0;
+  for (size_t units = 0; units < table.size(); ++units) {
+    while (size_class < kClasses && sizes[size_class] < units * kBlockUnit) {
+      ++size_class;
+    }
+    table[units] = static_cast<uint8_t>(size_class);
+  }
+  return table;
+}
+inline constexpr ClassTable kLineTable = table_of(kLineClasses);
+inline constexpr ClassTable kFineTable = table_of(kFineClasses);
+
+/// Returns the class for blocks of `bytes`; kClasses if they are too large for the classes. Each
+/// allocation and each free calls it, so it looks the class up.
+constexpr size_t class_of(const ClassTable& table, size_t bytes) {
+  const size_t units = (bytes + kBlockUnit - 1) / kBlockUnit;
+  return bytes <= kLineClasses.back() ? table[units] : kClasses;
+}
+
 /// Returns the bytes of a shared chunk before its first block, with the map.
 constexpr size_t shared_header_bytes(size_t chunk_bytes) {
   const size_t bytes = kMapOffset + (chunk_bytes / kBlockUnit + 63) / 64 * 8;
   return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
 }
 
-/// Returns the size of the largest blocks that share chunks: at least three fit into a chunk.
-constexpr size_t largest_shared(const ClassSizes& sizes, size_t chunk_bytes, size_t header_bytes) {
-  size_t largest = sizes[0];
-  for (const size_t size : sizes) {
-    if (size <= (chunk_bytes - header_bytes) / 3) {
-      largest = size;
-    }
-  }
-  return largest;
+/// Returns whether blocks of this size share chunks: at least three fit into a chunk.
+constexpr bool share_chunks(size_t size, size_t chunk_bytes, size_t header_bytes) {
+  return 3 * size <= chunk_bytes - header_bytes;
 }
-static_assert(largest_shared(kFineClasses, kMostFineChunk, shared_header_bytes(kMostFineChunk)) ==
-              largest_shared(kLineClasses, kMostFineChunk, shared_header_bytes(kMostFineChunk)));
+static_assert(share_chunks(kLineClasses[0], kMinChunkBytes, shared_header_bytes(kMinChunkBytes)));
+// No chunk that may have kFineClasses shares blocks of a size that these lack.
+static_assert(!share_chunks(kFineClasses.back() + 1, kMostFineChunk,
+                            shared_header_bytes(kMostFineChunk)));
 
 }  // namespace holdfast

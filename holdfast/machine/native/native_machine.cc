@@ -164,9 +164,7 @@ uint64_t NativeMachine::complete_write_backs(uint64_t delay, bool wait) {
   uint64_t position = 0;
   switch (domain_) {
     case Domain::process:
-      // Separates earlier stores from later ones for the compiler only. That is enough: a killed
-      // process has performed exactly its stores up to some instruction.
-      native::compiler_barrier();
+      native::compiler_barrier();  // fences_nothing() says why it is enough
       break;
     case Domain::file:
       if (journaled_) {

@@ -143,11 +143,15 @@ class NativeMachine {
   void store_nontemporal(void* to, const void* from, size_t n, Site site);
   void pfence(Site /*site*/) {
     count(mine().pfence);
-    complete_write_backs(pfence_delay_, false);
+    if (!fences_nothing()) {
+      complete_write_backs(pfence_delay_, false);
+    }
   }
   void psync(Site /*site*/) {
     count(mine().psync);
-    complete_write_backs(psync_delay_, !lagging_.load(std::memory_order_relaxed));
+    if (!fences_nothing()) {
+      complete_write_backs(psync_delay_, !lagging_.load(std::memory_order_relaxed));
+    }
   }
   uint64_t begin_psync(Site site) {
     if (!journaled_) [[likely]] {
@@ -234,6 +238,12 @@ class NativeMachine {
   void finish_pwb(const void* p);
   /// Lists lines for the calling thread's next fence.
   void list_lines(const void* p, size_t n);
+  /// Returns whether a fence is for the compiler only, and then is one. That is enough for a killed
+  /// process: it has performed exactly its stores up to some instruction.
+  bool fences_nothing() const {
+    native::compiler_barrier();
+    return domain_ == Domain::process && (pfence_delay_ | psync_delay_) == 0 && !failed();
+  }
   /// `wait`: a psync. With a journal it returns the position behind the write-backs, else 0.
   uint64_t complete_write_backs(uint64_t delay, bool wait);
   /// The slow check of a waiting thread: true if its transaction is doomed. Throws MediumFailure

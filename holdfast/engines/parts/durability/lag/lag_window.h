@@ -14,7 +14,7 @@ namespace holdfast {
 /// psync (Machine::begin_psync) may still be making updates durable that the engine has synced.
 /// They keep their credits until then.
 ///
-/// Thread safety: one thread at a time calls commit(), make_durable(), has_credits() and
+/// Thread safety: one thread at a time calls commit(), wait(), make_durable(), has_credits() and
 /// should_sync(); any thread the others.
 template <class M>
 class LagWindow {
@@ -34,12 +34,14 @@ class LagWindow {
   }
 
   /// Counts an update that has committed and is not durable.
-  void commit() {
-    const uint64_t committed = state_->committed.load(kRelaxed);
-    if (committed == synced_count()) {
+  void commit() { state_->committed.store(state_->committed.load(kRelaxed) + 1, kRelaxed); }
+
+  /// Notes that the updates committed so far wait. Most updates are made durable at once, and need
+  /// no time: reading the clock may cost as much as all the rest of this class.
+  void wait() {
+    if (state_->oldest.load(kRelaxed) == 0) {
       state_->oldest.store(machine_.now() + 1, kRelaxed);
     }
-    state_->committed.store(committed + 1, kRelaxed);
   }
 
   /// Returns whether each update that is not durable has a credit.
@@ -104,7 +106,7 @@ class LagWindow {
 
   struct alignas(2 * kLineBytes) State {
     typename M::template Atomic<uint64_t> committed, durable;
-    typename M::template Atomic<uint64_t> oldest;  // time of the oldest pending commit, plus 1
+    typename M::template Atomic<uint64_t> oldest;  // when the first update began to wait, plus 1
   };
 
   /// The newest updates that are durable once the machine's position is.

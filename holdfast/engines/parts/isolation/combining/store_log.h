@@ -33,7 +33,7 @@ class StoreLog {
     bool whole_word() const { return bytes == sizeof(uint64_t) && offset % sizeof(uint64_t) == 0; }
   };
 
-  LogMark end() const { return {count_, before_.size(), bytes_}; }
+  LogMark end() const { return {count_, words_, bytes_}; }
   /// Bytes stored, over all entries.
   uint64_t bytes() const { return bytes_; }
 
@@ -55,9 +55,13 @@ class StoreLog {
       return;
     }
     // Saved at the same position within a word as in the data, so that copies go word by word.
-    const size_t start = before_.size();
+    const size_t start = words_;
     const size_t shift = offset % sizeof(uint64_t);
-    before_.resize(start + (shift + n + sizeof(uint64_t) - 1) / sizeof(uint64_t));
+    const size_t end = start + (shift + n + sizeof(uint64_t) - 1) / sizeof(uint64_t);
+    if (end > before_.size()) [[unlikely]] {
+      before_.resize(2 * end);
+    }
+    words_ = end;
     M::copy(saved(start, shift), data + offset, n);
     append_word(offset, n, start);
   }
@@ -76,7 +80,7 @@ class StoreLog {
 
   void truncate(const LogMark& mark) {
     count_ = mark.entries;
-    before_.resize(mark.words);
+    words_ = mark.words;
     bytes_ = mark.bytes;
   }
 
@@ -128,7 +132,8 @@ class StoreLog {
   std::vector<Entry> entries_;  // the first count_ are in use
   size_t count_ = 0;
   size_t room_ = 0;
-  std::vector<uint64_t> before_;
+  std::vector<uint64_t> before_;  // the first words_ are in use
+  size_t words_ = 0;
   uint64_t bytes_ = 0;
 };
 

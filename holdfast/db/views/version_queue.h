@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "holdfast/db/views/version_heap.h"
+
+namespace holdfast::db {
+
+/// Old versions in the order in which they were added. Keeps its memory, so that a queue that is
+/// filled and emptied again and again allocates none.
+///
+/// Cost: amortised O(1) per version.
+///
+/// Thread safety: one thread at a time.
+class VersionQueue {
+ public:
+  explicit VersionQueue(std::vector<OldVersion> all = {}) : all_(std::move(all)) {}
+
+  size_t size() const { return all_.size() - first_; }
+  bool empty() const { return size() == 0; }
+  const OldVersion& operator[](size_t i) const { return all_[first_ + i]; }
+  void push_back(const OldVersion& old) { all_.push_back(old); }
+  void append(const VersionQueue& other) {
+    for (size_t i = 0; i < other.size(); ++i) {
+      push_back(other[i]);
+    }
+  }
+  /// Removes the first n versions.
+  void drop(size_t n) {
+    first_ += n;
+    if (first_ == all_.size()) {
+      clear();
+    } else if (first_ > all_.size() / 2) {
+      all_.erase(all_.begin(), all_.begin() + static_cast<ptrdiff_t>(first_));
+      first_ = 0;
+    }
+  }
+  void clear() {
+    all_.clear();
+    first_ = 0;
+  }
+
+ private:
+  std::vector<OldVersion> all_;
+  size_t first_ = 0;  ///< those before it have been removed
+};
+
+}  // namespace holdfast::db
