@@ -37,8 +37,9 @@ TEST(SspSearch, FindsNothingWhereSoftwareLogsLargeTransactions) {
       0);
 }
 
-// Without a fallback no client of the search stores outside transactions to a line of a second frame, goes on with a
-// transaction that is too large, or stores to most lines of a page. Tests of SspCrash do.
+// Without a fallback no client of the search stores outside transactions to a line of a second
+// frame, goes on with a transaction that is too large, or stores to most lines of a page. Tests of
+// SspCrash do.
 TEST(SspSearch, CrashesFallBehindMostOfTheRest) {
   const Json many = {{"schedules", 1}, {"params", {{"transactions", "30"}}}};
   EXPECT_EQ(
