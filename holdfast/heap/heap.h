@@ -176,24 +176,13 @@ class Heap {
 
   /// Allocates a raw block, aligned to 16 bytes, or to 64 bytes from a size of 64 up. Its content
   /// is not initialised.
-  static void* allocate(size_t bytes) {
-    const Context& c = updating();
-    return Allocator<E>(c.data, c.partitions).allocate(bytes, c.slot);
-  }
+  static void* allocate(size_t bytes);
   /// Frees a block. `bytes` is the size that was passed to allocate.
-  static void deallocate(void* block, size_t bytes) {
-    const Context& c = updating();
-    Allocator<E>(c.data, c.partitions).deallocate(block, bytes, c.slot);
-  }
+  static void deallocate(void* block, size_t bytes);
 
-  /// Frees a block of `bytes` bytes and allocates one of `wanted` bytes, whose content is not
-  /// initialised. It is the same block if the sizes differ little, and then neither the lists of
-  /// free blocks nor the map of allocated ones change. So a structure that replaces a block by
-  /// another one stores much less.
-  static void* exchange(void* block, size_t bytes, size_t wanted) {
-    const Context& c = updating();
-    return Allocator<E>(c.data, c.partitions).exchange(block, bytes, wanted, c.slot);
-  }
+  /// Frees a block and allocates one of `wanted` bytes: the same block, with fewer stores, if the
+  /// sizes differ little.
+  static void* exchange(void* block, size_t bytes, size_t wanted);
 
   /// Returns the object of root `name`. If there is no such root, makes the object from
   /// `arguments`, in a transaction of its own.
@@ -517,6 +506,7 @@ class Heap {
 }  // namespace holdfast
 
 #include "holdfast/heap/heap-inl.h"
+#include "holdfast/heap/heap_blocks-inl.h"
 #include "holdfast/heap/heap_growth-inl.h"
 #include "holdfast/heap/heap_lag-inl.h"
 #include "holdfast/heap/heap_partitions-inl.h"
