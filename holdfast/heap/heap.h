@@ -87,34 +87,7 @@ class Heap {
 
   /// Brings the file up to date and ends the use of the heap. The destructor calls it and ignores
   /// errors.
-  Status close() {
-    if (closed_) {
-      return {};
-    }
-    closed_ = true;
-    machine_.set_background(nullptr);
-    if (machine_.failed()) {
-      return machine_.failure();
-    }
-    try {
-      Status status = engine_->close();
-      if (status.ok() && !read_only_) {
-        status = file_.close_journal();
-      }
-      if (status.ok() && !read_only_) {
-        file_.set_clean(true);
-        status = file_.publish();
-      }
-      if (status.ok() && lag_) {
-        lag_->fence();
-      }
-      return status;
-    } catch (const MediumFailure& failure) {
-      return failure.status();
-    } catch (const Error& error) {
-      return error.status();
-    }
-  }
+  Status close();
 
   /// Runs body as one transaction. Returns a Status if the body returns void, else a Result.
   /// `commit` says whether it waits for its durability. The word of an inner update does not count.

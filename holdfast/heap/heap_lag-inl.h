@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The members of Heap about updates that return before they are durable. Included by heap.h only.
+// The members of Heap about updates that return before they are durable, and the end of a heap's
+// use, when all of them are. Included by heap.h only.
 #pragma once
 
 #include <string>
@@ -102,6 +103,36 @@ Status Heap<E>::outside(const char* name, F&& f) {
     }
   }
   return why_not_ready(kMode);
+}
+
+template <class E>
+Status Heap<E>::close() {
+  if (closed_) {
+    return {};
+  }
+  closed_ = true;
+  machine_.set_background(nullptr);
+  if (machine_.failed()) {
+    return machine_.failure();
+  }
+  try {
+    Status status = engine_->close();
+    if (status.ok() && !read_only_) {
+      status = file_.close_journal();
+    }
+    if (status.ok() && !read_only_) {
+      file_.set_clean(true);
+      status = file_.publish();
+    }
+    if (status.ok() && lag_) {
+      lag_->fence();
+    }
+    return status;
+  } catch (const MediumFailure& failure) {
+    return failure.status();
+  } catch (const Error& error) {
+    return error.status();
+  }
 }
 
 }  // namespace holdfast
