@@ -30,8 +30,8 @@ namespace holdfast {
 /// instruction the heap holds exactly the committed transactions. Only code inside update() may
 /// store to a Field.
 ///
-/// Lag. An engine that can lag (option `lag`) may answer an update before it is durable. So may each
-/// engine over a journal. Then a crash may take the last updates, at most as many as the option
+/// Lag. An engine that can lag (option `lag`) may answer an update before it is durable. So may
+/// each engine over a journal. Then a crash may take the last updates, at most as many as the option
 /// says, and always the last ones of the commit order. A durable commit, fence() and close() end
 /// that.
 ///

@@ -482,6 +482,35 @@ TEST_P(CrashLag, Structures) {
   EXPECT_TRUE(lost > 0 || kShare > 1);
 }
 
+/// Waits of PositionLag, left out.
+TEST_P(CrashLag, APlantedBugInALagByPositionsIsFound) {
+  if (row_of(GetParam().engine).description->lags) {
+    return;  // it has waits of its own, and checks.toml has their bugs
+  }
+  struct Bug {
+    const char* wait;
+    Json options;
+    Json params;
+  };
+  const Bug bugs[] = {
+      {"lag.credits", {{"lag", "1"}}, {{"transactions", "4"}}},
+      {"lag.durable.wait", {{"lag", "8"}}, {{"transactions", "4"}, {"durable", "40"}}},
+      {"lag.fence.wait", {{"lag", "8"}}, {{"transactions", "4"}, {"fences", "40"}}},
+  };
+  for (const Bug& bug : bugs) {
+    Json spec = base(GetParam());
+    spec["mutations"] = {std::string(bug.wait) + "=drop"};
+    spec["options"] = bug.options;
+    spec["params"] = bug.params;
+    spec["schedules"] = 60;
+    spec["points"] = 60;
+    spec["images"] = 8;
+    const auto report = crash(spec, [](double, const std::string&) {});
+    ASSERT_TRUE(report.ok()) << report.status().to_string();
+    EXPECT_FALSE((*report)["violations"].empty()) << name_of(GetParam(), bug.wait);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Engines, CrashLag, testing::ValuesIn(cases_that_lag()),
                          [](const auto& instance) {
                            return test_name(instance.param.engine + "_" + world_of(instance.param));

@@ -27,7 +27,7 @@ class Bounds : public ::testing::Test {
  protected:
   Bounds() {
     CreateOptions create;
-    create.engine = "undo";
+    create.engine = engine_rows<SimMachine>().front().description->name;
     create.bytes = 256 << 10;
     create.max_bytes = 1 << 20;
     heap_ = H::create(machine_, create).value();
