@@ -133,7 +133,7 @@ Status NativeMachine::start_journal(uint64_t offset, uint64_t bytes, bool fresh)
 void NativeMachine::let_psyncs_lag(uint64_t age_ms) {
   if (journaled_) {
     medium_.journaled()->journal().limit_age(std::chrono::milliseconds(age_ms));
-    lagging_.store(true, std::memory_order_relaxed);
+    lagging_.store(true, std::memory_order_release);
   }
 }
 

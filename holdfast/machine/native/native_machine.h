@@ -147,7 +147,7 @@ class NativeMachine {
   }
   void psync(Site /*site*/) {
     count(mine().psync);
-    complete_write_backs(psync_delay_, !lagging_.load(std::memory_order_relaxed));
+    complete_write_backs(psync_delay_, !lagging_.load(std::memory_order_acquire));
   }
   uint64_t begin_psync(Site site) {
     if (!journaled_) [[likely]] {
@@ -156,7 +156,7 @@ class NativeMachine {
     }
     count(mine().psync);
     const uint64_t position = complete_write_backs(psync_delay_, false);
-    return lagging_.load(std::memory_order_relaxed) ? 0 : position;
+    return lagging_.load(std::memory_order_acquire) ? 0 : position;
   }
   bool defers_psync() const { return journaled_; }
   uint64_t position() const { return journaled_ ? medium_.journaled()->journal().position() : 0; }
@@ -247,8 +247,8 @@ class NativeMachine {
   bool read_only_;
   bool in_hardware_;        // the backend is `rtm` or `power`
   bool journaled_ = false;  // fences go through a journal
-  // No psync waits. Relaxed: a caller that must not miss it has synchronised with the thread that
-  // has run its psync.
+  // No psync waits. Acquire and release: a thread that sees it sees what was stored before
+  // let_psyncs_lag().
   std::atomic<bool> lagging_{false};
   const bool asymmetric_ = native::can_fence_all_threads();
   bool pwb_is_slow_ = false;  // a delay or a journal

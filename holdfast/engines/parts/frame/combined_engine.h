@@ -289,7 +289,7 @@ class CombinedEngine {
   /// Serves one batch, under the combiner's lock.
   void serve(int slot, Request& own) {
     update_context_.slot = slot;
-    durable_ = barrier_ = false;
+    durable_ = later_ = barrier_ = false;
     run_request(own);
     M::phase(holdfast::Phase::combine);
     combining_.take_others(slot, [&](Request& other) { run_request(other); });
@@ -305,7 +305,7 @@ class CombinedEngine {
     }
     const bool committed = writer_.commit();
     if constexpr (kCanLag) {
-      if (!durable_ && !barrier_ && writer_.may_answer_on_the_way()) {
+      if (later_ && !durable_ && !barrier_ && writer_.may_answer_on_the_way()) {
         combining_.answer(0);
         finish(slot, committed);
         return;
@@ -373,8 +373,11 @@ class CombinedEngine {
   /// Notes how the batch of a kept update has to end.
   void note_kept(const Request& request) {
     if constexpr (kCanLag) {
-      durable_ =
-          durable_ || (request.mode == Mode::update && writer_.must_be_durable(request.commit));
+      if (request.mode == Mode::update) {
+        const bool durable = writer_.must_be_durable(request.commit);
+        durable_ = durable_ || durable;
+        later_ = later_ || !durable;
+      }
     }
     barrier_ = barrier_ || request.barrier;
   }
@@ -391,6 +394,7 @@ class CombinedEngine {
 
   Combining combining_;
   bool durable_ = false;        // the running batch has an update that waits for its durability
+  bool later_ = false;          // the running batch has an update that does not
   bool barrier_ = false;        // the running batch has a barrier
   Transaction update_context_;  // of the body that the combiner is running
   SlotStatistics<M> statistics_;

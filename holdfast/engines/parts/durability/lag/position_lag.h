@@ -37,8 +37,9 @@ class PositionLag {
   void begin(Commit commit) {
     if (!is_durable(commit)) {
       if (state_->lags.load() == 0) {
-        machine_.let_psyncs_lag(options_.age_ms);
+        // First: a thread whose psync has not waited sees it, and waits itself.
         state_->lags.store(1);
+        machine_.let_psyncs_lag(options_.age_ms);
       }
       if (machine_.durable(machine_.position())) {
         state_->oldest.store(machine_.now(), std::memory_order_relaxed);
