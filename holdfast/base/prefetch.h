@@ -17,7 +17,7 @@ inline void prefetch(const void* p, size_t bytes) {
   }
 }
 
-/// The same for lines that will be stored to.
+/// Asks for lines that will be stored to.
 inline void prefetch_for_stores(const void* p, size_t bytes) {
   constexpr size_t kLine = 64;
   const auto begin = reinterpret_cast<uintptr_t>(p);

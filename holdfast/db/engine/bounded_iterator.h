@@ -11,7 +11,7 @@ namespace holdfast::db {
 /// `all`; the caller deletes the result.
 Iterator* make_bounded(Iterator* all, const ReadOptions& options, const Comparator* comparator);
 
-/// The same, but returns `all` itself if the options have no bounds. On the hot path of seeks.
+/// Like make_bounded(), but returns `all` itself without bounds. Seeks are on this hot path.
 inline Iterator* bounded(Iterator* all, const ReadOptions& options, const Comparator* comparator) {
   const bool any = options.iterate_lower_bound != nullptr || options.iterate_upper_bound != nullptr;
   return any ? make_bounded(all, options, comparator) : all;
