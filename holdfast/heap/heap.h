@@ -341,16 +341,7 @@ class Heap {
   void discard(std::byte* p, size_t n);
 
   Status start(const Description* description, const std::string& engine, const Options& options,
-               int threads) {
-    description_ = description;
-    start_lag(options);
-    auto made = EngineFactory<E>::make(machine_, engine, regions(), options, threads);
-    if (!made) {
-      return made.status();
-    }
-    engine_ = std::move(*made);
-    return {};
-  }
+               int threads);
   void start_lag(const Options& options);
 
   Status fill(const CreateOptions& options);
@@ -452,13 +443,9 @@ class Heap {
     for (;;) {
       try {
         if constexpr (kMode == Context::Mode::update) {
-          if (lag_) [[unlikely]] {
-            lag_->begin(commit);
-          }
+          lag_ ? lag_->begin(commit) : void();
           call_update(*engine_, partitions, body, commit);
-          if (lag_) [[unlikely]] {
-            lag_->answer(commit);
-          }
+          lag_ ? lag_->answer(commit) : void();
         } else {
           call_read(*engine_, partitions, body);
         }

@@ -7,6 +7,20 @@
 
 namespace holdfast {
 
+/// Makes the engine. Its options have been accepted.
+template <class E>
+Status Heap<E>::start(const Description* description, const std::string& engine,
+                      const Options& options, int threads) {
+  description_ = description;
+  start_lag(options);
+  auto made = EngineFactory<E>::make(machine_, engine, regions(), options, threads);
+  if (!made) {
+    return made.status();
+  }
+  engine_ = std::move(*made);
+  return {};
+}
+
 /// Lets updates lag by positions of the journal, if there is one, the options allow it, and the
 /// engine has no lag of its own. The engine has accepted the options.
 template <class E>
