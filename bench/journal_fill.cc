@@ -3,8 +3,8 @@
 // Measures puts without sync on a disk: each engine over a journal, and peers, in turns.
 //
 // A turn fills a new store with 16-byte keys, drawn at random, and 100-byte values, which compress
-// to a half. The time of a put ends with its return. The bytes are what the process has given to the
-// file system until everything put was durable (HoldfastDB) or in the log (peers):
+// to a half. The time of a put ends with its return. The bytes are what the process has given to
+// the file system until everything put was durable (HoldfastDB) or in the log (peers):
 //
 //   journal   groups
 //   pages     of checkpoints
@@ -12,8 +12,8 @@
 //
 //   journal_fill DIR [PUTS [TURNS [JOURNAL_MIB [LAG [ENGINES [PEERS]]]]]]
 //
-// Defaults: 1,000,000 puts, 3 turns, 256 MiB, 16384 writes, engine romulus-log, peer leveldb. Engines
-// and peers are lists with commas.
+// Defaults: 1,000,000 puts, 3 turns, 256 MiB, 16384 writes, engine romulus-log, peer leveldb.
+// Engines and peers are lists with commas.
 #include <sys/resource.h>
 #include <unistd.h>
 

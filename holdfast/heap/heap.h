@@ -31,8 +31,9 @@ namespace holdfast {
 /// store to a Field.
 ///
 /// Lag. An engine that can lag (option `lag`), and each one over a journal, may answer an update
-/// before it is durable. Then a crash may take the last updates, at most as many as the option says,
-/// and always the last ones of the commit order. A durable commit, fence() and close() end that.
+/// before it is durable. Then a crash may take the last updates, at most as many as the option
+/// says, and always the last ones of the commit order. A durable commit, fence() and close() end
+/// that.
 ///
 /// Bodies. The engine may run a body several times, and on another thread (flat combining). So the
 /// body assigns to the variables it captures, never accumulates, and does nothing that cannot be

@@ -228,8 +228,8 @@ concept Persistence = requires(M& m, const void* p, void* to, const void* from, 
   /// Where psyncs can be deferred, all of them are from here on: psync and begin_psync order as
   /// pfence does, and begin_psync returns 0. So no thread waits but in await_durable, for a
   /// position(). Each fence becomes durable within so many milliseconds (on the simulated machine,
-  /// at any time). Any thread may call it. A thread whose psync has not waited sees all stores of the
-  /// caller before the call.
+  /// at any time). Any thread may call it. A thread whose psync has not waited sees all stores of
+  /// the caller before the call.
   m.let_psyncs_lag(age_ms);
 
   /// Copies n bytes to mapped persistent memory and begins to write them back. Where that pays it

@@ -11,8 +11,8 @@
 namespace holdfast {
 
 /// Engines for this computer, then those for simulated machines alone (simulated_only, and not
-/// supported). Also: title, paper, isolation, durability, layout,
-/// needs_htm, needs_design, needs_lasting_caches, lags, log, fences, options[] (name, fallback, help).
+/// supported). Also: title, paper, isolation, durability, layout, needs_htm, needs_design,
+/// needs_lasting_caches, lags, log, fences, options[] (name, fallback, help).
 Json engine_catalog();
 /// Also: title, operations[], parameters[] (name, fallback, help).
 Json workload_catalog();

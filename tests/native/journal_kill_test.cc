@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Does a heap with a journal hold what was acknowledged when its process is killed while several
-// threads write? With a lag: does it hold a prefix, all that a fence has promised, and as much of the
-// rest as the lag says?
+// threads write? With a lag: does it hold a prefix, all that a fence has promised, and as much of
+// the rest as the lag says?
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -11,8 +11,8 @@
 namespace holdfast::native {
 namespace {
 
-// A group's most bytes. A longer one amortises no more of a sync, but has fewer copies of lines that
-// are stored to again and again.
+// A group's most bytes. A longer one amortises no more of a sync, but has fewer copies of lines
+// that are stored to again and again.
 constexpr uint64_t kMostGroupBytes = uint64_t{4} << 20;
 // The bytes that flush_in_background() waits for. Writing them takes about as long as a sync, so
 // smaller groups would waste the device.
