@@ -95,8 +95,8 @@ struct Description {
   std::span<const OptionInfo> option_list() const { return {options, option_count}; }
   /// Returns the bytes of the engine area for these options; the heap rounds up to pages.
   Result<size_t> (*area_bytes)(const Options& options, int slots);
-  /// Null: the options do not change the durability. Of an engine that lags over a journal only:
-  /// the promise there.
+  /// Null: the options do not change the durability. The promise of an engine that can lag over a
+  /// journal only is about a heap with a journal.
   Promise (*promise)(const Options& options) = nullptr;
 
   /// Whether the engine keeps its promise in this domain.

@@ -192,7 +192,7 @@ TEST(Journal, AGroupHasTheNewestCopyOfALine) {
   EXPECT_EQ(home_of(file.issued()), program.home_at(4));
 }
 
-// Many times the ring's size, and nobody waits for a position. Each group finds room.
+// Many times the ring's size, and no thread waits for a position. Each group finds room.
 TEST(Journal, ItsThreadsWriteGroupsAndMakeCheckpoints) {
   SharedFile file(new_content());
   {
