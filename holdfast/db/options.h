@@ -72,8 +72,8 @@ struct Options {
   std::optional<size_t> change_feed_bytes = {};
   /// The most writes with WriteOptions::sync false that a crash may take. These are always the last
   /// ones. 0: none, so sync has no effect. It holds until the database is closed. No effect on an
-  /// engine that cannot lag; property "holdfast.lag" tells the limit in force. A long value counts
-  /// as several writes.
+  /// engine that cannot lag; over a journal each one can. Property "holdfast.lag" tells the limit
+  /// in force. A long value counts as several writes.
   uint64_t lag = 1024;
   /// The age in milliseconds, from 1, at which such a write is made durable in the background.
   uint64_t lag_ms = 100;
