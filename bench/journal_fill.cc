@@ -100,7 +100,7 @@ Turn fill(const Plan& plan, uint64_t seed, const Put& put, const std::function<v
   const double processor = processor_seconds();
   const auto begin = Clock::now();
   for (uint64_t i = 0; i < plan.puts; ++i) {
-    char key[17];
+    char key[24];  // of any number; the first 16 digits are the key
     std::snprintf(key, sizeof key, "%016llu",
                   static_cast<unsigned long long>(random.below(plan.puts)));
     put({key, 16}, value);

@@ -505,7 +505,7 @@ TEST_P(CrashLag, APlantedBugInALagByPositionsIsFound) {
     spec["schedules"] = 60;
     spec["points"] = 60;
     spec["images"] = 8;
-    const auto report = crash(spec, [](double, const std::string&) {});
+    auto report = crash(spec, [](double, const std::string&) {});
     ASSERT_TRUE(report.ok()) << report.status().to_string();
     EXPECT_FALSE((*report)["violations"].empty()) << name_of(GetParam(), bug.wait);
   }
