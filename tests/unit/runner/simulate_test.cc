@@ -143,9 +143,8 @@ TEST(RunnerSimulate, AnOpenLoopServesWhatArrives) {
 }
 
 TEST(RunnerSimulate, TheGaugeCountsUpdatesThatAreNotDurable) {
-  const std::string lagging = first_of(engine_rows<SimMachine>(), [](const auto& row) {
-    return row.description->promise != nullptr;
-  });
+  const std::string lagging =
+      first_of(engine_rows<SimMachine>(), [](const auto& row) { return row.description->lags; });
   const Json asked = {{"engines", {lagging}}, {"duration_us", 500}, {"gauge_us", 5}};
   Json later = asked;
   later["options"] = {{"lag", "8"}};
