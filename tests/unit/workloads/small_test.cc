@@ -51,6 +51,13 @@ class WorkloadsSmallTest : public ::testing::TestWithParam<Case> {
 };
 
 TEST_P(WorkloadsSmallTest, RunsVerifiesAndChecks) {
+  Given given = GetParam().given;
+  for (const OptionInfo& parameter : GetParam().info->parameters) {
+    if (std::string(parameter.name) == "removes") {  // none by default
+      given["removes"] = "20";
+    }
+  }
+  workload_ = make(*GetParam().info, heap_, given);
   ASSERT_TRUE(workload_->set_up(kWorkers, 7).ok());
   ASSERT_TRUE(workload_->check().ok()) << workload_->check().to_string();
   Random random(11);
