@@ -363,5 +363,7 @@ def test_the_paper_of_designs_is_complete():
         if cell.figure in ("hercules-16", "hercules-threads"):
             continue  # 16 threads on small caches are in each other's way
         caches = cell.spec.set
+        if cell.figure == "hercules-collect" and not caches:
+            continue  # its panel of the whole machine is a condition of a claim
         assert caches["llc.bytes"] == str(2 << 20), "--quick runs on the machine of an eighth"
         assert caches["l1.bytes"] == "4096" and caches["l2.bytes"] == "32768"
