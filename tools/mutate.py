@@ -73,12 +73,12 @@ class Build:
     seconds: dict[str, float]
 
 
-def mutants_of(folder: str, path: Path) -> dict[int, list[Mutant]]:
+def mutants_of(folder: str, tree: Path, path: Path) -> dict[int, list[Mutant]]:
     """Returns the mutants of a source by their line."""
     from universalmutator import mutator  # only `make mutation` installs it
 
     source = path.read_text().splitlines(keepends=True)
-    name = str(path.relative_to(ROOT))
+    name = str(path.relative_to(tree))
     found: dict[int, list[Mutant]] = defaultdict(list)
     with open(os.devnull, "w") as silent, redirect_stdout(silent):
         changed = mutator.mutants_regexp(
@@ -94,20 +94,20 @@ def mutants_of(folder: str, path: Path) -> dict[int, list[Mutant]]:
     return found
 
 
-def sample(folders: dict[str, dict], seed: str) -> Iterator[Mutant]:
-    """Yields mutants without end: a folder by its weight, a line of it, one of the line's mutants.
+def sample(folders: dict[str, dict], seed: str, tree: Path) -> Iterator[Mutant]:
+    """Yields mutants of a tree, without end: a folder by its weight, a line, one of its mutants.
 
     Lines are drawn, not mutants, so that a line with many operators does not stand for many.
     """
     drawn = random.Random(seed)
     lines: dict[str, list[list[Mutant]]] = {}
     for name, folder in folders.items():
-        paths = [path for top in folder["sources"] for path in sorted((ROOT / top).rglob("*"))]
+        paths = [path for top in folder["sources"] for path in sorted((tree / top).rglob("*"))]
         lines[name] = [
             mutants
             for path in paths
             if path.suffix in (".h", ".cc")
-            for _, mutants in sorted(mutants_of(name, path).items())
+            for _, mutants in sorted(mutants_of(name, tree, path).items())
         ]
     names = list(folders)
     weights = [folders[name]["weight"] for name in names]
@@ -303,8 +303,9 @@ def main() -> int:
         parser.error(f"no folder {unknown[0]}; there are {', '.join(plan['folders'])}")
     if chosen.count < 1 or chosen.jobs < 1:
         parser.error("--count and --jobs are at least 1")
-    drawn = sample({name: plan["folders"][name] for name in names}, chosen.seed)
+    folders = {name: plan["folders"][name] for name in names}
     if chosen.list:
+        drawn = sample(folders, chosen.seed, ROOT)
         for _ in range(chosen.count):
             mutant = next(drawn)
             print(f"{mutant.path}:{mutant.line} ({mutant.operator.strip()})\n{mutant.text}", end="")
@@ -329,6 +330,7 @@ def main() -> int:
 
     campaign = Campaign(plan, out, chosen.jobs)
     campaign.prepare()
+    drawn = sample(folders, chosen.seed, campaign.tree)  # HEAD, whatever is being edited
     results: list[dict] = []
     while len(results) < chosen.count:
         mutant = next(drawn)
