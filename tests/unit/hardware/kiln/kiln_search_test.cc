@@ -41,9 +41,9 @@ TEST(KilnSearch, FindsSentencesThatLoseTransactions) {
 
 TEST(KilnSearch, LongMutants) {
   for (const Json& options : {kSmall, Json::object()}) {
-    kKiln.expect_caught({{"mutants", 200}, {"schedules", 20}, {"design_options", options}});
+    kKiln.expect_caught({{"mutants", 200}, {"schedules", 40}, {"design_options", options}});
     kKiln.expect_caught({{"mutants", 200},
-                         {"schedules", 20},
+                         {"schedules", 40},
                          {"design_options", options},
                          {"workload", "map"},
                          {"params", kTree}});
