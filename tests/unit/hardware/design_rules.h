@@ -23,8 +23,31 @@ inline MachineDescription with_queues(MachineDescription machine) {
   return machine;
 }
 
+/// A machine with a queue of so many entries, nine of ten of which wait until they must go.
+inline MachineDescription patient(int entries) {
+  MachineDescription m = roomy();
+  m.medium.write_queue = entries;
+  m.medium.drain_high = 1;
+  m.medium.drain_low = 0.9;
+  return m;
+}
+
 inline uint64_t written(DesignMachine& m, Cause cause) {
   return m->design_counters().by_cause[static_cast<size_t>(cause)];
+}
+
+/// The writes that the medium has made, or has still to make.
+inline uint64_t media_writes(DesignMachine& m) {
+  const sim::MemoryCounters medium = m->medium_counters();
+  return medium.writes - medium.merged - medium.cancelled;
+}
+
+/// Brings the first `lines` lines into L1, for writing.
+inline void warm(DesignMachine& m, size_t lines) {
+  for (size_t line = 0; line < lines; ++line) {
+    m.set(line, 0);
+  }
+  m->fence();
 }
 
 /// Loads so many other lines that the first ones leave all caches of the core.

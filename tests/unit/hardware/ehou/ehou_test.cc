@@ -1,23 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does EHOU take as long, and write and read as much, as its rules say? Numbered, one rule each.
+#include "tests/unit/hardware/design_rules.h"
 #include "tests/unit/hardware/ehou/ehou_fixture.h"
 
 namespace holdfast::design_test {
 namespace {
-
-constexpr Time kNs = 1000;
-
-uint64_t written(DesignMachine& m, Cause cause) {
-  return m->design_counters().by_cause[static_cast<size_t>(cause)];
-}
-
-/// Loads so many other lines that the first ones leave all caches of machine `tiny`.
-void push_out(DesignMachine& m) {
-  for (size_t line = 100; line < 140; ++line) {
-    m.get(line);
-  }
-  m->fence();
-}
 
 // 1. A commit writes each line of the transaction once, and with policy `lazy` nothing else.
 TEST(Ehou, R01_ACommitWritesItsLinesOnce) {

@@ -5,12 +5,12 @@
 
 #include <numeric>
 
+#include "tests/unit/hardware/design_rules.h"
 #include "tests/unit/hardware/design_sweep.h"
 
 namespace holdfast::design_test {
 namespace {
 
-constexpr Time kNs = 1000;
 /// No scan comes by time.
 const Options kNoScan = {{"scan_cycles", "1000000000"}};
 
@@ -18,38 +18,11 @@ SimOptions on(const MachineDescription& machine, const Options& more = kNoScan) 
   return options(machine, "fwb", more);
 }
 
-/// A queue of so many entries, in which nine of ten wait until they must go.
-MachineDescription patient(int entries = 64) {
-  MachineDescription m = roomy();
-  m.medium.write_queue = entries;
-  m.medium.drain_high = 1;
-  m.medium.drain_low = 0.9;
-  return m;
-}
-
-uint64_t written(DesignMachine& m, Cause cause) {
-  return m->design_counters().by_cause[static_cast<size_t>(cause)];
-}
-
-/// The writes that the medium has made, or has still to make.
-uint64_t media_writes(DesignMachine& m) {
-  const sim::MemoryCounters medium = m->medium_counters();
-  return medium.writes - medium.merged - medium.cancelled;
-}
-
-/// Brings the first `lines` lines into L1, for writing.
-void warm(DesignMachine& m, size_t lines) {
-  for (size_t line = 0; line < lines; ++line) {
-    m.set(line, 0);
-  }
-  m->fence();
-}
-
 // ---- the log
 
 // A line has room for 56 bytes of records, and a record has 24.
 TEST(Fwb, Rule01EachStoreMakesARecordAndSevenRecordsMakeThreeLines) {
-  DesignMachine m(on(patient()));
+  DesignMachine m(on(patient(64)));
   m.run([&] {
     m->tx_start();
     for (const uint64_t value : {1u, 2u, 3u}) {
@@ -64,7 +37,7 @@ TEST(Fwb, Rule01EachStoreMakesARecordAndSevenRecordsMakeThreeLines) {
 }
 
 TEST(Fwb, Rule02ALineThatWasNotFullGetsTheNextRecords) {
-  DesignMachine m(on(patient()));
+  DesignMachine m(on(patient(64)));
   m.run([&] {
     m.transaction(0, 4, 1);  // five records
     m->fence();
@@ -83,7 +56,7 @@ TEST(Fwb, Rule03AStoreWaitsForAnEntryOfTheLogBuffer) {
   for (const auto& [buffer, waits] : {std::pair("16", 0 * kNs), std::pair("2", (5 + 5) * kNs)}) {
     Options more = kNoScan;
     more["buffer"] = buffer;
-    DesignMachine m(on(patient(), more));
+    DesignMachine m(on(patient(64), more));
     m.run([&] {
       warm(m, 6);
       m->tx_start();
@@ -135,7 +108,7 @@ TEST(Fwb, Rule04ALineGoesHomeBehindItsRecords) {
 }
 
 TEST(Fwb, Rule04ARecordThatWaitsForAnotherIsSentWhenItsLineGoesHome) {
-  DesignMachine m(on(patient()));
+  DesignMachine m(on(patient(64)));
   m.run([&] {
     m->tx_start();
     m.set(0, 1);
@@ -152,7 +125,7 @@ TEST(Fwb, Rule04ARecordThatWaitsForAnotherIsSentWhenItsLineGoesHome) {
 
 TEST(Fwb, Rule05ACommitWaitsForTheLogOnly) {
   for (const size_t lines : {1u, 8u}) {
-    DesignMachine m(on(patient()));
+    DesignMachine m(on(patient(64)));
     m.run([&] {
       warm(m, lines);
       m->tx_start();
@@ -219,7 +192,7 @@ void pass(DesignMachine& m, size_t microseconds, size_t& line) {
 
 TEST(Fwb, Rule07TheSecondScanWritesALineBackThatTheFirstHasFoundDirty) {
   size_t line = 100;
-  DesignMachine m(on(patient(), kScans));
+  DesignMachine m(on(patient(64), kScans));
   m.run([&] {
     m.transaction(0, 4, 1);
     m->fence();
@@ -244,7 +217,7 @@ TEST(Fwb, Rule07TheSecondScanWritesALineBackThatTheFirstHasFoundDirty) {
 
 TEST(Fwb, Rule07AnEmptyLogNeedsNoScan) {
   size_t line = 100;
-  DesignMachine m(on(patient(), kScans));
+  DesignMachine m(on(patient(64), kScans));
   m.run([&] {
     m.transaction(0, 1, 1);
     pass(m, 20, line);

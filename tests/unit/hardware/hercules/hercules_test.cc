@@ -6,12 +6,12 @@
 
 #include <utility>
 
+#include "tests/unit/hardware/design_rules.h"
 #include "tests/unit/hardware/design_sweep.h"
 
 namespace holdfast::design_test {
 namespace {
 
-constexpr uint64_t kNs = 1000;
 /// Few entries, so that the eWPQ overflows, and frequent work in the background.
 const Options kFew = {{"ewpq", "2"}, {"migrate", "3000"}, {"collect", "32"}, {"small_l1", "0"}};
 const Options kSpread = {{"ewpq", "2"}, {"migrate", "3000"}, {"spread", "4"}, {"small_l1", "0"}};
@@ -19,18 +19,6 @@ const Options kFewNumbers = {{"ewpq", "2"}, {"numbers", "11"}, {"small_l1", "0"}
 
 SimOptions on(const MachineDescription& machine, const Options& more = {}) {
   return options(machine, "hercules", more);
-}
-
-uint64_t written(DesignMachine& m, Cause cause) {
-  return m->design_counters().by_cause[static_cast<size_t>(cause)];
-}
-
-/// Loads so many other lines that the first ones leave all caches of the core.
-void push_out(DesignMachine& m, size_t from = 100) {
-  for (size_t line = from; line < from + 40; ++line) {
-    m.get(line);
-  }
-  m->fence();
 }
 
 TEST(Hercules, IsMadeForCachesThatSurvive) {

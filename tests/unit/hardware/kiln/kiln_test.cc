@@ -4,12 +4,12 @@
 
 #include <numeric>
 
+#include "tests/unit/hardware/design_rules.h"
 #include "tests/unit/hardware/design_sweep.h"
 
 namespace holdfast::design_test {
 namespace {
 
-constexpr uint64_t kNs = 1000;
 /// A last level of 16 lines in two sets, and few entries of the queue.
 const Options kSmall = {{"bytes", "1024"}, {"queue", "3"}};
 /// A last level that holds all lines of the sweeps.
@@ -34,18 +34,6 @@ MachineDescription narrow() {
   MachineDescription m = roomy();
   m.l1.bytes = m.l2.bytes = 512;
   return m;
-}
-
-uint64_t written(DesignMachine& m, Cause cause) {
-  return m->design_counters().by_cause[static_cast<size_t>(cause)];
-}
-
-/// Loads so many other lines that the first ones leave L1 and L2 of `narrow` and `tiny`.
-void push_out(DesignMachine& m, size_t from = 100) {
-  for (size_t line = from; line < from + 40; ++line) {
-    m.get(line);
-  }
-  m->fence();
 }
 
 /// The time that the commit of a transaction of so many lines waits. They are in L1 before.

@@ -7,30 +7,22 @@
 #include "holdfast/check/crash/crash_explorer.h"
 #include "holdfast/check/crash/register_subject.h"
 #include "holdfast/hardware/picl/picl.h"
-#include "holdfast/runner/crash/crash.h"
 #include "holdfast/runner/crash/workload_subject.h"
 #include "holdfast/workloads/catalogue.h"
 #include "tests/unit/hardware/design_fixture.h"
+#include "tests/unit/hardware/design_search.h"
 
-namespace holdfast {
+namespace holdfast::design_test {
 namespace {
 
 const Json kSmall = {{"epoch_instructions", "200"}, {"entries", "4"}, {"gap", "1"}};
 const Json kTree = {{"structure", "btree"}, {"transactions", "20"}};
 
-Json search(Json more) {
-  Json spec = {{"engine", "hw"},
-               {"machine", "tiny"},
-               {"design", "picl"},
-               {"minimise", false},
-               {"params", {{"transactions", "12"}}},
-               {"design_options", kSmall}};
-  spec.update(more);
-  return crash(spec, [](double, const std::string&) {}).value();
-}
+const Json kTwelve = {{"params", {{"transactions", "12"}}}};
+const DesignSearch kPicl("picl", kSmall);
 
 Json expect_clean(const Json& more) {
-  Json report = search(more);
+  Json report = kPicl.run(more, kTwelve);
   EXPECT_TRUE(report["violations"].empty()) << report["violations"];
   return report;
 }
@@ -49,7 +41,8 @@ TEST(PiclSearch, FindsSentencesThatLoseTransactions) {
   for (const char* printed : {"anywhere", "burst"}) {
     Json options = kSmall;
     options["printed"] = printed;
-    const Json report = search({{"schedules", 20}, {"points", 100}, {"design_options", options}});
+    const Json report =
+        kPicl.run({{"schedules", 20}, {"points", 100}, {"design_options", options}}, kTwelve);
     EXPECT_FALSE(report["violations"].empty()) << printed;
   }
 }
@@ -74,7 +67,7 @@ class HomeBeforeTheLog final : public Picl {
 template <class D>
 std::string violation(check::Subject& subject) {
   check::CrashPlan plan;
-  plan.machine = design_test::options(design_test::tiny(), "picl");
+  plan.machine = options(tiny(), "picl");
   plan.machine.make_design = [] {
     return std::make_unique<D>(PiclOptions{.epoch_instructions = 600, .gap = 1, .entries = 4});
   };
@@ -112,7 +105,7 @@ TEST(PiclSearch, TheJudgeOfStructuresKnowsTheFloor) {
 /// Swaps of two tags do not count: a line gets its tag when the next one would get its own, and a
 /// late tag costs another entry of the log and no data. picl.md has the other survivors.
 void expect_caught(double part, const Json& more) {
-  const Json report = search(more);
+  const Json report = kPicl.run(more, kTwelve);
   ASSERT_TRUE(report["violations"].empty()) << report["violations"];
   const Json& mutants = report["mutants"];
   const auto swap_of_tags = [](const Json& mutant) {
@@ -149,4 +142,4 @@ TEST(PiclSearch, LongThousandSeeds) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::design_test

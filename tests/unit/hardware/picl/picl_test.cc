@@ -7,6 +7,7 @@
 
 #include <numeric>
 
+#include "tests/unit/hardware/design_rules.h"
 #include "tests/unit/hardware/design_sweep.h"
 
 namespace holdfast::design_test {
@@ -17,10 +18,6 @@ constexpr uint64_t kEpoch = 20'000;  // instructions; a scan takes less than a h
 SimOptions on(const MachineDescription& machine, Options more = {}) {
   more.try_emplace("epoch_instructions", std::to_string(kEpoch));
   return options(machine, "picl", more);
-}
-
-uint64_t written(DesignMachine& m, Cause cause) {
-  return m->design_counters().by_cause[static_cast<size_t>(cause)];
 }
 
 /// An empty transaction, which lets a due epoch end and due steps of a scan happen.
@@ -37,14 +34,6 @@ void end_epochs(DesignMachine& m, uint64_t epochs = 1) {
     m->work(kEpoch / 4);
     look(m);
   }
-}
-
-/// Loads so many other lines that the first ones leave all caches of `tiny`.
-void push_out(DesignMachine& m) {
-  for (size_t line = 100; line < 160; ++line) {
-    m.get(line);
-  }
-  m->fence();
 }
 
 /// Waits for the scan that runs.

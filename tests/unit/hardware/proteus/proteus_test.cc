@@ -6,48 +6,20 @@
 #include <numeric>
 
 #include "holdfast/hardware/parts/hardware_slots.h"
+#include "tests/unit/hardware/design_rules.h"
 #include "tests/unit/hardware/design_sweep.h"
 
 namespace holdfast::design_test {
 namespace {
 
-constexpr Time kNs = 1000;
-
 SimOptions on(const MachineDescription& machine, const Options& more = {}) {
   return options(machine, "proteus", more);
-}
-
-/// A queue in which up to 28 writes wait until they must go.
-MachineDescription patient() {
-  MachineDescription m = roomy();
-  m.medium.write_queue = 32;
-  m.medium.drain_high = 1;
-  m.medium.drain_low = 0.9;
-  return m;
-}
-
-uint64_t written(DesignMachine& m, Cause cause) {
-  return m->design_counters().by_cause[static_cast<size_t>(cause)];
-}
-
-/// The writes that the medium has made, or has still to make.
-uint64_t media_writes(DesignMachine& m) {
-  const sim::MemoryCounters medium = m->medium_counters();
-  return medium.writes - medium.merged - medium.cancelled;
-}
-
-/// Brings the first `lines` lines into L1, for writing.
-void warm(DesignMachine& m, size_t lines) {
-  for (size_t line = 0; line < lines; ++line) {
-    m.set(line, 0);
-  }
-  m->fence();
 }
 
 // ---- the log
 
 TEST(Proteus, Rule01ABlockOf32BytesIsLoggedAtItsFirstStore) {
-  DesignMachine m(on(patient()));
+  DesignMachine m(on(patient(32)));
   m.run([&] {
     m->tx_start();
     for (size_t word = 0; word < 8; ++word) {
@@ -64,7 +36,7 @@ TEST(Proteus, Rule01ABlockOf32BytesIsLoggedAtItsFirstStore) {
 }
 
 TEST(Proteus, Rule01EachTransactionLogsItsBlocksAnew) {
-  DesignMachine m(on(patient()));
+  DesignMachine m(on(patient(32)));
   m.run([&] {
     m.transaction(0, 2, 1);
     m.transaction(0, 2, 2);
@@ -74,7 +46,7 @@ TEST(Proteus, Rule01EachTransactionLogsItsBlocksAnew) {
 }
 
 TEST(Proteus, Rule02TheLookUpTableForgetsTheBlockUsedLeastRecently) {
-  DesignMachine m(on(patient(), {{"llt", "2"}}));
+  DesignMachine m(on(patient(32), {{"llt", "2"}}));
   m.run([&] {
     m->tx_start();
     for (const size_t line : {0u, 1u, 0u, 2u, 0u, 1u}) {  // line 2 takes the place of line 1
@@ -92,7 +64,7 @@ TEST(Proteus, Rule02TheLookUpTableForgetsTheBlockUsedLeastRecently) {
 TEST(Proteus, Rule03AStoreWaitsOnlyForAnEntryOfTheLogQueue) {
   for (const auto& [logq, waits] : {std::pair("1", (4 + 5 + 5) * kNs),
                                     std::pair("2", (3 + 1) * kNs), std::pair("4", 0 * kNs)}) {
-    DesignMachine m(on(patient(), {{"logq", logq}}));
+    DesignMachine m(on(patient(32), {{"logq", logq}}));
     m.run([&] {
       warm(m, 4);
       m->tx_start();
@@ -144,7 +116,7 @@ TEST(Proteus, Rule04ALineGoesHomeBehindItsLogEntries) {
 // At 1 GHz half of path_ns is 5 ns, and a look-up of the last level takes 10.
 TEST(Proteus, Rule05ACommitWaitsForItsLinesInTheQueue) {
   for (const size_t lines : {1u, 8u}) {
-    DesignMachine m(on(patient()));
+    DesignMachine m(on(patient(32)));
     m.run([&] {
       warm(m, lines);
       m->tx_start();
@@ -161,7 +133,7 @@ TEST(Proteus, Rule05ACommitWaitsForItsLinesInTheQueue) {
 }
 
 TEST(Proteus, Rule05LinesAreWrittenBackWhenTheLogIsAccepted) {
-  DesignMachine m(on(patient()));
+  DesignMachine m(on(patient(32)));
   m.run([&] {
     warm(m, 1);
     m->tx_start();
@@ -173,7 +145,7 @@ TEST(Proteus, Rule05LinesAreWrittenBackWhenTheLogIsAccepted) {
 }
 
 TEST(Proteus, Rule06ACommitDropsTheEntriesThatWait) {
-  DesignMachine m(on(patient()));
+  DesignMachine m(on(patient(32)));
   m.run([&] {
     m.transaction(0, 8, 1);
     m->fence();

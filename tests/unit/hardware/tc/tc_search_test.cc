@@ -4,32 +4,23 @@
 
 #include <algorithm>
 
-#include "holdfast/runner/crash/crash.h"
+#include "tests/unit/hardware/design_search.h"
 
-namespace holdfast {
+namespace holdfast::design_test {
 namespace {
 
 const Json kSmall = {{"bytes", "256"}};  // four entries, so that transactions spill
 const Json kTree = {{"structure", "btree"}, {"transactions", "6"}};
 
-Json search(Json more) {
-  Json spec = {{"engine", "hw"}, {"machine", "tiny"}, {"design", "tc"}, {"minimise", false}};
-  spec.update(more);
-  return crash(spec, [](double, const std::string&) {}).value();
-}
-
-void expect_clean(const Json& more) {
-  const Json report = search(more);
-  EXPECT_TRUE(report["violations"].empty()) << report["violations"];
-}
+const DesignSearch kTc("tc", Json::object());
 
 bool lists(const Json& names, const char* name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 TEST(TcSearch, CrashesFallBehindSpillsIfEntriesAreFew) {
-  const Json few = search({{"schedules", 2}, {"design_options", kSmall}})["uncovered"];
-  const Json usual = search({{"schedules", 2}})["uncovered"];
+  const Json few = kTc.run({{"schedules", 2}, {"design_options", kSmall}})["uncovered"];
+  const Json usual = kTc.run({{"schedules", 2}})["uncovered"];
   for (const char* name :
        {"an entry was spilled", "a log record was drained", "a log became empty"}) {
     EXPECT_FALSE(lists(few, name)) << name;
@@ -41,39 +32,29 @@ TEST(TcSearch, CrashesFallBehindSpillsIfEntriesAreFew) {
 // A line that had left the caches came back without its flag. After its entry was spilled, caches
 // that survive wrote it home before the commit.
 TEST(TcSearch, ALineThatCameBackStaysOutOfItsPlaceUntilTheCommit) {
-  expect_clean({{"domain", "eadr"},
-                {"design_options", kSmall},
-                {"schedules", 1},
-                {"seed", 28},
-                {"program", "w3 w6"}});
-}
-
-void expect_caught(const Json& more) {
-  const Json report = search(more);
-  ASSERT_TRUE(report["violations"].empty()) << report["violations"];
-  const Json& mutants = report["mutants"];
-  const auto caught = mutants["caught"].get<double>();
-  const auto counted = caught + static_cast<double>(mutants["survivors"].size());
-  EXPECT_GE(counted, 30);
-  EXPECT_GE(caught, 0.9 * counted) << mutants["survivors"];
+  kTc.expect_clean({{"domain", "eadr"},
+                    {"design_options", kSmall},
+                    {"schedules", 1},
+                    {"seed", 28},
+                    {"program", "w3 w6"}});
 }
 
 TEST(TcSearch, MostMutantsOfOneScheduleAreCaught) {
-  expect_caught({{"mutants", 20}, {"schedules", 1}, {"params", {{"transactions", "4"}}}});
+  kTc.expect_caught({{"mutants", 20}, {"schedules", 1}, {"params", {{"transactions", "4"}}}});
 }
 
 TEST(TcSearch, LongMutantsOfRegisters) {
-  expect_caught({{"mutants", 200}, {"schedules", 20}});
-  expect_caught({{"mutants", 200}, {"schedules", 20}, {"design_options", kSmall}});
+  kTc.expect_caught({{"mutants", 200}, {"schedules", 20}});
+  kTc.expect_caught({{"mutants", 200}, {"schedules", 20}, {"design_options", kSmall}});
 }
 
 TEST(TcSearch, LongMutantsOfATree) {
   for (const char* bytes : {"64", "256", "4096"}) {
-    expect_caught({{"mutants", 200},
-                   {"schedules", 20},
-                   {"workload", "map"},
-                   {"params", kTree},
-                   {"design_options", {{"bytes", bytes}}}});
+    kTc.expect_caught({{"mutants", 200},
+                       {"schedules", 20},
+                       {"workload", "map"},
+                       {"params", kTree},
+                       {"design_options", {{"bytes", bytes}}}});
   }
 }
 
@@ -81,15 +62,15 @@ TEST(TcSearch, LongThousandSeeds) {
   for (const char* domain : {"pmem", "eadr"}) {
     for (const char* bytes : {"256", "4096"}) {
       const Json options = {{"bytes", bytes}};
-      expect_clean({{"schedules", 1000}, {"domain", domain}, {"design_options", options}});
-      expect_clean({{"schedules", 1000},
-                    {"domain", domain},
-                    {"design_options", options},
-                    {"workload", "map"},
-                    {"params", kTree}});
+      kTc.expect_clean({{"schedules", 1000}, {"domain", domain}, {"design_options", options}});
+      kTc.expect_clean({{"schedules", 1000},
+                        {"domain", domain},
+                        {"design_options", options},
+                        {"workload", "map"},
+                        {"params", kTree}});
     }
   }
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::design_test

@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/hardware/design_fixture.h"
+#include "tests/unit/hardware/design_rules.h"
 
 namespace holdfast::design_test {
 namespace {
 
 // At 1 GHz a TC reads in 40 ns and writes in 50. A write needs 5 ns to the controller (tiny.toml:
 // path_ns 10), so a line takes 45 ns more to reach the medium.
-constexpr uint64_t kNs = 1000;
 constexpr uint64_t kPut = 50;
 constexpr uint64_t kDrain = 45;
 
@@ -97,14 +97,6 @@ TEST(SimTc, WithTheProbeBesideTheMediumAMissCostsNoMore) {
     m.run([&] { times[first] = m.load_ns(50); });
   }
   EXPECT_EQ(times[1], times[0] + 40);
-}
-
-/// Loads so many other lines that `line` leaves all caches of the core.
-void push_out(DesignMachine& m, size_t from = 100) {
-  for (size_t line = from; line < from + 40; ++line) {
-    m.get(line);
-  }
-  m->fence();
 }
 
 TEST(SimTc, AMissIsServedFromTheNewestEntryWhileTheTransactionRuns) {
