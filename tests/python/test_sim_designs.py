@@ -41,7 +41,17 @@ def test_an_option_may_name_its_design(fake, invoke, designs):
 def test_the_table_has_traffic_by_cause_per_transaction(fake, invoke):
     result = invoke("sim", "bank", "--machine", "abacus", "--design", "moat", "--jobs", "1")
     assert result.exit_code == 0, result.stdout
-    words = " ".join(result.stdout.split())
-    for text in ("moat", "2.50", "data 2.25", "log 0.50", "4.0 KiB"):
+    words = " ".join(result.stdout.replace("│", " ").replace("┃", " ").split())
+    for text in ("reads writes data log wear", "0.25 2.50 2.25 0.50 -", "4.0 KiB"):
         assert text in words, text
     assert "table" not in words, "a cause without writes"
+
+
+def test_names_of_designs_stay_readable_where_numbers_need_much_room(fake, invoke):
+    result = invoke(
+        *("sim", "bank", "--machine", "abacus", "--design", "moat,ditch", "--seed", "1,2"),
+        *("--recovery", "--jobs", "1", "--transactions", "123456789"),
+    )
+    assert result.exit_code == 0, result.stdout
+    rows = [line.split("│")[1].strip() for line in result.stdout.splitlines() if "│" in line]
+    assert rows.count("moat") == rows.count("ditch") == 4, result.stdout

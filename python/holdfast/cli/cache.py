@@ -24,7 +24,7 @@ def run(json_file: options.Json = None) -> None:
     items = cache_folder.items(folder)
     console = output.people(json_file)
     rows = [_row(kind, [item for item in items if item.kind == kind]) for kind in KINDS]
-    console.print(output.table(str(folder), _COLUMNS, rows, left=4))
+    output.print_table(console, output.table(str(folder), _COLUMNS, rows, left=4))
     total = sum(item.bytes for item in items)
     most = "no limit" if limit is None else f"the limit is {units.bytes_text(limit)}"
     console.print(f"{units.bytes_text(total)} in {len(items)} files; {most}")

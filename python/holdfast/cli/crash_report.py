@@ -90,7 +90,7 @@ def print_coverage(console: Console, reports: Sequence[CrashReport]) -> None:
         "lost",
         "violations",
     )
-    console.print(output.table(title, columns, rows))
+    output.print_table(console, output.table(title, columns, rows))
     console.print(
         "[dim]points: persist events before which the power failed; explored / legal: surviving "
         "images looked at, of those possible; recovered: different ones; in recovery: failures "
@@ -121,7 +121,9 @@ def print_design(console: Console, reports: Sequence[CrashReport], table: bool) 
         if table and report.design_coverage:
             rows = [(row.name, row.met, row.behind) for row in report.design_coverage]
             title = f"{report.engine}: the hardware design"
-            console.print(output.table(title, ("part", "met", "crash points behind"), rows))
+            output.print_table(
+                console, output.table(title, ("part", "met", "crash points behind"), rows)
+            )
         if report.uncovered:
             names = escape(", ".join(report.uncovered))
             console.print(f"[red]no crash point behind: {names}[/]", soft_wrap=True)

@@ -13,7 +13,7 @@ def run(json_file: options.Json = None) -> None:
     console = output.people(json_file)
     columns = ("design", "description", "survives a power failure")
     rows = [(e.name, e.title, e.survives) for e in entries]
-    console.print(output.table("Hardware designs", columns, rows, left=len(columns)))
+    output.print_table(console, output.table("Hardware designs", columns, rows, left=len(columns)))
     for entry in entries:
         console.print(f"[bold]{escape(entry.name)}[/]  {escape(entry.source)}")
         for option in entry.options:

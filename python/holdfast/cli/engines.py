@@ -16,7 +16,7 @@ def run(json_file: options.Json = None) -> None:
     rows = [
         (e.name, e.title, e.isolation, e.durability, e.fences, e.log, _here(e)) for e in entries
     ]
-    console.print(output.table("Engines", columns, rows, left=len(columns)))
+    output.print_table(console, output.table("Engines", columns, rows, left=len(columns)))
     for entry in entries:
         console.print(f"[bold]{escape(entry.name)}[/]  {escape(entry.paper)}")
         for option in entry.options:

@@ -31,7 +31,7 @@ def print_facts(console: Console, facts: dict[str, Any], indent: int = 0) -> Non
             columns = list(value[0])
             rows = [[_text(column, row.get(column)) for column in columns] for row in value]
             heads = [column.replace("_", " ") for column in columns]
-            console.print(output.table(label, heads, rows, left=len(columns)))
+            output.print_table(console, output.table(label, heads, rows, left=len(columns)))
         else:
             console.print(f"{escape(label):<24} {escape(_text(name, value))}")
 

@@ -23,7 +23,9 @@ def run(json_file: options.Json = None) -> None:
         if entry.native:
             _print_native(console, entry)
     rows = [_row(entry) for entry in entries if not entry.native]
-    console.print(output.table("Simulated machines", _COLUMNS, rows, left=len(_COLUMNS)))
+    output.print_table(
+        console, output.table("Simulated machines", _COLUMNS, rows, left=len(_COLUMNS))
+    )
     output.write_json(json_file, catalog.json_of(entries))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -22,6 +23,8 @@ from holdfast.units import number
 
 # A table in a pipe or a log file keeps its columns instead of being folded to 80 characters.
 _PLAIN_WIDTH = 160
+# So much of a name or a text stays where numbers leave too little room.
+_NAME_WIDTH = 12
 
 
 def people(json_file: str | None) -> Console:
@@ -63,18 +66,31 @@ def print_environment(console: Console, described: Environment) -> None:
 def table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1
 ) -> Table:
-    """A table whose first `left` columns are names, and whose others are numbers."""
+    """A table whose first `left` columns are names, and whose others are numbers.
+
+    In a narrow terminal names and headings are folded, numbers are not.
+    """
     result = Table(
         title=escape(title), title_justify="left", title_style="bold", header_style="bold"
     )
+    cells = [[cell if isinstance(cell, str) else number(cell) for cell in row] for row in rows]
     for index, column in enumerate(columns):
+        least = max(len(word) for word in [*column.split(), *(row[index] for row in cells)])
         if index < left:
-            result.add_column(column, overflow="fold")
+            result.add_column(column, overflow="fold", min_width=min(least, _NAME_WIDTH))
         else:
-            result.add_column(column, justify="right", no_wrap=True)
-    for row in rows:
-        result.add_row(*(escape(cell if isinstance(cell, str) else number(cell)) for cell in row))
+            result.add_column(column, justify="right", min_width=least)
+    for row in cells:
+        result.add_row(*(escape(cell) for cell in row))
     return result
+
+
+def print_table(console: Console, made: Table) -> None:
+    """Prints a table whole. In a terminal that is too narrow for it the lines go on below."""
+    least = Measurement.get(console, console.options, made).minimum
+    if least > console.width:
+        made.width = least
+    console.print(made, crop=False, no_wrap=True, overflow="ignore")
 
 
 @contextmanager

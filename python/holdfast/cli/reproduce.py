@@ -131,10 +131,12 @@ def _list(console: Console, selection: Selection) -> None:
         (figure.id, figure.reference, figure.title, len(list(figure.cells())))
         for figure in selection.figures.values()
     ]
-    console.print(output.table("figures", ("figure", "of", "title", "cells"), rows, left=3))
+    output.print_table(
+        console, output.table("figures", ("figure", "of", "title", "cells"), rows, left=3)
+    )
     claimed = [(c.id, c.figure, c.sentence, _value(c.value)) for c in selection.claims]
     columns = ("claim", "figure", "statement", "paper")
-    console.print(output.table("claims", columns, claimed, left=3))
+    output.print_table(console, output.table("claims", columns, claimed, left=3))
 
 
 def _print_figures(console: Console, selection: Selection, done: Reproduction) -> None:
@@ -146,7 +148,7 @@ def _print_figures(console: Console, selection: Selection, done: Reproduction) -
         counts = [states.count(state) for state in ("ok", "not run", "failed")]
         rows.append((figure.id, figure.title, "; ".join(list(why)[:3]), *counts))
     columns = ("figure", "title", "not run because", "cells run", "not run", "failed")
-    console.print(output.table("figures", columns, rows, left=3))
+    output.print_table(console, output.table("figures", columns, rows, left=3))
 
 
 def _print_claims(console: Console, verdicts: Sequence[Verdict]) -> None:

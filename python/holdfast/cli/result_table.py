@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from holdfast import results, units
 from holdfast.cli import output
-from holdfast.results import Entry, MachineCounters, ReplayEntry, Report
+from holdfast.results import DesignCounters, Entry, MachineCounters, ReplayEntry, Report
 
 PLAIN = "plain"
 # The columns of _costs().
@@ -31,7 +31,7 @@ def print_report(console: Console, report: Report, title: str) -> None:
             row.append(_percent(results.ratio_to(entry, entries, PLAIN)))
         rows.append(row)
     if rows:
-        console.print(output.table(title, columns, rows))
+        output.print_table(console, output.table(title, columns, rows))
     _print_kinds(console, entries)
     print_failures(console, report)
 
@@ -84,7 +84,7 @@ def _print_kinds(console: Console, entries: Sequence[Entry]) -> None:
         rates = {o.operation: o.items_per_second for o in entry.operations}
         rows.append([entry.engine, entry.threads, *(rates.get(kind) for kind in kinds)])
     columns = ["engine", "threads", *kinds]
-    console.print(output.table("Transactions per second, by kind", columns, rows))
+    output.print_table(console, output.table("Transactions per second, by kind", columns, rows))
 
 
 def _latency(nanoseconds: float | None) -> str:
@@ -127,7 +127,7 @@ def print_simulated(console: Console, report: Report, title: str) -> None:
         speed = f"{operations / entry.host_seconds / 1e6:.1f}"
         rows.append([*row, operations, speed, entry.check])
     if rows:
-        console.print(output.table(title, columns, rows))
+        output.print_table(console, output.table(title, columns, rows))
     _print_beside(console, entries)
     print_failures(console, report)
 
@@ -144,50 +144,68 @@ def _print_beside(console: Console, entries: list[Entry]) -> None:
             row += [*([entry.seed] if seeds else []), found.inserts]
             rows.append([*row, *(f"{100 * found.miss_rate[at]:.2f} %" for at in _LEVELS)])
     if rows:
-        console.print(output.table("The thread without transactions", columns, rows))
+        output.print_table(console, output.table("The thread without transactions", columns, rows))
 
 
 _LEVELS = ["l1", "l2", "llc"]
 
 
 def _print_designs(console: Console, entries: list[Entry], title: str) -> None:
-    """Hardware designs beside each other: media accesses per transaction, and sizes they need."""
+    """Hardware designs beside each other: speed and times, and media accesses per transaction."""
     seeds = any(entry.seed is not None for entry in entries)
     recovered = any(entry.recovery for entry in entries)
     timed = any(entry.response for entry in entries)
     engines = len({entry.engine for entry in entries}) > 1
-    columns = ["design", *(["engine"] if engines else []), "threads"]
-    columns += [*(["seed"] if seeds else []), "transactions", "tx/s"]
-    columns += ["writes/tx", "by cause", "reads/tx", "wear", "commit waits"]
-    columns += [*(["response", "p99.9"] if timed else []), "non-volatile"]
-    columns += [*(["recovery"] if recovered else []), "host M/s", "check"]
-    rows = []
+    names = ["design", *(["engine"] if engines else [])]
+    keys = [*names, "threads", *(["seed"] if seeds else [])]
+    columns = [*keys, "transactions", "tx/s", "commit waits"]
+    columns += [*(["response", "p99.9"] if timed else []), *(["recovery"] if recovered else [])]
+    columns += ["non-volatile", "host M/s", "check"]
+    rows, counted = [], []
     for entry in entries:
-        if (counted := entry.design_counters) is None:
+        if (counts := entry.design_counters) is None:
             continue
-        each = max(counted.transactions, 1)
-        causes = sorted(counted.writes_by_cause.items(), key=lambda item: -item[1])
-        parts = [f"{name} {count / each:.2f}" for name, count in causes if count]
-        row: list[Any] = [entry.design, *([entry.engine] if engines else []), entry.threads]
-        row += [*([entry.seed] if seeds else []), entry.iterations]
-        row += [f"{entry.items_per_second:,.0f}", f"{counted.media_writes / each:.2f}"]
-        row += [", ".join(parts) or "-", f"{counted.media_reads / each:.2f}"]
-        row += [_wear(entry)]
-        row += [units.duration(counted.commit_wait_ns / each / 1e9)]
+        key: list[Any] = [entry.design, *([entry.engine] if engines else []), entry.threads]
+        key += [entry.seed] if seeds else []
+        counted.append((key, entry, counts))
+        waited = counts.commit_wait_ns / max(counts.transactions, 1)
+        row = [*key, entry.iterations, f"{entry.items_per_second:,.0f}"]
+        row += [units.duration(waited / 1e9)]
         if timed and entry.response is not None:
             mean, p999 = entry.response.mean_ns, entry.response.p999_ns
             row += [units.duration(mean / 1e9), units.duration(p999 / 1e9)]
-        row += [units.bytes_text(counted.structure_bytes)]
         row += [_duration(entry.recovery.seconds if entry.recovery else 0)] if recovered else []
         speed = f"{entry.simulated_memory_operations / entry.host_seconds / 1e6:.1f}"
-        rows.append([*row, speed, entry.check])
-    console.print(output.table(title, columns, rows))
+        rows.append([*row, units.bytes_text(counts.structure_bytes), speed, entry.check])
+    output.print_table(console, output.table(title, columns, rows, left=len(names)))
+    _print_traffic(console, keys, len(names), counted)
+
+
+def _print_traffic(
+    console: Console,
+    keys: list[str],
+    names: int,
+    counted: list[tuple[list[Any], Entry, DesignCounters]],
+) -> None:
+    """Reads and writes of the medium, in lines per transaction; writes by cause before merging."""
+    every = [counts.writes_by_cause for _, _, counts in counted]
+    causes = list(dict.fromkeys(cause for by in every for cause, count in by.items() if count))
+    rows = []
+    for key, entry, counts in counted:
+        each = max(counts.transactions, 1)
+        amounts = [counts.media_reads, counts.media_writes]
+        amounts += [counts.writes_by_cause.get(cause, 0) for cause in causes]
+        rows.append([*key, *(f"{amount / each:.2f}" if amount else "-" for amount in amounts)])
+        rows[-1].append(_wear(entry))
+    columns = [*keys, "reads", "writes", *causes, "wear"]
+    title = "Lines of the medium per transaction, writes by cause before they merge"
+    output.print_table(console, output.table(title, columns, rows, left=names))
 
 
 def _wear(entry: Entry) -> str:
     """Writes of a line of the medium: the mean of the lines written, and the most of one."""
     wear = entry.medium.wear if entry.medium else None
-    return f"{wear.mean:.1f} / {wear.max}" if wear else "-"
+    return f"{wear.mean:.1f} / {wear.max}" if wear and wear.max else "-"
 
 
 def _duration(seconds: float) -> str:
@@ -227,7 +245,7 @@ def print_replays(console: Console, report: Report, title: str) -> None:
         row += [entry.items_per_second, entry.spread, units.bytes_text(entry.bytes_written)]
         rows.append([*row, entry.persist.pwb / max(entry.iterations, 1), entry.check])
     if rows:
-        console.print(output.table(title, columns, rows))
+        output.print_table(console, output.table(title, columns, rows))
     print_failures(console, report)
 
 
@@ -244,6 +262,6 @@ def print_lint(console: Console, report: Report) -> None:
             row: list[Any] = [entry.engine, found.what, found.where, entry.threads]
             rows.append([*row, *([entry.seed] if seeds else []), found.count, place])
     if rows:
-        console.print(output.table("Use of persistent memory", columns, rows, left=3))
+        output.print_table(console, output.table("Use of persistent memory", columns, rows, left=3))
     else:
         console.print("use of persistent memory: the lint found nothing")

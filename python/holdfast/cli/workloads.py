@@ -13,7 +13,7 @@ def run(json_file: options.Json = None) -> None:
     console = output.people(json_file)
     columns = ("workload", "description", "operations")
     rows = [(w.name, w.title, ", ".join(w.operations)) for w in entries]
-    console.print(output.table("Workloads", columns, rows, left=3))
+    output.print_table(console, output.table("Workloads", columns, rows, left=3))
     for entry in entries:
         if entry.parameters:
             console.print(f"[bold]{escape(entry.name)}[/]")
