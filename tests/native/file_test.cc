@@ -319,10 +319,24 @@ TEST(NativeFile, BaseCandidatesAreDistinctAndEnd) {
       const bool middle = at >= 0x1100'0000'0000 && at + step <= 0x5400'0000'0000;
       EXPECT_TRUE(high || low || above || middle) << std::hex << at;
     }
-    EXPECT_GE(seen.size(), 0x4300'0000'0000 / step);
+    EXPECT_GE(seen.size(), std::min(0x4300'0000'0000 / step, size_t{1000}));
   }
   EXPECT_EQ(machine->medium().base_candidate(-1, 1), nullptr);
   EXPECT_EQ(machine->medium().base_candidate(0, SIZE_MAX), nullptr);
+}
+
+// The first ones are the usual ones. Where 16 TiB had no room, a heap could not be opened with a
+// larger limit if its program lay behind it, which was so in one of twenty runs.
+TEST(NativeFile, HeapsMayGetALargerLimit) {
+  const NativeTestFile file;
+  const auto machine = create(file.path());
+  for (const size_t capacity : {size_t{1} << 20, size_t{1} << 34, size_t{1} << 40}) {
+    for (int k = 0; k < 50; ++k) {
+      const auto at = reinterpret_cast<uintptr_t>(machine->medium().base_candidate(k, capacity));
+      EXPECT_GE(at, 0x1100'0000'0000);
+      EXPECT_LE(at + (uintptr_t{1} << 44), 0x5400'0000'0000);
+    }
+  }
 }
 
 TEST(NativeFile, HeapsOfDifferentMachinesRarelyShareAnAddress) {
@@ -331,7 +345,7 @@ TEST(NativeFile, HeapsOfDifferentMachinesRarelyShareAnAddress) {
     const NativeTestFile file;
     first.insert(create(file.path())->medium().base_candidate(0, size_t{1} << 40));
   }
-  EXPECT_GT(first.size(), 1U);  // all eight of 67 addresses are equal once in 10^12 runs
+  EXPECT_GT(first.size(), 1U);  // all eight of 52 addresses are equal once in 10^12 runs
 }
 
 TEST(NativeFile, GrowsByRealBlocks) {

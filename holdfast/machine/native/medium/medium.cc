@@ -124,27 +124,32 @@ Status NativeMedium::grow(size_t n) {
 }
 
 std::byte* NativeMedium::base_candidate(int k, size_t n) const {
-  // Ranges in which neither the kernel nor the loader places anything by itself. The first lies
-  // below position-independent programs, the third above them; AddressSanitizer and ThreadSanitizer
-  // leave both to applications. Each of the two sanitizers uses one of the other two ranges for its
-  // shadow memory.
+  // Ranges in which neither the kernel nor the loader places anything by itself. In the first one a
+  // heap has room up to 16 TiB, whatever its present limit. The second lies below position-
+  // independent programs, the fourth above them; AddressSanitizer and ThreadSanitizer leave both to
+  // applications. Each of the two sanitizers uses one of the others for its shadow memory.
+  constexpr uintptr_t kTiB = uintptr_t{1} << 40;
+  constexpr uintptr_t kLeastStep = kTiB / 128;
   struct Window {
     uintptr_t begin;
     uintptr_t end;
+    uintptr_t room = kLeastStep;
+    uintptr_t step = kLeastStep;
   };
-  constexpr Window kWindows[] = {{0x5500'0000'0000, 0x5555'0000'0000},
+  constexpr Window kWindows[] = {{0x1100'0000'0000, 0x5400'0000'0000, 16 * kTiB, kTiB},
+                                 {0x5500'0000'0000, 0x5555'0000'0000},
                                  {0x20'0000'0000, 0x80'0000'0000},
                                  {0x5660'0000'0000, 0x5680'0000'0000},
-                                 {0x1100'0000'0000, 0x5400'0000'0000}};
-  constexpr uintptr_t kLeastStep = uintptr_t{8} << 30;
-  if (k < 0 || n > (size_t{1} << 46)) {
+                                 {0x4400'0000'0001, 0x5400'0000'0000}};
+  if (k < 0 || n > 64 * kTiB) {
     return nullptr;
   }
-  const uintptr_t step = std::max(kLeastStep, std::bit_ceil(n));
   auto number = static_cast<uintptr_t>(k);
   for (const Window& window : kWindows) {
+    const uintptr_t step = std::max(window.step, std::bit_ceil(n));
     const uintptr_t first = (window.begin + step - 1) / step;
-    const uintptr_t end = window.end / step;
+    const uintptr_t end =
+        (window.end - std::min(window.end, std::max(window.room, step))) / step + 1;
     const uintptr_t heaps = end > first ? end - first : 0;
     if (number < heaps) {
       return reinterpret_cast<std::byte*>((first + (number + placement_ % heaps) % heaps) * step);
