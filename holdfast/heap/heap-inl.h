@@ -49,6 +49,7 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::create(Machine& machine, const CreateO
     return failure.status();
   }
   heap->closed_ = false;
+  give_back_memory(machine, true);
   return heap;
 }
 
@@ -149,6 +150,7 @@ Result<std::unique_ptr<Heap<E>>> Heap<E>::open(Machine& machine, const OpenOptio
     return error.status();
   }
   heap->closed_ = false;
+  give_back_memory(machine, true);
   return heap;
 }
 

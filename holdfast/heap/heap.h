@@ -420,6 +420,7 @@ class Heap {
   template <Context::Mode kMode>
   [[gnu::always_inline]] Status run(Partitions partitions, FunctionRef<void()> body,
                                     Commit commit) {
+    const StoreScope<Machine, kMode == Context::Mode::update> storing(machine_);
     for (;;) {
       try {
         if constexpr (kMode == Context::Mode::update) {

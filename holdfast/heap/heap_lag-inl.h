@@ -94,11 +94,13 @@ Status Heap<E>::outside(const char* name, F&& f) {
     }
   };
   if (machine_.self() >= 0) {
+    const StoreScope<Machine, true> storing(machine_);  // of updates that lag
     return call();
   }
   if constexpr (requires { typename Machine::GuestSlot; }) {
     const typename Machine::GuestSlot guest(machine_);
     if (guest.taken()) {
+      const StoreScope<Machine, true> storing(machine_);
       return call();
     }
   }
@@ -112,6 +114,7 @@ Status Heap<E>::close() {
   }
   closed_ = true;
   machine_.set_background(nullptr);
+  give_back_memory(machine_, false);
   if (machine_.failed()) {
     return machine_.failure();
   }

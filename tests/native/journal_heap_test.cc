@@ -21,6 +21,7 @@
 #include "holdfast/heap/file/inspect.h"
 #include "holdfast/heap/file/native_heap_file.h"
 #include "holdfast/heap/heap.h"
+#include "holdfast/machine/native/medium/journaled_memory.h"
 #include "holdfast/machine/native/native_machine.h"
 #include "tests/native/test_file.h"
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "holdfast/db/engine/heap_db.h"
+#include "holdfast/machine/native/journal/journal.h"
 
 namespace holdfast::db {
 namespace {
@@ -183,6 +184,9 @@ std::string HeapDB::prometheus() {
             journal.checkpoints);
   e.counter("journal_home_bytes_total", "Bytes of the pages that have been written then.",
             journal.home_bytes);
+  e.counter("journal_given_back_bytes_total",
+            "Bytes of private pages that went back to the system after checkpoints.",
+            journal.given_back_bytes);
   e.gauge("domain_emulated", "1: the domain is emulated, and nothing survives a power cut; else 0.",
           medium().emulated() ? 1 : 0);
   e.gauge("oldest_snapshot_milliseconds", "Age of the oldest snapshot; 0 without one.",

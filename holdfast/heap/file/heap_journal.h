@@ -54,6 +54,27 @@ Status start_journal(M& machine, const Superblock& superblock, bool fresh) {
   }
 }
 
+/// Lets the journal give memory back, or stops that (NativeMedium::give_back_memory). Nothing
+/// without a journal.
+template <class M>
+void give_back_memory(M& machine, bool may) {
+  if constexpr (Journals<M>) {
+    machine.medium().give_back_memory(may);
+  }
+}
+
+/// Held while a thread may store to the regions: M::StoreScope, or nothing (kStores is false, or
+/// the machine needs none).
+template <class M, bool kStores>
+struct StoreScope {
+  explicit StoreScope(M& /*machine*/) {}
+};
+template <class M>
+  requires requires { typename M::StoreScope; }
+struct StoreScope<M, true> : M::StoreScope {
+  explicit StoreScope(M& machine) : M::StoreScope(machine) {}
+};
+
 /// Brings the regions up to date at home. OK if there is no journal.
 template <class M>
 Status close_journal(M& machine) {

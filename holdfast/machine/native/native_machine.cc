@@ -8,6 +8,7 @@
 #include <random>
 
 #include "holdfast/machine/native/htm/htm_support.h"
+#include "holdfast/machine/native/medium/journaled_memory.h"
 
 namespace holdfast {
 
@@ -84,12 +85,16 @@ void NativeMachine::set_background(std::function<bool()> f) {
   if (f) {
     // The thread has its slot before others ask for theirs: then one slot stays free for guests.
     std::latch has_slot(1);
+    auto round = [this, f = std::move(f)] {
+      const StoreScope storing(*this);
+      return f();
+    };
     background_ = std::make_unique<native::Background>(
         [&has_slot, table = slots_] {
           native::take_background_slot(table);
           has_slot.count_down();
         },
-        std::move(f), processors_);
+        std::move(round), processors_);
     has_slot.wait();
   }
 }
@@ -122,12 +127,19 @@ void NativeMachine::store_nontemporal(void* to, const void* from, size_t n, Site
 }
 
 Status NativeMachine::start_journal(uint64_t offset, uint64_t bytes, bool fresh) {
-  Status status = medium_.start_journal(offset, bytes, fresh, entropy());
+  Status status = medium_.start_journal(offset, bytes, fresh, entropy(), slots());
   if (status.ok() && medium_.journaled() != nullptr) {
     listed_.resize(static_cast<size_t>(slots()));
     journaled_ = pwb_is_slow_ = true;
+    store_gate_ = medium_.store_gate();
   }
   return status;
+}
+
+void NativeMachine::await_durable(uint64_t position, Site /*site*/) {
+  if (!durable(position)) {
+    medium_.journaled()->await(position);
+  }
 }
 
 void NativeMachine::let_psyncs_lag(uint64_t age_ms) {

@@ -13,6 +13,7 @@
 #include "holdfast/base/function_ref.h"
 #include "holdfast/machine/machine.h"
 #include "holdfast/machine/native/htm/native_htm.h"
+#include "holdfast/machine/native/journal/line_list.h"
 #include "holdfast/machine/native/medium/all_threads_fence.h"
 #include "holdfast/machine/native/medium/medium.h"
 #include "holdfast/machine/native/medium/write_back.h"
@@ -24,6 +25,7 @@
 #include "holdfast/machine/native/support/ticks.h"
 #include "holdfast/machine/native/threads/fork_guard.h"
 #include "holdfast/machine/native/threads/slots.h"
+#include "holdfast/machine/native/threads/store_gate.h"
 #include "holdfast/machine/native/threads/threads.h"
 
 namespace holdfast {
@@ -88,6 +90,28 @@ class NativeMachine {
   class GuestSlot : public native::GuestSlot {
    public:
     explicit GuestSlot(NativeMachine& machine) : native::GuestSlot(machine.slots_) {}
+  };
+  /// A thread with a slot holds one while it stores to the heap's mappings. It costs nothing
+  /// without a journal; with one it waits while memory goes back to the system.
+  class StoreScope {
+   public:
+    explicit StoreScope(NativeMachine& machine) : gate_(machine.store_gate_) {
+      if (gate_ != nullptr) [[unlikely]] {
+        slot_ = machine.self();
+        gate_->enter(slot_);
+      }
+    }
+    ~StoreScope() {
+      if (gate_ != nullptr) [[unlikely]] {
+        gate_->leave(slot_);
+      }
+    }
+    StoreScope(const StoreScope&) = delete;
+    StoreScope& operator=(const StoreScope&) = delete;
+
+   private:
+    native::StoreGate* const gate_;
+    int slot_ = 0;
   };
   int slots() const { return slots_->slots(); }
   int active_slots() const { return slots_->active(); }
@@ -163,16 +187,12 @@ class NativeMachine {
     return lagging_.load(std::memory_order_acquire) ? 0 : position;
   }
   bool defers_psync() const { return journaled_; }
-  uint64_t position() const { return journaled_ ? medium_.journaled()->journal().position() : 0; }
+  uint64_t position() const { return journaled_ ? medium_.journal_position() : 0; }
   void let_psyncs_lag(uint64_t age_ms);
   bool durable(uint64_t position) const {
-    return position == 0 || medium_.journaled()->journal().durable() >= position;
+    return position == 0 || medium_.durable_position() >= position;
   }
-  void await_durable(uint64_t position, Site /*site*/) {
-    if (!durable(position)) {
-      medium_.journaled()->await(position);
-    }
-  }
+  void await_durable(uint64_t position, Site /*site*/);
   void fence(Site /*site*/) {
     count(mine().fence);
     native::full_fence();
@@ -255,8 +275,9 @@ class NativeMachine {
   native::WriteBack write_back_;
   Domain domain_;
   bool read_only_;
-  bool in_hardware_;        // the backend is `rtm` or `power`
-  bool journaled_ = false;  // fences go through a journal
+  bool in_hardware_;                         // the backend is `rtm` or `power`
+  bool journaled_ = false;                   // fences go through a journal
+  native::StoreGate* store_gate_ = nullptr;  // null without a journal
   // No psync waits. Acquire and release: a thread that sees it sees what was stored before
   // let_psyncs_lag().
   std::atomic<bool> lagging_{false};

@@ -25,6 +25,12 @@ uint64_t most_group_bytes(const JournalPlace& place) {
   return std::min(kMostGroupBytes, place.ring_bytes() / 4 / kJournalBlock * kJournalBlock);
 }
 
+// A checkpoint is also due when this many times the ring's bytes are in pages that have lines in
+// the journal: such a page is a private copy in memory. Without it a line could keep a page, and a
+// ring 57 times its size. It must be much more than 1, since pages that many lines share go home
+// once.
+constexpr uint64_t kMostHeldShare = 8;
+
 /// The bytes in the ring at which checkpoint_in_background() begins. The rest of the ring takes
 /// what is written meanwhile.
 uint64_t full_enough(const JournalRing& ring) {
@@ -61,10 +67,12 @@ Status Journal::recover(uint64_t salt) {
   if (Status status = ring_.read_head(); !status.ok()) {
     return status;
   }
-  Result<JournalTail> tail = read_tail(ring_);
-  if (!tail) {
-    return tail.status();
+  Result<JournalTail> found = read_tail(ring_);
+  if (!found) {
+    return found.status();
   }
+  recovered_ = std::make_unique<RecoveredLines>();
+  const JournalTail* const tail = &(recovered_->tail = std::move(*found));
   if ((ring_.head().flags & JournalHead::kClosed) == 0) {
     if (Status status = check_not_damaged(ring_, *tail); !status.ok()) {
       return status;
@@ -74,22 +82,30 @@ Status Journal::recover(uint64_t salt) {
   if (!lines) {
     return lines.status();
   }
-  Status status = write_home(ring_.file(), *lines);
-  if (status.ok()) {
-    // Also for an empty journal: after a killed process the newest head may come from a cache, and
-    // it must be durable before the other one is overwritten.
-    status = ring_.file().sync();
-  }
-  if (!status.ok()) {
+  recovered_->lines = std::move(*lines);
+  // After a killed process the groups and the newest head may come from a cache. Groups must be
+  // durable before a reader sees their lines, and the head before the other one is overwritten.
+  if (Status status = ring_.file().sync(); !status.ok()) {
     return status;
   }
-  salt_ = salt;
-  tail_ = tail->end;
+  tail_ = ring_.head().tail;
+  tail_number_ = ring_.head().number;
   written_ = {tail->end, tail->number, tail->position};
+  gathering_number_ = tail->number;
+  for (const JournalLine& line : recovered_->lines) {
+    held_pages_ += numbers_.set(line.offset, tail->number - 1) == 0 ? 1 : 0;
+  }
   end_.store(tail->position, std::memory_order_release);
   durable_.store(tail->position, std::memory_order_release);
   counters_.recovered_groups = tail->groups;
   counters_.recovered_lines = tail->lines;
+  if (tail->groups != 0) {
+    // The groups count until they are home, so their salt does. A group that was torn has the next
+    // number. None with a later number was written, so a group of this salt cannot be stale.
+    salt_ = ring_.head().salt;
+    return {};
+  }
+  salt_ = salt;
   JournalHead head{};
   head.salt = salt;
   head.tail = tail->end;
@@ -134,6 +150,8 @@ uint64_t Journal::append(std::span<const LineRun> runs) {
         make_group_room(lock);
       }
       copy_(to, run.memory + i * kLineBytes);
+      const uint64_t before = numbers_.set(run.offset + i * kLineBytes, gathering_number_);
+      held_pages_ += before < tail_number_ ? 1 : 0;
       // Release: pairs with position().
       end_.store(end_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     }
@@ -198,6 +216,7 @@ void Journal::flush(Lock& lock) {
   head.end = end;
   head.durable = durable();
   gathering_ = 1 - gathering_;
+  gathering_number_ = head.number + 1;
   group_freed_.notify_all();
   device_taken_ = true;
   lock.unlock();
@@ -248,7 +267,7 @@ Status Journal::write_group(GroupBuilder& group, GroupHead head) {
   ++counters_.groups;
   counters_.lines += head.end - head.begin;
   counters_.group_bytes += bytes.size();
-  if (checkpoints_ && written_.at - tail_ >= full_enough(ring_)) {
+  if (checkpoints_ && due()) {
     checkpoint_wanted_.notify_one();
   }
   return {};
@@ -284,9 +303,9 @@ Status Journal::bring_home(Lock& lock, bool closing) {
   const RingPoint end = written_;
   lock.unlock();
   Status status;
-  uint64_t bytes = 0;
+  std::vector<uint64_t> pages;
   try {
-    status = write_durable_home(end, closing, bytes);
+    status = write_durable_home(end, closing, pages);
   } catch (const std::exception& failure) {
     status = Status(Code::io_error, std::string("a checkpoint cannot be made: ") + failure.what());
   }
@@ -298,16 +317,22 @@ Status Journal::bring_home(Lock& lock, bool closing) {
   }
   if (tail_ != end.at) {
     tail_ = end.at;
+    tail_number_ = end.number;
     ++counters_.checkpoints;
-    counters_.home_bytes += bytes;
+    counters_.home_bytes += pages.size() * kPageBytes;
+    held_pages_ -= static_cast<uint64_t>(std::count_if(
+        pages.begin(), pages.end(), [this](uint64_t page) { return !has_line_in(page); }));
+    if (keeps_home_pages_) {
+      home_pages_.insert(home_pages_.end(), pages.begin(), pages.end());
+    }
   }
   tail_moved_.notify_all();
   return {};
 }
 
-/// Writes the groups before `end` home, durably, then moves the tail behind them. Adds up the bytes
-/// of the pages.
-Status Journal::write_durable_home(const RingPoint& end, bool closing, uint64_t& bytes) {
+/// Writes the groups before `end` home, durably, then moves the tail behind them. Lists the pages.
+Status Journal::write_durable_home(const RingPoint& end, bool closing,
+                                   std::vector<uint64_t>& pages) {
   const bool closed = (ring_.head().flags & JournalHead::kClosed) != 0;
   const bool empty = end.at == ring_.head().tail;
   if (empty && (closed || !closing)) {
@@ -325,7 +350,7 @@ Status Journal::write_durable_home(const RingPoint& end, bool closing, uint64_t&
   if (!newest) {
     return newest.status();
   }
-  Status status = write_home(ring_.file(), *newest, &bytes);
+  Status status = write_home(ring_.file(), *newest, pages);
   if (status.ok()) {
     status = ring_.file().sync();  // before the tail moves: until then the journal has the lines
   }
@@ -378,17 +403,49 @@ void Journal::flush_in_background() {
   group_freed_.notify_all();
 }
 
-void Journal::checkpoint_in_background() {
+/// Under the mutex.
+bool Journal::due() const {
+  const uint64_t bytes = written_.at - tail_;
+  // The pages may all have lines in the group that gathers. So the ring must have some, too.
+  const bool scattered = held_pages_ * kPageBytes >= kMostHeldShare * ring_.bytes();
+  return bytes >= full_enough(ring_) || (scattered && bytes >= ring_.bytes() / 16);
+}
+
+bool Journal::is_checkpoint_due() const {
+  const Lock lock(mutex_);
+  return due();
+}
+
+void Journal::checkpoint_in_background(const std::function<void()>& then) {
   Lock lock(mutex_);
   checkpoints_ = true;
+  keeps_home_pages_ = then != nullptr;
   while (!stopped_ && failure_.ok()) {
-    if (written_.at - tail_ < full_enough(ring_) || checkpointing_) {
+    if (!due() || checkpointing_) {
       checkpoint_wanted_.wait(lock);
-    } else {
-      static_cast<void>(bring_home(lock, false));  // failure_ has a failure
+    } else if (bring_home(lock, false).ok() && then) {  // failure_ has a failure
+      lock.unlock();
+      then();
+      lock.lock();
     }
   }
-  checkpoints_ = false;
+  checkpoints_ = keeps_home_pages_ = false;
+}
+
+std::vector<uint64_t> Journal::take_home_pages() {
+  const Lock lock(mutex_);
+  return std::exchange(home_pages_, {});
+}
+
+void Journal::for_each_at_home(std::span<const uint64_t> pages,
+                               FunctionRef<void(uint64_t)> visit) const {
+  const Lock lock(mutex_);
+  // A checkpoint that is running changes none of them: it brings lines home.
+  for (const uint64_t page : pages) {
+    if (!has_line_in(page)) {
+      visit(page);
+    }
+  }
 }
 
 void Journal::stop() {

@@ -6,13 +6,17 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <vector>
 
+#include "holdfast/base/function_ref.h"
 #include "holdfast/base/status.h"
 #include "holdfast/machine/native/journal/copy_line.h"
 #include "holdfast/machine/native/journal/group.h"
+#include "holdfast/machine/native/journal/page_numbers.h"
 #include "holdfast/machine/native/journal/replay.h"
 #include "holdfast/machine/native/journal/ring.h"
 
@@ -36,6 +40,7 @@ struct JournalCounters {
   uint64_t group_bytes = 0;  ///< their bytes, padding included
   uint64_t home_bytes = 0;   ///< of the pages that checkpoints have written home
   uint64_t checkpoints = 0;
+  uint64_t given_back_bytes = 0;  ///< of private pages that went back to the system
 };
 
 /// The journal under a heap file: images of lines, in the order in which fences have taken them.
@@ -48,7 +53,8 @@ struct JournalCounters {
 /// durable up to a position: one thread writes a group and syncs. The others spin for some
 /// microseconds, then sleep, and their lines gather for the next group. A checkpoint empties the
 /// ring: the newest content of each line goes home from durable groups, never from memory. Groups
-/// are written meanwhile.
+/// are written meanwhile. It comes when the ring is nearly full, or when the lines lie in so many
+/// pages that private copies of these take too much memory.
 ///
 /// Two threads may serve a journal: flush_in_background() and checkpoint_in_background(). Without
 /// them, the thread that finds a group or the ring full does their work.
@@ -62,10 +68,16 @@ class Journal {
   /// Makes an empty journal at this place, durably.
   static Status format(JournalFile& file, const JournalPlace& place, uint64_t salt);
 
-  /// Writes the lines of all whole groups home, durably, and begins an empty journal with a new
-  /// salt. corrupt: the journal is damaged; nothing was changed. `file` must outlive the journal.
+  /// Finds the whole groups, makes them durable, and goes on behind them. Their lines stay in the
+  /// ring until the next checkpoint, as those of later groups do; take_recovered() has them. An
+  /// empty journal begins with a new salt. corrupt: the journal is damaged; nothing was changed.
+  /// `file` must outlive the journal.
   static Result<std::unique_ptr<Journal>> open(JournalFile& file, const JournalPlace& place,
                                                uint64_t salt, CopyLine copy = &copy_line);
+
+  /// Returns the lines that open() has found. The caller puts them into memory before any line is
+  /// appended.
+  std::unique_ptr<RecoveredLines> take_recovered() { return std::move(recovered_); }
 
   /// Copies these lines and returns a position behind them. No call returns while another thread
   /// copies, even one without lines: a store after this fence cannot reach a line that has an
@@ -88,8 +100,17 @@ class Journal {
   /// Writes groups until stop(): when some lines have gathered and the device is idle, and when the
   /// oldest line has waited for the time limit.
   void flush_in_background();
-  /// Makes checkpoints until stop(): whenever the ring is fuller than a threshold.
-  void checkpoint_in_background();
+  /// Makes checkpoints until stop(), whenever one is due, and calls `then` after each.
+  void checkpoint_in_background(const std::function<void()>& then = {});
+  bool is_checkpoint_due() const;
+
+  /// Returns the offsets of the pages that checkpoints have brought home since the last call. Only
+  /// while checkpoint_in_background() has something to call; a page may be there twice.
+  std::vector<uint64_t> take_home_pages();
+  /// Visits those of these pages that have no line in the journal. No thread appends and no page
+  /// changes meanwhile.
+  void for_each_at_home(std::span<const uint64_t> pages, FunctionRef<void(uint64_t)> visit) const;
+
   /// Ends both. Their threads may be joined then.
   void stop();
   /// From now on flush_in_background() makes each line durable within this time.
@@ -113,6 +134,8 @@ class Journal {
   };
 
   Status recover(uint64_t salt);
+  bool has_line_in(uint64_t page) const { return numbers_.at(page) >= tail_number_; }
+  bool due() const;
   void throw_if_failed() const;
   void fail(Status status);
   GroupBuilder& gathered() { return groups_[gathering_]; }
@@ -124,11 +147,12 @@ class Journal {
   bool ring_has_room(uint64_t bytes) const;
   Status make_ring_room(uint64_t bytes);
   Status bring_home(Lock& lock, bool closing);
-  Status write_durable_home(const RingPoint& end, bool closing, uint64_t& bytes);
+  Status write_durable_home(const RingPoint& end, bool closing, std::vector<uint64_t>& pages);
 
   const CopyLine copy_;
   JournalRing ring_;  // its head: only the thread that makes a checkpoint
   uint64_t salt_ = 0;
+  std::unique_ptr<RecoveredLines> recovered_;
 
   mutable std::mutex mutex_;               // guards everything below but atomics
   std::atomic<bool> device_taken_{false};  // stored under the mutex
@@ -136,18 +160,24 @@ class Journal {
   Status failure_;
   GroupBuilder groups_[2];
   size_t gathering_ = 0;  // the group that append() fills; the device may hold the other one
-  std::atomic<uint64_t> end_{0};  // stored under the mutex
+  uint64_t gathering_number_ = 0;  // it will have
+  std::atomic<uint64_t> end_{0};   // stored under the mutex
   std::atomic<uint64_t> durable_{0};
   Clock::time_point gathers_since_;
 
   RingPoint written_;  // behind the last durable group
   uint64_t tail_ = 0;  // place of the oldest group
+  uint64_t tail_number_ = 0;
+  PageNumbers numbers_;      // of the newest group with a line of the page
+  uint64_t held_pages_ = 0;  // pages whose number is at least tail_number_
+  std::vector<uint64_t> home_pages_;
   bool checkpointing_ = false;
   JournalCounters counters_;
 
   bool stopped_ = false;
   bool flushes_ = false;                   // a thread is in flush_in_background()
   bool checkpoints_ = false;               // a thread is in checkpoint_in_background()
+  bool keeps_home_pages_ = false;          // that thread has something to call
   std::chrono::milliseconds most_age_{0};  // 0: no limit
   std::condition_variable flush_wanted_;
   std::condition_variable checkpoint_wanted_;

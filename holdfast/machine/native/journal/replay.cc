@@ -105,9 +105,10 @@ Result<std::vector<JournalLine>> newest_lines(const JournalTail& tail, const Jou
   return lines;
 }
 
-Status write_home(JournalFile& file, std::span<const JournalLine> lines, uint64_t* bytes) {
+Status write_home(JournalFile& file, std::span<const JournalLine> lines,
+                  std::vector<uint64_t>& pages) {
   constexpr uint64_t kMostBytes = 64 * kPageBytes;  // of one write; neighbouring pages share it
-  std::vector<std::byte> pages;
+  std::vector<std::byte> content;
   for (size_t i = 0; i < lines.size();) {
     const uint64_t begin = page_of(lines[i].offset);
     uint64_t end = begin + kPageBytes;
@@ -117,22 +118,22 @@ Status write_home(JournalFile& file, std::span<const JournalLine> lines, uint64_
       const bool next = last < lines.size() && page_of(lines[last].offset) == end;
       end += next && end - begin < kMostBytes ? kPageBytes : 0;
     }
-    pages.resize(end - begin);
-    if (Status status = file.read(begin, pages); !status.ok()) {
+    content.resize(end - begin);
+    if (Status status = file.read(begin, content); !status.ok()) {
       return status;
     }
     for (; i < last; ++i) {
-      std::memcpy(pages.data() + (lines[i].offset - begin), lines[i].content, kLineBytes);
+      std::memcpy(content.data() + (lines[i].offset - begin), lines[i].content, kLineBytes);
     }
-    Status status = file.write(begin, pages);
+    Status status = file.write(begin, content);
     if (status.ok()) {
-      status = file.write_out(begin, pages.size());
+      status = file.write_out(begin, content.size());
     }
     if (!status.ok()) {
       return status;
     }
-    if (bytes != nullptr) {
-      *bytes += pages.size();
+    for (uint64_t page = begin; page < end; page += kPageBytes) {
+      pages.push_back(page);
     }
   }
   return {};

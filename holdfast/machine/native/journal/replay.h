@@ -37,8 +37,15 @@ struct JournalLine {
 /// Returns the newest content of each line, by offset. Code::corrupt for a line inside the journal.
 Result<std::vector<JournalLine>> newest_lines(const JournalTail& tail, const JournalPlace& place);
 
-/// Writes the lines home, page by page. Not durable before the file's next sync(). `bytes`, if not
-/// null, grows by what was written.
-Status write_home(JournalFile& file, std::span<const JournalLine> lines, uint64_t* bytes = nullptr);
+/// The content of a journal at its opening.
+struct RecoveredLines {
+  JournalTail tail;
+  std::vector<JournalLine> lines;  ///< the newest content of each, by offset
+};
+
+/// Writes the lines home, page by page, and adds the offsets of these pages to `pages`. Not durable
+/// before the file's next sync().
+Status write_home(JournalFile& file, std::span<const JournalLine> lines,
+                  std::vector<uint64_t>& pages);
 
 }  // namespace holdfast::native

@@ -3,11 +3,14 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <cstring>
 #include <mutex>
 #include <utility>
 
@@ -94,8 +97,8 @@ Status SystemJournalFile::sync() {
 Result<std::unique_ptr<JournaledMemory>> JournaledMemory::open(int fd, const std::string& path,
                                                                MediumSync& sync,
                                                                const JournalPlace& place,
-                                                               uint64_t salt) {
-  std::unique_ptr<JournaledMemory> memory(new JournaledMemory(fd, path, sync));
+                                                               uint64_t salt, int slots) {
+  std::unique_ptr<JournaledMemory> memory(new JournaledMemory(fd, path, sync, slots));
   auto journal = Journal::open(memory->file_, place, salt);
   if (!journal) {
     return journal.status();
@@ -112,7 +115,8 @@ void JournaledMemory::start_threads() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   threads_.emplace_back([this] { journal_->flush_in_background(); });
-  threads_.emplace_back([this] { journal_->checkpoint_in_background(); });
+  threads_.emplace_back(
+      [this] { journal_->checkpoint_in_background([this] { give_pages_back(); }); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -144,9 +148,9 @@ void JournaledMemory::add(const std::byte* begin, size_t n, uint64_t offset) {
   mappings_.insert(place, added);
 }
 
-void JournaledMemory::remove(const std::byte* begin, size_t n) {
+bool JournaledMemory::remove(const std::byte* begin, size_t n) {
   if (fork_guard_.forked_child()) {
-    return;
+    return false;
   }
   const auto address = reinterpret_cast<uintptr_t>(begin);
   {
@@ -155,14 +159,10 @@ void JournaledMemory::remove(const std::byte* begin, size_t n) {
       return m.begin >= address && m.end <= address + n;
     };
     if (std::erase_if(mappings_, inside) == 0) {
-      return;
+      return false;
     }
   }
-  try {
-    journal_->checkpoint();
-  } catch (const MediumFailure& failure) {
-    sync_.poison(failure.status());
-  }
+  return bring_home(false).ok();
 }
 
 /// Adds the run's places in the file to the list. False if a part of it is not journaled.
@@ -226,17 +226,95 @@ uint64_t JournaledMemory::append_and_wait(LineList& list, bool wait) {
   return end;
 }
 
-Status JournaledMemory::close() {
+Status JournaledMemory::bring_home(bool closing) {
   if (fork_guard_.forked_child()) {
     return in_child();
   }
   try {
-    journal_->checkpoint(true);
+    journal_->checkpoint(closing);
     return {};
   } catch (const MediumFailure& failure) {
     sync_.poison(failure.status());
     return failure.status();
   }
+}
+
+void JournaledMemory::give_back(bool may) {
+  if (may != gives_back_) {
+    gives_back_ = may;
+    may ? store_gate_.leave(no_give_back_) : store_gate_.enter(no_give_back_);
+  }
+}
+
+/// Returns where the page is mapped; null if it is not journaled.
+const std::byte* JournaledMemory::memory_of(uint64_t page) const {
+  for (const Mapping& mapping : mappings_) {
+    if (page >= mapping.offset && page - mapping.offset < mapping.end - mapping.begin) {
+      const uintptr_t at = mapping.begin + (page - mapping.offset);
+      return reinterpret_cast<const std::byte*>(at);  // NOLINT(performance-no-int-to-ptr)
+    }
+  }
+  return nullptr;
+}
+
+bool JournaledMemory::equals_file(const std::byte* memory, uint64_t page) {
+  std::byte content[kPageBytes];
+  return file_.read(page, content).ok() && std::memcmp(content, memory, kPageBytes) == 0;
+}
+
+/// Gives back what the last checkpoints have brought home, a part at a time, until the next
+/// checkpoint is due. The rest has its turn after that one.
+void JournaledMemory::give_pages_back() {
+  // Threads that store wait for one part: about a millisecond.
+  constexpr size_t kPartPages = 256;
+  // Updates that wait for a group take no longer, unless they wait for a thread at the gate.
+  constexpr std::chrono::milliseconds kPatience{20};
+  std::vector<uint64_t> pages = journal_->take_home_pages();
+  pages.insert(pages.end(), left_pages_.begin(), left_pages_.end());
+  std::sort(pages.begin(), pages.end());
+  pages.erase(std::unique(pages.begin(), pages.end()), pages.end());
+  size_t done = 0;
+  while (done < pages.size() && !journal_->is_checkpoint_due()) {
+    const auto part =
+        std::span<const uint64_t>(pages).subspan(done, std::min(kPartPages, pages.size() - done));
+    for (const uint64_t page : part) {  // the file's pages are in the cache when threads wait
+      std::byte content[kPageBytes];
+      static_cast<void>(file_.read(page, content));
+    }
+    if (!store_gate_.close(kPatience)) {
+      break;
+    }
+    give_pages_back(part);
+    store_gate_.open();
+    done += part.size();
+  }
+  left_pages_.assign(pages.begin() + static_cast<ptrdiff_t>(done), pages.end());
+}
+
+/// No thread stores meanwhile.
+void JournaledMemory::give_pages_back(std::span<const uint64_t> pages) {
+  const std::shared_lock lock(mutex_);
+  const std::byte* begin = nullptr;  // neighbouring pages go back together
+  size_t bytes = 0;
+  const auto give = [&] {
+    // A page without a copy, or a failure, does no harm.
+    if (bytes != 0 && ::madvise(const_cast<std::byte*>(begin), bytes, MADV_DONTNEED) == 0) {
+      given_back_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    }
+  };
+  journal_->for_each_at_home(pages, [&](uint64_t page) {
+    const std::byte* const memory = memory_of(page);
+    if (memory == nullptr || !equals_file(memory, page)) {
+      return;
+    }
+    if (begin == nullptr || memory != begin + bytes) {
+      give();
+      begin = memory;
+      bytes = 0;
+    }
+    bytes += kPageBytes;
+  });
+  give();
 }
 
 }  // namespace holdfast::native

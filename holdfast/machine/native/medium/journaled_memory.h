@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <shared_mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "holdfast/machine/native/journal/line_list.h"
 #include "holdfast/machine/native/medium/medium_sync.h"
 #include "holdfast/machine/native/threads/fork_guard.h"
+#include "holdfast/machine/native/threads/store_gate.h"
 
 namespace holdfast::native {
 
@@ -47,16 +50,21 @@ class SystemJournalFile : public JournalFile {
 /// A heap file as persistent memory: private mappings, and a journal through which their lines
 /// reach the file. Two threads serve the journal.
 ///
+/// The system keeps a private copy of each page that was stored to. After a checkpoint the copies
+/// of pages go back that equal the file and have no line in the journal. The mapping then shows the
+/// file's page, which changes only after a store has made a copy again: lines come from memory. A
+/// store in between would be lost, so the store gate is closed meanwhile; readers go on.
+///
 /// Thread safety: any thread. Errors: after the first failure the medium is poisoned, and each
 /// fence throws MediumFailure. In a forked child each fence throws it too, and nothing reaches the
 /// file.
 class JournaledMemory {
  public:
-  /// Opens the journal at this place and brings its lines home. corrupt: it is damaged; nothing was
-  /// changed. `sync` must outlive the object.
+  /// Opens the journal at this place. corrupt: it is damaged; nothing was changed. `sync` must
+  /// outlive the object. Threads that store have slots below `slots`.
   static Result<std::unique_ptr<JournaledMemory>> open(int fd, const std::string& path,
                                                        MediumSync& sync, const JournalPlace& place,
-                                                       uint64_t salt);
+                                                       uint64_t salt, int slots);
   /// Stops the threads. In a forked child, which has none, it leaks the journal.
   ~JournaledMemory();
   JournaledMemory(const JournaledMemory&) = delete;
@@ -65,9 +73,9 @@ class JournaledMemory {
   /// From here on the lines of [begin, begin + n), mapped privately from `offset` on, are
   /// journaled.
   void add(const std::byte* begin, size_t n, uint64_t offset);
-  /// Ends that for all mappings in the range, which is about to be unmapped. The file has their
-  /// content then, unless the medium has failed.
-  void remove(const std::byte* begin, size_t n);
+  /// Ends that for all mappings in the range, which is about to be unmapped. Returns true if there
+  /// were some, and the file has all content now.
+  bool remove(const std::byte* begin, size_t n);
 
   /// A fence of a thread: appends the lines of its list, and empties it. `wait`: returns when the
   /// journal is durable up to its end. A line of another mapping, such as a superblock's, is shared
@@ -77,8 +85,13 @@ class JournaledMemory {
   /// Returns when the journal is durable up to this position.
   void await(uint64_t position);
 
-  /// Makes everything durable and brings it home. Records that the heap was closed.
-  Status close();
+  /// Makes everything durable and brings it home. `closing`: records that the heap was closed.
+  Status bring_home(bool closing);
+
+  /// Whether memory may go back. Not at first. With false it returns when none does any more.
+  void give_back(bool may);
+  StoreGate& store_gate() { return store_gate_; }
+  uint64_t given_back_bytes() const { return given_back_bytes_.load(std::memory_order_relaxed); }
 
   Journal& journal() { return *journal_; }
   const Journal& journal() const { return *journal_; }
@@ -90,11 +103,17 @@ class JournaledMemory {
     uint64_t offset;  ///< of its first byte in the file
   };
 
-  JournaledMemory(int fd, const std::string& path, MediumSync& sync)
-      : file_(fd, path, sync), sync_(sync) {}
+  JournaledMemory(int fd, const std::string& path, MediumSync& sync, int slots)
+      : file_(fd, path, sync), sync_(sync), store_gate_(slots + 1), no_give_back_(slots) {
+    store_gate_.enter(no_give_back_);
+  }
 
   void start_threads();
   bool locate(const LineList::Run& run, std::vector<LineRun>& to) const;
+  const std::byte* memory_of(uint64_t page) const;
+  bool equals_file(const std::byte* memory, uint64_t page);
+  void give_pages_back();
+  void give_pages_back(std::span<const uint64_t> pages);
   uint64_t append_and_wait(LineList& list, bool wait);
   template <class F>
   auto poisoning(F&& f);
@@ -105,6 +124,11 @@ class JournaledMemory {
   std::unique_ptr<Journal> journal_;
   std::shared_mutex mutex_;  // guards mappings_
   std::vector<Mapping> mappings_;
+  StoreGate store_gate_;
+  const int no_give_back_;  // a slot of the gate that is inside while no memory may go back
+  bool gives_back_ = false;
+  std::vector<uint64_t> left_pages_;  // of the checkpoints' thread: may go back later
+  std::atomic<uint64_t> given_back_bytes_{0};
   std::vector<std::thread> threads_;
 };
 

@@ -11,8 +11,11 @@
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <random>
+
+#include "holdfast/machine/native/medium/journaled_memory.h"
 
 namespace holdfast {
 namespace {
@@ -253,10 +256,11 @@ uint64_t NativeMedium::allocated_bytes() const {
 
 void NativeMedium::unmap(std::byte* p, size_t n) {
   n = round_up(n);
-  if (journaled_ != nullptr) {
-    journaled_->remove(p, n);
-  }
+  const bool home = journaled_ != nullptr && journaled_->remove(p, n);
   const std::lock_guard lock(mutex_);
+  if (home) {
+    recovered_.reset();  // the next mapping shows them, and maybe newer ones
+  }
   const auto whole = std::find_if(reserved_.begin(), reserved_.end(), [&](const Range& range) {
     return range.begin == p && range.bytes == n;
   });
@@ -270,7 +274,8 @@ void NativeMedium::unmap(std::byte* p, size_t n) {
   }
 }
 
-Status NativeMedium::start_journal(uint64_t offset, uint64_t bytes, bool fresh, uint64_t salt) {
+Status NativeMedium::start_journal(uint64_t offset, uint64_t bytes, bool fresh, uint64_t salt,
+                                   int slots) {
   const native::JournalPlace place = {offset, bytes};
   if (read_only_) {
     return read_journal(place);
@@ -281,18 +286,39 @@ Status NativeMedium::start_journal(uint64_t offset, uint64_t bytes, bool fresh, 
       return {status.code(), name() + ": " + status.message(), status.system_error()};
     }
   }
-  auto opened = native::JournaledMemory::open(file_.fd(), name(), sync_, place, salt);
+  auto opened = native::JournaledMemory::open(file_.fd(), name(), sync_, place, salt, slots);
   if (!opened) {
     return opened.status();
   }
-  if (domain() == Domain::file) {
-    journaled_ = std::move(*opened);
+  if (domain() != Domain::file) {
+    return (*opened)->bring_home(false);
   }
+  journaled_ = std::move(*opened);
+  recovered_ = journaled_->journal().take_recovered();
   return {};
 }
 
 Status NativeMedium::close_journal() {
-  return journaled_ != nullptr ? journaled_->close() : Status();
+  return journaled_ != nullptr ? journaled_->bring_home(true) : Status();
+}
+
+void NativeMedium::give_back_memory(bool may) {
+  if (journaled_ != nullptr) {
+    recovered_.reset();
+    journaled_->give_back(may);
+  }
+}
+
+native::StoreGate* NativeMedium::store_gate() {
+  return journaled_ != nullptr ? &journaled_->store_gate() : nullptr;
+}
+
+uint64_t NativeMedium::journal_position() const {
+  return journaled_->journal().position();
+}
+
+uint64_t NativeMedium::durable_position() const {
+  return journaled_->journal().durable();
 }
 
 Status NativeMedium::read_journal(const native::JournalPlace& place) {
@@ -308,34 +334,47 @@ Status NativeMedium::read_journal(const native::JournalPlace& place) {
   if (Status status = check_not_damaged(ring, *tail); !status.ok()) {
     return status;
   }
-  journal_ring_bytes_ = ring.bytes();
-  journal_ = std::move(*tail);
-  auto lines = newest_lines(journal_, place);
+  read_ring_bytes_ = ring.bytes();
+  recovered_ = std::make_unique<native::RecoveredLines>();
+  recovered_->tail = std::move(*tail);
+  auto lines = newest_lines(recovered_->tail, place);
   if (lines) {
-    journal_lines_ = std::move(*lines);
+    recovered_->lines = std::move(*lines);
   }
   return lines.status();
 }
 
 native::JournalCounters NativeMedium::journal_counters() const {
   if (journaled_ != nullptr) {
-    return journaled_->journal().counters();
+    native::JournalCounters now = journaled_->journal().counters();
+    now.given_back_bytes = journaled_->given_back_bytes();
+    return now;
   }
   native::JournalCounters found;
-  found.ring_bytes = journal_ring_bytes_;
-  found.held_bytes = journal_.bytes.size();
-  found.recovered_groups = journal_.groups;
-  found.recovered_lines = journal_.lines;
+  found.ring_bytes = read_ring_bytes_;
+  if (recovered_ != nullptr) {
+    found.held_bytes = recovered_->tail.bytes.size();
+    found.recovered_groups = recovered_->tail.groups;
+    found.recovered_lines = recovered_->tail.lines;
+  }
   return found;
 }
 
-/// Puts the lines of a read-only medium's journal into a new mapping.
+/// Puts recovered lines into a new private mapping.
 void NativeMedium::show_journal(std::byte* p, uint64_t offset, size_t n) const {
+  if (recovered_ == nullptr) {
+    return;
+  }
+  const auto& lines = recovered_->lines;
   const auto first = std::lower_bound(
-      journal_lines_.begin(), journal_lines_.end(), offset,
+      lines.begin(), lines.end(), offset,
       [](const native::JournalLine& line, uint64_t at) { return line.offset < at; });
-  for (auto line = first; line != journal_lines_.end() && line->offset < offset + n; ++line) {
-    std::copy_n(line->content, kLineBytes, p + (line->offset - offset));
+  for (auto line = first; line != lines.end() && line->offset < offset + n; ++line) {
+    std::byte* const to = p + (line->offset - offset);
+    // A store takes a private copy of the page. The line may be home already.
+    if (std::memcmp(to, line->content, kLineBytes) != 0) {
+      std::memcpy(to, line->content, kLineBytes);
+    }
   }
 }
 

@@ -13,11 +13,18 @@
 
 #include "holdfast/machine/machine.h"
 #include "holdfast/machine/native/medium/file.h"
-#include "holdfast/machine/native/medium/journaled_memory.h"
 #include "holdfast/machine/native/medium/medium_sync.h"
 #include "holdfast/machine/native/medium/persistence.h"
 
 namespace holdfast {
+
+namespace native {
+struct JournalCounters;
+struct JournalPlace;
+struct RecoveredLines;
+class JournaledMemory;
+class StoreGate;
+}  // namespace native
 
 /// The file behind a heap, and its mappings. Contract: Medium in machine.h. Thread safe. Errors
 /// name the file. Mappings do not exist in forked children.
@@ -49,16 +56,26 @@ class NativeMedium {
   uint64_t allocated_bytes() const;
 
   /// Opens the journal that lies in this part of the file, or makes one (`fresh`), before the first
-  /// map() of a region. Brings its lines home, durably. In domain `file` the shared mappings that
-  /// follow are journaled. `salt`: random, for this opening. If the medium is read-only, the lines
+  /// map() of a region. In domain `file` the shared mappings that follow are journaled, for threads
+  /// of up to `slots` slots. Its lines appear in each mapping that follows; in other domains they
+  /// go home now, durably. `salt`: random, for this opening. If the medium is read-only, the lines
   /// appear in the mappings only. corrupt: the journal is damaged; nothing was changed.
-  Status start_journal(uint64_t offset, uint64_t bytes, bool fresh, uint64_t salt);
+  Status start_journal(uint64_t offset, uint64_t bytes, bool fresh, uint64_t salt, int slots);
   /// Brings all lines home and leaves the journal empty. OK without a journal.
   Status close_journal();
+  /// Whether the journal may give the memory of private pages back that equal the file. Not at
+  /// first. With false it returns when no page changes any more. All mappings exist before the
+  /// first call with true.
+  void give_back_memory(bool may);
   /// Null without a journal, and where the medium does not use it.
   native::JournaledMemory* journaled() { return journaled_.get(); }
   const native::JournaledMemory* journaled() const { return journaled_.get(); }
+  /// Threads that store to the journaled mappings go through this gate. Null like journaled().
+  native::StoreGate* store_gate();
 
+  /// Journal::position() and durable(). Not without a journal.
+  uint64_t journal_position() const;
+  uint64_t durable_position() const;
   /// Zeros without a journal, and where the medium does not use it.
   native::JournalCounters journal_counters() const;
 
@@ -98,10 +115,10 @@ class NativeMedium {
   std::atomic<size_t> bytes_;
   const unsigned placement_;  ///< random; see base_candidate()
   std::unique_ptr<native::JournaledMemory> journaled_;
-  // The journal, if the medium is read-only.
-  uint64_t journal_ring_bytes_ = 0;
-  native::JournalTail journal_;
-  std::vector<native::JournalLine> journal_lines_;  ///< by offset
+  // Lines that new mappings get: all of them if the medium is read-only, else those that opening
+  // has found and that have not gone home yet. Null: none.
+  std::unique_ptr<native::RecoveredLines> recovered_;
+  uint64_t read_ring_bytes_ = 0;  ///< of the journal, if the medium is read-only
   std::mutex mutex_;
   std::vector<Range> reserved_;
 };

@@ -17,7 +17,7 @@ void expect_prefix(const std::vector<std::byte>& medium, const JournalProgram& p
   const uint64_t position = (*journal)->position();
   EXPECT_GE(position, program.acknowledged());
   ASSERT_GE(position, program.start());
-  EXPECT_EQ(home_of(file.issued()), program.home_at(position)) << "position " << position;
+  EXPECT_EQ(opened_home(file, **journal), program.home_at(position)) << "position " << position;
 }
 
 /// Runs steps until the file fails. Returns whether it has.
@@ -55,7 +55,7 @@ TEST(JournalPowerCut, AGroupIsThereWithAllItsSectorsOrNotAtAll) {
     FaultyFile after(medium);
     auto journal = Journal::open(after, kSmallJournal, 3).value();
     EXPECT_EQ(journal->position(), chosen == 255 ? 56u : 1u) << chosen;
-    EXPECT_EQ(home_of(after.issued()), program.home_at(journal->position()));
+    EXPECT_EQ(opened_home(after, *journal), program.home_at(journal->position()));
   }
 }
 
@@ -75,6 +75,34 @@ TEST(JournalPowerCut, ATornSectorIsATornGroup) {
     // 64 + 8 + 3 * 64 bytes count; the rest of the sector is padding.
     EXPECT_EQ(journal->position(), torn >= 264 ? 3u : 0u) << torn;
   }
+}
+
+// Groups of several lives stand behind each other until a checkpoint comes.
+TEST(JournalPowerCut, LinesOfEarlierLivesStayInTheJournal) {
+  std::vector<std::byte> content = new_content();
+  std::vector<std::byte> expected = home_of(content);
+  for (uint64_t life = 1; life <= 4; ++life) {
+    FaultyFile file(content);
+    JournalProgram program(file, life);
+    EXPECT_EQ(program.memory(), expected);
+    EXPECT_EQ(program.start(), 2 * (life - 1));
+    program.fence(std::vector<uint64_t>{life, 40}, life);
+    program.sync();
+    expected = program.memory();
+    program.fence(std::vector<uint64_t>{50}, life);  // torn: its first sector is missing
+    file.fail_at(file.calls() + 1);
+    EXPECT_THROW(program.sync(), MediumFailure);
+    const uint64_t first = file.unsynced_sectors().at(0);
+    content = file.after_power_cut([&](uint64_t sector, size_t writes) {
+      return std::pair<size_t, size_t>(sector == first ? 0 : writes, 0);
+    });
+    EXPECT_EQ(home_of(content), home_of(new_content()));
+  }
+  FaultyFile file(content);
+  JournalProgram program(file, 9);
+  EXPECT_EQ(program.journal().counters().recovered_groups, 4u);
+  program.journal().checkpoint();
+  EXPECT_EQ(home_of(file.issued()), expected);
 }
 
 class JournalRandomPower : public testing::TestWithParam<uint64_t> {};

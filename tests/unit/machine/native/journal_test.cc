@@ -90,6 +90,73 @@ TEST(Journal, RefusesAPlaceThatIsTooSmall) {
             Code::invalid_argument);
 }
 
+// Each line is in a page of its own, so the pages take much more memory than the ring has bytes.
+TEST(Journal, ACheckpointIsDueWhenItsLinesAreInManyPages) {
+  constexpr uint64_t kPages = 120;
+  constexpr JournalPlace kPlace = {kPages * kPageBytes, JournalPlace::kLeastBytes};
+  static_assert(kPages * kPageBytes > 8 * kPlace.bytes - 8 * JournalPlace::kHeadBytes);
+  FaultyFile file(std::vector<std::byte>(kPlace.offset + kPlace.bytes));
+  Journal::format(file, kPlace, 1).check();
+  const auto journal = Journal::open(file, kPlace, 2).value();
+  const std::vector<std::byte> memory(kLineBytes);
+  const auto append = [&](uint64_t first, uint64_t end) {
+    for (uint64_t page = first; page < end; ++page) {
+      const LineRun run[] = {{page * kPageBytes, memory.data(), 1}};
+      journal->append(run);
+      journal->append(run);  // counts once
+    }
+    journal->await(journal->position());
+  };
+  append(0, kPages / 2);
+  append(0, kPages / 2);
+  EXPECT_FALSE(journal->is_checkpoint_due());
+  append(kPages / 2, kPages);
+  EXPECT_LT(journal->counters().held_bytes, kPlace.ring_bytes() / 4 * 3);
+  EXPECT_TRUE(journal->is_checkpoint_due());
+  journal->checkpoint();
+  append(0, 1);
+  EXPECT_FALSE(journal->is_checkpoint_due());
+}
+
+TEST(Journal, APageIsAtHomeWhileTheJournalHasNoLineOfIt) {
+  FaultyFile file(new_content());
+  JournalProgram program(file, 2);
+  const std::vector<uint64_t> pages = {0, kPageBytes, 2 * kPageBytes};
+  const auto at_home = [&] {
+    std::vector<uint64_t> found;
+    program.journal().for_each_at_home(pages, [&](uint64_t page) { found.push_back(page); });
+    return found;
+  };
+  constexpr uint64_t kSecondPage = kPageBytes / kLineBytes;
+  EXPECT_EQ(at_home(), pages);
+  program.fence(std::array<uint64_t, 2>{0, kSecondPage}, 1);
+  const std::vector<uint64_t> third = {2 * kPageBytes};
+  EXPECT_EQ(at_home(), third);
+  program.sync();
+  EXPECT_EQ(at_home(), third);
+  program.journal().checkpoint();
+  EXPECT_EQ(at_home(), pages);
+  program.fence(std::array<uint64_t, 1>{kSecondPage + 3}, 2);
+  EXPECT_EQ(at_home(), (std::vector<uint64_t>{0, 2 * kPageBytes}));
+}
+
+TEST(Journal, RecoveredLinesKeepTheirPagesFromHome) {
+  FaultyFile file(new_content());
+  {
+    JournalProgram program(file, 2);
+    program.fence(std::array<uint64_t, 1>{5}, 5);
+    program.sync();
+  }
+  JournalProgram program(file, 3);
+  int at_home = 0;
+  const auto count = [&](uint64_t) { ++at_home; };
+  program.journal().for_each_at_home(std::array<uint64_t, 1>{0}, count);
+  EXPECT_EQ(at_home, 0);
+  program.journal().checkpoint();
+  program.journal().for_each_at_home(std::array<uint64_t, 1>{0}, count);
+  EXPECT_EQ(at_home, 1);
+}
+
 // A store comes before each load of the copy in turn, then another one before each later load.
 TEST(CopyLine, IsAPrefixOfStoresWhereverTheyComeInBetween) {
   constexpr size_t kWords = kLineBytes / sizeof(uint64_t);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -21,6 +22,22 @@ inline std::vector<std::byte> new_content() {
   return file.issued();
 }
 
+/// Home in a file's content.
+inline std::vector<std::byte> home_of(const std::vector<std::byte>& content) {
+  return {content.begin(), content.begin() + kHomeBytes};
+}
+
+/// Home in the memory of a process that has just opened the journal: the file's, with the lines
+/// that opening has found.
+inline std::vector<std::byte> opened_home(const FaultyFile& file, Journal& journal) {
+  std::vector<std::byte> home = home_of(file.issued());
+  const auto recovered = journal.take_recovered();
+  for (const auto& [offset, content] : recovered->lines) {
+    std::memcpy(home.data() + offset, content, kLineBytes);
+  }
+  return home;
+}
+
 /// A program over a journal: it stores to lines in memory and fences them. It knows the content of
 /// home at each position.
 class JournalProgram {
@@ -28,7 +45,7 @@ class JournalProgram {
   JournalProgram(FaultyFile& file, uint64_t salt)
       : file_(file), journal_(Journal::open(file, kSmallJournal, salt).value()) {
     start_ = journal_->position();
-    memory_.assign(file.issued().begin(), file.issued().begin() + kHomeBytes);
+    memory_ = opened_home(file, *journal_);
     first_ = memory_;
     acknowledged_ = start_;
   }
@@ -100,10 +117,5 @@ class JournalProgram {
   std::vector<std::byte> first_;
   std::vector<Appended> appended_;
 };
-
-/// Home in a file's content.
-inline std::vector<std::byte> home_of(const std::vector<std::byte>& content) {
-  return {content.begin(), content.begin() + kHomeBytes};
-}
 
 }  // namespace holdfast::native

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Does memory that goes back show what it showed before?
+#include "holdfast/machine/native/medium/journaled_memory.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <thread>
+
+#include "tests/native/test_file.h"
+#include "tests/unit/machine/native/journal_world.h"
+
+namespace holdfast::native {
+namespace {
+
+/// Some pages of a file, mapped through a journal.
+class JournaledMemoryTest : public testing::Test {
+ protected:
+  JournaledMemoryTest() {
+    fd_ = ::open(file_.path().c_str(), O_RDWR | O_CREAT, 0600);
+    const std::vector<std::byte> content = new_content();
+    EXPECT_EQ(::pwrite(fd_, content.data(), content.size(), 0),
+              static_cast<ssize_t>(content.size()));
+    sync_ = std::make_unique<MediumSync>(fd_, file_.path(), [](int) { return 0; });
+    memory_ = JournaledMemory::open(fd_, file_.path(), *sync_, kSmallJournal, 2, 1).value();
+    void* const p =
+        ::mmap(nullptr, kHomeBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd_, 0);
+    home_ = static_cast<std::byte*>(p);
+    memory_->add(home_, kHomeBytes, 0);
+    memory_->give_back(true);
+  }
+  ~JournaledMemoryTest() override {
+    memory_->give_back(false);
+    memory_->remove(home_, kHomeBytes);
+    ::munmap(home_, kHomeBytes);
+    memory_.reset();
+    ::close(fd_);
+  }
+  JournaledMemoryTest(const JournaledMemoryTest&) = delete;
+  JournaledMemoryTest& operator=(const JournaledMemoryTest&) = delete;
+
+  uint64_t& word(size_t page, size_t line) {
+    return *reinterpret_cast<uint64_t*>(home_ + page * kPageBytes + line * kLineBytes);
+  }
+  void fence(size_t page, size_t line) {
+    LineList lines;
+    lines.add(&word(page, line), sizeof(uint64_t));
+    memory_->fence(lines, true);
+  }
+  /// Stores to lines of page 0 until a part of the memory has gone back.
+  void go_on() {
+    const uint64_t before = memory_->given_back_bytes();
+    for (uint64_t i = 0; memory_->given_back_bytes() == before; ++i) {
+      memory_->store_gate().enter(0);
+      word(0, i % 8) = i;
+      fence(0, i % 8);
+      memory_->store_gate().leave(0);
+    }
+  }
+
+  NativeTestFile file_{"/dev/shm"};
+  int fd_ = -1;
+  std::unique_ptr<MediumSync> sync_;
+  std::unique_ptr<JournaledMemory> memory_;
+  std::byte* home_ = nullptr;
+};
+
+TEST_F(JournaledMemoryTest, ShowsTheFileWherePagesWentBack) {
+  word(1, 3) = 13;
+  fence(1, 3);
+  go_on();
+  EXPECT_EQ(word(1, 3), 13u);
+  uint64_t at_home = 0;
+  EXPECT_EQ(::pread(fd_, &at_home, sizeof at_home, kPageBytes + 3 * kLineBytes), 8);
+  EXPECT_EQ(at_home, 13u);
+}
+
+TEST_F(JournaledMemoryTest, KeepsAPageWithAStoreThatNoFenceHasTaken) {
+  word(1, 3) = 13;
+  fence(1, 3);
+  word(2, 3) = 23;
+  fence(2, 3);
+  word(2, 4) = 24;
+  go_on();
+  EXPECT_EQ(word(2, 4), 24u);
+  fence(2, 4);
+  word(2, 5) = 25;
+  go_on();
+  EXPECT_EQ(word(2, 3), 23u);
+  EXPECT_EQ(word(2, 4), 24u);
+  EXPECT_EQ(word(2, 5), 25u);
+}
+
+TEST_F(JournaledMemoryTest, GivesNothingBackUntilItMay) {
+  go_on();
+  memory_->give_back(false);
+  const uint64_t before = memory_->given_back_bytes();
+  const uint64_t checkpoints = memory_->journal().counters().checkpoints;
+  for (uint64_t i = 0; memory_->journal().counters().checkpoints < checkpoints + 3; ++i) {
+    word(1, i % 8) = i;
+    fence(1, i % 8);
+  }
+  EXPECT_EQ(memory_->given_back_bytes(), before);
+  memory_->give_back(true);
+  go_on();
+}
+
+}  // namespace
+}  // namespace holdfast::native
