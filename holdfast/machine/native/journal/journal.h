@@ -59,8 +59,10 @@ class Journal {
  public:
   using CopyLine = void (*)(std::byte* to, const std::byte* from);
 
-  /// Makes an empty journal at this place, durably.
-  static Status format(JournalFile& file, const JournalPlace& place, uint64_t salt);
+  /// Makes an empty journal at this place, durably. It takes the first `bytes` of it, 0 for all,
+  /// and grows: checkpoints double it, up to a share of the file (kJournalShare).
+  static Status format(JournalFile& file, const JournalPlace& place, uint64_t salt,
+                       uint64_t bytes = 0);
 
   /// Writes the lines of all whole groups home, durably, and begins an empty journal with a new
   /// salt. corrupt: the journal is damaged; nothing was changed. `file` must outlive the journal.
@@ -125,9 +127,13 @@ class Journal {
   Status make_ring_room(uint64_t bytes);
   Status bring_home(Lock& lock, bool closing);
   Status write_durable_home(const RingPoint& end, bool closing, uint64_t& bytes);
+  Status prepare_growth();
+  Status grow_ring();
+  void limit_groups();
 
   const CopyLine copy_;
-  JournalRing ring_;  // its head: only the thread that makes a checkpoint
+  // Its head: only the thread that makes a checkpoint. Its length: changes under the mutex.
+  JournalRing ring_;
   uint64_t salt_ = 0;
 
   mutable std::mutex mutex_;               // guards everything below but atomics
@@ -143,6 +149,8 @@ class Journal {
   RingPoint written_;  // behind the last durable group
   uint64_t tail_ = 0;  // place of the oldest group
   bool checkpointing_ = false;
+  uint64_t prepared_ = 0;   // the ring may have this length from the next group on; 0: as it is
+  bool disk_full_ = false;  // the ring grows no more; only the thread that makes a checkpoint
   JournalCounters counters_;
 
   bool stopped_ = false;
