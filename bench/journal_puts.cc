@@ -15,35 +15,18 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <functional>
-#include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "holdfast/base/random.h"
-#include "holdfast/db/db.h"
+#include "bench/durable_store.h"
 #include "holdfast/machine/types.h"
 
 namespace holdfast {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-constexpr uint64_t kKeys = 100'000;
-constexpr size_t kKeyBytes = 16;
-constexpr size_t kValueBytes = 100;
 constexpr size_t kJournalBytes = 64 << 20;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 /// Overwrites blocks of a file in turn, each durably.
 class RawFile {
@@ -91,128 +74,6 @@ class RawFile {
   uint64_t next_ = 0;
 };
 
-/// How many puts the groups of a journal were shared by.
-struct Shared {
-  uint64_t puts = 0;
-  uint64_t groups = 0;
-};
-
-/// A filled database.
-class Store {
- public:
-  Store(const std::string& path, size_t journal_bytes) : path_(path) {
-    db::Options options;
-    options.create_if_missing = true;
-    options.error_if_exists = true;
-    options.domain = Domain::file;
-    options.initial_bytes = 64 << 20;
-    options.journal_bytes = journal_bytes;
-    ::unlink(path.c_str());
-    db::DB* opened = nullptr;
-    check(db::DB::Open(options, path, &opened));
-    db_.reset(opened);
-    for (uint64_t key = 0; key < kKeys; key += 1000) {
-      db::WriteBatch batch;
-      for (uint64_t k = key; k < key + 1000; ++k) {
-        batch.Put(name_of(k), std::string(kValueBytes, 'v'));
-      }
-      check(db_->Write({}, &batch));
-    }
-    filled_ = counters();
-  }
-  ~Store() {
-    db_.reset();
-    ::unlink(path_.c_str());
-  }
-  Store(const Store&) = delete;
-  Store& operator=(const Store&) = delete;
-
-  /// Overwrites an entry durably.
-  void put() {
-    std::memcpy(value_.data(), &next_, sizeof next_);
-    ++next_;
-    check(db_->Put({}, name_of(random_.below(kKeys)), value_));
-  }
-
-  /// Returns the durable puts per second of all clients. Adds puts and groups to `shared`.
-  double run(int clients, double seconds, Shared& shared) {
-    const uint64_t groups_before = counters().groups;
-    std::atomic<uint64_t> done{0};
-    const auto begin = Clock::now();
-    std::vector<std::thread> threads;
-    for (int client = 0; client < clients; ++client) {
-      threads.emplace_back([&] {
-        Random random(++seed_);
-        std::string value(kValueBytes, 'v');
-        uint64_t mine = 0;
-        while (seconds_since(begin) < seconds) {
-          ++mine;
-          std::memcpy(value.data(), &mine, sizeof mine);
-          check(db_->Put({}, name_of(random.below(kKeys)), value));
-        }
-        done += mine;
-      });
-    }
-    for (std::thread& thread : threads) {
-      thread.join();
-    }
-    const double rate = static_cast<double>(done) / seconds_since(begin);
-    shared.puts += done;
-    shared.groups += counters().groups - groups_before;
-    return rate;
-  }
-
-  /// Prints the work of the journal since the database was filled.
-  void print_counters() const {
-    const Counters now = counters();
-    const auto groups = static_cast<double>(now.groups - filled_.groups);
-    std::printf("journal: %.0f groups of %.1f lines and %.0f bytes, %.0f checkpoints\n", groups,
-                static_cast<double>(now.lines - filled_.lines) / groups,
-                static_cast<double>(now.bytes - filled_.bytes) / groups,
-                static_cast<double>(now.checkpoints - filled_.checkpoints));
-  }
-
- private:
-  struct Counters {
-    uint64_t groups, lines, bytes, checkpoints;
-  };
-
-  static void check(const db::Status& status) {
-    if (!status.ok()) {
-      std::fprintf(stderr, "%s\n", status.ToString().c_str());
-      std::exit(1);
-    }
-  }
-  static std::string name_of(uint64_t key) {
-    char name[kKeyBytes + 1];
-    std::snprintf(name, sizeof name, "%016llu", static_cast<unsigned long long>(key));
-    return name;
-  }
-  Counters counters() const {
-    std::string text;
-    db_->GetProperty("holdfast.prometheus", &text);
-    const auto number = [&](const std::string& name) -> uint64_t {
-      const size_t at = text.find("\nholdfast_db_journal_" + name + "{");
-      return std::strtoull(text.c_str() + text.find("} ", at) + 2, nullptr, 10);
-    };
-    return {number("groups_total"), number("lines_total"), number("written_bytes_total"),
-            number("checkpoints_total")};
-  }
-
-  const std::string path_;
-  std::unique_ptr<db::DB> db_;
-  Counters filled_{};
-  std::atomic<uint64_t> seed_{1};
-  Random random_{0};
-  std::string value_ = std::string(kValueBytes, 'v');
-  uint64_t next_ = 0;
-};
-
-double quantile(std::vector<double> values, double share) {
-  std::sort(values.begin(), values.end());
-  return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1))];
-}
-
 /// The times of one operation, in microseconds.
 class Times {
  public:
@@ -240,8 +101,8 @@ void print(const char* name, const std::vector<double>& rates) {
 
 int measure(const std::string& directory, int clients, int turns, double seconds) {
   RawFile raw(directory + "/journal_puts.raw");
-  Store plain(directory + "/journal_puts.plain", 0);
-  Store journaled(directory + "/journal_puts.journaled", kJournalBytes);
+  DurableStore plain(directory + "/journal_puts.plain", {});
+  DurableStore journaled(directory + "/journal_puts.journaled", {.journal_bytes = kJournalBytes});
   Times raw_times;
   Times plain_times;
   Times journal_times;

@@ -60,10 +60,12 @@ struct Options {
   /// The limit of growth. A new file: 0 means 1 TiB, or as much as the process has room for. An
   /// existing one: 0 means the recorded limit; a larger one is recorded; a smaller one is refused.
   size_t max_bytes = 0;
-  /// The size of a journal, from 64 KiB, rounded up to pages. It makes durable writes in domain
-  /// `file` cheaper, and is not used in other domains. A new file: 0 means none. An existing one: 0
-  /// means the recorded size; another one is refused. Not with each engine.
-  size_t journal_bytes = 0;
+  /// The most that a journal takes, from 64 KiB, rounded up to pages. It makes durable writes in
+  /// domain `file` cheaper, and is not used in other domains. Not with each engine. A new file: 0
+  /// means none; not set means 64 MiB on a disk, and none in other domains, on file systems in
+  /// memory, and with engines that do not run over a journal. An existing file: not set means the
+  /// recorded size; another one is refused.
+  std::optional<size_t> journal_bytes = {};
   /// Threads with a place of their own, 1 to 255. A new file: 0 means 64. An existing one: 0, or a
   /// number below the recorded one, means that one; a larger number is recorded.
   int max_threads = 0;

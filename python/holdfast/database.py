@@ -45,7 +45,7 @@ def open(
     engine_options: Mapping[str, str] | None = None,
     initial_bytes: int = 384 << 10,
     max_bytes: int = 0,
-    journal_bytes: int = 0,
+    journal_bytes: int | None = None,
     max_threads: int = 0,
 ) -> "Database":
     """Opens the database in this file. Makes it if there is no file, unless create=False.
@@ -63,8 +63,9 @@ def open(
     A new file records the options after that. An existing file keeps them: a value that contradicts
     it raises MisuseError. It takes over a larger `max_bytes` or `max_threads`. `engine` None is the
     file's engine, or romulus-log for a new file; 0 is the file's value, or the default.
-    `journal_bytes` gives a new file a journal of this size, which makes durable writes on ordinary
-    disks cheaper (docs/guide/store.md). holdfast/db/options.h describes all of them.
+    `journal_bytes` limits the journal of a new file, which makes durable writes on ordinary disks
+    cheaper: None is 64 MiB on a disk and no journal elsewhere, 0 is no journal
+    (docs/guide/store.md). holdfast/db/options.h describes all of them.
 
     `verify` walks the whole file before the first use, and raises DamagedError if it finds damage.
     Without it, a damaged file is opened if possible, and operations that meet damage raise

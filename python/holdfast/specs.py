@@ -30,6 +30,7 @@ class BenchSpec(Spec):
     repetitions: int | None = None
     domain: str | None = None
     force: bool | None = None
+    journal_bytes: int | None = None
     latency: str | None = None
     htm: str | None = None
     params: Assigned = field(default_factory=dict)

@@ -32,6 +32,13 @@ inline const Description& about(const std::string& engine) {
   return *find_row("engine", engine, db_engines()).value()->description;
 }
 
+/// The engines that can keep a database over a journal.
+inline std::vector<std::string> journaled_engines() {
+  auto names = durable_engines();
+  std::erase_if(names, [](const auto& name) { return !about(name).check_journal().ok(); });
+  return names;
+}
+
 /// An engine that keeps nothing over a crash.
 inline std::string volatile_engine() {
   return names_of(db_engines(), [](const DbEngine& row) { return row.open == nullptr; }).at(0);

@@ -2,9 +2,12 @@
 //
 // Does a database with a journal keep what it has acknowledged, and do options and messages say
 // what a journal needs? Has a copy the journal as well?
+#include <linux/magic.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <optional>
 #include <thread>
 
 #include "holdfast/heap/file/inspect.h"
@@ -14,13 +17,8 @@
 namespace holdfast::db {
 namespace {
 
-constexpr size_t kJournal = 128 << 10;  // so that checkpoints come often
-
-std::vector<std::string> journaled_engines() {
-  auto names = durable_engines();
-  std::erase_if(names, [](const auto& name) { return !about(name).check_journal().ok(); });
-  return names;
-}
+// Small, so that checkpoints come often. It begins with 128 KiB and grows.
+constexpr size_t kJournal = 256 << 10;
 
 uint64_t journal_of(const std::string& path) {
   return inspect_heap_file(path).value().superblock.bytes_of(ExtentKind::journal);
@@ -32,6 +30,11 @@ uint64_t number(DB& db, const std::string& name) {
   const size_t at = text.find("\nholdfast_db_" + name + "{");
   EXPECT_NE(at, std::string::npos) << name;
   return std::stoull(text.substr(text.find("} ", at) + 2));
+}
+
+bool is_in_memory(const std::string& folder) {
+  struct statfs found{};
+  return statfs(folder.c_str(), &found) == 0 && found.f_type == TMPFS_MAGIC;
 }
 
 void expect_words(const Status& status, const std::string& words) {
@@ -65,7 +68,8 @@ INSTANTIATE_TEST_SUITE_P(Engines, DbJournalOnDisk, ::testing::ValuesIn(journaled
 
 TEST_P(DbJournal, TellsItsSizeAndItsWork) {
   DB& db = *file;
-  EXPECT_EQ(number(db, "journal_bytes"), kJournal - 2 * kPageBytes);  // less the two heads
+  const size_t heads = 2 * kPageBytes;
+  EXPECT_EQ(number(db, "journal_bytes"), native::kFirstJournalBytes - heads);
   const uint64_t groups = number(db, "journal_groups_total");
   for (int i = 0; i < 100; ++i) {
     put(db, "key" + std::to_string(i), std::string(100, 'v'));
@@ -75,9 +79,12 @@ TEST_P(DbJournal, TellsItsSizeAndItsWork) {
   EXPECT_GT(number(db, "journal_checkpoints_total"), 0u);
   EXPECT_GT(number(db, "journal_held_bytes"), 0u);
   EXPECT_LE(number(db, "journal_held_bytes"), number(db, "journal_bytes"));
+  for (int i = 0; number(db, "journal_bytes") < kJournal - heads && i < 10'000; ++i) {
+    put(db, "key" + std::to_string(i % 100), std::string(100, 'w'));
+  }
   std::string stats;
   ASSERT_TRUE(db.GetProperty("holdfast.stats", &stats));
-  for (const char* line : {"through a journal", "\njournal bytes 122880\n", "\njournal groups ",
+  for (const char* line : {"through a journal", "\njournal bytes 253952\n", "\njournal groups ",
                            "\njournal checkpoints "}) {
     EXPECT_NE(stats.find(line), std::string::npos) << line << " is not in:\n" << stats;
   }
@@ -88,17 +95,44 @@ TEST_P(DbJournal, TellsItsSizeAndItsWork) {
 TEST_P(DbJournal, AnotherSizeIsRefusedAndTheRecordedOneNot) {
   put(*file, "key", "value");
   file.close();
-  for (const size_t bytes : {size_t{0}, kJournal, kJournal - 1}) {
+  for (const std::optional<size_t> bytes : {std::optional<size_t>(), {kJournal}, {kJournal - 1}}) {
     file.options.journal_bytes = bytes;
     EXPECT_EQ(get(*file, "key"), "value");
     EXPECT_GT(number(*file, "journal_bytes"), 0u);
     file.close();
   }
-  file.options.journal_bytes = 2 * kJournal;
-  const Status status = open(file.options, file.path());
-  EXPECT_TRUE(status.IsInvalidArgument()) << status.ToString();
-  expect_words(status, file.path() + " has journal_bytes=131072, not 262144");
-  expect_words(status, "holdfast convert --journal-bytes 262144");
+  for (const size_t bytes : {size_t{0}, 2 * kJournal}) {
+    file.options.journal_bytes = bytes;
+    const Status status = open(file.options, file.path());
+    EXPECT_TRUE(status.IsInvalidArgument()) << status.ToString();
+    expect_words(status, file.path() + " has journal_bytes=262144, not " + std::to_string(bytes));
+    expect_words(status, "holdfast convert --journal-bytes " + std::to_string(bytes));
+  }
+}
+
+TEST_P(DbJournal, IsTheDefaultOnADiskAndNowhereElse) {
+  constexpr uint64_t kMost = 64 << 20;
+  struct Place {
+    std::string folder;
+    std::optional<Domain> domain;
+    std::optional<size_t> asked;
+  };
+  const std::string disk = std::filesystem::temp_directory_path();
+  for (const Place& place : {Place{disk, {}, {}}, Place{disk, {}, 0}, Place{disk, Domain::file, {}},
+                             Place{disk, Domain::process, {}}, Place{"/dev/shm", {}, {}}}) {
+    DbFile made(GetParam(), place.folder);
+    made.options.initial_bytes = Options().initial_bytes;
+    made.options.domain = place.domain;
+    made.options.journal_bytes = place.asked;
+    put(*made, "key", "value");
+    made.close();
+    const bool memory = is_in_memory(place.folder) || place.domain == Domain::process;
+    EXPECT_EQ(journal_of(made.path()), memory || place.asked ? 0u : kMost) << place.folder;
+    made.options.journal_bytes = {};
+    made.options.domain = Domain::file;
+    EXPECT_EQ(get(*made, "key"), "value");
+    EXPECT_EQ(number(*made, "journal_bytes") != 0, !memory && !place.asked);
+  }
 }
 
 TEST_P(DbJournal, ADatabaseWithoutOneGetsNoneLater) {
@@ -261,6 +295,10 @@ TEST(DbJournals, AreRefusedForOtherEngines) {
     expect_words(status, "engine " + engine);
     expect_words(status, "journal_bytes=0");
     EXPECT_FALSE(std::filesystem::exists(file.path()));
+    file.options.journal_bytes = {};  // on a disk, if temporary files are on one
+    put(*file, "key", "value");
+    file.close();
+    EXPECT_EQ(journal_of(file.path()), 0u) << engine;
   }
 }
 

@@ -203,8 +203,13 @@ def test_a_journal_is_made_told_and_converted(invoke, rows, path):
     new = path.with_name("none.db")
     run("convert", path, new, "--journal-bytes", 0)
     assert json.loads(run("info", new, "--json", "-").stdout)["journal_bytes"] == 0
-    told = run("convert", path, path.with_name("x.db"), "--engine", sample.REPLAYED, status=2)
+    other = path.with_name("other.db")
+    told = run("convert", path, other, "--engine", sample.REPLAYED, "--journal-bytes", size,
+               status=2)  # fmt: skip
     assert "journal_bytes=0" in " ".join(told.stderr.split())
+    other.unlink(missing_ok=True)
+    run("convert", path, other, "--engine", sample.REPLAYED)
+    assert json.loads(run("info", other, "--json", "-").stdout)["journal_bytes"] == 0
 
 
 def test_dump_writes_json_lines_to_any_other_name(db, path, tmp_path):

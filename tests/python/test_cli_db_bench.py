@@ -46,9 +46,10 @@ def test_a_journal_reaches_the_core_if_one_is_given(invoke, fake):
     line = ("db", "bench", "--benchmarks", "fillseq", "--engine", "steady")
     assert invoke(*line).exit_code == 0
     assert "journal_bytes" not in asked(fake)
-    fake.calls.clear()
-    assert invoke(*line, "--journal-bytes", "65536").exit_code == 0
-    assert asked(fake)["journal_bytes"] == 65536
+    for given in 65536, 0:
+        fake.calls.clear()
+        assert invoke(*line, "--journal-bytes", given).exit_code == 0
+        assert asked(fake)["journal_bytes"] == given
 
 
 def test_lines_look_like_db_bench(invoke, fake):

@@ -36,7 +36,9 @@ std::shared_ptr<Database> py_open(const nb::bytes& path, const nb::dict& given) 
   options.engine_options = nb::cast<std::map<std::string, std::string>>(given["engine_options"]);
   options.initial_bytes = nb::cast<size_t>(given["initial_bytes"]);
   options.max_bytes = nb::cast<size_t>(given["max_bytes"]);
-  options.journal_bytes = nb::cast<size_t>(given["journal_bytes"]);
+  if (!given["journal_bytes"].is_none()) {
+    options.journal_bytes = nb::cast<size_t>(given["journal_bytes"]);
+  }
   options.max_threads = nb::cast<int>(given["max_threads"]);
   if (!given["change_feed_bytes"].is_none()) {
     options.change_feed_bytes = nb::cast<size_t>(given["change_feed_bytes"]);

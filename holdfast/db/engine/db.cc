@@ -156,10 +156,10 @@ holdfast::Status check_fixed_options(const Options& options, const std::string& 
                         " --max-bytes " + std::to_string(options.max_bytes));
   }
   const uint64_t journal = file.bytes_of(ExtentKind::journal);
-  if (options.journal_bytes != 0 && journal_extent_bytes(options.journal_bytes) != journal) {
+  if (options.journal_bytes && journal_extent_bytes(*options.journal_bytes) != journal) {
     return fixed_option(name, "journal_bytes=" + std::to_string(journal),
-                        std::to_string(options.journal_bytes),
-                        " --journal-bytes " + std::to_string(options.journal_bytes));
+                        std::to_string(*options.journal_bytes),
+                        " --journal-bytes " + std::to_string(*options.journal_bytes));
   }
   return engine.description->name == file.engine
              ? check_engine_options(options, name, *engine.description, file)

@@ -47,7 +47,7 @@ class HeapFile {
     if (Status status = plan(o, description); !status.ok()) {
       return status;
     }
-    if (Status status = machine_.medium().grow(superblock_.file_bytes()); !status.ok()) {
+    if (Status status = lay_out(machine_, superblock_); !status.ok()) {
       return status;
     }
     Status status = map_header();

@@ -16,11 +16,22 @@ concept Journals = requires(M& m, uint64_t n) {
   { m.medium().close_journal() } -> std::same_as<Status>;
 };
 
-/// Adds the extent of a new heap's journal, if the options want one.
+/// Returns the size of the journal that a new heap gets, 0 for none.
+template <class M>
+size_t journal_bytes_for(M& machine, const CreateOptions& options, const Description& engine) {
+  bool pays = false;
+  if constexpr (Journals<M>) {
+    pays = machine.medium().waits_for_device() && engine.check_journal().ok();
+  }
+  return options.journal_bytes.value_or(pays ? kDefaultJournalBytes : 0);
+}
+
+/// Adds the extent of a new heap's journal, if it gets one.
 template <class M>
 Status plan_journal(M& machine, const CreateOptions& options, const Description& engine,
                     Superblock& superblock) {
-  if (options.journal_bytes == 0) {
+  const size_t bytes = journal_bytes_for(machine, options, engine);
+  if (bytes == 0) {
     return {};
   }
   // A file that is made in domain `process`, such as a copy, is for later use in domain `file`.
@@ -32,12 +43,32 @@ Status plan_journal(M& machine, const CreateOptions& options, const Description&
                                    (Journals<M> ? "" : " of a simulated machine") +
                                    "; choose domain file, or journal_bytes=0"};
   }
-  if (options.journal_bytes < kLeastJournalBytes || options.journal_bytes > kMostJournalBytes) {
+  if (bytes < kLeastJournalBytes || bytes > kMostJournalBytes) {
     return {Code::invalid_argument, "journal_bytes is from 64 KiB to 16 GiB, or 0"};
   }
-  superblock.append(ExtentKind::journal, journal_extent_bytes(options.journal_bytes));
+  superblock.append(ExtentKind::journal, journal_extent_bytes(bytes));
   superblock.features.incompatible |= kJournalFeature;
   return engine.check_journal();
+}
+
+/// Makes a new heap's file as long as its extents. A journal gets its blocks when it uses them.
+template <class M>
+Status lay_out(M& machine, const Superblock& superblock) {
+  auto& medium = machine.medium();
+  if constexpr (Journals<M>) {
+    if (superblock.has_journal()) {
+      const uint64_t begin = superblock.file_offset(ExtentKind::journal);
+      Status status = medium.grow(begin);
+      if (status.ok()) {
+        const uint64_t bytes = superblock.bytes_of(ExtentKind::journal);
+        status = medium.grow_without_blocks(begin + bytes);
+      }
+      if (!status.ok()) {
+        return status;
+      }
+    }
+  }
+  return medium.grow(superblock.file_bytes());
 }
 
 /// Opens the heap's journal, or makes it (`fresh`). OK if the heap has none.

@@ -3,6 +3,7 @@
 // Options for creating and opening a heap.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "holdfast/engines/engine.h"
@@ -21,9 +22,12 @@ struct CreateOptions {
   std::byte* base = nullptr;  ///< address of the data region; null: the heap chooses one
   int max_threads = 64;       ///< threads that may use the heap at the same time, 1 to 256
   size_t chunk_bytes = 0;     ///< allocator's unit, a power of two from 1 to 64 KiB; 0: by size
-  /// Size of a journal in the file, at least 64 KiB; rounded up to pages. Only natively and in
-  /// domain `file`, where it makes fences cheaper, and not with each engine. 0: no journal.
-  size_t journal_bytes = 0;
+  /// The most that a journal in the file takes, at least 64 KiB; rounded up to pages. It begins
+  /// with 128 KiB, and grows with the file. Only natively and in domain `file`, where it makes
+  /// fences cheaper, and not with each engine. 0: no journal. Not set: kDefaultJournalBytes if the
+  /// heap is in domain `file`, its file system is not in memory, and the engine runs over a
+  /// journal; else none.
+  std::optional<size_t> journal_bytes = {};
 
   /// The number of thread slots with logs and arenas, at least the machine's own number. 0: the
   /// machine's number. `content` from a heap with more slots needs as many.

@@ -33,7 +33,7 @@ struct Plan {
   std::vector<std::string> engines;
   std::vector<Domain> domains;
   std::map<std::string, std::string> options;
-  size_t journal_bytes = 0;
+  std::optional<size_t> journal_bytes = {};  // of the databases in domain file
   std::vector<std::string> peers;
   std::string peers_folder;
   std::string sync;
@@ -76,7 +76,9 @@ Plan parse(const Json& spec) {
     plan.domains.push_back(parse_domain(name).value());
   }
   plan.options = fields.map("options");
-  plan.journal_bytes = static_cast<size_t>(fields.number("journal_bytes", 0, 0, kMostJournalBytes));
+  if (const int64_t n = fields.number("journal_bytes", -1, -1, kMostJournalBytes); n >= 0) {
+    plan.journal_bytes = static_cast<size_t>(n);
+  }
   plan.peers = fields.texts("peers");
   plan.peers_folder = fields.text("peers_dir", "");
   plan.sync = fields.text("sync", "default");
@@ -92,7 +94,8 @@ Plan parse(const Json& spec) {
     plan.domains = {Domain::file};
   }
   const auto& d = plan.domains;
-  if (plan.journal_bytes != 0 && std::find(d.begin(), d.end(), Domain::file) == d.end()) {
+  if (plan.journal_bytes.value_or(0) != 0 &&
+      std::find(d.begin(), d.end(), Domain::file) == d.end()) {
     throw Error(Status(Code::invalid_argument,
                        "a journal is for domain file, which is not among the domains"));
   }
@@ -151,10 +154,13 @@ std::vector<Contender> contenders(const Plan& plan, const Folder& folder, Json& 
   const int clients = plan.threads + 1;  // a helper, too
   for (const std::string& engine : plan.engines) {
     for (const Domain domain : plan.domains) {
-      const size_t journal = domain == Domain::file ? plan.journal_bytes : 0;
+      std::optional<size_t> journal;
+      if (domain == Domain::file) {
+        journal = plan.journal_bytes;
+      }
       const HoldfastSpec spec{engine, plan.options, domain, journal, plan.sync == "never"};
       const std::string name = "holdfast/" + engine + "/" + to_string(domain);
-      list.push_back({journal != 0 ? name + "/journal" : name, "",
+      list.push_back({journal.value_or(0) != 0 ? name + "/journal" : name, "",
                       [=](const auto& path) { return open_holdfast(spec, path, clients); },
                       folder.file(list.size())});
     }
@@ -242,7 +248,9 @@ Json context(const Plan& plan, const std::vector<Contender>& list, const Json& m
   context["dir"] = plan.folder;
   context["seed"] = plan.seed;
   context["options"] = plan.options;
-  context["journal_bytes"] = plan.journal_bytes;
+  if (plan.journal_bytes) {
+    context["journal_bytes"] = *plan.journal_bytes;
+  }
   context["stores"] = Json::array();
   for (const Contender& contender : list) {
     context["stores"].push_back({{"name", contender.name}, {"version", contender.version}});

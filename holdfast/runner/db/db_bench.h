@@ -17,7 +17,8 @@ namespace holdfast {
 ///   num, reads, value_size  as db_bench's; reads default to num
 ///   threads     default 1; each does all operations, except YCSB's, which the threads share
 ///   engines, domains, options  of HoldfastDB: one store for each pair
-///   journal_bytes  the size of a journal in the databases of domain file; default 0, none
+///   journal_bytes  the size of a journal in the databases of domain file; 0: none; default: on a
+///                  disk a journal, in memory none (db::Options)
 ///   peers       list of names
 ///   peers_dir   folder of their plug-ins; default: this build's
 ///   sync        "default": fillsync and YCSB ask peers for durable writes, other steps do not;

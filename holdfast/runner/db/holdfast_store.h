@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "holdfast/machine/machine.h"
@@ -14,8 +15,8 @@ struct HoldfastSpec {
   std::string engine;
   std::map<std::string, std::string> options;
   Domain domain = Domain::file;
-  size_t journal_bytes = 0;  ///< 0: no journal
-  bool lag = false;          ///< clients that need no durable writes make them without sync
+  std::optional<size_t> journal_bytes = {};  ///< see db::Options
+  bool lag = false;  ///< clients that need no durable writes make them without sync
 };
 
 /// Opens HoldfastDB. Without `lag` all its writes are durable, also those of clients that need not

@@ -81,7 +81,10 @@ ConvertPlan parse(const Json& spec, const Superblock& source) {
   plan.options = fields.map("options");
   plan.max_bytes = static_cast<size_t>(fields.number("max_bytes", 0, 0, kMaxHeapBytes));
   plan.max_threads = static_cast<int>(fields.number("max_threads", 0, 0, kMaxThreads));
-  const auto journal = static_cast<int64_t>(source.bytes_of(ExtentKind::journal));
+  // A journal was the default when the source was made, so an engine without one is no error.
+  const bool keeps = plan.engine->description->check_journal().ok();
+  const auto journal =
+      keeps ? static_cast<int64_t>(source.bytes_of(ExtentKind::journal)) : int64_t{0};
   plan.journal_bytes =
       static_cast<size_t>(fields.number("journal_bytes", journal, 0, kMostJournalBytes));
   fields.finish();

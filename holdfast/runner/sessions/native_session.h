@@ -103,6 +103,7 @@ class NativeSession final : public Session {
       create.bytes = spec.bytes;
     }
     create.max_bytes = spec.max_bytes;
+    create.journal_bytes = spec.journal_bytes;
     create.max_threads = std::min(kMaxThreads, std::max(create.max_threads, spec.threads + 1));
     create.partitions = Parameters::partitions_in(spec.parameters);
     return create;

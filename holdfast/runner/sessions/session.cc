@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "holdfast/heap/file/superblock.h"
 #include "holdfast/machine/native/htm/htm_support.h"
 #include "holdfast/runner/spec/json.h"
 
@@ -71,6 +72,9 @@ SessionSpec SessionSpec::parse_common(Fields& fields) {
   spec.max_bytes = static_cast<size_t>(fields.number("max_bytes", 0, 0, kMaxHeapBytes));
   spec.domain = parse_domain(fields.text("domain", "process")).value();
   spec.force = fields.flag("force", false);
+  if (const int64_t n = fields.number("journal_bytes", -1, -1, kMostJournalBytes); n >= 0) {
+    spec.journal_bytes = static_cast<size_t>(n);
+  }
   spec.latency = fields.text("latency", "none");
   spec.htm = parse_htm(fields.text("htm", kAutomaticHtm));
   spec.seed = static_cast<uint64_t>(fields.number("seed", 1, 0, INT64_MAX));

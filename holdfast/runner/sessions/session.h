@@ -52,17 +52,18 @@ struct SessionSpec {
   std::byte* base = nullptr;  ///< create: address of the data; null: the heap chooses
   int threads = 1;            ///< workers, which the workload is set up for
   Domain domain = Domain::process;
-  bool read_only = false;        ///< open: recover in memory, leave the file alone
-  bool force = false;            ///< allow a domain the medium does not have (emulated)
-  std::string latency = "none";  ///< preset of emulated delays
+  std::optional<size_t> journal_bytes = {};  ///< create; see CreateOptions
+  bool read_only = false;                    ///< open: recover in memory, leave the file alone
+  bool force = false;                        ///< allow a domain the medium does not have (emulated)
+  std::string latency = "none";              ///< preset of emulated delays
   uint64_t seed = 1;
   /// The backend of hardware transactions. None: the processor's own where they commit and serve
   /// the engine, else soft.
   std::optional<HtmBackend> htm = {};
 
   /// Reads the fields engine, workload, params, options, path, open, bytes, max_bytes, threads,
-  /// domain, force, latency, htm, seed. Throws Error(invalid_argument), or Error(unsupported) for
-  /// an htm backend that this computer lacks.
+  /// domain, force, journal_bytes, latency, htm, seed. Throws Error(invalid_argument), or
+  /// Error(unsupported) for an htm backend that this computer lacks.
   static SessionSpec parse(Fields& fields);
   /// As parse(), without engine, path, open and threads: the fields that all configurations of a
   /// benchmark share.

@@ -50,6 +50,8 @@ class GroupBuilder {
   std::byte* place(uint64_t offset);
   bool full() const { return most_bytes_ - size_ < kRunHeadBytes + kLineBytes; }
   bool empty() const { return size_ == sizeof(GroupHead); }
+  /// Groups may have up to `most_bytes` from here on, no fewer than before.
+  void extend(uint64_t most_bytes) { most_bytes_ = most_bytes; }
   uint64_t bytes() const { return size_; }
 
   /// Completes `head` and returns the whole group, padded to blocks.
@@ -69,7 +71,7 @@ class GroupBuilder {
   Known& find(uint64_t offset);
   void grow(uint64_t bytes);
 
-  const uint64_t most_bytes_;
+  uint64_t most_bytes_;
   std::vector<std::byte> bytes_;
   uint64_t size_ = sizeof(GroupHead);
   uint64_t run_ = 0;        // place of the last run's head; 0: none

@@ -21,8 +21,8 @@ constexpr uint64_t kFlushBytes = uint64_t{256} << 10;
 // the wake-up cost, and little beside a sync.
 constexpr int kSpins = 100;
 
-uint64_t most_group_bytes(const JournalPlace& place) {
-  return std::min(kMostGroupBytes, place.ring_bytes() / 4 / kJournalBlock * kJournalBlock);
+uint64_t most_group_bytes(uint64_t ring_bytes) {
+  return std::min(kMostGroupBytes, ring_bytes / 4 / kJournalBlock * kJournalBlock);
 }
 
 // A checkpoint is also due when this many times the ring's bytes are in pages that have lines in
@@ -42,16 +42,18 @@ uint64_t full_enough(const JournalRing& ring) {
 Journal::Journal(JournalFile& file, const JournalPlace& place, CopyLine copy)
     : copy_(copy),
       ring_(file, place),
-      groups_{GroupBuilder(most_group_bytes(place)), GroupBuilder(most_group_bytes(place))} {
-  counters_.ring_bytes = place.ring_bytes();
-}
+      groups_{GroupBuilder(most_group_bytes(JournalPlace::kLeastBytes)),
+              GroupBuilder(most_group_bytes(JournalPlace::kLeastBytes))} {}
 
-Status Journal::format(JournalFile& file, const JournalPlace& place, uint64_t salt) {
-  if (place.bytes < JournalPlace::kLeastBytes || place.bytes % kJournalBlock != 0) {
+Status Journal::format(JournalFile& file, const JournalPlace& place, uint64_t salt,
+                       uint64_t bytes) {
+  const uint64_t first = bytes != 0 ? std::min(bytes, place.bytes) : place.bytes;
+  if (first < JournalPlace::kLeastBytes || first % kJournalBlock != 0 ||
+      place.bytes % kJournalBlock != 0) {
     return {Code::invalid_argument, "a journal has whole pages, and at least " +
                                         std::to_string(JournalPlace::kLeastBytes) + " bytes"};
   }
-  return JournalRing(file, place).format(salt);
+  return JournalRing(file, place).format(salt, first);
 }
 
 Result<std::unique_ptr<Journal>> Journal::open(JournalFile& file, const JournalPlace& place,
@@ -67,6 +69,7 @@ Status Journal::recover(uint64_t salt) {
   if (Status status = ring_.read_head(); !status.ok()) {
     return status;
   }
+  limit_groups();
   Result<JournalTail> found = read_tail(ring_);
   if (!found) {
     return found.status();
@@ -112,6 +115,14 @@ Status Journal::recover(uint64_t salt) {
   head.number = tail->number;
   head.position = tail->position;
   return ring_.write_head(head);
+}
+
+/// Groups and counters follow the length of the ring.
+void Journal::limit_groups() {
+  counters_.ring_bytes = ring_.bytes();
+  for (GroupBuilder& group : groups_) {
+    group.extend(most_group_bytes(ring_.bytes()));
+  }
 }
 
 void Journal::throw_if_failed() const {
@@ -251,11 +262,15 @@ void Journal::flush(Lock& lock) {
 /// Only the thread that has taken the device.
 Status Journal::write_group(GroupBuilder& group, GroupHead head) {
   const auto bytes = group.seal(head, salt_);
-  if (Status status = make_ring_room(bytes.size()); !status.ok()) {
+  Status status = grow_ring();
+  if (status.ok()) {
+    status = make_ring_room(bytes.size());
+  }
+  if (!status.ok()) {
     return status;
   }
   // Only this thread changes written_.
-  Status status = ring_.write(written_.at, bytes);
+  status = ring_.write(written_.at, bytes);
   if (status.ok()) {
     status = ring_.file().sync();
   }
@@ -291,6 +306,58 @@ Status Journal::make_ring_room(uint64_t bytes) {
     }
   }
   return {};
+}
+
+/// Makes the ring longer if a checkpoint has prepared that, and nothing is in its way: neither
+/// another checkpoint, nor groups that wrap around at the present end.
+Status Journal::grow_ring() {
+  Lock lock(mutex_);
+  const uint64_t held = written_.at - tail_;
+  const bool wraps = tail_ % ring_.bytes() + held > ring_.bytes();
+  if (prepared_ <= ring_.bytes() || checkpointing_ || wraps) {
+    return {};
+  }
+  checkpointing_ = true;  // the head is this thread's
+  const uint64_t bytes = prepared_;
+  const uint64_t lap = ring_.first_lap();
+  lock.unlock();
+  // A crash before the new head is durable leaves the old one, which has the same groups.
+  Status status = ring_.write_longer_head(bytes);
+  lock.lock();
+  checkpointing_ = false;
+  if (status.ok()) {
+    ring_.use(bytes);
+    tail_ -= lap;
+    written_.at -= lap;
+    limit_groups();
+    group_freed_.notify_all();  // a group that was full has room now
+  }
+  tail_moved_.notify_all();
+  return status;
+}
+
+/// Makes room behind the ring for its next length. The sync of the checkpoint makes it durable.
+Status Journal::prepare_growth() {
+  Result<uint64_t> next = ring_.next_bytes();
+  if (!next) {
+    return next.status();
+  }
+  if (*next <= std::max(ring_.bytes(), prepared_) || disk_full_) {
+    return {};
+  }
+  Status status = ring_.prepare(*next);
+  if (status.code() == Code::out_of_space) {
+    disk_full_ = true;  // the present length does, too
+    return {};
+  }
+  if (status.ok()) {
+    status = ring_.file().sync();
+  }
+  if (status.ok()) {
+    const Lock lock(mutex_);
+    prepared_ = *next;
+  }
+  return status;
 }
 
 /// The checkpoint: brings home what is durable, without the lock meanwhile.
@@ -363,7 +430,8 @@ Status Journal::write_durable_home(const RingPoint& end, bool closing,
   head.number = end.number;
   head.position = end.position;
   head.flags = closing ? JournalHead::kClosed : 0;
-  return ring_.write_head(head);
+  status = ring_.write_head(head);
+  return status.ok() && !closing ? prepare_growth() : status;
 }
 
 void Journal::checkpoint(bool closing) {

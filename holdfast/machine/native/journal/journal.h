@@ -65,8 +65,10 @@ class Journal {
  public:
   using CopyLine = void (*)(std::byte* to, const std::byte* from);
 
-  /// Makes an empty journal at this place, durably.
-  static Status format(JournalFile& file, const JournalPlace& place, uint64_t salt);
+  /// Makes an empty journal at this place, durably. It takes the first `bytes` of it, 0 for all,
+  /// and grows: checkpoints double it, up to a share of the file (kJournalShare).
+  static Status format(JournalFile& file, const JournalPlace& place, uint64_t salt,
+                       uint64_t bytes = 0);
 
   /// Finds the whole groups, makes them durable, and goes on behind them. Their lines stay in the
   /// ring until the next checkpoint, as those of later groups do; take_recovered() has them. An
@@ -148,9 +150,13 @@ class Journal {
   Status make_ring_room(uint64_t bytes);
   Status bring_home(Lock& lock, bool closing);
   Status write_durable_home(const RingPoint& end, bool closing, std::vector<uint64_t>& pages);
+  Status prepare_growth();
+  Status grow_ring();
+  void limit_groups();
 
   const CopyLine copy_;
-  JournalRing ring_;  // its head: only the thread that makes a checkpoint
+  // Its head: only the thread that makes a checkpoint. Its length: changes under the mutex.
+  JournalRing ring_;
   uint64_t salt_ = 0;
   std::unique_ptr<RecoveredLines> recovered_;
 
@@ -172,6 +178,8 @@ class Journal {
   uint64_t held_pages_ = 0;  // pages whose number is at least tail_number_
   std::vector<uint64_t> home_pages_;
   bool checkpointing_ = false;
+  uint64_t prepared_ = 0;   // the ring may have this length from the next group on; 0: as it is
+  bool disk_full_ = false;  // the ring grows no more; only the thread that makes a checkpoint
   JournalCounters counters_;
 
   bool stopped_ = false;

@@ -31,6 +31,8 @@ class JournalFile {
   /// Begins to bring a written range to the medium, and returns when older such ranges have left
   /// the cache. A hint that keeps the next sync() short.
   virtual Status write_out(uint64_t /*offset*/, uint64_t /*bytes*/) { return {}; }
+  /// Returns the length of the file, which bounds the growth of a journal; 0: it does not grow.
+  virtual Result<uint64_t> bytes() { return uint64_t{0}; }
   /// Returns when everything written before is on the medium.
   virtual Status sync() = 0;
 };

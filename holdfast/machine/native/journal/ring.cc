@@ -10,7 +10,9 @@
 namespace holdfast::native {
 namespace {
 
-constexpr char kJournalMagic[8] = {'H', 'D', 'J', 'O', 'U', 'R', 'N', '1'};
+// Version 1 had no length of the ring, which took the whole place. Its programs refuse version 2.
+constexpr char kJournalMagic[8] = {'H', 'D', 'J', 'O', 'U', 'R', 'N', '2'};
+constexpr char kJournalMagic1[8] = {'H', 'D', 'J', 'O', 'U', 'R', 'N', '1'};
 
 uint64_t sum_of_head(const JournalHead& head) {
   JournalHead copy = head;
@@ -19,26 +21,66 @@ uint64_t sum_of_head(const JournalHead& head) {
 }
 
 bool is_whole_head(const JournalHead& head) {
-  return std::memcmp(head.magic, kJournalMagic, sizeof head.magic) == 0 &&
-         head.checksum == sum_of_head(head);
+  const bool known = std::memcmp(head.magic, kJournalMagic, sizeof head.magic) == 0 ||
+                     std::memcmp(head.magic, kJournalMagic1, sizeof head.magic) == 0;
+  return known && head.checksum == sum_of_head(head);
 }
 
 }  // namespace
 
-Status JournalRing::format(uint64_t salt) {
+/// Writes zeros from byte `begin` to byte `end` of the place.
+Status JournalRing::write_zeros(uint64_t begin, uint64_t end) {
   constexpr uint64_t kStep = uint64_t{1} << 20;
-  const std::vector<std::byte> zeros(std::min(kStep, place_.bytes));
-  for (uint64_t at = 0; at < place_.bytes; at += zeros.size()) {
-    const uint64_t n = std::min<uint64_t>(zeros.size(), place_.bytes - at);
-    if (Status status = file_.write(place_.offset + at, {zeros.data(), n}); !status.ok()) {
+  const std::vector<std::byte> zeros(std::min(kStep, end - begin));
+  for (uint64_t at = begin; at < end; at += zeros.size()) {
+    const uint64_t n = std::min<uint64_t>(zeros.size(), end - at);
+    Status status = file_.write(place_.offset + at, {zeros.data(), n});
+    if (status.ok()) {
+      status = file_.write_out(place_.offset + at, n);
+    }
+    if (!status.ok()) {
       return status;
     }
   }
-  Status status = file_.sync();
+  return {};
+}
+
+Status JournalRing::format(uint64_t salt, uint64_t bytes) {
+  bytes_ = bytes - JournalPlace::kHeadBytes;
+  Status status = write_zeros(0, bytes);
+  if (status.ok()) {
+    status = file_.sync();
+  }
   JournalHead head{};
   head.salt = salt;
   head.number = 1;
   return status.ok() ? write_head(head) : status;
+}
+
+Result<uint64_t> JournalRing::next_bytes() const {
+  Result<uint64_t> file = file_.bytes();
+  if (!file) {
+    return file;
+  }
+  const uint64_t rest = *file > place_.bytes ? *file - place_.bytes : 0;
+  const uint64_t most =
+      std::min(place_.bytes, rest / kJournalShare) / kJournalBlock * kJournalBlock;
+  const uint64_t wanted = std::min(most, 2 * (bytes_ + JournalPlace::kHeadBytes));
+  return std::max(wanted, bytes_ + JournalPlace::kHeadBytes) - JournalPlace::kHeadBytes;
+}
+
+Status JournalRing::prepare(uint64_t bytes) {
+  return write_zeros(JournalPlace::kHeadBytes + bytes_, JournalPlace::kHeadBytes + bytes);
+}
+
+Status JournalRing::write_longer_head(uint64_t bytes) {
+  JournalHead head = head_;
+  head.tail -= first_lap();
+  return write_head(head, bytes);
+}
+
+bool JournalRing::fits(const JournalHead& head) const {
+  return head.ring_blocks <= place_.ring_bytes() / kJournalBlock;
 }
 
 Status JournalRing::read_head() {
@@ -50,19 +92,21 @@ Status JournalRing::read_head() {
     }
     JournalHead head{};
     std::memcpy(&head, raw, sizeof head);
-    if (is_whole_head(head) && (!found || head.sequence > head_.sequence)) {
+    if (is_whole_head(head) && fits(head) && (!found || head.sequence > head_.sequence)) {
       head_ = head;
       found = true;
     }
   }
+  bytes_ = head_.ring_blocks != 0 ? head_.ring_blocks * kJournalBlock : place_.ring_bytes();
   return found ? Status()
                : Status(Code::corrupt,
                         "both heads of the journal are damaged, so it is unknown which of its "
                         "groups are missing in the data; restore the file from a copy");
 }
 
-Status JournalRing::write_head(const JournalHead& head) {
+Status JournalRing::write_head(const JournalHead& head, uint64_t ring_bytes) {
   JournalHead next = head;
+  next.ring_blocks = static_cast<uint32_t>(ring_bytes / kJournalBlock);
   std::memcpy(next.magic, kJournalMagic, sizeof next.magic);
   next.sequence = head_.sequence + 1;
   next.checksum = sum_of_head(next);

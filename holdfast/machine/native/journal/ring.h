@@ -11,7 +11,8 @@
 
 namespace holdfast::native {
 
-/// Where a journal lies in its file: two blocks for the heads, then the ring.
+/// Where a journal lies in its file: two blocks for the heads, then the ring. The ring may end
+/// before the place does, and grow later. Until then the rest of the place may be a hole.
 struct JournalPlace {
   uint64_t offset = 0;
   uint64_t bytes = 0;
@@ -20,6 +21,11 @@ struct JournalPlace {
   static constexpr uint64_t kLeastBytes = 16 * kJournalBlock;
   uint64_t ring_bytes() const { return bytes - kHeadBytes; }
 };
+
+/// The place that a new journal takes at first, if it may grow.
+inline constexpr uint64_t kFirstJournalBytes = uint64_t{128} << 10;
+/// A growing journal takes at most this share of the rest of its file.
+inline constexpr uint64_t kJournalShare = 4;
 
 /// Tells where the oldest group of the journal is. Little endian.
 struct JournalHead {
@@ -30,9 +36,10 @@ struct JournalHead {
   uint64_t tail;      ///< place of the oldest group, in bytes; modulo the ring's bytes
   uint64_t number;    ///< the oldest group's
   uint64_t position;  ///< before the oldest group: lines that the journal has had since creation
-  uint64_t flags;     ///< kClosed, or 0
+  uint32_t flags;     ///< kClosed, or 0
+  uint32_t ring_blocks;  ///< length of the ring; 0: up to the end of the journal's place
 
-  static constexpr uint64_t kClosed = 1;  ///< the heap was closed: the journal is empty
+  static constexpr uint32_t kClosed = 1;  ///< the heap was closed: the journal is empty
 };
 static_assert(sizeof(JournalHead) == 64);
 
@@ -42,29 +49,49 @@ static_assert(sizeof(JournalHead) == 64);
 /// Thread safety: one thread at a time.
 class JournalRing {
  public:
-  JournalRing(JournalFile& file, const JournalPlace& place) : file_(file), place_(place) {}
+  JournalRing(JournalFile& file, const JournalPlace& place)
+      : file_(file), place_(place), bytes_(place.ring_bytes()) {}
 
-  /// Overwrites all of the journal with zeros, then makes an empty journal of it, durably. A first
-  /// write to reserved blocks would change the file system's metadata at each sync.
-  Status format(uint64_t salt);
+  /// Overwrites the first `bytes` of the place with zeros, then makes an empty journal of them,
+  /// durably. A first write to reserved blocks would change the file system's metadata at each
+  /// sync.
+  Status format(uint64_t salt, uint64_t bytes);
 
   /// Reads the newest whole head. corrupt: there is none.
   Status read_head();
   const JournalHead& head() const { return head_; }
   /// Writes a newer head, durably. Everything written to the file before must be durable.
-  Status write_head(const JournalHead& head);
+  Status write_head(const JournalHead& head) { return write_head(head, bytes_); }
+
+  /// Growing has three steps. Before the first write behind the present end:
+  /// 1. Returns the next length of the ring, at most twice the present one; the present one if the
+  ///    place or the file has no more.
+  Result<uint64_t> next_bytes() const;
+  /// 2. Overwrites the place up to that length with zeros. The caller syncs.
+  Status prepare(uint64_t bytes);
+  /// 3. Records the length, durably. The groups behind the tail must not wrap around. The tail then
+  ///    has a smaller number for the same place, by first_lap(). use() follows.
+  Status write_longer_head(uint64_t bytes);
+  uint64_t first_lap() const { return head_.tail / bytes_ * bytes_; }
+  /// Begins to use the recorded length. No other thread uses the ring meanwhile.
+  void use(uint64_t bytes) { bytes_ = bytes; }
 
   /// Read and write at a place of the ring, which wraps around.
   Status read(uint64_t at, std::span<std::byte> to) const;
   Status write(uint64_t at, std::span<const std::byte> from);
 
-  uint64_t bytes() const { return place_.ring_bytes(); }
+  uint64_t bytes() const { return bytes_; }
   const JournalPlace& place() const { return place_; }
   JournalFile& file() const { return file_; }
 
  private:
+  Status write_head(const JournalHead& head, uint64_t ring_bytes);
+  Status write_zeros(uint64_t begin, uint64_t end);
+  bool fits(const JournalHead& head) const;
+
   JournalFile& file_;
   const JournalPlace place_;
+  uint64_t bytes_;  ///< of the ring
   JournalHead head_{};
 };
 

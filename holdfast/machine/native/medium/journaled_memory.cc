@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -85,6 +86,12 @@ Status SystemJournalFile::write_out(uint64_t offset, uint64_t bytes) {
   return status;
 }
 
+Result<uint64_t> SystemJournalFile::bytes() {
+  struct stat found{};
+  return fstat(fd_, &found) == 0 ? Result<uint64_t>(static_cast<uint64_t>(found.st_size))
+                                 : Result<uint64_t>(file_error(path_, "cannot be examined", errno));
+}
+
 Status SystemJournalFile::sync() {
   try {
     sync_.wait_durable();
@@ -163,6 +170,35 @@ bool JournaledMemory::remove(const std::byte* begin, size_t n) {
     }
   }
   return bring_home(false).ok();
+}
+
+void JournaledMemory::discard(std::byte* begin, size_t n) {
+  if (fork_guard_.forked_child()) {
+    return;
+  }
+  const auto address = reinterpret_cast<uintptr_t>(begin);
+  std::vector<LineRun> runs;
+  {
+    const std::shared_lock lock(mutex_);
+    if (!locate({address, address + n}, runs)) {
+      return;
+    }
+  }
+  try {
+    journal_->checkpoint();  // so that it has no lines of these pages to bring home later
+  } catch (const MediumFailure& failure) {
+    sync_.poison(failure.status());
+    return;
+  }
+  for (const LineRun& run : runs) {
+    const auto bytes = static_cast<off_t>(run.lines * kLineBytes);
+    if (fallocate(file_.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                  static_cast<off_t>(run.offset), bytes) == 0) {
+      // The private pages go, and the mapping shows the file's zeros.
+      madvise(begin + (reinterpret_cast<uintptr_t>(run.memory) - address),
+              static_cast<size_t>(bytes), MADV_DONTNEED);
+    }
+  }
 }
 
 /// Adds the run's places in the file to the list. False if a part of it is not journaled.

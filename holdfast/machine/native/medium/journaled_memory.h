@@ -29,6 +29,8 @@ class SystemJournalFile : public JournalFile {
   Status read(uint64_t offset, std::span<std::byte> to) override;
   Status write(uint64_t offset, std::span<const std::byte> from) override;
   Status write_out(uint64_t offset, uint64_t bytes) override;
+  Result<uint64_t> bytes() override;
+  int fd() const { return fd_; }
   Status sync() override;
 
  private:
@@ -76,6 +78,10 @@ class JournaledMemory {
   /// Ends that for all mappings in the range, which is about to be unmapped. Returns true if there
   /// were some, and the file has all content now.
   bool remove(const std::byte* begin, size_t n);
+
+  /// Takes the blocks of these pages of journaled mappings back, if the file system can. They then
+  /// read as zeros. No thread stores to them meanwhile, and none has unfenced lines there.
+  void discard(std::byte* begin, size_t n);
 
   /// A fence of a thread: appends the lines of its list, and empties it. `wait`: returns when the
   /// journal is durable up to its end. A line of another mapping, such as a superblock's, is shared

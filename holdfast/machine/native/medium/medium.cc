@@ -126,6 +126,17 @@ Status NativeMedium::grow(size_t n) {
   return {};
 }
 
+Status NativeMedium::grow_without_blocks(size_t n) {
+  const std::lock_guard lock(mutex_);
+  if (n > bytes_.load(std::memory_order_relaxed)) {
+    if (ftruncate(file_.fd(), static_cast<off_t>(n)) != 0) {
+      return native::file_error(name(), "cannot grow", errno);
+    }
+    bytes_.store(n, std::memory_order_release);
+  }
+  return {};
+}
+
 std::byte* NativeMedium::base_candidate(int k, size_t n) const {
   // Ranges in which neither the kernel nor the loader places anything by itself. In the first one a
   // heap has room up to 16 TiB, whatever its present limit. The second lies below position-
@@ -242,8 +253,9 @@ Result<std::byte*> NativeMedium::map(size_t offset, size_t n, std::byte* address
 }
 
 void NativeMedium::discard(std::byte* p, size_t n, MapMode mode) {
-  if (journaled_ != nullptr) {
-    return;  // all mappings are private, and would show older content of the file
+  if (journaled_ != nullptr && mode == MapMode::shared) {
+    journaled_->discard(p, n);
+    return;
   }
   madvise(p, n, mode == MapMode::shared ? MADV_REMOVE : MADV_DONTNEED);
 }
@@ -282,7 +294,8 @@ Status NativeMedium::start_journal(uint64_t offset, uint64_t bytes, bool fresh, 
   }
   if (fresh) {
     native::SystemJournalFile file(file_.fd(), name(), sync_);
-    if (Status status = native::Journal::format(file, place, salt); !status.ok()) {
+    Status status = native::Journal::format(file, place, salt, native::kFirstJournalBytes);
+    if (!status.ok()) {
       return {status.code(), name() + ": " + status.message(), status.system_error()};
     }
   }

@@ -39,6 +39,9 @@ class NativeMedium {
   // Acquire, with the release in grow(): a thread that sees the new size finds the file that long.
   size_t bytes() const { return bytes_.load(std::memory_order_acquire); }
   Status grow(size_t n);
+  /// As grow(), for a range that nothing maps: it gets no blocks, and a store to it may find the
+  /// disk full. Not durable before the next grow().
+  Status grow_without_blocks(size_t n);
 
   Result<std::byte*> reserve(size_t n, std::byte* address = nullptr);
   /// The candidates are multiples of n, rounded up to a power of two of at least 8 GiB. Their order
@@ -80,6 +83,8 @@ class NativeMedium {
   native::JournalCounters journal_counters() const;
 
   bool read_only() const { return read_only_; }
+  /// Returns whether a sync waits for a device: domain `file`, and no file system in memory.
+  bool waits_for_device() const { return persistence_.waits_for_device; }
   Domain domain() const { return persistence_.domain; }
   bool emulated() const { return persistence_.emulated; }
   std::string description() const {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/machine/native/medium/persistence.h"
 
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 
 #include <filesystem>
 #include <fstream>
@@ -75,6 +77,9 @@ Offer examine(int fd) {
   Offer offer;
   offer.map_sync = map_sync_works(fd);
   offer.cpu_cache = offer.map_sync && domain_is_cpu_cache(fd);
+  struct statfs system{};
+  offer.in_memory =
+      fstatfs(fd, &system) == 0 && (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC);
   return offer;
 }
 
@@ -116,6 +121,7 @@ Result<Persistence> choose_persistence(const std::string& path, const Offer& off
   // nothing for the dirty pages of a file.
   p.rmw_orders_pwb = p.domain != Domain::file;
 #endif
+  p.waits_for_device = p.domain == Domain::file && !offer.in_memory;
   p.description = describe(p);
   if (options.latency.any()) {
     p.description += describe(options.latency);

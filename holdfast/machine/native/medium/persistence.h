@@ -15,6 +15,7 @@ namespace holdfast::native {
 struct Offer {
   bool map_sync = false;   ///< MAP_SYNC mappings work: the file is on persistent memory (DAX)
   bool cpu_cache = false;  ///< the system says that caches belong to the persistence domain
+  bool in_memory = false;  ///< the file system is in memory, so a sync waits for no device
 };
 Offer examine(int fd);
 
@@ -25,6 +26,7 @@ struct Persistence {
   bool map_sync = false;                   ///< shared mappings are MAP_SYNC
   bool emulated = false;                   ///< pmem or eadr without the hardware for it
   bool rmw_orders_pwb = false;             ///< see Persistence in machine.h
+  bool waits_for_device = false;           ///< domain file, and a sync waits for a device
   std::string description;                 ///< a line for people
 };
 

@@ -83,15 +83,16 @@ def bench(
     ] = "file",
     option: options.EngineOptions = None,
     journal_bytes: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--journal-bytes",
             metavar="N",
             min=0,
             max=1 << 34,
-            help="The size of a journal in the databases of domain file. Default: none.",
+            help="The size of a journal in the databases of domain file; 0: none. Default: a "
+            "journal on a disk, none in memory.",
         ),
-    ] = 0,
+    ] = None,
     peers: Annotated[
         bool,
         typer.Option("--peers", help="LevelDB, RocksDB, LMDB and SQLite beside it, in turns."),
@@ -123,7 +124,7 @@ def bench(
         each=histogram,
         seed=seed,
         dir=directory and str(directory),
-        journal_bytes=journal_bytes or None,
+        journal_bytes=journal_bytes,
     )
     console = output.people(json_file)
     with output.progress(console, "db bench") as progress:

@@ -69,8 +69,8 @@ def load(
         typer.Option(
             "--journal-bytes",
             metavar="N",
-            min=1,
-            help="The size of a new database's journal, for durable writes on ordinary disks.",
+            min=0,
+            help="The limit of a new database's journal; 0: none. Default: 64 MiB on a disk.",
         ),
     ] = None,
     named: MapName = None,

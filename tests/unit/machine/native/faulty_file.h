@@ -24,8 +24,13 @@ class FaultyFile : public JournalFile {
  public:
   static constexpr uint64_t kSector = 512;
 
-  explicit FaultyFile(std::vector<std::byte> content)
-      : synced_(std::move(content)), issued_(synced_) {}
+  /// `bytes`: the length that bytes() tells; 0: that of the content.
+  explicit FaultyFile(std::vector<std::byte> content, uint64_t bytes = 0)
+      : bytes_(bytes != 0 ? bytes : content.size()),
+        synced_(std::move(content)),
+        issued_(synced_) {}
+
+  Result<uint64_t> bytes() override { return uint64_t{bytes_}; }
 
   Status read(uint64_t offset, std::span<std::byte> to) override {
     if (offset + to.size() > issued_.size()) {
@@ -112,6 +117,7 @@ class FaultyFile : public JournalFile {
     return calls_++ == failing_ ? Status(Code::io_error, "the test wants this failure") : Status();
   }
 
+  const uint64_t bytes_;
   std::vector<std::byte> synced_;
   std::vector<std::byte> issued_;
   Writes pending_;

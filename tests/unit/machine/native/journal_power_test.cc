@@ -10,9 +10,10 @@ namespace holdfast::native {
 namespace {
 
 /// Opens what a power cut has left and compares home with the program's at the position found.
-void expect_prefix(const std::vector<std::byte>& medium, const JournalProgram& program) {
+void expect_prefix(const std::vector<std::byte>& medium, const JournalProgram& program,
+                   const JournalPlace& place = kSmallJournal) {
   FaultyFile file(medium);
-  auto journal = Journal::open(file, kSmallJournal, 77);
+  auto journal = Journal::open(file, place, 77);
   ASSERT_TRUE(journal.ok()) << journal.status().to_string();
   const uint64_t position = (*journal)->position();
   EXPECT_GE(position, program.acknowledged());
@@ -105,30 +106,40 @@ TEST(JournalPowerCut, LinesOfEarlierLivesStayInTheJournal) {
   EXPECT_EQ(home_of(file.issued()), expected);
 }
 
-class JournalRandomPower : public testing::TestWithParam<uint64_t> {};
-
-TEST_P(JournalRandomPower, LeavesAPrefixWithAllThatWasAcknowledged) {
-  const std::vector<std::byte> content = new_content();
+/// Cuts the power at each call of a program's work in turn.
+void cut_at_each_call(const JournalPlace& place, uint64_t seed) {
+  const std::vector<std::byte> content = new_content(place);
   for (int call = 2;; ++call) {  // the first two are the opening's
-    FaultyFile file(content);
+    FaultyFile file(content, kLongFile);
     file.fail_at(call);
-    Random random(GetParam());
+    Random random(seed);
     std::unique_ptr<JournalProgram> program;
     try {
-      program = std::make_unique<JournalProgram>(file, 2);
+      program = std::make_unique<JournalProgram>(file, 2, place);
     } catch (const Error&) {
       continue;  // the opening itself has failed
     }
     if (!fails(*program, random, 100)) {
       EXPECT_GT(call, 40);
+      EXPECT_EQ(program->journal().counters().ring_bytes, place.ring_bytes());
       return;
     }
-    Random cuts(GetParam() + static_cast<uint64_t>(call));
+    Random cuts(seed + static_cast<uint64_t>(call));
     for (int i = 0; i < 4; ++i) {
-      expect_prefix(file.after_power_cut(cuts), *program);
+      expect_prefix(file.after_power_cut(cuts), *program, place);
     }
-    expect_prefix(file.issued(), *program);  // a killed process
+    expect_prefix(file.issued(), *program, place);  // a killed process
   }
+}
+
+class JournalRandomPower : public testing::TestWithParam<uint64_t> {};
+
+TEST_P(JournalRandomPower, LeavesAPrefixWithAllThatWasAcknowledged) {
+  cut_at_each_call(kSmallJournal, GetParam());
+}
+
+TEST_P(JournalRandomPower, LeavesAPrefixOfAJournalThatGrows) {
+  cut_at_each_call(kGrowingJournal, GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, JournalRandomPower, testing::Range(uint64_t{1}, uint64_t{9}));

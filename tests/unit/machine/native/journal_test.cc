@@ -12,6 +12,7 @@
 #include <mutex>
 #include <thread>
 
+#include "holdfast/base/checksum.h"
 #include "tests/unit/machine/native/journal_world.h"
 
 namespace holdfast::native {
@@ -55,6 +56,85 @@ TEST(Journal, WritesMoreThanItHoldsRoundAfterRound) {
   const JournalProgram next(again, 3);
   EXPECT_EQ(next.start(), 200u);
   EXPECT_EQ(next.memory(), program.memory());
+}
+
+TEST(Journal, GrowsAtItsCheckpointsAndStaysAsLongAsItIs) {
+  FaultyFile file(new_content(kGrowingJournal), kLongFile);
+  JournalProgram program(file, 2, kGrowingJournal);
+  EXPECT_EQ(program.journal().counters().ring_bytes, kSmallJournal.ring_bytes());
+  for (uint64_t i = 0; i < 100; ++i) {  // also groups that wrap around at the old end
+    program.fence(std::vector<uint64_t>{i % kHomeLines, (i + 5) % kHomeLines}, i + 1);
+    program.sync();
+  }
+  EXPECT_EQ(program.journal().counters().ring_bytes, kGrowingJournal.ring_bytes());
+  FaultyFile again(file.issued());
+  const JournalProgram next(again, 3, kGrowingJournal);
+  EXPECT_EQ(next.start(), 200u);
+  EXPECT_EQ(next.memory(), program.memory());
+  FaultyFile third(again.issued());
+  JournalProgram reopened(third, 4, kGrowingJournal);
+  EXPECT_EQ(reopened.journal().counters().ring_bytes, kGrowingJournal.ring_bytes());
+}
+
+TEST(Journal, TakesNoMoreThanAShareOfItsFile) {
+  // A page short of the room for another page of journal.
+  const uint64_t rest = kJournalShare * (kSmallJournal.bytes + kPageBytes) - kPageBytes;
+  for (const uint64_t more : {uint64_t{0}, kPageBytes}) {
+    FaultyFile file(new_content(kGrowingJournal), kGrowingJournal.bytes + rest + more);
+    JournalProgram program(file, 2, kGrowingJournal);
+    for (uint64_t i = 0; i < 50; ++i) {
+      program.fence(std::vector<uint64_t>{i % kHomeLines}, i + 1);
+      program.sync();
+    }
+    EXPECT_EQ(program.journal().counters().ring_bytes, kSmallJournal.ring_bytes() + more);
+  }
+}
+
+/// A file on a disk that has no room for the growth of a journal.
+class FullFile : public FaultyFile {
+ public:
+  using FaultyFile::FaultyFile;
+  Status write(uint64_t offset, std::span<const std::byte> from) override {
+    return offset >= kSmallJournal.offset + kSmallJournal.bytes
+               ? Status(Code::out_of_space, "the disk is full")
+               : FaultyFile::write(offset, from);
+  }
+};
+
+TEST(Journal, KeepsItsLengthOnAFullDisk) {
+  FullFile file(new_content(kGrowingJournal), kLongFile);
+  JournalProgram program(file, 2, kGrowingJournal);
+  for (uint64_t i = 0; i < 100; ++i) {
+    program.fence(std::vector<uint64_t>{i % kHomeLines}, i + 1);
+    program.sync();
+  }
+  EXPECT_GT(program.journal().counters().checkpoints, 3u);
+  EXPECT_EQ(program.journal().counters().ring_bytes, kSmallJournal.ring_bytes());
+}
+
+// Version 1 of the head had zeros in the place of the ring's length.
+TEST(Journal, OpensAHeadOfVersion1) {
+  FaultyFile file(new_content());
+  {
+    JournalProgram program(file, 2);
+    program.fence(std::vector<uint64_t>{7}, 7);
+    program.sync();
+  }
+  std::vector<std::byte> content = file.issued();
+  for (const uint64_t block : {uint64_t{0}, kJournalBlock}) {
+    std::byte* const at = content.data() + kSmallJournal.offset + block;
+    JournalHead head{};
+    std::memcpy(&head, at, sizeof head);
+    head.magic[7] = '1';
+    head.ring_blocks = 0;
+    head.checksum = 0;
+    head.checksum = checksum(&head, sizeof head);
+    std::memcpy(at, &head, sizeof head);
+  }
+  FaultyFile old(content);
+  JournalProgram program(old, 3);
+  EXPECT_EQ(program.start(), 1u);
+  EXPECT_EQ(program.journal().counters().ring_bytes, kSmallJournal.ring_bytes());
 }
 
 TEST(Journal, SplitsAFenceThatIsLargerThanAGroup) {
@@ -184,7 +264,10 @@ TEST(CopyLine, IsAPrefixOfStoresWhereverTheyComeInBetween) {
 /// A faulty file for several threads.
 class SharedFile : public JournalFile {
  public:
-  explicit SharedFile(std::vector<std::byte> content) : file_(std::move(content)) {}
+  explicit SharedFile(std::vector<std::byte> content, uint64_t bytes = 0)
+      : file_(std::move(content), bytes) {}
+
+  Result<uint64_t> bytes() override { return file_.bytes(); }
 
   Status read(uint64_t offset, std::span<std::byte> to) override {
     const std::lock_guard lock(mutex_);
@@ -208,8 +291,8 @@ class SharedFile : public JournalFile {
 /// A journal with its two threads.
 class ServedJournal {
  public:
-  explicit ServedJournal(JournalFile& file)
-      : journal_(Journal::open(file, kSmallJournal, 2).value()),
+  explicit ServedJournal(JournalFile& file, const JournalPlace& place = kSmallJournal)
+      : journal_(Journal::open(file, place, 2).value()),
         flushing_([this] { journal_->flush_in_background(); }),
         checkpointing_([this] { journal_->checkpoint_in_background(); }) {}
   ~ServedJournal() {
@@ -259,17 +342,18 @@ TEST(Journal, AGroupHasTheNewestCopyOfALine) {
   EXPECT_EQ(home_of(file.issued()), program.home_at(4));
 }
 
-// Many times the ring's size, and no thread waits for a position. Each group finds room.
-TEST(Journal, ItsThreadsWriteGroupsAndMakeCheckpoints) {
-  SharedFile file(new_content());
+/// Stores many times the ring's size, and waits for no position.
+void serve(const JournalPlace& place) {
+  SharedFile file(new_content(place), kLongFile);
   {
-    ServedJournal journal(file);
+    ServedJournal journal(file, place);
     for (uint64_t i = 0; i < 20'000; ++i) {
       journal.set(i % kHomeLines, i);
     }
     EXPECT_GT(journal->durable(), 0u);
     EXPECT_GT(journal->counters().checkpoints, 0u);
     EXPECT_GT(journal->counters().home_bytes, 0u);
+    EXPECT_EQ(journal->counters().ring_bytes, place.ring_bytes());
     journal->checkpoint(true);
     EXPECT_EQ(journal->counters().held_bytes, 0u);
   }
@@ -279,6 +363,18 @@ TEST(Journal, ItsThreadsWriteGroupsAndMakeCheckpoints) {
     std::memcpy(&value, home.data() + line * kLineBytes, sizeof value);
     EXPECT_EQ(value % kHomeLines, line);
     EXPECT_GE(value, 20'000 - kHomeLines);
+  }
+}
+
+// Each group finds room.
+TEST(Journal, ItsThreadsWriteGroupsAndMakeCheckpoints) {
+  serve(kSmallJournal);
+}
+
+// Growth may come while a thread waits because the group is full.
+TEST(Journal, GrowsWhileThreadsWaitForRoom) {
+  for (int turn = 0; turn < 20; ++turn) {
+    serve(kGrowingJournal);
   }
 }
 

@@ -15,10 +15,15 @@ inline constexpr uint64_t kHomeBytes = 4 * kPageBytes;
 inline constexpr uint64_t kHomeLines = kHomeBytes / kLineBytes;
 inline constexpr JournalPlace kSmallJournal = {kHomeBytes, JournalPlace::kLeastBytes};
 
+/// A journal that begins with the size of the one above, and grows to the double size in a file
+/// that is long enough.
+inline constexpr JournalPlace kGrowingJournal = {kHomeBytes, 2 * kSmallJournal.bytes};
+inline constexpr uint64_t kLongFile = kJournalShare * kGrowingJournal.bytes + kGrowingJournal.bytes;
+
 /// Returns a file with zeros at home and an empty journal behind it.
-inline std::vector<std::byte> new_content() {
-  FaultyFile file(std::vector<std::byte>(kHomeBytes + kSmallJournal.bytes));
-  Journal::format(file, kSmallJournal, 1).check();
+inline std::vector<std::byte> new_content(const JournalPlace& place = kSmallJournal) {
+  FaultyFile file(std::vector<std::byte>(kHomeBytes + place.bytes));
+  Journal::format(file, place, 1, kSmallJournal.bytes).check();
   return file.issued();
 }
 
@@ -42,8 +47,8 @@ inline std::vector<std::byte> opened_home(const FaultyFile& file, Journal& journ
 /// home at each position.
 class JournalProgram {
  public:
-  JournalProgram(FaultyFile& file, uint64_t salt)
-      : file_(file), journal_(Journal::open(file, kSmallJournal, salt).value()) {
+  JournalProgram(FaultyFile& file, uint64_t salt, const JournalPlace& place = kSmallJournal)
+      : file_(file), journal_(Journal::open(file, place, salt).value()) {
     start_ = journal_->position();
     memory_ = opened_home(file, *journal_);
     first_ = memory_;
