@@ -50,6 +50,7 @@ template <class E>
 Status Heap<E>::grow(size_t bytes) {
   const Growing alone(*this);
   if (regions().bytes >= bytes) {
+    machine_.reach(Probe{"heap.grown_by_other"});
     return {};  // another thread has just done it
   }
   try {
@@ -79,6 +80,7 @@ Status Heap<E>::grow_alone(size_t bytes, size_t wanted) {
   if (regions().bytes >= bytes) {
     return {};
   }
+  machine_.reach(Probe{"heap.grows"});
   Status status = file_.grow(bytes, wanted);
   if (status.ok()) {
     engine_->grown(regions().bytes);
@@ -148,6 +150,7 @@ class Heap<E>::Lending {
       if (lent_) {
         return {};
       }
+      heap_.machine_.reach(Probe{"heap.lends.grown"});
       if (Status status = heap_.grow_alone(missing * chunk, missing * chunk); !status.ok()) {
         return status;
       }
@@ -161,6 +164,7 @@ class Heap<E>::Lending {
 /// Runs an update whose log does not fit into the engine's own.
 template <class E>
 Status Heap<E>::update_with_loan(Partitions partitions, FunctionRef<void()> body, uint64_t bytes) {
+  machine_.reach(Probe{"heap.lends"});
   const Growing alone(*this);
   Lending lending(*this);
   try {
@@ -174,9 +178,11 @@ Status Heap<E>::update_with_loan(Partitions partitions, FunctionRef<void()> body
         lending.take_back();
         return {};
       } catch (const GrowthNeeded& need) {
+        machine_.reach(Probe{"heap.lends.body_grows"});
         lending.take_back();
         status = grow_alone(need.bytes + bytes, with_reserve(need.bytes) + bytes);
       } catch (const LoanNeeded& need) {
+        machine_.reach(Probe{"heap.lends.more"});
         bytes = std::max(bytes, need.bytes);
       }
       status = status.ok() ? lending.lend(bytes) : status;

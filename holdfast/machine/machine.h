@@ -50,10 +50,11 @@ namespace machine_parts {
 /// Cost: natively one plain instruction for each aligned word. On the simulated machine one memory
 /// operation, or a plain host access outside the machine's memory (a thread's stack, for example).
 template <class M>
-concept MemoryOps = requires(
-    M& m, uint64_t* p, const uint64_t* cp, uint64_t value, void* to, const void* from, size_t n,
-    size_t alignment, typename M::template Atomic<uint64_t>& a,
-    const typename M::template Atomic<uint64_t>& ca, uint64_t& expected, std::memory_order order) {
+concept MemoryOps = requires(M& m, uint64_t* p, const uint64_t* cp, uint64_t value, void* to,
+                             const void* from, size_t n, size_t alignment,
+                             typename M::template Atomic<uint64_t>& a,
+                             const typename M::template Atomic<uint64_t>& ca, uint64_t& expected,
+                             std::memory_order order, Probe probe) {
   /// Loads *cp, relaxed. For private memory, logs, and memory that a lock or a protocol protects.
   { M::load(cp) } -> std::same_as<uint64_t>;
 
@@ -92,6 +93,10 @@ concept MemoryOps = requires(
   { a.exchange(value, order) } -> std::same_as<uint64_t>;
   { a.compare_exchange(expected, value, order) } -> std::same_as<bool>;
   { a.fetch_add(value, order) } -> std::same_as<uint64_t>;
+
+  /// Notes that the thread takes a rare path. Natively it is nothing. The simulated machine counts
+  /// it; that is no step of the schedule and takes no simulated time.
+  M::reach(probe);
 
   /// The bytes of a cache line: the unit of write-backs, and on hardware of transactions. A
   /// constant of the machine, 64 or 128.

@@ -51,6 +51,13 @@ struct Site {
   const char* name = "";
 };
 
+/// Names a rare path of an engine, as in Probe{"fur.log_full"}: a full log, a wrap, a fallback. The
+/// crash searches must take each path that the sources name (docs/inside/testing.md, "Rare paths").
+/// `name` is a literal.
+struct Probe {
+  const char* name;
+};
+
 /// How a piece of the medium is mapped.
 enum class MapMode : uint8_t {
   shared,         ///< stores reach the medium; the operating system may write them back at any time

@@ -4,6 +4,7 @@
 The fields are documented in holdfast/runner/crash/crash.h and holdfast/runner/heap/serve.h.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -97,6 +98,7 @@ class CrashReport:
     violations: list[Violation]
     sites: list[Site] = field(default_factory=list)
     lost_max: int = 0
+    probes: dict[str, int] = field(default_factory=dict)
     design_coverage: list[Covered] = field(default_factory=list)
     mutants: Mutants | None = None
 
@@ -118,6 +120,7 @@ class CrashReport:
             mutated=self.mutated + part.mutated,
             lost_max=max(self.lost_max, part.lost_max),
             coverage={name: value + part.coverage[name] for name, value in self.coverage.items()},
+            probes=dict(Counter(self.probes) + Counter(part.probes)),
             design_coverage=_summed(self.design_coverage, part.design_coverage),
             sites=[*sites, *(site for site in part.sites if site.name not in known)],
             violations=[*self.violations, *part.violations],
@@ -134,6 +137,8 @@ class CrashReport:
             "lost_max": self.lost_max,
             "violations": [violation.json for violation in self.violations],
         }
+        if "probes" in self.json:
+            sums["probes"] = self.probes
         if "sites" in self.json:
             sums["sites"] = [site.json | {"count": site.count} for site in self.sites]
         if "design_coverage" in self.json:

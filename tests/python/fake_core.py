@@ -340,6 +340,7 @@ class FakeCore:
             "coverage": coverage
             | {"schedules": schedules, "points": 10 * schedules, "explored": 30 * schedules},
             "mutated": 1,
+            "probes": {f"{name}.log_full": 2 * schedules},
             "sites": [{"name": f"{name}.log.fence", "kind": "fence", "count": 3}],
             "violations": [] if bad is None else [violation(spec, bad)],
         } | (self._of_design(spec, schedules) if spec.get("design") else {})

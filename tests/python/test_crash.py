@@ -100,6 +100,13 @@ def test_seeds_are_divided_and_each_is_searched_once(fake, invoke):
     assert "1,500 / 42" not in result.stderr and "750 / 21" in result.stderr, "a line per engine"
 
 
+def test_rare_paths_are_counted_over_all_parts(fake, invoke):
+    result = invoke("crash", "--engine", "steady", "--schedules", "25", "--json", "-")
+    assert len(_specs(fake)) > 1
+    assert json.loads(result.stdout)["probes"] == {"steady.log_full": 50}
+    assert "steady: rare paths taken: steady.log_full 50" in result.stderr
+
+
 def test_an_exhaustive_search_stays_whole(fake, invoke):
     arguments = ("--engine", "steady", "--schedule", "exhaustive", "--schedules", "500")
     assert invoke("crash", *arguments).exit_code == 0

@@ -176,6 +176,9 @@ void CrashExplorer::Search::prepare() {
 
 void CrashExplorer::Search::report_sites(const SimMachine& machine) {
   report_.mutated += machine.mutated();
+  for (const auto& [name, count] : machine.probes()) {
+    report_.probes[name] += count;
+  }
   for (SiteUse& use : machine.sites()) {
     const auto [at, added] = report_.sites.try_emplace(use.name, use);
     at->second.count += added ? 0 : use.count;

@@ -121,7 +121,7 @@ class CrashExplorer::Search {
   bool has_design() const { return static_cast<bool>(plan_.machine.make_design); }
   Moment moment_of(const SimMachine& machine, const ImageSet& images) const;
 
-  /// Adds the machine's mutations and sites to the report.
+  /// Adds the machine's mutations, sites and probes to the report.
   void report_sites(const SimMachine& machine);
   void prepare();
   void create();

@@ -25,10 +25,13 @@ template <class H>
 struct CheckedRoot {
   template <class T>
   using Field = typename H::template Field<T>;
-  /// A word in a block of its own. Each write allocates a new box and frees the old one.
+  /// A word in a block of its own. Each write allocates a new box and frees the old one. The
+  /// allocator keeps links in the first two words of a free block, and calls the rest fresh. An
+  /// engine need not log that, unless the transaction has freed the block itself.
   struct Box {
     Field<uint64_t> word;
     Field<uint64_t> object;
+    Field<uint64_t> again;  ///< the same as `word`
   };
   struct alignas(kLineBytes) Register {
     Field<uint64_t> word;
@@ -46,6 +49,7 @@ struct CheckedRoot {
     Box* const box = H::template make<Box>();
     box->word = word;
     box->object = object;
+    box->again = word;
     return box;
   }
 
@@ -225,8 +229,8 @@ class CheckedRegisters {
   static constexpr const char* kStringName = "string";
   /// Pieces that one transaction of set_up() writes.
   static constexpr Object kFewPieces = 4;
-  /// The word read from a box that belongs to another object, or from a piece of two writes. No
-  /// transaction has this number.
+  /// The word read from a box that belongs to another object or is half written, or from a piece of
+  /// two writes. No transaction has this number.
   static constexpr uint64_t kStray = ~uint64_t{0};
 
   static bool has(const H& heap, const void* block, size_t n) {
@@ -238,7 +242,8 @@ class CheckedRegisters {
     if (box == nullptr) {
       return registers_[object].word;
     }
-    return box->object == object ? box->word.load() : kStray;
+    const uint64_t word = box->word;
+    return box->object == object && box->again == word ? word : kStray;
   }
 
   void store(Object object, uint64_t word) const {

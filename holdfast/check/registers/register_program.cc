@@ -430,12 +430,18 @@ RegisterProgram shrink(RegisterProgram program, FunctionRef<bool(const RegisterP
     return true;
   };
   const auto bodies = [](const Thread& thread) { return thread.size(); };
-  while (leave_out(program, fails, bodies, drop_body) ||
-         leave_out(program, fails, step_count, drop_step) ||
-         leave_out(program, fails, step_count, drop_pieces(true, false)) ||
-         leave_out(program, fails, step_count, drop_pieces(true, true)) ||
-         leave_out(program, fails, step_count, drop_pieces(false, false)) ||
-         leave_out(program, fails, step_count, drop_pieces(false, true))) {
+  // A fault may need no program, as that of a new heap. One body stays, for a machine has a thread.
+  const auto still = [&](const RegisterProgram& smaller) {
+    const bool any = std::any_of(smaller.threads.begin(), smaller.threads.end(),
+                                 [](const Thread& thread) { return !thread.empty(); });
+    return any && fails(smaller);
+  };
+  while (leave_out(program, still, bodies, drop_body) ||
+         leave_out(program, still, step_count, drop_step) ||
+         leave_out(program, still, step_count, drop_pieces(true, false)) ||
+         leave_out(program, still, step_count, drop_pieces(true, true)) ||
+         leave_out(program, still, step_count, drop_pieces(false, false)) ||
+         leave_out(program, still, step_count, drop_pieces(false, true))) {
   }
   std::erase_if(program.threads, [](const Thread& thread) { return thread.empty(); });
   return program;

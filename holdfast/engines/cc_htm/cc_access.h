@@ -78,6 +78,7 @@ struct alignas(2 * kLineBytes) CcThread : HtmThread<M> {
       if (this->path == Path::transaction && this->htm->doomed()) {
         return;  // it will not commit, and its body may be in a destructor
       }
+      M::reach(Probe{"cchtm.too_large"});
       this->leave_body(log_too_small(log_bytes));
     }
     if (this->path == Path::locked) {
@@ -93,6 +94,7 @@ struct alignas(2 * kLineBytes) CcThread : HtmThread<M> {
       entry = alias.victim(place, min, load);
       if (entry == nullptr) {
         if (!this->htm->doomed()) {
+          M::reach(Probe{"cchtm.alias_full"});
           this->htm->abort(AbortCode::alias);
         }
         return;

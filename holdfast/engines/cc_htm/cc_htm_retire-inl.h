@@ -59,6 +59,7 @@ void CcHtm<M>::help(Patience& patience, bool alone) {
   }
   const bool given_up = ring_.min() > blue || give_up_body(blue);
   shared_->lock.store(0, std::memory_order_release);
+  M::reach(given_up ? Probe{"cchtm.gives_up"} : Probe{"cchtm.gives_up.too_late"});
   if (!given_up) {
     machine_.wait_while(state, seen);  // it has committed, and turns red without waiting
   }

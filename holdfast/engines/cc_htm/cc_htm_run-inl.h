@@ -42,6 +42,7 @@ void CcHtm<M>::update(FunctionRef<void()> body, Commit commit) {
     }
     return_credits(has_credit ? 1 : 0);
     if (outcome == Outcome::log_full && !whole_log) {
+      M::reach(Probe{"cchtm.log_full"});
       whole_log = true;  // no failure of the hardware: does not count
     } else {
       // A full set of the alias table needs a retirement.
@@ -93,6 +94,7 @@ bool CcHtm<M>::take_credit() {
     // Relaxed: the compare-exchange repeats the load.
     uint64_t used = shared_->credits.load(std::memory_order_relaxed);
     if (used >= options_.lag.bound) {
+      M::reach(Probe{"cchtm.credit_wait"});
       help(patience, false);
     } else if (shared_->credits.compare_exchange(used, used + 1)) {
       break;
@@ -107,10 +109,12 @@ void CcHtm<M>::take_number(Thread& t) {
   for (;;) {
     t.id = ring_.take();
     if (t.id == 0) {
+      M::reach(Probe{"cchtm.ring_full"});
       help(patience, false);
     } else if (ring_.start(t.id)) {
       break;
     } else {
+      M::reach(Probe{"cchtm.revoked_at_start"});
       ++t.revoked;
     }
   }
@@ -120,6 +124,7 @@ void CcHtm<M>::take_number(Thread& t) {
 template <class M>
 void CcHtm<M>::give_up(Thread& t) {
   if (t.id != 0 && !ring_.give_up(t.id)) {
+    M::reach(Probe{"cchtm.revoked"});
     ++t.revoked;
   }
   t.id = 0;
@@ -199,6 +204,7 @@ bool CcHtm<M>::run_in_hardware(Thread& t, FunctionRef<void()> body) {
     return false;
   }
   if (failure) [[unlikely]] {
+    M::reach(Probe{"cchtm.user_abort"});
     t.htm->cancel();
     give_up(t);
     fail(t, t.mode, failure);
@@ -290,6 +296,7 @@ void CcHtm<M>::locked(Thread& t, FunctionRef<void()> body, Mode mode) {
   }
   lock_.release(*t.htm);
   if (failure) [[unlikely]] {
+    M::reach(Probe{"cchtm.lock.user_abort"});
     fail(t, mode, failure);
   }
   before_answer(t, mode);
@@ -315,12 +322,14 @@ void CcHtm<M>::commit_locked(Thread& t) {
     if (outside(&slot.revoked) < t.id) {
       break;
     }
+    M::reach(Probe{"cchtm.lock.revoked"});
     give_up(t);
   }
   finish(t, machine_.now(), false, true);
   for (const WriteSet::Entry& e : t.writes.entries()) {
     auto* const entry = alias_.find(cc_htm::AliasTable<M>::place_of(t.offset_of(e.word)), outside);
     if (entry != nullptr && !machine_.skips(Site{"cchtm.lock.entry"})) {
+      M::reach(Probe{"cchtm.lock.entry"});
       t.htm->outside_store(&entry->place, uint64_t{0});
     }
   }

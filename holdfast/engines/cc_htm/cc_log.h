@@ -107,7 +107,10 @@ class CcLog {
     const uint64_t head = own_[thread].head;
     const uint64_t tail = own_[thread].tail.load(std::memory_order_acquire);
     const uint64_t size = area_.log_bytes;
-    return {.empty = head == tail, .behind = size - head % size, .free = size - (head - tail)};
+    // A record that began at the log's beginning counts the bytes behind its predecessor, which it
+    // did not fit into. So what is used may be more than the log has.
+    const uint64_t used = head - tail;
+    return {.empty = used == 0, .behind = size - head % size, .free = size - std::min(used, size)};
   }
   /// Appends the record of a transaction and begins to write it back. It fits.
   uint64_t append(uint64_t thread, const Stamp& stamp, const std::vector<LoggedWord>& words) {
@@ -190,6 +193,9 @@ class CcLog {
   uint64_t place(uint64_t thread, size_t bytes) const {
     const uint64_t head = own_[thread].head;
     const uint64_t behind = area_.log_bytes - head % area_.log_bytes;
+    if (bytes > behind) {
+      M::reach(Probe{"cchtm.log.wraps"});
+    }
     return bytes <= behind ? head : head + behind;
   }
 

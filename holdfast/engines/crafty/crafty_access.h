@@ -159,11 +159,15 @@ struct alignas(2 * kLineBytes) CraftyThread : HtmThread<M> {
     }
     pending_.put(word, bits, mask);
     if (pending_.size() == chunk_) {
+      M::reach(Probe{"crafty.lock.full_chunk"});
       write_chunk();
     }
   }
 
-  Error too_large() const { return log_too_small(record.capacity() * CraftyArea::kEntryBytes); }
+  Error too_large() const {
+    M::reach(Probe{"crafty.too_large"});
+    return log_too_small(record.capacity() * CraftyArea::kEntryBytes);
+  }
 
   M& machine_;
   uint64_t chunk_;

@@ -25,6 +25,7 @@ void Crafty<M>::locked(Thread& t, FunctionRef<void()> body, Mode mode) {
   }
   t.write_chunk();
   if (t.words.empty()) {
+    M::reach(Probe{"crafty.lock.no_store"});
     slots_.park(t.slot);
     lock_.release(*t.htm);
     saw(t);
@@ -45,6 +46,7 @@ void Crafty<M>::leave_lock(Thread& t, const std::exception_ptr& failure) {
   if (machine_.failed()) {
     std::rethrow_exception(failure);  // the lock stays held: nothing may be stored any more
   }
+  M::reach(Probe{"crafty.lock.user_abort"});
   M::phase(Phase::roll_back);
   for (const WriteSet::Entry& entry : t.words.entries()) {
     t.htm->outside_store(entry.word, entry.value);

@@ -92,6 +92,7 @@ Status Crafty<M>::recover(RecoveryReport& report) {
     }
   }
   if (!found.empty()) {
+    M::reach(Probe{"crafty.recover.rolls_back"});
     // Separates the data from the mark.
     machine_.pfence(Site{"crafty.recover.data.fence"});
     // All records are finished now. So is a torn record, should a later one complete it by chance.

@@ -65,13 +65,16 @@ bool Crafty<M>::try_update(Thread& t, FunctionRef<void()> body, uint64_t& tries)
     }
     if (outcome == Outcome::aborted) {
       if (lock_.held()) {
+        M::reach(Probe{"crafty.gives_way"});
         break;  // its holder waits for this slot
       }
       M::phase(Phase::back_off);
       t.backoff.pause(machine_, tries++);
     } else if (unchanged) {
+      M::reach(Probe{"crafty.validates"});
       unchanged = false;
     } else {
+      M::reach(Probe{"crafty.logs_again"});
       break;  // the transaction would not log the same record now
     }
   }
@@ -135,6 +138,7 @@ bool Crafty<M>::run_in_hardware(Thread& t, FunctionRef<void()> body) {
     return false;
   }
   if (failure) [[unlikely]] {
+    M::reach(Probe{"crafty.user_abort"});
     t.htm->cancel();
     fail(t, failure);
   }
@@ -177,6 +181,7 @@ typename Crafty<M>::Outcome Crafty<M>::redo(Thread& t) {
     number = take_number(t);
     stale = looks && number != t.base + 1;
     if (stale) {
+      M::reach(Probe{"crafty.redo_stale"});
       t.htm->abort(AbortCode::stale);
     }
     t.htm->commit();

@@ -193,6 +193,7 @@ bool DudeTm<M>::commit_to_queue(Thread& t) {
     t.write_back();
     t.release(number);
   } else {
+    M::reach(Probe{"dudetm.lag.lost_number"});
     block.clear();  // the number is lost, and its empty block lets recovery continue past it
   }
   queue_->put(number, block, valid && later);
@@ -221,6 +222,7 @@ bool DudeTm<M>::commit(Thread& t) {
       logs.retract(t.slot);
       return false;
     }
+    M::reach(Probe{"dudetm.lost_number"});
     // The number is lost. Its empty block lets recovery continue past it.
     block.clear();
     persist(t, block, number);

@@ -63,6 +63,7 @@ struct alignas(2 * kLineBytes) FurThread : HtmThread<M> {
       log_full = true;
       this->leave_body(LogFull());
     }
+    M::reach(Probe{"fur.too_large"});
     this->leave_body(log_too_small(redo.size()));
   }
 };

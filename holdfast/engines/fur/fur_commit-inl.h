@@ -32,6 +32,7 @@ uint64_t Fur<M, kTracking>::enter(int slot) {
       // Relaxed: the fence above orders the load behind ACTIVE, as the proof in fur.h needs.
       return log_.last_number(std::memory_order_relaxed);
     }
+    M::reach(Probe{"fur.retracts"});
     states_.deactivate(slot);  // the holder waits for it
   }
 }
@@ -68,6 +69,7 @@ void Fur<M, kTracking>::update(FunctionRef<void()> body) {
       return;
     }
     if (outcome == Outcome::log_full && !whole_log) {
+      M::reach(Probe{"fur.log_full"});
       whole_log = true;  // no failure of the hardware: does not count
     } else {
       M::phase(Phase::back_off);
@@ -79,6 +81,7 @@ void Fur<M, kTracking>::update(FunctionRef<void()> body) {
     if (locked(t, body) == Outcome::committed) {
       return;
     }
+    M::reach(Probe{"fur.lock.log_full"});
     whole_log = true;
   }
 }
@@ -101,6 +104,7 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::attempt(Thread& t,
     return clean_up_abort(t);
   }
   if (failure) [[unlikely]] {
+    M::reach(Probe{"fur.user_abort"});
     t.htm->cancel();
     states_.deactivate(t.slot);
     M::phase(Phase::durability_wait);
@@ -118,6 +122,7 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::attempt(Thread& t,
     return clean_up_abort(t);
   }
   if (t.log.empty()) {
+    M::reach(Probe{"fur.no_store"});
     states_.deactivate(t.slot);
     M::phase(Phase::durability_wait);
     states_.await_durable(t.slot, key, Site{"fur.no_store.durability_wait"});
@@ -209,6 +214,7 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::clean_up_abort(Thread& t)
   const AbortCause cause = counts(t).caught(*t.htm);
   states_.deactivate(t.slot);
   if (t.number != 0 && !machine_.skips(Site{"fur.abort.marker"})) {
+    M::reach(Probe{"fur.abort_with_number"});
     log_.write_abort_marker(t.number, t.slot, Site{"fur.abort"});
   }
   states_.settle(t.slot);

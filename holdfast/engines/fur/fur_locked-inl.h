@@ -35,6 +35,7 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::locked(Thread& t, Functio
     return leave_lock(t, failure);
   }
   if (t.log.empty()) {
+    M::reach(Probe{"fur.lock.no_store"});
     M::phase(Phase::durability_wait);
     // Waits for the transactions that the body may have read from.
     states_.await_all_durable(t.slot, Site{"fur.lock.read.durability_wait"});
@@ -85,6 +86,7 @@ typename Fur<M, kTracking>::Outcome Fur<M, kTracking>::leave_lock(
   M::phase(Phase::durability_wait);
   // The exception may reveal what the body has read.
   states_.await_all_durable(t.slot, Site{"fur.lock.failure.durability_wait"});
+  M::reach(Probe{"fur.lock.user_abort"});
   counts(t).user_aborts += 1;
   lock_.release();
   std::rethrow_exception(failure);

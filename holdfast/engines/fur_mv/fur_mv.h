@@ -173,6 +173,7 @@ void FurMv<M>::update(FunctionRef<void()> body) {
       continue;
     }
     if (outcome == Outcome::log_full) {
+      M::reach(Probe{"furmv.log_full"});
       whole_log = true;
       continue;
     }
@@ -191,6 +192,7 @@ typename FurMv<M>::Outcome FurMv<M>::attempt(Thread& t, const Claim& claim,
   pins_.pin(t.slot, true);
   // A thread that runs alone takes the right of way, then looks at the pins.
   if (!machine_.skips(Site{"furmv.alone.look"}) && claim.must_wait()) [[unlikely]] {
+    M::reach(Probe{"furmv.must_wait"});
     pins_.unpin(t.slot);
     return Outcome::must_wait;
   }
@@ -215,11 +217,13 @@ typename FurMv<M>::Outcome FurMv<M>::attempt(Thread& t, const Claim& claim,
     pins_.unpin(t.slot);
     await_all(t, t.snapshot, Site{"furmv.no_store.durability_wait"});
     if (bytes > t.redo.size()) {
+      M::reach(Probe{"furmv.loan_needed"});
       throw LoanNeeded{bytes};
     }
     return Outcome::log_full;
   }
   if (!lock_stripes(t)) {
+    M::reach(Probe{"furmv.conflict"});
     pins_.unpin(t.slot);
     // The attempt is over, but its body may have revealed what it has read.
     await_all(t, t.snapshot, Site{"furmv.conflict.durability_wait"});
@@ -238,6 +242,7 @@ typename FurMv<M>::Outcome FurMv<M>::attempt(Thread& t, const Claim& claim,
 /// versions. The number is taken first; if the update fails, it leaves an abort marker.
 template <class M>
 void FurMv<M>::update_alone(Thread& t, Claim& claim, FunctionRef<void()> body) {
+  M::reach(Probe{"furmv.alone"});
   claim.take();
   log_.make_room(t.redo, t.slot, true);
   pins_.await_updates(t.slot);
@@ -266,6 +271,7 @@ void FurMv<M>::update_alone(Thread& t, Claim& claim, FunctionRef<void()> body) {
   const uint64_t bytes = t.records.size() * sizeof(uint64_t);
   const bool lent = bytes > t.redo.size();
   if (lent && bytes > t.loan.bytes) {
+    M::reach(Probe{"furmv.alone.larger"});
     undo(t, number);
     throw LoanNeeded{bytes};
   }
@@ -280,6 +286,7 @@ void FurMv<M>::update_alone(Thread& t, Claim& claim, FunctionRef<void()> body) {
 /// Undoes the stores of an update that runs alone, and gives up its number.
 template <class M>
 void FurMv<M>::undo(Thread& t, uint64_t number) {
+  M::reach(Probe{"furmv.alone.undo"});
   const PhaseScope<M> scope(Phase::roll_back);
   for (size_t i = t.saved.size(); i-- > 0;) {
     const Version& version = *t.saved[i];
@@ -312,8 +319,12 @@ bool FurMv<M>::lock_stripes(Thread& t) {
     owner = stripe->owner.load(std::memory_order_acquire);
     for (;;) {
       if (Table::locked(owner)) {
+        M::reach(Probe{"furmv.stripe_wait"});
         owner = machine_.wait_while(stripe->owner, owner);
       } else if (Table::number(owner) > t.snapshot && !machine_.skips(Site{"furmv.first"})) {
+        if (i > 0) {
+          M::reach(Probe{"furmv.unlocks_some"});
+        }
         unlock_stripes(t, i);
         return false;
       } else if (stripe->owner.compare_exchange(owner, owner | 1)) {
@@ -363,6 +374,7 @@ uint64_t FurMv<M>::install(Thread& t) {
     // number.
     // Relaxed: this thread has locked the stripe.
     if (Table::number(stripe->owner.load(std::memory_order_relaxed)) != number) {
+      M::reach(Probe{"furmv.only_promoted"});
       t.save(*stripe, number, 0, 0, 1);
     }
   }

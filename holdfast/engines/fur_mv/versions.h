@@ -68,6 +68,7 @@ struct VersionTable {
     number = M::load(&version->over);
     while (number > s && version != nullptr) {  // null only after a planted bug
       if (M::load(&version->word) == reinterpret_cast<uintptr_t>(word)) {
+        M::reach(Probe{"furmv.old_version"});
         value = M::load(&version->before);
       }
       number = M::load(&version->next_over);
@@ -205,9 +206,11 @@ class VersionStore {
         horizon_ = pins_->oldest();
       }
       if (chunks_[next].last <= horizon_) {
+        M::reach(Probe{"furmv.versions.reused"});
         current_ = next;
         return;
       }
+      M::reach(Probe{"furmv.versions.grown"});
     }
     const auto place = chunks_.empty() ? 0 : current_ + 1;
     // In proportion, so that a large transaction takes few steps.

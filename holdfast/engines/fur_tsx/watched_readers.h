@@ -52,6 +52,7 @@ class WatchedReaders {
       if (!reads || !lock_.held() || machine_.skips(Site{"furtsx.begin.lock"})) [[likely]] {
         return;
       }
+      M::reach(Probe{"furtsx.retracts"});
       readers_.leave(t.slot);  // the holder waits for it
     }
   }

@@ -264,12 +264,15 @@ class Hardware {
       }
       ++statistics_.here().aborts[static_cast<size_t>(cause)];
       if (cause == AbortCause::conflict) {
+        M::reach(Probe{"hw.conflict"});
         M::phase(Phase::back_off);
         t.backoff.pause(machine_, conflicts++);
       } else if (cause == AbortCause::capacity && fallback_.enabled()) {
+        M::reach(Probe{"hw.fallback"});
         t.in_software = true;
         ++statistics_.here().lock_fallbacks;
       } else if (others++ == retries_) {
+        M::reach(Probe{"hw.gives_up"});
         throw given_up(cause);
       }
     }
@@ -325,8 +328,10 @@ class Hardware {
     if (aborted) {
       cause = machine_.tx_caught();
     } else if (t.failure && (update || protects)) {
+      M::reach(Probe{"hw.user_abort"});
       M::phase(Phase::roll_back);
       if (t.in_software) {
+        M::reach(Probe{"hw.fallback.user_abort"});
         fallback_.roll_back();
       } else {
         cause = roll_back(protects);

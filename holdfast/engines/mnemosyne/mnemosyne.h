@@ -113,10 +113,12 @@ bool Mnemosyne<M>::commit(Thread& t) {
   lay_out(block, t);
   const size_t capacity = with_log([](auto& log) { return log.capacity(); });
   if (block.bytes() > capacity) {
+    M::reach(Probe{"mnemosyne.too_large"});
     throw log_too_small(capacity);
   }
   const uint64_t time = t.take_time();
   if (!t.still_valid(time)) {
+    M::reach(Probe{"mnemosyne.invalid"});
     return false;
   }
   block.seal(time, mnemosyne::seed(t.slot));

@@ -68,6 +68,9 @@ Status Mnemosyne<M>::recover(RecoveryReport& report) {
       report.bytes += record.bytes;
     });
   }
+  if (found.size() > 1) {
+    M::reach(Probe{"mnemosyne.recover.several"});
+  }
   if (!found.empty()) {
     // Separates the data from the truncations: the data is durable before it leaves the logs.
     machine.pfence(Site{"mnemosyne.recover.home.fence"});

@@ -62,6 +62,7 @@ class TornbitLog {
     const size_t straight = std::min(words, ring() - at);
     write(slot, at, out.data(), straight);
     if (straight < words) {
+      M::reach(Probe{"mnemosyne.torn.wraps"});
       write(slot, 0, out.data() + straight, words - straight);
     }
     // Separates the block from the stores in place: it is durable before them, and before any other
@@ -79,6 +80,7 @@ class TornbitLog {
   void before_truncation() {
     for (const int slot : machine_.scan(area_.logs, Site{"mnemosyne.torn.help"})) {
       if (owners_[slot].unfenced.load(std::memory_order_relaxed) != 0) {
+        M::reach(Probe{"mnemosyne.torn.helps"});
         machine_.pwb(head(slot), Site{"mnemosyne.torn.head"});
       }
     }
@@ -182,6 +184,7 @@ class TornbitLog {
     const size_t n = bytes / 8;
     const size_t words = (torn_bits::taken(n) + kLineWords - 1) / kLineWords * kLineWords;
     if (!read(slot, own.position, words, log)) {
+      M::reach(Probe{"mnemosyne.torn.recover.torn"});
       return {};
     }
     CommittedBlock one{0, slot, {}};
@@ -218,6 +221,7 @@ class TornbitLog {
       }
     }
     if (any) {
+      M::reach(Probe{"mnemosyne.torn.recover.cleans"});
       // Separates the cleared words from new blocks at the same places.
       machine_.pfence(Site{"mnemosyne.recover.clean.fence"});
     }

@@ -175,9 +175,11 @@ template <class M>
 bool OneFile<M>::commit(Thread& t) {
   M& machine = this->machine_;
   if (t.writes.size() > area_.entries()) {
+    M::reach(Probe{"onefile.too_large"});
     throw log_too_small(area_.log_bytes);
   }
   if (!t.collect()) {
+    M::reach(Probe{"onefile.short_store_stale"});
     return false;
   }
   const uint64_t sequence = onefile::sequence_of(t.start) + 1;
@@ -194,6 +196,7 @@ bool OneFile<M>::commit(Thread& t) {
   }
   // Succeeds if no transaction has committed since the start. Then all values read are unchanged.
   if (!compare_exchange(machine, newest(), expected, mine)) {
+    M::reach(Probe{"onefile.overtaken"});
     return false;
   }
   finish(t, mine);
@@ -241,7 +244,10 @@ void OneFile<M>::help(Thread& t, const DoubleWord& pending) {
     t.changes.push_back({WordPlace::offset(place), value});
   }
   if (load_newest() == pending || this->machine_.skips(Site{"onefile.help.check"})) {
+    M::reach(Probe{"onefile.helps"});
     finish(t, pending);
+  } else {
+    M::reach(Probe{"onefile.help_late"});
   }
 }
 

@@ -105,6 +105,7 @@ Status OneFile<M>::scan_log(ScanResult& found) const {
     return WordPlace::tag(entry.second) == tag;
   });
   if (!own && !machine.skips(Site{"onefile.recover.tag"})) {
+    M::reach(Probe{"onefile.recover.later_log"});
     return {};
   }
   for (const DoubleWord& entry : entries) {
@@ -150,6 +151,9 @@ Status OneFile<M>::scan_cells(ScanResult& found, uint64_t above) const {
 template <class M>
 void OneFile<M>::bring_home(const ScanResult& found) {
   M& machine = this->machine_;
+  if (!found.pending.empty()) {
+    M::reach(Probe{"onefile.recover.pending"});
+  }
   for (const Change& change : found.pending) {
     cells_.store(machine, change.offset, change.value, onefile::sequence_of(found.newest));
     machine.pwb(cells_.at(change.offset), Site{"onefile.recover.cell"});

@@ -53,6 +53,7 @@ bool Pisces<M>::finish(Thread& t, const std::exception_ptr& failure) {
     return false;
   }
   if (failure) [[unlikely]] {
+    M::reach(Probe{"pisces.user_abort"});
     leave(t);
     statistics_.at(t.slot).user_aborts += 1;
     std::rethrow_exception(failure);
@@ -67,6 +68,7 @@ bool Pisces<M>::finish(Thread& t, const std::exception_ptr& failure) {
 
 template <class M>
 void Pisces<M>::abandon(Thread& t, typename RightOfWay<M>::Claim& claim) {
+  M::reach(Probe{"pisces.abandons"});
   M::phase(Phase::aborted);
   leave(t);
   auto& counts = statistics_.at(t.slot);
@@ -97,6 +99,7 @@ void Pisces<M>::commit(Thread& t) {
     }
   }
   if (block.bytes() > area_.log_bytes) {
+    M::reach(Probe{"pisces.log_full"});
     leave(t);
     statistics_.at(t.slot).user_aborts += 1;
     throw Error(Status(Code::out_of_space,

@@ -69,6 +69,9 @@ Status Pisces<M>::recover(RecoveryReport& report) {
       report.bytes += record.bytes;
     });
   }
+  if (blocks.size() > 1) {
+    M::reach(Probe{"pisces.recover.several"});
+  }
   if (!blocks.empty()) {
     // Separates the home from the retirements: the home is durable before a block is retired.
     machine_.pfence(Site{"pisces.recover.home.fence"});

@@ -154,6 +154,7 @@ class alignas(2 * kLineBytes) PiscesThread : public SoftwareContext {
       // Acquire: pairs with publish() and settle().
       const uint64_t state = version.load(std::memory_order_acquire);
       if (state == PiscesStates<M>::kCritical && !machine_.skips(Site{"pisces.read.critical"})) {
+        M::reach(Probe{"pisces.read.critical"});
         machine_.wait_while(version, state);
         seen = lock.load(std::memory_order_acquire);
         continue;
@@ -170,10 +171,13 @@ class alignas(2 * kLineBytes) PiscesThread : public SoftwareContext {
       const uint64_t again = lock.load(std::memory_order_relaxed);
       if (again == seen || machine_.skips(Site{"pisces.read.second_look"})) {
         if (!found) {
+          M::reach(Probe{"pisces.read.other_stripe"});
           break;  // the owner has another stripe under the same lock word
         }
+        M::reach(Probe{"pisces.read.copy"});
         return;
       }
+      M::reach(Probe{"pisces.read.changed"});
       seen = lock.load(std::memory_order_acquire);
     }
     M::copy(to, from, n);
@@ -288,6 +292,7 @@ class alignas(2 * kLineBytes) PiscesThread : public SoftwareContext {
         doom();
       }
     } else {
+      M::reach(Probe{"pisces.second_stripe"});
       StripeCopy& first = copies_.at(head);
       next = M::load(&first.next);
       M::store_release(&first.next, number + 1);
@@ -311,6 +316,7 @@ class alignas(2 * kLineBytes) PiscesThread : public SoftwareContext {
 
   /// Throws, and makes the transaction fail even if the body swallows the exception.
   [[noreturn]] void refuse() {
+    M::reach(Probe{"pisces.too_large"});
     const Error error(Status(Code::out_of_space,
                              "the transaction stores to more than its log can hold; create the "
                              "heap with a larger log_bytes, or split the transaction"));

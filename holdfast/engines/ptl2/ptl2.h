@@ -165,6 +165,7 @@ bool Ptl2<M>::commit(Thread& t) {
   }
   const uint64_t time = t.take_time();
   if (!t.still_valid(time)) {
+    M::reach(Probe{"ptl2.invalid"});
     return false;
   }
   M& machine = this->machine_;

@@ -119,6 +119,7 @@ class LargeBatch {
     if (buffer_.empty()) {
       return 0;
     }
+    M::reach(Probe{"quadra.large.recovered"});
     const PhaseScope<M> scope(Phase::replay);
     uint64_t bytes = 0;
     for_each_record(buffer_.data(), buffer_.size(), [&](RedoRecord record, const uint64_t* words) {
@@ -189,6 +190,7 @@ class LargeBatch {
   void put(Writing& log, uint64_t value) {
     buffer_.push_back(value);
     if (buffer_.size() == kChunkWords) {
+      M::reach(Probe{"quadra.large.full_chunk"});
       flush(log);
     }
   }

@@ -89,6 +89,7 @@ class Writer {
       }
     });
     if (added_.size() > room) {
+      M::reach(words_.empty() ? Probe{"quadra.large"} : Probe{"quadra.batch_full"});
       return words_.empty() && keep_large();
     }
     for (const WriteSet::Entry& e : added_.entries()) {
@@ -209,6 +210,7 @@ template <class M, class Gate>
 bool Writer<M, Gate>::keep_large() {
   const uint64_t bytes = LargeBatch<M>::log_bytes(log_);
   if (bytes > loan_.bytes) {
+    M::reach(Probe{"quadra.loan_needed"});
     throw LoanNeeded{bytes};
   }
   added_.release();  // small batches are faster with little memory
@@ -235,6 +237,7 @@ void Writer<M, Gate>::look_up() {
     missing += e.engine == Table::kNone ? 1 : 0;
   }
   if (!table_.take(kPool, missing)) {
+    M::reach(Probe{"quadra.table_full"});
     empty_table();
     for (WriteSet::Entry& e : words_.entries()) {
       e.engine = Table::kNone;
@@ -327,6 +330,9 @@ Status Writer<M, Gate>::recover(RecoveryReport& report) {
   }
   const bool whole =
       (sealed != 0 && sealed == count) || machine_.skips(Site{"quadra.recover.count"});
+  if (!whole && sealed != 0) {
+    M::reach(Probe{"quadra.recover.half_sealed"});
+  }
   // A log whose entry has not ended is older than all records above base.
   const uint64_t large_bytes = large_.recover();
   table_.settle(

@@ -47,6 +47,7 @@ class Twin {
     }
     const bool undo =
         (state->phase == Phase::mutating) != machine_.skips(Site{"romulus.recover.direction"});
+    M::reach(undo ? Probe{"romulus.recover.undoes"} : Probe{"romulus.recover.finishes"});
     const uint64_t limit = uint64_t{1} << state->limit_log2;
     report.needed = true;
     report.transactions = 1;

@@ -98,7 +98,11 @@ class Writer {
       lag_.commit();
     }
     // Copying many short ranges costs more than one long copy. Give up the log for this batch.
-    full_ = full_ || kept_bytes_ > std::max<uint64_t>(used_ / 4, kPageBytes);
+    const bool gives_up = kept_bytes_ > std::max<uint64_t>(used_ / 4, kPageBytes);
+    if (gives_up && !full_) {
+      M::reach(Probe{"romulus.gives_up_log"});
+    }
+    full_ = full_ || gives_up;
     if (full_) {
       write_back_logged({});
       log_.truncate({});
@@ -139,6 +143,7 @@ class Writer {
       if (machine_.skips(Site{"romulus.lag.log"})) {
         log_.truncate({});
       }
+      M::reach(Probe{"romulus.stays_open"});
       stage_ = Stage::open;
       lag_.wait();
       gate_.finished();
@@ -239,6 +244,7 @@ class Writer {
     }
     used_ = (end + kLineBytes - 1) / kLineBytes * kLineBytes;
     if (end > uint64_t{1} << limit_log2_) {
+      M::reach(Probe{"romulus.raises_limit"});
       publish(limit_log2(used_), [] {});
     }
   }
@@ -259,6 +265,7 @@ class Writer {
 
   /// Ends a batch of which no body was kept.
   void cancel() {
+    M::reach(Probe{"romulus.cancels"});
     const PhaseScope<M> scope(holdfast::Phase::data_flush);
     used_ = committed_used_;
     gate_.committed();

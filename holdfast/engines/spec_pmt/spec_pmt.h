@@ -74,6 +74,7 @@ bool SpecPmt<M>::commit(Thread& t) {
   logs.announce(t.slot);
   const uint64_t time = t.take_time();
   if (!t.still_valid(time)) {
+    M::reach(Probe{"specpmt.retracts"});
     logs.retract(t.slot);
     return false;
   }

@@ -67,6 +67,7 @@ uint64_t GroupCommit<M>::harden(Log& log, int slot, uint64_t time) {
     // Group commit: the newer transaction will raise the marker beyond this one, or wait for
     // another that does. It waits only for older transactions, all of which are logged. The
     // marker's *value* proves nothing, because it may not be durable.
+    M::reach(Probe{"spht.follows"});
     const bool waits = !machine.skips(Site{"spht.follow"});
     // Acquire: the marker was durable with this value before the store that is read here.
     uint64_t flushed = flushed_->time.load(std::memory_order_acquire);

@@ -63,6 +63,7 @@ class OffsetSet {
 
   /// The old table stays allocated, as all memory of a machine does: at most as much again.
   void grow() {
+    M::reach(Probe{"swl.filter.grows"});
     const uint64_t* const old = table_;
     const size_t before = slots_;
     slots_ = before == 0 ? kFirstSlots : 2 * before;
@@ -121,6 +122,7 @@ class FirstWrites {
         if (saved_.add(at)) {
           run = std::min(run, at);
         } else if (run < at) {
+          M::reach(Probe{"swl.saved_in_between"});
           save_run(run, at, save);
           run = end;
         }

@@ -62,6 +62,7 @@ class StreamLog {
   void append(const void* p, size_t n) {
     const size_t count = n / unit_;
     if (count > slots_ - used_) {
+      M::reach(Probe{"swl.log.full"});
       throw undo_log_full(slots_ * entry_bytes());
     }
     const Place first = behind(used_);
@@ -71,6 +72,7 @@ class StreamLog {
     const size_t before_end = std::min(count, slots_ - first.slot);
     write_back(at(first.slot), before_end * entry_bytes(), Site{"swl.entry"});
     if (before_end < count) {
+      M::reach(Probe{"swl.log.wraps"});
       write_back(at(0), (count - before_end) * entry_bytes(), Site{"swl.entry.wrapped"});
     }
     // The old bytes are durable in the log before the store that they undo.
@@ -116,6 +118,7 @@ class StreamLog {
       return s;
     }
     if (used_ > 0) {
+      M::reach(Probe{"swl.recover.interrupted"});
       report.needed = true;
       ++report.transactions;
       report.bytes += used_ * unit_;

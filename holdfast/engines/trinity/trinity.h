@@ -122,6 +122,7 @@ bool Trinity<M>::commit(Thread& t) {
   const Inside inside(*this, t);
   const uint64_t time = t.take_time();
   if (!t.still_valid(time)) {
+    M::reach(Probe{"trinity.invalid"});
     return false;
   }
   M::phase(Phase::log_flush);
@@ -197,12 +198,15 @@ void Trinity<M>::enter(Thread& t) {
   for (;;) {
     while (!commits_.enter(t.slot)) {
       // Threads that empty the table have overtaken this one four times. Try again.
+      M::reach(Probe{"trinity.overtaken"});
     }
     if (table_.take(t.slot, look_up(t))) {
       return;
     }
     commits_.leave(t.slot);
+    M::reach(Probe{"trinity.table_full"});
     if (t.writes.size() > table_.size()) {
+      M::reach(Probe{"trinity.too_large"});
       throw too_few_records(t.writes.size(), table_.size());
     }
     empty_table(t.slot, t.writes.size());
@@ -232,6 +236,8 @@ void Trinity<M>::empty_table(int slot, uint64_t wanted) {
     const uint64_t bytes = table_.empty(this->clock_->now.load());
     this->statistics_.at(slot).bytes_written += bytes;
     table_.take(slot, wanted);
+  } else {
+    M::reach(Probe{"trinity.emptied_by_other"});
   }
   commits_.admit();
   emptying_.release();

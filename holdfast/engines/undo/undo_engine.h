@@ -89,6 +89,7 @@ class UndoEngine {
     } catch (const MediumFailure&) {
       throw;  // keeps the lock: no thread may store any more, and every wait throws
     } catch (...) {
+      M::reach(Probe{"undo.user_abort"});
       M::phase(Phase::roll_back);
       log_.roll_back();
       ++statistics_.here().user_aborts;
@@ -150,6 +151,8 @@ class UndoEngine {
                                     [&](const Range& freed) { return freed.meets(block); });
     if (!reused) {
       t->ranges.fresh(block);
+    } else {
+      M::reach(Probe{"undo.fresh_again"});
     }
   }
   static void released(const void* p, size_t n) {

@@ -74,6 +74,7 @@ class NativeMachine {
   static void copy(void* to, const void* from, size_t n) { native::copy_words(to, from, n); }
   void* allocate(size_t bytes, size_t alignment) { return arena_.allocate(bytes, alignment); }
   static size_t line_bytes() { return native::kNativeLineBytes; }
+  static constexpr void reach(Probe /*probe*/) {}
 
   // ---- Threads
   static void* context() { return native::thread_state.context; }

@@ -8,9 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <unordered_map>
 #include <vector>
 
 #include "holdfast/base/bytes.h"
@@ -95,6 +97,7 @@ class SimMachine {
     return thread == nullptr ? nullptr : thread->context;
   }
   static void set_context(void* context) { sim::current_thread->context = context; }
+  static void reach(Probe probe);
   static Phase phase(Phase next);
   static void transaction(TransactionKind kind);
 
@@ -205,6 +208,8 @@ class SimMachine {
 
   /// The labelled sites that the program has reached so far, by name. Empty without list_sites.
   std::vector<SiteUse> sites() const;
+  /// The rare paths taken so far, by name, and how often.
+  std::map<std::string, uint64_t> probes() const;
   /// The findings of the lint so far, by kind, the most frequent first. Empty without lint.
   std::vector<LintRow> lint_report() const;
   /// The number of operations that SimOptions::mutations has changed so far.
@@ -302,6 +307,8 @@ class SimMachine {
   std::vector<sim::SimHtmThread> htm_threads_;
   std::unique_ptr<sim::Mutator> mutator_;   ///< null: operations are neither changed nor listed
   std::unique_ptr<sim::PersistLint> lint_;  ///< null: no lint
+  /// By the address of the name, which is a literal; several literals may have one text.
+  std::unordered_map<const char*, uint64_t> probes_;
   std::function<bool()> background_;
   int active_slots_ = 1;
   bool psyncs_lag_ = false;

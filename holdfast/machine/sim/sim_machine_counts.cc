@@ -1,9 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of SimMachine that tells what its hardware design and its medium have counted.
+// The part of SimMachine that counts rare paths, and tells what its hardware design and its medium
+// have counted.
 #include "holdfast/machine/sim/sim_machine.h"
 
 namespace holdfast {
+
+void SimMachine::reach(Probe probe) {
+  if (const sim::SimThread* const thread = sim::current_thread; thread != nullptr) {
+    ++thread->machine.probes_[probe.name];
+  }
+}
+
+std::map<std::string, uint64_t> SimMachine::probes() const {
+  std::map<std::string, uint64_t> counts;
+  for (const auto& [name, count] : probes_) {
+    counts[name] += count;
+  }
+  return counts;
+}
 
 DesignRecovery SimMachine::design_recovery() const {
   return memory_.design() == nullptr ? DesignRecovery{} : memory_.design()->recovery();

@@ -411,6 +411,7 @@ Result<Json> crash(const Json& spec, Progress progress) {
                  {"lost_max", report.lost_max},
                  {"mutated", report.mutated},
                  {"mutated_in_creation", report.mutated_in_creation},
+                 {"probes", report.probes},
                  {"sites", Json::array()},
                  {"violations", Json::array()}};
     for (const auto& [name, use] : report.sites) {

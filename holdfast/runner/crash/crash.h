@@ -56,7 +56,8 @@ namespace holdfast {
 ///
 /// Returns an object: engine, workload, domain, machine, points, schedules, images (numbers),
 /// coverage (all of check::CrashCoverage), lost_max (the most acknowledged updates that a crash has
-/// lost, within the engine's promise), sites[] (name, kind, count; if asked for), mutated
+/// lost, within the engine's promise), probes (an object: each rare path taken, and how often),
+/// sites[] (name, kind, count; if asked for), mutated
 /// (number of operations that a mutation changed), violations[] (each with name, phase, text,
 /// program, seed, point, image, story, and `replay`: the spec that shows it again).
 ///

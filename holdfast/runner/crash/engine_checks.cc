@@ -50,6 +50,7 @@ struct Collected {
   Ranked<HarmlessBug> harmless;
   Ranked<CoveredPhase> phases;
   Ranked<UnreachedLabel> unreached;
+  Ranked<UnreachedProbe> unreached_probes;
 };
 
 /// Adds a row under its key. A row of the engine's own folder replaces one of a part.
@@ -97,18 +98,21 @@ class Loader {
   }
 
  private:
-  /// Calls f(engine, own) for each engine that the row about `label` holds for.
+  /// Calls f(engine, own) for each engine that the row about a label, or about a probe, holds for.
   template <class F>
   void for_label(const fs::path& folder, const std::vector<std::string>& named,
-                 const std::string& label, F&& f) {
+                 const std::string& label, F&& f,
+                 NamesOfHeaders EngineSource::* names = &EngineSource::labels) {
+    const std::string what = names == &EngineSource::labels ? "label" : "probe";
     bool found = false;
     for (Collected& engine : engines_) {
+      const NamesOfHeaders& known = engine.source->*names;
       const bool own = engine.source->folder == folder;
-      const bool has = engine.source->labels.count(label) == 1;
-      const bool chosen = named.empty() ? has && (own || engine.source->has_label_in(folder, label))
+      const bool has = known.count(label) == 1;
+      const bool chosen = named.empty() ? has && (own || has_name_in(known, folder, label))
                                         : is_named(engine, named);
       if (chosen && !has) {
-        refuse("engine " + engine.source->name + " has no label '" + label + "'");
+        refuse("engine " + engine.source->name + " has no " + what + " '" + label + "'");
       }
       if (chosen) {
         found = true;
@@ -116,7 +120,7 @@ class Loader {
       }
     }
     if (!found) {
-      refuse("no engine of this folder has the label '" + label + "'");
+      refuse("no engine of this folder has the " + what + " '" + label + "'");
     }
   }
 
@@ -227,12 +231,18 @@ class Loader {
   }
 
   void add_variant(const fs::path& folder, Fields& fields, const std::vector<std::string>& named) {
-    const EngineVariant variant{.name = fields.required_text("name"),
-                                .options = fields.map("options"),
-                                .rmw_orders_pwb = fields.flag("rmw_orders_pwb", true),
-                                .transactions = fields.text("transactions", "3"),
-                                .program = fields.text("program", ""),
-                                .params = fields.map("params")};
+    const EngineVariant variant{
+        .name = fields.required_text("name"),
+        .options = fields.map("options"),
+        .rmw_orders_pwb = fields.flag("rmw_orders_pwb", true),
+        .transactions = fields.text("transactions", "3"),
+        .program = fields.text("program", ""),
+        .params = fields.map("params"),
+        .workload = fields.text("workload", ""),
+        .schedules = static_cast<int>(fields.number("schedules", 80, 1, 1000)),
+        .journal = fields.flag("journal", false),
+        .design = fields.text("design", ""),
+        .design_options = fields.map("design_options")};
     for_folder(folder, named,
                [&](Collected& engine) { engine.checks.variants.push_back(variant); });
   }
@@ -268,6 +278,17 @@ class Loader {
 
   void add_unreached(const fs::path& folder, Fields& fields,
                      const std::vector<std::string>& named) {
+    if (fields.has("probe")) {
+      const UnreachedProbe probe{.name = fields.required_text("probe"),
+                                 .reason = fields.required_text("reason")};
+      for_label(
+          folder, named, probe.name,
+          [&](Collected& engine, bool own) {
+            add(engine.unreached_probes, probe.name, own, probe);
+          },
+          &EngineSource::probes);
+      return;
+    }
     const std::string pattern = fields.required_text("label");
     UnreachedLabel row{.label = {},
                        .reason = fields.required_text("reason"),
@@ -304,6 +325,9 @@ class Loader {
     EngineChecks& checks = engine.checks;
     for (auto& [key, row] : engine.unreached) {
       checks.unreached.push_back(std::move(row.second));
+    }
+    for (auto& [key, row] : engine.unreached_probes) {
+      checks.unreached_probes.push_back(std::move(row.second));
     }
     for (auto& [key, row] : engine.phases) {
       checks.phases.push_back(std::move(row.second));

@@ -56,6 +56,11 @@ struct EngineVariant {
   std::string transactions;  ///< per thread, in the crash search
   std::string program = {};  ///< empty: random programs
   std::map<std::string, std::string> params = {};
+  std::string workload = {};  ///< empty: programs
+  int schedules = 80;
+  bool journal = false;     ///< domain `file`, over a journal
+  std::string design = {};  ///< empty: none, or for an engine that needs one the tests' usual one
+  std::map<std::string, std::string> design_options = {};
 };
 
 /// A write-back, and the phase of the stores that it covers.
@@ -80,6 +85,12 @@ struct UnreachedLabel {
   bool by_hunts_only = false;
 };
 
+/// A rare path of the sources that the engine's searches do not take.
+struct UnreachedProbe {
+  std::string name;
+  std::string reason;
+};
+
 struct EngineChecks {
   std::vector<Canary> canaries;
   std::vector<HarmlessBug> harmless;
@@ -88,6 +99,7 @@ struct EngineChecks {
   std::vector<CoveredPhase> phases;
   std::vector<PhaseOrder> orders;
   std::vector<UnreachedLabel> unreached;
+  std::vector<UnreachedProbe> unreached_probes;
 
   /// True if no run, or for `hunts` no hunt, comes to the label.
   bool is_unreached(const std::string& label, bool hunts = false) const;

@@ -32,10 +32,13 @@ void for_each_between(std::string_view text, std::string_view open, char close, 
   }
 }
 
-/// The includes and labels of one header.
+constexpr std::string_view kProbe = "Probe{\"";
+
+/// The includes, labels and probes of one header.
 struct Header {
   std::vector<fs::path> includes;  ///< of engines and their parts
   std::vector<std::string> labels;
+  std::vector<std::string> probes;
 };
 
 /// Reads each header once: engines share most of them.
@@ -51,6 +54,8 @@ class Headers {
                        [&](const std::string& path) { at->second.includes.emplace_back(path); });
       for_each_between(text, "Site{\"", '"',
                        [&](const std::string& label) { at->second.labels.push_back(label); });
+      for_each_between(text, kProbe, '"',
+                       [&](const std::string& name) { at->second.probes.push_back(name); });
     }
     return at->second;
   }
@@ -68,6 +73,9 @@ void follow(Headers& headers, const fs::path& file, EngineSource& engine) {
   for (const std::string& label : header.labels) {
     engine.labels[label].insert(file);
   }
+  for (const std::string& name : header.probes) {
+    engine.probes[name].insert(file);
+  }
   for (const fs::path& next : header.includes) {
     follow(headers, next, engine);
   }
@@ -75,11 +83,22 @@ void follow(Headers& headers, const fs::path& file, EngineSource& engine) {
 
 }  // namespace
 
-bool EngineSource::has_label_in(const fs::path& where, const std::string& label) const {
-  const auto found = labels.find(label);
-  return found != labels.end() &&
+bool has_name_in(const NamesOfHeaders& names, const fs::path& where, const std::string& name) {
+  const auto found = names.find(name);
+  return found != names.end() &&
          std::any_of(found->second.begin(), found->second.end(),
                      [&](const fs::path& file) { return file.parent_path() == where; });
+}
+
+std::set<std::string> probes_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".h") {
+      for_each_between(content(entry.path()), kProbe, '"',
+                       [&](const std::string& name) { names.insert(name); });
+    }
+  }
+  return names;
 }
 
 fs::path engines_directory() {

@@ -302,6 +302,7 @@ def run(
     with output.progress(console, f"crash {workload}") as progress:
         reports = _search(spec, engines, jobs or fleet.cores(), progress)
     crash_report.print_coverage(console, reports)
+    crash_report.print_probes(console, reports)
     crash_report.print_violations(console, reports)
     crash_report.print_design(console, reports, table=coverage)
     if timeline:

@@ -99,6 +99,17 @@ def print_coverage(console: Console, reports: Sequence[CrashReport]) -> None:
     )
 
 
+def print_probes(console: Console, reports: Sequence[CrashReport]) -> None:
+    """The rare paths of each engine that its search has taken, and how often."""
+    for report in reports:
+        if report.probes:
+            counts = ", ".join(f"{name} {report.probes[name]:,}" for name in sorted(report.probes))
+            console.print(
+                f"[dim]{escape(report.engine)}: rare paths taken: {escape(counts)}[/]",
+                soft_wrap=True,
+            )
+
+
 def _about(count: float) -> str:
     """A number that may be astronomical."""
     return f"{count:,.0f}" if count < 1e6 else f"{count:.2g}"

@@ -118,6 +118,17 @@ TEST(CheckProgram, ShrinksToWhatIsNeeded) {
   EXPECT_LT(asked, 40);
 }
 
+TEST(CheckProgram, ShrinksToOneBodyIfTheFaultNeedsNone) {
+  const RegisterProgram big = RegisterProgram::parse("(w0 w1)*20 | r0 ; w1", 2).value();
+  const RegisterProgram small = shrink(big, [](const RegisterProgram& program) {
+    EXPECT_FALSE(program.text().empty()) << "no machine can run it";
+    return true;
+  });
+  ASSERT_EQ(small.threads.size(), 1u);
+  ASSERT_EQ(small.threads[0].size(), 1u);
+  EXPECT_EQ(small.threads[0][0].steps.size(), 1u);
+}
+
 TEST(CheckProgram, ShrinksRangesToThePiecesThatAreNeeded) {
   const RegisterProgram big = RegisterProgram::parse("w0 W3-40 ; R0-46 | B2-9", 47).value();
   const RegisterProgram small = shrink(big, [&](const RegisterProgram& program) {

@@ -88,6 +88,7 @@ class CombinedEngine {
     const int slot = own_slot();
     ptrdiff_t shift = 0;
     if (!gate_.enter(slot, shift)) [[unlikely]] {
+      M::reach(Probe{"combined.read_by_combiner"});
       submit(slot, {.body = body, .mode = Mode::read, .error = nullptr});
       return;
     }
@@ -366,6 +367,7 @@ class CombinedEngine {
       // failure ends at the batch's next fence.
       throw MediumFailure(machine_.failure());
     }
+    M::reach(Probe{"combined.undo"});
     writer_.undo();
     return request.error != nullptr;
   }

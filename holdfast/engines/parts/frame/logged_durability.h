@@ -70,6 +70,7 @@ class LoggedDurability {
       return free >= (whole_log ? log.size() : 2 * kLineBytes);
     };
     if (!enough()) [[unlikely]] {
+      M::reach(Probe{"pht.room_wait"});
       const PhaseScope<M> waiting(Phase::space_wait);
       replayer_.make_room(enough);
     }

@@ -26,6 +26,9 @@ typename Pht<M, C, D>::Outcome Pht<M, C, D>::locked(Thread& t, FunctionRef<void(
   if (failure) [[unlikely]] {
     return leave_lock(t, failure);
   }
+  if (mode == Mode::read) {
+    M::reach(Probe{"pht.lock.read"});
+  }
   const uint64_t time = durability_.time();
   if (t.log.empty()) {  // it has changed nothing, so others may run before finish()
     concurrency_.unlock(t);
@@ -54,6 +57,7 @@ typename Pht<M, C, D>::Outcome Pht<M, C, D>::leave_lock(Thread& t,
     durability_.park(t.slot);
     return Outcome::log_full;
   }
+  M::reach(Probe{"pht.lock.user_abort"});
   fail(t, time, failure);
 }
 

@@ -28,6 +28,7 @@ void Pht<M, C, D>::update(FunctionRef<void()> body) {
       break;
     }
     if (outcome == Outcome::log_full && !whole_log) {
+      M::reach(Probe{"pht.log_full"});
       whole_log = true;  // no failure of the hardware: does not count
     } else {
       M::phase(Phase::back_off);
@@ -39,6 +40,7 @@ void Pht<M, C, D>::update(FunctionRef<void()> body) {
     if (locked(t, body, Mode::update) == Outcome::committed) {
       return;
     }
+    M::reach(Probe{"pht.lock.log_full"});
     whole_log = true;
   }
 }
@@ -94,6 +96,7 @@ typename Pht<M, C, D>::Outcome Pht<M, C, D>::attempt(Thread& t, FunctionRef<void
     return clean_up_abort(t);
   }
   if (failure) [[unlikely]] {
+    M::reach(Probe{"pht.user_abort"});
     t.htm->cancel();
     fail(t, durability_.time(), failure);
   }
@@ -133,6 +136,7 @@ template <class M, template <class> class C, template <class> class D>
 void Pht<M, C, D>::finish(Thread& t, Mode mode, uint64_t time) {
   if (t.log.empty()) {
     if (mode == Mode::update) {
+      M::reach(Probe{"pht.no_store"});
       durability_.park(t.slot);
     }
     durability_.saw(t.slot, time);

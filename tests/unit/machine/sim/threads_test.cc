@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <map>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -49,6 +50,28 @@ TEST(SimThreads, PlainIncrementsAreLost) {
     }
   });
   EXPECT_LT(SimMachine::load(counter), 400u);
+}
+
+TEST(SimThreads, RarePathsAreCountedByNameAndTakeNoStep) {
+  SimMachine machine({.threads = 3});
+  auto* word = make_array<uint64_t>(machine, 1);
+  const auto run = [&](bool reaches) {
+    const uint64_t before = machine.steps();
+    machine.run_threads(3, [&](int i) {
+      SimMachine::store(word, uint64_t{1});
+      if (reaches) {
+        SimMachine::reach(Probe{"all"});
+      }
+      if (reaches && i == 1) {
+        SimMachine::reach(Probe{"one"});
+      }
+    });
+    return machine.steps() - before;
+  };
+  const uint64_t steps = run(false);
+  EXPECT_TRUE(machine.probes().empty());
+  EXPECT_EQ(run(true), steps);
+  EXPECT_EQ(machine.probes(), (std::map<std::string, uint64_t>{{"all", 3}, {"one", 1}}));
 }
 
 TEST(SimThreads, OnlyOneMachineMayLive) {

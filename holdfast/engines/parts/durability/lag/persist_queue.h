@@ -57,6 +57,7 @@ class PersistQueue {
           return;
         }
       } else {
+        M::reach(Probe{"persist.credit_wait"});
         help([&] { return shared_->credits.load(std::memory_order_relaxed) >= bound_; });
       }
     }
@@ -70,6 +71,9 @@ class PersistQueue {
   /// Leaves the block of the transaction with this time, and takes another one's memory for it.
   /// Waits while the queue is full. The transaction's stores are visible.
   void put(uint64_t time, CommitBlock& block, bool has_credit) {
+    if (time > entries() && shared_->durable.load() < time - entries()) {
+      M::reach(Probe{"persist.queue_full"});
+    }
     await_durable(time <= entries() ? 0 : time - entries());
     Entry& entry = blocks_[time % entries()];
     std::swap(entry.block, block);
@@ -177,6 +181,7 @@ class PersistQueue {
     Position& filled = filled_[next % entries()].time;
     // A larger time: others have persisted the block, and the entry has another one.
     if (const uint64_t seen = filled.load(std::memory_order_acquire); waits && seen < next) {
+      M::reach(Probe{"persist.awaits_block"});
       machine_.wait_while(filled, seen);
     }
   }
@@ -195,6 +200,7 @@ class PersistQueue {
       if (next == first) {
         logs_.make_room(slot, bytes);
       } else if (!logs_.has_room(slot, bytes)) {
+        M::reach(Probe{"persist.no_room"});
         break;  // room is made from durable blocks
       }
       if (combines_) {
@@ -208,6 +214,9 @@ class PersistQueue {
     }
     if (next == first) {
       return false;
+    }
+    if (next == first + kBatch) {
+      M::reach(Probe{"persist.full_batch"});
     }
     if (combines_) {
       combine();

@@ -187,6 +187,7 @@ class LinkedLog {
     const uint64_t straight = std::min(n, area_.bytes - at);
     machine_.pwb_range(area_.of(thread_) + at, straight, site);
     if (straight < n) {
+      M::reach(Probe{"pht.log.wraps"});
       machine_.pwb_range(area_.of(thread_), n - straight, site);
     }
   }
@@ -245,6 +246,7 @@ class LinkedLog {
       }
       t.leave_body(LogFull());
     }
+    M::reach(Probe{"pht.too_large"});
     t.leave_body(log_too_small(size()));
   }
 

@@ -16,6 +16,9 @@ Status LinkedLogReplayer<M>::collect(int thread, uint64_t start, const Bound& bo
     const auto record = logs_.record(thread, at);
     const bool whole = record && record->end() - start <= logs_.bytes && record->time > newest;
     if (!whole || (record->time > bound.time && !machine_.skips(Site{"pht.recover.bound"}))) {
+      if (whole) {
+        M::reach(Probe{"pht.recover.beyond_bound"});
+      }
       break;
     }
     if (Status status = verify(*record); !status.ok()) {
@@ -130,6 +133,7 @@ Result<uint64_t> LinkedLogReplayer<M>::recover(const Bound& bound, RecoveryRepor
   }
   // Only stores from here on. The epoch moves last, so recovery after a crash repeats the stores.
   if (replayers > 1 && !live.empty()) {
+    M::reach(Probe{"pht.recover.sharded"});
     if (Status status = apply_sharded(live, replayers, report); !status.ok()) {
       return status;
     }

@@ -76,6 +76,7 @@ size_t LinkedLogReplayer<M>::replay(size_t limit) {
     if (!(own && record->time <= bound) && !machine_.skips(Site{"pht.replay.settled"})) {
       // It may not be durable, or not the oldest, or its owner may still link it. With a separate
       // bound, older ones may appear although it has settled. Then there is no owner to wait for.
+      M::reach(Probe{"pht.replay.not_settled"});
       blocked_on_ = own && bound_ ? std::nullopt : record;
       break;
     }
@@ -86,6 +87,9 @@ size_t LinkedLogReplayer<M>::replay(size_t limit) {
   }
   if (done == 0) {
     return 0;
+  }
+  if (done == limit) {
+    M::reach(Probe{"pht.replay.full_batch"});
   }
   // Separates the home from the table: the home is durable before the table covers it.
   machine_.pfence(Site{"pht.replay.home.fence"});

@@ -98,12 +98,14 @@ class LinkedLogReplayer {
   void make_room(Enough&& enough) {
     while (!enough()) {
       if (!lock_.lock_or_wait()) {
+        M::reach(Probe{"pht.replay.room_by_other"});
         continue;
       }
       const size_t done = replay(kBatch);
       const std::optional<LinkedRecord> blocked = blocked_on_;
       lock_.unlock();
       if (done == 0 && blocked) {
+        M::reach(Probe{"pht.replay.room_awaits_owner"});
         await_settled(*blocked);
       } else if (done == 0) {
         machine_.pause();

@@ -174,6 +174,7 @@ void NumberedLog<M>::make_room(const RedoLog<M>& redo, int slot, bool whole_log)
            free >= (whole_log ? redo.size() : 1);
   };
   if (!enough()) [[unlikely]] {
+    M::reach(Probe{"numbered.room_wait"});
     const PhaseScope<M> waiting(Phase::space_wait);
     replayer_.make_room(slot, enough);
   }

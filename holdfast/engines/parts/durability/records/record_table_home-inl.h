@@ -123,6 +123,7 @@ void RecordTable<M>::settle(const std::vector<RecoveredRecord>& found, uint64_t 
     }
     lines_.add(offset);
     if (!keep) {
+      M::reach(Probe{"records.recover.undoes"});
       undone.push_back(one.words.number);
     }
   }

@@ -93,12 +93,14 @@ class LogReplayer {
   void make_room(int self, Enough&& enough) {
     while (!enough()) {
       if (!try_lock()) {
+        M::reach(Probe{"replay.room_by_other"});
         machine_.wait_while(shared_->lock, uint64_t{1});
         continue;
       }
       const size_t done = replay(kBatch);
       unlock();
       if (done == 0 && !states_.await_number(self, tail() + 1)) {
+        M::reach(Probe{"replay.room_without_owner"});
         machine_.pause();
       }
     }
@@ -213,11 +215,13 @@ void LogReplayer<M>::collect(size_t limit) {
       if (jumps) {
         continue;
       }
+      M::reach(Probe{"replay.earlier_lap"});
       return;  // an earlier lap's marker, or one that is being replaced
     }
     // A stored marker may not be durable yet. If it were replayed, a crash could keep the home's
     // new bytes and lose the marker: half a transaction. The owner announces when it is durable.
     if (!machine_.skips(Site{"replay.owner"}) && states_.works_on(marker->thread, marker->number)) {
+      M::reach(Probe{"replay.not_durable"});
       return;
     }
     batch_.push_back(*marker);
@@ -230,6 +234,9 @@ size_t LogReplayer<M>::replay(size_t limit) {
   collect(limit);
   if (batch_.empty()) {
     return 0;
+  }
+  if (batch_.size() == kBatch) {
+    M::reach(Probe{"replay.full_batch"});
   }
   auto& counts = statistics_.at(machine_.self());
   uint64_t bytes = 0;
@@ -272,6 +279,7 @@ void LogReplayer<M>::persist_tail(uint64_t tail, Site site, Site fence) {
 template <class M>
 uint64_t LogReplayer<M>::apply(const DurabilityMarker& marker, bool to_working_copy, Site site) {
   if (marker.aborted) {
+    M::reach(Probe{"replay.aborted"});
     return 0;
   }
   uint64_t bytes = 0;
@@ -305,6 +313,7 @@ Result<uint64_t> LogReplayer<M>::recover(RecoveryReport& report, int replayers) 
   }
   // Only stores from here on. The tail moves last, so recovery after a crash repeats the stores.
   if (replayers > 1 && !live->empty()) {
+    M::reach(Probe{"recover.sharded"});
     return recover_sharded(*live, replayers, report);
   }
   uint64_t last = *tail;
@@ -313,6 +322,9 @@ Result<uint64_t> LogReplayer<M>::recover(RecoveryReport& report, int replayers) 
     report.bytes +=
         apply(marker, !machine_.skips(Site{"recover.working_copy"}), Site{"recover.home"});
     report.transactions += marker.aborted ? 0 : 1;
+    if (marker.number != last + 1) {
+      M::reach(Probe{"recover.gap"});
+    }
     last = marker.number;
   }
   shared_->tail.store(last, std::memory_order_relaxed);  // no other thread runs yet

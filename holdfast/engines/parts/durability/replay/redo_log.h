@@ -42,6 +42,7 @@ class RedoLog {
     const uint64_t straight = n < bytes_ - at ? n : bytes_ - at;
     copy_out(at, words, straight, site);
     if (straight < n) {
+      M::reach(Probe{"log.wraps"});
       copy_out(0, words + straight / 8, n - straight, site);
     }
   }

@@ -7,6 +7,7 @@ namespace holdfast {
 template <class M>
 void StampedLogs<M>::check_size(size_t bytes) const {
   if (bytes > area_.log_bytes) {
+    M::reach(Probe{"logs.too_large"});
     throw Error(Status(Code::out_of_space,
                        "the transaction takes " + std::to_string(bytes) +
                            " bytes of log, and the log has " + std::to_string(area_.log_bytes) +
@@ -29,17 +30,20 @@ void StampedLogs<M>::make_room(int slot, size_t bytes) {
   if (enough()) [[likely]] {
     return;
   }
+  M::reach(Probe{"logs.room_wait"});
   const PhaseScope<M> waiting(Phase::space_wait);
   while (!enough()) {
     // This thread's blocks are all complete. Transactions that have announced themselves never wait
     // for this thread, so they end, and its blocks become the oldest.
     if (!try_lock()) {
+      M::reach(Probe{"logs.room_by_other"});
       machine_.wait_while(shared_->lock, uint64_t{1});
       continue;
     }
     const size_t done = reclaim(kBatch);
     unlock();
     if (done == 0) {
+      M::reach(Probe{"logs.room_nothing"});
       machine_.pause();
     }
   }
@@ -126,6 +130,9 @@ size_t StampedLogs<M>::reclaim(size_t limit) {
   for (; done < limit; ++done) {
     Cursor* const next = oldest();
     if (next == nullptr || next->time > upto) {
+      if (next != nullptr) {
+        M::reach(Probe{"logs.incomplete"});
+      }
       break;
     }
     last = next->time;
@@ -135,6 +142,9 @@ size_t StampedLogs<M>::reclaim(size_t limit) {
   }
   if (done == 0) {
     return 0;
+  }
+  if (done == limit) {
+    M::reach(Probe{"logs.full_batch"});
   }
   write_back_lines(Site{"logs.home"});
   // Separates the home from the tails: the home is durable before the tails cover it.

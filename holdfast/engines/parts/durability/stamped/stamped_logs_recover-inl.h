@@ -65,6 +65,9 @@ Status StampedLogs<M>::scan(uint64_t& upto, std::vector<BlockPlace>& found) {
       next += found[whole].transactions;
       ++whole;
     }
+    if (whole < found.size()) {
+      M::reach(Probe{"logs.recover.gap"});
+    }
     found.resize(whole);
   }
   return {};
@@ -83,6 +86,7 @@ void StampedLogs<M>::empty_ends() {
     auto* const first = reinterpret_cast<uint64_t*>(logs_.of(s) + end);
     if (M::load(first) != 0 && !machine_.skips(Site{"logs.recover.empty"})) {
       M::store(first, uint64_t{0});
+      M::reach(Probe{"logs.recover.cut_off"});
       machine_.pwb(first, Site{"logs.recover.end"});
       any = true;
     }

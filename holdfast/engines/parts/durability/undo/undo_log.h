@@ -50,6 +50,7 @@ class UndoLog {
   /// Throws Error(out_of_space) unless `count` more records of n bytes fit.
   void need_room(size_t count, size_t n) const {
     if (count > (capacity() - used_) / taken(n) || count > kMostCounted - starts_.size()) {
+      M::reach(Probe{"undo.log.full"});
       throw undo_log_full(capacity());
     }
   }
@@ -122,6 +123,9 @@ class UndoLog {
     epoch_ = records_.counted() ? value >> kCountBits : value;
     if (Status s = scan(value & kMostCounted, report); !s.ok()) {
       return s;
+    }
+    if (used_ > 0) {
+      M::reach(Probe{"undo.recover.interrupted"});
     }
     report.needed |= used_ > 0;
     report.transactions += used_ > 0 ? 1 : 0;

@@ -71,6 +71,7 @@ class FlatCombining {
     const int active = machine_.active_slots();
     for (int i = 0; i < active; ++i) {
       if (i != self && change(slots_[i], kAnnounced, kTaken)) {
+        M::reach(Probe{"combining.takes"});
         taken_[taken_count_++] = i;
         run(*slots_[i].request);
       }
@@ -129,6 +130,7 @@ class FlatCombining {
         return;  // no thread waits, or a new combiner is at work, which will scan at its end
       }
       if (change(slots_[next], kAnnounced, kLeading)) {
+        M::reach(Probe{"combining.leads_next"});
         return;
       }
     }
@@ -159,6 +161,7 @@ class FlatCombining {
       const bool served = slot.state.load(std::memory_order_acquire) == kServed;
       // Relaxed: combiners take requests only under the lock, which this thread holds.
       slot.state.store(kIdle, std::memory_order_relaxed);
+      M::reach(served ? Probe{"combining.served_meanwhile"} : Probe{"combining.free_meanwhile"});
       if (served) {
         unlock(self);
       }

@@ -197,6 +197,7 @@ class alignas(2 * kLineBytes) LsaThread : public SoftwareContext {
       // Acquire: the version is loaded before the values.
       const uint64_t seen = lock.load(std::memory_order_acquire);
       if (seen == mine_) {
+        M::reach(Probe{"lsa.reads_own_stripe"});
         copy_own(out, from, n);
         return;
       }
@@ -265,8 +266,10 @@ class alignas(2 * kLineBytes) LsaThread : public SoftwareContext {
     // Acquire, and before valid(): the loads of the locks come after it, as in begin().
     const uint64_t now = clock_.now.load(std::memory_order_acquire);
     if (!keeps_reads_ || !valid()) {
+      M::reach(Probe{"lsa.cannot_extend"});
       return false;
     }
+    M::reach(Probe{"lsa.extends"});
     end_ = now;
     return true;
   }

@@ -126,13 +126,16 @@ class SoftwareEngine : public SoftwareAccess<M, Thread> {
       return true;
     }
     M::phase(Phase::commit);
+    std::exception_ptr refused;
     try {
       return derived().commit(t);
     } catch (const Error&) {
-      t.release_unchanged();
-      statistics_.at(t.slot).user_aborts += 1;
-      throw;
+      refused = std::current_exception();
     }
+    // The error reveals what the body has read, as an exception of the body does.
+    t.release_unchanged();
+    derived().before_answer(t);
+    fail(t, refused);
   }
 
   void abandon(Thread& t, typename Way::Claim& claim) {

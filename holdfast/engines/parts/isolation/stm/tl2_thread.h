@@ -109,10 +109,12 @@ class alignas(2 * kLineBytes) Tl2Thread : public SoftwareContext {
         continue;
       }
       if ((seen & kLocked) != 0 || !lock.compare_exchange(seen, mine_)) {
+        M::reach(Probe{"tl2.locked_by_other"});
         return false;
       }
       held_.push_back({&lock, seen});
       if (seen > start_) {
+        M::reach(Probe{"tl2.newer_stripe"});
         newer_.push_back(&lock);
       }
     }
