@@ -66,7 +66,9 @@ class Journal {
   using CopyLine = void (*)(std::byte* to, const std::byte* from);
 
   /// Makes an empty journal at this place, durably.
-  static Status format(JournalFile& file, const JournalPlace& place, uint64_t salt);
+  /// `changes`: as for JournalRing::format().
+  static Status format(JournalFile& file, const JournalPlace& place, uint64_t salt,
+                       bool changes = true);
 
   /// Finds the whole groups, makes them durable, and goes on behind them. Their lines stay in the
   /// ring until the next checkpoint, as those of later groups do; take_recovered() has them. An
@@ -100,12 +102,13 @@ class Journal {
   /// Writes groups until stop(): when some lines have gathered and the device is idle, and when the
   /// oldest line has waited for the time limit.
   void flush_in_background();
-  /// Makes checkpoints until stop(), whenever one is due, and calls `then` after each.
+  /// Makes checkpoints until stop(), whenever one is due. Calls `then` while take_home_pages() has
+  /// some, also after checkpoints that other threads have made.
   void checkpoint_in_background(const std::function<void()>& then = {});
   bool is_checkpoint_due() const;
 
-  /// Returns the offsets of the pages that checkpoints have brought home since the last call. Only
-  /// while checkpoint_in_background() has something to call; a page may be there twice.
+  /// Returns the offsets of the pages that checkpoints have brought home since the last call. A
+  /// page may be there twice.
   std::vector<uint64_t> take_home_pages();
   /// Visits those of these pages that have no line in the journal. No thread appends and no page
   /// changes meanwhile.
@@ -135,6 +138,7 @@ class Journal {
 
   Status recover(uint64_t salt);
   bool has_line_in(uint64_t page) const { return numbers_.at(page) >= tail_number_; }
+  void count_line(uint64_t offset, uint64_t number);
   bool due() const;
   void throw_if_failed() const;
   void fail(Status status);
@@ -147,11 +151,12 @@ class Journal {
   bool ring_has_room(uint64_t bytes) const;
   Status make_ring_room(uint64_t bytes);
   Status bring_home(Lock& lock, bool closing);
-  Status write_durable_home(const RingPoint& end, bool closing, std::vector<uint64_t>& pages);
+  Status write_durable_home(const RingPoint& end, bool closing, uint64_t& bytes);
 
   const CopyLine copy_;
   JournalRing ring_;  // its head: only the thread that makes a checkpoint
   uint64_t salt_ = 0;
+  LineCache cache_;  // of the thread that has taken the device
   std::unique_ptr<RecoveredLines> recovered_;
 
   mutable std::mutex mutex_;               // guards everything below but atomics
@@ -168,16 +173,15 @@ class Journal {
   RingPoint written_;  // behind the last durable group
   uint64_t tail_ = 0;  // place of the oldest group
   uint64_t tail_number_ = 0;
-  PageNumbers numbers_;      // of the newest group with a line of the page
-  uint64_t held_pages_ = 0;  // pages whose number is at least tail_number_
-  std::vector<uint64_t> home_pages_;
+  PageNumbers numbers_;               // of the newest group with a line of the page
+  std::vector<uint64_t> held_pages_;  // pages whose number is at least tail_number_
+  std::vector<uint64_t> home_pages_;  // pages that were held, for take_home_pages()
   bool checkpointing_ = false;
   JournalCounters counters_;
 
   bool stopped_ = false;
   bool flushes_ = false;                   // a thread is in flush_in_background()
   bool checkpoints_ = false;               // a thread is in checkpoint_in_background()
-  bool keeps_home_pages_ = false;          // that thread has something to call
   std::chrono::milliseconds most_age_{0};  // 0: no limit
   std::condition_variable flush_wanted_;
   std::condition_variable checkpoint_wanted_;

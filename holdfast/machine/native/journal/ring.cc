@@ -11,6 +11,13 @@ namespace holdfast::native {
 namespace {
 
 constexpr char kJournalMagic[8] = {'H', 'D', 'J', 'O', 'U', 'R', 'N', '1'};
+// With JournalHead::kChanges. Versions that would take a group with changes for a torn one find no
+// head.
+constexpr char kChangesMagic[8] = {'H', 'D', 'J', 'O', 'U', 'R', 'N', '2'};
+
+const char* magic_of(const JournalHead& head) {
+  return (head.flags & JournalHead::kChanges) != 0 ? kChangesMagic : kJournalMagic;
+}
 
 uint64_t sum_of_head(const JournalHead& head) {
   JournalHead copy = head;
@@ -19,13 +26,13 @@ uint64_t sum_of_head(const JournalHead& head) {
 }
 
 bool is_whole_head(const JournalHead& head) {
-  return std::memcmp(head.magic, kJournalMagic, sizeof head.magic) == 0 &&
+  return std::memcmp(head.magic, magic_of(head), sizeof head.magic) == 0 &&
          head.checksum == sum_of_head(head);
 }
 
 }  // namespace
 
-Status JournalRing::format(uint64_t salt) {
+Status JournalRing::format(uint64_t salt, bool changes) {
   constexpr uint64_t kStep = uint64_t{1} << 20;
   const std::vector<std::byte> zeros(std::min(kStep, place_.bytes));
   for (uint64_t at = 0; at < place_.bytes; at += zeros.size()) {
@@ -35,6 +42,7 @@ Status JournalRing::format(uint64_t salt) {
     }
   }
   Status status = file_.sync();
+  head_.flags = changes ? JournalHead::kChanges : 0;
   JournalHead head{};
   head.salt = salt;
   head.number = 1;
@@ -63,7 +71,8 @@ Status JournalRing::read_head() {
 
 Status JournalRing::write_head(const JournalHead& head) {
   JournalHead next = head;
-  std::memcpy(next.magic, kJournalMagic, sizeof next.magic);
+  next.flags |= head_.flags & JournalHead::kChanges;
+  std::memcpy(next.magic, magic_of(next), sizeof next.magic);
   next.sequence = head_.sequence + 1;
   next.checksum = sum_of_head(next);
   std::vector<std::byte> block(kJournalBlock);

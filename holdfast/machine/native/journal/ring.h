@@ -30,9 +30,10 @@ struct JournalHead {
   uint64_t tail;      ///< place of the oldest group, in bytes; modulo the ring's bytes
   uint64_t number;    ///< the oldest group's
   uint64_t position;  ///< before the oldest group: lines that the journal has had since creation
-  uint64_t flags;     ///< kClosed, or 0
+  uint64_t flags;     ///< kClosed, kChanges
 
-  static constexpr uint64_t kClosed = 1;  ///< the heap was closed: the journal is empty
+  static constexpr uint64_t kClosed = 1;   ///< the heap was closed: the journal is empty
+  static constexpr uint64_t kChanges = 2;  ///< groups may have changes of lines
 };
 static_assert(sizeof(JournalHead) == 64);
 
@@ -45,13 +46,16 @@ class JournalRing {
   JournalRing(JournalFile& file, const JournalPlace& place) : file_(file), place_(place) {}
 
   /// Overwrites all of the journal with zeros, then makes an empty journal of it, durably. A first
-  /// write to reserved blocks would change the file system's metadata at each sync.
-  Status format(uint64_t salt);
+  /// write to reserved blocks would change the file system's metadata at each sync. `changes`: of
+  /// lines may be in its groups. Versions that do not know them refuse such a journal.
+  Status format(uint64_t salt, bool changes = true);
 
   /// Reads the newest whole head. corrupt: there is none.
   Status read_head();
   const JournalHead& head() const { return head_; }
-  /// Writes a newer head, durably. Everything written to the file before must be durable.
+  bool has_changes() const { return (head_.flags & JournalHead::kChanges) != 0; }
+  /// Writes a newer head, durably; kChanges stays as it is. Everything written to the file before
+  /// must be durable.
   Status write_head(const JournalHead& head);
 
   /// Read and write at a place of the ring, which wraps around.

@@ -262,8 +262,8 @@ bool JournaledMemory::equals_file(const std::byte* memory, uint64_t page) {
   return file_.read(page, content).ok() && std::memcmp(content, memory, kPageBytes) == 0;
 }
 
-/// Gives back what the last checkpoints have brought home, a part at a time, until the next
-/// checkpoint is due. The rest has its turn after that one.
+/// Gives back what the last checkpoints have brought home. It takes a part at a time, at least one,
+/// until the next checkpoint is due. The rest has its turn after that one.
 void JournaledMemory::give_pages_back() {
   // Threads that store wait for one part: about a millisecond.
   constexpr size_t kPartPages = 256;
@@ -274,7 +274,7 @@ void JournaledMemory::give_pages_back() {
   std::sort(pages.begin(), pages.end());
   pages.erase(std::unique(pages.begin(), pages.end()), pages.end());
   size_t done = 0;
-  while (done < pages.size() && !journal_->is_checkpoint_due()) {
+  while (done < pages.size() && (done == 0 || !journal_->is_checkpoint_due())) {
     const auto part =
         std::span<const uint64_t>(pages).subspan(done, std::min(kPartPages, pages.size() - done));
     for (const uint64_t page : part) {  // the file's pages are in the cache when threads wait
