@@ -91,11 +91,12 @@ using Put = std::function<void(std::string_view key, std::string_view value)>;
 /// Times the puts, then calls end().
 Turn fill(const Plan& plan, uint64_t seed, const Put& put, const std::function<void()>& end) {
   Random random(seed);
-  std::string half(50, ' ');
-  for (char& c : half) {
+  constexpr size_t kHalf = 50;
+  std::string bytes(size_t{1} << 20, ' ');  // values are other pieces of it each time
+  for (char& c : bytes) {
     c = static_cast<char>(random.below(256));
   }
-  const std::string value = half + half;
+  std::string value;
   const uint64_t before = bytes_given();
   const double processor = processor_seconds();
   const auto begin = Clock::now();
@@ -103,6 +104,8 @@ Turn fill(const Plan& plan, uint64_t seed, const Put& put, const std::function<v
     char key[24];  // of any number; the first 16 digits are the key
     std::snprintf(key, sizeof key, "%016llu",
                   static_cast<unsigned long long>(random.below(plan.puts)));
+    const std::string_view half(bytes.data() + random.below(bytes.size() - kHalf), kHalf);
+    value.assign(half).append(half);
     put({key, 16}, value);
   }
   const auto n = static_cast<double>(plan.puts);

@@ -28,22 +28,38 @@ GroupHead head_of(std::span<const std::byte> group) {
   return head;
 }
 
-/// Visits the runs. False if one of them leaves the group.
+constexpr int kMaskShift = 48;  // above the largest file
+constexpr uint64_t kChange = uint64_t{1} << 63;
+constexpr uint64_t kOffsetBits = (uint64_t{1} << kMaskShift) - kLineBytes;
+// A change in the middle of a run costs two heads. Up to this many words it is not longer than the
+// line.
+constexpr int kMostChanges = 5;
+
+uint64_t bytes_of(WordMask mask) {
+  return sizeof(uint64_t) * static_cast<uint64_t>(std::popcount(mask));
+}
+
+/// Visits the records' lines. False if a record leaves the group, or has no words.
 template <class F>
-bool for_each_run(std::span<const std::byte> group, F&& visit) {
+bool for_each_record(std::span<const std::byte> group, F&& visit) {
   for (uint64_t at = sizeof(GroupHead); at < group.size();) {
-    uint64_t word = 0;
-    if (group.size() - at < sizeof word) {
+    uint64_t head = 0;
+    if (group.size() - at < sizeof head) {
       return false;
     }
-    std::memcpy(&word, group.data() + at, sizeof word);
-    at += sizeof word;
-    const uint64_t lines = word % kLineBytes + 1;
-    if ((group.size() - at) / kLineBytes < lines) {
+    std::memcpy(&head, group.data() + at, sizeof head);
+    at += sizeof head;
+    const bool change = (head & kChange) != 0;
+    const WordMask mask = change ? static_cast<WordMask>(head >> kMaskShift) : kAllWords;
+    const uint64_t lines = change ? 1 : head % kLineBytes + 1;
+    const uint64_t offset = change ? head & kOffsetBits : head / kLineBytes * kLineBytes;
+    const uint64_t n = bytes_of(mask);
+    if (mask == 0 || (group.size() - at) / n < lines) {
       return false;
     }
-    visit(word / kLineBytes * kLineBytes, lines, group.data() + at);
-    at += lines * kLineBytes;
+    for (uint64_t i = 0; i < lines; ++i, at += n) {
+      visit(offset + i * kLineBytes, mask, group.data() + at);
+    }
   }
   return true;
 }
@@ -104,16 +120,65 @@ std::byte* GroupBuilder::place(uint64_t offset) {
   return bytes_.data() + size_ - kLineBytes;
 }
 
-std::span<const std::byte> GroupBuilder::seal(GroupHead head, uint64_t salt) {
+/// Encodes the lines in bytes_ anew, relative to the cache. Returns the size, which is not larger.
+uint64_t GroupBuilder::encode_changes(LineCache& cache) {
+  constexpr size_t kAhead = 8;
+  std::vector<std::pair<uint64_t, const std::byte*>> lines;
+  lines.reserve(size_ / kLineBytes);
+  for_each_record({bytes_.data(), size_}, [&](uint64_t offset, WordMask, const std::byte* line) {
+    lines.emplace_back(offset, line);
+  });
+  changes_.resize(std::max(changes_.size(), bytes_.size()));
+  std::byte* to = changes_.data() + sizeof(GroupHead);
+  const auto add = [&to](const void* p, size_t n) {
+    std::memcpy(to, p, n);
+    to += n;
+  };
+  std::byte* run = nullptr;  // the last record's head, if it is a run
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (i + kAhead < lines.size()) {
+      cache.prefetch(lines[i + kAhead].first);
+    }
+    const auto& [offset, line] = lines[i];
+    const WordMask mask = cache.exchange(offset, line);
+    if (std::popcount(mask) > kMostChanges) {
+      if (run == nullptr || offset != end || end - begin == kMostRunLines * kLineBytes) {
+        run = to;
+        begin = end = offset;
+        add(&begin, sizeof begin);
+      }
+      end += kLineBytes;
+      const uint64_t head = begin | ((end - begin) / kLineBytes - 1);
+      std::memcpy(run, &head, sizeof head);
+      add(line, kLineBytes);
+    } else if (mask != 0) {
+      run = nullptr;
+      const uint64_t head = kChange | uint64_t{mask} << kMaskShift | offset;
+      add(&head, sizeof head);
+      for (unsigned word = 0; word < 8; ++word) {
+        if ((mask >> word & 1U) != 0) {
+          add(line + word * sizeof(uint64_t), sizeof(uint64_t));
+        }
+      }
+    }
+  }
+  return static_cast<uint64_t>(to - changes_.data());
+}
+
+std::span<const std::byte> GroupBuilder::seal(GroupHead head, uint64_t salt, LineCache* cache) {
+  const uint64_t size = cache != nullptr ? encode_changes(*cache) : size_;
+  std::vector<std::byte>& bytes = cache != nullptr ? changes_ : bytes_;
+  const uint64_t whole = round_to_blocks(size);
   std::memcpy(head.magic, kGroupMagic, sizeof head.magic);
-  head.bytes = size_;
-  std::memcpy(bytes_.data(), &head, sizeof head);
-  head.checksum = checksum(bytes_.data() + kChecksummedFrom, size_ - kChecksummedFrom, salt);
-  std::memcpy(bytes_.data(), &head, sizeof head);
-  const uint64_t whole = round_to_blocks(size_);
-  std::fill(bytes_.begin() + static_cast<ptrdiff_t>(size_),
-            bytes_.begin() + static_cast<ptrdiff_t>(whole), std::byte{0});
-  return {bytes_.data(), whole};
+  head.bytes = size;
+  std::memcpy(bytes.data(), &head, sizeof head);
+  head.checksum = checksum(bytes.data() + kChecksummedFrom, size - kChecksummedFrom, salt);
+  std::memcpy(bytes.data(), &head, sizeof head);
+  std::fill(bytes.begin() + static_cast<ptrdiff_t>(size),
+            bytes.begin() + static_cast<ptrdiff_t>(whole), std::byte{0});
+  return {bytes.data(), whole};
 }
 
 void GroupBuilder::clear() {
@@ -147,16 +212,24 @@ bool is_whole_group(std::span<const std::byte> group, uint64_t salt) {
   }
   uint64_t lines = 0;
   const bool inside =
-      for_each_run(group, [&](uint64_t, uint64_t n, const std::byte*) { lines += n; });
+      for_each_record(group, [&](uint64_t, WordMask, const std::byte*) { ++lines; });
   return inside && lines <= head.end - head.begin;
 }
 
 void for_each_line(std::span<const std::byte> group, const JournalLineVisitor& visit) {
-  for_each_run(group, [&](uint64_t offset, uint64_t lines, const std::byte* content) {
-    for (uint64_t i = 0; i < lines; ++i) {
-      visit(offset + i * kLineBytes, content + i * kLineBytes);
+  for_each_record(group, visit);
+}
+
+void put_words(std::byte* line, WordMask mask, const std::byte* words) {
+  for (unsigned i = 0; i < 8; ++i) {
+    if ((mask >> i & 1U) != 0) {
+      std::byte* const to = line + i * sizeof(uint64_t);
+      if (std::memcmp(to, words, sizeof(uint64_t)) != 0) {
+        std::memcpy(to, words, sizeof(uint64_t));
+      }
+      words += sizeof(uint64_t);
     }
-  });
+  }
 }
 
 }  // namespace holdfast::native

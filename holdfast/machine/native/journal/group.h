@@ -11,6 +11,7 @@
 #include "holdfast/base/function_ref.h"
 #include "holdfast/base/status.h"
 #include "holdfast/machine/machine.h"
+#include "holdfast/machine/native/journal/line_cache.h"
 
 namespace holdfast::native {
 
@@ -35,11 +36,14 @@ static_assert(sizeof(GroupHead) == 64);
 
 /// Gathers lines and encodes them as a group:
 ///
-///   group := head run* padding
-///   run   := (offset in the file | number of lines - 1), lines
+///   group  := head record* padding
+///   record := run | change
+///   run    := (offset in the file | number of lines - 1), lines
+///   change := (offset in the file | words << 48 | 1 << 63), the words that changed
 ///
-/// The offset is a multiple of the line, so its low bits have room for the number. Recovery takes a
-/// group as a whole, so a group needs the newest copy of each line only.
+/// The offset is a multiple of the line, so its low bits have room for the number, and its high
+/// ones for the words. Recovery takes a group as a whole, so a group needs the newest copy of each
+/// line only. A change is relative to the line in the groups before, or at home if these have none.
 class GroupBuilder {
  public:
   /// `most_bytes`: of a group, whole blocks.
@@ -54,8 +58,10 @@ class GroupBuilder {
   void extend(uint64_t most_bytes) { most_bytes_ = most_bytes; }
   uint64_t bytes() const { return size_; }
 
-  /// Completes `head` and returns the whole group, padded to blocks.
-  std::span<const std::byte> seal(GroupHead head, uint64_t salt);
+  /// Completes `head` and returns the whole group, padded to blocks. With a cache, lines that it
+  /// has become changes, or are left out if nothing changed. All groups of this journal must have
+  /// been sealed with the same cache, in their order.
+  std::span<const std::byte> seal(GroupHead head, uint64_t salt, LineCache* cache = nullptr);
   void clear();
 
  private:
@@ -70,9 +76,11 @@ class GroupBuilder {
 
   Known& find(uint64_t offset);
   void grow(uint64_t bytes);
+  uint64_t encode_changes(LineCache& cache);
 
   uint64_t most_bytes_;
   std::vector<std::byte> bytes_;
+  std::vector<std::byte> changes_;  // the group as seal() returns it, if it has a cache
   uint64_t size_ = sizeof(GroupHead);
   uint64_t run_ = 0;        // place of the last run's head; 0: none
   uint64_t run_lines_ = 0;  // lines of that run
@@ -92,9 +100,13 @@ bool read_group_head(std::span<const std::byte> block, GroupHead& head);
 /// have no more lines than the head says.
 bool is_whole_group(std::span<const std::byte> group, uint64_t salt);
 
-/// A line of a group.
-using JournalLineVisitor = FunctionRef<void(uint64_t offset, const std::byte* line)>;
-/// Visits the lines of a whole group in the order in which they were added.
+/// A line of a group, or some of its words, in ascending order.
+using JournalLineVisitor =
+    FunctionRef<void(uint64_t offset, WordMask mask, const std::byte* words)>;
+/// Visits the lines of a whole group, each once.
 void for_each_line(std::span<const std::byte> group, const JournalLineVisitor& visit);
+
+/// Puts these words into a line. Does not store to words that have the value already.
+void put_words(std::byte* line, WordMask mask, const std::byte* words);
 
 }  // namespace holdfast::native

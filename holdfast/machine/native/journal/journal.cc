@@ -21,6 +21,10 @@ constexpr uint64_t kFlushBytes = uint64_t{256} << 10;
 // the wake-up cost, and little beside a sync.
 constexpr int kSpins = 100;
 
+// The cache of lines has one for this many bytes of the ring, so it takes half as much memory as
+// the ring has bytes.
+constexpr uint64_t kRingBytesPerCached = 144;
+
 uint64_t most_group_bytes(uint64_t ring_bytes) {
   return std::min(kMostGroupBytes, ring_bytes / 4 / kJournalBlock * kJournalBlock);
 }
@@ -45,15 +49,15 @@ Journal::Journal(JournalFile& file, const JournalPlace& place, CopyLine copy)
       groups_{GroupBuilder(most_group_bytes(JournalPlace::kLeastBytes)),
               GroupBuilder(most_group_bytes(JournalPlace::kLeastBytes))} {}
 
-Status Journal::format(JournalFile& file, const JournalPlace& place, uint64_t salt,
-                       uint64_t bytes) {
+Status Journal::format(JournalFile& file, const JournalPlace& place, uint64_t salt, uint64_t bytes,
+                       bool changes) {
   const uint64_t first = bytes != 0 ? std::min(bytes, place.bytes) : place.bytes;
   if (first < JournalPlace::kLeastBytes || first % kJournalBlock != 0 ||
       place.bytes % kJournalBlock != 0) {
     return {Code::invalid_argument, "a journal has whole pages, and at least " +
                                         std::to_string(JournalPlace::kLeastBytes) + " bytes"};
   }
-  return JournalRing(file, place).format(salt, first);
+  return JournalRing(file, place).format(salt, first, changes);
 }
 
 Result<std::unique_ptr<Journal>> Journal::open(JournalFile& file, const JournalPlace& place,
@@ -96,7 +100,7 @@ Status Journal::recover(uint64_t salt) {
   written_ = {tail->end, tail->number, tail->position};
   gathering_number_ = tail->number;
   for (const JournalLine& line : recovered_->lines) {
-    held_pages_ += numbers_.set(line.offset, tail->number - 1) == 0 ? 1 : 0;
+    count_line(line.offset, tail->number - 1);
   }
   end_.store(tail->position, std::memory_order_release);
   durable_.store(tail->position, std::memory_order_release);
@@ -117,8 +121,9 @@ Status Journal::recover(uint64_t salt) {
   return ring_.write_head(head);
 }
 
-/// Groups and counters follow the length of the ring.
+/// Groups, the cache of lines and counters follow the length of the ring.
 void Journal::limit_groups() {
+  cache_ = std::make_unique<LineCache>(ring_.bytes() / kRingBytesPerCached);
   counters_.ring_bytes = ring_.bytes();
   for (GroupBuilder& group : groups_) {
     group.extend(most_group_bytes(ring_.bytes()));
@@ -161,8 +166,7 @@ uint64_t Journal::append(std::span<const LineRun> runs) {
         make_group_room(lock);
       }
       copy_(to, run.memory + i * kLineBytes);
-      const uint64_t before = numbers_.set(run.offset + i * kLineBytes, gathering_number_);
-      held_pages_ += before < tail_number_ ? 1 : 0;
+      count_line(run.offset + i * kLineBytes, gathering_number_);
       // Release: pairs with position().
       end_.store(end_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     }
@@ -171,6 +175,14 @@ uint64_t Journal::append(std::span<const LineRun> runs) {
     flush_wanted_.notify_one();
   }
   return end_.load(std::memory_order_relaxed);
+}
+
+/// The page has a line in the group with this number, which is not older than any group so far. A
+/// line that is left out of its group, because nothing has changed, counts as well.
+void Journal::count_line(uint64_t offset, uint64_t number) {
+  if (numbers_.set(offset, number) < tail_number_) {
+    held_pages_.push_back(offset / kPageBytes * kPageBytes);
+  }
 }
 
 /// The group is full. Lets the background write it, or does so.
@@ -261,7 +273,10 @@ void Journal::flush(Lock& lock) {
 
 /// Only the thread that has taken the device.
 Status Journal::write_group(GroupBuilder& group, GroupHead head) {
-  const auto bytes = group.seal(head, salt_);
+  if (home_changed_.exchange(false)) {
+    cache_ = std::make_unique<LineCache>(ring_.bytes() / kRingBytesPerCached);
+  }
+  const auto bytes = group.seal(head, salt_, ring_.has_changes() ? cache_.get() : nullptr);
   Status status = grow_ring();
   if (status.ok()) {
     status = make_ring_room(bytes.size());
@@ -370,9 +385,9 @@ Status Journal::bring_home(Lock& lock, bool closing) {
   const RingPoint end = written_;
   lock.unlock();
   Status status;
-  std::vector<uint64_t> pages;
+  uint64_t bytes = 0;
   try {
-    status = write_durable_home(end, closing, pages);
+    status = write_durable_home(end, closing, bytes);
   } catch (const std::exception& failure) {
     status = Status(Code::io_error, std::string("a checkpoint cannot be made: ") + failure.what());
   }
@@ -386,20 +401,20 @@ Status Journal::bring_home(Lock& lock, bool closing) {
     tail_ = end.at;
     tail_number_ = end.number;
     ++counters_.checkpoints;
-    counters_.home_bytes += pages.size() * kPageBytes;
-    held_pages_ -= static_cast<uint64_t>(std::count_if(
-        pages.begin(), pages.end(), [this](uint64_t page) { return !has_line_in(page); }));
-    if (keeps_home_pages_) {
-      home_pages_.insert(home_pages_.end(), pages.begin(), pages.end());
-    }
+    counters_.home_bytes += bytes;
+    const auto home = std::partition(held_pages_.begin(), held_pages_.end(),
+                                     [this](uint64_t page) { return has_line_in(page); });
+    home_pages_.insert(home_pages_.end(), home, held_pages_.end());
+    held_pages_.erase(home, held_pages_.end());
+    checkpoint_wanted_.notify_one();  // a thread that writes may have made this checkpoint
   }
   tail_moved_.notify_all();
   return {};
 }
 
-/// Writes the groups before `end` home, durably, then moves the tail behind them. Lists the pages.
-Status Journal::write_durable_home(const RingPoint& end, bool closing,
-                                   std::vector<uint64_t>& pages) {
+/// Writes the groups before `end` home, durably, then moves the tail behind them. Adds up the bytes
+/// of the pages.
+Status Journal::write_durable_home(const RingPoint& end, bool closing, uint64_t& bytes) {
   const bool closed = (ring_.head().flags & JournalHead::kClosed) != 0;
   const bool empty = end.at == ring_.head().tail;
   if (empty && (closed || !closing)) {
@@ -417,7 +432,7 @@ Status Journal::write_durable_home(const RingPoint& end, bool closing,
   if (!newest) {
     return newest.status();
   }
-  Status status = write_home(ring_.file(), *newest, pages);
+  Status status = write_home(ring_.file(), *newest, bytes);
   if (status.ok()) {
     status = ring_.file().sync();  // before the tail moves: until then the journal has the lines
   }
@@ -475,7 +490,7 @@ void Journal::flush_in_background() {
 bool Journal::due() const {
   const uint64_t bytes = written_.at - tail_;
   // The pages may all have lines in the group that gathers. So the ring must have some, too.
-  const bool scattered = held_pages_ * kPageBytes >= kMostHeldShare * ring_.bytes();
+  const bool scattered = held_pages_.size() * kPageBytes >= kMostHeldShare * ring_.bytes();
   return bytes >= full_enough(ring_) || (scattered && bytes >= ring_.bytes() / 16);
 }
 
@@ -487,17 +502,18 @@ bool Journal::is_checkpoint_due() const {
 void Journal::checkpoint_in_background(const std::function<void()>& then) {
   Lock lock(mutex_);
   checkpoints_ = true;
-  keeps_home_pages_ = then != nullptr;
   while (!stopped_ && failure_.ok()) {
-    if (!due() || checkpointing_) {
-      checkpoint_wanted_.wait(lock);
-    } else if (bring_home(lock, false).ok() && then) {  // failure_ has a failure
+    if (due() && !checkpointing_) {
+      static_cast<void>(bring_home(lock, false));  // failure_ has a failure
+    } else if (then && !home_pages_.empty()) {
       lock.unlock();
       then();
       lock.lock();
+    } else {
+      checkpoint_wanted_.wait(lock);
     }
   }
-  checkpoints_ = keeps_home_pages_ = false;
+  checkpoints_ = false;
 }
 
 std::vector<uint64_t> Journal::take_home_pages() {

@@ -67,8 +67,9 @@ class Journal {
 
   /// Makes an empty journal at this place, durably. It takes the first `bytes` of it, 0 for all,
   /// and grows: checkpoints double it, up to a share of the file (kJournalShare).
+  /// `changes`: as for JournalRing::format().
   static Status format(JournalFile& file, const JournalPlace& place, uint64_t salt,
-                       uint64_t bytes = 0);
+                       uint64_t bytes = 0, bool changes = true);
 
   /// Finds the whole groups, makes them durable, and goes on behind them. Their lines stay in the
   /// ring until the next checkpoint, as those of later groups do; take_recovered() has them. An
@@ -102,16 +103,21 @@ class Journal {
   /// Writes groups until stop(): when some lines have gathered and the device is idle, and when the
   /// oldest line has waited for the time limit.
   void flush_in_background();
-  /// Makes checkpoints until stop(), whenever one is due, and calls `then` after each.
+  /// Makes checkpoints until stop(), whenever one is due. Calls `then` while take_home_pages() has
+  /// some, also after checkpoints that other threads have made.
   void checkpoint_in_background(const std::function<void()>& then = {});
   bool is_checkpoint_due() const;
 
-  /// Returns the offsets of the pages that checkpoints have brought home since the last call. Only
-  /// while checkpoint_in_background() has something to call; a page may be there twice.
+  /// Returns the offsets of the pages that checkpoints have brought home since the last call. A
+  /// page may be there twice.
   std::vector<uint64_t> take_home_pages();
   /// Visits those of these pages that have no line in the journal. No thread appends and no page
   /// changes meanwhile.
   void for_each_at_home(std::span<const uint64_t> pages, FunctionRef<void(uint64_t)> visit) const;
+
+  /// Lines at home have changed without the journal, which had no lines of them. Later records of
+  /// these lines are whole. Before any of them is appended.
+  void forget_lines() { home_changed_ = true; }
 
   /// Ends both. Their threads may be joined then.
   void stop();
@@ -137,6 +143,7 @@ class Journal {
 
   Status recover(uint64_t salt);
   bool has_line_in(uint64_t page) const { return numbers_.at(page) >= tail_number_; }
+  void count_line(uint64_t offset, uint64_t number);
   bool due() const;
   void throw_if_failed() const;
   void fail(Status status);
@@ -149,7 +156,7 @@ class Journal {
   bool ring_has_room(uint64_t bytes) const;
   Status make_ring_room(uint64_t bytes);
   Status bring_home(Lock& lock, bool closing);
-  Status write_durable_home(const RingPoint& end, bool closing, std::vector<uint64_t>& pages);
+  Status write_durable_home(const RingPoint& end, bool closing, uint64_t& bytes);
   Status prepare_growth();
   Status grow_ring();
   void limit_groups();
@@ -158,6 +165,8 @@ class Journal {
   // Its head: only the thread that makes a checkpoint. Its length: changes under the mutex.
   JournalRing ring_;
   uint64_t salt_ = 0;
+  std::unique_ptr<LineCache> cache_;  // of the thread that has taken the device
+  std::atomic<bool> home_changed_{false};
   std::unique_ptr<RecoveredLines> recovered_;
 
   mutable std::mutex mutex_;               // guards everything below but atomics
@@ -174,9 +183,9 @@ class Journal {
   RingPoint written_;  // behind the last durable group
   uint64_t tail_ = 0;  // place of the oldest group
   uint64_t tail_number_ = 0;
-  PageNumbers numbers_;      // of the newest group with a line of the page
-  uint64_t held_pages_ = 0;  // pages whose number is at least tail_number_
-  std::vector<uint64_t> home_pages_;
+  PageNumbers numbers_;               // of the newest group with a line of the page
+  std::vector<uint64_t> held_pages_;  // pages whose number is at least tail_number_
+  std::vector<uint64_t> home_pages_;  // pages that were held, for take_home_pages()
   bool checkpointing_ = false;
   uint64_t prepared_ = 0;   // the ring may have this length from the next group on; 0: as it is
   bool disk_full_ = false;  // the ring grows no more; only the thread that makes a checkpoint
@@ -185,7 +194,6 @@ class Journal {
   bool stopped_ = false;
   bool flushes_ = false;                   // a thread is in flush_in_background()
   bool checkpoints_ = false;               // a thread is in checkpoint_in_background()
-  bool keeps_home_pages_ = false;          // that thread has something to call
   std::chrono::milliseconds most_age_{0};  // 0: no limit
   std::condition_variable flush_wanted_;
   std::condition_variable checkpoint_wanted_;

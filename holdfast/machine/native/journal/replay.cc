@@ -82,9 +82,9 @@ Result<std::vector<JournalLine>> newest_lines(const JournalTail& tail, const Jou
   for (uint64_t at = 0; at < tail.bytes.size();) {
     GroupHead head{};
     std::memcpy(&head, tail.bytes.data() + at, sizeof head);
-    const auto visit = [&](uint64_t offset, const std::byte* content) {
+    const auto visit = [&](uint64_t offset, WordMask mask, const std::byte* words) {
       inside = inside || (offset >= place.offset && offset < place.offset + place.bytes);
-      lines.push_back({offset, content});
+      lines.push_back({offset, mask, words});
     };
     for_each_line({tail.bytes.data() + at, head.bytes}, visit);
     at += padded_bytes(head);
@@ -94,19 +94,19 @@ Result<std::vector<JournalLine>> newest_lines(const JournalTail& tail, const Jou
   }
   std::stable_sort(lines.begin(), lines.end(),
                    [](const JournalLine& a, const JournalLine& b) { return a.offset < b.offset; });
-  // The last one of equal offsets is the newest.
+  // The last one of equal offsets is the newest. A whole line makes those before it useless.
   size_t kept = 0;
-  for (size_t i = 0; i < lines.size(); ++i) {
-    if (i + 1 == lines.size() || lines[i + 1].offset != lines[i].offset) {
-      lines[kept++] = lines[i];
+  for (const JournalLine& line : lines) {
+    while (line.mask == kAllWords && kept > 0 && lines[kept - 1].offset == line.offset) {
+      --kept;
     }
+    lines[kept++] = line;
   }
   lines.resize(kept);
   return lines;
 }
 
-Status write_home(JournalFile& file, std::span<const JournalLine> lines,
-                  std::vector<uint64_t>& pages) {
+Status write_home(JournalFile& file, std::span<const JournalLine> lines, uint64_t& bytes) {
   constexpr uint64_t kMostBytes = 64 * kPageBytes;  // of one write; neighbouring pages share it
   std::vector<std::byte> content;
   for (size_t i = 0; i < lines.size();) {
@@ -123,7 +123,7 @@ Status write_home(JournalFile& file, std::span<const JournalLine> lines,
       return status;
     }
     for (; i < last; ++i) {
-      std::memcpy(content.data() + (lines[i].offset - begin), lines[i].content, kLineBytes);
+      put_words(content.data() + (lines[i].offset - begin), lines[i].mask, lines[i].words);
     }
     Status status = file.write(begin, content);
     if (status.ok()) {
@@ -132,9 +132,7 @@ Status write_home(JournalFile& file, std::span<const JournalLine> lines,
     if (!status.ok()) {
       return status;
     }
-    for (uint64_t page = begin; page < end; page += kPageBytes) {
-      pages.push_back(page);
-    }
+    bytes += content.size();
   }
   return {};
 }

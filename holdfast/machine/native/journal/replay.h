@@ -29,23 +29,25 @@ Result<JournalTail> read_tail(const JournalRing& ring, uint64_t end = ~uint64_t{
 /// damaged, not torn, and acknowledged updates are missing. corrupt if so. Reads the whole ring.
 Status check_not_damaged(const JournalRing& ring, const JournalTail& tail);
 
-/// A line that belongs at `offset` in the file.
+/// Words that belong into the line at `offset` in the file.
 struct JournalLine {
   uint64_t offset;
-  const std::byte* content;  ///< in JournalTail::bytes
+  WordMask mask;
+  const std::byte* words;  ///< in JournalTail::bytes
 };
-/// Returns the newest content of each line, by offset. Code::corrupt for a line inside the journal.
+/// Returns what makes the newest content of each line, by offset. A line may have several entries:
+/// one that begins it, and later changes, in their order. Code::corrupt for a line inside the
+/// journal.
 Result<std::vector<JournalLine>> newest_lines(const JournalTail& tail, const JournalPlace& place);
 
 /// The content of a journal at its opening.
 struct RecoveredLines {
   JournalTail tail;
-  std::vector<JournalLine> lines;  ///< the newest content of each, by offset
+  std::vector<JournalLine> lines;  ///< newest_lines()
 };
 
-/// Writes the lines home, page by page, and adds the offsets of these pages to `pages`. Not durable
-/// before the file's next sync().
-Status write_home(JournalFile& file, std::span<const JournalLine> lines,
-                  std::vector<uint64_t>& pages);
+/// Writes the lines home, page by page, and adds the bytes written to `bytes`. Not durable before
+/// the file's next sync().
+Status write_home(JournalFile& file, std::span<const JournalLine> lines, uint64_t& bytes);
 
 }  // namespace holdfast::native

@@ -10,7 +10,8 @@
 namespace holdfast::native {
 namespace {
 
-// Version 1 had no length of the ring, which took the whole place. Its programs refuse version 2.
+// Version 1 had no length of the ring, which took the whole place, and no changes. Its programs
+// refuse version 2.
 constexpr char kJournalMagic[8] = {'H', 'D', 'J', 'O', 'U', 'R', 'N', '2'};
 constexpr char kJournalMagic1[8] = {'H', 'D', 'J', 'O', 'U', 'R', 'N', '1'};
 
@@ -45,12 +46,13 @@ Status JournalRing::write_zeros(uint64_t begin, uint64_t end) {
   return {};
 }
 
-Status JournalRing::format(uint64_t salt, uint64_t bytes) {
+Status JournalRing::format(uint64_t salt, uint64_t bytes, bool changes) {
   bytes_ = bytes - JournalPlace::kHeadBytes;
   Status status = write_zeros(0, bytes);
   if (status.ok()) {
     status = file_.sync();
   }
+  head_.flags = changes ? JournalHead::kChanges : 0;
   JournalHead head{};
   head.salt = salt;
   head.number = 1;
@@ -106,6 +108,7 @@ Status JournalRing::read_head() {
 
 Status JournalRing::write_head(const JournalHead& head, uint64_t ring_bytes) {
   JournalHead next = head;
+  next.flags |= head_.flags & JournalHead::kChanges;
   next.ring_blocks = static_cast<uint32_t>(ring_bytes / kJournalBlock);
   std::memcpy(next.magic, kJournalMagic, sizeof next.magic);
   next.sequence = head_.sequence + 1;

@@ -36,10 +36,11 @@ struct JournalHead {
   uint64_t tail;      ///< place of the oldest group, in bytes; modulo the ring's bytes
   uint64_t number;    ///< the oldest group's
   uint64_t position;  ///< before the oldest group: lines that the journal has had since creation
-  uint32_t flags;     ///< kClosed, or 0
+  uint32_t flags;     ///< kClosed, kChanges
   uint32_t ring_blocks;  ///< length of the ring; 0: up to the end of the journal's place
 
-  static constexpr uint32_t kClosed = 1;  ///< the heap was closed: the journal is empty
+  static constexpr uint32_t kClosed = 1;   ///< the heap was closed: the journal is empty
+  static constexpr uint32_t kChanges = 2;  ///< groups may have changes of lines
 };
 static_assert(sizeof(JournalHead) == 64);
 
@@ -54,13 +55,15 @@ class JournalRing {
 
   /// Overwrites the first `bytes` of the place with zeros, then makes an empty journal of them,
   /// durably. A first write to reserved blocks would change the file system's metadata at each
-  /// sync.
-  Status format(uint64_t salt, uint64_t bytes);
+  /// sync. `changes`: of lines may be in its groups.
+  Status format(uint64_t salt, uint64_t bytes, bool changes = true);
 
   /// Reads the newest whole head. corrupt: there is none.
   Status read_head();
   const JournalHead& head() const { return head_; }
-  /// Writes a newer head, durably. Everything written to the file before must be durable.
+  bool has_changes() const { return (head_.flags & JournalHead::kChanges) != 0; }
+  /// Writes a newer head, durably; kChanges stays as it is. Everything written to the file before
+  /// must be durable.
   Status write_head(const JournalHead& head) { return write_head(head, bytes_); }
 
   /// Growing has three steps. Before the first write behind the present end:

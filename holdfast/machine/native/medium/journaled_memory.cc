@@ -190,6 +190,7 @@ void JournaledMemory::discard(std::byte* begin, size_t n) {
     sync_.poison(failure.status());
     return;
   }
+  journal_->forget_lines();
   for (const LineRun& run : runs) {
     const auto bytes = static_cast<off_t>(run.lines * kLineBytes);
     if (fallocate(file_.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
@@ -298,8 +299,8 @@ bool JournaledMemory::equals_file(const std::byte* memory, uint64_t page) {
   return file_.read(page, content).ok() && std::memcmp(content, memory, kPageBytes) == 0;
 }
 
-/// Gives back what the last checkpoints have brought home, a part at a time, until the next
-/// checkpoint is due. The rest has its turn after that one.
+/// Gives back what the last checkpoints have brought home. It takes a part at a time, at least one,
+/// until the next checkpoint is due. The rest has its turn after that one.
 void JournaledMemory::give_pages_back() {
   // Threads that store wait for one part: about a millisecond.
   constexpr size_t kPartPages = 256;
@@ -310,7 +311,7 @@ void JournaledMemory::give_pages_back() {
   std::sort(pages.begin(), pages.end());
   pages.erase(std::unique(pages.begin(), pages.end()), pages.end());
   size_t done = 0;
-  while (done < pages.size() && !journal_->is_checkpoint_due()) {
+  while (done < pages.size() && (done == 0 || !journal_->is_checkpoint_due())) {
     const auto part =
         std::span<const uint64_t>(pages).subspan(done, std::min(kPartPages, pages.size() - done));
     for (const uint64_t page : part) {  // the file's pages are in the cache when threads wait

@@ -383,11 +383,8 @@ void NativeMedium::show_journal(std::byte* p, uint64_t offset, size_t n) const {
       lines.begin(), lines.end(), offset,
       [](const native::JournalLine& line, uint64_t at) { return line.offset < at; });
   for (auto line = first; line != lines.end() && line->offset < offset + n; ++line) {
-    std::byte* const to = p + (line->offset - offset);
-    // A store takes a private copy of the page. The line may be home already.
-    if (std::memcmp(to, line->content, kLineBytes) != 0) {
-      std::memcpy(to, line->content, kLineBytes);
-    }
+    // A store takes a private copy of the page. Words that are home already need none.
+    native::put_words(p + (line->offset - offset), line->mask, line->words);
   }
 }
 

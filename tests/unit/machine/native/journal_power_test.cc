@@ -64,7 +64,11 @@ TEST(JournalPowerCut, ATornSectorIsATornGroup) {
   FaultyFile file(new_content());
   JournalProgram program(file, 2);
   file.fail_at(file.calls() + 1);
-  program.fence(std::vector<uint64_t>{1, 2, 3}, 9);
+  uint64_t value = 1;
+  while (JournalProgram::words_of(value) < 8) {  // a word that is not stored is never torn
+    ++value;
+  }
+  program.fence(std::vector<uint64_t>{1, 2, 3}, value);
   EXPECT_THROW(program.sync(), MediumFailure);
   const uint64_t first = file.unsynced_sectors().at(0);
   for (size_t torn = 0; torn < FaultyFile::kSector; torn += 8) {
@@ -108,7 +112,7 @@ TEST(JournalPowerCut, LinesOfEarlierLivesStayInTheJournal) {
 
 /// Cuts the power at each call of a program's work in turn.
 void cut_at_each_call(const JournalPlace& place, uint64_t seed) {
-  const std::vector<std::byte> content = new_content(place);
+  const std::vector<std::byte> content = new_content(place, seed % 4 != 0);
   for (int call = 2;; ++call) {  // the first two are the opening's
     FaultyFile file(content, kLongFile);
     file.fail_at(call);

@@ -8,8 +8,10 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "holdfast/base/checksum.h"
@@ -170,6 +172,32 @@ TEST(Journal, RefusesAPlaceThatIsTooSmall) {
             Code::invalid_argument);
 }
 
+/// A faulty file for several threads.
+class SharedFile : public JournalFile {
+ public:
+  explicit SharedFile(std::vector<std::byte> content, uint64_t bytes = 0)
+      : file_(std::move(content), bytes) {}
+
+  Result<uint64_t> bytes() override { return file_.bytes(); }
+  Status read(uint64_t offset, std::span<std::byte> to) override {
+    const std::lock_guard lock(mutex_);
+    return file_.read(offset, to);
+  }
+  Status write(uint64_t offset, std::span<const std::byte> from) override {
+    const std::lock_guard lock(mutex_);
+    return file_.write(offset, from);
+  }
+  Status sync() override {
+    const std::lock_guard lock(mutex_);
+    return file_.sync();
+  }
+  FaultyFile& file() { return file_; }
+
+ private:
+  std::mutex mutex_;
+  FaultyFile file_;
+};
+
 // Each line is in a page of its own, so the pages take much more memory than the ring has bytes.
 TEST(Journal, ACheckpointIsDueWhenItsLinesAreInManyPages) {
   constexpr uint64_t kPages = 120;
@@ -220,6 +248,41 @@ TEST(Journal, APageIsAtHomeWhileTheJournalHasNoLineOfIt) {
   EXPECT_EQ(at_home(), (std::vector<uint64_t>{0, 2 * kPageBytes}));
 }
 
+// The second copy of the line is left out of its group.
+TEST(Journal, APageComesHomeAlsoWhenNothingInItHasChanged) {
+  SharedFile file(new_content());
+  const auto journal = Journal::open(file, kSmallJournal, 2).value();
+  std::atomic<int> rounds{0};
+  std::mutex mutex;
+  std::set<uint64_t> home;
+  std::thread checkpoints([&] {
+    journal->checkpoint_in_background([&] {
+      const std::lock_guard lock(mutex);
+      const auto pages = journal->take_home_pages();
+      home.insert(pages.begin(), pages.end());
+      ++rounds;
+    });
+  });
+  const std::vector<std::byte> memory(kHomeBytes, std::byte{7});
+  const auto sync = [&](uint64_t page) {
+    const LineRun run[] = {{page * kPageBytes, memory.data(), 1}};
+    journal->await(journal->append(run));
+  };
+  const auto is_home = [&] {
+    const std::lock_guard lock(mutex);
+    return home.count(kPageBytes) != 0;
+  };
+  while (!is_home()) {  // else it would never go back
+    sync(0);
+    sync(1);
+    for (int before = rounds; rounds == before;) {
+      sync(0);
+    }
+  }
+  journal->stop();
+  checkpoints.join();
+}
+
 TEST(Journal, RecoveredLinesKeepTheirPagesFromHome) {
   FaultyFile file(new_content());
   {
@@ -260,33 +323,6 @@ TEST(CopyLine, IsAPrefixOfStoresWhereverTheyComeInBetween) {
     }
   }
 }
-
-/// A faulty file for several threads.
-class SharedFile : public JournalFile {
- public:
-  explicit SharedFile(std::vector<std::byte> content, uint64_t bytes = 0)
-      : file_(std::move(content), bytes) {}
-
-  Result<uint64_t> bytes() override { return file_.bytes(); }
-
-  Status read(uint64_t offset, std::span<std::byte> to) override {
-    const std::lock_guard lock(mutex_);
-    return file_.read(offset, to);
-  }
-  Status write(uint64_t offset, std::span<const std::byte> from) override {
-    const std::lock_guard lock(mutex_);
-    return file_.write(offset, from);
-  }
-  Status sync() override {
-    const std::lock_guard lock(mutex_);
-    return file_.sync();
-  }
-  FaultyFile& file() { return file_; }
-
- private:
-  std::mutex mutex_;
-  FaultyFile file_;
-};
 
 /// A journal with its two threads.
 class ServedJournal {
@@ -336,10 +372,175 @@ TEST(Journal, AGroupHasTheNewestCopyOfALine) {
   ASSERT_TRUE(read_group_head(tail.bytes, head));
   std::vector<uint64_t> lines;
   for_each_line({tail.bytes.data(), head.bytes},
-                [&](uint64_t offset, const std::byte*) { lines.push_back(offset / kLineBytes); });
+                [&](uint64_t offset, WordMask mask, const std::byte*) {
+                  EXPECT_EQ(mask, kAllWords);
+                  lines.push_back(offset / kLineBytes);
+                });
   EXPECT_EQ(lines, (std::vector<uint64_t>{5, 6, 9}));
   program.journal().checkpoint();
   EXPECT_EQ(home_of(file.issued()), program.home_at(4));
+}
+
+/// Stores to words of lines in memory, and makes these lines a group. Reads groups back.
+class LineGroups {
+ public:
+  using Record = std::pair<uint64_t, int>;  // a line, and the words that its record has
+
+  explicit LineGroups(FaultyFile& file)
+      : file_(file), journal_(Journal::open(file, kSmallJournal, 2).value()), memory_(kHomeBytes) {}
+
+  void store(uint64_t line, size_t word, uint64_t value) {
+    std::memcpy(memory_.data() + line * kLineBytes + word * sizeof value, &value, sizeof value);
+  }
+  void sync(std::span<const uint64_t> lines) {
+    std::vector<LineRun> runs;
+    for (const uint64_t line : lines) {
+      runs.push_back({line * kLineBytes, memory_.data() + line * kLineBytes, 1});
+    }
+    journal_->await(journal_->append(runs));
+  }
+  /// Returns the records of the newest group.
+  std::vector<Record> newest_group() const {
+    JournalRing ring(file_, kSmallJournal);
+    ring.read_head().check();
+    const JournalTail tail = read_tail(ring).value();
+    std::vector<Record> records;
+    for (uint64_t at = 0; at < tail.bytes.size();) {
+      GroupHead head{};
+      EXPECT_TRUE(read_group_head(std::span(tail.bytes).subspan(at), head));
+      records.clear();
+      for_each_line({tail.bytes.data() + at, head.bytes},
+                    [&](uint64_t offset, WordMask mask, const std::byte*) {
+                      records.emplace_back(offset / kLineBytes, std::popcount(mask));
+                    });
+      at += padded_bytes(head);
+    }
+    return records;
+  }
+  Journal& journal() { return *journal_; }
+  const std::vector<std::byte>& memory() const { return memory_; }
+
+ private:
+  FaultyFile& file_;
+  std::unique_ptr<Journal> journal_;
+  std::vector<std::byte> memory_;
+};
+
+using Records = std::vector<LineGroups::Record>;
+
+TEST(Journal, AGroupHasTheWordsOfALineThatChanged) {
+  FaultyFile file(new_content());
+  LineGroups groups(file);
+  const std::vector<uint64_t> lines = {3, 4, 5, 6, 7};
+  for (const uint64_t line : lines) {
+    groups.store(line, 0, 1);
+  }
+  groups.sync(lines);
+  EXPECT_EQ(groups.newest_group(), (Records{{3, 8}, {4, 8}, {5, 8}, {6, 8}, {7, 8}}));
+  groups.store(3, 7, 2);  // one word; none of line 4; five and six words; two again
+  for (size_t word = 0; word < 6; ++word) {
+    groups.store(5, word, word < 5 ? 3 : 0);
+    groups.store(6, word, 4);
+  }
+  groups.store(7, 0, 5);
+  groups.store(7, 7, 5);
+  groups.sync(lines);
+  EXPECT_EQ(groups.newest_group(), (Records{{3, 1}, {5, 5}, {6, 8}, {7, 2}}));
+  groups.sync(lines);
+  EXPECT_EQ(groups.newest_group(), Records{});
+  EXPECT_EQ(groups.journal().durable(), 15u);
+  FaultyFile again(file.issued());
+  const auto journal = Journal::open(again, kSmallJournal, 3).value();
+  EXPECT_EQ(journal->position(), 15u);
+  EXPECT_EQ(opened_home(again, *journal), groups.memory());
+  journal->checkpoint();
+  EXPECT_EQ(home_of(again.issued()), groups.memory());
+}
+
+// A checksum protects a group, but not from a program that writes it wrongly.
+TEST(Group, IsNotWholeIfARecordLeavesIt) {
+  GroupBuilder builder(64 * kJournalBlock);
+  LineCache cache(64);
+  std::array<std::byte, kLineBytes> line{};
+  line.fill(std::byte{7});
+  GroupHead head{};
+  head.end = 1;
+  std::memcpy(builder.place(0), line.data(), kLineBytes);
+  static_cast<void>(builder.seal(head, 9, &cache));
+  line[8] = line[63] = std::byte{8};
+  std::memcpy(builder.place(0), line.data(), kLineBytes);
+  const auto sealed = builder.seal(head, 9, &cache);
+  const std::vector<std::byte> group(sealed.begin(), sealed.begin() + 64 + 8 + 2 * 8);
+  ASSERT_TRUE(is_whole_group(group, 9));
+  const auto with = [&](uint64_t word) {
+    std::vector<std::byte> changed = group;
+    std::memcpy(changed.data() + sizeof(GroupHead), &word, sizeof word);
+    constexpr size_t kSummed = offsetof(GroupHead, number);
+    const uint64_t sum = checksum(changed.data() + kSummed, changed.size() - kSummed, 9);
+    std::memcpy(changed.data() + offsetof(GroupHead, checksum), &sum, sizeof sum);
+    return is_whole_group(changed, 9);
+  };
+  const auto change = [](uint64_t mask) { return uint64_t{1} << 63 | mask << 48; };
+  EXPECT_TRUE(with(change(0b1000'0010)));
+  EXPECT_TRUE(with(change(0b0100'0010)));
+  EXPECT_FALSE(with(change(0))) << "no words";
+  EXPECT_FALSE(with(change(0b1001'0010))) << "three words";
+  EXPECT_FALSE(with(change(0b0000'0010))) << "a word without a head";
+  EXPECT_FALSE(with(0)) << "a line";
+  EXPECT_FALSE(with(63)) << "64 lines";
+}
+
+// The whole line has gone home with its group.
+TEST(Journal, AChangeMayBeRelativeToHome) {
+  FaultyFile file(new_content());
+  LineGroups groups(file);
+  for (size_t word = 0; word < 8; ++word) {
+    groups.store(9, word, 1 + word);
+  }
+  groups.sync(std::array<uint64_t, 1>{9});
+  groups.journal().checkpoint();
+  groups.store(9, 2, 20);
+  groups.sync(std::array<uint64_t, 1>{9});
+  groups.store(9, 5, 50);
+  groups.sync(std::array<uint64_t, 1>{9});
+  EXPECT_EQ(groups.newest_group(), (Records{{9, 1}}));
+  FaultyFile again(file.issued());
+  const auto journal = Journal::open(again, kSmallJournal, 3).value();
+  EXPECT_EQ(opened_home(again, *journal), groups.memory());
+  groups.journal().checkpoint();
+  EXPECT_EQ(home_of(file.issued()), groups.memory());
+}
+
+// The heads of a journal of an older version do not say that groups may have changes.
+TEST(Journal, WithoutChangesGroupsHaveWholeLines) {
+  for (const bool changes : {false, true}) {
+    FaultyFile file(new_content(kSmallJournal, changes));
+    LineGroups groups(file);
+    for (uint64_t i = 1; i <= 2; ++i) {
+      groups.store(3, 0, i);
+      groups.sync(std::array<uint64_t, 1>{3});
+      EXPECT_EQ(groups.newest_group(), (Records{{3, changes && i == 2 ? 1 : 8}}));
+      groups.journal().checkpoint();
+    }
+  }
+}
+
+TEST(LineCache, KnowsALineUntilAnotherOneTakesItsPlace) {
+  LineCache cache(2);
+  std::array<std::byte, kLineBytes> content{};
+  std::array<int, 2> known{};
+  for (uint64_t line = 0; line < 8; ++line) {
+    EXPECT_EQ(cache.exchange(line * kLineBytes, content.data()), kAllWords);
+  }
+  for (uint64_t line = 0; line < 8; ++line) {
+    const WordMask changed = cache.exchange(line * kLineBytes, content.data());
+    ++known[changed == 0 ? 1 : 0];
+  }
+  EXPECT_GE(known[0], 6);
+  content[9] = std::byte{1};
+  content[63] = std::byte{1};
+  EXPECT_EQ(cache.exchange(7 * kLineBytes, content.data()), WordMask{1 << 1 | 1 << 7});
+  EXPECT_EQ(cache.exchange(7 * kLineBytes, content.data()), 0);
 }
 
 /// Stores many times the ring's size, and waits for no position.

@@ -21,9 +21,10 @@ inline constexpr JournalPlace kGrowingJournal = {kHomeBytes, 2 * kSmallJournal.b
 inline constexpr uint64_t kLongFile = kJournalShare * kGrowingJournal.bytes + kGrowingJournal.bytes;
 
 /// Returns a file with zeros at home and an empty journal behind it.
-inline std::vector<std::byte> new_content(const JournalPlace& place = kSmallJournal) {
+inline std::vector<std::byte> new_content(const JournalPlace& place = kSmallJournal,
+                                          bool changes = true) {
   FaultyFile file(std::vector<std::byte>(kHomeBytes + place.bytes));
-  Journal::format(file, place, 1, kSmallJournal.bytes).check();
+  Journal::format(file, place, 1, kSmallJournal.bytes, changes).check();
   return file.issued();
 }
 
@@ -37,8 +38,8 @@ inline std::vector<std::byte> home_of(const std::vector<std::byte>& content) {
 inline std::vector<std::byte> opened_home(const FaultyFile& file, Journal& journal) {
   std::vector<std::byte> home = home_of(file.issued());
   const auto recovered = journal.take_recovered();
-  for (const auto& [offset, content] : recovered->lines) {
-    std::memcpy(home.data() + offset, content, kLineBytes);
+  for (const auto& [offset, mask, words] : recovered->lines) {
+    put_words(home.data() + offset, mask, words);
   }
   return home;
 }
@@ -55,19 +56,20 @@ class JournalProgram {
     acknowledged_ = start_;
   }
 
+  /// Returns how many words of a line a store of this value changes.
+  static uint64_t words_of(uint64_t value) { return mix64(value) % 8 + 1; }
+
   Journal& journal() { return *journal_; }
   uint64_t acknowledged() const { return acknowledged_; }
   uint64_t start() const { return start_; }
   const std::vector<std::byte>& memory() const { return memory_; }
 
-  /// Stores the value to all words of some lines, and fences them.
+  /// Stores the value to some words of some lines, and fences these.
   void fence(std::span<const uint64_t> lines, uint64_t value) {
     std::vector<LineRun> runs;
     for (const uint64_t line : lines) {
       std::byte* const at = memory_.data() + line * kLineBytes;
-      for (size_t i = 0; i < kLineBytes; i += sizeof value) {
-        std::memcpy(at + i, &value, sizeof value);
-      }
+      store(at, value);
       runs.push_back({line * kLineBytes, at, 1});
       appended_.push_back({line, value});
     }
@@ -101,14 +103,19 @@ class JournalProgram {
     std::vector<std::byte> home = first_;
     for (uint64_t i = 0; i < position - start_; ++i) {
       const auto& [line, value] = appended_.at(i);
-      for (size_t at = 0; at < kLineBytes; at += sizeof value) {
-        std::memcpy(home.data() + line * kLineBytes + at, &value, sizeof value);
-      }
+      store(home.data() + line * kLineBytes, value);
     }
     return home;
   }
 
  private:
+  /// To other words for each value, from one word to all of them.
+  static void store(std::byte* line, uint64_t value) {
+    for (uint64_t i = value % 8, n = words_of(value); n > 0; i = (i + 1) % 8, --n) {
+      std::memcpy(line + i * sizeof value, &value, sizeof value);
+    }
+  }
+
   struct Appended {
     uint64_t line;
     uint64_t value;

@@ -109,5 +109,23 @@ TEST_F(JournaledMemoryTest, GivesNothingBackUntilItMay) {
   go_on();
 }
 
+// The journal knows what these lines had last, and writes changes relative to that.
+TEST_F(JournaledMemoryTest, LinesOfPagesThatBecameAHoleAreWrittenWhole) {
+  const auto at_home = [&] {
+    uint64_t value = 0;
+    EXPECT_EQ(::pread(fd_, &value, sizeof value, kPageBytes + 3 * kLineBytes), 8);
+    return value;
+  };
+  word(1, 3) = 13;
+  fence(1, 3);
+  memory_->discard(home_ + kPageBytes, kPageBytes);
+  EXPECT_EQ(word(1, 3), 0u);
+  EXPECT_EQ(at_home(), 0u);
+  word(1, 3) = 13;
+  fence(1, 3);
+  memory_->journal().checkpoint();
+  EXPECT_EQ(at_home(), 13u);
+}
+
 }  // namespace
 }  // namespace holdfast::native
