@@ -71,7 +71,7 @@ EXCUSED = [
     Excused("holdfast/engines/spht_si_htm", "shares the logs", ("spht",)),
     Excused("tests/unit/engines/pmdk_like", "shares the log", ("undo",)),
     Excused("tests/unit/engines/romulus", "its lock is the contrast in a test", ("undo",)),
-    Excused("holdfast/engines/hw", "the engine of hardware designs", ("tc", "ssp")),
+    Excused("holdfast/engines/hw", "the engine of hardware designs", ("tc", "ssp", "hercules")),
     Excused("holdfast/engines/hw", "its software log", ("swl-eadr", "swl-flush", "undo")),
     Excused("tests/unit/engines/hw", "the engine of hardware designs", ("tc",)),
     Excused("tests/unit/engines/hw", "the design that isolates transactions", ("hercules",)),

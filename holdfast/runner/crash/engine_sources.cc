@@ -32,8 +32,6 @@ void for_each_between(std::string_view text, std::string_view open, char close, 
   }
 }
 
-constexpr std::string_view kProbe = "Probe{\"";
-
 /// The includes, labels and probes of one header.
 struct Header {
   std::vector<fs::path> includes;  ///< of engines and their parts
@@ -54,7 +52,7 @@ class Headers {
                        [&](const std::string& path) { at->second.includes.emplace_back(path); });
       for_each_between(text, "Site{\"", '"',
                        [&](const std::string& label) { at->second.labels.push_back(label); });
-      for_each_between(text, kProbe, '"',
+      for_each_between(text, "Probe{\"", '"',
                        [&](const std::string& name) { at->second.probes.push_back(name); });
     }
     return at->second;
@@ -88,17 +86,6 @@ bool has_name_in(const NamesOfHeaders& names, const fs::path& where, const std::
   return found != names.end() &&
          std::any_of(found->second.begin(), found->second.end(),
                      [&](const fs::path& file) { return file.parent_path() == where; });
-}
-
-std::set<std::string> probes_in(const fs::path& folder) {
-  std::set<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() == ".h") {
-      for_each_between(content(entry.path()), kProbe, '"',
-                       [&](const std::string& name) { names.insert(name); });
-    }
-  }
-  return names;
 }
 
 fs::path engines_directory() {

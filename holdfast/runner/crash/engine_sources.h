@@ -35,9 +35,6 @@ bool has_name_in(const NamesOfHeaders& names, const std::filesystem::path& where
 /// of the source tree. Errors: not_found for a file that is missing.
 Result<std::vector<EngineSource>> read_engine_sources(const std::filesystem::path& directory = {});
 
-/// The probes in the headers of a folder that is not an engine's, such as holdfast/heap.
-std::set<std::string> probes_in(const std::filesystem::path& folder);
-
 /// The folder that read_engine_sources() reads by default.
 std::filesystem::path engines_directory();
 

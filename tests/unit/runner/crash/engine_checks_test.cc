@@ -125,6 +125,20 @@ TEST_F(EngineChecksTest, ALabelThatOnlyHuntsMissIsReachedByRuns) {
   EXPECT_EQ(red.canaries.size(), 1u);
 }
 
+TEST_F(EngineChecksTest, ARarePathMayBeArguedAwayForEngineOrPart) {
+  write("parts/log/log.h", R"(M::reach(Probe{"log.wraps"}); M::reach(Probe{"log.full"});)");
+  write("parts/log/checks.toml", "[[unreached]]\nprobe = \"log.full\"\nreason = \"large\"\n");
+  write("green/checks.toml", "[[unreached]]\nprobe = \"log.wraps\"\nreason = \"long\"\n");
+  const auto all = load();
+  ASSERT_EQ(all.at("red").unreached_probes.size(), 1u);
+  EXPECT_EQ(all.at("red").unreached_probes[0].name, "log.full");
+  EXPECT_EQ(all.at("green").unreached_probes.size(), 2u);
+  EXPECT_TRUE(all.at("pink").unreached_probes.empty());
+  expect_refusal("[[unreached]]\nprobe = \"log.fill\"\nreason = \"r\"\n",
+                 "no engine of this folder has the probe 'log.fill'");
+  expect_refusal("[[unreached]]\nprobe = \"log.full\"\n", "needs 'reason'");
+}
+
 TEST_F(EngineChecksTest, RowsAboutNoLabelHoldForTheFolder) {
   write("red/checks.toml",
         "[[variant]]\nname = \"full\"\noptions = { log = \"1\" }\nrmw_orders_pwb = false\n"
