@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "holdfast/heap/file/inspect.h"
+#include "holdfast/machine/native/journal/ring.h"
 #include "tests/db/durable_engines.h"
 #include "tests/native/killed_process.h"
 
