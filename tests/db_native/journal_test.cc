@@ -78,7 +78,11 @@ TEST_P(DbJournal, TellsItsSizeAndItsWork) {
   EXPECT_GE(number(db, "journal_groups_total"), groups + 100);
   EXPECT_GT(number(db, "journal_lines_total"), 100u);
   EXPECT_GT(number(db, "journal_checkpoints_total"), 0u);
-  EXPECT_GT(number(db, "journal_held_bytes"), 0u);
+  // A checkpoint in the background may have emptied it.
+  for (int i = 0; number(db, "journal_held_bytes") == 0; ++i) {
+    ASSERT_LT(i, 10'000);
+    put(db, "key", std::string(100, 'v'));
+  }
   EXPECT_LE(number(db, "journal_held_bytes"), number(db, "journal_bytes"));
   for (int i = 0; number(db, "journal_bytes") < kJournal - heads && i < 10'000; ++i) {
     put(db, "key" + std::to_string(i % 100), std::string(100, 'w'));

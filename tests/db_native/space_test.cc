@@ -139,6 +139,14 @@ TEST_P(DbSpace, CompactionGivesBackWhatDeletedEntriesTook) {
   give_back_what_deleted_entries_took();
 }
 
+/// Engines whose commits write what they have changed. Plain Romulus writes all of its memory, so
+/// the next checkpoint fills the holes of the file again.
+std::vector<std::string> journaled_engines_that_write_changes() {
+  std::vector<std::string> names = journaled_engines();
+  std::erase(names, "romulus");
+  return names;
+}
+
 /// Over a journal, the mappings are private and the file has pages that they do not show.
 struct DbSpaceOverAJournal : DbSpace {
   DbSpaceOverAJournal() : DbSpace("/dev/shm") {  // where a sync is fast
@@ -146,8 +154,8 @@ struct DbSpaceOverAJournal : DbSpace {
     file.options.journal_bytes = 1 << 20;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Engines, DbSpaceOverAJournal, ::testing::ValuesIn(journaled_engines()),
-                         engine_name);
+INSTANTIATE_TEST_SUITE_P(Engines, DbSpaceOverAJournal,
+                         ::testing::ValuesIn(journaled_engines_that_write_changes()), engine_name);
 
 TEST_P(DbSpaceOverAJournal, CompactionGivesBackWhatDeletedEntriesTook) {
   give_back_what_deleted_entries_took();
