@@ -57,8 +57,8 @@ TEST(ReduSearch, CrashesFallBehindEverythingElse) {
   EXPECT_EQ(never, Json::array({"a line stored to outside transactions was logged"}));
 }
 
-TEST(ReduSearch, MostMutantsOfOneScheduleAreCaught) {
-  kRedu.expect_caught({{"mutants", 10}, {"schedules", 1}, {"params", {{"transactions", "4"}}}});
+TEST(ReduSearch, MostMutantsOfThreeSchedulesAreCaught) {
+  kRedu.expect_caught({{"mutants", 20}, {"schedules", 3}, {"params", {{"transactions", "4"}}}});
 }
 
 TEST(ReduSearch, LongMutants) {

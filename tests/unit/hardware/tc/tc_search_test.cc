@@ -39,8 +39,8 @@ TEST(TcSearch, ALineThatCameBackStaysOutOfItsPlaceUntilTheCommit) {
                     {"program", "w3 w6"}});
 }
 
-TEST(TcSearch, MostMutantsOfOneScheduleAreCaught) {
-  kTc.expect_caught({{"mutants", 20}, {"schedules", 1}, {"params", {{"transactions", "4"}}}});
+TEST(TcSearch, MostMutantsOfSixSchedulesAreCaught) {
+  kTc.expect_caught({{"mutants", 40}, {"schedules", 6}});
 }
 
 TEST(TcSearch, LongMutantsOfRegisters) {
