@@ -61,6 +61,7 @@ Status Journal::recover(uint64_t salt) {
   if (Status status = ring_.read_head(); !status.ok()) {
     return status;
   }
+  changes_ = ring_.has_changes();
   limit_groups();
   Result<JournalTail> found = read_tail(ring_);
   if (!found) {
@@ -264,7 +265,7 @@ Status Journal::write_group(GroupBuilder& group, GroupHead head) {
   if (home_changed_.exchange(false)) {
     cache_ = std::make_unique<LineCache>(ring_.bytes() / kRingBytesPerCached);
   }
-  const auto bytes = group.seal(head, salt_, ring_.has_changes() ? cache_.get() : nullptr);
+  const auto bytes = group.seal(head, salt_, changes_ ? cache_.get() : nullptr);
   Status status = grow_ring();
   if (status.ok()) {
     status = make_ring_room(bytes.size());

@@ -165,6 +165,7 @@ class Journal {
   // Its head: only the thread that makes a checkpoint. Its length: changes under the mutex.
   JournalRing ring_;
   uint64_t salt_ = 0;
+  bool changes_ = false;  // groups have changes of lines; the ring's head is another thread's
   std::unique_ptr<LineCache> cache_;  // of the thread that has taken the device
   std::atomic<bool> home_changed_{false};
   std::unique_ptr<RecoveredLines> recovered_;
