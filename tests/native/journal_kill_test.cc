@@ -15,6 +15,7 @@
 #include "holdfast/heap/file/native_heap_file.h"
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/native/native_machine.h"
+#include "tests/engine_options.h"
 #include "tests/native/killed_process.h"
 #include "tests/native/test_file.h"
 
@@ -88,7 +89,7 @@ struct Answered {
   uint64_t fenced = 0;
 };
 
-class JournalKillTest : public testing::TestWithParam<const char*> {
+class JournalKillTest : public testing::TestWithParam<std::string> {
  protected:
   void create() {
     native_.domain = Domain::file;
@@ -165,15 +166,11 @@ TEST_P(JournalKillTest, HoldsAPrefixWithAllThatWasFencedIfUpdatesLag) {
   kill_in_turn(Commit::later, 24, {{"lag", "24"}, {"lag_ms", "60000"}});
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, JournalKillTest, testing::ValuesIn([] {
-                           std::vector<const char*> names;
-                           for (const auto& row : engine_rows<NativeMachine>()) {
-                             if (row.description->check_journal().ok()) {
-                               names.push_back(row.description->name);
-                             }
-                           }
-                           return names;
-                         }()),
+INSTANTIATE_TEST_SUITE_P(Engines, JournalKillTest,
+                         testing::ValuesIn(names_of(engine_rows<NativeMachine>(),
+                                                    [](const auto& row) {
+                                                      return row.description->check_journal().ok();
+                                                    })),
                          [](const auto& test) {
                            std::string name = test.param;
                            std::replace(name.begin(), name.end(), '-', '_');

@@ -20,6 +20,7 @@
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/native/medium/journaled_memory.h"
 #include "holdfast/machine/native/native_machine.h"
+#include "tests/engine_options.h"
 #include "tests/native/test_file.h"
 
 namespace holdfast {
@@ -63,7 +64,7 @@ uint64_t private_bytes(const std::string& path) {
   return sum;
 }
 
-class JournalMemoryTest : public testing::TestWithParam<const char*> {
+class JournalMemoryTest : public testing::TestWithParam<std::string> {
  protected:
   void make(size_t pages) {
     native_.domain = Domain::file;
@@ -227,21 +228,18 @@ TEST_P(JournalMemoryTest, GivesNothingBackWhileAThreadStores) {
 
 // An engine without a log writes all of the twin with each commit. So the journal has lines of all
 // its pages, which stay.
-INSTANTIATE_TEST_SUITE_P(Engines, JournalMemoryTest, testing::ValuesIn([] {
-                           std::vector<const char*> names;
-                           for (const auto& row : engine_rows<NativeMachine>()) {
-                             if (row.description->check_journal().ok() &&
-                                 row.description->log != std::string_view("none")) {
-                               names.push_back(row.description->name);
-                             }
-                           }
-                           return names;
-                         }()),
-                         [](const auto& test) {
-                           std::string name = test.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Engines, JournalMemoryTest,
+    testing::ValuesIn(names_of(engine_rows<NativeMachine>(),
+                               [](const auto& row) {
+                                 return row.description->check_journal().ok() &&
+                                        row.description->log != std::string_view("none");
+                               })),
+    [](const auto& test) {
+      std::string name = test.param;
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
 
 }  // namespace
 }  // namespace holdfast

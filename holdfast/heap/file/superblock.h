@@ -62,8 +62,8 @@ inline constexpr Features kKnownFeatures = {.incompatible = kPartitionsFeature |
 /// Sizes of a journal: the least has room for a few updates, the most bounds recovery.
 inline constexpr uint64_t kLeastJournalBytes = uint64_t{1} << 16;
 inline constexpr uint64_t kMostJournalBytes = uint64_t{1} << 34;
-/// The most that the journal of a new heap on a disk takes. Recovery of a full one took 1.5 to
-/// 2.3 s (docs/measurements/journal.md).
+/// The most that the journal of a new heap on a disk takes. docs/measurements/journal.md has the
+/// time of a recovery.
 inline constexpr uint64_t kDefaultJournalBytes = uint64_t{64} << 20;
 /// Returns the size of the extent for a journal of `bytes`.
 constexpr uint64_t journal_extent_bytes(uint64_t bytes) {

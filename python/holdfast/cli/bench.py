@@ -63,17 +63,7 @@ def run(
     htm: Htm = "auto",
     directory: HeapFolder = None,
     bytes_: HeapBytes = 0,
-    journal_bytes: Annotated[
-        int | None,
-        typer.Option(
-            "--journal-bytes",
-            metavar="N",
-            min=0,
-            max=1 << 34,
-            help="The size of a journal in domain file; 0: none. Default: a journal on a disk for "
-            "engines that run over one, none in memory.",
-        ),
-    ] = None,
+    journal_bytes: options.JournalBytes = None,
     param: options.Params = None,
     option: options.EngineOptions = None,
     seed: options.Seed = 1,

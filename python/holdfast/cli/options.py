@@ -48,6 +48,17 @@ DesignOptions = Annotated[
     typer.Option("--design-option", metavar="NAME=VALUE", help="An option of the design."),
 ]
 Threads = Annotated[str, typer.Option("--threads", metavar="N,...", help="Numbers of threads.")]
+JournalBytes = Annotated[
+    int | None,
+    typer.Option(
+        "--journal-bytes",
+        metavar="N",
+        min=0,
+        max=1 << 34,
+        help="The most that a journal takes, in domain file; 0: none. Default: 64 MiB on a disk if "
+        "the engine runs over a journal, none in memory.",
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")]
 
 

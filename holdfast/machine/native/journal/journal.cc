@@ -110,9 +110,14 @@ Status Journal::recover(uint64_t salt) {
   return ring_.write_head(head);
 }
 
+/// Forgets all lines. The cache's size follows the length of the ring.
+void Journal::renew_cache() {
+  cache_ = std::make_unique<LineCache>(ring_.bytes() / kRingBytesPerCached);
+}
+
 /// Groups, the cache of lines and counters follow the length of the ring.
 void Journal::limit_groups() {
-  cache_ = std::make_unique<LineCache>(ring_.bytes() / kRingBytesPerCached);
+  renew_cache();
   counters_.ring_bytes = ring_.bytes();
   for (GroupBuilder& group : groups_) {
     group.extend(most_group_bytes(ring_.bytes()));
@@ -263,7 +268,7 @@ void Journal::flush(Lock& lock) {
 /// Only the thread that has taken the device.
 Status Journal::write_group(GroupBuilder& group, GroupHead head) {
   if (home_changed_.exchange(false)) {
-    cache_ = std::make_unique<LineCache>(ring_.bytes() / kRingBytesPerCached);
+    renew_cache();
   }
   const auto bytes = group.seal(head, salt_, changes_ ? cache_.get() : nullptr);
   Status status = grow_ring();

@@ -160,6 +160,7 @@ class Journal {
   Status prepare_growth();
   Status grow_ring();
   void limit_groups();
+  void renew_cache();
 
   const CopyLine copy_;
   // Its head: only the thread that makes a checkpoint. Its length: changes under the mutex.

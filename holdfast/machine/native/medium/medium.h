@@ -44,8 +44,9 @@ class NativeMedium {
   Status grow_without_blocks(size_t n);
 
   Result<std::byte*> reserve(size_t n, std::byte* address = nullptr);
-  /// The candidates are multiples of n, rounded up to a power of two of at least 8 GiB. Their order
-  /// differs from medium to medium, so that heaps of different processes rarely share an address.
+  /// The candidates are multiples of n, rounded up to a power of two of at least 8 GiB. The first
+  /// ones have room for 16 TiB. Their order differs from medium to medium, so that heaps of
+  /// different processes rarely share an address.
   std::byte* base_candidate(int k, size_t n) const;
   bool is_free(std::byte* address, size_t n) const;
   Result<std::byte*> map(size_t offset, size_t n, std::byte* address, MapMode mode);

@@ -82,17 +82,7 @@ def bench(
         ),
     ] = "file",
     option: options.EngineOptions = None,
-    journal_bytes: Annotated[
-        int | None,
-        typer.Option(
-            "--journal-bytes",
-            metavar="N",
-            min=0,
-            max=1 << 34,
-            help="The size of a journal in the databases of domain file; 0: none. Default: a "
-            "journal on a disk, none in memory.",
-        ),
-    ] = None,
+    journal_bytes: options.JournalBytes = None,
     peers: Annotated[
         bool,
         typer.Option("--peers", help="LevelDB, RocksDB, LMDB and SQLite beside it, in turns."),

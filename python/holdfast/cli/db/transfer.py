@@ -64,15 +64,7 @@ def load(
         int | None,
         typer.Option("--max-bytes", metavar="N", min=1, help="The limit of growth."),
     ] = None,
-    journal_bytes: Annotated[
-        int | None,
-        typer.Option(
-            "--journal-bytes",
-            metavar="N",
-            min=0,
-            help="The limit of a new database's journal; 0: none. Default: 64 MiB on a disk.",
-        ),
-    ] = None,
+    journal_bytes: options.JournalBytes = None,
     named: MapName = None,
     domain: Domain = None,
     force: Force = False,
