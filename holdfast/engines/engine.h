@@ -79,6 +79,9 @@ struct Description {
   /// Answers no update, and lets nothing trust one, before a psync has returned that makes it
   /// durable. So it runs over a journal, where a pfence orders and makes nothing durable.
   bool answers_behind_psync = false;
+  /// Writes all of the heap back with each update, changed or not. So a journal, which is written
+  /// in addition, costs more than it saves, and no checkpoint leaves it without lines of a page.
+  bool rewrites_heap = false;
   /// Can lag by itself, in each domain: see CanLag. Other engines can lag over a journal, if they
   /// run over one (PositionLag).
   bool lags = false;

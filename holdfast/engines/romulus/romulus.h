@@ -50,6 +50,7 @@ struct Basic {
       .layout = Layout::twin,
       .needs_htm = false,
       .answers_behind_psync = true,
+      .rewrites_heap = true,
       .plain_reads = true,
       .any_size = true,
       .log = "none",

@@ -21,7 +21,8 @@ template <class M>
 size_t journal_bytes_for(M& machine, const CreateOptions& options, const Description& engine) {
   bool pays = false;
   if constexpr (Journals<M>) {
-    pays = machine.medium().waits_for_device() && engine.check_journal().ok();
+    pays =
+        machine.medium().waits_for_device() && engine.check_journal().ok() && !engine.rewrites_heap;
   }
   return options.journal_bytes.value_or(pays ? kDefaultJournalBytes : 0);
 }
