@@ -11,6 +11,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "holdfast/base/random.h"
@@ -217,6 +218,8 @@ TEST_P(JournalMemoryTest, GivesNothingBackWhileAThreadStores) {
   const uint64_t before = counters().given_back_bytes;
   for (uint64_t i = 0; counters().given_back_bytes == before; ++i) {
     store(i);
+    // Without a rest all pages may have new lines before the journal's thread gets a processor.
+    std::this_thread::sleep_for(100us);
   }
   make_roomy();
   native::StoreGate& gate = *heap_->machine().medium().store_gate();
