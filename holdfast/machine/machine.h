@@ -224,7 +224,8 @@ concept Persistence = requires(M& m, const void* p, void* to, const void* from, 
   m.await_durable(position, site);
   { m.durable(position) } -> std::same_as<bool>;
 
-  /// False if begin_psync always waits. Constant from the mapping of the heap on.
+  /// False if begin_psync always waits. Constant from the mapping of the heap on. Where it is true,
+  /// memory begins with what is durable, after a killed process too.
   { m.defers_psync() } -> std::same_as<bool>;
 
   /// Returns a position that covers each fence that has happened before; 0 if nothing is deferred.

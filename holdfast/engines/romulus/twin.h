@@ -115,17 +115,25 @@ class Twin {
 
   /// Makes `to` equal to `from`; the caller fences. Stores only to words that differ, but writes
   /// all lines back. A line may be equal in a cache only, stored by an earlier recovery that was
-  /// killed.
+  /// killed. Not so over a journal: there memory begins, at opening, with what is durable.
   void overwrite(std::byte* to, std::byte* from, uint64_t bytes) {
+    const bool equal_is_durable = machine_.defers_psync();
     for (uint64_t line = 0; line < bytes; line += kLineBytes) {
+      bool differs = false;
       for (uint64_t at = line; at < line + kLineBytes; at += sizeof(uint64_t)) {
         const uint64_t right = M::load(word_at(from, at));
         if (M::load(word_at(to, at)) != right) {
           M::store(word_at(to, at), right);
+          differs = true;
         }
       }
+      if (differs && equal_is_durable) {
+        machine_.pwb(to + line, Site{"romulus.recover.copy"});
+      }
     }
-    machine_.pwb_range(to, bytes, Site{"romulus.recover.copy"});
+    if (!equal_is_durable) {
+      machine_.pwb_range(to, bytes, Site{"romulus.recover.copy"});
+    }
   }
 
   M& machine_;
