@@ -48,6 +48,8 @@ struct Promise {
   /// Everything acknowledged before a durable commit or a fence survives with it. A system that
   /// recovers to epochs has kNoBound and this.
   bool floor = true;
+  /// Strict: what an answered transaction has seen survives.
+  bool observed = true;
 
   static constexpr uint64_t kNoBound = ~uint64_t{0};
 };

@@ -13,13 +13,13 @@ namespace holdfast {
 template <class E>
 void Heap<E>::start_lag(const Options& options) {
   const bool by_position = !description_->lags && description_->promise != nullptr;
+  promise_ = description_->promised(options);
+  promise_.observed = promise_.observed || !machine_.defers_psync();
   if (!by_position) {
-    promise_ = description_->promised(options);
     return;
   }
   const LagOptions lag = LagOptions::parse(options).value();
   if (machine_.defers_psync() && lag.bound > 0) {
-    promise_ = description_->promised(options);
     lag_ = std::make_unique<PositionLag<Machine>>(machine_, lag);
   } else {
     promise_ = {.durability = description_->durability};

@@ -153,6 +153,24 @@ TEST_F(JournalWaitTest, AReaderThatHasSeenDurableUpdatesOnlyDoesNotWait) {
   medium_.release();
 }
 
+// Where updates may lag, reads show them before they are durable.
+TEST_F(JournalWaitTest, AReaderDoesNotWaitWithALag) {
+  make({{"lag", "8"}, {"lag_ms", "1000000"}, {"commit", "durable"}});
+  EXPECT_FALSE(heap_->promise().observed);
+  medium_.hold();
+  std::atomic<bool> written{false};
+  std::thread writer([&] {
+    set(1).check();
+    written = true;
+  });
+  medium_.await_sync();
+  EXPECT_EQ(heap_->read([&] { return root_->value.load(); }).value(), 1u);
+  EXPECT_FALSE(written);
+  EXPECT_EQ(heap_->pending().count, 1u) << "a fence would return before the update is durable";
+  medium_.release();
+  writer.join();
+}
+
 TEST_F(JournalWaitTest, AFenceWaitsForUpdatesThatAreBeingMadeDurable) {
   make({{"lag", "8"}, {"lag_ms", "1000000"}, {"commit", "durable"}});
   set(1, Commit::later).check();

@@ -250,7 +250,9 @@ std::vector<Finding> check_durability(const History& history,
     judge.check_prefix(promised);
   } else if (promised.durability == Durability::strict) {
     judge.check_acknowledged();
-    judge.check_observations();
+    if (promised.observed) {
+      judge.check_observations();
+    }
   }
   return judge.take();
 }

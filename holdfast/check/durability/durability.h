@@ -34,8 +34,8 @@ struct DurabilityOptions {
 ///   survivors not closed under reads-from, survivors not closed under overwrites
 ///                                  a survivor read from, or overwrote, one that did not survive
 ///   lost acknowledged update       more than the promise's bound; strict: any
-///   lost observation               strict only: a client had seen a write that is missing, and was
-///                                  answered, perhaps with an exception of the body
+///   lost observation               strict, if promised: a client had seen a write that is missing,
+///                                  and was answered, perhaps with an exception of the body
 ///
 /// A write survived if an object holds it, or a value that was built on it. A blind write does not
 /// tell which value it replaced. So a write that it may have overwritten is not called lost. If the

@@ -53,14 +53,13 @@ class Quadra : public CombinedEngine<M, ExclusiveGate<M>, quadra::Writer<M, Excl
       .fences = "1 per batch",
       .options = quadra::kOptions,
       .option_count = sizeof(quadra::kOptions) / sizeof(quadra::kOptions[0]),
-      .area_bytes = &area_bytes_with_lag<&quadra::area_bytes>,
-      .promise = &LagOptions::promise,
+      .area_bytes = &quadra::area_bytes,
+      .promise = &CombinedOptions::promise,
   };
 
   /// Throws Error for an invalid option.
   Quadra(M& machine, const Regions& regions, const Options& options, int /*max_threads*/)
-      : Base(machine, regions, option_number(options, "combine", 1, 0, 1).value() == 1,
-             quadra::area(options).value()) {}
+      : Base(machine, regions, options, quadra::area(options).value()) {}
 
   Status format() {
     return Base::on_medium([&] { this->writer_.format().check(); });

@@ -5,9 +5,9 @@ namespace holdfast::quadra {
 
 Result<RecordArea> area(const Options& options) {
   const auto records = parse_records(options);
-  const auto combine = option_number(options, "combine", 1, 0, 1);
-  if (!records || !combine) {
-    return records ? combine.status() : records.status();
+  const auto combined = CombinedOptions::parse(options);
+  if (!records || !combined) {
+    return records ? combined.status() : records.status();
   }
   return RecordArea(records.value(), 0);
 }

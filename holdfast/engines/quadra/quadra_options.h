@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "holdfast/engines/parts/durability/lag/lag_options.h"
 #include "holdfast/engines/parts/durability/records/record_area.h"
+#include "holdfast/engines/parts/frame/combined_options.h"
 
 namespace holdfast::quadra {
 
@@ -11,8 +11,7 @@ inline constexpr OptionInfo kOptions[] = {
      "words with a record of 32 bytes at a time, 16 to 2097152, a multiple of 4; a larger "
      "transaction takes a log in the heap's data",
      "64"},
-    {"combine", "1",
-     "0: every thread runs its own updates; 1: one thread runs those of all that wait"},
+    kCombineOption,
     kCommitOption,
     kLagOption,
     kLagTimeOption};

@@ -9,16 +9,12 @@
 namespace holdfast::romulus {
 
 /// The options of all three Romulus engines.
-inline constexpr OptionInfo kOptions[] = {
-    {"combine", "1",
-     "0: every thread runs its own updates; 1: one thread runs those of all that wait"},
-    kCommitOption,
-    kLagOption,
-    kLagTimeOption};
+inline constexpr OptionInfo kOptions[] = {kCombineOption, kCommitOption, kLagOption,
+                                          kLagTimeOption};
 
 inline Result<size_t> area_bytes(const Options& options, int /*max_threads*/) {
-  const auto combine = option_number(options, "combine", 1, 0, 1);
-  return combine.ok() ? Result<size_t>(kPageBytes) : Result<size_t>(combine.status());
+  const auto parsed = CombinedOptions::parse(options);
+  return parsed.ok() ? Result<size_t>(kPageBytes) : Result<size_t>(parsed.status());
 }
 
 template <class M, class Variant>
@@ -37,8 +33,7 @@ class RomulusEngine : public FrameOf<M, Variant> {
   static constexpr Description kDescription = Variant::kDescription;
 
   RomulusEngine(M& machine, const Regions& regions, const Options& options, int /*max_threads*/)
-      : Frame(machine, regions, option_number(options, "combine", 1, 0, 1).value() == 1,
-              Variant::kFullCopy, lag_of(options)),
+      : Frame(machine, regions, options, Variant::kFullCopy, lag_of(options)),
         flusher_(make_array<typename M::template Atomic<uint64_t>>(machine, 1)) {}
 
   Status format() {

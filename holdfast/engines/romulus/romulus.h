@@ -57,8 +57,8 @@ struct Basic {
       .fences = "4 per batch",
       .options = kOptions,
       .option_count = sizeof(kOptions) / sizeof(kOptions[0]),
-      .area_bytes = &area_bytes_with_lag<&area_bytes>,
-      .promise = &LagOptions::promise,
+      .area_bytes = &area_bytes,
+      .promise = &CombinedOptions::promise,
   };
 };
 
@@ -83,8 +83,8 @@ struct Logged {
       .fences = "4 per batch; with a lag: per group of batches",
       .options = kOptions,
       .option_count = sizeof(kOptions) / sizeof(kOptions[0]),
-      .area_bytes = &area_bytes_with_lag<&area_bytes>,
-      .promise = &LagOptions::promise,
+      .area_bytes = &area_bytes,
+      .promise = &CombinedOptions::promise,
   };
 };
 
@@ -108,8 +108,8 @@ struct LoggedLeftRight {
       .fences = "4 per batch",
       .options = kOptions,
       .option_count = sizeof(kOptions) / sizeof(kOptions[0]),
-      .area_bytes = &area_bytes_with_lag<&area_bytes>,
-      .promise = &LagOptions::promise,
+      .area_bytes = &area_bytes,
+      .promise = &CombinedOptions::promise,
   };
 };
 

@@ -136,6 +136,9 @@ Job parse(const Json& spec) {
   engine.area_bytes(plan.heap.options, 1).status().check();  // before the options are used
   plan.promised.any_size = engine.any_size;
   plan.promised.durability = engine.promised(plan.heap.options);
+  if (!plan.machine.journal) {
+    plan.promised.durability.observed = true;  // no psync is deferred, so no reader is early
+  }
   plan.heap.bytes = count(fields, "bytes", static_cast<int64_t>(times * kHeapBytes), kPageBytes);
   plan.heap.partitions = Parameters::partitions_in(job.parameters);
   plan.heap.max_bytes = count(fields, "max_bytes", kMaxBytes, kPageBytes);

@@ -181,6 +181,14 @@ TEST(CheckDurability, ADurableCommitSurvivesWithAllBeforeIt) {
   EXPECT_EQ(verdict("1-2 w0=0\n 3- live durable w1=0", "0 0", Durability::lagging, 5), "");
 }
 
+TEST(CheckDurability, ObservationsAreJudgedIfTheyArePromised) {
+  Promise promise{Durability::strict};
+  const History h = history("1- live w0=0\n 2-3 r0=1");
+  EXPECT_EQ(check_durability(h, image("0"), promise).size(), 1u);
+  promise.observed = false;
+  EXPECT_TRUE(check_durability(h, image("0"), promise).empty());
+}
+
 TEST(CheckDurability, AFenceIsAFloor) {
   const std::string fenced = "1-2 w0=0\n 3-4 durable\n 5-6 w1=0";
   EXPECT_EQ(verdict(fenced, "0 0", Durability::lagging, 5), "lost before a durable commit: 1 2");

@@ -7,6 +7,7 @@
 #include "holdfast/base/bytes.h"
 #include "holdfast/engines/engine.h"
 #include "holdfast/engines/parts/basics/slot_statistics.h"
+#include "holdfast/engines/parts/frame/combined_options.h"
 #include "holdfast/engines/parts/frame/commit_position.h"
 #include "holdfast/engines/parts/isolation/combining/flat_combining.h"
 
@@ -151,14 +152,17 @@ class CombinedEngine {
   Statistics statistics() const { return statistics_.sum(); }
 
  protected:
+  /// Throws Error for an invalid option.
   template <class... WriterArguments>
-  CombinedEngine(M& machine, const Regions& regions, bool combine, WriterArguments&&... arguments)
+  CombinedEngine(M& machine, const Regions& regions, const Options& options,
+                 WriterArguments&&... arguments)
       : machine_(machine),
         regions_(regions),
         gate_(machine, regions),
         commits_(machine),
         writer_(machine, regions, gate_, commits_, std::forward<WriterArguments>(arguments)...),
-        combining_(machine, combine),
+        options_(CombinedOptions::parse(options).value()),
+        combining_(machine, options_.combine),
         statistics_(machine),
         readers_(static_cast<size_t>(machine.slots())) {
     fill(update_context_, Mode::update);
@@ -260,7 +264,9 @@ class CombinedEngine {
 
   void submit(int slot, Request request) {
     combining_.execute(slot, request, [&](Request& own) { serve(slot, own); });
-    await(request.position, Site{"combined.answer.durability_wait"});
+    if (request.mode == Mode::update || options_.readers_wait) {
+      await(request.position, Site{"combined.answer.durability_wait"});
+    }
     count(slot, request.mode, request.error);
   }
 
@@ -273,6 +279,9 @@ class CombinedEngine {
 
   /// Waits for the commits that a read on its own thread may have seen.
   [[gnu::noinline]] void await_seen(Reader& reader) {
+    if (!options_.readers_wait) {
+      return;
+    }
     try {
       await(commits_.last(), Site{"combined.read.durability_wait"});
     } catch (const MediumFailure&) {
@@ -394,6 +403,7 @@ class CombinedEngine {
     (mode == Mode::update ? s.update_commits : s.read_commits) += 1;
   }
 
+  const CombinedOptions options_;
   Combining combining_;
   bool durable_ = false;        // the running batch has an update that waits for its durability
   bool later_ = false;          // the running batch has an update that does not
