@@ -67,12 +67,12 @@ class RegisterStress {
         shape_(shape_of(setting.variant)),
         program_(program_of(setting, shape_.program)),
         registers_(objects(), shape_.program.shared, shape_.boxed, pieces()) {
-    registers_.between_steps([this] { let_others_run(); });
+    registers_.between_steps([this] { let_others_run(kStopInBody); });
     native_.domain = setting.domain;
     native_.force = true;  // pmem and eadr are emulated on ordinary files
     native_.probes = &state.probes;
     native_.sync = [this](int) {
-      let_others_run();
+      let_others_run(kStopAtFence);
       return 0;
     };
     if (setting.few_lines) {
@@ -92,6 +92,9 @@ class RegisterStress {
 
  private:
   static constexpr int kTransactions = 24;  ///< of a thread, at least
+  /// The chance of a stop. Images of half a commit are worth more than those of half a body.
+  static constexpr double kStopInBody = 0.005;
+  static constexpr double kStopAtFence = 0.04;
 
   static check::RegisterShape shape_of(const EngineVariant& variant) {
     auto params = variant.params;
@@ -124,7 +127,7 @@ class RegisterStress {
   check::Object pieces() const { return std::max(shape_.program.string(), program_.pieces()); }
   std::string image(int n) const { return file_.path() + "." + std::to_string(n); }
 
-  void let_others_run() {
+  void let_others_run(double stop) {
     static std::atomic<uint64_t> threads_so_far{0};
     thread_local Random random(mix64(setting_.seed) + threads_so_far.fetch_add(1));
     if (!state_.running.load(std::memory_order_relaxed)) {
@@ -134,7 +137,7 @@ class RegisterStress {
       std::this_thread::yield();
     }
     // A volatile engine has nothing that a kill could leave.
-    if (is_durable(engine_) && random.chance(0.02) && state_.stops < StressState::kImages &&
+    if (is_durable(engine_) && random.chance(stop) && state_.stops < StressState::kImages &&
         state_.stops.fetch_add(1) < StressState::kImages) {
       stop_here();
     }
@@ -197,12 +200,12 @@ class RegisterStress {
     heap_->machine().run_threads(threads(), [&](int thread) {
       for (int i = 0; i < 6; ++i) {
         const auto body = [&] {
-          let_others_run();
+          let_others_run(kStopInBody);
           auto* const block = static_cast<std::byte*>(H::allocate(i == 5 ? kLarge : kBlock));
           if (thread == 0) {
             large = block;
           }
-          let_others_run();
+          let_others_run(kStopInBody);
         };
         heap_->update(body).check();
       }
