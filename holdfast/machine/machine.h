@@ -94,8 +94,9 @@ concept MemoryOps = requires(M& m, uint64_t* p, const uint64_t* cp, uint64_t val
   { a.compare_exchange(expected, value, order) } -> std::same_as<bool>;
   { a.fetch_add(value, order) } -> std::same_as<uint64_t>;
 
-  /// Notes that the thread takes a rare path. Natively it is nothing. The simulated machine counts
-  /// it; that is no step of the schedule and takes no simulated time.
+  /// Notes that the thread takes a rare path. The simulated machine counts it; that is no step of
+  /// the schedule and takes no simulated time. Natively it is a load and a branch, and counts if
+  /// the machine was opened for that. So it stands on no path that each access takes.
   M::reach(probe);
 
   /// The bytes of a cache line: the unit of write-backs, and on hardware of transactions. A

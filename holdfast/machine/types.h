@@ -52,7 +52,8 @@ struct Site {
 };
 
 /// Names a rare path of an engine, as in Probe{"fur.log_full"}: a full log, a wrap, a fallback. The
-/// crash searches must take each path that the sources name (docs/inside/testing.md, "Rare paths").
+/// crash searches and the native stress must take each path that the sources name
+/// (docs/inside/testing.md, "Rare paths").
 /// `name` is a literal.
 struct Probe {
   const char* name;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "holdfast/machine/sim/sim_machine.h"
+#include "holdfast/runner/crash/crash_registers.h"
 #include "holdfast/workloads/catalogue.h"
 #include "tests/sanitized.h"
 #include "tests/unit/engines/engine_rows.h"
@@ -21,15 +22,13 @@
 namespace holdfast {
 namespace {
 
-using engine_rows_test::checks_of;
-using engine_rows_test::probes_of;
 using engine_rows_test::row_of;
 
 /// Facts that a search reports beside violations.
 struct Found {
-  uint64_t too_large = 0;                  ///< updates that a log was too small for
-  uint64_t lost_max = 0;                   ///< most acknowledged updates that a crash has lost
-  std::map<std::string, uint64_t> probes;  ///< rare paths taken
+  uint64_t too_large = 0;  ///< updates that a log was too small for
+  uint64_t lost_max = 0;   ///< most acknowledged updates that a crash has lost
+  ProbesTaken probes;      ///< rare paths
 };
 
 /// Runs the search, prints its coverage, and fails with the counter-example.
@@ -402,30 +401,6 @@ void search_variant(const std::string& engine, const EngineVariant& setting, Fou
   expect_no_violation(engine + ", " + setting.name, spec, found);
 }
 
-/// Fails unless each rare path has been taken, except for those that checks.toml argues away: these
-/// must not have been.
-void expect_taken(const std::string& engine, const std::map<std::string, uint64_t>& taken) {
-  std::map<std::string, std::string> argued;
-  for (const UnreachedProbe& row : checks_of(engine).unreached_probes) {
-    argued[row.name] = row.reason;
-  }
-  for (const std::string& name : probes_of(engine)) {
-    const auto found = taken.find(name);
-    const uint64_t count = found == taken.end() ? 0 : found->second;
-    std::printf("  %-32s %8llu\n", name.c_str(), static_cast<unsigned long long>(count));
-    if (kSanitized) {
-      continue;
-    }
-    if (argued.count(name) == 0) {
-      EXPECT_GT(count, 0U) << engine << ": no search takes the rare path " << name
-                           << ". Give the engine a variant in its checks.toml that does, or a row "
-                              "[[unreached]] with the reason";
-    } else {
-      EXPECT_EQ(count, 0U) << engine << " takes " << name << ", which checks.toml calls unreached";
-    }
-  }
-}
-
 /// The settings of an engine that take rare paths, and atomics that order no write-backs. Together
 /// they take each path that the engine's sources name.
 TEST_P(CrashVariants, TakeEachRarePath) {
@@ -441,7 +416,7 @@ TEST_P(CrashVariants, TakeEachRarePath) {
   for (const EngineVariant& setting : checks_of(engine).variants) {
     search_variant(engine, setting, &found);
   }
-  expect_taken(engine, found.probes);
+  expect_taken(engine, probes_of(engine), checks_of(engine).unreached_probes, found.probes);
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, CrashVariants, testing::ValuesIn(durable_engines()),

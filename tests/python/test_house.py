@@ -98,6 +98,7 @@ EXCUSED = [
     Excused("python/holdfast/cli/result_table.py", "the same field", ("htm",)),
     Excused("holdfast/check/registers", "random programs over registers", ("registers",)),
     Excused("holdfast/runner/crash/crash.cc", "random programs over registers", ("registers",)),
+    Excused("holdfast/runner/crash/crash_registers.cc", "the same programs", ("registers",)),
     Excused("python/holdfast/cli/crash.py", "random programs over registers", ("registers",)),
     Excused("tests/crash/crash_test.cc", "random programs over registers", ("registers",)),
     Excused("tests/engine", "the name of a heap's root", ("list",)),

@@ -16,13 +16,7 @@ namespace holdfast::check {
 /// Runs register programs. Judges the values that they read, and the written values that survive.
 class RegisterSubject final : public Subject {
  public:
-  struct Shape {
-    ProgramShape program;
-    /// The last so many shared objects are behind a pointer. Each write allocates a new block for
-    /// the object and frees the old one.
-    Object boxed = 1;
-    int prelude = 9;  ///< updates before the first run, so that small logs have wrapped around
-  };
+  using Shape = RegisterShape;
 
   /// Runs `program`, or a random program for each seed if there is none.
   explicit RegisterSubject(const Shape& shape, std::optional<RegisterProgram> program = {});

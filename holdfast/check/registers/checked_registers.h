@@ -8,6 +8,7 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "holdfast/base/random.h"
@@ -178,6 +179,10 @@ class CheckedRegisters {
     return status;
   }
 
+  /// Calls `between` before each step of a body and behind the last one, on the thread that runs
+  /// the body: a test lets other threads run there. Not while clients run.
+  void between_steps(std::function<void()> between) { between_ = std::move(between); }
+
   /// Stores the initial value again, in the running update.
   void touch(Object object) const { store(object, 0); }
   /// Stores the initial values of pieces again, in the running update.
@@ -308,6 +313,7 @@ class CheckedRegisters {
   void perform(const Body& body, ClientLog& log) const {
     log.attempt();
     for (const RegisterStep& step : body.steps) {
+      pause();
       if (step.pieces > 0) {
         perform_on_pieces(step, log);
         continue;
@@ -331,8 +337,15 @@ class CheckedRegisters {
           break;
       }
     }
+    pause();
     if (body.kind == Body::Kind::throwing) {
       throw ProgramThrow{};
+    }
+  }
+
+  void pause() const {
+    if (between_) {
+      between_();
     }
   }
 
@@ -344,6 +357,7 @@ class CheckedRegisters {
   Register* registers_ = nullptr;
   String* string_root_ = nullptr;
   std::byte* string_ = nullptr;
+  std::function<void()> between_;
 };
 
 }  // namespace holdfast::check

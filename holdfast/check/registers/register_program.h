@@ -93,6 +93,15 @@ struct ProgramShape {
   Object string() const { return ranges > 0 ? pieces : 0; }
 };
 
+/// The properties of registers and of the random programs over them.
+struct RegisterShape {
+  ProgramShape program;
+  /// The last so many shared objects are behind a pointer. Each write allocates a new block for
+  /// the object and frees the old one.
+  Object boxed = 1;
+  int prelude = 9;  ///< updates before the first run, so that small logs have wrapped around
+};
+
 /// Removes transactions, then steps, then pieces of steps from the program, as long as `fails`
 /// returns true for the rest.
 RegisterProgram shrink(RegisterProgram program, FunctionRef<bool(const RegisterProgram&)> fails);

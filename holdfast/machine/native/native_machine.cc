@@ -47,7 +47,8 @@ NativeMachine::NativeMachine(native::File file, size_t bytes,
                              const native::Persistence& persistence, const HtmCapabilities& htm,
                              const NativeOptions& options)
     : slots_(std::make_shared<native::SlotTable>(
-          options.max_threads != 0 ? options.max_threads : native::kDefaultThreads)),
+          options.max_threads != 0 ? options.max_threads : native::kDefaultThreads,
+          options.probes)),
       write_back_(persistence.write_back),
       domain_(persistence.domain),
       read_only_(options.read_only),
@@ -57,6 +58,7 @@ NativeMachine::NativeMachine(native::File file, size_t bytes,
       htm_capabilities_(htm),
       soft_(slots(), options.htm, !in_hardware_),
       medium_(std::move(file), bytes, persistence, options) {
+  native::count_for(options.probes);
   threads_.reserve(static_cast<size_t>(slots()));
   for (int slot = 0; slot < slots(); ++slot) {
     threads_.push_back(std::make_unique<HtmThread>(soft_, slot, htm.suspend));

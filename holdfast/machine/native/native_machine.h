@@ -21,6 +21,7 @@
 #include "holdfast/machine/native/memory/atomic.h"
 #include "holdfast/machine/native/memory/words.h"
 #include "holdfast/machine/native/support/options.h"
+#include "holdfast/machine/native/support/probe_counts.h"
 #include "holdfast/machine/native/support/spin.h"
 #include "holdfast/machine/native/support/ticks.h"
 #include "holdfast/machine/native/threads/fork_guard.h"
@@ -74,7 +75,12 @@ class NativeMachine {
   static void copy(void* to, const void* from, size_t n) { native::copy_words(to, from, n); }
   void* allocate(size_t bytes, size_t alignment) { return arena_.allocate(bytes, alignment); }
   static size_t line_bytes() { return native::kNativeLineBytes; }
-  static constexpr void reach(Probe /*probe*/) {}
+  /// Counts for the machine that the thread used last, if that one has NativeOptions::probes.
+  static void reach(Probe probe) {
+    if (native::thread_state.probes != nullptr) [[unlikely]] {
+      native::thread_state.probes->count(probe);
+    }
+  }
 
   // ---- Threads
   static void* context() { return native::thread_state.context; }

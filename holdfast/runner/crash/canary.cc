@@ -8,6 +8,7 @@
 #include "holdfast/engines/parts/any/any_engine.h"
 #include "holdfast/machine/sim/sim_machine.h"
 #include "holdfast/runner/crash/crash.h"
+#include "holdfast/runner/crash/crash_registers.h"
 
 namespace holdfast {
 namespace {

@@ -10,6 +10,7 @@
 #include "holdfast/check/crash/crash_explorer.h"
 #include "holdfast/check/crash/register_subject.h"
 #include "holdfast/hardware/designs.h"
+#include "holdfast/runner/crash/crash_registers.h"
 #include "holdfast/runner/crash/workload_subject.h"
 #include "holdfast/runner/sessions/engine_table.h"
 #include "holdfast/runner/sim/sim_run.h"
@@ -28,7 +29,6 @@ using check::Violation;
 
 constexpr size_t kHeapBytes = 16 << 10;
 constexpr size_t kMaxBytes = 1 << 20;
-constexpr check::Object kMostObjects = 1000;
 /// No legal run of a few transactions takes this many steps.
 constexpr uint64_t kMaxSteps = 1'000'000;
 
@@ -174,24 +174,6 @@ Job parse(const Json& spec) {
   return job;
 }
 
-check::ProgramShape shape_of(const Parameters& p) {
-  check::ProgramShape shape;
-  shape.threads = static_cast<int>(p.number("threads", 1, 16));
-  shape.transactions = static_cast<int>(p.number("transactions", 1, 1000));
-  shape.shared = static_cast<check::Object>(p.number("registers", 1, 1000));
-  shape.writes = static_cast<int>(p.number("writes", 1, 16));
-  shape.reads = p.real("reads", 0, 100) / 100;
-  shape.throws = p.real("throws", 0, 100) / 100;
-  shape.blind = p.real("blind", 0, 100) / 100;
-  shape.durable = p.real("durable", 0, 100) / 100;
-  shape.later = p.real("later", 0, 100) / 100;
-  shape.fences = p.real("fences", 0, 100) / 100;
-  shape.marks = p.number("marks", 0, 1) == 1;
-  shape.ranges = p.real("ranges", 0, 100) / 100;
-  shape.pieces = static_cast<check::Object>(p.number("pieces", 1, kMostObjects));
-  return shape;
-}
-
 std::unique_ptr<check::Subject> subject_of(const Job& job, SimOptions& machine,
                                            std::optional<RegisterProgram> program = {}) {
   const bool registers = job.workload == crash_registers_info().name;
@@ -200,12 +182,9 @@ std::unique_ptr<check::Subject> subject_of(const Job& job, SimOptions& machine,
   auto given = job.parameters;
   if (registers) {
     const Parameters parameters = Parameters::make(info, given).value();
-    RegisterSubject::Shape shape;
-    shape.program = shape_of(parameters);
-    shape.boxed = static_cast<check::Object>(parameters.number("boxed", 0, 1000));
-    shape.prelude = static_cast<int>(parameters.number("prelude", 0, 10000));
+    const RegisterSubject::Shape shape = crash_registers_shape(parameters);
     if (!program && !job.program.empty()) {
-      program = RegisterProgram::parse(job.program, kMostObjects).value();
+      program = RegisterProgram::parse(job.program, kMostRegisters).value();
     }
     auto subject = std::make_unique<RegisterSubject>(shape, std::move(program));
     machine.threads = subject->threads();
@@ -261,7 +240,8 @@ Violation minimised(const Job& job, Violation violation) {
     std::erase_if(found, [&](const Violation& v) { return v.fault.name != violation.fault.name; });
     return found;
   };
-  const RegisterProgram original = RegisterProgram::parse(violation.program, kMostObjects).value();
+  const RegisterProgram original =
+      RegisterProgram::parse(violation.program, kMostRegisters).value();
   const RegisterProgram small =
       check::shrink(original, [&](const RegisterProgram& p) { return !search(p, 1).empty(); });
   for (Violation& candidate : search(small, kCandidates)) {
@@ -288,7 +268,7 @@ std::string draw(const Job& job, const std::vector<Violation>& violations) {
   CrashPlan plan = job.plan;
   std::optional<RegisterProgram> program;
   if (!v.program.empty()) {
-    program = RegisterProgram::parse(v.program, kMostObjects).value();
+    program = RegisterProgram::parse(v.program, kMostRegisters).value();
   }
   auto subject = subject_of(job, plan.machine, std::move(program));
   check::CrashExplorer(plan, *subject).draw(v, job.timeline->timeline());
@@ -368,29 +348,6 @@ Json to_json(const Json& spec, const Violation& v) {
 }
 
 }  // namespace
-
-const WorkloadInfo& crash_registers_info() {
-  static const WorkloadInfo info{
-      "registers",
-      "random programs over a few words whose values name their writers",
-      {{"threads", "3", "threads"},
-       {"transactions", "2", "transactions per thread"},
-       {"registers", "4", "words that all threads use"},
-       {"boxed", "1", "of these, behind a pointer: every write allocates and frees"},
-       {"writes", "2", "most words an update writes"},
-       {"reads", "35", "percent of transactions that only read"},
-       {"throws", "5", "percent of updates that throw at their end"},
-       {"blind", "0", "percent of writes that do not read first"},
-       {"durable", "0", "percent of updates with Commit::durable"},
-       {"later", "0", "percent of updates with Commit::later"},
-       {"fences", "0", "percent of transactions that are a fence of the heap"},
-       {"marks", "1", "1: each update also writes a word of its own"},
-       {"ranges", "0", "percent of updates that write ranges of a string"},
-       {"pieces", "47", "pieces of the string, of 11 bytes each"},
-       {"prelude", "9", "updates before, so that small logs have wrapped around"}},
-      {"update", "read"}};
-  return info;
-}
 
 Result<Json> crash(const Json& spec, Progress progress) {
   return guarded([&] {

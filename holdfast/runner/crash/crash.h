@@ -3,7 +3,6 @@
 
 #include "holdfast/runner/spec/json.h"
 #include "holdfast/runner/spec/progress.h"
-#include "holdfast/workloads/parts/workload.h"
 
 namespace holdfast {
 
@@ -66,8 +65,5 @@ namespace holdfast {
 /// mutants: mutants (planted, caught, equivalent, masked, survivors[] with change, kind and number;
 /// see check/crash/design_mutants.h).
 Result<Json> crash(const Json& spec, Progress progress);
-
-/// The parameters of `registers` under crash().
-const WorkloadInfo& crash_registers_info();
 
 }  // namespace holdfast

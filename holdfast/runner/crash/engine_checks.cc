@@ -51,6 +51,7 @@ struct Collected {
   Ranked<CoveredPhase> phases;
   Ranked<UnreachedLabel> unreached;
   Ranked<UnreachedProbe> unreached_probes;
+  Ranked<UnreachedProbe> native_unreached_probes;
 };
 
 /// Adds a row under its key. A row of the engine's own folder replaces one of a part.
@@ -230,7 +231,25 @@ class Loader {
                [&](Collected& engine) { engine.checks.findings.push_back(finding); });
   }
 
+  /// The suites that a row about rare paths is for.
+  struct Suites {
+    bool crash = false;
+    bool native = false;
+  };
+
+  static Suites suites_of(Fields& fields, const std::vector<std::string>& unsaid) {
+    static const std::vector<std::string> known = {"crash", "native"};
+    const auto given = fields.texts("suites");
+    Suites suites;
+    for (const std::string& name : given.empty() ? unsaid : given) {
+      const auto* found = find_row("suite", name, known, Code::invalid_argument).value();
+      (found == &known[0] ? suites.crash : suites.native) = true;
+    }
+    return suites;
+  }
+
   void add_variant(const fs::path& folder, Fields& fields, const std::vector<std::string>& named) {
+    const Suites suites = suites_of(fields, {"crash", "native"});
     const EngineVariant variant{
         .name = fields.required_text("name"),
         .options = fields.map("options"),
@@ -243,8 +262,14 @@ class Loader {
         .journal = fields.flag("journal", false),
         .design = fields.text("design", ""),
         .design_options = fields.map("design_options")};
-    for_folder(folder, named,
-               [&](Collected& engine) { engine.checks.variants.push_back(variant); });
+    for_folder(folder, named, [&](Collected& engine) {
+      if (suites.crash) {
+        engine.checks.variants.push_back(variant);
+      }
+      if (suites.native) {
+        engine.checks.native_variants.push_back(variant);
+      }
+    });
   }
 
   void add_phase(const fs::path& folder, Fields& fields, const std::vector<std::string>& named) {
@@ -280,11 +305,18 @@ class Loader {
                      const std::vector<std::string>& named) {
     if (fields.has("probe")) {
       const UnreachedProbe probe{.name = fields.required_text("probe"),
-                                 .reason = fields.required_text("reason")};
+                                 .reason = fields.required_text("reason"),
+                                 .by_chance = fields.flag("by_chance", false)};
+      const Suites suites = suites_of(fields, {"crash"});
       for_label(
           folder, named, probe.name,
           [&](Collected& engine, bool own) {
-            add(engine.unreached_probes, probe.name, own, probe);
+            if (suites.crash) {
+              add(engine.unreached_probes, probe.name, own, probe);
+            }
+            if (suites.native) {
+              add(engine.native_unreached_probes, probe.name, own, probe);
+            }
           },
           &EngineSource::probes);
       return;
@@ -328,6 +360,9 @@ class Loader {
     }
     for (auto& [key, row] : engine.unreached_probes) {
       checks.unreached_probes.push_back(std::move(row.second));
+    }
+    for (auto& [key, row] : engine.native_unreached_probes) {
+      checks.native_unreached_probes.push_back(std::move(row.second));
     }
     for (auto& [key, row] : engine.phases) {
       checks.phases.push_back(std::move(row.second));

@@ -48,7 +48,9 @@ struct ExpectedFinding {
   std::string reason;
 };
 
-/// A setting that takes rare paths: a full log, the lock, no background thread.
+/// A setting that takes rare paths: a full log, the lock, no background thread. Each suite that
+/// looks for rare paths has its list: `crash`, the searches on the simulated machine, and `native`,
+/// the stress on this computer.
 struct EngineVariant {
   std::string name;
   Options options;
@@ -85,21 +87,24 @@ struct UnreachedLabel {
   bool by_hunts_only = false;
 };
 
-/// A rare path of the sources that the engine's searches do not take.
+/// A rare path of the sources that a suite does not take.
 struct UnreachedProbe {
   std::string name;
   std::string reason;
+  bool by_chance = false;  ///< it may take it, though rarely; else that is an error
 };
 
 struct EngineChecks {
   std::vector<Canary> canaries;
   std::vector<HarmlessBug> harmless;
   std::vector<ExpectedFinding> findings;
-  std::vector<EngineVariant> variants;
+  std::vector<EngineVariant> variants;         ///< of suite crash
+  std::vector<EngineVariant> native_variants;  ///< of suite native
   std::vector<CoveredPhase> phases;
   std::vector<PhaseOrder> orders;
   std::vector<UnreachedLabel> unreached;
-  std::vector<UnreachedProbe> unreached_probes;
+  std::vector<UnreachedProbe> unreached_probes;         ///< by suite crash
+  std::vector<UnreachedProbe> native_unreached_probes;  ///< by suite native
 
   /// True if no run, or for `hunts` no hunt, comes to the label.
   bool is_unreached(const std::string& label, bool hunts = false) const;

@@ -88,6 +88,19 @@ bool has_name_in(const NamesOfHeaders& names, const fs::path& where, const std::
                      [&](const fs::path& file) { return file.parent_path() == where; });
 }
 
+Result<std::set<std::string>> probes_below(const fs::path& directory) {
+  return guarded([&] {
+    std::set<std::string> names;
+    for (const auto& entry : fs::recursive_directory_iterator(directory)) {
+      if (entry.path().extension() == ".h") {
+        for_each_between(content(entry.path()), "Probe{\"", '"',
+                         [&](const std::string& name) { names.insert(name); });
+      }
+    }
+    return names;
+  });
+}
+
 fs::path engines_directory() {
   return HOLDFAST_ENGINES_DIR;
 }

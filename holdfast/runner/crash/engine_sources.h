@@ -35,6 +35,9 @@ bool has_name_in(const NamesOfHeaders& names, const std::filesystem::path& where
 /// of the source tree. Errors: not_found for a file that is missing.
 Result<std::vector<EngineSource>> read_engine_sources(const std::filesystem::path& directory = {});
 
+/// The probes in the headers below a folder. Errors: as above.
+Result<std::set<std::string>> probes_below(const std::filesystem::path& directory);
+
 /// The folder that read_engine_sources() reads by default.
 std::filesystem::path engines_directory();
 

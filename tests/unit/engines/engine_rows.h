@@ -16,8 +16,7 @@
 
 #include "holdfast/engines/parts/any/any_engine.h"
 #include "holdfast/machine/sim/sim_machine.h"
-#include "holdfast/runner/crash/engine_checks.h"
-#include "holdfast/runner/crash/engine_sources.h"
+#include "tests/engine_facts.h"
 #include "tests/engine_options.h"
 #include "tests/unit/engines/row_heap.h"
 #include "tests/unit/hardware/design_fixture.h"
@@ -76,26 +75,6 @@ inline SimOptions machine_for(const Description& engine, uint64_t seed) {
   o.seed = seed;
   o.slot_order = seed;
   return o;
-}
-
-/// Facts that stand beside the engine.
-inline const EngineChecks& checks_of(const std::string& engine) {
-  static const auto all = load_engine_checks().value();
-  return all.at(engine);
-}
-
-/// The rare paths that the engine's sources name.
-inline std::vector<std::string> probes_of(const std::string& engine) {
-  static const auto all = read_engine_sources().value();
-  std::vector<std::string> names;
-  for (const EngineSource& source : all) {
-    for (const auto& [name, files] : source.probes) {
-      if (source.name == engine) {
-        names.push_back(name);
-      }
-    }
-  }
-  return names;
 }
 
 /// For parameters of tests: the names of all engines.

@@ -13,7 +13,6 @@
 namespace holdfast {
 namespace {
 
-using engine_rows_test::checks_of;
 using engine_rows_test::mixed_transactions;
 using engine_rows_test::row_of;
 using engine_rows_test::RowHeap;

@@ -10,7 +10,6 @@
 namespace holdfast::timeline_test {
 namespace {
 
-using engine_rows_test::checks_of;
 
 class EnginePhases : public testing::TestWithParam<std::string> {};
 

@@ -19,7 +19,6 @@ namespace holdfast {
 namespace {
 
 using engine_rows_test::BodyFails;
-using engine_rows_test::checks_of;
 using engine_rows_test::machine_for;
 using engine_rows_test::mixed_transactions;
 using engine_rows_test::row_of;

@@ -13,6 +13,8 @@
 
 namespace holdfast {
 
+class ProbeCounts;
+
 /// Delays added to persistence operations, to emulate a slower medium. The thread spins until the
 /// delay is over.
 struct Latency {
@@ -65,6 +67,9 @@ struct NativeOptions {
   bool htm_unproven = false;
   /// For tests: replaces fdatasync, to inject failures. Null means fdatasync.
   std::function<int(int fd)> sync = {};
+  /// For tests and tools: counts the rare paths that threads of this machine take. Null: nothing
+  /// does. It outlives the machine.
+  ProbeCounts* probes = nullptr;
 };
 
 }  // namespace holdfast

@@ -53,6 +53,12 @@ void SlotTable::give_back(int slot) {
 
 namespace {
 
+/// The thread uses no machine: its next self() looks for its slot.
+void forget() {
+  thread_state.table = nullptr;
+  thread_state.probes = nullptr;
+}
+
 /// The slots that a thread holds in all machines. Returned when the thread ends.
 class SlotOwner {
  public:
@@ -62,7 +68,7 @@ class SlotOwner {
 
   ~SlotOwner() {
     thread_state.exiting = true;
-    thread_state.table = nullptr;
+    forget();
     for (const Held& held : held_) {
       held.table->give_back(held.slot);
     }
@@ -104,6 +110,7 @@ SlotOwner& slot_owner() {
 
 void remember(const SlotTable* table, int slot) {
   thread_state.table = table;
+  thread_state.probes = table->probes();
   thread_state.slot = slot;
 }
 
@@ -116,7 +123,7 @@ int find_or_take_slot(const std::shared_ptr<SlotTable>& table) {
   SlotOwner& owner = slot_owner();
   int slot = owner.find(table.get());
   if (slot < 0) {
-    thread_state.table = nullptr;
+    forget();
     owner.prepare();
     slot = table->take();
     if (slot < 0) {
@@ -143,10 +150,15 @@ GuestSlot::GuestSlot(const std::shared_ptr<SlotTable>& table) : table_(table) {
 
 GuestSlot::~GuestSlot() {
   if (slot_ >= 0) {
-    thread_state.table = nullptr;
+    forget();
     slot_owner().drop(table_.get());
     table_->leave(slot_);
   }
+}
+
+void count_for(ProbeCounts* probes) {
+  forget();
+  thread_state.probes = probes;
 }
 
 int find_slot(const SlotTable* table) {

@@ -9,6 +9,10 @@
 #include <mutex>
 #include <vector>
 
+namespace holdfast {
+class ProbeCounts;
+}
+
 namespace holdfast::native {
 
 /// The slots of one machine. Slot 0 belongs to the background thread, the others to ordinary
@@ -18,9 +22,12 @@ namespace holdfast::native {
 /// Thread safe.
 class SlotTable {
  public:
-  explicit SlotTable(int ordinary) : taken_(static_cast<size_t>(ordinary) + 1) {}
+  /// `probes` counts the rare paths that the machine's threads take; null: nothing does.
+  explicit SlotTable(int ordinary, ProbeCounts* probes = nullptr)
+      : probes_(probes), taken_(static_cast<size_t>(ordinary) + 1) {}
 
   int slots() const { return static_cast<int>(taken_.size()); }
+  ProbeCounts* probes() const { return probes_; }
   static constexpr int kBackground = 0;
 
   /// The lowest free ordinary slot, or -1. While there is a background thread, not the last one,
@@ -48,6 +55,7 @@ class SlotTable {
   void mark_taken(size_t slot);
   bool keeps_last_for_guests() const { return taken_[kBackground] && taken_.size() > 2; }
 
+  ProbeCounts* const probes_;
   std::mutex mutex_;
   std::mutex guest_mutex_;  ///< the guest that has a slot holds it; taken before mutex_
   std::vector<bool> taken_;
@@ -60,6 +68,7 @@ class SlotTable {
 struct ThreadState {
   void* context = nullptr;           ///< NativeMachine::context()
   const SlotTable* table = nullptr;  ///< the table of the machine that the thread used last
+  ProbeCounts* probes = nullptr;     ///< the table's
   int slot = -1;                     ///< the thread's slot in that table
   bool exiting = false;              ///< the thread has returned its slots
 };
@@ -77,6 +86,11 @@ HOLDFAST_TLS_MODEL inline constinit thread_local ThreadState thread_state;
 /// The calling thread's slot in the table. Takes one if the thread has none; -1 if all are taken.
 /// The slow path of self(), for a table that is not the one used last.
 int find_or_take_slot(const std::shared_ptr<SlotTable>& table);
+
+/// Lets the calling thread count rare paths for a machine that it opens and has no slot in yet.
+/// Without that it would count those of recovery for the machine that it used last, which may have
+/// ended.
+void count_for(ProbeCounts* probes);
 
 /// The calling thread's slot in the table, or -1 if it has none.
 int find_slot(const SlotTable* table);

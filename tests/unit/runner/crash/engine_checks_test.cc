@@ -139,6 +139,36 @@ TEST_F(EngineChecksTest, ARarePathMayBeArguedAwayForEngineOrPart) {
   expect_refusal("[[unreached]]\nprobe = \"log.full\"\n", "needs 'reason'");
 }
 
+TEST_F(EngineChecksTest, RowsAboutRarePathsAreForSuites) {
+  write("red/red.h", R"(M::reach(Probe{"red.a"}); M::reach(Probe{"red.b"});)"
+                     R"(M::reach(Probe{"red.c"});)");
+  write("red/checks.toml",
+        "[[unreached]]\nprobe = \"red.a\"\nreason = \"r\"\n"
+        "[[unreached]]\nprobe = \"red.b\"\nreason = \"r\"\nsuites = [\"crash\", \"native\"]\n"
+        "[[unreached]]\nprobe = \"red.c\"\nreason = \"r\"\nsuites = [\"native\"]\n"
+        "by_chance = true\n"
+        "[[variant]]\nname = \"both\"\n"
+        "[[variant]]\nname = \"simulated\"\nsuites = [\"crash\"]\n"
+        "[[variant]]\nname = \"here\"\nsuites = [\"native\"]\n");
+  const EngineChecks red = load().at("red");
+  const auto names = [](const auto& rows) {
+    std::string all;
+    for (const auto& row : rows) {
+      all += row.name + " ";
+    }
+    return all;
+  };
+  EXPECT_EQ(names(red.unreached_probes), "red.a red.b ");
+  EXPECT_EQ(names(red.native_unreached_probes), "red.b red.c ");
+  EXPECT_FALSE(red.native_unreached_probes.at(0).by_chance);
+  EXPECT_TRUE(red.native_unreached_probes.at(1).by_chance);
+  EXPECT_EQ(names(red.variants), "both simulated ");
+  EXPECT_EQ(names(red.native_variants), "both here ");
+  write("red/checks.toml", "");
+  expect_refusal("[[variant]]\nname = \"a\"\nsuites = [\"engine\"]\n",
+                 "there is no suite 'engine'");
+}
+
 TEST_F(EngineChecksTest, RowsAboutNoLabelHoldForTheFolder) {
   write("red/checks.toml",
         "[[variant]]\nname = \"full\"\noptions = { log = \"1\" }\nrmw_orders_pwb = false\n"
