@@ -5,6 +5,7 @@
 // its time. A case ends with the right content, an error, or a wrong value. Values carry no
 // checksum, so the test counts wrong values and allows them. It does not allow lost or additional
 // keys in a database that Verify finds in order.
+#include <execinfo.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -298,11 +299,21 @@ class User {
   bool right_ = true;
 };
 
+/// Tells where the case is stuck, and ends it.
+void report_hang(int /*signal*/) {
+  void* frames[64];
+  backtrace_symbols_fd(frames, backtrace(frames, 64), STDERR_FILENO);
+  _exit(static_cast<int>(Outcome::hang));
+}
+
 /// Runs `body` in a child process.
 Outcome in_child(const std::function<Outcome()>& body) {
   const pid_t child = fork();
   if (child == 0) {
-    signal(SIGALRM, SIG_DFL);
+    void* frame = nullptr;
+    backtrace(&frame, 1);  // the first call loads a library, which a signal's handler must not do
+    signal(SIGALRM, report_hang);
+    signal(SIGXCPU, report_hang);
     alarm(kMostWaiting);
     const rlimit processor{kMostSeconds, kMostSeconds + 1};
     setrlimit(RLIMIT_CPU, &processor);
@@ -317,8 +328,7 @@ Outcome in_child(const std::function<Outcome()>& body) {
   int status = 0;
   EXPECT_EQ(waitpid(child, &status, 0), child);
   if (WIFSIGNALED(status)) {
-    const int by = WTERMSIG(status);
-    return by == SIGALRM || by == SIGXCPU ? Outcome::hang : Outcome::crash;
+    return Outcome::crash;
   }
   return static_cast<Outcome>(WEXITSTATUS(status));
 }
