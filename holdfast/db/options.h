@@ -63,8 +63,8 @@ struct Options {
   /// The most that a journal takes, from 64 KiB, rounded up to pages. It makes durable writes in
   /// domain `file` cheaper, and is not used in other domains. Not with each engine. A new file: 0
   /// means none; not set means 64 MiB on a disk, and none in other domains, on file systems in
-  /// memory, and with engines that do not run over a journal. An existing file: not set means the
-  /// recorded size; another one is refused.
+  /// memory, and with engines that do not run over a journal or rewrite the heap (`romulus`). An
+  /// existing file: not set means the recorded size; another one is refused.
   std::optional<size_t> journal_bytes = {};
   /// Threads with a place of their own, 1 to 255. A new file: 0 means 64. An existing one: 0, or a
   /// number below the recorded one, means that one; a larger number is recorded.

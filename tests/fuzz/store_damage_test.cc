@@ -299,8 +299,9 @@ class User {
   bool right_ = true;
 };
 
-/// Tells where the case is stuck, and ends it.
+/// Tells where the case is stuck, and ends it. If that hangs, too, the next signal ends it.
 void report_hang(int /*signal*/) {
+  alarm(10);
   void* frames[64];
   backtrace_symbols_fd(frames, backtrace(frames, 64), STDERR_FILENO);
   _exit(static_cast<int>(Outcome::hang));
@@ -312,8 +313,11 @@ Outcome in_child(const std::function<Outcome()>& body) {
   if (child == 0) {
     void* frame = nullptr;
     backtrace(&frame, 1);  // the first call loads a library, which a signal's handler must not do
-    signal(SIGALRM, report_hang);
-    signal(SIGXCPU, report_hang);
+    struct sigaction reporting{};
+    reporting.sa_handler = report_hang;
+    reporting.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+    sigaction(SIGALRM, &reporting, nullptr);
+    sigaction(SIGXCPU, &reporting, nullptr);
     alarm(kMostWaiting);
     const rlimit processor{kMostSeconds, kMostSeconds + 1};
     setrlimit(RLIMIT_CPU, &processor);
@@ -328,7 +332,8 @@ Outcome in_child(const std::function<Outcome()>& body) {
   int status = 0;
   EXPECT_EQ(waitpid(child, &status, 0), child);
   if (WIFSIGNALED(status)) {
-    return Outcome::crash;
+    const int by = WTERMSIG(status);
+    return by == SIGALRM || by == SIGXCPU ? Outcome::hang : Outcome::crash;
   }
   return static_cast<Outcome>(WEXITSTATUS(status));
 }

@@ -240,9 +240,8 @@ class RegisterStress {
     registers_.attach(*heap_).check();
     const auto words = registers_.observe(*heap_).value();
     const check::History history = state_.recorder().history(until);
-    const Promise promised = engine_.promised(options().options);
     for (const auto& found :
-         check_durability(history, words, promised, {.isolation = engine_.isolation})) {
+         check_durability(history, words, heap_->promise(), {.isolation = engine_.isolation})) {
       ADD_FAILURE() << path << ": " << to_string(found, history);
     }
     const HeapCheck walked = heap_->check().value();

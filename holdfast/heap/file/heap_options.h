@@ -26,7 +26,7 @@ struct CreateOptions {
   /// with 128 KiB, and grows with the file. Only natively and in domain `file`, where it makes
   /// fences cheaper, and not with each engine. 0: no journal. Not set: kDefaultJournalBytes if the
   /// heap is in domain `file`, its file system is not in memory, and the engine runs over a
-  /// journal; else none.
+  /// journal and does not rewrite the heap (Description::rewrites_heap); else none.
   std::optional<size_t> journal_bytes = {};
 
   /// The number of thread slots with logs and arenas, at least the machine's own number. 0: the

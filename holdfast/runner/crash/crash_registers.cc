@@ -31,7 +31,7 @@ check::RegisterShape crash_registers_shape(const Parameters& p) {
   check::ProgramShape& shape = registers.program;
   shape.threads = static_cast<int>(p.number("threads", 1, 16));
   shape.transactions = static_cast<int>(p.number("transactions", 1, 1000));
-  shape.shared = static_cast<check::Object>(p.number("registers", 1, 1000));
+  shape.shared = static_cast<check::Object>(p.number("registers", 1, kMostRegisters));
   shape.writes = static_cast<int>(p.number("writes", 1, 16));
   shape.reads = p.real("reads", 0, 100) / 100;
   shape.throws = p.real("throws", 0, 100) / 100;
@@ -42,7 +42,7 @@ check::RegisterShape crash_registers_shape(const Parameters& p) {
   shape.marks = p.number("marks", 0, 1) == 1;
   shape.ranges = p.real("ranges", 0, 100) / 100;
   shape.pieces = static_cast<check::Object>(p.number("pieces", 1, kMostRegisters));
-  registers.boxed = static_cast<check::Object>(p.number("boxed", 0, 1000));
+  registers.boxed = static_cast<check::Object>(p.number("boxed", 0, kMostRegisters));
   registers.prelude = static_cast<int>(p.number("prelude", 0, 10000));
   return registers;
 }

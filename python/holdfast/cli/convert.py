@@ -44,13 +44,7 @@ def run(
     ] = 0,
     journal_bytes: Annotated[
         int | None,
-        typer.Option(
-            "--journal-bytes",
-            metavar="N",
-            min=0,
-            max=1 << 34,
-            help="The size of the new file's journal; 0: none. Default: as in HEAP.",
-        ),
+        options.journal_bytes("The size of the new file's journal; 0: none. Default: as in HEAP."),
     ] = None,
     json_file: options.Json = None,
 ) -> None:

@@ -2,7 +2,7 @@
 """Options that several verbs share, and the parsing of their text."""
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -48,15 +48,18 @@ DesignOptions = Annotated[
     typer.Option("--design-option", metavar="NAME=VALUE", help="An option of the design."),
 ]
 Threads = Annotated[str, typer.Option("--threads", metavar="N,...", help="Numbers of threads.")]
+
+
+def journal_bytes(text: str) -> Any:
+    """The option --journal-bytes, with the help of a command."""
+    return typer.Option("--journal-bytes", metavar="N", min=0, max=1 << 34, help=text)
+
+
 JournalBytes = Annotated[
     int | None,
-    typer.Option(
-        "--journal-bytes",
-        metavar="N",
-        min=0,
-        max=1 << 34,
-        help="The most that a journal takes, in domain file; 0: none. Default: 64 MiB on a disk if "
-        "the engine runs over a journal, none in memory.",
+    journal_bytes(
+        "The most that a journal takes, in domain file; 0: none. Default: 64 MiB on a disk if the "
+        "engine gains by a journal, none in memory."
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")]
