@@ -167,6 +167,42 @@ def test_the_first_failure_of_a_suite_is_its_verdict(mutation, tmp_path, program
             process.wait()
 
 
+@pytest.mark.parametrize(
+    ("output", "status", "found"),
+    [
+        ("[  FAILED  ] A.B (3 ms)\n[  FAILED  ] A.C, where x = 1 (2 ms)\n[  FAILED  ] A.B\n", 1,
+         ["A.B", "A.C"]),
+        ("[ RUN      ] A.B\n", -11, ["A.B (status -11)"]),
+        ("", 127, ["start (status 127)"]),
+    ],
+)  # fmt: skip
+def test_all_failures_of_a_suite_are_found(mutation, tmp_path, output, status, found):
+    log = tmp_path / "log"
+    log.write_text(output)
+    assert mutation.failures(log, status) == found
+
+
+def base_line(mutation, monkeypatch, runs):
+    """Judges a suite whose whole runs have these failures, one run after the other."""
+    outcomes = iter(runs)
+    monkeypatch.setattr(mutation.Campaign, "unable", lambda *_: next(outcomes))
+    build = mutation.Build(None, None, "-*.Long*", {})
+    mutation.Campaign({}, mutation.ROOT, 1).judge_base_line(build, "unit")
+    assert list(build.seconds) == ["unit"] and next(outcomes, None) is None
+    return build.filter
+
+
+def test_the_base_line_ends_with_a_run_without_failures(mutation, monkeypatch):
+    assert base_line(mutation, monkeypatch, [[]]) == "-*.Long*"
+    assert base_line(mutation, monkeypatch, [["A.B"], ["A.C"], []]) == "-*.Long*:A.B:A.C"
+
+
+@pytest.mark.parametrize("second", [["A.C (status -11)"], [f"A.C{n}" for n in range(25)]])
+def test_the_base_line_takes_no_crash_and_not_many_failures(mutation, monkeypatch, second):
+    with pytest.raises(SystemExit, match=r"unit fails without a mutant: A\.C"):
+        base_line(mutation, monkeypatch, [["A.B"], second, []])
+
+
 def test_the_score_leaves_timeouts_out(mutation):
     verdicts = ["caught"] * 3 + ["survived", "timeout"]
     results = [
