@@ -132,6 +132,8 @@ struct Regions {
   size_t area_bytes = 0;
 };
 
+class PageGuard;
+
 /// The object that M::context() points to while a transaction runs on this thread. Engines derive
 /// their transactions from it.
 struct Context {
@@ -140,6 +142,7 @@ struct Context {
   size_t capacity = 0;
   size_t known_bytes = 0;    ///< bytes of the heap that are known to exist; for HeapBounds
   uint64_t known_words = 0;  ///< offsets that HeapBounds accepts at once; follows from known_bytes
+  PageGuard* guard = nullptr;  ///< asked about each pointer that is followed (page_guard.h)
   Mode mode = Mode::read;
   int slot = 0;  ///< of the executing machine thread; selects its allocation arena
   /// Set by the heap while a body runs that names partitions.
