@@ -42,7 +42,7 @@ RESULT = re.compile(r"^(\s+)(const )?auto&? \w+ = .*\(.*;$")
 # A suite may take so many times as long as without a mutant before it counts as a timeout.
 PATIENCE, LEAST_LIMIT_S = 5, 120
 # Tests that miss an engine which is not built fail without a mutant; they are left out.
-MOST_UNABLE = 10
+MOST_UNABLE = 25
 MOST_MEMORY = 6 << 30  # bytes of a process: a bug that allocates for ever is found, not waited for
 PAGE = os.sysconf("SC_PAGE_SIZE")
 CAUGHT, SURVIVED, TIMEOUT, INVALID = "caught", "survived", "timeout", "does not compile"
@@ -61,6 +61,10 @@ class Mutant:
 
     def applied(self, source: list[str]) -> list[str]:
         return [*source[: self.line - 1], self.text, *source[self.line - 1 + self.taken :]]
+
+
+# The processes of a suite's parts, with their output.
+Parts = list[tuple[subprocess.Popen, Path]]
 
 
 @dataclass
@@ -152,20 +156,28 @@ class Campaign:
         ]  # fmt: skip
         run(arguments, self.tree)
         build = Build(self.tree, folder, "-" + ":".join(["*.Long*", *left_out]), {})
+        known = folder / "base_line.json"  # a run that goes on need not judge it again
+        head = output(["git", "rev-parse", "HEAD"], self.tree)
+        if known.exists() and (stored := json.loads(known.read_text()))["head"] == head:
+            build.filter, build.seconds = stored["filter"], stored["seconds"]
         for suite in self.plan["suites"]:
+            if suite in build.seconds:
+                continue
             print(f"{name}: builds and runs {suite} without a mutant", flush=True)
             if not self.compiled(build, suite):
                 raise SystemExit(f"{name}: {suite} does not build; see {folder / 'build.log'}")
-            for attempt in range(MOST_UNABLE + 1):
-                begin = time.monotonic()
-                verdict, failed = self.judged(build, suite, float("inf"))
-                if verdict == SURVIVED:
-                    break
-                if attempt == MOST_UNABLE or " " in failed:
-                    raise SystemExit(f"{name}: {suite} fails without a mutant: {failed}")
-                print(f"{name}: {failed} fails without a mutant and is left out", flush=True)
-                build.filter += f":{failed}"
-            build.seconds[suite] = time.monotonic() - begin
+            begin = time.monotonic()
+            failed = self.unable(build, suite)
+            seconds = time.monotonic() - begin
+            if len(failed) > MOST_UNABLE or any(" " in test for test in failed):
+                raise SystemExit(f"{name}: {suite} fails without a mutant: {', '.join(failed)}")
+            for test in failed:
+                print(f"{name}: {test} fails without a mutant and is left out", flush=True)
+                build.filter += f":{test}"
+            build.seconds[suite] = seconds
+            known.write_text(
+                json.dumps({"head": head, "filter": build.filter, "seconds": build.seconds})
+            )
         self.builds[name] = build
         return build
 
@@ -176,8 +188,8 @@ class Campaign:
             command += ["--target", f"{suite}_test"]
             return subprocess.run(command, stdout=log, stderr=log, check=False).returncode == 0
 
-    def judged(self, build: Build, suite: str, limit_s: float) -> tuple[str, str]:
-        """Runs a suite in as many parts as there are cores. Returns the verdict and its cause."""
+    def started(self, build: Build, suite: str, *arguments: str) -> Parts:
+        """Starts a suite in as many parts as there are cores."""
         parts = []
         for part in range(self.jobs):
             log = build.folder / f"{suite}.{part}.log"
@@ -186,20 +198,31 @@ class Campaign:
                 "HOLDFAST_CACHE": str(build.folder / "cache"),
             }  # fmt: skip
             with log.open("w") as file:
-                command = [str(build.folder / f"tests/{suite}_test"), "--gtest_fail_fast"]
+                command = [str(build.folder / f"tests/{suite}_test"), *arguments]
                 command.append(f"--gtest_filter={build.filter}")
                 process = subprocess.Popen(
                     command, env=environment, stdout=file, stderr=file,
                     cwd=build.folder, start_new_session=True,
                 )  # fmt: skip
             parts.append((process, log))
+        return parts
+
+    def unable(self, build: Build, suite: str) -> list[str]:
+        """Runs a suite to its end, and returns the tests that fail."""
+        parts = self.started(build, suite)
+        try:
+            ends = [(log, process.wait()) for process, log in parts]
+        finally:
+            killed(parts)
+        return [test for log, status in ends if status != 0 for test in failures(log, status)]
+
+    def judged(self, build: Build, suite: str, limit_s: float) -> tuple[str, str]:
+        """Runs a suite up to the first failure. Returns the verdict and its cause."""
+        parts = self.started(build, suite, "--gtest_fail_fast")
         try:
             return watched(parts, time.monotonic() + limit_s)
         finally:
-            for process, _ in parts:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
+            killed(parts)
 
     def verdict(self, mutant: Mutant) -> tuple[str, str]:
         """Plants a mutant, judges it and takes it out again."""
@@ -220,7 +243,15 @@ class Campaign:
             path.write_text(source)
 
 
-def watched(parts: list[tuple[subprocess.Popen, Path]], end: float) -> tuple[str, str]:
+def killed(parts: Parts) -> None:
+    """Ends what still runs."""
+    for process, _ in parts:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def watched(parts: Parts, end: float) -> tuple[str, str]:
     """Waits for all parts of a suite, or for the first failure."""
     while True:
         running = False
@@ -231,7 +262,7 @@ def watched(parts: list[tuple[subprocess.Popen, Path]], end: float) -> tuple[str
                 if resident(process.pid) > MOST_MEMORY:
                     return CAUGHT, "memory"
             elif status != 0:
-                return CAUGHT, failure(log, status)
+                return CAUGHT, failures(log, status)[0]
         if not running:
             return SURVIVED, ""
         if time.monotonic() > end:
@@ -247,12 +278,12 @@ def resident(pid: int) -> int:
         return 0
 
 
-def failure(log: Path, status: int) -> str:
-    """Returns the name of the test that failed, or of the one that ended the program."""
+def failures(log: Path, status: int) -> list[str]:
+    """Returns the names of the tests that failed, or of the one that ended the program."""
     text = log.read_text(errors="replace")
-    failed = re.findall(r"^\[  FAILED  \] ([^\s,]+)", text, re.MULTILINE)
+    failed = re.findall(r"^\[  FAILED  \] ([^\s,]+).* ms\)$", text, re.MULTILINE)
     begun = re.findall(r"^\[ RUN      \] (\S+)", text, re.MULTILINE)
-    return failed[0] if failed else f"{begun[-1] if begun else 'start'} (status {status})"
+    return failed or [f"{begun[-1] if begun else 'start'} (status {status})"]
 
 
 def run(command: list[str], folder: Path) -> None:

@@ -111,9 +111,15 @@ struct Description {
   /// OK, or Code::unsupported if the engine does not run over a journal.
   Status check_journal() const;
 
-  /// Returns the promise with these options, which area_bytes() has accepted.
-  Promise promised(const Options& given) const {
-    return promise != nullptr ? promise(given) : Promise{.durability = durability};
+  /// Returns the promise with these options, which area_bytes() has accepted. Only a machine that
+  /// defers its psync lets an engine without a lag of its own lag, and readers be early.
+  Promise promised(const Options& given, bool defers_psync) const {
+    if (promise == nullptr || !(lags || defers_psync)) {
+      return {.durability = durability};
+    }
+    Promise promised = promise(given);
+    promised.observed = promised.observed || !defers_psync;
+    return promised;
   }
 };
 

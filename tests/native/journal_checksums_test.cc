@@ -18,6 +18,7 @@
 #include "holdfast/machine/native/medium/journaled_memory.h"
 #include "holdfast/machine/native/native_machine.h"
 #include "tests/file_bytes.h"
+#include "tests/native/journal_engines.h"
 #include "tests/native/test_file.h"
 
 namespace holdfast {
@@ -38,7 +39,7 @@ struct Blocks {
   CheckedHeap::Field<CheckedHeap::Field<uint64_t>*> block[kBlocks] = {};
 };
 
-class ChecksumsOfHeap : public testing::TestWithParam<const char*> {
+class ChecksumsOfHeap : public testing::TestWithParam<std::string> {
  protected:
   static constexpr size_t kBlockBytes = 9000;  // of more than two pages
 
@@ -292,23 +293,8 @@ TEST_P(ChecksumsOfHeap, AreAFeatureThatAllowsOlderProgramsToRead) {
   EXPECT_GE(s.bytes_of(ExtentKind::page_checksums), 8 * s.checksummed_pages());
 }
 
-std::vector<const char*> engines_with_journal() {
-  std::vector<const char*> names;
-  for (const auto& row : engine_rows<NativeMachine>()) {
-    if (row.description->check_journal().ok() && !row.description->needs_design &&
-        row.description->runs_in(Domain::file)) {
-      names.push_back(row.description->name);
-    }
-  }
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Engines, ChecksumsOfHeap, testing::ValuesIn(engines_with_journal()),
-                         [](const auto& test) {
-                           std::string name = test.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Engines, ChecksumsOfHeap, testing::ValuesIn(engines_by_journal(true)),
+                         name_of_test);
 
 Superblock with_table() {
   Superblock s;

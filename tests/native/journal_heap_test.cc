@@ -26,6 +26,7 @@
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/native/medium/journaled_memory.h"
 #include "holdfast/machine/native/native_machine.h"
+#include "tests/native/journal_engines.h"
 #include "tests/native/test_file.h"
 
 namespace holdfast {
@@ -86,7 +87,7 @@ struct Recorded {
   }
 };
 
-class JournalHeapTest : public testing::TestWithParam<const char*> {
+class JournalHeapTest : public testing::TestWithParam<std::string> {
  protected:
   JournalHeapTest() {
     create_.engine = GetParam();
@@ -346,30 +347,15 @@ TEST_P(JournalHeapTest, DamageOfTheJournalIsReportedAndChangesNothing) {
   }
 }
 
-std::vector<const char*> engines(bool journaled) {
-  std::vector<const char*> names;
-  for (const auto& row : engine_rows<NativeMachine>()) {
-    if (row.description->check_journal().ok() == journaled && !row.description->needs_design &&
-        row.description->runs_in(Domain::file)) {
-      names.push_back(row.description->name);
-    }
-  }
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Engines, JournalHeapTest, testing::ValuesIn(engines(true)),
-                         [](const auto& test) {
-                           std::string name = test.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Engines, JournalHeapTest, testing::ValuesIn(engines_by_journal(true)),
+                         name_of_test);
 
 TEST(JournalHeap, IsTheDefaultOfAHeapOnADisk) {
   const std::string disk = std::filesystem::temp_directory_path();
   struct statfs system{};
   ASSERT_EQ(statfs(disk.c_str(), &system), 0);
   const bool memory = system.f_type == TMPFS_MAGIC;
-  for (const char* engine : engines(true)) {
+  for (const std::string& engine : engines_by_journal(true)) {
     const bool pays =
         !EngineFactory<JournaledHeap::Engine>::describe(engine).value()->rewrites_heap;
     const NativeTestFile file(disk);
@@ -388,13 +374,13 @@ TEST(JournalHeap, IsRefusedWhereItCannotKeepThePromise) {
   create.journal_bytes = 64 << 10;
   NativeOptions native;
   native.domain = Domain::file;
-  for (const char* engine : engines(false)) {
+  for (const std::string& engine : engines_by_journal(false)) {
     create.engine = engine;
     const Status status = JournaledHeap::create(file.path(), create, native).status();
     EXPECT_EQ(status.code(), Code::unsupported) << engine;
     EXPECT_NE(status.message().find("another engine"), std::string::npos) << status.message();
   }
-  create.engine = engines(true).front();
+  create.engine = engines_by_journal(true).front();
   for (const Domain domain : {Domain::pmem, Domain::eadr}) {
     native.domain = domain;
     native.force = true;
