@@ -188,8 +188,9 @@ class DB {
       uint64_t sequence,
       const std::function<bool(uint64_t sequence, const WriteBatch& changes)>& see);
 
-  /// Walks the whole database and compares it with the allocator's metadata. Corruption: something
-  /// is damaged, or a block belongs to nothing. No thread may write while it runs.
+  /// Walks the whole database and compares it with the allocator's metadata, and all pages with
+  /// their checksums, if the file has them. Corruption: something is damaged, or a block belongs to
+  /// nothing. No thread may write while it runs.
   virtual Status Verify();
 
   // Named maps, with RocksDB's names. Each is an ordered map of its own, in the order of bytes. All

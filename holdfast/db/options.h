@@ -32,7 +32,8 @@ struct Options {
   const Comparator* comparator = BytewiseComparator();
   bool create_if_missing = false;
   bool error_if_exists = false;
-  /// Walks the whole heap when the database is opened, and refuses to open a damaged one.
+  /// Walks the whole heap when the database is opened, and refuses to open a damaged one. Compares
+  /// all pages with their checksums, if the file has them.
   bool paranoid_checks = false;
 
   // Accepted, without effect.
@@ -97,7 +98,9 @@ using ColumnFamilyOptions = Options;
 
 /// How a database is read.
 struct ReadOptions {
-  bool verify_checksums = false;       ///< without effect
+  /// Compares each page that the read needs with its checksum, and is Corruption if one differs. In
+  /// a file with page checksums, which a new file with a journal has; else without effect.
+  bool verify_checksums = false;
   bool fill_cache = true;              ///< without effect
   const Snapshot* snapshot = nullptr;  ///< null: the state at the time of the call
 

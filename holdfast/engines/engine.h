@@ -111,9 +111,15 @@ struct Description {
   /// OK, or Code::unsupported if the engine does not run over a journal.
   Status check_journal() const;
 
-  /// Returns the promise with these options, which area_bytes() has accepted.
-  Promise promised(const Options& given) const {
-    return promise != nullptr ? promise(given) : Promise{.durability = durability};
+  /// Returns the promise with these options, which area_bytes() has accepted. Only a machine that
+  /// defers its psync lets an engine without a lag of its own lag, and readers be early.
+  Promise promised(const Options& given, bool defers_psync) const {
+    if (promise == nullptr || !(lags || defers_psync)) {
+      return {.durability = durability};
+    }
+    Promise promised = promise(given);
+    promised.observed = promised.observed || !defers_psync;
+    return promised;
   }
 };
 
@@ -132,6 +138,8 @@ struct Regions {
   size_t area_bytes = 0;
 };
 
+class PageGuard;
+
 /// The object that M::context() points to while a transaction runs on this thread. Engines derive
 /// their transactions from it.
 struct Context {
@@ -140,6 +148,7 @@ struct Context {
   size_t capacity = 0;
   size_t known_bytes = 0;    ///< bytes of the heap that are known to exist; for HeapBounds
   uint64_t known_words = 0;  ///< offsets that HeapBounds accepts at once; follows from known_bytes
+  PageGuard* guard = nullptr;  ///< asked about each pointer that is followed (page_guard.h)
   Mode mode = Mode::read;
   int slot = 0;  ///< of the executing machine thread; selects its allocation arena
   /// Set by the heap while a body runs that names partitions.

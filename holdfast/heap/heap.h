@@ -217,15 +217,25 @@ class Heap {
   }
 
   /// Validates the allocator's metadata and compares it with the blocks that `reachable` reports: a
-  /// block that no structure owns is a leak. Call it while no transaction runs. Reads the whole
-  /// heap and changes nothing.
+  /// block that no structure owns is a leak. Then verify_pages(). Call it while no transaction
+  /// runs. Reads the whole heap and changes nothing.
   Result<HeapCheck> check(const std::function<void(const BlockVisitor&)>& reachable = nullptr) {
     HeapCheck result;
     const Status status = read([&] {
       use_metadata<E>();
       result = check_heap<E>(regions().data, regions().bytes, reachable, roots().list());
     });
+    result.add_pages(verify_pages());
     return status.ok() ? Result<HeapCheck>(std::move(result)) : Result<HeapCheck>(status);
+  }
+
+  /// Compares the pages of the file with their checksums, and returns how many. 0: the file has
+  /// none (a heap without a journal). corrupt: a page differs. Updates may run meanwhile, but the
+  /// heap does not grow.
+  Result<uint64_t> verify_pages() { return holdfast::verify_pages(machine_, superblock()); }
+  /// As verify_pages(), for the pages with the n bytes at p. Any thread, at any time.
+  Status verify_data(const std::byte* p, size_t n) {
+    return holdfast::verify_data(machine_, superblock(), regions(), p, n);
   }
 
   /// Returns how the bytes of the data region are used. Reads the header of every chunk.

@@ -26,9 +26,13 @@ Result<std::byte*> HeapAtRest::find_root(std::string_view name, const RootType& 
 }
 
 Result<HeapCheck> HeapAtRest::check(const std::function<void(const BlockVisitor&)>& reachable) {
-  return read([&] {
+  Result<HeapCheck> found = read([&] {
     return check_heap<AtRest>(data(), superblock_.data_bytes(), reachable, roots().list());
   });
+  if (found) {
+    found->add_pages(verify_pages_());
+  }
+  return found;
 }
 
 }  // namespace holdfast

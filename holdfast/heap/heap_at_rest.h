@@ -59,6 +59,7 @@ class HeapAtRest {
   explicit HeapAtRest(H& open)
       : name_(open.machine().medium().name()),
         ready_([&open] { return settle(open); }),
+        verify_pages_([&open] { return verify_pages(open); }),
         superblock_(open.superblock()) {}
 
   template <class F>
@@ -140,6 +141,16 @@ class HeapAtRest {
     return status;
   }
 
+  /// Heap::verify_pages(), if `open` has it.
+  template <class H>
+  static Result<uint64_t> verify_pages(H& open) {
+    if constexpr (requires { open.verify_pages(); }) {
+      return open.verify_pages();
+    } else {
+      return uint64_t{0};
+    }
+  }
+
   template <class R>
   using NotVoid = std::conditional_t<std::is_void_v<R>, int, R>;
 
@@ -149,6 +160,7 @@ class HeapAtRest {
 
   std::string name_;
   std::function<Status()> ready_;
+  std::function<Result<uint64_t>()> verify_pages_;
   const Superblock& superblock_;
 };
 

@@ -11,6 +11,7 @@
 #include "holdfast/base/status.h"
 #include "holdfast/engines/engine.h"
 #include "holdfast/heap/layout.h"
+#include "holdfast/heap/page_guard.h"
 
 namespace holdfast {
 
@@ -77,12 +78,19 @@ class HeapBounds {
     return true;
   }
 
+  /// Returns whether a guard is asked about each pointer that is checked.
+  bool guarded() const {
+    if constexpr (kBounded) {
+      return context_ != nullptr && context_->guard != nullptr;
+    }
+    return false;
+  }
+
   /// Returns a limit for the number of objects of `bytes` bytes in the heap.
   uint64_t most(size_t bytes) const {
     if constexpr (kBounded) {
       if (context_ != nullptr) {
-        refresh(*context_);
-        return context_->known_bytes / bytes;
+        return refresh(*context_) / bytes;
       }
     }
     return UINT64_MAX / 2;
@@ -101,16 +109,19 @@ class HeapBounds {
   // Static, so that the compiler may keep an object's members in registers.
   /// The exact check.
   [[gnu::noinline, gnu::cold]] static void check_slowly(Context* context, const void* p, size_t n) {
-    if (context != nullptr && !inside(*context, p, n)) {
-      refresh(*context);
-      if (!inside(*context, p, n)) {
-        throw_wild_pointer(offset_of(*context, p));
-      }
+    if (context == nullptr) {
+      return;
+    }
+    if (!inside(*context, context->known_bytes, p, n) &&
+        !inside(*context, refresh(*context), p, n)) {
+      throw_wild_pointer(offset_of(*context, p));
+    }
+    if (context->guard != nullptr) {
+      context->guard->check(p, n);
     }
   }
-  static bool inside(const Context& context, const void* p, size_t n) {
+  static bool inside(const Context& context, size_t known, const void* p, size_t n) {
     const uint64_t offset = offset_of(context, p);
-    const size_t known = context.known_bytes;
     return offset % sizeof(uint64_t) == 0 && offset >= header_bytes() && offset <= known &&
            n <= known - offset;
   }
@@ -119,17 +130,24 @@ class HeapBounds {
     if (context == nullptr) {
       return true;
     }
-    refresh(*context);
-    return n <= context->known_bytes - offset_of(*context, at);
+    const bool fits = n <= refresh(*context) - offset_of(*context, at);
+    if (fits && context->guard != nullptr) {
+      context->guard->check(at, n);
+    }
+    return fits;
   }
-  /// Loads the size of the heap in this transaction's state. A pointer to new space is visible only
-  /// to transactions that see the growth. Opening has checked the header.
-  static void refresh(Context& context) {
+  /// Loads and returns the size of the heap in this transaction's state. A pointer to new space is
+  /// visible only to transactions that see the growth. Opening has checked the header. With a guard
+  /// the context learns nothing, so each pointer is checked slowly.
+  static size_t refresh(Context& context) {
     const auto* h = reinterpret_cast<const DataHeader<typename H::Engine>*>(context.data);
     const size_t known = h->limit.load() * h->chunk_bytes.load();
     constexpr size_t kLeast = header_bytes() + kNear;
-    context.known_bytes = known;
-    context.known_words = known < kLeast ? 0 : ((known - kLeast) >> kWordShift) + 1;
+    if (context.guard == nullptr) {
+      context.known_bytes = known;
+      context.known_words = known < kLeast ? 0 : ((known - kLeast) >> kWordShift) + 1;
+    }
+    return known;
   }
 
   Context* context_ = nullptr;

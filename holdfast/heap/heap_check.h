@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "holdfast/base/status.h"
 #include "holdfast/heap/allocator.h"
 #include "holdfast/heap/file/superblock.h"
 #include "holdfast/heap/layout.h"
@@ -31,12 +32,20 @@ struct HeapCheck {
   uint64_t reachable_blocks = 0;
   uint64_t leaked_blocks = 0;  ///< allocated, but no structure owns them
   uint64_t leaked_bytes = 0;
+  uint64_t verified_pages = 0;  ///< pages of the file that agree with their checksums
 
   static constexpr size_t kMostErrors = 20;
   bool ok() const { return errors.empty() && leaked_blocks == 0; }
   void error(std::string text) {
     if (errors.size() < kMostErrors) {
       errors.push_back(std::move(text));
+    }
+  }
+  /// Takes the result of Heap::verify_pages().
+  void add_pages(Result<uint64_t> verified) {
+    verified_pages = verified ? *verified : 0;
+    if (!verified) {
+      error(verified.status().message());
     }
   }
 };

@@ -12,17 +12,11 @@ namespace holdfast {
 /// engine has no lag of its own. The engine has accepted the options.
 template <class E>
 void Heap<E>::start_lag(const Options& options) {
+  promise_ = description_->promised(options, machine_.defers_psync());
   const bool by_position = !description_->lags && description_->promise != nullptr;
-  promise_ = description_->promised(options);
-  promise_.observed = promise_.observed || !machine_.defers_psync();
-  if (!by_position) {
-    return;
-  }
-  const LagOptions lag = LagOptions::parse(options).value();
-  if (machine_.defers_psync() && lag.bound > 0) {
-    lag_ = std::make_unique<PositionLag<Machine>>(machine_, lag);
+  if (by_position && promise_.bound > 0) {
+    lag_ = std::make_unique<PositionLag<Machine>>(machine_, LagOptions::parse(options).value());
   } else {
-    promise_ = {.durability = description_->durability};
     lag_.reset();
   }
 }

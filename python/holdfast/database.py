@@ -38,6 +38,7 @@ def open(
     domain: str | None = None,
     force: bool = False,
     verify: bool = False,
+    verify_reads: bool = False,
     change_feed_bytes: int | None = None,
     lag: int = 1024,
     lag_ms: int = 100,
@@ -69,7 +70,8 @@ def open(
 
     `verify` walks the whole file before the first use, and raises DamagedError if it finds damage.
     Without it, a damaged file is opened if possible, and operations that meet damage raise
-    DamagedError.
+    DamagedError. `verify_reads` compares each page that a read outside of transactions needs with
+    its checksum, in a file that has a journal.
     """
     return Database(
         native().open(
@@ -80,6 +82,7 @@ def open(
                 "domain": domain,
                 "force": force,
                 "verify": verify,
+                "verify_reads": verify_reads,
                 "change_feed_bytes": change_feed_bytes,
                 "lag": lag,
                 "lag_ms": lag_ms,

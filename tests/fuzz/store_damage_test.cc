@@ -2,9 +2,10 @@
 //
 // Can damage in a database's file crash a program that reads or writes the database, or keep it
 // busy for ever? Each case damages a copy of a file and uses it in a child process, with a limit on
-// its time. A case ends with the right content, an error, or a wrong value. Values carry no
-// checksum, so the test counts wrong values and allows them. It does not allow lost or additional
-// keys in a database that Verify finds in order.
+// its time. A case ends with the right content, an error, or a wrong value. Without page checksums
+// the test counts wrong values and allows them. It does not allow lost or additional keys in a
+// database that Verify finds in order. Where the program asks for the checksums of a closed file,
+// no value is wrong.
 #include <execinfo.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -186,7 +187,9 @@ class User {
  public:
   /// `torn`: damage may look like a torn write, which takes the last updates without a trace.
   User(const Options& options, std::string path, const Model& content, bool torn)
-      : options_(options), path_(std::move(path)), content_(content), torn_(torn) {}
+      : options_(options), path_(std::move(path)), content_(content), torn_(torn) {
+    reading_.verify_checksums = options.paranoid_checks;
+  }
 
   Outcome use() {
     DB* opened = nullptr;
@@ -214,13 +217,14 @@ class User {
   void read_all() {
     std::string value;
     for (const auto& [key, wanted] : content_) {
-      const Status status = db_->Get({}, key, &value);
+      const Status status = db_->Get(reading_, key, &value);
       saw(status.IsNotFound() ? Status::OK() : status);
       right_ = right_ && status.ok() && value == wanted;
     }
-    saw(db_->Get({}, "not there", &value).IsNotFound() ? Status::OK() : Status::Corruption(""));
+    saw(db_->Get(reading_, "not there", &value).IsNotFound() ? Status::OK()
+                                                             : Status::Corruption(""));
     const Snapshot* const snapshot = db_->GetSnapshot();
-    ReadOptions in_snapshot;
+    ReadOptions in_snapshot = reading_;
     in_snapshot.snapshot = snapshot;
     const std::unique_ptr<Iterator> at(db_->NewIterator(in_snapshot));
     Model seen;
@@ -290,6 +294,7 @@ class User {
   }
 
   Options options_;
+  ReadOptions reading_;
   const std::string path_;
   const Model& content_;
   const bool torn_;
@@ -370,6 +375,45 @@ struct StoreDamage : testing::TestWithParam<std::tuple<std::string, bool>> {
       EXPECT_NE(outcome, Outcome::unverified) << engine << " seed " << seed + i << ": " << what;
     }
     EXPECT_GT(counts[static_cast<size_t>(Outcome::refused)], 0);
+    report(cases, counts);
+  }
+
+  /// Damages the closed file, and asks for checksums at the opening and with each read.
+  void ask(uint64_t seed, int cases) {
+    if (!std::get<1>(GetParam())) {
+      GTEST_SKIP() << "without a journal there are no checksums";
+    }
+    Options options;
+    const Image good = images(std::get<0>(GetParam()), true, &options)[1];
+    options.paranoid_checks = true;
+    const NativeTestFile file(kFolder);
+    const auto case_of = [&](const Bytes& bytes) {
+      write_file(file.path(), bytes);
+      return in_child([&] { return User(options, file.path(), good.content, false).use(); });
+    };
+    ASSERT_EQ(case_of(good.bytes), Outcome::right);
+    write_file(file.path(), good.bytes);
+    const Superblock shape = inspect_heap_file(file.path()).value().superblock;
+    ASSERT_TRUE(shape.has_page_checksums());
+    std::array<int, kOutcomes> counts{};
+    for (int i = 0; i < cases; ++i) {
+      Random random(seed + static_cast<uint64_t>(i));
+      Bytes bytes = good.bytes;
+      const std::string what = damage(bytes, shape, random);
+      const Outcome outcome = case_of(bytes);
+      ++counts[static_cast<size_t>(outcome)];
+      EXPECT_TRUE(outcome == Outcome::right || outcome == Outcome::refused)
+          << std::get<0>(GetParam()) << " seed " << seed + i << ": " << what << ": outcome "
+          << static_cast<int>(outcome);
+    }
+    EXPECT_GT(counts[static_cast<size_t>(Outcome::refused)], 0);
+    report(cases, counts);
+  }
+
+ private:
+  static void report(int cases, const std::array<int, kOutcomes>& counts) {
+    const std::string engine = std::get<0>(GetParam());
+    const bool journaled = std::get<1>(GetParam());
     std::printf("%s%s: %d damages: %d right, %d refused, %d wrong values, %d crashes, %d hangs\n",
                 engine.c_str(), journaled ? ", journal" : "", cases, counts[0], counts[1],
                 counts[2], counts[3], counts[4]);
@@ -381,6 +425,68 @@ TEST_P(StoreDamage, IsAnErrorAndNeverACrash) {
 }
 TEST_P(StoreDamage, LongIsAnErrorAndNeverACrash) {
   run(1000, 500);
+}
+TEST_P(StoreDamage, IsNoWrongValueWhereChecksumsAreAsked) {
+  ask(5000, 20);
+}
+TEST_P(StoreDamage, LongIsNoWrongValueWhereChecksumsAreAsked) {
+  ask(6000, 2000);
+}
+
+/// Changes bytes of this value in each copy of the data.
+void damage_value(Bytes& bytes, const Superblock& shape, const std::string& value) {
+  const Bytes part = value.substr(0, 50);
+  for (const Extent& extent : shape.extents) {
+    if (extent.kind != ExtentKind::data && extent.kind != ExtentKind::twin) {
+      continue;
+    }
+    const size_t end = extent.offset + extent.bytes;
+    for (size_t at = bytes.find(part, extent.offset); at < end; at = bytes.find(part, at + 1)) {
+      bytes[at + 20] = static_cast<char>(bytes[at + 20] ^ 1);
+    }
+  }
+}
+
+// The bytes of a value are in no structure, so nothing but a checksum shows their damage.
+TEST_P(StoreDamage, OfAValueIsFoundByReadsThatAsk) {
+  if (!std::get<1>(GetParam())) {
+    GTEST_SKIP() << "without a journal there are no checksums";
+  }
+  Options options;
+  const Image good = images(std::get<0>(GetParam()), true, &options)[1];
+  const NativeTestFile file(kFolder);
+  write_file(file.path(), good.bytes);
+  const Superblock shape = inspect_heap_file(file.path()).value().superblock;
+  options.read_only = true;
+  for (const int i : {13, 5}) {  // a short value and a long one
+    const std::string& wanted = good.content.at(key_of(i));
+    Bytes bytes = good.bytes;
+    damage_value(bytes, shape, wanted);
+    write_file(file.path(), bytes);
+    DB* opened = nullptr;
+    ASSERT_TRUE(DB::Open(options, file.path(), &opened).ok());
+    const std::unique_ptr<DB> db(opened);
+    std::string value;
+    EXPECT_TRUE(db->Get({}, key_of(i), &value).ok());
+    EXPECT_NE(value, wanted);
+    ReadOptions asking;
+    asking.verify_checksums = true;
+    const Status got = db->Get(asking, key_of(i), &value);
+    EXPECT_TRUE(got.IsCorruption()) << got.ToString();
+    EXPECT_NE(got.ToString().find("checksum"), std::string::npos) << got.ToString();
+    const std::unique_ptr<Iterator> at(db->NewIterator(asking));
+    at->Seek(key_of(i));
+    EXPECT_FALSE(at->Valid());
+    EXPECT_TRUE(at->status().IsCorruption()) << at->status().ToString();
+    size_t right = 0;  // elsewhere in the file
+    for (const auto& [key, content] : good.content) {
+      const Status other = db->Get(asking, key, &value);
+      EXPECT_TRUE(!other.ok() || value == content) << key;
+      right += other.ok() ? 1 : 0;
+    }
+    EXPECT_GT(right, good.content.size() / 4);
+    EXPECT_TRUE(db->Verify().IsCorruption());
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(

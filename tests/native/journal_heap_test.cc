@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Does a heap with a journal hold what was acknowledged, whenever the power fails, with each engine
-// that runs over a journal? Who may have a journal?
+// that runs over a journal? Does each page then agree with its checksum? Who may have a journal?
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/magic.h>
@@ -26,6 +26,7 @@
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/native/medium/journaled_memory.h"
 #include "holdfast/machine/native/native_machine.h"
+#include "tests/native/journal_engines.h"
 #include "tests/native/test_file.h"
 
 namespace holdfast {
@@ -59,7 +60,7 @@ void write_all(const std::string& path, const Content& content) {
 }
 
 /// The content of a file at its syncs. The sectors written between two of them may be on the medium
-/// in any combination.
+/// in any combination; or the pages, if a unit is a page.
 struct Recorded {
   struct Moment {
     Content issued;
@@ -67,15 +68,16 @@ struct Recorded {
     uint64_t issued_most;   // acknowledged after that, and the update that was running
   };
   std::vector<Moment> moments;
+  size_t unit = kSector;
 
-  /// Returns a medium on which some of the sectors that sync `i` would have made durable are new.
+  /// Returns a medium on which some of the units that sync `i` would have made durable are new.
   Content mixed(size_t i, Random& random) const {
     Content medium = moments[i - 1].issued;
     const Content& issued = moments[i].issued;
     medium.resize(issued.size());
     const uint64_t odds = 1 + random.below(4);
-    for (size_t at = 0; at < issued.size(); at += kSector) {
-      const size_t n = std::min(kSector, issued.size() - at);
+    for (size_t at = 0; at < issued.size(); at += unit) {
+      const size_t n = std::min(unit, issued.size() - at);
       if (random.below(4) < odds) {
         std::copy_n(issued.begin() + static_cast<ptrdiff_t>(at), n,
                     medium.begin() + static_cast<ptrdiff_t>(at));
@@ -85,7 +87,7 @@ struct Recorded {
   }
 };
 
-class JournalHeapTest : public testing::TestWithParam<const char*> {
+class JournalHeapTest : public testing::TestWithParam<std::string> {
  protected:
   JournalHeapTest() {
     create_.engine = GetParam();
@@ -137,11 +139,13 @@ class JournalHeapTest : public testing::TestWithParam<const char*> {
   NativeTestFile file_{"/dev/shm"};
   CreateOptions create_;
   NativeOptions native_;
+  size_t unit_ = kSector;  // of what a power cut tears
 };
 
 template <class F>
 void JournalHeapTest::cut_the_power(F&& work, int mixtures) {
   Recorded recorded;
+  recorded.unit = unit_;
   std::atomic<uint64_t> acknowledged = 0;
   std::atomic<bool> recording = false;
   std::mutex one_at_a_time;  // threads of the journal sync as well
@@ -203,6 +207,30 @@ TEST_P(JournalHeapTest, HoldsItWhileTheFileGrows) {
   };
   cut_the_power(work, 2);
   EXPECT_GT(inspect_heap_file(file_.path())->superblock.data_bytes(), create_.bytes);
+}
+
+TEST_P(JournalHeapTest, HoldsItWhileSpaceGoesBack) {
+  unit_ = kPageBytes;  // a hole is whole pages
+  const auto work = [](JournaledHeap& heap, Counters* root, std::atomic<uint64_t>& acknowledged) {
+    constexpr size_t kBytes = 30'000;
+    for (int i = 0; i < 4; ++i) {
+      void* const block = heap.update([] {
+                                auto* const made = static_cast<JournaledHeap::Field<uint64_t>*>(
+                                    JournaledHeap::allocate(kBytes));
+                                for (size_t word = 0; word < kBytes / 8; word += 8) {
+                                  made[word] = word;
+                                }
+                                return static_cast<void*>(made);
+                              })
+                              .value();
+      heap.machine().medium().journaled()->journal().checkpoint();
+      heap.update([&] { JournaledHeap::deallocate(block, kBytes); }).check();
+      heap.compact().status().check();
+      count(heap, root).check();
+      ++acknowledged;
+    }
+  };
+  cut_the_power(work, 2);
 }
 
 TEST_P(JournalHeapTest, AnUpdateTakesOneSync) {
@@ -319,30 +347,15 @@ TEST_P(JournalHeapTest, DamageOfTheJournalIsReportedAndChangesNothing) {
   }
 }
 
-std::vector<const char*> engines(bool journaled) {
-  std::vector<const char*> names;
-  for (const auto& row : engine_rows<NativeMachine>()) {
-    if (row.description->check_journal().ok() == journaled && !row.description->needs_design &&
-        row.description->runs_in(Domain::file)) {
-      names.push_back(row.description->name);
-    }
-  }
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Engines, JournalHeapTest, testing::ValuesIn(engines(true)),
-                         [](const auto& test) {
-                           std::string name = test.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Engines, JournalHeapTest, testing::ValuesIn(engines_by_journal(true)),
+                         name_of_test);
 
 TEST(JournalHeap, IsTheDefaultOfAHeapOnADisk) {
   const std::string disk = std::filesystem::temp_directory_path();
   struct statfs system{};
   ASSERT_EQ(statfs(disk.c_str(), &system), 0);
   const bool memory = system.f_type == TMPFS_MAGIC;
-  for (const char* engine : engines(true)) {
+  for (const std::string& engine : engines_by_journal(true)) {
     const bool pays =
         !EngineFactory<JournaledHeap::Engine>::describe(engine).value()->rewrites_heap;
     const NativeTestFile file(disk);
@@ -361,13 +374,13 @@ TEST(JournalHeap, IsRefusedWhereItCannotKeepThePromise) {
   create.journal_bytes = 64 << 10;
   NativeOptions native;
   native.domain = Domain::file;
-  for (const char* engine : engines(false)) {
+  for (const std::string& engine : engines_by_journal(false)) {
     create.engine = engine;
     const Status status = JournaledHeap::create(file.path(), create, native).status();
     EXPECT_EQ(status.code(), Code::unsupported) << engine;
     EXPECT_NE(status.message().find("another engine"), std::string::npos) << status.message();
   }
-  create.engine = engines(true).front();
+  create.engine = engines_by_journal(true).front();
   for (const Domain domain : {Domain::pmem, Domain::eadr}) {
     native.domain = domain;
     native.force = true;

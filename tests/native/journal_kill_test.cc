@@ -15,7 +15,7 @@
 #include "holdfast/heap/file/native_heap_file.h"
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/native/native_machine.h"
-#include "tests/engine_options.h"
+#include "tests/native/journal_engines.h"
 #include "tests/native/killed_process.h"
 #include "tests/native/test_file.h"
 
@@ -166,16 +166,8 @@ TEST_P(JournalKillTest, HoldsAPrefixWithAllThatWasFencedIfUpdatesLag) {
   kill_in_turn(Commit::later, 24, {{"lag", "24"}, {"lag_ms", "60000"}});
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, JournalKillTest,
-                         testing::ValuesIn(names_of(engine_rows<NativeMachine>(),
-                                                    [](const auto& row) {
-                                                      return row.description->check_journal().ok();
-                                                    })),
-                         [](const auto& test) {
-                           std::string name = test.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Engines, JournalKillTest, testing::ValuesIn(engines_by_journal(true)),
+                         name_of_test);
 
 }  // namespace
 }  // namespace holdfast

@@ -4,7 +4,6 @@
 // does no store get lost while it does?
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -20,7 +19,7 @@
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/native/medium/journaled_memory.h"
 #include "holdfast/machine/native/native_machine.h"
-#include "tests/engine_options.h"
+#include "tests/native/journal_engines.h"
 #include "tests/native/test_file.h"
 
 namespace holdfast {
@@ -236,11 +235,7 @@ INSTANTIATE_TEST_SUITE_P(
                                  return row.description->check_journal().ok() &&
                                         !row.description->rewrites_heap;
                                })),
-    [](const auto& test) {
-      std::string name = test.param;
-      std::replace(name.begin(), name.end(), '-', '_');
-      return name;
-    });
+    name_of_test);
 
 }  // namespace
 }  // namespace holdfast

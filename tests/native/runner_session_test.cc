@@ -17,6 +17,7 @@
 #include "holdfast/runner/sim/simulate.h"
 #include "holdfast/runner/spec/record.h"
 #include "holdfast/runner/spec/temporary_heap.h"
+#include "tests/engine_options.h"
 #include "tests/served_bank.h"
 
 namespace holdfast {
@@ -89,13 +90,8 @@ TEST_P(RunnerEngine, IsMeasuredAndSimulated) {
   }
 }
 
-std::string test_name(const testing::TestParamInfo<std::string>& info) {
-  std::string name = info.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Engines, RunnerEngine, testing::ValuesIn(engine_names(false)), test_name);
+INSTANTIATE_TEST_SUITE_P(Engines, RunnerEngine, testing::ValuesIn(engine_names(false)),
+                         [](const auto& test) { return test_name(test.param); });
 
 /// Any engine: the first and simplest of the registry.
 const std::string kFirst = engine_names(false).front();

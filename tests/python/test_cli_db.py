@@ -191,6 +191,8 @@ def test_a_journal_is_made_told_and_converted(invoke, rows, path):
     run("db", "load", path, table, "--domain", "file", "--journal-bytes", size)
     run("db", "load", path, table, "--domain", "file")
     assert json.loads(run("info", path, "--json", "-").stdout)["journal_bytes"] == size
+    pages = json.loads(run("info", path, "--json", "-").stdout)["checksummed_pages"]
+    assert 0 < json.loads(run("check", path, "--json", "-").stdout)["verified_pages"] <= pages
     facts = json.loads(run("db", "stats", path, "--json", "-").stdout)
     assert 0 < facts["journal_bytes"] < size and facts["journal_held_bytes"] == 0
     told = run("db", "load", path, table, "--journal-bytes", 2 * size, status=2).stderr

@@ -458,6 +458,25 @@ def test_a_journal_is_kept_by_the_file_and_its_copies(tmp_path):
         holdfast.open(path, journal_bytes=64 << 10)
 
 
+def test_reads_that_ask_find_a_damaged_page(tmp_path):
+    path = tmp_path / "test.db"
+    with holdfast.open(path, domain="file", journal_bytes=256 << 10) as db:
+        db["key"] = "a rare value"
+        assert db.statistics()["checksummed_pages"] > 0
+    path.write_bytes(path.read_bytes().replace(b"a rare value", b"a rarE value"))
+    with holdfast.open(path, read_only=True) as db:
+        assert db["key"] == b"a rarE value"
+        with pytest.raises(holdfast.DamagedError, match="differs from its checksum"):
+            db.verify()
+    with holdfast.open(path, read_only=True, verify_reads=True) as db:
+        with pytest.raises(holdfast.DamagedError, match="differs from its checksum"):
+            db.get("key")
+        with pytest.raises(holdfast.DamagedError, match="differs from its checksum"):
+            list(db.items())
+    with pytest.raises(holdfast.DamagedError, match="differs from its checksum"):
+        holdfast.open(path, verify=True)
+
+
 def test_an_interrupt_ends_a_wait_for_the_writer_lock(db):
     started, done = threading.Event(), threading.Event()
 

@@ -56,7 +56,8 @@ Bytes::Bytes(nb::handle from) {
   }
 }
 
-std::shared_ptr<Database> Database::open(const std::string& path, const db::Options& options) {
+std::shared_ptr<Database> Database::open(const std::string& path, const db::Options& options,
+                                         bool verify_reads) {
   db::DB* opened = nullptr;
   db::Status status;
   {
@@ -65,7 +66,8 @@ std::shared_ptr<Database> Database::open(const std::string& path, const db::Opti
   }
   std::unique_ptr<db::DB> owned(opened);
   check(status, path);
-  return std::shared_ptr<Database>(new Database(path, std::move(owned), options.read_only));
+  return std::shared_ptr<Database>(
+      new Database(path, std::move(owned), options.read_only, verify_reads));
 }
 
 Database::~Database() {

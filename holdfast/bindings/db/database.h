@@ -61,7 +61,9 @@ class Dependent {
 /// let go of the lock meanwhile.
 class Database : public std::enable_shared_from_this<Database> {
  public:
-  static std::shared_ptr<Database> open(const std::string& path, const db::Options& options);
+  /// `verify_reads`: reads outside of transactions ask for checksums.
+  static std::shared_ptr<Database> open(const std::string& path, const db::Options& options,
+                                        bool verify_reads);
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
   ~Database();
@@ -114,10 +116,20 @@ class Database : public std::enable_shared_from_this<Database> {
   bool forked_child() const { return guard_.forked_child(); }
   const std::string& path() const { return path_; }
   bool read_only() const { return read_only_; }
+  /// Returns the options for a read of the present state (null), or of that of the snapshot.
+  db::ReadOptions reading(const db::Snapshot* as_of) const {
+    db::ReadOptions options;
+    options.verify_checksums = verify_reads_;
+    options.snapshot = as_of;
+    return options;
+  }
 
  private:
-  Database(std::string path, std::unique_ptr<db::DB> opened, bool read_only)
-      : path_(std::move(path)), db_(std::move(opened)), read_only_(read_only) {}
+  Database(std::string path, std::unique_ptr<db::DB> opened, bool read_only, bool verify_reads)
+      : path_(std::move(path)),
+        db_(std::move(opened)),
+        read_only_(read_only),
+        verify_reads_(verify_reads) {}
 
   void refuse_in_child() const;
   /// Raises the exception of an answer other than `entered`.
@@ -148,6 +160,7 @@ class Database : public std::enable_shared_from_this<Database> {
   const std::string path_;
   std::unique_ptr<db::DB> db_;
   const bool read_only_;
+  const bool verify_reads_;
   const native::ForkGuard guard_;
   Gate gate_;
   // Not std::call_once. It refers to thread-local words of libstdc++ in such a way that this module

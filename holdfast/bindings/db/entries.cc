@@ -10,9 +10,7 @@ Entries::Entries(std::shared_ptr<Database> database, Snapshot* snapshot, const M
                  What what)
     : database_(std::move(database)), walk_(std::move(walk)), what_(what) {
   auto make = [&](db::DB& db, const db::Snapshot* as_of) {
-    db::ReadOptions options;
-    options.snapshot = as_of;
-    at_ = db.NewIterator(options, family_of(map));
+    at_ = db.NewIterator(database_->reading(as_of), family_of(map));
     begin();
     database_->add(this);
     return db::Status::OK();

@@ -55,16 +55,14 @@ std::shared_ptr<Database> py_open(const nb::bytes& path, const nb::dict& given) 
   options.lag = nb::cast<uint64_t>(given["lag"]);
   options.lag_ms = nb::cast<uint64_t>(given["lag_ms"]);
   options.paranoid_checks = nb::cast<bool>(given["verify"]);
-  return Database::open(to_path(path), options);
+  return Database::open(to_path(path), options, nb::cast<bool>(given["verify_reads"]));
 }
 
 /// Calls work(DB&, ReadOptions) for the present state, or for that of the snapshot.
 template <class Work>
 void read_as_of(Database& database, Snapshot* snapshot, Work&& work) {
   auto read = [&](db::DB& db, const db::Snapshot* as_of) {
-    db::ReadOptions options;
-    options.snapshot = as_of;
-    return work(db, options);
+    return work(db, database.reading(as_of));
   };
   if (snapshot != nullptr) {
     snapshot->read(read);

@@ -91,7 +91,7 @@ Status HeapDB::Checkpoint(const std::string& file) {
     if (!copy) {
       return translated(copy.status());
     }
-    const std::unique_ptr<Iterator> all(iterate_stored(nullptr));
+    const std::unique_ptr<Iterator> all(iterate_stored({}));
     // The copy is durable, so it must not show what a crash takes from the original.
     status = Sync();
     if (status.ok()) {

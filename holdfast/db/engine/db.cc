@@ -299,6 +299,11 @@ Status DB::RunTransaction(const WriteOptions& /*options*/,
   return Status::NotSupported("Transact", kNotOverridden);
 }
 
+Status HeapDB::Verify() {
+  const holdfast::Status pages = verify_pages().status();
+  return translated(pages.ok() ? check() : pages);
+}
+
 Status HeapDB::DeleteRange(const WriteOptions& options, const Slice& begin, const Slice& end) {
   return Transact(options,
                   [&](Transaction& transaction) { return transaction.DeleteRange(begin, end); });

@@ -16,6 +16,7 @@
 #include "holdfast/db/engine/maps_exist.h"
 #include "holdfast/db/engine/native_options.h"
 #include "holdfast/db/store/store_audit.h"
+#include "holdfast/heap/heap_page_guard.h"
 
 namespace holdfast::db {
 
@@ -116,8 +117,11 @@ DbEngine::Opened EngineDB<E>::open_store(const Options& options, const std::stri
     return heap.status();
   }
   if (options.paranoid_checks) {  // before Store::open follows any pointer
-    if (const holdfast::Status status = StoreAudit<H>::run(**heap, options.comparator);
-        !status.ok()) {
+    holdfast::Status status = (*heap)->verify_pages().status();
+    if (status.ok()) {
+      status = StoreAudit<H>::run(**heap, options.comparator);
+    }
+    if (!status.ok()) {
       return of_file(name, status);
     }
   }
@@ -214,14 +218,18 @@ Status EngineDB<E>::write_to(const std::vector<std::shared_ptr<NamedMap>>& maps,
 template <class E>
 Status EngineDB<E>::Get(const ReadOptions& options, const Slice& key, std::string* value) {
   if (keys().escapes(key)) [[unlikely]] {
-    return get_stored(options.snapshot, kEscape + key.ToString(), value);
+    return get_stored(options, kEscape + key.ToString(), value);
   }
-  return answer(store_->get(key, view_of<H>(options.snapshot), value));
+  return get_stored(options, key, value);
 }
 
 template <class E>
-Status EngineDB<E>::get_stored(const Snapshot* snapshot, const Slice& key, std::string* value) {
-  return answer(store_->get(key, view_of<H>(snapshot), value));
+Status EngineDB<E>::get_stored(const ReadOptions& options, const Slice& key, std::string* value) {
+  if (options.verify_checksums) [[unlikely]] {
+    HeapPageGuard<H> guard(*heap_);
+    return answer(store_->get(key, view_of<H>(options.snapshot), value, nullptr, &guard));
+  }
+  return answer(store_->get(key, view_of<H>(options.snapshot), value));
 }
 
 template <class E>
@@ -250,7 +258,7 @@ OptimisticTransaction* EngineDB<E>::BeginTransaction() {
 
 template <class E>
 Iterator* EngineDB<E>::NewIterator(const ReadOptions& options) {
-  Iterator* all = iterate_stored(options.snapshot);
+  Iterator* all = iterate_stored(options);
   if (keys().has_escaped()) {
     all = new MapIterator(std::unique_ptr<Iterator>(all), nullptr);
   }
@@ -258,8 +266,8 @@ Iterator* EngineDB<E>::NewIterator(const ReadOptions& options) {
 }
 
 template <class E>
-Iterator* EngineDB<E>::iterate_stored(const Snapshot* snapshot) {
-  const auto* view = view_of<H>(snapshot);
+Iterator* EngineDB<E>::iterate_stored(const ReadOptions& options) {
+  const auto* view = view_of<H>(options.snapshot);
   if (view != nullptr) {
     Store<H>::share_view(view);  // the snapshot may be released before the iterator ends
   } else {
@@ -269,7 +277,11 @@ Iterator* EngineDB<E>::iterate_stored(const Snapshot* snapshot) {
     }
     view = *opened;
   }
-  return new HeapIterator<H>(*store_, view);
+  std::unique_ptr<PageGuard> guard;
+  if (options.verify_checksums) {
+    guard = std::make_unique<HeapPageGuard<H>>(*heap_);
+  }
+  return new HeapIterator<H>(*store_, view, std::move(guard));
 }
 
 template <class E>

@@ -44,6 +44,7 @@ class EngineDB final : public HeapDB {
       const std::function<bool(uint64_t sequence, const WriteBatch& changes)>& see) override;
 
   holdfast::Status check() override;
+  holdfast::Result<uint64_t> verify_pages() override { return heap_->verify_pages(); }
 
  private:
   EngineDB(KeySpace::Kind kind, std::unique_ptr<H> heap, std::unique_ptr<Store<H>> store)
@@ -54,8 +55,8 @@ class EngineDB final : public HeapDB {
                         const std::function<Status(Transaction&)>& body) override;
   Status WriteToMap(const WriteOptions& options, const ColumnFamilyHandle* family, const Slice& key,
                     const Slice* value) override;
-  Status get_stored(const Snapshot* snapshot, const Slice& key, std::string* value) override;
-  Iterator* iterate_stored(const Snapshot* snapshot) override;
+  Status get_stored(const ReadOptions& options, const Slice& key, std::string* value) override;
+  Iterator* iterate_stored(const ReadOptions& options) override;
   uint64_t stored_bytes(const Slice& from, const Slice& to) override;
   template <class WriteIf>
   Status write_to(const std::vector<std::shared_ptr<NamedMap>>& maps, WriteIf&& write_if);

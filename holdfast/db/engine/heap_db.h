@@ -32,7 +32,7 @@ class HeapDB : public DB {
   Status DeleteRange(const WriteOptions& options, const Slice& begin, const Slice& end) override;
   bool GetProperty(const Slice& property, std::string* value) override;
   Status Checkpoint(const std::string& file) override;
-  Status Verify() override { return translated(check()); }
+  Status Verify() override;
   void GetApproximateSizes(const Range* range, int n, uint64_t* sizes) override;
 
   Status CreateColumnFamily(const ColumnFamilyOptions& options, const std::string& name,
@@ -47,6 +47,8 @@ class HeapDB : public DB {
 
   /// Walks the whole heap; corrupt: damage, or blocks that belong to nothing.
   virtual holdfast::Status check() = 0;
+  /// Heap::verify_pages().
+  virtual Result<uint64_t> verify_pages() = 0;
 
  protected:
   explicit HeapDB(KeySpace::Kind kind);
@@ -82,8 +84,8 @@ class HeapDB : public DB {
   Options same_kind();
 
   // The functions of DB on stored keys (map_keys.h).
-  virtual Status get_stored(const Snapshot* snapshot, const Slice& key, std::string* value) = 0;
-  virtual Iterator* iterate_stored(const Snapshot* snapshot) = 0;
+  virtual Status get_stored(const ReadOptions& options, const Slice& key, std::string* value) = 0;
+  virtual Iterator* iterate_stored(const ReadOptions& options) = 0;
   virtual uint64_t stored_bytes(const Slice& from, const Slice& to) = 0;
 
   virtual const Description& engine() const = 0;

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "holdfast/db/db.h"
 #include "holdfast/db/engine/snapshot_ages.h"
@@ -40,8 +42,9 @@ class HeapIterator final : public Iterator {
   using View = typename Store<H>::View;
 
  public:
-  /// The destructor closes the view.
-  HeapIterator(Store<H>& store, const View* view) : store_(store), view_(view) {}
+  /// The destructor closes the view. `guard`: as for Store::get().
+  HeapIterator(Store<H>& store, const View* view, std::unique_ptr<PageGuard> guard = nullptr)
+      : store_(store), view_(view), guard_(std::move(guard)) {}
   ~HeapIterator() override { store_.close_view(view_); }
 
   bool Valid() const override { return entry_ != nullptr; }
@@ -107,7 +110,7 @@ class HeapIterator final : public Iterator {
       from = origin_;
     }
     forwards_ = step != Step::last && step != Step::before;
-    const auto filled = store_.read_ahead(step, from, view_, ahead_, &buffer_);
+    const auto filled = store_.read_ahead(step, from, view_, ahead_, &buffer_, guard_.get());
     if (!filled.ok()) {
       buffer_.clear(false);
       status_ = translated(filled);
@@ -121,6 +124,7 @@ class HeapIterator final : public Iterator {
 
   Store<H>& store_;
   const View* const view_;
+  const std::unique_ptr<PageGuard> guard_;
   const PackedEntry* const* at_ = nullptr;
   const PackedEntry* const* last_ = nullptr;  ///< the last one in the buffer
   const PackedEntry* entry_ = nullptr;        ///< *at_; null: at no entry

@@ -113,7 +113,7 @@ Status HeapDB::open_map(const ReadOptions& options, const std::string& name, Mis
   const std::lock_guard lock(maps_mutex_);
   std::string bytes;
   uint32_t id = 0;
-  status = get_stored(options.snapshot, id_key(name), &bytes);
+  status = get_stored(options, id_key(name), &bytes);
   if (status.ok()) {
     id = read_id(bytes);
     status = present == Present::refuse ? exists() : id == 0 ? damaged_directory() : status;
@@ -130,7 +130,7 @@ Status HeapDB::open_map(const ReadOptions& options, const std::string& name, Mis
 Status HeapDB::create_map(const std::string& name, uint32_t* id) {
   const std::string counter = stored_key(KeyKind::next_id);
   std::string bytes;
-  Status status = get_stored(nullptr, counter, &bytes);
+  Status status = get_stored({}, counter, &bytes);
   if (!status.ok() && !status.IsNotFound()) {
     return status;
   }
@@ -156,7 +156,7 @@ std::shared_ptr<NamedMap> HeapDB::shared_map(const std::string& name, uint32_t i
   if (map == nullptr) {
     map = std::make_shared<NamedMap>(name, id, keys_.database());
     std::string ignored;
-    map->dropped = snapshot != nullptr && get_stored(nullptr, name_key(id), &ignored).IsNotFound();
+    map->dropped = snapshot != nullptr && get_stored({}, name_key(id), &ignored).IsNotFound();
     known = map;
   }
   return map;
@@ -167,7 +167,7 @@ Status HeapDB::ListColumnFamilies(const ReadOptions& options, std::vector<std::s
   if (keys_.plain()) {
     return Status::OK();
   }
-  const std::unique_ptr<Iterator> at(iterate_stored(options.snapshot));
+  const std::unique_ptr<Iterator> at(iterate_stored(options));
   for (at->Seek(stored_key(KeyKind::id_of_name)); at->Valid(); at->Next()) {
     const MapKey found = MapKey::of(at->key());
     if (found.part != MapKey::Part::id_of_name) {
@@ -183,7 +183,7 @@ bool HeapDB::map_name(const std::string& number, std::string* name) {
   const char* const end = number.data() + number.size();
   const auto read = std::from_chars(number.data(), end, id);
   return read.ec == std::errc() && read.ptr == end && id != 0 && !keys_.plain() &&
-         get_stored(nullptr, name_key(id), name).ok();
+         get_stored({}, name_key(id), name).ok();
 }
 
 Status HeapDB::DropColumnFamily(ColumnFamilyHandle* family) {
@@ -213,7 +213,7 @@ Status HeapDB::delete_entries(const std::string& prefix) {
   for (bool more = true; more && status.ok();) {
     WriteBatch batch;
     {
-      const std::unique_ptr<Iterator> at(iterate_stored(nullptr));
+      const std::unique_ptr<Iterator> at(iterate_stored({}));
       at->Seek(prefix);
       for (int keys = 0; at->Valid() && at->key().starts_with(prefix) && keys < kKeysPerDrop &&
                          batch.ApproximateSize() < kBytesPerDrop;
@@ -241,7 +241,7 @@ Status HeapDB::start_maps(bool read_only) {
   std::set<uint32_t> existing;
   std::vector<uint32_t> dropped;
   {
-    const std::unique_ptr<Iterator> at(iterate_stored(nullptr));
+    const std::unique_ptr<Iterator> at(iterate_stored({}));
     at->Seek(Slice(&kEscape, 1));
     if (!at->Valid()) {
       return at->status();
@@ -279,15 +279,14 @@ Status HeapDB::GetFromMap(const ReadOptions& options, const ColumnFamilyHandle* 
                           const Slice& key, std::string* value) {
   Status status = keys_.readable(family, options.snapshot != nullptr);
   std::string buffer;
-  return status.ok() ? get_stored(options.snapshot, keys_.stored(family, key, &buffer), value)
-                     : status;
+  return status.ok() ? get_stored(options, keys_.stored(family, key, &buffer), value) : status;
 }
 
 Iterator* HeapDB::IterateOverMap(const ReadOptions& options, const ColumnFamilyHandle* family) {
   if (Status status = keys_.readable(family, options.snapshot != nullptr); !status.ok()) {
     return NewErrorIterator(status);
   }
-  std::unique_ptr<Iterator> stored(iterate_stored(options.snapshot));
+  std::unique_ptr<Iterator> stored(iterate_stored(options));
   return bounded(new MapIterator(std::move(stored), family), options, comparator());
 }
 

@@ -42,6 +42,10 @@ std::string domain_of(const NativeMedium& medium) {
   return std::string(to_string(medium.domain())) + (medium.emulated() ? " (emulated)" : "");
 }
 
+uint64_t checksummed_pages(const Superblock& shape) {
+  return shape.has_page_checksums() ? shape.checksummed_pages() : 0;
+}
+
 uint64_t reclaimable_bytes(const HeapSpace& space) {
   return space.reusable + space.untouched;
 }
@@ -85,7 +89,9 @@ bool HeapDB::property(const std::string& name, std::string* value) {
     if (const native::JournalCounters j = medium().journal_counters(); j.ring_bytes != 0) {
       *value += "journal bytes " + std::to_string(j.ring_bytes) + "\njournal held bytes " +
                 std::to_string(j.held_bytes) + "\njournal groups " + std::to_string(j.groups) +
-                "\njournal checkpoints " + std::to_string(j.checkpoints) + "\n";
+                "\njournal checkpoints " + std::to_string(j.checkpoints) + "\nchecksummed pages " +
+                std::to_string(checksummed_pages(superblock())) + "\ndamaged pages " +
+                std::to_string(j.damaged_pages) + "\n";
     }
   } else if (name == "used-bytes" || name == "free-bytes" || name == "reclaimable-bytes") {
     auto found = space();
@@ -187,6 +193,10 @@ std::string HeapDB::prometheus() {
   e.counter("journal_given_back_bytes_total",
             "Bytes of private pages that went back to the system after checkpoints.",
             journal.given_back_bytes);
+  e.gauge("checksummed_pages", "Pages of the file that have a checksum; 0 without a journal.",
+          checksummed_pages(shape));
+  e.counter("damaged_pages_total", "Pages found at checkpoints that differ from their checksums.",
+            journal.damaged_pages);
   e.gauge("domain_emulated", "1: the domain is emulated, and nothing survives a power cut; else 0.",
           medium().emulated() ? 1 : 0);
   e.gauge("oldest_snapshot_milliseconds", "Age of the oldest snapshot; 0 without one.",

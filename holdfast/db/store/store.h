@@ -100,14 +100,16 @@ class Store {
   void apply(Versions<H>& versions, const Change& change, Blob<H>* ahead = nullptr);
 
   /// Returns false, and leaves *value alone, if the key has no value in the view (null: the present
-  /// state). Stores the stamp of the value's version in *stamp; 0 if there is no value.
+  /// state). Stores the stamp of the value's version in *stamp; 0 if there is no value. corrupt if
+  /// `guard`, if not null, says so of a page that the read needs.
   Result<bool> get(const Slice& key, const View* view, std::string* value,
-                   uint64_t* stamp = nullptr);
+                   uint64_t* stamp = nullptr, PageGuard* guard = nullptr);
   /// Fills the buffer with the entry that `step` leads to, if there is one. Adds the entries behind
   /// it in the same direction, up to a cost of `most` bytes. Looking at a key costs kLookCost
   /// bytes, even if it has no value. A copied entry costs its bytes as well. The cost of looking
-  /// may exceed `most` by one leaf.
-  Status read_ahead(Step step, const Slice& from, const View* view, size_t most, EntryBuffer* to);
+  /// may exceed `most` by one leaf. `guard`: as for get().
+  Status read_ahead(Step step, const Slice& from, const View* view, size_t most, EntryBuffer* to,
+                    PageGuard* guard = nullptr);
 
   /// Makes a concurrent change of any key in the range conflict with this transaction, an insert
   /// included. Returns whether the view sees the newest version of every key there; true if `since`
@@ -182,6 +184,7 @@ class Store {
   Slot<H>& slot(size_t i) const { return *HeapBounds<H>().check(root_->slots.load() + i); }
 
   Result<View*> read_counts(View* view);
+  void check_root(PageGuard* guard) const;
   static Result<size_t> slots_of(H& heap, StoreRoot<H>& root, const StoreLimits& limits,
                                  bool read_only);
   class Share;

@@ -5,12 +5,23 @@
 
 namespace holdfast::db {
 
+/// Asks about the blocks that a read uses without HeapBounds: the root, and the counts of a view.
 template <class H>
-Result<bool> Store<H>::get(const Slice& key, const View* view, std::string* value,
-                           uint64_t* stamp) {
+void Store<H>::check_root(PageGuard* guard) const {
+  if (guard != nullptr) {
+    guard->check(root_, sizeof(*root_));
+    guard->check(root_->slots.load(), slots_ * sizeof(Slot<H>));
+  }
+}
+
+template <class H>
+Result<bool> Store<H>::get(const Slice& key, const View* view, std::string* value, uint64_t* stamp,
+                           PageGuard* guard) {
   const Probe<H> probe(key, comparator_);
   bool found = false;
   Status status = heap_.read([&] {
+    const Guarded guarded(H::Machine::context(), guard);
+    check_root(guard);
     const V* version = Versions<H>::find(*root_, probe, view);
     found = version != nullptr;
     if (found) {

@@ -70,7 +70,7 @@ bool Store<H>::hold_range(const KeyRange& range, const View* since) const {
 /// examined.
 template <class H>
 holdfast::Status Store<H>::read_ahead(Step step, const Slice& from, const View* view, size_t most,
-                                      EntryBuffer* to) {
+                                      EntryBuffer* to, PageGuard* guard) {
   constexpr size_t kUsualEntry = 128;
   constexpr int kMost = SlotOrder::kSlots;
   struct Group {
@@ -85,6 +85,8 @@ holdfast::Status Store<H>::read_ahead(Step step, const Slice& from, const View* 
   const int group_size = static_cast<int>(std::min(size_t{kMost}, 1 + most / usual_cost));
   const bool is_long = group_size == kMost;
   return heap_.read([&] {
+    const Guarded guarded(H::Machine::context(), guard);
+    check_root(guard);
     const HeapBounds<H> bounds;
     to->clear(in_place);
     size_t spent = 0;
@@ -140,10 +142,11 @@ bool Store<H>::add_entries(std::span<const V* const> newest, const View* view, s
                            size_t* total, EntryBuffer* to) {
   const bool in_place = plain_reads() && to->in_place();
   const HeapBounds<H> bounds;
+  const bool maybe_plain = in_place && !bounds.guarded();  // is_plain looks at more than an entry
   const PackedEntry** at = to->extend(newest.size());
   *total += newest.size() * kLookCost;
   for (const V* const key : newest) {
-    if (in_place && Versions<H>::is_plain(key, *view, bounds)) [[likely]] {
+    if (maybe_plain && Versions<H>::is_plain(key, *view, bounds)) [[likely]] {
       *at++ = key->entry();
       continue;
     }

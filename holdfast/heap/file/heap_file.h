@@ -155,9 +155,11 @@ class HeapFile {
       return {};
     }
     const std::vector<Extent> extents = superblock_.extents;
+    const uint64_t end = superblock_.file_bytes();
     superblock_.append(ExtentKind::area, round_up(bytes, kPageBytes) - before);
+    superblock_.append_page_checksums();
     unmap_regions();
-    Status status = machine_.medium().grow(superblock_.file_bytes());
+    Status status = grow_file(machine_, superblock_, end);
     if (status.ok()) {
       status = map_regions(layout_);
     }
@@ -318,6 +320,7 @@ class HeapFile {
       return status;
     }
     append_data(round_up(o.bytes, kPageBytes), description.layout);
+    s.append_page_checksums();
     s.engine = description.name;
     s.options = o.options;
     s.slots = static_cast<uint32_t>(slots);
@@ -380,8 +383,10 @@ class HeapFile {
     Superblock& s = superblock_;
     const uint64_t before = s.data_bytes();
     const std::vector<Extent> extents = s.extents;
+    const uint64_t end = s.file_bytes();
     append_data(bytes - before, layout_);
-    Status status = machine_.medium().grow(s.file_bytes());
+    s.append_page_checksums();
+    Status status = grow_file(machine_, s, end);
     if (status.ok()) {
       status = map_data(before);
     }

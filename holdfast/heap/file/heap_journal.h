@@ -4,9 +4,12 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "holdfast/heap/file/heap_options.h"
 #include "holdfast/heap/file/superblock.h"
+#include "holdfast/machine/native/journal/page_checksums.h"
 
 namespace holdfast {
 
@@ -27,7 +30,8 @@ size_t journal_bytes_for(M& machine, const CreateOptions& options, const Descrip
   return options.journal_bytes.value_or(pays ? kDefaultJournalBytes : 0);
 }
 
-/// Adds the extent of a new heap's journal, if it gets one.
+/// Adds the extent of a new heap's journal, if it gets one. Such a heap also gets a table of page
+/// checksums, whose extent append_page_checksums() adds.
 template <class M>
 Status plan_journal(M& machine, const CreateOptions& options, const Description& engine,
                     Superblock& superblock) {
@@ -49,6 +53,7 @@ Status plan_journal(M& machine, const CreateOptions& options, const Description&
   }
   superblock.append(ExtentKind::journal, journal_extent_bytes(bytes));
   superblock.features.incompatible |= kJournalFeature;
+  superblock.features.read_only |= kPageChecksumsFeature;
   return engine.check_journal();
 }
 
@@ -72,6 +77,92 @@ Status lay_out(M& machine, const Superblock& superblock) {
   return medium.grow(superblock.file_bytes());
 }
 
+/// Tells the medium where the table of page checksums is, if there is one.
+template <class M>
+void use_page_checksums(M& machine, const Superblock& superblock) {
+  if constexpr (Journals<M>) {
+    std::vector<native::PageRange> pieces;
+    for (const Extent& extent : superblock.extents) {
+      if (extent.kind == ExtentKind::page_checksums) {
+        pieces.push_back({extent.offset, extent.bytes});
+      }
+    }
+    if (!pieces.empty()) {
+      machine.medium().use_page_checksums(
+          {superblock.file_offset(ExtentKind::journal), superblock.bytes_of(ExtentKind::journal)},
+          std::move(pieces));
+    }
+  }
+}
+
+/// Makes the file as long as its extents, of which those behind byte `end` are new. The table of
+/// page checksums takes new pages for zeros.
+template <class M>
+Status grow_file(M& machine, const Superblock& superblock, uint64_t end) {
+  auto& medium = machine.medium();
+  if constexpr (Journals<M>) {
+    if (superblock.has_page_checksums()) {
+      const Status status = medium.grow_with_zeros(end, superblock.file_bytes());
+      if (status.ok()) {
+        use_page_checksums(machine, superblock);
+      }
+      return status;
+    }
+  }
+  return medium.grow(superblock.file_bytes());
+}
+
+/// Compares the pages of all regions with their checksums, and returns how many. corrupt: one
+/// differs. 0 if the file has no checksums, or none that are up to date.
+template <class M>
+Result<uint64_t> verify_pages(M& machine, const Superblock& superblock) {
+  uint64_t pages = 0;
+  if constexpr (Journals<M>) {
+    for (const Extent& extent : superblock.extents) {
+      if (extent.kind != ExtentKind::journal && extent.kind != ExtentKind::page_checksums) {
+        auto found = machine.medium().verify(extent.offset, extent.bytes);
+        if (!found) {
+          return found;
+        }
+        pages += *found;
+      }
+    }
+  }
+  return pages;
+}
+
+/// As verify_pages(), for the pages with these bytes of the data region, in each copy of it. Other
+/// threads may make the heap larger meanwhile.
+template <class M>
+Status verify_data(M& machine, const Superblock& superblock, const Regions& regions,
+                   const std::byte* p, size_t n) {
+  if constexpr (Journals<M>) {
+    auto& medium = machine.medium();
+    const auto begin = static_cast<size_t>(p - regions.data) / kPageBytes * kPageBytes;
+    const auto bytes = static_cast<size_t>(p - regions.data) + n - begin;
+    const size_t whole = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+    if (medium.journaled() != nullptr) {
+      Status status = medium.verify_mapped(regions.home + begin, whole);
+      if (status.ok() && regions.twin != nullptr) {
+        status = medium.verify_mapped(regions.twin + begin, whole);
+      }
+      return status;
+    }
+    // Read-only, so the heap keeps its extents; or there is nothing to ask.
+    for (size_t at = begin; at < begin + whole && medium.read_only(); at += kPageBytes) {
+      for (const ExtentKind kind : {ExtentKind::data, ExtentKind::twin}) {
+        const uint64_t offset = superblock.file_offset(kind, at);
+        const bool there = kind == ExtentKind::data || regions.twin != nullptr;
+        const Status status = there ? medium.verify(offset, kPageBytes).status() : Status();
+        if (!status.ok()) {
+          return status;
+        }
+      }
+    }
+  }
+  return {};
+}
+
 /// Opens the heap's journal, or makes it (`fresh`). OK if the heap has none.
 template <class M>
 Status start_journal(M& machine, const Superblock& superblock, bool fresh) {
@@ -79,6 +170,7 @@ Status start_journal(M& machine, const Superblock& superblock, bool fresh) {
     return {};
   }
   if constexpr (Journals<M>) {
+    use_page_checksums(machine, superblock);
     return machine.start_journal(superblock.file_offset(ExtentKind::journal),
                                  superblock.bytes_of(ExtentKind::journal), fresh);
   } else {

@@ -14,6 +14,7 @@ namespace holdfast {
 namespace {
 
 constexpr uint64_t kMostBytes = uint64_t{1} << 46;
+constexpr uint64_t kEntryBytes = 8;  // of the table of page checksums
 
 // The beginning of a copy in the file, little endian. The options text follows, padded to whole
 // words, and then the extents.
@@ -99,6 +100,14 @@ bool journal_fits(const Superblock& s) {
              : journals == 0;
 }
 
+/// Checks that the table of page checksums has an entry for each page of a region if the features
+/// say so, and that there is none else.
+bool checksums_fit(const Superblock& s) {
+  const uint64_t bytes = s.bytes_of(ExtentKind::page_checksums);
+  return s.has_page_checksums() ? s.has_journal() && bytes / kEntryBytes >= s.checksummed_pages()
+                                : bytes == 0;
+}
+
 /// Checks that the extents are whole pages behind the header and do not overlap, and that the
 /// regions fit each other.
 bool extents_fit(const Superblock& s) {
@@ -116,8 +125,8 @@ bool extents_fit(const Superblock& s) {
   const uint64_t data = s.data_bytes();
   const uint64_t twin = s.bytes_of(ExtentKind::twin);
   const uint64_t cells = s.bytes_of(ExtentKind::cells);
-  return journal_fits(s) && data > 0 && data <= s.capacity && (twin == 0 || twin == data) &&
-         (cells == 0 || cells == 2 * data);
+  return journal_fits(s) && checksums_fit(s) && data > 0 && data <= s.capacity &&
+         (twin == 0 || twin == data) && (cells == 0 || cells == 2 * data);
 }
 
 }  // namespace
@@ -176,6 +185,29 @@ void Superblock::append(ExtentKind kind, uint64_t bytes) {
     last->bytes += bytes;
   } else {
     extents.push_back({kind, end, bytes});
+  }
+}
+
+uint64_t Superblock::checksummed_pages() const {
+  uint64_t end = 0;
+  Extent journal{};
+  for (const Extent& extent : extents) {
+    if (extent.kind == ExtentKind::journal) {
+      journal = extent;
+    } else if (extent.kind != ExtentKind::page_checksums) {
+      end = std::max(end, extent.offset + extent.bytes);
+    }
+  }
+  return (end - (end > journal.offset ? journal.bytes : 0)) / kPageBytes;
+}
+
+void Superblock::append_page_checksums() {
+  const uint64_t needed = checksummed_pages() * kEntryBytes;
+  const uint64_t has = bytes_of(ExtentKind::page_checksums);
+  if (has_page_checksums() && has < needed) {
+    // Twice what is needed now, so that the pieces are few.
+    append(ExtentKind::page_checksums,
+           (2 * needed - has + kPageBytes - 1) / kPageBytes * kPageBytes);
   }
 }
 

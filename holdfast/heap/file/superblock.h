@@ -29,7 +29,7 @@ enum class ExtentKind : uint64_t {
   twin = 3,            ///< a piece of the second copy
   cells = 4,           ///< cells of a piece of the data region, 16 bytes for each 8 of it
   journal = 5,         ///< a journal of line images; at most one extent
-  page_checksums = 6,  ///< reserved: a checksum for each page
+  page_checksums = 6,  ///< a piece of the table with a checksum of each page
 };
 
 const char* to_string(ExtentKind kind);
@@ -56,8 +56,11 @@ inline constexpr uint64_t kPartitionsFeature = 1;
 inline constexpr uint64_t kJournalFeature = 2;
 /// Incompatible: the allocator has kFineClasses.
 inline constexpr uint64_t kFineClassesFeature = 4;
-inline constexpr Features kKnownFeatures = {.incompatible = kPartitionsFeature | kJournalFeature |
-                                                            kFineClassesFeature};
+/// Read-only: a program that changes pages also changes their checksums.
+inline constexpr uint64_t kPageChecksumsFeature = 1;
+inline constexpr Features kKnownFeatures = {
+    .read_only = kPageChecksumsFeature,
+    .incompatible = kPartitionsFeature | kJournalFeature | kFineClassesFeature};
 
 /// Sizes of a journal: the least has room for a few updates, the most bounds recovery.
 inline constexpr uint64_t kLeastJournalBytes = uint64_t{1} << 16;
@@ -93,6 +96,13 @@ struct Superblock {
   uint64_t data_bytes() const { return bytes_of(ExtentKind::data); }
   uint64_t area_bytes() const { return bytes_of(ExtentKind::area); }
   bool has_journal() const { return (features.incompatible & kJournalFeature) != 0; }
+  bool has_page_checksums() const { return (features.read_only & kPageChecksumsFeature) != 0; }
+  /// Returns the number of entries that the table of page checksums must have: one for each page of
+  /// the file up to the end of the last region, without the journal's pages.
+  uint64_t checksummed_pages() const;
+  /// Makes the table of page checksums long enough, if there is one. After other extents have
+  /// changed.
+  void append_page_checksums();
   /// Returns the place in the file of byte `at` of the region of this kind, which has that byte.
   uint64_t file_offset(ExtentKind kind, uint64_t at = 0) const;
   /// Returns the end of the last extent.

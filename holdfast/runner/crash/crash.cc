@@ -135,10 +135,7 @@ Job parse(const Json& spec) {
   plan.heap.options = tiny_options(engine, options, times);
   engine.area_bytes(plan.heap.options, 1).status().check();  // before the options are used
   plan.promised.any_size = engine.any_size;
-  plan.promised.durability = engine.promised(plan.heap.options);
-  if (!plan.machine.journal) {
-    plan.promised.durability.observed = true;  // no psync is deferred, so no reader is early
-  }
+  plan.promised.durability = engine.promised(plan.heap.options, plan.machine.journal);
   plan.heap.bytes = count(fields, "bytes", static_cast<int64_t>(times * kHeapBytes), kPageBytes);
   plan.heap.partitions = Parameters::partitions_in(job.parameters);
   plan.heap.max_bytes = count(fields, "max_bytes", kMaxBytes, kPageBytes);

@@ -14,6 +14,7 @@ Json to_json(const HeapFindings& findings) {
                  {"unused_bytes", check.unused_bytes},
                  {"leaked_blocks", check.leaked_blocks},
                  {"leaked_bytes", check.leaked_bytes},
+                 {"verified_pages", check.verified_pages},
                  {"roots", Json::array()}};
   for (const auto& [root, outcome] : findings.roots) {
     report["roots"].push_back({{"name", root.name},

@@ -47,6 +47,7 @@ Json to_json(const std::string& path, const HeapFileInfo& info) {
           {"capacity_bytes", s.capacity},
           {"area_bytes", s.area_bytes()},
           {"journal_bytes", s.bytes_of(ExtentKind::journal)},
+          {"checksummed_pages", s.has_page_checksums() ? s.checksummed_pages() : 0},
           {"growth_bytes", s.growth_bytes},
           {"extents", to_json(s.extents)},
           {"chunk_bytes", s.chunk_bytes},

@@ -106,7 +106,7 @@ class CombinedEngine {
     }
     M::set_context(outer);
     gate_.leave(slot);
-    if (commits_.defers()) [[unlikely]] {
+    if (reads_await_) [[unlikely]] {
       await_seen(reader);
     }
     if (reader.transaction.nested_failure) [[unlikely]] {
@@ -162,6 +162,7 @@ class CombinedEngine {
         commits_(machine),
         writer_(machine, regions, gate_, commits_, std::forward<WriterArguments>(arguments)...),
         options_(CombinedOptions::parse(options).value()),
+        reads_await_(options_.readers_wait && commits_.defers()),
         combining_(machine, options_.combine),
         statistics_(machine),
         readers_(static_cast<size_t>(machine.slots())) {
@@ -279,9 +280,6 @@ class CombinedEngine {
 
   /// Waits for the commits that a read on its own thread may have seen.
   [[gnu::noinline]] void await_seen(Reader& reader) {
-    if (!options_.readers_wait) {
-      return;
-    }
     try {
       await(commits_.last(), Site{"combined.read.durability_wait"});
     } catch (const MediumFailure&) {
@@ -404,6 +402,7 @@ class CombinedEngine {
   }
 
   const CombinedOptions options_;
+  const bool reads_await_;  // reads on their own threads wait until what they saw is durable
   Combining combining_;
   bool durable_ = false;        // the running batch has an update that waits for its durability
   bool later_ = false;          // the running batch has an update that does not

@@ -31,8 +31,10 @@ uint64_t most_group_bytes(uint64_t ring_bytes) {
 
 }  // namespace
 
-Journal::Journal(JournalFile& file, const JournalPlace& place, CopyLine copy)
+Journal::Journal(JournalFile& file, const JournalPlace& place, CopyLine copy,
+                 PageChecksums* checksums)
     : copy_(copy),
+      checksums_(checksums),
       ring_(file, place),
       groups_{GroupBuilder(most_group_bytes(JournalPlace::kLeastBytes)),
               GroupBuilder(most_group_bytes(JournalPlace::kLeastBytes))} {}
@@ -49,8 +51,9 @@ Status Journal::format(JournalFile& file, const JournalPlace& place, uint64_t sa
 }
 
 Result<std::unique_ptr<Journal>> Journal::open(JournalFile& file, const JournalPlace& place,
-                                               uint64_t salt, CopyLine copy) {
-  std::unique_ptr<Journal> journal(new Journal(file, place, copy));
+                                               uint64_t salt, CopyLine copy,
+                                               PageChecksums* checksums) {
+  std::unique_ptr<Journal> journal(new Journal(file, place, copy, checksums));
   if (Status status = journal->recover(salt); !status.ok()) {
     return status;
   }
@@ -62,6 +65,7 @@ Status Journal::recover(uint64_t salt) {
     return status;
   }
   changes_ = ring_.has_changes();
+  table_stale_ = (ring_.head().flags & JournalHead::kStaleTable) != 0;
   limit_groups();
   Result<JournalTail> found = read_tail(ring_);
   if (!found) {
@@ -95,6 +99,7 @@ Status Journal::recover(uint64_t salt) {
   durable_.store(tail->position, std::memory_order_release);
   counters_.recovered_groups = tail->groups;
   counters_.recovered_lines = tail->lines;
+  torn_ = tail->groups != 0;
   if (tail->groups != 0) {
     // The groups count until they are home, so their salt does. A group that was torn has the next
     // number. None with a later number was written, so a group of this salt cannot be stale.

@@ -40,6 +40,7 @@ struct JournalCounters {
   uint64_t group_bytes = 0;  ///< their bytes, padding included
   uint64_t home_bytes = 0;   ///< of the pages that checkpoints have written home
   uint64_t checkpoints = 0;
+  uint64_t damaged_pages = 0;     ///< that checkpoints have found; see verify()
   uint64_t given_back_bytes = 0;  ///< of private pages that went back to the system
 };
 
@@ -74,9 +75,10 @@ class Journal {
   /// Finds the whole groups, makes them durable, and goes on behind them. Their lines stay in the
   /// ring until the next checkpoint, as those of later groups do; take_recovered() has them. An
   /// empty journal begins with a new salt. corrupt: the journal is damaged; nothing was changed.
-  /// `file` must outlive the journal.
+  /// `file`, and `checksums` if not null, must outlive the journal.
   static Result<std::unique_ptr<Journal>> open(JournalFile& file, const JournalPlace& place,
-                                               uint64_t salt, CopyLine copy = &copy_line);
+                                               uint64_t salt, CopyLine copy = &copy_line,
+                                               PageChecksums* checksums = nullptr);
 
   /// Returns the lines that open() has found. The caller puts them into memory before any line is
   /// appended.
@@ -115,6 +117,19 @@ class Journal {
   /// changes meanwhile.
   void for_each_at_home(std::span<const uint64_t> pages, FunctionRef<void(uint64_t)> visit) const;
 
+  /// Compares pages of the file with their checksums, and returns how many. Leaves out those that a
+  /// crash may have torn, until the first checkpoint. Other threads may use the journal meanwhile;
+  /// for a page that a checkpoint is writing it waits. corrupt: a page differs. 0 pages without a
+  /// table, and while that is stale.
+  Result<uint64_t> verify(const PageRange& range);
+  /// From here on these pages, of which the journal has no line, may be zeros. Durable.
+  Status allow_zeros(const PageRange& range);
+  /// Whether the table is out of date, because pages have changed without the journal. Durable.
+  bool is_table_stale() const;
+  Status set_table_stale(bool stale);
+  /// Makes a stale table anew, durably. The file has this length. No line has been appended.
+  Status renew_table(uint64_t file_bytes);
+
   /// Lines at home have changed without the journal, which had no lines of them. Later records of
   /// these lines are whole. Before any of them is appended.
   void forget_lines() { home_changed_ = true; }
@@ -129,7 +144,7 @@ class Journal {
   const JournalPlace& place() const { return ring_.place(); }
 
  private:
-  Journal(JournalFile& file, const JournalPlace& place, CopyLine copy);
+  Journal(JournalFile& file, const JournalPlace& place, CopyLine copy, PageChecksums* checksums);
 
   using Clock = std::chrono::steady_clock;
   using Lock = std::unique_lock<std::mutex>;
@@ -156,13 +171,15 @@ class Journal {
   bool ring_has_room(uint64_t bytes) const;
   Status make_ring_room(uint64_t bytes);
   Status bring_home(Lock& lock, bool closing);
-  Status write_durable_home(const RingPoint& end, bool closing, uint64_t& bytes);
+  Status write_durable_home(const RingPoint& end, bool closing, HomeWrites& writes);
+  Result<bool> is_damaged(uint64_t page);
   Status prepare_growth();
   Status grow_ring();
   void limit_groups();
   void renew_cache();
 
   const CopyLine copy_;
+  PageChecksums* const checksums_;  // null: the file has none
   // Its head: only the thread that makes a checkpoint. Its length: changes under the mutex.
   JournalRing ring_;
   uint64_t salt_ = 0;
@@ -189,6 +206,9 @@ class Journal {
   std::vector<uint64_t> held_pages_;  // pages whose number is at least tail_number_
   std::vector<uint64_t> home_pages_;  // pages that were held, for take_home_pages()
   bool checkpointing_ = false;
+  uint64_t checkpoints_ended_ = 0;  // that have written pages
+  bool torn_ = false;               // pages of recovered lines may be torn, until a checkpoint
+  bool table_stale_ = false;
   uint64_t prepared_ = 0;   // the ring may have this length from the next group on; 0: as it is
   bool disk_full_ = false;  // the ring grows no more; only the thread that makes a checkpoint
   JournalCounters counters_;

@@ -98,11 +98,11 @@ Status Journal::bring_home(Lock& lock, bool closing) {
   }
   checkpointing_ = true;
   const RingPoint end = written_;
+  HomeWrites writes{.checksums = checksums_, .torn = torn_};
   lock.unlock();
   Status status;
-  uint64_t bytes = 0;
   try {
-    status = write_durable_home(end, closing, bytes);
+    status = write_durable_home(end, closing, writes);
   } catch (const std::exception& failure) {
     status = Status(Code::io_error, std::string("a checkpoint cannot be made: ") + failure.what());
   }
@@ -115,8 +115,11 @@ Status Journal::bring_home(Lock& lock, bool closing) {
   if (tail_ != end.at) {
     tail_ = end.at;
     tail_number_ = end.number;
+    ++checkpoints_ended_;
+    torn_ = false;
     ++counters_.checkpoints;
-    counters_.home_bytes += bytes;
+    counters_.home_bytes += writes.bytes;
+    counters_.damaged_pages += writes.damaged;
     const auto home = std::partition(held_pages_.begin(), held_pages_.end(),
                                      [this](uint64_t page) { return has_line_in(page); });
     home_pages_.insert(home_pages_.end(), home, held_pages_.end());
@@ -127,9 +130,8 @@ Status Journal::bring_home(Lock& lock, bool closing) {
   return {};
 }
 
-/// Writes the groups before `end` home, durably, then moves the tail behind them. Adds up the bytes
-/// of the pages.
-Status Journal::write_durable_home(const RingPoint& end, bool closing, uint64_t& bytes) {
+/// Writes the groups before `end` home, durably, then moves the tail behind them.
+Status Journal::write_durable_home(const RingPoint& end, bool closing, HomeWrites& writes) {
   const bool closed = (ring_.head().flags & JournalHead::kClosed) != 0;
   const bool empty = end.at == ring_.head().tail;
   if (empty && (closed || !closing)) {
@@ -147,9 +149,10 @@ Status Journal::write_durable_home(const RingPoint& end, bool closing, uint64_t&
   if (!newest) {
     return newest.status();
   }
-  Status status = write_home(ring_.file(), *newest, bytes);
+  Status status = write_home(ring_.file(), *newest, writes);
   if (status.ok()) {
-    status = ring_.file().sync();  // before the tail moves: until then the journal has the lines
+    // Pages and their checksums, before the tail moves: until then the journal has the lines.
+    status = ring_.file().sync();
   }
   if (!status.ok()) {
     return status;

@@ -106,9 +106,79 @@ Result<std::vector<JournalLine>> newest_lines(const JournalTail& tail, const Jou
   return lines;
 }
 
-Status write_home(JournalFile& file, std::span<const JournalLine> lines, uint64_t& bytes) {
+namespace {
+
+/// The pages of some neighbouring lines, and what the table says about them.
+class HomePages {
+ public:
+  HomePages(JournalFile& file, HomeWrites& writes) : file_(file), writes_(writes) {}
+
+  /// Reads the pages of these lines, which lie from byte `begin` to byte `end` of the file.
+  Status read(uint64_t begin, uint64_t end) {
+    begin_ = begin;
+    content_.resize(end - begin);
+    whole_lines_.assign((end - begin) / kPageBytes, 0);
+    before_.resize(writes_.checksums != nullptr ? whole_lines_.size() : 0);
+    Status status = file_.read(begin, content_);
+    if (status.ok() && !before_.empty()) {
+      status = writes_.checksums->load(begin, before_);
+    }
+    if (status.ok()) {
+      mark_damaged();
+    }
+    return status;
+  }
+
+  void put(const JournalLine& line) {
+    const uint64_t at = line.offset - begin_;
+    put_words(content_.data() + at, line.mask, line.words);
+    whole_lines_[at / kPageBytes] += line.mask == kAllWords ? 1 : 0;
+  }
+
+  Status write() {
+    Status status = file_.write(begin_, content_);
+    if (status.ok()) {
+      status = file_.write_out(begin_, content_.size());
+    }
+    writes_.bytes += content_.size();
+    for (size_t i = 0; i < before_.size(); ++i) {
+      const bool damaged = before_[i] == kDamagedPage && whole_lines_[i] < kPageBytes / kLineBytes;
+      const uint64_t entry = damaged ? kDamagedPage : page_entry(content_.data() + i * kPageBytes);
+      entries_.push_back({begin_ + i * kPageBytes, entry});
+    }
+    return status;
+  }
+
+  /// After the last write().
+  Status write_entries() {
+    return entries_.empty() ? Status() : writes_.checksums->store(entries_);
+  }
+
+ private:
+  void mark_damaged() {
+    for (size_t i = 0; i < before_.size(); ++i) {
+      if (!writes_.torn && before_[i] != kDamagedPage &&
+          !agrees(before_[i], content_.data() + i * kPageBytes)) {
+        before_[i] = kDamagedPage;
+        ++writes_.damaged;
+      }
+    }
+  }
+
+  JournalFile& file_;
+  HomeWrites& writes_;
+  uint64_t begin_ = 0;
+  std::vector<std::byte> content_;
+  std::vector<uint64_t> whole_lines_;  // of each page
+  std::vector<uint64_t> before_;       // entry of each page; empty without a table
+  std::vector<PageEntry> entries_;     // of all pages so far
+};
+
+}  // namespace
+
+Status write_home(JournalFile& file, std::span<const JournalLine> lines, HomeWrites& writes) {
   constexpr uint64_t kMostBytes = 64 * kPageBytes;  // of one write; neighbouring pages share it
-  std::vector<std::byte> content;
+  HomePages pages(file, writes);
   for (size_t i = 0; i < lines.size();) {
     const uint64_t begin = page_of(lines[i].offset);
     uint64_t end = begin + kPageBytes;
@@ -118,23 +188,17 @@ Status write_home(JournalFile& file, std::span<const JournalLine> lines, uint64_
       const bool next = last < lines.size() && page_of(lines[last].offset) == end;
       end += next && end - begin < kMostBytes ? kPageBytes : 0;
     }
-    content.resize(end - begin);
-    if (Status status = file.read(begin, content); !status.ok()) {
+    if (Status status = pages.read(begin, end); !status.ok()) {
       return status;
     }
     for (; i < last; ++i) {
-      put_words(content.data() + (lines[i].offset - begin), lines[i].mask, lines[i].words);
+      pages.put(lines[i]);
     }
-    Status status = file.write(begin, content);
-    if (status.ok()) {
-      status = file.write_out(begin, content.size());
-    }
-    if (!status.ok()) {
+    if (Status status = pages.write(); !status.ok()) {
       return status;
     }
-    bytes += content.size();
   }
-  return {};
+  return pages.write_entries();
 }
 
 }  // namespace holdfast::native

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "holdfast/base/status.h"
+#include "holdfast/machine/native/journal/page_checksums.h"
 #include "holdfast/machine/native/journal/ring.h"
 
 namespace holdfast::native {
@@ -46,8 +47,18 @@ struct RecoveredLines {
   std::vector<JournalLine> lines;  ///< newest_lines()
 };
 
-/// Writes the lines home, page by page, and adds the bytes written to `bytes`. Not durable before
-/// the file's next sync().
-Status write_home(JournalFile& file, std::span<const JournalLine> lines, uint64_t& bytes);
+/// The table of page checksums for write_home(), and its results.
+struct HomeWrites {
+  PageChecksums* checksums = nullptr;
+  /// A crash may have torn the pages. Else each one agrees with its entry, unless it is damaged.
+  bool torn = false;
+  uint64_t bytes = 0;    ///< written home
+  uint64_t damaged = 0;  ///< pages found to be damaged
+};
+
+/// Writes the lines home, page by page, then the entries of these pages. Not durable before the
+/// file's next sync(). A damaged page gets entry kDamagedPage, unless the lines replace all of it:
+/// a checksum of its new content would call the damage right.
+Status write_home(JournalFile& file, std::span<const JournalLine> lines, HomeWrites& writes);
 
 }  // namespace holdfast::native

@@ -75,6 +75,16 @@ Status JournalRing::prepare(uint64_t bytes) {
   return write_zeros(JournalPlace::kHeadBytes + bytes_, JournalPlace::kHeadBytes + bytes);
 }
 
+Status JournalRing::write_stale(bool stale) {
+  const uint32_t before = head_.flags;
+  head_.flags = stale ? before | JournalHead::kStaleTable : before & ~JournalHead::kStaleTable;
+  const Status status = write_head(head_);
+  if (!status.ok()) {
+    head_.flags = before;
+  }
+  return status;
+}
+
 Status JournalRing::write_longer_head(uint64_t bytes) {
   JournalHead head = head_;
   head.tail -= first_lap();
@@ -108,7 +118,7 @@ Status JournalRing::read_head() {
 
 Status JournalRing::write_head(const JournalHead& head, uint64_t ring_bytes) {
   JournalHead next = head;
-  next.flags |= head_.flags & JournalHead::kChanges;
+  next.flags |= head_.flags & (JournalHead::kChanges | JournalHead::kStaleTable);
   next.ring_blocks = static_cast<uint32_t>(ring_bytes / kJournalBlock);
   std::memcpy(next.magic, kJournalMagic, sizeof next.magic);
   next.sequence = head_.sequence + 1;

@@ -36,11 +36,13 @@ struct JournalHead {
   uint64_t tail;      ///< place of the oldest group, in bytes; modulo the ring's bytes
   uint64_t number;    ///< the oldest group's
   uint64_t position;  ///< before the oldest group: lines that the journal has had since creation
-  uint32_t flags;     ///< kClosed, kChanges
+  uint32_t flags;     ///< kClosed, kChanges, kStaleTable
   uint32_t ring_blocks;  ///< length of the ring; 0: up to the end of the journal's place
 
   static constexpr uint32_t kClosed = 1;   ///< the heap was closed: the journal is empty
   static constexpr uint32_t kChanges = 2;  ///< groups may have changes of lines
+  /// Pages have changed without the journal, so their checksums may be old.
+  static constexpr uint32_t kStaleTable = 4;
 };
 static_assert(sizeof(JournalHead) == 64);
 
@@ -62,9 +64,11 @@ class JournalRing {
   Status read_head();
   const JournalHead& head() const { return head_; }
   bool has_changes() const { return (head_.flags & JournalHead::kChanges) != 0; }
-  /// Writes a newer head, durably; kChanges stays as it is. Everything written to the file before
-  /// must be durable.
+  /// Writes a newer head, durably; kChanges and kStaleTable stay as they are. Everything written to
+  /// the file before must be durable.
   Status write_head(const JournalHead& head) { return write_head(head, bytes_); }
+  /// Writes a newer head with or without kStaleTable, durably.
+  Status write_stale(bool stale);
 
   /// Growing has three steps. Before the first write behind the present end:
   /// 1. Returns the next length of the ring, at most twice the present one; the present one if the

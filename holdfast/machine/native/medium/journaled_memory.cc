@@ -104,9 +104,10 @@ Status SystemJournalFile::sync() {
 Result<std::unique_ptr<JournaledMemory>> JournaledMemory::open(int fd, const std::string& path,
                                                                MediumSync& sync,
                                                                const JournalPlace& place,
-                                                               uint64_t salt, int slots) {
+                                                               uint64_t salt, int slots,
+                                                               PageChecksums* checksums) {
   std::unique_ptr<JournaledMemory> memory(new JournaledMemory(fd, path, sync, slots));
-  auto journal = Journal::open(memory->file_, place, salt);
+  auto journal = Journal::open(memory->file_, place, salt, &copy_line, checksums);
   if (!journal) {
     return journal.status();
   }
@@ -193,6 +194,11 @@ void JournaledMemory::discard(std::byte* begin, size_t n) {
   journal_->forget_lines();
   for (const LineRun& run : runs) {
     const auto bytes = static_cast<off_t>(run.lines * kLineBytes);
+    const PageRange pages = {run.offset, run.lines * kLineBytes};
+    if (const Status status = journal_->allow_zeros(pages); !status.ok()) {
+      sync_.poison(status);
+      return;
+    }
     if (fallocate(file_.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                   static_cast<off_t>(run.offset), bytes) == 0) {
       // The private pages go, and the mapping shows the file's zeros.
@@ -200,6 +206,23 @@ void JournaledMemory::discard(std::byte* begin, size_t n) {
               static_cast<size_t>(bytes), MADV_DONTNEED);
     }
   }
+}
+
+Status JournaledMemory::verify(const std::byte* begin, size_t n) {
+  const auto address = reinterpret_cast<uintptr_t>(begin);
+  std::vector<LineRun> runs;
+  {
+    const std::shared_lock lock(mutex_);
+    if (!locate({address, address + n}, runs)) {
+      return {Code::misuse, "the range is not mapped through the journal"};
+    }
+  }
+  for (const LineRun& run : runs) {
+    if (auto pages = journal_->verify({run.offset, run.lines * kLineBytes}); !pages) {
+      return pages.status();
+    }
+  }
+  return {};
 }
 
 /// Adds the run's places in the file to the list. False if a part of it is not journaled.

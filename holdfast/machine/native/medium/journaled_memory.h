@@ -62,11 +62,12 @@ class SystemJournalFile : public JournalFile {
 /// file.
 class JournaledMemory {
  public:
-  /// Opens the journal at this place. corrupt: it is damaged; nothing was changed. `sync` must
-  /// outlive the object. Threads that store have slots below `slots`.
+  /// Opens the journal at this place. corrupt: it is damaged; nothing was changed. `sync`, and
+  /// `checksums` if not null, must outlive the object. Threads that store have slots below `slots`.
   static Result<std::unique_ptr<JournaledMemory>> open(int fd, const std::string& path,
                                                        MediumSync& sync, const JournalPlace& place,
-                                                       uint64_t salt, int slots);
+                                                       uint64_t salt, int slots,
+                                                       PageChecksums* checksums = nullptr);
   /// Stops the threads. In a forked child, which has none, it leaks the journal.
   ~JournaledMemory();
   JournaledMemory(const JournaledMemory&) = delete;
@@ -82,6 +83,9 @@ class JournaledMemory {
   /// Takes the blocks of these pages of journaled mappings back, if the file system can. They then
   /// read as zeros. No thread stores to them meanwhile, and none has unfenced lines there.
   void discard(std::byte* begin, size_t n);
+
+  /// Journal::verify() for the pages of journaled mappings in this range; no others are there.
+  Status verify(const std::byte* begin, size_t n);
 
   /// A fence of a thread: appends the lines of its list, and empties it. `wait`: returns when the
   /// journal is durable up to its end. A line of another mapping, such as a superblock's, is shared

@@ -299,12 +299,19 @@ Status NativeMedium::start_journal(uint64_t offset, uint64_t bytes, bool fresh, 
       return {status.code(), name() + ": " + status.message(), status.system_error()};
     }
   }
-  auto opened = native::JournaledMemory::open(file_.fd(), name(), sync_, place, salt, slots);
+  auto opened = native::JournaledMemory::open(file_.fd(), name(), sync_, place, salt, slots,
+                                              checksums_.get());
   if (!opened) {
     return opened.status();
   }
+  native::Journal& journal = (*opened)->journal();
   if (domain() != Domain::file) {
-    return (*opened)->bring_home(false);
+    return leave_journal(**opened, fresh);
+  }
+  if (checksums_ != nullptr && journal.is_table_stale()) {
+    if (Status status = journal.renew_table(bytes_); !status.ok()) {
+      return status;
+    }
   }
   journaled_ = std::move(*opened);
   recovered_ = journaled_->journal().take_recovered();
@@ -312,7 +319,9 @@ Status NativeMedium::start_journal(uint64_t offset, uint64_t bytes, bool fresh, 
 }
 
 Status NativeMedium::close_journal() {
-  return journaled_ != nullptr ? journaled_->bring_home(true) : Status();
+  return journaled_ != nullptr ? journaled_->bring_home(true)
+         : makes_table_        ? renew_checksums()
+                               : Status();
 }
 
 void NativeMedium::give_back_memory(bool may) {
@@ -348,6 +357,7 @@ Status NativeMedium::read_journal(const native::JournalPlace& place) {
     return status;
   }
   read_ring_bytes_ = ring.bytes();
+  table_stale_ = (ring.head().flags & native::JournalHead::kStaleTable) != 0;
   recovered_ = std::make_unique<native::RecoveredLines>();
   recovered_->tail = std::move(*tail);
   auto lines = newest_lines(recovered_->tail, place);

@@ -21,8 +21,11 @@ namespace holdfast {
 namespace native {
 struct JournalCounters;
 struct JournalPlace;
+struct PageRange;
 struct RecoveredLines;
 class JournaledMemory;
+class PageChecksums;
+class SystemJournalFile;
 class StoreGate;
 }  // namespace native
 
@@ -59,13 +62,27 @@ class NativeMedium {
   /// Returns the bytes of the file system that the file takes; 0 if the system does not tell.
   uint64_t allocated_bytes() const;
 
+  /// As grow(), with zeros in the part of the new bytes that the file has already, behind `end`.
+  Status grow_with_zeros(size_t end, size_t n);
+
+  /// The table of page checksums consists of these pieces, in this order; the journal beside it is
+  /// in this part of the file. Before start_journal(), and whenever the table has got longer.
+  void use_page_checksums(const native::PageRange& journal, std::vector<native::PageRange> pieces);
+  /// Compares these pages with their checksums, and returns how many. Leaves out pages that have
+  /// lines in the journal and may be torn by a crash. corrupt: a page differs. 0: there is no
+  /// table, or the heap has been changed in another domain since domain `file`.
+  Result<uint64_t> verify(uint64_t offset, uint64_t n);
+  /// As verify(), for the pages of a journaled mapping. Other threads may grow the file meanwhile.
+  Status verify_mapped(const std::byte* p, size_t n);
+
   /// Opens the journal that lies in this part of the file, or makes one (`fresh`), before the first
   /// map() of a region. In domain `file` the shared mappings that follow are journaled, for threads
   /// of up to `slots` slots. Its lines appear in each mapping that follows; in other domains they
   /// go home now, durably. `salt`: random, for this opening. If the medium is read-only, the lines
   /// appear in the mappings only. corrupt: the journal is damaged; nothing was changed.
   Status start_journal(uint64_t offset, uint64_t bytes, bool fresh, uint64_t salt, int slots);
-  /// Brings all lines home and leaves the journal empty. OK without a journal.
+  /// Brings all lines home and leaves the journal empty. Makes the table of page checksums of a new
+  /// heap that does not use its journal. OK without a journal.
   Status close_journal();
   /// Whether the journal may give the memory of private pages back that equal the file. Not at
   /// first. With false it returns when no page changes any more. All mappings exist before the
@@ -112,6 +129,10 @@ class NativeMedium {
   Status check_map(size_t offset, size_t n, const std::byte* address) const;
   bool is_reserved(const std::byte* p, size_t n) const;
   Status read_journal(const native::JournalPlace& place);
+  Status leave_journal(native::JournaledMemory& memory, bool fresh);
+  Status renew_checksums();
+  bool has_line_in(uint64_t page) const;
+  Status named(const Status& status) const;
   void show_journal(std::byte* p, uint64_t offset, size_t n) const;
 
   native::File file_;
@@ -120,6 +141,11 @@ class NativeMedium {
   native::MediumSync sync_;
   std::atomic<size_t> bytes_;
   const unsigned placement_;  ///< random; see base_candidate()
+  // The table of page checksums; null: the file has none.
+  std::unique_ptr<native::SystemJournalFile> checksums_file_;
+  std::unique_ptr<native::PageChecksums> checksums_;
+  bool table_stale_ = false;  ///< the table is out of date
+  bool makes_table_ = false;  ///< closing makes it, since stores do not go through the journal
   std::unique_ptr<native::JournaledMemory> journaled_;
   // Lines that new mappings get: all of them if the medium is read-only, else those that opening
   // has found and that have not gone home yet. Null: none.

@@ -46,7 +46,7 @@ const Options kNine = {{"lag", "9"}, {"lag_ms", "1000"}};
 
 TEST(RomulusLag, TheOptionsDecideThePromise) {
   const auto promise = [](const Options& options) {
-    return Engine::kDescription.promised(options);
+    return Engine::kDescription.promised(options, false);
   };
   EXPECT_EQ(promise({}).durability, Durability::strict);
   EXPECT_EQ(promise({}).bound, 0u);

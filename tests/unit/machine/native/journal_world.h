@@ -48,8 +48,9 @@ inline std::vector<std::byte> opened_home(const FaultyFile& file, Journal& journ
 /// home at each position.
 class JournalProgram {
  public:
-  JournalProgram(FaultyFile& file, uint64_t salt, const JournalPlace& place = kSmallJournal)
-      : file_(file), journal_(Journal::open(file, place, salt).value()) {
+  JournalProgram(FaultyFile& file, uint64_t salt, const JournalPlace& place = kSmallJournal,
+                 PageChecksums* checksums = nullptr)
+      : file_(file), journal_(Journal::open(file, place, salt, &copy_line, checksums).value()) {
     start_ = journal_->position();
     memory_ = opened_home(file, *journal_);
     first_ = memory_;

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <thread>
 
@@ -22,11 +23,17 @@ class JournaledMemoryTest : public testing::Test {
  protected:
   JournaledMemoryTest() {
     fd_ = ::open(file_.path().c_str(), O_RDWR | O_CREAT, 0600);
-    const std::vector<std::byte> content = new_content();
+    std::vector<std::byte> content = new_content();
+    const PageRange table = {content.size(), kPageBytes};
+    content.resize(content.size() + kPageBytes);
     EXPECT_EQ(::pwrite(fd_, content.data(), content.size(), 0),
               static_cast<ssize_t>(content.size()));
     sync_ = std::make_unique<MediumSync>(fd_, file_.path(), [](int) { return 0; });
-    memory_ = JournaledMemory::open(fd_, file_.path(), *sync_, kSmallJournal, 2, 1).value();
+    table_file_ = std::make_unique<SystemJournalFile>(fd_, file_.path(), *sync_);
+    table_ = std::make_unique<PageChecksums>(*table_file_);
+    table_->use({kSmallJournal.offset, kSmallJournal.bytes}, {table});
+    memory_ =
+        JournaledMemory::open(fd_, file_.path(), *sync_, kSmallJournal, 2, 2, table_.get()).value();
     void* const p =
         ::mmap(nullptr, kHomeBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd_, 0);
     home_ = static_cast<std::byte*>(p);
@@ -51,6 +58,7 @@ class JournaledMemoryTest : public testing::Test {
     lines.add(&word(page, line), sizeof(uint64_t));
     memory_->fence(lines, true);
   }
+  Status verify() { return memory_->journal().verify({0, kHomeBytes}).status(); }
   /// Stores to lines of page 0 until a part of the memory has gone back.
   void go_on() {
     const uint64_t before = memory_->given_back_bytes();
@@ -65,6 +73,8 @@ class JournaledMemoryTest : public testing::Test {
   NativeTestFile file_{"/dev/shm"};
   int fd_ = -1;
   std::unique_ptr<MediumSync> sync_;
+  std::unique_ptr<SystemJournalFile> table_file_;
+  std::unique_ptr<PageChecksums> table_;
   std::unique_ptr<JournaledMemory> memory_;
   std::byte* home_ = nullptr;
 };
@@ -125,6 +135,47 @@ TEST_F(JournaledMemoryTest, LinesOfPagesThatBecameAHoleAreWrittenWhole) {
   fence(1, 3);
   memory_->journal().checkpoint();
   EXPECT_EQ(at_home(), 13u);
+}
+
+TEST_F(JournaledMemoryTest, PagesAgreeWithTheirChecksumsWhileCheckpointsAndHolesChangeThem) {
+  std::atomic<bool> stop = false;
+  std::thread writer([&] {
+    for (uint64_t i = 1; !stop; ++i) {
+      memory_->store_gate().enter(0);
+      word(i % 3, i % 8) = i;
+      fence(i % 3, i % 8);
+      memory_->store_gate().leave(0);
+    }
+  });
+  for (int i = 0; i < 300; ++i) {
+    const Status status = verify();
+    EXPECT_TRUE(status.ok()) << status.to_string();
+    if (i % 10 == 0) {  // a page of its own, since no thread stores to a hole that is being made
+      memory_->store_gate().enter(1);
+      word(3, 1) = static_cast<uint64_t>(i) + 1;
+      fence(3, 1);
+      memory_->store_gate().leave(1);
+      memory_->discard(home_ + 3 * kPageBytes, kPageBytes);
+    }
+  }
+  EXPECT_GT(memory_->journal().counters().checkpoints, 0u);
+  stop = true;
+  writer.join();
+  uint64_t damage = 1;
+  EXPECT_EQ(::pwrite(fd_, &damage, sizeof damage, 3 * kPageBytes + 800), 8);
+  EXPECT_EQ(verify().code(), Code::corrupt);
+}
+
+TEST_F(JournaledMemoryTest, AHoleAgreesWithItsChecksum) {
+  word(1, 3) = 13;
+  fence(1, 3);
+  memory_->discard(home_ + kPageBytes, kPageBytes);
+  EXPECT_TRUE(verify().ok());
+  word(1, 4) = 14;
+  fence(1, 4);
+  memory_->journal().checkpoint();
+  EXPECT_TRUE(verify().ok());
+  EXPECT_EQ(memory_->journal().counters().damaged_pages, 0u);
 }
 
 }  // namespace

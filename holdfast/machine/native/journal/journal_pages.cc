@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The part of Journal that asks the table of page checksums, and keeps it right where pages change
+// without the journal.
+#include <utility>
+
+#include "holdfast/machine/native/journal/journal.h"
+
+namespace holdfast::native {
+
+Result<uint64_t> Journal::verify(const PageRange& range) {
+  if (checksums_ == nullptr || is_table_stale()) {
+    return uint64_t{0};
+  }
+  Status status = checksums_->compare(range, [this](uint64_t page) {
+    auto found = is_damaged(page);  // a checkpoint may have changed the page and its entry
+    return found.ok() && *found ? damaged_page(page) : found.status();
+  });
+  return status.ok() ? Result<uint64_t>(range.bytes / kPageBytes) : std::move(status);
+}
+
+/// Returns whether the page differs from its entry while no checkpoint changes them.
+Result<bool> Journal::is_damaged(uint64_t page) {
+  std::byte content[kPageBytes];
+  for (;;) {
+    Lock lock(mutex_);
+    tail_moved_.wait(lock, [&] { return !checkpointing_ || !failure_.ok(); });
+    if (!failure_.ok()) {
+      return failure_;
+    }
+    if (torn_ && has_line_in(page)) {
+      return false;
+    }
+    const uint64_t before = checkpoints_ended_;
+    lock.unlock();
+    uint64_t entry = 0;
+    Status status = ring_.file().read(page, content);
+    if (status.ok()) {
+      status = checksums_->load(page, {&entry, 1});
+    }
+    if (!status.ok()) {
+      return status;
+    }
+    if (agrees(entry, content)) {
+      return false;
+    }
+    lock.lock();
+    if (!checkpointing_ && checkpoints_ended_ == before) {
+      return true;
+    }
+  }
+}
+
+Status Journal::allow_zeros(const PageRange& range) {
+  if (checksums_ == nullptr) {
+    return {};
+  }
+  auto changed = checksums_->allow_zeros(range);
+  if (!changed) {
+    return changed.status();
+  }
+  return *changed ? ring_.file().sync() : Status();
+}
+
+bool Journal::is_table_stale() const {
+  const Lock lock(mutex_);
+  return table_stale_;
+}
+
+Status Journal::set_table_stale(bool stale) {
+  Lock lock(mutex_);
+  tail_moved_.wait(lock, [&] { return !checkpointing_; });
+  checkpointing_ = true;  // the head is this thread's
+  lock.unlock();
+  Status status = ring_.write_stale(stale);
+  lock.lock();
+  checkpointing_ = false;
+  if (status.ok()) {
+    table_stale_ = stale;
+  } else {
+    fail(status);
+  }
+  tail_moved_.notify_all();
+  return status;
+}
+
+Status Journal::renew_table(uint64_t file_bytes) {
+  Status status = checksums_->renew(file_bytes);
+  if (status.ok()) {
+    status = ring_.file().sync();  // before the head says that it is right
+  }
+  return status.ok() ? set_table_stale(false) : status;
+}
+
+}  // namespace holdfast::native

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engines of tests of journaled heaps.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "holdfast/engines/parts/any/any_engine.h"
+#include "holdfast/machine/native/native_machine.h"
+#include "tests/engine_options.h"
+
+namespace holdfast {
+
+/// Engines of this computer that run over a journal on a disk, or those that do not.
+inline std::vector<std::string> engines_by_journal(bool journaled) {
+  return names_of(engine_rows<NativeMachine>(), [&](const auto& row) {
+    const Description& about = *row.description;
+    return about.check_journal().ok() == journaled && !about.needs_design &&
+           about.runs_in(Domain::file);
+  });
+}
+
+/// Those of them whose readers trust updates that are not durable yet, with these options.
+inline std::vector<std::string> engines_with_early_readers(const Options& options) {
+  std::vector<std::string> names;
+  for (const std::string& name : engines_by_journal(true)) {
+    if (!AnyEngine<NativeMachine>::describe(name).value()->promised(options, true).observed) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+inline std::string name_of_test(const testing::TestParamInfo<std::string>& test) {
+  return test_name(test.param);
+}
+
+}  // namespace holdfast
