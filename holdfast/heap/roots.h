@@ -52,6 +52,10 @@ inline RootText root_text(std::string_view text) {
   std::copy_n(text.begin(), std::min(text.size(), padded.size() - 1), padded.begin());
   return padded;
 }
+/// False for the text of an entry without a root.
+inline bool is_named(const RootText& text) {
+  return text[0] != '\0';
+}
 inline std::string root_string(const RootText& text) {
   return {text.begin(), std::find(text.begin(), text.end(), '\0')};
 }

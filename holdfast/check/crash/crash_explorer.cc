@@ -2,6 +2,7 @@
 #include "holdfast/check/crash/crash_explorer.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "holdfast/check/crash/crash_search.h"
@@ -176,13 +177,18 @@ void CrashExplorer::Search::prepare() {
 
 void CrashExplorer::Search::report_sites(const SimMachine& machine) {
   report_.mutated += machine.mutated();
-  for (const auto& [name, count] : machine.probes()) {
-    report_.probes[name] += count;
-  }
-  for (SiteUse& use : machine.sites()) {
-    const auto [at, added] = report_.sites.try_emplace(use.name, use);
-    at->second.count += added ? 0 : use.count;
-  }
+  machine.for_each_probe([&](const char* name, uint64_t count) {
+    const auto at = report_.probes.find(std::string_view(name));
+    (at != report_.probes.end() ? at->second : report_.probes[name]) += count;
+  });
+  machine.for_each_site([&](const char* name, SiteKind kind, uint64_t count) {
+    auto at = report_.sites.find(std::string_view(name));
+    if (at == report_.sites.end()) {
+      at = report_.sites.emplace(name, SiteUse{name, kind, 0}).first;
+    }
+    at->second.kind = std::min(at->second.kind, kind);  // a label may be that of several kinds
+    at->second.count += count;
+  });
 }
 
 void CrashExplorer::Search::fail(const char* phase, Fault fault, uint64_t event, uint64_t hash,

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -94,9 +95,9 @@ struct CrashReport {
   uint64_t mutated = 0;              ///< operations and checks that plan.machine.mutations changed
   uint64_t mutated_in_creation = 0;  ///< like `mutated`, during the creation of the first heap
   /// The sites by name, with plan.machine.list_sites.
-  std::map<std::string, SiteUse> sites;
+  std::map<std::string, SiteUse, std::less<>> sites;
   /// The rare paths that runs and recoveries have taken, by name, and how often.
-  std::map<std::string, uint64_t> probes;
+  std::map<std::string, uint64_t, std::less<>> probes;
   /// How often the creation of the first heap has executed each site.
   std::map<std::string, uint64_t> sites_of_creation;
   DesignCoverage design;  ///< of the hardware design; without one it has no rows

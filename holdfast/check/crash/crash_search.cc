@@ -73,24 +73,24 @@ std::optional<sim::Image> CrashExplorer::Search::recover_created(const sim::Imag
   return machine.earliest_image();
 }
 
-/// Returns the hashes of the images that are legal at a crash point. The run or recovery began with
-/// the image `from` (null: the base). Adds images that are new to pending_.
-std::vector<uint64_t> CrashExplorer::Search::add_images(const CrashPoint& point,
-                                                        const Pending* from, uint64_t most,
-                                                        const char* phase) {
-  std::vector<uint64_t> hashes;
+/// Returns the images that are legal at a crash point. The run or recovery began with the image
+/// `from` (null: the base). Adds images that are new to pending_.
+std::vector<const CrashExplorer::Search::Known*> CrashExplorer::Search::add_images(
+    const CrashPoint& point, const Pending* from, uint64_t most, const char* phase) {
+  std::vector<const Known*> images;
   Random random(mix64(seed_) ^ point.event);
   // With a design, a moment describes its whole image, and not the difference to `from`.
   const bool relative = from != nullptr && !has_design();
   const ImageDelta* const delta = relative ? &from->delta : nullptr;
   const uint64_t explored = images_->enumerate(
-      point.moment, delta, relative ? from->hash : 0, most, random,
+      point.moment, delta, relative ? from->image->first : 0, most, random,
       [&](uint64_t hash, const auto& pick) {
-        hashes.push_back(hash);
-        if (nodes_.try_emplace(hash).second) {
+        const auto [known, fresh] = nodes_.try_emplace(hash);
+        images.push_back(&*known);
+        if (fresh) {
           const bool crash_it =
               from == nullptr && plan_.crash_recovery != 0 && hash % plan_.crash_recovery == 0;
-          pending_.push_back({hash, point.event, point.clock, point.floor,
+          pending_.push_back({&*known, point.event, point.clock, point.floor,
                               images_->pick(point.moment, delta, pick), phase, crash_it});
         }
       });
@@ -98,7 +98,7 @@ std::vector<uint64_t> CrashExplorer::Search::add_images(const CrashPoint& point,
     report_.coverage.legal += static_cast<double>(point.moment.image_count(images_->line_bytes()));
     report_.coverage.explored += explored;
   }
-  return hashes;
+  return images;
 }
 
 void CrashExplorer::Search::recover_pending() {
@@ -173,7 +173,8 @@ void CrashExplorer::Search::recover(const Pending& pending) {
   {
     SimOptions o = recovery_options();
     o.disturb = options(seed_).disturb;
-    SimMachine machine(o, images_->build(pending.delta));
+    images_->build(pending.delta, image_);
+    SimMachine machine(o, image_);
     machine.watch_images();
     if (pending.crash_it) {
       report_.design.begin(machine);
@@ -186,7 +187,7 @@ void CrashExplorer::Search::recover(const Pending& pending) {
     });
     auto recovered = power_on(machine);
     if (plan_.mutants != 0 && !recovered) {
-      nodes_[pending.hash].medium = medium_hash(machine);
+      pending.image->second.medium = medium_hash(machine);
     }
     auto found = recovered ? std::move(*recovered) : open(machine);
     if (pending.crash_it) {
@@ -194,39 +195,40 @@ void CrashExplorer::Search::recover(const Pending& pending) {
     }
     report_sites(machine);
     if (auto* fault = std::get_if<Fault>(&found)) {
-      return fail(pending.phase, std::move(*fault), pending.event, pending.hash, pending.clock);
+      return fail(pending.phase, std::move(*fault), pending.event, pending.image->first,
+                  pending.clock);
     }
-    nodes_[pending.hash].state = state_index(std::get<Subject::Words>(found));
+    pending.image->second.state = state_index(std::get<Subject::Words>(found));
   }
   report_.coverage.recovery_points += points.size();
   for (const CrashPoint& point : points) {
-    std::vector<uint64_t> inner =
+    const std::vector<const Known*> inner =
         add_images({pending.event, pending.clock, pending.floor, point.moment}, &pending,
                    plan_.recovery_images, kRecovery);
-    std::vector<uint64_t>& known = nodes_[pending.hash].in_recovery;
-    known.insert(known.end(), inner.begin(), inner.end());
+    std::vector<const Known*>& all = pending.image->second.in_recovery;
+    all.insert(all.end(), inner.begin(), inner.end());
   }
 }
 
 void CrashExplorer::Search::judge(const std::vector<CrashPoint>& points) {
   for (size_t i = 0; i < points.size() && !enough(); ++i) {
-    for (const uint64_t hash : images_of_point_[i]) {
-      judge(kCrash, points[i], hash);
-      for (const uint64_t inner : nodes_[hash].in_recovery) {
-        judge(kRecovery, points[i], inner);
+    for (const Known* const image : images_of_point_[i]) {
+      judge(kCrash, points[i], *image);
+      for (const Known* const inner : image->second.in_recovery) {
+        judge(kRecovery, points[i], *inner);
       }
     }
   }
 }
 
-void CrashExplorer::Search::judge(const char* phase, const CrashPoint& point, uint64_t hash) {
-  const uint32_t state = nodes_[hash].state;
-  if (enough() || state == kNoState || !judged_.emplace(point.clock, point.floor, state).second) {
+void CrashExplorer::Search::judge(const char* phase, const CrashPoint& point, const Known& image) {
+  const uint32_t state = image.second.state;
+  if (enough() || state == kNoState || !judged_.insert({point.clock, point.floor, state}).second) {
     return;
   }
   ++report_.coverage.judged;
   if (auto fault = subject_.judge_crash(promised(point.floor), point.clock, *states_[state])) {
-    fail(phase, std::move(*fault), point.event, hash, point.clock);
+    fail(phase, std::move(*fault), point.event, image.first, point.clock);
   }
 }
 
@@ -243,10 +245,11 @@ void CrashExplorer::Search::go_on(const Pending& from) {
       random.schedule = Schedule::random;
       random.explorer = nullptr;
     }
-    SimMachine machine(random, images_->build(from.delta));
+    images_->build(from.delta, image_);
+    SimMachine machine(random, image_);
     machine.watch_images();  // before the heap opens, because opening recovers it
     if (auto fault = power_on(machine)) {
-      return fail(kContinued, std::move(*fault), from.event, from.hash, kNever);
+      return fail(kContinued, std::move(*fault), from.event, from.image->first, kNever);
     }
     auto heap = SimHeap::open(machine, {});
     heap.status().check();
@@ -257,19 +260,19 @@ void CrashExplorer::Search::go_on(const Pending& from) {
     points = run_clients(machine, **heap, kContinued, kContinuedPoints, false);
     report_sites(machine);
   } catch (const SimStuck& stuck) {
-    return fail(kContinued, {"stuck", stuck.what()}, from.event, from.hash, kNever);
+    return fail(kContinued, {"stuck", stuck.what()}, from.event, from.image->first, kNever);
   } catch (const Error& error) {
-    return fail(kContinued, {"heap refused", error.status().to_string()}, from.event, from.hash,
-                kNever);
+    return fail(kContinued, {"heap refused", error.status().to_string()}, from.event,
+                from.image->first, kNever);
   }
   judged_.clear();
   for (const CrashPoint& point : points) {
     pending_.clear();
-    const std::vector<uint64_t> hashes =
+    const std::vector<const Known*> images =
         add_images(point, &from, plan_.recovery_images, kContinued);
     recover_pending();
-    for (const uint64_t hash : hashes) {
-      judge(kContinued, point, hash);
+    for (const Known* const image : images) {
+      judge(kContinued, point, *image);
     }
   }
 }

@@ -92,15 +92,18 @@ class CrashExplorer::Search {
   void draw(const Violation& violation, sim::Timeline& timeline);
 
  private:
+  struct Node;
+  /// The hash of an image, and what its recovery has shown. It keeps its address.
+  using Known = std::pair<const uint64_t, Node>;
   /// A surviving image that has been recovered.
   struct Node {
-    uint32_t state = kNoState;          ///< index into states_
-    std::vector<uint64_t> in_recovery;  ///< images of crashes during its recovery
-    uint64_t medium = 0;                ///< hash of the medium that the hardware design recovers
+    uint32_t state = kNoState;              ///< index into states_
+    std::vector<const Known*> in_recovery;  ///< images of crashes during its recovery
+    uint64_t medium = 0;  ///< hash of the medium that the hardware design recovers
   };
   /// An image that has yet to be recovered.
   struct Pending {
-    uint64_t hash;
+    Known* image;
     uint64_t event;
     uint64_t clock;
     uint64_t floor;
@@ -132,14 +135,14 @@ class CrashExplorer::Search {
   void fail_run(SimMachine& machine, const char* phase, const Status& why);
   std::vector<CrashPoint> run_clients(SimMachine& machine, SimHeap& heap, const char* phase,
                                       uint64_t most_points, bool close);
-  std::vector<uint64_t> add_images(const CrashPoint& point, const Pending* from, uint64_t most,
-                                   const char* phase);
+  std::vector<const Known*> add_images(const CrashPoint& point, const Pending* from, uint64_t most,
+                                       const char* phase);
   void recover_pending();
   std::optional<Fault> power_on(SimMachine& machine);
   std::variant<Subject::Words, Fault> open(SimMachine& machine, bool new_heap = false);
   void recover(const Pending& pending);
   void judge(const std::vector<CrashPoint>& points);
-  void judge(const char* phase, const CrashPoint& point, uint64_t hash);
+  void judge(const char* phase, const CrashPoint& point, const Known& image);
   void go_on(const Pending& pending);
   void fail(const char* phase, Fault fault, uint64_t event, uint64_t hash, uint64_t clock);
   uint32_t state_index(const Subject::Words& words);
@@ -150,7 +153,7 @@ class CrashExplorer::Search {
   Fate try_mutant(const DesignFault& mutant, const std::vector<SoundRun>& sound);
   Fate try_mutant(const DesignFault& mutant, const SoundRun& sound);
   uint64_t image_of(const Moment& moment) const;
-  const Node& recovered(const CrashPoint& point, uint64_t image);
+  const Known& recovered(const CrashPoint& point, uint64_t hash);
 
   const CrashPlan& plan_;
   Subject& subject_;
@@ -166,10 +169,11 @@ class CrashExplorer::Search {
   std::map<Subject::Words, uint32_t> index_of_state_;
   std::vector<const Subject::Words*> states_;
   // State of the present schedule.
-  std::vector<std::vector<uint64_t>> images_of_point_;
+  std::vector<std::vector<const Known*>> images_of_point_;
   std::vector<Pending> pending_;
   std::vector<Pending> to_go_on_;
   std::set<std::tuple<uint64_t, uint64_t, uint32_t>> judged_;  ///< clock, floor, state
+  sim::Image image_;                                           ///< the one that is recovered
   size_t counted_ = 0;
   // The design's changes before the clients of the last run, and after them.
   DesignChangeCounts changes_before_{};

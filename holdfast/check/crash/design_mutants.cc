@@ -68,7 +68,7 @@ SoundRun CrashExplorer::Search::sound_run(uint64_t seed) {
   for (const CrashPoint& point : points) {
     const uint64_t image = image_of(point.moment);
     run.shown.emplace(point.clock, image);
-    run.recovered.emplace(point.clock, recovered(point, image).medium);
+    run.recovered.emplace(point.clock, recovered(point, image).second.medium);
   }
   return run;
 }
@@ -148,25 +148,28 @@ CrashExplorer::Search::Fate CrashExplorer::Search::try_mutant(const DesignFault&
   }
   bool masked = same_story;
   for (size_t i = 0; i < points.size(); ++i) {
-    const Node& node = recovered(points[i], images[i]);
-    judge(kCrash, points[i], images[i]);
-    if (caught() || node.state == kNoState) {  // recovery may have failed for an earlier mutant
+    const Known& image = recovered(points[i], images[i]);
+    judge(kCrash, points[i], image);
+    if (caught() ||
+        image.second.state == kNoState) {  // recovery may have failed for another mutant
       return Fate::caught;
     }
-    masked = masked && sound.recovered.contains({points[i].clock, node.medium});
+    masked = masked && sound.recovered.contains({points[i].clock, image.second.medium});
   }
   return masked ? Fate::masked : Fate::survived;
 }
 
 /// Recovers the image of a crash point, if no other run has done that.
-const CrashExplorer::Search::Node& CrashExplorer::Search::recovered(const CrashPoint& point,
-                                                                    uint64_t image) {
-  if (nodes_.try_emplace(image).second) {
+const CrashExplorer::Search::Known& CrashExplorer::Search::recovered(const CrashPoint& point,
+                                                                     uint64_t hash) {
+  const auto [known, fresh] = nodes_.try_emplace(hash);
+  Known& image = *known;
+  if (fresh) {
     const std::vector<uint32_t> pick(point.moment.choices.size(), 0);
-    recover({image, point.event, point.clock, point.floor,
+    recover({&image, point.event, point.clock, point.floor,
              images_->pick(point.moment, nullptr, pick), kCrash, false});
   }
-  return nodes_[image];
+  return image;
 }
 
 }  // namespace holdfast::check

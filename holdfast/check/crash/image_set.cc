@@ -2,9 +2,8 @@
 #include "holdfast/check/crash/image_set.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "holdfast/base/checksum.h"
@@ -23,13 +22,53 @@ struct Digit {
 std::vector<Digit> digits_of(const Moment& moment, size_t line_bytes) {
   std::vector<Digit> all;
   for (size_t i = 0; i < moment.choices.size(); ++i) {
-    const size_t contents = moment.choices[i].contents.size() / line_bytes;
+    const size_t contents = moment.choices[i]->contents.size() / line_bytes;
     if (contents > 1) {
       all.push_back({i, static_cast<uint32_t>(contents)});
     }
   }
   return all;
 }
+
+/// A set of hashes in one piece of memory. Most moments have only a few images.
+class Hashes {
+ public:
+  explicit Hashes(size_t expected) : slots_(std::bit_ceil(2 * expected + 2)) {}
+
+  /// Returns false if the hash was there before.
+  bool insert(uint64_t hash) {
+    if (hash == 0) {
+      return !std::exchange(has_zero_, true);
+    }
+    if (2 * (size_ + 1) > slots_.size()) {
+      Hashes larger(size_);
+      for (const uint64_t present : slots_) {
+        if (present != 0) {
+          larger.insert(present);
+        }
+      }
+      std::swap(slots_, larger.slots_);
+    }
+    uint64_t* const at = find(hash);
+    const bool fresh = *at == 0;
+    *at = hash;
+    size_ += fresh ? 1 : 0;
+    return fresh;
+  }
+
+ private:
+  uint64_t* find(uint64_t hash) {
+    size_t i = hash & (slots_.size() - 1);
+    while (slots_[i] != 0 && slots_[i] != hash) {
+      i = (i + 1) & (slots_.size() - 1);
+    }
+    return &slots_[i];
+  }
+
+  std::vector<uint64_t> slots_;  ///< 0: free
+  size_t size_ = 0;
+  bool has_zero_ = false;
+};
 
 /// Changes `pick` to the next combination. Returns false after the last one.
 bool increment(const std::vector<Digit>& digits, Pick& pick) {
@@ -40,6 +79,17 @@ bool increment(const std::vector<Digit>& digits, Pick& pick) {
     pick[digit.index] = 0;
   }
   return false;
+}
+
+/// The lines of the moment, sorted.
+std::vector<uint32_t> lines_of(const Moment& moment) {
+  std::vector<uint32_t> lines;
+  lines.reserve(moment.choices.size());
+  for (const auto& line : moment.choices) {
+    lines.push_back(line->line);
+  }
+  std::sort(lines.begin(), lines.end());
+  return lines;
 }
 
 /// Returns the lengths of up to `most` prefixes of a list with n elements, but at least the
@@ -68,8 +118,8 @@ uint64_t Moment::image_count(size_t line_bytes) const {
     return order->size() + 1;
   }
   uint64_t count = 1;
-  for (const sim::LineChoices& line : choices) {
-    if (__builtin_mul_overflow(count, line.contents.size() / line_bytes, &count)) {
+  for (const auto& line : choices) {
+    if (__builtin_mul_overflow(count, line->contents.size() / line_bytes, &count)) {
       return ~uint64_t{0};
     }
   }
@@ -90,7 +140,8 @@ Moment ImageSet::only(const sim::Image& image) const {
     std::fill(line.begin() + static_cast<std::ptrdiff_t>(n), line.end(), std::byte{0});
     const auto number = static_cast<uint32_t>(at / line_bytes_);
     if (std::memcmp(line.data(), base_line(number), line_bytes_) != 0) {
-      moment.choices.push_back({number, line});
+      moment.choices.push_back(
+          std::make_shared<const sim::LineChoices>(sim::LineChoices{number, line}));
     }
   }
   return moment;
@@ -108,46 +159,60 @@ uint64_t ImageSet::line_hash(uint32_t line, const std::byte* content) const {
 }
 
 sim::Image ImageSet::build(const ImageDelta& delta) const {
-  sim::Image image = base_;
+  sim::Image image;
+  build(delta, image);
+  return image;
+}
+
+void ImageSet::build(const ImageDelta& delta, sim::Image& image) const {
+  image.assign(base_.begin(), base_.end());
   image.resize(delta.bytes);
   for (size_t i = 0; i < delta.lines.size(); ++i) {
     const size_t at = delta.lines[i] * line_bytes_;
     std::copy_n(&delta.contents[i * line_bytes_], std::min(line_bytes_, image.size() - at),
                 &image[at]);
   }
-  return image;
 }
 
 uint64_t ImageSet::enumerate(const Moment& moment, const ImageDelta* delta, uint64_t base_hash,
                              uint64_t most, Random& random,
                              FunctionRef<void(uint64_t, const Pick&)> f) const {
-  // An image's hash is the exclusive or of its lines' hashes. `fixed` is the part of the delta's
-  // lines that the moment does not replace.
+  // An image's hash is the exclusive or of its lines' hashes. `fixed` is the part that all images
+  // of the moment share: of the delta's lines that the moment does not replace, and of lines with
+  // one content.
   uint64_t fixed = base_hash ^ mix64(moment.bytes);
-  std::unordered_map<uint32_t, uint64_t> before;
   if (delta != nullptr) {
     fixed ^= mix64(delta->bytes);
+    const std::vector<uint32_t> replaced = lines_of(moment);
     for (size_t i = 0; i < delta->lines.size(); ++i) {
-      before[delta->lines[i]] = line_hash(delta->lines[i], &delta->contents[i * line_bytes_]);
+      if (std::binary_search(replaced.begin(), replaced.end(), delta->lines[i])) {
+        fixed ^= line_hash(delta->lines[i], &delta->contents[i * line_bytes_]);
+      }
     }
   }
-  std::vector<std::vector<uint64_t>> hashes(moment.choices.size());
-  for (size_t i = 0; i < moment.choices.size(); ++i) {
-    const sim::LineChoices& line = moment.choices[i];
-    const auto known = before.find(line.line);
-    fixed ^= known == before.end() ? 0 : known->second;
+  const std::vector<Digit> digits = digits_of(moment, line_bytes_);
+  for (const auto& line : moment.choices) {
+    if (line->contents.size() == line_bytes_) {
+      fixed ^= line_hash(line->line, line->contents.data());
+    }
+  }
+  std::vector<uint64_t> hashes;  // of the contents of the digits' lines, one after the other
+  for (const Digit& digit : digits) {
+    const sim::LineChoices& line = *moment.choices[digit.index];
     for (size_t at = 0; at < line.contents.size(); at += line_bytes_) {
-      hashes[i].push_back(line_hash(line.line, &line.contents[at]));
+      hashes.push_back(line_hash(line.line, &line.contents[at]));
     }
   }
-  std::unordered_set<uint64_t> seen;
+  Hashes seen(std::min<uint64_t>(most, 64));
   uint64_t called = 0;
   const auto show = [&](const Pick& pick) {
     uint64_t hash = fixed;
-    for (size_t i = 0; i < pick.size(); ++i) {
-      hash ^= hashes[i][pick[i]];
+    const uint64_t* of_line = hashes.data();
+    for (const Digit& digit : digits) {
+      hash ^= of_line[pick[digit.index]];
+      of_line += digit.contents;
     }
-    if (seen.insert(hash).second) {
+    if (seen.insert(hash)) {
       ++called;
       f(hash, pick);
     }
@@ -164,7 +229,6 @@ uint64_t ImageSet::enumerate(const Moment& moment, const ImageDelta* delta, uint
     }
     return called;
   }
-  const std::vector<Digit> digits = digits_of(moment, line_bytes_);
   if (moment.image_count(line_bytes_) <= most) {
     do {
       show(pick);
@@ -174,7 +238,7 @@ uint64_t ImageSet::enumerate(const Moment& moment, const ImageDelta* delta, uint
   show(pick);
   Pick latest = pick;
   for (const Digit& digit : digits) {
-    latest[digit.index] = moment.choices[digit.index].latest;
+    latest[digit.index] = moment.choices[digit.index]->latest;
   }
   show(latest);
   for (const Digit& digit : digits) {
@@ -197,24 +261,33 @@ uint64_t ImageSet::enumerate(const Moment& moment, const ImageDelta* delta, uint
 }
 
 ImageDelta ImageSet::pick(const Moment& moment, const ImageDelta* delta, const Pick& pick) const {
-  ImageDelta image;
-  image.bytes = moment.bytes;
-  std::unordered_set<uint32_t> replaced;
+  // First the lines, so that each list takes one piece of memory of the right size.
+  std::vector<std::pair<uint32_t, const std::byte*>> lines;
+  lines.reserve(pick.size() + (delta == nullptr ? 0 : delta->lines.size()));
   const auto add = [&](uint32_t line, const std::byte* content) {
     if (std::memcmp(content, base_line(line), line_bytes_) != 0) {
-      image.lines.push_back(line);
-      image.contents.insert(image.contents.end(), content, content + line_bytes_);
+      lines.emplace_back(line, content);
     }
   };
   for (size_t i = 0; i < pick.size(); ++i) {
-    const sim::LineChoices& line = moment.choices[i];
-    replaced.insert(line.line);
+    const sim::LineChoices& line = *moment.choices[i];
     add(line.line, &line.contents[pick[i] * line_bytes_]);
   }
-  for (size_t i = 0; delta != nullptr && i < delta->lines.size(); ++i) {
-    if (replaced.count(delta->lines[i]) == 0) {
-      add(delta->lines[i], &delta->contents[i * line_bytes_]);
+  if (delta != nullptr) {
+    const std::vector<uint32_t> replaced = lines_of(moment);
+    for (size_t i = 0; i < delta->lines.size(); ++i) {
+      if (!std::binary_search(replaced.begin(), replaced.end(), delta->lines[i])) {
+        add(delta->lines[i], &delta->contents[i * line_bytes_]);
+      }
     }
+  }
+  ImageDelta image;
+  image.bytes = moment.bytes;
+  image.lines.reserve(lines.size());
+  image.contents.reserve(lines.size() * line_bytes_);
+  for (const auto& [line, content] : lines) {
+    image.lines.push_back(line);
+    image.contents.insert(image.contents.end(), content, content + line_bytes_);
   }
   return image;
 }

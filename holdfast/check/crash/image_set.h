@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -31,7 +32,8 @@ struct ImageDelta {
 /// time.
 struct Moment {
   size_t bytes = 0;
-  std::vector<sim::LineChoices> choices;
+  /// Moments of one run share those of lines that have not changed in between.
+  std::vector<std::shared_ptr<const sim::LineChoices>> choices;
   /// With a journal, the order in which the choices are taken (sim::Persistence::order); then no
   /// other combination of them is legal. Unset: all are.
   std::optional<std::vector<uint32_t>> order = std::nullopt;
@@ -56,6 +58,8 @@ class ImageSet {
   Moment only(const sim::Image& image) const;
   /// Returns the whole image that `delta` describes.
   sim::Image build(const ImageDelta& delta) const;
+  /// Makes `image` that image. Reuses its memory.
+  void build(const ImageDelta& delta, sim::Image& image) const;
 
   /// Calls f(hash, pick) once for each of up to `most` images of the moment. In the image, choice i
   /// of the moment has its pick[i]-th content.

@@ -89,6 +89,7 @@ sim::ThreadRunner::Threads make_threads(SimMachine& machine, const SimOptions& o
     }
   }
   sim::ThreadRunner::Threads threads;
+  threads.reserve(numbers.size());
   for (int slot = 0; slot < static_cast<int>(numbers.size()); ++slot) {
     threads.push_back(std::make_unique<sim::SimThread>(
         machine, slot, numbers[static_cast<size_t>(slot)], options.store_buffer));
@@ -125,6 +126,7 @@ SimMachine::SimMachine(const SimOptions& options, const SimImage& image)
               witness_.get()),
       runner_(options_, threads_, memory_.as_buffer_owner(),
               sim::make_scheduler(options_, threads_.size())) {
+  htm_threads_.reserve(threads_.size());
   for (const auto& thread : threads_) {
     htm_threads_.emplace_back(memory_, *thread);
   }
@@ -422,6 +424,12 @@ std::vector<LintRow> SimMachine::lint_report() const {
 
 std::vector<SiteUse> SimMachine::sites() const {
   return options_.list_sites ? mutator_->sites() : std::vector<SiteUse>();
+}
+
+void SimMachine::for_each_site(FunctionRef<void(const char*, SiteKind, uint64_t)> f) const {
+  if (options_.list_sites) {
+    mutator_->for_each_site(f);
+  }
 }
 
 PersistCounters SimMachine::counters() const {

@@ -208,8 +208,12 @@ class SimMachine {
 
   /// The labelled sites that the program has reached so far, by name. Empty without list_sites.
   std::vector<SiteUse> sites() const;
+  /// Calls f with each of them, in no order.
+  void for_each_site(FunctionRef<void(const char* name, SiteKind kind, uint64_t count)> f) const;
   /// The rare paths taken so far, by name, and how often.
   std::map<std::string, uint64_t> probes() const;
+  /// Calls f with each of them, in no order. A name may come several times.
+  void for_each_probe(FunctionRef<void(const char* name, uint64_t count)> f) const;
   /// The findings of the lint so far, by kind, the most frequent first. Empty without lint.
   std::vector<LintRow> lint_report() const;
   /// The number of operations that SimOptions::mutations has changed so far.
@@ -235,7 +239,9 @@ class SimMachine {
   /// The choices are those of lines stored to since watch_images(). Without a hardware design only.
   void watch_images() { persistence_.watch(); }
   size_t medium_bytes() const { return persistence_.bytes(); }
-  std::vector<sim::LineChoices> image_choices() const { return persistence_.choices(); }
+  std::vector<std::shared_ptr<const sim::LineChoices>> image_choices() const {
+    return persistence_.choices();
+  }
   /// With a journal: the order of the choices; see Persistence::order().
   std::vector<uint32_t> image_order() const { return persistence_.order(); }
   /// The result of the hardware design's recovery in power_on(), and its counters since.

@@ -14,10 +14,14 @@ void SimMachine::reach(Probe probe) {
 
 std::map<std::string, uint64_t> SimMachine::probes() const {
   std::map<std::string, uint64_t> counts;
-  for (const auto& [name, count] : probes_) {
-    counts[name] += count;
-  }
+  for_each_probe([&](const char* name, uint64_t count) { counts[name] += count; });
   return counts;
+}
+
+void SimMachine::for_each_probe(FunctionRef<void(const char*, uint64_t)> f) const {
+  for (const auto& [name, count] : probes_) {
+    f(name, count);
+  }
 }
 
 DesignRecovery SimMachine::design_recovery() const {

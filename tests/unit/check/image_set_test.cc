@@ -6,7 +6,9 @@
 
 #include <cstring>
 #include <map>
+#include <memory>
 #include <set>
+#include <vector>
 
 #include "holdfast/machine/sim/sim_machine.h"
 
@@ -156,10 +158,10 @@ TEST(CheckImageSet, AnImageOfARecoveryIsNamedLikeOneOfTheRun) {
     // A recovery that restores a line's old content has the image without that line.
     if (!delta.lines.empty()) {
       const size_t at = delta.lines[0] * size_t{64};
-      Moment undone{first.bytes, {{delta.lines[0], {}}}};
-      undone.choices[0].contents.assign(
-          medium.base().begin() + static_cast<std::ptrdiff_t>(at),
-          medium.base().begin() + static_cast<std::ptrdiff_t>(at + 64));
+      sim::LineChoices line{delta.lines[0], {}};
+      line.contents.assign(medium.base().begin() + static_cast<std::ptrdiff_t>(at),
+                           medium.base().begin() + static_cast<std::ptrdiff_t>(at + 64));
+      const Moment undone{first.bytes, {std::make_shared<const sim::LineChoices>(line)}};
       set.enumerate(undone, &delta, hash, 20, random, [&](uint64_t h, const auto& none) {
         const ImageDelta without = set.pick(undone, &delta, none);
         EXPECT_EQ(without.lines.size() + 1, delta.lines.size());
@@ -167,6 +169,33 @@ TEST(CheckImageSet, AnImageOfARecoveryIsNamedLikeOneOfTheRun) {
       });
     }
   });
+}
+
+/// A moment shares the choices of unchanged lines with the moment before. Stale ones would show.
+TEST(CheckImageSet, ChoicesOfEveryMomentAreThoseOfTheMediumThen) {
+  size_t shared = 0;
+  for (const bool journal : {false, true}) {
+    for (uint64_t seed = 1; seed <= 10; ++seed) {
+      SCOPED_TRACE(seed);
+      Medium medium(seed, journal);
+      std::vector<std::shared_ptr<const sim::LineChoices>> before;
+      for (int round = 0; round < 15; ++round) {
+        medium.scribble(2);
+        if (journal && round % 5 == 4) {
+          medium.machine().psync();
+        }
+        const Moment now = medium.moment();
+        for (size_t i = 0; i < before.size(); ++i) {
+          shared += now.choices[i] == before[i] ? 1 : 0;
+        }
+        before = now.choices;
+        if (now.image_count(64) <= 200) {
+          enumerate_all(medium);
+        }
+      }
+    }
+  }
+  EXPECT_GT(shared, 100U);
 }
 
 TEST(CheckImageSet, SamplesExtremesAndSinglesWhenThereAreTooMany) {

@@ -2,6 +2,7 @@
 #include "holdfast/machine/sim/description/mutation.h"
 
 #include <algorithm>
+#include <cstring>
 #include <tuple>
 #include <utility>
 
@@ -69,13 +70,13 @@ Mutator::Known& Mutator::known(Site site, SiteKind kind) {
   }
   // A label may have several addresses, one per object file.
   const auto same = std::find_if(known_.begin(), known_.end(), [&](const Known& k) {
-    return k.use.kind == kind && k.use.name == site.name;
+    return k.kind == kind && std::strcmp(k.name, site.name) == 0;
   });
   if (same != known_.end()) {
     found->second = static_cast<size_t>(same - known_.begin());
     return *same;
   }
-  Known fresh{{site.name, kind, 0}, std::nullopt};
+  Known fresh{site.name, kind, std::nullopt};
   const auto mutation = std::find_if(mutations_.begin(), mutations_.end(),
                                      [&](const Mutation& m) { return m.site == site.name; });
   if (mutation != mutations_.end()) {
@@ -90,7 +91,7 @@ std::optional<MutationKind> Mutator::met(const SiteOperation& op) {
   Known& k = known(op.site, full          ? SiteKind::full_fence
                             : op.fences() ? SiteKind::fence
                                           : SiteKind::write_back);
-  ++k.use.count;
+  ++k.count;
   const bool by_line = k.mutation == MutationKind::first || k.mutation == MutationKind::last;
   if (!k.mutation || (by_line && !has_several_lines(op))) {
     return std::nullopt;
@@ -111,7 +112,7 @@ bool Mutator::skips(Site site) {
     return false;
   }
   Known& k = known(site, SiteKind::check);
-  ++k.use.count;
+  ++k.count;
   const bool skipped = k.mutation == MutationKind::drop;
   changed_ += skipped ? 1 : 0;
   return skipped;
@@ -122,7 +123,7 @@ SlotRange Mutator::scan(SlotRange all, Site site) {
     return all;
   }
   Known& k = known(site, SiteKind::scan);
-  ++k.use.count;
+  ++k.count;
   if (!k.mutation || k.mutation == MutationKind::delay || k.mutation == MutationKind::swap) {
     return all;
   }
@@ -194,13 +195,19 @@ void Mutator::submit(int slot, const SiteOperation& asked, Perform perform) {
   execute(held, swapped, perform);
 }
 
-std::vector<SiteUse> Mutator::sites() const {
-  std::vector<SiteUse> uses;
+void Mutator::for_each_site(FunctionRef<void(const char*, SiteKind, uint64_t)> f) const {
   for (const Known& k : known_) {
-    if (k.use.count > 0) {
-      uses.push_back(k.use);
+    if (k.count > 0) {
+      f(k.name, k.kind, k.count);
     }
   }
+}
+
+std::vector<SiteUse> Mutator::sites() const {
+  std::vector<SiteUse> uses;
+  for_each_site([&](const char* name, SiteKind kind, uint64_t count) {
+    uses.push_back({name, kind, count});
+  });
   std::sort(uses.begin(), uses.end(), [](const SiteUse& a, const SiteUse& b) {
     return std::tie(a.name, a.kind) < std::tie(b.name, b.kind);
   });

@@ -115,13 +115,17 @@ class Mutator {
 
   /// The sites that the program has reached so far, by name.
   std::vector<SiteUse> sites() const;
+  /// Calls f with each of them, in no order.
+  void for_each_site(FunctionRef<void(const char* name, SiteKind kind, uint64_t count)> f) const;
   /// The operations dropped or moved, and the checks left out, so far.
   uint64_t changed() const { return changed_; }
 
  private:
   struct Known {
-    SiteUse use;
+    const char* name;
+    SiteKind kind;
     std::optional<MutationKind> mutation;
+    uint64_t count = 0;
   };
   /// The operations that one thread holds back.
   struct Held {

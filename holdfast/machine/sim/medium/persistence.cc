@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <unordered_map>
 #include <utility>
 
 namespace holdfast::sim {
@@ -94,77 +93,78 @@ void Persistence::apply(const MaskedWord& word, std::byte* image) {
 void Persistence::watch() {
   touched_.clear();
   is_touched_.clear();
+  known_choices_.clear();
   watched_ = true;
 }
 
 void Persistence::touched(size_t offset) {
   const auto line = static_cast<uint32_t>(offset / line_bytes_);
   if (line >= is_touched_.size()) {
-    is_touched_.resize(line + size_t{1});
+    is_touched_.resize(std::max(line + size_t{1}, 2 * is_touched_.size()));
   }
-  if (!is_touched_[line]) {
-    is_touched_[line] = true;
+  if (is_touched_[line] == 0) {
     touched_.push_back(line);
+    known_choices_.emplace_back();
+    is_touched_[line] = static_cast<uint32_t>(touched_.size());
+  } else {
+    known_choices_[is_touched_[line] - 1].reset();
   }
 }
 
-std::vector<LineChoices> Persistence::choices() const {
-  if (journaled_) {
-    return journal_choices();
+void Persistence::changed(uint32_t line) {
+  if (line < is_touched_.size() && is_touched_[line] != 0) {
+    known_choices_[is_touched_[line] - 1].reset();
   }
-  std::vector<LineChoices> all;
-  all.reserve(touched_.size());
-  std::vector<std::byte> line(line_bytes_);
-  for (const uint32_t number : touched_) {
-    LineChoices choices{number, {}};
-    std::fill(line.begin(), line.end(), std::byte{0});
-    const size_t offset = number * line_bytes_;
-    copy_certain(offset, line_bytes_, line.data());
-    choices.contents = line;
-    if (index_[number] != 0) {
-      const Dirty& dirty = dirty_[index_[number] - 1];
-      Choice before = {};
-      for (const Choice& choice : legal(dirty)) {
-        apply(dirty, std::exchange(before, choice), choice, line.data() - offset);
-        choices.latest = add_if_new(choices.contents, line);
-      }
+}
+
+std::vector<std::shared_ptr<const LineChoices>> Persistence::choices() const {
+  for (size_t i = 0; i < touched_.size(); ++i) {
+    if (known_choices_[i] == nullptr) {
+      known_choices_[i] = std::make_shared<const LineChoices>(
+          journaled_ ? journal_choices_of(touched_[i]) : choices_of(touched_[i]));
     }
-    all.push_back(std::move(choices));
   }
-  return all;
+  return known_choices_;
+}
+
+LineChoices Persistence::choices_of(uint32_t number) const {
+  LineChoices choices{number, std::vector<std::byte>(line_bytes_)};
+  const size_t offset = number * line_bytes_;
+  copy_certain(offset, line_bytes_, choices.contents.data());
+  if (index_[number] != 0) {
+    const Dirty& dirty = dirty_[index_[number] - 1];
+    std::vector<std::byte> line = choices.contents;
+    Choice before = {};
+    for (const Choice& choice : legal(dirty)) {
+      apply(dirty, std::exchange(before, choice), choice, line.data() - offset);
+      choices.latest = add_if_new(choices.contents, line);
+    }
+  }
+  return choices;
 }
 
 std::vector<uint32_t> Persistence::order() const {
-  std::unordered_map<uint32_t, uint32_t> index;
-  for (const uint32_t line : touched_) {
-    index.emplace(line, static_cast<uint32_t>(index.size()));
-  }
   std::vector<uint32_t> all;
   all.reserve(journal_.size());
   for (const WriteBack& appended : journal_) {
-    all.push_back(index.at(appended.line));
+    all.push_back(touched_index(appended.line));
   }
   return all;
 }
 
-std::vector<LineChoices> Persistence::journal_choices() const {
-  std::vector<LineChoices> all;
-  all.reserve(touched_.size());
-  for (const uint32_t number : touched_) {
-    LineChoices choices{number, std::vector<std::byte>(line_bytes_)};
-    copy_certain(number * line_bytes_, line_bytes_, choices.contents.data());
-    all.push_back(std::move(choices));
+LineChoices Persistence::journal_choices_of(uint32_t number) const {
+  LineChoices choices{number, std::vector<std::byte>(line_bytes_)};
+  const size_t offset = number * line_bytes_;
+  copy_certain(offset, line_bytes_, choices.contents.data());
+  std::vector<std::byte> line = choices.contents;
+  for (const WriteBack& appended : journal_) {
+    if (appended.line == number) {
+      apply(appended, line.data() - offset);
+      choices.contents.insert(choices.contents.end(), line.begin(), line.end());
+      ++choices.latest;
+    }
   }
-  const std::vector<uint32_t> lines = order();
-  for (size_t i = 0; i < lines.size(); ++i) {
-    LineChoices& choices = all[lines[i]];
-    std::vector<std::byte> line(choices.contents.end() - static_cast<ptrdiff_t>(line_bytes_),
-                                choices.contents.end());
-    apply(journal_[i], line.data() - journal_[i].line * line_bytes_);
-    choices.contents.insert(choices.contents.end(), line.begin(), line.end());
-    ++choices.latest;
-  }
-  return all;
+  return choices;
 }
 
 void Persistence::stored(const MaskedWord& word, bool same_instant) {
@@ -212,6 +212,7 @@ void Persistence::appended(std::vector<WriteBack>& pending) {
     if (index_[write_back.line] != 0) {  // else the medium has its content
       journal_.push_back({write_back.line, number_});
       ++position_;
+      changed(write_back.line);
     }
   }
   pending.clear();
@@ -234,12 +235,14 @@ void Persistence::fenced(std::vector<WriteBack>& pending) {
 void Persistence::synced() {
   if (journaled_) {
     for (const WriteBack& appended : journal_) {
+      changed(appended.line);
       make_certain(appended.line, appended.upto);
     }
     journal_.clear();
     return;
   }
   while (!dirty_.empty()) {
+    changed(dirty_.back().line);
     for (const Store& store : dirty_.back().stores) {
       make_certain(store.word);
     }
@@ -263,6 +266,7 @@ void Persistence::make_certain(uint32_t line, uint64_t upto) {
   if (at == 0) {
     return;
   }
+  changed(line);
   std::vector<Store>& stores = dirty_[at - 1].stores;
   size_t done = 0;
   while (done < stores.size() && stores[done].number <= upto) {

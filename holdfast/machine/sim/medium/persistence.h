@@ -36,7 +36,8 @@ struct WriteBack {
 };
 
 /// The possible contents of one line of the medium if the power fails now. `contents` holds them
-/// one after the other, line_bytes each, all different. The first one is the certain content.
+/// one after the other, line_bytes each. The first one is the certain content. Without a journal
+/// they are all different.
 struct LineChoices {
   uint32_t line;
   std::vector<std::byte> contents;
@@ -106,8 +107,8 @@ class Persistence {
   void watch();
   /// The legal images, line by line: each line stored to since watch(), in the order of the first
   /// store to each, with its possible contents. Any combination of them is a legal image. All other
-  /// lines have not changed.
-  std::vector<LineChoices> choices() const;
+  /// lines have not changed. Lines without a change since the last call share its LineChoices.
+  std::vector<std::shared_ptr<const LineChoices>> choices() const;
   /// With a journal, no other combination of the choices is legal than these: each line begins with
   /// its first content, and takes its next one whenever its index in choices() is in this list.
   std::vector<uint32_t> order() const;
@@ -142,6 +143,10 @@ class Persistence {
   bool certain_at_once() const { return caches_last(domain_); }
   void make_certain(const MaskedWord& word);
   void touched(size_t offset);
+  /// The choices of the line may be others than before.
+  void changed(uint32_t line);
+  /// The index of a line that was stored to since watch() in touched_.
+  uint32_t touched_index(uint32_t line) const { return is_touched_.at(line) - 1; }
   void make_certain(uint32_t line, uint64_t upto);
   /// The possible contents of a dirty line. The first has no store, the last has all; no two have
   /// the same stores.
@@ -155,7 +160,8 @@ class Persistence {
   void apply(const WriteBack& appended, std::byte* image) const;
   /// Stores the first n appended lines to the image.
   void apply_first(size_t n, Image& image) const;
-  std::vector<LineChoices> journal_choices() const;
+  LineChoices choices_of(uint32_t line) const;
+  LineChoices journal_choices_of(uint32_t line) const;
   static void apply(const MaskedWord& word, std::byte* image);
   void clean(uint32_t index);
 
@@ -174,8 +180,10 @@ class Persistence {
   std::vector<WriteBack> journal_;  ///< the appended lines that are not certain
   uint64_t position_ = 0;
   bool watched_ = false;
-  std::vector<uint32_t> touched_;  ///< the lines stored to since watch()
-  std::vector<bool> is_touched_;   ///< by line; grows as needed
+  std::vector<uint32_t> touched_;     ///< the lines stored to since watch()
+  std::vector<uint32_t> is_touched_;  ///< by line: index in touched_ + 1, or 0; grows as needed
+  /// By index in touched_: the choices since the last change of the line; null: not made since.
+  mutable std::vector<std::shared_ptr<const LineChoices>> known_choices_;
 };
 
 }  // namespace holdfast::sim

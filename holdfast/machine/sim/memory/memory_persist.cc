@@ -22,6 +22,11 @@ void MemorySystem::request_write_back(SimThread& thread, uintptr_t address) {
   uint64_t offset;
   if ((options_.domain == Domain::pmem || options_.journal) && !thread.tx->unwinding && !frozen_ &&
       in_arena(reinterpret_cast<const void*>(address)) && medium_.find(address, offset)) {
+    if (stores_alone(thread)) {
+      persist_event();
+      persistence_.wrote_back(offset, thread.write_backs);
+      return;
+    }
     if (timed_ != nullptr) {
       timed_->pwb(thread);
     }

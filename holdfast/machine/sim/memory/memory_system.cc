@@ -125,6 +125,17 @@ uintptr_t MemorySystem::checked(const void* p) {
 uint64_t MemorySystem::load(uintptr_t address, size_t size) {
   SimThread& thread = *current_thread;
   const size_t start = address % kWordBytes;
+  if (loads_alone(thread) && start + size <= kWordBytes) {
+    // Most loads of a crash search are those of recovery and of the checks after it.
+    ++thread.stats.loads;
+    runner_.point(thread, Op::load, address);
+    return read_word(address - start) >> (8 * start) & byte_mask(0, size);
+  }
+  return load_in_run(thread, address, size);
+}
+
+uint64_t MemorySystem::load_in_run(SimThread& thread, uintptr_t address, size_t size) {
+  const size_t start = address % kWordBytes;
   if (start + size > kWordBytes) [[unlikely]] {
     return load_pieces(address, size);
   }
@@ -135,8 +146,8 @@ uint64_t MemorySystem::load(uintptr_t address, size_t size) {
     ++thread.stats.loads;
     runner_.point(thread, Op::load, address);
     if (!thread.tx->open) [[likely]] {
-      // Nearly all loads of a crash search: no time and no transaction. It is visible() without the
-      // steps that these need.
+      // Nearly all loads of a functional machine: no time and no transaction. It is visible()
+      // without the steps that these need.
       htm_.plain_load(thread.slot, line_of(address));
       word = thread.buffer.forward(address - start, read_word(address - start));
     } else {
@@ -190,6 +201,21 @@ bool MemorySystem::touch(SimThread& thread, uint32_t line) {
   return tx.open && htm_.owns(thread.slot, line);
 }
 
+/// leave_oldest() and publish() for a store of which stores_alone() is true.
+void MemorySystem::store_alone(SimThread& thread, const MaskedWord& word) {
+  uint64_t offset;
+  const bool persistent = medium_.find(word.address, offset);
+  if (persistent) {
+    persist_event();
+  }
+  write_word(word);
+  if (persistent && !frozen_) {
+    persistence_.stored({offset, word.value, word.mask});
+    thread.counters.bytes += static_cast<uint64_t>(std::popcount(word.mask)) / 8;
+  }
+  announce(thread, line_of(word.address));
+}
+
 void MemorySystem::store(uintptr_t address, size_t size, uint64_t bits) {
   SimThread& thread = *current_thread;
   for_each_piece(address, size, [&](uintptr_t at, size_t piece) {
@@ -198,10 +224,12 @@ void MemorySystem::store(uintptr_t address, size_t size, uint64_t bits) {
                          [&] { return timed_->enters_quietly(thread, line_of(at)); });
     const size_t offset = at % kWordBytes;
     const uint64_t mask = byte_mask(offset, piece);
+    const MaskedWord word{at - offset, bits << (8 * offset) & mask, mask};
     const Transaction& tx = *thread.tx;
-    if (!tx.unwinding) {
-      const EntryKind kind = tx.active() ? EntryKind::transactional : EntryKind::store;
-      enqueue(thread, {at - offset, bits << (8 * offset) & mask, mask}, kind);
+    if (stores_alone(thread)) {
+      store_alone(thread, word);
+    } else if (!tx.unwinding) {
+      enqueue(thread, word, tx.active() ? EntryKind::transactional : EntryKind::store);
     }
     bits = piece < kWordBytes ? bits >> (8 * piece) : 0;
   });
@@ -212,17 +240,17 @@ void MemorySystem::copy(void* to, const void* from, size_t n) {
   const auto source = reinterpret_cast<uintptr_t>(from);
   // Outside run_threads memory is up to date and there are no other threads. Only stores to the
   // medium must take the usual path.
-  const bool alone = !runner_.running() && !current_thread->tx->open;
+  const bool quiet = !runner_.running() && !current_thread->tx->open;
   uint64_t unused;
   const bool persistent = in_arena(to) && medium_.find(target, unused);
-  if (alone && !persistent) {
+  if (quiet && !persistent) {
     std::memcpy(to, from, n);
     return;
   }
   for_each_piece(target, n, [&](uintptr_t at, size_t piece) {
     const uintptr_t origin = source + (at - target);
     uint64_t bits = 0;
-    if (in_arena(reinterpret_cast<const void*>(origin)) && !alone) {
+    if (in_arena(reinterpret_cast<const void*>(origin)) && !quiet) {
       bits = load(origin, piece);
     } else {
       std::memcpy(&bits, reinterpret_cast<const void*>(origin), piece);

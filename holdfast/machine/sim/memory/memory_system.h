@@ -165,6 +165,18 @@ class MemorySystem final : private StoreBufferOwner, private HtmListener, privat
   uint32_t line_of(uintptr_t address) const {
     return static_cast<uint32_t>((address - kArenaBase) >> line_shift_);
   }
+  /// True if no other thread acts, no store waits in the buffer, and operations take no time: the
+  /// thread loads what is in memory.
+  bool loads_alone(const SimThread& thread) const {
+    return timed_ == nullptr && !runner_.running() && !thread.tx->open && thread.buffer.empty();
+  }
+  /// True if a store or write-back may skip the store buffer, because it would leave at once. At
+  /// the event of a crash it does not leave.
+  bool stores_alone(const SimThread& thread) const {
+    return loads_alone(thread) && design_ == nullptr && lint_ == nullptr && events_ != crash_at_;
+  }
+  void store_alone(SimThread& thread, const MaskedWord& word);
+  uint64_t load_in_run(SimThread& thread, uintptr_t address, size_t size);
   uint64_t load_timed(SimThread& thread, uintptr_t address, size_t size);
   uint64_t load_pieces(uintptr_t address, size_t size);
   uint64_t visible(SimThread& thread, uintptr_t word);

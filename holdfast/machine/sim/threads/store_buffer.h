@@ -38,15 +38,16 @@ struct Entry {
 class StoreBuffer {
  public:
   explicit StoreBuffer(size_t capacity)
-      : capacity_(capacity < 1 ? 1 : capacity),
-        ring_(std::bit_ceil(capacity_)),
-        mask_(ring_.size() - 1) {}
+      : capacity_(capacity < 1 ? 1 : capacity), mask_(std::bit_ceil(capacity_) - 1) {}
 
   bool empty() const { return head_ == tail_; }
   bool full() const { return size() == capacity_; }
   size_t size() const { return tail_ - head_; }
 
   void push(const Entry& entry) {
+    if (ring_.empty()) [[unlikely]] {
+      ring_.resize(mask_ + 1);  // most threads of the machines of a crash search never store
+    }
     ring_[tail_++ & mask_] = entry;
     ++filter_[bucket(entry.word.address)];
   }
@@ -100,8 +101,10 @@ class StoreBuffer {
   }
 
   void clear() {
-    head_ = tail_ = 0;
-    filter_ = {};
+    if (!empty()) {
+      head_ = tail_ = 0;
+      filter_ = {};
+    }
   }
 
  private:

@@ -169,12 +169,12 @@ TEST(SimNontemporal, ChoicesAreTheImagesLineByLine) {
   m.machine.watch_images();
   const std::vector<uint64_t> values(kLineWords + 1, 5);
   m.machine.store_nontemporal(m.words, values.data(), values.size() * sizeof(uint64_t));
-  const std::vector<sim::LineChoices> lines = m.machine.image_choices();
+  const auto lines = m.machine.image_choices();
   ASSERT_EQ(lines.size(), 2u);
-  EXPECT_EQ(lines[0].contents.size(), 256 * kLineBytes);
-  EXPECT_EQ(lines[1].contents.size(), 2 * kLineBytes);
+  EXPECT_EQ(lines[0]->contents.size(), 256 * kLineBytes);
+  EXPECT_EQ(lines[1]->contents.size(), 2 * kLineBytes);
   uint64_t last[kLineWords];
-  std::memcpy(last, &lines[0].contents[lines[0].latest * kLineBytes], kLineBytes);
+  std::memcpy(last, &lines[0]->contents[lines[0]->latest * kLineBytes], kLineBytes);
   EXPECT_EQ(std::set<uint64_t>(std::begin(last), std::end(last)), (std::set<uint64_t>{5}));
 }
 
