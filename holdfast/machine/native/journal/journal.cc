@@ -284,10 +284,7 @@ Status Journal::write_group(GroupBuilder& group, GroupHead head) {
     return status;
   }
   // Only this thread changes written_.
-  status = ring_.write(written_.at, bytes);
-  if (status.ok()) {
-    status = ring_.file().sync();
-  }
+  status = ring_.write_and_sync(written_.at, bytes);
   if (!status.ok()) {
     return status;
   }
