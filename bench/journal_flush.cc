@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures how groups of a journal reach a disk: by pwrite and fdatasync, by a write with RWF_DSYNC,
-// and by io_uring.
+// Measures how groups of a journal reach a disk: by pwrite and fdatasync, by a write with
+// RWF_DSYNC, and by io_uring.
 //
 // Each client changes some lines again and again, and waits until they are durable. The methods
 // take turns, so that a disturbance of the computer affects all rows alike. One client has a row of

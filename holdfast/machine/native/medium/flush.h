@@ -31,7 +31,7 @@ std::unique_ptr<Flush> make_flush(int fd, FlushMethod method);
 
 /// `dsync`: pwritev2() with RWF_DSYNC. Its write and its sync run in the calling thread.
 std::unique_ptr<Flush> make_dsync_flush(int fd);
-/// `io_uring`: a write, and a sync that is linked to it. Null if Holdfast is built without liburing.
+/// `io_uring`: a write, and a sync that is linked to it. Null without liburing, too.
 std::unique_ptr<Flush> make_io_uring_flush(int fd);
 
 }  // namespace holdfast::native

@@ -69,7 +69,7 @@ class IoUringFlush : public Flush {
       if (written <= 0) {
         return written < 0 ? -written : EIO;
       }
-      // A short write cancels the sync. That of the rest is for the whole file.
+      // A short write cancels the sync. The next sync is for the whole file.
       if (static_cast<unsigned>(written) == bytes && synced != 0) {
         return is_not_done(synced) ? kRefused : -synced;
       }

@@ -16,8 +16,8 @@ namespace holdfast::native {
 /// wait for a device.
 ///
 /// Thread safe. All accesses are sequentially consistent: a thread that loads the number, then a
-/// flag, and then sleeps on that number is not left asleep by one that stores the flag, then adds to
-/// the number, then wakes.
+/// flag, and then sleeps on that number is not left asleep by one that stores the flag, then adds
+/// to the number, then wakes.
 class Futex {
  public:
   uint32_t load() const { return number_.load(); }
