@@ -44,11 +44,15 @@ install(FILES ${PROJECT_BINARY_DIR}/holdfast-config.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/holdfast COMPONENT development)
 # The installed tree may be moved: paths are relative to the files that name them.
 file(RELATIVE_PATH to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+set(uring_flag "")
+if(HOLDFAST_LIBURING_FOUND)
+  set(uring_flag "-luring ")
+endif()
 file(WRITE ${PROJECT_BINARY_DIR}/holdfast.pc
   "prefix=\${pcfiledir}/${to_prefix}\n"
   "libdir=\${prefix}/${CMAKE_INSTALL_LIBDIR}\nincludedir=\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}\n\n"
   "Name: holdfast\nDescription: ${PROJECT_DESCRIPTION}\nVersion: ${PROJECT_VERSION}\n"
-  "Libs: -L\${libdir} -lholdfast -lpthread -lstdc++ -lm\n"
+  "Libs: -L\${libdir} -lholdfast ${uring_flag}-lpthread -lstdc++ -lm\n"
   "Cflags: -I\${includedir}\n")
 file(WRITE ${PROJECT_BINARY_DIR}/holdfast_db.pc
   "Name: holdfast_db\nDescription: Ordered key-value store in one file, for C++ and C\n"

@@ -92,6 +92,9 @@ bool HeapDB::property(const std::string& name, std::string* value) {
                 "\njournal checkpoints " + std::to_string(j.checkpoints) + "\nchecksummed pages " +
                 std::to_string(checksummed_pages(superblock())) + "\ndamaged pages " +
                 std::to_string(j.damaged_pages) + "\n";
+      if (medium().journaled() != nullptr) {
+        *value += "journal flush " + std::string(to_string(medium().journal_flush())) + "\n";
+      }
     }
   } else if (name == "used-bytes" || name == "free-bytes" || name == "reclaimable-bytes") {
     auto found = space();
@@ -182,7 +185,7 @@ std::string HeapDB::prometheus() {
   e.gauge("journal_bytes", "Bytes of the journal; 0 without one.", journal.ring_bytes);
   e.gauge("journal_held_bytes", "Bytes of the journal in groups that have not gone home.",
           journal.held_bytes);
-  e.counter("journal_groups_total", "Groups written to the journal, each with a call of fdatasync.",
+  e.counter("journal_groups_total", "Groups written to the journal, each with one sync.",
             journal.groups);
   e.counter("journal_lines_total", "Lines in these groups.", journal.lines);
   e.counter("journal_written_bytes_total", "Bytes of these groups.", journal.group_bytes);

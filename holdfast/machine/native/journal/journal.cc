@@ -17,9 +17,11 @@ constexpr uint64_t kMostGroupBytes = uint64_t{4} << 20;
 // The bytes that flush_in_background() waits for. Writing them takes about as long as a sync, so
 // smaller groups would waste the device.
 constexpr uint64_t kFlushBytes = uint64_t{256} << 10;
-// Looks at the device before a waiting thread sleeps. Some microseconds: about what the sleep and
-// the wake-up cost, and little beside a sync.
+// Looks at the device before a waiting thread sleeps, if the last group took less than kQuick. Some
+// microseconds: about what the sleep and the wake-up cost. On a slower device they are only taken
+// from other threads.
 constexpr int kSpins = 100;
+constexpr std::chrono::microseconds kQuick{20};
 
 // The cache of lines has one for this many bytes of the ring, so it takes half as much memory as
 // the ring has bytes.
@@ -92,6 +94,7 @@ Status Journal::recover(uint64_t salt) {
   tail_number_ = ring_.head().number;
   written_ = {tail->end, tail->number, tail->position};
   gathering_number_ = tail->number;
+  waits_.begin(tail->number - 1, tail->position);
   for (const JournalLine& line : recovered_->lines) {
     count_line(line.offset, tail->number - 1);
   }
@@ -140,8 +143,8 @@ void Journal::fail(Status status) {
   if (failure_.ok()) {
     failure_ = std::move(status);
   }
-  ++rounds_;
-  rounds_.notify_all();
+  waits_.end();
+  waits_.wake_all();
   for (std::condition_variable* one :
        {&flush_wanted_, &checkpoint_wanted_, &group_freed_, &tail_moved_}) {
     one->notify_all();
@@ -194,15 +197,16 @@ void Journal::make_group_room(Lock& lock) {
     wait_for_device(lock);
   } else {
     flush(lock);
+    lock.lock();
   }
 }
 
 /// Returns, with the lock, when the device is free.
 void Journal::wait_for_device(Lock& lock) {
   while (device_taken_) {
-    const int round = rounds_.load();
+    const GroupWaits::Ticket ticket = waits_.ticket(0);  // of the group that has it
     lock.unlock();
-    rounds_.wait(round);
+    waits_.wait(ticket);
     lock.lock();
   }
   throw_if_failed();
@@ -211,23 +215,23 @@ void Journal::wait_for_device(Lock& lock) {
 void Journal::await(uint64_t position) {
   int spins = 0;
   while (durable() < position) {
-    const int round = rounds_.load();
+    const GroupWaits::Ticket ticket = waits_.ticket(position);
     if (!device_taken_) {
       Lock lock(mutex_);
       throw_if_failed();
       if (!device_taken_ && durable() < position) {
         flush(lock);
       }
-    } else if (spins < kSpins) {
+    } else if (spins < kSpins && quick_.load(std::memory_order_relaxed)) {
       ++spins;
       pause();
     } else {
-      rounds_.wait(round);
+      waits_.wait(ticket);
     }
   }
 }
 
-/// Writes the gathered lines as one group, durably, without the lock meanwhile. The device is free.
+/// Writes the gathered lines as one group, durably. The device is free. Returns without the lock.
 /// Throws MediumFailure.
 void Journal::flush(Lock& lock) {
   GroupBuilder& group = gathered();
@@ -240,8 +244,10 @@ void Journal::flush(Lock& lock) {
   gathering_ = 1 - gathering_;
   gathering_number_ = head.number + 1;
   group_freed_.notify_all();
+  waits_.begin(head.number, end);
   device_taken_ = true;
   lock.unlock();
+  const Clock::time_point begin = Clock::now();
   Status status;
   try {
     status = write_group(group, head);
@@ -251,6 +257,7 @@ void Journal::flush(Lock& lock) {
   }
   if (status.ok()) {
     group.clear();
+    quick_.store(Clock::now() - begin < kQuick, std::memory_order_relaxed);
     // Release: a thread that sees the position may answer for what it covers.
     durable_.store(end, std::memory_order_release);
   }
@@ -260,14 +267,13 @@ void Journal::flush(Lock& lock) {
     fail(std::move(status));
     throw_if_failed();
   }
-  // Behind the store above, and both sequentially consistent: a thread that has loaded the old
-  // round, then the old flag, does not sleep.
-  ++rounds_;
-  rounds_.notify_all();
+  waits_.end();  // behind the store to the flag; see Futex
   // A thread that found the device taken waits without a time limit.
   if (flushes_ && !gathered().empty() && (most_age_.count() != 0 || is_flush_due())) {
     flush_wanted_.notify_one();
   }
+  lock.unlock();
+  waits_.wake(head.number);  // takes longer than the next thread should wait for the lock
 }
 
 /// Only the thread that has taken the device.
@@ -284,10 +290,7 @@ Status Journal::write_group(GroupBuilder& group, GroupHead head) {
     return status;
   }
   // Only this thread changes written_.
-  status = ring_.write(written_.at, bytes);
-  if (status.ok()) {
-    status = ring_.file().sync();
-  }
+  status = ring_.write_and_sync(written_.at, bytes);
   if (!status.ok()) {
     return status;
   }
@@ -337,6 +340,7 @@ void Journal::flush_in_background() {
     } else if (is_flush_due()) {
       try {
         flush(lock);
+        lock.lock();
       } catch (const MediumFailure&) {  // failure_ has it, and every later call throws it
         break;
       }

@@ -16,6 +16,7 @@
 #include "holdfast/base/status.h"
 #include "holdfast/machine/native/journal/copy_line.h"
 #include "holdfast/machine/native/journal/group.h"
+#include "holdfast/machine/native/journal/group_waits.h"
 #include "holdfast/machine/native/journal/page_numbers.h"
 #include "holdfast/machine/native/journal/replay.h"
 #include "holdfast/machine/native/journal/ring.h"
@@ -190,7 +191,8 @@ class Journal {
 
   mutable std::mutex mutex_;               // guards everything below but atomics
   std::atomic<bool> device_taken_{false};  // stored under the mutex
-  std::atomic<int> rounds_{0};  // counts uses of the device that have ended, for waiting threads
+  std::atomic<bool> quick_{false};         // the last group took little time; a hint
+  GroupWaits waits_;                       // for the end of the group that has the device
   Status failure_;
   GroupBuilder groups_[2];
   size_t gathering_ = 0;  // the group that append() fills; the device may hold the other one

@@ -35,6 +35,12 @@ class JournalFile {
   virtual Result<uint64_t> bytes() { return uint64_t{0}; }
   /// Returns when everything written before is on the medium.
   virtual Status sync() = 0;
+  /// Overwrites a range inside the file, and returns when this range is on the medium. Others may
+  /// not be.
+  virtual Status write_and_sync(uint64_t offset, std::span<const std::byte> from) {
+    Status status = write(offset, from);
+    return status.ok() ? sync() : status;
+  }
 };
 
 }  // namespace holdfast::native

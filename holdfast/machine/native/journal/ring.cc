@@ -125,10 +125,8 @@ Status JournalRing::write_head(const JournalHead& head, uint64_t ring_bytes) {
   next.checksum = sum_of_head(next);
   std::vector<std::byte> block(kJournalBlock);
   std::memcpy(block.data(), &next, sizeof next);
-  Status status = file_.write(place_.offset + next.sequence % 2 * kJournalBlock, block);
-  if (status.ok()) {
-    status = file_.sync();
-  }
+  const Status status =
+      file_.write_and_sync(place_.offset + next.sequence % 2 * kJournalBlock, block);
   if (status.ok()) {
     head_ = next;
   }
@@ -149,6 +147,15 @@ Status JournalRing::write(uint64_t at, std::span<const std::byte> from) {
   const uint64_t ring = place_.offset + JournalPlace::kHeadBytes;
   Status status = file_.write(ring + begin, from.first(first));
   return status.ok() && first < from.size() ? file_.write(ring, from.subspan(first)) : status;
+}
+
+Status JournalRing::write_and_sync(uint64_t at, std::span<const std::byte> from) {
+  const uint64_t begin = at % bytes();
+  if (from.size() <= bytes() - begin) {
+    return file_.write_and_sync(place_.offset + JournalPlace::kHeadBytes + begin, from);
+  }
+  Status status = write(at, from);
+  return status.ok() ? file_.sync() : status;
 }
 
 }  // namespace holdfast::native

@@ -86,6 +86,8 @@ class JournalRing {
   /// Read and write at a place of the ring, which wraps around.
   Status read(uint64_t at, std::span<std::byte> to) const;
   Status write(uint64_t at, std::span<const std::byte> from);
+  /// As write(); returns when the range is on the medium.
+  Status write_and_sync(uint64_t at, std::span<const std::byte> from);
 
   uint64_t bytes() const { return bytes_; }
   const JournalPlace& place() const { return place_; }

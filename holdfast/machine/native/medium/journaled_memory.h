@@ -15,39 +15,11 @@
 #include "holdfast/machine/native/journal/journal.h"
 #include "holdfast/machine/native/journal/line_list.h"
 #include "holdfast/machine/native/medium/medium_sync.h"
+#include "holdfast/machine/native/medium/system_journal_file.h"
 #include "holdfast/machine/native/threads/fork_guard.h"
 #include "holdfast/machine/native/threads/store_gate.h"
 
 namespace holdfast::native {
-
-/// The file of a journal as the system has it. A failed sync poisons the medium.
-class SystemJournalFile : public JournalFile {
- public:
-  SystemJournalFile(int fd, std::string path, MediumSync& sync)
-      : fd_(fd), path_(std::move(path)), sync_(sync) {}
-
-  Status read(uint64_t offset, std::span<std::byte> to) override;
-  Status write(uint64_t offset, std::span<const std::byte> from) override;
-  Status write_out(uint64_t offset, uint64_t bytes) override;
-  Result<uint64_t> bytes() override;
-  int fd() const { return fd_; }
-  Status sync() override;
-
- private:
-  /// A part of the file in which a checkpoint has written pages, in ascending order.
-  struct Piece {
-    uint64_t begin = 0;
-    uint64_t end = 0;
-    uint64_t written = 0;
-  };
-  Status sync_range(const Piece& piece, unsigned flags) const;
-
-  const int fd_;
-  const std::string path_;
-  MediumSync& sync_;
-  Piece piece_;       // is being written
-  Piece on_its_way_;  // from the cache to the medium
-};
 
 /// A heap file as persistent memory: private mappings, and a journal through which their lines
 /// reach the file. Two threads serve the journal.
@@ -67,7 +39,8 @@ class JournaledMemory {
   static Result<std::unique_ptr<JournaledMemory>> open(int fd, const std::string& path,
                                                        MediumSync& sync, const JournalPlace& place,
                                                        uint64_t salt, int slots,
-                                                       PageChecksums* checksums = nullptr);
+                                                       PageChecksums* checksums = nullptr,
+                                                       FlushMethod flush = kUsualFlush);
   /// Stops the threads. In a forked child, which has none, it leaks the journal.
   ~JournaledMemory();
   JournaledMemory(const JournaledMemory&) = delete;
@@ -103,6 +76,9 @@ class JournaledMemory {
   StoreGate& store_gate() { return store_gate_; }
   uint64_t given_back_bytes() const { return given_back_bytes_.load(std::memory_order_relaxed); }
 
+  /// The way in which groups reach the medium.
+  FlushMethod flush_method() const { return file_.flush_method(); }
+
   Journal& journal() { return *journal_; }
   const Journal& journal() const { return *journal_; }
 
@@ -113,8 +89,8 @@ class JournaledMemory {
     uint64_t offset;  ///< of its first byte in the file
   };
 
-  JournaledMemory(int fd, const std::string& path, MediumSync& sync, int slots)
-      : file_(fd, path, sync), sync_(sync), store_gate_(slots + 1), no_give_back_(slots) {
+  JournaledMemory(int fd, const std::string& path, MediumSync& sync, int slots, FlushMethod flush)
+      : file_(fd, path, sync, flush), sync_(sync), store_gate_(slots + 1), no_give_back_(slots) {
     store_gate_.enter(no_give_back_);
   }
 

@@ -81,6 +81,7 @@ NativeMedium::NativeMedium(native::File file, size_t bytes, native::Persistence 
     : file_(std::move(file)),
       persistence_(std::move(persistence)),
       read_only_(options.read_only),
+      flush_(options.flush),
       sync_(file_.fd(), file_.path(), options.sync),
       bytes_(bytes),
       placement_(std::random_device()()) {}
@@ -300,7 +301,7 @@ Status NativeMedium::start_journal(uint64_t offset, uint64_t bytes, bool fresh, 
     }
   }
   auto opened = native::JournaledMemory::open(file_.fd(), name(), sync_, place, salt, slots,
-                                              checksums_.get());
+                                              checksums_.get(), flush_);
   if (!opened) {
     return opened.status();
   }
@@ -341,6 +342,10 @@ uint64_t NativeMedium::journal_position() const {
 
 uint64_t NativeMedium::durable_position() const {
   return journaled_->journal().durable();
+}
+
+FlushMethod NativeMedium::journal_flush() const {
+  return journaled_->flush_method();
 }
 
 Status NativeMedium::read_journal(const native::JournalPlace& place) {

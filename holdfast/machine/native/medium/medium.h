@@ -99,6 +99,8 @@ class NativeMedium {
   uint64_t durable_position() const;
   /// Zeros without a journal, and where the medium does not use it.
   native::JournalCounters journal_counters() const;
+  /// Returns the way in which groups of the journal reach the medium. Not without a journal.
+  FlushMethod journal_flush() const;
 
   bool read_only() const { return read_only_; }
   /// Returns whether a sync waits for a device: domain `file`, and no file system in memory.
@@ -138,6 +140,7 @@ class NativeMedium {
   native::File file_;
   const native::Persistence persistence_;
   const bool read_only_;
+  const FlushMethod flush_;
   native::MediumSync sync_;
   std::atomic<size_t> bytes_;
   const unsigned placement_;  ///< random; see base_candidate()

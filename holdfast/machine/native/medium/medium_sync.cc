@@ -13,6 +13,7 @@ namespace holdfast::native {
 MediumSync::MediumSync(int fd, std::string path, std::function<int(int)> sync)
     : fd_(fd),
       path_(std::move(path)),
+      calls_fdatasync_(!sync),
       sync_(sync ? std::move(sync) : std::function<int(int)>(&fdatasync)) {}
 
 void MediumSync::wait_durable() {
@@ -32,16 +33,32 @@ void MediumSync::wait_durable() {
     result = sync_(fd_);
   } while (result != 0 && errno == EINTR);
   if (result != 0) {
-    const int error = errno;
-    const std::string why = std::generic_category().message(error);
-    fail({Code::io_error,
-          path_ + ": writing to the medium failed (" + why +
-              "). Nothing more is accepted; look at the disk, then open the heap again, "
-              "which recovers what was acknowledged before",
-          error});
-    throw_failure();
+    fail_with(errno);
   }
   served_ = serving;
+}
+
+int MediumSync::run(FunctionRef<int()> flush) {
+  const std::lock_guard lock(mutex_);
+  if (failed()) {
+    throw_failure();
+  }
+  const int result = flush();
+  if (result > 0) {
+    fail_with(result);
+  }
+  return result;
+}
+
+/// Under the mutex.
+void MediumSync::fail_with(int error) {
+  const std::string why = std::generic_category().message(error);
+  fail({Code::io_error,
+        path_ + ": writing to the medium failed (" + why +
+            "). Nothing more is accepted; look at the disk, then open the heap again, "
+            "which recovers what was acknowledged before",
+        error});
+  throw_failure();
 }
 
 void MediumSync::throw_failure() const {

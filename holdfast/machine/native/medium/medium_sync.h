@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 
+#include "holdfast/base/function_ref.h"
 #include "holdfast/base/status.h"
 
 namespace holdfast::native {
@@ -28,6 +29,12 @@ class MediumSync {
   /// Returns when all stores to the file's mappings made before the call are on the medium. Throws
   /// MediumFailure.
   void wait_durable();
+  /// Calls `flush`, which writes a part of the file and returns when the medium has it. It returns
+  /// an errno, 0, or a negative number, which run() returns. No sync runs meanwhile. Throws
+  /// MediumFailure.
+  int run(FunctionRef<int()> flush);
+  /// False if a test has replaced it.
+  bool calls_fdatasync() const { return calls_fdatasync_; }
 
   // Acquire, with the release in fail(): a thread that sees the flag sees failure_ too.
   bool failed() const { return failed_.load(std::memory_order_acquire); }
@@ -38,9 +45,11 @@ class MediumSync {
 
  private:
   void fail(Status why);
+  [[noreturn]] void fail_with(int error);
 
   const int fd_;
   const std::string path_;
+  const bool calls_fdatasync_;
   const std::function<int(int)> sync_;
   std::mutex mutex_;                // held during a call of sync_
   std::atomic<uint64_t> asked_{0};  // requests so far

@@ -5,6 +5,18 @@
 
 namespace holdfast {
 
+const char* to_string(FlushMethod method) {
+  switch (method) {
+    case FlushMethod::fdatasync:
+      return "fdatasync";
+    case FlushMethod::dsync:
+      return "dsync";
+    case FlushMethod::io_uring:
+      return "io_uring";
+  }
+  return "unknown";
+}
+
 const char* to_string(HtmBackend backend) {
   switch (backend) {
     case HtmBackend::soft:

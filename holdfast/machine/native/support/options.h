@@ -36,6 +36,16 @@ struct SoftOptions {
   size_t load_lines = size_t{1} << 20;
 };
 
+/// How a group of a journal reaches the medium.
+enum class FlushMethod : uint8_t {
+  fdatasync,  ///< pwrite(), then fdatasync()
+  dsync,      ///< pwritev2() with RWF_DSYNC: one system call, which syncs the written part only
+  io_uring,   ///< a write and a linked sync, submitted and awaited with one system call
+};
+const char* to_string(FlushMethod method);
+/// The one that took the shortest time (docs/measurements/journal.md).
+inline constexpr FlushMethod kUsualFlush = FlushMethod::dsync;
+
 /// The implementation of hardware transactions.
 enum class HtmBackend : uint8_t {
   soft,   ///< software, on every processor
@@ -67,6 +77,8 @@ struct NativeOptions {
   bool htm_unproven = false;
   /// For tests: replaces fdatasync, to inject failures. Null means fdatasync.
   std::function<int(int fd)> sync = {};
+  /// For tests and comparisons. Where the system does not have this method, it is fdatasync.
+  FlushMethod flush = kUsualFlush;
   /// For tests and tools: counts the rare paths that threads of this machine take. Null: nothing
   /// does. It outlives the machine.
   ProbeCounts* probes = nullptr;

@@ -64,6 +64,22 @@ class FaultyFile : public JournalFile {
     return {};
   }
 
+  /// Counts as write() and sync() do. Only the range is on the medium then.
+  Status write_and_sync(uint64_t offset, std::span<const std::byte> from) override {
+    Status status = write(offset, from);
+    if (status.ok()) {
+      status = count();
+    }
+    if (!status.ok()) {
+      lost_ = std::exchange(pending_, {});
+      return status;
+    }
+    ++syncs_;
+    std::memcpy(synced_.data() + offset, issued_.data() + offset, from.size());
+    pending_.erase(pending_.lower_bound(offset), pending_.lower_bound(offset + from.size()));
+    return {};
+  }
+
   /// The call with this number fails, and no other one. Writes and syncs count, from 0.
   void fail_at(int call) { failing_ = call; }
   int calls() const { return calls_; }
