@@ -39,6 +39,11 @@ def measure(folder: str, clients: int, puts: int, rounds: int, rates: Rates) -> 
             rates[entry["store"]][clients].append(entry["items_per_second"])
 
 
+def cell(found: list[float]) -> str:
+    """The median, with the smallest and the largest."""
+    return f"{statistics.median(found):.0f} ({min(found):.0f} to {max(found):.0f})"
+
+
 def draw(rates: Rates, image: str) -> None:
     figure, axes = plots.pyplot().subplots(figsize=(6.4, 4.2), layout="constrained")
     for store, by_clients in rates.items():
@@ -63,12 +68,7 @@ def main() -> None:
     print("| store | " + " | ".join(str(clients) for clients in CLIENTS) + " |")
     print("|---" * (len(CLIENTS) + 1) + "|")
     for store, by_clients in rates.items():
-        cells = []
-        for clients in CLIENTS:
-            found = by_clients[clients]
-            middle = statistics.median(found)
-            cells.append(f"{middle:.0f} ({min(found):.0f} to {max(found):.0f})")
-        print(f"| {store} | " + " | ".join(cells) + " |")
+        print(f"| {store} | " + " | ".join(cell(by_clients[clients]) for clients in CLIENTS) + " |")
     if len(more) > 2:
         draw(rates, more[2])
 

@@ -53,10 +53,12 @@ int MediumSync::run(FunctionRef<int()> flush) {
 /// Under the mutex.
 void MediumSync::fail_with(int error) {
   const std::string why = std::generic_category().message(error);
-  fail({Code::io_error,
-        path_ + ": writing to the medium failed (" + why +
-            "). Nothing more is accepted; look at the disk, then open the heap again, "
-            "which recovers what was acknowledged before",
+  // A file that shares blocks, or is compressed, may need new ones for an overwrite.
+  const bool full = error == ENOSPC || error == EDQUOT;
+  fail({full ? Code::out_of_space : Code::io_error,
+        path_ + ": writing to the medium failed (" + why + "). Nothing more is accepted; " +
+            (full ? "make room on the disk" : "look at the disk") +
+            ", then open the heap again, which recovers what was acknowledged before",
         error});
   throw_failure();
 }

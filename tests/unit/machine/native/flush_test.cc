@@ -176,6 +176,15 @@ TEST(Flush, TheFirstFailureIsFinal) {
   }
 }
 
+// A group needs no new blocks, except in a file that shares its blocks with another one.
+TEST(Flush, AFullDiskIsToldAsSuch) {
+  Flushed flushed(FlushMethod::fdatasync);
+  EXPECT_THROW(flushed.medium().run([] { return ENOSPC; }), MediumFailure);
+  const Status failure = flushed.medium().failure();
+  EXPECT_EQ(failure.code(), Code::out_of_space);
+  EXPECT_NE(failure.message().find("make room"), std::string::npos) << failure.message();
+}
+
 // The limit of a file's size cuts the write, and fails the one of the rest.
 TEST(Flush, AShortWriteGoesOnWithTheRest) {
   for (const FlushMethod method : kMethods) {

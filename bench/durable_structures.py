@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Updates of structures made of Fields: in memory, on a disk, and on a disk with a journal.
+
+Usage: .venv/bin/python bench/durable_structures.py FOLDER [ENGINES [THREADS [SECONDS [ROUNDS]]]]
+
+FOLDER lies on the disk. ENGINES (romulus-log) and THREADS (1) are lists with commas. In each of the
+ROUNDS (5) every workload runs for SECONDS (0.5) in domain `process` in /dev/shm, in domain `file`
+in FOLDER without a journal, and there with one. Each transaction is an update. The tables have
+medians, with the smallest and the largest. For one thread they tell what durability over a journal
+adds to a transaction, in raw overwrites: the time in domain `file` less that in domain `process`,
+divided by the median time of an overwrite of 4 KiB with fdatasync in the same round.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+
+from durable_clients import cell
+
+WORKLOADS = {
+    "map": ("update=100", "pairs=1"),
+    "intset": ("update=100", "pairs=1"),
+    "tpcc": ("mix=new_order:45,payment:43,delivery:4",),
+}
+MEMORY, DISK, JOURNAL = "memory", "disk", "disk, journal"
+OVERWRITES = 400
+BLOCK = 4096
+
+Key = tuple[str, str, int, str]  # workload, engine, threads, medium
+
+
+def raw_overwrite(folder: str) -> float:
+    """The median time of an overwrite of 4 KiB that is made durable, in seconds."""
+    times = []
+    with tempfile.NamedTemporaryFile(dir=folder) as file:
+        os.pwrite(file.fileno(), bytes(OVERWRITES * BLOCK), 0)
+        os.fsync(file.fileno())
+        for i in range(OVERWRITES):
+            content = bytes([i % 251]) * BLOCK
+            begin = time.perf_counter()
+            os.pwrite(file.fileno(), content, i * BLOCK)
+            os.fdatasync(file.fileno())
+            times.append(time.perf_counter() - begin)
+    return statistics.median(times)
+
+
+def rates(
+    workload: str, engines: str, threads: str, seconds: str, arguments: list[str]
+) -> dict[tuple[str, int], float]:
+    """Transactions per second of each engine and number of threads, in one turn."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as report:
+        command = [sys.executable, "-m", "holdfast", "bench", workload, "--engine", engines]
+        command += ["--threads", threads, "--seconds", seconds, "--repetitions", "1"]
+        command += ["--json", report.name, *arguments]
+        for parameter in WORKLOADS[workload]:
+            command += ["--param", parameter]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        entries = json.loads(Path(report.name).read_text())["benchmarks"]
+    return {
+        (entry["engine"], entry["threads"]): entry["items_per_second"]
+        for entry in entries
+        if entry["run_type"] == "iteration"
+    }
+
+
+def print_table(workload: str, found: dict[Key, list[float]], raw: list[float]) -> None:
+    threads = sorted({key[2] for key in found})
+    print(f"\n`{workload}`, transactions per second:\n")
+    print("| engine | medium | " + " | ".join(map(str, threads)) + " | in raw overwrites |")
+    print("|---" * (len(threads) + 3) + "|")
+    for engine in dict.fromkeys(key[1] for key in found):
+        for medium in (MEMORY, DISK, JOURNAL):
+            cells = [cell(found[workload, engine, n, medium]) for n in threads]
+            added = ""
+            if medium == JOURNAL and 1 in threads:
+                turns = zip(
+                    found[workload, engine, 1, MEMORY],
+                    found[workload, engine, 1, JOURNAL],
+                    raw,
+                    strict=True,
+                )
+                added = f"{statistics.median((1 / j - 1 / m) / one for m, j, one in turns):.2f}"
+            print(f"| `{engine}` | {medium} | " + " | ".join([*cells, added]) + " |")
+
+
+def main() -> None:
+    folder, *more = sys.argv[1:]
+    engines, threads, seconds, rounds = [*more, *("romulus-log", "1", "0.5", "5")[len(more) :]]
+    media = {
+        MEMORY: ["--domain", "process", "--dir", "/dev/shm"],
+        DISK: ["--domain", "file", "--dir", folder, "--journal-bytes", "0"],
+        JOURNAL: ["--domain", "file", "--dir", folder, "--journal-bytes", str(64 << 20)],
+    }
+    found: dict[Key, list[float]] = defaultdict(list)
+    raw = []
+    for _ in range(int(rounds)):
+        raw.append(raw_overwrite(folder))
+        for workload in WORKLOADS:
+            for medium, arguments in media.items():
+                turn = rates(workload, engines, threads, seconds, arguments)
+                for (engine, n), rate in turn.items():
+                    found[workload, engine, n, medium].append(rate)
+    in_us = [1e6 * one for one in raw]
+    print(f"a raw overwrite of 4 KiB: {cell(in_us)} us")
+    for workload in WORKLOADS:
+        print_table(workload, found, raw)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    main()
