@@ -8,7 +8,7 @@ ROUNDS (5) every workload runs for SECONDS (0.5) in domain `process` in /dev/shm
 in FOLDER without a journal, and there with one. Each transaction is an update. The tables have
 medians, with the smallest and the largest. For one thread they tell what durability over a journal
 adds to a transaction, in raw overwrites: the time in domain `file` less that in domain `process`,
-divided by the median time of an overwrite of 4 KiB with fdatasync in the same round.
+divided by that of an overwrite of 4 KiB with fdatasync in the same round. All times are means.
 """
 
 import json
@@ -29,25 +29,24 @@ WORKLOADS = {
     "tpcc": ("mix=new_order:45,payment:43,delivery:4",),
 }
 MEMORY, DISK, JOURNAL = "memory", "disk", "disk, journal"
-OVERWRITES = 400
 BLOCK = 4096
+BLOCKS = 4096
 
 Key = tuple[str, str, int, str]  # workload, engine, threads, medium
 
 
-def raw_overwrite(folder: str) -> float:
-    """The median time of an overwrite of 4 KiB that is made durable, in seconds."""
-    times = []
+def raw_overwrite(folder: str, seconds: float) -> float:
+    """The mean time of an overwrite of 4 KiB that is made durable, in seconds."""
     with tempfile.NamedTemporaryFile(dir=folder) as file:
-        os.pwrite(file.fileno(), bytes(OVERWRITES * BLOCK), 0)
+        os.pwrite(file.fileno(), bytes(BLOCKS * BLOCK), 0)
         os.fsync(file.fileno())
-        for i in range(OVERWRITES):
-            content = bytes([i % 251]) * BLOCK
-            begin = time.perf_counter()
-            os.pwrite(file.fileno(), content, i * BLOCK)
+        done = 0
+        begin = time.perf_counter()
+        while (elapsed := time.perf_counter() - begin) < seconds:
+            os.pwrite(file.fileno(), bytes([done % 251]) * BLOCK, done % BLOCKS * BLOCK)
             os.fdatasync(file.fileno())
-            times.append(time.perf_counter() - begin)
-    return statistics.median(times)
+            done += 1
+    return elapsed / done
 
 
 def rates(
@@ -100,7 +99,7 @@ def main() -> None:
     found: dict[Key, list[float]] = defaultdict(list)
     raw = []
     for _ in range(int(rounds)):
-        raw.append(raw_overwrite(folder))
+        raw.append(raw_overwrite(folder, float(seconds)))
         for workload in WORKLOADS:
             for medium, arguments in media.items():
                 turn = rates(workload, engines, threads, seconds, arguments)
