@@ -28,7 +28,9 @@ class HeapPageGuard final : public PageGuard {
         continue;
       }
       const uintptr_t begin = page * kPageBytes;
-      const Status status = heap_.verify_data(at + (begin - first), kPageBytes);
+      // Signed: the first page begins before the range.
+      const auto offset = static_cast<ptrdiff_t>(begin - first);
+      const Status status = heap_.verify_data(at + offset, kPageBytes);
       if (!status.ok()) {
         throw Error(status);
       }
