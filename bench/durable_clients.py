@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 from holdfast import plots
 
@@ -24,19 +25,23 @@ JOURNAL_BYTES = 64 << 20
 Rates = dict[str, dict[int, list[float]]]
 
 
+def turns(*arguments: str) -> list[dict[str, Any]]:
+    """Runs a benchmark of the command line, and returns what each turn has measured."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as report:
+        command = [sys.executable, "-m", "holdfast", *arguments, "--json", report.name]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        entries = json.loads(Path(report.name).read_text())["benchmarks"]
+    return [entry for entry in entries if entry["run_type"] == "iteration"]
+
+
 def measure(folder: str, clients: int, puts: int, rounds: int, rates: Rates) -> None:
     """Adds the durable puts per second of each store, a number for each round."""
     each = max(puts // (10 if clients == 1 else clients), 100)
-    with tempfile.NamedTemporaryFile(suffix=".json") as report:
-        command = [sys.executable, "-m", "holdfast", "db", "bench", "--peers", "--sync"]
-        command += ["--benchmarks", "fillrandom", "--db", folder, "--json", report.name]
-        command += ["--journal-bytes", str(JOURNAL_BYTES), "--threads", str(clients)]
-        command += ["--num", str(each), "--rounds", str(rounds)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        entries = json.loads(Path(report.name).read_text())["benchmarks"]
-    for entry in entries:
-        if entry["run_type"] == "iteration":
-            rates[entry["store"]][clients].append(entry["items_per_second"])
+    arguments = ["db", "bench", "--peers", "--sync", "--benchmarks", "fillrandom", "--db", folder]
+    arguments += ["--journal-bytes", str(JOURNAL_BYTES), "--threads", str(clients)]
+    arguments += ["--num", str(each), "--rounds", str(rounds)]
+    for turn in turns(*arguments):
+        rates[turn["store"]][clients].append(turn["items_per_second"])
 
 
 def cell(found: list[float]) -> str:

@@ -11,17 +11,14 @@ adds to a transaction, in raw overwrites: the time in domain `file` less that in
 divided by that of an overwrite of 4 KiB with fdatasync in the same round. All times are means.
 """
 
-import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections import defaultdict
-from pathlib import Path
 
-from durable_clients import cell
+from durable_clients import cell, turns
 
 WORKLOADS = {
     "map": ("update=100", "pairs=1"),
@@ -53,19 +50,10 @@ def rates(
     workload: str, engines: str, threads: str, seconds: str, arguments: list[str]
 ) -> dict[tuple[str, int], float]:
     """Transactions per second of each engine and number of threads, in one turn."""
-    with tempfile.NamedTemporaryFile(suffix=".json") as report:
-        command = [sys.executable, "-m", "holdfast", "bench", workload, "--engine", engines]
-        command += ["--threads", threads, "--seconds", seconds, "--repetitions", "1"]
-        command += ["--json", report.name, *arguments]
-        for parameter in WORKLOADS[workload]:
-            command += ["--param", parameter]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        entries = json.loads(Path(report.name).read_text())["benchmarks"]
-    return {
-        (entry["engine"], entry["threads"]): entry["items_per_second"]
-        for entry in entries
-        if entry["run_type"] == "iteration"
-    }
+    parameters = [word for one in WORKLOADS[workload] for word in ("--param", one)]
+    command = ["bench", workload, "--engine", engines, "--threads", threads]
+    command += ["--seconds", seconds, "--repetitions", "1", *parameters, *arguments]
+    return {(turn["engine"], turn["threads"]): turn["items_per_second"] for turn in turns(*command)}
 
 
 def print_table(workload: str, found: dict[Key, list[float]], raw: list[float]) -> None:
@@ -78,13 +66,13 @@ def print_table(workload: str, found: dict[Key, list[float]], raw: list[float]) 
             cells = [cell(found[workload, engine, n, medium]) for n in threads]
             added = ""
             if medium == JOURNAL and 1 in threads:
-                turns = zip(
+                rounds = zip(
                     found[workload, engine, 1, MEMORY],
                     found[workload, engine, 1, JOURNAL],
                     raw,
                     strict=True,
                 )
-                added = f"{statistics.median((1 / j - 1 / m) / one for m, j, one in turns):.2f}"
+                added = f"{statistics.median((1 / j - 1 / m) / one for m, j, one in rounds):.2f}"
             print(f"| `{engine}` | {medium} | " + " | ".join([*cells, added]) + " |")
 
 

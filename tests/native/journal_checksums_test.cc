@@ -49,12 +49,7 @@ class ChecksumsOfHeap : public testing::TestWithParam<std::string> {
     create_.max_bytes = 16 << 20;
     create_.max_threads = 2;
     create_.journal_bytes = 64 << 10;
-    using Factory = EngineFactory<CheckedHeap::Engine>;
-    for (const OptionInfo& option : Factory::describe(GetParam()).value()->option_list()) {
-      if (std::string(option.name) == "log_bytes") {
-        create_.options["log_bytes"] = "65536";
-      }
-    }
+    create_.options = small_log(GetParam());
     native_.domain = Domain::file;
     native_.sync = [](int) { return 0; };
   }

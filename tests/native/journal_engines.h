@@ -37,6 +37,18 @@ inline std::vector<std::string> engines_with_early_readers(const Options& option
   return names;
 }
 
+/// Options of a small log, for engines that have one: small files make fast tests.
+inline Options small_log(const std::string& engine) {
+  Options options;
+  const Description& description = *AnyEngine<NativeMachine>::describe(engine).value();
+  for (const OptionInfo& option : description.option_list()) {
+    if (std::string(option.name) == "log_bytes") {
+      options["log_bytes"] = "65536";
+    }
+  }
+  return options;
+}
+
 inline std::string name_of_test(const testing::TestParamInfo<std::string>& test) {
   return test_name(test.param);
 }

@@ -95,12 +95,7 @@ class JournalHeapTest : public testing::TestWithParam<std::string> {
     create_.max_bytes = 8 << 20;
     create_.max_threads = 2;
     create_.journal_bytes = 64 << 10;
-    using Factory = EngineFactory<JournaledHeap::Engine>;
-    for (const OptionInfo& option : Factory::describe(GetParam()).value()->option_list()) {
-      if (std::string(option.name) == "log_bytes") {
-        create_.options["log_bytes"] = "65536";  // small files make fast tests
-      }
-    }
+    create_.options = small_log(GetParam());
     native_.domain = Domain::file;
     native_.sync = [](int) { return 0; };  // on a tmpfs; nothing is cut off here
   }

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "holdfast/machine/machine.h"
+#include "holdfast/machine/native/medium/file.h"
 
 namespace holdfast::native {
 
@@ -54,7 +55,7 @@ int MediumSync::run(FunctionRef<int()> flush) {
 void MediumSync::fail_with(int error) {
   const std::string why = std::generic_category().message(error);
   // A file that shares blocks, or is compressed, may need new ones for an overwrite.
-  const bool full = error == ENOSPC || error == EDQUOT;
+  const bool full = file_error(path_, "", error).code() == Code::out_of_space;
   fail({full ? Code::out_of_space : Code::io_error,
         path_ + ": writing to the medium failed (" + why + "). Nothing more is accepted; " +
             (full ? "make room on the disk" : "look at the disk") +
