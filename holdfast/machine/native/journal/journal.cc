@@ -282,10 +282,7 @@ Status Journal::write_group(GroupBuilder& group, GroupHead head) {
     renew_cache();
   }
   const auto bytes = group.seal(head, salt_, changes_ ? cache_.get() : nullptr);
-  Status status = grow_ring();
-  if (status.ok()) {
-    status = make_ring_room(bytes.size());
-  }
+  Status status = make_ring_room(bytes.size());
   if (!status.ok()) {
     return status;
   }
@@ -309,20 +306,24 @@ bool Journal::ring_has_room(uint64_t bytes) const {
   return written_.at - tail_ + bytes <= ring_.bytes();
 }
 
-/// Waits for a checkpoint, or makes one, if the ring has no room for these bytes.
+/// Makes the ring longer, waits for a checkpoint, or makes one, if the ring has no room for these
+/// bytes.
 Status Journal::make_ring_room(uint64_t bytes) {
   Lock lock(mutex_);
-  while (!ring_has_room(bytes)) {
-    if (checkpointing_) {
-      tail_moved_.wait(lock);
-    } else if (Status status = bring_home(lock, false); !status.ok()) {
+  for (;;) {
+    Status status = grow_ring(lock);
+    if (!status.ok() || ring_has_room(bytes)) {
       return status;
+    }
+    if (head_taken_) {
+      tail_moved_.wait(lock);
+    } else if (!make_longer(lock) && failure_.ok()) {
+      static_cast<void>(bring_home(lock, false));  // failure_ has a failure
     }
     if (!failure_.ok()) {
       return failure_;
     }
   }
-  return {};
 }
 
 bool Journal::is_flush_due() const {

@@ -55,8 +55,8 @@ struct JournalCounters {
 /// durable up to a position: one thread writes a group and syncs. The others spin for some
 /// microseconds, then sleep, and their lines gather for the next group. A checkpoint empties the
 /// ring: the newest content of each line goes home from durable groups, never from memory. Groups
-/// are written meanwhile. It comes when the ring is nearly full, or when the lines lie in so many
-/// pages that private copies of these take too much memory.
+/// are written meanwhile. It comes when the ring is nearly full and cannot grow, or when the lines
+/// lie in so many pages that private copies of these take too much memory.
 ///
 /// Two threads may serve a journal: flush_in_background() and checkpoint_in_background(). Without
 /// them, the thread that finds a group or the ring full does their work.
@@ -68,7 +68,7 @@ class Journal {
   using CopyLine = void (*)(std::byte* to, const std::byte* from);
 
   /// Makes an empty journal at this place, durably. It takes the first `bytes` of it, 0 for all,
-  /// and grows: checkpoints double it, up to a share of the file (kJournalShare).
+  /// and doubles when it is nearly full, up to the bytes that the rest of the file has.
   /// `changes`: as for JournalRing::format().
   static Status format(JournalFile& file, const JournalPlace& place, uint64_t salt,
                        uint64_t bytes = 0, bool changes = true);
@@ -174,14 +174,17 @@ class Journal {
   Status bring_home(Lock& lock, bool closing);
   Status write_durable_home(const RingPoint& end, bool closing, HomeWrites& writes);
   Result<bool> is_damaged(uint64_t page);
+  Status with_head(Lock& lock, FunctionRef<Status()> work);
+  bool wraps() const;
   Status prepare_growth();
-  Status grow_ring();
+  Status grow_ring(Lock& lock);
+  bool make_longer(Lock& lock);
   void limit_groups();
   void renew_cache();
 
   const CopyLine copy_;
   PageChecksums* const checksums_;  // null: the file has none
-  // Its head: only the thread that makes a checkpoint. Its length: changes under the mutex.
+  // Its head: only the thread in with_head(). Its length: changes under the mutex.
   JournalRing ring_;
   uint64_t salt_ = 0;
   bool changes_ = false;  // groups have changes of lines; the ring's head is another thread's
@@ -207,12 +210,12 @@ class Journal {
   PageNumbers numbers_;               // of the newest group with a line of the page
   std::vector<uint64_t> held_pages_;  // pages whose number is at least tail_number_
   std::vector<uint64_t> home_pages_;  // pages that were held, for take_home_pages()
-  bool checkpointing_ = false;
-  uint64_t checkpoints_ended_ = 0;  // that have written pages
-  bool torn_ = false;               // pages of recovered lines may be torn, until a checkpoint
+  bool head_taken_ = false;           // a thread is in with_head()
+  uint64_t checkpoints_ended_ = 0;    // that have written pages
+  bool torn_ = false;                 // pages of recovered lines may be torn, until a checkpoint
   bool table_stale_ = false;
   uint64_t prepared_ = 0;   // the ring may have this length from the next group on; 0: as it is
-  bool disk_full_ = false;  // the ring grows no more; only the thread that makes a checkpoint
+  bool disk_full_ = false;  // the ring grows no more; only the thread in with_head()
   JournalCounters counters_;
 
   bool stopped_ = false;

@@ -38,23 +38,45 @@ bool Journal::is_checkpoint_due() const {
   return due();
 }
 
-/// Makes the ring longer if a checkpoint has prepared that, and nothing is in its way: neither
-/// another checkpoint, nor groups that wrap around at the present end.
-Status Journal::grow_ring() {
-  Lock lock(mutex_);
-  const uint64_t held = written_.at - tail_;
-  const bool wraps = tail_ % ring_.bytes() + held > ring_.bytes();
-  if (prepared_ <= ring_.bytes() || checkpointing_ || wraps) {
+/// Calls work() without the lock, as the one thread that may write the head. Fails for good if the
+/// work does.
+Status Journal::with_head(Lock& lock, FunctionRef<Status()> work) {
+  tail_moved_.wait(lock, [&] { return !head_taken_; });
+  if (!failure_.ok()) {
+    return failure_;
+  }
+  head_taken_ = true;
+  lock.unlock();
+  Status status;
+  try {
+    status = work();
+  } catch (const std::exception& failure) {
+    status = Status(Code::io_error, std::string("a checkpoint cannot be made: ") + failure.what());
+  }
+  lock.lock();
+  head_taken_ = false;
+  if (!status.ok()) {
+    fail(status);
+  }
+  tail_moved_.notify_all();
+  return status;
+}
+
+/// Whether groups lie behind each other across the end of the ring. Under the mutex.
+bool Journal::wraps() const {
+  return tail_ % ring_.bytes() + (written_.at - tail_) > ring_.bytes();
+}
+
+/// Makes the ring longer if room behind it has been prepared, and nothing is in its way: neither a
+/// checkpoint, nor groups that wrap around at the present end.
+Status Journal::grow_ring(Lock& lock) {
+  if (prepared_ <= ring_.bytes() || head_taken_ || wraps()) {
     return {};
   }
-  checkpointing_ = true;  // the head is this thread's
   const uint64_t bytes = prepared_;
   const uint64_t lap = ring_.first_lap();
-  lock.unlock();
   // A crash before the new head is durable leaves the old one, which has the same groups.
-  Status status = ring_.write_longer_head(bytes);
-  lock.lock();
-  checkpointing_ = false;
+  Status status = with_head(lock, [&] { return ring_.write_longer_head(bytes); });
   if (status.ok()) {
     ring_.use(bytes);
     tail_ -= lap;
@@ -62,11 +84,19 @@ Status Journal::grow_ring() {
     limit_groups();
     group_freed_.notify_all();  // a group that was full has room now
   }
-  tail_moved_.notify_all();
   return status;
 }
 
-/// Makes room behind the ring for its next length. The sync of the checkpoint makes it durable.
+/// A ring that is nearly full grows before pages go home, if it can: then pages that many groups
+/// change go home once. Returns whether grow_ring() can make it longer now.
+bool Journal::make_longer(Lock& lock) {
+  if (!wraps() && prepared_ <= ring_.bytes()) {
+    static_cast<void>(with_head(lock, [&] { return prepare_growth(); }));  // failure_ has a failure
+  }
+  return prepared_ > ring_.bytes() && !wraps();
+}
+
+/// Makes room behind the ring for its next length, durably.
 Status Journal::prepare_growth() {
   Result<uint64_t> next = ring_.next_bytes();
   if (!next) {
@@ -92,41 +122,31 @@ Status Journal::prepare_growth() {
 
 /// The checkpoint: brings home what is durable, without the lock meanwhile.
 Status Journal::bring_home(Lock& lock, bool closing) {
-  tail_moved_.wait(lock, [&] { return !checkpointing_; });
-  if (!failure_.ok()) {
-    return failure_;
-  }
-  checkpointing_ = true;
-  const RingPoint end = written_;
-  HomeWrites writes{.checksums = checksums_, .torn = torn_};
-  lock.unlock();
-  Status status;
-  try {
-    status = write_durable_home(end, closing, writes);
-  } catch (const std::exception& failure) {
-    status = Status(Code::io_error, std::string("a checkpoint cannot be made: ") + failure.what());
-  }
-  lock.lock();
-  checkpointing_ = false;
-  if (!status.ok()) {
-    fail(status);
+  RingPoint end;
+  HomeWrites writes{.checksums = checksums_, .torn = false};
+  Status status = with_head(lock, [&] {
+    {
+      const Lock now(mutex_);
+      end = written_;
+      writes.torn = torn_;
+    }
+    return write_durable_home(end, closing, writes);
+  });
+  if (!status.ok() || tail_ == end.at) {
     return status;
   }
-  if (tail_ != end.at) {
-    tail_ = end.at;
-    tail_number_ = end.number;
-    ++checkpoints_ended_;
-    torn_ = false;
-    ++counters_.checkpoints;
-    counters_.home_bytes += writes.bytes;
-    counters_.damaged_pages += writes.damaged;
-    const auto home = std::partition(held_pages_.begin(), held_pages_.end(),
-                                     [this](uint64_t page) { return has_line_in(page); });
-    home_pages_.insert(home_pages_.end(), home, held_pages_.end());
-    held_pages_.erase(home, held_pages_.end());
-    checkpoint_wanted_.notify_one();  // a thread that writes may have made this checkpoint
-  }
-  tail_moved_.notify_all();
+  tail_ = end.at;
+  tail_number_ = end.number;
+  ++checkpoints_ended_;
+  torn_ = false;
+  ++counters_.checkpoints;
+  counters_.home_bytes += writes.bytes;
+  counters_.damaged_pages += writes.damaged;
+  const auto home = std::partition(held_pages_.begin(), held_pages_.end(),
+                                   [this](uint64_t page) { return has_line_in(page); });
+  home_pages_.insert(home_pages_.end(), home, held_pages_.end());
+  held_pages_.erase(home, held_pages_.end());
+  checkpoint_wanted_.notify_one();  // a thread that writes may have made this checkpoint
   return {};
 }
 
@@ -180,7 +200,7 @@ void Journal::checkpoint_in_background(const std::function<void()>& then) {
   Lock lock(mutex_);
   checkpoints_ = true;
   while (!stopped_ && failure_.ok()) {
-    if (due() && !checkpointing_) {
+    if (due() && !head_taken_ && !make_longer(lock)) {
       static_cast<void>(bring_home(lock, false));  // failure_ has a failure
     } else if (then && !home_pages_.empty()) {
       lock.unlock();

@@ -24,7 +24,7 @@ Result<bool> Journal::is_damaged(uint64_t page) {
   std::byte content[kPageBytes];
   for (;;) {
     Lock lock(mutex_);
-    tail_moved_.wait(lock, [&] { return !checkpointing_ || !failure_.ok(); });
+    tail_moved_.wait(lock, [&] { return !head_taken_ || !failure_.ok(); });
     if (!failure_.ok()) {
       return failure_;
     }
@@ -45,7 +45,7 @@ Result<bool> Journal::is_damaged(uint64_t page) {
       return false;
     }
     lock.lock();
-    if (!checkpointing_ && checkpoints_ended_ == before) {
+    if (!head_taken_ && checkpoints_ended_ == before) {
       return true;
     }
   }
@@ -69,18 +69,10 @@ bool Journal::is_table_stale() const {
 
 Status Journal::set_table_stale(bool stale) {
   Lock lock(mutex_);
-  tail_moved_.wait(lock, [&] { return !checkpointing_; });
-  checkpointing_ = true;  // the head is this thread's
-  lock.unlock();
-  Status status = ring_.write_stale(stale);
-  lock.lock();
-  checkpointing_ = false;
+  Status status = with_head(lock, [&] { return ring_.write_stale(stale); });
   if (status.ok()) {
     table_stale_ = stale;
-  } else {
-    fail(status);
   }
-  tail_moved_.notify_all();
   return status;
 }
 

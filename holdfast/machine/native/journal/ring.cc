@@ -65,8 +65,7 @@ Result<uint64_t> JournalRing::next_bytes() const {
     return file;
   }
   const uint64_t rest = *file > place_.bytes ? *file - place_.bytes : 0;
-  const uint64_t most =
-      std::min(place_.bytes, rest / kJournalShare) / kJournalBlock * kJournalBlock;
+  const uint64_t most = std::min(place_.bytes, rest) / kJournalBlock * kJournalBlock;
   const uint64_t wanted = std::min(most, 2 * (bytes_ + JournalPlace::kHeadBytes));
   return std::max(wanted, bytes_ + JournalPlace::kHeadBytes) - JournalPlace::kHeadBytes;
 }

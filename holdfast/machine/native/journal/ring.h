@@ -24,8 +24,6 @@ struct JournalPlace {
 
 /// The place that a new journal takes at first, if it may grow.
 inline constexpr uint64_t kFirstJournalBytes = uint64_t{128} << 10;
-/// A growing journal takes at most this share of the rest of its file.
-inline constexpr uint64_t kJournalShare = 4;
 
 /// Tells where the oldest group of the journal is. Little endian.
 struct JournalHead {

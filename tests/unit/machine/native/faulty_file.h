@@ -31,6 +31,7 @@ class FaultyFile : public JournalFile {
         issued_(synced_) {}
 
   Result<uint64_t> bytes() override { return uint64_t{bytes_}; }
+  void set_bytes(uint64_t bytes) { bytes_ = bytes; }
 
   Status read(uint64_t offset, std::span<std::byte> to) override {
     if (offset + to.size() > issued_.size()) {
@@ -133,7 +134,7 @@ class FaultyFile : public JournalFile {
     return calls_++ == failing_ ? Status(Code::io_error, "the test wants this failure") : Status();
   }
 
-  const uint64_t bytes_;
+  uint64_t bytes_;
   std::vector<std::byte> synced_;
   std::vector<std::byte> issued_;
   Writes pending_;

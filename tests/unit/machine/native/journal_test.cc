@@ -13,6 +13,7 @@
 #include <mutex>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "holdfast/base/checksum.h"
 #include "tests/unit/machine/native/journal_world.h"
@@ -58,60 +59,6 @@ TEST(Journal, WritesMoreThanItHoldsRoundAfterRound) {
   const JournalProgram next(again, 3);
   EXPECT_EQ(next.start(), 200u);
   EXPECT_EQ(next.memory(), program.memory());
-}
-
-TEST(Journal, GrowsAtItsCheckpointsAndStaysAsLongAsItIs) {
-  FaultyFile file(new_content(kGrowingJournal), kLongFile);
-  JournalProgram program(file, 2, kGrowingJournal);
-  EXPECT_EQ(program.journal().counters().ring_bytes, kSmallJournal.ring_bytes());
-  for (uint64_t i = 0; i < 100; ++i) {  // also groups that wrap around at the old end
-    program.fence(std::vector<uint64_t>{i % kHomeLines, (i + 5) % kHomeLines}, i + 1);
-    program.sync();
-  }
-  EXPECT_EQ(program.journal().counters().ring_bytes, kGrowingJournal.ring_bytes());
-  FaultyFile again(file.issued());
-  const JournalProgram next(again, 3, kGrowingJournal);
-  EXPECT_EQ(next.start(), 200u);
-  EXPECT_EQ(next.memory(), program.memory());
-  FaultyFile third(again.issued());
-  JournalProgram reopened(third, 4, kGrowingJournal);
-  EXPECT_EQ(reopened.journal().counters().ring_bytes, kGrowingJournal.ring_bytes());
-}
-
-TEST(Journal, TakesNoMoreThanAShareOfItsFile) {
-  // A page short of the room for another page of journal.
-  const uint64_t rest = kJournalShare * (kSmallJournal.bytes + kPageBytes) - kPageBytes;
-  for (const uint64_t more : {uint64_t{0}, kPageBytes}) {
-    FaultyFile file(new_content(kGrowingJournal), kGrowingJournal.bytes + rest + more);
-    JournalProgram program(file, 2, kGrowingJournal);
-    for (uint64_t i = 0; i < 50; ++i) {
-      program.fence(std::vector<uint64_t>{i % kHomeLines}, i + 1);
-      program.sync();
-    }
-    EXPECT_EQ(program.journal().counters().ring_bytes, kSmallJournal.ring_bytes() + more);
-  }
-}
-
-/// A file on a disk that has no room for the growth of a journal.
-class FullFile : public FaultyFile {
- public:
-  using FaultyFile::FaultyFile;
-  Status write(uint64_t offset, std::span<const std::byte> from) override {
-    return offset >= kSmallJournal.offset + kSmallJournal.bytes
-               ? Status(Code::out_of_space, "the disk is full")
-               : FaultyFile::write(offset, from);
-  }
-};
-
-TEST(Journal, KeepsItsLengthOnAFullDisk) {
-  FullFile file(new_content(kGrowingJournal), kLongFile);
-  JournalProgram program(file, 2, kGrowingJournal);
-  for (uint64_t i = 0; i < 100; ++i) {
-    program.fence(std::vector<uint64_t>{i % kHomeLines}, i + 1);
-    program.sync();
-  }
-  EXPECT_GT(program.journal().counters().checkpoints, 3u);
-  EXPECT_EQ(program.journal().counters().ring_bytes, kSmallJournal.ring_bytes());
 }
 
 // Version 1 of the head had zeros in the place of the ring's length.
@@ -543,13 +490,17 @@ TEST(LineCache, KnowsALineUntilAnotherOneTakesItsPlace) {
   EXPECT_EQ(cache.exchange(7 * kLineBytes, content.data()), 0);
 }
 
-/// Stores many times the ring's size, and waits for no position.
+/// Stores without waiting, then waits for each store until a checkpoint has come.
 void serve(const JournalPlace& place) {
   SharedFile file(new_content(place), kLongFile);
+  uint64_t stored = 0;
   {
     ServedJournal journal(file, place);
-    for (uint64_t i = 0; i < 20'000; ++i) {
-      journal.set(i % kHomeLines, i);
+    for (; stored < 20'000; ++stored) {
+      journal.set(stored % kHomeLines, stored);
+    }
+    for (; stored < 30'000 && journal->counters().checkpoints == 0; ++stored) {
+      journal->await(journal.set(stored % kHomeLines, stored));
     }
     EXPECT_GT(journal->durable(), 0u);
     EXPECT_GT(journal->counters().checkpoints, 0u);
@@ -563,7 +514,7 @@ void serve(const JournalPlace& place) {
     uint64_t value = 0;
     std::memcpy(&value, home.data() + line * kLineBytes, sizeof value);
     EXPECT_EQ(value % kHomeLines, line);
-    EXPECT_GE(value, 20'000 - kHomeLines);
+    EXPECT_GE(value, stored - kHomeLines);
   }
 }
 

@@ -18,7 +18,7 @@ inline constexpr JournalPlace kSmallJournal = {kHomeBytes, JournalPlace::kLeastB
 /// A journal that begins with the size of the one above, and grows to the double size in a file
 /// that is long enough.
 inline constexpr JournalPlace kGrowingJournal = {kHomeBytes, 2 * kSmallJournal.bytes};
-inline constexpr uint64_t kLongFile = kJournalShare * kGrowingJournal.bytes + kGrowingJournal.bytes;
+inline constexpr uint64_t kLongFile = 2 * kGrowingJournal.bytes;
 
 /// Returns a file with zeros at home and an empty journal behind it.
 inline std::vector<std::byte> new_content(const JournalPlace& place = kSmallJournal,
