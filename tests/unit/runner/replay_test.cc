@@ -26,7 +26,7 @@ std::vector<std::string> replaying() {
 Json spec(const Json& more) {
   Json spec = {{"workload", "sps"},
                {"params", {{"entries", 16000}, {"stores", 20}}},
-               {"engines", {replaying().front()}},
+               {"engines", {replaying().at(0)}},
                {"threads", {2}},
                {"replayers", {1}},
                {"transactions", 40}};
@@ -82,7 +82,7 @@ TEST(RunnerReplay, AnEngineWithoutSuchALogIsRefused) {
                              replay(spec({{"engines", {other}}}), kQuiet)}) {
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(result.status().code(), Code::unsupported);
-    EXPECT_NE(result.status().message().find(replaying().front()), std::string::npos)
+    EXPECT_NE(result.status().message().find(replaying().at(0)), std::string::npos)
         << "names those that do";
   }
 }
