@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/unit/engines/engine_fixture.h"
 
@@ -145,6 +147,34 @@ TEST(CcHtm, ABodyThatStopsStallsNobody) {
   });
   EXPECT_GE(runs, 2) << "its first attempt was given up";
   EXPECT_EQ(w.heap.read(0), 1u);
+}
+
+/// A transaction whose record does not fit behind the others starts again with an empty log. The
+/// number of its first attempt must not keep it from retiring until somebody's patience ends.
+TEST(CcHtm, AnAttemptWithoutRoomInTheLogGivesItsNumberBack) {
+  constexpr uint64_t kPatienceMs = 1000;
+  World w({{"lag", "64"},
+           {"log_bytes", "1024"},
+           {"alias_bytes", "65536"},
+           {"patience_us", std::to_string(1000 * kPatienceMs)}},
+          1);
+  int runs = 0;
+  w.machine.run_threads(1, [&](int) {
+    for (uint64_t i = 0; i < 7; ++i) {  // nearly a half of the log
+      w.heap.write(0, i);
+    }
+    const uint64_t begin = w.machine.now();
+    w.heap.engine().update([&] {  // more than a half
+      ++runs;
+      for (size_t word = 8; word < 8 + 36; ++word) {
+        w.heap.set(word, word);
+      }
+    });
+    w.heap.engine().fence();
+    EXPECT_LT(w.machine.now() - begin, w.machine.ticks_of_ms(kPatienceMs));
+  });
+  EXPECT_EQ(runs, 2);
+  EXPECT_EQ(w.at_home(8), 8u);
 }
 
 /// One long body among short strict ones commits.
