@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does every engine that can lag by itself end a fence and a barrier, whether other transactions
-// keep arriving or none arrives any more?
+//
+// Does every engine that can lag by itself end a fence, a barrier, and a durable update that changes
+// nothing, whether other transactions keep arriving or none arrives any more?
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -38,6 +39,11 @@ const std::vector<Wait>& waits() {
          const Status status = heap.engine().barrier();
          EXPECT_TRUE(status.ok() || status.code() == Code::unsupported) << status.message();
          return status.ok();
+       }},
+      {"durable update",
+       [](RowHeap& heap) {
+         heap.engine().update([] {}, Commit::durable);
+         return true;
        }},
   };
   return all;
