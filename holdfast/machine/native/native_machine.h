@@ -127,7 +127,8 @@ class NativeMachine {
 
   template <class T>
   T wait_while(const Atomic<T>& a, std::type_identity_t<T> old) {
-    native::Backoff backoff;
+    // Over a journal the awaited thread may wait for the disk.
+    native::Backoff backoff(journaled_ ? native::LongWait::sleep : native::LongWait::yield);
     for (;;) {
       // Acquire, with the storing thread's release: stores before the awaited one are visible when
       // the wait ends.

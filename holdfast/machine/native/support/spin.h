@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sched.h>
+#include <time.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -20,18 +21,30 @@ inline void pause() {
 #endif
 }
 
-/// Waits in a loop: spins in the first calls, then yields the processor in every call. Yielding
-/// lets the awaited thread run where there are more threads than processors.
+/// What a waiting thread does when it has spun for a while. Either lets the awaited thread run where
+/// there are more threads than processors. Beside a busy process a yield gives away a whole time
+/// slice, some milliseconds, and a sleep does not. A sleep takes longer than a yield where the
+/// awaited thread is quick.
+enum class LongWait : bool { yield, sleep };
+
+/// Waits in a loop: spins in the first calls, then yields the processor, or sleeps, in every call.
 class Backoff {
  public:
-  /// Returns true if this call yielded; the caller then has time for slow checks.
+  explicit Backoff(LongWait long_wait = LongWait::yield) : long_wait_(long_wait) {}
+
+  /// Returns true if this call yielded or slept; the caller then has time for slow checks.
   bool wait() {
     if (spins_ < kSpins) {
       ++spins_;
       pause();
       return false;
     }
-    sched_yield();
+    if (long_wait_ == LongWait::sleep) {
+      const timespec time{.tv_sec = 0, .tv_nsec = kSleepNs};
+      nanosleep(&time, nullptr);
+    } else {
+      sched_yield();
+    }
     return true;
   }
 
@@ -39,6 +52,9 @@ class Backoff {
   // A pause takes 40 to 140 cycles on current x86 processors. All of them take a few microseconds,
   // about as long as a yield to another thread and back.
   static constexpr int kSpins = 64;
+  // With the system's slack about 70 us. The least time of 1 ns made no difference.
+  static constexpr long kSleepNs = 20'000;
+  const LongWait long_wait_;
   int spins_ = 0;
 };
 
