@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Does every engine that can lag by itself end a fence, a barrier, and a durable update that changes
-// nothing, whether other transactions keep arriving or none arrives any more?
+// Does every engine that can lag by itself end a fence, a barrier, and a durable update that
+// changes nothing, whether other transactions keep arriving or none arrives any more?
 #include <gtest/gtest.h>
 
 #include <functional>

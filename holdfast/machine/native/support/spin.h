@@ -21,7 +21,7 @@ inline void pause() {
 #endif
 }
 
-/// What a waiting thread does when it has spun for a while. Either lets the awaited thread run where
+/// How a thread waits when it has spun for a while. Both ways let the awaited thread run where
 /// there are more threads than processors. Beside a busy process a yield gives away a whole time
 /// slice, some milliseconds, and a sleep does not. A sleep takes longer than a yield where the
 /// awaited thread is quick.
