@@ -48,6 +48,7 @@ TEST_P(EnginePhases, AreInTheOrderBesideTheEngine) {
     EXPECT_EQ(transactions[0].transaction,
               update ? TransactionKind::update : TransactionKind::read);
     EXPECT_EQ(transactions[0].outcome, update ? Outcome::committed : Outcome::read_only);
+    EXPECT_EQ(w.machine.statistics().phase_time(Phase::aborted), 0u) << "an abort";
     // One after the other, without gaps: so they add up.
     uint64_t at = transactions[0].begin;
     for (const Slice& s : w.slices(Kind::phase, kSlotOfWorker0)) {

@@ -52,7 +52,7 @@ class Backoff {
   // A pause takes 40 to 140 cycles on current x86 processors. All of them take a few microseconds,
   // about as long as a yield to another thread and back.
   static constexpr int kSpins = 64;
-  // With the system's slack about 70 us. The least time of 1 ns made no difference.
+  // The system adds its slack of timers, usually 50 us. Sleeps of 1 and 50 us made no difference.
   static constexpr long kSleepNs = 20'000;
   const LongWait long_wait_;
   int spins_ = 0;
