@@ -49,14 +49,14 @@ struct ArenaClass {
 /// index. Each arena has cache lines of its own, so that allocations of different threads do not
 /// conflict.
 template <class E>
-struct alignas(2 * kLineBytes) Arena {
+struct alignas(kMaxLineBytes) Arena {
   ArenaClass<E> classes[kClasses];
 };
 
 /// The allocator's state for a partition, which shares nothing with others: a chunk whose blocks
 /// begin in its lists belongs to it alone.
 template <class E>
-struct alignas(2 * kLineBytes) PartitionArena {
+struct alignas(kMaxLineBytes) PartitionArena {
   Arena<E> arena;
   Field<FreeBlock<E>*, E> depot[kClasses];
 };
@@ -132,14 +132,14 @@ struct DataHeader {
   Root<E> roots[kRoots];
   Field<uint64_t, E> partitions;  // 0 in heaps that were made before partitions existed
   ChunkShape shape() const { return {mark, chunk_bytes}; }
-  alignas(2 * kLineBytes) Field<uint64_t, E> limit;  // chunks that exist
+  alignas(kMaxLineBytes) Field<uint64_t, E> limit;  // chunks that exist
   Field<uint64_t, E> top;  // chunks used so far; each chunk or run below it has a header
   Field<ChunkHeader<E>*, E> free_runs;
   // Null except during Compaction: a free run outside of the list, batches outside of their depot.
   Field<ChunkHeader<E>*, E> parked;
   Field<FreeBlock<E>*, E> swept;
   Field<uint64_t, E> swept_class;
-  alignas(2 * kLineBytes) Field<FreeBlock<E>*, E> depot[kClasses];  // batches of free blocks
+  alignas(kMaxLineBytes) Field<FreeBlock<E>*, E> depot[kClasses];  // batches of free blocks
 
   Arena<E>* arenas() {
     return reinterpret_cast<Arena<E>*>(reinterpret_cast<std::byte*>(this) + sizeof(DataHeader));

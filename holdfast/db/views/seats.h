@@ -160,14 +160,14 @@ class Seats {
   static constexpr uint64_t kUse = 4;
   static uint64_t phase(uint64_t state) { return state % kUse; }
 
-  struct alignas(2 * kLineBytes) Seat {
+  struct alignas(kMaxLineBytes) Seat {
     View<M> view;
     bool used = false;      ///< `used` of Shared includes it
     uint64_t unbiased = 0;  ///< times its thread has taken it with a full fence
   };
-  struct alignas(2 * kLineBytes) Shared {
-    Word used;                            ///< seats at and above this index have never been taken
-    alignas(2 * kLineBytes) Word looked;  ///< 1: since note_quiet() last cleared it
+  struct alignas(kMaxLineBytes) Shared {
+    Word used;                           ///< seats at and above this index have never been taken
+    alignas(kMaxLineBytes) Word looked;  ///< 1: since note_quiet() last cleared it
   };
 
   /// Changes the phase within a use. Only the view's owner calls it.

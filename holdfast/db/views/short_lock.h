@@ -29,7 +29,7 @@ class ShortLock {
   void unlock() { line_->held.store(0, std::memory_order_release); }
 
  private:
-  struct alignas(2 * kLineBytes) Line {
+  struct alignas(kMaxLineBytes) Line {
     typename M::template Atomic<uint64_t> held;
   };
 

@@ -199,11 +199,11 @@ class Snapshots {
   }
 
  private:
-  struct alignas(2 * kLineBytes) Shared {
+  struct alignas(kMaxLineBytes) Shared {
     Word used_slots;
     /// Views from open() whose counts are unknown. Each is counted before its counts are read, and
     /// until it is in the order.
-    alignas(2 * kLineBytes) Word opening;
+    alignas(kMaxLineBytes) Word opening;
     Word ordered;  ///< views in the order besides origin_
     Word work;     ///< 1: take_released() has something to do
   };

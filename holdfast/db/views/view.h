@@ -61,7 +61,7 @@ class View {
 
   static constexpr size_t kInRow = 16;
   /// Each opening writes the view, so the views of two threads share no pair of cache lines.
-  struct alignas(2 * kLineBytes) Row {
+  struct alignas(kMaxLineBytes) Row {
     Word word[kInRow];
   };
   /// Returns the number of rows for the counts of `slots` slots and the word in front of them.

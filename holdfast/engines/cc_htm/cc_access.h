@@ -19,7 +19,7 @@
 namespace holdfast::cc_htm {
 
 template <class M>
-struct alignas(2 * kLineBytes) CcThread : HtmThread<M> {
+struct alignas(kMaxLineBytes) CcThread : HtmThread<M> {
   using Base = HtmThread<M>;
   using Mode = Context::Mode;
   using Path = typename Base::Path;

@@ -140,9 +140,9 @@ class CcHtm : public cc_htm::CcAccess<M> {
   static constexpr uint64_t kNone = ~uint64_t{0};
   static constexpr uint64_t kMostRevoked = 2;
 
-  struct alignas(2 * kLineBytes) Shared {
+  struct alignas(kMaxLineBytes) Shared {
     typename M::template Atomic<uint64_t> lock{};  // of the thread that retires
-    alignas(2 * kLineBytes) typename M::template Atomic<uint64_t> credits{};  // in use
+    alignas(kMaxLineBytes) typename M::template Atomic<uint64_t> credits{};  // in use
   };
   /// A waiting thread's view of the blue transaction that it waits for.
   struct Patience {

@@ -58,8 +58,8 @@ struct CcOptions {
 
 /// The engine area: a page with header and watermark, then the log of each slot.
 struct CcArea {
-  static constexpr size_t kMarkOffset = 2 * kLineBytes;  ///< two copies, on lines of their own
-  static constexpr size_t kMarkStride = 2 * kLineBytes;
+  static constexpr size_t kMarkOffset = kMaxLineBytes;  ///< two copies, on lines of their own
+  static constexpr size_t kMarkStride = kMaxLineBytes;
 
   CcArea(const CcOptions& options, int max_threads);
 

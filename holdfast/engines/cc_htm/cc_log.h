@@ -178,7 +178,7 @@ class CcLog {
   Status examine(bool all, std::vector<FoundRecord>& found);
 
  private:
-  struct alignas(2 * kLineBytes) Own {
+  struct alignas(kMaxLineBytes) Own {
     typename M::template Atomic<uint64_t> tail{};
     uint64_t head = 0;  // only its thread uses it
   };

@@ -45,11 +45,11 @@ class TxRing {
   enum Colour : uint64_t { done = 1, blue = 2, red = 3 };
 
   /// Atomic words and words of hardware transactions on lines of their own.
-  struct alignas(2 * kLineBytes) Slot {
+  struct alignas(kMaxLineBytes) Slot {
     Atomic<uint64_t> state{};
     uint64_t finished[sizeof(Finished) / sizeof(uint64_t)] = {};
     /// In the read set of the transaction with that number: a store of the number dooms it.
-    alignas(2 * kLineBytes) uint64_t revoked = 0;
+    alignas(kMaxLineBytes) uint64_t revoked = 0;
     /// The number, stored within the hardware transaction.
     uint64_t committed = 0;
   };
@@ -163,9 +163,9 @@ class TxRing {
  private:
   void set_min(uint64_t id) { shared_->min.store(id, std::memory_order_release); }
 
-  struct alignas(2 * kLineBytes) Shared {
+  struct alignas(kMaxLineBytes) Shared {
     Atomic<uint64_t> next{};
-    alignas(2 * kLineBytes) Atomic<uint64_t> min{};
+    alignas(kMaxLineBytes) Atomic<uint64_t> min{};
   };
   uint64_t size_;
   Shared* shared_;

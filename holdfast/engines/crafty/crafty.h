@@ -129,7 +129,7 @@ class Crafty : public CraftyAccess<M> {
     aborted,  ///< by the hardware, or by the lock's holder
     stale,    ///< others have stored since Log
   };
-  struct alignas(2 * kLineBytes) Numbers {
+  struct alignas(kMaxLineBytes) Numbers {
     uint64_t last = 0;  ///< last number taken; loaded and stored in hardware transactions
   };
 

@@ -15,7 +15,7 @@ namespace holdfast {
 
 /// One thread's transaction, and the memory it keeps between transactions.
 template <class M>
-struct alignas(2 * kLineBytes) CraftyThread : HtmThread<M> {
+struct alignas(kMaxLineBytes) CraftyThread : HtmThread<M> {
   using Base = HtmThread<M>;
   using Mode = Context::Mode;
   using Path = typename Base::Path;

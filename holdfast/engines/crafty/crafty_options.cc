@@ -7,7 +7,7 @@ namespace holdfast {
 namespace {
 
 /// Logs begin at whole lines of the longest machine line.
-constexpr size_t kLogGrain = 2 * kLineBytes;
+constexpr size_t kLogGrain = kMaxLineBytes;
 constexpr uint64_t kMagic = 0x3174666172436648;  // "HfCraft1"
 
 constexpr size_t rounded(size_t bytes, size_t grain) {

@@ -28,7 +28,7 @@ inline constexpr OptionInfo kCraftyOptions[] = {
 /// Layout of the engine area: header, a mark per thread, a log per thread.
 struct CraftyArea {
   static constexpr size_t kHeaderWords = 5;
-  static constexpr size_t kMarkOffset = 2 * kLineBytes;
+  static constexpr size_t kMarkOffset = kMaxLineBytes;
   static constexpr size_t kEntryBytes = 2 * sizeof(uint64_t);
   static constexpr size_t kBlockHeadBytes = 4 * sizeof(uint64_t);
 

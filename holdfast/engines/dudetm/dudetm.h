@@ -153,7 +153,7 @@ class DudeTm : public LoggedLsaEngine<M, DudeTm<M>> {
   static constexpr uint64_t kMagic = 0x31676f6c64756468;  // "hdudlog1"
 
   /// The word of a slot's running update.
-  struct alignas(2 * kLineBytes) Wish {
+  struct alignas(kMaxLineBytes) Wish {
     bool durable = false;  // asked for, so everything before counts as well
     bool later = false;
   };

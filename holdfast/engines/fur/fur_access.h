@@ -13,7 +13,7 @@ namespace holdfast {
 
 /// One thread's transaction, and the memory it keeps between transactions.
 template <class M>
-struct alignas(2 * kLineBytes) FurThread : HtmThread<M> {
+struct alignas(kMaxLineBytes) FurThread : HtmThread<M> {
   using Base = HtmThread<M>;
   using Mode = Context::Mode;
   using Path = typename Base::Path;
@@ -28,7 +28,7 @@ struct alignas(2 * kLineBytes) FurThread : HtmThread<M> {
   std::vector<uint64_t> scratch;
   /// The transaction's number (the paper's durTS), or 0. On lines of its own, because a suspended
   /// transaction stores to it (suspended.h).
-  alignas(2 * kLineBytes) uint64_t number = 0;
+  alignas(kMaxLineBytes) uint64_t number = 0;
 
   void prepare(Mode new_mode, Path new_path) {
     Base::begin(new_mode, new_path);

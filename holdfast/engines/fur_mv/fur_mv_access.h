@@ -17,7 +17,7 @@ namespace holdfast {
 
 /// One thread's transaction, and the memory it keeps between transactions.
 template <class M>
-struct alignas(2 * kLineBytes) FurMvThread : Context {
+struct alignas(kMaxLineBytes) FurMvThread : Context {
   using Stripe = typename VersionTable<M>::Stripe;
   /// A stripe that the transaction has locked, and its owner word of before.
   struct Locked {

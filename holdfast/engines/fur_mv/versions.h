@@ -160,7 +160,7 @@ class SnapshotPins {
  private:
   static constexpr uint64_t kUpdate = uint64_t{1} << 63;
 
-  struct alignas(2 * kLineBytes) Pin {
+  struct alignas(kMaxLineBytes) Pin {
     Word word{};
   };
   M& machine_;

@@ -85,7 +85,7 @@ class OverlapWatch {
 
  private:
   using Word = typename M::template Atomic<uint64_t>;
-  struct alignas(2 * kLineBytes) Line {
+  struct alignas(kMaxLineBytes) Line {
     Word word{};
   };
   static constexpr uint64_t kBusy = uint64_t{1} << 16;  // above the slot

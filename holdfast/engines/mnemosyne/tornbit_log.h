@@ -139,7 +139,7 @@ class TornbitLog {
  private:
   static constexpr size_t kLineWords = kLineBytes / sizeof(uint64_t);
 
-  struct alignas(2 * kLineBytes) Owner {
+  struct alignas(kMaxLineBytes) Owner {
     uint64_t position = 0;  ///< in words; used by its own thread
     typename M::template Atomic<uint64_t> unfenced{};
   };

@@ -5,7 +5,7 @@ namespace holdfast::onefile {
 namespace {
 
 constexpr uint64_t kMagic = 0x3165'6c69'4665'6e4f;  // "OneFile1"
-constexpr uint64_t kLogGrain = 2 * kLineBytes;      // two lines: the longest line of any machine
+constexpr uint64_t kLogGrain = kMaxLineBytes;
 
 }  // namespace
 

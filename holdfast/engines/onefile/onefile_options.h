@@ -43,7 +43,7 @@ Error damaged_cell();
 /// The layout of the engine area: a page with header, base and the newest transaction, then the
 /// logs, with 16 bytes for each word that a transaction stores to.
 struct Area {
-  static constexpr size_t kBaseOffset = 2 * kLineBytes;
+  static constexpr size_t kBaseOffset = kMaxLineBytes;
   static constexpr size_t kNewestOffset = 4 * kLineBytes;
   static constexpr size_t kEntryBytes = 16;
 

@@ -17,7 +17,7 @@ namespace holdfast::onefile {
 /// sequence dooms it, so all values that it returns belong to one state (opacity). Only its own
 /// thread uses it.
 template <class M>
-class alignas(2 * kLineBytes) Thread : public SoftwareContext {
+class alignas(kMaxLineBytes) Thread : public SoftwareContext {
  public:
   /// `newest`: the first word of OneFile's newest transaction.
   Thread(M& machine, const Cells<M>& cells, const uint64_t* newest, int own_slot)

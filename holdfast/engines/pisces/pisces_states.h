@@ -98,10 +98,10 @@ class PiscesStates {
   void settle(int slot) { owners_[slot].version.store(kRunning, std::memory_order_release); }
 
  private:
-  struct alignas(2 * kLineBytes) Activity {
+  struct alignas(kMaxLineBytes) Activity {
     Word word{};
   };
-  struct alignas(2 * kLineBytes) Owner {
+  struct alignas(kMaxLineBytes) Owner {
     Word version{};
     StripeCopies<M> copies{};
   };

@@ -28,7 +28,7 @@ namespace holdfast {
 
 /// The transaction, and the memory it keeps between transactions. For one thread.
 template <class M>
-class alignas(2 * kLineBytes) PiscesThread : public SoftwareContext {
+class alignas(kMaxLineBytes) PiscesThread : public SoftwareContext {
  public:
   using Lock = typename OwnershipTable<M>::Lock;
 

@@ -48,7 +48,7 @@ class ReadersFirstLock {
   static constexpr uint64_t kWriter = 1;
   static constexpr uint64_t kReader = 2;
 
-  struct alignas(2 * kLineBytes) Line {
+  struct alignas(kMaxLineBytes) Line {
     typename M::template Atomic<uint64_t> word{};
   };
   M& machine_;

@@ -48,7 +48,7 @@ class LeftRight {
   }
 
  private:
-  struct alignas(2 * kLineBytes) Side {
+  struct alignas(kMaxLineBytes) Side {
     typename M::template Atomic<uint64_t> value;
   };
 

@@ -35,7 +35,7 @@ class GroupCommit : public LoggedDurability<M> {
  private:
   using Word = typename M::template Atomic<uint64_t>;
   static constexpr uint64_t kMagic = 0x31676f6c7068706d;  // "mphplog1"
-  struct alignas(2 * kLineBytes) Flushed {
+  struct alignas(kMaxLineBytes) Flushed {
     Word time{};  ///< the marker is durable with at least this value
   };
 

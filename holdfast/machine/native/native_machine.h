@@ -239,7 +239,7 @@ class NativeMachine {
   bool forked_child() const { return fork_guard_.forked_child(); }
 
  private:
-  struct alignas(2 * kLineBytes) Counters {
+  struct alignas(kMaxLineBytes) Counters {
     uint64_t pwb = 0;
     uint64_t pfence = 0;
     uint64_t psync = 0;
@@ -247,7 +247,7 @@ class NativeMachine {
     uint64_t nontemporal = 0;
   };
 
-  struct alignas(2 * kLineBytes) Listed {
+  struct alignas(kMaxLineBytes) Listed {
     native::LineList lines;
   };
 

@@ -23,7 +23,7 @@ double process_cpu_seconds() {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-struct alignas(128) Worker {
+struct alignas(kMaxLineBytes) Worker {
   std::unique_ptr<Recorder> recorder;
   Clock::time_point start;
   Clock::time_point end;

@@ -24,7 +24,7 @@ constexpr double kLongOperationNs = 20'000;
 constexpr size_t kMaxKinds = 16;
 
 /// Per thread, on lines of its own.
-struct alignas(128) Worker {
+struct alignas(kMaxLineBytes) Worker {
   uint64_t first = 0;
   uint64_t last = 0;
   uint64_t operations = 0;

@@ -66,7 +66,7 @@ class BiasedFence {
 
  private:
   enum : uint64_t { kNone, kFull, kEnding };
-  struct alignas(2 * kLineBytes) Line {
+  struct alignas(kMaxLineBytes) Line {
     typename M::template Atomic<uint64_t> word;
   };
 

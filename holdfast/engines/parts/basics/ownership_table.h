@@ -13,7 +13,7 @@ namespace holdfast {
 /// The version clock of a time-based software transactional memory: it counts commits. A
 /// transaction's snapshot is the state at one of its times.
 template <class M>
-struct alignas(2 * kLineBytes) VersionClock {
+struct alignas(kMaxLineBytes) VersionClock {
   typename M::template Atomic<uint64_t> now{};
 };
 

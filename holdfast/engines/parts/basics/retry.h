@@ -67,7 +67,7 @@ class GlobalLock {
   void release() { line_->word.store(0, std::memory_order_release); }
 
  private:
-  struct alignas(2 * kLineBytes) Line {
+  struct alignas(kMaxLineBytes) Line {
     typename M::template Atomic<uint64_t> word{};
   };
   M& machine_;

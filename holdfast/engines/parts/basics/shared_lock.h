@@ -57,7 +57,7 @@ class SharedLock {
 
  private:
   using Word = typename M::template Atomic<uint64_t>;
-  struct alignas(2 * kLineBytes) Line {
+  struct alignas(kMaxLineBytes) Line {
     Word writer{};
     Word readers{};
   };

@@ -28,7 +28,7 @@ class SlotStatistics {
     uint64_t read() const { return __atomic_load_n(&value, __ATOMIC_RELAXED); }
   };
 
-  struct alignas(2 * kLineBytes) Slot {
+  struct alignas(kMaxLineBytes) Slot {
     Counter update_commits, read_commits, user_aborts, lock_fallbacks, batches, bytes_stored,
         bytes_written, replayed;
     Counter aborts[kAbortCauses];

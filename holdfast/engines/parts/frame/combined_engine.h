@@ -197,7 +197,7 @@ class CombinedEngine {
     ptrdiff_t shift = 0;       // from main to the copy that this transaction reads
   };
   /// A read-only transaction that runs on its own thread; one per slot.
-  struct alignas(2 * kLineBytes) Reader {
+  struct alignas(kMaxLineBytes) Reader {
     Transaction transaction;
   };
   static constexpr bool kCanLag = requires(Writer& w) { w.leave_open(); };

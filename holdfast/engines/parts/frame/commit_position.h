@@ -43,7 +43,7 @@ class CommitPosition {
   }
 
  private:
-  struct alignas(2 * kLineBytes) Word {
+  struct alignas(kMaxLineBytes) Word {
     typename M::template Atomic<uint64_t> value;
   };
 

@@ -36,7 +36,7 @@ namespace holdfast {
 
 /// One thread's transaction, and the memory it keeps between transactions.
 template <class M, class Log>
-struct alignas(2 * kLineBytes) PhtThread : HtmThread<M> {
+struct alignas(kMaxLineBytes) PhtThread : HtmThread<M> {
   using Base = HtmThread<M>;
 
   PhtThread(M& machine, Log own_log, int own_slot)

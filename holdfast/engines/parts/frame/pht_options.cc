@@ -9,7 +9,7 @@ namespace holdfast {
 namespace {
 
 /// A log's size is a multiple of the longest machine line.
-constexpr uint64_t kLogGrain = 2 * kLineBytes;
+constexpr uint64_t kLogGrain = kMaxLineBytes;
 
 size_t pages(size_t bytes) {
   return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;

@@ -34,7 +34,7 @@ inline constexpr OptionInfo kOrderOption = {
 /// Layout of the engine area: header and marker, the two tables, then the logs.
 struct PhtArea {
   static constexpr size_t kHeaderWords = 4;
-  static constexpr size_t kMarkerOffset = 2 * kLineBytes;
+  static constexpr size_t kMarkerOffset = kMaxLineBytes;
   static constexpr size_t kTableOffset = 4 * kLineBytes;
 
   PhtArea(const PhtOptions& options, int max_threads);

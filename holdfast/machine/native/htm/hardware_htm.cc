@@ -66,7 +66,7 @@ void HardwareThread::suspended([[maybe_unused]] void (*f)(void* a, void* b),
   order_stores();
   const auto end = reinterpret_cast<uintptr_t>(stack_.get()) + kStackBytes - kHeaderBytes;
   holdfast_call_suspended(f, a, b,
-                          reinterpret_cast<std::byte*>(end & ~uintptr_t{2 * kLineBytes - 1}));
+                          reinterpret_cast<std::byte*>(end & ~uintptr_t{kMaxLineBytes - 1}));
 #endif
 }
 

@@ -21,7 +21,7 @@ std::string none_committed() {
 /// Runs kTrials transactions that store to `line` and call `middle`. Returns how many commit.
 template <class F>
 int count_commits(Tracking tracking, F&& middle) {
-  alignas(2 * kLineBytes) static uint64_t line[2 * kLineBytes / sizeof(uint64_t)];
+  alignas(kMaxLineBytes) static uint64_t line[kMaxLineBytes / sizeof(uint64_t)];
   int commits = 0;
   for (int i = 0; i < kTrials; ++i) {
     store_word(line, load_word(line) + 1);  // makes the page present; a page fault would abort

@@ -14,7 +14,7 @@ namespace holdfast::native {
 ///
 /// Every access asks which of the two it is, by a pointer that `soft` needs anyway. This is one
 /// branch that always goes the same way.
-class alignas(2 * kLineBytes) HtmThread : private SoftThread {
+class alignas(kMaxLineBytes) HtmThread : private SoftThread {
  public:
   HtmThread(SoftShared& shared, int slot, bool suspends) : SoftThread(shared, slot) {
     if (!in_software() && suspends) {

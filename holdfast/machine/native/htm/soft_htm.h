@@ -73,7 +73,7 @@ struct SoftShared {
   const int slots;
   std::unique_ptr<SoftStatus[]> statuses;
   /// The version of the latest commit or plain store.
-  alignas(2 * kLineBytes) std::atomic<uint64_t> clock{0};
+  alignas(kMaxLineBytes) std::atomic<uint64_t> clock{0};
 };
 
 /// The software transactions of one thread. Contract: HtmThread in machine.h. Only that thread
@@ -82,7 +82,7 @@ struct SoftShared {
 /// Cost: a plain load is two machine loads and a branch. A store to a new line is one
 /// compare-exchange. A commit with stores is two atomic read-modify-writes; one without stores has
 /// none.
-class alignas(2 * kLineBytes) SoftThread {
+class alignas(kMaxLineBytes) SoftThread {
  public:
   SoftThread(SoftShared& shared, int slot);
   SoftThread(const SoftThread&) = delete;

@@ -42,7 +42,7 @@ inline uint64_t with_state(uint64_t word, uint64_t state) {
 
 }  // namespace soft_status
 
-struct alignas(2 * kLineBytes) SoftStatus {
+struct alignas(kMaxLineBytes) SoftStatus {
   std::atomic<uint64_t> word{soft_status::kIdle};
 };
 

@@ -40,8 +40,7 @@ Arena::~Arena() {
 }
 
 void* Arena::allocate(size_t bytes, size_t alignment) {
-  // Two lines, because processors fetch neighbouring lines in pairs.
-  alignment = std::max(alignment, 2 * kLineBytes);
+  alignment = std::max(alignment, kMaxLineBytes);
   if (bytes > SIZE_MAX / 2) {
     throw std::bad_alloc();
   }

@@ -47,12 +47,12 @@ class StoreGate {
   void open();
 
  private:
-  struct alignas(2 * kLineBytes) Slot {
+  struct alignas(kMaxLineBytes) Slot {
     std::atomic<int> count{0};
   };
 
   std::vector<Slot> inside_;
-  alignas(2 * kLineBytes) std::atomic<bool> closed_{false};
+  alignas(kMaxLineBytes) std::atomic<bool> closed_{false};
 };
 
 }  // namespace holdfast::native

@@ -104,13 +104,13 @@ class LagWindow {
   // takes that lock before it acts.
   static constexpr auto kRelaxed = std::memory_order_relaxed;
 
-  struct alignas(2 * kLineBytes) State {
+  struct alignas(kMaxLineBytes) State {
     typename M::template Atomic<uint64_t> committed, durable;
     typename M::template Atomic<uint64_t> oldest;  // when the first update began to wait, plus 1
   };
 
   /// The newest updates that are durable once the machine's position is.
-  struct alignas(2 * kLineBytes) Synced {
+  struct alignas(kMaxLineBytes) Synced {
     typename M::template Atomic<uint64_t> position, committed;
   };
   struct InFlight {

@@ -125,12 +125,12 @@ class PersistQueue {
   static constexpr uint64_t kBatch = 64;  // blocks for one fence
   static constexpr uint64_t entries() { return 256; }
 
-  struct alignas(2 * kLineBytes) Shared {
+  struct alignas(kMaxLineBytes) Shared {
     Position durable{};
-    alignas(2 * kLineBytes) Position credits{};  // in use
-    alignas(2 * kLineBytes) Position lock{};
+    alignas(kMaxLineBytes) Position credits{};  // in use
+    alignas(kMaxLineBytes) Position lock{};
   };
-  struct alignas(2 * kLineBytes) Filled {
+  struct alignas(kMaxLineBytes) Filled {
     Position time{};   // of the block in the entry
     Position since{};  // when it was put there, in units of now()
   };

@@ -92,9 +92,9 @@ class PositionLag {
   struct State {
     typename M::template Atomic<uint64_t> answered;  // numbers given
     typename M::template Atomic<uint64_t> oldest;    // time of the oldest pending update, about
-    alignas(2 * kLineBytes) typename M::template Atomic<uint64_t> lags;     // 1: psyncs do
-    alignas(2 * kLineBytes) typename M::template Atomic<uint64_t> allowed;  // may return
-    alignas(2 * kLineBytes) typename M::template Atomic<uint64_t> lock;
+    alignas(kMaxLineBytes) typename M::template Atomic<uint64_t> lags;     // 1: psyncs do
+    alignas(kMaxLineBytes) typename M::template Atomic<uint64_t> allowed;  // may return
+    alignas(kMaxLineBytes) typename M::template Atomic<uint64_t> lock;
   };
   /// These numbers are durable once the position is.
   struct Mark {

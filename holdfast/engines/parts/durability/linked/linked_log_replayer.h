@@ -151,11 +151,11 @@ class LinkedLogReplayer {
   static constexpr size_t kBatch = 256;
   static constexpr uint64_t kScanBytes = 4096;  ///< read at a time in the search for headers
 
-  struct alignas(2 * kLineBytes) Published {
+  struct alignas(kMaxLineBytes) Published {
     Word logged_end{};
     Word settled_end{};
     Word settled_time{};
-    alignas(2 * kLineBytes) Word freed{};
+    alignas(kMaxLineBytes) Word freed{};
   };
 
   uint64_t& next(int t) { return next_[static_cast<size_t>(t)]; }

@@ -41,7 +41,7 @@ class ReplayLock {
 
  private:
   using Word = typename M::template Atomic<uint64_t>;
-  struct alignas(2 * kLineBytes) Shared {
+  struct alignas(kMaxLineBytes) Shared {
     Word taken{};
     Word wanted{};
   };

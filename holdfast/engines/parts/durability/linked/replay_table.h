@@ -31,7 +31,7 @@ struct ReplayProgress {
 constexpr size_t replay_table_bytes(int threads) {
   constexpr size_t kFixedWords = 4;
   const size_t words = kFixedWords + static_cast<size_t>(threads);
-  return (words * 8 + 2 * kLineBytes - 1) / (2 * kLineBytes) * (2 * kLineBytes);
+  return (words * 8 + kMaxLineBytes - 1) / kMaxLineBytes * kMaxLineBytes;
 }
 
 template <class M>

@@ -156,7 +156,7 @@ class TimeSlots {
       link.store(other.link.load(kRelaxed), kRelease);
     }
   };
-  struct alignas(2 * kLineBytes) Line {
+  struct alignas(kMaxLineBytes) Line {
     Word word{};
     Word version{};
     Note last;

@@ -135,7 +135,7 @@ class NumberedLog {
 
  private:
   /// The last number given out (the paper's globalOrderTs).
-  struct alignas(2 * kLineBytes) Order {
+  struct alignas(kMaxLineBytes) Order {
     typename M::template Atomic<uint64_t> last{};
   };
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint64_t kMagic = 0x31676f6c72754668;  // "hFurlog1"
 /// A log's size is a multiple of the longest machine line.
-constexpr uint64_t kLogGrain = 2 * kLineBytes;
+constexpr uint64_t kLogGrain = kMaxLineBytes;
 
 int log_count(int max_threads) {
   return max_threads + 2;

@@ -30,7 +30,7 @@ inline constexpr OptionInfo kMarkersOption = {
 /// Layout of the engine area: one page with header and tail, the markers, then the logs.
 struct NumberedLogArea {
   static constexpr size_t kHeaderWords = 4;
-  static constexpr size_t kTailOffset = 2 * kLineBytes;
+  static constexpr size_t kTailOffset = kMaxLineBytes;
 
   NumberedLogArea(const NumberedLogOptions& options, int max_threads);
 

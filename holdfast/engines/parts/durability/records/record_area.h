@@ -26,9 +26,9 @@ Error too_few_records(uint64_t words, uint64_t records);
 /// Layout of the engine area of an engine with a RecordTable: a page with header, base and Quadra's
 /// large batch, a line for each of `marks`, whose meaning is the engine's, then the records.
 struct RecordArea {
-  static constexpr size_t kBaseOffset = 2 * kLineBytes;
+  static constexpr size_t kBaseOffset = kMaxLineBytes;
   static constexpr size_t kLargeOffset = 4 * kLineBytes;
-  static constexpr size_t kMarkBytes = 2 * kLineBytes;  ///< so that no two share a line anywhere
+  static constexpr size_t kMarkBytes = kMaxLineBytes;  ///< so that no two share a line anywhere
 
   RecordArea(uint64_t record_count, int mark_count);
 

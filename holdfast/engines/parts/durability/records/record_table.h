@@ -141,7 +141,7 @@ class RecordTable {
 
  private:
   using Link = typename M::template Atomic<uint64_t>;
-  struct alignas(2 * kLineBytes) Used {
+  struct alignas(kMaxLineBytes) Used {
     Link count{};
   };
   static constexpr uint64_t kTaken = 4;  // reserved at once: a line of the longest kind

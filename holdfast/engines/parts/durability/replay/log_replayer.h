@@ -134,12 +134,12 @@ class LogReplayer {
  private:
   static constexpr size_t kBatch = 256;
 
-  struct alignas(2 * kLineBytes) Shared {
+  struct alignas(kMaxLineBytes) Shared {
     Position lock{};
     Position tail{};
     Position wanted{};
   };
-  struct alignas(2 * kLineBytes) Freed {
+  struct alignas(kMaxLineBytes) Freed {
     Position position{};
   };
 

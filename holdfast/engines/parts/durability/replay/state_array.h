@@ -151,10 +151,10 @@ class StateArray {
 
  private:
   // Two hardware lines on x86 (adjacent-line prefetch), one on POWER.
-  struct alignas(2 * kLineBytes) Activity {
+  struct alignas(kMaxLineBytes) Activity {
     Word count{};
   };
-  struct alignas(2 * kLineBytes) Durable {
+  struct alignas(kMaxLineBytes) Durable {
     Word state{};
     Word number{};
   };

@@ -171,17 +171,17 @@ class StampedLogs {
   static constexpr size_t kBatch = 256;
   static constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();
 
-  struct alignas(2 * kLineBytes) Shared {
+  struct alignas(kMaxLineBytes) Shared {
     Position lock{};
     Position wanted{};
   };
   /// Stored to by the log's owner.
-  struct alignas(2 * kLineBytes) Owner {
+  struct alignas(kMaxLineBytes) Owner {
     Position since{};  ///< at most the time of the transaction in flight; 0: none
     Position head{};   ///< end of the complete blocks
   };
   /// Stored to by the thread that reclaims.
-  struct alignas(2 * kLineBytes) Freed {
+  struct alignas(kMaxLineBytes) Freed {
     Position position{};
   };
   /// A position in a walk over one log, and the block there.

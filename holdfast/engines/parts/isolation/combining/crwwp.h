@@ -80,13 +80,13 @@ class Crwwp {
   }
 
  private:
-  struct alignas(2 * kLineBytes) Phase {
+  struct alignas(kMaxLineBytes) Phase {
     typename M::template Atomic<uint64_t> value;
   };
 
   /// A slot's uninterrupted reads with full fences, and the phase they have found. Used only by the
   /// slot's own thread.
-  struct alignas(2 * kLineBytes) Quiet {
+  struct alignas(kMaxLineBytes) Quiet {
     typename M::template Atomic<uint64_t> phase;
     typename M::template Atomic<uint64_t> reads;
   };

@@ -97,10 +97,10 @@ class FlatCombining {
   static constexpr uint64_t kServed = 3;
   static constexpr uint64_t kLeading = 4;  // the requester holds the lock now
 
-  struct alignas(2 * kLineBytes) Word {
+  struct alignas(kMaxLineBytes) Word {
     typename M::template Atomic<uint64_t> value;
   };
-  struct alignas(2 * kLineBytes) Slot {
+  struct alignas(kMaxLineBytes) Slot {
     typename M::template Atomic<uint64_t> state;
     Request* request = nullptr;  // stored before kAnnounced, loaded after
   };

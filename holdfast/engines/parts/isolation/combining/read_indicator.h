@@ -59,7 +59,7 @@ class ReadIndicator {
   }
 
  private:
-  struct alignas(2 * kLineBytes) Slot {
+  struct alignas(kMaxLineBytes) Slot {
     typename M::template Atomic<uint64_t> visits;
   };
 

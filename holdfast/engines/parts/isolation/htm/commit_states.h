@@ -70,7 +70,7 @@ class CommitStates {
   static constexpr uint64_t kCompleted = 2;
   static constexpr uint64_t kStep = 4;
   // Two hardware lines on x86 (adjacent-line prefetch), one on POWER.
-  struct alignas(2 * kLineBytes) State {
+  struct alignas(kMaxLineBytes) State {
     Word count{};
   };
 

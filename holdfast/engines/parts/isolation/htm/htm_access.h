@@ -18,7 +18,7 @@ namespace holdfast {
 /// own thread from it and may hide storing() and stored(), which HtmAccess calls around every
 /// store.
 template <class M>
-struct alignas(2 * kLineBytes) HtmThread : Context {
+struct alignas(kMaxLineBytes) HtmThread : Context {
   using Machine = M;
   enum class Path : uint8_t {
     outside,      ///< read-only: no hardware transaction, nothing tracked

@@ -62,9 +62,9 @@ class SubscribedLock {
   }
 
  private:
-  struct alignas(2 * kLineBytes) Line {
+  struct alignas(kMaxLineBytes) Line {
     typename M::template Atomic<uint64_t> word{};
-    alignas(2 * kLineBytes) uint64_t flag = 0;
+    alignas(kMaxLineBytes) uint64_t flag = 0;
   };
   M& machine_;
   Line* line_;

@@ -26,7 +26,7 @@ namespace holdfast {
 
 /// The transaction, and the memory it keeps between transactions. For one thread.
 template <class M>
-class alignas(2 * kLineBytes) Tl2Thread : public SoftwareContext {
+class alignas(kMaxLineBytes) Tl2Thread : public SoftwareContext {
  public:
   using Lock = typename OwnershipTable<M>::Lock;
 
