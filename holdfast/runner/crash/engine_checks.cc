@@ -155,10 +155,10 @@ class Loader {
   void add_row(const fs::path& folder, const CheckRow& row) {
     using Adder = void (Loader::*)(const fs::path&, Fields&, const std::vector<std::string>&);
     static const std::map<std::string, Adder> tables = {
-        {"canary", &Loader::add_canary},      {"harmless", &Loader::add_harmless},
-        {"finding", &Loader::add_finding},    {"variant", &Loader::add_variant},
-        {"phase", &Loader::add_phase},        {"order", &Loader::add_order},
-        {"unreached", &Loader::add_unreached}};
+        {"canary", &Loader::add_canary},         {"harmless", &Loader::add_harmless},
+        {"finding", &Loader::add_finding},       {"variant", &Loader::add_variant},
+        {"phase", &Loader::add_phase},           {"order", &Loader::add_order},
+        {"rare_paths", &Loader::add_rare_paths}, {"unreached", &Loader::add_unreached}};
     const auto table = tables.find(row.table);
     if (table == tables.end()) {
       std::vector<std::string> names;
@@ -299,6 +299,16 @@ class Loader {
       order.phases.push_back(parse_phase(name));
     }
     for_folder(folder, named, [&](Collected& engine) { engine.checks.orders.push_back(order); });
+  }
+
+  void add_rare_paths(const fs::path& folder, Fields& fields,
+                      const std::vector<std::string>& named) {
+    for (const std::string& name : fields.texts("names")) {
+      for_label(
+          folder, named, name,
+          [&](Collected& engine, bool /*own*/) { engine.checks.rare_paths.insert(name); },
+          &EngineSource::probes);
+    }
   }
 
   void add_unreached(const fs::path& folder, Fields& fields,

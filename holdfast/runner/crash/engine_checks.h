@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -103,6 +104,7 @@ struct EngineChecks {
   std::vector<CoveredPhase> phases;
   std::vector<PhaseOrder> orders;
   std::vector<UnreachedLabel> unreached;
+  std::set<std::string> rare_paths;                     ///< names of probes
   std::vector<UnreachedProbe> unreached_probes;         ///< by suite crash
   std::vector<UnreachedProbe> native_unreached_probes;  ///< by suite native
 

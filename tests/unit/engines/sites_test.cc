@@ -15,7 +15,7 @@
 #include "tests/file_bytes.h"
 #include "tests/unit/engines/engine_rows.h"
 
-namespace holdfast {
+namespace holdfast::sites_test {
 namespace {
 
 using engine_rows_test::BodyFails;
@@ -67,6 +67,16 @@ TEST(EngineSites, ALabelOfTwoEnginesStandsInAFileThatTheyShare) {
       EXPECT_TRUE(std::any_of(files.begin(), files.end(),
                               [&](const auto& file) { return others.count(file) == 1; }))
           << label << ": " << engine.name;
+    }
+  }
+}
+
+/// checks.toml lists them, and names only such that a source names. So one that gets lost is noticed.
+TEST(EngineSites, TheRarePathsOfAnEngineAreListedBesideIt) {
+  for (const EngineSource& engine : sources()) {
+    for (const auto& [name, files] : engine.probes) {
+      EXPECT_EQ(checks_of(engine.name).rare_paths.count(name), 1u)
+          << "add " << name << " to the table rare_paths of checks.toml beside " << *files.begin();
     }
   }
 }
@@ -364,4 +374,4 @@ INSTANTIATE_TEST_SUITE_P(Engines, EngineSitesOf,
                          [](const auto& test) { return test_name(test.param); });
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::sites_test

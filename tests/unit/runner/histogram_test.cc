@@ -9,7 +9,7 @@
 
 #include "holdfast/base/random.h"
 
-namespace holdfast {
+namespace holdfast::histogram_test {
 namespace {
 
 TEST(RunnerHistogram, IsEmptyAtFirst) {
@@ -60,4 +60,4 @@ TEST(RunnerHistogram, FindsPercentilesOfAMergedSample) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::histogram_test

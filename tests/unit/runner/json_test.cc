@@ -5,7 +5,7 @@
 
 #include "holdfast/machine/machine.h"
 
-namespace holdfast {
+namespace holdfast::json_test {
 namespace {
 
 std::string message_of(const std::function<void()>& call) {
@@ -87,4 +87,4 @@ TEST(RunnerGuarded, TurnsExceptionsOfTheLibraryIntoAStatusAndLetsOthersPass) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::json_test

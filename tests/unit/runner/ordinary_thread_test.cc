@@ -11,7 +11,7 @@
 #include "holdfast/runner/sim/simulate.h"
 #include "tests/engine_options.h"
 
-namespace holdfast {
+namespace holdfast::ordinary_thread_test {
 namespace {
 
 const Progress kQuiet = [](double, const std::string&) {};
@@ -97,4 +97,4 @@ TEST(RunnerOrdinaryThread, ALevelsMissRateIsOfTheAccessesThatReachIt) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::ordinary_thread_test

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-namespace holdfast {
+namespace holdfast::record_test {
 namespace {
 
 OperationResult result(int kind, uint64_t word) {
@@ -95,4 +95,4 @@ TEST(RunnerRecord, RefusesAStreamThatDoesNotDivide) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::record_test

@@ -13,7 +13,7 @@
 #include "holdfast/runner/sim/simulate.h"
 #include "tests/engine_options.h"
 
-namespace holdfast {
+namespace holdfast::replay_test {
 namespace {
 
 const Progress kQuiet = [](double, const std::string&) {};
@@ -102,4 +102,4 @@ TEST(RunnerReplay, OnThisComputerTheHomeIsCheckedAfterwards) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::replay_test

@@ -13,7 +13,7 @@
 #include "holdfast/runner/sim/simulate.h"
 #include "tests/engine_options.h"
 
-namespace holdfast {
+namespace holdfast::response_test {
 namespace {
 
 const Progress kNoProgress = [](double, const std::string&) {};
@@ -93,4 +93,4 @@ TEST(RunnerResponse, AnEntryHasTheCachesOfItsComputer) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::response_test

@@ -25,7 +25,7 @@
 #include "tests/engine_options.h"
 #include "tests/workload_options.h"
 
-namespace holdfast {
+namespace holdfast::set_up_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -398,4 +398,4 @@ TEST_F(RunnerSetUp, MaxBytesBelowThePopulationIsRefused) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::set_up_test

@@ -12,7 +12,7 @@
 #include "holdfast/runner/sim/sim_run.h"
 #include "tests/engine_options.h"
 
-namespace holdfast {
+namespace holdfast::simulate_test {
 namespace {
 
 const Progress kQuiet = [](double, const std::string&) {};
@@ -214,4 +214,4 @@ TEST(RunnerSimulate, RefusesWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::simulate_test

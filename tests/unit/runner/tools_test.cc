@@ -15,7 +15,7 @@
 #include "tests/sanitized.h"
 #include "tests/served_bank.h"
 
-namespace holdfast {
+namespace holdfast::tools_test {
 namespace {
 
 class RunnerConvert : public testing::TestWithParam<std::string> {};
@@ -76,4 +76,4 @@ TEST(RunnerHeapTools, RefuseWhatIsNoHeap) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::tools_test

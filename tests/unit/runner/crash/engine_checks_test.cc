@@ -8,12 +8,13 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 
 #include "holdfast/engines/parts/any/any_engine.h"
 #include "holdfast/machine/sim/sim_machine.h"
 
-namespace holdfast {
+namespace holdfast::engine_checks_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -139,6 +140,16 @@ TEST_F(EngineChecksTest, ARarePathMayBeArguedAwayForEngineOrPart) {
   expect_refusal("[[unreached]]\nprobe = \"log.full\"\n", "needs 'reason'");
 }
 
+TEST_F(EngineChecksTest, RarePathsAreListedBesideTheHeadersThatNameThem) {
+  write("parts/log/log.h", R"(M::reach(Probe{"log.wraps"}); M::reach(Probe{"log.full"});)");
+  write("parts/log/checks.toml", "[[rare_paths]]\nnames = [\"log.full\", \"log.wraps\"]\n");
+  const auto all = load();
+  EXPECT_EQ(all.at("red").rare_paths, (std::set<std::string>{"log.full", "log.wraps"}));
+  EXPECT_TRUE(all.at("pink").rare_paths.empty());
+  expect_refusal("[[rare_paths]]\nnames = [\"log.lost\"]\n",
+                 "no engine of this folder has the probe 'log.lost'");
+}
+
 TEST_F(EngineChecksTest, RowsAboutRarePathsAreForSuites) {
   write("red/red.h", R"(M::reach(Probe{"red.a"}); M::reach(Probe{"red.b"});)"
                      R"(M::reach(Probe{"red.c"});)");
@@ -257,4 +268,4 @@ TEST(EngineChecks, TheSourceTreeHasThemForEveryEngineThatIsBuilt) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::engine_checks_test
