@@ -29,7 +29,7 @@ class AliasTable {
   AliasTable(M& machine, uint64_t bytes, uint64_t ways)
       : ways_(ways),
         bits_(static_cast<int>(std::bit_width((bytes / sizeof(Entry) + ways - 1) / ways)) - 1),
-        entries_(make_zeroed_table<Entry>(machine, (size_t{1} << bits_) * ways)) {
+        entries_(make_zeroed_table<Entry>(machine, count())) {
     if (machine.htm_capabilities().page_faults_abort) {
       for (uint64_t i = 0; i < count(); i += kPageBytes / sizeof(Entry)) {
         M::store(&entries_[i].place, uint64_t{0});

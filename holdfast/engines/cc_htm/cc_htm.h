@@ -102,10 +102,7 @@ class CcHtm : public cc_htm::CcAccess<M> {
     return {};
   }
   Status recover(RecoveryReport& report);
-  void grown(size_t bytes) {
-    regions_.bytes = bytes;
-    log_.grown(bytes);
-  }
+  void grown(size_t /*bytes*/) {}
   Status close();
   Status settle();
 
@@ -136,13 +133,18 @@ class CcHtm : public cc_htm::CcAccess<M> {
   using Finished = cc_htm::Finished;
   using Stamp = cc_htm::Stamp;
   using Printed = cc_htm::Printed;
-  enum class Outcome : uint8_t { committed, aborted, log_full, too_large };
+  enum class Outcome : uint8_t { committed, aborted, log_full };
   static constexpr uint64_t kNone = ~uint64_t{0};
   static constexpr uint64_t kMostRevoked = 2;
 
   struct alignas(kMaxLineBytes) Shared {
     typename M::template Atomic<uint64_t> lock{};  // of the thread that retires
     alignas(kMaxLineBytes) typename M::template Atomic<uint64_t> credits{};  // in use
+  };
+  /// What a look at the ring has come to.
+  struct Round {
+    bool some;      ///< something has retired, or another thread was at it
+    uint64_t blue;  ///< the oldest transaction to wait for, or kNone
   };
   /// A waiting thread's view of the blue transaction that it waits for.
   struct Patience {
@@ -178,12 +180,14 @@ class CcHtm : public cc_htm::CcAccess<M> {
   void await_retired(uint64_t id, bool alone, Site site);
   void help(Patience& patience, bool alone);
   bool give_up_body(uint64_t id);
-  bool retire(uint64_t& blue);
-  bool retire_batch(uint64_t& blue);
+  bool lock_retirement();
+  void unlock_retirement();
+  Round retire();
+  Round retire_batch();
   void bring_home(size_t count);
 
   M& machine_;
-  Regions regions_;
+  const Regions regions_;
   const cc_htm::CcOptions options_;
   const cc_htm::CcArea area_;
   SubscribedLock<M> lock_;

@@ -16,15 +16,12 @@ constexpr const char* kPrintedNames[] = {"none",     "start",    "evict",     "e
 }  // namespace
 
 Result<CcOptions> CcOptions::parse(const Options& options) {
-  CcOptions o;
-  const auto retries = option_number(options, kRetriesOption.name, o.retries, 0, 1000);
-  const auto log = option_number(options, kLogBytesOption.name, o.log_bytes, 512, 64 << 20);
-  const auto alias =
-      option_number(options, kAliasBytesOption.name, o.alias_bytes, 64, uint64_t{4} << 30);
-  const auto ways = option_number(options, kWaysOption.name, o.ways, 1, 16);
-  const auto ring = option_number(options, kRingOption.name, o.ring, 4, 1 << 20);
-  const auto patience =
-      option_number(options, kPatienceOption.name, o.patience_us, 1, 1'000'000'000);
+  const auto retries = option_number(options, kRetriesOption, 0, 1000);
+  const auto log = option_number(options, kLogBytesOption, 512, 64 << 20);
+  const auto alias = option_number(options, kAliasBytesOption, 64, uint64_t{4} << 30);
+  const auto ways = option_number(options, kWaysOption, 1, 16);
+  const auto ring = option_number(options, kRingOption, 4, 1 << 20);
+  const auto patience = option_number(options, kPatienceOption, 1, 1'000'000'000);
   for (const auto* result : {&retries, &log, &alias, &ways, &ring, &patience}) {
     if (!result->ok()) {
       return result->status();
@@ -34,23 +31,18 @@ Result<CcOptions> CcOptions::parse(const Options& options) {
   if (!lag) {
     return lag.status();
   }
-  if (const auto printed = options.find(kPrintedOption.name); printed != options.end()) {
-    const auto* const name =
-        std::find(std::begin(kPrintedNames), std::end(kPrintedNames), printed->second);
-    if (name == std::end(kPrintedNames)) {
-      return wrong_value("option printed", printed->second,
-                         "none, start, evict, early_min, no_flush, deletion or late_store");
-    }
-    o.printed = static_cast<Printed>(name - std::begin(kPrintedNames));
+  const auto printed = option_choice(options, kPrintedOption, kPrintedNames);
+  if (!printed) {
+    return printed.status();
   }
-  o.retries = retries.value();
-  o.log_bytes = log.value() / kLineBytes * kLineBytes;
-  o.alias_bytes = alias.value();
-  o.ways = ways.value();
-  o.ring = ring.value();
-  o.patience_us = patience.value();
-  o.lag = lag.value();
-  return o;
+  return CcOptions{.retries = retries.value(),
+                   .log_bytes = log.value() / kLineBytes * kLineBytes,
+                   .alias_bytes = alias.value(),
+                   .ways = ways.value(),
+                   .ring = ring.value(),
+                   .patience_us = patience.value(),
+                   .printed = static_cast<Printed>(printed.value()),
+                   .lag = lag.value()};
 }
 
 CcArea::CcArea(const CcOptions& options, int max_threads)

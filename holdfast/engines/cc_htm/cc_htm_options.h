@@ -43,13 +43,13 @@ inline constexpr OptionInfo kOptions[] = {
     kPatienceOption, kPrintedOption,  kCommitOption,     kLagOption,  kLagTimeOption};
 
 struct CcOptions {
-  uint64_t retries = 10;
-  uint64_t log_bytes = uint64_t{1} << 20;
-  uint64_t alias_bytes = uint64_t{64} << 20;
-  uint64_t ways = 2;
-  uint64_t ring = 1024;
-  uint64_t patience_us = 1000;
-  Printed printed = Printed::none;
+  uint64_t retries;
+  uint64_t log_bytes;  ///< of a thread
+  uint64_t alias_bytes;
+  uint64_t ways;
+  uint64_t ring;
+  uint64_t patience_us;
+  Printed printed;
   LagOptions lag;
 
   /// Returns invalid_argument for a malformed value.

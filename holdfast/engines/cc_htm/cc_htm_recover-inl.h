@@ -31,10 +31,7 @@ Status CcHtm<M>::recover(RecoveryReport& report) {
   machine_.psync(Site{"cchtm.recover.sync"});
   report.needed = !found.empty();
   report.transactions = found.size();
-  background_.start([this] {
-    uint64_t blue = 0;
-    return retire(blue);
-  });
+  background_.start([this] { return retire().some; });
   return {};
 }
 

@@ -34,8 +34,8 @@ void CcHtm<M>::await_retired(uint64_t id, bool alone, Site site) {
 /// while, then gives it up.
 template <class M>
 void CcHtm<M>::help(Patience& patience, bool alone) {
-  uint64_t blue = kNone;
-  if (retire(blue) || blue == kNone) {
+  const auto [some, blue] = retire();
+  if (some || blue == kNone) {
     return;
   }
   auto& state = ring_.slot(blue).state;
@@ -52,20 +52,19 @@ void CcHtm<M>::help(Patience& patience, bool alone) {
     machine_.pause();
     return;
   }
-  uint64_t expected = 0;
-  if (!shared_->lock.compare_exchange(expected, 1)) {
-    machine_.wait_while(shared_->lock, uint64_t{1});
+  if (!lock_retirement()) {
     return;
   }
   const bool given_up = ring_.min() > blue || give_up_body(blue);
-  shared_->lock.store(0, std::memory_order_release);
+  unlock_retirement();
   M::reach(given_up ? Probe{"cchtm.gives_up"} : Probe{"cchtm.gives_up.too_late"});
   if (!given_up) {
     machine_.wait_while(state, seen);  // it has committed, and turns red without waiting
   }
 }
 
-/// Gives up a blue transaction that has not committed. Returns false if it has. The caller has the
+/// Gives up a blue transaction that has not committed. Returns false if it has, or if its own thread
+/// has given it up. The caller has the
 /// lock of the thread that retires, and the number is not below the smallest one. So its slot is
 /// not used again meanwhile, and the numbers stored to `revoked` only grow.
 template <class M>
@@ -79,28 +78,40 @@ bool CcHtm<M>::give_up_body(uint64_t id) {
   if (htm.outside_load(&slot.committed) == id && !machine_.skips(Site{"cchtm.revoke.look"})) {
     return false;
   }
-  ring_.give_up(id);
-  return true;
+  return ring_.give_up(id);
 }
 
-/// Retires a batch. Returns false if nothing could be retired; `blue` is then the number of the
-/// transaction to wait for, or kNone.
+/// Takes the lock of the thread that retires. If another one has it, waits and returns false.
 template <class M>
-bool CcHtm<M>::retire(uint64_t& blue) {
+bool CcHtm<M>::lock_retirement() {
   uint64_t expected = 0;
-  if (!shared_->lock.compare_exchange(expected, 1)) {
-    machine_.wait_while(shared_->lock, uint64_t{1});
+  if (shared_->lock.compare_exchange(expected, 1)) {
     return true;
   }
-  const bool some = retire_batch(blue);
-  // Release: the next thread that retires sees the watermark as this one left it. After a failure
-  // of the medium the lock stays taken, and every wait throws.
+  machine_.wait_while(shared_->lock, uint64_t{1});
+  return false;
+}
+
+/// Release: the next thread that retires sees the watermark as this one left it. After a failure of
+/// the medium the lock stays taken, and every wait throws.
+template <class M>
+void CcHtm<M>::unlock_retirement() {
   shared_->lock.store(0, std::memory_order_release);
-  return some;
+}
+
+/// Retires a batch, unless another thread does.
+template <class M>
+typename CcHtm<M>::Round CcHtm<M>::retire() {
+  if (!lock_retirement()) {
+    return {.some = true, .blue = kNone};
+  }
+  const Round round = retire_batch();
+  unlock_retirement();
+  return round;
 }
 
 template <class M>
-bool CcHtm<M>::retire_batch(uint64_t& blue) {
+typename CcHtm<M>::Round CcHtm<M>::retire_batch() {
   const bool early = printed(Printed::early_min);
   const auto look = ring_.collect(red_, early);
   size_t count = 0;
@@ -113,8 +124,8 @@ bool CcHtm<M>::retire_batch(uint64_t& blue) {
     bring_home(count);
   }
   const bool advanced = ring_.advance_min(early);
-  blue = look.oldest_blue == look.next ? kNone : look.oldest_blue;
-  return count > 0 || advanced;
+  return {.some = count > 0 || advanced,
+          .blue = look.oldest_blue == look.next ? kNone : look.oldest_blue};
 }
 
 /// Brings the stores of the first `count` red transactions home. Their records are durable.

@@ -46,8 +46,7 @@ void CcHtm<M>::update(FunctionRef<void()> body, Commit commit) {
       whole_log = true;  // no failure of the hardware: does not count
     } else {
       // A full set of the alias table needs a retirement.
-      uint64_t blue = 0;
-      retire(blue);
+      retire();
       M::phase(Phase::back_off);
       t.backoff.pause(machine_, tries++);
     }
@@ -60,7 +59,6 @@ template <class M>
 void CcHtm<M>::read(FunctionRef<void()> body) {
   Thread& t = here();
   const TransactionScope<M> scope(TransactionKind::read);
-  t.commit = Commit::unsaid;
   for (uint64_t tries = 0; tries < attempts_; ++tries) {
     lock_.await_free();
     if (attempt(t, body, Mode::read, false) == Outcome::committed) [[likely]] {
@@ -136,9 +134,6 @@ typename CcHtm<M>::Outcome CcHtm<M>::attempt(Thread& t, FunctionRef<void()> body
                                              bool later) {
   M::phase(Phase::execute);
   t.begin_attempt(mode, Path::transaction);
-  if (mode == Mode::read) {
-    t.id = 0;
-  }
   // Hardware that rolls registers back returns here a second time, with a cause.
   if (t.htm->begin(Tracking::all) != AbortCause::none) {
     return clean_up_abort(t);
@@ -309,7 +304,6 @@ template <class M>
 void CcHtm<M>::commit_locked(Thread& t) {
   for (WriteSet::Entry& e : t.writes.entries()) {
     e.value = e.over(t.word(e.word));
-    e.mask = ~uint64_t{0};
   }
   const auto outside = [&](const uint64_t* p) { return t.htm->outside_load(p); };
   for (;;) {

@@ -72,7 +72,6 @@ class CcLog {
         own_(make_array<Own>(machine, logs())),
         staged_(logs()) {}
 
-  void grown(size_t bytes) { regions_.bytes = bytes; }
   size_t capacity() const { return area_.log_bytes; }
   static size_t bytes_of(size_t words) {
     const size_t bytes = sizeof(RecordHead) + words * sizeof(LoggedWord);
@@ -83,9 +82,7 @@ class CcLog {
     const AreaHeader header = area_.header();
     M::copy(regions_.area, header.data(), sizeof header);
     machine_.pwb_range(regions_.area, sizeof header, Site{"cchtm.format"});
-    mark_ = {};
     write_mark(Site{"cchtm.format"});
-    write_mark(Site{"cchtm.format"});  // both copies
     // Header and watermark are durable before the superblock makes the file a heap.
     machine_.psync(Site{"cchtm.format.sync"});
   }
@@ -193,10 +190,11 @@ class CcLog {
   uint64_t place(uint64_t thread, size_t bytes) const {
     const uint64_t head = own_[thread].head;
     const uint64_t behind = area_.log_bytes - head % area_.log_bytes;
-    if (bytes > behind) {
-      M::reach(Probe{"cchtm.log.wraps"});
+    if (bytes <= behind) {
+      return head;
     }
-    return bytes <= behind ? head : head + behind;
+    M::reach(Probe{"cchtm.log.wraps"});
+    return head + behind;
   }
 
   uint64_t check_of(const std::byte* record, size_t bytes, uint64_t position) const {
@@ -217,7 +215,7 @@ class CcLog {
   void scan(int log, bool all, std::vector<FoundRecord>& found);
 
   M& machine_;
-  Regions regions_;
+  const Regions regions_;
   CcArea area_;
   Own* own_;
   Watermark mark_;

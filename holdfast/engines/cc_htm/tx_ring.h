@@ -21,8 +21,8 @@ namespace holdfast::cc_htm {
 
 /// The order of commits: the clock within the hardware transaction, then the number.
 struct Stamp {
-  uint64_t time = 0;
-  uint64_t id = 0;
+  uint64_t time;
+  uint64_t id;
   bool operator<(const Stamp& o) const { return time != o.time ? time < o.time : id < o.id; }
   bool operator==(const Stamp& o) const { return time == o.time && id == o.id; }
 };
@@ -30,11 +30,11 @@ struct Stamp {
 /// The facts that a thread leaves in its slot when its transaction turns red.
 struct Finished {
   Stamp stamp;
-  uint64_t end = 0;       ///< end time stamp: the counter after the commit
-  uint64_t position = 0;  ///< of the record in the thread's log
-  uint64_t bytes = 0;     ///< of the record
-  uint64_t thread = 0;
-  uint64_t credit = 0;  ///< 1 if its update may return before it is retired
+  uint64_t end;       ///< end time stamp: the counter after the commit
+  uint64_t position;  ///< of the record in the thread's log
+  uint64_t bytes;     ///< of the record
+  uint64_t thread;
+  uint64_t credit;  ///< 1 if its update may return before it is retired
 };
 
 template <class M>

@@ -10,8 +10,8 @@ constexpr uint64_t kMagic = 0x31676f6c326c7470;  // "ptl2log1"
 }  // namespace
 
 Result<Area> Area::parse(const Options& options, int slots) {
-  const auto log = option_number(options, kLogBytesOption.name, 2 << 20, 512, 1 << 30);
-  const auto batch = option_number(options, kBatchOption.name, 0, 0, 1);
+  const auto log = option_number(options, kLogBytesOption, 512, 1 << 30);
+  const auto batch = option_number(options, kBatchOption, 0, 1);
   const auto locks = parse_locks(options);
   const auto patience = parse_patience(options);
   for (const auto* result : {&log, &batch, &locks, &patience}) {

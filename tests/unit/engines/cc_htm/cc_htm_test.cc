@@ -1,46 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // cc-HTM's own traps: aliases and home, what a body that stops does to others, a set of the alias
 // table that is too small, and the watermark.
-#include "holdfast/engines/cc_htm/cc_htm.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "holdfast/machine/sim/sim_machine.h"
-#include "tests/unit/engines/engine_fixture.h"
+#include "tests/unit/engines/cc_htm/cc_htm_world.h"
 
-namespace holdfast {
+namespace holdfast::cc_htm_test {
 namespace {
-
-constexpr size_t kLineWords = kLineBytes / sizeof(uint64_t);
-using Heap = EngineFixture<CcHtm<SimMachine>>;
-
-SimOptions machine_options(int threads, uint64_t seed) {
-  SimOptions o;
-  o.threads = threads;
-  o.seed = seed;
-  return o;
-}
-
-/// A machine with a formatted heap.
-struct World {
-  explicit World(Options options = {}, int threads = 2, uint64_t seed = 1)
-      : machine(machine_options(threads, seed)), heap(machine, shape(std::move(options), threads)) {
-    heap.format().check();
-    heap.recover().check();
-  }
-  static EngineFixtureShape shape(Options options, int threads) {
-    options.insert({"log_bytes", "2048"});
-    options.insert({"alias_bytes", "4096"});
-    return {.options = std::move(options), .bytes = kPageBytes, .max_threads = threads};
-  }
-  uint64_t at_home(size_t word) const {
-    return SimMachine::load(reinterpret_cast<uint64_t*>(heap.regions().home) + word);
-  }
-  SimMachine machine;
-  Heap heap;
-};
 
 /// The paper, 3.2: TXFence is for code that loads a variable outside transactions.
 TEST(CcHtm, AFenceBringsTheNewValuesHome) {
@@ -344,4 +312,4 @@ TEST(CcHtm, ADamagedWatermarkIsRefused) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::cc_htm_test

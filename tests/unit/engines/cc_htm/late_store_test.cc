@@ -21,7 +21,7 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/unit/engines/engine_fixture.h"
 
-namespace holdfast {
+namespace holdfast::late_store_test {
 namespace {
 
 /// Calls a function behind each commit.
@@ -153,4 +153,4 @@ TEST(CcHtmLateStore, TheFenceBeforeTheClockPreventsIt) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::late_store_test

@@ -14,7 +14,7 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "holdfast/machine/sim/support/host_pages.h"
 
-namespace holdfast {
+namespace holdfast::tx_ring_test {
 namespace {
 
 using cc_htm::Finished;
@@ -80,7 +80,12 @@ struct World {
     ASSERT_NE(id, 0u) << "the ring has room";
     ASSERT_TRUE(ring.start(id));
     const uint64_t time = machine.now();
-    ring.finish({.stamp = {.time = time, .id = id}, .end = ring.next()});
+    ring.finish({.stamp = {.time = time, .id = id},
+                 .end = ring.next(),
+                 .position = 0,
+                 .bytes = 0,
+                 .thread = 0,
+                 .credit = 0});
   }
 
   void retire(Rule rule) {
@@ -205,5 +210,107 @@ TEST(TxRing, AnInserterThatStopsStopsNoOther) {
               static_cast<unsigned long long>(schedules), steps - 1);
 }
 
+// ---- One thread.
+
+using PlainRing = cc_htm::TxRing<SimMachine>;
+constexpr uint64_t kSize = 4;
+
+Finished finished(uint64_t id, uint64_t time) {
+  return {.stamp = {.time = time, .id = id},
+          .end = id + 1,
+          .position = 0,
+          .bytes = 0,
+          .thread = 0,
+          .credit = 0};
+}
+
+/// Several laps: each number is given out once, in order, and only while the ring has room.
+TEST(TxRing, NumbersBeginAtOneAndWaitForRoom) {
+  SimMachine machine{SimOptions{}};
+  PlainRing ring(machine, kSize);
+  EXPECT_EQ(ring.next(), 1u);
+  EXPECT_EQ(ring.min(), 1u);
+  EXPECT_FALSE(ring.advance_min(false));
+  for (uint64_t id = 1; id <= kSize; ++id) {
+    EXPECT_EQ(ring.take(), id);
+  }
+  for (uint64_t id = 1; id <= 3 * kSize; ++id) {
+    EXPECT_EQ(ring.take(), 0u) << "full";
+    EXPECT_TRUE(ring.start(id));
+    EXPECT_FALSE(ring.start(id)) << "it has started";
+    EXPECT_FALSE(ring.advance_min(false)) << "it is blue";
+    ring.finish(finished(id, id));
+    EXPECT_FALSE(ring.advance_min(false)) << "it is red";
+    ring.retire(id);
+    EXPECT_TRUE(ring.advance_min(false));
+    EXPECT_EQ(ring.min(), id + 1);
+    EXPECT_EQ(ring.take(), id + kSize);
+    EXPECT_EQ(ring.next(), id + kSize + 1);
+  }
+}
+
+TEST(TxRing, ANumberIsGivenUpOnce) {
+  SimMachine machine{SimOptions{}};
+  PlainRing ring(machine, kSize);
+  for (uint64_t lap = 0; lap < 3; ++lap) {
+    const uint64_t not_started = ring.take();
+    EXPECT_TRUE(ring.give_up(not_started));
+    EXPECT_FALSE(ring.give_up(not_started));
+    EXPECT_FALSE(ring.start(not_started)) << "too late";
+    const uint64_t blue = ring.take();
+    EXPECT_TRUE(ring.start(blue));
+    EXPECT_TRUE(ring.give_up(blue));
+    EXPECT_FALSE(ring.give_up(blue));
+    const uint64_t red = ring.take();
+    EXPECT_TRUE(ring.start(red));
+    ring.finish(finished(red, red));
+    EXPECT_FALSE(ring.give_up(red)) << "it has committed";
+    EXPECT_TRUE(ring.advance_min(false));
+    EXPECT_EQ(ring.min(), red);
+    ring.retire(red);
+    EXPECT_TRUE(ring.advance_min(false));
+    EXPECT_EQ(ring.min(), ring.next());
+  }
+}
+
+TEST(TxRing, ALookFindsTheRedOnesByTimeAndTheOldestBlueOne) {
+  SimMachine machine{SimOptions{}};
+  PlainRing ring(machine, kSize);
+  std::vector<Finished> red = {finished(9, 9)};  // of the look before
+  EXPECT_EQ(ring.collect(red, false).oldest_blue, 1u);
+  EXPECT_TRUE(red.empty());
+  for (uint64_t id = 1; id <= kSize; ++id) {
+    ASSERT_EQ(ring.take(), id);
+    if (id < kSize) {
+      ASSERT_TRUE(ring.start(id));  // the last number has no slot yet
+    }
+  }
+  ring.finish(finished(1, 30));
+  ring.finish(finished(3, 10));
+  const auto ids = [&] {
+    std::vector<uint64_t> all;
+    for (const Finished& f : red) {
+      all.push_back(f.stamp.id);
+    }
+    return all;
+  };
+  auto look = ring.collect(red, false);
+  EXPECT_EQ(ids(), (std::vector<uint64_t>{3, 1}));
+  EXPECT_EQ(look.oldest_blue, 2u);
+  EXPECT_EQ(look.next, kSize + 1);
+  ring.finish(finished(2, 20));
+  look = ring.collect(red, false);
+  EXPECT_EQ(ids(), (std::vector<uint64_t>{3, 2, 1}));
+  EXPECT_EQ(look.oldest_blue, kSize) << "a number without a slot is blue";
+  EXPECT_EQ(ring.collect(red, true).oldest_blue, look.next) << "unless it counts as retired";
+  for (uint64_t id = 1; id < kSize; ++id) {
+    ring.retire(id);
+  }
+  EXPECT_TRUE(ring.advance_min(false));
+  EXPECT_EQ(ring.min(), kSize);
+  EXPECT_TRUE(ring.advance_min(true));
+  EXPECT_EQ(ring.min(), kSize + 1);
+}
+
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::tx_ring_test

@@ -9,7 +9,7 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/unit/engines/engine_fixture.h"
 
-namespace holdfast {
+namespace holdfast::ptl2_test {
 namespace {
 
 constexpr size_t kLineWords = kLineBytes / sizeof(uint64_t);
@@ -139,5 +139,35 @@ TEST(Ptl2Recovery, ATornBatchIsNoDamage) {
   }
 }
 
+/// A page, then a log for each thread, the main and the background thread included: whole lines, and
+/// one for the state.
+TEST(Ptl2Area, HasALogForEachThread) {
+  for (const char* log_bytes : {"1000", "1024"}) {
+    const auto area = ptl2::Area::parse({{"log_bytes", log_bytes}}, 4).value();
+    EXPECT_EQ(area.log_bytes, 1024 + kLineBytes);
+    EXPECT_EQ(area.slots, 6);
+    EXPECT_EQ(area.bytes(), kPageBytes + 6 * (1024 + kLineBytes));
+    EXPECT_EQ(ptl2::area_bytes({{"log_bytes", log_bytes}}, 4).value(), area.bytes());
+  }
+  EXPECT_EQ(ptl2::Area::parse({}, 4).value().log_bytes, (2u << 20) + kLineBytes);
+  EXPECT_FALSE(ptl2::Area::parse({}, 4).value().batch);
+  EXPECT_TRUE(ptl2::Area::parse({{"batch", "1"}}, 4).value().batch);
+}
+
+/// An area of other options is not the heap's.
+TEST(Ptl2Area, OfAnotherShapeIsRefused) {
+  const SimImage image = [] {
+    SimMachine machine(two_threads());
+    Heap heap(machine, shape("0"));
+    heap.format().check();
+    return machine.latest_image();
+  }();
+  for (const char* batch : {"0", "1"}) {
+    SimMachine machine(two_threads(), image);
+    Heap heap(machine, shape(batch));
+    EXPECT_EQ(heap.recover().ok(), batch[0] == '0');
+  }
+}
+
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::ptl2_test
