@@ -19,7 +19,7 @@
 #include "holdfast/workloads/catalogue.h"
 #include "tests/workload_options.h"
 
-namespace holdfast {
+namespace holdfast::workload_check_test {
 namespace {
 
 /// The planted bugs of one engine: of the first one that leaves out operations which an update
@@ -154,4 +154,4 @@ std::string workload_name(const testing::TestParamInfo<const WorkloadInfo*>& ins
 INSTANTIATE_TEST_SUITE_P(Workloads, WorkloadCheck, testing::ValuesIn(workloads()), workload_name);
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::workload_check_test

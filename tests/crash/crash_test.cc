@@ -19,7 +19,7 @@
 #include "tests/sanitized.h"
 #include "tests/unit/engines/engine_rows.h"
 
-namespace holdfast {
+namespace holdfast::crash_test {
 namespace {
 
 using engine_rows_test::row_of;
@@ -628,4 +628,4 @@ INSTANTIATE_TEST_SUITE_P(Engines, Crash, testing::ValuesIn(cases(true)), name_of
 INSTANTIATE_TEST_SUITE_P(Engines, CrashExhaustive, testing::ValuesIn(cases(false)), name_of_case);
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::crash_test

@@ -15,7 +15,7 @@
 #include "tests/sanitized.h"
 #include "tests/unit/hardware/design_fixture.h"
 
-namespace holdfast {
+namespace holdfast::slots_test {
 namespace {
 
 using H = Heap<AnyEngine<SimMachine>>;
@@ -256,4 +256,4 @@ TEST_P(MoreSlots, AFullDiskLeavesTheHeapAsItWas) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::slots_test

@@ -14,7 +14,7 @@
 #include "tests/db/durable_engines.h"
 #include "tests/native/test_file.h"
 
-namespace holdfast {
+namespace holdfast::bench_test {
 namespace {
 
 using store_bench::Zipfian;
@@ -273,4 +273,4 @@ TEST(DbBench, says_what_to_install_for_a_peer_that_was_not_built) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::bench_test

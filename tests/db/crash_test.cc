@@ -14,7 +14,7 @@
 #include "holdfast/db/engine/maps_exist.h"
 #include "tests/db/crash_sweep.h"
 
-namespace holdfast::db {
+namespace holdfast::db::crash_test {
 namespace {
 
 constexpr int kRounds = 4;
@@ -232,4 +232,4 @@ TEST_P(DbCrash, LongEveryPersistEventOfTwoMaps) {
 }
 
 }  // namespace
-}  // namespace holdfast::db
+}  // namespace holdfast::db::crash_test

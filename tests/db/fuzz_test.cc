@@ -18,7 +18,7 @@
 #include "tests/file_bytes.h"
 #include "tests/sanitized.h"
 
-namespace holdfast::db {
+namespace holdfast::db::fuzz_test {
 namespace {
 
 std::string random_bytes(Random& random, size_t most) {
@@ -323,4 +323,4 @@ TEST_P(DbDamage, IsReportedOrHarmlessAndNeverACrash) {
 }
 
 }  // namespace
-}  // namespace holdfast::db
+}  // namespace holdfast::db::fuzz_test

@@ -7,7 +7,7 @@
 #include "holdfast/base/random.h"
 #include "tests/db/durable_engines.h"
 
-namespace holdfast::db {
+namespace holdfast::db::model_test {
 namespace {
 
 class RandomRun {
@@ -176,4 +176,4 @@ TEST_P(DbModel, LongRandomOperations) {
 }
 
 }  // namespace
-}  // namespace holdfast::db
+}  // namespace holdfast::db::model_test

@@ -17,7 +17,7 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "holdfast/machine/sim/threads/scheduler.h"
 
-namespace holdfast::db {
+namespace holdfast::db::views_test {
 namespace {
 
 /// A store without data: writers replace versions, readers look whether what they see is still
@@ -322,4 +322,4 @@ TEST(DbViewsCanaries, EachSiteHasOne) {
 }
 
 }  // namespace
-}  // namespace holdfast::db
+}  // namespace holdfast::db::views_test

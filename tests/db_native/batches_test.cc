@@ -9,7 +9,7 @@
 
 #include "tests/db/durable_engines.h"
 
-namespace holdfast::db {
+namespace holdfast::db::batches_test {
 namespace {
 
 std::string key(int i) {
@@ -149,4 +149,4 @@ TEST_P(DbBatches, LargeOnesRunBesideOtherTransactions) {
 }
 
 }  // namespace
-}  // namespace holdfast::db
+}  // namespace holdfast::db::batches_test

@@ -8,7 +8,7 @@
 #include "holdfast/base/random.h"
 #include "tests/db/durable_engines.h"
 
-namespace holdfast::db {
+namespace holdfast::db::copies_test {
 namespace {
 
 constexpr size_t kBuffer = 64 << 10;  // of a checkpoint
@@ -105,4 +105,4 @@ TEST_P(DbCopies, HaveEveryEntryOfTheirOrigin) {
 }
 
 }  // namespace
-}  // namespace holdfast::db
+}  // namespace holdfast::db::copies_test

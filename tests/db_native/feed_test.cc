@@ -8,7 +8,7 @@
 #include "holdfast/base/random.h"
 #include "tests/db/durable_engines.h"
 
-namespace holdfast::db {
+namespace holdfast::db::feed_test {
 namespace {
 
 class Follower final : public WriteBatch::Handler {
@@ -166,4 +166,4 @@ TEST(DbFeedContents, BytesThatAreNoBatchAreRefused) {
 }
 
 }  // namespace
-}  // namespace holdfast::db
+}  // namespace holdfast::db::feed_test

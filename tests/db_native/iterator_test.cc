@@ -8,7 +8,7 @@
 #include "holdfast/base/random.h"
 #include "tests/db/durable_engines.h"
 
-namespace holdfast::db {
+namespace holdfast::db::iterator_test {
 namespace {
 
 std::string key_of(uint64_t n) {
@@ -297,4 +297,4 @@ TEST(DbIterators, ADerivedOneStepsInOneCallToo) {
 }
 
 }  // namespace
-}  // namespace holdfast::db
+}  // namespace holdfast::db::iterator_test

@@ -15,7 +15,7 @@
 #include "tests/db/durable_engines.h"
 #include "tests/native/killed_process.h"
 
-namespace holdfast::db {
+namespace holdfast::db::journal_test {
 namespace {
 
 // Small, so that checkpoints come often. It begins with 128 KiB and grows.
@@ -309,4 +309,4 @@ TEST(DbJournals, AreRefusedForOtherEngines) {
 }
 
 }  // namespace
-}  // namespace holdfast::db
+}  // namespace holdfast::db::journal_test

@@ -9,7 +9,7 @@
 
 #include "tests/db/durable_engines.h"
 
-namespace holdfast::db {
+namespace holdfast::db::lag_test {
 namespace {
 
 constexpr uint64_t kForEver = 3'600'000;  // milliseconds
@@ -239,4 +239,4 @@ TEST(DbLagOptions, AbsurdLimitsAreRefused) {
 }
 
 }  // namespace
-}  // namespace holdfast::db
+}  // namespace holdfast::db::lag_test

@@ -14,7 +14,7 @@
 #include "holdfast/db/map_keys.h"
 #include "tests/db/named_maps.h"
 
-namespace holdfast::db {
+namespace holdfast::db::map_handles_test {
 namespace {
 
 class DbMapHandles : public MapsTest {};
@@ -325,4 +325,4 @@ TEST_P(DbMapHandles, NoWriteGetsIntoAMapThatIsBeingDropped) {
 }
 
 }  // namespace
-}  // namespace holdfast::db
+}  // namespace holdfast::db::map_handles_test

@@ -12,7 +12,7 @@
 #include "holdfast/db/map_keys.h"
 #include "tests/db/named_maps.h"
 
-namespace holdfast::db {
+namespace holdfast::db::maps_test {
 namespace {
 
 class DbMaps : public MapsTest {};
@@ -339,4 +339,4 @@ TEST(DbMapKeys, AStoredKeyHasOneMeaning) {
 }
 
 }  // namespace
-}  // namespace holdfast::db
+}  // namespace holdfast::db::maps_test

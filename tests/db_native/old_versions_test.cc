@@ -13,7 +13,7 @@
 #include "holdfast/db/transaction.h"
 #include "tests/db/durable_engines.h"
 
-namespace holdfast::db {
+namespace holdfast::db::old_versions_test {
 namespace {
 
 uint64_t old_versions(DB& db) {
@@ -217,4 +217,4 @@ TEST(DbNestedWrites, AreFreedByLaterWritesOfTheirSlot) {
 }
 
 }  // namespace
-}  // namespace holdfast::db
+}  // namespace holdfast::db::old_versions_test

@@ -9,7 +9,7 @@
 
 #include "tests/db/db_file.h"
 
-namespace holdfast::db {
+namespace holdfast::db::opening_test {
 namespace {
 
 struct Names : ::testing::Test {
@@ -126,4 +126,4 @@ TEST_F(Names, PersistentMemoryOnAnOrdinaryFileIsRefusedUnlessForced) {
 }
 
 }  // namespace
-}  // namespace holdfast::db
+}  // namespace holdfast::db::opening_test

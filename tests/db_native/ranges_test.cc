@@ -12,7 +12,7 @@
 #include "holdfast/base/random.h"
 #include "tests/db/durable_engines.h"
 
-namespace holdfast::db {
+namespace holdfast::db::ranges_test {
 namespace {
 
 class DbRanges : public DbTest {
@@ -471,4 +471,4 @@ TEST_P(DbRanges, MoreThreadsThanSlots) {
 }
 
 }  // namespace
-}  // namespace holdfast::db
+}  // namespace holdfast::db::ranges_test

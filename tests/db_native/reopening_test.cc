@@ -11,7 +11,7 @@
 #include "tests/db/durable_engines.h"
 #include "tests/file_bytes.h"
 
-namespace holdfast::db {
+namespace holdfast::db::reopening_test {
 namespace {
 
 /// A database with one key, made with DbFile's options.
@@ -234,4 +234,4 @@ TEST(DbDefaults, ANewFileHasTheDefaultEngineAnd64Threads) {
 }
 
 }  // namespace
-}  // namespace holdfast::db
+}  // namespace holdfast::db::reopening_test

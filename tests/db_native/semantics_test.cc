@@ -6,7 +6,7 @@
 
 #include "tests/db/durable_engines.h"
 
-namespace holdfast::db {
+namespace holdfast::db::semantics_test {
 namespace {
 
 class DbSemantics : public DbTest {};
@@ -434,4 +434,4 @@ TEST(DbProperties, MemoryIsThePartOfTheFileInMemory) {
 }
 
 }  // namespace
-}  // namespace holdfast::db
+}  // namespace holdfast::db::semantics_test

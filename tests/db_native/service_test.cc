@@ -11,7 +11,7 @@
 
 #include "tests/db/durable_engines.h"
 
-namespace holdfast::db {
+namespace holdfast::db::service_test {
 namespace {
 
 class DbService : public DbTest {};
@@ -150,4 +150,4 @@ TEST(DbServices, NumbersForPrometheus) {
 }
 
 }  // namespace
-}  // namespace holdfast::db
+}  // namespace holdfast::db::service_test

@@ -21,7 +21,7 @@
 #include "tests/native/test_file.h"
 #include "tests/sanitized.h"
 
-namespace holdfast::db {
+namespace holdfast::db::snapshots_test {
 namespace {
 
 using SimStore = Store<SimHeap>;
@@ -429,4 +429,4 @@ TEST_F(DbSnapshotThreads, SnapshotsOfManyThreadsAreAllSeen) {
 }
 
 }  // namespace
-}  // namespace holdfast::db
+}  // namespace holdfast::db::snapshots_test

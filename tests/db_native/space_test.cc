@@ -15,7 +15,7 @@
 
 #include "tests/db/durable_engines.h"
 
-namespace holdfast::db {
+namespace holdfast::db::space_test {
 namespace {
 
 class DbSpace : public DbTest {
@@ -208,4 +208,4 @@ TEST_P(DbSpace, TheAgeOfTheOldestSnapshotIsKnown) {
 }
 
 }  // namespace
-}  // namespace holdfast::db
+}  // namespace holdfast::db::space_test

@@ -10,7 +10,7 @@
 #include "holdfast/base/random.h"
 #include "tests/db/durable_engines.h"
 
-namespace holdfast::db {
+namespace holdfast::db::threads_test {
 namespace {
 
 constexpr int kAccounts = 40;
@@ -144,4 +144,4 @@ TEST_P(DbThreads, IteratorsOfOneSnapshotOutliveItWhileAllIsReplaced) {
 }
 
 }  // namespace
-}  // namespace holdfast::db
+}  // namespace holdfast::db::threads_test

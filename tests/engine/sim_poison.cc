@@ -8,7 +8,7 @@
 
 #include "tests/engine/sim_world.h"
 
-namespace holdfast::conformance {
+namespace holdfast::conformance::sim_poison {
 namespace {
 
 class FailingMedium : public testing::TestWithParam<std::string> {};
@@ -86,4 +86,4 @@ INSTANTIATE_TEST_SUITE_P(Engines, FailingMedium, testing::ValuesIn(names()),
                          });
 
 }  // namespace
-}  // namespace holdfast::conformance
+}  // namespace holdfast::conformance::sim_poison

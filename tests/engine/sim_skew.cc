@@ -8,7 +8,7 @@
 #include "tests/engine/skew_scenarios.h"
 #include "tests/engine_options.h"
 
-namespace holdfast::conformance {
+namespace holdfast::conformance::sim_skew {
 namespace {
 
 using H = SimWorld::H;
@@ -126,4 +126,4 @@ TEST(Skew, GrowthBesideInsert) {
 }
 
 }  // namespace
-}  // namespace holdfast::conformance
+}  // namespace holdfast::conformance::sim_skew

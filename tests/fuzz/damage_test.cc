@@ -15,7 +15,7 @@
 #include "tests/engine_options.h"
 #include "tests/same_image.h"
 
-namespace holdfast {
+namespace holdfast::damage_test {
 namespace {
 
 using H = Heap<AnyEngine<SimMachine>>;
@@ -215,4 +215,4 @@ INSTANTIATE_TEST_SUITE_P(Engines, Damage, testing::ValuesIn(engine_names()),
                          });
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::damage_test

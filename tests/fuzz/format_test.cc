@@ -21,7 +21,7 @@
 #include "tests/engine_options.h"
 #include "tests/file_bytes.h"
 
-namespace holdfast {
+namespace holdfast::format_test {
 namespace {
 
 using H = Heap<AnyEngine<NativeMachine>>;
@@ -679,4 +679,4 @@ TEST_P(ClosedHeap, AnOpenOneNeedsIt) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::format_test

@@ -16,7 +16,7 @@
 #include "tests/engine_options.h"
 #include "tests/file_bytes.h"
 
-namespace holdfast {
+namespace holdfast::heap_file_test {
 namespace {
 
 using H = Heap<AnyEngine<NativeMachine>>;
@@ -297,4 +297,4 @@ TEST_F(HeapFile, ThreadsBeyondTheLimitTakeTurns) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::heap_file_test

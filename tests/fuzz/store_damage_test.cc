@@ -28,7 +28,7 @@
 #include "tests/db/db_file.h"
 #include "tests/file_bytes.h"
 
-namespace holdfast::db {
+namespace holdfast::db::store_damage_test {
 namespace {
 
 using Bytes = std::string;
@@ -499,4 +499,4 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 }  // namespace
-}  // namespace holdfast::db
+}  // namespace holdfast::db::store_damage_test

@@ -14,7 +14,7 @@
 #include "tests/engine_options.h"
 #include "tests/unit/engines/row_heap.h"
 
-namespace holdfast {
+namespace holdfast::accounts_test {
 namespace {
 
 using Heap = engine_rows_test::EngineRowHeap<NativeMachine>;
@@ -140,4 +140,4 @@ INSTANTIATE_TEST_SUITE_P(Engines, NativeAccounts,
                          [](const auto& test) { return test_name(test.param); });
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::accounts_test

@@ -10,7 +10,7 @@
 #include "holdfast/machine/native/native_machine.h"
 #include "tests/native/test_file.h"
 
-namespace holdfast {
+namespace holdfast::double_word_test {
 namespace {
 
 struct Mapped {
@@ -130,4 +130,4 @@ TEST(NativeDoubleWord, NewSpaceIsMappedForThoseThatLearnOfIt) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::double_word_test

@@ -25,7 +25,7 @@ __attribute__((noinline)) uint64_t holdfast_probe_field_load(const ProbeField& f
 }
 }
 
-namespace holdfast {
+namespace holdfast::field_assembly_test {
 namespace {
 
 /// Returns the mnemonics and operands of a function of this program.
@@ -70,6 +70,6 @@ TEST(FieldAssembly, ALoadWithTheDefaultEngineIsOneMov) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::field_assembly_test
 
 #endif

@@ -17,7 +17,7 @@
 #include "holdfast/machine/native/native_machine.h"
 #include "tests/native/test_file.h"
 
-namespace holdfast {
+namespace holdfast::file_test {
 namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
@@ -443,4 +443,4 @@ TEST(NativeFile, AForkedChildKnowsItAndHasNoMappings) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::file_test

@@ -21,7 +21,7 @@
 #include "tests/native/test_file.h"
 #include "tests/sanitized.h"
 
-namespace holdfast {
+namespace holdfast::hardware_htm_test {
 namespace {
 
 using native::judge;
@@ -363,4 +363,4 @@ TEST_F(Forced, EnginesCountTheirAbortsAndTakeTheLock) {
 #endif
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::hardware_htm_test

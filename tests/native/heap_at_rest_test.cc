@@ -16,7 +16,7 @@
 #include "tests/engine_options.h"
 #include "tests/native/world.h"
 
-namespace holdfast {
+namespace holdfast::heap_at_rest_test {
 namespace {
 
 using World = conformance::NativeWorld<AnyEngine<NativeMachine>>;
@@ -173,4 +173,4 @@ TEST(HeapAtRest, CannotBeReadOnceTheHeapIsClosed) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::heap_at_rest_test

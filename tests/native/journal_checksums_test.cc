@@ -21,7 +21,7 @@
 #include "tests/native/journal_engines.h"
 #include "tests/native/test_file.h"
 
-namespace holdfast {
+namespace holdfast::journal_checksums_test {
 namespace {
 
 using CheckedHeap = Heap<AnyEngine<NativeMachine>>;
@@ -346,4 +346,4 @@ TEST(TableOfChecksums, HasFewPieces) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::journal_checksums_test

@@ -29,7 +29,7 @@
 #include "tests/native/journal_engines.h"
 #include "tests/native/test_file.h"
 
-namespace holdfast {
+namespace holdfast::journal_heap_test {
 namespace {
 
 using JournaledHeap = Heap<AnyEngine<NativeMachine>>;
@@ -389,4 +389,4 @@ TEST(JournalHeap, IsRefusedWhereItCannotKeepThePromise) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::journal_heap_test

@@ -20,7 +20,7 @@
 #include "tests/native/killed_process.h"
 #include "tests/native/test_file.h"
 
-namespace holdfast {
+namespace holdfast::journal_kill_test {
 namespace {
 
 using KilledHeap = Heap<AnyEngine<NativeMachine>>;
@@ -178,4 +178,4 @@ INSTANTIATE_TEST_SUITE_P(Engines, JournalKillTest, testing::ValuesIn(engines_by_
                          name_of_test);
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::journal_kill_test

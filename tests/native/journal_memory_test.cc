@@ -22,7 +22,7 @@
 #include "tests/native/journal_engines.h"
 #include "tests/native/test_file.h"
 
-namespace holdfast {
+namespace holdfast::journal_memory_test {
 namespace {
 
 using JournaledHeap = Heap<AnyEngine<NativeMachine>>;
@@ -238,4 +238,4 @@ INSTANTIATE_TEST_SUITE_P(
     name_of_test);
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::journal_memory_test

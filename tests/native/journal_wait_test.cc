@@ -15,7 +15,7 @@
 #include "tests/native/journal_engines.h"
 #include "tests/native/test_file.h"
 
-namespace holdfast {
+namespace holdfast::journal_wait_test {
 namespace {
 
 constexpr int kYields = 2000;  // long enough for a caller that does not wait to return
@@ -243,4 +243,4 @@ INSTANTIATE_TEST_SUITE_P(Engines, EarlyReaderTest,
                          testing::ValuesIn(engines_with_early_readers(kLagging)), name_of_test);
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::journal_wait_test

@@ -11,7 +11,7 @@
 #include "holdfast/machine/native/native_machine.h"
 #include "tests/native/test_file.h"
 
-namespace holdfast {
+namespace holdfast::nontemporal_test {
 namespace {
 
 struct Mapped {
@@ -146,4 +146,4 @@ INSTANTIATE_TEST_SUITE_P(Domains, NativeNontemporal,
                          [](const auto& instance) { return to_string(instance.param); });
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::nontemporal_test

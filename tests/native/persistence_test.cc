@@ -9,7 +9,7 @@
 #include "holdfast/machine/native/native_machine.h"
 #include "tests/native/test_file.h"
 
-namespace holdfast {
+namespace holdfast::persistence_test {
 namespace {
 
 struct Opened {
@@ -200,4 +200,4 @@ TEST(NativePersistence, DelaysLastAtLeastAsLongAsAsked) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::persistence_test

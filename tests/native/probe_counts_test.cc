@@ -17,7 +17,7 @@
 #include "tests/native/stopped_process.h"
 #include "tests/native/test_file.h"
 
-namespace holdfast {
+namespace holdfast::probe_counts_test {
 namespace {
 
 using Counts = std::map<std::string, uint64_t>;
@@ -154,4 +154,4 @@ TEST(StoppedProcess, GoesOnWhereItStood) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::probe_counts_test

@@ -28,7 +28,7 @@
 #include "tests/engine_options.h"
 #include "tests/native/test_file.h"
 
-namespace holdfast {
+namespace holdfast::rtm_commit_test {
 namespace {
 
 thread_local volatile bool inside = false;
@@ -181,5 +181,5 @@ INSTANTIATE_TEST_SUITE_P(Engines, RtmCommit,
                          [](const auto& test) { return test_name(test.param); });
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::rtm_commit_test
 #endif

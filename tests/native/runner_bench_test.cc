@@ -11,7 +11,7 @@
 #include "holdfast/runner/bench/bench_entry.h"
 #include "holdfast/runner/sessions/measurement.h"
 
-namespace holdfast {
+namespace holdfast::runner_bench_test {
 namespace {
 
 const WorkloadInfo kInfo = {"count", "counts", {}, {"add", "look"}};
@@ -194,4 +194,4 @@ TEST(RunnerOptions, GoToTheEnginesThatHaveThem) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::runner_bench_test

@@ -20,7 +20,7 @@
 #include "tests/engine_options.h"
 #include "tests/served_bank.h"
 
-namespace holdfast {
+namespace holdfast::runner_session_test {
 namespace {
 
 class RunnerEngine : public testing::TestWithParam<std::string> {};
@@ -160,4 +160,4 @@ TEST(RunnerBench, WrongNamesListTheRightOnes) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::runner_session_test

@@ -9,7 +9,7 @@
 
 #include "holdfast/machine/native/htm/soft_htm.h"
 
-namespace holdfast::native {
+namespace holdfast::native::soft_conflict_test {
 namespace {
 
 class SoftConflict : public testing::TestWithParam<Tracking> {
@@ -359,4 +359,4 @@ TEST_F(SoftRollbackOnly, WriteSkewIsAllowed) {
 }
 
 }  // namespace
-}  // namespace holdfast::native
+}  // namespace holdfast::native::soft_conflict_test

@@ -12,7 +12,7 @@
 #include "holdfast/machine/native/htm/soft_htm.h"
 #include "tests/careless.h"
 
-namespace holdfast::native {
+namespace holdfast::native::soft_single_test {
 namespace {
 
 /// Line-aligned memory, and the transactions of one thread.
@@ -293,4 +293,4 @@ TEST_F(SoftSingle, WordsWithoutAlignment) {
 }
 
 }  // namespace
-}  // namespace holdfast::native
+}  // namespace holdfast::native::soft_single_test

@@ -13,7 +13,7 @@
 #include "holdfast/machine/native/support/spin.h"
 #include "holdfast/machine/native/threads/threads.h"
 
-namespace holdfast::native {
+namespace holdfast::native::soft_stress_test {
 namespace {
 
 constexpr uint64_t kSeed = 20260101;
@@ -273,4 +273,4 @@ TEST_F(SoftOpacity, WriteSkewIsPreventedUnderContention) {
 }
 
 }  // namespace
-}  // namespace holdfast::native
+}  // namespace holdfast::native::soft_stress_test

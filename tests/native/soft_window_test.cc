@@ -23,7 +23,7 @@
 
 #include "holdfast/machine/native/htm/soft_htm.h"
 
-namespace holdfast::native {
+namespace holdfast::native::soft_window_test {
 namespace {
 
 class SoftWindow : public testing::Test {
@@ -195,6 +195,6 @@ TEST_F(SoftWindow, APublishingTransactionIsWaitedFor) {
 }
 
 }  // namespace
-}  // namespace holdfast::native
+}  // namespace holdfast::native::soft_window_test
 
 #endif

@@ -12,7 +12,7 @@
 #include "holdfast/machine/native/native_machine.h"
 #include "tests/native/test_file.h"
 
-namespace holdfast {
+namespace holdfast::threads_test {
 namespace {
 
 class NativeThreads : public testing::Test {
@@ -409,4 +409,4 @@ TEST_F(NativeThreads, CopiesAnyAlignmentAndSize) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::threads_test

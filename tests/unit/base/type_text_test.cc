@@ -14,7 +14,7 @@
 #include "holdfast/structures/bplus_tree.h"
 #include "holdfast/structures/hash_map.h"
 
-namespace holdfast {
+namespace holdfast::type_text_test {
 namespace {
 
 struct Named {
@@ -52,4 +52,4 @@ TEST(TypeText, AVeryLongNameKeepsItsStartAndDiffersByItsEnd) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::type_text_test

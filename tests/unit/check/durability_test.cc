@@ -13,7 +13,7 @@
 #include "holdfast/check/isolation/isolation.h"
 #include "tests/unit/check/history_builder.h"
 
-namespace holdfast::check {
+namespace holdfast::check::durability_test {
 namespace {
 
 /// An image from "T" or "T.N" for each object, as in history_builder.h; "T" is T's only or first
@@ -663,4 +663,4 @@ TEST(CheckDurabilityRandom, TheHistoryGoesOnWithTheSurvivors) {
 }
 
 }  // namespace
-}  // namespace holdfast::check
+}  // namespace holdfast::check::durability_test

@@ -12,7 +12,7 @@
 
 #include "holdfast/machine/sim/sim_machine.h"
 
-namespace holdfast::check {
+namespace holdfast::check::image_set_test {
 namespace {
 
 constexpr uint64_t kEverything = 1'000'000;
@@ -216,4 +216,4 @@ TEST(CheckImageSet, SamplesExtremesAndSinglesWhenThereAreTooMany) {
 }
 
 }  // namespace
-}  // namespace holdfast::check
+}  // namespace holdfast::check::image_set_test

@@ -11,7 +11,7 @@
 #include "holdfast/check/isolation/isolation.h"
 #include "tests/unit/check/brute_force.h"
 
-namespace holdfast::check {
+namespace holdfast::check::isolation_random_test {
 namespace {
 
 std::string text_of(const History& history) {
@@ -254,4 +254,4 @@ TEST(CheckIsolationRandom, OneWrongValueAmongManyIsFound) {
 }
 
 }  // namespace
-}  // namespace holdfast::check
+}  // namespace holdfast::check::isolation_random_test

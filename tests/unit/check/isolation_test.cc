@@ -10,7 +10,7 @@
 
 #include "tests/unit/check/history_builder.h"
 
-namespace holdfast::check {
+namespace holdfast::check::isolation_test {
 namespace {
 
 constexpr Isolation kOpaque = Isolation::opaque;
@@ -304,4 +304,4 @@ TEST(CheckIsolation, AsManyFindingsAsAskedFor) {
 }
 
 }  // namespace
-}  // namespace holdfast::check
+}  // namespace holdfast::check::isolation_test

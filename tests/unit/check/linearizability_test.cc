@@ -11,7 +11,7 @@
 #include "holdfast/base/status.h"
 #include "tests/unit/check/operations.h"
 
-namespace holdfast::check {
+namespace holdfast::check::linearizability_test {
 namespace {
 
 const KeyedModel kSet(KeyedModel::Present::kept);
@@ -536,4 +536,4 @@ TEST(CheckLinearizable, AHundredThousandOperationsAreJudged) {
 }
 
 }  // namespace
-}  // namespace holdfast::check
+}  // namespace holdfast::check::linearizability_test

@@ -7,7 +7,7 @@
 
 #include "holdfast/check/registers/register_program.h"
 
-namespace holdfast::check {
+namespace holdfast::check::program_test {
 namespace {
 
 TEST(CheckProgram, IsWhatItPrints) {
@@ -149,4 +149,4 @@ TEST(CheckProgram, ShrinksRangesToThePiecesThatAreNeeded) {
 }
 
 }  // namespace
-}  // namespace holdfast::check
+}  // namespace holdfast::check::program_test

@@ -7,7 +7,7 @@
 
 #include "holdfast/check/history/story.h"
 
-namespace holdfast::check {
+namespace holdfast::check::recorder_test {
 namespace {
 
 TEST(CheckRecorder, NamesEveryWriteAfterItsAttempt) {
@@ -132,4 +132,4 @@ TEST(CheckStory, DrawsAColumnPerThreadUpToTheCrash) {
 }
 
 }  // namespace
-}  // namespace holdfast::check
+}  // namespace holdfast::check::recorder_test

@@ -10,7 +10,7 @@
 
 #include "tests/unit/engines/engine_rows.h"
 
-namespace holdfast {
+namespace holdfast::lag_test {
 namespace {
 
 using engine_rows_test::machine_for;
@@ -118,4 +118,4 @@ INSTANTIATE_TEST_SUITE_P(Engines, EngineLag, testing::ValuesIn(engines_that_lag(
                          [](const auto& test) { return test_name(test.param); });
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::lag_test

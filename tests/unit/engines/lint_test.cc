@@ -10,7 +10,7 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/unit/engines/engine_rows.h"
 
-namespace holdfast {
+namespace holdfast::lint_test {
 namespace {
 
 using engine_rows_test::mixed_transactions;
@@ -82,4 +82,4 @@ INSTANTIATE_TEST_SUITE_P(Engines, EngineLint, testing::ValuesIn(engine_rows_test
                          [](const auto& test) { return test_name(test.param); });
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::lint_test

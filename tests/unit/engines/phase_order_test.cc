@@ -9,7 +9,7 @@
 
 #include "tests/unit/engines/timeline_world.h"
 
-namespace holdfast::timeline_test {
+namespace holdfast::timeline_test::phase_order_test {
 namespace {
 
 class EnginePhases : public testing::TestWithParam<std::string> {};
@@ -73,4 +73,4 @@ INSTANTIATE_TEST_SUITE_P(Engines, EnginePhases, testing::ValuesIn(engine_rows_te
                          [](const auto& test) { return test_name(test.param); });
 
 }  // namespace
-}  // namespace holdfast::timeline_test
+}  // namespace holdfast::timeline_test::phase_order_test

@@ -9,7 +9,7 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/unit/engines/engine_rows.h"
 
-namespace holdfast {
+namespace holdfast::timed_htm_test {
 namespace {
 
 using engine_rows_test::row_of;
@@ -69,4 +69,4 @@ INSTANTIATE_TEST_SUITE_P(Engines, TimedHtmEngine,
                          [](const auto& test) { return test_name(test.param); });
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::timed_htm_test

@@ -10,7 +10,7 @@
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/sim/sim_machine.h"
 
-namespace holdfast {
+namespace holdfast::volatile_engines_test {
 namespace {
 
 using H = Heap<AnyEngine<SimMachine>>;
@@ -179,4 +179,4 @@ INSTANTIATE_TEST_SUITE_P(Engines, VolatileEngines, testing::ValuesIn(names()),
                          });
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::volatile_engines_test

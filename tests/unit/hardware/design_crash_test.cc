@@ -11,7 +11,7 @@
 #include "holdfast/runner/crash/crash.h"
 #include "tests/unit/hardware/design_fixture.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::design_crash_test {
 namespace {
 
 Json search(const Json& more) {
@@ -186,4 +186,4 @@ TEST(DesignMutants, NeedADesign) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::design_crash_test

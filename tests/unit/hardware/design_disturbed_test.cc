@@ -4,7 +4,7 @@
 
 #include "tests/unit/hardware/design_fixture.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::design_disturbed_test {
 namespace {
 
 // A disturbance may take a line from L1 just before its store. The line comes back first, so that
@@ -65,4 +65,4 @@ TEST(SimDesignDisturbed, TheMachineEndsWhenTheDesignHasLostStores) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::design_disturbed_test

@@ -5,7 +5,7 @@
 #include "holdfast/runner/sim/simulate.h"
 #include "tests/unit/hardware/design_fixture.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::design_lab_test {
 namespace {
 
 Json entry_of(const Json& more) {
@@ -58,4 +58,4 @@ TEST(DesignLab, AVolatileDesignHasNoRecovery) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::design_lab_test

@@ -10,7 +10,7 @@
 #include "tests/engine_options.h"
 #include "tests/unit/hardware/design_fixture.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::design_workloads_test {
 namespace {
 
 struct Case {
@@ -138,4 +138,4 @@ TEST_P(SimDesignWorkload, RunsWithAVolatileDesignAndIsWholeWhenClosed) {
 INSTANTIATE_TEST_SUITE_P(Workloads, SimDesignWorkload, testing::ValuesIn(cases()), case_name);
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::design_workloads_test

@@ -6,7 +6,7 @@
 
 #include "tests/unit/hardware/design_fixture.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::design_write_back_test {
 namespace {
 
 /// A design that writes the lines of a transaction back, and nothing else.
@@ -80,4 +80,4 @@ TEST(SimDesignWriteBack, ADesignsWriteBackWaits) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::design_write_back_test

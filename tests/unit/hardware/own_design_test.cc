@@ -12,7 +12,7 @@
 
 #include "tests/unit/hardware/design_fixture.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::own_design_test {
 namespace {
 
 const std::string kTemplate = HOLDFAST_OWN_DESIGN;  // examples/design_template, compiled
@@ -213,4 +213,4 @@ TEST(OwnDesign, TheTemplateAbortsATransactionThatIsTooLarge) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::own_design_test

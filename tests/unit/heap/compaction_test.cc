@@ -11,7 +11,7 @@
 #include "tests/engine_options.h"
 #include "tests/unit/engines/engine_rows.h"
 
-namespace holdfast {
+namespace holdfast::compaction_test {
 namespace {
 
 using H = Heap<AnyEngine<SimMachine>>;
@@ -133,4 +133,4 @@ TEST_P(HeapCompaction, APowerFailureDuringItLosesNoSpace) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::compaction_test

@@ -18,7 +18,7 @@
 #include "tests/engine_options.h"
 #include "tests/unit/engines/engine_rows.h"
 
-namespace holdfast {
+namespace holdfast::damaged_chunks_test {
 namespace {
 
 using H = Heap<AnyEngine<SimMachine>>;
@@ -140,4 +140,4 @@ TEST_P(DamagedChunks, EndInErrors) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::damaged_chunks_test

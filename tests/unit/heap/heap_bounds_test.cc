@@ -14,7 +14,7 @@
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/sim/sim_machine.h"
 
-namespace holdfast {
+namespace holdfast::heap_bounds_test {
 namespace {
 
 using H = Heap<AnyEngine<SimMachine>>;
@@ -81,4 +81,4 @@ TEST_F(Bounds, KnowHowMuchIsBehindAnObject) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::heap_bounds_test

@@ -13,7 +13,7 @@
 #include "tests/engine_options.h"
 #include "tests/unit/engines/engine_rows.h"
 
-namespace holdfast {
+namespace holdfast::partitions_test {
 namespace {
 
 using H = Heap<AnyEngine<SimMachine>>;
@@ -225,4 +225,4 @@ TEST(HeapPartitionsOptions, ThereIsALimit) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::partitions_test

@@ -17,7 +17,7 @@
 #include "holdfast/heap/plain_heap.h"
 #include "tests/present.h"
 
-namespace holdfast::testing {
+namespace holdfast::testing::bplus_tree_test {
 namespace {
 
 using Tree = BPlusTree<PlainHeap, uint64_t, uint64_t>;
@@ -356,4 +356,4 @@ TEST(StructuresBPlusTreeTypesTest, ASetHoldsWholeKeys) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::bplus_tree_test

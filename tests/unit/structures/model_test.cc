@@ -9,7 +9,7 @@
 #include <numeric>
 #include <vector>
 
-namespace holdfast::testing {
+namespace holdfast::testing::model_test {
 namespace {
 
 template <class Kind>
@@ -187,4 +187,4 @@ TYPED_TEST(StructuresTest, ForEachStopsWhenTold) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::model_test

@@ -10,7 +10,7 @@
 #include "tests/engine/skew_scenarios.h"
 #include "tests/unit/structures/snapshot_heap.h"
 
-namespace holdfast::testing {
+namespace holdfast::testing::scenarios_test {
 namespace {
 
 // In these pairs an engine may find a conflict by accident. Colour and links of a node share a
@@ -194,4 +194,4 @@ TEST(StructuresScenariosTest, CollapseBesideSplit) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::scenarios_test

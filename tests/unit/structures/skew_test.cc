@@ -9,7 +9,7 @@
 #include "tests/unit/structures/model.h"
 #include "tests/unit/structures/snapshot_heap.h"
 
-namespace holdfast::testing {
+namespace holdfast::testing::skew_test {
 namespace {
 
 struct Shape {
@@ -195,4 +195,4 @@ TYPED_TEST(StructuresSkewTest, WithoutPromotionsTheyBreak) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::skew_test

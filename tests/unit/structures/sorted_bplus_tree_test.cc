@@ -12,7 +12,7 @@
 #include "holdfast/base/random.h"
 #include "holdfast/heap/plain_heap.h"
 
-namespace holdfast::testing {
+namespace holdfast::testing::sorted_bplus_tree_test {
 namespace {
 
 using Tree = SortedBPlusTree<PlainHeap>;
@@ -166,4 +166,4 @@ TEST_F(SortedBPlusTreeDamageTest, AWrongChainOfLeavesIsNoticed) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::sorted_bplus_tree_test

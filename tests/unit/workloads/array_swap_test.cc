@@ -10,7 +10,7 @@
 
 #include "tests/unit/workloads/counting_heap.h"
 
-namespace holdfast::testing {
+namespace holdfast::testing::array_swap_test {
 namespace {
 
 using Given = std::map<std::string, std::string>;
@@ -140,4 +140,4 @@ TEST_F(ArraySwapDamageTest, WordsInAnotherPlaceAreNoticed) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::array_swap_test

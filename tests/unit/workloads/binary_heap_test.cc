@@ -12,7 +12,7 @@
 
 #include "tests/unit/workloads/counting_heap.h"
 
-namespace holdfast::testing {
+namespace holdfast::testing::binary_heap_test {
 namespace {
 
 using Given = std::map<std::string, std::string>;
@@ -147,4 +147,4 @@ TEST_F(BinaryHeapDamageTest, AnImpossibleSizeIsNoticed) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::binary_heap_test

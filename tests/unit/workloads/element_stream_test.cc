@@ -14,7 +14,7 @@
 #include "holdfast/workloads/huge/huge.h"
 #include "tests/unit/workloads/counting_heap.h"
 
-namespace holdfast::testing {
+namespace holdfast::testing::element_stream_test {
 namespace {
 
 using Given = std::map<std::string, std::string>;
@@ -157,4 +157,4 @@ TEST_F(ElementStreamDamageTest, TwoElementsThatChangedPlacesAreNoticed) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::element_stream_test

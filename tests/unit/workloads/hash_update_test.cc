@@ -13,7 +13,7 @@
 
 #include "holdfast/heap/plain_heap.h"
 
-namespace holdfast::testing {
+namespace holdfast::testing::hash_update_test {
 namespace {
 
 using Workload = HashUpdate<PlainHeap>;
@@ -182,4 +182,4 @@ TEST(HashUpdateTest, NonsenseIsRefused) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::hash_update_test

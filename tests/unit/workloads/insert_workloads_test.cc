@@ -13,7 +13,7 @@
 #include "holdfast/workloads/parts/insert_workload.h"
 #include "tests/unit/workloads/counting_heap.h"
 
-namespace holdfast::testing {
+namespace holdfast::testing::insert_workloads_test {
 namespace {
 
 using Given = std::map<std::string, std::string>;
@@ -229,4 +229,4 @@ TEST(InsertWorkloadsTest, NonsenseIsRefused) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::insert_workloads_test

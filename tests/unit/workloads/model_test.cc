@@ -20,7 +20,7 @@
 #include "tests/sanitized.h"
 #include "tests/unit/hardware/design_fixture.h"
 
-namespace holdfast::testing {
+namespace holdfast::testing::model_test {
 namespace {
 
 using check::check_linearizable;
@@ -401,4 +401,4 @@ TEST(WorkloadsSkewTest, TheOracleFindsSkewWhereTheEngineAllowsIt) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::model_test

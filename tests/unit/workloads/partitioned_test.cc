@@ -14,7 +14,7 @@
 #include "holdfast/workloads/registry.h"
 #include "tests/workload_options.h"
 
-namespace holdfast::testing {
+namespace holdfast::testing::partitioned_test {
 namespace {
 
 using Given = std::map<std::string, std::string>;
@@ -210,4 +210,4 @@ TEST(WorkloadsPartitionedParameters, AStateThatIsNoneIsRefused) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::partitioned_test

@@ -13,7 +13,7 @@
 #include "holdfast/heap/plain_heap.h"
 #include "holdfast/workloads/registry.h"
 
-namespace holdfast::testing {
+namespace holdfast::testing::preset_test {
 namespace {
 
 using Given = std::map<std::string, std::string>;
@@ -106,4 +106,4 @@ TEST(WorkloadsPresetTest, NewOrdersRunAlone) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::preset_test

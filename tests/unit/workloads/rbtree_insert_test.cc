@@ -14,7 +14,7 @@
 
 #include "tests/unit/workloads/counting_heap.h"
 
-namespace holdfast::testing {
+namespace holdfast::testing::rbtree_insert_test {
 namespace {
 
 TEST(RbtreeInsertKeyTest, AKeyTellsItsParts) {
@@ -181,4 +181,4 @@ TEST_F(RbtreeInsertDamageTest, AParentLinkOfTheRootIsNoticed) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::rbtree_insert_test

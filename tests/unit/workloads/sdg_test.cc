@@ -13,7 +13,7 @@
 
 #include "tests/unit/workloads/counting_heap.h"
 
-namespace holdfast::testing {
+namespace holdfast::testing::sdg_test {
 namespace {
 
 using Given = std::map<std::string, std::string>;
@@ -176,4 +176,4 @@ TEST_F(SdgDamageTest, WrongEdgesAreNoticed) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::sdg_test

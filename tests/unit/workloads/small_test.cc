@@ -16,7 +16,7 @@
 #include "holdfast/heap/plain_heap.h"
 #include "holdfast/workloads/registry.h"
 
-namespace holdfast::testing {
+namespace holdfast::testing::small_test {
 namespace {
 
 using Given = std::map<std::string, std::string>;
@@ -400,4 +400,4 @@ TEST(WorkloadsDamageTest, SetsAndMapsNoticeAWrongEntry) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::small_test

@@ -13,7 +13,7 @@
 
 #include "holdfast/heap/plain_heap.h"
 
-namespace holdfast::testing {
+namespace holdfast::testing::ssca2_test {
 namespace {
 
 using Workload = Ssca2<PlainHeap>;
@@ -228,4 +228,4 @@ TEST(Ssca2ParametersTest, AWorkerWithoutEdgesIsRefused) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::ssca2_test

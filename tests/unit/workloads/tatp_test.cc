@@ -14,7 +14,7 @@
 
 #include "holdfast/heap/plain_heap.h"
 
-namespace holdfast::testing {
+namespace holdfast::testing::tatp_test {
 namespace {
 
 using namespace tatp;  // NOLINT(google-build-using-namespace): the subject of this file
@@ -225,4 +225,4 @@ TEST_F(TatpDamageTest, WrongForwardingsAreNoticed) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::tatp_test

@@ -15,7 +15,7 @@
 #include "holdfast/heap/plain_heap.h"
 #include "tests/unit/structures/snapshot_heap.h"
 
-namespace holdfast::vacation::testing {
+namespace holdfast::vacation::testing::vacation_test {
 namespace {
 
 using holdfast::testing::SnapshotHeap;
@@ -297,4 +297,4 @@ TEST(VacationSkewTest, WithoutThePromotionTheyBreak) {
 }
 
 }  // namespace
-}  // namespace holdfast::vacation::testing
+}  // namespace holdfast::vacation::testing::vacation_test

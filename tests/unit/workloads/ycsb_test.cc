@@ -12,7 +12,7 @@
 
 #include "tests/unit/workloads/counting_heap.h"
 
-namespace holdfast::testing {
+namespace holdfast::testing::ycsb_test {
 namespace {
 
 using Given = std::map<std::string, std::string>;
@@ -197,4 +197,4 @@ TEST_F(YcsbDamageTest, AMissingInsertIsNoticed) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::ycsb_test

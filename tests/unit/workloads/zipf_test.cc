@@ -12,7 +12,7 @@
 #include "holdfast/workloads/map.h"
 #include "holdfast/workloads/parts/small_workload.h"
 
-namespace holdfast::testing {
+namespace holdfast::testing::zipf_test {
 namespace {
 
 /// The statistic of Pearson's test: the sum of the squared deviations over the expected counts.
@@ -120,4 +120,4 @@ TEST(RandomKeysTest, NonsenseIsRefused) {
 }
 
 }  // namespace
-}  // namespace holdfast::testing
+}  // namespace holdfast::testing::zipf_test

@@ -14,7 +14,7 @@
 #include "tests/native/rtm_stand_in.h"
 #include "tests/native/test_file.h"
 
-namespace holdfast {
+namespace holdfast::alias_table_test {
 namespace {
 
 constexpr uint64_t kBytes = uint64_t{4} << 20;
@@ -52,4 +52,4 @@ TEST(AliasTable, TakesLittleMemoryInSoftware) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::alias_table_test

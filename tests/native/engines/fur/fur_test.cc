@@ -11,7 +11,7 @@
 #include "holdfast/machine/native/native_machine.h"
 #include "tests/unit/engines/engine_fixture.h"
 
-namespace holdfast {
+namespace holdfast::fur_test {
 namespace {
 
 constexpr size_t kLineWords = kLineBytes / sizeof(uint64_t);
@@ -198,4 +198,4 @@ TYPED_TEST(FurNative, LargeTransactionsGoUnderTheLockBesideSmallOnes) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::fur_test

@@ -16,7 +16,7 @@
 #include "holdfast/machine/native/native_machine.h"
 #include "tests/unit/engines/engine_fixture.h"
 
-namespace holdfast {
+namespace holdfast::romulus_test {
 namespace {
 
 using M = NativeMachine;
@@ -176,4 +176,4 @@ TYPED_TEST(RomulusNative, AFailedDiskReachesEveryThread) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::romulus_test

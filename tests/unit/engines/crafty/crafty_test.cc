@@ -12,7 +12,7 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/unit/engines/history.h"
 
-namespace holdfast::history_test {
+namespace holdfast::history_test::crafty_test {
 namespace {
 
 using Heap = EngineFixture<Crafty<SimMachine>>;
@@ -406,4 +406,4 @@ TEST(CraftyRecovery, DamageOfMarksAndOtherOptionsAreRefused) {
 }
 
 }  // namespace
-}  // namespace holdfast::history_test
+}  // namespace holdfast::history_test::crafty_test

@@ -5,7 +5,7 @@
 #include "holdfast/engines/dudetm/dudetm.h"
 #include "tests/unit/engines/parts/isolation/stm/stm_recovery_suite.h"
 
-namespace holdfast::history_test {
+namespace holdfast::history_test::dudetm_cost_test {
 namespace {
 
 TEST(DudeTmCost, OneFenceAndTheLinesOfTheBlock) {
@@ -17,4 +17,4 @@ TEST(DudeTmCost, OneFenceAndTheLinesOfTheBlock) {
 }
 
 }  // namespace
-}  // namespace holdfast::history_test
+}  // namespace holdfast::history_test::dudetm_cost_test

@@ -10,7 +10,7 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/unit/engines/engine_fixture.h"
 
-namespace holdfast {
+namespace holdfast::dudetm_lag_test {
 namespace {
 
 using Engine = DudeTm<SimMachine>;
@@ -124,4 +124,4 @@ TEST(DudeTmLag, BadValuesAreRefused) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::dudetm_lag_test

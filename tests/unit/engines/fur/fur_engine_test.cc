@@ -3,7 +3,7 @@
 #include "holdfast/engines/fur/fur.h"
 #include "tests/unit/engines/parts/isolation/htm/htm_engine_fixture.h"
 
-namespace holdfast {
+namespace holdfast::fur_engine_test {
 namespace {
 
 template <class E>
@@ -107,4 +107,4 @@ TYPED_TEST(FurEngine, AReadOnlyTransactionSeesOneState) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::fur_engine_test

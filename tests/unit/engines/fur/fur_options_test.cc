@@ -7,7 +7,7 @@
 #include "holdfast/engines/fur/fur.h"
 #include "holdfast/machine/sim/sim_machine.h"
 
-namespace holdfast {
+namespace holdfast::fur_options_test {
 namespace {
 
 TEST(FurOptions, RefusesWhatMakesNoSense) {
@@ -33,4 +33,4 @@ TEST(FurOptions, NeedsFullSuspendAndForSnapshotsUntrackedLoads) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::fur_options_test

@@ -8,7 +8,7 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/unit/engines/history.h"
 
-namespace holdfast::history_test {
+namespace holdfast::history_test::fur_recovery_test {
 namespace {
 
 EngineFixtureShape shape() {
@@ -56,7 +56,7 @@ using Engines = testing::Types<FurOpa<SimMachine>, FurSi<SimMachine>>;
 TYPED_TEST_SUITE(FurRecovery, Engines);
 
 template <class E>
-std::string recover_and_judge(uint64_t seed, const SimImage& image, const Acknowledged& told,
+std::string recover_and_check(uint64_t seed, const SimImage& image, const Acknowledged& told,
                               uint64_t* replayed) {
   SimMachine machine(sim_options(seed), image);
   EngineFixture<E> heap(machine, shape());
@@ -76,7 +76,7 @@ TYPED_TEST(FurRecovery, ACrashInRecoveryIsRecoveredFrom) {
     Acknowledged told;
     for (const SimImage& image : crashed<TypeParam>(seed, 40 + 13 * seed, told)) {
       uint64_t transactions = 0;
-      ASSERT_EQ(recover_and_judge<TypeParam>(seed, image, told, &transactions), "")
+      ASSERT_EQ(recover_and_check<TypeParam>(seed, image, told, &transactions), "")
           << "seed " << seed;
       replayed += transactions;
       for (uint64_t event = 0;; ++event, ++points) {
@@ -92,7 +92,7 @@ TYPED_TEST(FurRecovery, ACrashInRecoveryIsRecoveredFrom) {
           again = {machine.earliest_image(), machine.latest_image(), machine.sample_image(random)};
         }
         for (const SimImage& second : again) {
-          ASSERT_EQ(recover_and_judge<TypeParam>(seed, second, told, nullptr), "")
+          ASSERT_EQ(recover_and_check<TypeParam>(seed, second, told, nullptr), "")
               << "seed " << seed << ", power cut in recovery before event " << event;
         }
         if (!crashed_again) {
@@ -172,4 +172,4 @@ TYPED_TEST(FurRecovery, OtherOptionsThanAtCreationAreRefused) {
 }
 
 }  // namespace
-}  // namespace holdfast::history_test
+}  // namespace holdfast::history_test::fur_recovery_test

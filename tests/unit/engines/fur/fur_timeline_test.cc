@@ -6,7 +6,7 @@
 
 #include "tests/unit/engines/timeline_world.h"
 
-namespace holdfast::timeline_test {
+namespace holdfast::timeline_test::fur_timeline_test {
 namespace {
 
 using engine_rows_test::row_of;
@@ -60,4 +60,4 @@ TEST(FurTimeline, AReadersDurabilityWaitEndsAtTheWritersMarkerFlush) {
 }
 
 }  // namespace
-}  // namespace holdfast::timeline_test
+}  // namespace holdfast::timeline_test::fur_timeline_test

@@ -8,7 +8,7 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/unit/engines/engine_fixture.h"
 
-namespace holdfast {
+namespace holdfast::fur_mv_test {
 namespace {
 
 using Engine = FurMv<SimMachine>;
@@ -240,4 +240,4 @@ TEST(FurMv, ALargeUpdateIsSeenWholeAndAFailedOneNever) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::fur_mv_test

@@ -13,7 +13,7 @@
 #include "tests/unit/engines/engine_fixture.h"
 #include "tests/unit/hardware/design_fixture.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::hw_abort_test {
 namespace {
 
 using Engine = Hardware<SimMachine>;
@@ -351,4 +351,4 @@ TEST(HwOptions, RetriesAreANumber) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::hw_abort_test

@@ -6,7 +6,7 @@
 
 #include "tests/engine/sim_world.h"
 
-namespace holdfast::conformance {
+namespace holdfast::conformance::hw_conformance_test {
 namespace {
 
 using SimQuestion = Question<SimWorld>;
@@ -41,4 +41,4 @@ INSTANTIATE_TEST_SUITE_P(Questions, HwConformance, ::testing::ValuesIn(all_quest
                          [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
-}  // namespace holdfast::conformance
+}  // namespace holdfast::conformance::hw_conformance_test

@@ -12,7 +12,7 @@
 #include "tests/unit/engines/engine_fixture.h"
 #include "tests/unit/hardware/design_fixture.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::hw_crash_test {
 namespace {
 
 using Engine = Hardware<SimMachine>;
@@ -298,4 +298,4 @@ TEST(SimDesignCrash, AHeapOnEngineHwIsClosedAndOpened) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::hw_crash_test

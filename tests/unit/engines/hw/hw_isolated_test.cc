@@ -13,7 +13,7 @@
 #include "tests/unit/engines/engine_fixture.h"
 #include "tests/unit/hardware/design_fixture.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::hw_isolated_test {
 namespace {
 
 using Engine = Hardware<SimMachine>;
@@ -210,4 +210,4 @@ TEST(HwIsolatedCrash, SearchesFindNothing) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::hw_isolated_test

@@ -13,7 +13,7 @@
 #include "tests/unit/engines/engine_fixture.h"
 #include "tests/unit/hardware/design_fixture.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::hw_partitions_test {
 namespace {
 
 using Engine = Hardware<SimMachine>;
@@ -378,4 +378,4 @@ TEST(HwSearch, LongCrashesWithLocksAndPartitions) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::hw_partitions_test

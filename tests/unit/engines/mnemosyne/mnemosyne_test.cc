@@ -12,7 +12,7 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/unit/engines/engine_fixture.h"
 
-namespace holdfast {
+namespace holdfast::mnemosyne_test {
 namespace {
 
 using Heap = EngineFixture<Mnemosyne<SimMachine>>;
@@ -374,4 +374,4 @@ TEST(MnemosyneOptionsTest, AreChecked) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::mnemosyne_test

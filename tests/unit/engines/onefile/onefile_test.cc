@@ -13,7 +13,7 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/unit/engines/engine_fixture.h"
 
-namespace holdfast {
+namespace holdfast::onefile_test {
 namespace {
 
 using Engine = OneFile<SimMachine>;
@@ -529,4 +529,4 @@ TEST(OneFileProgress, AnOldPointerLeadsToNothingNew) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::onefile_test

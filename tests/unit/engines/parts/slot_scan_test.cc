@@ -17,7 +17,7 @@
 #include "holdfast/engines/pisces/pisces_states.h"
 #include "holdfast/machine/sim/sim_machine.h"
 
-namespace holdfast {
+namespace holdfast::slot_scan_test {
 namespace {
 
 using M = SimMachine;
@@ -209,4 +209,4 @@ TEST(SlotScan, ThePredecessorIsFoundInEachSlot) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::slot_scan_test

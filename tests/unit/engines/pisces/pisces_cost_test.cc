@@ -5,7 +5,7 @@
 #include "holdfast/engines/pisces/pisces.h"
 #include "tests/unit/engines/parts/isolation/stm/stm_recovery_suite.h"
 
-namespace holdfast::history_test {
+namespace holdfast::history_test::pisces_cost_test {
 namespace {
 
 TEST(PiscesCost, ThreeFencesTheBlockTheDataAndItsRetirement) {
@@ -22,4 +22,4 @@ TEST(PiscesCost, ThreeFencesTheBlockTheDataAndItsRetirement) {
 }
 
 }  // namespace
-}  // namespace holdfast::history_test
+}  // namespace holdfast::history_test::pisces_cost_test

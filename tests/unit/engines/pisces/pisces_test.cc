@@ -7,7 +7,7 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/unit/engines/engine_fixture.h"
 
-namespace holdfast {
+namespace holdfast::pisces_test {
 namespace {
 
 constexpr size_t kLineWords = kLineBytes / sizeof(uint64_t);
@@ -69,4 +69,4 @@ TEST(Pisces, CriticalIsVisibleBeforeTheClockIsRead) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::pisces_test

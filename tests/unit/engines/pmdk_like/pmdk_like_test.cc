@@ -9,7 +9,7 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/unit/engines/undo/one_heap.h"
 
-namespace holdfast {
+namespace holdfast::pmdk_like_test {
 namespace {
 
 constexpr size_t kLineWords = kLineBytes / sizeof(uint64_t);
@@ -251,4 +251,4 @@ TEST(PmdkLike, OnlyReadersFirstKeepsAWriterOut) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::pmdk_like_test

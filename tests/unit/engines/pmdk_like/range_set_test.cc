@@ -9,7 +9,7 @@
 
 #include "holdfast/base/random.h"
 
-namespace holdfast {
+namespace holdfast::range_set_test {
 namespace {
 
 using pmdk_like::RangeSet;
@@ -72,4 +72,4 @@ TEST(RangeSet, AFailureLeavesItAsItWas) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::range_set_test

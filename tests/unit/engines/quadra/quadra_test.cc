@@ -6,7 +6,7 @@
 
 #include "tests/unit/engines/parts/durability/records/record_world.h"
 
-namespace holdfast {
+namespace holdfast::quadra_test {
 namespace {
 
 using World = RecordWorld<Quadra<SimMachine>>;
@@ -80,4 +80,4 @@ TEST(QuadraTable, ABatchLargerThanTheTableIsSplit) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::quadra_test

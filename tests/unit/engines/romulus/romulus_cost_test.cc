@@ -10,7 +10,7 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/unit/engines/engine_fixture.h"
 
-namespace holdfast {
+namespace holdfast::romulus_cost_test {
 namespace {
 
 template <class E>
@@ -118,4 +118,4 @@ TYPED_TEST(RomulusCost, RecoveryIsBoundedByWhatIsUsed) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::romulus_cost_test

@@ -10,7 +10,7 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/unit/engines/engine_fixture.h"
 
-namespace holdfast {
+namespace holdfast::romulus_crash_test {
 namespace {
 
 constexpr int kWorkers = 2;
@@ -235,4 +235,4 @@ TYPED_TEST(RomulusCrash, ABatchThatOutgrowsTheHeap) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::romulus_crash_test

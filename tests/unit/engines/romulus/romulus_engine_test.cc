@@ -9,7 +9,7 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/unit/engines/engine_fixture.h"
 
-namespace holdfast {
+namespace holdfast::romulus_engine_test {
 namespace {
 
 template <class E>
@@ -307,4 +307,4 @@ TYPED_TEST(RomulusFormat, OneMoreFenceWhenABatchOutgrowsTheHeap) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::romulus_engine_test

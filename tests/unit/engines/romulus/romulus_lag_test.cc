@@ -11,7 +11,7 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/unit/engines/engine_fixture.h"
 
-namespace holdfast {
+namespace holdfast::romulus_lag_test {
 namespace {
 
 using Engine = RomulusLog<SimMachine>;
@@ -199,4 +199,4 @@ TEST(HeapBarrier, OutlastsTheTransactionsThatItMeets) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::romulus_lag_test

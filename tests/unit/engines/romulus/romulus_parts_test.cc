@@ -11,7 +11,7 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/present.h"
 
-namespace holdfast {
+namespace holdfast::romulus_parts_test {
 namespace {
 
 using romulus::Phase;
@@ -83,4 +83,4 @@ TEST(RomulusLeftRight, TheWriterWaitsForReadersOfTheSideItChanges) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::romulus_parts_test

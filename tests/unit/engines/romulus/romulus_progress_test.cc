@@ -20,7 +20,7 @@
 #include "holdfast/machine/sim/support/host_pages.h"
 #include "tests/unit/engines/engine_fixture.h"
 
-namespace holdfast {
+namespace holdfast::romulus_progress_test {
 namespace {
 
 /// Counts of the running test, which makes thousands of machines.
@@ -420,4 +420,4 @@ TYPED_TEST(RomulusProgress, AWritersStepsUnderAFloodOfReadersAreBounded) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::romulus_progress_test

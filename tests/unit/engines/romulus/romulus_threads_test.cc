@@ -10,7 +10,7 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/unit/engines/engine_fixture.h"
 
-namespace holdfast {
+namespace holdfast::romulus_threads_test {
 namespace {
 
 constexpr size_t kFar = 1000;
@@ -234,4 +234,4 @@ TYPED_TEST(RomulusThreads, AFailedMediumReachesEverybodyAndStopsAllStores) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::romulus_threads_test

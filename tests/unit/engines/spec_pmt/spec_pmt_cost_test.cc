@@ -5,7 +5,7 @@
 #include "holdfast/engines/spec_pmt/spec_pmt.h"
 #include "tests/unit/engines/parts/durability/stamped/stamped_logs_suite.h"
 
-namespace holdfast::history_test {
+namespace holdfast::history_test::spec_pmt_cost_test {
 namespace {
 
 TEST(SpecPmtCost, OneFenceAndTheLinesOfTheBlock) {
@@ -25,4 +25,4 @@ TEST(SpecPmtLogs, ATornBlockComesBackIfRecoveryDoesNotEmptyIt) {
 }
 
 }  // namespace
-}  // namespace holdfast::history_test
+}  // namespace holdfast::history_test::spec_pmt_cost_test

@@ -7,7 +7,7 @@
 #include "tests/present.h"
 #include "tests/unit/engines/engine_fixture.h"
 
-namespace holdfast {
+namespace holdfast::spht_links_test {
 namespace {
 
 TEST(SphtLinks, EveryTransactionOfAThreadLinksItsSuccessor) {
@@ -41,4 +41,4 @@ TEST(SphtLinks, EveryTransactionOfAThreadLinksItsSuccessor) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::spht_links_test

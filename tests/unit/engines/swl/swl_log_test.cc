@@ -9,7 +9,7 @@
 #include "holdfast/heap/heap.h"
 #include "tests/unit/engines/swl/swl_heap.h"
 
-namespace holdfast {
+namespace holdfast::swl_log_test {
 namespace {
 
 using swl_test::EadrHeap;
@@ -324,4 +324,4 @@ TEST(SwlDomain, AHeapIsNotOpenedWhereStoresMayBeLost) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::swl_log_test

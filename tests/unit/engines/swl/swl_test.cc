@@ -7,7 +7,7 @@
 
 #include "tests/unit/engines/swl/swl_heap.h"
 
-namespace holdfast {
+namespace holdfast::swl_test {
 namespace {
 
 using swl_test::EadrHeap;
@@ -156,4 +156,4 @@ TEST(SwlFilter, HoldsAnyNumberOfOffsets) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::swl_test

@@ -4,7 +4,7 @@
 
 #include "tests/unit/engines/timeline_world.h"
 
-namespace holdfast::timeline_test {
+namespace holdfast::timeline_test::tinystm_timeline_test {
 namespace {
 
 TEST(TinyStmTimeline, AnAttemptThatSoftwareAbortsIsDrawnAndCountsAsWell) {
@@ -61,4 +61,4 @@ TEST(TinyStmTimeline, AnAttemptThatSoftwareAbortsTakesNothingFromTheUpdatesBefor
 }
 
 }  // namespace
-}  // namespace holdfast::timeline_test
+}  // namespace holdfast::timeline_test::tinystm_timeline_test

@@ -9,7 +9,7 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/unit/engines/engine_fixture.h"
 
-namespace holdfast {
+namespace holdfast::tl2_test {
 namespace {
 
 constexpr size_t kLineWords = kLineBytes / sizeof(uint64_t);
@@ -126,4 +126,4 @@ TEST_F(Tl2Order, AnOwnStoreIsLoadedWithoutALookAtTheVersion) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::tl2_test

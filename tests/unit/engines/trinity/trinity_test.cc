@@ -6,7 +6,7 @@
 
 #include "tests/unit/engines/parts/durability/records/record_world.h"
 
-namespace holdfast {
+namespace holdfast::trinity_test {
 namespace {
 
 using World = RecordWorld<Trinity<SimMachine>>;
@@ -38,4 +38,4 @@ TEST(TrinityCost, TwoMoreFencesWhenTheTableIsFull) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::trinity_test

@@ -4,7 +4,7 @@
 
 #include "tests/unit/engines/timeline_world.h"
 
-namespace holdfast::timeline_test {
+namespace holdfast::timeline_test::undo_timeline_test {
 namespace {
 
 TEST(UndoTimeline, AThreadThatWaitsForTheLockIsSeenToWait) {
@@ -16,4 +16,4 @@ TEST(UndoTimeline, AThreadThatWaitsForTheLockIsSeenToWait) {
 }
 
 }  // namespace
-}  // namespace holdfast::timeline_test
+}  // namespace holdfast::timeline_test::undo_timeline_test

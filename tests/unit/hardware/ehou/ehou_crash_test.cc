@@ -2,7 +2,7 @@
 // Does EHOU survive every power failure, without a lost block, and do sentences at their word not?
 #include "tests/unit/hardware/ehou/ehou_fixture.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::ehou_crash_test {
 namespace {
 
 SimOptions small(const Options& more) {
@@ -87,4 +87,4 @@ TEST(EhouCrash, LongPowerFailures) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::ehou_crash_test

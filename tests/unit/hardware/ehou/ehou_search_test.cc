@@ -6,7 +6,7 @@
 
 #include "tests/unit/hardware/design_search.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::ehou_search_test {
 namespace {
 
 /// Two entries of the table's cache, so that transactions overflow.
@@ -74,4 +74,4 @@ TEST(EhouSearch, LongThousandSeeds) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::ehou_search_test

@@ -3,7 +3,7 @@
 #include "tests/unit/hardware/design_rules.h"
 #include "tests/unit/hardware/ehou/ehou_fixture.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::ehou_test {
 namespace {
 
 // 1. A commit writes each line of the transaction once, and with policy `lazy` nothing else.
@@ -330,4 +330,4 @@ TEST(Ehou, HasTheTableOfItsMachine) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::ehou_test

@@ -3,7 +3,7 @@
 #include "tests/unit/hardware/design_sweep.h"
 #include "tests/unit/hardware/features/undo_log.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::cancel_test {
 namespace {
 
 /// A queue in which up to 28 writes wait until they must go.
@@ -173,4 +173,4 @@ TEST(DesignCancel, TheSearchFindsALogThatIsTakenBackTooEarly) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::cancel_test

@@ -5,7 +5,7 @@
 #include "tests/unit/hardware/design_sweep.h"
 #include "tests/unit/hardware/features/undo_log.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::causes_test {
 namespace {
 
 uint64_t sum(const DesignCounters& counters) {
@@ -59,4 +59,4 @@ TEST(DesignCauses, TheyAddUpToTheControllersWrites) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::causes_test

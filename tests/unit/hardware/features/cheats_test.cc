@@ -5,7 +5,7 @@
 
 #include "tests/unit/hardware/design_sweep.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::cheats_test {
 namespace {
 
 // ---- what does not compile
@@ -255,4 +255,4 @@ TEST(DesignCheats, ADesignThatGivesUpEndsTheMachine) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::cheats_test

@@ -7,7 +7,7 @@
 
 #include "tests/unit/hardware/design_fixture.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::doom_test {
 namespace {
 
 /// Transactions keep their lines in caches, flagged with their thread. An access by another thread
@@ -309,4 +309,4 @@ TEST(DesignDoom, TransactionsIsolateEachOther) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::doom_test

@@ -7,7 +7,7 @@
 #include "tests/unit/hardware/design_sweep.h"
 #include "tests/unit/hardware/features/overflow_log.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::nonvolatile_llc_test {
 namespace {
 
 enum class Bug : uint8_t {
@@ -345,4 +345,4 @@ TEST(DesignNonvolatileLlc, TheSearchFindsBugs) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::nonvolatile_llc_test

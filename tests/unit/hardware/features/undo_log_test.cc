@@ -5,7 +5,7 @@
 
 #include "tests/unit/hardware/design_sweep.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::undo_log_test {
 namespace {
 
 constexpr size_t kLog = static_cast<size_t>(Cause::log);
@@ -103,4 +103,4 @@ TEST(DesignUndoLog, TheSearchFindsBugs) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::undo_log_test

@@ -6,7 +6,7 @@
 #include "tests/unit/hardware/design_sweep.h"
 #include "tests/unit/hardware/features/overflow_log.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::versions_test {
 namespace {
 
 enum class Bug : uint8_t {
@@ -385,4 +385,4 @@ TEST(DesignVersions, SurvivingCachesLoseNoLineOnItsWayOut) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::versions_test

@@ -4,7 +4,7 @@
 
 #include "tests/unit/hardware/design_sweep.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::fwb_crash_test {
 namespace {
 
 /// Stores wait, the log wraps around, and scans are frequent.
@@ -70,4 +70,4 @@ TEST(FwbCrash, LongPowerFailures) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::fwb_crash_test

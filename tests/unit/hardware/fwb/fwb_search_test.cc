@@ -4,7 +4,7 @@
 
 #include "tests/unit/hardware/design_search.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::fwb_search_test {
 namespace {
 
 /// Stores wait, the log wraps around, and scans are frequent.
@@ -57,4 +57,4 @@ TEST(FwbSearch, LongThousandSeeds) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::fwb_search_test

@@ -8,7 +8,7 @@
 #include "tests/unit/hardware/design_rules.h"
 #include "tests/unit/hardware/design_sweep.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::fwb_test {
 namespace {
 
 /// No scan comes by time.
@@ -378,4 +378,4 @@ TEST(Fwb, WritesAddUpToTheControllersCount) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::fwb_test

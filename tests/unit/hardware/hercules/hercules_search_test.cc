@@ -4,7 +4,7 @@
 
 #include "tests/unit/hardware/design_search.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::hercules_search_test {
 namespace {
 
 const Json kFew = {{"ewpq", "2"}, {"migrate", "3000"}, {"collect", "32"}, {"small_l1", "0"}};
@@ -37,4 +37,4 @@ TEST(HerculesSearch, LongThousandSeeds) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::hercules_search_test

@@ -9,7 +9,7 @@
 #include "tests/unit/hardware/design_rules.h"
 #include "tests/unit/hardware/design_sweep.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::hercules_test {
 namespace {
 
 /// Few entries, so that the eWPQ overflows, and frequent work in the background.
@@ -353,4 +353,4 @@ TEST(Hercules, LongPowerFailures) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::hercules_test

@@ -4,7 +4,7 @@
 
 #include "tests/unit/hardware/design_sweep.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::hoop_crash_test {
 namespace {
 
 /// Small buffers, so that transactions are larger than the OOP buffer, the table fills, the log
@@ -75,4 +75,4 @@ TEST(HoopCrash, LongPowerFailures) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::hoop_crash_test

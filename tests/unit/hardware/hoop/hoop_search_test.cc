@@ -4,7 +4,7 @@
 
 #include "tests/unit/hardware/design_search.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::hoop_search_test {
 namespace {
 
 /// The table is smaller than a transaction, the buffer and the log not much larger, and collections
@@ -49,4 +49,4 @@ TEST(HoopSearch, LongThousandSeeds) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::hoop_search_test

@@ -7,7 +7,7 @@
 
 #include "tests/unit/hardware/design_rules.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::hoop_test {
 namespace {
 
 SimOptions on(const MachineDescription& machine, const Options& more = {}) {
@@ -563,4 +563,4 @@ TEST(Hoop, RefusesOptionsThatMakeNoSense) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::hoop_test

@@ -4,7 +4,7 @@
 
 #include "tests/unit/hardware/design_search.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::kiln_search_test {
 namespace {
 
 /// A last level of eight lines in one set, and few entries of the queue: transactions overflow.
@@ -62,4 +62,4 @@ TEST(KilnSearch, LongThousandSeeds) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::kiln_search_test

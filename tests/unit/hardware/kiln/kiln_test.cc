@@ -7,7 +7,7 @@
 #include "tests/unit/hardware/design_rules.h"
 #include "tests/unit/hardware/design_sweep.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::kiln_test {
 namespace {
 
 /// A last level of 16 lines in two sets, and few entries of the queue.
@@ -427,4 +427,4 @@ TEST(Kiln, ALineThatIsForcedHomeSurvivesItsTransaction) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::kiln_test

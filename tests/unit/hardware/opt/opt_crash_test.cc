@@ -4,7 +4,7 @@
 
 #include "tests/unit/hardware/design_fixture.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::opt_crash_test {
 namespace {
 
 TEST(SimDesignCrash, OptLosesWhatOnlyCachesHold) {
@@ -55,4 +55,4 @@ TEST(SimDesignCrash, OptKeepsAllThatWasStoredWhereCachesSurvive) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::opt_crash_test

@@ -6,7 +6,7 @@
 
 #include "tests/unit/hardware/design_fixture.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::home_lines_test {
 namespace {
 
 void put(HomeLines& lines, size_t line, size_t word, uint64_t value) {
@@ -43,4 +43,4 @@ TEST(HomeLines, LaterBytesCoverEarlierOnesAndTheRestStays) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::home_lines_test

@@ -6,7 +6,7 @@
 
 #include "tests/unit/hardware/design_fixture.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::word_log_test {
 namespace {
 
 constexpr uint64_t kBytes = 64 + 10 * 128;  // the tail, and ten slots
@@ -300,4 +300,4 @@ TEST_F(WordLogTest, ASlotHasNoLinesBeyondItsSize) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::word_log_test

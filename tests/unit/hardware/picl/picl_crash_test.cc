@@ -6,7 +6,7 @@
 #include "holdfast/hardware/picl/picl.h"
 #include "tests/unit/hardware/design_sweep.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::picl_crash_test {
 namespace {
 
 /// Short epochs and a small buffer: a sweep persists several epochs.
@@ -117,4 +117,4 @@ TEST(PiclCrash, ABlockThatIsThereBeforeItsLinesIsFound) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::picl_crash_test

@@ -12,7 +12,7 @@
 #include "tests/unit/hardware/design_fixture.h"
 #include "tests/unit/hardware/design_search.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::picl_search_test {
 namespace {
 
 const Json kSmall = {{"epoch_instructions", "200"}, {"entries", "4"}, {"gap", "1"}};
@@ -142,4 +142,4 @@ TEST(PiclSearch, LongThousandSeeds) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::picl_search_test

@@ -10,7 +10,7 @@
 #include "tests/unit/hardware/design_rules.h"
 #include "tests/unit/hardware/design_sweep.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::picl_test {
 namespace {
 
 constexpr uint64_t kEpoch = 20'000;  // instructions; a scan takes less than a half of it
@@ -453,4 +453,4 @@ TEST(Picl, WritesLogHomeAndTablesOnly) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::picl_test

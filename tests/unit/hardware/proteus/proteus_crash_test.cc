@@ -4,7 +4,7 @@
 
 #include "tests/unit/hardware/design_sweep.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::proteus_crash_test {
 namespace {
 
 /// Few entries everywhere: stores wait, blocks are logged again, the log wraps around.
@@ -58,4 +58,4 @@ TEST(ProteusCrash, LongPowerFailures) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::proteus_crash_test

@@ -4,7 +4,7 @@
 
 #include "tests/unit/hardware/design_search.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::proteus_search_test {
 namespace {
 
 /// Few entries everywhere: stores wait, blocks are logged again, the log wraps around.
@@ -55,4 +55,4 @@ TEST(ProteusSearch, LongThousandSeeds) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::proteus_search_test

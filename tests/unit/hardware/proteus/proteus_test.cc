@@ -9,7 +9,7 @@
 #include "tests/unit/hardware/design_rules.h"
 #include "tests/unit/hardware/design_sweep.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::proteus_test {
 namespace {
 
 SimOptions on(const MachineDescription& machine, const Options& more = {}) {
@@ -309,4 +309,4 @@ TEST(Proteus, WritesAddUpToTheControllersCount) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::proteus_test

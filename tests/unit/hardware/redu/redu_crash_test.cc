@@ -4,7 +4,7 @@
 
 #include "tests/unit/hardware/design_sweep.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::redu_crash_test {
 namespace {
 
 /// A small buffer, a log that wraps around, and a DRAM cache of two sets.
@@ -90,4 +90,4 @@ TEST(ReduCrash, LongPowerFailures) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::redu_crash_test

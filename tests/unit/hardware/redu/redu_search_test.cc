@@ -4,7 +4,7 @@
 
 #include "tests/unit/hardware/design_search.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::redu_search_test {
 namespace {
 
 /// The DRAM cache is smaller than a transaction, the buffer and the log not much larger.
@@ -75,4 +75,4 @@ TEST(ReduSearch, LongThousandSeeds) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::redu_search_test

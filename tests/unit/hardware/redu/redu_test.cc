@@ -7,7 +7,7 @@
 
 #include "tests/unit/hardware/design_rules.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::redu_test {
 namespace {
 
 /// tiny.toml: a read of DRAM with its path, or of the medium.
@@ -610,4 +610,4 @@ TEST(Redu, RefusesOptionsThatMakeNoSense) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::redu_test

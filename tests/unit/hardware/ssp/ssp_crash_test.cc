@@ -4,7 +4,7 @@
 
 #include "tests/unit/hardware/design_sweep.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::ssp_crash_test {
 namespace {
 
 /// A journal that is checkpointed often, and few second frames.
@@ -187,4 +187,4 @@ TEST(SspCrash, LongPowerFailures) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::ssp_crash_test

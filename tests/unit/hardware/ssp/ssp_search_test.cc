@@ -4,7 +4,7 @@
 
 #include "tests/unit/hardware/design_search.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::ssp_search_test {
 namespace {
 
 /// A journal that is checkpointed often, and TLBs that pages leave all the time.
@@ -66,4 +66,4 @@ TEST(SspSearch, LongThousandSeeds) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::ssp_search_test

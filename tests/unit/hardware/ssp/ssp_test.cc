@@ -7,7 +7,7 @@
 
 #include "tests/unit/hardware/design_rules.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::ssp_test {
 namespace {
 
 constexpr size_t kPageLines = kPageBytes / 64;
@@ -360,4 +360,4 @@ TEST(Ssp, RefusesOptionsThatMakeNoSense) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::ssp_test

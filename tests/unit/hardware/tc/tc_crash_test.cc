@@ -4,7 +4,7 @@
 
 #include "tests/unit/hardware/design_fixture.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::tc_crash_test {
 namespace {
 
 // Two threads share each core and its TC, which has fewer entries than one of their transactions
@@ -50,4 +50,4 @@ TEST(SimDesignCrash, ThreadsOfOneCoreShareATc) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::tc_crash_test

@@ -6,7 +6,7 @@
 
 #include "tests/unit/hardware/design_search.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::tc_search_test {
 namespace {
 
 const Json kSmall = {{"bytes", "256"}};  // four entries, so that transactions spill
@@ -73,4 +73,4 @@ TEST(TcSearch, LongThousandSeeds) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::tc_search_test

@@ -5,7 +5,7 @@
 #include "tests/unit/hardware/design_fixture.h"
 #include "tests/unit/hardware/design_rules.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::tc_test {
 namespace {
 
 // At 1 GHz a TC reads in 40 ns and writes in 50. A write needs 5 ns to the controller (tiny.toml:
@@ -394,4 +394,4 @@ TEST(SimTc, RefusesOptionsThatMakeNoSense) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::tc_test

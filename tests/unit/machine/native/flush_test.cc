@@ -27,7 +27,7 @@
 #include "tests/native/test_file.h"
 #include "tests/unit/machine/native/journal_world.h"
 
-namespace holdfast::native {
+namespace holdfast::native::flush_test {
 namespace {
 
 constexpr FlushMethod kMethods[] = {FlushMethod::fdatasync, FlushMethod::dsync,
@@ -322,4 +322,4 @@ TEST(Flush, AJournalHoldsWhatItsThreadsWereAnswered) {
 }
 
 }  // namespace
-}  // namespace holdfast::native
+}  // namespace holdfast::native::flush_test

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-namespace holdfast::native {
+namespace holdfast::native::group_waits_test {
 namespace {
 
 TEST(GroupWaits, APositionHasThePlaceOfItsGroup) {
@@ -72,4 +72,4 @@ TEST(GroupWaits, TheEndOfAGroupWakesItsThreadsAndOneOfTheNextGroup) {
 }
 
 }  // namespace
-}  // namespace holdfast::native
+}  // namespace holdfast::native::group_waits_test

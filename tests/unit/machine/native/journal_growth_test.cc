@@ -9,7 +9,7 @@
 
 #include "tests/unit/machine/native/journal_world.h"
 
-namespace holdfast::native {
+namespace holdfast::native::journal_growth_test {
 namespace {
 
 TEST(JournalGrowth, ComesBeforePagesGoHomeAndIsKept) {
@@ -122,4 +122,4 @@ TEST(JournalGrowth, KeepsItsLengthOnAFullDisk) {
 }
 
 }  // namespace
-}  // namespace holdfast::native
+}  // namespace holdfast::native::journal_growth_test

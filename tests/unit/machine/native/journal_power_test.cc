@@ -6,7 +6,7 @@
 
 #include "tests/unit/machine/native/journal_world.h"
 
-namespace holdfast::native {
+namespace holdfast::native::journal_power_test {
 namespace {
 
 /// Opens what a power cut has left and compares home with the program's at the position found.
@@ -274,4 +274,4 @@ TEST(JournalDamage, AnOldGroupIsNotTakenForANewOne) {
 }
 
 }  // namespace
-}  // namespace holdfast::native
+}  // namespace holdfast::native::journal_power_test

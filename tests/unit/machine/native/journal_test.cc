@@ -18,7 +18,7 @@
 #include "holdfast/base/checksum.h"
 #include "tests/unit/machine/native/journal_world.h"
 
-namespace holdfast::native {
+namespace holdfast::native::journal_test {
 namespace {
 
 TEST(Journal, BringsNothingHomeBeforeACheckpoint) {
@@ -625,4 +625,4 @@ TEST(Journal, GathersTheLinesOfThreadsThatWait) {
 }
 
 }  // namespace
-}  // namespace holdfast::native
+}  // namespace holdfast::native::journal_test

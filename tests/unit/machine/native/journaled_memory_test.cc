@@ -15,7 +15,7 @@
 #include "tests/native/test_file.h"
 #include "tests/unit/machine/native/journal_world.h"
 
-namespace holdfast::native {
+namespace holdfast::native::journaled_memory_test {
 namespace {
 
 /// Some pages of a file, mapped through a journal.
@@ -181,4 +181,4 @@ TEST_F(JournaledMemoryTest, AHoleAgreesWithItsChecksum) {
 }
 
 }  // namespace
-}  // namespace holdfast::native
+}  // namespace holdfast::native::journaled_memory_test

@@ -11,7 +11,7 @@
 #include "holdfast/base/checksum.h"
 #include "tests/unit/machine/native/journal_world.h"
 
-namespace holdfast::native {
+namespace holdfast::native::page_checksums_test {
 namespace {
 
 using Content = std::vector<std::byte>;
@@ -435,4 +435,4 @@ TEST(AStaleTable, IsNotAskedUntilItIsNew) {
 }
 
 }  // namespace
-}  // namespace holdfast::native
+}  // namespace holdfast::native::page_checksums_test

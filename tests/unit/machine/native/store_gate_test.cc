@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace holdfast::native {
+namespace holdfast::native::store_gate_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -69,4 +69,4 @@ TEST(StoreGate, OpensAgainWhenAThreadStaysInside) {
 }
 
 }  // namespace
-}  // namespace holdfast::native
+}  // namespace holdfast::native::store_gate_test

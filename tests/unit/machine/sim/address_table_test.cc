@@ -8,7 +8,7 @@
 
 #include "tests/unit/hardware/design_fixture.h"
 
-namespace holdfast::design_test {
+namespace holdfast::design_test::address_table_test {
 namespace {
 
 using sim::AddressTable;
@@ -212,4 +212,4 @@ TEST(AddressTableMachine, OnlyTheOwnerLooksMappingsUp) {
 }
 
 }  // namespace
-}  // namespace holdfast::design_test
+}  // namespace holdfast::design_test::address_table_test

@@ -12,7 +12,7 @@
 
 #include "holdfast/machine/sim/sim_machine.h"
 
-namespace holdfast {
+namespace holdfast::adopt_test {
 namespace {
 
 using sim::FileContent;
@@ -234,4 +234,4 @@ TEST(SimRangeSet, CoversAcrossRangesSideBySide) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::adopt_test

@@ -18,7 +18,7 @@
 #include "holdfast/runner/catalog.h"
 #include "holdfast/runner/spec/machines.h"
 
-namespace holdfast {
+namespace holdfast::description_test {
 namespace {
 
 /// A small complete description. Every table is one string, so that a test can change a line.
@@ -546,4 +546,4 @@ TEST(SimDescriptionFiles, TheCatalogHasTheShapeOfEachMachine) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::description_test

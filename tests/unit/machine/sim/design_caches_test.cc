@@ -16,7 +16,7 @@
 #include "holdfast/runner/spec/machines.h"
 #include "tests/unit/machine/sim/timed_machine.h"
 
-namespace holdfast {
+namespace holdfast::design_caches_test {
 namespace {
 
 using sim::CacheArray;
@@ -635,4 +635,4 @@ TEST(SimDesignCaches, R22_ALoadTakesTheTimesOfTheDescription) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::design_caches_test

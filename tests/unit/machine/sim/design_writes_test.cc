@@ -11,7 +11,7 @@
 
 #include "holdfast/base/random.h"
 
-namespace holdfast::sim {
+namespace holdfast::sim::design_writes_test {
 namespace {
 
 constexpr size_t kLine = 64;
@@ -300,4 +300,4 @@ TEST(SimDesignWrites, RandomWritesAgreeWithASlowModel) {
 }
 
 }  // namespace
-}  // namespace holdfast::sim
+}  // namespace holdfast::sim::design_writes_test

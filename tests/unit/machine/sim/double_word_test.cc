@@ -12,7 +12,7 @@
 
 #include "holdfast/machine/sim/sim_machine.h"
 
-namespace holdfast {
+namespace holdfast::double_word_test {
 namespace {
 
 using Words = std::array<uint64_t, 4>;  // a double word, and the first two of the next line
@@ -201,4 +201,4 @@ TEST(SimDoubleWord, InsideAHardwareTransactionItIsPartOfIt) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::double_word_test

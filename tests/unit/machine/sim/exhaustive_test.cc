@@ -7,7 +7,7 @@
 
 #include "holdfast/machine/sim/sim_machine.h"
 
-namespace holdfast {
+namespace holdfast::exhaustive_test {
 namespace {
 
 using Word = SimMachine::Atomic<uint64_t>;
@@ -280,4 +280,4 @@ TEST(SimExhaustive, NeedsAnExplorer) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::exhaustive_test

@@ -14,7 +14,7 @@
 
 #include "holdfast/machine/sim/sim_machine.h"
 
-namespace holdfast {
+namespace holdfast::host_pages_test {
 namespace {
 
 using sim::HostPages;
@@ -171,4 +171,4 @@ TEST(SimHostPages, AnArenaOfAnotherSizeTakesThePlace) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::host_pages_test

@@ -11,7 +11,7 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/careless.h"
 
-namespace holdfast {
+namespace holdfast::htm_test {
 namespace {
 
 struct alignas(128) Line {
@@ -504,4 +504,4 @@ TEST(SimHtmPersistence, AWriteBackThatIsNoneAbortsNothing) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::htm_test

@@ -14,7 +14,7 @@
 #include "holdfast/base/random.h"
 #include "tests/unit/machine/sim/timed_machine.h"
 
-namespace holdfast {
+namespace holdfast::line_versions_test {
 namespace {
 
 using sim::CacheArray;
@@ -442,4 +442,4 @@ TEST(SimLineVersions, LongNoVersionIsLostOrInvented) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::line_versions_test

@@ -6,7 +6,7 @@
 
 #include "holdfast/machine/sim/sim_machine.h"
 
-namespace holdfast {
+namespace holdfast::lint_test {
 namespace {
 
 using Update = TransactionScope<SimMachine>;
@@ -236,4 +236,4 @@ TEST(SimLint, NobodyAskedForIt) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::lint_test

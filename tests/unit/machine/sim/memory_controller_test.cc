@@ -14,7 +14,7 @@
 #include "holdfast/base/random.h"
 #include "holdfast/base/status.h"
 
-namespace holdfast::sim {
+namespace holdfast::sim::memory_controller_test {
 namespace {
 
 constexpr size_t kLine = 64;
@@ -687,4 +687,4 @@ TEST(SimMemoryController, ImpossibleDescriptionsAreRefused) {
 }
 
 }  // namespace
-}  // namespace holdfast::sim
+}  // namespace holdfast::sim::memory_controller_test

@@ -10,7 +10,7 @@
 
 #include "holdfast/machine/sim/sim_machine.h"
 
-namespace holdfast {
+namespace holdfast::memory_test {
 namespace {
 
 using Word64 = SimMachine::Atomic<uint64_t>;
@@ -229,4 +229,4 @@ TEST(SimMemory, AtomicsOfAllTypes) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::memory_test

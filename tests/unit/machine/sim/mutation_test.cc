@@ -12,7 +12,7 @@
 
 #include "holdfast/machine/sim/sim_machine.h"
 
-namespace holdfast {
+namespace holdfast::mutation_test {
 namespace {
 
 constexpr size_t kLineWords = kLineBytes / sizeof(uint64_t);
@@ -442,4 +442,4 @@ TEST(SimMutation, AListOfMutationsThatNobodyMeetsChangesNoSchedule) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::mutation_test

@@ -12,7 +12,7 @@
 #include "tests/unit/hardware/design_fixture.h"
 #include "tests/unit/machine/sim/timed_machine.h"
 
-namespace holdfast {
+namespace holdfast::nontemporal_test {
 namespace {
 
 constexpr size_t kLineWords = kLineBytes / sizeof(uint64_t);
@@ -579,4 +579,4 @@ TEST(SimNontemporal, R06_TheSurvivingImageHasWhatWasSent) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::nontemporal_test

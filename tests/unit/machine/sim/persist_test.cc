@@ -11,7 +11,7 @@
 
 #include "holdfast/machine/sim/sim_machine.h"
 
-namespace holdfast {
+namespace holdfast::persist_test {
 namespace {
 
 constexpr size_t kLineWords = kLineBytes / sizeof(uint64_t);
@@ -453,4 +453,4 @@ TEST(SimPersist, EnumerationStopsAtItsLimitAndWhenToldTo) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::persist_test

@@ -12,7 +12,7 @@
 
 #include "holdfast/machine/sim/sim_machine.h"
 
-namespace holdfast {
+namespace holdfast::threads_test {
 namespace {
 
 using Word64 = SimMachine::Atomic<uint64_t>;
@@ -334,4 +334,4 @@ TEST(SimThreads, SameSeedSameResultOtherSeedOtherResult) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::threads_test

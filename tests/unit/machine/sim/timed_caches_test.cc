@@ -8,7 +8,7 @@
 #include "holdfast/base/random.h"
 #include "tests/unit/machine/sim/timed_machine.h"
 
-namespace holdfast {
+namespace holdfast::timed_caches_test {
 namespace {
 
 /// Returns the cycles per hop of a pointer chase round `lines` lines, after one round to warm up.
@@ -623,4 +623,4 @@ TEST(SimTimedCaches, R25_OneMemoryServesBothKindsOfData) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::timed_caches_test

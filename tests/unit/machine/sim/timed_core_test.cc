@@ -8,7 +8,7 @@
 
 #include "tests/unit/machine/sim/timed_machine.h"
 
-namespace holdfast {
+namespace holdfast::timed_core_test {
 namespace {
 
 constexpr double kOp = 1;  ///< one memory operation
@@ -504,4 +504,4 @@ TEST(SimTimedCore, R21_TheSurvivingImageIsWhatTheCachesWroteBack) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::timed_core_test

@@ -11,7 +11,7 @@
 
 #include "tests/unit/machine/sim/timed_machine.h"
 
-namespace holdfast {
+namespace holdfast::timed_golden_test {
 namespace {
 
 constexpr const char* kTiny =
@@ -116,4 +116,4 @@ TEST(SimTimedGolden, Power9) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::timed_golden_test

@@ -6,7 +6,7 @@
 
 #include "tests/unit/machine/sim/timed_machine.h"
 
-namespace holdfast {
+namespace holdfast::timed_htm_test {
 namespace {
 
 constexpr size_t kSet = 2;      ///< distance of lines of one L1 set
@@ -539,4 +539,4 @@ TEST(SimTimedHtm, R17_NoConflictIsMissed) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::timed_htm_test

@@ -6,7 +6,7 @@
 
 #include "tests/unit/machine/sim/timed_machine.h"
 
-namespace holdfast {
+namespace holdfast::tlb_test {
 namespace {
 
 using sim::Tlbs;
@@ -176,4 +176,4 @@ TEST(TimedTlb, CountsHitsOfTheSecondLevelAndWalks) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::tlb_test

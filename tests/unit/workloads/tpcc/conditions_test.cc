@@ -8,7 +8,7 @@
 #include "holdfast/workloads/tpcc/tpcc.h"
 #include "tests/unit/workloads/tpcc/test_heap.h"
 
-namespace holdfast::tpcc {
+namespace holdfast::tpcc::conditions_test {
 namespace {
 
 using tpcc_test::Fixture;
@@ -194,4 +194,4 @@ TEST_F(TpccConditions, RowOwnedTwice) {
 }
 
 }  // namespace
-}  // namespace holdfast::tpcc
+}  // namespace holdfast::tpcc::conditions_test

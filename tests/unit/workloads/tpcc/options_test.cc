@@ -10,7 +10,7 @@
 
 #include "holdfast/workloads/tpcc/data/inputs.h"
 
-namespace holdfast::tpcc {
+namespace holdfast::tpcc::options_test {
 namespace {
 
 using PerKind = std::array<uint32_t, kKinds>;
@@ -194,4 +194,4 @@ TEST_F(TpccInputs, SmallPopulationsAreAskedForOnlyWhatTheyHave) {
 }
 
 }  // namespace
-}  // namespace holdfast::tpcc
+}  // namespace holdfast::tpcc::options_test

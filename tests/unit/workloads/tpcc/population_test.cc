@@ -11,7 +11,7 @@
 #include "holdfast/workloads/tpcc/tpcc.h"
 #include "tests/unit/workloads/tpcc/test_heap.h"
 
-namespace holdfast::tpcc {
+namespace holdfast::tpcc::population_test {
 namespace {
 
 /// One warehouse of the standard's size. The tests of this file share it and only read it.
@@ -216,4 +216,4 @@ TEST(TpccSetUp, DisjointNeedsAWarehouseForEachWorker) {
 }
 
 }  // namespace
-}  // namespace holdfast::tpcc
+}  // namespace holdfast::tpcc::population_test

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace holdfast::tpcc {
+namespace holdfast::tpcc::random_test {
 namespace {
 
 TEST(TpccRandom, NurandStaysInItsRangeAndReachesAllOfIt) {
@@ -146,4 +146,4 @@ TEST(TpccRandom, TenPercentAreOriginal) {
 }
 
 }  // namespace
-}  // namespace holdfast::tpcc
+}  // namespace holdfast::tpcc::random_test

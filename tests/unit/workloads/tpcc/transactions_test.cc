@@ -10,7 +10,7 @@
 #include "holdfast/workloads/tpcc/tpcc.h"
 #include "tests/unit/workloads/tpcc/test_heap.h"
 
-namespace holdfast::tpcc {
+namespace holdfast::tpcc::transactions_test {
 namespace {
 
 using tpcc_test::Fixture;
@@ -358,4 +358,4 @@ TEST(TpccMix, DisjointWorkerWithoutAWarehouseIsAnError) {
 }
 
 }  // namespace
-}  // namespace holdfast::tpcc
+}  // namespace holdfast::tpcc::transactions_test

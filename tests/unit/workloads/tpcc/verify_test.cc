@@ -10,7 +10,7 @@
 #include "holdfast/workloads/tpcc/tpcc.h"
 #include "tests/unit/workloads/tpcc/test_heap.h"
 
-namespace holdfast::tpcc {
+namespace holdfast::tpcc::verify_test {
 namespace {
 
 using tpcc_test::Fixture;
@@ -179,4 +179,4 @@ TEST(TpccAcknowledgement, OrderSurvivesItsPacking) {
 }
 
 }  // namespace
-}  // namespace holdfast::tpcc
+}  // namespace holdfast::tpcc::verify_test

@@ -9,7 +9,7 @@
 
 #include "holdfast/base/random.h"
 
-namespace holdfast {
+namespace holdfast::line_filter_test {
 namespace {
 
 TEST(LineFilterTest, NeverHidesALineItHasNotShown) {
@@ -36,4 +36,4 @@ TEST(LineFilterTest, VisitsAllLinesOfARange) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::line_filter_test

@@ -14,7 +14,7 @@
 #include "holdfast/engines/parts/basics/stripes.h"
 #include "holdfast/machine/sim/sim_machine.h"
 
-namespace holdfast {
+namespace holdfast::write_set_test {
 namespace {
 
 TEST(WriteSet, MergesStoresToOneWord) {
@@ -132,4 +132,4 @@ TEST(OwnershipTable, SizesAreRoundedUp) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::write_set_test

@@ -7,7 +7,7 @@
 #include "holdfast/engines/parts/durability/linked/linked_log.h"
 #include "tests/present.h"
 
-namespace holdfast {
+namespace holdfast::linked_record_test {
 namespace {
 
 TEST(LinkedRecord, SurvivesPackingAndNothingElseDoes) {
@@ -35,4 +35,4 @@ TEST(LinkedRecord, SurvivesPackingAndNothingElseDoes) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::linked_record_test

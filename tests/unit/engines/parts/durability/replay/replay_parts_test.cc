@@ -12,7 +12,7 @@
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/present.h"
 
-namespace holdfast {
+namespace holdfast::replay_parts_test {
 namespace {
 
 DurabilityMarker example(uint64_t number) {
@@ -235,4 +235,4 @@ TEST_F(LogReplayerTest, RecordsWrapAroundTheEndOfTheLog) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::replay_parts_test

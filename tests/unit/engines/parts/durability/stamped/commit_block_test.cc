@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-namespace holdfast {
+namespace holdfast::commit_block_test {
 namespace {
 
 TEST(CommitBlockTest, TornAndForeignBlocksAreNone) {
@@ -46,4 +46,4 @@ TEST(CommitBlockTest, TornAndForeignBlocksAreNone) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::commit_block_test

@@ -9,7 +9,7 @@
 #include "holdfast/engines/parts/isolation/combining/crwwp.h"
 #include "holdfast/machine/sim/sim_machine.h"
 
-namespace holdfast {
+namespace holdfast::crwwp_bias_test {
 namespace {
 
 struct Pair {
@@ -74,4 +74,4 @@ TEST(CrwwpBias, WithoutTheHeavyFenceTheyDo) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::crwwp_bias_test

@@ -6,7 +6,7 @@
 
 #include "holdfast/machine/sim/sim_machine.h"
 
-namespace holdfast {
+namespace holdfast::crwwp_test {
 namespace {
 
 /// Stores leave the store buffers late, so that a missing fence between a reader's arrival and its
@@ -44,4 +44,4 @@ TEST(CrwwpTest, ReadersAndWriterExcludeEachOtherAndReadersLosePatience) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::crwwp_test

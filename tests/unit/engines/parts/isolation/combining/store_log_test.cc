@@ -10,7 +10,7 @@
 #include "holdfast/base/random.h"
 #include "holdfast/machine/sim/sim_machine.h"
 
-namespace holdfast {
+namespace holdfast::store_log_test {
 namespace {
 
 /// Logs random stores of random lengths and undoes those after a mark.
@@ -49,4 +49,4 @@ TEST(StoreLogTest, RestoresExactlyWhatCameAfterTheMark) {
 }
 
 }  // namespace
-}  // namespace holdfast
+}  // namespace holdfast::store_log_test
