@@ -136,11 +136,7 @@ class Ptl2 : public Tl2Engine<M, Ptl2<M>> {
     return {};
   }
 
-  void grown(size_t bytes) {
-    for (Own& log : logs_) {
-      log->grown(bytes);
-    }
-  }
+  void grown(size_t /*bytes*/) {}
   Status close() { return {}; }
 
  private:

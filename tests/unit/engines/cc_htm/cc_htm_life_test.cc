@@ -177,6 +177,42 @@ TEST(CcHtmLife, AfterTwoRevocationsABodyRunsUnderTheLock) {
   EXPECT_EQ(w.heap.read(0), static_cast<uint64_t>(kUpdates));
 }
 
+/// Transactions wait for the lock before they begin, so its holder aborts none of them.
+TEST(CcHtmLife, WhoMeetsTheLockWaits) {
+  for (const bool update : {true, false}) {
+    World w({{"alias_bytes", "64"}, {"ways", "1"}, {"retries", "2"}}, 2);
+    int runs = 0;
+    bool locked = false;
+    w.machine.run_threads(2, [&](int worker) {
+      if (worker == 0) {
+        w.heap.engine().update([&] {
+          ++runs;
+          for (size_t i = 0; i < 20; ++i) {
+            w.heap.set(i, 1);
+          }
+          locked = runs == 3;
+          for (int pause = 0; locked && pause < 1000; ++pause) {
+            w.machine.pause();
+          }
+        });
+        return;
+      }
+      while (!locked) {
+        w.machine.pause();
+      }
+      if (update) {
+        w.heap.write(30 * kLineWords, 1);
+      } else {
+        EXPECT_EQ(w.heap.read(30 * kLineWords), 0u);
+      }
+    });
+    const Statistics s = w.heap.engine().statistics();
+    EXPECT_EQ(s.explicit_aborts[static_cast<size_t>(AbortCode::alias)], 2u);
+    EXPECT_EQ(s.explicit_aborts[static_cast<size_t>(AbortCode::lock)], 0u);
+    EXPECT_EQ(s.lock_fallbacks, 1u);
+  }
+}
+
 /// An update that must be durable, and throws, first waits for what it may have read.
 TEST(CcHtmLife, AnExceptionLeavesTheHeapBehindWhatItHasSeen) {
   for (const bool durable : {false, true}) {

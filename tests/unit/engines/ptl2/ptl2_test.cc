@@ -39,6 +39,24 @@ PersistCounters cost(const char* batch, size_t n) {
   return machine.counters() - before;
 }
 
+/// For each word an entry of half a line and the word itself; then the state of the log.
+TEST(Ptl2Cost, CountsTheBytesThatItWrites) {
+  for (const char* batch : {"0", "1"}) {
+    SimMachine machine(two_threads());
+    Heap heap(machine, shape(batch));
+    heap.format().check();
+    heap.recover().check();
+    for (uint64_t updates = 1; updates <= 3; ++updates) {
+      heap.engine().update([&] {
+        for (size_t i = 0; i < 5; ++i) {
+          heap.set(2 * i, updates);
+        }
+      });
+      EXPECT_EQ(heap.engine().statistics().bytes_written, updates * (5 * (32 + 8) + 8));
+    }
+  }
+}
+
 /// cc-HTM, section 5: an entry is written with a fence, for each write.
 TEST(Ptl2Cost, AFenceForEachWordAndTwoMore) {
   for (size_t n = 1; n <= 20; ++n) {

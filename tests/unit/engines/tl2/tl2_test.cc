@@ -58,6 +58,11 @@ class Tl2Order : public testing::Test {
   Heap heap_;
 };
 
+TEST_F(Tl2Order, RecoverySaysThatNothingIsKept) {
+  EXPECT_NE(heap_.report().text.find("nothing"), std::string::npos) << heap_.report().text;
+  EXPECT_FALSE(heap_.report().needed);
+}
+
 /// Stores take no lock before the commit, so an update in the middle of another one commits.
 TEST_F(Tl2Order, AStoreLocksNothing) {
   interleave(

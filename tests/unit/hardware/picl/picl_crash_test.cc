@@ -22,14 +22,15 @@ SimOptions on(const MachineDescription& machine, const Options& more = {}) {
 void expect_epochs(SimOptions o, Program program = {}) {
   program.transactions = 20;
   program.recoveries = 8;
+  program.step = kStep;
   const Verdict plain = sweep(o, program);
   EXPECT_EQ(plain.wrong, 0u) << plain.why;
-  EXPECT_GT(plain.images, 50u);
+  EXPECT_GT(plain.images, 50 / kStep);
   EXPECT_GT(plain.recovery_images, 0u);
   EXPECT_GE(plain.epochs, 5u);
   program.transactions = 6;
   program.recoveries = 32;
-  for (o.disturb = 1; o.disturb <= 20; ++o.disturb) {
+  for (o.disturb = 1; o.disturb <= 20 / kShare; ++o.disturb) {
     const Verdict verdict = sweep(o, program);
     EXPECT_EQ(verdict.wrong, 0u) << "seed " << o.disturb << ", " << verdict.why;
   }
