@@ -141,7 +141,7 @@ class CcHtm : public cc_htm::CcAccess<M> {
     typename M::template Atomic<uint64_t> lock{};  // of the thread that retires
     alignas(kMaxLineBytes) typename M::template Atomic<uint64_t> credits{};  // in use
   };
-  /// What a look at the ring has come to.
+  /// The result of a look at the ring.
   struct Round {
     bool some;      ///< something has retired, or another thread was at it
     uint64_t blue;  ///< the oldest transaction to wait for, or kNone

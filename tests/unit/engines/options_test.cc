@@ -79,7 +79,7 @@ TEST_P(EngineOptions, AreNumbersOrNamesOfChoices) {
   }
 }
 
-/// The value that an option is said to have by default is the one that it has: the area is as large.
+/// An option has the default value that its row names: the area is as large.
 TEST_P(EngineOptions, HaveTheDefaultsThatTheyName) {
   const size_t usual = engine().area_bytes({}, kThreads).value();
   for (const OptionInfo& option : engine().option_list()) {

@@ -71,7 +71,8 @@ TEST(EngineSites, ALabelOfTwoEnginesStandsInAFileThatTheyShare) {
   }
 }
 
-/// checks.toml lists them, and names only such that a source names. So one that gets lost is noticed.
+/// checks.toml lists them, and may list only those that a source names. So one that gets lost is
+/// noticed.
 TEST(EngineSites, TheRarePathsOfAnEngineAreListedBesideIt) {
   for (const EngineSource& engine : sources()) {
     for (const auto& [name, files] : engine.probes) {

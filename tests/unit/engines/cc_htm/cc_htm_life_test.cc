@@ -62,7 +62,7 @@ TEST(CcHtmLife, EachEndGivesNumberAndCreditBack) {
       }
       w.heap.engine().fence();
       EXPECT_EQ(w.at_home(0), 2 * kLag - 1);
-      // All credits are there again: so many updates wait for nobody's retirement.
+      // All credits are there again: so many updates wait for no retirement.
       for (uint64_t i = 1; i <= kLag; ++i) {
         w.heap.write(0, i);
       }
@@ -142,7 +142,7 @@ TEST(CcHtmLife, ABodyIsGivenUpAfterThePatience) {
   });
 }
 
-/// Each update begins with no revocations. After two it runs under the lock, which nobody revokes.
+/// Each update begins with no revocations. After two it runs under the lock, to its end.
 TEST(CcHtmLife, AfterTwoRevocationsABodyRunsUnderTheLock) {
   World w({{"patience_us", "10"}, {"retries", "100"}}, 2);
   constexpr int kUpdates = 3;
@@ -156,8 +156,8 @@ TEST(CcHtmLife, AfterTwoRevocationsABodyRunsUnderTheLock) {
         w.heap.engine().update([&] {
           w.heap.set(0, static_cast<uint64_t>(update));
           ++runs;
-          // The next write of the other thread may have begun before; the one behind it returns only
-          // when this body has been given up. Under the lock none returns.
+          // The next write of the other thread may have begun before. The one behind it returns
+          // only when this body has been given up. Under the lock none returns.
           const uint64_t seen = writes;
           for (int pause = 0; writes < seen + 2 && pause < 20'000; ++pause) {
             w.machine.pause();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is the time of a fence, and of a pause after an abort, counted as what it is? (checks.toml has the
-// phases of updates and reads.)
+// Is the time of a fence, and of a pause after an abort, counted as what it is? (checks.toml has
+// the phases of updates and reads.)
 #include <gtest/gtest.h>
 
 #include "tests/unit/engines/timeline_world.h"

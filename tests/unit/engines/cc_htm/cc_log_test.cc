@@ -58,7 +58,7 @@ struct World {
             .thread = thread,
             .credit = 0};
   }
-  /// What a recovery finds.
+  /// Finds the records that a recovery would replay.
   Status examine(std::vector<FoundRecord>& found, bool all = false) {
     return Log(machine, regions, area).examine(all, found);
   }

@@ -157,8 +157,8 @@ TEST(Ptl2Recovery, ATornBatchIsNoDamage) {
   }
 }
 
-/// A page, then a log for each thread, the main and the background thread included: whole lines, and
-/// one for the state.
+/// A page, then a log for each thread, the main and the background thread included: whole lines,
+/// and one for the state.
 TEST(Ptl2Area, HasALogForEachThread) {
   for (const char* log_bytes : {"1000", "1024"}) {
     const auto area = ptl2::Area::parse({{"log_bytes", log_bytes}}, 4).value();
