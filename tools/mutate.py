@@ -153,6 +153,7 @@ class Campaign:
             "cmake", "--preset", "release", "-B", str(folder), "-DHOLDFAST_PYTHON=OFF",
             "-DHOLDFAST_BENCH=OFF", f"-DHOLDFAST_ONLY_ENGINES={';'.join(named + others)}",
             "-DHOLDFAST_WERROR=OFF", "-DCMAKE_CXX_FLAGS_RELEASE=-O1",
+            "-DHOLDFAST_UNITY_TESTS=ON",
         ]  # fmt: skip
         run(arguments, self.tree)
         build = Build(self.tree, folder, "-" + ":".join(["*.Long*", *left_out]), {})
