@@ -23,6 +23,7 @@
 #include "holdfast/runner/sim/simulate.h"
 #include "holdfast/workloads/registry.h"
 #include "tests/engine_options.h"
+#include "tests/sanitized.h"
 #include "tests/workload_options.h"
 
 namespace holdfast::set_up_test {
@@ -233,7 +234,9 @@ TEST_F(RunnerSetUp, ColdAndWarmCacheGiveTheSameRun) {
 
 TEST_F(RunnerSetUp, OneImageServesEveryEngineSeedMixAndNumberOfThreads) {
   Json all = spec();
-  all["engines"] = engine_names(false);
+  auto engines = engine_names(false);
+  engines.resize(kSanitized ? 2 : engines.size());
+  all["engines"] = engines;
   all["domain"] = "eadr";  // where all of them run
   all["threads"] = {1, 3};
   for (const int seed : {1, 2}) {
@@ -257,10 +260,11 @@ TEST_F(RunnerSetUp, AnotherScaleIsAnotherImage) {
 }
 
 TEST_F(RunnerSetUp, EveryWorkloadStartsFromAnImage) {
-  const auto engines = one_of_each_kind(
+  auto engines = one_of_each_kind(
       engine_rows<SimMachine>(), names_of(engine_rows<SimMachine>(), [](const auto& row) {
         return is_durable(*row.description) && !row.description->needs_design;
       }));
+  engines.resize(kSanitized ? 1 : engines.size());
   for (const WorkloadInfo* info : workload_infos()) {
     const Json small = {{"workload", info->name}, {"params", tiny_parameters(*info)},
                         {"engines", engines},     {"threads", {3}},

@@ -202,7 +202,7 @@ TYPED_TEST(RomulusCrash, ABatchThatOutgrowsTheHeap) {
   constexpr size_t kLarge = 80 * kPageBytes;
   constexpr size_t kLast = kLarge / sizeof(uint64_t) - 1;
   bool crashed = true;
-  for (uint64_t event = 0; crashed; event += 1 + event / 20) {
+  for (uint64_t event = 0; crashed; event += kStep + event / 20) {
     SCOPED_TRACE("event " + std::to_string(event));
     std::vector<SimImage> images;
     bool acknowledged = false;
