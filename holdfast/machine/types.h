@@ -19,8 +19,8 @@ inline constexpr int kMaxThreads = 256;
 
 /// The line size that the code is laid out for. A machine may have longer lines (line_bytes()).
 inline constexpr size_t kLineBytes = 64;
-/// The longest line of any machine: POWER's. Processors with shorter lines fetch two at a time. Data
-/// aligned to it shares no line with its neighbors.
+/// The longest line of any machine: POWER's. Processors with shorter lines fetch two at a time.
+/// Data aligned to it shares no line with its neighbors.
 inline constexpr size_t kMaxLineBytes = 2 * kLineBytes;
 inline constexpr size_t kPageBytes = 4096;
 

@@ -64,8 +64,8 @@ void CcHtm<M>::help(Patience& patience, bool alone) {
 }
 
 /// Gives up a blue transaction that has not committed. Returns false if it has, or if its own
-/// thread has given it up. The caller has the lock of the thread that retires, and the number is not
-/// below the smallest one. So its slot is not used again meanwhile, and the numbers stored to
+/// thread has given it up. The caller has the lock of the thread that retires, and the number is
+/// not below the smallest one. So its slot is not used again meanwhile, and the numbers stored to
 /// `revoked` only grow.
 template <class M>
 bool CcHtm<M>::give_up_body(uint64_t id) {
