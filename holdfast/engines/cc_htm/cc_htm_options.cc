@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "holdfast/engines/cc_htm/cc_htm_options.h"
 
-#include <algorithm>
-#include <array>
-#include <iterator>
-
 namespace holdfast::cc_htm {
 namespace {
 

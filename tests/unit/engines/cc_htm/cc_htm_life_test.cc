@@ -15,6 +15,34 @@ namespace {
 
 struct BodyFails {};
 
+/// Runs `work` on one thread. Meanwhile the body of an update on another thread stops. That update
+/// is durable, so it takes no credit.
+template <class F>
+void beside_a_body_that_stops(World& w, F&& work) {
+  bool in_body = false;
+  bool done = false;
+  w.machine.run_threads(2, [&](int worker) {
+    if (worker == 0) {
+      w.heap.engine().update(
+          [&] {
+            w.heap.set(0, 1);
+            in_body = true;
+            while (!done) {
+              w.machine.pause();
+            }
+          },
+          Commit::durable);
+      return;
+    }
+    while (!in_body) {
+      w.machine.pause();
+    }
+    work();
+    done = true;
+  });
+  EXPECT_EQ(w.heap.read(0), 1u);
+}
+
 /// How an attempt may end without a commit that others have to wait for.
 struct End {
   const char* name;
@@ -78,24 +106,7 @@ TEST(CcHtmLife, AsManyUpdatesReturnAsThereAreCredits) {
   constexpr uint64_t kLag = 3;
   constexpr uint64_t kPatienceMs = 100;
   World w({{"lag", std::to_string(kLag)}, {"patience_us", std::to_string(1000 * kPatienceMs)}}, 2);
-  bool in_body = false;
-  bool done = false;
-  w.machine.run_threads(2, [&](int worker) {
-    if (worker == 0) {
-      w.heap.engine().update(
-          [&] {
-            w.heap.set(0, 1);
-            in_body = true;
-            while (!done) {
-              w.machine.pause();
-            }
-          },
-          Commit::durable);  // takes no credit
-      return;
-    }
-    while (!in_body) {
-      w.machine.pause();
-    }
+  beside_a_body_that_stops(w, [&] {
     const uint64_t begin = w.machine.now();
     for (uint64_t i = 1; i <= kLag; ++i) {
       w.heap.write(5 * kLineWords, i);
@@ -107,38 +118,20 @@ TEST(CcHtmLife, AsManyUpdatesReturnAsThereAreCredits) {
     EXPECT_LE(w.heap.engine().pending().age, w.machine.now() - begin);
     w.heap.write(5 * kLineWords, kLag + 1);
     EXPECT_GE(w.machine.now() - before, w.machine.ticks_of_ms(kPatienceMs));
-    done = true;
   });
-  EXPECT_EQ(w.heap.read(0), 1u);
 }
 
 /// Neither earlier nor much later than its option says.
 TEST(CcHtmLife, ABodyIsGivenUpAfterThePatience) {
   constexpr uint64_t kPatienceMs = 10'000;
   World w({{"patience_us", std::to_string(1000 * kPatienceMs)}}, 2);
-  bool in_body = false;
-  bool done = false;
-  w.machine.run_threads(2, [&](int worker) {
-    if (worker == 0) {
-      w.heap.engine().update([&] {
-        w.heap.set(0, 1);
-        in_body = true;
-        while (!done) {
-          w.machine.pause();
-        }
-      });
-      return;
-    }
-    while (!in_body) {
-      w.machine.pause();
-    }
+  beside_a_body_that_stops(w, [&] {
     const uint64_t begin = w.machine.now();
     w.heap.write(5 * kLineWords, 9);
     const uint64_t took = w.machine.now() - begin;
     const uint64_t patience = w.machine.ticks_of_ms(kPatienceMs);
     EXPECT_GE(took, patience);
     EXPECT_LT(took, patience + patience / 1000);
-    done = true;
   });
 }
 
@@ -217,22 +210,7 @@ TEST(CcHtmLife, WhoMeetsTheLockWaits) {
 TEST(CcHtmLife, AnExceptionLeavesTheHeapBehindWhatItHasSeen) {
   for (const bool durable : {false, true}) {
     World w({{"lag", "8"}, {"patience_us", "100"}}, 2);
-    bool in_body = false;
-    bool done = false;
-    w.machine.run_threads(2, [&](int worker) {
-      if (worker == 0) {
-        w.heap.engine().update([&] {
-          w.heap.set(0, 1);
-          in_body = true;
-          while (!done) {
-            w.machine.pause();
-          }
-        });
-        return;
-      }
-      while (!in_body) {
-        w.machine.pause();
-      }
+    beside_a_body_that_stops(w, [&] {
       w.heap.write(5 * kLineWords, 9);
       EXPECT_THROW(w.heap.engine().update(
                        [&] {
@@ -242,7 +220,6 @@ TEST(CcHtmLife, AnExceptionLeavesTheHeapBehindWhatItHasSeen) {
                        durable ? Commit::durable : Commit::later),
                    BodyFails);
       EXPECT_EQ(w.at_home(5 * kLineWords), durable ? 9u : 0u);
-      done = true;
     });
   }
 }
