@@ -232,7 +232,7 @@ void CrashExplorer::Search::one_schedule() {
 std::vector<CrashPoint> CrashExplorer::Search::run_schedule() {
   SimOptions o = options(seed_);
   o.design_fault = fault_;
-  SimMachine machine(o, images_->base());
+  SimMachine machine(o, start_with(images_->no_difference()));
   machine.watch_images();
   if (auto fault = power_on(machine)) {
     fail(kRun, std::move(*fault), kNever, 0, 0);

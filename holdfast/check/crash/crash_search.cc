@@ -132,6 +132,15 @@ std::optional<Fault> CrashExplorer::Search::power_on(SimMachine& machine) {
   }
 }
 
+/// Returns the image for a machine to start with. It refers to `delta`, and to this object.
+sim::StartImage CrashExplorer::Search::start_with(const ImageDelta& delta) {
+  if (!has_design()) {
+    return {images_->shared_base(), delta};
+  }
+  images_->build(delta, image_);  // the state of a design is behind the medium
+  return image_;
+}
+
 /// Opens the heap of an image, and returns its words or the fault found. In a new heap it first
 /// sets the subject up.
 std::variant<Subject::Words, Fault> CrashExplorer::Search::open(SimMachine& machine,
@@ -173,8 +182,7 @@ void CrashExplorer::Search::recover(const Pending& pending) {
   {
     SimOptions o = recovery_options();
     o.disturb = options(seed_).disturb;
-    images_->build(pending.delta, image_);
-    SimMachine machine(o, image_);
+    SimMachine machine(o, start_with(pending.delta));
     machine.watch_images();
     if (pending.crash_it) {
       report_.design.begin(machine);
@@ -245,8 +253,7 @@ void CrashExplorer::Search::go_on(const Pending& from) {
       random.schedule = Schedule::random;
       random.explorer = nullptr;
     }
-    images_->build(from.delta, image_);
-    SimMachine machine(random, image_);
+    SimMachine machine(random, start_with(from.delta));
     machine.watch_images();  // before the heap opens, because opening recovers it
     if (auto fault = power_on(machine)) {
       return fail(kContinued, std::move(*fault), from.event, from.image->first, kNever);

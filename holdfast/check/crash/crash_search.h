@@ -139,6 +139,7 @@ class CrashExplorer::Search {
                                        const char* phase);
   void recover_pending();
   std::optional<Fault> power_on(SimMachine& machine);
+  sim::StartImage start_with(const ImageDelta& delta);
   std::variant<Subject::Words, Fault> open(SimMachine& machine, bool new_heap = false);
   void recover(const Pending& pending);
   void judge(const std::vector<CrashPoint>& points);
@@ -173,7 +174,7 @@ class CrashExplorer::Search {
   std::vector<Pending> pending_;
   std::vector<Pending> to_go_on_;
   std::set<std::tuple<uint64_t, uint64_t, uint32_t>> judged_;  ///< clock, floor, state
-  sim::Image image_;                                           ///< the one that is recovered
+  sim::Image image_;  ///< with a design, the one that is recovered
   size_t counted_ = 0;
   // The design's changes before the clients of the last run, and after them.
   DesignChangeCounts changes_before_{};

@@ -127,8 +127,8 @@ uint64_t Moment::image_count(size_t line_bytes) const {
 }
 
 ImageSet::ImageSet(sim::Image base, size_t line_bytes)
-    : base_(std::move(base)), line_bytes_(line_bytes), zero_(line_bytes), padded_(base_) {
-  padded_.resize((base_.size() + line_bytes - 1) / line_bytes * line_bytes);
+    : base_(std::move(base)), line_bytes_(line_bytes), zero_(line_bytes), shared_(base_) {
+  none_.bytes = base_.size();
 }
 
 Moment ImageSet::only(const sim::Image& image) const {
@@ -149,7 +149,7 @@ Moment ImageSet::only(const sim::Image& image) const {
 
 const std::byte* ImageSet::base_line(uint32_t line) const {
   const size_t at = line * line_bytes_;
-  return at < padded_.size() ? &padded_[at] : zero_.data();
+  return at < shared_.padded().size() ? &shared_.padded()[at] : zero_.data();
 }
 
 uint64_t ImageSet::line_hash(uint32_t line, const std::byte* content) const {

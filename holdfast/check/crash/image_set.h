@@ -20,12 +20,7 @@
 
 namespace holdfast::check {
 
-/// An image as its difference to a base.
-struct ImageDelta {
-  size_t bytes = 0;  ///< the medium's size, which may have grown
-  std::vector<uint32_t> lines;
-  std::vector<std::byte> contents;  ///< the lines' contents, in the order of `lines`
-};
+using sim::ImageDelta;
 
 /// The medium at one moment: the contents that each line may have after a crash. A line without
 /// choices has its content from the start of the run, or zeros beyond the medium's end at that
@@ -51,6 +46,9 @@ class ImageSet {
   ImageSet(sim::Image base, size_t line_bytes);
 
   const sim::Image& base() const { return base_; }
+  const sim::SharedImage& shared_base() const { return shared_; }
+  /// The base as its difference to itself.
+  const ImageDelta& no_difference() const { return none_; }
   size_t line_bytes() const { return line_bytes_; }
 
   /// Returns the moment at which only this image is legal: with a hardware design each crash point
@@ -90,7 +88,8 @@ class ImageSet {
   sim::Image base_;
   size_t line_bytes_;
   std::vector<std::byte> zero_;  ///< the content of a line beyond the base's end
-  sim::Image padded_;            ///< the base, padded to whole lines
+  sim::SharedImage shared_;      ///< the base
+  ImageDelta none_;
 };
 
 }  // namespace holdfast::check

@@ -106,18 +106,22 @@ std::vector<size_t> positions_of(const sim::ThreadRunner::Threads& threads) {
   return positions;
 }
 
+bool has_design(const sim::StartImage& start) {
+  return start.whole() != nullptr && has_design_state(*start.whole());
+}
+
 }  // namespace
 
-SimMachine::SimMachine(const SimOptions& options, const SimImage& image)
+SimMachine::SimMachine(const SimOptions& options, const sim::StartImage& start)
     : design_(design_of(options)),
       witness_(design_of(options)),
       options_(checked(options, design_.get())),
-      started_with_(has_design_state(image)
-                        ? take_apart(image, options_.design, options_.line_bytes)
+      started_with_(has_design(start)
+                        ? take_apart(*start.whole(), options_.design, options_.line_bytes)
                         : DesignImage{}),
       arena_(options_.arena_bytes, options_.pages.get()),
       persistence_(options_.domain, options_.line_bytes, options_.medium_limit,
-                   has_design_state(image) ? started_with_.medium : image, options_.pages.get(),
+                   has_design(start) ? started_with_.medium : start, options_.pages.get(),
                    options_.journal),
       medium_(options_, arena_, persistence_),
       threads_(make_threads(*this, options_)),
@@ -140,7 +144,7 @@ SimMachine::SimMachine(const SimOptions& options, const SimImage& image)
   }
   sim::current_thread = threads_[sim::kMainSlot].get();
   activate(sim::kMainSlot);
-  if (has_design_state(image)) {
+  if (has_design(start)) {
     memory_.load(std::move(started_with_.remains));
   }
   started_with_ = {};

@@ -57,9 +57,9 @@ class SimMachine {
   using Medium = sim::SimMedium;
   static constexpr bool kDirectLoads = false;
 
-  /// `image` is the content of the medium at power-on. Throws Error(invalid_argument) for options
+  /// `start` is the content of the medium at power-on. Throws Error(invalid_argument) for options
   /// that do not fit together; also as power_on() in design/design_image.h.
-  explicit SimMachine(const SimOptions& options = {}, const SimImage& image = {});
+  explicit SimMachine(const SimOptions& options = {}, const sim::StartImage& start = {});
   ~SimMachine();
   SimMachine(const SimMachine&) = delete;
   SimMachine& operator=(const SimMachine&) = delete;

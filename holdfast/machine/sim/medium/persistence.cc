@@ -23,16 +23,27 @@ uint32_t add_if_new(std::vector<std::byte>& contents, const std::vector<std::byt
 
 }  // namespace
 
-Persistence::Persistence(Domain domain, size_t line_bytes, size_t limit, const Image& image,
+Persistence::Persistence(Domain domain, size_t line_bytes, size_t limit, const StartImage& start,
                          HostPages* pages, bool journaled)
     : domain_(domain),
       line_bytes_(line_bytes),
       limit_(limit),
-      bytes_(image.size()),
+      bytes_(0),
       certain_(limit, false, pages),
       page_(limit / kPageBytes + 1, false, pages),
+      shared_(start.base()),
       index_(limit / line_bytes + 1, false, pages),
-      journaled_(journaled) {
+      journaled_(journaled),
+      is_touched_(limit / line_bytes + 1, false, pages) {
+  if (start.whole() != nullptr) {
+    start_with(*start.whole());
+  } else if (shared_ != nullptr) {
+    start_with(*shared_, *start.delta());
+  }
+}
+
+void Persistence::start_with(const Image& image) {
+  bytes_ = image.size();
   for (size_t offset = 0; offset < image.size(); offset += kPageBytes) {
     const size_t n = std::min(kPageBytes, image.size() - offset);
     const std::byte* page = image.data() + offset;
@@ -44,6 +55,26 @@ Persistence::Persistence(Domain domain, size_t line_bytes, size_t limit, const I
   }
 }
 
+void Persistence::start_with(const SharedImage& base, const ImageDelta& delta) {
+  bytes_ = delta.bytes;
+  for (size_t page = 0; page < base.pages(); ++page) {
+    page_[page] = base.page(page) == nullptr ? Page::zero : Page::shared;
+  }
+  for (size_t i = 0; i < delta.lines.size(); ++i) {
+    const size_t offset = delta.lines[i] * line_bytes_;
+    make_own(offset / kPageBytes);
+    std::memcpy(&certain_[offset], &delta.contents[i * line_bytes_],
+                std::min(line_bytes_, bytes_ - offset));
+  }
+}
+
+void Persistence::make_own(size_t page) {
+  if (page_[page] == Page::shared) {
+    std::memcpy(&certain_[page * kPageBytes], shared_->page(page), kPageBytes);
+  }
+  page_[page] = Page::own;
+}
+
 Persistence::~Persistence() {
   if (!certain_.is_handed_on()) {
     return;
@@ -51,6 +82,7 @@ Persistence::~Persistence() {
   for (const Dirty& dirty : dirty_) {
     index_[dirty.line] = 0;
   }
+  forget_touched();
   const size_t pages = (bytes_ + kPageBytes - 1) / kPageBytes;
   for (size_t page = 0; page < pages;) {
     size_t end = page;
@@ -74,12 +106,14 @@ void Persistence::adopt(size_t offset, size_t n, const FileContent& file,
 }
 
 void Persistence::make_certain(const MaskedWord& word) {
-  Page& page = page_[word.address / kPageBytes];
-  if (page == Page::adopted) {
+  const size_t page = word.address / kPageBytes;
+  if (page_[page] == Page::adopted) {
     adopted_->store(word);
     return;
   }
-  page = Page::own;
+  if (page_[page] != Page::own) {
+    make_own(page);
+  }
   apply(word, certain_.data());
 }
 
@@ -90,18 +124,21 @@ void Persistence::apply(const MaskedWord& word, std::byte* image) {
   std::memcpy(image + word.address, &value, sizeof(value));
 }
 
-void Persistence::watch() {
+void Persistence::forget_touched() {
+  for (const uint32_t line : touched_) {
+    is_touched_[line] = 0;
+  }
   touched_.clear();
-  is_touched_.clear();
+}
+
+void Persistence::watch() {
+  forget_touched();
   known_choices_.clear();
   watched_ = true;
 }
 
 void Persistence::touched(size_t offset) {
   const auto line = static_cast<uint32_t>(offset / line_bytes_);
-  if (line >= is_touched_.size()) {
-    is_touched_.resize(std::max(line + size_t{1}, 2 * is_touched_.size()));
-  }
   if (is_touched_[line] == 0) {
     touched_.push_back(line);
     known_choices_.emplace_back();
@@ -112,7 +149,7 @@ void Persistence::touched(size_t offset) {
 }
 
 void Persistence::changed(uint32_t line) {
-  if (line < is_touched_.size() && is_touched_[line] != 0) {
+  if (is_touched_[line] != 0) {
     known_choices_[is_touched_[line] - 1].reset();
   }
 }
@@ -302,6 +339,9 @@ void Persistence::copy_certain(size_t offset, size_t n, std::byte* to) const {
         break;
       case Page::own:
         std::memcpy(to + done, &certain_[at], piece);
+        break;
+      case Page::shared:
+        std::memcpy(to + done, shared_->page(at / kPageBytes) + at % kPageBytes, piece);
         break;
       case Page::adopted:
         adopted_->copy(at, piece, to + done);

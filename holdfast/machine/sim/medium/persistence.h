@@ -21,12 +21,11 @@
 #include "holdfast/base/random.h"
 #include "holdfast/machine/machine.h"
 #include "holdfast/machine/sim/medium/adopted_content.h"
+#include "holdfast/machine/sim/medium/start_image.h"
 #include "holdfast/machine/sim/support/masked_word.h"
 #include "holdfast/machine/sim/support/zeroed_array.h"
 
 namespace holdfast::sim {
-
-using Image = std::vector<std::byte>;
 
 /// A write-back that has left the store buffer but is not fenced yet. It covers the stores to
 /// `line` up to number `upto`.
@@ -48,7 +47,7 @@ struct LineChoices {
 /// are bytes on the medium.
 class Persistence {
  public:
-  Persistence(Domain domain, size_t line_bytes, size_t limit, const Image& image,
+  Persistence(Domain domain, size_t line_bytes, size_t limit, const StartImage& start,
               HostPages* pages = nullptr, bool journaled = false);
   ~Persistence();
 
@@ -115,8 +114,8 @@ class Persistence {
   bool journaled() const { return journaled_; }
 
  private:
-  /// The place of a page's certain bytes: nowhere (they are zero), certain_, or adopted_.
-  enum class Page : uint8_t { zero, own, adopted };
+  /// The place of a page's certain bytes: nowhere (they are zero), certain_, shared_, or adopted_.
+  enum class Page : uint8_t { zero, own, shared, adopted };
   /// A store that is not certain yet.
   struct Store {
     MaskedWord word;  ///< its address is an offset on the medium
@@ -140,13 +139,18 @@ class Persistence {
   /// order: a line has eight words, and the write-combining buffer empties when it is full.
   static constexpr size_t kMostLost = 8;
 
+  void start_with(const Image& image);
+  void start_with(const SharedImage& base, const ImageDelta& delta);
   bool certain_at_once() const { return caches_last(domain_); }
+  /// Gives a page of its own to a page whose bytes are elsewhere. Not for adopted ones.
+  void make_own(size_t page);
   void make_certain(const MaskedWord& word);
   void touched(size_t offset);
   /// The choices of the line may be others than before.
   void changed(uint32_t line);
   /// The index of a line that was stored to since watch() in touched_.
-  uint32_t touched_index(uint32_t line) const { return is_touched_.at(line) - 1; }
+  uint32_t touched_index(uint32_t line) const { return is_touched_[line] - 1; }
+  void forget_touched();
   void make_certain(uint32_t line, uint64_t upto);
   /// The possible contents of a dirty line. The first has no store, the last has all; no two have
   /// the same stores.
@@ -171,6 +175,7 @@ class Persistence {
   size_t bytes_;
   ZeroedArray<std::byte> certain_;           ///< the certain bytes of own pages
   ZeroedArray<Page> page_;                   ///< by page
+  const SharedImage* shared_;                ///< null if there is none
   std::unique_ptr<AdoptedContent> adopted_;  ///< null until adopt() is called
   ZeroedArray<uint32_t> index_;              ///< by line: index in dirty_ + 1, or 0 if clean
   std::vector<Dirty> dirty_;
@@ -181,7 +186,7 @@ class Persistence {
   uint64_t position_ = 0;
   bool watched_ = false;
   std::vector<uint32_t> touched_;     ///< the lines stored to since watch()
-  std::vector<uint32_t> is_touched_;  ///< by line: index in touched_ + 1, or 0; grows as needed
+  ZeroedArray<uint32_t> is_touched_;  ///< by line: index in touched_ + 1, or 0
   /// By index in touched_: the choices since the last change of the line; null: not made since.
   mutable std::vector<std::shared_ptr<const LineChoices>> known_choices_;
 };

@@ -64,9 +64,9 @@ struct Outcome {
 
 /// Runs stores, write-backs and transactions of three threads on volatile and persistent memory.
 /// Now and then a power failure cuts the run off. The machine is left as it is.
-Outcome run(SimOptions options, uint64_t seed, const SimImage& image) {
+Outcome run(SimOptions options, uint64_t seed, const sim::StartImage& start) {
   options.seed = seed;
-  SimMachine machine(options, image);
+  SimMachine machine(options, start);
   machine.medium().grow(kMediumBytes).check();
   auto* const words = reinterpret_cast<uint64_t*>(
       machine.medium().map(0, kMediumBytes, nullptr, MapMode::shared).value());
@@ -154,11 +154,66 @@ TEST_P(SimHostPages, WhatIsHandedOnIsZero) {
   }
 }
 
+/// Changes some lines of a medium. Returns the difference, and makes `whole` the changed medium.
+sim::ImageDelta change(const SimImage& base, uint64_t seed, SimImage* whole) {
+  Random random(seed);
+  *whole = base;
+  whole->resize(base.size() + (seed % 4) * kPageBytes);
+  sim::ImageDelta delta;
+  delta.bytes = whole->size();
+  for (uint64_t i = 0; i < seed % 20; ++i) {
+    const auto line = static_cast<uint32_t>(random.below(whole->size() / kLineBytes));
+    const std::vector<std::byte> content(kLineBytes, static_cast<std::byte>(random.below(3)));
+    delta.lines.push_back(line);
+    delta.contents.insert(delta.contents.end(), content.begin(), content.end());
+    std::copy(content.begin(), content.end(),
+              whole->begin() + static_cast<ptrdiff_t>(line * kLineBytes));
+  }
+  return delta;
+}
+
+/// A machine that begins with a shared image and a difference does what one does that begins with
+/// the whole image, and the next machine finds the shared image as it was.
+TEST_P(SimHostPages, ASharedImageServesManyMachines) {
+  SimOptions options;
+  options.domain = GetParam();
+  options.arena_bytes = size_t{16} << 20;
+  options.medium_limit = size_t{1} << 20;
+  SimImage base = run(options, 5, {}).latest;
+  std::fill_n(base.begin() + 3 * kPageBytes, 2 * kPageBytes, std::byte{0});
+  const sim::SharedImage shared(base);
+  std::vector<Outcome> expected;
+  SimImage whole;
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    change(base, seed, &whole);
+    expected.push_back(run(options, seed, whole));
+  }
+  options.pages = std::make_shared<HostPages>();
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    const sim::ImageDelta delta = change(base, seed, &whole);
+    ASSERT_EQ(run(options, seed, {shared, delta}), expected[seed - 1]) << "seed " << seed;
+    ASSERT_EQ(shared.padded(), base) << "seed " << seed;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Domains, SimHostPages,
                          testing::Values(Domain::process, Domain::file, Domain::pmem, Domain::eadr),
                          [](const auto& instance) {
                            return std::string(to_string(instance.param));
                          });
+
+TEST(SharedImage, HasWholePagesAndKnowsWhichAreZero) {
+  SimImage image(2 * kPageBytes + 100);
+  image[kPageBytes - 1] = std::byte{1};
+  image.back() = std::byte{2};
+  const sim::SharedImage shared(image);
+  ASSERT_EQ(shared.pages(), 3u);
+  EXPECT_EQ(shared.padded().size(), 3 * kPageBytes);
+  EXPECT_EQ(shared.page(0), shared.padded().data());
+  EXPECT_EQ(shared.page(1), nullptr);
+  EXPECT_EQ(shared.page(2)[99], std::byte{2});
+  EXPECT_EQ(shared.page(2)[100], std::byte{0});
+}
 
 TEST(SimHostPages, AnArenaOfAnotherSizeTakesThePlace) {
   SimOptions options;
