@@ -3,9 +3,10 @@
 // Do engines work correctly inside RTM transactions that commit, tested on processors on which none
 // commits?
 //
-// The test replaces XBEGIN in memory by an illegal instruction. A signal handler then lets one
-// thread's transactions begin and commit. It can neither roll back nor isolate threads from each
-// other; only hardware can.
+// The test replaces instructions in memory by illegal ones: XBEGIN, and the two that suspend and
+// resume the tracking of loads, which do nothing on a processor that has them without RTM. A signal
+// handler then lets one thread's transactions begin and commit. It can neither roll back nor isolate
+// threads from each other; only hardware can.
 #include <gtest/gtest.h>
 
 #include "holdfast/base/sanitizers.h"
@@ -21,6 +22,7 @@
 #include <cstring>
 #include <numeric>
 #include <string>
+#include <string_view>
 
 #include "holdfast/engines/parts/any/any_engine.h"
 #include "holdfast/heap/heap.h"
@@ -35,28 +37,37 @@ thread_local volatile bool inside = false;
 volatile int begun = 0;
 volatile int loads_suspended = 0;
 
-// XBEGIN to the next instruction, as in rtm.h, and the instruction that replaces it.
-constexpr unsigned char kBegin[6] = {0xc7, 0xf8, 0, 0, 0, 0};
-constexpr unsigned char kIllegal[6] = {0x0f, 0x0b, 0xf8, 0, 0, 0};
+/// An instruction, and the one of the same length that takes its place: ud2 and a rest that tells
+/// which one it was.
+struct Replaced {
+  std::string_view code;
+  std::string_view illegal;
+};
+using namespace std::string_view_literals;
+constexpr Replaced kBegin = {"\xc7\xf8\0\0\0\0"sv, "\x0f\x0b\xf8\0\0\0"sv};  // as in rtm.h
+constexpr Replaced kSuspend = {"\xf2\x0f\x01\xe8"sv, "\x0f\x0b\x01\xe8"sv};
+constexpr Replaced kResume = {"\xf2\x0f\x01\xe9"sv, "\x0f\x0b\x01\xe9"sv};
 
 void handle(int signal_number, siginfo_t* /*info*/, void* context) {
   auto* const registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
   const auto* const at = reinterpret_cast<const unsigned char*>(registers[REG_RIP]);
-  const auto is = [at](const char* bytes, size_t n) { return std::memcmp(at, bytes, n) == 0; };
-  if (std::memcmp(at, kIllegal, sizeof kIllegal) == 0) {  // unchanged EAX means inside
+  const auto is = [at](std::string_view bytes) {
+    return std::memcmp(at, bytes.data(), bytes.size()) == 0;
+  };
+  if (is(kBegin.illegal)) {  // unchanged EAX means inside
     inside = true;
     begun = begun + 1;
-    registers[REG_RIP] += sizeof kIllegal;
-  } else if (is("\x0f\x01\xd5", 3)) {  // xend: faults outside of a real transaction
+    registers[REG_RIP] += kBegin.illegal.size();
+  } else if (is("\x0f\x01\xd5")) {  // xend: faults outside of a real transaction
     inside = false;
     registers[REG_RIP] += 3;
-  } else if (is("\x0f\x01\xd6", 3)) {  // xtest, if illegal: ZF means outside
+  } else if (is("\x0f\x01\xd6")) {  // xtest, if illegal: ZF means outside
     constexpr greg_t kZeroFlag = 1 << 6;
     registers[REG_EFL] |= kZeroFlag;
     registers[REG_RIP] += 3;
-  } else if (is("\xf2\x0f\x01\xe8", 4) || is("\xf2\x0f\x01\xe9", 4)) {  // xsusldtrk, xresldtrk
+  } else if (is(kSuspend.illegal) || is(kResume.illegal)) {
     loads_suspended = loads_suspended + 1;
-    registers[REG_RIP] += 4;
+    registers[REG_RIP] += kSuspend.illegal.size();
   } else {
     signal(signal_number, SIG_DFL);  // an unexpected fault
   }
@@ -67,17 +78,17 @@ extern "C" char executable_start asm("__executable_start");
 extern "C" char etext;
 
 /// Replaces every `from` in the program's code by `to`, of the same length.
-void replace_in_code(const unsigned char (&from)[6], const unsigned char (&to)[6]) {
-  auto* const first = reinterpret_cast<unsigned char*>(&executable_start);
-  auto* const last = reinterpret_cast<unsigned char*>(&etext);
-  for (auto* at = first;; ++at) {
-    at = std::search(at, last, std::begin(from), std::end(from));
+void replace_in_code(std::string_view from, std::string_view to) {
+  char* const first = &executable_start;
+  char* const last = &etext;
+  for (char* at = first;; ++at) {
+    at = std::search(at, last, from.begin(), from.end());
     if (at == last) {
       return;
     }
     auto* const page = at - reinterpret_cast<uintptr_t>(at) % kPageBytes;
     ASSERT_EQ(mprotect(page, 2 * kPageBytes, PROT_READ | PROT_WRITE | PROT_EXEC), 0);
-    std::copy(std::begin(to), std::end(to), at);
+    std::copy(to.begin(), to.end(), at);
     ASSERT_EQ(mprotect(page, 2 * kPageBytes, PROT_READ | PROT_EXEC), 0);
   }
 }
@@ -96,12 +107,16 @@ class RtmCommit : public testing::TestWithParam<std::string> {
     action.sa_flags = SA_SIGINFO;
     sigaction(SIGILL, &action, &illegal_before_);
     sigaction(SIGSEGV, &action, &fault_before_);
-    replace_in_code(kBegin, kIllegal);
+    for (const Replaced& one : {kBegin, kSuspend, kResume}) {
+      replace_in_code(one.code, one.illegal);
+    }
     replaced_ = true;
   }
   void TearDown() override {
     if (replaced_) {
-      replace_in_code(kIllegal, kBegin);
+      for (const Replaced& one : {kBegin, kSuspend, kResume}) {
+        replace_in_code(one.illegal, one.code);
+      }
       sigaction(SIGILL, &illegal_before_, nullptr);
       sigaction(SIGSEGV, &fault_before_, nullptr);
     }
