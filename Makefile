@@ -13,9 +13,9 @@ COMMAND := $(VENV)/bin/holdfast
 JOBS ?= $(shell tools/jobs.sh)
 # ON: a build from scratch is faster, a build after a change slower.
 UNITY ?= OFF
-# Engines whose workloads are compiled anew for the command line, with ; between them; empty: all.
-# The build is shorter with few. Measurements need all.
-WORKLOADS ?=
+# Engines for which the command line's workloads and HoldfastDB are compiled anew, with ; between
+# them; empty: all. The build is shorter with few. Measurements need all.
+INLINED ?=
 # Arguments for the demo, such as DEMO="--quick".
 DEMO ?=
 # Arguments for tools/mutate.py, such as MUTATION="--folders heap --count 50".
@@ -111,7 +111,7 @@ $(PYTHON_ENV): requirements.txt | $(STAMPS)/packages
 
 build/release/build.ninja: CMakePresets.json $(PYTHON_ENV) | $(STAMPS)/packages
 	cmake --preset release -DHOLDFAST_PYTHON=ON -DHOLDFAST_UNITY=$(UNITY) \
-	  "-DHOLDFAST_INLINED_WORKLOADS=$(WORKLOADS)" \
+	  "-DHOLDFAST_INLINED_ENGINES=$(INLINED)" \
 	  -DPython_EXECUTABLE=$(CURDIR)/$(VENV)/bin/python \
 	  -DCMAKE_LIBRARY_OUTPUT_DIRECTORY=$(CURDIR)/build/release/python/holdfast
 	@touch $@

@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One instance of the database for all engines, over AnyEngine and its virtual calls. Builds
-// without HOLDFAST_INLINED_SESSIONS compile it instead of the generated table.
+// One instance of the database for several engines, over AnyEngine and its virtual calls.
 #include "holdfast/db/engine/engine_db.h"
 #include "holdfast/engines/parts/any/any_engine.h"
 
 namespace holdfast::db {
 
-const std::vector<DbEngine>& db_engines() {
-  static const std::vector<DbEngine> engines = [] {
-    using Any = EngineDB<AnyEngine<NativeMachine>>;
-    std::vector<DbEngine> list;
-    for (const EngineRow<NativeMachine>& row : engine_rows<NativeMachine>()) {
-      const bool durable = row.description->durability != Durability::none;
-      list.push_back(
-          {row.description, durable ? &Any::open : nullptr, durable ? &Any::try_heap : nullptr});
-    }
-    return list;
-  }();
-  return engines;
+DbEngine db_any_engine(const char* name);
+
+DbEngine db_any_engine(const char* name) {
+  using Any = EngineDB<AnyEngine<NativeMachine>>;
+  const EngineRow<NativeMachine>& row =
+      *find_row("engine", name, engine_rows<NativeMachine>()).value();
+  if (row.description->durability == Durability::none) {
+    return {row.description, nullptr, nullptr};
+  }
+  return {row.description, &Any::open, &Any::try_heap};
 }
 
 }  // namespace holdfast::db

@@ -25,7 +25,7 @@ struct DbEngine {
 };
 
 /// All engines, in the order of the list in holdfast/engines/CMakeLists.txt. CMake generates the
-/// table. Without HOLDFAST_INLINED_SESSIONS all rows use AnyEngine (any_engine_db.cc).
+/// table. Rows of engines that are not inlined use AnyEngine (any_engine_db.cc).
 const std::vector<DbEngine>& db_engines();
 
 }  // namespace holdfast::db
