@@ -250,18 +250,18 @@ class Loader {
 
   void add_variant(const fs::path& folder, Fields& fields, const std::vector<std::string>& named) {
     const Suites suites = suites_of(fields, {"crash", "native"});
-    const EngineVariant variant{
-        .name = fields.required_text("name"),
-        .options = fields.map("options"),
-        .rmw_orders_pwb = fields.flag("rmw_orders_pwb", true),
-        .transactions = fields.text("transactions", "3"),
-        .program = fields.text("program", ""),
-        .params = fields.map("params"),
-        .workload = fields.text("workload", ""),
-        .schedules = static_cast<int>(fields.number("schedules", 80, 1, 1000)),
-        .journal = fields.flag("journal", false),
-        .design = fields.text("design", ""),
-        .design_options = fields.map("design_options")};
+    const EngineVariant variant{.name = fields.required_text("name"),
+                                .options = fields.map("options"),
+                                .rmw_orders_pwb = fields.flag("rmw_orders_pwb", true),
+                                .transactions = fields.text("transactions", "3"),
+                                .program = fields.text("program", ""),
+                                .params = fields.map("params"),
+                                .workload = fields.text("workload", ""),
+                                .schedules = static_cast<int>(
+                                    fields.number("schedules", EngineVariant{}.schedules, 1, 1000)),
+                                .journal = fields.flag("journal", false),
+                                .design = fields.text("design", ""),
+                                .design_options = fields.map("design_options")};
     for_folder(folder, named, [&](Collected& engine) {
       if (suites.crash) {
         engine.checks.variants.push_back(variant);

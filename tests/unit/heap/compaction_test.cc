@@ -9,6 +9,7 @@
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/sim/sim_machine.h"
 #include "tests/engine_options.h"
+#include "tests/sanitized.h"
 #include "tests/unit/engines/engine_rows.h"
 
 namespace holdfast::compaction_test {
@@ -111,7 +112,7 @@ TEST_P(HeapCompaction, APowerFailureDuringItLosesNoSpace) {
     EXPECT_GT(reusable, 4 * 4096U);
   }
   ASSERT_GT(events, 20U);
-  for (uint64_t event = 3; event < events; event += std::max<uint64_t>(events / 40, 1)) {
+  for (uint64_t event = 3; event < events; event += kStep * std::max<uint64_t>(events / 40, 1)) {
     SCOPED_TRACE("event " + std::to_string(event));
     std::vector<SimImage> images;
     {

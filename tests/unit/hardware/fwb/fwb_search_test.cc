@@ -23,6 +23,9 @@ TEST(FwbSearch, FindsNothing) {
 // No client of the search stores outside transactions to a line of the log. The test
 // FwbCrash.APowerFailureKeepsLinesThatWereStoredToOutside does.
 TEST(FwbSearch, CrashesFallBehindEverythingElse) {
+  if (kSanitized) {
+    GTEST_SKIP() << "only whole searches have such crashes";
+  }
   const Json slow = {{"log", "4096"}, {"scan_lines", "1"}};
   const Json report =
       kFwb.run({{"schedules", 2},
