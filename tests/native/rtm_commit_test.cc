@@ -5,8 +5,8 @@
 //
 // The test replaces instructions in memory by illegal ones: XBEGIN, and the two that suspend and
 // resume the tracking of loads, which do nothing on a processor that has them without RTM. A signal
-// handler then lets one thread's transactions begin and commit. It can neither roll back nor isolate
-// threads from each other; only hardware can.
+// handler then lets one thread's transactions begin and commit. It can neither roll back nor
+// isolate threads from each other; only hardware can.
 #include <gtest/gtest.h>
 
 #include "holdfast/base/sanitizers.h"
