@@ -8,8 +8,9 @@ set -euo pipefail
 clang=$(command -v clang++-19 || true)
 probe=$(mktemp)
 trap 'rm -f "$probe"' EXIT
-if [[ -n $clang ]] &&
-  echo 'int main() {}' | "$clang" -x c++ - -fsanitize=address,undefined -o "$probe" 2>/dev/null
-then
+compiles() {
+  echo 'int main() {}' | "$clang" -x c++ - -fsanitize="$1" -o "$probe" 2>/dev/null
+}
+if [[ -n $clang ]] && compiles address,undefined && compiles thread; then
   echo "-DCMAKE_CXX_COMPILER=$clang -DCMAKE_C_COMPILER=${clang/++/}"
 fi
