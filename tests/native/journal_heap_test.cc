@@ -26,6 +26,7 @@
 #include "holdfast/heap/heap.h"
 #include "holdfast/machine/native/medium/journaled_memory.h"
 #include "holdfast/machine/native/native_machine.h"
+#include "tests/file_bytes.h"
 #include "tests/native/journal_engines.h"
 #include "tests/native/test_file.h"
 #include "tests/sanitized.h"
@@ -34,7 +35,7 @@ namespace holdfast::journal_heap_test {
 namespace {
 
 using JournaledHeap = Heap<AnyEngine<NativeMachine>>;
-using Content = std::vector<char>;
+using Content = std::string;
 
 constexpr size_t kSector = 512;
 constexpr size_t kCopies = 8;
@@ -49,11 +50,6 @@ struct Counters {
   };
   Line lines[kCopies];
 };
-
-Content read_all(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return Content(std::istreambuf_iterator<char>(in), {});
-}
 
 void write_all(const std::string& path, const Content& content) {
   std::ofstream(path, std::ios::binary)
@@ -150,7 +146,7 @@ void JournalHeapTest::cut_the_power(F&& work, int mixtures) {
     const std::lock_guard guard(one_at_a_time);
     if (recording) {
       const uint64_t before = acknowledged;
-      Content issued = read_all(file_.path());
+      Content issued = file_bytes(file_.path());
       recorded.moments.push_back({std::move(issued), before, acknowledged + 1});
     }
     return 0;
@@ -270,12 +266,12 @@ TEST_P(JournalHeapTest, ShowsTheJournalToAReaderAndInEachDomain) {
     for (int i = 0; i < 5; ++i) {
       count(*heap, root).check();
     }
-    crashed = read_all(file_.path());
+    crashed = file_bytes(file_.path());
   }
   write_all(file_.path(), crashed);
   native_.read_only = true;
   EXPECT_EQ(counted(*open().value()), 5u);
-  EXPECT_EQ(read_all(file_.path()), crashed);
+  EXPECT_EQ(file_bytes(file_.path()), crashed);
   native_.read_only = false;
   native_.domain = Domain::process;
   {
@@ -328,7 +324,7 @@ TEST_P(JournalHeapTest, DamageOfTheJournalIsReportedAndChangesNothing) {
     Counters* const root = counters(*heap);
     count(*heap, root).check();
     count(*heap, root).check();
-    crashed = read_all(file_.path());
+    crashed = file_bytes(file_.path());
   }
   const uint64_t journal =
       inspect_heap_file(file_.path())->superblock.file_offset(ExtentKind::journal);
@@ -339,7 +335,7 @@ TEST_P(JournalHeapTest, DamageOfTheJournalIsReportedAndChangesNothing) {
   for (const bool read_only : {false, true}) {
     native_.read_only = read_only;
     EXPECT_EQ(open().status().code(), Code::corrupt);
-    EXPECT_EQ(read_all(file_.path()), crashed);
+    EXPECT_EQ(file_bytes(file_.path()), crashed);
   }
 }
 
