@@ -8,9 +8,8 @@ set -euo pipefail
 clang=$(command -v clang++-19 || true)
 probe=$(mktemp)
 trap 'rm -f "$probe"' EXIT
-compiles() {
-  echo 'int main() {}' | "$clang" -x c++ - -fsanitize="$1" -o "$probe" 2>/dev/null
-}
-if [[ -n $clang ]] && compiles address,undefined && compiles thread; then
+if [[ -n $clang ]] &&
+  echo 'int main() {}' | "$clang" -x c++ - -fsanitize=address,undefined -o "$probe" 2>/dev/null
+then
   echo "-DCMAKE_CXX_COMPILER=$clang -DCMAKE_C_COMPILER=${clang/++/}"
 fi
