@@ -53,6 +53,7 @@ test-tsan: SUITES := native_test db_native_test
 test-tsan: CTEST += --label-regex '^(native|db_native)$$'
 
 # clang compiles code for AddressSanitizer in half the time; without clang, g++ does.
+# ThreadSanitizer is g++'s: clang 19's ends children that start threads after a fork.
 test-asan: COMPILER = $$(tools/choose_sanitizing_compiler.sh)
 test-asan: $(STAMPS)/packages-sanitize
 
