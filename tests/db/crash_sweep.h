@@ -18,6 +18,7 @@
 #include "holdfast/db/store/store.h"
 #include "tests/db/durable_engines.h"
 #include "tests/same_image.h"
+#include "tests/sanitized.h"
 #include "tests/unit/hardware/design_fixture.h"
 
 namespace holdfast::db {
@@ -99,12 +100,13 @@ class CrashSweep {
   CrashSweep(std::string engine, uint64_t seed, bool feed, holdfast::Options options = {})
       : engine_(std::move(engine)), seed_(seed), feed_(feed), options_(std::move(options)) {}
 
-  /// Cuts the power at about `points` events, evenly spread; at all events if 0. Recovers up to
-  /// three images of each. One of kCrashAgain recoveries loses power as well.
+  /// Cuts the power at about `points` events, evenly spread; at all events if 0. Under a sanitizer
+  /// at one of kStep. Recovers up to three images of each. One of kCrashAgain recoveries loses power
+  /// as well.
   void run(uint64_t points) {
     const uint64_t events = take({}, nullptr);
     ASSERT_GT(events, 200u);
-    const uint64_t stride = points == 0 ? 1 : std::max<uint64_t>(1, events / points);
+    const uint64_t stride = kStep * (points == 0 ? 1 : std::max<uint64_t>(1, events / points));
     std::vector<Moment> moments;
     for (uint64_t event = stride / 2; event < events;) {
       std::set<uint64_t> wanted;

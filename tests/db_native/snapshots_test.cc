@@ -279,7 +279,7 @@ TEST_F(DbSnapshotRule, VersionsAreHeldExactlyAsLongAsAViewNeedsThem) {
     });
   };
   std::vector<std::unique_ptr<Kept>> versions;
-  for (int step = 0; step < 30000 && !HasFailure(); ++step) {
+  for (int step = 0; step < 30000 / kShare && !HasFailure(); ++step) {
     switch (random() % 4) {
       case 0: {
         auto* const view = snapshots.open_briefly(static_cast<int>(random() % 5) - 1);
